@@ -126,7 +126,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
     #[test]
-    fn no_sequence_of_events_makes_a_window_that_is_none(cwnd in 1.0..200.0_f64, cc_events in prop::collection::vec(cc_events(), 1..120)) {
+    fn window_stays_valid_under_any_events(cwnd in 1.0..200.0_f64, cc_events in prop::collection::vec(cc_events(), 1..120)) {
         for &variant in Variant::ALL {
             for slow_start in slow_starts() {
                 let mut bench = Bench::new(variant, slow_start, cwnd);
@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn a_loss_does_not_raise_the_window(cwnd in 2.0..500.0_f64, cc_events in prop::collection::vec(cc_events(), 0..40), signal in 0..2_u8) {
+    fn loss_does_not_raise_the_window(cwnd in 2.0..500.0_f64, cc_events in prop::collection::vec(cc_events(), 0..40), signal in 0..2_u8) {
         for &variant in Variant::ALL {
             let mut bench = Bench::new(variant, slow_starts()[0], cwnd);
             for &m in &cc_events {
@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn without_acks_the_window_does_not_grow(cwnd in 2.0..500.0_f64, cc_events in prop::collection::vec(cc_events(), 0..40), idle in 0..10_000_000_000_000_u64) {
+    fn window_does_not_grow_without_acks(cwnd in 2.0..500.0_f64, cc_events in prop::collection::vec(cc_events(), 0..40), idle in 0..10_000_000_000_000_u64) {
         for &variant in Variant::ALL {
             let mut bench = Bench::new(variant, slow_starts()[0], cwnd);
             for &m in &cc_events {
@@ -168,7 +168,7 @@ proptest! {
     }
 
     #[test]
-    fn a_copy_taken_before_a_loss_undoes_it(cwnd in 2.0..500.0_f64, before in prop::collection::vec(cc_events(), 0..30), after in prop::collection::vec(cc_events(), 1..30)) {
+    fn copy_before_a_loss_restores_the_window(cwnd in 2.0..500.0_f64, before in prop::collection::vec(cc_events(), 0..30), after in prop::collection::vec(cc_events(), 1..30)) {
         for &variant in Variant::ALL {
             let mut bench = Bench::new(variant, slow_starts()[0], cwnd);
             for &m in &before {
@@ -188,7 +188,7 @@ proptest! {
 
 /// A window's worth of ACKs a round trip of 50 ms, none lost, the path never full.
 #[test]
-fn on_a_path_without_loss_or_queue_every_window_grows() {
+fn window_of_every_variant_grows_without_loss_or_queue() {
     for &variant in Variant::ALL {
         let mut bench = Bench::new(variant, slow_starts()[0], 10.0);
         if bench.cc.pacing_rate().is_some() {

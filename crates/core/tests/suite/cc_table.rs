@@ -125,7 +125,7 @@ fn growth(variant: Variant) -> Option<[f64; 2]> {
 }
 
 #[test]
-fn a_round_trip_adds_what_each_equation_says() {
+fn growth_per_rtt_matches_each_variants_equation() {
     let mut wrong = Vec::new();
     for &variant in Variant::ALL {
         let Some(expected) = growth(variant) else { continue };
@@ -180,7 +180,7 @@ fn left(variant: Variant) -> Option<[[f64; 2]; 3]> {
 }
 
 #[test]
-fn congestion_leaves_what_each_equation_says() {
+fn reduction_matches_each_variants_equation() {
     let mut wrong = Vec::new();
     for &variant in Variant::ALL {
         let Some(table) = left(variant) else { continue };

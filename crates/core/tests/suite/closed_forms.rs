@@ -69,7 +69,7 @@ fn within(what: &str, got: f64, expected: f64, tolerance: f64) {
 }
 
 #[test]
-fn reno_and_newreno_follow_the_square_root_law_where_losses_are_rare() {
+fn reno_and_newreno_follow_the_mathis_formula_at_low_loss() {
     for recovery in [RecoveryKind::NewReno, RecoveryKind::Sack, RecoveryKind::RateHalving] {
         for delayed in [false, true] {
             for loss in [1e-3, 3e-3, 1e-2] {
@@ -82,7 +82,7 @@ fn reno_and_newreno_follow_the_square_root_law_where_losses_are_rare() {
 
 /// Padhye's p counts loss indications, of which a window has one however many segments it loses.
 #[test]
-fn reno_and_newreno_follow_padhyes_models_up_to_three_per_cent() {
+fn reno_and_newreno_follow_padhyes_models_up_to_three_percent() {
     for recovery in [RecoveryKind::Classic, RecoveryKind::NewReno, RecoveryKind::Sack] {
         for delayed in [false, true] {
             for loss in [1e-3, 1e-2, 3e-2] {
@@ -96,7 +96,7 @@ fn reno_and_newreno_follow_padhyes_models_up_to_three_per_cent() {
 }
 
 #[test]
-fn cubic_follows_its_response_function_where_it_outruns_reno() {
+fn cubic_follows_its_response_function_above_reno() {
     let config = TcpConfig { variant: Variant::Cubic, ..reno(RecoveryKind::Sack, false) };
     for loss in [1e-4, 3e-4] {
         let rtt = Span::from_ms(200);

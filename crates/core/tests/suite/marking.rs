@@ -101,7 +101,7 @@ fn dctcp_and_prague_fill_a_path_with_a_short_queue() {
 
 /// Whoever takes a mark for a loss keeps the queue below its limit without losing anything, however the window is brought down.
 #[test]
-fn every_variant_answers_marks_so_that_nothing_is_lost() {
+fn every_variant_responds_to_marks_without_loss() {
     for &variant in Variant::ALL {
         for recovery in [RecoveryKind::NewReno, RecoveryKind::Sack, RecoveryKind::RateHalving, RecoveryKind::Rack] {
             let ecn = if variant == Variant::Prague { EcnMode::Accurate } else { EcnMode::Classic };

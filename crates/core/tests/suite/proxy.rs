@@ -106,7 +106,7 @@ impl Split {
 }
 
 #[test]
-fn the_server_is_answered_by_the_proxy_and_sends_at_its_own_round_trip_time() {
+fn proxy_acknowledges_the_server_at_its_own_rtt() {
     let mut split = Setup::transfer([FAST, SLOW], 50_000).build();
     split.run(60_000);
     assert_eq!(split.arrived(split.client), 50_000);
@@ -118,7 +118,7 @@ fn the_server_is_answered_by_the_proxy_and_sends_at_its_own_round_trip_time() {
 }
 
 #[test]
-fn a_full_buffer_closes_the_servers_window() {
+fn full_proxy_buffer_closes_the_servers_window() {
     let mut setup = Setup::transfer([FAST, SLOW], u64::MAX);
     setup.config = config(64_000);
     setup.buffer = 20_000;
@@ -132,7 +132,7 @@ fn a_full_buffer_closes_the_servers_window() {
 }
 
 #[test]
-fn answered_at_once_the_client_is_open_after_one_round_trip_of_its_side_and_through_after_both() {
+fn proxy_handshake_takes_one_rtt_or_both() {
     for (through, ms) in [(false, 600.0), (true, 620.0)] {
         let mut setup = Setup::transfer([FAST, SLOW], 1000);
         setup.through = through;
@@ -147,7 +147,7 @@ fn answered_at_once_the_client_is_open_after_one_round_trip_of_its_side_and_thro
 }
 
 #[test]
-fn requests_and_answers_cross_in_turn() {
+fn requests_and_responses_pass_the_proxy() {
     let asker = Requester::new(500, 20_000, 3, (Span::ZERO, Span::ZERO), Rng::for_element(1, "think"));
     let mut setup = Setup::transfer([FAST, SLOW], 0);
     setup.apps = (AnyApp::Responder(Responder::new(500, 20_000)), AnyApp::Requester(Box::new(asker)));

@@ -105,7 +105,7 @@ proptest! {
 
     /// Every byte arrives, once and in order, the counters say so, and the same seed does it again the same way.
     #[test]
-    fn a_transfer_completes_over_any_path(config in configs(), weather in weathers(), share in 0.0f64..1.0, slow in any::<bool>()) {
+    fn transfer_completes_over_any_path(config in configs(), weather in weathers(), share in 0.0f64..1.0, slow in any::<bool>()) {
         let bytes = length(&config, share);
         let rate = slow.then(|| Rate::from_bps(8 * u64::from(config.segment) * 20));
         let ends = || {
@@ -129,15 +129,15 @@ fn nonsense() -> impl Strategy<Value = Segment> {
     let small = || prop_oneof![3 => 0u32..3000, 1 => any::<u32>()];
     let blocks = prop::collection::vec((number(), number()), 0..4);
     let syn = prop::option::of((any::<u16>(), prop::option::of(0u8..20), any::<bool>()));
-    let stamps = prop::option::of((any::<u32>(), any::<u32>()));
-    (number(), number(), small(), small(), 0u16..512, blocks, syn, stamps).prop_map(
-        |(seq, ack, payload, window, flags, blocks, syn, stamps)| {
+    let timestamps = prop::option::of((any::<u32>(), any::<u32>()));
+    (number(), number(), small(), small(), 0u16..512, blocks, syn, timestamps).prop_map(
+        |(seq, ack, payload, window, flags, blocks, syn, timestamps)| {
             let mut sack = SackBlocks::default();
             for (start, end) in blocks {
                 sack.push(start, end);
             }
             let syn = syn.map(|(mss, window_scale, sack_permitted)| SynOptions { mss, window_scale, sack_permitted });
-            let timestamps = stamps.map(|(value, echo)| Timestamps { value, echo });
+            let timestamps = timestamps.map(|(value, echo)| Timestamps { value, echo });
             Segment { seq, ack, payload, window, sack, timestamps, flags: Flags(flags & !2), syn, ..Segment::default() }
         },
     )

@@ -32,7 +32,7 @@ fn counted(d: &mut Dialogue, at: f64, ack: u64, packets: u8, bytes: Option<u64>)
 
 /// RFC 9768, table 2: the SYN-ACK says how the SYN came.
 #[test]
-fn a_server_says_how_the_syn_came_and_falls_back_to_what_the_client_knows() {
+fn syn_ack_reports_the_syns_codepoint_or_falls_back() {
     for (offer, ecn, answer) in [
         (ALL, Ecn::NotEct, 0b010),
         (ALL, Ecn::Ect1, 0b011),
@@ -44,14 +44,14 @@ fn a_server_says_how_the_syn_came_and_falls_back_to_what_the_client_knows() {
         let mut d = Dialogue::server(accurate(Variant::Reno), None);
         d.at(0.0)
             .segment_as(ecn, Segment { flags: Flags::SYN.with(offer), window: 65_535, syn: Some(OPTIONS), ..Segment::default() });
-        let heard = d.expects(0.0).syn();
-        assert_eq!(ace(heard.0.flags), answer, "{offer:?} {ecn:?}");
+        let segment = d.expects(0.0).syn();
+        assert_eq!(ace(segment.0.flags), answer, "{offer:?} {ecn:?}");
     }
 }
 
 /// RFC 9768, tables 2 and 3: the first segment after the handshake says how the SYN-ACK came; the counter starts at five.
 #[test]
-fn a_client_says_how_the_syn_ack_came_and_then_counts_from_five() {
+fn first_segment_reports_the_syn_acks_codepoint() {
     let mut d = Dialogue::client(accurate(Variant::Reno));
     d.expects(0.0).syn().has_flags(ALL);
     d.at(0.1).syn_ack_with_flags(ace_flags(0b010));
@@ -62,7 +62,7 @@ fn a_client_says_how_the_syn_ack_came_and_then_counts_from_five() {
 }
 
 #[test]
-fn an_answer_that_is_a_broken_copy_means_no_ecn() {
+fn reflected_syn_flags_disable_ecn() {
     let mut d = Dialogue::client(accurate(Variant::Reno));
     d.expects(0.0).syn();
     d.at(0.1).syn_ack_with_flags(ALL);
@@ -71,7 +71,7 @@ fn an_answer_that_is_a_broken_copy_means_no_ecn() {
 
 /// RFC 9768, sections 3.2.2.5.1 and 3.2.3: at the first mark and at every second one; the option when a counter has moved.
 #[test]
-fn the_receiver_counts_marks_and_acknowledges_at_once_where_they_begin() {
+fn receiver_counts_marks_and_acknowledges_the_first_at_once() {
     let mut d = delayed(accurate(Variant::Reno), ALL);
     d.at(0.10).segment_as(Ecn::Ect0, data(1..1001));
     d.at(0.11).segment_as(Ecn::Ce, data(1001..2001));
@@ -89,15 +89,15 @@ fn data(bytes: std::ops::Range<u64>) -> Segment {
 }
 
 fn counts(d: &mut Dialogue, at: f64, ack: u64, packets: u8, bytes: u32) {
-    let heard = d.expects(at).ack(ack);
-    assert_eq!(ace(heard.0.flags), packets);
-    let RareOption::AccEcn(option) = heard.0.rare_option else { panic!("no option: {:?}", heard.0) };
-    assert_eq!((option.ce.ahead_of(0), heard.0.len), (bytes, 52));
+    let segment = d.expects(at).ack(ack);
+    assert_eq!(ace(segment.0.flags), packets);
+    let RareOption::AccEcn(option) = segment.0.rare_option else { panic!("no option: {:?}", segment.0) };
+    assert_eq!((option.ce.ahead_of(0), segment.0.len), (bytes, 52));
 }
 
 /// The first mark of a connection halves; alpha is then 15/16 of one and 1/16 of each round's share.
 #[test]
-fn dctcps_window_follows_the_share_that_accecn_counts() {
+fn dctcp_window_follows_the_share_counted_by_accecn() {
     let mut d = Dialogue::client(accurate(Variant::Dctcp));
     d.expects(0.0).syn();
     d.at(0.1).syn_ack_with_flags(ace_flags(0b010));
@@ -119,7 +119,7 @@ fn dctcps_window_follows_the_share_that_accecn_counts() {
 
 /// Prague sends ECT(1), which asks the network for its kind of marks; without counted marks it must not (RFC 9331, section 4.1).
 #[test]
-fn prague_asks_for_l4s_only_where_marks_are_counted() {
+fn prague_sends_ect1_only_with_accecn() {
     for (answer, codepoint) in [(0b010, Ecn::Ect1), (0b001, Ecn::Ect0), (0b000, Ecn::NotEct)] {
         let mut d = Dialogue::client(accurate(Variant::Prague));
         d.expects(0.0).syn();
@@ -130,7 +130,7 @@ fn prague_asks_for_l4s_only_where_marks_are_counted() {
 
 /// RFC 8257, section 3.2, figure 1: when the state changes, what came before is acknowledged in the old one.
 #[test]
-fn dctcps_receiver_says_of_each_segment_whether_it_was_marked() {
+fn dctcp_receiver_reports_the_ce_state_of_each_segment() {
     let mut d = delayed(TcpConfig { ecn: EcnMode::Classic, variant: Variant::Dctcp, ..tcp(NewReno) }, CE_CWR);
     d.at(0.10).data(1..1001);
     d.at(0.11).marked_data(1001..2001);
@@ -142,5 +142,5 @@ fn dctcps_receiver_says_of_each_segment_whether_it_was_marked() {
     // CWR means nothing to it.
     d.at(0.14).data_with_flags(4001..5001, Flags::CWR);
     d.expects(0.14).ack(5001).lacks_flags(Flags::ECE);
-    d.silent_until(1.0);
+    d.sends_nothing_until(1.0);
 }

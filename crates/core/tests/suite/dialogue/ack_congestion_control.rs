@@ -21,7 +21,7 @@ struct Data {
     window: u16,
 }
 
-fn say(d: &mut Dialogue, at: f64, data: &Data) {
+fn send_data(d: &mut Dialogue, at: f64, data: &Data) {
     let flags = if data.marked { Flags::ACK.with(Flags::ECE) } else { Flags::ACK };
     d.at(at).segment(Segment {
         seq: data.n * 1000 + 1,
@@ -38,83 +38,90 @@ fn say(d: &mut Dialogue, at: f64, data: &Data) {
 
 fn receiver() -> Dialogue {
     let mut d = Dialogue::server(controlled(), None);
-    let stamps = Some(Timestamps { value: 1, echo: 0 });
+    let timestamps = Some(Timestamps { value: 1, echo: 0 });
     d.at(0.0).segment(Segment {
         flags: Flags::SYN.with(ECE_CWR),
         window: 60_000,
         syn: Some(OPTIONS),
-        timestamps: stamps,
+        timestamps: timestamps,
         ..Segment::default()
     });
     d.expects(0.0).syn();
-    d.at(0.1).segment(Segment { seq: 1, ack: 1, flags: Flags::ACK, window: 60_000, timestamps: stamps, ..Segment::default() });
+    d.at(0.1).segment(Segment {
+        seq: 1,
+        ack: 1,
+        flags: Flags::ACK,
+        window: 60_000,
+        timestamps: timestamps,
+        ..Segment::default()
+    });
     d
 }
 
 /// An echo of 1000 ms is of an ACK sent at 1 s; a round trip of 100 ms.
 #[test]
-fn the_receiver_acknowledges_half_as_often_in_each_round_trip_with_a_mark() {
+fn receiver_halves_its_ack_rate_per_marked_rtt() {
     let mut d = receiver();
-    say(&mut d, 1.0, &Data { n: 0, echo: 900, marked: false, window: 100 });
+    send_data(&mut d, 1.0, &Data { n: 0, echo: 900, marked: false, window: 100 });
     d.expects(1.0).ack(1001).with_codepoint(Ecn::Ect0);
     // From here an ACK is for two segments, two round trips later for four.
-    say(&mut d, 1.01, &Data { n: 1, echo: 910, marked: true, window: 100 });
-    say(&mut d, 1.02, &Data { n: 2, echo: 920, marked: true, window: 100 });
+    send_data(&mut d, 1.01, &Data { n: 1, echo: 910, marked: true, window: 100 });
+    send_data(&mut d, 1.02, &Data { n: 2, echo: 920, marked: true, window: 100 });
     d.expects(1.02).ack(3001);
     for n in 3..6 {
-        say(&mut d, 1.12, &Data { n, echo: 1010, marked: true, window: 100 });
+        send_data(&mut d, 1.12, &Data { n, echo: 1010, marked: true, window: 100 });
     }
-    d.silent_until(1.12);
-    say(&mut d, 1.12, &Data { n: 6, echo: 1015, marked: false, window: 100 });
+    d.sends_nothing_until(1.12);
+    send_data(&mut d, 1.12, &Data { n: 6, echo: 1015, marked: false, window: 100 });
     d.expects(1.12).ack(7001);
     // No ACK waits longer than the timer.
-    say(&mut d, 1.13, &Data { n: 7, echo: 1016, marked: false, window: 100 });
+    send_data(&mut d, 1.13, &Data { n: 7, echo: 1016, marked: false, window: 100 });
     d.expects(1.23).ack(8001);
     // A round trip without a mark: one less.
     for n in 8..11 {
-        say(&mut d, 1.30, &Data { n, echo: 1200, marked: false, window: 100 });
+        send_data(&mut d, 1.30, &Data { n, echo: 1200, marked: false, window: 100 });
     }
     d.expects(1.30).ack(11_001);
 }
 
 /// The authors' rule, which the paper leaves open: two ACKs a window at least.
 #[test]
-fn a_small_window_is_acknowledged_at_least_twice() {
+fn small_window_is_acknowledged_at_least_twice() {
     let mut d = receiver();
     for (at, n, echo) in [(1.0, 0, 900), (1.09, 1, 1000), (1.18, 2, 1090), (1.19, 3, 1095)] {
-        say(&mut d, at, &Data { n, echo, marked: true, window: 4 });
+        send_data(&mut d, at, &Data { n, echo, marked: true, window: 4 });
     }
     // The factor is eight, half of the window two.
     d.expects(1.09).ack(2001);
     d.expects(1.19).ack(4001);
     let mut d = receiver();
-    say(&mut d, 1.0, &Data { n: 0, echo: 900, marked: true, window: 3 });
+    send_data(&mut d, 1.0, &Data { n: 0, echo: 900, marked: true, window: 3 });
     d.expects(1.0).ack(1001);
 }
 
 /// Section 4.3.1: the sender says on its next data that an ACK came marked, once, and what it may still send.
 #[test]
-fn the_sender_passes_a_mark_on_an_ack_on() {
+fn sender_echoes_a_marked_ack_on_data() {
     let mut d = Dialogue::client(TcpConfig { timestamps: false, ..controlled() });
     d.expects(0.0).syn();
     d.at(0.1).syn_ack_with_flags(Flags::ECE);
     d.expects_new(0.1, 1..10_001);
     let marked = Segment { seq: 1, ack: 1001, window: 65_535, flags: Flags::ACK, ..Segment::default() };
     d.at(0.2).segment_as(Ecn::Ce, marked);
-    let heard = d.expects(0.2).data(10_001..11_001).has_flags(Flags::ECE).with_codepoint(Ecn::Ect0);
+    let segment = d.expects(0.2).data(10_001..11_001).has_flags(Flags::ECE).with_codepoint(Ecn::Ect0);
     // Eleven segments of window; header, payload and eight bytes of option.
-    let RareOption::SendRoom(room) = heard.0.rare_option else { panic!("no room said: {:?}", heard.0) };
-    assert_eq!((room.window, room.left, heard.0.len), (11, u16::MAX, 1048));
+    let RareOption::SendRoom(room) = segment.0.rare_option else { panic!("no SendRoom: {:?}", segment.0) };
+    assert_eq!((room.window, room.left, segment.0.len), (11, u16::MAX, 1048));
     d.expects(0.2).data(11_001..12_001).lacks_flags(Flags::ECE);
     assert_eq!(d.endpoint.sender_stats(time(0.2)).window_cuts, 0, "data did not meet congestion");
 }
 
 /// Section 4.3.2: three segments back to back; the next three 3/cwnd of a round trip later.
 #[test]
-fn no_more_than_a_burst_goes_back_to_back() {
+fn max_burst_limits_segments_back_to_back() {
     let mut d = Dialogue::sender(TcpConfig { max_burst: Some(3), ..tcp(NewReno) });
     d.expects_new(0.1, 1..3001);
-    d.silent_until(0.129);
+    d.sends_nothing_until(0.129);
     d.expects_new(0.13, 3001..6001);
     d.expects_new(0.16, 6001..9001);
     d.expects_new(0.19, 9001..10_001);
@@ -125,7 +132,7 @@ fn no_more_than_a_burst_goes_back_to_back() {
 
 /// TACK: two segments at least, and four ACKs a round trip of 100 ms at most.
 #[test]
-fn acks_may_be_bounded_by_the_round_trip() {
+fn tack_limits_acks_per_rtt() {
     let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
     let mut d = Dialogue::receiver(TcpConfig { delayed_ack, acks_per_rtt: Some(4.0), ..tcp(NewReno) }, None);
     d.at(0.20).data(1..1001);
@@ -134,7 +141,7 @@ fn acks_may_be_bounded_by_the_round_trip() {
     for n in 2..10 {
         d.at(0.201).data(n * 1000 + 1..n * 1000 + 1001);
     }
-    d.silent_until(0.224);
+    d.sends_nothing_until(0.224);
     d.expects(0.225).ack(10_001);
     // One alone waits for the timer; out of order there is no wait (an instant ACK, for loss).
     d.at(0.3).data(10_001..11_001);
@@ -145,7 +152,7 @@ fn acks_may_be_bounded_by_the_round_trip() {
 
 /// Section 4.3.3: the filter has taken the duplicates; what is left of them is enough.
 #[test]
-fn one_ack_with_the_filters_mark_starts_a_fast_retransmit() {
+fn ack_marked_by_the_filter_starts_a_fast_retransmit() {
     for recovery in [Classic, NewReno] {
         for (marking, ack, resent) in [(true, 1, Some(0)), (true, 1001, Some(1)), (false, 1, None)] {
             let mut d = Dialogue::sender(TcpConfig { dupack_marking: marking, ..tcp(recovery) });
@@ -153,8 +160,8 @@ fn one_ack_with_the_filters_mark_starts_a_fast_retransmit() {
             let marked = Segment { seq: 1, ack, window: 65_535, flags: Flags::ACK, dupacks_seen: true, ..Segment::default() };
             d.at(0.2).segment(marked);
             match resent {
-                Some(n) => drop(d.expects(0.2).resent(n * 1000 + 1..n * 1000 + 1001)),
-                None => d.silent_until(0.2),
+                Some(n) => drop(d.expects(0.2).retransmitted(n * 1000 + 1..n * 1000 + 1001)),
+                None => d.sends_nothing_until(0.2),
             }
             let cuts = d.endpoint.sender_stats(time(0.2)).window_cuts;
             assert_eq!(cuts, u64::from(resent.is_some()), "{recovery:?} {marking} {ack}");
@@ -163,7 +170,7 @@ fn one_ack_with_the_filters_mark_starts_a_fast_retransmit() {
 }
 
 #[test]
-fn a_receiver_that_controls_its_acks_marks_the_third_duplicate_and_those_after_it() {
+fn receiver_marks_acks_from_the_third_duplicate_on() {
     let mut d = Dialogue::receiver(TcpConfig { dupack_marking: true, ..controlled() }, None);
     for (n, marked) in [(1, false), (2, false), (3, true), (4, true)] {
         d.at(0.2).data(n * 1000 + 1..n * 1000 + 1001);

@@ -35,7 +35,7 @@ fn windows(d: &mut Dialogue, rounds: u64) -> Vec<u32> {
 }
 
 #[test]
-fn a_window_opens_then_doubles_in_every_second_round_trip_up_to_the_limit() {
+fn receive_window_doubles_every_second_rtt_up_to_the_limit() {
     let mut d = Dialogue::receiver(growing(), None);
     // What a round trip's growth allows arrives in the next and is seen in the one after.
     let windows = windows(&mut d, 8);
@@ -45,7 +45,7 @@ fn a_window_opens_then_doubles_in_every_second_round_trip_up_to_the_limit() {
 
 /// From 4000 by 2000 a segment to 8000: two open it, and then every second one is acknowledged.
 #[test]
-fn a_segment_that_opens_the_window_is_acknowledged_at_once() {
+fn segment_that_opens_the_window_is_acknowledged_at_once() {
     let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(100), push: false });
     let mut d = Dialogue::receiver(TcpConfig { delayed_ack, ..growing() }, None);
     for n in 0..6 {
@@ -54,13 +54,13 @@ fn a_segment_that_opens_the_window_is_acknowledged_at_once() {
         if [0, 1, 3, 5].contains(&n) {
             assert_eq!(d.expects(at).0.ack, 1 + (n + 1) * SEGMENT);
         } else {
-            d.silent_until(at);
+            d.sends_nothing_until(at);
         }
     }
 }
 
 #[test]
-fn the_syn_says_the_window_at_the_start() {
+fn syn_advertises_the_initial_window() {
     let mut d = Dialogue::server(growing(), None);
     d.at(0.0).syn();
     assert_eq!(d.expects(0.0).syn().0.window, 4000);
@@ -69,14 +69,14 @@ fn the_syn_says_the_window_at_the_start() {
 /// Data that echoes an ACK 100 ms old, a segment every `gap` seconds, read at once; the last window.
 fn evenly(gap: f64) -> u32 {
     let mut d = Dialogue::server(TcpConfig { timestamps: true, ..growing() }, None);
-    let stamps = |at: f64| Some(Timestamps { value: (at * 1e3) as u32 + 1, echo: ((at - 0.1) * 1e3) as u32 });
+    let timestamps = |at: f64| Some(Timestamps { value: (at * 1e3) as u32 + 1, echo: ((at - 0.1) * 1e3) as u32 });
     d.at(0.0).syn_with(false, Some(OPTIONS), Some(Timestamps { value: 1, echo: 0 }));
     d.expects(0.0);
     d.at(0.1).ack(1);
     let mut window = 0;
     for n in 0..100 {
         let at = 0.2 + gap * n as f64;
-        d.at(at).stamped_data(n * SEGMENT + 1..(n + 1) * SEGMENT + 1, stamps(at));
+        d.at(at).data_with_timestamps(n * SEGMENT + 1..(n + 1) * SEGMENT + 1, timestamps(at));
         window = d.expects(at).0.window;
     }
     window
@@ -84,24 +84,24 @@ fn evenly(gap: f64) -> u32 {
 
 /// No window's worth shows this round trip, as data arrives all the time.
 #[test]
-fn a_window_is_twice_what_is_read_in_the_timestamps_round_trip() {
+fn receive_window_is_twice_the_bytes_read_per_rtt() {
     // Ten segments a round trip, or eleven where a measurement catches one more.
     assert!((20_000..=22_000).contains(&evenly(0.01)), "{}", evenly(0.01));
 }
 
 #[test]
-fn a_window_does_not_grow_when_the_application_reads_less_than_half_of_it_a_round_trip() {
+fn receive_window_stays_when_less_than_half_is_read_per_rtt() {
     // Two segments a round trip, or three, would make it 6000.
     assert_eq!(evenly(0.04), 8000);
 }
 
 #[test]
-fn a_send_buffer_holds_the_sender_at_its_start_and_grows_with_the_window_to_its_limit() {
+fn send_buffer_grows_with_cwnd_to_its_limit() {
     // Each segment takes 1250 bytes: 5000 are four segments, 20,000 sixteen.
     let tuning = SendTuning { start: 5000, limit: 20_000, overhead: 250 };
     let mut d = Dialogue::sender(TcpConfig { send_tuning: Some(tuning), ..tcp(NewReno) });
     d.expects_new(0.1, 1..4001);
-    d.silent_until(0.15);
+    d.sends_nothing_until(0.15);
     // The first ACK finds a window of ten segments: twice that is beyond the limit.
     d.at(0.2).ack(1001);
     let flight = |d: &Dialogue| d.endpoint.sample().flight_bytes;
@@ -114,7 +114,7 @@ fn a_send_buffer_holds_the_sender_at_its_start_and_grows_with_the_window_to_its_
 
 /// Linux 2.6: quick ACKs at the start, and again after a segment that came before.
 #[test]
-fn quick_acks_are_one_a_segment_at_the_start_and_after_a_duplicate() {
+fn quick_acks_are_sent_at_the_start_and_after_a_duplicate() {
     let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
     let mut d = Dialogue::receiver(TcpConfig { delayed_ack, quick_acks: 2, ..tcp(NewReno) }, None);
     for n in 0..2 {
@@ -122,7 +122,7 @@ fn quick_acks_are_one_a_segment_at_the_start_and_after_a_duplicate() {
         d.expects(0.2).ack(n * 1000 + 1001);
     }
     d.at(0.2).data(2001..3001);
-    d.silent_until(0.21);
+    d.sends_nothing_until(0.21);
     d.at(0.21).data(3001..4001);
     d.expects(0.21).ack(4001);
     d.at(0.3).data(1..1001);
@@ -137,7 +137,7 @@ fn quick_acks_are_one_a_segment_at_the_start_and_after_a_duplicate() {
 
 /// RFC 7323, section 2.3: 200,000 bytes are said in units of four, and an opening of one byte would be said as none for ever.
 #[test]
-fn a_window_opens_from_no_less_than_scaling_can_say() {
+fn initial_window_is_at_least_one_scaling_unit() {
     let tuning = ReceiveTuning { start: 1, limit: 200_000, share: 1.0, opening: 1, growth: WindowGrowth::Double, overhead: None };
     let mut d = Dialogue::receiver(TcpConfig { receive_buffer: 200_000, receive_tuning: Some(tuning), ..tcp(NewReno) }, None);
     d.at(0.2).data(1..5);
@@ -147,9 +147,9 @@ fn a_window_opens_from_no_less_than_scaling_can_say() {
 /// A frame of four segments, a window that is the whole buffer: unread data narrows it, so one ACK tells of all four when they have been
 /// read. While the window opens each is acknowledged, read or not. Another host's application reads each as it comes.
 #[test]
-fn segments_of_one_instant_are_read_together_and_their_ack_waits_for_that_unless_the_window_opens() {
+fn ack_waits_for_the_read_of_a_batch_unless_the_window_opens() {
     let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(100), push: false });
-    let told = |growth| {
+    let acked = |growth| {
         let tuning = ReceiveTuning { growth, ..growing().receive_tuning.expect("one") };
         let mut d = Dialogue::receiver(TcpConfig { delayed_ack, receive_tuning: Some(tuning), ..growing() }, None);
         let mut acks = Vec::new();
@@ -159,10 +159,10 @@ fn segments_of_one_instant_are_read_together_and_their_ack_waits_for_that_unless
                 let bytes = 1 + n * SEGMENT..1 + (n + 1) * SEGMENT;
                 if n % 4 < 3 { d.at(at).data_before_more(bytes) } else { d.at(at).data(bytes) }
             }
-            acks.push(d.all_said().iter().map(|said| (said.ack - 1) / SEGMENT).collect::<Vec<_>>());
+            acks.push(d.all_sent().iter().map(|said| (said.ack - 1) / SEGMENT).collect::<Vec<_>>());
         }
         acks
     };
-    assert_eq!(told(WindowGrowth::Near), [vec![1, 2, 4], vec![8], vec![12]]);
-    assert_eq!(told(WindowGrowth::Lead)[1], [6, 7, 8], "and its buffer has grown with the sixth");
+    assert_eq!(acked(WindowGrowth::Near), [vec![1, 2, 4], vec![8], vec![12]]);
+    assert_eq!(acked(WindowGrowth::Lead)[1], [6, 7, 8], "and its buffer has grown with the sixth");
 }

@@ -14,7 +14,7 @@ fn transfer(bytes: u64) -> Dialogue {
 
 /// RFC 9293, section 3.10.4.
 #[test]
-fn the_fin_rides_on_the_last_segment() {
+fn fin_is_sent_on_the_last_segment() {
     let mut d = transfer(2500);
     d.expects(0.1).data(1..1001).no_fin();
     d.expects(0.1).data(1001..2001).no_fin();
@@ -28,7 +28,7 @@ fn the_fin_rides_on_the_last_segment() {
 
 /// RFC 6298, (5.4): a FIN takes sequence space and is sent again like data.
 #[test]
-fn a_lost_fin_is_sent_again() {
+fn lost_fin_is_retransmitted() {
     let mut d = transfer(1000);
     d.expects(0.1).data(1..1001).fin();
     d.at(0.2).ack(1001);
@@ -41,11 +41,11 @@ fn a_lost_fin_is_sent_again() {
 }
 
 #[test]
-fn an_application_that_stops_closes_behind_what_was_sent() {
+fn fin_follows_sent_data_when_the_application_stops() {
     let mut d =
         Dialogue::sender_with(TcpConfig { initial_window: 2.0, ..tcp(Sack) }, BulkSource::new(u64::MAX, time(0.25)), 65_535);
     d.expects_new(0.1, 1..2001);
-    d.silent_until(0.29);
+    d.sends_nothing_until(0.29);
     d.at(0.3).ack(1001);
     let fin = d.expects(0.3).fin().0;
     assert_eq!((fin.seq, fin.payload), (2001, 0));
@@ -55,7 +55,7 @@ fn an_application_that_stops_closes_behind_what_was_sent() {
 
 /// RFC 9293, section 3.6, case 2: the other end has nothing to say and closes with its ACK; both FINs may be lost.
 #[test]
-fn a_fin_is_acknowledged_at_once_and_answered_with_a_fin() {
+fn fin_is_acknowledged_at_once_and_answered_with_a_fin() {
     let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
     let mut d = Dialogue::receiver(TcpConfig { delayed_ack, ..tcp(NewReno) }, None);
     d.at(0.2).fin(1..1001);
@@ -71,7 +71,7 @@ fn a_fin_is_acknowledged_at_once_and_answered_with_a_fin() {
 
 /// RFC 9293, section 3.10.7.4: what comes after a hole is kept, a FIN too.
 #[test]
-fn a_fin_behind_a_hole_waits_for_it() {
+fn fin_above_a_hole_is_not_acknowledged() {
     let mut d = Dialogue::receiver(tcp(Sack), None);
     d.at(0.2).fin(1001..1501);
     d.expects(0.2).ack(1).sacks(&[1001..1502]).no_fin();
@@ -83,7 +83,7 @@ fn a_fin_behind_a_hole_waits_for_it() {
 
 /// RFC 1122, section 4.2.3.2: an ACK rides on data, and then needs no segment of its own.
 #[test]
-fn with_data_both_ways_acks_ride_on_data() {
+fn acks_are_sent_on_data_in_bidirectional_transfer() {
     let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
     let mut d = Dialogue::sender(TcpConfig { initial_window: 1.0, delayed_ack, ..tcp(NewReno) });
     d.expects(0.1).data(1..1001).acknowledging(1);
@@ -92,12 +92,12 @@ fn with_data_both_ways_acks_ride_on_data() {
     d.at(0.2).ack(1001);
     d.expects(0.2).data(1001..2001).acknowledging(501);
     d.expects(0.2).data(2001..3001).acknowledging(501);
-    d.silent_until(0.3);
+    d.sends_nothing_until(0.3);
     // Data that repeats an ACK number is no duplicate ACK (RFC 5681, section 2).
     for n in 1..5 {
         d.at(0.3).segment(Segment { seq: n * 500 + 1, ack: 1001, ..data });
     }
     d.expects(0.3).ack(1501);
     d.expects(0.3).ack(2501);
-    d.silent_until(0.3);
+    d.sends_nothing_until(0.3);
 }

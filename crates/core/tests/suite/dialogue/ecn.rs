@@ -32,7 +32,7 @@ fn delayed(config: TcpConfig) -> Dialogue {
 
 /// RFC 3168, section 6.1.1.
 #[test]
-fn ecn_is_used_where_both_ends_set_it_up() {
+fn ecn_is_used_when_both_ends_negotiate_it() {
     for (own, peer, capable) in [
         (EcnMode::Classic, Flags::ECE, true),
         (EcnMode::Classic, Flags::NONE, false),
@@ -49,7 +49,7 @@ fn ecn_is_used_where_both_ends_set_it_up() {
 }
 
 #[test]
-fn a_server_that_has_no_ecn_does_not_agree_to_it() {
+fn server_without_ecn_rejects_the_offer() {
     let mut d = Dialogue::server(tcp(NewReno), None);
     d.at(0.0).syn_with_flags(ECE_CWR);
     d.expects(0.0).syn().lacks_flags(ECE_CWR);
@@ -57,23 +57,23 @@ fn a_server_that_has_no_ecn_does_not_agree_to_it() {
 
 /// RFC 3168, section 6.1.1.1.
 #[test]
-fn a_path_that_loses_ecn_setup_syns_is_tried_without() {
+fn syn_is_retransmitted_without_ecn_when_ecn_syns_are_lost() {
     let mut d = Dialogue::client(ecn(NewReno));
     for (at, flags) in [(0.0, ECE_CWR), (1.0, ECE_CWR), (3.0, Flags::NONE)] {
-        let heard = d.expects(at).syn().has_flags(flags);
+        let segment = d.expects(at).syn().has_flags(flags);
         if flags == Flags::NONE {
-            heard.lacks_flags(ECE_CWR);
+            segment.lacks_flags(ECE_CWR);
         }
     }
 }
 
 /// RFC 3168, sections 6.1.4 and 6.1.5: neither pure ACKs nor retransmissions.
 #[test]
-fn only_new_data_is_ecn_capable_unless_all_is_asked_for() {
+fn only_new_data_is_ecn_capable_by_default() {
     for (packets, codepoint) in [(EcnPackets::Data, Ecn::NotEct), (EcnPackets::All, Ecn::Ect0)] {
         let mut d = sender(TcpConfig { ecn_packets: packets, ..ecn(NewReno) });
         d.at(0.2).acks(1, 3);
-        d.expects(0.2).resent(1..1001).with_codepoint(codepoint);
+        d.expects(0.2).retransmitted(1..1001).with_codepoint(codepoint);
         let mut d = delayed(TcpConfig { ecn_packets: packets, ..ecn(NewReno) });
         d.at(0.1).data(1..1001);
         d.expects(0.14).ack(1001).with_codepoint(codepoint);
@@ -82,7 +82,7 @@ fn only_new_data_is_ecn_capable_unless_all_is_asked_for() {
 
 /// RFC 3168, section 6.1.3.
 #[test]
-fn the_receiver_echoes_a_mark_until_the_sender_says_that_it_has_cut() {
+fn receiver_sends_ece_until_cwr_arrives() {
     let mut d = delayed(ecn(NewReno));
     d.at(0.10).data(1..1001);
     d.at(0.11).marked_data(1001..2001);
@@ -98,18 +98,18 @@ fn the_receiver_echoes_a_mark_until_the_sender_says_that_it_has_cut() {
 
 /// RFC 3168, section 6.1.2: half of 20 once, whatever else is echoed for that window; the next new data says so.
 #[test]
-fn an_echo_halves_the_window_once_a_round_trip() {
+fn ece_halves_the_window_once_per_rtt() {
     for recovery in [NewReno, Sack] {
         let mut d = sender(ecn(recovery));
         d.at(0.2).ack_with_flags(1001, Flags::ECE);
         d.window_is(10.0, 10.0);
         for n in 2..=9 {
             d.at(0.2).ack_with_flags(n * 1000 + 1, Flags::ECE);
-            d.silent_until(0.2);
+            d.sends_nothing_until(0.2);
         }
         // Ten are out, and the window is ten: from here each ACK sends one.
         d.at(0.21).ack_with_flags(10_001, Flags::ECE);
-        d.silent_until(0.21);
+        d.sends_nothing_until(0.21);
         d.at(0.21).ack_with_flags(11_001, Flags::ECE);
         d.expects(0.21).data(20_001..21_001).has_flags(Flags::CWR);
         d.at(0.21).ack_with_flags(12_001, Flags::ECE);
@@ -125,7 +125,7 @@ fn an_echo_halves_the_window_once_a_round_trip() {
 }
 
 #[test]
-fn the_window_does_not_grow_between_the_cut_and_its_acknowledgement() {
+fn window_does_not_grow_during_cwr() {
     let mut d = sender(ecn(Sack));
     d.at(0.2).ack_with_flags(1001, Flags::ECE);
     d.at(0.2).ack(20_001);
@@ -139,7 +139,7 @@ fn the_window_does_not_grow_between_the_cut_and_its_acknowledgement() {
 
 /// RFC 9937 brings the window down with what arrives: one sent for two ACKs.
 #[test]
-fn with_prr_the_window_falls_in_proportion() {
+fn prr_reduces_the_window_in_proportion_after_a_mark() {
     let mut d = sender(ecn(Prr));
     let mut sent = 0;
     for n in 1..=20 {
@@ -154,7 +154,7 @@ fn with_prr_the_window_falls_in_proportion() {
 
 /// Linux 2.6's CWR state: one segment less on every second ACK.
 #[test]
-fn with_rate_halving_the_window_falls_by_one_on_every_second_ack() {
+fn rate_halving_reduces_the_window_by_one_per_two_acks_after_a_mark() {
     let mut d = sender(ecn(RateHalving));
     d.at(0.2).ack_with_flags(1001, Flags::ECE);
     for n in 2..=20 {
@@ -168,23 +168,23 @@ fn with_rate_halving_the_window_falls_by_one_on_every_second_ack() {
 
 /// RFC 3168, section 6.1.2: one cut for all that a window tells, and a cut for a loss is said, too.
 #[test]
-fn a_loss_in_a_window_that_was_cut_for_a_mark_cuts_no_more() {
+fn loss_does_not_reduce_a_window_already_reduced_for_a_mark() {
     let mut d = sender(ecn(NewReno));
     d.at(0.2).ack_with_flags(1001, Flags::ECE);
     for _ in 0..3 {
         d.at(0.2).ack_with_flags(1001, Flags::ECE);
     }
-    d.expects(0.2).resent(1001..2001);
+    d.expects(0.2).retransmitted(1001..2001);
     let stats = d.endpoint.sender_stats(time(0.2));
     assert_eq!((stats.window_cuts, stats.fast_retransmits), (1, 1));
     assert_eq!(d.endpoint.sample().ssthresh_bytes, 10_000.0);
 }
 
 #[test]
-fn a_mark_in_a_window_that_was_cut_for_a_loss_cuts_no_more() {
+fn mark_does_not_reduce_a_window_already_reduced_for_a_loss() {
     let mut d = sender(ecn(NewReno));
     d.at(0.2).acks(1, 3);
-    d.expects(0.2).resent(1..1001);
+    d.expects(0.2).retransmitted(1..1001);
     d.at(0.3).ack_with_flags(20_001, Flags::ECE);
     d.expects(0.3).data(20_001..21_001).has_flags(Flags::CWR);
     assert_eq!(d.endpoint.sender_stats(time(0.3)).window_cuts, 1);
@@ -192,7 +192,7 @@ fn a_mark_in_a_window_that_was_cut_for_a_loss_cuts_no_more() {
 
 /// RFC 8511: a mark comes from a short queue, so 0.8 may be kept for it and a half for a loss.
 #[test]
-fn with_abe_a_mark_leaves_more_than_a_loss() {
+fn abe_leaves_more_after_a_mark_than_after_a_loss() {
     let mut d = sender(TcpConfig { ecn_beta: Some(0.8), ..ecn(NewReno) });
     d.at(0.2).ack_with_flags(1001, Flags::ECE);
     d.window_is(16.0, 16.0);

@@ -12,44 +12,44 @@ fn twenty() -> Dialogue {
 
 /// Section 4.1: one ACK whose SACK lies more than three segments ahead is enough.
 #[test]
-fn a_forward_ack_more_than_three_segments_ahead_starts_a_recovery() {
+fn forward_ack_over_three_segments_ahead_starts_a_recovery() {
     let mut d = twenty();
     d.at(0.2).sack(1, &[3001..4001]);
-    d.expects(0.2).resent(1..1001);
+    d.expects(0.2).retransmitted(1..1001);
     d.window_is(10.0, 10.0);
 }
 
 /// Section 4.1: three segments and no more may be reordering. Section 3: meanwhile awnd falls by all that lies below the forward ACK.
 #[test]
-fn three_segments_ahead_only_make_room() {
+fn forward_ack_three_segments_ahead_starts_no_recovery() {
     let mut d = twenty();
     d.at(0.2).sack(1, &[2001..3001]);
     d.expects_new(0.2, 20_001..23_001);
-    d.silent_until(0.2);
+    d.sends_nothing_until(0.2);
     d.window_is(20.0, f64::INFINITY);
 }
 
 /// Section 3: awnd = snd.nxt - snd.fack + retran_data, and what it leaves free goes to holes first.
 #[test]
-fn every_hole_below_the_forward_ack_counts_as_gone_and_is_sent_again() {
+fn every_hole_below_the_forward_ack_is_retransmitted() {
     let mut d = twenty();
     // Segments 1, 3 and 5 are lost; the forward ACK is 14 ahead, so six are out, and four more fill the window of ten.
     d.at(0.2).sack(1, &[1001..2001, 3001..4001, 5001..14_001]);
-    d.expects(0.2).resent(1..1001);
-    d.expects(0.2).resent(2001..3001);
-    d.expects(0.2).resent(4001..5001);
+    d.expects(0.2).retransmitted(1..1001);
+    d.expects(0.2).retransmitted(2001..3001);
+    d.expects(0.2).retransmitted(4001..5001);
     d.expects(0.2).data(20_001..21_001);
-    d.silent_until(0.25);
+    d.sends_nothing_until(0.25);
     d.at(0.3).ack(20_001);
     d.window_is(10.0, 10.0);
 }
 
 /// Section 4.3: what was sent before the cut may be lost, too, without a second one.
 #[test]
-fn one_window_of_losses_cuts_once() {
+fn losses_of_a_window_reduce_it_once() {
     let mut d = twenty();
     d.at(0.2).sack(1, &[4001..5001]);
-    d.expects(0.2).resent(1..1001);
+    d.expects(0.2).retransmitted(1..1001);
     d.at(0.25).sack(1, &[4001..5001, 10_001..20_001]);
     d.at(0.3).sack(1001, &[4001..5001, 10_001..20_001]);
     assert_eq!(d.endpoint.sender_stats(time(0.3)).window_cuts, 1);

@@ -19,7 +19,7 @@ fn duplicate(d: &mut Dialogue, seconds: f64, recovery: RecoveryKind, to: u64) {
 }
 
 #[test]
-fn the_first_duplicate_after_the_fine_timeout_sends_the_segment_again() {
+fn first_duplicate_after_the_fine_timeout_retransmits() {
     for recovery in [Classic, NewReno, Sack, Fack, Prr, RateHalving] {
         let mut d = ten(recovery, true);
         duplicate(&mut d, 0.39, recovery, 2001);
@@ -28,45 +28,45 @@ fn the_first_duplicate_after_the_fine_timeout_sends_the_segment_again() {
             let gone = if recovery == Fack { 2000 } else { 1000 };
             d.expects_new(0.39, 10_001..10_001 + gone);
         }
-        d.silent_until(0.4);
+        d.sends_nothing_until(0.4);
         duplicate(&mut d, 0.41, recovery, 3001);
-        d.expects(0.41).resent(1..1001);
+        d.expects(0.41).retransmitted(1..1001);
     }
 }
 
 #[test]
-fn without_the_fine_timer_it_takes_three() {
+fn three_duplicates_are_needed_without_the_fine_timer() {
     for recovery in [Classic, NewReno] {
         let mut d = ten(recovery, false);
         duplicate(&mut d, 0.41, recovery, 2001);
         duplicate(&mut d, 0.42, recovery, 3001);
-        d.silent_until(0.43);
+        d.sends_nothing_until(0.43);
         duplicate(&mut d, 0.43, recovery, 4001);
-        d.expects(0.43).resent(1..1001);
+        d.expects(0.43).retransmitted(1..1001);
     }
 }
 
 /// The segments 1 and 3 are lost. Reno leaves its recovery at the first new ACK, which finds segment 3 older than the timeout: it is
 /// sent again without a duplicate and without a second cut.
 #[test]
-fn the_ack_after_a_retransmission_sends_the_next_lost_segment_again_without_a_cut() {
+fn ack_after_a_retransmission_retransmits_without_reduction() {
     let mut d = ten(Classic, true);
     d.at(0.41).ack(1);
-    d.expects(0.41).resent(1..1001);
+    d.expects(0.41).retransmitted(1..1001);
     d.at(0.51).ack(2001);
     d.window_is(5.0, 5.0);
-    d.expects(0.51).resent(2001..3001);
-    d.silent_until(0.52);
+    d.expects(0.51).retransmitted(2001..3001);
+    d.sends_nothing_until(0.52);
 }
 
 /// The third ACK after a retransmission no longer looks.
 #[test]
-fn only_two_acks_after_a_retransmission_look_at_the_age() {
+fn only_two_acks_after_a_retransmission_check_the_age() {
     let mut d = ten(Classic, true);
     d.at(0.39).acks(1, 3);
-    d.expects(0.39).resent(1..1001);
+    d.expects(0.39).retransmitted(1..1001);
     d.at(0.395).ack(1001);
     d.at(0.396).ack(2001);
     d.at(0.45).ack(3001);
-    d.silent_until(0.46);
+    d.sends_nothing_until(0.46);
 }

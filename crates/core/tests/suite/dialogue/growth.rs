@@ -27,7 +27,7 @@ fn slow_start_counts_acks_or_bytes_up_to_the_limit() {
 
 /// RFC 5681, section 3.1: one segment a round trip, half of that if ACKs are delayed and counted one by one.
 #[test]
-fn congestion_avoidance_adds_a_segment_a_round() {
+fn congestion_avoidance_adds_one_segment_per_rtt() {
     for window in [4.0, 10.0, 50.0] {
         for (byte_counting, per_ack, rounds) in [(0, 1, 6), (2, 2, 6), (0, 2, 12)] {
             let config = TcpConfig { initial_window: window, initial_ssthresh: window, byte_counting, ..tcp(Sack) };
@@ -42,7 +42,7 @@ fn congestion_avoidance_adds_a_segment_a_round() {
 
 /// RFC 5681, section 3.1: slow start stops at the threshold, and what is left of the round counts towards the next segment.
 #[test]
-fn slow_start_ends_at_the_threshold() {
+fn slow_start_ends_at_ssthresh() {
     let mut d = Dialogue::sender(TcpConfig { initial_ssthresh: 16.0, ..tcp(Sack) });
     for (at, window) in [(0.2, 16.0), (0.3, 17.0), (0.4, 18.0)] {
         d.round(at, 1);
@@ -52,7 +52,7 @@ fn slow_start_ends_at_the_threshold() {
 
 /// RFC 7661, section 3: a window that is not used says nothing about the path.
 #[test]
-fn a_window_that_does_not_hold_the_sender_back_does_not_grow() {
+fn window_does_not_grow_when_application_limited() {
     let mut d = Dialogue::sender_with(tcp(Sack), BulkSource::new(15_000, Time::NEVER), 65_535);
     d.round(0.2, 1);
     // Three ACKs send the last five segments.
@@ -64,7 +64,7 @@ fn a_window_that_does_not_hold_the_sender_back_does_not_grow() {
 
 /// RFC 9438, section 4.2: after a loss at 100 segments the window follows 0.4*(t - K)^3 + 100 with K = cbrt(30/0.4).
 #[test]
-fn cubic_follows_its_curve_through_the_old_maximum() {
+fn cubic_follows_its_curve_through_w_max() {
     let config = TcpConfig { variant: Variant::Cubic, initial_window: 100.0, byte_counting: 2, ..tcp(Sack) };
     let mut d = Dialogue::sender(config);
     d.window = 10_000_000;

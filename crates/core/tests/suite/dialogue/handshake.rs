@@ -7,40 +7,40 @@ use ackclock_core::tcp::TcpConfig;
 
 /// RFC 6298, (2.1) and (5.5).
 #[test]
-fn a_syn_that_is_not_answered_is_sent_again_after_one_two_and_four_seconds() {
+fn unanswered_syn_is_retransmitted_after_one_two_and_four_seconds() {
     let mut d = Dialogue::client(tcp(NewReno));
     for at in [0.0, 1.0, 3.0, 7.0] {
         d.expects(at).syn();
     }
-    d.silent_until(14.9);
+    d.sends_nothing_until(14.9);
 }
 
 /// RFC 5681, section 3.1, and RFC 6298, (5.7).
 #[test]
-fn after_a_lost_syn_the_window_is_one_segment_and_the_timeout_three_seconds() {
+fn lost_syn_leaves_one_segment_and_an_rto_of_three_seconds() {
     let mut d = Dialogue::client(tcp(NewReno));
     d.expects(0.0).syn();
     d.expects(1.0).syn();
     d.at(1.1).syn_ack();
     d.expects(1.1).data(1..1001).acknowledging(1);
-    d.silent_until(4.0);
-    d.expects(4.1).resent(1..1001);
+    d.sends_nothing_until(4.0);
+    d.expects(4.1).retransmitted(1..1001);
 }
 
 /// RFC 9293, section 3.5.
 #[test]
-fn a_syn_is_answered_and_the_answer_repeated_until_it_is_acknowledged() {
+fn syn_ack_is_retransmitted_until_acknowledged() {
     let mut d = Dialogue::server(tcp(NewReno), None);
     d.at(0.0).syn();
     d.expects(0.0).syn().acknowledging(1);
     d.expects(1.0).syn().acknowledging(1);
     d.at(1.1).ack(1);
-    d.silent_until(10.0);
+    d.sends_nothing_until(10.0);
 }
 
 /// RFC 9293, section 3.10.7.4: the SYN-ACK was lost, or the network copies.
 #[test]
-fn a_repeated_syn_is_answered_at_once() {
+fn retransmitted_syn_is_answered_at_once() {
     let mut d = Dialogue::server(tcp(NewReno), None);
     d.at(0.0).syn();
     d.expects(0.0).syn();
@@ -50,7 +50,7 @@ fn a_repeated_syn_is_answered_at_once() {
 
 /// RFC 9293, section 3.5: any ACK of the SYN opens the connection.
 #[test]
-fn data_opens_a_connection_whose_third_segment_was_lost() {
+fn data_establishes_a_connection_when_the_handshake_ack_is_lost() {
     let mut d = Dialogue::server(tcp(NewReno), None);
     d.at(0.0).syn();
     d.expects(0.0).syn();
@@ -60,7 +60,7 @@ fn data_opens_a_connection_whose_third_segment_was_lost() {
 
 /// RFC 9293, section 3.10.7.4.
 #[test]
-fn a_syn_ack_that_comes_again_is_acknowledged_again() {
+fn retransmitted_syn_ack_is_acknowledged() {
     let mut config = tcp(NewReno);
     config.initial_window = 1.0;
     let mut d = Dialogue::sender(config);
@@ -71,7 +71,7 @@ fn a_syn_ack_that_comes_again_is_acknowledged_again() {
 
 /// RFC 9293, section 3.10.7.4: SND.UNA < SEG.ACK =< SND.NXT, or the ACK is of another connection.
 #[test]
-fn an_ack_of_what_was_never_sent_does_not_open_a_connection() {
+fn ack_of_unsent_data_does_not_establish_a_connection() {
     let mut d = Dialogue::server(tcp(NewReno), None);
     d.at(0.0).syn();
     d.expects(0.0).syn();
@@ -84,16 +84,16 @@ fn an_ack_of_what_was_never_sent_does_not_open_a_connection() {
         flags: ackclock_core::packet::Flags::SYN.with(ackclock_core::packet::Flags::ACK),
         ..Default::default()
     });
-    d.silent_until(0.9);
+    d.sends_nothing_until(0.9);
 }
 
 /// RFC 9293, section 3.7.1, and RFC 6691: the option leaves what timestamps cost to the sender.
 #[test]
-fn segments_are_no_larger_than_the_peers_mss() {
-    for (mss, stamps, payload) in [(536, false, 536), (536, true, 524), (9000, false, SEGMENT)] {
-        let mut d = Dialogue::client(TcpConfig { timestamps: stamps, timestamp_bytes: 12, ..tcp(NewReno) });
+fn segments_are_at_most_the_peers_mss() {
+    for (mss, timestamps, payload) in [(536, false, 536), (536, true, 524), (9000, false, SEGMENT)] {
+        let mut d = Dialogue::client(TcpConfig { timestamps: timestamps, timestamp_bytes: 12, ..tcp(NewReno) });
         d.expects(0.0).syn();
-        let timestamps = stamps.then_some(Timestamps { value: 1, echo: 0 });
+        let timestamps = timestamps.then_some(Timestamps { value: 1, echo: 0 });
         d.at(0.1).syn_with(true, Some(SynOptions { mss, ..OPTIONS }), timestamps);
         d.expects(0.1).data(1..1 + payload);
     }
@@ -101,7 +101,7 @@ fn segments_are_no_larger_than_the_peers_mss() {
 
 /// RFC 9293, section 3.7.1.
 #[test]
-fn without_an_mss_option_segments_are_of_536_bytes() {
+fn segments_are_536_bytes_without_an_mss_option() {
     let mut d = Dialogue::client(tcp(NewReno));
     d.expects(0.0).syn();
     d.at(0.1).syn_with(true, None, None);
@@ -110,7 +110,7 @@ fn without_an_mss_option_segments_are_of_536_bytes() {
 
 /// RFC 2018, section 2; RFC 7323, sections 2.2 and 3.2.
 #[test]
-fn a_syn_ack_agrees_only_to_what_the_syn_offered() {
+fn syn_ack_accepts_only_offered_options() {
     let config = TcpConfig { sack: true, timestamps: true, ..tcp(NewReno) };
     let mut d = Dialogue::server(config.clone(), None);
     let bare = SynOptions { mss: 1460, window_scale: None, sack_permitted: false };
@@ -125,7 +125,7 @@ fn a_syn_ack_agrees_only_to_what_the_syn_offered() {
 
 /// RFC 7323, section 2.2: the window of a SYN is not scaled, later ones are, in steps of the scale.
 #[test]
-fn a_window_beyond_64_kib_needs_scaling_at_both_ends() {
+fn window_above_64_kib_needs_scaling_at_both_ends() {
     for (offered, window) in [(Some(0), 199_996), (None, 65_535)] {
         let mut d = Dialogue::server(TcpConfig { receive_buffer: 199_999, ..tcp(NewReno) }, None);
         d.at(0.0).syn_with(false, Some(SynOptions { window_scale: offered, ..OPTIONS }), None);
@@ -137,17 +137,17 @@ fn a_window_beyond_64_kib_needs_scaling_at_both_ends() {
 
 /// RFC 7323, section 4.3: the echo is of the segment that moved the left edge, so that a gap's wait is measured.
 #[test]
-fn a_timestamp_above_a_gap_is_not_echoed_nor_one_that_is_older() {
+fn timestamp_above_a_gap_or_older_is_not_echoed() {
     let mut d = Dialogue::server(TcpConfig { timestamps: true, ..tcp(NewReno) }, None);
-    let stamp = |value| Some(Timestamps { value, echo: 0 });
-    d.at(0.0).syn_with(false, Some(OPTIONS), stamp(10));
+    let timestamp = |value| Some(Timestamps { value, echo: 0 });
+    d.at(0.0).syn_with(false, Some(OPTIONS), timestamp(10));
     d.expects(0.0).echoes(10);
-    d.at(0.1).stamped_data(1..1001, stamp(20));
+    d.at(0.1).data_with_timestamps(1..1001, timestamp(20));
     d.expects(0.1).ack(1001).echoes(20);
-    d.at(0.2).stamped_data(2001..3001, stamp(30));
+    d.at(0.2).data_with_timestamps(2001..3001, timestamp(30));
     d.expects(0.2).ack(1001).echoes(20);
-    d.at(0.3).stamped_data(1001..2001, stamp(40));
+    d.at(0.3).data_with_timestamps(1001..2001, timestamp(40));
     d.expects(0.3).ack(3001).echoes(40);
-    d.at(0.4).stamped_data(1..1001, stamp(15));
+    d.at(0.4).data_with_timestamps(1..1001, timestamp(15));
     d.expects(0.4).ack(3001).echoes(40);
 }

@@ -11,19 +11,19 @@ fn endless() -> BulkSource {
 }
 
 #[test]
-fn the_send_buffer_bounds_what_is_not_acknowledged_and_is_charged_for_the_wait() {
+fn send_buffer_limits_unacknowledged_data() {
     let mut d = Dialogue::sender(TcpConfig { send_buffer: 5000, ..tcp(NewReno) });
     d.expects_new(0.1, 1..5001);
     d.at(0.2).ack(1001);
     d.expects(0.2).data(5001..6001);
-    d.silent_until(0.3);
+    d.sends_nothing_until(0.3);
     let stats = d.endpoint.sender_stats(time(0.3));
     assert_eq!(stats.limited[Limit::SendBuffer as usize], Span::from_ms(200));
     assert_eq!(stats.limited.iter().map(|s| s.0).sum::<u64>(), Span::from_ms(200).0, "shares add up from the handshake on");
 }
 
 #[test]
-fn a_send_buffer_smaller_than_a_segment_makes_small_segments() {
+fn send_buffer_below_a_segment_makes_small_segments() {
     let mut d = Dialogue::sender(TcpConfig { send_buffer: 700, ..tcp(NewReno) });
     d.expects(0.1).data(1..701);
     d.at(0.2).ack(701);
@@ -32,29 +32,29 @@ fn a_send_buffer_smaller_than_a_segment_makes_small_segments() {
 
 /// RFC 9293, section 3.8.6.2.1: a part of a segment waits unless it is half of the largest window.
 #[test]
-fn the_receive_window_bounds_the_sender_which_sends_no_silly_segments() {
+fn receive_window_limits_the_sender_without_silly_segments() {
     let mut d = Dialogue::sender_with(tcp(NewReno), endless(), 3500);
     d.expects_new(0.1, 1..3001);
     d.at(0.2).ack(1001);
     d.expects(0.2).data(3001..4001);
-    d.silent_until(0.3);
+    d.sends_nothing_until(0.3);
     assert_eq!(d.endpoint.sender_stats(time(0.3)).limited[Limit::ReceiveWindow as usize], Span::from_ms(200));
 }
 
 /// RFC 9293, section 3.8.6.2.1, condition (3).
 #[test]
-fn a_receive_buffer_smaller_than_a_segment_still_lets_data_through() {
+fn receive_buffer_below_a_segment_lets_data_pass() {
     let mut d = Dialogue::sender_with(tcp(NewReno), endless(), 900);
     d.expects(0.1).data(1..901);
     d.at(0.2).ack_with_window(901, 300);
-    d.silent_until(0.3);
+    d.sends_nothing_until(0.3);
     d.at(0.3).ack_with_window(901, 450);
     d.expects(0.3).data(901..1351);
 }
 
 /// RFC 9293, section 3.8.6.1: the first probe after a timeout's time, the next ones at growing intervals.
 #[test]
-fn a_shut_window_is_probed_until_it_opens() {
+fn zero_window_is_probed_until_it_opens() {
     let mut d = Dialogue::sender_with(tcp(NewReno), endless(), 3000);
     d.expects_new(0.1, 1..3001);
     d.at(0.2).ack_with_window(3001, 0);
@@ -72,7 +72,7 @@ fn a_shut_window_is_probed_until_it_opens() {
 
 /// RFC 9293, section 3.8.6.1: a window may shut while its data is still on the way; the timer covers that.
 #[test]
-fn a_lost_window_update_costs_no_more_than_a_probe() {
+fn lost_window_update_is_recovered_by_a_probe() {
     let mut d = Dialogue::sender_with(tcp(NewReno), endless(), 1000);
     d.expects(0.1).data(1..1001);
     d.at(0.2).ack_with_window(1001, 0);
@@ -84,20 +84,20 @@ fn a_lost_window_update_costs_no_more_than_a_probe() {
 
 /// The host key `window_rule`: RFC 9293 counts sequence space, ns-2 what is in flight.
 #[test]
-fn behind_a_hole_the_window_counts_sequence_space_or_what_is_in_flight() {
+fn window_rule_counts_sequence_space_or_flight_above_a_hole() {
     for (window_rule, more) in [(WindowRule::Sequence, 0), (WindowRule::InFlight, 2)] {
         let config = TcpConfig { initial_window: 20.0, window_rule, ..tcp(Sack) };
         let mut d = Dialogue::sender_with(config, endless(), 10_000);
         d.expects_new(0.1, 1..10_001);
         d.at(0.2).sack(1, &[1001..3001]);
         d.expects_new(0.2, 10_001..10_001 + more * 1000);
-        d.silent_until(0.25);
+        d.sends_nothing_until(0.25);
     }
 }
 
 /// The congestion window and recoveries are charged for their waits, too.
 #[test]
-fn time_goes_to_what_held_the_sender_back() {
+fn time_is_attributed_to_the_limit_of_the_sender() {
     let mut d = Dialogue::sender_with(tcp(Sack), BulkSource::new(20_000, Time::NEVER), 65_535);
     d.at(0.2).sack(1, &[1001..10_001]);
     d.at(0.3).ack(14_001);

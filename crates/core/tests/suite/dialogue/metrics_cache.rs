@@ -18,7 +18,7 @@ fn first_connection(path_metrics: &SharedPathMetrics, cache: MetricsCache) {
     d.at(0.1).syn_ack();
     d.expects_new(0.1, 1..10_001);
     d.at(0.2).sack(1, &[1001..4001]);
-    d.expects(0.2).resent(1..1001);
+    d.expects(0.2).retransmitted(1..1001);
     d.at(0.3).ack(10_001);
     d.window_is(5.0, 5.0);
     d.at(0.5).ack(15_001);
@@ -41,7 +41,7 @@ fn second_connection(path_metrics: &SharedPathMetrics, cache: MetricsCache) -> D
 /// Samples of 100, 200 and 200 ms: SRTT 100, 112.5, 123.4375 ms, RTTVAR 50, 62.5, 68.75 ms. As nothing was known of the path, the
 /// variance kept is the round trip itself (tcp_update_metrics()). So 5 * 123.4375 or 123.4375 + 2 * 123.4375 ms, in whole ms; else 100 + 4 * 50.
 #[test]
-fn threshold_and_timeout_of_a_connection_come_from_the_last_one() {
+fn ssthresh_and_rto_come_from_the_metrics_cache() {
     for (cache, ssthresh, rto) in
         [(MetricsCache::Full, 5.0, 0.618), (MetricsCache::Rtt, f64::INFINITY, 0.371), (MetricsCache::Off, f64::INFINITY, 0.3)]
     {
@@ -49,13 +49,13 @@ fn threshold_and_timeout_of_a_connection_come_from_the_last_one() {
         first_connection(&path_metrics, cache);
         let mut d = second_connection(&path_metrics, cache);
         d.window_is(10.0, ssthresh);
-        d.expects(0.1 + rto).resent(1..1001);
+        d.expects(0.1 + rto).retransmitted(1..1001);
     }
 }
 
 /// A variant's own start of the threshold is set after what was remembered (bictcp_init(), from path_metrics).
 #[test]
-fn a_threshold_that_the_host_sets_is_not_replaced() {
+fn configured_ssthresh_overrides_the_metrics_cache() {
     let path_metrics = SharedPathMetrics::default();
     first_connection(&path_metrics, MetricsCache::Full);
     let mut d = Dialogue::client(TcpConfig { initial_ssthresh: 100.0, ..config(MetricsCache::Full) });
@@ -66,7 +66,7 @@ fn a_threshold_that_the_host_sets_is_not_replaced() {
 
 /// What ends without everything acknowledged is not remembered.
 #[test]
-fn a_connection_that_is_not_through_leaves_nothing() {
+fn unfinished_connection_saves_no_metrics() {
     let path_metrics = SharedPathMetrics::default();
     let mut d = Dialogue::client_with(config(MetricsCache::Full), BulkSource::new(20_000, Time::NEVER));
     d.endpoint.use_path_metrics(path_metrics.clone());

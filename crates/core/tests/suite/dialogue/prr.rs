@@ -9,13 +9,13 @@ fn in_recovery(variant: Variant) -> Dialogue {
     let mut d = Dialogue::sender(TcpConfig { variant, initial_window: 20.0, ..tcp(Prr) });
     d.expects_new(0.1, 1..20_001);
     d.at(0.2).sack(1, &[1001..4001]);
-    d.expects(0.2).resent(1..1001);
+    d.expects(0.2).retransmitted(1..1001);
     d
 }
 
 /// Section 6.2: CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out; 3 * 10 / 20 is 2 at once, then one for every second arrival.
 #[test]
-fn sending_follows_arrivals_in_proportion() {
+fn prr_sends_in_proportion_to_deliveries() {
     let mut d = in_recovery(Variant::Reno);
     d.expects(0.2).data(20_001..21_001);
     let mut next = 21_001;
@@ -26,7 +26,7 @@ fn sending_follows_arrivals_in_proportion() {
             d.expects(0.21).data(next..next + 1000);
             next += 1000;
         }
-        d.silent_until(0.21);
+        d.sends_nothing_until(0.21);
     }
     // 19 arrived, ten sent: the pipe is the window aimed at.
     assert_eq!(next, 29_001);
@@ -37,19 +37,19 @@ fn sending_follows_arrivals_in_proportion() {
 
 /// Section 6.2: the share is the variant's: CUBIC sends 14 for 20.
 #[test]
-fn the_variant_says_in_what_proportion() {
+fn prr_proportion_follows_the_variants_ssthresh() {
     let mut d = in_recovery(Variant::Cubic);
     // 3 * 14 / 20 is 2.1.
     d.expects_new(0.2, 20_001..22_001);
     d.at(0.21).sack(1, &[1001..20_001]);
     // The pipe is 3 for a target of 14; 19 arrived and 3 were sent, of which 11 fill it.
     d.expects_new(0.21, 22_001..33_001);
-    d.silent_until(0.21);
+    d.sends_nothing_until(0.21);
 }
 
 /// Section 6.2, the conservative bound: with most of the window lost, no more is sent than arrives.
 #[test]
-fn heavy_loss_sends_no_more_than_arrives() {
+fn prr_sends_at_most_the_deliveries_under_heavy_loss() {
     let mut d = Dialogue::sender(TcpConfig { initial_window: 20.0, ..tcp(Prr) });
     d.expects_new(0.1, 1..20_001);
     // Segments 1 to 15 are lost.
@@ -58,26 +58,26 @@ fn heavy_loss_sends_no_more_than_arrives() {
         d.expects(0.2).data((n + 4) * 1000 + 1..(n + 5) * 1000 + 1);
     }
     d.at(0.2).sack(1, &[15_001..18_001]);
-    d.expects(0.2).resent(1..1001);
-    d.silent_until(0.2);
+    d.expects(0.2).retransmitted(1..1001);
+    d.sends_nothing_until(0.2);
     d.at(0.21).sack(1, &[15_001..19_001]);
-    d.expects(0.21).resent(1001..2001);
-    d.silent_until(0.25);
+    d.expects(0.21).retransmitted(1001..2001);
+    d.sends_nothing_until(0.25);
 }
 
 /// Section 6.2, SafeACK: an ACK that advances and shows no further loss lets the window grow as slow start would.
 #[test]
-fn a_good_partial_ack_sends_one_more_than_arrived() {
+fn prr_safe_ack_sends_one_segment_more() {
     let mut d = Dialogue::sender(TcpConfig { initial_window: 20.0, ..tcp(Prr) });
     d.expects_new(0.1, 1..20_001);
     d.at(0.2).sack(1, &[15_001..18_001]);
     // RecoverFS 20, three arrived; the pipe of 2 is below 10, so three may go.
     for n in 0..3 {
-        d.expects(0.2).resent(n * 1000 + 1..n * 1000 + 1001);
+        d.expects(0.2).retransmitted(n * 1000 + 1..n * 1000 + 1001);
     }
-    d.silent_until(0.29);
+    d.sends_nothing_until(0.29);
     d.at(0.3).sack(1001, &[15_001..18_001]);
-    d.expects(0.3).resent(3001..4001);
-    d.expects(0.3).resent(4001..5001);
-    d.silent_until(0.3);
+    d.expects(0.3).retransmitted(3001..4001);
+    d.expects(0.3).retransmitted(4001..5001);
+    d.sends_nothing_until(0.3);
 }

@@ -28,44 +28,44 @@ fn pushed(d: &mut Dialogue, at: f64, count: usize) -> String {
 }
 
 #[test]
-fn a_segment_with_psh_is_acknowledged_at_once_by_a_host_that_hurries() {
+fn segment_with_psh_is_acknowledged_at_once() {
     for (push, when) in [(true, 0.2), (false, 0.4)] {
         let mut d = Dialogue::receiver(hurrying(push), None);
         d.at(0.2).data_with_flags(1..1001, Flags::PSH);
         d.expects(when).ack(1001);
         d.at(0.5).data(1001..2001);
-        d.silent_until(0.6);
+        d.sends_nothing_until(0.6);
         d.at(0.6).data_with_flags(2001..3001, Flags::PSH);
         d.expects(if push { 0.6 } else { 0.7 }).ack(3001);
-        d.silent_until(1.0);
+        d.sends_nothing_until(1.0);
     }
 }
 
 /// 1000 B take 100 ms to read.
 #[test]
-fn it_does_so_only_when_everything_has_been_read() {
+fn psh_ack_waits_until_all_data_is_read() {
     let mut d = Dialogue::receiver(hurrying(true), Some(Rate::from_bps(80_000)));
     d.at(0.2).data(1..1001);
     d.at(0.21).data_with_flags(1001..2001, Flags::PSH);
-    d.silent_until(0.299);
+    d.sends_nothing_until(0.299);
     d.expects(0.3).ack(2001);
 }
 
 /// What waits behind a gap counts as unread; each of these ACKs has another reason.
 #[test]
-fn a_gap_is_filled_with_one_ack_whatever_it_carries() {
+fn gap_filling_segment_with_psh_gets_one_ack() {
     let mut d = Dialogue::receiver(TcpConfig { immediate_ack_on_fill: false, ..hurrying(true) }, None);
     d.at(0.2).data(2001..3001);
     d.expects(0.2).ack(1).sacks(&[2001..3001]);
     d.at(0.3).data_with_flags(1..1001, Flags::PSH);
-    d.silent_until(0.31);
+    d.sends_nothing_until(0.31);
     d.at(0.31).data(1001..2001);
     d.expects(0.31).ack(3001);
 }
 
 /// In slow start at 200 segments a second a chunk is two, and all of these ACKs find room for one or two of them. A single one has no PSH.
 #[test]
-fn the_last_segment_of_each_chunk_carries_it() {
+fn last_segment_of_each_burst_carries_psh() {
     let mut d = Dialogue::sender_with(in_chunks(), BulkSource::new(u64::MAX, Time::NEVER), 11_000);
     assert_eq!(pushed(&mut d, 0.1, 10), ".P.P.P.P.P");
     d.at(0.2).ack(1001);
@@ -79,7 +79,7 @@ fn the_last_segment_of_each_chunk_carries_it() {
 /// An ACK of two segments in slow start has room for three: the third waits for the next ACK, unless that is more than a millisecond
 /// away from the last segment, the whole round trip is young, or nothing else is left to send.
 #[test]
-fn what_is_less_than_a_chunk_waits_for_the_next_ack() {
+fn burst_below_the_autosize_is_deferred_to_the_next_ack() {
     let mut d = Dialogue::sender_with(in_chunks(), BulkSource::new(19_000, Time::NEVER), 11_000);
     assert_eq!(pushed(&mut d, 0.1, 10), ".P.P.P.P.P");
     d.at(0.2).ack_with_window(2001, 60_000);
@@ -94,13 +94,13 @@ fn what_is_less_than_a_chunk_waits_for_the_next_ack() {
 
 /// 160 segments in 100 ms, twice that in slow start: three a millisecond. The peer's window ends it at 65.
 #[test]
-fn a_faster_sender_has_longer_chunks() {
+fn faster_sender_has_longer_bursts() {
     let mut d = Dialogue::sender(TcpConfig { initial_window: 160.0, ..in_chunks() });
     assert_eq!(pushed(&mut d, 0.1, 65), "..P".repeat(21) + ".P");
 }
 
 #[test]
-fn what_is_paced_carries_it_on_the_last_of_each_chunk_too() {
+fn paced_burst_carries_psh_on_its_last_segment() {
     let mut d = Dialogue::sender(TcpConfig { pacing: true, ..in_chunks() });
     for at in [0.1, 0.1075, 0.1175] {
         assert_eq!(pushed(&mut d, at, 2), ".P");
@@ -108,7 +108,7 @@ fn what_is_paced_carries_it_on_the_last_of_each_chunk_too() {
 }
 
 #[test]
-fn the_last_of_what_was_written_carries_it_sent_once_or_again() {
+fn last_written_segment_carries_psh_on_retransmission_too() {
     let mut d = Dialogue::sender_with(in_chunks(), BulkSource::new(2500, Time::NEVER), 65_535);
     assert_eq!(pushed(&mut d, 0.1, 3), ".PP");
     d.at(0.2).ack(2001);
@@ -117,7 +117,7 @@ fn the_last_of_what_was_written_carries_it_sent_once_or_again() {
 }
 
 #[test]
-fn other_hosts_set_it_on_all_data() {
+fn push_every_sets_psh_on_all_data() {
     let mut d = Dialogue::sender(tcp(NewReno));
     assert_eq!(pushed(&mut d, 0.1, 10), "PPPPPPPPPP");
 }

@@ -26,96 +26,96 @@ fn last_twenty() -> Dialogue {
 
 /// Section 6.2, step 4: three SACKed segments and no reordering seen: no time is given.
 #[test]
-fn three_sacked_segments_start_a_recovery_at_once() {
+fn rack_starts_a_recovery_at_three_sacked_segments() {
     let mut d = twenty();
     d.at(0.2).sack(1, &[1001..4001]);
-    d.expects(0.2).resent(1..1001);
+    d.expects(0.2).retransmitted(1..1001);
     assert_eq!(d.endpoint.sender_stats(time(0.2)).fast_retransmits, 1);
 }
 
 /// Section 6.2, step 5: fewer wait a quarter of the smallest round trip beyond their own.
 #[test]
-fn one_sacked_segment_starts_the_reordering_timer() {
+fn rack_waits_for_reordering_at_one_sacked_segment() {
     let mut d = last_twenty();
     d.at(0.2).ack(18_001);
     d.at(0.2).sack(18_001, &[19_001..20_002]);
-    d.silent_until(0.2249);
-    d.expects(0.225).resent(18_001..19_001);
+    d.sends_nothing_until(0.2249);
+    d.expects(0.225).retransmitted(18_001..19_001);
 }
 
 /// Section 6.2, steps 3 and 4: once reordering was seen, three SACKed segments prove nothing.
 #[test]
-fn known_reordering_is_given_time() {
+fn rack_waits_when_reordering_was_seen() {
     let mut d = last_twenty();
     d.at(0.2).sack(1, &[1001..2001]);
     d.at(0.2).ack(2001);
     d.at(0.21).sack(2001, &[3001..10_001]);
     // Sent at 0.1, arrived after 110 ms: at 0.1 + 110 + 25 ms.
-    d.silent_until(0.2349);
-    d.expects(0.235).resent(2001..3001);
+    d.sends_nothing_until(0.2349);
+    d.expects(0.235).retransmitted(2001..3001);
 }
 
 /// Section 6.2, step 4: each round that brings a D-SACK widens the window by a quarter of the round trip.
 #[test]
-fn a_dsack_widens_the_reordering_window() {
+fn dsack_widens_the_reordering_window() {
     let mut d = last_twenty();
     d.at(0.2).sack(1, &[1001..2001]);
     d.at(0.2).ack(2001);
     d.at(0.2).sack(2001, &[1..1001]);
     d.at(0.21).sack(2001, &[3001..10_001]);
-    d.silent_until(0.2599);
-    d.expects(0.26).resent(2001..3001);
+    d.sends_nothing_until(0.2599);
+    d.expects(0.26).retransmitted(2001..3001);
 }
 
 /// Section 3.3: a lost retransmission is found like any other, without a timeout.
 #[test]
-fn a_lost_retransmission_is_sent_again() {
+fn rack_detects_a_lost_retransmission() {
     let mut d = twenty();
     d.at(0.2).sack(1, &[1001..20_001]);
-    d.expects(0.2).resent(1..1001);
+    d.expects(0.2).retransmitted(1..1001);
     d.expects_new(0.2, 20_001..29_001);
     d.at(0.3).sack(1, &[1001..29_001]);
-    d.expects(0.3).resent(1..1001);
+    d.expects(0.3).retransmitted(1..1001);
     assert_eq!(d.endpoint.sender_stats(time(0.3)).timeouts, 0);
 }
 
 /// Sections 7.2 and 7.3: two round trips after the last segment, the last one goes out again; then it is the timer's turn.
 #[test]
-fn a_silent_tail_is_probed_once() {
+fn tlp_probes_the_tail_once() {
     let mut d = last_twenty();
-    d.expects(0.3).resent(19_001..20_001);
-    d.silent_until(0.79);
-    d.expects(0.8).resent(1..1001);
+    d.expects(0.3).retransmitted(19_001..20_001);
+    d.sends_nothing_until(0.79);
+    d.expects(0.8).retransmitted(1..1001);
     let stats = d.endpoint.sender_stats(time(0.8));
     assert_eq!((stats.timeouts, stats.window_cuts), (1, 1));
 }
 
 /// Section 7.3: new data is the better probe, and may go beyond the window.
 #[test]
-fn new_data_probes_if_there_is_any() {
+fn tlp_probes_with_new_data_if_any() {
     let mut d = twenty();
     d.expects(0.3).data(20_001..21_001);
-    d.silent_until(0.31);
+    d.sends_nothing_until(0.31);
 }
 
 /// Sections 7.1 and 6.2: the probe's SACK shows that the tail is lost.
 #[test]
-fn the_probe_brings_a_lost_tail_to_light() {
+fn tlp_reveals_a_lost_tail() {
     let mut d = last_twenty();
     d.at(0.2).ack(15_001);
-    d.expects(0.4).resent(19_001..20_001);
+    d.expects(0.4).retransmitted(19_001..20_001);
     d.at(0.5).sack(15_001, &[19_001..20_002]);
     // The others were sent 400 ms ago, so they have had their time.
-    d.expects(0.5).resent(15_001..16_001);
+    d.expects(0.5).retransmitted(15_001..16_001);
     assert_eq!(d.endpoint.sender_stats(time(0.5)).timeouts, 0);
 }
 
 /// Section 7.4.2: the probe itself has repaired the loss, which must not go unpunished.
 #[test]
-fn a_loss_that_the_probe_repaired_cuts_the_window() {
+fn loss_repaired_by_tlp_reduces_the_window() {
     let mut d = Dialogue::sender_with(config(), BulkSource::new(u64::MAX, Time::NEVER), 20_000);
     d.expects_new(0.1, 1..20_001);
-    d.expects(0.3).resent(19_001..20_001);
+    d.expects(0.3).retransmitted(19_001..20_001);
     d.at(0.4).ack(20_001);
     d.expects_new(0.4, 20_001..40_001);
     d.at(0.5).ack(21_001);
@@ -126,10 +126,10 @@ fn a_loss_that_the_probe_repaired_cuts_the_window() {
 
 /// Section 7.4.2: the peer had it already.
 #[test]
-fn a_probe_that_was_for_nothing_cuts_nothing() {
+fn spurious_tlp_does_not_reduce_the_window() {
     let mut d = Dialogue::sender_with(config(), BulkSource::new(u64::MAX, Time::NEVER), 20_000);
     d.expects_new(0.1, 1..20_001);
-    d.expects(0.3).resent(19_001..20_001);
+    d.expects(0.3).retransmitted(19_001..20_001);
     d.at(0.4).ack(20_001);
     d.expects_new(0.4, 20_001..40_001);
     d.at(0.41).sack(20_001, &[19_001..20_001]);

@@ -12,12 +12,12 @@ fn in_recovery(variant: Variant) -> Dialogue {
     d.at(0.2).sack(1, &[1001..3001]);
     d.expects_new(0.2, 20_001..22_001);
     d.at(0.2).sack(1, &[1001..4001]);
-    d.expects(0.2).resent(1..1001);
+    d.expects(0.2).retransmitted(1..1001);
     d
 }
 
 #[test]
-fn in_recovery_one_segment_goes_out_for_two_acks_until_the_window_is_halved() {
+fn rate_halving_sends_one_segment_per_two_acks() {
     let mut d = in_recovery(Variant::Reno);
     d.window_is(19.0, 10.0);
     let mut next = 22_001;
@@ -27,7 +27,7 @@ fn in_recovery_one_segment_goes_out_for_two_acks_until_the_window_is_halved() {
             d.expects(0.21).data(next..next + 1000);
             next += 1000;
         }
-        d.silent_until(0.21);
+        d.sends_nothing_until(0.21);
     }
     // 19, less one for every second of 18 ACKs.
     d.window_is(10.0, 10.0);
@@ -37,29 +37,29 @@ fn in_recovery_one_segment_goes_out_for_two_acks_until_the_window_is_halved() {
 
 /// tcp_complete_cwr: not above the threshold, but below it if ACKs were many; tcp_moderate_cwnd: no more than three above what is out.
 #[test]
-fn it_leaves_at_the_threshold_and_never_with_a_burst() {
+fn rate_halving_ends_at_ssthresh_without_a_burst() {
     let mut d = in_recovery(Variant::Reno);
     d.at(0.3).ack(22_001);
     d.window_is(3.0, 10.0);
     d.expects_new(0.3, 22_001..25_001);
-    d.silent_until(0.3);
+    d.sends_nothing_until(0.3);
 }
 
 /// Mathis and Mahdavi 1996: everything three or more below the forward-most SACK is lost.
 #[test]
-fn one_sack_far_ahead_marks_all_holes_below_it() {
+fn sack_far_ahead_marks_all_holes_below_lost() {
     let mut d = Dialogue::sender(TcpConfig { initial_window: 20.0, ..tcp(RateHalving) });
     d.expects_new(0.1, 1..20_001);
     d.at(0.2).sack(1, &[10_001..11_001]);
     // 20 out, 1 SACKed, 8 lost: 11 in flight, and the window may be one above.
-    d.expects(0.2).resent(1..1001);
-    d.silent_until(0.2);
+    d.expects(0.2).retransmitted(1..1001);
+    d.sends_nothing_until(0.2);
     d.window_is(12.0, 10.0);
 }
 
 /// What was sent after a retransmission has arrived, so the retransmission has not.
 #[test]
-fn a_lost_retransmission_is_sent_again_without_a_timeout() {
+fn lost_retransmission_is_repaired_without_a_timeout() {
     let mut d = in_recovery(Variant::Reno);
     d.at(0.21).sack(1, &[1001..5001]);
     d.at(0.21).sack(1, &[1001..6001]);
@@ -67,15 +67,15 @@ fn a_lost_retransmission_is_sent_again_without_a_timeout() {
     d.at(0.30).sack(1, &[1001..22_001]);
     d.expects(0.30).data(23_001..24_001);
     d.at(0.31).sack(1, &[1001..23_001]);
-    d.expects(0.31).resent(1..1001);
+    d.expects(0.31).retransmitted(1..1001);
     assert_eq!(d.endpoint.sender_stats(time(0.31)).timeouts, 0);
 }
 
 /// tcp_enter_loss: ssthresh is set once for a window's losses.
 #[test]
-fn a_timeout_inside_a_recovery_leaves_the_threshold() {
+fn timeout_in_a_recovery_keeps_ssthresh() {
     let mut d = in_recovery(Variant::Reno);
-    d.expects(0.4).resent(1..1001);
+    d.expects(0.4).retransmitted(1..1001);
     d.window_is(1.0, 10.0);
     let stats = d.endpoint.sender_stats(time(0.4));
     assert_eq!((stats.timeouts, stats.window_cuts), (1, 1));
@@ -83,7 +83,7 @@ fn a_timeout_inside_a_recovery_leaves_the_threshold() {
 
 /// tcp_cwnd_min: Reno may fall to half its threshold, CUBIC no lower than to its threshold.
 #[test]
-fn cubics_window_does_not_fall_below_its_own_threshold() {
+fn cubic_window_stays_at_or_above_its_ssthresh() {
     let mut d = in_recovery(Variant::Cubic);
     for n in 4..=21 {
         d.at(0.21).sack(1, &[1001..n * 1000 + 1001]);

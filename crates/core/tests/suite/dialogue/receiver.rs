@@ -12,7 +12,7 @@ fn delayed(segments: u32) -> TcpConfig {
 }
 
 #[test]
-fn without_delayed_acks_every_segment_is_acknowledged_at_once() {
+fn every_segment_is_acknowledged_without_delayed_acks() {
     let mut d = Dialogue::receiver(tcp(NewReno), None);
     for n in 0..3 {
         d.at(0.1).data(n * 1000 + 1..n * 1000 + 1001);
@@ -22,21 +22,21 @@ fn without_delayed_acks_every_segment_is_acknowledged_at_once() {
 
 /// RFC 1122, section 4.2.3.2.
 #[test]
-fn delayed_acks_are_for_every_second_segment_or_after_the_timer() {
+fn delayed_ack_is_sent_per_two_segments_or_by_the_timer() {
     let mut d = Dialogue::receiver(delayed(2), None);
     d.at(0.200).data(1..1001);
-    d.silent_until(0.210);
+    d.sends_nothing_until(0.210);
     d.at(0.210).data(1001..2001);
     d.expects(0.210).ack(2001);
     d.at(0.220).data(2001..3001);
-    d.silent_until(0.259);
+    d.sends_nothing_until(0.259);
     d.expects(0.260).ack(3001);
-    d.silent_until(5.0);
+    d.sends_nothing_until(5.0);
 }
 
 /// RFC 1122, section 4.2.3.2: the timer counts from the first segment that waits.
 #[test]
-fn a_host_that_acknowledges_every_fourth_segment_still_keeps_the_timer() {
+fn delayed_ack_of_four_segments_keeps_the_timer() {
     let mut d = Dialogue::receiver(delayed(4), None);
     for (at, n) in [(0.20, 0), (0.21, 1), (0.22, 2)] {
         d.at(at).data(n * 1000 + 1..n * 1000 + 1001);
@@ -50,7 +50,7 @@ fn a_host_that_acknowledges_every_fourth_segment_still_keeps_the_timer() {
 
 /// RFC 5681, section 4.2.
 #[test]
-fn a_segment_above_a_gap_and_one_that_fills_a_part_of_it_are_acknowledged_at_once() {
+fn segments_above_and_in_a_gap_are_acknowledged_at_once() {
     let mut d = Dialogue::receiver(delayed(2), None);
     d.at(0.20).data(2001..3001);
     d.expects(0.20).ack(1);
@@ -63,13 +63,13 @@ fn a_segment_above_a_gap_and_one_that_fills_a_part_of_it_are_acknowledged_at_onc
     d.at(0.24).data(3001..4001);
     d.expects(0.24).ack(5001);
     d.at(0.25).data(5001..6001);
-    d.silent_until(0.289);
+    d.sends_nothing_until(0.289);
     d.expects(0.29).ack(6001);
 }
 
 /// The host key `immediate_ack_on_fill = false`.
 #[test]
-fn a_host_may_delay_the_ack_of_what_fills_a_gap() {
+fn ack_of_a_filled_gap_may_be_delayed() {
     let mut d = Dialogue::receiver(TcpConfig { immediate_ack_on_fill: false, ..delayed(2) }, None);
     d.at(0.2).data(1001..2001);
     d.expects(0.2).ack(1);
@@ -79,7 +79,7 @@ fn a_host_may_delay_the_ack_of_what_fills_a_gap() {
 
 /// RFC 9293, section 3.10.7.4: an unacceptable segment is answered.
 #[test]
-fn what_has_arrived_before_is_acknowledged_at_once() {
+fn duplicate_segment_is_acknowledged_at_once() {
     let mut d = Dialogue::receiver(delayed(2), None);
     d.at(0.2).data(1..1001);
     d.expects(0.24).ack(1001);
@@ -99,7 +99,7 @@ fn block(start: u64, end: u64) -> Range<u64> {
 
 /// RFC 2018, section 4, case 1.
 #[test]
-fn when_the_last_four_segments_are_lost_there_is_nothing_to_sack() {
+fn no_sack_is_sent_when_the_last_segments_are_lost() {
     let mut d = Dialogue::receiver(tcp(Sack), None);
     for left in [5000, 5500, 6000, 6500] {
         d.at(0.2).data(segment_of_rfc_2018(left));
@@ -109,7 +109,7 @@ fn when_the_last_four_segments_are_lost_there_is_nothing_to_sack() {
 
 /// RFC 2018, section 4, case 2.
 #[test]
-fn when_the_first_segment_is_lost_one_block_grows() {
+fn one_sack_block_grows_when_the_first_segment_is_lost() {
     let mut d = Dialogue::receiver(tcp(Sack), None);
     for left in [5500, 6000, 6500, 7000, 7500, 8000, 8500] {
         d.at(0.2).data(segment_of_rfc_2018(left));
@@ -119,7 +119,7 @@ fn when_the_first_segment_is_lost_one_block_grows() {
 
 /// RFC 2018, section 4, case 3.
 #[test]
-fn when_every_second_segment_is_lost_the_newest_block_comes_first() {
+fn newest_sack_block_comes_first() {
     let mut d = Dialogue::receiver(tcp(Sack), None);
     let first = block(6000, 6500);
     let second = block(7000, 7500);
@@ -140,7 +140,7 @@ fn when_every_second_segment_is_lost_the_newest_block_comes_first() {
 
 /// RFC 2018, section 3: four blocks, three beside timestamps.
 #[test]
-fn as_many_blocks_as_fit_are_told() {
+fn sack_carries_the_blocks_that_fit() {
     for (timestamps, fit) in [(false, 4), (true, 3)] {
         let mut d = Dialogue::server(TcpConfig { timestamps, ..tcp(Sack) }, None);
         d.at(0.0).syn_with(false, Some(OPTIONS), timestamps.then_some(Timestamps { value: 1, echo: 0 }));
@@ -155,7 +155,7 @@ fn as_many_blocks_as_fit_are_told() {
 
 /// RFC 2018, section 4: what was reported last is reported again after the newest block, however long that has been growing.
 #[test]
-fn a_block_that_grows_for_long_does_not_push_the_others_out() {
+fn growing_sack_block_keeps_the_others() {
     let mut d = Dialogue::receiver(tcp(Sack), None);
     d.at(0.2).data(1001..2001);
     d.expects(0.2).ack(1);
@@ -167,7 +167,7 @@ fn a_block_that_grows_for_long_does_not_push_the_others_out() {
 
 /// RFC 9293, section 3.8.6: what does not fit is not kept, and the window never shrinks.
 #[test]
-fn a_segment_beyond_the_buffer_is_answered_and_not_kept() {
+fn segment_beyond_the_buffer_is_acknowledged_and_dropped() {
     let mut d = Dialogue::receiver(TcpConfig { receive_buffer: 3000, ..tcp(Sack) }, None);
     d.at(0.2).data(3001..4001);
     d.expects(0.2).ack(1).sacks(&[]).window(3000);
@@ -177,7 +177,7 @@ fn a_segment_beyond_the_buffer_is_answered_and_not_kept() {
 
 /// RFC 9293, section 3.8.6.2.2, and RFC 1122, section 4.2.3.3.
 #[test]
-fn a_window_that_a_slow_reader_shut_is_reopened_by_an_ack_of_its_own() {
+fn window_closed_by_a_slow_reader_reopens_with_an_update() {
     let mut d = Dialogue::receiver(TcpConfig { receive_buffer: 4000, ..tcp(NewReno) }, Some(Rate::from_bps(8000)));
     // A thousand bytes a second: the first segment is read until 1.2, and nothing else before.
     d.at(0.2).data(1..1001);
@@ -186,13 +186,13 @@ fn a_window_that_a_slow_reader_shut_is_reopened_by_an_ack_of_its_own() {
         d.at(0.2).data(n * 1000 + 1..n * 1000 + 1001);
         d.expects(0.2).ack(n * 1000 + 1001).window(window);
     }
-    d.silent_until(1.19);
+    d.sends_nothing_until(1.19);
     d.expects(1.2).ack(5001).window(4000);
 }
 
 /// RFC 9293, section 3.8.6.2.2: the edge handoffs by a segment or half the buffer, or not at all.
 #[test]
-fn a_reader_that_frees_little_does_not_move_the_windows_edge() {
+fn small_read_does_not_move_the_window() {
     let mut d = Dialogue::receiver(TcpConfig { receive_buffer: 2000, ..tcp(NewReno) }, Some(Rate::from_bps(8000)));
     d.at(0.20).data(1..101);
     d.expects(0.20).ack(101).window(2000);
@@ -208,7 +208,7 @@ fn a_reader_that_frees_little_does_not_move_the_windows_edge() {
 
 /// RFC 9293, section 3.8.6.1: a probe is an old sequence number, which must be answered.
 #[test]
-fn a_window_probe_is_answered_with_the_window() {
+fn window_probe_is_answered_with_the_window() {
     let mut d = Dialogue::receiver(TcpConfig { receive_buffer: 2000, ..tcp(NewReno) }, None);
     d.at(0.2).data(1..1001);
     d.expects(0.2).ack(1001);
@@ -222,18 +222,18 @@ fn compressing(rtt: u32, segments: u32) -> Dialogue {
     let mut d = Dialogue::server(TcpConfig { sack_compression, timestamps: true, ..tcp(Sack) }, None);
     d.at(0.0).syn_with(false, Some(OPTIONS), Some(Timestamps { value: 1, echo: 0 }));
     d.expects(0.0).syn();
-    d.at(0.1).stamped_data(1..1001, Some(Timestamps { value: 2, echo: 100 - rtt }));
+    d.at(0.1).data_with_timestamps(1..1001, Some(Timestamps { value: 2, echo: 100 - rtt }));
     d.expects(0.1).ack(1001);
     d
 }
 
 fn out_of_order(d: &mut Dialogue, seconds: f64, n: u64) {
-    d.at(seconds).stamped_data(n * 1000 + 1..n * 1000 + 1001, Some(Timestamps { value: 2, echo: 0 }));
+    d.at(seconds).data_with_timestamps(n * 1000 + 1..n * 1000 + 1001, Some(Timestamps { value: 2, echo: 0 }));
 }
 
 /// ip-sysctl.rst, tcp_comp_sack_delay_ns: 5 % of 10 ms; the first three duplicates are not held.
 #[test]
-fn after_three_duplicates_sacks_wait_for_a_twentieth_of_the_round_trip() {
+fn sack_compression_delays_acks_after_three_duplicates() {
     let mut d = compressing(10, 44);
     for n in 2..5 {
         out_of_order(&mut d, 0.2, n);
@@ -241,14 +241,14 @@ fn after_three_duplicates_sacks_wait_for_a_twentieth_of_the_round_trip() {
     }
     out_of_order(&mut d, 0.2, 5);
     out_of_order(&mut d, 0.2002, 6);
-    d.silent_until(0.2004);
+    d.sends_nothing_until(0.2004);
     d.expects(0.2005).ack(1001).sacks(&[2001..7001]);
-    d.silent_until(0.3);
+    d.sends_nothing_until(0.3);
 }
 
 /// And never longer than the sysctl says; a hole that is filled is told at once.
 #[test]
-fn a_sack_waits_a_millisecond_at_most_and_an_advance_ends_the_wait() {
+fn sack_compression_delay_is_at_most_a_millisecond() {
     let mut d = compressing(90, 44);
     for n in 2..5 {
         out_of_order(&mut d, 0.2, n);
@@ -259,12 +259,12 @@ fn a_sack_waits_a_millisecond_at_most_and_an_advance_ends_the_wait() {
     out_of_order(&mut d, 0.3, 6);
     d.at(0.3001).data(1001..2001);
     d.expects(0.3001).ack(7001);
-    d.silent_until(0.4);
+    d.sends_nothing_until(0.4);
 }
 
 /// tcp_comp_sack_nr.
 #[test]
-fn no_more_sacks_are_held_than_allowed() {
+fn sack_compression_replaces_at_most_the_allowed_acks() {
     let mut d = compressing(90, 2);
     for n in 2..5 {
         out_of_order(&mut d, 0.2, n);
@@ -279,7 +279,7 @@ fn no_more_sacks_are_held_than_allowed() {
 /// Linux's ping-pong mode: who has answered data with data leaves its next ACK to its next answer, though quick ACKs are left; a segment
 /// that arrives twice ends it.
 #[test]
-fn a_host_that_answers_delays_its_acks_until_something_arrives_twice() {
+fn ping_pong_delays_acks_until_a_duplicate_arrives() {
     for (ping_pong, half_request) in [(false, 0.3), (true, 0.34)] {
         let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
         let config = TcpConfig { delayed_ack, quick_acks: 8, ping_pong, ..tcp(NewReno) };

@@ -41,7 +41,7 @@ pub struct Dialogue {
     pub endpoint: TcpEndpoint,
     arena: Arena,
     now: Time,
-    said: VecDeque<(Time, Segment)>,
+    sent: VecDeque<(Time, Segment)>,
     /// The window that `ack` advertises.
     pub window: u32,
 }
@@ -49,7 +49,7 @@ pub struct Dialogue {
 impl Dialogue {
     fn new(endpoint: TcpEndpoint) -> Dialogue {
         let arena = Arena::default();
-        Dialogue { endpoint, arena, now: Time::ZERO, said: VecDeque::new(), window: 65_535 }
+        Dialogue { endpoint, arena, now: Time::ZERO, sent: VecDeque::new(), window: 65_535 }
     }
 
     /// A client that will open the connection at 0 and send without end.
@@ -102,11 +102,11 @@ impl Dialogue {
             let Some(out) = self.endpoint.poll(self.now, &mut self.arena) else { return };
             if let Body::Segment(segment) = self.arena.get(out.body) {
                 assert_eq!(out.len, segment.len);
-                self.said.push_back((self.now, *segment));
+                self.sent.push_back((self.now, *segment));
             }
             self.arena.release(out.body);
         }
-        panic!("it does not stop sending at {:?}", self.now);
+        panic!("endpoint does not stop sending at {:?}", self.now);
     }
 
     /// Carries out what is due up to and including `to`.
@@ -122,18 +122,20 @@ impl Dialogue {
     }
 
     /// Something reaches the endpoint at this time.
-    pub fn at(&mut self, seconds: f64) -> Says<'_> {
+    pub fn at(&mut self, seconds: f64) -> Arrival<'_> {
         self.run_to(time(seconds));
-        Says(self)
+        Arrival(self)
     }
 
     /// The next segment that the endpoint sends, which it must send at this time.
     pub fn expects(&mut self, seconds: f64) -> SentSegment {
         let at = time(seconds);
-        if self.said.is_empty() {
+        if self.sent.is_empty() {
             self.run_to(at);
         }
-        let Some((when, segment)) = self.said.pop_front() else { panic!("silent at {seconds} s, due {:?}", self.endpoint.due()) };
+        let Some((when, segment)) = self.sent.pop_front() else {
+            panic!("nothing sent at {seconds} s, due {:?}", self.endpoint.due())
+        };
         assert!(when.since(at).max(at.since(when)) < Span::from_us(1), "{segment:?} at {when:?}, not {seconds} s");
         SentSegment(segment)
     }
@@ -148,15 +150,15 @@ impl Dialogue {
     }
 
     /// Nothing more has been said, nor is anything until this time.
-    pub fn silent_until(&mut self, seconds: f64) {
+    pub fn sends_nothing_until(&mut self, seconds: f64) {
         self.run_to(time(seconds));
-        assert!(self.said.is_empty(), "said {:?}", self.said);
+        assert!(self.sent.is_empty(), "sent {:?}", self.sent);
     }
 
     /// Time goes on to here, whatever it says meanwhile.
     pub fn run_until(&mut self, seconds: f64) {
         self.run_to(time(seconds));
-        self.said.clear();
+        self.sent.clear();
     }
 
     /// A round trip: everything in flight is acknowledged, so many segments an ACK. What it says to that is not looked at.
@@ -169,12 +171,12 @@ impl Dialogue {
             ack = (ack + segments_per_ack * SEGMENT).min(end);
             self.at(seconds).ack(ack);
         }
-        self.said.clear();
+        self.sent.clear();
     }
 
     /// All that it has said since it was last heard.
-    pub fn all_said(&mut self) -> Vec<Segment> {
-        self.said.drain(..).map(|(_, segment)| segment).collect()
+    pub fn all_sent(&mut self) -> Vec<Segment> {
+        self.sent.drain(..).map(|(_, segment)| segment).collect()
     }
 
     /// cwnd and ssthresh in segments.
@@ -190,9 +192,9 @@ impl Dialogue {
 }
 
 /// What reaches the endpoint.
-pub struct Says<'a>(&'a mut Dialogue);
+pub struct Arrival<'a>(&'a mut Dialogue);
 
-impl Says<'_> {
+impl Arrival<'_> {
     pub fn segment(self, segment: Segment) {
         self.segment_as(Ecn::NotEct, segment);
     }
@@ -246,7 +248,7 @@ impl Says<'_> {
     }
     pub fn acks(self, ack: u64, times: usize) {
         for _ in 0..times {
-            Says(&mut *self.0).ack(ack);
+            Arrival(&mut *self.0).ack(ack);
         }
     }
     pub fn ack_with_window(self, ack: u64, window: u32) {
@@ -263,13 +265,13 @@ impl Says<'_> {
     }
 
     pub fn data(self, bytes: Range<u64>) {
-        self.stamped_data(bytes, None);
+        self.data_with_timestamps(bytes, None);
     }
     /// Data that also acknowledges.
     pub fn ack_and_data(self, ack: u64, bytes: Range<u64>) {
         self.segment(Segment { ack, ..piece(bytes, Flags::ACK) });
     }
-    pub fn stamped_data(self, bytes: Range<u64>, timestamps: Option<Timestamps>) {
+    pub fn data_with_timestamps(self, bytes: Range<u64>, timestamps: Option<Timestamps>) {
         self.segment(Segment { timestamps, ..piece(bytes, Flags::ACK) });
     }
     /// Payload (or none) and then the FIN.

@@ -20,7 +20,7 @@ impl SentSegment {
         self
     }
     /// Data sent again.
-    pub fn resent(self, bytes: Range<u64>) -> SentSegment {
+    pub fn retransmitted(self, bytes: Range<u64>) -> SentSegment {
         assert_eq!((self.bytes(), self.0.retransmission), (bytes, true), "a retransmission: {:?}", self.0);
         self
     }
@@ -38,8 +38,8 @@ impl SentSegment {
         self
     }
     pub fn sacks(self, blocks: &[Range<u64>]) -> SentSegment {
-        let told: Vec<_> = self.0.sack.near(self.0.ack).map(|(s, e)| s..e).collect();
-        assert_eq!(told, blocks, "SACK blocks: {:?}", self.0);
+        let acked: Vec<_> = self.0.sack.near(self.0.ack).map(|(s, e)| s..e).collect();
+        assert_eq!(acked, blocks, "SACK blocks: {:?}", self.0);
         self
     }
     pub fn has_flags(self, flags: Flags) -> SentSegment {

@@ -13,7 +13,7 @@ fn twenty(recovery: RecoveryKind) -> Dialogue {
 
 /// RFC 2883, section 4.1: below the ACK; told once.
 #[test]
-fn a_segment_that_arrives_again_is_reported_first() {
+fn dsack_block_comes_first() {
     let mut d = Dialogue::receiver(TcpConfig { dsack: true, ..tcp(Sack) }, None);
     d.at(0.2).data(1..1001);
     d.expects(0.2).ack(1001);
@@ -25,7 +25,7 @@ fn a_segment_that_arrives_again_is_reported_first() {
 
 /// RFC 2883, section 4.2: above the ACK, before the block that holds it.
 #[test]
-fn a_copy_out_of_order_is_reported_before_its_block() {
+fn dsack_of_out_of_order_data_precedes_its_block() {
     let mut d = Dialogue::receiver(TcpConfig { dsack: true, ..tcp(Sack) }, None);
     d.at(0.2).data(1001..2001);
     d.at(0.2).data(2001..3001);
@@ -37,7 +37,7 @@ fn a_copy_out_of_order_is_reported_before_its_block() {
 
 /// RFC 3708: all that was sent again had arrived, so window and threshold are as before, whatever repairs the loss.
 #[test]
-fn a_cut_is_taken_back_when_every_retransmission_was_for_nothing() {
+fn undo_follows_when_every_retransmission_is_dsacked() {
     for recovery in RecoveryKind::ALL.iter().copied().filter(|r| r.needs_sack()) {
         let mut d = twenty(recovery);
         d.at(0.2).sack(1, &[1001..4001]);
@@ -49,32 +49,32 @@ fn a_cut_is_taken_back_when_every_retransmission_was_for_nothing() {
 
 /// RFC 3708: one that was needed keeps the cut.
 #[test]
-fn a_cut_stays_while_a_retransmission_may_have_been_needed() {
+fn no_undo_while_a_retransmission_is_not_dsacked() {
     let mut d = twenty(Sack);
     d.at(0.2).sack(1, &[1001..2001, 3001..7001]);
-    d.expects(0.2).resent(1..1001);
+    d.expects(0.2).retransmitted(1..1001);
     d.at(0.21).sack(1, &[1001..2001, 3001..20_001]);
-    d.expects(0.21).resent(2001..3001);
+    d.expects(0.21).retransmitted(2001..3001);
     d.at(0.3).sack(20_001, &[1..1001]);
     d.window_is(10.0, 10.0);
 }
 
 /// RFC 3522, section 3.2: the echo is older than the retransmission, so the timeout was a delay.
 #[test]
-fn a_timeout_is_taken_back_when_the_echo_is_older_than_the_retransmission() {
+fn timeout_is_undone_when_the_echo_precedes_the_retransmission() {
     for (echo, spurious) in [(100, true), (401, false)] {
         let mut d = Dialogue::client(TcpConfig { eifel: true, timestamps: true, ..tcp(Sack) });
-        let stamps = |echo| Some(Timestamps { value: 5, echo });
+        let timestamps = |echo| Some(Timestamps { value: 5, echo });
         d.expects(0.0).syn();
-        d.at(0.1).syn_with(true, Some(OPTIONS), stamps(0));
+        d.at(0.1).syn_with(true, Some(OPTIONS), timestamps(0));
         d.expects_new(0.1, 1..10_001);
-        d.expects(0.4).resent(1..1001);
+        d.expects(0.4).retransmitted(1..1001);
         d.at(0.45).segment(Segment {
             seq: 1,
             ack: 1001,
             window: 65_535,
             flags: Flags::ACK,
-            timestamps: stamps(echo),
+            timestamps: timestamps(echo),
             ..Segment::default()
         });
         let restored = d.cwnd() >= 10.0 && d.endpoint.sample().ssthresh_bytes.is_infinite();
@@ -84,19 +84,19 @@ fn a_timeout_is_taken_back_when_the_echo_is_older_than_the_retransmission() {
 
 /// Each switch takes back by its own evidence only.
 #[test]
-fn an_old_echo_is_nothing_to_a_host_that_only_undoes_by_dsack() {
+fn old_echo_is_ignored_without_eifel() {
     let mut d = Dialogue::client(TcpConfig { undo: true, timestamps: true, ..tcp(Sack) });
-    let stamps = |echo| Some(Timestamps { value: 5, echo });
+    let timestamps = |echo| Some(Timestamps { value: 5, echo });
     d.expects(0.0).syn();
-    d.at(0.1).syn_with(true, Some(OPTIONS), stamps(0));
+    d.at(0.1).syn_with(true, Some(OPTIONS), timestamps(0));
     d.expects_new(0.1, 1..10_001);
-    d.expects(0.4).resent(1..1001);
+    d.expects(0.4).retransmitted(1..1001);
     d.at(0.45).segment(Segment {
         seq: 1,
         ack: 1001,
         window: 65_535,
         flags: Flags::ACK,
-        timestamps: stamps(100),
+        timestamps: timestamps(100),
         ..Segment::default()
     });
     assert_eq!(d.cwnd(), 2.0);
@@ -106,52 +106,52 @@ fn an_old_echo_is_nothing_to_a_host_that_only_undoes_by_dsack() {
 fn timed_out(frto: FrtoKind, recovery: RecoveryKind) -> Dialogue {
     let mut d = Dialogue::sender(TcpConfig { frto, ..tcp(recovery) });
     d.expects_new(0.1, 1..10_001);
-    d.expects(0.4).resent(1..1001);
+    d.expects(0.4).retransmitted(1..1001);
     d
 }
 
 /// RFC 5682, section 2.1, steps 2 (b) and 3 (b): two new segments, then the second ACK handoffs on, so the originals have arrived.
 #[test]
-fn a_second_ack_that_moves_on_shows_the_timeout_to_be_a_delay() {
+fn frto_undoes_when_the_second_ack_advances() {
     for (frto, recovery) in [(FrtoKind::Basic, RecoveryKind::NewReno), (FrtoKind::Basic, Sack), (FrtoKind::Sack, Sack)] {
         let mut d = timed_out(frto, recovery);
         d.at(0.45).ack(1001);
         d.expects_new(0.45, 10_001..12_001);
-        d.silent_until(0.46);
+        d.sends_nothing_until(0.46);
         d.at(0.46).ack(2001);
         assert!(d.cwnd() >= 10.0, "{frto:?} {recovery:?}: {}", d.cwnd());
         assert_eq!(d.endpoint.sample().ssthresh_bytes, f64::INFINITY);
         d.expects_new(0.46, 12_001..13_001);
-        d.silent_until(0.5);
+        d.sends_nothing_until(0.5);
     }
 }
 
 /// Sections 2.1 and 3.1, step 3 (a): a duplicate without news, so what was sent is lost; the window of three has room for one
 /// retransmission.
 #[test]
-fn a_duplicate_as_the_second_ack_leaves_three_segments_and_the_repair_goes_on() {
+fn frto_leaves_three_segments_at_a_duplicate_second_ack() {
     for (frto, recovery) in [(FrtoKind::Basic, RecoveryKind::NewReno), (FrtoKind::Sack, Sack)] {
         let mut d = timed_out(frto, recovery);
         d.at(0.45).ack(1001);
         d.expects_new(0.45, 10_001..12_001);
         d.at(0.55).ack(1001);
         d.window_is(3.0, 5.0);
-        d.expects(0.55).resent(1001..2001);
+        d.expects(0.55).retransmitted(1001..2001);
     }
 }
 
 /// Section 2.1, step 2 (a): a duplicate as the first ACK, or one for all that was sent, decides nothing: slow start repairs.
 #[test]
-fn a_duplicate_as_the_first_ack_ends_the_question_without_sack() {
+fn frto_ends_at_a_duplicate_first_ack_without_sack() {
     let mut d = timed_out(FrtoKind::Basic, RecoveryKind::NewReno);
     d.at(0.42).ack(1);
     d.at(0.45).ack(1001);
-    d.expects(0.45).resent(1001..2001);
+    d.expects(0.45).retransmitted(1001..2001);
 }
 
 /// Section 3.1, step 2: with SACK duplicates are taken in, and the question stays; step 3 (b): a block below `recover` answers it.
 #[test]
-fn a_sack_of_an_original_shows_the_timeout_to_be_a_delay() {
+fn sack_frto_undoes_at_a_sack_of_an_original() {
     let mut d = timed_out(FrtoKind::Sack, Sack);
     d.at(0.42).sack(1, &[9001..10_001]);
     d.at(0.45).sack(1001, &[9001..10_001]);
@@ -162,26 +162,26 @@ fn a_sack_of_an_original_shows_the_timeout_to_be_a_delay() {
 
 /// Section 3.1, step 3 (a): the new data arrived and the old did not.
 #[test]
-fn a_sack_of_the_new_data_leaves_three_segments_and_the_repair_goes_on() {
+fn sack_frto_leaves_three_segments_at_a_sack_of_new_data() {
     let mut d = timed_out(FrtoKind::Sack, Sack);
     d.at(0.45).ack(1001);
     d.expects_new(0.45, 10_001..12_001);
     d.at(0.55).sack(1001, &[10_001..11_001]);
     d.window_is(3.0, 5.0);
-    d.expects(0.55).resent(1001..2001);
-    d.expects(0.55).resent(2001..3001);
+    d.expects(0.55).retransmitted(1001..2001);
+    d.expects(0.55).retransmitted(2001..3001);
 }
 
 /// Step 1 is not for a timeout within the repair of another.
 #[test]
-fn a_timeout_while_another_is_repaired_is_not_questioned() {
+fn frto_is_not_used_for_a_second_timeout() {
     let mut d = timed_out(FrtoKind::Basic, RecoveryKind::NewReno);
     d.at(0.42).ack(1);
     d.at(0.45).ack(1001);
-    d.expects(0.45).resent(1001..2001);
-    d.expects(0.45).resent(2001..3001);
+    d.expects(0.45).retransmitted(1001..2001);
+    d.expects(0.45).retransmitted(2001..3001);
     // An ACK that covers a retransmission gives no sample (Karn), so the timer is still doubled: 600 ms.
-    d.expects(1.05).resent(1001..2001);
+    d.expects(1.05).retransmitted(1001..2001);
     d.at(1.1).ack(2001);
-    d.expects(1.1).resent(2001..3001);
+    d.expects(1.1).retransmitted(2001..3001);
 }

@@ -14,17 +14,17 @@ fn one_segment(rto: RtoConfig) -> TcpConfig {
 
 /// RFC 6298, (2.2) and (5.5): the handshake's 100 ms give 100 + 4*50, doubled by every timeout.
 #[test]
-fn a_segment_that_is_never_acknowledged_is_sent_again_at_doubling_intervals_up_to_the_maximum() {
+fn rto_doubles_up_to_the_maximum() {
     let mut d = Dialogue::sender(one_segment(RtoConfig { max: Span::from_secs(1), ..tcp(NewReno).rto }));
     d.expects(0.1).data(1..1001);
     for at in [0.4, 1.0, 2.0, 3.0] {
-        d.expects(at).resent(1..1001);
+        d.expects(at).retransmitted(1..1001);
     }
 }
 
 /// RFC 6298, (2.3) and (2.4), and what Linux does instead.
 #[test]
-fn the_minimum_bounds_the_timeout_or_the_variance_and_the_tick_rounds_up() {
+fn rto_minimum_applies_to_timeout_or_variance_and_rounds_up() {
     let rto = |min, tick, floor| RtoConfig { min: Span::from_ms(min), tick: Span::from_ms(tick), floor, ..tcp(NewReno).rto };
     for (rto, at) in [
         (rto(1000, 1, RtoFloor::Timeout), 1.1),
@@ -37,23 +37,23 @@ fn the_minimum_bounds_the_timeout_or_the_variance_and_the_tick_rounds_up() {
     ] {
         let mut d = Dialogue::sender(one_segment(rto));
         d.expects(0.1).data(1..1001);
-        d.expects(at).resent(1..1001);
+        d.expects(at).retransmitted(1..1001);
     }
 }
 
 /// RFC 6298, (5.3): 200 ms after 100 ms make SRTT 112.5 ms and RTTVAR 62.5 ms, so 362.5 ms, in ticks 363.
 #[test]
-fn an_ack_of_new_data_restarts_the_timer_with_its_sample() {
+fn ack_of_new_data_restarts_the_rto_with_its_sample() {
     let mut d = Dialogue::sender(TcpConfig { initial_window: 2.0, ..tcp(NewReno) });
     d.expects_new(0.1, 1..2001);
     d.at(0.3).ack(1001);
     d.expects_new(0.3, 2001..4001);
-    d.expects(0.663).resent(1001..2001);
+    d.expects(0.663).retransmitted(1001..2001);
 }
 
 /// Four segments at 0.1, so a timeout at 0.4; duplicates at 0.2, 0.25 and 0.3, of which the third sends the first segment again.
 #[test]
-fn duplicates_or_the_recovery_they_begin_restart_the_timer_where_the_host_says_so() {
+fn duplicates_or_recovery_restart_the_rto_when_configured() {
     for (restart, at) in [
         (RtoRestart::Advance, 0.4),
         (RtoRestart::Recovery, 0.6),
@@ -68,19 +68,19 @@ fn duplicates_or_the_recovery_they_begin_restart_the_timer_where_the_host_says_s
         d.at(0.2).sack(1, &[1001..2001]);
         d.at(0.25).sack(1, &[1001..3001]);
         d.at(0.3).sack(1, &[1001..4001]);
-        d.expects(0.3).resent(1..1001);
-        d.silent_until(0.34);
+        d.expects(0.3).retransmitted(1..1001);
+        d.sends_nothing_until(0.34);
         // A bare ACK that says nothing new.
         d.at(0.35).ack(1);
-        d.silent_until(at - 0.001);
-        d.expects(at).resent(1..1001);
+        d.sends_nothing_until(at - 0.001);
+        d.expects(at).retransmitted(1..1001);
         assert_eq!(d.endpoint.sender_stats(time(at)).timeouts, 1, "{restart:?}");
     }
 }
 
 /// Six segments at 0.1, of which the first goes again at 0.3; a SACK at 0.35 tells of the fifth, which left before that.
 #[test]
-fn a_sack_of_what_left_before_the_oldest_was_resent_restarts_the_timer_where_the_host_says_so() {
+fn sack_of_earlier_data_restarts_the_rto_when_configured() {
     for (restart, at) in [(RtoRestart::Head, 0.6), (RtoRestart::HeadAndSack, 0.65)] {
         let rto = RtoConfig { restart, ..tcp(Sack).rto };
         let config = TcpConfig { initial_window: 6.0, rto, ..tcp(Sack) };
@@ -89,58 +89,58 @@ fn a_sack_of_what_left_before_the_oldest_was_resent_restarts_the_timer_where_the
         d.at(0.2).sack(1, &[1001..2001]);
         d.at(0.25).sack(1, &[1001..3001]);
         d.at(0.3).sack(1, &[1001..4001]);
-        d.expects(0.3).resent(1..1001);
+        d.expects(0.3).retransmitted(1..1001);
         d.at(0.35).sack(1, &[1001..5001]);
         // RFC 6675's rescue, which is not of the oldest.
-        d.expects(0.35).resent(5001..6001);
-        d.silent_until(at - 0.001);
-        d.expects(at).resent(1..1001);
+        d.expects(0.35).retransmitted(5001..6001);
+        d.sends_nothing_until(at - 0.001);
+        d.expects(at).retransmitted(1..1001);
     }
 }
 
 /// RFC 6298, section 3 and (5.5): the ACK of a retransmission is no sample, so the doubled timeout stays.
 #[test]
-fn karn_the_backing_off_lasts_until_a_segment_sent_once_is_acknowledged() {
+fn backoff_lasts_until_a_segment_sent_once_is_acknowledged() {
     let mut d = Dialogue::sender(one_segment(tcp(NewReno).rto));
     d.expects(0.1).data(1..1001);
-    d.expects(0.4).resent(1..1001);
+    d.expects(0.4).retransmitted(1..1001);
     d.at(0.5).ack(1001);
     d.expects_new(0.5, 1001..3001);
-    d.expects(1.1).resent(1001..2001);
+    d.expects(1.1).retransmitted(1001..2001);
     d.at(1.2).ack(2001);
-    d.expects(1.2).resent(2001..3001);
+    d.expects(1.2).retransmitted(2001..3001);
     d.expects(1.2).data(3001..4001);
     d.at(1.3).ack(4001);
     d.expects_new(1.3, 4001..6001);
     // Sent once and acknowledged after 100 ms: SRTT 100, RTTVAR 37.5, RTO 250 ms.
     d.at(1.4).ack(6001);
     d.expects_new(1.4, 6001..9001);
-    d.expects(1.65).resent(6001..7001);
+    d.expects(1.65).retransmitted(6001..7001);
 }
 
 /// RFC 7323, section 4.1: the echo tells which transmission was acknowledged.
 #[test]
-fn with_timestamps_the_ack_of_a_retransmission_is_a_sample() {
+fn ack_of_a_retransmission_is_a_sample_with_timestamps() {
     let mut d = Dialogue::client(TcpConfig { timestamps: true, ..one_segment(tcp(NewReno).rto) });
     d.expects(0.0).syn();
     d.at(0.1).syn_with(true, Some(OPTIONS), Some(Timestamps { value: 5, echo: 0 }));
     d.expects(0.1).data(1..1001).echoes(5);
-    d.expects(0.4).resent(1..1001);
+    d.expects(0.4).retransmitted(1..1001);
     let timestamps = Some(Timestamps { value: 6, echo: 400 });
     d.at(0.5).segment(Segment { seq: 1, ack: 1001, window: 1 << 20, flags: Flags::ACK, timestamps, ..Segment::default() });
     d.expects(0.5).data(1001..2001);
     d.expects(0.5).data(2001..3001);
     // SRTT 100, RTTVAR 37.5: 250 ms, and no doubling.
-    d.expects(0.75).resent(1001..2001);
+    d.expects(0.75).retransmitted(1001..2001);
 }
 
 /// RFC 6298, section 3: an ACK that covers a retransmission and more says nothing of the more, which may have waited.
 #[test]
-fn karn_what_waited_behind_a_retransmission_is_no_sample() {
+fn segment_behind_a_retransmission_is_no_sample() {
     let mut d = Dialogue::sender(TcpConfig { initial_window: 4.0, ..tcp(NewReno) });
     d.expects_new(0.1, 1..4001);
     d.at(0.2).acks(1, 3);
-    d.expects(0.2).resent(1..1001);
+    d.expects(0.2).retransmitted(1..1001);
     d.at(0.3).ack(4001);
     let sample = d.endpoint.sample();
     assert_eq!(sample.srtt_ms, Some(100.0));
@@ -149,7 +149,7 @@ fn karn_what_waited_behind_a_retransmission_is_no_sample() {
 
 /// 7/8 of 100 ms and 1/8 of 180, then 1/8 of 190; what is SACKed together is timed by the first that left.
 #[test]
-fn a_sack_times_a_segment_where_the_ack_number_stands_still() {
+fn sack_gives_an_rtt_sample_without_an_advance() {
     for (sack_rtt, expected) in [(true, [110.0, 120.0]), (false, [100.0, 100.0])] {
         let mut d = Dialogue::sender(TcpConfig { initial_window: 4.0, sack_rtt, ..tcp(Sack) });
         d.expects_new(0.1, 1..4001);
@@ -162,11 +162,11 @@ fn a_sack_times_a_segment_where_the_ack_number_stands_still() {
 
 /// RFC 6298, (5.2).
 #[test]
-fn when_everything_is_acknowledged_no_timer_runs() {
+fn no_rto_runs_when_everything_is_acknowledged() {
     let mut d = Dialogue::sender_with(tcp(NewReno), BulkSource::new(1500, Time::NEVER), 65_535);
     d.expects(0.1).data(1..1001);
     d.expects(0.1).data(1001..1501).fin();
     d.at(0.2).ack(1502);
     assert_eq!(d.endpoint.due(), Time::NEVER);
-    d.silent_until(1000.0);
+    d.sends_nothing_until(1000.0);
 }

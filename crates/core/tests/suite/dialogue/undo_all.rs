@@ -28,7 +28,7 @@ fn check(variant: Variant, how: &str, before: (f64, f64), cut: (f64, f64), after
 
 /// RFC 3708: the one retransmission arrived twice.
 #[test]
-fn a_dsack_takes_back_what_any_variant_has_cut() {
+fn dsack_undoes_the_reduction_of_any_variant() {
     for &variant in Variant::ALL {
         let mut d = Dialogue::sender(TcpConfig { undo: true, ..config(variant) });
         let before = window(&d);
@@ -41,11 +41,11 @@ fn a_dsack_takes_back_what_any_variant_has_cut() {
 
 /// RFC 3522: the ACK echoes the original, which left at 0.1, after the timeout at 0.4.
 #[test]
-fn an_old_echo_takes_back_what_any_variant_has_cut() {
+fn eifel_undoes_the_reduction_of_any_variant() {
     for &variant in Variant::ALL {
         let mut d = Dialogue::client(TcpConfig { eifel: true, timestamps: true, ..config(variant) });
-        let stamps = |echo| Some(Timestamps { value: 5, echo });
-        d.at(0.1).syn_with(true, Some(OPTIONS), stamps(0));
+        let timestamps = |echo| Some(Timestamps { value: 5, echo });
+        d.at(0.1).syn_with(true, Some(OPTIONS), timestamps(0));
         let before = window(&d);
         d.run_until(0.44);
         let cut = window(&d);
@@ -54,7 +54,7 @@ fn an_old_echo_takes_back_what_any_variant_has_cut() {
             ack: 1001,
             window: 65_535,
             flags: Flags::ACK,
-            timestamps: stamps(100),
+            timestamps: timestamps(100),
             ..Segment::default()
         });
         check(variant, "Eifel", before, cut, window(&d));
@@ -63,7 +63,7 @@ fn an_old_echo_takes_back_what_any_variant_has_cut() {
 
 /// RFC 5682, section 2.1: after the timeout two ACKs move on without what was sent again.
 #[test]
-fn f_rto_takes_back_what_any_variant_has_cut() {
+fn frto_undoes_the_reduction_of_any_variant() {
     for &variant in Variant::ALL {
         let mut d = Dialogue::sender(TcpConfig { frto: FrtoKind::Basic, ..config(variant) });
         let before = window(&d);
@@ -79,7 +79,7 @@ fn f_rto_takes_back_what_any_variant_has_cut() {
 
 /// RFC 3708: a retransmission that was needed keeps the cut.
 #[test]
-fn a_loss_that_was_one_keeps_the_cut_of_any_variant() {
+fn genuine_loss_keeps_the_reduction_of_any_variant() {
     for &variant in Variant::ALL.iter().filter(|v| !matches!(v, Variant::Bbr | Variant::Bbr3)) {
         let mut d = Dialogue::sender(TcpConfig { undo: true, eifel: true, frto: FrtoKind::Sack, ..config(variant) });
         let before = window(&d);
