@@ -24,12 +24,16 @@ if TYPE_CHECKING:
         simulate,
         sweep,
     )
+    from ackclock.api import open_run as open
     from ackclock.comparison import Comparison, compare
     from ackclock.congestion_control import CongestionControl
     from ackclock.emulation.run import Emulation, emulate
     from ackclock.errors import InputError, RunFailed
+    from ackclock.input.typed import Bulk, ConstantRate, Flow, Hop, Link, OnOff, Probe, Tcp, Transfer, Web
     from ackclock.measurement import Measurement, measure, serve
     from ackclock.papers.reproduce import Reproduction, reproduce
+    from ackclock.result import Result
+    from ackclock.result_folder import FolderResult
     from ackclock.simulation.run import Simulation
     from ackclock.simulation.sweep import Sweep
 
@@ -60,22 +64,38 @@ _HOME = {
     "list_variants": "api",
     "simulate": "api",
     "sweep": "api",
+    "open": "api:open_run",
+    "Result": "result",
+    "FolderResult": "result_folder",
+    **dict.fromkeys(("Link", "Hop", "Flow", "Tcp", "Bulk", "Transfer", "ConstantRate", "OnOff", "Web", "Probe"), "input.typed"),
 }
 
 __all__ = [
     "Ack",
     "Analysis",
+    "Bulk",
     "Comparison",
     "Congestion",
     "CongestionControl",
+    "ConstantRate",
     "Emulation",
+    "Flow",
+    "FolderResult",
+    "Hop",
     "InputError",
+    "Link",
     "Loss",
     "Measurement",
+    "OnOff",
+    "Probe",
     "Reproduction",
+    "Result",
     "RunFailed",
     "Simulation",
     "Sweep",
+    "Tcp",
+    "Transfer",
+    "Web",
     "analyze",
     "compare",
     "emulate",
@@ -85,6 +105,7 @@ __all__ = [
     "list_queues",
     "list_variants",
     "measure",
+    "open",
     "reproduce",
     "serve",
     "simulate",
@@ -101,8 +122,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'ackclock' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"ackclock.{_HOME[name]}"), name)
+    module, _, attribute = _HOME[name].partition(":")
+    return getattr(import_module(f"ackclock.{module}"), attribute or name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__, "__version__"])
+    return sorted([*__all__, "__version__"])

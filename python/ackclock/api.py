@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from ackclock.errors import InputError
 from ackclock.input import catalogue
 from ackclock.input.link.catalog import packaged_links
+from ackclock.input.typed import Flow, Link, Tcp, Time, plain, time_text
 
 if TYPE_CHECKING:
     from ackclock.input.scenario.draft import Draft
+    from ackclock.result import Result
     from ackclock.simulation.run import Simulation
     from ackclock.simulation.sweep import Sweep
 
@@ -22,119 +25,175 @@ _PAPERS = {
     "wibro": "TCP and UDP over WiBro Wave 2, measured with synchronised clocks",
 }
 Seeds = int | Sequence[int]
+"""A count (10 means the seeds 1 to 10), or these seeds: whole numbers from 0."""
+LinkLike = str | Path | Link | Mapping[str, Any]
+"""A packaged link's name, a link file, a typed link, or a link file as a dict."""
+FlowLike = Flow | Mapping[str, Any]
 
 
 def simulate(
-    link: str | Path | Mapping[str, Any],
-    flows: Sequence[Mapping[str, Any]] | None = None,
-    duration: str | None = None,
-    seed: Seeds | None = None,
+    link: LinkLike,
+    flows: Sequence[FlowLike] | None = None,
+    duration: Time | None = None,
+    seeds: Seeds | None = None,
     *,
-    tcp: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    tcp: Tcp | Mapping[str, Any] | None = None,
+    clients: int | None = None,
+    sample: Time | None = None,
+    measure: Mapping[str, Any] | None = None,
+    phase_jitter: bool | None = None,
     out: str | Path | None = None,
     force: bool = False,
-    captures: str | None = None,
+    captures: Literal["pcap", "pcapng"] | None = None,
     workers: int | None = None,
-    **keys: Any,
 ) -> Simulation:
     """Simulate flows over a link.
 
     Args:
-        link: with `flows`: the name of a packaged link, a link file, or a dict with `hop` (the contents of a link file).
-            Without `flows`: a scenario file or a dict with its contents.
-        flows: [[flow]] tables as dicts, such as ``{"workload": {"kind": "bulk"}, "count": 2}``.
-        duration: simulated time, such as ``"60 s"``; required unless the scenario has it.
-        seed: one seed or several, integers from 0; default: the scenario's, else 1.
-        tcp: the [tcp] table, such as ``{"host": "ns2", "variant": "reno"}``.
-        out: the run folder; nothing is written without it. Results of the same call in it are reused.
-        force: rename another run in `out` (to `out`.1) instead of raising InputError.
-        captures: "pcap" or "pcapng" captures of every flow at both ends, in ``out/captures``; needs `out`.
+        link: with `flows`: a packaged link's name, a link file, a `Link`, or a dict with `hop` (the link file as a dict).
+            Without `flows`: a scenario file, or a scenario as a dict.
+        flows: `Flow` objects, or [[flow]] tables as dicts, such as ``{"workload": {"kind": "bulk"}, "count": 2}``.
+        duration: simulated time: ``"60 s"``, seconds as a number, or a timedelta. Needed unless the scenario has it.
+        seeds: how many (10 means 1 to 10), or a list of whole numbers from 0; default: those of the scenario, else 1.
+        seed: this one seed instead.
+        tcp: the [tcp] table: `Tcp`, or a dict such as ``{"host": "ns2", "variant": "reno"}``.
+        clients: number of clients.
+        sample: interval of the time series; 0 for none. Default 100 ms.
+        measure: the [measure] table, such as ``{"window": ["5 s", "-5 s"]}``.
+        phase_jitter: whether starts and sending hosts have random delays, which keep flows out of phase. Default true.
+        out: a run folder to write; nothing is written without it. A finished or interrupted run of the same call there is continued.
+        force: move another run that is in `out` aside (to `out`.1) instead of refusing to write there.
+        captures: captures of every flow at both ends, in ``out/captures``; needs `out`.
         workers: threads for several seeds; default: all cores.
-        **keys: other top-level keys of a scenario: ``clients``, ``sample``, ``measure``, ``phase_jitter``.
 
     Returns:
         A Simulation: `summaries` (dicts), `flows`, `series`, `hops` (Polars frames; rates in bits/s, RTT in ms,
         times in s), `plot()`, `report()`.
 
     Raises:
-        InputError: bad input, with file, line and key if known; or another run in `out`, which is not changed.
-        RunFailed: a run failed in the engine.
+        InputError: bad input, with file, line and key where there are any; or another run is in `out`, and stays as it is.
+        RunFailed: the engine gave up on a run.
+
+    >>> import ackclock
+    >>> run = ackclock.simulate("dsl-16m", [ackclock.Flow(workload=ackclock.Bulk())], duration="5 s", seeds=2)
+    >>> run.flows.select("seed", "flow", "timeouts").rows()
+    [(1, 'flow1', 0), (2, 'flow1', 0)]
     """
     from ackclock.simulation.run import simulate_scenario
 
     if captures is not None and captures not in ("pcap", "pcapng"):
-        raise ValueError('captures is "pcap" or "pcapng"')
+        raise InputError(repr(captures), '"pcap" or "pcapng"', key="captures")
     if captures and out is None:
-        raise ValueError("captures need a run folder: pass out=")
-    scenario = _draft(link, flows, duration, seed, tcp, keys).check()
+        raise InputError.problem("captures need a run folder", "pass out=", key="captures")
+    keys = {"clients": clients, "sample": _time(sample), "measure": measure, "phase_jitter": phase_jitter}
+    scenario = _draft(link, flows, duration, _seeds(seeds, seed), tcp, keys).check()
     name = str(link) if isinstance(link, str | Path) else ""
     folder = Path(out) if out is not None else None
     return simulate_scenario(scenario, name=name, folder=folder, force=force, captures=captures, workers=workers)
 
 
 def sweep(
-    link: str | Path | Mapping[str, Any],
-    flows: Sequence[Mapping[str, Any]] | None = None,
-    duration: str | None = None,
-    seed: Seeds | None = None,
+    link: LinkLike,
+    flows: Sequence[FlowLike] | None = None,
+    duration: Time | None = None,
+    seeds: Seeds | None = None,
     *,
     over: Mapping[str, Sequence[Any]] | None = None,
-    tcp: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    tcp: Tcp | Mapping[str, Any] | None = None,
+    clients: int | None = None,
+    sample: Time | None = None,
+    measure: Mapping[str, Any] | None = None,
+    phase_jitter: bool | None = None,
     out: str | Path | None = None,
     force: bool = False,
     workers: int | None = None,
     dask: str | None = None,
-    **keys: Any,
 ) -> Sweep:
     """Simulate every combination of values. Arguments as for `simulate`, and:
 
     Args:
         over: values by dotted path, such as ``{"tcp.variant": ["reno", "cubic"], "hop.air.loss.down.mean": [0, 1e-3]}``;
-            replaces the scenario's [sweep].
-        out: the run folder. It stores every finished run, so an interrupted sweep continues.
-        dask: address of a Dask scheduler to run on instead of this machine's cores.
+            it replaces the scenario's own [sweep].
+        out: a folder that keeps every finished run, so that an interrupted sweep is continued there.
+        dask: address of a Dask scheduler to run on, instead of this machine's cores.
 
     Returns:
         A Sweep: `points` (params, metrics with 95 % intervals, runs), `metrics` and `flows` (Polars frames).
+
+    Raises:
+        InputError: bad input, nothing to sweep, or another run in `out`.
+        RunFailed: the engine gave up on a run.
+
+    >>> import ackclock
+    >>> variants = {"tcp.variant": ["reno", "cubic"]}
+    >>> done = ackclock.sweep("dsl-16m", [ackclock.Flow(workload=ackclock.Bulk())], duration="5 s", over=variants)
+    >>> done.metrics["tcp.variant"].to_list()
+    ['reno', 'cubic']
     """
-    from ackclock.errors import InputError
     from ackclock.simulation.sweep import sweep_draft
 
+    keys = {"clients": clients, "sample": _time(sample), "measure": measure, "phase_jitter": phase_jitter}
     if over is not None:
         keys["sweep"] = {path: list(values) for path, values in over.items()}
-    draft = _draft(link, flows, duration, seed, tcp, keys)
+    draft = _draft(link, flows, duration, _seeds(seeds, seed), tcp, keys)
     if not draft.document.data.get("sweep"):
         raise InputError("nothing to sweep", 'over={"tcp.variant": ["reno", "cubic"]}, or a [sweep] in the scenario')
     folder = Path(out) if out is not None else None
     return sweep_draft(draft, folder=folder, force=force, workers=workers, dask=dask)
 
 
+def _time(value: Time | None) -> str | None:
+    return None if value is None else time_text(value)
+
+
+def _seeds(seeds: Seeds | None, seed: int | None) -> int | list[int] | None:
+    """What a scenario's `seeds` would be."""
+    if seed is None:
+        return seeds if seeds is None or isinstance(seeds, int) else list(seeds)
+    if seeds is not None:
+        raise InputError("seed and seeds", "one of them: seed=7 is the seed 7, seeds=7 are the seeds 1 to 7", key="seed")
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise InputError(repr(seed), "one whole number from 0 (several: seeds=[..])", key="seed")
+    return [seed]
+
+
 def _draft(
-    link: str | Path | Mapping[str, Any],
-    flows: Sequence[Mapping[str, Any]] | None,
-    duration: str | None,
-    seed: Seeds | None,
-    tcp: Mapping[str, Any] | None,
+    link: LinkLike,
+    flows: Sequence[FlowLike] | None,
+    duration: Time | None,
+    seeds: int | list[int] | None,
+    tcp: Tcp | Mapping[str, Any] | None,
     keys: Mapping[str, Any],
 ) -> Draft:
-    """The scenario of the arguments: a link with flows, or a scenario with some keys replaced."""
+    """The scenario that the arguments describe: a link with flows, or a scenario with some keys replaced."""
     from ackclock.congestion_control import with_names
     from ackclock.input.scenario.draft import draft_of, read_draft
 
-    overrides: dict[str, Any] = with_names(dict(keys))
+    given = {**keys, "flow": flows, "duration": _time(duration), "seeds": seeds, "tcp": tcp}
+    replaced: dict[str, Any] = {key: with_names(plain(value)) for key, value in given.items() if value is not None}
+    if isinstance(link, Link | Mapping):
+        return draft_of({**with_names(plain(link)), **replaced})
     if flows is not None:
-        overrides["flow"] = with_names([dict(flow) for flow in flows])
-    if duration is not None:
-        overrides["duration"] = duration
-    if seed is not None:
-        overrides["seeds"] = [seed] if isinstance(seed, int) else list(seed)
-    if tcp is not None:
-        overrides["tcp"] = with_names(dict(tcp))
-    if isinstance(link, Mapping):
-        return draft_of({**with_names(link), **overrides})
-    if flows is not None:
-        return draft_of({"link": str(link), **overrides})
-    return read_draft(Path(link)).replaced(overrides)
+        return draft_of({"link": str(link), **replaced})
+    return read_draft(Path(link)).replaced(replaced)
+
+
+def open_run(folder: str | Path) -> Result:
+    """The result in a run folder of any command, as the class that the command's function returns.
+
+    A finished sweep, comparison or reproduction is a `FolderResult` with the same document, frames, plot and report.
+
+    Args:
+        folder: a run folder, such as ``runs/3f0c..``.
+
+    Raises:
+        InputError: there is no finished run.
+    """
+    from ackclock.result_folder import open_folder
+
+    return open_folder(Path(folder))
 
 
 def list_links() -> dict[str, str]:

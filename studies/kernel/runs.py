@@ -199,7 +199,7 @@ def simulator(link: str, variant: str, seconds: float, began_s: float = 0.0, **t
     with tempfile.TemporaryDirectory() as folder:
         flow = {"workload": {"kind": "bulk"}, "start": f"{began_s:.4f} s", "variant": variant, **host_keys(), **tcp}
         run = ackclock.simulate(
-            link_file(link, Path(folder)), [flow], f"{began_s + seconds:.4f} s", seed=SEEDS, sample=f"{SAMPLE_MS} ms"
+            link_file(link, Path(folder)), [flow], f"{began_s + seconds:.4f} s", seeds=SEEDS, sample=f"{SAMPLE_MS} ms"
         )
     return [_of_seed(run, row) for row in run.flows.iter_rows(named=True)]
 

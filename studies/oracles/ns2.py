@@ -113,7 +113,7 @@ class Series:
 
 def our_run(scenario: Mapping[str, Any], seeds: int | Sequence[int] = 1) -> ackclock.simulation.run.Simulation:
     """The scenario over one or several seeds."""
-    return ackclock.simulate(scenario, seed=seeds)
+    return ackclock.simulate(scenario, seeds=seeds)
 
 
 def our_series(run: ackclock.simulation.run.Simulation) -> Series:

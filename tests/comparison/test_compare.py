@@ -30,7 +30,7 @@ def dumbbell(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 def test_a_comparison_has_a_cell_and_a_rank_for_every_configuration(dumbbell: Comparison) -> None:
-    document = dumbbell.as_json()
+    document = dumbbell.document
     assert len(document["cells"]) == len(document["ranking"]) == 8
     assert document["ranking"][0]["rank"] == 1
     for cell in document["cells"]:
@@ -51,9 +51,9 @@ def test_a_small_receive_window_loses_and_is_named_as_the_reason(dumbbell: Compa
 
 
 def test_a_comparison_gives_the_same_numbers_again_whatever_the_worker_count(dumbbell: Comparison) -> None:
-    again = compare("dumbbell-10m", **SMALL, workers=1).as_json()
-    assert again["cells"] == dumbbell.as_json()["cells"]
-    assert again["ranking"] == dumbbell.as_json()["ranking"]
+    again = compare("dumbbell-10m", **SMALL, workers=1).document
+    assert again["cells"] == dumbbell.document["cells"]
+    assert again["ranking"] == dumbbell.document["ranking"]
 
 
 def test_a_comparison_asked_for_again_takes_what_is_there(dumbbell: Comparison) -> None:
@@ -73,9 +73,9 @@ def test_a_comparisons_folder_has_its_tables_and_a_report_that_can_be_made_again
 
 
 def test_a_comparison_draws_its_runs(dumbbell: Comparison, tmp_path: Path) -> None:
-    assert dumbbell.plot(tmp_path / "runs.png").stat().st_size > 10_000
+    assert dumbbell.plot().save(tmp_path / "runs.png").stat().st_size > 10_000
     assert [panel.key for panel in dumbbell.panels()] == ["cwnd", "rtt", "goodput", "queue"]
-    frame = dumbbell.frame()
+    frame = dumbbell.choices
     assert frame.height == 8
     assert frame["goodput_bps"].is_not_null().all()
 
@@ -93,7 +93,7 @@ def test_queues_and_ack_techniques_are_compared_over_a_starving_return(tmp_path:
         "cable-dialup", variants=["reno"], buffers=["auto"], delayed_ack=[True], queue=["link", "codel"], ack_policy=["none", "p1"],
         ack=["none", "adapt"], seeds=2, duration="10 s", out=tmp_path / "run",
     )  # fmt: skip
-    document = done.as_json()
+    document = done.document
     assert len(document["cells"]) == 8
     kept, filtered = (
         next(r for r in done.ranking if (c := r.configuration).path_words() == words and c.ack_technique == "none").metrics

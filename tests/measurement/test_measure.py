@@ -146,7 +146,7 @@ def test_the_report_of_a_measurement_says_what_it_measured(measured):
 def test_compare_shows_a_measurement_beside_what_it_simulates(measured, tmp_path):
     document, folder = measured
     done = ackclock.compare("cable-dialup", variants=["cubic"], buffers=["auto"], duration="2 s", seeds=1, measured=folder)
-    (row,) = done.as_json()["measured"]
+    (row,) = done.document["measured"]
     assert row["simulated"]["label"] == "cubic, auto buffers, delayed ACK"
     assert row["goodput_bps"] == next(f["goodput_bps"] for f in document["flows"] if f["purpose"] == "tcp")
     assert beside(document, [], "up")[0]["simulated"] is None

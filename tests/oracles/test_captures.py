@@ -35,7 +35,7 @@ def captures(oracles: Path) -> Path:
 
 @cache
 def flows(path: Path) -> list[dict[str, Any]]:
-    return analyze(path).as_json()["flows"]
+    return analyze(path).document["flows"]
 
 
 def seen(captures: Path, name: str, at: str, sender: str, field: str) -> int:

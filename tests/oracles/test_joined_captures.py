@@ -27,7 +27,7 @@ def captures(oracles: Path) -> Path:
 
 
 def joined(first: Path, second: Path) -> dict[str, Any]:
-    return analyze(first, second).as_json()
+    return analyze(first, second).document
 
 
 def ways(document: dict[str, Any], key: str) -> list[Any]:

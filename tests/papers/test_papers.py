@@ -185,7 +185,7 @@ def test_of_each_papers_claims_six_in_ten_have_an_evaluator(paper: str) -> None:
 
 def test_wibro_is_judged_with_every_claim_a_verdict_and_a_reason(tmp_path: Path) -> None:
     done = reproduce("wibro", quick=True, out=tmp_path)
-    document = done.as_json()
+    document = done.document
     assert [entry["id"] for entry in document["claims"]] == [claim.id for claim in claims_of("wibro")]
     assert sum(document["totals"].values()) == len(document["claims"])
     assert all(entry["why"] for entry in document["claims"] if entry["verdict"] in ("not_tested", "fails", "calibration"))

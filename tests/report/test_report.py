@@ -17,7 +17,7 @@ from ackclock.comparison.ranking import ranking
 from ackclock.errors import InputError
 from ackclock.format import rate, significant, three
 from ackclock.papers.reproduce import reproduce
-from ackclock.plot import Frames, panels_of_run, panels_of_runs, save
+from ackclock.plot import Frames, Plot, panels_of_run, panels_of_runs
 from ackclock.plot.theme import spread
 from ackclock.report import comparison, for_run, reproduction, simulation, sweep
 from ackclock.report.link_path import link_path
@@ -63,7 +63,7 @@ def _comparison_document() -> dict[str, Any]:
 @cache
 def _reproduced() -> dict[str, Any]:
     """A reproduction without its figures."""
-    return {key: value for key, value in reproduce("wibro", quick=True).as_json().items() if key != "figures"}
+    return {key: value for key, value in reproduce("wibro", quick=True).document.items() if key != "figures"}
 
 
 def _pages() -> dict[str, str]:
@@ -200,18 +200,25 @@ def test_runs_laid_over_each_other_share_the_fullest_queue() -> None:
     assert [line.name for line in panels["goodput"].lines] == ["a", "b"]
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg"])
-def test_a_figure_is_written_in_the_format_its_name_asks_for(suffix: str, tmp_path: Path) -> None:
-    path = save(panels_of_run(_frames()), tmp_path / f"run.{suffix}", "A run")
-    start = path.read_bytes()[:100]
-    assert start.startswith(b"\x89PNG") if suffix == "png" else b"<?xml" in start
+@pytest.mark.finding("U22")
+@pytest.mark.parametrize(
+    ("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("pdf", b"%PDF"), ("json", b"{"), ("html", b"<!DOCTYPE html>")]
+)
+def test_plot_is_written_in_the_format_of_its_suffix(suffix: str, start: bytes, tmp_path: Path) -> None:
+    path = Plot(panels_of_run(_frames()), "A run").save(tmp_path / f"run.{suffix}")
+    assert path.read_bytes().startswith(start)
 
 
-def test_a_run_without_samples_has_nothing_to_draw(tmp_path: Path) -> None:
+def test_plot_refuses_another_suffix(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r'the suffix ".gif"; allowed: .svg'):
+        Plot(panels_of_run(_frames())).save(tmp_path / "run.gif")
+
+
+def test_a_run_without_samples_has_nothing_to_draw() -> None:
     empty = Frames(series().clear(), hops().clear())
     assert panels_of_run(empty) == []
     with pytest.raises(ValueError, match="no series"):
-        save(panels_of_run(empty), tmp_path / "x.png")
+        Plot(panels_of_run(empty))
 
 
 def test_labels_are_spread_without_changing_their_order() -> None:

@@ -53,7 +53,7 @@ def test_a_class_may_be_passed_itself() -> None:
 
 def test_runs_in_processes_are_those_in_threads() -> None:
     flow = {"workload": {"kind": "bulk"}, "variant": RENO}
-    apart = ackclock.simulate(LOSSY, [flow], duration="5 s", seed=[1, 2])
+    apart = ackclock.simulate(LOSSY, [flow], duration="5 s", seeds=[1, 2])
     alone = [ackclock.simulate(LOSSY, [flow], duration="5 s", seed=seed) for seed in (1, 2)]
     assert [json.dumps(s) for s in apart.summaries] == [json.dumps(one.summaries[0]) for one in alone]
 
@@ -67,7 +67,7 @@ def test_compare_ranks_it_among_the_others() -> None:
         duration="5 s",
         seeds=2,
     )
-    assert {cell["variant"] for cell in done.as_json()["cells"]} == {"reno", "python:own_control.TwoInQueue"}
+    assert {cell["variant"] for cell in done.document["cells"]} == {"reno", "python:own_control.TwoInQueue"}
 
 
 def test_watching_deliveries_it_hears_of_rates_and_losses() -> None:

@@ -54,7 +54,7 @@ def test_series_lie_at_exact_multiples_of_the_sample_step(small):
 def test_the_same_seed_gives_the_same_bytes_twice_and_with_any_number_of_workers(small, tmp_path):
     folders = []
     for name, workers in (("once", 1), ("twice", 1), ("wide", 2)):
-        ackclock.simulate(small, seed=[1, 2, 3], out=tmp_path / name, workers=workers)
+        ackclock.simulate(small, seeds=[1, 2, 3], out=tmp_path / name, workers=workers)
         folders.append(contents(tmp_path / name))
     assert folders[0] == folders[1] == folders[2]
 
@@ -150,7 +150,7 @@ workload = { kind = "bulk" }
 
 def test_a_sweep_gives_every_point_its_intervals(write, tmp_path):
     sweep = sweep_draft(read_draft(write("sweep.toml", SWEEP)), folder=tmp_path / "run")
-    cells = sweep.document()["cells"]
+    cells = sweep.document["cells"]
     assert [cell["params"] for cell in cells] == [
         {"tcp.variant": variant, "hop.air.loss.down.mean": mean} for variant in ("reno", "cubic") for mean in (0, 0.01, 0.05)
     ]
@@ -176,7 +176,7 @@ def test_a_sweep_is_the_same_with_any_number_of_workers(write, tmp_path):
 def test_the_resolved_sweep_runs_again_to_the_same_result(write, tmp_path):
     first = sweep_draft(read_draft(write("sweep.toml", SWEEP)), folder=tmp_path / "first")
     second = sweep_draft(read_draft(tmp_path / "first" / "scenario.toml"))
-    assert first.document()["cells"] == second.document()["cells"]
+    assert first.document["cells"] == second.document["cells"]
 
 
 def test_only_missing_cells_are_run(write, tmp_path, monkeypatch):
@@ -270,7 +270,7 @@ def test_udp_alone_runs():
 
 
 def test_the_api_takes_a_link_and_flows(tmp_path):
-    run = ackclock.simulate("dumbbell-10m", [{"workload": {"kind": "bulk"}, "count": 2}], "5 s", seed=[1, 2])
+    run = ackclock.simulate("dumbbell-10m", [{"workload": {"kind": "bulk"}, "count": 2}], "5 s", seeds=[1, 2])
     assert run.flows.height == 4
     assert run.folder is None
     assert {"goodput_bps", "jain"} <= set(run.metrics)

@@ -74,11 +74,11 @@ def test_a_fixed_window_over_a_clean_line_gets_its_window_a_round_trip() -> None
 
 def test_reports_draw_the_model_and_say_how_to_read_it(tmp_path: Path) -> None:
     keys = {"host": "ns2", "variant": "reno"}
-    run = ackclock.simulate(line(1e-2), [{"workload": {"kind": "bulk"}, **keys}], "5 s", seed=[1, 2], out=tmp_path / "one")
+    run = ackclock.simulate(line(1e-2), [{"workload": {"kind": "bulk"}, **keys}], "5 s", seeds=[1, 2], out=tmp_path / "one")
     page = run.report().read_text("utf-8")
     assert "Padhye, full (Mb/s)" in page and ": model" in page and "A level is what Padhye" in page
     compared = ackclock.compare(line(1e-2)["hop"], variants=["reno", "cubic"], buffers=["auto"], duration="5 s", seeds=2)
     page = compared.report(tmp_path / "compare.html").read_text("utf-8")
     assert "hollow diamond" in page and '"model":' in page
-    metrics = compared.as_json()["cells"][0]["metrics"]
+    metrics = compared.document["cells"][0]["metrics"]
     assert metrics["model_bps"]["n"] == 2

@@ -174,8 +174,8 @@ def test_same_experiment_is_done_at_once_and_its_files_stay(
 ) -> None:
     calls: dict[str, Callable[[], Any]] = {
         "simulate": lambda: ackclock.simulate(small, out=tmp_path / "run").summaries,
-        "sweep": lambda: sweep_draft(read_draft(another), folder=tmp_path / "run").document(),
-        "compare": lambda: compare("dumbbell-10m", **COMPARED, out=tmp_path / "run").as_json(),
+        "sweep": lambda: sweep_draft(read_draft(another), folder=tmp_path / "run").document,
+        "compare": lambda: compare("dumbbell-10m", **COMPARED, out=tmp_path / "run").document,
         "analyze": lambda: analyze(capture, out=tmp_path / "run").document,
         "reproduce": lambda: reproduce("wimax-bursts", seeds=(), out=tmp_path / "run").paper,
     }

@@ -73,4 +73,4 @@ def read_folder(folder: Path) -> Analysis:
     for name in ("series", "delays"):
         path = folder / f"{name}.parquet"
         frames[name] = pl.read_parquet(path, glob=False) if path.is_file() else None
-    return Analysis(json.loads((folder / DOCUMENT).read_text("utf-8")), frames["series"], frames["delays"])
+    return Analysis(json.loads((folder / DOCUMENT).read_text("utf-8")), frames["series"], frames["delays"], folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +12,20 @@ from ackclock.analysis.clocks import Clocks, clocks_of
 from ackclock.analysis.diagnosis import diagnose
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.errors import InputError, native_errors
+from ackclock.result import Result
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.table import Table
+
+    from ackclock.report.page import Page
 
 PIECE = 1_000_000  # packets between two looks at signals: a fraction of a second
 NO_CLOCKS = Clocks()
 
 
-@dataclass(frozen=True)
-class Analysis:
+@dataclass(frozen=True, repr=False)
+class Analysis(Result):
     """What a capture showed. `document` is the JSON of `ackclock analyze --json`; docs/analyze.md says what each field means.
 
     `series` (one row per packet) is None unless it was asked for; `delays` (one row per packet, between two captures) needs two captures
@@ -31,6 +35,7 @@ class Analysis:
     document: dict[str, Any]
     series: pl.DataFrame | None = None
     delays: pl.DataFrame | None = None
+    folder: Path | None = None
 
     @property
     def flows(self) -> pl.DataFrame:
@@ -53,23 +58,25 @@ class Analysis:
             raise InputError(f"{step}", "a step of a microsecond or more, in seconds", key="step")
         return rates_frame(self.series, step)
 
-    def as_json(self) -> dict[str, Any]:
-        """The document."""
-        return self.document
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """`flows`; `series` and `delays` where they were asked for."""
+        known = {"flows": self.flows, "series": self.series, "delays": self.delays}
+        return {name: frame for name, frame in known.items() if frame is not None}
 
-    def report(self, path: str | Path) -> Path:
-        """Write the HTML report, one file that opens without a network; returns its path. Time-sequence plots need the series.
-
-        Raises:
-            ImportError: altair, jinja2 or vl-convert is not installed.
-        """
+    def _page(self) -> Page:
         from ackclock.report.capture import page
-        from ackclock.report.render import html
-        from ackclock.storage.atomic_files import atomic_write
 
-        target = Path(path)
-        atomic_write(target, html(page(self)).encode())
-        return target
+        return page(self)
+
+    def _title(self) -> str:
+        flows = len(self.document["flows"])
+        return f"{self.document['capture']}: {flows} flow{'s' * (flows != 1)}"
+
+    def _tables(self) -> list[Table]:
+        from ackclock.analysis.terminal_tables import analysis_tables
+
+        return analysis_tables(self.document)
 
     def xplot(self, folder: str | Path) -> list[Path]:
         """Write time-sequence, RTT and outstanding-data graphs of the largest flows for xplot; needs the series. Returns the files."""
@@ -127,6 +134,7 @@ def analyze(
         reader.finish()
         done = analysis_of(str(capture), reader, flow, other)
         if run:
+            done = replace(done, folder=run.path)
             write_folder(run, done)
     return done
 

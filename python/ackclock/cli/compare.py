@@ -124,7 +124,12 @@ def compare(
             progress=update,
         )
     deliver(
-        done.as_json, lambda: [ranking_table(done), *measured_table(done)], done.folder, report=report, json=json, quiet=quiet
+        lambda: done.document,
+        lambda: [ranking_table(done), *measured_table(done)],
+        done.folder,
+        report=report,
+        json=json,
+        quiet=quiet,
     )
 
 

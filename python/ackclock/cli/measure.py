@@ -120,9 +120,16 @@ def measure(
     except MeasurementFailed as failed:
         if not json:
             part = failed.measurement
-            deliver(part.as_json, lambda: measurement_tables(part.document), part.folder, report=report, json=json, quiet=quiet)
+            deliver(
+                lambda: part.document,
+                lambda: measurement_tables(part.document),
+                part.folder,
+                report=report,
+                json=json,
+                quiet=quiet,
+            )
         raise
-    deliver(done.as_json, lambda: measurement_tables(done.document), done.folder, report=report, json=json, quiet=quiet)
+    deliver(lambda: done.document, lambda: measurement_tables(done.document), done.folder, report=report, json=json, quiet=quiet)
     return None
 
 

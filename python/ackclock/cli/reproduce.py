@@ -63,7 +63,7 @@ def reproduce(
                 remark(f"report: {page}", quiet=quiet)
         if all_papers:
             all_papers.finish()
-    documents = [done.as_json() for done in all_done]
+    documents = [done.document for done in all_done]
     if json:
         print_json(documents[0] if paper else {"summary": summary(all_done), "papers": documents})
     elif not paper:
@@ -104,4 +104,4 @@ def _reproduce_live(paper: str | None, how: LiveOptions, seed: int | None, *, js
     if done.folder and (page := write_report(done.folder, quiet=quiet)):
         remark(f"report: {page}", quiet=quiet)
     if json:
-        print_json(done.as_json())
+        print_json(done.document)

@@ -53,4 +53,4 @@ def simulate(
             workers=workers,
             progress=update,
         )
-    deliver(done.document, lambda: simulation_tables(done), done.folder, report=report, json=json, quiet=quiet)
+    deliver(lambda: done.document, lambda: simulation_tables(done), done.folder, report=report, json=json, quiet=quiet)

@@ -36,4 +36,4 @@ def sweep(
     with progress("sweep", quiet=quiet) as update:
         folder = out or sweep_folder(points)
         done = sweep_checked(draft, points, folder=folder, force=force, workers=workers, dask=dask, progress=update)
-    deliver(done.document, lambda: [sweep_table(done)], done.folder, report=report, json=json, quiet=quiet)
+    deliver(lambda: done.document, lambda: [sweep_table(done)], done.folder, report=report, json=json, quiet=quiet)

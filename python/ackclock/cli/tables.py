@@ -127,3 +127,22 @@ def emulation_tables(document: Mapping[str, Any]) -> list[Table]:
 
 def _us(value: float | None) -> str:
     return "-" if value is None else f"{value:.0f}"
+
+
+def document_tables(kind: str, document: Mapping[str, Any]) -> list[Table]:
+    """A finished run by its document: the ranking of a comparison, the points of a sweep, or the totals of a reproduction."""
+    if kind == "compare":
+        table = _table("Ranking", ["rank", "choice"], _MEASURED)
+        metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
+        for ranked in document["ranking"]:
+            table.add_row(str(ranked["rank"]), ranked["label"], *_measured(metrics[ranked["label"]])[: len(_MEASURED)])
+        return [table]
+    if "cells" in document:
+        table = _table("Sweep", _short(list(document["cells"][0]["params"])), ["n", *_MEASURED, "Jain"])
+        for cell in document["cells"]:
+            table.add_row(*map(str, cell["params"].values()), str(cell["n"]), *_measured(cell["metrics"]))
+        return [table]
+    table = _table("Claims", ["verdict"], ["claims"])
+    for verdict, count in document["totals"].items():
+        table.add_row(verdict, str(count))
+    return [table]

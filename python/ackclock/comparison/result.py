@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, Any
 from ackclock.comparison.asymmetry import Asymmetry
 from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.ranking import Ranked
+from ackclock.result import Result
+from ackclock.simulation import run_files
 from ackclock.simulation.runner import RunResult
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.table import Table
 
+    from ackclock.plot.figure import Plot
     from ackclock.plot.time_series import Panel
+    from ackclock.report.page import Page
 
 MOST_SHOWN = 5
 """Runs laid over each other in the time-series charts."""
@@ -31,8 +36,8 @@ def _among(ranked: Ranked, others: Sequence[Ranked]) -> bool:
     return any(figures(ranked) == figures(other) for other in others)
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
     """What ``compare`` found.
 
     ``link`` is the link as it was named, ``title`` its own title, ``scenario`` the first configuration's scenario
@@ -74,7 +79,8 @@ class Comparison:
         able = [r for r in self.ranking if of(r, "goodput_bps") >= 0.9 * goodput and of(r, "rtt_p95_ms") <= 0.5 * rtt]
         return min(able, key=lambda ranked: of(ranked, "rtt_p95_ms"), default=None)
 
-    def as_json(self) -> dict[str, Any]:
+    @property
+    def document(self) -> dict[str, Any]:
         """The document of ``compare --json``."""
         return {
             "link": self.link,
@@ -91,8 +97,9 @@ class Comparison:
             **({"folder": str(self.folder)} if self.folder else {}),
         }
 
-    def frame(self) -> pl.DataFrame:
-        """The ranking as a Polars frame: rank, the choices, and each metric's mean, lo and hi."""
+    @property
+    def choices(self) -> pl.DataFrame:
+        """The ranking as a Polars frame, one row per configuration: rank, the choices, and each metric's mean, lo and hi."""
         import polars as pl
 
         rows = [
@@ -139,27 +146,36 @@ class Comparison:
 
         return panels_of_runs({label: Frames(one.series, one.hops) for label, one in self.shown().items()})
 
-    def plot(self, path: Path | str) -> Path:
-        """Write the panels as a figure; the suffix (.png, .svg, .pdf) is the format. Needs matplotlib."""
-        from ackclock.plot.mpl import save
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row per run and flow, with the configuration's choices and the seed."""
+        every = [one for of_choice in self.results.values() for one in of_choice]
+        return run_files.flows_frame([one.summary for one in every], [one.params for one in every])
 
-        return save(self.panels(), Path(path), self.title or self.link)
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """`choices` and `flows`."""
+        return {"choices": self.choices, "flows": self.flows}
 
-    def report(self, path: Path | str | None = None) -> Path:
-        """Write the HTML report to ``path`` or into the run folder. Needs altair and vl-convert.
+    def plot(self) -> Plot:
+        """The panels."""
+        from ackclock.plot.figure import Plot
 
-        Raises:
-            ValueError: nothing was kept and no path was given.
-        """
+        return Plot(self.panels(), self.title or self.link)
+
+    def _page(self) -> Page:
         from ackclock.report.comparison import page
-        from ackclock.report.render import html
-        from ackclock.storage.atomic_files import atomic_write
 
-        if path is None and self.folder is None:
-            raise ValueError("no run folder was kept; give a path")
-        target = Path(path) if path is not None else Path(self.folder or ".") / "report.html"
-        atomic_write(target, html(page(self.as_json(), self.panels())).encode())
-        return target
+        return page(self.document, self.panels())
+
+    def _title(self) -> str:
+        seeds = len(next(iter(self.results.values())))
+        return f"{self.title or self.link}: {len(self.ranking)} configurations, {seeds} seeds each"
+
+    def _tables(self) -> list[Table]:
+        from ackclock.comparison.terminal_tables import measured_table, ranking_table
+
+        return [ranking_table(self), *measured_table(self)]
 
     def _cell(self, ranked: Ranked) -> dict[str, Any]:
         return {

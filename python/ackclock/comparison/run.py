@@ -18,6 +18,7 @@ from ackclock.input import catalogue
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
 from ackclock.input.scenario.resolution import resolved
+from ackclock.input.typed import Hop, Link, plain
 from ackclock.simulation import run_files
 from ackclock.simulation.metrics import of_flows
 from ackclock.simulation.runner import Progress, RunResult, RunSpec, RunStore, run_specs
@@ -31,7 +32,7 @@ DOCUMENT = "compare.json"
 
 
 def compare(
-    link: str | Path | Sequence[Mapping[str, Any]],
+    link: str | Path | Link | Sequence[Hop | Mapping[str, Any]],
     *,
     variants: Sequence[str | type[CongestionControl]] | None = None,
     buffers: Sequence[str | tuple[str, str]] = DEFAULT_BUFFERS,
@@ -129,7 +130,7 @@ def compare(
             notes=[UNMARKED] if any(unmarked(c.ack_technique, s.hop, direction) for c, s in scenarios.items()) else [],
         )
         if beside_it is not None:
-            rows = beside(beside_it, comparison.as_json()["cells"], direction)
+            rows = beside(beside_it, comparison.document["cells"], direction)
             comparison = replace(comparison, measured=rows)
         if run:
             _write(comparison, run.path)
@@ -145,8 +146,10 @@ def _flows(flows: int, opposite: int, direction: str) -> list[dict[str, Any]]:
     return [compared, beside] if opposite else [compared]
 
 
-def _path(link: str | Path | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {"link": str(link)} if isinstance(link, str | Path) else {"hop": [dict(hop) for hop in link]}
+def _path(link: str | Path | Link | Sequence[Hop | Mapping[str, Any]]) -> dict[str, Any]:
+    if isinstance(link, str | Path):
+        return {"link": str(link)}
+    return link.to_dict() if isinstance(link, Link) else {"hop": plain(list(link))}
 
 
 def _varies_path(choices: Sequence[Configuration]) -> bool:
@@ -166,14 +169,11 @@ def _by_choice(choices: Sequence[Configuration], done: Sequence[RunResult]) -> d
 
 def _write(comparison: Comparison, folder: Path) -> None:
     first = next(iter(comparison.results.values()))
-    every = [one for of_choice in comparison.results.values() for one in of_choice]
     swept = {"sweep": swept} if (swept := _sweep(list(comparison.points.values()))) else {}
     scenario = first[0].spec.scenario
     run_files.write_scenario(folder, scenario, extra=swept)
-    atomic_files.write_parquet(
-        folder / "flows.parquet", run_files.flows_frame([r.summary for r in every], [r.params for r in every])
-    )
-    atomic_files.write_json(folder / DOCUMENT, {**comparison.as_json(), "shown": comparison.shown_folders()})
+    atomic_files.write_parquet(folder / "flows.parquet", comparison.flows)
+    atomic_files.write_json(folder / DOCUMENT, {**comparison.document, "shown": comparison.shown_folders()})
 
 
 def _sweep(points: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

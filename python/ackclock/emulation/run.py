@@ -15,12 +15,17 @@ from ackclock.errors import AckclockError, InputError, describe_path
 from ackclock.input.scenario.draft import read_draft
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.resolution import scenario_hash
+from ackclock.input.typed import Link, plain
+from ackclock.result import Result
 from ackclock.simulation import run_files
 from ackclock.storage import atomic_files, temporary_files
 from ackclock.storage.run_folder import RUNS, Identity, RunFolder
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.table import Table
+
+    from ackclock.plot.figure import Plot
 
 DOCUMENT = "emulation.json"
 TABLES = ("fates", "hops", "series")
@@ -29,8 +34,8 @@ RESERVED_BYTES, RESERVED_BYTES_PER_CLIENT = 1 << 15, 1 << 10
 """Disk space reserved for emulation.json and environment.json."""
 
 
-@dataclass(frozen=True)
-class Emulation:
+@dataclass(frozen=True, repr=False)
+class Emulation(Result):
     """The result of an emulation: its document (as of ``ackclock emulate --json``) and tables.
 
     `flows` has a row per TCP connection in the captures (columns as of `analyze`, with the client's
@@ -56,19 +61,26 @@ class Emulation:
         """The server's capture, then the clients'; none without a run folder."""
         return captures_in(self.folder) if self.folder else []
 
-    def report(self) -> Path:
-        """Write `report.html` into the run folder and return its path. Requires `out`."""
-        if self.folder is None:
-            raise ValueError("this emulation has no folder; pass out= to emulate")
-        from ackclock.report import for_run
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """`flows`, `hops`, `fates` and `series`."""
+        return {"flows": self.flows, "hops": self.hops, "fates": self.fates, "series": self.series}
 
-        return Path(for_run(self.folder))
+    def plot(self) -> Plot:
+        """The queues over time, and simulated flows where there are any."""
+        from ackclock.plot.figure import Plot
+        from ackclock.plot.time_series import Frames, panels_of_run
 
-    def plot(self) -> Any:
-        """A matplotlib figure of the queues, and of simulated flows if there are any, over time."""
-        from ackclock.plot import Frames, figure, panels_of_run
+        return Plot(panels_of_run(Frames(self.series, self.hops)), str(self.document["link"]))
 
-        return figure(panels_of_run(Frames(self.series, self.hops)), str(self.document["link"]))
+    def _title(self) -> str:
+        command = " ".join(self.document["command"]["argv"]) or "no command"
+        return f"{self.document['link']}, {self.document['seconds']:.1f} s, {command}"
+
+    def _tables(self) -> list[Table]:
+        from ackclock.cli.tables import emulation_tables
+
+        return emulation_tables(self.document)
 
 
 def captures_in(folder: Path) -> list[Path]:
@@ -178,7 +190,7 @@ def open_emulation(folder: Path, *, keep: bool = True) -> Emulation:
 
 
 def emulate(
-    link: str | Path | Mapping[str, Any],
+    link: str | Path | Link | Mapping[str, Any],
     command: Sequence[str],
     *,
     server: Sequence[str] = (),
@@ -222,9 +234,9 @@ def emulate(
     from ackclock.input.toml_writer import to_toml
 
     with tempfile.TemporaryDirectory() as scratch:
-        if isinstance(link, Mapping):
+        if isinstance(link, Link | Mapping):
             path = Path(scratch) / "link.toml"
-            path.write_text(to_toml(dict(link)), "utf-8")
+            path.write_text(to_toml(plain(link)), "utf-8")
             link = path
         scenario = emulation_scenario(str(link), clients)  # raises InputError before the child process starts
         folder = Path(out) if out is not None else Path(scratch) / "run"

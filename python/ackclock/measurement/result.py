@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import RunFailed
 from ackclock.measurement.plan import Plan
+from ackclock.result import Result
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.table import Table
+
+    from ackclock.report.page import Page
 
 
-@dataclass(frozen=True)
-class Measurement:
+@dataclass(frozen=True, repr=False)
+class Measurement(Result):
     """What a path showed. ``document`` is the JSON of ``ackclock measure --json``; docs/measure.md says what each field means.
 
     ``series`` has a row for each look at a TCP connection, ``delays`` one for each datagram (null: lost), ``probes``
@@ -35,23 +39,24 @@ class Measurement:
 
         return flows_frame([{"seed": 0, "flows": self.document["flows"]}])
 
-    def as_json(self) -> dict[str, Any]:
-        """The document."""
-        return self.document
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """`flows`, `series`, `delays`; `probes` where the test ``path`` was run."""
+        probes = {} if self.probes is None else {"probes": self.probes}
+        return {"flows": self.flows, "series": self.series, "delays": self.delays, **probes}
 
-    def report(self, path: str | Path) -> Path:
-        """Write the HTML report, one file that opens without a network; returns its path.
-
-        Raises:
-            ImportError: altair or vl-convert is not installed.
-        """
+    def _page(self) -> Page:
         from ackclock.report.measurement import page
-        from ackclock.report.render import html
-        from ackclock.storage.atomic_files import atomic_write
 
-        target = Path(path)
-        atomic_write(target, html(page(self)).encode())
-        return target
+        return page(self)
+
+    def _title(self) -> str:
+        return f"the path to {self.document.get('host', '')}".rstrip()
+
+    def _tables(self) -> list[Table]:
+        from ackclock.measurement.terminal_tables import measurement_tables
+
+        return measurement_tables(self.document)
 
 
 class MeasurementFailed(RunFailed):

@@ -127,7 +127,7 @@ class Experiments:
 
         ends = ("server", "client") if way == "down" else ("client", "server")
         captures = [Path(result.folder or ".") / "captures" / f"{flow}.{end}.pcap" for end in ends]
-        found: Mapping[str, Any] = analyze(*captures).as_json()["flows"][0]["b2a" if way == "down" else "a2b"]
+        found: Mapping[str, Any] = analyze(*captures).document["flows"][0]["b2a" if way == "down" else "a2b"]
         return found
 
     def _temporary(self) -> RunStore:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from ackclock.papers import asymmetry, wibro, wimax_bursts, wimax_measured, wimax_simulated
 from ackclock.papers.claims import claims_of
@@ -21,9 +21,16 @@ from ackclock.papers.wibro import figures as wibro_figures
 from ackclock.papers.wimax_bursts import figures as bursts_figures
 from ackclock.papers.wimax_measured import figures as measured_figures
 from ackclock.papers.wimax_simulated import figures as simulated_figures
+from ackclock.result import Result
 from ackclock.simulation.runner import Progress
 from ackclock.storage import atomic_files
 from ackclock.storage.run_folder import Identity, opened
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.table import Table
+
+    from ackclock.report.page import Page
 
 DOCUMENT = "reproduce.json"
 QUICK_SEEDS = (1,)
@@ -31,8 +38,8 @@ FULL_SEEDS = tuple(range(1, 11))
 """P1 repeats its random cases ten times; so do we."""
 
 
-@dataclass(frozen=True)
-class Reproduction:
+@dataclass(frozen=True, repr=False)
+class Reproduction(Result):
     """Every claim of a paper, judged. ``folder`` is the run folder, None when nothing was kept."""
 
     paper: str
@@ -50,7 +57,8 @@ class Reproduction:
         """How many claims hold and fail of those that do not need the paper's own network."""
         return {verdict: sum(c.verdict == verdict and c.gated for c in self.claims) for verdict in ("holds", "fails")}
 
-    def as_json(self) -> dict[str, Any]:
+    @property
+    def document(self) -> dict[str, Any]:
         """The document of ``reproduce --json``."""
         return {
             "paper": self.paper,
@@ -61,27 +69,39 @@ class Reproduction:
             **({"folder": str(self.folder)} if self.folder else {}),
         }
 
-    def report(self, path: Path | str | None = None) -> Path:
-        """Write the HTML report to ``path`` or into the run folder.
+    @property
+    def judged(self) -> pl.DataFrame:
+        """One row per claim: the fields of the JSON, nested names joined by underscores."""
+        import polars as pl
 
-        Raises:
-            ValueError: nothing was kept and no path was given.
-        """
-        from ackclock.report.render import html
+        from ackclock.simulation.run_files import flat
+
+        return pl.DataFrame([flat(claim.as_json()) for claim in self.claims], infer_schema_length=None, strict=False)
+
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """`judged`."""
+        return {"judged": self.judged}
+
+    def _page(self) -> Page:
         from ackclock.report.reproduction import page
 
-        if path is None and self.folder is None:
-            raise ValueError("no run folder was kept; give a path")
-        target = Path(path) if path is not None else Path(self.folder or ".") / "report.html"
-        atomic_files.atomic_write(target, html(page(self.as_json())).encode())
-        return target
+        return page(self.document)
+
+    def _title(self) -> str:
+        return self.paper
+
+    def _tables(self) -> list[Table]:
+        from ackclock.papers.terminal_tables import verdict_table
+
+        return [verdict_table(self)]
 
 
 def reproduce(
     paper: str,
     *,
     quick: bool = False,
-    seeds: Sequence[int] | None = None,
+    seeds: int | Sequence[int] | None = None,
     workers: int | None = None,
     out: str | Path | None = None,
     force: bool = False,
@@ -93,7 +113,7 @@ def reproduce(
     Args:
         paper: one of ``PAPERS``, such as "asymmetry".
         quick: one seed instead of ten: a look, not a result.
-        seeds: these seeds instead.
+        seeds: how many (10 means 1 to 10), or a list, instead.
         workers: threads; all cores when None.
         out: the run folder; finished runs found there are not run again.
         force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
@@ -105,7 +125,8 @@ def reproduce(
         RunFailed: a run failed in the engine.
     """
     claims = claims_of(paper)
-    chosen = tuple(seeds) if seeds is not None else QUICK_SEEDS if quick else FULL_SEEDS
+    asked = range(1, seeds + 1) if isinstance(seeds, int) else seeds
+    chosen = tuple(asked) if asked is not None else QUICK_SEEDS if quick else FULL_SEEDS
     identity = Identity.of("reproduce", [paper, list(chosen)])
     folder = Path(out) if out is not None else identity.default_folder() if keep else None
     experiments = Experiments(chosen, workers, folder, progress, paper)
@@ -115,7 +136,7 @@ def reproduce(
         drawn = _DRAWINGS[paper](ExperimentData(experiments)) if paper in _DRAWINGS else ()
         done = Reproduction(paper, judged, folder, drawn)
         if run:
-            atomic_files.write_json(run.path / DOCUMENT, done.as_json())
+            atomic_files.write_json(run.path / DOCUMENT, done.document)
             run.finish()
     return done
 

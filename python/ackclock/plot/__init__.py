@@ -1,10 +1,8 @@
-"""Plots of a run: figures for papers (matplotlib) and interactive charts for reports (altair). Both are imported
-late.
-"""
+"""Plots of a run, by altair: in notebooks, in reports and as files. Altair is imported late."""
 
 from __future__ import annotations
 
-from ackclock.plot.mpl import figure, save
+from ackclock.plot.figure import Plot
 from ackclock.plot.time_series import Frames, Line, Panel, panels_of_run, panels_of_runs
 
-__all__ = ["Frames", "Line", "Panel", "figure", "panels_of_run", "panels_of_runs", "save"]
+__all__ = ["Frames", "Line", "Panel", "Plot", "panels_of_run", "panels_of_runs"]

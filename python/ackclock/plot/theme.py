@@ -7,7 +7,6 @@ apart; lines also differ in dash so that a black-and-white print still works.
 from __future__ import annotations
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
-MPL_DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)))
 VEGA_DASHES = ([1, 0], [6, 3], [8, 3, 2, 3], [2, 2], [5, 1, 1, 1, 1, 1], [10, 3], [1, 1])
 INK = "#1f2933"
 MUTED = "#6b7785"

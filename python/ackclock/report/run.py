@@ -38,13 +38,14 @@ def for_run(path: Path | str) -> Path:
         ImportError: altair or vl-convert is not installed.
     """
     folder = Path(path)
-    made = _page(folder)
+    made = page_of(folder)
     target = folder / REPORT
     atomic_write(target, html(made).encode())
     return target
 
 
-def _page(folder: Path) -> Page:
+def page_of(folder: Path) -> Page:
+    """The report's content of a run folder."""
     environment = _read(folder / "environment.json") or {}
     run = environment.get("run", {})
     if run.get("state") == "begun" and not any((folder / name).is_file() for name in DOCUMENTS):
@@ -112,6 +113,13 @@ def _frames(folder: Path) -> Frames:
 
     series, hops = (pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("series", "hops"))
     return Frames(series, hops)
+
+
+def panels_of(folder: Path, document: dict[str, Any]) -> list[Panel]:
+    """Panels of the runs that the report of a comparison or a sweep draws; none for other folders."""
+    if "ranking" in document:
+        return _of_runs(folder, document["shown"])
+    return _of_runs(folder, _points(folder, document)) if "cells" in document else []
 
 
 def _of_runs(folder: Path, shown: dict[str, str]) -> list[Panel]:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.scenario.resolution import scenario_hash
+from ackclock.input.scenario.resolution import resolved, scenario_hash
+from ackclock.result import Result
 from ackclock.simulation import run_files
 from ackclock.simulation.metrics import metrics_json
 from ackclock.simulation.runner import Progress, RunResult, RunSpec, RunStore, run_specs
@@ -19,10 +20,15 @@ from ackclock.storage.run_folder import Identity, RunFolder
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.table import Table
+
+    from ackclock.plot.figure import Plot
+    from ackclock.plot.time_series import Panel
+    from ackclock.report.page import Page
 
 
-@dataclass(frozen=True)
-class Simulation:
+@dataclass(frozen=True, repr=False)
+class Simulation(Result):
     """The result of a simulation: a summary for each seed, and tables over all seeds.
 
     Attributes:
@@ -51,6 +57,7 @@ class Simulation:
         """Mean, lo, hi (95 % interval) and sd over the seeds, by metric."""
         return metrics_json(self.summaries)
 
+    @property
     def document(self) -> dict[str, Any]:
         """The document `ackclock simulate --json` prints."""
         documents = [{"scenario": self.name, **summary} for summary in self.summaries]
@@ -64,20 +71,41 @@ class Simulation:
             }
         return {**document, "folder": str(self.folder)} if self.folder else document
 
-    def plot(self) -> Any:
-        """The four time series (cwnd, RTT, goodput, queue) of the first seed as a matplotlib figure."""
-        from ackclock.plot import Frames, figure, panels_of_run
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """`flows`, `series` and `hops`."""
+        return {"flows": self.flows, "series": self.series, "hops": self.hops}
+
+    def plot(self) -> Plot:
+        """The four time series (cwnd, RTT, goodput, queue) of the lowest seed."""
+        from ackclock.plot.figure import Plot
+
+        return Plot(self._panels(), self.scenario.title)
+
+    def _panels(self) -> list[Panel]:
+        from ackclock.plot.time_series import Frames, panels_of_run
         from ackclock.report.throughput_models import model_levels
 
-        return figure(panels_of_run(Frames(self.series, self.hops), model_levels(self.summaries[0])), self.scenario.title)
+        return panels_of_run(Frames(self.series, self.hops), model_levels(self.summaries[0]))
 
-    def report(self) -> Path:
-        """Write `report.html` into the run folder and return its path. Needs `out` or a run from the command line."""
-        if self.folder is None:
-            raise ValueError("this run has no folder; pass out= to simulate")
-        from ackclock.report import for_run
+    def _page(self) -> Page:
+        if self.folder is not None:
+            return super()._page()
+        from ackclock.report import simulation
 
-        return Path(for_run(self.folder))
+        return simulation.page(resolved(self.scenario), self.summaries, self._panels())
+
+    def _title(self) -> str:
+        from ackclock.input.units import show_time
+
+        flows, seeds = len(self.summaries[0]["flows"]), len(self.summaries)
+        counts = f"{flows} flow{'s' * (flows != 1)}, {seeds} seed{'s' * (seeds != 1)}, {show_time(self.scenario.duration)}"
+        return f"{self.scenario.title or self.name}: {counts}"
+
+    def _tables(self) -> list[Table]:
+        from ackclock.cli.tables import simulation_tables
+
+        return simulation_tables(self)
 
 
 def simulate_scenario(

@@ -45,7 +45,7 @@ def flows_frame(summaries: Iterable[Mapping[str, Any]], extra: Iterable[Mapping[
     summaries = list(summaries)
     all_columns = list(extra) if extra is not None else [{}] * len(summaries)
     rows = [
-        {"seed": summary["seed"], **columns, **_flat(flow)}
+        {"seed": summary["seed"], **columns, **flat(flow)}
         for summary, columns in zip(summaries, all_columns, strict=True)
         for flow in summary["flows"]
     ]
@@ -53,11 +53,12 @@ def flows_frame(summaries: Iterable[Mapping[str, Any]], extra: Iterable[Mapping[
     return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested names joined by underscores."""
+    columns: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, Mapping):
-            flat.update(_flat(value, f"{prefix}{key}_"))
+            columns.update(flat(value, f"{prefix}{key}_"))
         else:
-            flat[f"{prefix}{key}"] = value
-    return flat
+            columns[f"{prefix}{key}"] = value
+    return columns

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock import congestion_control
 from ackclock.errors import InputError, RunFailed
 from ackclock.input.scenario.model import Scenario
+from ackclock.notebook import notebook_progress
 from ackclock.simulation import engine, run_files, worker_process
 from ackclock.simulation.plan import Capture, Plan, build_plan
 from ackclock.simulation.throughput import with_models
@@ -167,6 +168,7 @@ def run_specs(
         store.open()
         results = {index: result for index, spec in enumerate(specs) if (result := store.find(spec))}
     missing = [index for index in range(len(specs)) if index not in results]
+    progress = progress or notebook_progress()
     if progress:
         progress(len(results), len(specs), "from an earlier run" if results else "")
     with _executor(workers, dask) as executor:

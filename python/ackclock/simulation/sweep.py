@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.input.scenario.draft import Draft
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.scenario.resolution import scenario_hash
+from ackclock.input.scenario.resolution import resolved, scenario_hash
+from ackclock.result import Result
 from ackclock.simulation import run_files
 from ackclock.simulation.metrics import metrics_json
 from ackclock.simulation.runner import Progress, RunResult, RunSpec, RunStore, run_specs
@@ -19,6 +20,11 @@ from ackclock.storage.run_folder import Identity, opened
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.table import Table
+
+    from ackclock.plot.figure import Plot
+    from ackclock.plot.time_series import Panel
+    from ackclock.report.page import Page
 
 
 @dataclass(frozen=True)
@@ -35,13 +41,14 @@ class SweepPoint:
         return metrics_json(result.summary for result in self.results)
 
 
-@dataclass(frozen=True)
-class Sweep:
+@dataclass(frozen=True, repr=False)
+class Sweep(Result):
     """The result of a sweep. `folder` is None without a run folder."""
 
     points: tuple[SweepPoint, ...]
     folder: Path | None = None
 
+    @property
     def document(self) -> dict[str, Any]:
         """The document `ackclock sweep --json` prints."""
         points = [{"params": dict(p.params), "n": len(p.results), "metrics": p.metrics} for p in self.points]
@@ -67,6 +74,41 @@ class Sweep:
                 row.update({f"{name}_{part}": value[part] for part in ("lo", "hi", "sd")})
             rows.append(row)
         return pl.DataFrame(rows, infer_schema_length=None)
+
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """`metrics` and `flows`."""
+        return {"metrics": self.metrics, "flows": self.flows}
+
+    def plot(self) -> Plot:
+        """Runs of some of the points (lowest seed), evenly picked and laid over each other."""
+        from ackclock.plot.figure import Plot
+
+        return Plot(self._panels(), self.points[0].scenario.title)
+
+    def _panels(self) -> list[Panel]:
+        from ackclock.plot.time_series import Frames, panels_of_runs
+        from ackclock.report.run import MOST_POINTS
+        from ackclock.report.sweep import label
+
+        picked = self.points[:: -(-len(self.points) // MOST_POINTS)]
+        first = {label(point.params): min(point.results, key=lambda one: one.seed) for point in picked}
+        return panels_of_runs({name: Frames(one.series, one.hops) for name, one in first.items()})
+
+    def _page(self) -> Page:
+        if self.folder is not None:
+            return super()._page()
+        from ackclock.report import sweep
+
+        return sweep.page(self.document, resolved(self.points[0].scenario), self._panels())
+
+    def _title(self) -> str:
+        return f"{len(self.points)} points, {len(self.points[0].results)} seeds each"
+
+    def _tables(self) -> list[Table]:
+        from ackclock.cli.tables import sweep_table
+
+        return [sweep_table(self)]
 
 
 def _columns(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,4 +175,4 @@ def _write(folder: Path, sweep: Sweep, first: Scenario, swept: Mapping[str, Any]
     """Write the sweep's files."""
     run_files.write_scenario(folder, first, extra={"sweep": dict(swept)})
     atomic_files.write_parquet(folder / "flows.parquet", sweep.flows)
-    atomic_files.write_json(folder / "sweep.json", {"cells": sweep.document()["cells"]})
+    atomic_files.write_json(folder / "sweep.json", {"cells": sweep.document["cells"]})

@@ -67,7 +67,7 @@ class _Checking:
 
     def scenario(self) -> Scenario:
         self.data = copy.deepcopy({key: value for key, value in self.document.data.items() if key != "sweep"})
-        self._absolute_traces(self.data, self.document.folder)
+        absolute_traces(self.data, self.document.folder)
         if "link" in self.point:
             self._put("link", self.point["link"])
         if self.document.file is not None and "hop" in self.data and not {"duration", "flow"} & self.data.keys():
@@ -87,7 +87,7 @@ class _Checking:
         value = copy.deepcopy(value)
         if path.endswith(".trace") and isinstance(value, str):
             value = str(self.document.folder / value)
-        self._absolute_traces(value, self.document.folder)
+        absolute_traces(value, self.document.folder)
         try:
             self.swept[sweep_paths.put(self.data, path, value)] = path
         except InvalidValue as refusal:
@@ -114,22 +114,10 @@ class _Checking:
         if not self.link.data.get("hop"):
             raise self.link.error((), InvalidValue("no hops", "at least one [[hop]] in a link file"))
         hops = copy.deepcopy(self.link.data["hop"])
-        self._absolute_traces(hops, self.link.folder)
+        absolute_traces(hops, self.link.folder)
         self.data["hop"] = hops
         for key in ("title", "source"):
             self.data.setdefault(key, self.link.data.get(key, ""))
-
-    def _absolute_traces(self, value: Any, folder: Path) -> None:
-        """Trace paths are relative to the file that names them; here that is still known."""
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                if key == "trace" and isinstance(inner, str) and inner:
-                    value[key] = str(folder / inner)
-                else:
-                    self._absolute_traces(inner, folder)
-        elif isinstance(value, list):
-            for inner in value:
-                self._absolute_traces(inner, folder)
 
     def _error(self, loc: Loc, refusal: InvalidValue) -> InputError:
         if loc[:1] == ("hop",) and len(loc) > 2:
@@ -141,6 +129,27 @@ class _Checking:
         source = self.link if self.link and loc[:1] in (("hop",), ("title",), ("source",)) else self.document
         error = source.error(loc, refusal)
         return InputError.of(refusal, file=error.file, line=error.line, key=spoken(loc, self.data))
+
+
+def absolute_traces(value: Any, folder: Path) -> None:
+    """Make the paths of recorded rates absolute, in place: they are relative to the folder of the file that names them."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key == "trace" and isinstance(inner, str) and inner:
+                value[key] = str(folder / inner)
+            else:
+                absolute_traces(inner, folder)
+    elif isinstance(value, list):
+        for inner in value:
+            absolute_traces(inner, folder)
+
+
+def link_path(name: str) -> Path:
+    """The file of a link by name or path. Raises InputError if there is none."""
+    path = find_link(name, Path())
+    if path is None:
+        raise InputError.of(no_link(name, Path()), key="link")
+    return path
 
 
 def find_link(name: str, folder: Path) -> Path | None:

@@ -23,16 +23,17 @@ LIVE = ("wibro", "wimax-measured")
 SIMULATED = "simulated"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LiveReproduction(Reproduction):
     """Every claim judged by live runs. ``simulated`` is the same by simulation, ``runs`` what was done and how the emulator judged itself."""
 
     simulated: Reproduction | None = None
     runs: Mapping[str, Any] | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    @property
+    def document(self) -> dict[str, Any]:
         """The document of ``reproduce --live --json``: as without ``--live``, with ``simulated`` in each claim, and ``live``."""
-        document = super().as_json()
+        document = super().document
         beside = {claim.claim.id: claim for claim in self.simulated.claims} if self.simulated else {}
         for claim in document["claims"]:
             if (other := beside.get(claim["id"])) is not None:
@@ -83,7 +84,7 @@ def reproduce_live(
         done = LiveReproduction(paper, judged, folder, (), simulated, experiments.document())
         # Invalid runs have been repeated.
         (folder / "report.html").unlink(missing_ok=True)
-        atomic_files.write_json(folder / DOCUMENT, done.as_json())
+        atomic_files.write_json(folder / DOCUMENT, done.document)
         run.finish()
     return done
 

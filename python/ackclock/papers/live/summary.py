@@ -136,7 +136,7 @@ def _captured(captures: Sequence[Path], *, down: bool) -> dict[str, Any]:
 
     first, second = captures if down else reversed(captures)
     way = "b2a" if down else "a2b"
-    flows = analyze(first, second).as_json()["flows"]
+    flows = analyze(first, second).document["flows"]
     return dict(max((flow[way] for flow in flows), key=lambda half: half["unique_bytes"] or 0))
 
 

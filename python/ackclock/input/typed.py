@@ -1,0 +1,335 @@
+"""Typed inputs: links, hops, flows, TCP and workloads as Python objects beside the dicts and strings of files.
+
+The keys are those of link files and scenarios; `input/scenario` checks the values. A
+time is text with a unit, seconds as a number, or a timedelta; a size is text, or bytes; a rate is text, or bits a second.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+if TYPE_CHECKING:
+    from ackclock.congestion_control import CongestionControl
+
+Time = str | float | timedelta
+Rate = str | float
+Size = str | int
+_UNITS = {"Time": "s", "Rate": "b/s", "Size": "B"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Input:
+    """A table of a file. Keys that are None are left out."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table as a file would have it: plain values, quantities as text with units."""
+        kind = {"kind": self.kind} if isinstance(self, _Workload) else {}
+        known = ((one, getattr(self, one.name)) for one in fields(self))
+        return kind | {one.name: _plain(value, str(one.type)) for one, value in known if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Workload(_Input):
+    """A workload: `kind` is its key in a file."""
+
+    kind: ClassVar[str]
+
+
+def _plain(value: Any, kind: str = "") -> Any:
+    if isinstance(value, _Input | Link):
+        return value.to_dict()
+    if isinstance(value, timedelta):
+        return f"{value.days * 86_400 * 10**6 + value.seconds * 10**6 + value.microseconds} us"
+    if isinstance(value, Mapping):
+        return {key: _plain(inner, kind) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner, kind) for inner in value]
+    unit = next((unit for name, unit in _UNITS.items() if name in kind), None)
+    if unit and isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value!r} {unit}"
+    return value
+
+
+def plain(value: Any) -> Any:
+    """A value with every typed input in it as a plain table, and every timedelta as text."""
+    return _plain(value)
+
+
+def time_text(value: Time) -> str:
+    """A duration as text with a unit."""
+    return str(_plain(value, "Time"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bulk(_Workload):
+    """Data without end. `read_rate` bounds the receiving application."""
+
+    kind: ClassVar[str] = "bulk"
+    read_rate: Rate | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer(_Workload):
+    """`size` bytes, then the end of the connection."""
+
+    kind: ClassVar[str] = "transfer"
+    size: Size
+    read_rate: Rate | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstantRate(_Workload):
+    """UDP datagrams of `packet` bytes of IP at a constant rate."""
+
+    kind: ClassVar[str] = "cbr"
+    rate: Rate
+    packet: Size | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnOff(_Workload):
+    """UDP at `rate` in on periods; mean lengths of on and off periods, exponential or Pareto with `shape`."""
+
+    kind: ClassVar[str] = "onoff"
+    rate: Rate
+    on: Time
+    off: Time
+    distribution: Literal["exponential", "pareto"] | None = None
+    shape: float | None = None
+    packet: Size | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Web(_Workload):
+    """Pages: a request, then `answers` answers of `size` each; `jobs` pages with `think` times between them."""
+
+    kind: ClassVar[str] = "web"
+    request: Size | None = None
+    answers: int | None = None
+    size: Size | None = None
+    jobs: int | None = None
+    think: Time | None = None
+    persistent: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe(_Workload):
+    """Probes of stepped sizes, one at a time, answered where the flow ends (docs/measure.md, test `path`)."""
+
+    kind: ClassVar[str] = "probe"
+    first: Size | None = None
+    last: Size | None = None
+    step: Size | None = None
+    rounds: int | None = None
+    gap: Time | None = None
+    timeout: Time | None = None
+    reply: Size | None = None
+    reply_most: Size | None = None
+
+
+Workload = Bulk | Transfer | ConstantRate | OnOff | Web | Probe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tcp(_Input):
+    """The keys of [tcp]; what is None comes from the host stack (`ackclock.list_hosts()`). Windows are in segments.
+
+    >>> Tcp(variant="cubic", rto_min=0.2, receive_buffer=65536).to_dict()
+    {'variant': 'cubic', 'receive_buffer': '65536 B', 'rto_min': '0.2 s'}
+    """
+
+    host: str | None = None
+    variant: str | type[CongestionControl] | None = None
+    recovery: str | None = None
+    slow_start: str | None = None
+    first_climb: float | None = None
+    segment: Size | None = None
+    header: Size | None = None
+    send_buffer: Size | None = None
+    receive_buffer: Size | None = None
+    receive_start: Size | None = None
+    receive_limit: Size | None = None
+    window_share: float | None = None
+    receive_opening: Size | None = None
+    receive_growth: Literal["double", "lead", "near"] | None = None
+    receive_overhead: Literal[False] | Size | None = None
+    send_start: Size | None = None
+    send_limit: Size | None = None
+    send_overhead: Size | None = None
+    window_rule: Literal["sequence", "in-flight"] | None = None
+    delayed_ack: bool | Mapping[str, Any] | None = None
+    ack_congestion_control: bool | Mapping[str, Any] | None = None
+    dupack_marking: bool | None = None
+    max_burst: int | None = None
+    quick_acks: int | None = None
+    ping_pong: bool | None = None
+    sack_compression: bool | Mapping[str, Any] | None = None
+    initial_window: int | None = None
+    initial_ssthresh: int | Literal["unlimited"] | None = None
+    rto_initial: Time | None = None
+    rto_min: Time | None = None
+    rto_max: Time | None = None
+    rto_tick: Time | None = None
+    rto_floor: Literal["timeout", "variance"] | None = None
+    rto_restart: Literal["advance", "recovery", "head", "head-and-sack", "every-ack"] | None = None
+    metrics_cache: bool | str | None = None
+    sack: bool | None = None
+    dsack: bool | None = None
+    undo: bool | None = None
+    sack_rtt: bool | None = None
+    eifel: bool | None = None
+    frto: Literal["off", "basic", "sack"] | None = None
+    idle_restart: Literal["off", "restart", "decay"] | None = None
+    window_validation: Literal["off", "rfc2861", "rfc7661"] | None = None
+    fine_timer: bool | None = None
+    timestamps: bool | None = None
+    timestamp_bytes: Size | None = None
+    sack_base_bytes: Size | None = None
+    sack_block_bytes: Size | None = None
+    syn_option_bytes: Size | None = None
+    window_scaling: bool | None = None
+    ecn: bool | str | None = None
+    ecn_packets: Literal["data", "all"] | None = None
+    ecn_beta: float | None = None
+    pacing: bool | None = None
+    tso: bool | Mapping[str, Any] | None = None
+    push: Literal["every", "chunks"] | None = None
+    tsq: bool | Mapping[str, Any] | None = None
+    byte_counting: int | None = None
+    dupack_threshold: int | None = None
+    newreno_exit: Literal["flight", "threshold"] | None = None
+    limited_transmit: bool | None = None
+    immediate_ack_on_fill: bool | None = None
+    overhead: Time | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow(_Input):
+    """`count` flows that the clients share out, with TCP keys of their own.
+
+    >>> Flow(workload=Bulk(), count=2, tcp=Tcp(variant="bbr")).to_dict()
+    {'workload': {'kind': 'bulk'}, 'count': 2, 'variant': 'bbr'}
+    """
+
+    workload: Workload | Mapping[str, Any]
+    name: str | None = None
+    direction: Literal["down", "up"] | None = None
+    over: Sequence[str] | None = None
+    """Names of the hops that it crosses; all when None."""
+    count: int | None = None
+    start: Time | None = None
+    stop: Time | None = None
+    repeat: Mapping[str, Any] | None = None
+    """``{"every": "5 s", "times": 3}``."""
+    tcp: Tcp | Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The [[flow]] table; the TCP keys stand in it."""
+        table = super().to_dict()
+        tcp = table.pop("tcp", {})
+        return {**table, **tcp}
+
+
+Sides = Mapping[str, Any]
+"""A value for each direction, ``{"down": .., "up": ..}``, or a table such as that of a queue."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hop(_Input):
+    """A hop of a link: queue, rate, impairments and delay, the same in both directions unless a value is ``{"down": .., "up": ..}``."""
+
+    name: str
+    rate: Rate | Sides | None = None
+    delay: Time | Sides | None = None
+    queue: Sides | None = None
+    loss: float | Sides | None = None
+    jitter: Time | Sides | None = None
+    only: Literal["down", "up"] | None = None
+    per_client: bool | None = None
+    medium: Mapping[str, Any] | None = None
+    pep: Mapping[str, Any] | None = None
+    framing: str | Sides | None = None
+    outage: Sequence[Any] | Sides | None = None
+    duplicate: Sides | None = None
+    reorder: Sides | None = None
+    handover: Sides | None = None
+    reconstruct: Sides | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The [[hop]] table."""
+        table = super().to_dict()
+        if isinstance(self.loss, float | int):
+            table["loss"] = self.loss
+        return table
+
+
+@dataclass(frozen=True)
+class Link:
+    """A path between a server and its clients: hops, server first.
+
+    >>> link = Link.load("dsl-16m")
+    >>> [hop["name"] for hop in link.hops]
+    ['internet', 'dsl']
+    >>> faster = link.with_hop("dsl", rate={"down": "50 Mb/s", "up": "10 Mb/s"})
+    >>> faster.hops[1]["rate"]["up"]
+    '10 Mb/s'
+    """
+
+    hops: Sequence[Hop | Mapping[str, Any]]
+    title: str = ""
+    source: str = ""
+    folder: Path | None = field(default=None, compare=False)
+    """Folder of the file that it came from: recorded rates are named relative to it."""
+
+    @classmethod
+    def load(cls, link: str | Path) -> Self:
+        """A packaged link by name, or a link file.
+
+        Raises:
+            InputError: no such link, or a file that is none.
+        """
+        from ackclock.input.document import read_document
+        from ackclock.input.scenario.draft import link_path
+
+        path = link_path(str(link))
+        data = read_document(path).data
+        return cls(data.get("hop", []), data.get("title", ""), data.get("source", ""), path.parent)
+
+    def with_hop(self, name: str, **keys: Any) -> Link:
+        """A copy in which one hop has other values for these keys; None removes a key.
+
+        Raises:
+            KeyError: no hop has this name.
+        """
+        hops = [plain(hop) for hop in self.hops]
+        if name not in [hop["name"] for hop in hops]:
+            raise KeyError(f"no hop {name!r}; hops: {', '.join(hop['name'] for hop in hops)}")
+        kinds = {one.name: str(one.type) for one in fields(Hop)}
+        values = {key: _plain(value, "" if key == "loss" else kinds.get(key, "")) for key, value in keys.items()}
+        changed = [{**hop, **values} if hop["name"] == name else hop for hop in hops]
+        return replace(self, hops=[{key: value for key, value in hop.items() if value is not None} for hop in changed])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The link file as a dict."""
+        from ackclock.input.scenario.draft import absolute_traces
+
+        texts = {"title": self.title, "source": self.source}
+        data = {**{key: text for key, text in texts.items() if text}, "hop": [plain(hop) for hop in self.hops]}
+        if self.folder is not None:
+            absolute_traces(data, self.folder)
+        return data
+
+    def to_toml(self, path: Path | str) -> Path:
+        """Write it as a link file."""
+        from ackclock.input.toml_writer import to_toml
+        from ackclock.storage.atomic_files import atomic_write
+
+        text = to_toml(self.to_dict())
+        tomllib.loads(text)
+        atomic_write(Path(path), text.encode())
+        return Path(path)

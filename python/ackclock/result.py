@@ -1,0 +1,146 @@
+"""The shape that all results have: a document, frames, plots, a report, and a summary for a notebook or a prompt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.table import Table
+
+    from ackclock.plot.figure import Plot
+    from ackclock.report.page import Page
+
+MAX_LINES = 12
+"""Lines of a result's `repr`."""
+WIDTH = 100
+"""Columns of a result's `repr`."""
+
+
+class Result:
+    """Base of every result. `document` is what the command prints with `--json`; `folder` is the run folder, None if
+    nothing was written.
+
+    A result shows itself: `repr` is its tables in at most 12 lines, in a notebook it is the whole tables.
+
+    >>> import ackclock
+    >>> run = ackclock.simulate("dsl-16m", [{"workload": {"kind": "bulk"}}], duration="2 s")
+    >>> sorted(run.frames)
+    ['flows', 'hops', 'series']
+    >>> run.to_json()[:15]
+    '{"scenario": "d'
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def document(self) -> dict[str, Any]: ...
+
+        @property
+        def folder(self) -> Path | None: ...
+
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """Its tables by name, as Polars frames; those that this run has. `.to_pandas()` of a frame needs the extra `pyarrow`."""
+        raise NotImplementedError
+
+    def to_json(self, path: Path | str | None = None) -> str:
+        """The document as JSON text, also written to `path` if one is given."""
+        text = json.dumps(self.document)
+        if path is not None:
+            from ackclock.storage.atomic_files import atomic_write
+
+            atomic_write(Path(path), text.encode())
+        return text
+
+    def plot(self) -> Plot:
+        """Its charts over time. The plot shows itself in a notebook; `.save("run.svg")` writes SVG, PDF or PNG.
+
+        Raises:
+            ValueError: this run has nothing to draw.
+            ImportError: the extra `plot` is not installed.
+        """
+        from ackclock.plot.figure import Plot
+        from ackclock.report.page import Chart
+
+        blocks = (block for section in self._page().sections for block in section.blocks)
+        return Plot([block.spec for block in blocks if isinstance(block, Chart)], self._title())
+
+    def report(self, path: Path | str | None = None) -> Path:
+        """Write the HTML report, one file that opens without a network, to `path` or into the run folder; return its path.
+
+        Raises:
+            ValueError: there is neither a path nor a run folder.
+            ImportError: the extra `report` is not installed.
+        """
+        from ackclock.report.render import html
+        from ackclock.storage.atomic_files import atomic_write
+
+        if path is None and self.folder is None:
+            raise ValueError("this result has no run folder; pass a path, or out= to the call that makes it")
+        target = Path(path) if path is not None else Path(self.folder or ".") / "report.html"
+        atomic_write(target, html(self._page()).encode())
+        return target
+
+    def _page(self) -> Page:
+        """The report's content."""
+        if self.folder is None:
+            raise ValueError("the report is made from the run folder; pass out= to the call that makes this result")
+        from ackclock.report.run import page_of
+
+        return page_of(self.folder)
+
+    def _title(self) -> str:
+        """One line: what this is."""
+        raise NotImplementedError
+
+    def _tables(self) -> Iterable[Table]:
+        """The tables that the command prints."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__}: {self._title()}", *_as_text(self._tables())]
+        if len(lines) > MAX_LINES:
+            lines[MAX_LINES - 1 :] = [f"... {len(lines) - MAX_LINES + 1} more lines; frames: {', '.join(self.frames)}"]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<p><b>{type(self).__name__}</b>: {escape(self._title())}</p>" + "".join(map(_as_html, self._tables()))
+
+
+def _as_text(tables: Iterable[Table]) -> list[str]:
+    from io import StringIO
+
+    from rich.console import Console
+
+    text = StringIO()
+    console = Console(file=text, width=WIDTH, highlight=False, color_system=None)
+    for table in tables:
+        for column in table.columns:
+            if not column.no_wrap:  # a sentence takes one line here, and the whole of it in a notebook
+                column.no_wrap, column.overflow = True, "ellipsis"
+        console.print(table)
+    return [stripped for line in text.getvalue().splitlines() if (stripped := line.rstrip())]
+
+
+def _as_html(table: Table) -> str:
+    """A terminal's table as an HTML table."""
+    from html import escape
+
+    from rich.text import Text
+
+    def cell(tag: str, content: Any, justify: str) -> str:
+        plain = Text.from_markup(content).plain if isinstance(content, str) else str(content)
+        return f'<{tag} style="text-align: {justify}">{escape(" ".join(plain.split()))}</{tag}>'
+
+    justify = [column.justify if column.justify in ("right", "center") else "left" for column in table.columns]
+    head = "".join(cell("th", column.header, side) for column, side in zip(table.columns, justify, strict=True))
+    rows = zip(*(list(column.cells) for column in table.columns), strict=True)
+    body = "".join(f"<tr>{''.join(cell('td', c, side) for c, side in zip(row, justify, strict=True))}</tr>" for row in rows)
+    caption = f"<caption>{escape(str(table.title))}</caption>" if table.title else ""
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
