@@ -201,7 +201,7 @@ def test_journey_names_the_event_loop_and_both_drivers_that_call_it() -> None:
     loop = journey[journey.index("## The loop") : journey.index("## Out: a data packet")]
     assert "run_until" in loop
     assert "pub fn run_until" in (ROOT / "crates" / "core" / "src" / "network" / "event_loop.rs").read_text()
-    drivers = [(ROOT / "docs" / link).resolve() for link in re.findall(r"\(([^()]+(?:run|crossing)\.rs)\)", loop)]
+    drivers = [(ROOT / "docs" / link).resolve() for link in re.findall(r"\(([^()]+(?:run|bridge)\.rs)\)", loop)]
     assert len(drivers) == 2
     for driver in drivers:
         assert "run_until(" in driver.read_text()
