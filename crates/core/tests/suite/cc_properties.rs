@@ -1,4 +1,4 @@
-//! What must hold of every congestion control, whatever happens to it.
+//! Properties of every congestion control under any events.
 
 use ackclock_core::tcp::cc::{Ack, AnyCc, Congestion, CongestionControl, CongestionSignal, CongestionWindow};
 use ackclock_core::tcp::delivery_rate::RateSample;
@@ -6,7 +6,7 @@ use ackclock_core::tcp::{SlowStart, Variant};
 use ackclock_core::units::{Span, Time};
 use proptest::prelude::*;
 
-/// No variant goes below this many segments.
+/// Minimum window of all variants, in segments.
 const FLOOR: f64 = 1.0;
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ fn cc_events() -> impl Strategy<Value = CcEvent> {
     ]
 }
 
-/// A congestion control and the counts that a sender would keep for it.
+/// A congestion control and the counts that a sender keeps for it.
 struct Bench {
     cc: AnyCc,
     now: Time,
@@ -149,7 +149,7 @@ proptest! {
             }
             let before = bench.cc.cwnd();
             bench.make(CcEvent::Congestion { signal, flight: before });
-            // The RFC's least threshold is two segments.
+            // The RFC's minimum ssthresh is two segments.
             prop_assert!(bench.cc.cwnd() <= before.max(2.0), "{}: {before} to {}", variant.name(), bench.cc.cwnd());
         }
     }
@@ -186,13 +186,13 @@ proptest! {
     }
 }
 
-/// A window's worth of ACKs a round trip of 50 ms, none lost, the path never full.
+/// The ACKs of a window per RTT of 50 ms, without loss, on a path that is never full.
 #[test]
 fn window_of_every_variant_grows_without_loss_or_queue() {
     for &variant in Variant::ALL {
         let mut bench = Bench::new(variant, slow_starts()[0], 10.0);
         if bench.cc.pacing_rate().is_some() {
-            // What it sends follows what arrives, which nothing here does: such variants have a path of their own in their tests.
+            // Variants that send at the delivery rate have a path in their own tests.
             continue;
         }
         for _ in 0..30 {

@@ -1,4 +1,5 @@
-//! TCP over a path that loses at random and never queues, against the closed forms where these are known to hold.
+//! TCP over a path with random loss and no queue, against the closed forms in the range where they
+//! hold.
 
 use ackclock_core::app::{AnyApp, BulkSource, Sink};
 use ackclock_core::element::Port;
@@ -29,7 +30,7 @@ fn path(config: &TcpConfig, loss: f64, rtt: Span) -> (Network, EndpointId) {
     (b.build(), client)
 }
 
-/// Segments sent a second, the first tenth of the run left out; and window cuts per segment.
+/// Segments per second, without the first tenth of the run; and window reductions per segment.
 fn rate(config: &TcpConfig, loss: f64, rtt: Span) -> (f64, f64) {
     let (mut network, client) = path(config, loss, rtt);
     let seconds = 600;
@@ -59,7 +60,7 @@ fn reno(recovery: RecoveryKind, delayed: bool) -> TcpConfig {
 }
 
 fn model(loss: f64, delayed: bool) -> LossyPath {
-    // The timeout's floor, as the round-trip time hardly varies.
+    // The minimum of the RTO, as the RTT hardly varies.
     LossyPath { loss, rtt: RTT.as_secs(), rto: 0.2, per_ack: if delayed { 2.0 } else { 1.0 }, max_window: f64::INFINITY }
 }
 
@@ -80,7 +81,7 @@ fn reno_and_newreno_follow_the_mathis_formula_at_low_loss() {
     }
 }
 
-/// Padhye's p counts loss indications, of which a window has one however many segments it loses.
+/// Padhye's p counts loss events: one per window, whatever the number of losses in it.
 #[test]
 fn reno_and_newreno_follow_padhyes_models_up_to_three_percent() {
     for recovery in [RecoveryKind::Classic, RecoveryKind::NewReno, RecoveryKind::Sack] {

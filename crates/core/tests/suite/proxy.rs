@@ -1,4 +1,5 @@
-//! A split connection: whatever the paths on both sides do, every byte that goes in comes out, and the proxy keeps no more than its buffer.
+//! Split TCP: every byte that enters the proxy leaves it, with any paths on both sides, and the
+//! proxy buffers at most its limit.
 
 use ackclock_core::app::{AnyApp, BulkSource, ProxyApp, Requester, Responder, Sink};
 use ackclock_core::element::Port;
@@ -28,7 +29,7 @@ const SLOW: Side = Side { bps: 2_000_000, delay: Span::from_ms(300), loss: 0.0, 
 struct Split {
     network: Network,
     server: EndpointId,
-    /// The proxy's sides: towards the server, and towards the client.
+    /// The proxy's endpoints: towards the server, and towards the client.
     near: EndpointId,
     far: EndpointId,
     client: EndpointId,
@@ -40,7 +41,7 @@ struct Setup {
     buffer: u64,
     through: bool,
     config: TcpConfig,
-    /// At the server and at the client, who opens.
+    /// At the server and at the client, which connects.
     apps: (AnyApp, AnyApp),
     seed: u64,
 }
@@ -65,17 +66,17 @@ impl Setup {
         let ids: Vec<EndpointId> = (0..4).map(EndpointId).collect();
         for ((end, id), side) in ends.into_iter().zip(&ids).zip([0, 0, 1, 1]) {
             let peer = EndpointId(id.0 ^ 1);
-            let terms = self.sides[side];
+            let path = self.sides[side];
             let rng = Rng::for_element(self.seed, &format!("loss {id:?}"));
             let link = b.element(FusedLink::new(
-                Some(Rate::from_bps(terms.bps)),
+                Some(Rate::from_bps(path.bps)),
                 Span::ZERO,
-                Limit::packets(terms.packets),
+                Limit::packets(path.packets),
                 Framing::None,
                 false,
             ));
-            let loss = b.element(Loss::new(LossModel::bernoulli(terms.loss, rng)));
-            let delay = b.element(Delay::new(terms.delay));
+            let loss = b.element(Loss::new(LossModel::bernoulli(path.loss, rng)));
+            let delay = b.element(Delay::new(path.delay));
             b.connect(link, Port(0), Route::Node(loss, Port(0)));
             b.connect(loss, Port(0), Route::Node(delay, Port(0)));
             b.connect(delay, Port(0), Route::Endpoint(peer));
@@ -110,7 +111,7 @@ fn proxy_acknowledges_the_server_at_its_own_rtt() {
     let mut split = Setup::transfer([FAST, SLOW], 50_000).build();
     split.run(60_000);
     assert_eq!(split.arrived(split.client), 50_000);
-    assert!(split.tcp(split.server).finished() && split.tcp(split.far).finished(), "the FIN has gone all the way");
+    assert!(split.tcp(split.server).finished() && split.tcp(split.far).finished(), "the FIN has arrived at the client");
     assert!(split.tcp(split.client).finished() && split.tcp(split.near).finished(), "and back");
     let rtt = |id: EndpointId| split.tcp(id).sender_stats(split.network.now()).rtt.max().unwrap().as_millis();
     assert!(rtt(split.server) < 70.0, "{}", rtt(split.server));
@@ -127,7 +128,7 @@ fn full_proxy_buffer_closes_the_servers_window() {
     let (server, client) = (split.tcp(split.server).sample().delivered_bytes, split.arrived(split.client));
     assert!(server > client && server <= client + 20_000 + 64_000, "{server} at the proxy, {client} through it");
     assert!(split.network.max_proxied(split.near).unwrap()[0] <= 20_000);
-    // Everything stands still but for one buffer each round trip of the far side: 20 kB in 600 ms.
+    // One buffer per RTT of the far connection passes: 20 kB in 600 ms.
     assert!((0.7..1.01).contains(&(client as f64 / (20_000.0 * 20.0 / 0.6))), "{client}");
 }
 
@@ -148,9 +149,9 @@ fn proxy_handshake_takes_one_rtt_or_both() {
 
 #[test]
 fn requests_and_responses_pass_the_proxy() {
-    let asker = Requester::new(500, 20_000, 3, (Span::ZERO, Span::ZERO), Rng::for_element(1, "think"));
+    let requester = Requester::new(500, 20_000, 3, (Span::ZERO, Span::ZERO), Rng::for_element(1, "think"));
     let mut setup = Setup::transfer([FAST, SLOW], 0);
-    setup.apps = (AnyApp::Responder(Responder::new(500, 20_000)), AnyApp::Requester(Box::new(asker)));
+    setup.apps = (AnyApp::Responder(Responder::new(500, 20_000)), AnyApp::Requester(Box::new(requester)));
     let mut split = setup.build();
     split.run(60_000);
     assert_eq!((split.arrived(split.server), split.arrived(split.client)), (1500, 60_000));
@@ -173,7 +174,7 @@ proptest! {
         variant in select(vec![Variant::Reno, Variant::Cubic, Variant::Bbr3]),
         (through, seed) in (any::<bool>(), any::<u64>()),
     ) {
-        // A buffer of a byte passes one each round trip: little goes through it.
+        // A buffer of one byte passes one byte per RTT.
         let bytes = if buffer == 1 { bytes % 20 } else { bytes.min(20 * buffer) };
         let apps = (AnyApp::BulkSource(BulkSource::new(bytes, Time::NEVER)), AnyApp::Sink(Sink::new(None)));
         let config = TcpConfig { variant, ..config(receive_buffer) };

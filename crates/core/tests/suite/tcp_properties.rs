@@ -1,6 +1,6 @@
-//! Whatever the path does to a connection, and whatever nonsense reaches an endpoint, some things hold.
+//! Properties of connections over any path, and of endpoints under invalid segments.
 
-use crate::path::{Actor, Path, Weather};
+use crate::path::{Path, PathConditions, TestEndpoint};
 use ackclock_core::app::{AnyApp, BulkSource, Sink};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
@@ -88,13 +88,19 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
     })
 }
 
-fn weathers() -> impl Strategy<Value = Weather> {
+fn path_conditions() -> impl Strategy<Value = PathConditions> {
     (any::<u64>(), select(vec![0.0, 0.02, 0.3]), select(vec![0.0, 0.1]), select(vec![0u64, 1, 30, 400])).prop_map(
-        |(seed, loss, copies, jitter)| Weather { seed, loss, copies, delay: Span::from_ms(10), jitter: Span::from_ms(jitter) },
+        |(seed, loss, duplicates, jitter)| PathConditions {
+            seed,
+            loss,
+            duplicates,
+            delay: Span::from_ms(10),
+            jitter: Span::from_ms(jitter),
+        },
     )
 }
 
-/// What is sent in small segments is short, so that a run stays short.
+/// Small segments make a short transfer, so that a run stays short.
 fn length(config: &TcpConfig, share: f64) -> u64 {
     let piece = u64::from(config.segment.min(config.receive_buffer)).min(config.send_buffer);
     (piece as f64 * 60.0 * share) as u64
@@ -103,28 +109,29 @@ fn length(config: &TcpConfig, share: f64) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every byte arrives, once and in order, the counters say so, and the same seed does it again the same way.
+    /// Every byte arrives, once and in order; the counters agree; the same seed gives the same run.
     #[test]
-    fn transfer_completes_over_any_path(config in configs(), weather in weathers(), share in 0.0f64..1.0, slow in any::<bool>()) {
+    fn transfer_completes_over_any_path(config in configs(), conditions in path_conditions(), share in 0.0f64..1.0, slow in any::<bool>()) {
         let bytes = length(&config, share);
         let rate = slow.then(|| Rate::from_bps(8 * u64::from(config.segment) * 20));
         let ends = || {
             let source = AnyApp::BulkSource(BulkSource::new(bytes, Time::NEVER));
             [TcpEndpoint::client(config.clone(), source, Time::ZERO), TcpEndpoint::server(config.clone(), AnyApp::Sink(Sink::new(rate)))]
         };
-        let mut path = Path::new(ends(), weather, bytes);
+        let mut path = Path::new(ends(), conditions, bytes);
         path.run();
-        // RACK's tail probe leaves after two round trips, whatever a delayed ACK still waits for (RFC 8985, section 7.2).
+        // RACK's tail loss probe is sent after two RTTs, even while a delayed ACK is pending (RFC
+        // 8985, section 7.2).
         let probes = config.recovery == RecoveryKind::Rack;
         path.check(config.delayed_ack.is_none_or(|d| !probes && d.timer < config.rto.min));
-        let mut again = Path::new(ends(), weather, bytes);
+        let mut again = Path::new(ends(), conditions, bytes);
         again.run();
         prop_assert_eq!(path.fingerprint, again.fingerprint);
     }
 }
 
-/// A segment that nobody sane would send.
-fn nonsense() -> impl Strategy<Value = Segment> {
+/// An invalid or nonsensical segment.
+fn invalid_segments() -> impl Strategy<Value = Segment> {
     let number = || prop_oneof![4 => 0u64..6000, 1 => Just(u64::MAX), 1 => any::<u64>(), 1 => any::<u32>().prop_map(u64::from)];
     let small = || prop_oneof![3 => 0u32..3000, 1 => any::<u32>()];
     let blocks = prop::collection::vec((number(), number()), 0..4);
@@ -153,34 +160,35 @@ fn opening(answer: bool) -> Segment {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// No panic, no endless talk at one instant, a window of at least a segment, and timers that lie ahead.
+    /// No panic, no endless transmission at one instant, a window of at least a segment, and timers
+    /// in the future.
     #[test]
     fn nonsense_does_no_harm(
         config in configs(),
         sends in any::<bool>(),
         opened in any::<bool>(),
-        script in prop::collection::vec((nonsense(), select(vec![0u64, 1, 90, 1500])), 1..60),
+        script in prop::collection::vec((invalid_segments(), select(vec![0u64, 1, 90, 1500])), 1..60),
     ) {
-        let endpoint = if sends {
+        let tcp = if sends {
             TcpEndpoint::client(config, AnyApp::BulkSource(BulkSource::new(4000, time(40_000))), Time::ZERO)
         } else {
             TcpEndpoint::server(config, AnyApp::Sink(Sink::new(Some(Rate::from_bps(8000)))))
         };
-        let mut actor = Actor::new(endpoint);
-        actor.run_to(Time::ZERO);
+        let mut endpoint = TestEndpoint::new(tcp);
+        endpoint.run_to(Time::ZERO);
         if opened {
-            actor.hear(opening(sends));
+            endpoint.receive(opening(sends));
             if !sends {
-                actor.hear(Segment { seq: 1, ack: 1, window: 5000, flags: Flags::ACK, ..Segment::default() });
+                endpoint.receive(Segment { seq: 1, ack: 1, window: 5000, flags: Flags::ACK, ..Segment::default() });
             }
         }
         let mut now = Time::ZERO;
         for (segment, pause) in script {
             now += Span::from_ms(pause);
-            actor.run_to(now);
-            actor.hear(segment);
+            endpoint.run_to(now);
+            endpoint.receive(segment);
         }
-        actor.run_to(now + Span::from_secs(300));
+        endpoint.run_to(now + Span::from_secs(300));
     }
 }
 
@@ -188,7 +196,7 @@ fn time(ms: u64) -> Time {
     Time::ZERO + Span::from_ms(ms)
 }
 
-/// A body that is no segment is nobody's.
+/// A body that is no segment has no effect.
 #[test]
 fn bodies_of_other_kinds_are_ignored() {
     let mut server = TcpEndpoint::server(TcpConfig::default(), AnyApp::Sink(Sink::new(None)));

@@ -23,14 +23,14 @@ fn delayed(config: TcpConfig, offer: Flags) -> Dialogue {
     d
 }
 
-/// Counted marks in an ACK: the field, and the option's bytes.
+/// Checks the count of marks in an ACK: the ACE field, and the option's bytes.
 fn counted(d: &mut Dialogue, at: f64, ack: u64, packets: u8, bytes: Option<u64>) {
     let rare_option = bytes.map_or(RareOption::None, |n| RareOption::AccEcn(AccEcn { ce: U24::new(n), ..AccEcn::default() }));
     let flags = Flags::ACK.with(ace_flags(packets));
     d.at(at).segment(Segment { seq: 1, ack, window: 65_535, flags, rare_option, ..Segment::default() });
 }
 
-/// RFC 9768, table 2: the SYN-ACK says how the SYN came.
+/// RFC 9768, table 2: the SYN-ACK reports the SYN's codepoint.
 #[test]
 fn syn_ack_reports_the_syns_codepoint_or_falls_back() {
     for (offer, ecn, answer) in [
@@ -49,7 +49,8 @@ fn syn_ack_reports_the_syns_codepoint_or_falls_back() {
     }
 }
 
-/// RFC 9768, tables 2 and 3: the first segment after the handshake says how the SYN-ACK came; the counter starts at five.
+/// RFC 9768, tables 2 and 3: the first segment after the handshake reports the SYN-ACK's codepoint;
+/// the counter starts at five.
 #[test]
 fn first_segment_reports_the_syn_acks_codepoint() {
     let mut d = Dialogue::client(accurate(Variant::Reno));
@@ -69,7 +70,8 @@ fn reflected_syn_flags_disable_ecn() {
     d.expects(0.1).data(1..1001).with_codepoint(Ecn::NotEct);
 }
 
-/// RFC 9768, sections 3.2.2.5.1 and 3.2.3: at the first mark and at every second one; the option when a counter has moved.
+/// RFC 9768, sections 3.2.2.5.1 and 3.2.3: an ACK at the first mark and at every second one; the
+/// option when a counter has changed.
 #[test]
 fn receiver_counts_marks_and_acknowledges_the_first_at_once() {
     let mut d = delayed(accurate(Variant::Reno), ALL);
@@ -95,29 +97,31 @@ fn counts(d: &mut Dialogue, at: f64, ack: u64, packets: u8, bytes: u32) {
     assert_eq!((option.ce.ahead_of(0), segment.0.len), (bytes, 52));
 }
 
-/// The first mark of a connection halves; alpha is then 15/16 of one and 1/16 of each round's share.
+/// The first mark of a connection halves the window; alpha is then 15/16 of one and 1/16 of each
+/// round's share.
 #[test]
 fn dctcp_window_follows_the_share_counted_by_accecn() {
     let mut d = Dialogue::client(accurate(Variant::Dctcp));
     d.expects(0.0).syn();
     d.at(0.1).syn_ack_with_flags(ace_flags(0b010));
     d.expects_new(0.1, 1..20_001);
-    // A round trip without a mark, 20 to 40 in slow start: alpha is 15/16 from its first ACK on.
+    // An RTT without a mark, 20 to 40 in slow start: alpha is 15/16 from its first ACK on.
     for n in 1..=20 {
         counted(&mut d, 0.2, n * 1000 + 1, 5, None);
     }
     d.window_is(40.0, f64::INFINITY);
     d.expects_new(0.2, 20_001..60_001);
-    // The next ACK ends a window of twenty in which it is the one marked (section 3.3, steps 1 to 6), and cuts by half of alpha.
+    // The next ACK ends a window of twenty with one mark (section 3.3, steps 1 to 6) and reduces by
+    // half of alpha.
     counted(&mut d, 0.3, 21_001, 6, Some(1000));
     let alpha: f64 = 15.0 / 16.0 * 15.0 / 16.0 + 1.0 / 16.0 * 1.0 / 20.0;
     assert!((d.cwnd() - 40.0 * (1.0 - alpha / 2.0)).abs() < 1e-9, "{}", d.cwnd());
-    // A second one in the same window does not.
+    // A second mark in the same window does not.
     counted(&mut d, 0.3, 22_001, 7, Some(2000));
     assert!((d.cwnd() - 40.0 * (1.0 - alpha / 2.0)).abs() < 1e-9, "{}", d.cwnd());
 }
 
-/// Prague sends ECT(1), which asks the network for its kind of marks; without counted marks it must not (RFC 9331, section 4.1).
+/// Prague sends ECT(1) for L4S marking; without AccECN it must not (RFC 9331, section 4.1).
 #[test]
 fn prague_sends_ect1_only_with_accecn() {
     for (answer, codepoint) in [(0b010, Ecn::Ect1), (0b001, Ecn::Ect0), (0b000, Ecn::NotEct)] {
@@ -128,7 +132,8 @@ fn prague_sends_ect1_only_with_accecn() {
     }
 }
 
-/// RFC 8257, section 3.2, figure 1: when the state changes, what came before is acknowledged in the old one.
+/// RFC 8257, section 3.2, figure 1: when the CE state changes, earlier data is acknowledged with
+/// the old state.
 #[test]
 fn dctcp_receiver_reports_the_ce_state_of_each_segment() {
     let mut d = delayed(TcpConfig { ecn: EcnMode::Classic, variant: Variant::Dctcp, ..tcp(NewReno) }, CE_CWR);
@@ -139,7 +144,7 @@ fn dctcp_receiver_reports_the_ce_state_of_each_segment() {
     d.at(0.12).marked_data(2001..3001);
     d.at(0.13).marked_data(3001..4001);
     d.expects(0.13).ack(4001).has_flags(Flags::ECE);
-    // CWR means nothing to it.
+    // CWR has no effect.
     d.at(0.14).data_with_flags(4001..5001, Flags::CWR);
     d.expects(0.14).ack(5001).lacks_flags(Flags::ECE);
     d.sends_nothing_until(1.0);

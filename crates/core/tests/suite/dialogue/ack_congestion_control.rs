@@ -1,4 +1,4 @@
-//! ACK congestion control and what the sender adapts to it (`asymmetry`, section 4.3), and TACK's rate.
+//! ACK congestion control and sender adaptation (`asymmetry`, section 4.3), and TACK's rate.
 
 use crate::dialogue::script::*;
 use ackclock_core::packet::{Ecn, Flags, RareOption, Segment, SendRoom, Timestamps};
@@ -13,7 +13,8 @@ fn controlled() -> TcpConfig {
 
 const ECE_CWR: Flags = Flags::ECE.with(Flags::CWR);
 
-/// A receiver whose ACKs so far were sent up to `echo` ms; data says whether one came marked, and what may still be sent.
+/// A data segment to a receiver: `echo` (ms) is the newest ACK that the sender has received,
+/// `marked` whether an ACK was marked, `window` what may still be sent.
 struct Data {
     n: u64,
     echo: u32,
@@ -58,13 +59,13 @@ fn receiver() -> Dialogue {
     d
 }
 
-/// An echo of 1000 ms is of an ACK sent at 1 s; a round trip of 100 ms.
+/// An echo of 1000 ms is of an ACK sent at 1 s; the RTT is 100 ms.
 #[test]
 fn receiver_halves_its_ack_rate_per_marked_rtt() {
     let mut d = receiver();
     send_data(&mut d, 1.0, &Data { n: 0, echo: 900, marked: false, window: 100 });
     d.expects(1.0).ack(1001).with_codepoint(Ecn::Ect0);
-    // From here an ACK is for two segments, two round trips later for four.
+    // From here an ACK covers two segments, and four two RTTs later.
     send_data(&mut d, 1.01, &Data { n: 1, echo: 910, marked: true, window: 100 });
     send_data(&mut d, 1.02, &Data { n: 2, echo: 920, marked: true, window: 100 });
     d.expects(1.02).ack(3001);
@@ -77,14 +78,14 @@ fn receiver_halves_its_ack_rate_per_marked_rtt() {
     // No ACK waits longer than the timer.
     send_data(&mut d, 1.13, &Data { n: 7, echo: 1016, marked: false, window: 100 });
     d.expects(1.23).ack(8001);
-    // A round trip without a mark: one less.
+    // An RTT without a mark: one less.
     for n in 8..11 {
         send_data(&mut d, 1.30, &Data { n, echo: 1200, marked: false, window: 100 });
     }
     d.expects(1.30).ack(11_001);
 }
 
-/// The authors' rule, which the paper leaves open: two ACKs a window at least.
+/// The authors' rule, which the paper leaves open: at least two ACKs per window.
 #[test]
 fn small_window_is_acknowledged_at_least_twice() {
     let mut d = receiver();
@@ -99,7 +100,7 @@ fn small_window_is_acknowledged_at_least_twice() {
     d.expects(1.0).ack(1001);
 }
 
-/// Section 4.3.1: the sender says on its next data that an ACK came marked, once, and what it may still send.
+/// Section 4.3.1: the next data reports a marked ACK, once, and what may still be sent.
 #[test]
 fn sender_echoes_a_marked_ack_on_data() {
     let mut d = Dialogue::client(TcpConfig { timestamps: false, ..controlled() });
@@ -116,7 +117,7 @@ fn sender_echoes_a_marked_ack_on_data() {
     assert_eq!(d.endpoint.sender_stats(time(0.2)).window_cuts, 0, "data did not meet congestion");
 }
 
-/// Section 4.3.2: three segments back to back; the next three 3/cwnd of a round trip later.
+/// Section 4.3.2: three segments back to back; the next three after 3/cwnd of an RTT.
 #[test]
 fn max_burst_limits_segments_back_to_back() {
     let mut d = Dialogue::sender(TcpConfig { max_burst: Some(3), ..tcp(NewReno) });
@@ -125,12 +126,12 @@ fn max_burst_limits_segments_back_to_back() {
     d.expects_new(0.13, 3001..6001);
     d.expects_new(0.16, 6001..9001);
     d.expects_new(0.19, 9001..10_001);
-    // An ACK of one segment lets two go, which is no burst.
+    // An ACK of one segment releases two, which is no burst.
     d.at(0.2).ack(1001);
     d.expects_new(0.2, 10_001..12_001);
 }
 
-/// TACK: two segments at least, and four ACKs a round trip of 100 ms at most.
+/// TACK: at least two segments per ACK, and at most four ACKs per RTT of 100 ms.
 #[test]
 fn tack_limits_acks_per_rtt() {
     let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
@@ -143,14 +144,15 @@ fn tack_limits_acks_per_rtt() {
     }
     d.sends_nothing_until(0.224);
     d.expects(0.225).ack(10_001);
-    // One alone waits for the timer; out of order there is no wait (an instant ACK, for loss).
+    // A single segment waits for the timer; out-of-order data is acknowledged at once (an instant
+    // ACK, for loss).
     d.at(0.3).data(10_001..11_001);
     d.expects(0.34).ack(11_001);
     d.at(0.341).data(12_001..13_001);
     d.expects(0.341).ack(11_001);
 }
 
-/// Section 4.3.3: the filter has taken the duplicates; what is left of them is enough.
+/// Section 4.3.3: the filter has removed duplicates; the marked one that is left is enough.
 #[test]
 fn ack_marked_by_the_filter_starts_a_fast_retransmit() {
     for recovery in [Classic, NewReno] {

@@ -1,4 +1,4 @@
-//! Socket buffers that grow: what the receiver advertises, and what the sender lets out.
+//! Autotuning of socket buffers: the receiver's advertised window, and the sender's buffer.
 
 use crate::dialogue::script::*;
 use ackclock_core::packet::Timestamps;
@@ -6,14 +6,16 @@ use ackclock_core::tcp::RecoveryKind::NewReno;
 use ackclock_core::tcp::{DelayedAck, ReceiveTuning, SendTuning, TcpConfig, WindowGrowth};
 use ackclock_core::units::Span;
 
-/// A window of 8000 at the start, opening from 4000, growing to 60,000: without scaling every byte can be said.
+/// A window of 8000 at the start, opening from 4000, growing to 60,000: representable without
+/// scaling.
 fn growing() -> TcpConfig {
     let tuning =
         ReceiveTuning { start: 8000, limit: 60_000, share: 1.0, opening: 4000, growth: WindowGrowth::Double, overhead: None };
     TcpConfig { receive_buffer: 60_000, receive_tuning: Some(tuning), ..tcp(NewReno) }
 }
 
-/// Whole windows arrive, one a round trip of 100 ms; says what the last ACK of each advertises. The window's edge must not move left.
+/// Whole windows arrive, one per RTT of 100 ms; returns the window of the last ACK of each. The
+/// window's edge must not move left.
 fn windows(d: &mut Dialogue, rounds: u64) -> Vec<u32> {
     let (mut next, mut edge) = (1, 4001);
     (0..rounds)
@@ -37,13 +39,14 @@ fn windows(d: &mut Dialogue, rounds: u64) -> Vec<u32> {
 #[test]
 fn receive_window_doubles_every_second_rtt_up_to_the_limit() {
     let mut d = Dialogue::receiver(growing(), None);
-    // What a round trip's growth allows arrives in the next and is seen in the one after.
+    // Growth in one RTT lets data arrive in the next, and shows in the one after.
     let windows = windows(&mut d, 8);
     assert_eq!(windows.iter().step_by(2).copied().collect::<Vec<_>>(), [8000, 16_000, 32_000, 60_000], "{windows:?}");
     assert!(windows.is_sorted(), "{windows:?}");
 }
 
-/// From 4000 by 2000 a segment to 8000: two open it, and then every second one is acknowledged.
+/// From 4000 by 2000 per segment to 8000: two segments open it, and then every second one is
+/// acknowledged.
 #[test]
 fn segment_that_opens_the_window_is_acknowledged_at_once() {
     let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(100), push: false });
@@ -66,7 +69,8 @@ fn syn_advertises_the_initial_window() {
     assert_eq!(d.expects(0.0).syn().0.window, 4000);
 }
 
-/// Data that echoes an ACK 100 ms old, a segment every `gap` seconds, read at once; the last window.
+/// Data that echoes an ACK 100 ms old, a segment every `gap` seconds, read at once; returns the
+/// last window.
 fn evenly(gap: f64) -> u32 {
     let mut d = Dialogue::server(TcpConfig { timestamps: true, ..growing() }, None);
     let timestamps = |at: f64| Some(Timestamps { value: (at * 1e3) as u32 + 1, echo: ((at - 0.1) * 1e3) as u32 });
@@ -82,16 +86,16 @@ fn evenly(gap: f64) -> u32 {
     window
 }
 
-/// No window's worth shows this round trip, as data arrives all the time.
+/// Data arrives all the time, so no window shows the RTT; timestamps do.
 #[test]
 fn receive_window_is_twice_the_bytes_read_per_rtt() {
-    // Ten segments a round trip, or eleven where a measurement catches one more.
+    // Ten segments per RTT, or eleven if a measurement includes one more.
     assert!((20_000..=22_000).contains(&evenly(0.01)), "{}", evenly(0.01));
 }
 
 #[test]
 fn receive_window_stays_when_less_than_half_is_read_per_rtt() {
-    // Two segments a round trip, or three, would make it 6000.
+    // Two segments per RTT, or three, would make it 6000.
     assert_eq!(evenly(0.04), 8000);
 }
 
@@ -102,7 +106,7 @@ fn send_buffer_grows_with_cwnd_to_its_limit() {
     let mut d = Dialogue::sender(TcpConfig { send_tuning: Some(tuning), ..tcp(NewReno) });
     d.expects_new(0.1, 1..4001);
     d.sends_nothing_until(0.15);
-    // The first ACK finds a window of ten segments: twice that is beyond the limit.
+    // The first ACK finds a window of ten segments: twice that exceeds the limit.
     d.at(0.2).ack(1001);
     let flight = |d: &Dialogue| d.endpoint.sample().flight_bytes;
     assert!(flight(&d) <= 16_000);
@@ -112,7 +116,7 @@ fn send_buffer_grows_with_cwnd_to_its_limit() {
     assert_eq!(flight(&d), 16_000);
 }
 
-/// Linux 2.6: quick ACKs at the start, and again after a segment that came before.
+/// Linux 2.6: quick ACKs at the start, and after a duplicate segment.
 #[test]
 fn quick_acks_are_sent_at_the_start_and_after_a_duplicate() {
     let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
@@ -135,7 +139,8 @@ fn quick_acks_are_sent_at_the_start_and_after_a_duplicate() {
     d.expects(0.54).ack(7001);
 }
 
-/// RFC 7323, section 2.3: 200,000 bytes are said in units of four, and an opening of one byte would be said as none for ever.
+/// RFC 7323, section 2.3: 200,000 bytes are advertised in units of four; an opening of one byte
+/// would be advertised as zero.
 #[test]
 fn initial_window_is_at_least_one_scaling_unit() {
     let tuning = ReceiveTuning { start: 1, limit: 200_000, share: 1.0, opening: 1, growth: WindowGrowth::Double, overhead: None };
@@ -144,8 +149,9 @@ fn initial_window_is_at_least_one_scaling_unit() {
     d.expects(0.2).ack(5).window(4);
 }
 
-/// A frame of four segments, a window that is the whole buffer: unread data narrows it, so one ACK tells of all four when they have been
-/// read. While the window opens each is acknowledged, read or not. Another host's application reads each as it comes.
+/// A batch of four segments with a window of the whole buffer: unread data narrows it, so one ACK
+/// covers all four after the read. While the window opens each segment is acknowledged, read or
+/// not. Another host's application reads each segment as it arrives.
 #[test]
 fn ack_waits_for_the_read_of_a_batch_unless_the_window_opens() {
     let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(100), push: false });
@@ -159,7 +165,7 @@ fn ack_waits_for_the_read_of_a_batch_unless_the_window_opens() {
                 let bytes = 1 + n * SEGMENT..1 + (n + 1) * SEGMENT;
                 if n % 4 < 3 { d.at(at).data_before_more(bytes) } else { d.at(at).data(bytes) }
             }
-            acks.push(d.all_sent().iter().map(|said| (said.ack - 1) / SEGMENT).collect::<Vec<_>>());
+            acks.push(d.all_sent().iter().map(|segment| (segment.ack - 1) / SEGMENT).collect::<Vec<_>>());
         }
         acks
     };

@@ -1,4 +1,4 @@
-//! Ending a connection, and data both ways.
+//! Connection termination, and bidirectional data.
 
 use crate::dialogue::script::*;
 use ackclock_core::app::BulkSource;
@@ -26,13 +26,14 @@ fn fin_is_sent_on_the_last_segment() {
     assert_eq!(d.endpoint.sender_stats(time(0.2)).acked_bytes, 2500);
 }
 
-/// RFC 6298, (5.4): a FIN takes sequence space and is sent again like data.
+/// RFC 6298, (5.4): a FIN takes sequence space and is retransmitted like data.
 #[test]
 fn lost_fin_is_retransmitted() {
     let mut d = transfer(1000);
     d.expects(0.1).data(1..1001).fin();
     d.at(0.2).ack(1001);
-    // Half acknowledged: the FIN is left, 250 ms after an ACK... of a segment that is still out, so without a sample 300 ms.
+    // Half acknowledged: the FIN is left. The ACK is of a part of a segment, so without a sample
+    // the RTO is 300 ms.
     let fin = d.expects(0.5).fin().0;
     assert_eq!((fin.seq, fin.payload, fin.retransmission), (1001, 0, true));
     d.at(0.6).ack(1002);
@@ -53,7 +54,8 @@ fn fin_follows_sent_data_when_the_application_stops() {
     assert!(d.endpoint.finished());
 }
 
-/// RFC 9293, section 3.6, case 2: the other end has nothing to say and closes with its ACK; both FINs may be lost.
+/// RFC 9293, section 3.6, case 2: the other end has no data and closes with its ACK; both FINs may
+/// be lost.
 #[test]
 fn fin_is_acknowledged_at_once_and_answered_with_a_fin() {
     let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
@@ -69,7 +71,7 @@ fn fin_is_acknowledged_at_once_and_answered_with_a_fin() {
     assert_eq!((stats.in_order_bytes, stats.finished), (1000, Some(time(0.2))));
 }
 
-/// RFC 9293, section 3.10.7.4: what comes after a hole is kept, a FIN too.
+/// RFC 9293, section 3.10.7.4: data above a hole is stored, a FIN too.
 #[test]
 fn fin_above_a_hole_is_not_acknowledged() {
     let mut d = Dialogue::receiver(tcp(Sack), None);
@@ -81,7 +83,7 @@ fn fin_above_a_hole_is_not_acknowledged() {
     assert_eq!(d.endpoint.receiver_stats().in_order_bytes, 1500);
 }
 
-/// RFC 1122, section 4.2.3.2: an ACK rides on data, and then needs no segment of its own.
+/// RFC 1122, section 4.2.3.2: data carries an ACK, which then needs no segment of its own.
 #[test]
 fn acks_are_sent_on_data_in_bidirectional_transfer() {
     let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });

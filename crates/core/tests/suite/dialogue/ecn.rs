@@ -12,7 +12,8 @@ fn ecn(recovery: RecoveryKind) -> TcpConfig {
 
 const ECE_CWR: Flags = Flags::ECE.with(Flags::CWR);
 
-/// A sender in congestion avoidance's first window: twenty segments are out, and the peer echoes marks.
+/// A sender in the first window of congestion avoidance: twenty segments in flight, and the peer
+/// echoes marks.
 fn sender(config: TcpConfig) -> Dialogue {
     let mut d = Dialogue::client(TcpConfig { initial_window: 20.0, ..config });
     d.expects(0.0).syn().has_flags(ECE_CWR);
@@ -36,7 +37,7 @@ fn ecn_is_used_when_both_ends_negotiate_it() {
     for (own, peer, capable) in [
         (EcnMode::Classic, Flags::ECE, true),
         (EcnMode::Classic, Flags::NONE, false),
-        // Some hosts only copy the flags back.
+        // Some hosts reflect the flags.
         (EcnMode::Classic, ECE_CWR, false),
         (EcnMode::Off, Flags::NONE, false),
     ] {
@@ -96,7 +97,7 @@ fn receiver_sends_ece_until_cwr_arrives() {
     assert_eq!(d.endpoint.receiver_stats().marked_segments, 1);
 }
 
-/// RFC 3168, section 6.1.2: half of 20 once, whatever else is echoed for that window; the next new data says so.
+/// RFC 3168, section 6.1.2: half of 20 once per window; the next new data carries CWR.
 #[test]
 fn ece_halves_the_window_once_per_rtt() {
     for recovery in [NewReno, Sack] {
@@ -107,14 +108,14 @@ fn ece_halves_the_window_once_per_rtt() {
             d.at(0.2).ack_with_flags(n * 1000 + 1, Flags::ECE);
             d.sends_nothing_until(0.2);
         }
-        // Ten are out, and the window is ten: from here each ACK sends one.
+        // Ten in flight, and the window is ten: from here each ACK releases one.
         d.at(0.21).ack_with_flags(10_001, Flags::ECE);
         d.sends_nothing_until(0.21);
         d.at(0.21).ack_with_flags(11_001, Flags::ECE);
         d.expects(0.21).data(20_001..21_001).has_flags(Flags::CWR);
         d.at(0.21).ack_with_flags(12_001, Flags::ECE);
         d.expects(0.21).data(21_001..22_001).lacks_flags(Flags::CWR);
-        // The echo may still be on its way when the whole flight is acknowledged.
+        // ECE may still arrive when the whole flight is acknowledged.
         d.at(0.22).ack_with_flags(20_001, Flags::ECE);
         d.window_is(10.0, 10.0);
         let stats = d.endpoint.sender_stats(time(0.22));
@@ -137,7 +138,7 @@ fn window_does_not_grow_during_cwr() {
     assert!(d.cwnd() >= 11.0, "{}", d.cwnd());
 }
 
-/// RFC 9937 brings the window down with what arrives: one sent for two ACKs.
+/// RFC 9937 reduces the window with deliveries: one segment sent per two ACKs.
 #[test]
 fn prr_reduces_the_window_in_proportion_after_a_mark() {
     let mut d = sender(ecn(Prr));
@@ -166,7 +167,8 @@ fn rate_halving_reduces_the_window_by_one_per_two_acks_after_a_mark() {
     d.window_is(10.0, 10.0);
 }
 
-/// RFC 3168, section 6.1.2: one cut for all that a window tells, and a cut for a loss is said, too.
+/// RFC 3168, section 6.1.2: one reduction per window; a reduction for a loss is confirmed with CWR,
+/// too.
 #[test]
 fn loss_does_not_reduce_a_window_already_reduced_for_a_mark() {
     let mut d = sender(ecn(NewReno));
@@ -190,7 +192,7 @@ fn mark_does_not_reduce_a_window_already_reduced_for_a_loss() {
     assert_eq!(d.endpoint.sender_stats(time(0.3)).window_cuts, 1);
 }
 
-/// RFC 8511: a mark comes from a short queue, so 0.8 may be kept for it and a half for a loss.
+/// RFC 8511: a mark comes from a short queue, so 0.8 of the window remains; a half after a loss.
 #[test]
 fn abe_leaves_more_after_a_mark_than_after_a_loss() {
     let mut d = sender(TcpConfig { ecn_beta: Some(0.8), ..ecn(NewReno) });

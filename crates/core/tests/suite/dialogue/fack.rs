@@ -10,7 +10,7 @@ fn twenty() -> Dialogue {
     d
 }
 
-/// Section 4.1: one ACK whose SACK lies more than three segments ahead is enough.
+/// Section 4.1: one ACK whose SACK is more than three segments ahead suffices.
 #[test]
 fn forward_ack_over_three_segments_ahead_starts_a_recovery() {
     let mut d = twenty();
@@ -19,7 +19,8 @@ fn forward_ack_over_three_segments_ahead_starts_a_recovery() {
     d.window_is(10.0, 10.0);
 }
 
-/// Section 4.1: three segments and no more may be reordering. Section 3: meanwhile awnd falls by all that lies below the forward ACK.
+/// Section 4.1: three segments may be reordering. Section 3: awnd falls by the segments below the
+/// forward ACK.
 #[test]
 fn forward_ack_three_segments_ahead_starts_no_recovery() {
     let mut d = twenty();
@@ -29,11 +30,12 @@ fn forward_ack_three_segments_ahead_starts_no_recovery() {
     d.window_is(20.0, f64::INFINITY);
 }
 
-/// Section 3: awnd = snd.nxt - snd.fack + retran_data, and what it leaves free goes to holes first.
+/// Section 3: awnd = snd.nxt - snd.fack + retran_data; free room is used for holes first.
 #[test]
 fn every_hole_below_the_forward_ack_is_retransmitted() {
     let mut d = twenty();
-    // Segments 1, 3 and 5 are lost; the forward ACK is 14 ahead, so six are out, and four more fill the window of ten.
+    // Segments 1, 3 and 5 are lost; the forward ACK is 14 ahead, so six are in flight, and four
+    // more fill the window of ten.
     d.at(0.2).sack(1, &[1001..2001, 3001..4001, 5001..14_001]);
     d.expects(0.2).retransmitted(1..1001);
     d.expects(0.2).retransmitted(2001..3001);
@@ -44,7 +46,7 @@ fn every_hole_below_the_forward_ack_is_retransmitted() {
     d.window_is(10.0, 10.0);
 }
 
-/// Section 4.3: what was sent before the cut may be lost, too, without a second one.
+/// Section 4.3: losses of segments sent before the reduction cause no second one.
 #[test]
 fn losses_of_a_window_reduce_it_once() {
     let mut d = twenty();

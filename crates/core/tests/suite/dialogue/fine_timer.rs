@@ -5,7 +5,8 @@ use ackclock_core::tcp::RecoveryKind::{self, Classic, Fack, NewReno, Prr, RateHa
 use ackclock_core::tcp::{RtoConfig, TcpConfig};
 use ackclock_core::units::Span;
 
-/// Ten segments went out at 0.1. The handshake took 100 ms, so that the fine timeout is 100 + 4 * 50 = 300 ms; the coarse one is 1 s.
+/// Ten segments were sent at 0.1. The handshake took 100 ms, so the fine timeout is 100 + 4 * 50 =
+/// 300 ms; the RTO is 1 s.
 fn ten(recovery: RecoveryKind, fine_timer: bool) -> Dialogue {
     let plain = tcp(recovery);
     let rto = RtoConfig { min: Span::from_secs(1), ..plain.rto };
@@ -24,7 +25,7 @@ fn first_duplicate_after_the_fine_timeout_retransmits() {
         let mut d = ten(recovery, true);
         duplicate(&mut d, 0.39, recovery, 2001);
         if recovery.needs_sack() {
-            // FACK counts the hole as gone, too.
+            // FACK counts the hole as lost, too.
             let gone = if recovery == Fack { 2000 } else { 1000 };
             d.expects_new(0.39, 10_001..10_001 + gone);
         }
@@ -46,8 +47,9 @@ fn three_duplicates_are_needed_without_the_fine_timer() {
     }
 }
 
-/// The segments 1 and 3 are lost. Reno leaves its recovery at the first new ACK, which finds segment 3 older than the timeout: it is
-/// sent again without a duplicate and without a second cut.
+/// Segments 1 and 3 are lost. Reno leaves its recovery at the first new ACK, which finds segment 3
+/// older than the timeout: segment 3 is retransmitted without a duplicate ACK and without a second
+/// reduction.
 #[test]
 fn ack_after_a_retransmission_retransmits_without_reduction() {
     let mut d = ten(Classic, true);
@@ -59,7 +61,7 @@ fn ack_after_a_retransmission_retransmits_without_reduction() {
     d.sends_nothing_until(0.52);
 }
 
-/// The third ACK after a retransmission no longer looks.
+/// The third ACK after a retransmission does not check the age.
 #[test]
 fn only_two_acks_after_a_retransmission_check_the_age() {
     let mut d = ten(Classic, true);

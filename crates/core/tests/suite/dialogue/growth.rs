@@ -1,4 +1,4 @@
-//! How the window grows, round by round.
+//! Growth of the window per round.
 
 use crate::dialogue::script::*;
 use ackclock_core::app::BulkSource;
@@ -6,7 +6,7 @@ use ackclock_core::tcp::RecoveryKind::Sack;
 use ackclock_core::tcp::{TcpConfig, Variant};
 use ackclock_core::units::Time;
 
-/// RFC 5681, equation (2), and RFC 3465, section 2.2: what an ACK of several segments earns.
+/// RFC 5681, equation (2), and RFC 3465, section 2.2: growth by an ACK of several segments.
 #[test]
 fn slow_start_counts_acks_or_bytes_up_to_the_limit() {
     for (byte_counting, per_ack, windows) in [
@@ -25,7 +25,7 @@ fn slow_start_counts_acks_or_bytes_up_to_the_limit() {
     }
 }
 
-/// RFC 5681, section 3.1: one segment a round trip, half of that if ACKs are delayed and counted one by one.
+/// RFC 5681, section 3.1: one segment per RTT, half of that with delayed ACKs counted one by one.
 #[test]
 fn congestion_avoidance_adds_one_segment_per_rtt() {
     for window in [4.0, 10.0, 50.0] {
@@ -40,7 +40,8 @@ fn congestion_avoidance_adds_one_segment_per_rtt() {
     }
 }
 
-/// RFC 5681, section 3.1: slow start stops at the threshold, and what is left of the round counts towards the next segment.
+/// RFC 5681, section 3.1: slow start ends at ssthresh, and the rest of the round counts towards the
+/// next segment.
 #[test]
 fn slow_start_ends_at_ssthresh() {
     let mut d = Dialogue::sender(TcpConfig { initial_ssthresh: 16.0, ..tcp(Sack) });
@@ -50,19 +51,20 @@ fn slow_start_ends_at_ssthresh() {
     }
 }
 
-/// RFC 7661, section 3: a window that is not used says nothing about the path.
+/// RFC 7661, section 3: an unused window does not grow.
 #[test]
 fn window_does_not_grow_when_application_limited() {
     let mut d = Dialogue::sender_with(tcp(Sack), BulkSource::new(15_000, Time::NEVER), 65_535);
     d.round(0.2, 1);
-    // Three ACKs send the last five segments.
+    // Three ACKs release the last five segments.
     assert_eq!(d.cwnd(), 13.0);
     let mut d = Dialogue::sender_with(tcp(Sack), BulkSource::new(u64::MAX, Time::NEVER), 10_000);
     d.round(0.2, 1);
     assert_eq!(d.cwnd(), 10.0);
 }
 
-/// RFC 9438, section 4.2: after a loss at 100 segments the window follows 0.4*(t - K)^3 + 100 with K = cbrt(30/0.4).
+/// RFC 9438, section 4.2: after a loss at 100 segments the window follows 0.4*(t - K)^3 + 100 with
+/// K = cbrt(30/0.4).
 #[test]
 fn cubic_follows_its_curve_through_w_max() {
     let config = TcpConfig { variant: Variant::Cubic, initial_window: 100.0, byte_counting: 2, ..tcp(Sack) };
@@ -74,11 +76,11 @@ fn cubic_follows_its_curve_through_w_max() {
     d.window_is(70.0, 70.0);
     let begin = 0.3;
     let k = (30.0_f64 / 0.4).cbrt();
-    // Later a Reno flow would be faster (section 4.3).
+    // Later a Reno flow is faster (section 4.3).
     for n in 0..55 {
         let t = 0.1 * f64::from(n);
         d.round(begin + t, 1);
-        // The first round ends the recovery; the curve counts from the first ACK after it.
+        // The first round ends the recovery; the curve starts at the first ACK after it.
         if n > 0 {
             let curve = 0.4 * (t - k).powi(3) + 100.0;
             assert!((d.cwnd() / curve - 1.0).abs() < 0.02, "after {t:.1} s {} and not {curve}", d.cwnd());

@@ -1,4 +1,4 @@
-//! Opening a connection.
+//! The three-way handshake.
 
 use crate::dialogue::script::*;
 use ackclock_core::packet::{SynOptions, Timestamps};
@@ -38,7 +38,7 @@ fn syn_ack_is_retransmitted_until_acknowledged() {
     d.sends_nothing_until(10.0);
 }
 
-/// RFC 9293, section 3.10.7.4: the SYN-ACK was lost, or the network copies.
+/// RFC 9293, section 3.10.7.4: the SYN-ACK was lost, or the network duplicates.
 #[test]
 fn retransmitted_syn_is_answered_at_once() {
     let mut d = Dialogue::server(tcp(NewReno), None);
@@ -48,7 +48,7 @@ fn retransmitted_syn_is_answered_at_once() {
     d.expects(0.4).syn().acknowledging(1);
 }
 
-/// RFC 9293, section 3.5: any ACK of the SYN opens the connection.
+/// RFC 9293, section 3.5: any ACK of the SYN establishes the connection.
 #[test]
 fn data_establishes_a_connection_when_the_handshake_ack_is_lost() {
     let mut d = Dialogue::server(tcp(NewReno), None);
@@ -87,7 +87,8 @@ fn ack_of_unsent_data_does_not_establish_a_connection() {
     d.sends_nothing_until(0.9);
 }
 
-/// RFC 9293, section 3.7.1, and RFC 6691: the option leaves what timestamps cost to the sender.
+/// RFC 9293, section 3.7.1, and RFC 6691: the sender subtracts the bytes of timestamps from the
+/// MSS.
 #[test]
 fn segments_are_at_most_the_peers_mss() {
     for (mss, timestamps, payload) in [(536, false, 536), (536, true, 524), (9000, false, SEGMENT)] {
@@ -123,7 +124,8 @@ fn syn_ack_accepts_only_offered_options() {
     assert_eq!(answer.syn.map(|s| (s.window_scale, s.sack_permitted)), Some((Some(5), true)));
 }
 
-/// RFC 7323, section 2.2: the window of a SYN is not scaled, later ones are, in steps of the scale.
+/// RFC 7323, section 2.2: the window of a SYN is not scaled; later windows are, in units of the
+/// scale.
 #[test]
 fn window_above_64_kib_needs_scaling_at_both_ends() {
     for (offered, window) in [(Some(0), 199_996), (None, 65_535)] {
@@ -135,7 +137,8 @@ fn window_above_64_kib_needs_scaling_at_both_ends() {
     }
 }
 
-/// RFC 7323, section 4.3: the echo is of the segment that moved the left edge, so that a gap's wait is measured.
+/// RFC 7323, section 4.3: the echo is of the segment that advanced rcv.nxt, so that the delay by a
+/// gap is measured.
 #[test]
 fn timestamp_above_a_gap_or_older_is_not_echoed() {
     let mut d = Dialogue::server(TcpConfig { timestamps: true, ..tcp(NewReno) }, None);

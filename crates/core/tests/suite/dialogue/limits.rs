@@ -1,4 +1,4 @@
-//! What besides the congestion window holds a sender back: the peer's window and its own buffer.
+//! Limits of the sender beside cwnd: the receive window and the send buffer.
 
 use crate::dialogue::script::*;
 use ackclock_core::app::BulkSource;
@@ -30,7 +30,7 @@ fn send_buffer_below_a_segment_makes_small_segments() {
     d.expects(0.2).data(701..1401);
 }
 
-/// RFC 9293, section 3.8.6.2.1: a part of a segment waits unless it is half of the largest window.
+/// RFC 9293, section 3.8.6.2.1: a small segment waits unless it is half of the largest window.
 #[test]
 fn receive_window_limits_the_sender_without_silly_segments() {
     let mut d = Dialogue::sender_with(tcp(NewReno), endless(), 3500);
@@ -52,13 +52,13 @@ fn receive_buffer_below_a_segment_lets_data_pass() {
     d.expects(0.3).data(901..1351);
 }
 
-/// RFC 9293, section 3.8.6.1: the first probe after a timeout's time, the next ones at growing intervals.
+/// RFC 9293, section 3.8.6.1: the first probe after an RTO, the next ones at growing intervals.
 #[test]
 fn zero_window_is_probed_until_it_opens() {
     let mut d = Dialogue::sender_with(tcp(NewReno), endless(), 3000);
     d.expects_new(0.1, 1..3001);
     d.at(0.2).ack_with_window(3001, 0);
-    // RTO is 250 ms by now.
+    // The RTO is 250 ms now.
     for at in [0.45, 0.95, 1.95] {
         let probe = d.expects(at).0;
         assert_eq!((probe.seq, probe.payload), (3000, 0), "just below the window");
@@ -70,19 +70,19 @@ fn zero_window_is_probed_until_it_opens() {
     assert_eq!((stats.timeouts, stats.window_cuts), (0, 0), "a peer that is slow is not a network that is");
 }
 
-/// RFC 9293, section 3.8.6.1: a window may shut while its data is still on the way; the timer covers that.
+/// RFC 9293, section 3.8.6.1: a window may close while its data is in flight; the RTO covers that.
 #[test]
 fn lost_window_update_is_recovered_by_a_probe() {
     let mut d = Dialogue::sender_with(tcp(NewReno), endless(), 1000);
     d.expects(0.1).data(1..1001);
     d.at(0.2).ack_with_window(1001, 0);
-    // The update is lost; the first probe's answer brings the window.
+    // The update is lost; the answer to the first probe carries the window.
     d.expects(0.45).ack(1);
     d.at(0.55).ack_with_window(1001, 1000);
     d.expects(0.55).data(1001..2001);
 }
 
-/// The host key `window_rule`: RFC 9293 counts sequence space, ns-2 what is in flight.
+/// Host key `window_rule`: RFC 9293 counts sequence space, ns-2 the flight.
 #[test]
 fn window_rule_counts_sequence_space_or_flight_above_a_hole() {
     for (window_rule, more) in [(WindowRule::Sequence, 0), (WindowRule::InFlight, 2)] {
@@ -95,7 +95,7 @@ fn window_rule_counts_sequence_space_or_flight_above_a_hole() {
     }
 }
 
-/// The congestion window and recoveries are charged for their waits, too.
+/// cwnd and recoveries count as limits, too.
 #[test]
 fn time_is_attributed_to_the_limit_of_the_sender() {
     let mut d = Dialogue::sender_with(tcp(Sack), BulkSource::new(20_000, Time::NEVER), 65_535);

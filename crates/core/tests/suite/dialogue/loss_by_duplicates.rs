@@ -1,4 +1,5 @@
-//! Fast retransmit and fast recovery by duplicate ACKs alone: Reno (RFC 5681, section 3.2) and NewReno (RFC 6582).
+//! Fast retransmit and fast recovery by duplicate ACKs alone: Reno (RFC 5681, section 3.2) and
+//! NewReno (RFC 6582).
 
 use crate::dialogue::script::*;
 use ackclock_core::app::BulkSource;
@@ -6,7 +7,7 @@ use ackclock_core::tcp::RecoveryKind::{self, Classic, NewReno};
 use ackclock_core::tcp::{NewRenoExit, TcpConfig};
 use ackclock_core::units::Time;
 
-/// Ten segments in flight, the first (and whatever else the test says) lost, three duplicate ACKs at 0.2.
+/// Ten segments in flight, the first (and others by the test) lost, three duplicate ACKs at 0.2.
 fn in_recovery(config: TcpConfig) -> Dialogue {
     let mut d = Dialogue::sender(config);
     d.expects_new(0.1, 1..10_001);
@@ -27,13 +28,14 @@ fn plain(recovery: RecoveryKind) -> TcpConfig {
 fn third_duplicate_ack_retransmits_and_later_ones_release_new_segments() {
     for recovery in [Classic, NewReno] {
         let mut d = in_recovery(plain(recovery));
-        // 5 + 3, then 9 and 10: ten are out. The sixth duplicate makes room for the eleventh segment.
+        // 5 + 3, then 9 and 10: ten in flight. The sixth duplicate makes room for the eleventh
+        // segment.
         d.at(0.21).acks(1, 2);
         d.sends_nothing_until(0.21);
         d.at(0.22).acks(1, 4);
         d.expects_new(0.22, 10_001..14_001);
         d.sends_nothing_until(0.29);
-        // A full ACK deflates: four are out, so one goes.
+        // A full ACK deflates: four in flight, so one is sent.
         d.at(0.3).ack(10_001);
         d.expects(0.3).data(14_001..15_001);
         d.sends_nothing_until(0.3);
@@ -41,7 +43,7 @@ fn third_duplicate_ack_retransmits_and_later_ones_release_new_segments() {
     }
 }
 
-/// RFC 3042, and RFC 5681, section 3.2, step 2: what it sends does not count in FlightSize.
+/// RFC 3042, and RFC 5681, section 3.2, step 2: its segments do not count in FlightSize.
 #[test]
 fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
     for recovery in [Classic, NewReno] {
@@ -69,7 +71,7 @@ fn ack_that_changes_the_window_is_no_duplicate() {
     d.sends_nothing_until(0.3);
 }
 
-/// RFC 5681, section 3.2, step 6, without RFC 6582: the second loss of a window waits for the timer.
+/// RFC 5681, section 3.2, step 6, without RFC 6582: the second loss of a window waits for the RTO.
 #[test]
 fn reno_leaves_recovery_at_the_first_new_ack() {
     let mut d = in_recovery(plain(Classic));
@@ -80,7 +82,7 @@ fn reno_leaves_recovery_at_the_first_new_ack() {
     d.sends_nothing_until(0.3);
     d.at(0.31).acks(5001, 4);
     d.sends_nothing_until(0.5);
-    // Without a sample since the handshake the timeout is 300 ms from the last new ACK.
+    // Without a sample since the handshake the RTO is 300 ms from the last new ACK.
     d.expects(0.6).retransmitted(5001..6001);
 }
 
@@ -88,12 +90,12 @@ fn reno_leaves_recovery_at_the_first_new_ack() {
 #[test]
 fn newreno_retransmits_on_partial_acks_and_leaves_at_the_full_ack() {
     let mut d = in_recovery(plain(NewReno));
-    // Segments 1, 6 and 8 of ten are lost: seven duplicates in all let one new segment out.
+    // Segments 1, 6 and 8 of ten are lost: seven duplicates release one new segment.
     d.at(0.21).acks(1, 4);
     d.expects_new(0.21, 10_001..12_001);
     d.at(0.3).ack(5001);
     d.expects(0.3).retransmitted(5001..6001);
-    // 5 + 7 duplicates, less 5 and plus 1, is 8 for the seven that are out: one more.
+    // 5 + 7 duplicates, less 5 and plus 1, is 8 for seven in flight: one more.
     d.expects(0.3).data(12_001..13_001);
     d.sends_nothing_until(0.31);
     d.at(0.4).ack(7001);
@@ -116,13 +118,13 @@ fn newreno_exit_window_is_ssthresh_or_flight_plus_one() {
     }
 }
 
-/// RFC 6582, section 3.2, step 3: a partial ACK takes more from the window than lost duplicates had brought.
+/// RFC 6582, section 3.2, step 3: a partial ACK deflates by more than lost duplicates had inflated.
 #[test]
 fn partial_ack_after_lost_duplicates_releases_no_burst() {
     let mut d = in_recovery(plain(NewReno));
     d.at(0.3).ack(9001);
     d.expects(0.3).retransmitted(9001..10_001);
-    // 5 + 3 - 9 + 1 is nothing: with the one that is out no new segment may go.
+    // 5 + 3 - 9 + 1 is 0: with one in flight no new segment is sent.
     d.sends_nothing_until(0.31);
 }
 
@@ -141,7 +143,8 @@ fn only_the_first_partial_ack_restarts_the_rto() {
     assert_eq!(d.endpoint.sender_stats(time(0.6)).timeouts, 1);
 }
 
-/// RFC 6582, section 3.2, step 1 and section 4.1: an ACK that covers no more than "recover" starts nothing.
+/// RFC 6582, section 3.2, step 1 and section 4.1: an ACK that covers at most "recover" starts no
+/// recovery.
 #[test]
 fn first_segment_after_a_recovery_is_not_fast_retransmitted() {
     let mut d = in_recovery(plain(NewReno));

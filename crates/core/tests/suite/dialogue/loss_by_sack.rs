@@ -14,7 +14,8 @@ fn twenty() -> Dialogue {
     d
 }
 
-/// RFC 6675, section 5, step 4, and NextSeg: three SACKed segments above a hole make it lost; the pipe falls to the new window.
+/// RFC 6675, section 5, step 4, and NextSeg: three SACKed segments above a hole make it lost; the
+/// pipe falls to the new window.
 #[test]
 fn three_sacked_segments_start_a_recovery_limited_by_the_pipe() {
     let mut d = twenty();
@@ -24,7 +25,8 @@ fn three_sacked_segments_start_a_recovery_limited_by_the_pipe() {
     d.expects(0.21).data(21_001..22_001);
     d.at(0.22).sack(1, &[1001..4001]);
     d.expects(0.22).retransmitted(1..1001);
-    // 22 out, 3 SACKed, 1 lost, 1 of them sent again: a pipe of 19 for a window of 10 (limited transmit does not count).
+    // 22 sent, 3 SACKed, 1 lost, 1 retransmitted: a pipe of 19 for a window of 10 (limited transmit
+    // does not count).
     d.window_is(10.0, 10.0);
     for n in 5..=13 {
         d.at(0.23).sack(1, &[1001..n * 1000 + 1]);
@@ -37,7 +39,7 @@ fn three_sacked_segments_start_a_recovery_limited_by_the_pipe() {
     d.expects_new(0.3, 23_001..32_001);
 }
 
-/// RFC 6675, section 5: (2) IsLost alone is enough, however few ACKs told.
+/// RFC 6675, section 5: (2) IsLost alone suffices, even with a single ACK.
 #[test]
 fn one_ack_with_three_sacked_segments_starts_a_recovery() {
     let mut d = twenty();
@@ -46,7 +48,7 @@ fn one_ack_with_three_sacked_segments_starts_a_recovery() {
     d.window_is(10.0, 10.0);
 }
 
-/// RFC 6675, section 2: new SACK information counts whatever else the ACK brings.
+/// RFC 6675, section 2: new SACK information counts in any ACK.
 #[test]
 fn advancing_ack_may_start_a_recovery() {
     let mut d = twenty();
@@ -55,7 +57,8 @@ fn advancing_ack_may_start_a_recovery() {
     assert_eq!(d.endpoint.sender_stats(time(0.2)).fast_retransmits, 1);
 }
 
-/// RFC 6675, NextSeg rule 1: every hole is sent again in the first round trip, as far as the pipe allows, and once.
+/// RFC 6675, NextSeg rule 1: every hole is retransmitted once in the first RTT, as far as the pipe
+/// allows.
 #[test]
 fn several_holes_are_repaired_in_one_rtt() {
     let mut d = twenty();
@@ -64,7 +67,7 @@ fn several_holes_are_repaired_in_one_rtt() {
     d.expects(0.2).retransmitted(1..1001);
     d.expects(0.2).retransmitted(2001..3001);
     d.expects(0.2).retransmitted(4001..5001);
-    // A pipe of three: seven new ones fill the window of ten.
+    // A pipe of three: seven new segments fill the window of ten.
     d.expects_new(0.2, 20_001..27_001);
     d.sends_nothing_until(0.29);
     d.at(0.3).sack(2001, &[3001..4001, 5001..20_001]);
@@ -72,7 +75,7 @@ fn several_holes_are_repaired_in_one_rtt() {
     d.sends_nothing_until(0.31);
 }
 
-/// RFC 6675 knows no lost retransmissions: the timer finds them.
+/// RFC 6675 does not detect lost retransmissions: the RTO does.
 #[test]
 fn lost_retransmission_waits_for_the_rto() {
     let mut d = twenty();
@@ -85,7 +88,8 @@ fn lost_retransmission_waits_for_the_rto() {
     d.expects(0.4).retransmitted(1..1001);
 }
 
-/// RFC 6675, section 5, step 4.1 and section 5.1: RecoveryPoint is what had been sent; later losses are another window's.
+/// RFC 6675, section 5, step 4.1 and section 5.1: losses above RecoveryPoint belong to another
+/// window.
 #[test]
 fn loss_above_the_recovery_point_reduces_the_window_again() {
     let mut d = twenty();
@@ -100,13 +104,13 @@ fn loss_above_the_recovery_point_reduces_the_window_again() {
     d.window_is(5.0, 5.0);
 }
 
-/// RFC 6675, NextSeg rule 4: with nothing new to send, the last segment may be lost too; it is sent again once.
+/// RFC 6675, NextSeg rule 4: without new data the last segment is retransmitted once.
 #[test]
 fn end_of_a_transfer_is_rescued() {
     let config = TcpConfig { initial_window: 20.0, ..tcp(Sack) };
     let mut d = Dialogue::sender_with(config, BulkSource::new(20_000, Time::NEVER), 65_535);
     d.expects_new(0.1, 1..20_001);
-    // The first and the last are lost.
+    // The first and the last segment are lost.
     d.at(0.2).sack(1, &[1001..19_001]);
     d.expects(0.2).retransmitted(1..1001);
     d.expects(0.2).retransmitted(19_001..20_001).fin();
@@ -115,7 +119,7 @@ fn end_of_a_transfer_is_rescued() {
     assert!(d.endpoint.finished());
 }
 
-/// RFC 6675, section 1: "in the absence of SACK"; NewReno repairs what a blind scoreboard could not.
+/// RFC 6675, section 1: without SACK NewReno replaces it.
 #[test]
 fn newreno_is_used_when_the_peer_has_no_sack() {
     let mut d = Dialogue::client(TcpConfig { limited_transmit: false, ..tcp(Sack) });
@@ -128,7 +132,7 @@ fn newreno_is_used_when_the_peer_has_no_sack() {
     d.expects(0.3).retransmitted(4001..5001);
 }
 
-/// RFC 2018, section 8, and RFC 2883: old and absurd blocks do no harm.
+/// RFC 2018, section 8, and RFC 2883: old and invalid blocks have no effect.
 #[test]
 fn sack_blocks_of_old_or_unsent_data_are_ignored() {
     let mut d = twenty();

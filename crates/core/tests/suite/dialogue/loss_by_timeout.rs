@@ -1,10 +1,10 @@
-//! What a timeout does to the window and to what is sent (RFC 5681, section 3.1; RFC 6298, section 5).
+//! An RTO's effect on window and transmission (RFC 5681, section 3.1; RFC 6298, section 5).
 
 use crate::dialogue::script::*;
 use ackclock_core::tcp::RecoveryKind::{self, Classic, NewReno, Sack};
 use ackclock_core::tcp::TcpConfig;
 
-/// RFC 5681, section 3.1: equation (4), the loss window, and slow start through what was in flight.
+/// RFC 5681, section 3.1: equation (4), the loss window, and slow start over the previous flight.
 #[test]
 fn timeout_starts_go_back_n_from_one_segment() {
     for recovery in [Classic, NewReno, Sack] {
@@ -39,7 +39,7 @@ fn second_timeout_of_a_segment_keeps_ssthresh() {
     assert_eq!((stats.timeouts, stats.window_cuts), (3, 1));
 }
 
-/// RFC 5681, equation (4): another segment's timeout cuts again, by what was in flight then.
+/// RFC 5681, equation (4): another segment's RTO reduces ssthresh again, by its FlightSize.
 #[test]
 fn timeout_after_progress_reduces_ssthresh_again() {
     let mut d = Dialogue::sender(tcp(NewReno));
@@ -52,7 +52,7 @@ fn timeout_after_progress_reduces_ssthresh_again() {
     d.window_is(1.0, 2.0);
 }
 
-/// A receive window that is full of what was lost holds back new data, not the repair.
+/// A receive window that is full of lost data limits new data, not the retransmissions.
 #[test]
 fn slow_start_after_a_timeout_grows_with_a_full_receive_window() {
     let mut d =
@@ -65,7 +65,8 @@ fn slow_start_after_a_timeout_grows_with_a_full_receive_window() {
     d.window_is(2.0, 5.0);
 }
 
-/// RFC 3465, section 2.3, and RFC 5681, section 3.1: an ACK that a retransmission sets free may cover what arrived long before.
+/// RFC 3465, section 2.3, and RFC 5681, section 3.1: an ACK after a retransmission may cover
+/// segments that arrived before.
 #[test]
 fn ack_earns_one_segment_after_a_timeout() {
     for byte_counting in [1, 2, 65_535] {
@@ -79,14 +80,14 @@ fn ack_earns_one_segment_after_a_timeout() {
     }
 }
 
-/// RFC 6582, section 4: duplicates of what was sent again for nothing start no fast retransmit.
+/// RFC 6582, section 4: duplicates caused by unnecessary retransmissions start no fast retransmit.
 #[test]
 fn duplicate_acks_after_a_timeout_start_no_fast_retransmit() {
     for recovery in [Classic, NewReno] {
         let mut d = Dialogue::sender(TcpConfig { limited_transmit: false, ..tcp(recovery) });
         d.expects_new(0.1, 1..10_001);
         d.expects(0.4).retransmitted(1..1001);
-        // The originals were only late.
+        // The originals were only delayed.
         d.at(0.5).ack(10_001);
         d.expects_new(0.5, 10_001..12_001);
         d.at(0.6).acks(10_001, 5);
@@ -95,7 +96,8 @@ fn duplicate_acks_after_a_timeout_start_no_fast_retransmit() {
     }
 }
 
-/// RFC 6675, section 5.1: what was SACKed stays SACKed, everything else is sent again; no recovery before all of it is through.
+/// RFC 6675, section 5.1: SACKed segments stay SACKed, all others are retransmitted; no recovery
+/// starts before all are acknowledged.
 #[test]
 fn timeout_retransmits_only_unsacked_segments() {
     let mut d = Dialogue::sender(tcp(Sack));
@@ -108,7 +110,7 @@ fn timeout_retransmits_only_unsacked_segments() {
     d.at(0.5).ack(3001);
     d.expects(0.5).retransmitted(3001..4001);
     d.expects(0.5).retransmitted(4001..5001);
-    // Late SACKs of originals must not make it send a third time what is in flight.
+    // Late SACKs of originals must not retransmit segments in flight once more.
     d.at(0.51).sack(3001, &[5001..9001]);
     let stats = d.endpoint.sender_stats(time(0.51));
     assert_eq!((stats.fast_retransmits, stats.window_cuts), (0, 1));
@@ -116,7 +118,7 @@ fn timeout_retransmits_only_unsacked_segments() {
     d.at(0.6).sack(5001, &[5001..9001]);
 }
 
-/// RFC 6298, (5.4): a timeout inside a recovery ends it.
+/// RFC 6298, (5.4): an RTO in a recovery ends it.
 #[test]
 fn timeout_in_a_recovery_ends_it_and_leaves_one_segment() {
     for recovery in [RecoveryKind::Classic, NewReno, Sack] {

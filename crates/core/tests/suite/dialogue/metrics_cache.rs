@@ -1,4 +1,4 @@
-//! What a connection takes over from the one before it to the same peer.
+//! Metrics that a connection reuses from the one before it to the same peer.
 
 use crate::dialogue::script::*;
 use ackclock_core::app::BulkSource;
@@ -10,7 +10,8 @@ fn config(metrics_cache: MetricsCache) -> TcpConfig {
     TcpConfig { metrics_cache, byte_counting: 65_535, ..tcp(Sack) }
 }
 
-/// Twenty segments: the first ten show a loss, which leaves a threshold of five; the rest take 200 ms a round trip, the FIN with the last.
+/// Twenty segments: the first ten have a loss, which leaves an ssthresh of five; the rest have an
+/// RTT of 200 ms, the last with the FIN.
 fn first_connection(path_metrics: &SharedPathMetrics, cache: MetricsCache) {
     let mut d = Dialogue::client_with(config(cache), BulkSource::new(20_000, Time::NEVER));
     d.endpoint.use_path_metrics(path_metrics.clone());
@@ -23,12 +24,12 @@ fn first_connection(path_metrics: &SharedPathMetrics, cache: MetricsCache) {
     d.window_is(5.0, 5.0);
     d.at(0.5).ack(15_001);
     d.at(0.7).ack(20_002);
-    // Avoidance has begun, so the threshold counts; it is more than half of six.
+    // Congestion avoidance has begun, so ssthresh is saved; it is more than half of six.
     d.window_is(6.0, 5.0);
     assert!(d.endpoint.finished());
 }
 
-/// The SYN's 100 ms and ten segments; what came of the first connection decides the rest.
+/// The SYN's RTT of 100 ms, and ten segments; the rest depends on the first connection.
 fn second_connection(path_metrics: &SharedPathMetrics, cache: MetricsCache) -> Dialogue {
     let mut d = Dialogue::client(config(cache));
     d.endpoint.use_path_metrics(path_metrics.clone());
@@ -38,8 +39,9 @@ fn second_connection(path_metrics: &SharedPathMetrics, cache: MetricsCache) -> D
     d
 }
 
-/// Samples of 100, 200 and 200 ms: SRTT 100, 112.5, 123.4375 ms, RTTVAR 50, 62.5, 68.75 ms. As nothing was known of the path, the
-/// variance kept is the round trip itself (tcp_update_metrics()). So 5 * 123.4375 or 123.4375 + 2 * 123.4375 ms, in whole ms; else 100 + 4 * 50.
+/// Samples of 100, 200 and 200 ms: SRTT 100, 112.5, 123.4375 ms, RTTVAR 50, 62.5, 68.75 ms. Without
+/// cached metrics the saved variance is the RTT itself (tcp_update_metrics()). So 5 * 123.4375 or
+/// 123.4375 + 2 * 123.4375 ms, in whole ms; else 100 + 4 * 50.
 #[test]
 fn ssthresh_and_rto_come_from_the_metrics_cache() {
     for (cache, ssthresh, rto) in
@@ -53,7 +55,7 @@ fn ssthresh_and_rto_come_from_the_metrics_cache() {
     }
 }
 
-/// A variant's own start of the threshold is set after what was remembered (bictcp_init(), from path_metrics).
+/// A variant's own initial ssthresh is set after the cached one (bictcp_init()).
 #[test]
 fn configured_ssthresh_overrides_the_metrics_cache() {
     let path_metrics = SharedPathMetrics::default();
@@ -64,7 +66,7 @@ fn configured_ssthresh_overrides_the_metrics_cache() {
     d.window_is(10.0, 100.0);
 }
 
-/// What ends without everything acknowledged is not remembered.
+/// A connection that ends with unacknowledged data saves nothing.
 #[test]
 fn unfinished_connection_saves_no_metrics() {
     let path_metrics = SharedPathMetrics::default();

@@ -1,4 +1,5 @@
-//! TCP in dialogue: each test says what reaches an endpoint and when, and what it must answer (after packetdrill).
+//! TCP in dialogue: each test scripts the arrivals at an endpoint and the segments it must send
+//! (after packetdrill).
 #![allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may hold one")]
 
 mod accecn;

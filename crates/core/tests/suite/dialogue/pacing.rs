@@ -1,11 +1,12 @@
-//! What a paced sender lets go, and when.
+//! Transmission times of a paced sender.
 
 use crate::dialogue::script::{Dialogue, tcp};
 use ackclock_core::tcp::RecoveryKind::NewReno;
 use ackclock_core::tcp::{TcpConfig, TsoAutosize};
 use ackclock_core::units::Span;
 
-/// Ten segments in 100 ms, at twice that in slow start: a segment every 5 ms. The first gives half a gap back.
+/// Ten segments per 100 ms, at twice that rate in slow start: a segment every 5 ms. The first has a
+/// credit of half a gap.
 #[test]
 fn paced_window_is_sent_segment_by_segment() {
     let mut d = Dialogue::sender(TcpConfig { pacing: true, ..tcp(NewReno) });
@@ -15,7 +16,8 @@ fn paced_window_is_sent_segment_by_segment() {
     }
 }
 
-/// Likewise three at a time, each chunk when the pace has made room for the one before it; the window cuts the last one short.
+/// As above three at a time, each burst when the pacer allows it; the window cuts the last burst
+/// short.
 #[test]
 fn tso_sends_bursts_at_the_same_pacing_rate() {
     let tso = TsoAutosize { min_segments: 3, time: Span::from_ms(1), max_bytes: 65_536 };

@@ -1,4 +1,4 @@
-//! PSH: who sets it, and who hurries for it.
+//! PSH: which segments carry it, and the ACKs that it triggers.
 
 use crate::dialogue::script::*;
 use ackclock_core::app::BulkSource;
@@ -13,7 +13,7 @@ fn hurrying(push: bool) -> TcpConfig {
     TcpConfig { delayed_ack, ..tcp(Sack) }
 }
 
-/// Linux's chunks: what a millisecond carries, two segments at least.
+/// Linux's bursts: a millisecond at the rate, at least two segments.
 fn in_chunks() -> TcpConfig {
     TcpConfig {
         push: Push::Chunks,
@@ -22,7 +22,7 @@ fn in_chunks() -> TcpConfig {
     }
 }
 
-/// Which of the next `count` segments carry PSH, all sent at `at`.
+/// Whether each of the next `count` segments, sent at `at`, carries PSH.
 fn pushed(d: &mut Dialogue, at: f64, count: usize) -> String {
     (0..count).map(|_| if d.expects(at).0.flags.has(Flags::PSH) { 'P' } else { '.' }).collect()
 }
@@ -41,7 +41,7 @@ fn segment_with_psh_is_acknowledged_at_once() {
     }
 }
 
-/// 1000 B take 100 ms to read.
+/// The application reads 1000 B per 100 ms.
 #[test]
 fn psh_ack_waits_until_all_data_is_read() {
     let mut d = Dialogue::receiver(hurrying(true), Some(Rate::from_bps(80_000)));
@@ -51,7 +51,7 @@ fn psh_ack_waits_until_all_data_is_read() {
     d.expects(0.3).ack(2001);
 }
 
-/// What waits behind a gap counts as unread; each of these ACKs has another reason.
+/// Data above a gap counts as unread; each of these ACKs has another reason.
 #[test]
 fn gap_filling_segment_with_psh_gets_one_ack() {
     let mut d = Dialogue::receiver(TcpConfig { immediate_ack_on_fill: false, ..hurrying(true) }, None);
@@ -63,7 +63,8 @@ fn gap_filling_segment_with_psh_gets_one_ack() {
     d.expects(0.31).ack(3001);
 }
 
-/// In slow start at 200 segments a second a chunk is two, and all of these ACKs find room for one or two of them. A single one has no PSH.
+/// In slow start at 200 segments per second a burst is two segments, and each ACK has room for one
+/// or two. A single segment carries no PSH.
 #[test]
 fn last_segment_of_each_burst_carries_psh() {
     let mut d = Dialogue::sender_with(in_chunks(), BulkSource::new(u64::MAX, Time::NEVER), 11_000);
@@ -76,8 +77,9 @@ fn last_segment_of_each_burst_carries_psh() {
     assert_eq!(pushed(&mut d, 0.204, 2), ".P");
 }
 
-/// An ACK of two segments in slow start has room for three: the third waits for the next ACK, unless that is more than a millisecond
-/// away from the last segment, the whole round trip is young, or nothing else is left to send.
+/// An ACK of two segments in slow start has room for three: the third waits for the next ACK,
+/// unless the last segment is more than a millisecond old, the oldest segment is young, or no data
+/// is left.
 #[test]
 fn burst_below_the_autosize_is_deferred_to_the_next_ack() {
     let mut d = Dialogue::sender_with(in_chunks(), BulkSource::new(19_000, Time::NEVER), 11_000);
@@ -92,7 +94,8 @@ fn burst_below_the_autosize_is_deferred_to_the_next_ack() {
     assert_eq!(pushed(&mut d, 0.202, 3), ".PP");
 }
 
-/// 160 segments in 100 ms, twice that in slow start: three a millisecond. The peer's window ends it at 65.
+/// 160 segments per 100 ms, twice that rate in slow start: three per millisecond. The peer's window
+/// ends it at 65.
 #[test]
 fn faster_sender_has_longer_bursts() {
     let mut d = Dialogue::sender(TcpConfig { initial_window: 160.0, ..in_chunks() });

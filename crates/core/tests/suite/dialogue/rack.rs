@@ -1,4 +1,5 @@
-//! RACK-TLP (RFC 8985). The round trip is 100 ms, so the reordering window is 25 ms and the probe is due after 200 ms.
+//! RACK-TLP (RFC 8985). The RTT is 100 ms, so the reordering window is 25 ms and the probe is due
+//! after 200 ms.
 
 use crate::dialogue::script::*;
 use ackclock_core::app::BulkSource;
@@ -17,14 +18,15 @@ fn twenty() -> Dialogue {
     d
 }
 
-/// Twenty segments and no more, all out; the FIN is with the last.
+/// All twenty segments of a stream are in flight; the last carries the FIN.
 fn last_twenty() -> Dialogue {
     let mut d = Dialogue::sender_with(config(), BulkSource::new(20_000, Time::NEVER), 65_535);
     d.expects_new(0.1, 1..20_001);
     d
 }
 
-/// Section 6.2, step 4: three SACKed segments and no reordering seen: no time is given.
+/// Section 6.2, step 4: with three SACKed segments and no reordering seen the reordering window is
+/// zero.
 #[test]
 fn rack_starts_a_recovery_at_three_sacked_segments() {
     let mut d = twenty();
@@ -33,7 +35,8 @@ fn rack_starts_a_recovery_at_three_sacked_segments() {
     assert_eq!(d.endpoint.sender_stats(time(0.2)).fast_retransmits, 1);
 }
 
-/// Section 6.2, step 5: fewer wait a quarter of the smallest round trip beyond their own.
+/// Section 6.2, step 5: with fewer SACKed segments, a segment is lost a quarter of the minimum RTT
+/// after its own RTT.
 #[test]
 fn rack_waits_for_reordering_at_one_sacked_segment() {
     let mut d = last_twenty();
@@ -43,19 +46,19 @@ fn rack_waits_for_reordering_at_one_sacked_segment() {
     d.expects(0.225).retransmitted(18_001..19_001);
 }
 
-/// Section 6.2, steps 3 and 4: once reordering was seen, three SACKed segments prove nothing.
+/// Section 6.2, steps 3 and 4: once reordering was seen, three SACKed segments do not suffice.
 #[test]
 fn rack_waits_when_reordering_was_seen() {
     let mut d = last_twenty();
     d.at(0.2).sack(1, &[1001..2001]);
     d.at(0.2).ack(2001);
     d.at(0.21).sack(2001, &[3001..10_001]);
-    // Sent at 0.1, arrived after 110 ms: at 0.1 + 110 + 25 ms.
+    // Sent at 0.1, delivered after 110 ms: at 0.1 + 110 + 25 ms.
     d.sends_nothing_until(0.2349);
     d.expects(0.235).retransmitted(2001..3001);
 }
 
-/// Section 6.2, step 4: each round that brings a D-SACK widens the window by a quarter of the round trip.
+/// Section 6.2, step 4: each round with a D-SACK widens the window by a quarter of the RTT.
 #[test]
 fn dsack_widens_the_reordering_window() {
     let mut d = last_twenty();
@@ -67,7 +70,7 @@ fn dsack_widens_the_reordering_window() {
     d.expects(0.26).retransmitted(2001..3001);
 }
 
-/// Section 3.3: a lost retransmission is found like any other, without a timeout.
+/// Section 3.3: a lost retransmission is detected like any loss, without an RTO.
 #[test]
 fn rack_detects_a_lost_retransmission() {
     let mut d = twenty();
@@ -79,7 +82,8 @@ fn rack_detects_a_lost_retransmission() {
     assert_eq!(d.endpoint.sender_stats(time(0.3)).timeouts, 0);
 }
 
-/// Sections 7.2 and 7.3: two round trips after the last segment, the last one goes out again; then it is the timer's turn.
+/// Sections 7.2 and 7.3: the last segment is retransmitted two RTTs after it was sent; then the RTO
+/// follows.
 #[test]
 fn tlp_probes_the_tail_once() {
     let mut d = last_twenty();
@@ -90,7 +94,7 @@ fn tlp_probes_the_tail_once() {
     assert_eq!((stats.timeouts, stats.window_cuts), (1, 1));
 }
 
-/// Section 7.3: new data is the better probe, and may go beyond the window.
+/// Section 7.3: new data is preferred, and may exceed the window.
 #[test]
 fn tlp_probes_with_new_data_if_any() {
     let mut d = twenty();
@@ -98,19 +102,19 @@ fn tlp_probes_with_new_data_if_any() {
     d.sends_nothing_until(0.31);
 }
 
-/// Sections 7.1 and 6.2: the probe's SACK shows that the tail is lost.
+/// Sections 7.1 and 6.2: the SACK of the probe shows that the tail is lost.
 #[test]
 fn tlp_reveals_a_lost_tail() {
     let mut d = last_twenty();
     d.at(0.2).ack(15_001);
     d.expects(0.4).retransmitted(19_001..20_001);
     d.at(0.5).sack(15_001, &[19_001..20_002]);
-    // The others were sent 400 ms ago, so they have had their time.
+    // The others were sent 400 ms ago, so their reordering window has passed.
     d.expects(0.5).retransmitted(15_001..16_001);
     assert_eq!(d.endpoint.sender_stats(time(0.5)).timeouts, 0);
 }
 
-/// Section 7.4.2: the probe itself has repaired the loss, which must not go unpunished.
+/// Section 7.4.2: the probe has repaired the loss, which reduces the window.
 #[test]
 fn loss_repaired_by_tlp_reduces_the_window() {
     let mut d = Dialogue::sender_with(config(), BulkSource::new(u64::MAX, Time::NEVER), 20_000);
@@ -119,12 +123,12 @@ fn loss_repaired_by_tlp_reduces_the_window() {
     d.at(0.4).ack(20_001);
     d.expects_new(0.4, 20_001..40_001);
     d.at(0.5).ack(21_001);
-    // Half of the 19 that are out.
+    // Half of the 19 in flight.
     d.window_is(9.0, 9.0);
     assert_eq!(d.endpoint.sender_stats(time(0.5)).window_cuts, 1);
 }
 
-/// Section 7.4.2: the peer had it already.
+/// Section 7.4.2: the peer had received the original.
 #[test]
 fn spurious_tlp_does_not_reduce_the_window() {
     let mut d = Dialogue::sender_with(config(), BulkSource::new(u64::MAX, Time::NEVER), 20_000);

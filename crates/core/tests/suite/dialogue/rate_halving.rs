@@ -1,10 +1,11 @@
-//! Linux 2.6: FACK finds the losses, and the window falls by one on every second ACK (Mathis, Semke and Mahdavi 1999).
+//! Linux 2.6: losses by FACK, and the window falls by one on every second ACK (Mathis, Semke and
+//! Mahdavi 1999).
 
 use crate::dialogue::script::*;
 use ackclock_core::tcp::RecoveryKind::RateHalving;
 use ackclock_core::tcp::{TcpConfig, Variant};
 
-/// Twenty segments out, the first lost, three SACKed, so two more out.
+/// Twenty segments in flight, the first lost, three SACKed, so two more sent.
 fn in_recovery(variant: Variant) -> Dialogue {
     let mut d = Dialogue::sender(TcpConfig { variant, initial_window: 20.0, ..tcp(RateHalving) });
     d.expects_new(0.1, 1..20_001);
@@ -35,7 +36,8 @@ fn rate_halving_sends_one_segment_per_two_acks() {
     d.window_is(10.0, 10.0);
 }
 
-/// tcp_complete_cwr: not above the threshold, but below it if ACKs were many; tcp_moderate_cwnd: no more than three above what is out.
+/// tcp_complete_cwr: at most ssthresh, less after many ACKs; tcp_moderate_cwnd: at most three above
+/// the flight.
 #[test]
 fn rate_halving_ends_at_ssthresh_without_a_burst() {
     let mut d = in_recovery(Variant::Reno);
@@ -45,19 +47,19 @@ fn rate_halving_ends_at_ssthresh_without_a_burst() {
     d.sends_nothing_until(0.3);
 }
 
-/// Mathis and Mahdavi 1996: everything three or more below the forward-most SACK is lost.
+/// Mathis and Mahdavi 1996: every segment at least three below the forward-most SACK is lost.
 #[test]
 fn sack_far_ahead_marks_all_holes_below_lost() {
     let mut d = Dialogue::sender(TcpConfig { initial_window: 20.0, ..tcp(RateHalving) });
     d.expects_new(0.1, 1..20_001);
     d.at(0.2).sack(1, &[10_001..11_001]);
-    // 20 out, 1 SACKed, 8 lost: 11 in flight, and the window may be one above.
+    // 20 sent, 1 SACKed, 8 lost: 11 in flight, and the window is at most one above.
     d.expects(0.2).retransmitted(1..1001);
     d.sends_nothing_until(0.2);
     d.window_is(12.0, 10.0);
 }
 
-/// What was sent after a retransmission has arrived, so the retransmission has not.
+/// Data sent after a retransmission was delivered, so the retransmission is lost.
 #[test]
 fn lost_retransmission_is_repaired_without_a_timeout() {
     let mut d = in_recovery(Variant::Reno);
@@ -71,7 +73,7 @@ fn lost_retransmission_is_repaired_without_a_timeout() {
     assert_eq!(d.endpoint.sender_stats(time(0.31)).timeouts, 0);
 }
 
-/// tcp_enter_loss: ssthresh is set once for a window's losses.
+/// tcp_enter_loss: ssthresh is set once for the losses of a window.
 #[test]
 fn timeout_in_a_recovery_keeps_ssthresh() {
     let mut d = in_recovery(Variant::Reno);
@@ -81,7 +83,7 @@ fn timeout_in_a_recovery_keeps_ssthresh() {
     assert_eq!((stats.timeouts, stats.window_cuts), (1, 1));
 }
 
-/// tcp_cwnd_min: Reno may fall to half its threshold, CUBIC no lower than to its threshold.
+/// tcp_cwnd_min: Reno's window may fall to half of ssthresh, CUBIC's to ssthresh.
 #[test]
 fn cubic_window_stays_at_or_above_its_ssthresh() {
     let mut d = in_recovery(Variant::Cubic);

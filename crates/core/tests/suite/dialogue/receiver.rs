@@ -1,4 +1,4 @@
-//! What is acknowledged, when, and with which SACK blocks and window.
+//! The receiver: ACKs, SACK blocks and windows.
 
 use crate::dialogue::script::*;
 use ackclock_core::packet::Timestamps;
@@ -34,7 +34,7 @@ fn delayed_ack_is_sent_per_two_segments_or_by_the_timer() {
     d.sends_nothing_until(5.0);
 }
 
-/// RFC 1122, section 4.2.3.2: the timer counts from the first segment that waits.
+/// RFC 1122, section 4.2.3.2: the timer starts with the first unacknowledged segment.
 #[test]
 fn delayed_ack_of_four_segments_keeps_the_timer() {
     let mut d = Dialogue::receiver(delayed(4), None);
@@ -67,7 +67,7 @@ fn segments_above_and_in_a_gap_are_acknowledged_at_once() {
     d.expects(0.29).ack(6001);
 }
 
-/// The host key `immediate_ack_on_fill = false`.
+/// Host key `immediate_ack_on_fill = false`.
 #[test]
 fn ack_of_a_filled_gap_may_be_delayed() {
     let mut d = Dialogue::receiver(TcpConfig { immediate_ack_on_fill: false, ..delayed(2) }, None);
@@ -88,7 +88,8 @@ fn duplicate_segment_is_acknowledged_at_once() {
     assert_eq!(d.endpoint.receiver_stats().duplicates, 1);
 }
 
-/// RFC 2018, section 4: eight segments of 500 bytes, of which the receiver gets some. Numbers are the RFC's less 4999.
+/// RFC 2018, section 4: eight segments of 500 bytes, some of them lost. Sequence numbers are the
+/// RFC's less 4999.
 fn segment_of_rfc_2018(left_edge: u64) -> Range<u64> {
     left_edge - 4999..left_edge - 4499
 }
@@ -153,7 +154,7 @@ fn sack_carries_the_blocks_that_fit() {
     }
 }
 
-/// RFC 2018, section 4: what was reported last is reported again after the newest block, however long that has been growing.
+/// RFC 2018, section 4: earlier blocks are repeated after the newest one, however long that grows.
 #[test]
 fn growing_sack_block_keeps_the_others() {
     let mut d = Dialogue::receiver(tcp(Sack), None);
@@ -165,7 +166,7 @@ fn growing_sack_block_keeps_the_others() {
     }
 }
 
-/// RFC 9293, section 3.8.6: what does not fit is not kept, and the window never shrinks.
+/// RFC 9293, section 3.8.6: data beyond the buffer is dropped, and the window never shrinks.
 #[test]
 fn segment_beyond_the_buffer_is_acknowledged_and_dropped() {
     let mut d = Dialogue::receiver(TcpConfig { receive_buffer: 3000, ..tcp(Sack) }, None);
@@ -179,7 +180,7 @@ fn segment_beyond_the_buffer_is_acknowledged_and_dropped() {
 #[test]
 fn window_closed_by_a_slow_reader_reopens_with_an_update() {
     let mut d = Dialogue::receiver(TcpConfig { receive_buffer: 4000, ..tcp(NewReno) }, Some(Rate::from_bps(8000)));
-    // A thousand bytes a second: the first segment is read until 1.2, and nothing else before.
+    // A thousand bytes per second: the first segment is read until 1.2.
     d.at(0.2).data(1..1001);
     d.expects(0.2).ack(1001).window(4000);
     for (n, window) in [(1, 3000), (2, 2000), (3, 1000), (4, 0)] {
@@ -190,7 +191,7 @@ fn window_closed_by_a_slow_reader_reopens_with_an_update() {
     d.expects(1.2).ack(5001).window(4000);
 }
 
-/// RFC 9293, section 3.8.6.2.2: the edge handoffs by a segment or half the buffer, or not at all.
+/// RFC 9293, section 3.8.6.2.2: the edge moves by a segment or half the buffer, or not at all.
 #[test]
 fn small_read_does_not_move_the_window() {
     let mut d = Dialogue::receiver(TcpConfig { receive_buffer: 2000, ..tcp(NewReno) }, Some(Rate::from_bps(8000)));
@@ -198,7 +199,7 @@ fn small_read_does_not_move_the_window() {
     d.expects(0.20).ack(101).window(2000);
     d.at(0.21).data(101..401);
     d.expects(0.21).ack(401).window(1700);
-    // At 0.3 it reads 300 bytes, which is not worth telling.
+    // At 0.3 it reads 300 bytes, too few for a window update.
     d.at(0.31).data(401..1401);
     d.expects(0.31).ack(1401).window(700);
     d.at(0.32).data(1401..2101);
@@ -206,7 +207,7 @@ fn small_read_does_not_move_the_window() {
     d.expects(0.6).ack(2101).window(2000);
 }
 
-/// RFC 9293, section 3.8.6.1: a probe is an old sequence number, which must be answered.
+/// RFC 9293, section 3.8.6.1: a probe has an old sequence number, which must be answered.
 #[test]
 fn window_probe_is_answered_with_the_window() {
     let mut d = Dialogue::receiver(TcpConfig { receive_buffer: 2000, ..tcp(NewReno) }, None);
@@ -216,7 +217,8 @@ fn window_probe_is_answered_with_the_window() {
     d.expects(3.0).ack(1001).window(2000);
 }
 
-/// A receiver with timestamps whose data shows a round trip of `rtt` ms, and which may hold so many SACKs back.
+/// A receiver with timestamps whose data shows an RTT of `rtt` ms, and which may compress
+/// `segments` ACKs.
 fn compressing(rtt: u32, segments: u32) -> Dialogue {
     let sack_compression = Some(SackCompression { segments, share: 0.05, longest: Span::from_ms(1) });
     let mut d = Dialogue::server(TcpConfig { sack_compression, timestamps: true, ..tcp(Sack) }, None);
@@ -231,7 +233,8 @@ fn out_of_order(d: &mut Dialogue, seconds: f64, n: u64) {
     d.at(seconds).data_with_timestamps(n * 1000 + 1..n * 1000 + 1001, Some(Timestamps { value: 2, echo: 0 }));
 }
 
-/// ip-sysctl.rst, tcp_comp_sack_delay_ns: 5 % of 10 ms; the first three duplicates are not held.
+/// ip-sysctl.rst, tcp_comp_sack_delay_ns: 5 % of 10 ms; the first three duplicates are sent at
+/// once.
 #[test]
 fn sack_compression_delays_acks_after_three_duplicates() {
     let mut d = compressing(10, 44);
@@ -246,7 +249,7 @@ fn sack_compression_delays_acks_after_three_duplicates() {
     d.sends_nothing_until(0.3);
 }
 
-/// And never longer than the sysctl says; a hole that is filled is told at once.
+/// The delay is at most that of the sysctl; a filled hole is acknowledged at once.
 #[test]
 fn sack_compression_delay_is_at_most_a_millisecond() {
     let mut d = compressing(90, 44);
@@ -276,8 +279,8 @@ fn sack_compression_replaces_at_most_the_allowed_acks() {
     d.expects(0.2001).ack(1001).sacks(&[2001..8001]);
 }
 
-/// Linux's ping-pong mode: who has answered data with data leaves its next ACK to its next answer, though quick ACKs are left; a segment
-/// that arrives twice ends it.
+/// Linux's ping-pong mode: a host that has answered with data delays its ACKs, quick ACKs included;
+/// a duplicate segment ends it.
 #[test]
 fn ping_pong_delays_acks_until_a_duplicate_arrives() {
     for (ping_pong, half_request) in [(false, 0.3), (true, 0.34)] {

@@ -1,4 +1,5 @@
-//! The stage: one endpoint, what is said to it, and what it says. Times are in seconds, windows in segments, the rest in bytes.
+//! A dialogue with one endpoint: what arrives at it, and what it must send. Times are in seconds,
+//! windows in segments, the rest in bytes.
 
 pub use crate::dialogue::sent_segment::SentSegment;
 use ackclock_core::app::{AnyApp, BulkSource, Responder, Sink};
@@ -12,7 +13,8 @@ use std::ops::Range;
 /// Payload of a full segment: segment n is bytes 1000 n + 1 to 1000 (n + 1).
 pub const SEGMENT: u64 = 1000;
 
-/// A plain TCP: no timestamps, an ACK for every segment, RTO of at least 200 ms, first window of ten segments.
+/// A plain TCP: no timestamps, an ACK for every segment, RTO of at least 200 ms, initial window of
+/// ten segments.
 pub fn tcp(recovery: RecoveryKind) -> TcpConfig {
     TcpConfig {
         recovery,
@@ -52,7 +54,7 @@ impl Dialogue {
         Dialogue { endpoint, arena, now: Time::ZERO, sent: VecDeque::new(), window: 65_535 }
     }
 
-    /// A client that will open the connection at 0 and send without end.
+    /// A client that connects at 0 and sends without end.
     pub fn client(config: TcpConfig) -> Dialogue {
         Self::client_with(config, BulkSource::new(u64::MAX, Time::NEVER))
     }
@@ -66,7 +68,8 @@ impl Dialogue {
         Self::new(TcpEndpoint::server(config, AnyApp::Sink(Sink::new(rate))))
     }
 
-    /// A server that answers each `request` bytes with `answer`, whose handshake took from 0 to 0.1.
+    /// A server that answers each `request` bytes with `answer` bytes; its handshake took from 0 to
+    /// 0.1.
     pub fn answering(config: TcpConfig, request: u64, answer: u64) -> Dialogue {
         let mut d = Self::new(TcpEndpoint::server(config, AnyApp::Responder(Responder::new(request, answer))));
         d.at(0.0).syn();
@@ -75,7 +78,8 @@ impl Dialogue {
         d
     }
 
-    /// A sender whose handshake took from 0 to 0.1, so that SRTT is 100 ms and RTO 300 ms; its first window goes out at 0.1.
+    /// A sender whose handshake took from 0 to 0.1, so that SRTT is 100 ms and RTO 300 ms; its
+    /// first window is sent at 0.1.
     pub fn sender(config: TcpConfig) -> Dialogue {
         Self::sender_with(config, BulkSource::new(u64::MAX, Time::NEVER), 65_535)
     }
@@ -109,7 +113,7 @@ impl Dialogue {
         panic!("endpoint does not stop sending at {:?}", self.now);
     }
 
-    /// Carries out what is due up to and including `to`.
+    /// Runs timers that are due up to and including `to`.
     fn run_to(&mut self, to: Time) {
         while self.endpoint.due() <= to {
             let due = self.endpoint.due().max(self.now);
@@ -121,13 +125,13 @@ impl Dialogue {
         self.now = self.now.max(to);
     }
 
-    /// Something reaches the endpoint at this time.
+    /// An arrival at the endpoint at this time.
     pub fn at(&mut self, seconds: f64) -> Arrival<'_> {
         self.run_to(time(seconds));
         Arrival(self)
     }
 
-    /// The next segment that the endpoint sends, which it must send at this time.
+    /// The next segment, which the endpoint must send at this time.
     pub fn expects(&mut self, seconds: f64) -> SentSegment {
         let at = time(seconds);
         if self.sent.is_empty() {
@@ -140,7 +144,7 @@ impl Dialogue {
         SentSegment(segment)
     }
 
-    /// Full segments of new data that together are these bytes, all at this time.
+    /// Full segments of new data that together are these bytes, all sent at this time.
     pub fn expects_new(&mut self, seconds: f64, bytes: Range<u64>) {
         let mut seq = bytes.start;
         while seq < bytes.end {
@@ -149,19 +153,20 @@ impl Dialogue {
         }
     }
 
-    /// Nothing more has been said, nor is anything until this time.
+    /// Nothing has been sent and nothing is sent until this time.
     pub fn sends_nothing_until(&mut self, seconds: f64) {
         self.run_to(time(seconds));
         assert!(self.sent.is_empty(), "sent {:?}", self.sent);
     }
 
-    /// Time goes on to here, whatever it says meanwhile.
+    /// Runs to this time and ignores segments sent.
     pub fn run_until(&mut self, seconds: f64) {
         self.run_to(time(seconds));
         self.sent.clear();
     }
 
-    /// A round trip: everything in flight is acknowledged, so many segments an ACK. What it says to that is not looked at.
+    /// An RTT: everything in flight is acknowledged, `segments_per_ack` per ACK. Segments sent are
+    /// ignored.
     pub fn round(&mut self, seconds: f64, segments_per_ack: u64) {
         let sample = self.endpoint.sample();
         let una = sample.delivered_bytes + 1;
@@ -174,7 +179,7 @@ impl Dialogue {
         self.sent.clear();
     }
 
-    /// All that it has said since it was last heard.
+    /// All segments sent since the last call.
     pub fn all_sent(&mut self) -> Vec<Segment> {
         self.sent.drain(..).map(|(_, segment)| segment).collect()
     }
@@ -191,7 +196,7 @@ impl Dialogue {
     }
 }
 
-/// What reaches the endpoint.
+/// An arrival at the endpoint.
 pub struct Arrival<'a>(&'a mut Dialogue);
 
 impl Arrival<'_> {
@@ -220,12 +225,12 @@ impl Arrival<'_> {
     pub fn data_with_flags(self, bytes: Range<u64>, flags: Flags) {
         self.segment(piece(bytes, Flags::ACK.with(flags)));
     }
-    /// Data of an instant that brings more.
+    /// Data with more data behind it at the same instant.
     pub fn data_before_more(self, bytes: Range<u64>) {
         self.0.endpoint.receive_more_coming(self.0.now, &Body::Segment(piece(bytes, Flags::ACK)), Ecn::NotEct);
         self.0.drain();
     }
-    /// Data that some queue has marked.
+    /// Data marked CE by a queue.
     pub fn marked_data(self, bytes: Range<u64>) {
         self.segment_as(Ecn::Ce, piece(bytes, Flags::ACK));
     }
@@ -267,14 +272,14 @@ impl Arrival<'_> {
     pub fn data(self, bytes: Range<u64>) {
         self.data_with_timestamps(bytes, None);
     }
-    /// Data that also acknowledges.
+    /// Data with an ACK.
     pub fn ack_and_data(self, ack: u64, bytes: Range<u64>) {
         self.segment(Segment { ack, ..piece(bytes, Flags::ACK) });
     }
     pub fn data_with_timestamps(self, bytes: Range<u64>, timestamps: Option<Timestamps>) {
         self.segment(Segment { timestamps, ..piece(bytes, Flags::ACK) });
     }
-    /// Payload (or none) and then the FIN.
+    /// Payload (or none) and the FIN.
     pub fn fin(self, bytes: Range<u64>) {
         self.segment(piece(bytes, Flags::ACK.with(Flags::FIN)));
     }
@@ -285,5 +290,5 @@ fn piece(bytes: Range<u64>, flags: Flags) -> Segment {
     Segment { seq: bytes.start, ack: 1, payload, flags, len: payload as u16 + 40, window: 1_000_000, ..Segment::default() }
 }
 
-/// Everything that a SYN can offer.
+/// All options that a SYN can offer.
 pub const OPTIONS: SynOptions = SynOptions { mss: 1460, window_scale: Some(7), sack_permitted: true };

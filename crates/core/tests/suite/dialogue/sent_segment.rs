@@ -1,4 +1,4 @@
-//! What a segment that the endpoint sent must be.
+//! Assertions about a segment that the endpoint sent.
 
 use ackclock_core::packet::{Ecn, Flags, Segment};
 use std::ops::Range;
@@ -19,7 +19,7 @@ impl SentSegment {
         assert_eq!((self.bytes(), self.0.retransmission), (bytes, false), "new data: {:?}", self.0);
         self
     }
-    /// Data sent again.
+    /// A retransmission.
     pub fn retransmitted(self, bytes: Range<u64>) -> SentSegment {
         assert_eq!((self.bytes(), self.0.retransmission), (bytes, true), "a retransmission: {:?}", self.0);
         self

@@ -1,4 +1,4 @@
-//! D-SACK (RFC 2883), and cuts that are taken back (RFC 3708, RFC 3522, RFC 4015).
+//! D-SACK (RFC 2883), and undo of spurious reductions (RFC 3708, RFC 3522, RFC 4015).
 
 use crate::dialogue::script::*;
 use ackclock_core::packet::{Flags, Segment, Timestamps};
@@ -11,7 +11,7 @@ fn twenty(recovery: RecoveryKind) -> Dialogue {
     d
 }
 
-/// RFC 2883, section 4.1: below the ACK; told once.
+/// RFC 2883, section 4.1: below the ACK; reported once.
 #[test]
 fn dsack_block_comes_first() {
     let mut d = Dialogue::receiver(TcpConfig { dsack: true, ..tcp(Sack) }, None);
@@ -23,7 +23,7 @@ fn dsack_block_comes_first() {
     d.expects(0.22).ack(1001).sacks(&[2001..3001]);
 }
 
-/// RFC 2883, section 4.2: above the ACK, before the block that holds it.
+/// RFC 2883, section 4.2: above the ACK, before the block that contains it.
 #[test]
 fn dsack_of_out_of_order_data_precedes_its_block() {
     let mut d = Dialogue::receiver(TcpConfig { dsack: true, ..tcp(Sack) }, None);
@@ -35,7 +35,8 @@ fn dsack_of_out_of_order_data_precedes_its_block() {
     d.expects(0.21).ack(1).sacks(&[2001..3001, 1001..3001]);
 }
 
-/// RFC 3708: all that was sent again had arrived, so window and threshold are as before, whatever repairs the loss.
+/// RFC 3708: every retransmission was a duplicate, so window and ssthresh are restored, with any
+/// recovery.
 #[test]
 fn undo_follows_when_every_retransmission_is_dsacked() {
     for recovery in RecoveryKind::ALL.iter().copied().filter(|r| r.needs_sack()) {
@@ -47,7 +48,7 @@ fn undo_follows_when_every_retransmission_is_dsacked() {
     }
 }
 
-/// RFC 3708: one that was needed keeps the cut.
+/// RFC 3708: one retransmission that was needed keeps the reduction.
 #[test]
 fn no_undo_while_a_retransmission_is_not_dsacked() {
     let mut d = twenty(Sack);
@@ -59,7 +60,7 @@ fn no_undo_while_a_retransmission_is_not_dsacked() {
     d.window_is(10.0, 10.0);
 }
 
-/// RFC 3522, section 3.2: the echo is older than the retransmission, so the timeout was a delay.
+/// RFC 3522, section 3.2: the echo precedes the retransmission, so the RTO was spurious.
 #[test]
 fn timeout_is_undone_when_the_echo_precedes_the_retransmission() {
     for (echo, spurious) in [(100, true), (401, false)] {
@@ -82,7 +83,7 @@ fn timeout_is_undone_when_the_echo_precedes_the_retransmission() {
     }
 }
 
-/// Each switch takes back by its own evidence only.
+/// Each key undoes by its own evidence only.
 #[test]
 fn old_echo_is_ignored_without_eifel() {
     let mut d = Dialogue::client(TcpConfig { undo: true, timestamps: true, ..tcp(Sack) });
@@ -102,7 +103,7 @@ fn old_echo_is_ignored_without_eifel() {
     assert_eq!(d.cwnd(), 2.0);
 }
 
-/// Ten segments went out at 0.1, and at 0.4 the first goes again: RTO is 300 ms.
+/// Ten segments were sent at 0.1, and at 0.4 the first is retransmitted: the RTO is 300 ms.
 fn timed_out(frto: FrtoKind, recovery: RecoveryKind) -> Dialogue {
     let mut d = Dialogue::sender(TcpConfig { frto, ..tcp(recovery) });
     d.expects_new(0.1, 1..10_001);
@@ -110,7 +111,8 @@ fn timed_out(frto: FrtoKind, recovery: RecoveryKind) -> Dialogue {
     d
 }
 
-/// RFC 5682, section 2.1, steps 2 (b) and 3 (b): two new segments, then the second ACK handoffs on, so the originals have arrived.
+/// RFC 5682, section 2.1, steps 2 (b) and 3 (b): two new segments, then the second ACK advances, so
+/// the originals were delivered.
 #[test]
 fn frto_undoes_when_the_second_ack_advances() {
     for (frto, recovery) in [(FrtoKind::Basic, RecoveryKind::NewReno), (FrtoKind::Basic, Sack), (FrtoKind::Sack, Sack)] {
@@ -126,8 +128,8 @@ fn frto_undoes_when_the_second_ack_advances() {
     }
 }
 
-/// Sections 2.1 and 3.1, step 3 (a): a duplicate without news, so what was sent is lost; the window of three has room for one
-/// retransmission.
+/// Sections 2.1 and 3.1, step 3 (a): a duplicate without new information, so the data is lost; the
+/// window of three has room for one retransmission.
 #[test]
 fn frto_leaves_three_segments_at_a_duplicate_second_ack() {
     for (frto, recovery) in [(FrtoKind::Basic, RecoveryKind::NewReno), (FrtoKind::Sack, Sack)] {
@@ -140,7 +142,8 @@ fn frto_leaves_three_segments_at_a_duplicate_second_ack() {
     }
 }
 
-/// Section 2.1, step 2 (a): a duplicate as the first ACK, or one for all that was sent, decides nothing: slow start repairs.
+/// Section 2.1, step 2 (a): a duplicate as the first ACK, or an ACK of everything, decides nothing:
+/// slow start repairs.
 #[test]
 fn frto_ends_at_a_duplicate_first_ack_without_sack() {
     let mut d = timed_out(FrtoKind::Basic, RecoveryKind::NewReno);
@@ -149,7 +152,8 @@ fn frto_ends_at_a_duplicate_first_ack_without_sack() {
     d.expects(0.45).retransmitted(1001..2001);
 }
 
-/// Section 3.1, step 2: with SACK duplicates are taken in, and the question stays; step 3 (b): a block below `recover` answers it.
+/// Section 3.1, step 2: with SACK duplicates are processed, and F-RTO goes on; step 3 (b): a block
+/// below `recover` decides it.
 #[test]
 fn sack_frto_undoes_at_a_sack_of_an_original() {
     let mut d = timed_out(FrtoKind::Sack, Sack);
@@ -160,7 +164,7 @@ fn sack_frto_undoes_at_a_sack_of_an_original() {
     assert!(d.cwnd() >= 10.0, "{}", d.cwnd());
 }
 
-/// Section 3.1, step 3 (a): the new data arrived and the old did not.
+/// Section 3.1, step 3 (a): the new data was delivered and the old was not.
 #[test]
 fn sack_frto_leaves_three_segments_at_a_sack_of_new_data() {
     let mut d = timed_out(FrtoKind::Sack, Sack);
@@ -172,7 +176,7 @@ fn sack_frto_leaves_three_segments_at_a_sack_of_new_data() {
     d.expects(0.55).retransmitted(2001..3001);
 }
 
-/// Step 1 is not for a timeout within the repair of another.
+/// Step 1 does not apply to an RTO within the repair of another.
 #[test]
 fn frto_is_not_used_for_a_second_timeout() {
     let mut d = timed_out(FrtoKind::Basic, RecoveryKind::NewReno);
@@ -180,7 +184,7 @@ fn frto_is_not_used_for_a_second_timeout() {
     d.at(0.45).ack(1001);
     d.expects(0.45).retransmitted(1001..2001);
     d.expects(0.45).retransmitted(2001..3001);
-    // An ACK that covers a retransmission gives no sample (Karn), so the timer is still doubled: 600 ms.
+    // An ACK that covers a retransmission gives no sample (Karn), so the backoff stays: 600 ms.
     d.expects(1.05).retransmitted(1001..2001);
     d.at(1.1).ack(2001);
     d.expects(1.1).retransmitted(2001..3001);

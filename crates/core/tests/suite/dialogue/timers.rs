@@ -1,4 +1,4 @@
-//! When the retransmission timer goes off (RFC 6298).
+//! The retransmission timer (RFC 6298).
 
 use crate::dialogue::script::*;
 use ackclock_core::app::BulkSource;
@@ -12,7 +12,7 @@ fn one_segment(rto: RtoConfig) -> TcpConfig {
     TcpConfig { initial_window: 1.0, rto, ..tcp(NewReno) }
 }
 
-/// RFC 6298, (2.2) and (5.5): the handshake's 100 ms give 100 + 4*50, doubled by every timeout.
+/// RFC 6298, (2.2) and (5.5): the handshake's 100 ms give 100 + 4*50, doubled by every RTO.
 #[test]
 fn rto_doubles_up_to_the_maximum() {
     let mut d = Dialogue::sender(one_segment(RtoConfig { max: Span::from_secs(1), ..tcp(NewReno).rto }));
@@ -22,7 +22,7 @@ fn rto_doubles_up_to_the_maximum() {
     }
 }
 
-/// RFC 6298, (2.3) and (2.4), and what Linux does instead.
+/// RFC 6298, (2.3) and (2.4), and Linux's rule.
 #[test]
 fn rto_minimum_applies_to_timeout_or_variance_and_rounds_up() {
     let rto = |min, tick, floor| RtoConfig { min: Span::from_ms(min), tick: Span::from_ms(tick), floor, ..tcp(NewReno).rto };
@@ -30,7 +30,8 @@ fn rto_minimum_applies_to_timeout_or_variance_and_rounds_up() {
         (rto(1000, 1, RtoFloor::Timeout), 1.1),
         (rto(200, 1, RtoFloor::Variance), 0.4),
         (rto(400, 1, RtoFloor::Variance), 0.6),
-        // 100 + 200 is three ticks; 100 + max(G, 200) is two ticks of 250, and 100 + G one of 700 and a bit.
+        // 100 + 200 is three ticks; 100 + max(G, 200) is two ticks of 250, and 100 + G one of
+        // slightly more than 700.
         (rto(200, 100, RtoFloor::Timeout), 0.4),
         (rto(200, 250, RtoFloor::Timeout), 0.6),
         (rto(200, 700, RtoFloor::Timeout), 1.5),
@@ -41,7 +42,8 @@ fn rto_minimum_applies_to_timeout_or_variance_and_rounds_up() {
     }
 }
 
-/// RFC 6298, (5.3): 200 ms after 100 ms make SRTT 112.5 ms and RTTVAR 62.5 ms, so 362.5 ms, in ticks 363.
+/// RFC 6298, (5.3): 200 ms after 100 ms give SRTT 112.5 ms and RTTVAR 62.5 ms, so 362.5 ms, in
+/// ticks 363.
 #[test]
 fn ack_of_new_data_restarts_the_rto_with_its_sample() {
     let mut d = Dialogue::sender(TcpConfig { initial_window: 2.0, ..tcp(NewReno) });
@@ -51,7 +53,8 @@ fn ack_of_new_data_restarts_the_rto_with_its_sample() {
     d.expects(0.663).retransmitted(1001..2001);
 }
 
-/// Four segments at 0.1, so a timeout at 0.4; duplicates at 0.2, 0.25 and 0.3, of which the third sends the first segment again.
+/// Four segments at 0.1, so the RTO expires at 0.4; duplicates at 0.2, 0.25 and 0.3, the third of
+/// which retransmits the first segment.
 #[test]
 fn duplicates_or_recovery_restart_the_rto_when_configured() {
     for (restart, at) in [
@@ -70,7 +73,7 @@ fn duplicates_or_recovery_restart_the_rto_when_configured() {
         d.at(0.3).sack(1, &[1001..4001]);
         d.expects(0.3).retransmitted(1..1001);
         d.sends_nothing_until(0.34);
-        // A bare ACK that says nothing new.
+        // A pure ACK without new information.
         d.at(0.35).ack(1);
         d.sends_nothing_until(at - 0.001);
         d.expects(at).retransmitted(1..1001);
@@ -78,7 +81,8 @@ fn duplicates_or_recovery_restart_the_rto_when_configured() {
     }
 }
 
-/// Six segments at 0.1, of which the first goes again at 0.3; a SACK at 0.35 tells of the fifth, which left before that.
+/// Six segments at 0.1, the first retransmitted at 0.3; a SACK at 0.35 reports the fifth, which was
+/// sent before that.
 #[test]
 fn sack_of_earlier_data_restarts_the_rto_when_configured() {
     for (restart, at) in [(RtoRestart::Head, 0.6), (RtoRestart::HeadAndSack, 0.65)] {
@@ -91,14 +95,14 @@ fn sack_of_earlier_data_restarts_the_rto_when_configured() {
         d.at(0.3).sack(1, &[1001..4001]);
         d.expects(0.3).retransmitted(1..1001);
         d.at(0.35).sack(1, &[1001..5001]);
-        // RFC 6675's rescue, which is not of the oldest.
+        // RFC 6675's rescue retransmission, which is not of the oldest segment.
         d.expects(0.35).retransmitted(5001..6001);
         d.sends_nothing_until(at - 0.001);
         d.expects(at).retransmitted(1..1001);
     }
 }
 
-/// RFC 6298, section 3 and (5.5): the ACK of a retransmission is no sample, so the doubled timeout stays.
+/// RFC 6298, section 3 and (5.5): the ACK of a retransmission is no sample, so the backoff stays.
 #[test]
 fn backoff_lasts_until_a_segment_sent_once_is_acknowledged() {
     let mut d = Dialogue::sender(one_segment(tcp(NewReno).rto));
@@ -118,7 +122,7 @@ fn backoff_lasts_until_a_segment_sent_once_is_acknowledged() {
     d.expects(1.65).retransmitted(6001..7001);
 }
 
-/// RFC 7323, section 4.1: the echo tells which transmission was acknowledged.
+/// RFC 7323, section 4.1: the echo identifies the transmission that was acknowledged.
 #[test]
 fn ack_of_a_retransmission_is_a_sample_with_timestamps() {
     let mut d = Dialogue::client(TcpConfig { timestamps: true, ..one_segment(tcp(NewReno).rto) });
@@ -130,11 +134,12 @@ fn ack_of_a_retransmission_is_a_sample_with_timestamps() {
     d.at(0.5).segment(Segment { seq: 1, ack: 1001, window: 1 << 20, flags: Flags::ACK, timestamps, ..Segment::default() });
     d.expects(0.5).data(1001..2001);
     d.expects(0.5).data(2001..3001);
-    // SRTT 100, RTTVAR 37.5: 250 ms, and no doubling.
+    // SRTT 100, RTTVAR 37.5: 250 ms, without backoff.
     d.expects(0.75).retransmitted(1001..2001);
 }
 
-/// RFC 6298, section 3: an ACK that covers a retransmission and more says nothing of the more, which may have waited.
+/// RFC 6298, section 3: an ACK that covers a retransmission and more gives no sample, as the rest
+/// may have waited.
 #[test]
 fn segment_behind_a_retransmission_is_no_sample() {
     let mut d = Dialogue::sender(TcpConfig { initial_window: 4.0, ..tcp(NewReno) });
@@ -147,7 +152,8 @@ fn segment_behind_a_retransmission_is_no_sample() {
     assert_eq!(d.endpoint.sender_stats(time(0.3)).rtt.count(), 0);
 }
 
-/// 7/8 of 100 ms and 1/8 of 180, then 1/8 of 190; what is SACKed together is timed by the first that left.
+/// 7/8 of 100 ms and 1/8 of 180, then 1/8 of 190; of segments SACKed together the first sent gives
+/// the sample.
 #[test]
 fn sack_gives_an_rtt_sample_without_an_advance() {
     for (sack_rtt, expected) in [(true, [110.0, 120.0]), (false, [100.0, 100.0])] {

@@ -1,32 +1,34 @@
-//! For every congestion control: a cut that proves to have been for nothing leaves window and threshold as they were, whatever proves it.
+//! For every congestion control: undo of a spurious reduction restores window and ssthresh, with
+//! any detection.
 
 use crate::dialogue::script::*;
 use ackclock_core::packet::{Flags, Segment, Timestamps};
 use ackclock_core::tcp::RecoveryKind::Sack;
 use ackclock_core::tcp::{FrtoKind, TcpConfig, Variant};
 
-/// Twenty segments have gone out at 0.1, in avoidance; the RTO is 300 ms.
+/// Twenty segments were sent at 0.1, in congestion avoidance; the RTO is 300 ms.
 fn config(variant: Variant) -> TcpConfig {
     TcpConfig { variant, initial_window: 20.0, initial_ssthresh: 20.0, ..tcp(Sack) }
 }
 
-/// Window and threshold, in segments.
+/// cwnd and ssthresh, in segments.
 fn window(d: &Dialogue) -> (f64, f64) {
     let sample = d.endpoint.sample();
     (sample.cwnd_bytes / SEGMENT as f64, sample.ssthresh_bytes / SEGMENT as f64)
 }
 
-/// A cut that shows, and that it is gone: what the ACK that proves it may add is a segment for each of the few that it covers.
+/// Checks that the window was reduced and is restored: the ACK that triggers the undo may add a
+/// segment for each of the few that it covers.
 fn check(variant: Variant, how: &str, before: (f64, f64), cut: (f64, f64), after: (f64, f64)) {
     let name = variant.name();
-    // BBR answers a loss with its model, not with a threshold.
+    // BBR responds to a loss with its model, not with ssthresh.
     let paced = matches!(variant, Variant::Bbr | Variant::Bbr3);
     assert!(paced || cut.0 < before.0, "{name}, {how}: no cut, {cut:?}");
     assert!(after.0 >= before.0 && after.0 <= before.0 + 5.0, "{name}, {how}: {after:?}, before {before:?}");
     assert_eq!(after.1, before.1, "{name}, {how}: threshold");
 }
 
-/// RFC 3708: the one retransmission arrived twice.
+/// RFC 3708: the only retransmission was a duplicate.
 #[test]
 fn dsack_undoes_the_reduction_of_any_variant() {
     for &variant in Variant::ALL {
@@ -39,7 +41,7 @@ fn dsack_undoes_the_reduction_of_any_variant() {
     }
 }
 
-/// RFC 3522: the ACK echoes the original, which left at 0.1, after the timeout at 0.4.
+/// RFC 3522: the ACK after the RTO at 0.4 echoes the original of 0.1.
 #[test]
 fn eifel_undoes_the_reduction_of_any_variant() {
     for &variant in Variant::ALL {
@@ -61,7 +63,7 @@ fn eifel_undoes_the_reduction_of_any_variant() {
     }
 }
 
-/// RFC 5682, section 2.1: after the timeout two ACKs move on without what was sent again.
+/// RFC 5682, section 2.1: after the RTO two ACKs advance over data that was not retransmitted.
 #[test]
 fn frto_undoes_the_reduction_of_any_variant() {
     for &variant in Variant::ALL {
@@ -70,14 +72,14 @@ fn frto_undoes_the_reduction_of_any_variant() {
         d.run_until(0.44);
         let cut = window(&d);
         d.at(0.45).ack(1001);
-        // What is paced leaves later.
+        // A paced segment is sent later.
         d.run_until(0.6);
         d.at(0.6).ack(2001);
         check(variant, "F-RTO", before, cut, window(&d));
     }
 }
 
-/// RFC 3708: a retransmission that was needed keeps the cut.
+/// RFC 3708: a needed retransmission keeps the reduction.
 #[test]
 fn genuine_loss_keeps_the_reduction_of_any_variant() {
     for &variant in Variant::ALL.iter().filter(|v| !matches!(v, Variant::Bbr | Variant::Bbr3)) {
