@@ -1,7 +1,7 @@
 #!/bin/sh
-# Build and test crates/kernel-cc, and put its program where it is asked to: kernel-cc.sh TARGET-FOLDER BIN-FOLDER. Or lint it:
-# kernel-cc.sh TARGET-FOLDER.
-# Without what it needs it says so and does nothing, with success: nothing else here depends on it.
+# Build and test crates/kernel-cc and install its program: kernel-cc.sh TARGET-FOLDER BIN-FOLDER.
+# Lint it: kernel-cc.sh TARGET-FOLDER. Without its requirements it prints what is missing and exits
+# with status 0, as nothing else depends on the crate.
 set -eu
 crate=$(dirname "$0")/../crates/kernel-cc
 PATH=$PATH:/usr/sbin
@@ -10,7 +10,7 @@ for tool in clang bpftool; do
   command -v "$tool" >/dev/null || missing="$missing, $tool"
 done
 [ -r /sys/kernel/btf/vmlinux ] || missing="$missing, /sys/kernel/btf/vmlinux"
-for header in libelf.h zlib.h; do # libbpf is built from source, on these
+for header in libelf.h zlib.h; do # requirements of libbpf, which is built from source
   echo "#include <$header>" | ${CC:-cc} -E - >/dev/null 2>&1 || missing="$missing, $header"
 done
 if [ -n "$missing" ]; then
