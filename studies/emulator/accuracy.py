@@ -119,7 +119,8 @@ def recorded_links(traces: Path | None) -> Iterator[Row]:
             assert outcome.folder is not None
             fates = pl.read_parquet(outcome.folder / "fates.parquet").filter(pl.col("from") == "server")
         used = (fates.filter(pl.col("fate") == "delivered")["at_s"] - 0.01).sort()
-        # From the first used opportunity to the arrival of the last packet, when the queue may run empty.
+        # From the first used opportunity to the arrival of the last packet, when the queue may run
+        # empty.
         low, high = float(used[0]), float(fates["sent_s"].max())  # type: ignore[arg-type]
         used_count = int(((used >= low) & (used <= high)).sum())
         available = _opportunities(read_recording(path).times_ms, low, high)
@@ -135,7 +136,10 @@ def recorded_links(traces: Path | None) -> Iterator[Row]:
 
 
 def _opportunities(times_ms: list[int] | tuple[int, ...], low_s: float, high_s: float) -> int:
-    """Number of opportunities from ``low_s`` to ``high_s``. The recording repeats with its last time as period."""
+    """Number of opportunities from ``low_s`` to ``high_s``.
+
+    The recording repeats with its last time as period.
+    """
     period, count, start = times_ms[-1], 0, 0.0
     while start / 1e3 <= high_s:
         count += sum(low_s <= (start + t) / 1e3 + 1e-9 and (start + t) / 1e3 <= high_s for t in times_ms)

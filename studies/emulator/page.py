@@ -1,4 +1,7 @@
-"""Writes the page of the emulator's accuracy and speed: `python -m studies.emulator.page PAGE [accuracy|speed]`."""
+"""Writes the page of the emulator's accuracy and speed.
+
+`python -m studies.emulator.page PAGE [accuracy|speed]`
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A long emulation at half load, with its memory and descriptors each minute: `python -m studies.emulator.soak SECONDS [FILE]`, or `make soak`."""
+"""A long emulation at half load, with its memory and descriptors each minute.
+
+`python -m studies.emulator.soak SECONDS [FILE]`, or `make soak`
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,8 @@ def process_usage(pid: int, at_s: float) -> ProcessUsage:
 
 
 class Soak:
-    """An emulation at half load in both directions, with captures and log; ``document`` is set at its end."""
+    """An emulation at half load in both directions, with captures and log; ``document`` is set at
+    its end."""
 
     def __init__(self, folder: Path) -> None:
         (folder / "line.toml").write_text(LINK, encoding="utf-8")
@@ -75,7 +79,10 @@ class Soak:
         self.document: dict[str, Any] = {}
 
     def samples(self, seconds: float) -> Iterator[ProcessUsage]:
-        """The usage after ``WARM_S``, then every minute and after ``seconds``. Ends the emulation afterwards."""
+        """The usage after ``WARM_S``, then every minute and after ``seconds``.
+
+        Ends the emulation afterwards.
+        """
         start = time.monotonic()
         steps = [WARM_S + min(step * STEP_S, seconds) for step in range(int(-(-seconds // STEP_S)) + 1)]
         try:

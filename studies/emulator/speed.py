@@ -35,7 +35,8 @@ HEADINGS = (
 
 
 def one_link() -> Iterator[tuple[str, ...]]:
-    """A fixed rate with 30 ms of delay and streams of 1500 B in both directions, below and above the link's rate."""
+    """A fixed rate with 30 ms of delay and streams of 1500 B in both directions, below and above
+    the link's rate."""
     for total, rate in [(total, 4e9) for total in TOTALS] + [(OVERLOAD * total, total / 2) for total in SATURATED]:
         queue = '{ kind = "droptail", packets = 5000 }'
         outcome = run(link(f'"{rate / 1e6:g} Mb/s"', queue=queue), [Stream("down", total / 2), Stream("up", total / 2)], SECONDS)
@@ -121,7 +122,10 @@ def hundred_links() -> str:
 
 
 def lines() -> Iterator[str]:
-    """The lines of the page's part. ``carried`` counts at the emulator, ``received`` at the receivers."""
+    """The lines of the page's part.
+
+    ``carried`` counts at the emulator, ``received`` at the receivers.
+    """
     yield generator_alone()
     yield ""
     yield "| " + " | ".join(HEADINGS) + " |"

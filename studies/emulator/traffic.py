@@ -1,4 +1,4 @@
-"""Streams of numbered datagrams through emulated links, by the sender and the receiver that `cargo build --bin ackclock-traffic` makes."""
+"""Streams of numbered datagrams through emulated links, by the program `ackclock-traffic` of benches/."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ SETTLE_S = 0.5
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream of datagrams in one direction: bit/s and bytes of IP packets, to ``clients`` clients in turn.
+    """A stream of datagrams in one direction: bit/s and bytes of IP packets, to ``clients`` clients
+    in turn.
 
     An ``even`` stream does not catch up with bursts.
     """
@@ -36,7 +37,8 @@ class Stream:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The emulation's document, the receivers' counts by direction, and the run folder if there is a log."""
+    """The emulation's document, the receivers' counts by direction, and the run folder if there is
+    a log."""
 
     document: dict[str, Any]
     counted: dict[str, dict[str, Any]]

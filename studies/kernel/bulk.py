@@ -1,7 +1,9 @@
-"""A bulk transfer of real TCP: `bulk.py serve VARIANT FILE` sends to a client, `bulk.py fetch SECONDS FILE` receives.
+"""A bulk transfer of real TCP.
 
-Both write their measurements as lines of JSON. Times are CLOCK_MONOTONIC seconds of the same machine. The script runs inside the
-emulated network and uses only the standard library.
+`bulk.py serve VARIANT FILE` sends to a client, `bulk.py fetch SECONDS FILE` receives.
+
+Both write their measurements as lines of JSON. Times are CLOCK_MONOTONIC seconds of the same
+machine. The script runs inside the emulated network and uses only the standard library.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ FIRST_FIELDS = ("rto", "ato", "snd_mss", "rcv_mss", "unacked", "sacked", "lost",
 MIDDLE_FIELDS = ("data_sent", "ack_sent", "data_recv", "ack_recv", "pmtu", "rcv_ssthresh", "rtt", "rttvar", "ssthresh", "cwnd")
 LAST_FIELDS = ("advmss", "reordering", "rcv_rtt", "rcv_space", "total_retrans")
 FIELDS = FIRST_FIELDS + MIDDLE_FIELDS + LAST_FIELDS
-"""The 32-bit fields of `struct tcp_info` after its eight octets (linux/tcp.h); times in microseconds, the window in segments."""
+"""The 32-bit fields of `struct tcp_info` after its eight octets (linux/tcp.h); times in
+microseconds, the window in segments."""
 
 
 def tcp_info(connection: socket.socket) -> dict[str, int]:
@@ -60,7 +63,10 @@ def serve(variant: str, file: TextIO) -> None:
 
 
 def connect() -> tuple[float, socket.socket]:
-    """Connect, with retries until the server listens. Return the start of the successful attempt and the connection."""
+    """Connect, with retries until the server listens.
+
+    Return the start of the successful attempt and the connection.
+    """
     while True:
         began = time.monotonic()
         try:
@@ -70,7 +76,8 @@ def connect() -> tuple[float, socket.socket]:
 
 
 def fetch(seconds: float, file: TextIO) -> None:
-    """Receive for ``seconds`` from the start of the handshake; write the bytes received and the start."""
+    """Receive for ``seconds`` from the start of the handshake; write the bytes received and the
+    start."""
     began, connection = connect()
     received, buffer = 0, bytearray(READ)
     while (left := began + seconds - time.monotonic()) > 0:
@@ -84,7 +91,8 @@ def fetch(seconds: float, file: TextIO) -> None:
 
 
 def request_realtime() -> None:
-    """Request SCHED_FIFO, if permitted: a sender that wakes late has an empty send buffer, and then sends a burst."""
+    """Request SCHED_FIFO, if permitted: a sender that wakes late has an empty send buffer, and then
+    sends a burst."""
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 

@@ -1,10 +1,14 @@
-"""`python -m studies.kernel.page [--kernel-cc] [FILE]`: the running kernel beside the simulator, as a Markdown page; `make kernel` writes it.
+"""Compares the running kernel with the simulator, as a Markdown page; `make kernel` writes it.
 
-With --kernel-cc it writes the table of the variants that `ackclock kernel-cc load` loads, otherwise the table of the kernel's own. The
-other table and the text below both stay. Each transfer takes 15 s of real time, once for each of five seeds, and again if it was invalid.
+`python -m studies.kernel.page [--kernel-cc] [FILE]`
 
-The table can be measured in parts: --kept FILE stores each valid transfer, --only LINK or LINK/VARIANT measures only these rows,
---minutes starts no transfer after this time, --jobs sets the number of concurrent transfers. The simulator always runs the present code.
+With --kernel-cc it writes the table of the variants that `ackclock kernel-cc load` loads, otherwise
+the table of the kernel's own. The other table and the text below both stay. Each transfer takes 15
+s of real time, once for each of five seeds, and again if it was invalid.
+
+The table can be measured in parts: --kept FILE stores each valid transfer, --only LINK or
+LINK/VARIANT measures only these rows, --minutes starts no transfer after this time, --jobs sets the
+number of concurrent transfers. The simulator always runs the present code.
 """
 
 from __future__ import annotations
@@ -91,7 +95,8 @@ def spread(values: Sequence[float], form: str) -> str:
 
 @dataclass(frozen=True)
 class KernelSide:
-    """The kernel's part of a row: its cells, the medians, the start of the transfers since the link's, and a note."""
+    """The kernel's part of a row: its cells, the medians, the start of the transfers since the
+    link's, and a note."""
 
     goodput: str
     rtt: str
@@ -156,7 +161,10 @@ def stored_runs(store: TransferStore, link: str, variant: str) -> list[Transfer]
 
 
 def measure(store: TransferStore, rows: Sequence[tuple[str, str]], jobs: int, until: float) -> None:
-    """Measure the missing transfers of the rows, ``jobs`` at a time. A transfer without a valid run stays missing."""
+    """Measure the missing transfers of the rows, ``jobs`` at a time.
+
+    A transfer without a valid run stays missing.
+    """
     stored = {row: {run.seed for run in stored_runs(store, *row)} for row in rows}
     missing_runs = [(*row, seed) for seed in SEEDS for row in rows if seed not in stored[row]]
 

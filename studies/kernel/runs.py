@@ -1,4 +1,5 @@
-"""Transfers of one congestion control over one link, by the running kernel and by the simulator, with the same figures."""
+"""Transfers of one congestion control over one link, by the running kernel and by the simulator,
+with the same figures."""
 
 from __future__ import annotations
 
@@ -29,7 +30,10 @@ SYSCTL = Path("/proc/sys/net/ipv4")
 BULK = Path(__file__).with_name("bulk.py")
 SAMPLE_MS = 20
 LATE_MS = 10
-"""Maximum lateness of the sender's process. Its send buffer holds data for an RTT, which is much longer."""
+"""Maximum lateness of the sender's process.
+
+Its send buffer holds data for an RTT, which is much longer.
+"""
 ATTEMPTS = 3
 
 VARIANTS = ("reno", "cubic", "bbr")
@@ -74,7 +78,8 @@ if "ACKCLOCK_DATA" in os.environ:
 
 
 SEEDS = (1, 2, 3, 4, 5)
-"""Seeds of the link's random numbers (contention, errors, jitter) in emulator and simulator: kernel runs of one seed hardly differ."""
+"""Seeds of the link's random numbers (contention, errors, jitter) in emulator and simulator: kernel
+runs of one seed hardly differ."""
 
 
 class Unmeasured(Exception):
@@ -124,7 +129,10 @@ def kernel(link: str, variant: str, seconds: float, seed: int) -> Figures:
 
 
 def transfer(link: str, variant: str, seconds: float, seed: int) -> Transfer:
-    """One valid run of the running kernel over the link with a seed. Repeats invalid runs. Raises Unmeasured."""
+    """One valid run of the running kernel over the link with a seed.
+
+    Repeats invalid runs. Raises Unmeasured.
+    """
     why = ""
     for _ in range(ATTEMPTS):
         with tempfile.TemporaryDirectory() as folder:
@@ -169,7 +177,10 @@ def _emulate(link: str, variant: str, seconds: float, seed: int, folder: Path) -
 
 
 def _sender_delay(folder: Path) -> str:
-    """Why the sender's process was late; empty if it was not. The emulation's audit covers only the link."""
+    """Why the sender's process was late; empty if it was not.
+
+    The emulation's audit covers only the link.
+    """
     samples = [json.loads(line)["at"] for line in (folder / "serve").read_text(encoding="ascii").splitlines()]
     late = max(b - a for a, b in pairwise(samples)) * 1e3 - SAMPLE_MS
     return f"the sender's process woke {late:.0f} ms late" if late > LATE_MS else ""
@@ -195,7 +206,10 @@ def host_keys() -> dict[str, Any]:
 
 
 def simulator(link: str, variant: str, seconds: float, began_s: float = 0.0, **tcp: Any) -> list[Figures]:
-    """The simulator's figures for the same transfer, one per seed. It starts ``began_s`` after the link."""
+    """The simulator's figures for the same transfer, one per seed.
+
+    It starts ``began_s`` after the link.
+    """
     with tempfile.TemporaryDirectory() as folder:
         flow = {"workload": {"kind": "bulk"}, "start": f"{began_s:.4f} s", "variant": variant, **host_keys(), **tcp}
         run = ackclock.simulate(
@@ -210,7 +224,8 @@ def _of_seed(run: ackclock.simulation.run.Simulation, row: dict[str, Any]) -> Fi
 
 
 def faults(simulated: Figures, measured: Figures) -> list[str]:
-    """Figures beyond the tolerances: goodput 5 %, mean RTT 10 %, retransmissions a factor of 1.5 or 5 segments."""
+    """Figures beyond the tolerances: goodput 5 %, mean RTT 10 %, retransmissions a factor of 1.5 or
+    5 segments."""
     failed = []
     if abs(simulated.goodput_bps / measured.goodput_bps - 1) > 0.05:
         failed.append("goodput")

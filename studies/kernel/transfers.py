@@ -1,4 +1,5 @@
-"""Storage of valid transfers of the running kernel, a line of JSON each: a table can be measured in parts."""
+"""Storage of valid transfers of the running kernel, a line of JSON each: a table can be measured in
+parts."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from threading import Lock
 
 @dataclass(frozen=True)
 class Figures:
-    """`rtt_ms` is the mean over time of the sender's smoothed RTT; `goodput_bps` includes the handshake."""
+    """`rtt_ms` is the mean over time of the sender's smoothed RTT; `goodput_bps` includes the
+    handshake."""
 
     goodput_bps: float
     rtt_ms: float
@@ -19,7 +21,10 @@ class Figures:
 
 @dataclass(frozen=True)
 class Transfer:
-    """A valid transfer. `link_digest`: of the link file's text; `began_s`: start, since the link's; `load`: load average;
+    """A valid transfer.
+
+    `link_digest`: of the link file's text; `began_s`: start, since the link's; `load`: load
+    average;
     `seed`: of the link's random numbers."""
 
     link: str

@@ -30,7 +30,8 @@ SERVER, SERVER6 = "ACKCLOCK_SERVER", "ACKCLOCK_SERVER6"
 def measured(
     link: str | None, *arguments: str, clock_shift_ns: int = 0, seconds: float = 60.0, packaged: str = "", server: str = SERVER
 ) -> dict[str, Any]:
-    """The document of a measurement over a link file's text or a packaged link, of a valid emulation. Raises Unmeasured."""
+    """The document of a measurement over a link file's text or a packaged link, of a valid
+    emulation. Raises Unmeasured."""
     why = ""
     for _ in range(ATTEMPTS):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,9 @@
-"""Writes docs/measure-accuracy.md, `measure` over emulated links: `python -m studies.measurement.page [FILE]`.
+"""Writes docs/measure-accuracy.md, `measure` over emulated links.
 
-Each figure is compared with the link file and its tolerance. Runs with an invalid emulation are repeated.
+`python -m studies.measurement.page [FILE]`
+
+Each figure is compared with the link file and its tolerance. Runs with an invalid emulation are
+repeated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""`ackclock emulate`: readiness, exit status and delay. Skipped where network namespaces are not allowed."""
+"""`ackclock emulate`: readiness, exit status and delay.
+
+Skipped where network namespaces are not allowed.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,8 @@ print("RTT", min(times) * 1e3)
 
 @pytest.fixture
 def ackclock(tmp_path):
-    """Runs the command line in a child process, as an emulation moves its process into a namespace for good."""
+    """Runs the command line in a child process, as an emulation moves its process into a namespace
+    for good."""
 
     def run(*arguments):
         argv = [sys.executable, "-m", "ackclock", *map(str, arguments)]

@@ -1,4 +1,5 @@
-"""The running Linux over an emulated link against the simulator on the same link; `make kernel` writes the table."""
+"""The running Linux over an emulated link against the simulator on the same link; `make kernel`
+writes the table."""
 
 from __future__ import annotations
 

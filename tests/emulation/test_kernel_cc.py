@@ -1,4 +1,5 @@
-"""The papers' variants in the running kernel: loading, selection by connections, comparison with the simulator, unloading."""
+"""The papers' variants in the running kernel: loading, selection by connections, comparison with
+the simulator, unloading."""
 
 from __future__ import annotations
 
@@ -62,7 +63,8 @@ def loaded() -> Iterator[None]:
 
 
 def download(name: str) -> tuple[str, int]:
-    """The congestion control that the kernel reports for a connection, and the bytes received over loopback."""
+    """The congestion control that the kernel reports for a connection, and the bytes received over
+    loopback."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, name.encode())
         with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as server:

@@ -1,4 +1,7 @@
-"""Runs the unit tests of the loader's pins.rs. They require only rustc, unlike the rest of `crates/kernel-cc`."""
+"""Runs the unit tests of the loader's pins.rs.
+
+They require only rustc, unlike the rest of `crates/kernel-cc`.
+"""
 
 from __future__ import annotations
 

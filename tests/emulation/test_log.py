@@ -1,4 +1,5 @@
-"""The run folder of an emulation: captures, fates and queue samples, and the agreement of an analysis with the fates."""
+"""The run folder of an emulation: captures, fates and queue samples, and the agreement of an
+analysis with the fates."""
 
 from __future__ import annotations
 

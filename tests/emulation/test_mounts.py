@@ -21,8 +21,9 @@ needs_root = pytest.mark.skipif(not ROOT, reason="requires root, unshare and chr
 
 LINK = 'title = "a line"\nsource = "test"\n[[hop]]\nname = "line"\nrate = "10 Mb/s"\n'
 VISIBLE = "echo PIDS $(ls /proc | grep -c '^[0-9]'); echo NET $(ls /sys/class/net); echo CGROUP $(ls /sys/fs/cgroup | wc -l)"
-# A chroot jail in a mount namespace of the test. Its root is a plain directory and its mounts are shared: making "/" private fails,
-# as it is no mount point, and does not change the mounts below it.
+# A chroot jail in a mount namespace of the test. Its root is a plain directory and its mounts are
+# shared: making "/" private fails, as it is no mount point, and does not change the mounts below
+# it.
 JAIL = """
 set -eu
 jail=$1; proc=$2; shift 2
@@ -55,7 +56,8 @@ def emulate(link, *command):
 
 @pytest.fixture
 def jailed(tmp_path):
-    """Run an emulation in a jail whose /proc is at `proc`; return its output, and the mounts outside before and after."""
+    """Run an emulation in a jail whose /proc is at `proc`; return its output, and the mounts
+    outside before and after."""
 
     def run(proc: str, script: str):
         (tmp_path / "line.toml").write_text(LINK, encoding="utf-8")

@@ -204,7 +204,8 @@ def test_nested_emulation_adds_the_delays_of_both_links(tmp_path, link):
         "    os.unlink('inside')\n"
         "    inner.sendto(data, sender)\n"
     )
-    # The relay reaches the outer client's namespace over a Unix socket: the file system is shared, the network is not.
+    # The relay reaches the outer client's namespace over a Unix socket: the file system is shared,
+    # the network is not.
     outer = tmp_path / "outer.py"
     outer.write_text(
         "import os, socket, subprocess, sys, threading\n"
@@ -291,7 +292,10 @@ exit 0
 
 @pytest.fixture
 def machine(tmp_path):
-    """A network namespace that stands for a machine, with methods to run commands in it. Without nftables a script replaces nft."""
+    """A network namespace that stands for a machine, with methods to run commands in it.
+
+    Without nftables a script replaces nft.
+    """
     name = f"ackn{os.getpid()}"
     environment = dict(os.environ)
     if not shutil.which("nft"):
@@ -332,7 +336,8 @@ def test_uplink_of_a_killed_emulation_is_removed(tmp_path, link, machine, guarde
     try:
         until(started.exists)
         forwarding, tables = machine.uplink_state()
-        # The server's namespace has a table of its own; the script that replaces nft keeps both in one folder.
+        # The server's namespace has a table of its own; the script that replaces nft keeps both in
+        # one folder.
         assert forwarding
         assert any("ackclock_198_1" in table for table in tables)
         guard = guard_of(running.pid)
@@ -363,7 +368,8 @@ def test_killed_emulation_leaves_nothing_when_it_is_killed_at_any_time(tmp_path,
         pair = ["--internet", "--pair", "--name", f"{name}-{number}"]
         running = machine.start(*command(link, *pair, "--no-log", "--no-report", "--quiet"))
         journal = Path("/run/ackclock") / str(running.pid)
-        # From before the first entry until the emulation runs: an emulation starts within half a second.
+        # From before the first entry until the emulation runs: an emulation starts within half a
+        # second.
         time.sleep(0.2 + number * 0.05)
         os.killpg(running.pid, signal.SIGKILL)
         running.wait(20)
@@ -436,7 +442,8 @@ def test_uplink_masquerades_traffic_and_is_removed_at_the_end(tmp_path, link):
         for name, address in ((machine, "192.0.2.1/24"), (outside, "192.0.2.2/24")):
             ip("-n", name, "address", "add", address, "dev", "wan")
             ip("-n", name, "link", "set", "wan", "up")
-        # The neighbour has no route to the emulation: it can reply only to the machine's own address.
+        # The neighbour has no route to the emulation: it can reply only to the machine's own
+        # address.
         echo = subprocess.Popen(inside(outside, PYTHON, "-c", ECHO))
         argv = command(link, "--json", "--no-log", "--out", tmp_path / "run", "--internet", "--", "sh", "-c")
         argv += [f"{shlex.join([PYTHON, '-c', CLIENT, '192.0.2.2'])} >&2"]

@@ -1,4 +1,7 @@
-"""A long emulation: memory and descriptors do not grow. ACKCLOCK_SOAK is its length in seconds (default: two minutes)."""
+"""A long emulation: memory and descriptors do not grow.
+
+ACKCLOCK_SOAK is its length in seconds (default: two minutes).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``measure`` over emulated links. Skipped where network namespaces are not permitted, or if no emulation is valid."""
+"""``measure`` over emulated links.
+
+Skipped where network namespaces are not permitted, or if no emulation is valid.
+"""
 
 from __future__ import annotations
 

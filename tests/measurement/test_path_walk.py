@@ -1,4 +1,7 @@
-"""The path test over a chain of namespaces: two routers of the running kernel before the server. Requires root."""
+"""The path test over a chain of namespaces: two routers of the running kernel before the server.
+
+Requires root.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ def ip(*words: str) -> None:
 
 @pytest.fixture
 def chain() -> Iterator[tuple[str, str]]:
-    """A chain of four hosts, 10.99.k.1 -- 10.99.k.2 on wire k. Yields the first host's name and the last host's address."""
+    """A chain of four hosts, 10.99.k.1 -- 10.99.k.2 on wire k.
+
+    Yields the first host's name and the last host's address.
+    """
     created = []
     try:
         for name in NAMES:

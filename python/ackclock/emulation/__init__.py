@@ -1,1 +1,2 @@
-"""Emulation of a link in real time, its run folder, and the papers' congestion controls in the kernel."""
+"""Emulation of a link in real time, its run folder, and the papers' congestion controls in the
+kernel."""

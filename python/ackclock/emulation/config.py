@@ -34,14 +34,14 @@ PAIR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 class EmulationConfig:
     """The commands of an emulation, its time limit, and what it writes.
 
-    ``command``: runs at the client's end. ``server``: runs at the server's end. ``server_ready``: the
-    server socket that the command waits for: "any" open port, "none", or a port number. ``seconds``:
-    time from the command's start to SIGTERM. ``quiet_stdout``: redirects the command's standard output
-    to standard error. ``deadline_us``: a packet released later than this after its planned time, in
-    microseconds, has missed its deadline. ``log``: the folder of captures and log. ``pair``: prefix of
-    the namespaces' names for `ip netns exec`; without a command they remain until the emulation is
-    ended. ``internet``: connects the server's end to this machine's network. ``depth``: nesting depth
-    in other emulations.
+    ``command``: runs at the client's end. ``server``: runs at the server's end. ``server_ready``:
+    the server socket that the command waits for: "any" open port, "none", or a port number.
+    ``seconds``: time from the command's start to SIGTERM. ``quiet_stdout``: redirects the command's
+    standard output to standard error. ``deadline_us``: a packet released later than this after its
+    planned time, in microseconds, has missed its deadline. ``log``: the folder of captures and log.
+    ``pair``: prefix of the namespaces' names for `ip netns exec`; without a command they remain
+    until the emulation is ended. ``internet``: connects the server's end to this machine's network.
+    ``depth``: nesting depth in other emulations.
     """
 
     command: Sequence[str]
@@ -79,9 +79,11 @@ class EmulationConfig:
 
 
 def emulation_scenario(name: str, clients: int = 1) -> Scenario:
-    """The scenario of a packaged link, a link file or a scenario file, with a live flow for each client.
+    """The scenario of a packaged link, a link file or a scenario file, with a live flow for each
+    client.
 
-    The other flows of a scenario are simulated on the same link. Their clients follow the live ones.
+    The other flows of a scenario are simulated on the same link. Their clients follow the live
+    ones.
     """
     path = find_link(name, Path())
     document = read_document(path) if path else None
@@ -97,7 +99,8 @@ def _with_live(draft: Draft, clients: int) -> Draft:
     has_live = any(
         isinstance(flow, dict) and isinstance(w := flow.get("workload"), dict) and w.get("kind") == "live" for flow in flows
     )
-    # The log has its own sampling interval. Samples of 90 days would exceed the limit of a simulation.
+    # The log has its own sampling interval. Samples of 90 days would exceed the limit of a
+    # simulation.
     keys: dict[str, Any] = {"duration": PLAN_DURATION, "sample": "0 s", "clients": max(clients, data.get("clients", 1))}
     if not has_live:
         keys["flow"] = [{**LIVE_FLOW, "count": clients}, *flows]
@@ -105,7 +108,10 @@ def _with_live(draft: Draft, clients: int) -> Draft:
 
 
 def server_ready(text: str) -> str | int:
-    """The server socket that the command waits for, parsed from ``--server-ready``. Raises InputError."""
+    """The server socket that the command waits for, parsed from ``--server-ready``.
+
+    Raises InputError.
+    """
     if text in ("any", "none"):
         return text
     if text.isascii() and text.isdigit() and 0 < int(text) < 1 << 16:
@@ -114,7 +120,8 @@ def server_ready(text: str) -> str | int:
 
 
 def check_uplink() -> None:
-    """Raise InputError if this machine cannot forward traffic, which requires root, and nftables or iptables."""
+    """Raise InputError if this machine cannot forward traffic, which requires root, and nftables or
+    iptables."""
     if os.geteuid() != 0:
         raise InputError.problem(
             "--internet requires root: traffic leaves through this machine's network", "run it as root", option="--internet"
@@ -124,7 +131,9 @@ def check_uplink() -> None:
 
 
 def emulate_here(scenario: Scenario, seed: int, settings: EmulationConfig) -> dict[str, Any]:
-    """Emulate in this process and return the document. Moves the process into a network namespace for good.
+    """Emulate in this process and return the document.
+
+    Moves the process into a network namespace for good.
 
     Raises RunFailed if the machine refuses or the emulation fails.
     """

@@ -1,4 +1,5 @@
-"""``kernel-cc``: runs the binary that loads the papers' congestion controls into the running kernel."""
+"""``kernel-cc``: runs the binary that loads the papers' congestion controls into the running
+kernel."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ KERNEL_NAMES = {
     "bic": "ackclock_bic",
     "biad": "ackclock_biad",
 }
-"""Value of TCP_CONGESTION for each variant: at most 15 letters, digits and ``_``, and no kernel module's name."""
+"""Value of TCP_CONGESTION for each variant: at most 15 letters, digits and ``_``, and no kernel
+module's name."""
 
 
 def find_binary() -> str | None:
@@ -28,7 +30,9 @@ def find_binary() -> str | None:
 
 
 def run(verb: str, variants: Sequence[str], *, json: bool) -> int:
-    """Load, unload or list variants, all five if ``variants`` is empty. Return the binary's exit status.
+    """Load, unload or list variants, all five if ``variants`` is empty.
+
+    Return the binary's exit status.
 
     Raises InputError if there is no binary, and RunFailed, with `json`, if the binary fails.
     """

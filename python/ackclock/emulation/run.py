@@ -39,9 +39,9 @@ class Emulation(Result):
     """The result of an emulation: its document (as of ``ackclock emulate --json``) and tables.
 
     `flows` has a row per TCP connection in the captures (columns as of `analyze`, with the client's
-    number), `hops` one per hop, direction, station and sample, `fates` one per packet, `series` one per
-    simulated TCP flow and sample. They are empty without a log. `folder` is the run folder, None if no
-    folder was written.
+    number), `hops` one per hop, direction, station and sample, `fates` one per packet, `series` one
+    per simulated TCP flow and sample. They are empty without a log. `folder` is the run folder,
+    None if no folder was written.
     """
 
     document: dict[str, Any]
@@ -94,7 +94,8 @@ def _number(path: Path) -> int:
 
 
 def default_folder(scenario: Scenario) -> Path:
-    """`runs/<hash>-<time>-<process>`: real traffic is not reproducible, so each emulation has its own folder."""
+    """`runs/<hash>-<time>-<process>`: real traffic is not reproducible, so each emulation has its
+    own folder."""
     import time
 
     return RUNS / f"{scenario_hash(scenario)}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}"
@@ -107,7 +108,9 @@ def identity(scenario: Scenario, seed: int | None, command: Sequence[str], serve
 
 
 class EmulationLog:
-    """Context manager for the run folder of a running emulation. `growing` is the folder of its log, or None.
+    """Context manager for the run folder of a running emulation.
+
+    `growing` is the folder of its log, or None.
 
     Disk space for emulation.json is reserved: it is written even if the log has filled the disk.
     """
@@ -133,7 +136,9 @@ class EmulationLog:
                 temporary_files.remove(path)
 
     def finish(self, document: Mapping[str, Any], report: Callable[[str], None]) -> dict[str, Any]:
-        """Write all files of the run folder, emulation.json first. Return the document with the folder.
+        """Write all files of the run folder, emulation.json first.
+
+        Return the document with the folder.
 
         A full disk raises no error: missing files are passed to `report`, and the log stays as CSV.
         """
@@ -166,7 +171,10 @@ class EmulationLog:
 
 
 def open_emulation(folder: Path, *, keep: bool = True) -> Emulation:
-    """Read the run folder of an emulation. With ``keep`` false the result does not refer to the folder."""
+    """Read the run folder of an emulation.
+
+    With ``keep`` false the result does not refer to the folder.
+    """
     import polars as pl
 
     try:
@@ -206,10 +214,14 @@ def emulate(
     """Run a command behind a link, in real time. The command's output goes to standard error.
 
     Args:
-        link: a packaged link's name, a link file, a scenario file, or one of the latter two as a dict.
-        command: runs at the client's end, as a list of words. $ACKCLOCK_SERVER is the server's address.
-        server: runs at the server's end. The command starts when it listens on a port, at the latest after 5 s.
-        server_ready: "none" starts the command at once. A port number waits for that port; the emulation fails after 30 s.
+        link: a packaged link's name, a link file, a scenario file, or one of the latter two as a
+            dict.
+        command: runs at the client's end, as a list of words. $ACKCLOCK_SERVER is the server's
+            address.
+        server: runs at the server's end. The command starts when it listens on a port, at the
+            latest after 5 s.
+        server_ready: "none" starts the command at once. A port number waits for that port; the
+            emulation fails after 30 s.
         seconds: sends the command SIGTERM after this time (exit status 143).
         clients: number of clients with a namespace; the command runs in the first.
         seed: of the link's random numbers; default: the scenario's, else 1.
@@ -219,8 +231,9 @@ def emulate(
         deadline: a packet released later than this after its planned time is late, such as "5 ms".
 
     Returns:
-        An Emulation: `document`, `valid`, `flows`, `hops`, `fates`, `series` (Polars frames), `captures`, `plot()`, `report()`.
-        The command's exit status is `document["command"]["exit"]`: 128 + n if signal n killed it.
+        An Emulation: `document`, `valid`, `flows`, `hops`, `fates`, `series` (Polars frames),
+        `captures`, `plot()`, `report()`. The command's exit status is
+        `document["command"]["exit"]`: 128 + n if signal n killed it.
 
     Raises:
         InputError: bad input, or another run in ``out``.
@@ -251,7 +264,8 @@ def emulate(
         }
         arguments = [word for option, value in options.items() if value not in (None, "") for word in (option, str(value))]
         arguments += ["--force"] * force + ["--deadline", deadline, "--json", "--no-report", "--log" if log else "--no-log"]
-        # A child process: an emulation requires a process with one thread, and moves it into namespaces.
+        # A child process: an emulation requires a process with one thread, and moves it into
+        # namespaces.
         argv = [sys.executable, "-m", "ackclock", "emulate", str(link), *arguments, "--", *command]
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False)
         if not done.stdout:
@@ -265,7 +279,8 @@ def emulate(
 
 
 def _write_tables(folder: Path, growing: Path, scenario: Scenario) -> None:
-    """Convert the log to Parquet, one table at a time: it may be larger than memory or the free disk space."""
+    """Convert the log to Parquet, one table at a time: it may be larger than memory or the free
+    disk space."""
     import polars as pl
 
     # The smallest first: most tables are converted before the disk is full.

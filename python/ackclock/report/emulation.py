@@ -1,4 +1,5 @@
-"""The report of an emulation: validity, hops, fates of packets, and the connections in the captures."""
+"""The report of an emulation: validity, hops, fates of packets, and the connections in the
+captures."""
 
 from __future__ import annotations
 
