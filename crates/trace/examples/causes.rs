@@ -10,7 +10,7 @@ struct Print;
 
 impl PacketObserver for Print {
     fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
-        let spurious = passed.heard.map_or(0, |h| h.spurious);
+        let spurious = passed.ack.map_or(0, |h| h.spurious);
         if let Data::Odd(verdict) = passed.data {
             let (since, id) = ((at - flow.first_at) as f64 * 1e-9, s.ip_id.unwrap_or(0));
             println!(

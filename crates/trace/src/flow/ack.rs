@@ -114,7 +114,7 @@ impl Half {
             if past >= 0 {
                 self.watched_at.clear();
                 if past == 0 {
-                    self.stamp_rtt.add(now - at);
+                    self.timestamp_rtt.add(now - at);
                 }
             }
         }
@@ -180,7 +180,7 @@ impl Half {
             self.next = s.ack;
         }
         let sending = self.sending_mut();
-        sending.times.last_news = now;
+        sending.times.last_advance = now;
         sending.outstanding.settle();
         if sending.outstanding.is_empty() {
             let blank = sending.is_blank();

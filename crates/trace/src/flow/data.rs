@@ -145,7 +145,7 @@ impl Half {
             self.choices.mss = syn.mss;
             self.choices.window_scale = syn.window_scale;
             self.choices.sack = syn.sack_permitted;
-            self.choices.stamps = s.options.timestamps.is_some();
+            self.choices.timestamps = s.options.timestamps.is_some();
             self.choices.ecn = s.flags.has(Flags::ECE);
             self.choices.ttl = s.ttl;
         }

@@ -28,7 +28,7 @@ pub struct Half {
     pub counts: Counts,
     pub rtt: RttSampleSet,
     /// By the time stamps' echo, retransmissions included.
-    pub stamp_rtt: RttSampleSet,
+    pub timestamp_rtt: RttSampleSet,
     pub offered: Offered,
     pub choices: Choices,
     pub(super) mss: u16,
@@ -60,7 +60,7 @@ compact!(Half {
     last_news_at,
     counts,
     rtt,
-    stamp_rtt,
+    timestamp_rtt,
     offered,
     choices,
     mss,
@@ -133,12 +133,12 @@ pub struct Choices {
     pub mss: Option<u16>,
     pub window_scale: Option<u8>,
     pub sack: bool,
-    pub stamps: bool,
+    pub timestamps: bool,
     pub ecn: bool,
     pub ttl: u8,
 }
 
-compact!(Choices { seen, mss, window_scale, sack, stamps, ecn, ttl });
+compact!(Choices { seen, mss, window_scale, sack, timestamps, ecn, ttl });
 
 impl Choices {
     /// This end offered selective acknowledgement, or nobody saw whether it did.
@@ -199,7 +199,7 @@ impl Half {
             }
             match sending.flight.plateau(flight, full.saturating_mul(2)) {
                 Plateau::Risen => times.plateau = 0,
-                Plateau::Settled => times.plateau += span,
+                Plateau::On => times.plateau += span,
                 Plateau::Below => {}
             }
         }
@@ -268,7 +268,7 @@ impl Half {
     /// Bytes held beside the flow itself.
     pub fn memory(&self) -> usize {
         self.rtt.memory()
-            + self.stamp_rtt.memory()
+            + self.timestamp_rtt.memory()
             + self.sending.as_ref().map_or(0, |s| s.memory())
             + self.trouble.as_ref().map_or(0, |t| t.memory())
     }

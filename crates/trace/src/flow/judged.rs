@@ -24,7 +24,7 @@ impl Trouble {
     /// Repairs that this ACK covers: was it the first copy that arrived? By the echoed stamp (RFC 3522), or as the ACK comes sooner than any can,
     /// which for timeouts is counted by itself too (papers/README.md, 7.7).
     pub(super) fn judge(&mut self, now: i64, s: &Segment<'_>, una: u32, least: Option<i64>) -> u32 {
-        let (mut by_stamp, mut by_early_ack, mut of_timeouts) = (0, 0, 0);
+        let (mut by_timestamp, mut by_early_ack, mut of_timeouts) = (0, 0, 0);
         let (mut early_timeouts, mut pairs) = (0, 0);
         for repair in self.repairs.iter_mut().filter(|r| !r.judged && r.start == una && !before(s.ack, r.end)) {
             let echo_is_older = s.options.timestamps.zip(repair.stamp).is_some_and(|(stamps, sent)| ahead(sent, stamps.echo) < 0);
@@ -37,20 +37,20 @@ impl Trouble {
             early_timeouts += u32::from(early && timeout);
             pairs += u32::from(early && repair.pair);
             of_timeouts += u32::from(timeout);
-            *(if echo_is_older { &mut by_stamp } else { &mut by_early_ack }) += u32::from(repair.segments);
+            *(if echo_is_older { &mut by_timestamp } else { &mut by_early_ack }) += u32::from(repair.segments);
             if let (true, true, Some(episode)) = (timeout && !self.keeps_timeouts, echo_is_older, &mut self.episode) {
                 // The sender has the same echo, and may take its timeout back (RFC 3522, section 3.2).
                 (episode.taken_back, episode.taken_at) = (episode.loss_point.take(), now);
             }
         }
-        if by_stamp + by_early_ack > 0 {
+        if by_timestamp + by_early_ack > 0 {
             let odd = self.oddities_mut();
-            odd.spurious.by_stamp += by_stamp;
+            odd.spurious.by_timestamp += by_timestamp;
             odd.spurious.by_early_ack += by_early_ack;
             odd.spurious.of_timeouts += of_timeouts;
             odd.pairs.early_timeouts += early_timeouts;
             odd.pairs.not_needed += pairs;
         }
-        by_stamp + by_early_ack
+        by_timestamp + by_early_ack
     }
 }

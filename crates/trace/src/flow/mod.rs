@@ -69,7 +69,7 @@ pub struct Passed {
     pub from: Side,
     pub data: Data,
     /// What it said about the other end's data, if it had an ACK.
-    pub heard: Option<Heard>,
+    pub ack: Option<Heard>,
     /// It shows what earlier packets of this end were that had been taken for something else.
     pub amends: Option<Amended>,
 }
@@ -141,7 +141,7 @@ impl Flow {
         let data = half.sent(now, s, other);
         let amends =
             half.trouble.as_deref_mut().and_then(|t| t.episode.as_deref_mut()).and_then(|episode| episode.amended.take());
-        Passed { from, data, heard, amends }
+        Passed { from, data, ack: heard, amends }
     }
 
     /// Both ends agreed to selective acknowledgement, or nobody saw whether they did.

@@ -4,7 +4,7 @@ use super::moment::Moment;
 use super::sent::Outstanding;
 use super::stamp_clock::StampClock;
 use crate::compact::compact;
-use crate::metrics::{AckClock, ByteTimeline, TimeWeighted};
+use crate::metrics::{AckClock, ByteTimeline, TimeAverage};
 
 #[derive(Debug, Default)]
 pub struct Sending {
@@ -13,7 +13,7 @@ pub struct Sending {
     pub(super) ids: Ids,
     pub amounts: Amounts,
     pub times: Times,
-    pub flight: TimeWeighted,
+    pub flight: TimeAverage,
     pub(super) acks: AckClock,
     pub(super) course: Option<Box<ByteTimeline>>,
     /// Its first full segments were fewer than RFC 6928's initial window.
@@ -42,7 +42,7 @@ pub struct Times {
     pub first_data: Moment,
     pub last_data: i64,
     /// When the last new byte of data was acknowledged.
-    pub last_news: i64,
+    pub last_advance: i64,
     /// Data was outstanding.
     pub busy: i64,
     /// Nothing was outstanding, and nothing held the sender: it had nothing to send.
@@ -60,7 +60,7 @@ pub struct Times {
     pub queued: i64,
 }
 
-compact!(Times { first_data, last_data, last_news, busy, idle, closed, window, recovery, plateau, starved, queued });
+compact!(Times { first_data, last_data, last_advance, busy, idle, closed, window, recovery, plateau, starved, queued });
 
 /// A sender's packet numbers.
 #[derive(Debug, Clone, Copy, Default)]

@@ -106,16 +106,16 @@ compact!(Pairs { all, not_needed, early_timeouts });
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spurious {
     pub by_dsack: u32,
-    pub by_stamp: u32,
+    pub by_timestamp: u32,
     pub by_early_ack: u32,
     pub of_timeouts: u32,
 }
 
-compact!(Spurious { by_dsack, by_stamp, by_early_ack, of_timeouts });
+compact!(Spurious { by_dsack, by_timestamp, by_early_ack, of_timeouts });
 
 impl Spurious {
     pub fn all(&self) -> u32 {
-        self.by_dsack + self.by_stamp + self.by_early_ack
+        self.by_dsack + self.by_timestamp + self.by_early_ack
     }
 }
 

@@ -23,13 +23,13 @@ const AT_SENDER: i64 = 2_000_000;
 impl View {
     /// For the data of `half`; `other` is the opposite direction.
     pub fn of(half: &Half, other: &Half) -> View {
-        let turn = match (other.rtt.min(), other.stamp_rtt.min()) {
+        let turn = match (other.rtt.min(), other.timestamp_rtt.min()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b).or_else(|| other.trouble.as_ref().and_then(|t| t.syn_turn)),
         };
         View {
             turn,
-            turn_now: other.stamp_rtt.smoothed().map(|(smoothed, _)| smoothed),
+            turn_now: other.timestamp_rtt.smoothed().map(|(smoothed, _)| smoothed),
             syn_again: other.trouble.as_ref().is_some_and(|t| t.tally.count(SegmentKind::Handshake) > 0),
             acks: other.counts.pure_acks,
             sack: half.choices.allow_sack() && other.choices.allow_sack(),

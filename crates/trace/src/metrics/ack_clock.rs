@@ -1,14 +1,14 @@
-//! The ACK clock: how far apart the acknowledgements pass, and how much each one covers.
+//! ACK clock: times between ACKs and segments acknowledged by each.
 
 use super::sparse_counts::SparseCounts;
 use crate::compact::compact;
 use ackclock_core::statistics::{BinCounts, SummaryStats, bin_of_rank, nearest_rank, sample_sd};
 
-/// Upper edges of the bins in milliseconds, a last one is open: `wimax-measured`'s histogram
+/// Upper edges of the bins in milliseconds; the last bin is open. The histogram of `wimax-measured`
 /// (papers/README.md, 7.6).
 pub const ACK_BINS_MS: [u32; 20] = [1, 2, 3, 4, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600];
 
-/// The same in nanoseconds.
+/// The edges in nanoseconds.
 const EDGES: [i64; ACK_BINS_MS.len()] = {
     let mut edges = [0; ACK_BINS_MS.len()];
     let mut i = 0;
@@ -19,27 +19,26 @@ const EDGES: [i64; ACK_BINS_MS.len()] = {
     edges
 };
 
-/// Two ACKs of data that was sent further apart than they arrive were pushed together on their way
-/// (Zhang, Shenker and Clark 1991). Counted as compressed when they come in less than this share of
-/// the spacing of what they acknowledge.
-const COMPRESSED: i64 = 4;
+/// ACK compression (Zhang, Shenker and Clark 1991): ACKs count as compressed if they are closer
+/// together than one in this number of the spacing of the acknowledged data.
+const COMPRESSION: i64 = 4;
 
-/// Counts are held at 2^32 - 1.
+/// ACK statistics of one direction. Counts saturate at 2^32 - 1.
 #[derive(Debug, Clone)]
 pub struct AckClock {
     last_at: i64,
-    /// When what the last advancing ACK covered had been sent.
+    /// Departure of the data that the last advancing ACK acknowledged.
     last_sent_at: i64,
     sum: f64,
     sum_of_squares: f64,
     min: i64,
     max: i64,
-    /// Of the gaps, by the number of the bin.
+    /// Histogram of the gaps.
     bins: SparseCounts,
-    /// ACKs that brought news, and the segments they covered.
+    /// Number of advancing ACKs, and of the segments that they acknowledged.
     advancing: u32,
     segments: u32,
-    /// More than two segments' worth (RFC 2525, stretch ACKs).
+    /// Stretch ACKs: of more than two segments (RFC 2525).
     stretched: u32,
     compressed: u32,
     comparable: u32,
@@ -60,7 +59,7 @@ compact!(AckClock {
     comparable
 });
 
-/// In the place of a time: there was none yet.
+/// Time of an event that has not happened.
 const NEVER: i64 = i64::MIN;
 
 impl Default for AckClock {
@@ -98,8 +97,8 @@ impl AckClock {
         self.last_at = now;
     }
 
-    /// It covered something new: `segments` full ones' worth, the last of which had been sent at
-    /// `sent_at`; `gap` since the advancing ACK before it.
+    /// The ACK advanced: it acknowledged `segments` full segments, the last of which was sent at
+    /// `sent_at`, `gap` after the previous advancing ACK.
     #[inline]
     pub fn on_advance(&mut self, segments: u32, sent_at: i64, gap: i64) {
         self.advancing = self.advancing.saturating_add(1);
@@ -107,7 +106,7 @@ impl AckClock {
         self.stretched = self.stretched.saturating_add(u32::from(segments > 2));
         if self.last_sent_at != NEVER && sent_at > self.last_sent_at {
             self.comparable = self.comparable.saturating_add(1);
-            self.compressed = self.compressed.saturating_add(u32::from(gap * COMPRESSED < sent_at - self.last_sent_at));
+            self.compressed = self.compressed.saturating_add(u32::from(gap * COMPRESSION < sent_at - self.last_sent_at));
         }
         self.last_sent_at = sent_at;
     }
@@ -120,12 +119,12 @@ impl AckClock {
         std::array::from_fn(|bin| self.bins.count_of(bin as u16))
     }
 
-    /// An ACK has passed.
+    /// True after the first ACK.
     pub fn has_acks(&self) -> bool {
         self.last_at != NEVER || self.last_sent_at != NEVER
     }
 
-    /// Bytes held beside itself.
+    /// Heap memory in bytes.
     pub fn memory(&self) -> usize {
         self.bins.memory()
     }
@@ -156,8 +155,7 @@ impl AckClock {
         (self.advancing > 0).then(|| f64::from(self.stretched) / f64::from(self.advancing))
     }
 
-    /// Of the advancing ACKs whose data had left one after another: those that came closer together
-    /// than a quarter of that.
+    /// Share of compressed ACKs, of the advancing ACKs of which the data was not sent at one time.
     pub fn compressed_share(&self) -> Option<f64> {
         (self.comparable > 0).then(|| f64::from(self.compressed) / f64::from(self.comparable))
     }
@@ -180,7 +178,7 @@ mod tests {
     use super::AckClock;
 
     #[test]
-    fn no_percentile_lies_below_the_least_gap_or_above_the_longest() {
+    fn quantiles_lie_between_min_and_max_gap() {
         let mut clock = AckClock::default();
         for i in 0..100 {
             clock.on_ack(i * 812_500);

@@ -1,41 +1,42 @@
-//! How much passed when, in constant memory: bins of one width, which doubles whenever the time
-//! outgrows them, and amounts in a unit that doubles whenever they outgrow a byte. Enough to see
-//! how two flows' rates go together, which is all it is for.
+//! Bytes carry time in constant memory, for the correlation of flows' rates. The bins' width
+//! doubles when time outgrows them, and the unit of their values doubles when one outgrows a byte.
 
 use crate::compact::compact;
 
-/// Bins kept.
+/// Number of bins.
 pub const BINS: usize = 64;
-/// The first width, nanoseconds: finer than that is the ACK clock's matter.
-const FINEST: i64 = 10_000_000;
+/// Initial width of a bin, nanoseconds.
+const MIN_WIDTH: i64 = 10_000_000;
 
-/// Amounts in bins that begin at multiples of their width since 1970, so that courses of different
-/// flows can be laid on each other.
+/// Bytes in bins that begin at multiples of their width since 1970, so that timelines of different
+/// flows are aligned.
 #[derive(Debug, Clone)]
 pub struct ByteTimeline {
-    /// The number of the first bin.
+    /// Number of the first bin.
     first: i64,
-    /// What passed in the last packet's bin that is not in `bins` yet.
+    /// Bytes of the last packet's bin that are not yet in `bins`.
     pending: u32,
     bins: [u8; BINS],
-    at: u8,
-    /// The width is `FINEST` doubled so often, and the unit one byte doubled so often.
-    widened: u8,
-    coarsened: u8,
+    /// Index of the last packet's bin.
+    current: u8,
+    /// Binary logarithm of the width in units of `MIN_WIDTH`.
+    width_shift: u8,
+    /// Binary logarithm of the unit in bytes.
+    unit_shift: u8,
 }
 
-compact!(ByteTimeline { first, pending, bins, at, widened, coarsened });
+compact!(ByteTimeline { first, pending, bins, current, width_shift, unit_shift });
 
 impl ByteTimeline {
     pub fn new(now: i64) -> ByteTimeline {
-        ByteTimeline { first: now.div_euclid(FINEST), pending: 0, bins: [0; BINS], at: 0, widened: 0, coarsened: 0 }
+        ByteTimeline { first: now.div_euclid(MIN_WIDTH), pending: 0, bins: [0; BINS], current: 0, width_shift: 0, unit_shift: 0 }
     }
 
-    /// `bytes` passed; time never goes back.
+    /// Adds `bytes` at time `now`, which does not decrease.
     #[inline]
     pub fn add(&mut self, now: i64, bytes: u32) {
         if now >= self.end() {
-            self.find(now);
+            self.move_to(now);
         }
         match self.pending.checked_add(bytes) {
             Some(pending) => self.pending = pending,
@@ -43,50 +44,51 @@ impl ByteTimeline {
         }
     }
 
-    /// Where the last packet's bin ends.
+    /// End of the last packet's bin.
     #[inline]
     fn end(&self) -> i64 {
-        (self.first + i64::from(self.at) + 1).saturating_mul(self.width())
+        (self.first + i64::from(self.current) + 1).saturating_mul(self.width())
     }
 
-    /// More in one bin than is held back.
+    /// Adds bytes that overflow `pending`.
     #[cold]
     fn spill(&mut self, bytes: u32) {
-        self.settle();
+        self.flush();
         self.pending = self.pending.saturating_add(bytes);
     }
 
     #[cold]
-    fn find(&mut self, now: i64) {
-        self.settle();
+    fn move_to(&mut self, now: i64) {
+        self.flush();
         while now.div_euclid(self.width()) - self.first >= BINS as i64 {
             self.widen();
         }
         let number = now.div_euclid(self.width()).max(self.first);
-        self.at = (number - self.first) as u8;
+        self.current = (number - self.first) as u8;
     }
 
-    /// Puts what is pending into its bin; what is less than a unit stays pending.
-    fn settle(&mut self) {
-        let at = usize::from(self.at);
+    /// Moves pending bytes to their bin; less than a unit stays pending.
+    fn flush(&mut self) {
+        let at = usize::from(self.current);
         while u32::from(self.bins[at]) + self.units() > u32::from(u8::MAX) {
-            // What a halving leaves over goes on to the next bin, so that the sum stays what it is.
-            let mut over = 0;
+            // The remainder of each division is carried to the next bin, so that the sum is
+            // preserved.
+            let mut carry = 0;
             for bin in &mut self.bins {
-                let both = u16::from(*bin) + over;
-                (*bin, over) = ((both / 2) as u8, both % 2);
+                let sum = u16::from(*bin) + carry;
+                (*bin, carry) = ((sum / 2) as u8, sum % 2);
             }
-            let over = u32::from(over).checked_shl(u32::from(self.coarsened)).unwrap_or(0);
-            self.pending = self.pending.saturating_add(over);
-            self.coarsened += 1;
+            let carry = u32::from(carry).checked_shl(u32::from(self.unit_shift)).unwrap_or(0);
+            self.pending = self.pending.saturating_add(carry);
+            self.unit_shift += 1;
         }
         self.bins[at] += self.units() as u8;
-        self.pending &= 1u32.checked_shl(u32::from(self.coarsened)).map_or(u32::MAX, |unit| unit - 1);
+        self.pending &= 1u32.checked_shl(u32::from(self.unit_shift)).map_or(u32::MAX, |unit| unit - 1);
     }
 
-    /// Whole units that are pending.
+    /// Pending units.
     fn units(&self) -> u32 {
-        self.pending.checked_shr(u32::from(self.coarsened)).unwrap_or(0)
+        self.pending.checked_shr(u32::from(self.unit_shift)).unwrap_or(0)
     }
 
     fn widen(&mut self) {
@@ -96,41 +98,41 @@ impl ByteTimeline {
             sums[((self.first + i as i64).div_euclid(2) - first) as usize] += u16::from(n);
         }
         let halved = sums.iter().any(|&n| n > u16::from(u8::MAX));
-        let mut over = 0;
+        let mut carry = 0;
         for (bin, sum) in self.bins.iter_mut().zip(sums) {
-            (*bin, over) = if halved { (((sum + over) / 2) as u8, (sum + over) % 2) } else { (sum as u8, 0) };
+            (*bin, carry) = if halved { (((sum + carry) / 2) as u8, (sum + carry) % 2) } else { (sum as u8, 0) };
         }
-        self.coarsened += u8::from(halved);
-        self.at = ((self.first + i64::from(self.at)).div_euclid(2) - first) as u8;
-        (self.widened, self.first) = (self.widened + 1, first);
+        self.unit_shift += u8::from(halved);
+        self.current = ((self.first + i64::from(self.current)).div_euclid(2) - first) as u8;
+        (self.width_shift, self.first) = (self.width_shift + 1, first);
     }
 
-    /// All of it in bins, as wide as its own or wider.
+    /// The timeline in bins of `width`, or of its own width if that is larger.
     pub fn at_width(&self, width: i64) -> ByteTimeline {
-        let mut same = self.clone();
-        same.settle();
-        while same.width() < width {
-            same.widen();
+        let mut timeline = self.clone();
+        timeline.flush();
+        while timeline.width() < width {
+            timeline.widen();
         }
-        same
+        timeline
     }
 
-    /// Nanoseconds.
+    /// Width of a bin in nanoseconds.
     #[inline]
     pub fn width(&self) -> i64 {
-        FINEST << self.widened
+        MIN_WIDTH << self.width_shift
     }
 
-    /// Bytes of the bin with this number.
+    /// Bytes in the bin with this number.
     pub fn bin(&self, number: i64) -> f64 {
         let units = usize::try_from(number - self.first).ok().and_then(|i| self.bins.get(i)).copied().unwrap_or(0);
-        f64::from(units) * 2f64.powi(i32::from(self.coarsened))
+        f64::from(units) * 2f64.powi(i32::from(self.unit_shift))
     }
 
-    /// The numbers of the first bin with anything in it and of the last.
+    /// Numbers of the first and the last bin that are not empty.
     pub fn span(&self) -> Option<(i64, i64)> {
-        let some = |n: &u8| *n > 0;
-        let (from, to) = (self.bins.iter().position(some)?, self.bins.iter().rposition(some)?);
+        let is_filled = |n: &u8| *n > 0;
+        let (from, to) = (self.bins.iter().position(is_filled)?, self.bins.iter().rposition(is_filled)?);
         Some((self.first + from as i64, self.first + to as i64))
     }
 }
@@ -140,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn little_is_lost_when_bins_are_joined_and_courses_of_two_flows_share_their_edges() {
+    fn timelines_are_aligned_and_keep_their_sum_when_bins_are_merged() {
         let (mut long, mut late) = (ByteTimeline::new(7_000_000_123), ByteTimeline::new(42_000_000_456));
         for ms in (0..60_000i64).step_by(100) {
             long.add(7_000_000_123 + ms * 1_000_000, 1000);
@@ -150,7 +152,7 @@ mod tests {
         let long = long.at_width(long.width());
         let (from, to) = long.span().unwrap();
         let sum: f64 = (from..=to).map(|n| long.bin(n)).sum();
-        // A unit is 64 bytes: 13,000 of a bin in 255 steps.
+        // The unit is 64 bytes: 13,000 bytes in a bin of at most 255 units.
         assert!((sum - 600_000.0).abs() <= 64.0, "{sum}");
         let late = late.at_width(long.width());
         let number = 42_000_000_456 / long.width();

@@ -5,13 +5,13 @@ mod byte_timeline;
 mod rtt;
 mod rtt_samples;
 mod sparse_counts;
-mod time_weighted;
+mod time_average;
 
 pub use ack_clock::{ACK_BINS_MS, AckClock};
 pub use byte_timeline::{BINS, ByteTimeline};
 pub use rtt::RttStats;
 pub use rtt_samples::RttSampleSet;
-pub use time_weighted::{Plateau, TimeWeighted};
+pub use time_average::{Plateau, TimeAverage};
 
 /// Pearson's correlation coefficient of pairs of values; none for fewer than three pairs or if
 /// either value does not vary.

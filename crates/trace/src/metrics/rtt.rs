@@ -1,21 +1,20 @@
-//! Round-trip times as seen from the capture: a segment passes, the acknowledgement that it causes
-//! comes back.
+//! RTT statistics between capture point and receiver: from a segment to its ACK.
 
 use super::sparse_counts::SparseCounts;
 use crate::compact::compact;
 use ackclock_core::statistics::{LogBins, SummaryStats, sample_sd};
 
-/// Sample statistics, and the smoothed estimate of RFC 6298 for comparison with timers.
+/// Statistics of the samples, and SRTT and RTTVAR (RFC 6298) for comparison with timers.
 #[derive(Debug, Clone, Default)]
 pub struct RttStats {
     min: i64,
     max: i64,
-    /// Nanoseconds about the first sample, so that large offsets cost no precision.
+    /// Sums in nanoseconds relative to the first sample, for precision.
     sum: f64,
     sum_of_squares: f64,
     bins: LogBins<SparseCounts>,
     origin: f32,
-    /// An estimate with a gain of an eighth is good for seven digits.
+    /// SRTT; seven digits suffice.
     smoothed: f32,
     deviation: f32,
 }
@@ -32,7 +31,7 @@ impl RttStats {
         if self.bins.counts().total() > 0 {
             self.min = self.min.min(sample);
             self.max = self.max.max(sample);
-            // RFC 6298, section 2.3: gains 1/4 and 1/8, the old estimate in the deviation.
+            // RFC 6298, section 2.3: gains 1/4 and 1/8; RTTVAR uses the old SRTT.
             self.deviation += ((self.smoothed - about).abs() - self.deviation) * 0.25;
             self.smoothed += (about - self.smoothed) * 0.125;
         } else {
@@ -49,7 +48,7 @@ impl RttStats {
         u64::from(self.bins.counts().total())
     }
 
-    /// Smallest sample in nanoseconds; none without samples.
+    /// Minimum in nanoseconds; none without samples.
     #[inline]
     pub fn min(&self) -> Option<i64> {
         (self.bins.counts().total() > 0).then_some(self.min)
@@ -59,15 +58,15 @@ impl RttStats {
         (self.bins.counts().total() > 0).then_some(self.max)
     }
 
-    /// Smoothed RTT and mean deviation, RFC 6298.
+    /// SRTT and RTTVAR (RFC 6298), nanoseconds.
     #[inline]
     pub fn smoothed(&self) -> Option<(i64, i64)> {
         (self.bins.counts().total() > 0).then_some((self.smoothed as i64, self.deviation as i64))
     }
 
     #[inline]
-    pub(super) fn is_srtt_above_min(&self, (above, below): (i64, i64)) -> bool {
-        self.smoothed as i64 * below > self.min * above
+    pub(super) fn is_srtt_above_min(&self, (numerator, denominator): (i64, i64)) -> bool {
+        self.smoothed as i64 * denominator > self.min * numerator
     }
 
     pub fn mean(&self) -> Option<f64> {
@@ -108,7 +107,7 @@ mod tests {
     use super::RttStats;
 
     #[test]
-    fn mean_and_deviation_are_those_of_the_formulas() {
+    fn mean_and_sd_equal_the_formulas() {
         let mut rtt = RttStats::default();
         for sample in [100, 104, 96, 112] {
             rtt.add(sample * 1_000_000);

@@ -1,5 +1,5 @@
-//! Round-trip samples of one direction: most directions have none or one, for which statistics are
-//! not kept.
+//! RTT samples of one direction. Most directions have none or one, for which no statistics are
+//! allocated.
 
 use super::RttStats;
 use crate::compact::{Compact, Reader, Writer};
@@ -32,24 +32,24 @@ impl Compact for RttSampleSet {
 }
 
 impl RttSampleSet {
-    /// A sample in nanoseconds.
+    /// Adds a sample in nanoseconds.
     #[inline]
     pub fn add(&mut self, sample: i64) {
         match self {
             RttSampleSet::Many(rtt) => rtt.add(sample),
-            RttSampleSet::One(_) => self.second(sample),
+            RttSampleSet::One(_) => self.add_second(sample),
             RttSampleSet::None => *self = RttSampleSet::One(sample.max(0)),
         }
     }
 
     #[cold]
-    fn second(&mut self, sample: i64) {
+    fn add_second(&mut self, sample: i64) {
         let mut rtt = self.statistics();
         rtt.add(sample);
         *self = RttSampleSet::Many(Box::new(rtt));
     }
 
-    /// Smallest sample in nanoseconds; none without samples.
+    /// Minimum in nanoseconds; none without samples.
     #[inline]
     pub fn min(&self) -> Option<i64> {
         match self {
@@ -67,7 +67,7 @@ impl RttSampleSet {
         }
     }
 
-    /// Smoothed RTT and mean deviation, RFC 6298.
+    /// SRTT and RTTVAR (RFC 6298), nanoseconds.
     #[inline]
     pub fn smoothed(&self) -> Option<(i64, i64)> {
         match self {
@@ -77,17 +77,17 @@ impl RttSampleSet {
         }
     }
 
-    /// The smoothed RTT is more than this many times the least, above and below the line.
+    /// True if SRTT is more than `numerator / denominator` times the minimum.
     #[inline]
-    pub fn is_srtt_above_min(&self, (above, below): (i64, i64)) -> bool {
+    pub fn is_srtt_above_min(&self, (numerator, denominator): (i64, i64)) -> bool {
         match self {
-            RttSampleSet::Many(rtt) => rtt.is_srtt_above_min((above, below)),
-            RttSampleSet::One(sample) => *sample * below > *sample * above,
+            RttSampleSet::Many(rtt) => rtt.is_srtt_above_min((numerator, denominator)),
+            RttSampleSet::One(sample) => *sample * denominator > *sample * numerator,
             RttSampleSet::None => false,
         }
     }
 
-    /// All that is known of them.
+    /// The statistics of all samples.
     pub fn statistics(&self) -> RttStats {
         match self {
             RttSampleSet::Many(rtt) => (**rtt).clone(),
@@ -105,7 +105,7 @@ impl RttSampleSet {
         self.statistics().summary().scaled(1e-6)
     }
 
-    /// Bytes held beside itself.
+    /// Heap memory in bytes.
     pub fn memory(&self) -> usize {
         if let RttSampleSet::Many(rtt) = self { size_of::<RttStats>() + rtt.memory() } else { 0 }
     }

@@ -1,6 +1,5 @@
-//! SparseCounts by number: only those between the least and the greatest number ever counted exist,
-//! and they are as narrow as their values let them be, one, two or four bytes each, all of one
-//! width.
+//! Counters by index. Only those between the minimum and the maximum index exist. All have the same
+//! width of one, two or four bytes, as their values require.
 
 use crate::compact::{Compact, Reader, Writer};
 use ackclock_core::statistics::{BinCounts, LogBins};
@@ -8,9 +7,9 @@ use ackclock_core::statistics::{BinCounts, LogBins};
 #[derive(Debug, Clone, Default)]
 pub struct SparseCounts {
     bytes: Box<[u8]>,
-    /// Of all of them, held at 2^32 - 1.
+    /// Sum of all counters; saturates at 2^32 - 1.
     total: u32,
-    /// The number of the first.
+    /// Index of the first counter.
     first: u16,
     width: Width,
 }
@@ -29,7 +28,7 @@ impl Compact for SparseCounts {
     fn encode(&self, to: &mut Writer) {
         (self.total, self.first).encode(to);
         (self.width as u8, self.bytes.len()).encode(to);
-        // Each by its size: most are small, whatever the largest is.
+        // As varints: most are small.
         (0..self.len()).for_each(|i| self.get(i).encode(to));
     }
 
@@ -95,29 +94,29 @@ impl SparseCounts {
         }
     }
 
-    /// How often each number was counted, from the least to the greatest.
+    /// Index and value of all counters, by index.
     pub fn iter(&self) -> impl Iterator<Item = (u16, u32)> + '_ {
         (self.first..).zip((0..self.len()).map(|i| self.get(i)))
     }
 
-    /// How often this number was counted.
+    /// Value of the counter with this index.
     pub fn count_of(&self, number: u16) -> u32 {
         number.checked_sub(self.first).map(usize::from).filter(|&i| i < self.len()).map_or(0, |i| self.get(i))
     }
 
-    /// One more of this number; each counter is held at 2^32 - 1.
+    /// Increments a counter; it saturates at 2^32 - 1.
     #[inline]
     pub fn add(&mut self, number: u16) {
         self.total = self.total.saturating_add(1);
         let i = usize::from(number.wrapping_sub(self.first));
-        if !self.raise(i) {
-            self.make_room_for(number);
+        if !self.increment(i) {
+            self.grow_and_add(number);
         }
     }
 
-    /// One more at `i`; false where there is no such counter, or no more fits into it.
+    /// Increments the counter at position `i`; false if there is none, or if it would overflow.
     #[inline]
-    fn raise(&mut self, i: usize) -> bool {
+    fn increment(&mut self, i: usize) -> bool {
         match self.width {
             Width::One => match self.bytes.get_mut(i) {
                 Some(count) if *count < u8::MAX => *count += 1,
@@ -135,17 +134,17 @@ impl SparseCounts {
         true
     }
 
-    /// And one more of it.
+    /// Widens or adds the counter and increments it.
     #[cold]
     #[inline(never)]
-    fn make_room_for(&mut self, number: u16) {
+    fn grow_and_add(&mut self, number: u16) {
         let i = usize::from(number.wrapping_sub(self.first));
         if i < self.len() {
             self.widen();
         } else {
             self.extend(number);
         }
-        self.raise(usize::from(number - self.first));
+        self.increment(usize::from(number - self.first));
     }
 
     fn set(&mut self, i: usize, value: u32) {
@@ -153,7 +152,7 @@ impl SparseCounts {
         self.bytes[n * i..n * (i + 1)].copy_from_slice(&value.to_le_bytes()[..n]);
     }
 
-    /// A counter outgrew its width.
+    /// Doubles the width of all counters.
     fn widen(&mut self) {
         let width = if self.width == Width::One { Width::Two } else { Width::KeyV4 };
         let bytes = vec![0; self.len() * width.bytes()].into_boxed_slice();
@@ -162,7 +161,7 @@ impl SparseCounts {
         (self.bytes, self.width) = (wider.bytes, width);
     }
 
-    /// A number beyond those so far.
+    /// Adds counters up to this index.
     fn extend(&mut self, number: u16) {
         if self.bytes.is_empty() {
             self.first = number;
@@ -176,7 +175,7 @@ impl SparseCounts {
         self.first -= before as u16;
     }
 
-    /// Bytes it holds beside itself.
+    /// Heap memory in bytes.
     pub fn memory(&self) -> usize {
         self.bytes.len()
     }
@@ -187,7 +186,7 @@ mod tests {
     use super::SparseCounts;
 
     #[test]
-    fn a_counter_that_outgrows_its_width_widens_all_and_changes_none() {
+    fn counters_keep_their_values_when_one_outgrows_the_width() {
         let mut counters = SparseCounts::default();
         counters.add(7);
         (0..70_000).for_each(|_| counters.add(9));

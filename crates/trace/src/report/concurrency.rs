@@ -1,5 +1,5 @@
-//! Flows that ran at the same time: whether one's gain was the other's loss, as with flows that
-//! share a bottleneck.
+//! Correlation of the goodputs of concurrent flows. Flows that share a bottleneck have negative
+//! correlations.
 
 use crate::analyze::FlowList;
 use crate::flow::Side;
@@ -7,43 +7,45 @@ use crate::metrics::{BINS, ByteTimeline, pearson};
 use serde::Serialize;
 use std::cmp::Reverse;
 
-/// Two directions of data that were under way together.
+/// Correlation of two concurrent directions of data.
 #[derive(Debug, Serialize)]
 pub struct FlowCorrelation {
-    /// Numbers from 1, and each one's direction.
+    /// Numbers of the flows, from 1.
     pub flows: [usize; 2],
-    pub ways: [&'static str; 2],
-    /// Pearson's r between their goodputs over `bins` bins of `bin_s` seconds: near -1 where they
-    /// share what there is, near 1 where the same thing slows both.
+    /// `a2b` or `b2a` of each flow.
+    #[serde(rename = "ways")]
+    pub directions: [&'static str; 2],
+    /// Pearson's r of the goodputs over `bins` bins of `bin_s` seconds: near -1 if the flows share
+    /// a bottleneck's rate, near 1 if the same cause limits both.
     pub correlation: f64,
     pub bins: u32,
     pub bin_s: f64,
 }
 
-/// The directions with most data are compared, each with each.
-const MOST: usize = 8;
-/// Fewer bins in common say nothing.
-const ENOUGH: u32 = 10;
+/// Number of directions that are compared, those with most data.
+const MAX_DIRECTIONS: usize = 8;
+/// Minimum number of common bins.
+const MIN_BINS: u32 = 10;
 
-/// One of them.
-struct Large {
+/// One of the largest directions.
+struct LargeDirection {
     number: usize,
     side: Side,
-    way: &'static str,
+    name: &'static str,
     bytes: u64,
-    course: ByteTimeline,
+    timeline: ByteTimeline,
 }
 
-/// The largest directions, each with each that ran at the same time.
+/// The correlations of all pairs of the largest directions that were concurrent.
 pub fn correlations(flows: &FlowList<'_>) -> Vec<FlowCorrelation> {
     let all = largest(flows);
     let mut pairs = Vec::new();
     for (i, a) in all.iter().enumerate() {
         for b in &all[i + 1..] {
-            if let Some((correlation, bins, bin_s)) = correlation(&a.course, &b.course) {
+            if let Some((correlation, bins, bin_s)) = correlation(&a.timeline, &b.timeline) {
                 pairs.push(FlowCorrelation {
                     flows: [a.number + 1, b.number + 1],
-                    ways: [a.way, b.way],
+                    directions: [a.name, b.name],
                     correlation,
                     bins,
                     bin_s,
@@ -54,35 +56,36 @@ pub fn correlations(flows: &FlowList<'_>) -> Vec<FlowCorrelation> {
     pairs
 }
 
-fn largest(flows: &FlowList<'_>) -> Vec<Large> {
-    let mut all: Vec<Large> = Vec::new();
-    let keep = |all: &mut Vec<Large>| {
+fn largest(flows: &FlowList<'_>) -> Vec<LargeDirection> {
+    let mut all: Vec<LargeDirection> = Vec::new();
+    let keep_largest = |all: &mut Vec<LargeDirection>| {
         all.sort_by_key(|large| Reverse(large.bytes));
-        all.truncate(MOST);
+        all.truncate(MAX_DIRECTIONS);
     };
     for (number, flow) in flows.iter().enumerate() {
-        for (side, way) in [(flow.client(), "a2b"), (flow.client().other(), "b2a")] {
+        for (side, name) in [(flow.client(), "a2b"), (flow.client().other(), "b2a")] {
             let half = flow.half(side);
-            let Some((course, sending)) = half.byte_timeline().zip(half.sending()) else { continue };
-            all.push(Large { number, side, way, bytes: sending.amounts.unique, course: course.clone() });
+            let Some((timeline, sending)) = half.byte_timeline().zip(half.sending()) else { continue };
+            all.push(LargeDirection { number, side, name, bytes: sending.amounts.unique, timeline: timeline.clone() });
         }
-        if all.len() > 8 * MOST {
-            keep(&mut all);
+        if all.len() > 8 * MAX_DIRECTIONS {
+            keep_largest(&mut all);
         }
     }
-    keep(&mut all);
+    keep_largest(&mut all);
     all.sort_by_key(|large| (large.number, large.side as u8));
     all
 }
 
-/// Over the bins that lie within both; the first and the last of each are partly empty.
+/// Correlation over the bins that lie within both; the first and the last of each may be partly
+/// filled.
 fn correlation(x: &ByteTimeline, y: &ByteTimeline) -> Option<(f64, u32, f64)> {
     let width = x.width().max(y.width());
     let (x, y) = (x.at_width(width), y.at_width(width));
     let ((from_x, to_x), (from_y, to_y)) = (x.span()?, y.span()?);
     let (from, to) = (from_x.max(from_y) + 1, to_x.min(to_y));
     let n = u32::try_from((to - from).clamp(0, BINS as i64)).unwrap_or(0);
-    if n < ENOUGH {
+    if n < MIN_BINS {
         return None;
     }
     let points: Vec<(f64, f64)> = (from..to).map(|i| (x.bin(i), y.bin(i))).collect();

@@ -1,4 +1,5 @@
-//! The figures of one direction: data that one end sent, and what the other end's ACKs said of it.
+//! Statistics of one direction: the data of one end and the other end's ACKs for it.
+//! docs/analyze.md defines the fields.
 
 use super::{Limits, VantagePoint, limits, seconds};
 use crate::classify::SegmentKind;
@@ -46,23 +47,23 @@ pub struct DirectionReport {
     pub ecn: EcnReport,
     pub bad_checksums: u64,
     pub largest_segment_bytes: u32,
-    /// From the flow's first packet to this direction's first data, and from its last data to the
-    /// last ACK that covered something.
+    /// Time from the flow's first packet to this direction's first data.
     pub first_data_ms: Option<f64>,
+    /// Time from the last data to the last advancing ACK.
     pub tail_ms: Option<f64>,
-    /// Time to live of the SYN or its answer, and of the first packet with data: unlike where
-    /// something on the path answers for the host.
+    /// TTLs of the SYN (or SYN-ACK) and of the first data: different if a middlebox answers for the
+    /// host.
     pub ttl: TtlReport,
-    /// The bottleneck as this capture alone shows it.
+    /// Estimate of the bottleneck from this capture.
     pub inferred_path: Option<super::PathEstimate>,
-    /// From a second capture.
+    /// Results of the comparison with a second capture.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub joined: Option<super::JoinedDirectionReport>,
 }
 
 #[derive(Debug, Serialize)]
 pub struct Bytes {
-    /// Over the time in which anything was outstanding.
+    /// Mean over the time with outstanding data.
     pub mean: Option<f64>,
     pub max: u64,
 }
@@ -74,12 +75,12 @@ pub struct WindowReport {
     pub max: Option<u32>,
 }
 
-/// Gaps between the ACKs for this direction's data, where they pass the capture.
+/// Times between the ACKs for this direction's data, at the capture point.
 #[derive(Debug, Default, Serialize)]
 pub struct AckGaps {
     #[serde(flatten)]
     pub gaps: SummaryStats,
-    /// Upper edges in milliseconds; the last bin, which is open, has none.
+    /// Bins with their upper edges in milliseconds; the last bin has none.
     pub histogram: Vec<Bin>,
     pub segments_per_ack: Option<f64>,
     pub stretched_share: Option<f64>,
@@ -104,8 +105,8 @@ pub struct SpuriousReport {
     pub timestamp: u32,
     pub early_ack: u32,
     pub of_timeouts: u32,
-    /// Segments sent again by timeout whose ACK came sooner than the least RTT (`wimax-measured`'s
-    /// test), whatever else told.
+    /// RTO retransmissions with an ACK sooner than the minimum RTT (the test of `wimax-measured`),
+    /// whatever other evidence.
     pub early_timeouts: u32,
 }
 
@@ -113,19 +114,19 @@ pub struct SpuriousReport {
 pub struct RepairReport {
     pub timeouts: u32,
     pub recoveries: u32,
-    /// Tail-loss probes that carried new data: in `tlp_retransmits`, but no retransmissions.
+    /// Tail loss probes with new data: in `tlp_retransmits`, but not retransmissions.
     pub new_data_probes: u32,
     pub fast_then_timeout: u32,
-    /// Timeouts within a recovery that duplicates had begun, mostly of other segments than those;
-    /// and how many of their retransmissions were acknowledged sooner than the least RTT, or by the
-    /// ACK for the recovery's own.
+    /// RTOs during fast recovery, mostly of other segments.
     pub pairs: u32,
+    /// Of their retransmissions those acknowledged sooner than the minimum RTT, or by the ACK for
+    /// those of the recovery.
     pub pairs_not_needed: u32,
-    /// Retransmissions that fill a hole: the first copy was lost before the capture.
+    /// Retransmissions that fill a gap: the first copy was lost before the capture point.
     pub lost_upstream: u32,
-    /// Transmissions that only the sender's packet numbers show.
+    /// Transmissions that only the sender's IP identifications show.
     pub unseen_transmissions: u32,
-    /// Acknowledged without having been captured.
+    /// Acknowledged bytes that were not captured.
     pub missed_bytes: u64,
 }
 
@@ -143,16 +144,16 @@ pub struct EcnReport {
 }
 
 impl DirectionReport {
-    pub fn of(flow: &Flow, side: Side, place: VantagePoint) -> DirectionReport {
+    pub fn of(flow: &Flow, side: Side, vantage: VantagePoint) -> DirectionReport {
         let half = flow.half(side);
-        let (c, tally) = (&half.counts, half.tally());
+        let (c, kinds) = (&half.counts, half.tally());
         let (a, t) = half.sending().map(|s| (s.amounts, s.times)).unwrap_or_default();
         let spurious = half.trouble().map_or(Spurious::default(), |t| t.oddities().spurious);
-        let life = seconds(flow.last_at - flow.first_at);
-        let rate = |bytes: u64| (life > 0.0).then(|| bytes as f64 * 8.0 / life);
+        let duration = seconds(flow.last_at - flow.first_at);
+        let rate = |bytes: u64| (duration > 0.0).then(|| bytes as f64 * 8.0 / duration);
         let span = t.busy + t.idle + t.closed;
         let share = |part: i64| (span > 0).then(|| part as f64 / span as f64);
-        let present = SegmentKind::ALL.into_iter().filter_map(|cause| Some((cause, tally.confidence(cause)?)));
+        let present = SegmentKind::ALL.into_iter().filter_map(|kind| Some((kind, kinds.confidence(kind)?)));
         DirectionReport {
             packets: u64::from(c.packets),
             segments: u64::from(a.segments),
@@ -160,47 +161,49 @@ impl DirectionReport {
             unique_bytes: a.unique,
             retransmitted_segments: u64::from(c.retransmitted),
             retransmission_rate: (a.segments > 0)
-                .then(|| f64::from(c.retransmitted) / (f64::from(a.segments) + f64::from(unseen(half)))),
-            rto_retransmits: tally.count(SegmentKind::Timeout),
-            fast_retransmits: tally.count(SegmentKind::Fast) + tally.count(SegmentKind::Rack),
-            tlp_retransmits: tally.count(SegmentKind::TailProbe) + half.trouble().map_or(0, |t| t.oddities().new_probes),
-            go_back_n_retransmits: tally.count(SegmentKind::GoBackN),
+                .then(|| f64::from(c.retransmitted) / (f64::from(a.segments) + f64::from(unseen_transmissions(half)))),
+            rto_retransmits: kinds.count(SegmentKind::Timeout),
+            fast_retransmits: kinds.count(SegmentKind::Fast) + kinds.count(SegmentKind::Rack),
+            tlp_retransmits: kinds.count(SegmentKind::TailProbe) + half.trouble().map_or(0, |t| t.oddities().new_probes),
+            go_back_n_retransmits: kinds.count(SegmentKind::GoBackN),
             spurious_retransmits: spurious.all(),
-            out_of_order: tally.count(SegmentKind::Reordered),
-            network_duplicates: tally.count(SegmentKind::NetworkDuplicate),
+            out_of_order: kinds.count(SegmentKind::Reordered),
+            network_duplicates: kinds.count(SegmentKind::NetworkDuplicate),
             duplicate_acks: u64::from(a.duplicate_acks),
             rtt_ms: half.rtt.summary_ms(),
-            timestamp_rtt_ms: half.stamp_rtt.summary_ms(),
+            timestamp_rtt_ms: half.timestamp_rtt.summary_ms(),
             outstanding_bytes: Bytes::of(half),
             throughput_bps: rate(a.unique_ip_bytes),
             goodput_bps: rate(a.unique),
             window_limited_share: share(t.window + t.closed),
-            limited: limits::of(flow, side, place),
+            limited: limits::of(flow, side, vantage),
             recovery_share: share(t.recovery),
             idle_share: share(t.idle),
             ack_interarrival_ms: half.ack_clock().map(AckGaps::of).unwrap_or_default(),
             advertised_window_bytes: WindowReport::of(half),
             causes: present
-                .map(|(cause, sure)| (cause.name(), KindReport { count: tally.count(cause), confidence: f64::from(sure) }))
+                .map(|(kind, confidence)| {
+                    (kind.name(), KindReport { count: kinds.count(kind), confidence: f64::from(confidence) })
+                })
                 .collect(),
             spurious: SpuriousReport {
                 dsack: spurious.by_dsack,
-                timestamp: spurious.by_stamp,
+                timestamp: spurious.by_timestamp,
                 early_ack: spurious.by_early_ack,
                 of_timeouts: spurious.of_timeouts,
                 early_timeouts: half.trouble().map_or(0, |t| t.oddities().pairs.early_timeouts),
             },
             repairs: RepairReport::of(half),
             pure_acks: u64::from(c.pure_acks),
-            zero_window_probes: tally.count(SegmentKind::WindowProbe),
+            zero_window_probes: kinds.count(SegmentKind::WindowProbe),
             zero_windows: c.zero_windows,
-            keep_alives: tally.count(SegmentKind::KeepAlive),
+            keep_alives: kinds.count(SegmentKind::KeepAlive),
             resets: c.resets,
             ecn: EcnReport { marked: u64::from(c.marks), echoed: u64::from(c.echoes), reduced: u64::from(c.reductions) },
             bad_checksums: u64::from(c.bad_checksums),
             largest_segment_bytes: a.largest_segment,
             first_data_ms: t.first_data.get().map(|at| super::ms(at - flow.first_at)),
-            tail_ms: t.first_data.get().map(|_| super::ms((t.last_news - t.last_data).max(0))),
+            tail_ms: t.first_data.get().map(|_| super::ms((t.last_advance - t.last_data).max(0))),
             ttl: TtlReport {
                 syn: half.choices.seen.then_some(half.choices.ttl),
                 data: t.first_data.get().map(|_| half.data_ttl),
@@ -221,11 +224,11 @@ impl Bytes {
 impl WindowReport {
     fn of(half: &Half) -> WindowReport {
         let o = &half.offered;
-        let some = o.count > 0;
+        let has_windows = o.count > 0;
         WindowReport {
-            min: some.then_some(o.min),
-            mean: some.then(|| o.sum as f64 / f64::from(o.count)),
-            max: some.then_some(o.max),
+            min: has_windows.then_some(o.min),
+            mean: has_windows.then(|| o.sum as f64 / f64::from(o.count)),
+            max: has_windows.then_some(o.max),
         }
     }
 }
@@ -246,21 +249,21 @@ impl AckGaps {
 impl RepairReport {
     fn of(half: &Half) -> RepairReport {
         let Some(trouble) = half.trouble() else { return RepairReport::default() };
-        let odd = trouble.oddities();
+        let rare = trouble.oddities();
         RepairReport {
             timeouts: trouble.timeouts,
             recoveries: trouble.recoveries,
-            new_data_probes: odd.new_probes,
-            fast_then_timeout: odd.fast_then_timeout,
-            pairs: odd.pairs.all,
-            pairs_not_needed: odd.pairs.not_needed,
-            lost_upstream: odd.lost_upstream,
-            unseen_transmissions: odd.unseen_again,
-            missed_bytes: odd.missed_bytes,
+            new_data_probes: rare.new_probes,
+            fast_then_timeout: rare.fast_then_timeout,
+            pairs: rare.pairs.all,
+            pairs_not_needed: rare.pairs.not_needed,
+            lost_upstream: rare.lost_upstream,
+            unseen_transmissions: rare.unseen_again,
+            missed_bytes: rare.missed_bytes,
         }
     }
 }
 
-fn unseen(half: &Half) -> u32 {
+fn unseen_transmissions(half: &Half) -> u32 {
     half.trouble().map_or(0, |t| t.oddities().unseen_again)
 }

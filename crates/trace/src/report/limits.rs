@@ -1,37 +1,35 @@
-//! What held a sender, in shares of a direction's time from its first data on. Only what the
-//! capture itself shows.
+//! What limited a sender, in shares of the time since a direction's first data.
 
 use super::VantagePoint;
 use crate::flow::{Flow, Half, Side};
 use serde::Serialize;
 
-/// Shares that add up to one. Where the capture does not stand at the sender's end its windows and
-/// queues cannot be seen: then only what it repaired and when its window was closed are told, and
-/// the rest is `unseen`.
+/// Shares that add up to one. A capture that is not at the sender does not show its windows and
+/// queues: only recovery and the zero window are then known, and the rest is `unknown`.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Limits {
-    /// No room for another segment in the offered window, a closed one before which the sender
-    /// waits included.
+    /// The advertised window had no room for another segment; includes a zero window with data
+    /// waiting.
     pub receive_window: Option<f64>,
-    /// The flight stayed at one height, below the offered window, without loss: inferred, as a send
-    /// buffer is not on the wire.
+    /// The bytes in flight were constant, below the advertised window, without loss (inferred).
     pub send_buffer: Option<f64>,
-    /// A queue stood: the RTT was a quarter or more above its least.
+    /// A queue stood: SRTT was at least a quarter above the minimum RTT.
     pub path_rate: Option<f64>,
-    /// None of the others: the flight was as large as the congestion window let it be, or pacing
-    /// held it.
+    /// None of the other limits: the congestion window or pacing.
     pub cwnd: Option<f64>,
-    /// Nothing was outstanding, or the last segment sent was not a full one and room was left:
-    /// there was nothing to send.
+    /// No data was outstanding, or the last segment was not full although there was room.
     pub application: Option<f64>,
+    /// Loss recovery.
     pub recovery: f64,
-    pub unseen: Option<f64>,
+    #[serde(rename = "unseen")]
+    pub unknown: Option<f64>,
 }
 
-const SOME_ROUND_TRIPS: i64 = 4;
+/// Minimum duration of a plateau in RTTs.
+const MIN_PLATEAU_RTTS: i64 = 4;
 
-/// Shares of the time since the first data; none without any.
-pub fn of(flow: &Flow, side: Side, place: VantagePoint) -> Option<Limits> {
+/// The limits of the sender at `side`; none without data.
+pub fn of(flow: &Flow, side: Side, vantage: VantagePoint) -> Option<Limits> {
     let half = flow.half(side);
     let t = half.sending()?.times;
     let span = (t.busy + t.idle + t.closed) as f64;
@@ -41,14 +39,14 @@ pub fn of(flow: &Flow, side: Side, place: VantagePoint) -> Option<Limits> {
     let share = |time: i64| time as f64 / span;
     let recovery = share(t.recovery);
     let open = (t.busy - t.recovery - t.window - t.starved).max(0);
-    if !is_at_sender(flow, side, place) {
-        // A pause in what arrives may be the sender's window, its application, or the path.
-        let (receive_window, unseen) = (Some(share(t.closed)), Some(share(open + t.window + t.idle + t.starved)));
-        return Some(Limits { receive_window, recovery, unseen, ..Limits::default() });
+    if !vantage.shows_sender(flow, side) {
+        // A pause may be due to the sender's window, its application, or the path.
+        let (receive_window, unknown) = (Some(share(t.closed)), Some(share(open + t.window + t.idle + t.starved)));
+        return Some(Limits { receive_window, recovery, unknown, ..Limits::default() });
     }
     let queued = t.queued.min(open);
     let quiet = open - queued;
-    let plateau = if is_capped(half) { t.plateau.min(quiet) } else { 0 };
+    let plateau = if is_send_buffer_limited(half) { t.plateau.min(quiet) } else { 0 };
     Some(Limits {
         receive_window: Some(share(t.window + t.closed)),
         send_buffer: Some(share(plateau)),
@@ -56,26 +54,17 @@ pub fn of(flow: &Flow, side: Side, place: VantagePoint) -> Option<Limits> {
         cwnd: Some(share(quiet - plateau)),
         application: Some(share(t.idle + t.starved)),
         recovery,
-        unseen: None,
+        unknown: None,
     })
 }
 
-/// The capture sees what this sender saw: it stands at its end, or nobody can tell where it stands.
-pub fn is_at_sender(flow: &Flow, side: Side, place: VantagePoint) -> bool {
-    match place {
-        VantagePoint::Client => side == flow.client(),
-        VantagePoint::Server => side != flow.client(),
-        VantagePoint::Middle | VantagePoint::Unknown => true,
-    }
-}
-
-/// A flight that stays at one height for most of the time, and for some round trips, although
-/// nothing was lost and the window is wider: the sender has no room for more.
-fn is_capped(half: &Half) -> bool {
+/// True if the bytes in flight are constant for most of the time and some RTTs, without loss and
+/// below the advertised window: the send buffer is full.
+fn is_send_buffer_limited(half: &Half) -> bool {
     half.sending().is_some_and(|s| {
         half.counts.retransmitted == 0
             && s.times.plateau * 2 > s.times.busy
-            && half.rtt.smoothed().is_some_and(|(rtt, _)| s.times.plateau > SOME_ROUND_TRIPS * rtt)
+            && half.rtt.smoothed().is_some_and(|(rtt, _)| s.times.plateau > MIN_PLATEAU_RTTS * rtt)
             && u64::from(s.flight.max()) + 2 * u64::from(s.amounts.largest_segment) < u64::from(half.offered.max)
     })
 }

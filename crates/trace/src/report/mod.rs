@@ -1,21 +1,22 @@
-//! The result as others read it: the fields of `ackclock analyze --json`, in their units.
-//! docs/analyze.md says what each means.
+//! The JSON document of `ackclock analyze --json`. docs/analyze.md defines all fields.
 
 mod concurrency;
 mod direction;
 mod limits;
 mod path_estimate;
 mod two_captures;
+mod vantage;
 
 pub use concurrency::FlowCorrelation;
 pub use direction::DirectionReport;
 pub use limits::Limits;
 pub use path_estimate::PathEstimate;
 pub use two_captures::{BucketReport, JoinReport, JoinedDirectionReport};
+pub use vantage::{Vantage, VantagePoint};
 
 use crate::analyze::{Analysis, FragmentCounts};
 use crate::decode::{Endpoint, Skip};
-use crate::flow::{Flow, Half, Moment, Side};
+use crate::flow::{Flow, Moment, Side};
 use ackclock_pcap::read::{Capture, Truncation};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -25,37 +26,38 @@ use std::net::Ipv6Addr;
 pub struct Report {
     pub packets: u64,
     pub tcp_packets: u64,
-    /// Packets and records that are wrong in themselves.
+    /// Malformed packets and damaged records.
     pub malformed: u64,
     pub malformed_kinds: BTreeMap<&'static str, u64>,
-    /// Where a damaged file ends; none for a whole one.
+    /// Where reading of a damaged file stopped; none for a complete file.
     pub truncated: Option<Truncation>,
-    /// Sound packets that hold no TCP of ours.
+    /// Valid packets that were not analyzed, by reason.
     pub skipped: BTreeMap<&'static str, u64>,
     pub bad_checksums: u64,
     /// IP fragments with TCP in them.
     pub fragments: FragmentReport,
     pub cut_short: u64,
     pub time_backwards: u64,
-    /// Unix time of the first packet, and how long the capture lasts, seconds.
+    /// Unix time of the first packet.
     pub start_s: Option<f64>,
     pub duration_s: f64,
     pub flows: Vec<FlowReport>,
-    /// Flows beyond the first 100,000, which are not listed; absent where all are.
+    /// Number of flows that are not listed; absent if all are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows_left_out: Option<u64>,
-    /// How the throughputs of the largest flows that ran at the same time went together.
+    /// Correlations of the goodputs of the largest concurrent flows.
     pub concurrent: Vec<FlowCorrelation>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub joined: Option<JoinReport>,
 }
 
-/// What became of IP fragments with TCP in them.
+/// Counts of IP fragments with TCP in them.
 #[derive(Debug, Serialize)]
 pub struct FragmentReport {
     pub pieces: u64,
-    /// Datagrams put together, and those of which a piece was missing.
+    /// Reassembled datagrams.
     pub reassembled: u64,
+    /// Datagrams with missing fragments.
     pub incomplete: u64,
 }
 
@@ -72,7 +74,7 @@ pub struct FlowReport {
     pub packets: u64,
     /// IP bytes, both directions.
     pub bytes: u64,
-    /// From the capture's first packet.
+    /// Time after the capture's first packet.
     pub start_s: f64,
     pub duration_s: f64,
     pub handshake_rtt_ms: Option<f64>,
@@ -82,7 +84,7 @@ pub struct FlowReport {
     pub b2a: DirectionReport,
 }
 
-/// What the two SYNs agreed on.
+/// The handshake and what it negotiated.
 #[derive(Debug, Serialize)]
 pub struct HandshakeReport {
     pub complete: bool,
@@ -94,7 +96,7 @@ pub struct HandshakeReport {
     pub window_scaling: bool,
     pub ecn: bool,
     pub ended: &'static str,
-    /// What each end's SYN offered.
+    /// Options in each end's SYN.
     pub client_sack: bool,
     pub server_sack: bool,
     pub client_timestamps: bool,
@@ -107,30 +109,8 @@ pub struct HandshakeReport {
     pub server_window_scale: Option<u8>,
 }
 
-/// Where the capture was taken, as far as the answers' delays show it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum VantagePoint {
-    Client,
-    Server,
-    Middle,
-    Unknown,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Vantage {
-    pub place: VantagePoint,
-    /// Least time from a packet towards this end to its answer.
-    pub to_client_ms: Option<f64>,
-    pub to_server_ms: Option<f64>,
-}
-
-/// Flows listed at most: a document of a million is of use to nobody, and takes gigabytes.
+/// Maximum number of flows that are listed; a document of a million flows takes gigabytes.
 const MAX_LISTED: usize = 100_000;
-/// One end answers in less than this share of the whole: the capture is there.
-const NEAR: f64 = 0.1;
-/// Both ends answer within this: one host, or one Ethernet, and the ends cannot be told apart.
-const LOCAL_MS: f64 = 0.3;
 
 impl Report {
     pub fn of(analysis: &Analysis, capture: &Capture) -> Report {
@@ -198,14 +178,14 @@ impl FlowReport {
                 client_side_ms: answer_at.zip(done_at).map(|(from, to)| ms(to - from)),
                 mss: [client, server].iter().filter_map(|h| h.choices.mss).min(),
                 sack: client.choices.sack && server.choices.sack,
-                timestamps: client.choices.stamps && server.choices.stamps,
+                timestamps: client.choices.timestamps && server.choices.timestamps,
                 window_scaling: client.choices.window_scale.is_some() && server.choices.window_scale.is_some(),
                 ecn: client.choices.ecn && server.choices.ecn,
                 ended: ended(flow),
                 client_sack: client.choices.sack,
                 server_sack: server.choices.sack,
-                client_timestamps: client.choices.stamps,
-                server_timestamps: server.choices.stamps,
+                client_timestamps: client.choices.timestamps,
+                server_timestamps: server.choices.timestamps,
                 client_ecn: client.choices.ecn,
                 server_ecn: server.choices.ecn,
                 client_mss: client.choices.mss,
@@ -218,29 +198,6 @@ impl FlowReport {
             vantage,
         }
     }
-}
-
-impl Vantage {
-    pub fn of(flow: &Flow) -> Vantage {
-        // The answers to one end's data are the other end's.
-        let answer = |side: Side| least_answer(flow.half(side.other()));
-        let (client, server) = (answer(flow.client()), answer(flow.client().other()));
-        let place = match (client, server) {
-            (Some(c), Some(s)) if c + s <= LOCAL_MS => VantagePoint::Unknown,
-            (Some(c), Some(s)) if c <= NEAR * (c + s) => VantagePoint::Client,
-            (Some(c), Some(s)) if s <= NEAR * (c + s) => VantagePoint::Server,
-            (Some(_), Some(_)) => VantagePoint::Middle,
-            // Answers of one end only: within a fraction of a millisecond is what a host takes.
-            (Some(c), None) if c <= LOCAL_MS => VantagePoint::Client,
-            (None, Some(s)) if s <= LOCAL_MS => VantagePoint::Server,
-            _ => VantagePoint::Unknown,
-        };
-        Vantage { place, to_client_ms: client, to_server_ms: server }
-    }
-}
-
-fn least_answer(half: &Half) -> Option<f64> {
-    [half.rtt.min(), half.stamp_rtt.min()].into_iter().flatten().min().map(ms)
 }
 
 fn ended(flow: &Flow) -> &'static str {
