@@ -7,7 +7,7 @@ use crate::plan::{Flow, Plan, Proxy};
 use ackclock_core::app::ProbeStats;
 use ackclock_core::element::DropReason;
 use ackclock_core::statistics::{Histogram, SummaryStats};
-use ackclock_core::tcp::Limit;
+use ackclock_core::tcp::SendLimit;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -203,9 +203,9 @@ fn share(part: f64, total: f64) -> Option<f64> {
     (total > 0.0).then(|| part / total)
 }
 
-fn limits(spent: &[ackclock_core::Span; Limit::ALL.len()]) -> Option<BTreeMap<&'static str, f64>> {
+fn limits(spent: &[ackclock_core::Span; SendLimit::ALL.len()]) -> Option<BTreeMap<&'static str, f64>> {
     let all: f64 = spent.iter().map(|s| s.as_secs()).sum();
-    (all > 0.0).then(|| Limit::ALL.into_iter().map(|limit| (limit.name(), spent[limit as usize].as_secs() / all)).collect())
+    (all > 0.0).then(|| SendLimit::ALL.into_iter().map(|limit| (limit.name(), spent[limit as usize].as_secs() / all)).collect())
 }
 
 fn hop_row(name: &str, direction: &'static str, h: &HopMetrics) -> HopRow {

@@ -5,7 +5,7 @@ use crate::endpoint::{Endpoint, Outgoing};
 use crate::packet::{Arena, Body, Ecn, Flags, RetransmitReason, Segment, Timestamps};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::ecn::EndpointEcn;
-use crate::tcp::handshake::{ConnectionState, Handshake};
+use crate::tcp::handshake::{HandshakeState, TcpState};
 use crate::tcp::metrics_cache::SharedPathMetrics;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{STREAM_START, Sender, Transmit};
@@ -23,7 +23,7 @@ pub struct TcpEndpoint {
     pub(super) last_ack_sent: u64,
     /// TS.Recent of RFC 7323; the last ACK number sent decides when it is updated.
     pub(super) ts_recent: u32,
-    pub(super) state: ConnectionState,
+    pub(super) state: TcpState,
     /// SACK was negotiated.
     pub(super) sack: bool,
     pub(super) timestamps: bool,
@@ -39,7 +39,7 @@ pub struct TcpEndpoint {
     pub(super) app: AnyApp,
     pub(super) receiver: Receiver,
     pub(super) sender: Sender,
-    pub(super) handshake: Handshake,
+    pub(super) handshake: HandshakeState,
 }
 
 /// The next segment of an established connection.
@@ -69,20 +69,20 @@ impl TcpEndpoint {
     /// A client that connects at `start`. Flows of one kind share their configuration (and its
     /// cache lines).
     pub fn client(config: impl Into<Arc<TcpConfig>>, app: AnyApp, start: Time) -> TcpEndpoint {
-        Self::new(config.into(), app, ConnectionState::Closed, start)
+        Self::new(config.into(), app, TcpState::Closed, start)
     }
 
     /// A client that connects when the run calls [`Self::connect_at`].
     pub fn deferred_client(config: impl Into<Arc<TcpConfig>>, app: AnyApp) -> TcpEndpoint {
-        Self::new(config.into(), app, ConnectionState::Closed, Time::NEVER)
+        Self::new(config.into(), app, TcpState::Closed, Time::NEVER)
     }
 
     /// A server, which listens.
     pub fn server(config: impl Into<Arc<TcpConfig>>, app: AnyApp) -> TcpEndpoint {
-        Self::new(config.into(), app, ConnectionState::Listen, Time::NEVER)
+        Self::new(config.into(), app, TcpState::Listen, Time::NEVER)
     }
 
-    fn new(config: Arc<TcpConfig>, app: AnyApp, state: ConnectionState, start: Time) -> TcpEndpoint {
+    fn new(config: Arc<TcpConfig>, app: AnyApp, state: TcpState, start: Time) -> TcpEndpoint {
         TcpEndpoint {
             state,
             sender: Sender::new(config.clone()),
@@ -92,7 +92,7 @@ impl TcpEndpoint {
             bare_len: 0,
             has_rare_options: false,
             socket: Socket::default(),
-            handshake: Handshake { at: start, first_sent: None, tries: 0, waits: false },
+            handshake: HandshakeState { at: start, first_sent: None, tries: 0, waits: false },
             sack: false,
             timestamps: false,
             scaling: false,
@@ -124,7 +124,7 @@ impl TcpEndpoint {
 
     /// Connects at `at`. No effect on a connection that is open.
     pub fn connect_at(&mut self, at: Time) {
-        if self.state == ConnectionState::Closed {
+        if self.state == TcpState::Closed {
             self.handshake.at = at;
         }
     }
@@ -137,7 +137,7 @@ impl TcpEndpoint {
 
     /// The handshake is complete at this end.
     pub fn is_established(&self) -> bool {
-        self.state == ConnectionState::Established
+        self.state == TcpState::Established
     }
 
     /// When this end sent its first SYN or SYN-ACK.
@@ -173,12 +173,12 @@ impl TcpEndpoint {
             return false;
         }
         match self.state {
-            ConnectionState::Established => {}
-            ConnectionState::Closed | ConnectionState::Listen | ConnectionState::SynSent => return false,
-            ConnectionState::SynReceived if segment.ack == STREAM_START => self.establish(now),
+            TcpState::Established => {}
+            TcpState::Closed | TcpState::Listen | TcpState::SynSent => return false,
+            TcpState::SynReceived if segment.ack == STREAM_START => self.establish(now),
             // RFC 9293, section 3.10.7.4: an ACK of data that was never sent does not open a
             // connection.
-            ConnectionState::SynReceived => return false,
+            TcpState::SynReceived => return false,
         }
         let echo = self.take_timestamps(now, segment);
         if self.has_rare_options {
@@ -268,7 +268,7 @@ impl Endpoint for TcpEndpoint {
     }
 
     fn on_timer(&mut self, now: Time) {
-        if self.state != ConnectionState::Established {
+        if self.state != TcpState::Established {
             return;
         }
         self.sender.on_timer(now);
@@ -280,7 +280,7 @@ impl Endpoint for TcpEndpoint {
 
     fn poll(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing> {
         let mut last = false;
-        let (body, segment) = if self.state == ConnectionState::Established {
+        let (body, segment) = if self.state == TcpState::Established {
             if self.has_rare_options
                 && self.ecn.owes()
                 && let Some(owed) = self.owed_ack(now)
@@ -307,7 +307,7 @@ impl Endpoint for TcpEndpoint {
 
     #[inline]
     fn due(&self) -> Time {
-        if self.state != ConnectionState::Established {
+        if self.state != TcpState::Established {
             return self.handshake.at;
         }
         self.sender.due().min(self.receiver.due()).min(self.app_due)

@@ -9,7 +9,7 @@ use crate::units::Time;
 /// The connection's state. Closing needs no states: each half knows whether its FIN is
 /// acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ConnectionState {
+pub(super) enum TcpState {
     /// A client before its start.
     Closed,
     Listen,
@@ -19,7 +19,7 @@ pub(super) enum ConnectionState {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Handshake {
+pub(super) struct HandshakeState {
     /// Time of the next SYN or SYN-ACK.
     pub(super) at: Time,
     pub(super) first_sent: Option<Time>,
@@ -35,26 +35,26 @@ impl TcpEndpoint {
     pub(super) fn on_syn(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
         let answer = segment.flags.has(Flags::ACK);
         match (self.state, answer) {
-            (ConnectionState::SynSent, true) if segment.ack == STREAM_START => {
+            (TcpState::SynSent, true) if segment.ack == STREAM_START => {
                 self.negotiate(segment);
                 self.on_ecn_syn_ack(segment, ecn);
                 self.establish(now);
                 self.receiver.on_pure_ack(&Segment::default());
             }
-            (ConnectionState::Listen, false) => {
+            (TcpState::Listen, false) => {
                 self.negotiate(segment);
                 self.on_ecn_syn(segment, ecn);
-                self.state = ConnectionState::SynReceived;
+                self.state = TcpState::SynReceived;
                 self.handshake.at = self.syn_ack_at(now);
             }
             // The SYN-ACK was lost: retransmit it.
-            (ConnectionState::SynReceived, false) => {
+            (TcpState::SynReceived, false) => {
                 self.ts_recent = segment.timestamps.map_or(self.ts_recent, |option| option.value);
                 self.handshake.at = self.syn_ack_at(now);
             }
             // The last ACK was lost, or a SYN was delayed (RFC 9293, section 3.10.7.4): answer with
             // an ACK.
-            (ConnectionState::Established, _) => self.receiver.on_pure_ack(&Segment::default()),
+            (TcpState::Established, _) => self.receiver.on_pure_ack(&Segment::default()),
             _ => {}
         }
     }
@@ -84,7 +84,7 @@ impl TcpEndpoint {
     }
 
     pub(super) fn establish(&mut self, now: Time) {
-        self.state = ConnectionState::Established;
+        self.state = TcpState::Established;
         self.on_negotiated();
         let rtt = self.handshake.first_sent.filter(|_| self.handshake.tries <= 1).map(|sent| now - sent);
         self.handshake.at = Time::NEVER;
@@ -101,10 +101,10 @@ impl TcpEndpoint {
         let backoff = self.config.rto.initial.saturating_mul(1 << self.handshake.tries.min(MAX_SYN_BACKOFF));
         self.handshake.tries += 1;
         self.handshake.at = now + backoff.min(self.config.rto.max);
-        if self.state == ConnectionState::Closed {
-            self.state = ConnectionState::SynSent;
+        if self.state == TcpState::Closed {
+            self.state = TcpState::SynSent;
         }
-        let answering = self.state == ConnectionState::SynReceived;
+        let answering = self.state == TcpState::SynReceived;
         if answering {
             self.last_ack_sent = STREAM_START;
         }

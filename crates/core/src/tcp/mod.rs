@@ -37,5 +37,5 @@ pub use metrics_cache::{MetricsCache, SharedPathMetrics};
 pub use proxy::{relay_bytes, relay_handshakes};
 pub use recovery::RecoveryKind;
 pub use sack_compression::SackCompression;
-pub use stats::{Limit, ReceiverStats, SenderSample, SenderStats};
+pub use stats::{ReceiverStats, SendLimit, SenderSample, SenderStats};
 pub use tso::TsoAutosize;

@@ -3,7 +3,7 @@
 //! buffer.
 
 use super::endpoint::TcpEndpoint;
-use super::handshake::ConnectionState;
+use super::handshake::TcpState;
 use crate::app::AnyApp;
 use crate::units::Time;
 
@@ -35,11 +35,10 @@ pub fn relay_handshakes(now: Time, one: &mut TcpEndpoint, other: &mut TcpEndpoin
 }
 
 fn relay_syn(now: Time, listener: &mut TcpEndpoint, caller: &mut TcpEndpoint) {
-    if matches!(listener.state, ConnectionState::SynReceived | ConnectionState::Established) {
+    if matches!(listener.state, TcpState::SynReceived | TcpState::Established) {
         caller.connect_at(caller.handshake.at.min(now));
     }
-    if listener.state == ConnectionState::SynReceived && listener.handshake.waits && caller.state == ConnectionState::Established
-    {
+    if listener.state == TcpState::SynReceived && listener.handshake.waits && caller.state == TcpState::Established {
         listener.handshake.waits = false;
         listener.handshake.at = now;
     }

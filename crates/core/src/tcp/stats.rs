@@ -6,7 +6,7 @@ use crate::units::{Span, Time};
 /// What limits the sender (see [`SenderStats::limited`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u8)]
-pub enum Limit {
+pub enum SendLimit {
     #[default]
     Application,
     ReceiveWindow,
@@ -17,18 +17,24 @@ pub enum Limit {
     Pacing,
 }
 
-impl Limit {
-    pub const ALL: [Limit; 6] =
-        [Limit::Application, Limit::ReceiveWindow, Limit::SendBuffer, Limit::Cwnd, Limit::Recovery, Limit::Pacing];
+impl SendLimit {
+    pub const ALL: [SendLimit; 6] = [
+        SendLimit::Application,
+        SendLimit::ReceiveWindow,
+        SendLimit::SendBuffer,
+        SendLimit::Cwnd,
+        SendLimit::Recovery,
+        SendLimit::Pacing,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Limit::Application => "application",
-            Limit::ReceiveWindow => "receive_window",
-            Limit::SendBuffer => "send_buffer",
-            Limit::Cwnd => "cwnd",
-            Limit::Recovery => "recovery",
-            Limit::Pacing => "pacing",
+            SendLimit::Application => "application",
+            SendLimit::ReceiveWindow => "receive_window",
+            SendLimit::SendBuffer => "send_buffer",
+            SendLimit::Cwnd => "cwnd",
+            SendLimit::Recovery => "recovery",
+            SendLimit::Pacing => "pacing",
         }
     }
 }
@@ -52,8 +58,8 @@ pub struct SenderStats {
     pub window_cuts: u64,
     /// Window reductions for marks.
     pub ecn_cuts: u64,
-    /// Time under each limit, by `Limit as usize`.
-    pub limited: [Span; Limit::ALL.len()],
+    /// Time under each limit, by `SendLimit as usize`.
+    pub limited: [Span; SendLimit::ALL.len()],
     /// Payload bytes acknowledged.
     pub acked_bytes: u64,
 }

@@ -7,7 +7,7 @@ use ackclock_core::app::ProbeStats;
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::network::Network;
 use ackclock_core::statistics::Histogram;
-use ackclock_core::tcp::Limit;
+use ackclock_core::tcp::SendLimit;
 use ackclock_core::{Span, Time};
 
 /// Counters from the start of the run.
@@ -32,7 +32,7 @@ pub struct FlowCounts {
 pub struct Tcp {
     pub rtt: Histogram,
     pub idle: Span,
-    pub limited: [Span; Limit::ALL.len()],
+    pub limited: [Span; SendLimit::ALL.len()],
 }
 
 /// The metrics of one flow from `from` to `to`.

@@ -69,14 +69,14 @@ impl CongestionControl for Biad {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Path, classic, loss, timeout};
+    use super::super::testing::{TestPath, classic, loss, timeout};
     use super::*;
     use crate::units::Span;
 
     /// A flow with window `cwnd` on a path with a BDP of about 100 segments.
     fn settled(cwnd: f64) -> Biad {
         let mut cc = Biad::new(CongestionWindow { cwnd: 100.0, ssthresh: 100.0 }, classic());
-        let mut path = Path::new(Span::from_ms(100));
+        let mut path = TestPath::new(Span::from_ms(100));
         for _ in 0..80 {
             path.round(&mut cc);
             cc.window.cwnd = 100.0;

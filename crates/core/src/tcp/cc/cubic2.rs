@@ -54,7 +54,7 @@ pub struct Cubic2 {
     slow_start: SlowStart,
     /// The window at the last loss, reduced by fast convergence; 0 before.
     w_max: f64,
-    epoch: Option<Epoch>,
+    epoch: Option<Cubic2Epoch>,
     /// Minimum RTT since the last RTO, in seconds.
     min_rtt: Option<f64>,
     counter: CwndCount,
@@ -65,7 +65,7 @@ pub struct Cubic2 {
 
 /// State from the first ACK after a loss to the next loss.
 #[derive(Clone, Copy, Debug)]
-struct Epoch {
+struct Cubic2Epoch {
     start: Time,
     k: f64,
     origin: f64,
@@ -106,10 +106,10 @@ impl Cubic2 {
         }
     }
 
-    fn begin_epoch(&self, now: Time) -> Epoch {
+    fn begin_epoch(&self, now: Time) -> Cubic2Epoch {
         let (cwnd, p) = (self.window.cwnd, &self.config);
         let k = cubic_k(p.c, self.w_max, cwnd);
-        Epoch { start: now, k, origin: self.w_max.max(cwnd), friendly: cwnd, acks: 0.0 }
+        Cubic2Epoch { start: now, k, origin: self.w_max.max(cwnd), friendly: cwnd, acks: 0.0 }
     }
 
     fn every(&mut self, now: Time) -> f64 {
@@ -180,7 +180,7 @@ impl CongestionControl for Cubic2 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Path, classic, loss, timeout};
+    use super::super::testing::{TestPath, classic, loss, timeout};
     use super::*;
 
     fn cubic(cwnd: f64) -> Cubic2 {
@@ -201,7 +201,7 @@ mod tests {
         cc.on_congestion(&loss(1000.0));
         assert_eq!((cc.cwnd(), cc.w_max), (799.0, 1000.0));
         let k = cubic_k(cc.config.c, 1000.0, 799.0);
-        let mut path = Path::new(Span::from_ms(200));
+        let mut path = TestPath::new(Span::from_ms(200));
         while (path.now - (Time::ZERO + Span::from_secs(1))).as_secs() < k {
             path.round(&mut cc);
         }
@@ -212,7 +212,7 @@ mod tests {
     fn growth_above_the_origin_is_at_most_s_max_per_100_ms() {
         let mut cc = cubic(1000.0);
         cc.on_congestion(&loss(1000.0));
-        let mut path = Path::new(Span::from_ms(100));
+        let mut path = TestPath::new(Span::from_ms(100));
         path.rounds(&mut cc, 250);
         let before = cc.cwnd();
         path.round(&mut cc);
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn growth_takes_50_acks_over_the_ratio_before_the_first_loss() {
         let mut cc = cubic(520.0);
-        Path::new(Span::from_ms(100)).round(&mut cc);
+        TestPath::new(Span::from_ms(100)).round(&mut cc);
         assert_eq!(cc.cwnd(), 520.0 + libm::floor(520.0 / 26.0), "50 over 31/16, and one to spare");
     }
 

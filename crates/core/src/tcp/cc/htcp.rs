@@ -123,7 +123,7 @@ impl CongestionControl for Htcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Path, classic, loss, timeout};
+    use super::super::testing::{TestPath, classic, loss, timeout};
     use super::*;
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn first_loss_halves_and_loss_at_equal_throughput_empties_the_queue() {
         let mut cc = Htcp::new(HtcpConfig::DRAFT, CongestionWindow { cwnd: 100.0, ssthresh: 50.0 }, classic());
-        let mut path = Path::new(Span::from_ms(100));
+        let mut path = TestPath::new(Span::from_ms(100));
         path.rounds(&mut cc, 3);
         cc.on_congestion(&Congestion { now: path.now, ..loss(100.0) });
         assert!((50.0..=53.0).contains(&cc.cwnd()), "{}", cc.cwnd());

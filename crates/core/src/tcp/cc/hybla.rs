@@ -69,7 +69,7 @@ impl CongestionControl for Hybla {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Path, loss};
+    use super::super::testing::{TestPath, loss};
     use super::*;
 
     #[test]
@@ -78,14 +78,14 @@ mod tests {
         assert_eq!(hybla_rho(Span::from_ms(100), &p), 4.0);
         assert_eq!(hybla_rho(Span::from_ms(10), &p), 1.0);
         let mut cc = Hybla::new(p, CongestionWindow { cwnd: 1000.0, ssthresh: 2.0 });
-        Path::new(Span::from_ms(100)).round(&mut cc);
+        TestPath::new(Span::from_ms(100)).round(&mut cc);
         assert!((cc.cwnd() - 1016.0).abs() < 0.2, "{}", cc.cwnd());
     }
 
     #[test]
     fn slow_start_takes_as_long_as_at_the_reference_rtt() {
         let mut cc = Hybla::new(HyblaConfig::PAPER, CongestionWindow { cwnd: 2.0, ssthresh: 1e9 });
-        let mut path = Path::new(Span::from_ms(100));
+        let mut path = TestPath::new(Span::from_ms(100));
         // Each of two ACKs adds 2^4 - 1.
         path.round(&mut cc);
         assert_eq!(cc.cwnd(), 32.0);

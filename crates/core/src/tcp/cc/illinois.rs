@@ -149,7 +149,7 @@ impl CongestionControl for Illinois {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Path, classic, loss};
+    use super::super::testing::{TestPath, classic, loss};
     use super::*;
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn growth_is_ten_on_an_empty_path_and_0_3_with_a_full_queue() {
         let mut cc = Illinois::new(IllinoisConfig::PAPER, CongestionWindow { cwnd: 200.0, ssthresh: 2.0 }, classic());
-        let mut path = Path::new(Span::from_ms(100));
+        let mut path = TestPath::new(Span::from_ms(100));
         path.rounds(&mut cc, 2);
         let before = cc.cwnd();
         path.round(&mut cc);
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn loss_on_an_empty_path_leaves_seven_eighths() {
         let mut cc = Illinois::new(IllinoisConfig::PAPER, CongestionWindow { cwnd: 200.0, ssthresh: 2.0 }, classic());
-        Path::new(Span::from_ms(100)).rounds(&mut cc, 3);
+        TestPath::new(Span::from_ms(100)).rounds(&mut cc, 3);
         let before = cc.cwnd();
         cc.on_congestion(&loss(before));
         assert!((cc.cwnd() / before - 0.875).abs() < 1e-9);

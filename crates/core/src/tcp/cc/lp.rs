@@ -134,13 +134,13 @@ impl CongestionControl for Lp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Path, classic, loss};
+    use super::super::testing::{TestPath, classic, loss};
     use super::*;
 
-    fn lp(cwnd: f64) -> (Lp, Path) {
+    fn lp(cwnd: f64) -> (Lp, TestPath) {
         let mut cc = Lp::new(LpConfig::PAPER, CongestionWindow { cwnd, ssthresh: 2.0 }, classic());
         (cc.min_delay, cc.max_delay) = (0.1, 0.2);
-        (cc, Path::new(Span::from_ms(100)))
+        (cc, TestPath::new(Span::from_ms(100)))
     }
 
     #[test]

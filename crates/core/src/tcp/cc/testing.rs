@@ -18,11 +18,11 @@ pub fn timeout(flight: f64) -> Congestion {
 
 /// The ACKs of a window, one per segment, over 100 ms.
 pub fn round(cc: &mut impl CongestionControl) {
-    Path::new(Span::from_ms(100)).round(cc);
+    TestPath::new(Span::from_ms(100)).round(cc);
 }
 
 /// A path on which the ACKs of a window take an RTT.
-pub struct Path {
+pub struct TestPath {
     pub now: Time,
     pub rtt: Span,
     pub smallest: Span,
@@ -30,9 +30,9 @@ pub struct Path {
     pub sent: u64,
 }
 
-impl Path {
-    pub fn new(rtt: Span) -> Path {
-        Path { now: Time::ZERO + Span::from_secs(1), rtt, smallest: rtt, acked_total: 0, sent: 0 }
+impl TestPath {
+    pub fn new(rtt: Span) -> TestPath {
+        TestPath { now: Time::ZERO + Span::from_secs(1), rtt, smallest: rtt, acked_total: 0, sent: 0 }
     }
 
     /// The ACKs of an RTT, evenly spread. Each ACK releases as many segments as the window allows.

@@ -96,13 +96,13 @@ impl CongestionControl for Veno {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Path, classic, loss, timeout};
+    use super::super::testing::{TestPath, classic, loss, timeout};
     use super::*;
 
     /// A Veno flow with a BaseRTT of 100 ms and `queued` of 100 segments queued.
-    fn veno(queued: f64) -> (Veno, Path) {
+    fn veno(queued: f64) -> (Veno, TestPath) {
         let mut cc = Veno::new(VenoConfig::PAPER, CongestionWindow { cwnd: 100.0, ssthresh: 2.0 }, classic());
-        let mut path = Path::new(Span::from_ms(100));
+        let mut path = TestPath::new(Span::from_ms(100));
         path.ack(&mut cc);
         path.rtt = Span::from_secs_f64(0.1 * 100.0 / (100.0 - queued));
         path.ack(&mut cc);

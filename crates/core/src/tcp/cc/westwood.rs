@@ -114,13 +114,13 @@ impl CongestionControl for Westwood {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Path, classic, loss, timeout};
+    use super::super::testing::{TestPath, classic, loss, timeout};
     use super::*;
     use crate::units::Span;
 
     /// A flow that has run at 1000 segments per second and an RTT of 100 ms, with a window of 150.
     fn settled(mut cc: Westwood) -> Westwood {
-        let mut path = Path::new(Span::from_ms(100));
+        let mut path = TestPath::new(Span::from_ms(100));
         path.rounds(&mut cc, 80);
         cc.window.cwnd = 150.0;
         cc
@@ -182,7 +182,7 @@ mod tests {
     fn growth_equals_reno() {
         let (w, s) = at(50.0);
         let mut cc = Westwood::new(w, s);
-        Path::new(Span::from_ms(100)).rounds(&mut cc, 5);
+        TestPath::new(Span::from_ms(100)).rounds(&mut cc, 5);
         assert_eq!(cc.cwnd(), 55.0);
     }
 }

@@ -129,13 +129,13 @@ impl CongestionControl for Yeah {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Path, classic, loss};
+    use super::super::testing::{TestPath, classic, loss};
     use super::*;
 
-    fn settled(cwnd: f64, queued: f64) -> (Yeah, Path) {
+    fn settled(cwnd: f64, queued: f64) -> (Yeah, TestPath) {
         let mut cc = Yeah::new(YeahConfig::PAPER, CongestionWindow { cwnd, ssthresh: 2.0 }, classic());
         cc.base = Some(Span::from_ms(100));
-        let path = Path::new(Span::from_secs_f64(0.1 * cwnd / (cwnd - queued)));
+        let path = TestPath::new(Span::from_secs_f64(0.1 * cwnd / (cwnd - queued)));
         (cc, path)
     }
 

@@ -9,7 +9,7 @@ use crate::tcp::delivery_rate::AckDelivery;
 use crate::tcp::ecn::MarkReport;
 use crate::tcp::recovery::{AckInfo, AnyRecovery, Recovery, RecoveryContext};
 use crate::tcp::scoreboard::Acked;
-use crate::tcp::stats::Limit;
+use crate::tcp::stats::SendLimit;
 use crate::tcp::timestamps::TimestampEcho;
 use crate::units::{Span, Time};
 
@@ -253,8 +253,8 @@ impl Sender {
     #[inline]
     pub(super) fn window_limited(&self, acked: &Acked) -> bool {
         match self.limit {
-            Limit::Cwnd => true,
-            Limit::Pacing => 2.0 * f64::from(self.scoreboard.in_flight() + acked.segments) >= self.cc.cwnd(),
+            SendLimit::Cwnd => true,
+            SendLimit::Pacing => 2.0 * f64::from(self.scoreboard.in_flight() + acked.segments) >= self.cc.cwnd(),
             _ => false,
         }
     }

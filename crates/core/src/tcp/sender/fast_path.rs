@@ -9,7 +9,7 @@ use crate::tcp::cc::{Ack, CongestionControl};
 use crate::tcp::config::WindowRule;
 use crate::tcp::recovery::{AckInfo, Recovery};
 use crate::tcp::scoreboard::Acked;
-use crate::tcp::stats::Limit;
+use crate::tcp::stats::SendLimit;
 use crate::tcp::timestamps::TimestampEcho;
 use crate::units::Time;
 
@@ -33,7 +33,7 @@ pub enum FastPoll {
 
 /// Why no full segment of new data can be sent.
 enum Blocked {
-    Limit(Limit),
+    SendLimit(SendLimit),
     Unclear,
 }
 
@@ -69,7 +69,7 @@ impl Sender {
     #[inline]
     pub(super) fn poll_fast(&mut self, now: Time, socket: &mut Socket) -> FastPoll {
         // An idle period may change the window.
-        if self.limit == Limit::Application && self.scoreboard.is_empty() {
+        if self.limit == SendLimit::Application && self.scoreboard.is_empty() {
             return FastPoll::Unclear;
         }
         let reach = self.reach(socket);
@@ -77,20 +77,20 @@ impl Sender {
         match self.can_send_full(now, &reach, socket, in_flight + 1.0 <= window) {
             Ok(()) => {}
             Err(Blocked::Unclear) => return FastPoll::Unclear,
-            Err(Blocked::Limit(limit)) => {
+            Err(Blocked::SendLimit(limit)) => {
                 self.stop(now, limit);
                 return FastPoll::Nothing;
             }
         }
         if self.burst.is_new() && self.should_defer(now, socket, self.scoreboard.len()) {
-            self.stop(now, Limit::Cwnd);
+            self.stop(now, SendLimit::Cwnd);
             return FastPoll::Nothing;
         }
         let piece = self.send_full(now, socket);
         let next = self.can_send_full(now, &reach, socket, in_flight + 2.0 <= window);
         let piece = Transmit { push: self.sets_psh(socket, |_| next.is_ok()), ..piece };
         match next {
-            Err(Blocked::Limit(limit)) => {
+            Err(Blocked::SendLimit(limit)) => {
                 self.stop(now, limit);
                 FastPoll::Send(piece, true)
             }
@@ -135,20 +135,20 @@ impl Sender {
         let end = self.next + u64::from(self.segment);
         if end > reach.written {
             let all_sent = self.next == reach.written && !socket.closed;
-            return Err(if all_sent { Blocked::Limit(Limit::Application) } else { Blocked::Unclear });
+            return Err(if all_sent { Blocked::SendLimit(SendLimit::Application) } else { Blocked::Unclear });
         }
         if end > reach.peer {
             let usable = reach.peer.saturating_sub(self.next);
             let shut = usable == 0 || usable < self.largest_window / 2;
-            return Err(if shut { Blocked::Limit(Limit::ReceiveWindow) } else { Blocked::Unclear });
+            return Err(if shut { Blocked::SendLimit(SendLimit::ReceiveWindow) } else { Blocked::Unclear });
         }
         if end > reach.buffer {
-            return Err(Blocked::Limit(Limit::SendBuffer));
+            return Err(Blocked::SendLimit(SendLimit::SendBuffer));
         }
         if !room {
-            return Err(Blocked::Limit(Limit::Cwnd));
+            return Err(Blocked::SendLimit(SendLimit::Cwnd));
         }
         let early = !self.burst.in_progress() && self.pacer.is_some_and(|pacer| now < pacer.next());
-        if early { Err(Blocked::Limit(Limit::Pacing)) } else { Ok(()) }
+        if early { Err(Blocked::SendLimit(SendLimit::Pacing)) } else { Ok(()) }
     }
 }

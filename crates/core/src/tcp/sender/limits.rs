@@ -7,7 +7,7 @@ use crate::tcp::cc::{CongestionControl, Phase};
 use crate::tcp::config::WindowRule;
 use crate::tcp::pacer;
 use crate::tcp::recovery::Recovery;
-use crate::tcp::stats::Limit;
+use crate::tcp::stats::SendLimit;
 use crate::units::Time;
 
 impl Sender {
@@ -76,12 +76,12 @@ impl Sender {
     /// Payload and FIN of the next segment of new data, as far as application, receive window and
     /// send buffer allow.
     #[inline]
-    pub(super) fn new_piece(&self, socket: &Socket, in_flight: u32) -> Result<(u32, bool), Limit> {
+    pub(super) fn new_piece(&self, socket: &Socket, in_flight: u32) -> Result<(u32, bool), SendLimit> {
         let end = socket.written.saturating_add(STREAM_START);
         let unsent = end.saturating_sub(self.next);
         let fin = socket.closed && self.fin == NONE;
         if unsent == 0 && !fin {
-            return Err(Limit::Application);
+            return Err(SendLimit::Application);
         }
         // A send buffer smaller than a segment makes small segments.
         let payload = unsent.min(u64::from(self.segment)).min(self.send_buffer.max(1));
@@ -92,10 +92,10 @@ impl Sender {
             // RFC 9293, section 3.8.6.2.1: half of the largest window justifies a small segment.
             usable
         } else {
-            return Err(Limit::ReceiveWindow);
+            return Err(SendLimit::ReceiveWindow);
         };
         if self.next - self.una + payload > self.send_buffer {
-            return Err(Limit::SendBuffer);
+            return Err(SendLimit::SendBuffer);
         }
         Ok((payload as u32, fin && payload == unsent))
     }
@@ -118,7 +118,7 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn note_limit(&mut self, now: Time, limit: Limit) {
+    pub(super) fn note_limit(&mut self, now: Time, limit: SendLimit) {
         if limit != self.limit {
             self.stats.limited[self.limit as usize] = self.stats.limited[self.limit as usize] + (now - self.limit_since);
             self.limit_since = now;

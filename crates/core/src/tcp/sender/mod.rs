@@ -38,7 +38,7 @@ use super::pacer::Pacer;
 use super::recovery::{AnyRecovery, Recovery, RecoveryKind};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Index, Scoreboard};
-use super::stats::{Limit, SenderSample, SenderStats};
+use super::stats::{SendLimit, SenderSample, SenderStats};
 use crate::packet::{RetransmitReason, Segment};
 use crate::units::{Span, Time};
 use std::sync::Arc;
@@ -73,7 +73,7 @@ pub struct Sender {
     /// Payload of a full segment: the host's, or less if the peer's MSS is smaller.
     segment: u32,
     probes: u32,
-    limit: Limit,
+    limit: SendLimit,
     /// The last ACK took the fast path (see `fast_path_ack`) and nothing has been lost or marked
     /// since: only windows, buffers, pacing and the application limit transmission.
     fast_path: bool,
@@ -182,7 +182,7 @@ impl Sender {
             rto_recovery_point: 0,
             timed_out: false,
             tsq: None,
-            limit: Limit::Application,
+            limit: SendLimit::Application,
             limit_since: Time::ZERO,
             last_send: None,
             stats: SenderStats::default(),

@@ -10,7 +10,7 @@ use crate::tcp::cc::{CongestionControl, CongestionWindow};
 use crate::tcp::config::{Push, RtoRestart};
 use crate::tcp::recovery::{Recovery, Resend};
 use crate::tcp::scoreboard::Index;
-use crate::tcp::stats::Limit;
+use crate::tcp::stats::SendLimit;
 use crate::units::{Span, Time};
 
 /// What the recovery of losses sends next.
@@ -23,7 +23,7 @@ impl Sender {
     /// Nothing to send and nothing in flight: a pure receiver.
     #[inline]
     pub fn is_quiet(&self, socket: &Socket) -> bool {
-        self.limit == Limit::Application && self.is_all_acked() && socket.written <= socket.sent && !socket.closed
+        self.limit == SendLimit::Application && self.is_all_acked() && socket.written <= socket.sent && !socket.closed
     }
 
     /// The next segment that may be sent now, and whether it is known to be the last.
@@ -77,7 +77,7 @@ impl Sender {
         let in_flight = self.recovery.in_flight(&self.scoreboard);
         let limit = match self.new_piece(socket, in_flight) {
             Ok(_) if self.room(in_flight) => return false,
-            Ok(_) => Limit::Cwnd,
+            Ok(_) => SendLimit::Cwnd,
             Err(limit) => limit,
         };
         self.stop(now, limit);
@@ -86,9 +86,9 @@ impl Sender {
 
     /// Nothing can be sent now; `limit` is the reason.
     #[inline]
-    pub(super) fn stop(&mut self, now: Time, limit: Limit) {
+    pub(super) fn stop(&mut self, now: Time, limit: SendLimit) {
         self.burst.end();
-        if limit == Limit::Application
+        if limit == SendLimit::Application
             && let Some(delivery_rate) = &mut self.delivery_rate
         {
             delivery_rate.on_app_limited(self.scoreboard.in_flight());
@@ -102,8 +102,8 @@ impl Sender {
 
     /// RFC 2861, section 3.2. A full send buffer does not count as unused window.
     #[inline(never)]
-    fn validate_window(&mut self, now: Time, limit: Limit) {
-        let unused = matches!(limit, Limit::Application | Limit::ReceiveWindow) && !self.is_repairing();
+    fn validate_window(&mut self, now: Time, limit: SendLimit) {
+        let unused = matches!(limit, SendLimit::Application | SendLimit::ReceiveWindow) && !self.is_repairing();
         let flight = f64::from(self.scoreboard.in_flight());
         let Some(usage) = &mut self.usage else { return };
         if !unused {
@@ -149,11 +149,11 @@ impl Sender {
     }
 
     #[inline]
-    fn next_piece(&mut self, now: Time, socket: &Socket) -> Result<Transmit, Limit> {
+    fn next_piece(&mut self, now: Time, socket: &Socket) -> Result<Transmit, SendLimit> {
         let mut in_flight = self.recovery.in_flight(&self.scoreboard);
         let room = self.room(in_flight);
         if self.pacer.is_some() && room && self.is_pacing_limited(now, socket) {
-            return Err(Limit::Pacing);
+            return Err(SendLimit::Pacing);
         }
         if self.scoreboard.lost_out() > 0 {
             match self.next_repair(socket) {
@@ -179,8 +179,8 @@ impl Sender {
     }
 
     /// The limit to report when cwnd is full.
-    pub(super) fn window_limit(&self) -> Limit {
-        if self.recovery.active() { Limit::Recovery } else { Limit::Cwnd }
+    pub(super) fn window_limit(&self) -> SendLimit {
+        if self.recovery.active() { SendLimit::Recovery } else { SendLimit::Cwnd }
     }
 
     /// What is sent before new data while something is lost.
@@ -208,7 +208,7 @@ impl Sender {
 
     #[inline]
     fn send_new(&mut self, now: Time, payload: u32, fin: bool, socket: &Socket) -> Transmit {
-        if self.limit == Limit::Application && self.scoreboard.is_empty() {
+        if self.limit == SendLimit::Application && self.scoreboard.is_empty() {
             self.end_idle(now);
         }
         let seq = self.next;
@@ -332,12 +332,12 @@ impl Sender {
 
     /// The limit to report while TSQ holds back segments: the limit that applies anyway, or else
     /// the send buffer, in which the data wait.
-    fn limit_behind_tsq(&self, socket: &Socket) -> Limit {
+    fn limit_behind_tsq(&self, socket: &Socket) -> SendLimit {
         let in_flight = self.recovery.in_flight(&self.scoreboard);
         match self.new_piece(socket, in_flight) {
             Err(limit) if !self.scoreboard.unsent_losses() => limit,
             _ if !self.room(in_flight) => self.window_limit(),
-            _ => Limit::SendBuffer,
+            _ => SendLimit::SendBuffer,
         }
     }
 

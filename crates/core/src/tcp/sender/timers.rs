@@ -4,7 +4,7 @@
 use super::{NONE, Sender};
 use crate::tcp::cc::{Congestion, CongestionControl, CongestionSignal, LOSS_WINDOW};
 use crate::tcp::recovery::Recovery;
-use crate::tcp::stats::Limit;
+use crate::tcp::stats::SendLimit;
 use crate::units::Time;
 
 /// The interval of zero window probes stops doubling here.
@@ -93,8 +93,8 @@ impl Sender {
 
     /// Starts the persist timer when the window is closed and nothing is in flight.
     #[inline]
-    pub(super) fn check_window_closed(&mut self, now: Time, limit: Limit) {
-        if limit == Limit::ReceiveWindow && self.scoreboard.is_empty() && self.probe_at == Time::NEVER {
+    pub(super) fn check_window_closed(&mut self, now: Time, limit: SendLimit) {
+        if limit == SendLimit::ReceiveWindow && self.scoreboard.is_empty() && self.probe_at == Time::NEVER {
             self.probe_at = self.next_probe(now);
         }
     }
@@ -131,6 +131,6 @@ impl Sender {
     #[inline]
     pub fn due(&self) -> Time {
         let due = self.rto_at.min(self.probe_at).min(self.recovery_timer);
-        if self.limit == Limit::Pacing { self.pacer.map_or(due, |p| due.min(p.next())) } else { due }
+        if self.limit == SendLimit::Pacing { self.pacer.map_or(due, |p| due.min(p.next())) } else { due }
     }
 }

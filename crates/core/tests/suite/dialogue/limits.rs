@@ -3,7 +3,7 @@
 use crate::dialogue::script::*;
 use ackclock_core::app::BulkSource;
 use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
-use ackclock_core::tcp::{Limit, TcpConfig, WindowRule};
+use ackclock_core::tcp::{SendLimit, TcpConfig, WindowRule};
 use ackclock_core::units::{Span, Time};
 
 fn endless() -> BulkSource {
@@ -18,7 +18,7 @@ fn send_buffer_limits_unacknowledged_data() {
     d.expects(0.2).data(5001..6001);
     d.sends_nothing_until(0.3);
     let stats = d.endpoint.sender_stats(time(0.3));
-    assert_eq!(stats.limited[Limit::SendBuffer as usize], Span::from_ms(200));
+    assert_eq!(stats.limited[SendLimit::SendBuffer as usize], Span::from_ms(200));
     assert_eq!(stats.limited.iter().map(|s| s.0).sum::<u64>(), Span::from_ms(200).0, "shares add up from the handshake on");
 }
 
@@ -38,7 +38,7 @@ fn receive_window_limits_the_sender_without_silly_segments() {
     d.at(0.2).ack(1001);
     d.expects(0.2).data(3001..4001);
     d.sends_nothing_until(0.3);
-    assert_eq!(d.endpoint.sender_stats(time(0.3)).limited[Limit::ReceiveWindow as usize], Span::from_ms(200));
+    assert_eq!(d.endpoint.sender_stats(time(0.3)).limited[SendLimit::ReceiveWindow as usize], Span::from_ms(200));
 }
 
 /// RFC 9293, section 3.8.6.2.1, condition (3).
@@ -103,6 +103,11 @@ fn time_is_attributed_to_the_limit_of_the_sender() {
     d.at(0.3).ack(14_001);
     d.at(0.4).ack(19_001);
     let stats = d.endpoint.sender_stats(time(0.5));
-    let ms = |limit: Limit| stats.limited[limit as usize].as_millis();
-    assert_eq!([ms(Limit::Cwnd), ms(Limit::Recovery), ms(Limit::Application)], [200.0, 100.0, 100.0], "{:?}", stats.limited);
+    let ms = |limit: SendLimit| stats.limited[limit as usize].as_millis();
+    assert_eq!(
+        [ms(SendLimit::Cwnd), ms(SendLimit::Recovery), ms(SendLimit::Application)],
+        [200.0, 100.0, 100.0],
+        "{:?}",
+        stats.limited
+    );
 }

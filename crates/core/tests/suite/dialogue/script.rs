@@ -1,7 +1,7 @@
 //! A dialogue with one endpoint: what arrives at it, and what it must send. Times are in seconds,
 //! windows in segments, the rest in bytes.
 
-pub use crate::dialogue::sent_segment::SentSegment;
+pub use crate::dialogue::sent_segment::SegmentCheck;
 use ackclock_core::app::{AnyApp, BulkSource, Responder, Sink};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Arena, Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
@@ -132,7 +132,7 @@ impl Dialogue {
     }
 
     /// The next segment, which the endpoint must send at this time.
-    pub fn expects(&mut self, seconds: f64) -> SentSegment {
+    pub fn expects(&mut self, seconds: f64) -> SegmentCheck {
         let at = time(seconds);
         if self.sent.is_empty() {
             self.run_to(at);
@@ -141,7 +141,7 @@ impl Dialogue {
             panic!("nothing sent at {seconds} s, due {:?}", self.endpoint.due())
         };
         assert!(when.since(at).max(at.since(when)) < Span::from_us(1), "{segment:?} at {when:?}, not {seconds} s");
-        SentSegment(segment)
+        SegmentCheck(segment)
     }
 
     /// Full segments of new data that together are these bytes, all sent at this time.

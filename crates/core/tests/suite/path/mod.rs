@@ -4,7 +4,7 @@
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Arena, Body, Ecn, Segment};
 use ackclock_core::rng::Rng;
-use ackclock_core::tcp::{Limit, TcpEndpoint};
+use ackclock_core::tcp::{SendLimit, TcpEndpoint};
 use ackclock_core::units::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -96,8 +96,8 @@ impl Path {
     fn depart(&mut self, from: usize) {
         for (at, segment) in std::mem::take(&mut self.ends[from].sent_segments) {
             self.note(at, &segment);
-            let duplicates = 1 + u32::from(self.rng.chance(self.conditions.duplicates));
-            for _ in 0..duplicates {
+            let copies = 1 + u32::from(self.rng.chance(self.conditions.duplicates));
+            for _ in 0..copies {
                 self.sent += 1;
                 if !self.rng.chance(self.conditions.loss) {
                     let extra = Span::from_secs_f64(self.rng.exponential(1.0).min(3.0) * self.conditions.jitter.as_secs());
@@ -162,7 +162,7 @@ impl Path {
         assert_eq!((sent.acked_bytes, received.in_order_bytes), (self.bytes, self.bytes));
         assert!(received.finished.is_some() && sent.retransmitted_segments < sent.segments_sent);
         // A late original may make a retransmission that waits for the pacer unnecessary.
-        let paced = sent.limited[Limit::Pacing as usize] > Span::ZERO;
+        let paced = sent.limited[SendLimit::Pacing as usize] > Span::ZERO;
         assert!(paced || sent.timeouts + sent.fast_retransmits <= sent.retransmitted_segments, "{sent:?}");
         assert!(sent.window_cuts <= sent.timeouts + sent.fast_retransmits, "{sent:?}");
         let (limited, life): (u64, u64) = (sent.limited.iter().map(|s| s.0).sum(), now.0);

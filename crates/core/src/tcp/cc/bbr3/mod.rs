@@ -26,7 +26,7 @@ use full_pipe::FullPipe;
 use long_term::LongTerm;
 use max_bw::MaxBw;
 use phase::Bbr3Phase;
-use probe_bw::Wait;
+use probe_bw::ProbeWait;
 use probe_rtt::{Ending, MinRtt};
 use sample::Sample;
 use short_term::ShortTerm;
@@ -46,7 +46,7 @@ struct Bbr3State {
     short: ShortTerm,
     long: LongTerm,
     undo: LossUndo,
-    wait: Wait,
+    wait: ProbeWait,
     ending: Ending,
     app_limited_mask: AppLimitedMask,
     drain_since: u64,
@@ -80,7 +80,7 @@ impl Bbr3 {
             short: ShortTerm::default(),
             long: LongTerm::default(),
             undo: LossUndo::default(),
-            wait: Wait::default(),
+            wait: ProbeWait::default(),
             ending: Ending::default(),
             app_limited_mask: AppLimitedMask::default(),
             drain_since: 0,

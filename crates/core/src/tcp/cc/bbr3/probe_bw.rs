@@ -9,7 +9,7 @@ use crate::units::{Span, Time};
 
 /// The time of the next bandwidth probe.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wait {
+pub struct ProbeWait {
     /// Start of the cycle.
     since: Time,
     length: Span,
@@ -17,14 +17,14 @@ pub struct Wait {
     pub rounds: u64,
 }
 
-impl Wait {
+impl ProbeWait {
     /// PickProbeWait: derived from the time, so that flows do not probe together and runs are
     /// reproducible.
-    fn pick(p: &super::Bbr3Config, now: Time) -> Wait {
+    fn pick(p: &super::Bbr3Config, now: Time) -> ProbeWait {
         let drawn = mixed(now.0);
         let share = (drawn >> 11) as f64 / (1_u64 << 53) as f64;
         let spread = Span::from_secs_f64(p.probe_wait_spread.as_secs() * share);
-        Wait { since: now, length: p.probe_wait + spread, rounds: drawn & 1 }
+        ProbeWait { since: now, length: p.probe_wait + spread, rounds: drawn & 1 }
     }
 }
 
@@ -40,7 +40,7 @@ impl Bbr3State {
     pub(super) fn start_down(&mut self, now: Time) {
         self.short.reset_signals();
         self.long.stop_growth();
-        self.wait = Wait::pick(&self.p, now);
+        self.wait = ProbeWait::pick(&self.p, now);
         self.long.feedback = Feedback::Stopping;
         self.max_bw.begin_round();
         self.phase = Bbr3Phase::Down;

@@ -1,4 +1,4 @@
-use super::super::testing::{Path, loss};
+use super::super::testing::{TestPath, loss};
 use super::*;
 
 const P: LedbatPpConfig = LedbatPpConfig::DRAFT;
@@ -17,7 +17,7 @@ fn gain_and_change_match_the_draft() {
 #[test]
 fn slow_start_grows_by_gain_and_ends_at_three_quarters_of_the_target() {
     let mut cc = LedbatPp::new(P, CongestionWindow { cwnd: 10.0, ssthresh: f64::INFINITY });
-    let mut path = Path::new(Span::from_ms(100));
+    let mut path = TestPath::new(Span::from_ms(100));
     path.round(&mut cc);
     assert_eq!(cc.cwnd(), 15.0, "ten ACKs of half a segment");
     path.rtt = Span::from_ms(146);
@@ -28,7 +28,7 @@ fn slow_start_grows_by_gain_and_ends_at_three_quarters_of_the_target() {
 #[test]
 fn slowdowns_start_after_two_rtts_and_nine_times_their_length_apart() {
     let mut cc = LedbatPp::new(P, CongestionWindow { cwnd: 20.0, ssthresh: 30.0 });
-    let mut path = Path::new(Span::from_ms(100));
+    let mut path = TestPath::new(Span::from_ms(100));
     let mut windows = Vec::new();
     for _ in 0..120 {
         path.round(&mut cc);
@@ -45,7 +45,7 @@ fn slowdowns_start_after_two_rtts_and_nine_times_their_length_apart() {
 #[test]
 fn window_falls_by_at_most_half_above_the_target_and_loss_halves() {
     let mut cc = LedbatPp::new(P, CongestionWindow { cwnd: 100.0, ssthresh: 50.0 });
-    let mut path = Path::new(Span::from_ms(100));
+    let mut path = TestPath::new(Span::from_ms(100));
     path.ack(&mut cc);
     path.rtt = Span::from_ms(300);
     path.rounds(&mut cc, 2);

@@ -1,4 +1,4 @@
-use super::super::testing::{Path, classic, loss};
+use super::super::testing::{TestPath, classic, loss};
 use super::*;
 
 fn vegas(p: VegasConfig, cwnd: f64, ssthresh: f64) -> Vegas {
@@ -9,7 +9,7 @@ fn vegas(p: VegasConfig, cwnd: f64, ssthresh: f64) -> Vegas {
 fn adjusted_windows(p: VegasConfig, queued: f64) -> Vec<f64> {
     let mut cc = vegas(p, 50.0, 2.0);
     cc.base = Some(Span::from_ms(100));
-    let mut path = Path::new(Span::from_ms(100));
+    let mut path = TestPath::new(Span::from_ms(100));
     path.rtt = Span::from_secs_f64(0.1 * 50.0 / (50.0 - queued));
     path.rounds(&mut cc, 6)
 }
@@ -41,7 +41,7 @@ fn kernel_grows_every_other_round_and_original_every_round() {
 #[test]
 fn original_slow_start_grows_every_other_round() {
     let mut cc = vegas(VegasConfig::ORIGINAL, 4.0, f64::INFINITY);
-    let mut path = Path::new(Span::from_ms(100));
+    let mut path = TestPath::new(Span::from_ms(100));
     let windows = path.rounds(&mut cc, 8);
     let ratio = windows[7] / windows[3];
     assert!((3.5..4.6).contains(&ratio), "two doublings in four rounds: {windows:?}");
@@ -50,7 +50,7 @@ fn original_slow_start_grows_every_other_round() {
 #[test]
 fn slow_start_ends_above_gamma() {
     let mut cc = vegas(VegasConfig::LINUX_2_6_22, 16.0, f64::INFINITY);
-    let mut path = Path::new(Span::from_ms(100));
+    let mut path = TestPath::new(Span::from_ms(100));
     path.rounds(&mut cc, 2);
     path.rtt = Span::from_ms(130);
     path.rounds(&mut cc, 2);

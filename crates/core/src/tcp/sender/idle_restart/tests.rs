@@ -1,4 +1,5 @@
-//! Pauses and unused windows: RFC 5681, RFC 2861 and RFC 7661, each with the numbers of its rule.
+//! Idle periods and unused windows: RFC 5681, RFC 2861 and RFC 7661, with numbers worked out from
+//! each rule.
 
 use super::*;
 use crate::app::Socket;
@@ -30,8 +31,8 @@ impl IdleSender {
         sender
     }
 
-    /// The application writes so many segments, which go out and are acknowledged a round trip
-    /// later. How many went out at once.
+    /// The application writes `segments`, which are acknowledged an RTT after they are sent.
+    /// Returns the number sent at once.
     fn round(&mut self, segments: u64) -> u64 {
         self.socket.written += segments * 1000;
         let before = self.tcp.next_seq();
@@ -59,15 +60,15 @@ fn with_rule(idle_restart: IdleRestart) -> IdleSender {
 }
 
 #[test]
-fn without_a_rule_a_pause_is_followed_by_the_whole_window() {
+fn window_is_kept_over_idle_without_a_rule() {
     let mut sender = with_rule(IdleRestart::Off);
     sender.pause(Span::from_secs(10));
     assert_eq!(sender.round(100), 32);
 }
 
-/// RFC 5681, section 4.1: the restart window is the initial one, and the threshold stays.
+/// RFC 5681, section 4.1: the restart window is the initial window, and ssthresh stays.
 #[test]
-fn after_more_than_a_timeout_sending_starts_with_the_initial_window() {
+fn idle_longer_than_rto_restarts_from_the_initial_window() {
     let mut sender = with_rule(IdleRestart::Restart);
     sender.pause(Span::from_secs(10));
     assert_eq!(sender.round(100), 4);
@@ -75,7 +76,7 @@ fn after_more_than_a_timeout_sending_starts_with_the_initial_window() {
 }
 
 #[test]
-fn a_pause_shorter_than_the_timeout_changes_nothing() {
+fn idle_shorter_than_rto_keeps_the_window() {
     for rule in [IdleRestart::Restart, IdleRestart::Decay] {
         let mut sender = with_rule(rule);
         sender.pause(Span::from_ms(50));
@@ -83,10 +84,9 @@ fn a_pause_shorter_than_the_timeout_changes_nothing() {
     }
 }
 
-/// RFC 2861, section 3.1: half for each timeout, three quarters remembered (the threshold, here
-/// infinite, is never lowered).
+/// RFC 2861, section 3.1: half per RTO; ssthresh keeps three quarters, and is never lowered.
 #[test]
-fn a_window_decays_by_half_for_each_timeout_down_to_the_initial_one() {
+fn window_is_halved_per_rto_down_to_the_initial_window() {
     let rto = Span::from_ms(200);
     for (timeouts, cwnd) in [(1, 16.0), (2, 8.0), (3, 4.0), (50, 4.0)] {
         let idle = rto.saturating_mul(timeouts) + Span::from_ms(1);
@@ -96,14 +96,14 @@ fn a_window_decays_by_half_for_each_timeout_down_to_the_initial_one() {
 }
 
 #[test]
-fn a_window_below_the_initial_one_is_not_raised() {
+fn window_below_the_initial_window_is_not_raised() {
     let window = decayed(CongestionWindow { cwnd: 2.0, ssthresh: 10.0 }, 4.0, Span::from_secs(9), Span::from_ms(200));
     assert_eq!(window.cwnd, 2.0);
 }
 
-/// RFC 2861, section 3.2: 10 of 32 used for a timeout: (32 + 10) / 2 = 21, then (21 + 10) / 2 = 15.
+/// RFC 2861, section 3.2: 10 of 32 in use for an RTO: (32 + 10) / 2 = 21, then (21 + 10) / 2 = 15.
 #[test]
-fn a_window_that_is_not_used_goes_half_way_to_what_is() {
+fn unused_window_moves_halfway_to_the_used_window() {
     let mut sender = IdleSender::new(TcpConfig { window_validation: WindowValidation::Rfc2861, ..TcpConfig::default() });
     let mut seen = vec![];
     for _ in 0..8 {
@@ -115,7 +115,7 @@ fn a_window_that_is_not_used_goes_half_way_to_what_is() {
 }
 
 #[test]
-fn a_window_that_is_used_is_kept() {
+fn used_window_is_kept() {
     let mut sender = IdleSender::new(TcpConfig { window_validation: WindowValidation::Rfc2861, ..TcpConfig::default() });
     for _ in 0..8 {
         sender.round(1000);
@@ -128,8 +128,8 @@ fn new_validation(idle_restart: IdleRestart) -> IdleSender {
 }
 
 impl IdleSender {
-    /// `segments` go out, of which the first is lost and sent again: the window after the cut, and
-    /// at the end of the recovery.
+    /// Sends `segments`, of which the first is lost and retransmitted. Returns the window after the
+    /// reduction, and at the end of the recovery.
     fn lose_first_of(&mut self, segments: u64) -> (f64, f64) {
         self.socket.written += segments * 1000;
         while self.tcp.poll(self.now, &mut self.socket).is_some() {}
@@ -150,7 +150,7 @@ impl IdleSender {
 
 /// RFC 7661, sections 4.3 and 4.4: with 10 of 32 in use the window neither grows nor shrinks.
 #[test]
-fn a_window_of_which_less_than_half_is_used_stays_as_it_is() {
+fn window_used_by_less_than_half_stays() {
     let mut sender = new_validation(IdleRestart::Off);
     for round in 0..60 {
         sender.round(10);
@@ -158,10 +158,9 @@ fn a_window_of_which_less_than_half_is_used_stays_as_it_is() {
     }
 }
 
-/// Section 4.3: 20 in use validate a window of up to 40, which each ACK lets grow by one in slow
-/// start.
+/// Section 4.3: 20 in use validate a window of up to 40, which each ACK grows by one in slow start.
 #[test]
-fn a_window_of_which_half_is_used_grows_until_it_is_twice_that() {
+fn window_grows_to_twice_the_used_window() {
     let mut sender = new_validation(IdleRestart::Off);
     for _ in 0..20 {
         sender.round(20);
@@ -169,9 +168,9 @@ fn a_window_of_which_half_is_used_grows_until_it_is_twice_that() {
     assert_eq!(sender.window().0, 41.0);
 }
 
-/// Section 4.4: whatever else the host does about pauses, as this takes its place.
+/// Section 4.4 replaces the host's rule for idle periods.
 #[test]
-fn a_window_is_kept_over_a_pause_and_does_not_grow_before_it_is_proven() {
+fn window_is_kept_over_idle_and_grows_once_validated() {
     for rule in [IdleRestart::Off, IdleRestart::Restart, IdleRestart::Decay] {
         let mut sender = new_validation(rule);
         sender.round(32);
@@ -188,17 +187,17 @@ fn a_window_is_kept_over_a_pause_and_does_not_grow_before_it_is_proven() {
 
 /// Section 4.4.3: five minutes.
 #[test]
-fn a_pause_of_five_minutes_halves_the_window_once() {
+fn idle_of_five_minutes_halves_the_window_once() {
     let mut sender = new_validation(IdleRestart::Off);
     sender.pause(Span::from_secs(400));
     sender.round(1);
     assert_eq!(sender.window(), (16.0, f64::INFINITY));
 }
 
-/// Section 4.4.1, by hand: 10 of 32 used: 10/2, then (10 - 1)/2 in whole segments. After a pause:
-/// 32 in flight, 32/2, (32 - 1)/2.
+/// Section 4.4.1, by hand: 10 of 32 in use: 10/2, then (10 - 1)/2 in whole segments. After an idle
+/// period: 32 in flight, 32/2, (32 - 1)/2.
 #[test]
-fn a_loss_cuts_what_was_used_of_a_window_and_what_was_lost_of_that() {
+fn loss_reduces_to_the_used_window_less_retransmissions() {
     let mut used = new_validation(IdleRestart::Off);
     for _ in 0..20 {
         used.round(10);
@@ -209,9 +208,9 @@ fn a_loss_cuts_what_was_used_of_a_window_and_what_was_lost_of_that() {
     assert_eq!(paused.lose_first_of(32), (16.0, 15.0));
 }
 
-/// Section 4.3: a validated window is cut as RFC 5681 says.
+/// Section 4.3: a validated window is reduced by RFC 5681.
 #[test]
-fn a_loss_in_a_validated_window_is_cut_as_ever() {
+fn loss_in_a_validated_window_reduces_by_rfc_5681() {
     let mut sender = new_validation(IdleRestart::Off);
     for _ in 0..3 {
         sender.round(1000);
