@@ -1,6 +1,6 @@
-//! What the analyzer says of our own captures, beside what really happened.
+//! The analyzer's report of simulated captures against the simulator's counters.
 
-use crate::common::{bulk, go, hop, plan, way};
+use crate::common::{bulk, go, hop, hop_direction, plan};
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, PacketFilter};
 use ackclock_trace::report::{DirectionReport, Report, VantagePoint};
@@ -13,7 +13,7 @@ fn scratch(name: &str) -> String {
     dir.join(name).to_str().expect("a plain path").to_owned()
 }
 
-/// The data's direction of the only flow, and where the capture was found to stand.
+/// The data direction of the only flow, and the inferred vantage point.
 fn analyze(path: &str) -> (DirectionReport, VantagePoint) {
     let mut capture = Capture::open(Path::new(path)).expect("a capture");
     let mut analysis = Analysis::new(PacketFilter::default());
@@ -25,12 +25,12 @@ fn analyze(path: &str) -> (DirectionReport, VantagePoint) {
     (flow.b2a, flow.vantage.place)
 }
 
-/// One download with this tcp and loss, captured at both ends.
+/// A download with this TCP and loss rate, captured at both ends.
 fn case(name: &str, tcp: &Value, loss: f64) -> (ackclock_sim::summary::FlowRow, String, String) {
     let (server, client) = (scratch(&format!("{name}.s.pcap")), scratch(&format!("{name}.c.pcapng")));
-    let mut down = way(5_000_000, 20, 60);
+    let mut down = hop_direction(5_000_000, 20, 60);
     down["loss"] = json!({"kind": "bernoulli", "mean": loss});
-    let mut plan = plan(30_000, json!([hop("h", down, way(5_000_000, 20, 60))]), json!([bulk("d", &[0])]));
+    let mut plan = plan(30_000, json!([hop("h", down, hop_direction(5_000_000, 20, 60))]), json!([bulk("d", &[0])]));
     for (key, value) in tcp.as_object().expect("keys") {
         plan["flows"][0]["tcp"][key] = value.clone();
     }
@@ -51,7 +51,7 @@ fn tcps() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn at_the_senders_end_segments_retransmissions_and_timeouts_are_those_that_were() {
+fn analyzer_counts_equal_the_senders_when_captured_at_the_sender() {
     for (name, tcp) in tcps() {
         for loss in [0.001, 0.01, 0.04] {
             let (truth, server, _) = case(&format!("{name}-{loss}"), &tcp, loss);
@@ -59,9 +59,9 @@ fn at_the_senders_end_segments_retransmissions_and_timeouts_are_those_that_were(
             assert_eq!(place, VantagePoint::Server, "{name} {loss}");
             assert_eq!(seen.segments, truth.segments_sent, "{name} {loss}");
             assert_eq!(seen.retransmitted_segments, truth.retransmitted_segments, "{name} {loss}");
-            // The timer may run out while duplicate ACKs still arrive, and then looks like the
-            // recovery that it ends: NewReno's impatient variant does that at any loss, the others
-            // where many retransmissions are lost too.
+            // An RTO while duplicate ACKs arrive is indistinguishable from the recovery that it
+            // ends. It occurs with NewReno's impatient variant at any loss rate, with the others at
+            // high loss rates.
             if name == "newreno" || loss > 0.01 {
                 continue;
             }
@@ -76,13 +76,13 @@ fn at_the_senders_end_segments_retransmissions_and_timeouts_are_those_that_were(
 }
 
 #[test]
-fn at_the_receivers_end_what_fills_a_hole_is_counted_and_nothing_is_taken_for_reordering() {
+fn gap_fills_are_retransmissions_and_none_reordered_when_captured_at_the_receiver() {
     for (name, tcp) in tcps() {
         let (truth, _, client) = case(&format!("{name}-far"), &tcp, 0.01);
         let (seen, place) = analyze(&client);
         assert_eq!((place, seen.out_of_order), (VantagePoint::Client, 0), "{name}");
         let all = truth.retransmitted_segments;
-        // What was lost twice never came by.
+        // Retransmissions that were lost are not in the capture.
         assert!(
             seen.retransmitted_segments <= all && seen.retransmitted_segments * 100 >= all * 95,
             "{name}: {} of {all}",
@@ -92,7 +92,7 @@ fn at_the_receivers_end_what_fills_a_hole_is_counted_and_nothing_is_taken_for_re
 }
 
 #[test]
-fn the_rtt_is_the_senders_own_within_one_percent() {
+fn analyzer_rtt_is_within_one_percent_of_the_senders() {
     let (truth, server, _) = case("rtt", &json!({}), 0.001);
     let (seen, _) = analyze(&server);
     let close = |a: Option<f64>, b: Option<f64>| (a.expect("a figure") / b.expect("a figure") - 1.0).abs() < 0.01;

@@ -1,11 +1,11 @@
-//! The plan as a contract: same plan, same bytes; a bad one, one line.
+//! The contract of a plan: equal plans give equal bytes, an invalid plan gives one line.
 
-use crate::common::{MS, S, bulk, cbr, go, hop, plan, tcp, way};
+use crate::common::{MS, S, bulk, cbr, go, hop, hop_direction, plan, tcp};
 use ackclock_sim::Plan;
 use serde_json::{Value, json};
 
 fn good() -> Value {
-    let mut down = way(2_000_000, 20, 20);
+    let mut down = hop_direction(2_000_000, 20, 20);
     down["loss"] = json!({"kind": "bernoulli", "mean": 0.005});
     let mut flow = bulk("d", &[0]);
     flow["start"] = json!({"low_ps": 0, "high_ps": S});
@@ -13,25 +13,25 @@ fn good() -> Value {
     let burst = json!({"kind": "onoff", "bps": 500_000, "on_ps": 500 * MS, "off_ps": 500 * MS, "distribution": "pareto", "shape": 1.5, "packet": 500});
     let mut cross = cbr("x", &[0]);
     cross["workload"] = burst;
-    plan(20_000, json!([hop("h", down, way(2_000_000, 20, 20))]), json!([flow, cross]))
+    plan(20_000, json!([hop("h", down, hop_direction(2_000_000, 20, 20))]), json!([flow, cross]))
 }
 
 #[test]
-fn the_same_plan_gives_the_same_bytes() {
+fn equal_plans_give_equal_bytes() {
     let (a, b) = (go(&good()), go(&good()));
     assert_eq!(serde_json::to_string(&a.summary).unwrap(), serde_json::to_string(&b.summary).unwrap());
     assert_eq!((a.series, a.hops), (b.series, b.hops));
 }
 
 #[test]
-fn another_seed_gives_another_run() {
+fn different_seeds_give_different_runs() {
     let mut other = good();
     other["seed"] = json!(2);
     assert_ne!(go(&good()).series, go(&other).series);
 }
 
 #[test]
-fn recording_changes_nothing_that_happens() {
+fn recording_changes_no_result() {
     let mut silent = good();
     silent["sample_ps"] = json!(0);
     let (with, without) = (go(&good()), go(&silent));
@@ -40,7 +40,7 @@ fn recording_changes_nothing_that_happens() {
 }
 
 #[test]
-fn counters_in_series_only_grow_through_a_measurement_window() {
+fn series_counters_grow_through_a_measurement_window() {
     let mut windowed = good();
     windowed["measure"] = json!({"kind": "interval", "from_ps": 5 * S, "to_ps": 15 * S});
     let result = go(&windowed);
@@ -52,11 +52,11 @@ fn counters_in_series_only_grow_through_a_measurement_window() {
         .map(|i| result.hops.delivered_bytes[i])
         .collect();
     assert!(down.windows(2).all(|w| w[0] <= w[1]));
-    assert_eq!(result.series, go(&good()).series, "measuring changes nothing that happens");
+    assert_eq!(result.series, go(&good()).series, "measuring changes no result");
 }
 
 #[test]
-fn a_series_ends_with_its_flow_and_begins_after_its_start() {
+fn series_of_a_flow_begins_after_its_start_and_ends_with_it() {
     let mut plan = good();
     plan["flows"][0]["start"] = json!({"low_ps": S, "high_ps": S});
     plan["flows"][0]["workload"] = json!({"kind": "transfer", "bytes": 200_000});
@@ -68,7 +68,7 @@ fn a_series_ends_with_its_flow_and_begins_after_its_start() {
     assert_eq!(result.series.delivered_bytes.last(), Some(&200_000));
 }
 
-/// A plan with one thing changed, by JSON pointer.
+/// A plan with one value changed, by JSON pointer.
 fn with(pointer: &str, value: &Value) -> String {
     let mut plan = good();
     *plan.pointer_mut(pointer).unwrap_or_else(|| panic!("no {pointer}")) = value.clone();
@@ -76,7 +76,7 @@ fn with(pointer: &str, value: &Value) -> String {
 }
 
 #[test]
-fn every_impossibility_is_refused_with_one_line_that_names_it() {
+fn invalid_plans_are_rejected_with_one_line_that_names_the_key() {
     let cases = [
         ("/duration_ps", json!(0), "duration_ps"),
         ("/duration_ps", json!(u64::MAX), "100 days"),
@@ -127,7 +127,7 @@ fn every_impossibility_is_refused_with_one_line_that_names_it() {
 }
 
 #[test]
-fn more_clients_than_the_engine_can_number_are_refused() {
+fn plan_is_rejected_with_more_clients_than_the_index_holds() {
     let mut plan = good();
     plan["clients"] = json!(4_000_000_000u32);
     plan["hops"][0]["per_client"] = json!(true);
@@ -136,7 +136,7 @@ fn more_clients_than_the_engine_can_number_are_refused() {
 }
 
 #[test]
-fn a_missing_or_unknown_key_is_an_error_even_where_null_is_allowed() {
+fn missing_or_unknown_key_is_an_error_also_for_nullable_keys() {
     for pointer in ["/hops/0/down/loss", "/flows/0/stop_ps", "/flows/0/tcp/send_buffer", "/flows/0/tcp/limited_transmit", "/seed"]
     {
         let mut plan = good();
@@ -150,14 +150,14 @@ fn a_missing_or_unknown_key_is_an_error_even_where_null_is_allowed() {
 }
 
 #[test]
-fn a_round_trip_that_takes_no_time_is_refused() {
-    let plan = plan(1000, json!([hop("h", way(0, 0, 0), way(0, 0, 0))]), json!([bulk("d", &[0])]));
+fn plan_is_rejected_when_the_rtt_is_zero() {
+    let plan = plan(1000, json!([hop("h", hop_direction(0, 0, 0), hop_direction(0, 0, 0))]), json!([bulk("d", &[0])]));
     let error = Plan::from_json(&plan.to_string()).unwrap_err().to_string();
     assert!(error.contains("takes no time"), "{error}");
 }
 
 #[test]
-fn a_run_can_be_interrupted() {
+fn run_stops_when_interrupted() {
     let plan = Plan::from_json(&good().to_string()).unwrap();
     let mut asked = 0;
     let error = ackclock_sim::run_while(&plan, &mut || {

@@ -1,19 +1,18 @@
-//! Reported figures against values that can be worked out by hand: constant-rate traffic needs no
-//! model.
+//! Reported metrics of constant-rate traffic against values computed by hand.
 
-use crate::common::{MS, S, bulk, cbr, close, flow, go, hop, plan, tcp, way};
+use crate::common::{MS, S, bulk, cbr, close, flow, go, hop, hop_direction, plan, tcp};
 use serde_json::{Value, json};
 
-/// Unlimited and 25 ms long: packets of a 10 ms source arrive at 25, 35, 45 ms and so on.
+/// No rate limit and 25 ms of delay: packets sent every 10 ms arrive at 25, 35, 45 ms and so on.
 fn pipe() -> Value {
-    json!([hop("pipe", way(0, 25, 0), way(0, 25, 0))])
+    json!([hop("pipe", hop_direction(0, 25, 0), hop_direction(0, 25, 0))])
 }
 
 #[test]
-fn goodput_counts_what_had_arrived_by_the_end_of_the_run() {
+fn goodput_counts_arrivals_before_the_end_of_the_run() {
     let result = go(&plan(1000, pipe(), json!([cbr("c", &[0])])));
     let row = &result.summary.flows[0];
-    // Sent at 0 to 990 ms; the last to arrive before 1 s does so at 995 ms.
+    // Sent at 0 to 990 ms; the last arrival before 1 s is at 995 ms.
     assert_eq!((row.segments_sent, result.summary.engine.data_packets), (100, 98));
     close(row.goodput_bps, 98.0 * 972.0 * 8.0, 1e-6);
     close(row.throughput_bps, 98.0 * 1000.0 * 8.0, 1e-6);
@@ -21,7 +20,7 @@ fn goodput_counts_what_had_arrived_by_the_end_of_the_run() {
 }
 
 #[test]
-fn an_interval_counts_only_what_happened_in_it() {
+fn interval_counts_events_within_it_only() {
     let mut plan = plan(1000, pipe(), json!([cbr("c", &[0])]));
     plan["measure"] = json!({"kind": "interval", "from_ps": 200 * MS, "to_ps": 700 * MS});
     let result = go(&plan);
@@ -33,7 +32,7 @@ fn an_interval_counts_only_what_happened_in_it() {
 }
 
 #[test]
-fn a_flow_that_stops_is_measured_up_to_its_stop() {
+fn stopped_flow_is_measured_until_its_stop() {
     let mut source = cbr("c", &[0]);
     source["stop_ps"] = json!(505 * MS);
     let row = &go(&plan(1000, pipe(), json!([source]))).summary.flows[0];
@@ -43,7 +42,7 @@ fn a_flow_that_stops_is_measured_up_to_its_stop() {
 }
 
 #[test]
-fn a_late_start_is_no_time_without_traffic() {
+fn rate_excludes_the_time_before_a_late_start() {
     let mut source = cbr("c", &[0]);
     source["start"] = json!({"low_ps": 500 * MS, "high_ps": 500 * MS});
     let row = &go(&plan(1000, pipe(), json!([source]))).summary.flows[0];
@@ -53,7 +52,7 @@ fn a_late_start_is_no_time_without_traffic() {
 }
 
 #[test]
-fn a_window_without_any_of_the_flow_gives_no_rate_rather_than_zero() {
+fn rate_is_none_when_the_flow_does_not_run_in_the_window() {
     let mut late = cbr("late", &[0]);
     late["start"] = json!({"low_ps": 900 * MS, "high_ps": 900 * MS});
     let mut plan = plan(1000, pipe(), json!([cbr("c", &[0]), late]));
@@ -64,9 +63,10 @@ fn a_window_without_any_of_the_flow_gives_no_rate_rather_than_zero() {
 }
 
 #[test]
-fn two_packets_at_once_before_a_busy_link_wait_zero_and_one_service_time() {
-    // 5 ms for a packet, two every 10 ms: always busy, and the second always waits 5 ms.
-    let link = json!([hop("link", way(1_600_000, 0, 0), way(0, 0, 0))]);
+fn queue_delay_is_zero_and_one_service_time_for_two_packets_at_once() {
+    // Two packets every 10 ms with a service time of 5 ms: the link is always busy, and the second
+    // packet waits 5 ms.
+    let link = json!([hop("link", hop_direction(1_600_000, 0, 0), hop_direction(0, 0, 0))]);
     let result = go(&plan(1000, link, json!([cbr("a", &[0]), cbr("b", &[0])])));
     let row = &result.summary.hops[0];
     close(row.utilization, 1.0, 1e-9);
@@ -77,9 +77,10 @@ fn two_packets_at_once_before_a_busy_link_wait_zero_and_one_service_time() {
 }
 
 #[test]
-fn a_full_queue_drops_and_says_so() {
-    // Two every 10 ms, 10 ms for a packet, one may wait: from the second pair on, half is lost.
-    let link = json!([hop("link", way(800_000, 0, 1), way(0, 0, 0))]);
+fn full_queue_counts_its_drops() {
+    // Two packets every 10 ms with a service time of 10 ms and a queue of one: from the second pair
+    // on, half is lost.
+    let link = json!([hop("link", hop_direction(800_000, 0, 1), hop_direction(0, 0, 0))]);
     let result = go(&plan(1000, link, json!([cbr("a", &[0]), cbr("b", &[0])])));
     let row = &result.summary.hops[0];
     assert_eq!(row.drops, row.drops_by_cause["queue_full"]);
@@ -88,8 +89,8 @@ fn a_full_queue_drops_and_says_so() {
 }
 
 #[test]
-fn hops_of_each_client_are_added_up_and_their_use_averaged() {
-    let mut per_client = hop("access", way(1_600_000, 1, 0), way(0, 0, 0));
+fn per_client_hops_add_drops_and_average_utilization() {
+    let mut per_client = hop("access", hop_direction(1_600_000, 1, 0), hop_direction(0, 0, 0));
     per_client["per_client"] = json!(true);
     let mut second = cbr("b", &[0]);
     second["client"] = json!(1);
@@ -97,7 +98,7 @@ fn hops_of_each_client_are_added_up_and_their_use_averaged() {
     plan["clients"] = json!(4);
     let result = go(&plan);
     let row = &result.summary.hops[0];
-    // Two of four links are used by half.
+    // Two of four links have a utilization of 0.5.
     close(row.utilization, 0.25, 1e-9);
     assert_eq!((row.queue_delay_ms.count, row.delivered), (200, 200));
     close(row.queue_delay_ms.max, 0.0, 0.0);
@@ -105,10 +106,10 @@ fn hops_of_each_client_are_added_up_and_their_use_averaged() {
 }
 
 #[test]
-fn samples_lie_at_multiples_of_the_step_and_come_before_the_events_of_that_instant() {
-    // Packets arrive at 25 + 10 k ms, and are sent at 10 k ms: at 100 ms, the one sent then does
-    // not count.
-    let link = json!([hop("link", way(80_000_000, 25, 0), way(0, 25, 0))]);
+fn samples_are_at_multiples_of_the_step_before_the_events_of_that_instant() {
+    // Packets are sent at 10 k ms and arrive at 25 + 10 k ms. The packet sent at 100 ms is not in
+    // the sample at 100 ms.
+    let link = json!([hop("link", hop_direction(80_000_000, 25, 0), hop_direction(0, 25, 0))]);
     let result = go(&plan(1000, link, json!([cbr("c", &[0])])));
     let down: Vec<usize> = (0..result.hops.time_s.len()).filter(|&i| result.hops.direction[i] == "down").collect();
     assert_eq!(down.len(), 10);
@@ -119,21 +120,21 @@ fn samples_lie_at_multiples_of_the_step_and_come_before_the_events_of_that_insta
 }
 
 #[test]
-fn a_transfer_is_measured_from_its_start_to_its_completion_with_the_handshake() {
-    // 8 Mb/s and 50 ms each way: two round trips and a service time at least.
-    let path = json!([hop("path", way(8_000_000, 50, 0), way(8_000_000, 50, 0))]);
+fn transfer_time_includes_the_handshake() {
+    // 8 Mb/s and 50 ms in each direction: at least two RTTs and a service time.
+    let path = json!([hop("path", hop_direction(8_000_000, 50, 0), hop_direction(8_000_000, 50, 0))]);
     let file = flow("file", &[0], json!({"kind": "transfer", "bytes": 1000}), tcp("reno"));
     let row = &go(&plan(5000, path, json!([file]))).summary.flows[0];
     let seconds = row.completed_s.expect("complete");
-    // SYN, SYN-ACK, ACK, data: two round trips and what four packets take to send.
+    // SYN, SYN-ACK, ACK, data: two RTTs and the service time of four packets.
     close(Some(seconds), 0.2 + (60.0 + 60.0 + 52.0 + 1052.0) * 1e-6, 1e-9);
     close(row.goodput_bps, 8000.0 / seconds, 1e-6);
     close(row.throughput_bps, 1052.0 * 8.0 / seconds, 1e-6);
 }
 
 #[test]
-fn all_active_covers_the_last_start_to_the_first_end() {
-    let path = json!([hop("path", way(8_000_000, 5, 100), way(8_000_000, 5, 100))]);
+fn all_active_window_is_from_the_last_start_to_the_first_end() {
+    let path = json!([hop("path", hop_direction(8_000_000, 5, 100), hop_direction(8_000_000, 5, 100))]);
     let file = flow("file", &[0], json!({"kind": "transfer", "bytes": 500_000}), tcp("reno"));
     let mut long = bulk("long", &[0]);
     long["start"] = json!({"low_ps": 100 * MS, "high_ps": 100 * MS});
@@ -151,11 +152,12 @@ fn all_active_covers_the_last_start_to_the_first_end() {
 }
 
 #[test]
-fn flows_that_never_all_run_fail_an_all_active_run_with_one_line() {
+fn all_active_run_fails_when_flows_never_overlap() {
     let mut late = bulk("late", &[0]);
     late["start"] = json!({"low_ps": 3 * S, "high_ps": 3 * S});
     let file = flow("file", &[0], json!({"kind": "transfer", "bytes": 1000}), tcp("reno"));
-    let mut plan = plan(5000, json!([hop("p", way(8_000_000, 5, 0), way(8_000_000, 5, 0))]), json!([file, late]));
+    let mut plan =
+        plan(5000, json!([hop("p", hop_direction(8_000_000, 5, 0), hop_direction(8_000_000, 5, 0))]), json!([file, late]));
     plan["measure"] = json!({"kind": "all-active"});
     let error = ackclock_sim::run(&ackclock_sim::Plan::from_json(&plan.to_string()).unwrap()).unwrap_err().to_string();
     assert!(error.contains("never all run at once") && !error.contains('\n'), "{error}");

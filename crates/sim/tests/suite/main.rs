@@ -1,5 +1,4 @@
-//! The tests of this crate's public interface, in one executable: one link step instead of one for
-//! each file.
+//! Tests of the crate's public interface, in one executable: one link step for all files.
 
 mod ack_runs;
 mod analysis;

@@ -1,11 +1,11 @@
 //! Hops with a medium: one element for both directions and all clients.
 
-use crate::common::{MS, bulk, cbr, close, go, hop, plan, way};
+use crate::common::{MS, bulk, cbr, close, go, hop, hop_direction, plan};
 use serde_json::{Value, json};
 
 /// A half-duplex channel of 1 Mb/s with queues of `packets`, between hops of 1 ms.
 fn channel(turnaround_ms: u64, packets: u64) -> Value {
-    let mut hop = hop("air", way(0, 1, packets), way(0, 1, packets));
+    let mut hop = hop("air", hop_direction(0, 1, packets), hop_direction(0, 1, packets));
     hop["medium"] = json!({"kind": "half-duplex", "bps": 1_000_000, "turnaround_ps": turnaround_ms * MS});
     hop
 }
@@ -25,7 +25,7 @@ fn with_clients(clients: u32, mut plan: Value) -> Value {
 }
 
 #[test]
-fn one_datagram_flow_fills_a_half_duplex_channel_and_pays_no_turnaround() {
+fn one_datagram_flow_fills_a_half_duplex_channel_without_turnarounds() {
     let result = go(&plan(10_000, json!([channel(5, 10)]), json!([datagrams("d", 0, "down", 2_000_000)])));
     close(result.summary.flows[0].throughput_bps, 1e6, 5e3);
     close(result.summary.hops[0].utilization, 1.0, 1e-9);
@@ -33,9 +33,8 @@ fn one_datagram_flow_fills_a_half_duplex_channel_and_pays_no_turnaround() {
 }
 
 #[test]
-fn two_directions_take_turns_and_pay_a_turnaround_for_each_packet() {
-    // A packet is 8 ms on the air, then 2 ms pass before the other radio sends: 8/10 of the rate,
-    // half of it each way.
+fn half_duplex_directions_alternate_with_a_turnaround_for_each_packet() {
+    // A packet takes 8 ms, the turnaround 2 ms: 8/10 of the rate, half of it in each direction.
     let flows = json!([datagrams("d", 0, "down", 2_000_000), datagrams("u", 0, "up", 2_000_000)]);
     let result = go(&plan(20_000, json!([channel(2, 10)]), flows));
     for flow in &result.summary.flows {
@@ -46,7 +45,7 @@ fn two_directions_take_turns_and_pay_a_turnaround_for_each_packet() {
 }
 
 #[test]
-fn stations_share_a_medium_and_have_queues_of_their_own() {
+fn stations_of_a_medium_have_separate_queues() {
     let flows = json!([datagrams("greedy", 0, "down", 3_000_000), datagrams("modest", 1, "down", 200_000)]);
     let result = go(&with_clients(2, plan(20_000, json!([channel(0, 10)]), flows)));
     close(result.summary.flows[0].throughput_bps, 0.8e6, 4e3);
@@ -60,9 +59,8 @@ fn stations_share_a_medium_and_have_queues_of_their_own() {
 }
 
 #[test]
-fn what_comes_after_a_medium_is_shared_unless_each_client_has_its_own() {
-    // The list loses the first three data packets that come by: of all stations together, or of
-    // each.
+fn elements_after_a_medium_are_shared_unless_per_client() {
+    // The list drops the first three data packets: of all stations together, or of each.
     let lost = |per_client: bool| {
         let mut hop = channel(0, 0);
         hop["down"]["loss"] = json!({"kind": "list", "packets": [1, 2, 3]});
@@ -78,15 +76,15 @@ fn what_comes_after_a_medium_is_shared_unless_each_client_has_its_own() {
     };
     let (shared, own) = (lost(false), lost(true));
     assert_eq!((shared.0, own.0), (3, 6));
-    assert!(shared.1 >= 200 && own.1 >= 200, "what is lost is sent again: {shared:?} {own:?}");
+    assert!(shared.1 >= 200 && own.1 >= 200, "lost packets are retransmitted: {shared:?} {own:?}");
 }
 
 #[test]
 fn tcp_crosses_a_medium_between_other_hops_in_both_directions() {
     let hops = json!([
-        hop("core", way(10_000_000, 5, 100), way(10_000_000, 5, 100)),
+        hop("core", hop_direction(10_000_000, 5, 100), hop_direction(10_000_000, 5, 100)),
         channel(1, 20),
-        hop("home", way(0, 1, 0), way(0, 1, 0))
+        hop("home", hop_direction(0, 1, 0), hop_direction(0, 1, 0))
     ]);
     let mut flow = bulk("d", &[0, 1, 2]);
     flow["client"] = json!(1);
@@ -97,7 +95,7 @@ fn tcp_crosses_a_medium_between_other_hops_in_both_directions() {
 }
 
 #[test]
-fn a_hop_with_a_medium_has_no_rate_and_no_framing_and_not_too_many_clients() {
+fn medium_is_rejected_with_a_rate_a_framing_or_too_many_clients() {
     let base = || plan(1000, json!([channel(0, 10)]), json!([cbr("x", &[0])]));
     let cases = [
         ("/hops/0/down/rate", json!({"kind": "fixed", "bps": 1}), "only one of them"),
@@ -115,7 +113,7 @@ fn a_hop_with_a_medium_has_no_rate_and_no_framing_and_not_too_many_clients() {
     }
 }
 
-/// The channel of wimax-simulated: 7 MHz, 5 ms, 64-QAM 3/4, this split.
+/// The channel of the paper wimax-simulated: 7 MHz, frames of 5 ms, 64-QAM 3/4, with this split.
 fn wimax(down: u32, up: u32) -> Value {
     let both = |value: Value| json!({"down": value, "up": value});
     json!({
@@ -133,24 +131,24 @@ fn wimax(down: u32, up: u32) -> Value {
 }
 
 fn cell(medium: Value) -> Value {
-    let mut hop = hop("air", way(0, 1, 50), way(0, 1, 50));
+    let mut hop = hop("air", hop_direction(0, 1, 50), hop_direction(0, 1, 50));
     hop["medium"] = medium;
     hop
 }
 
 #[test]
-fn six_stations_share_an_802_16_cell_and_its_utilization_is_that_of_its_data_symbols() {
+fn wimax_utilization_is_that_of_the_data_symbols() {
     let flows: Vec<Value> = (0..6).map(|client| datagrams(&format!("d{client}"), client, "down", 6_000_000)).collect();
     let result = go(&with_clients(6, plan(10_000, json!([cell(wimax(3, 1))]), json!(flows))));
     let total: f64 = result.summary.flows.iter().filter_map(|flow| flow.throughput_bps).sum();
-    // 103 symbols of 108 bytes; 14 bytes for the packet that a frame's end cuts, 10 around each of
-    // 1000.
+    // 103 symbols of 108 bytes; overhead: 14 bytes for the packet fragmented at the end of a frame,
+    // 10 for each packet of 1000 bytes.
     close(Some(total), 8.0 * 200.0 * (103.0 * 108.0 - 14.0) * 1000.0 / 1010.0, 0.01 * 17e6);
     close(result.summary.hops[0].utilization, 103.0 / 106.0, 0.005);
 }
 
 #[test]
-fn acks_starve_at_a_split_that_leaves_the_uplink_two_symbols_and_not_where_it_has_thirty() {
+fn acks_are_lost_when_the_uplink_has_two_symbols_and_not_with_thirty() {
     let acks = |split| {
         let mut medium = wimax(split, 1);
         medium["contention"]["layout"] = json!({"kind": "fractional", "modulation": "64qam-3/4"});
@@ -160,8 +158,8 @@ fn acks_starve_at_a_split_that_leaves_the_uplink_two_symbols_and_not_where_it_ha
     };
     let ((many, lost_at_two), (few, lost_at_six)) = (acks(2), acks(6));
     assert!(many > 6.0 && lost_at_two == 0, "at 2:1 every segment is acknowledged: {many} ACKs a frame");
-    // Two symbols are 216 bytes; an ACK of 52 is 62 on the air, one that is cut by the end of the
-    // frame 14 more, a request 2.
+    // Two symbols are 216 bytes. An ACK of 52 bytes takes 62, a fragmented one 14 more, a request
+    // 2.
     let fits = (216.0 - 14.0 - 2.0) / 62.0;
     assert!(
         few <= fits * 1.01 && few > 0.9 * fits && lost_at_six > 10_000,
@@ -169,9 +167,9 @@ fn acks_starve_at_a_split_that_leaves_the_uplink_two_symbols_and_not_where_it_ha
     );
 }
 
-/// Six downloads over a cell with this split: goodput of all, used shares of the data symbols down
-/// and up, ACKs a frame, and ACKs dropped.
-struct Swept {
+/// Six downloads over a cell with one split: total goodput, utilization of the data symbols down
+/// and up, ACKs per frame, and ACKs dropped.
+struct SplitResult {
     mbps: f64,
     down: f64,
     up: f64,
@@ -179,7 +177,7 @@ struct Swept {
     dropped: u64,
 }
 
-fn six_downloads(split: u32, layout: Value) -> Swept {
+fn six_downloads(split: u32, layout: Value) -> SplitResult {
     const SECONDS: u64 = 20;
     let mut medium = wimax(split, 1);
     medium["contention"]["layout"] = layout;
@@ -191,7 +189,7 @@ fn six_downloads(split: u32, layout: Value) -> Swept {
     let flows: Vec<Value> = (0..6).map(flow).collect();
     let result = go(&with_clients(6, plan(SECONDS * 1000, json!([cell(medium)]), json!(flows))));
     let [down, up] = [0, 1].map(|row| result.summary.hops[row].utilization.unwrap());
-    Swept {
+    SplitResult {
         mbps: result.summary.flows.iter().filter_map(|flow| flow.goodput_bps).sum::<f64>() / 1e6,
         down,
         up,
@@ -201,39 +199,48 @@ fn six_downloads(split: u32, layout: Value) -> Swept {
 }
 
 #[test]
-fn a_sweep_of_the_split_starves_acks_where_the_uplinks_symbols_run_out_and_only_there() {
-    // Ranging and requests packed at 64-QAM 3/4 leave so many symbols of the uplink for data.
+fn acks_are_lost_only_at_splits_without_free_uplink_symbols() {
+    // Uplink symbols for data beside ranging and requests at 64-QAM 3/4.
     let packed = || json!({"kind": "fractional", "modulation": "64qam-3/4"});
-    let swept = [1, 2, 3, 4, 5, 6].map(|split| six_downloads(split, packed()));
-    for ((split, symbols), at) in (1..).zip([54.0, 30.0, 18.0, 11.0, 6.0, 2.0]).zip(&swept) {
+    let results = [1, 2, 3, 4, 5, 6].map(|split| six_downloads(split, packed()));
+    for ((split, symbols), at) in (1..).zip([54.0, 30.0, 18.0, 11.0, 6.0, 2.0]).zip(&results) {
         let seen = format!("{split}:1: {:.2} Mb/s, {:.3} down, {:.3} up, {:.2} ACKs a frame", at.mbps, at.down, at.up, at.acks);
-        // An ACK of 52 bytes takes 62 with its header and CRC: what was delivered must have been
-        // carried by symbols of 108 bytes.
+        // An ACK of 52 bytes takes 62 with header and CRC; a symbol carries 108 bytes.
         assert!(at.acks * 62.0 <= at.up * symbols * 108.0, "{seen}");
         if split <= 4 {
             assert!(at.down > 0.95 && at.up < 0.95 && at.dropped == 0, "the downlink is full and every ACK gets through: {seen}");
         }
     }
-    let (four, six) = (&swept[3], &swept[5]);
-    assert!(swept.windows(2).take(3).all(|pair| pair[1].mbps > pair[0].mbps), "up to 4:1 the downlink's symbols decide");
+    let (four, six) = (&results[3], &results[5]);
+    assert!(results.windows(2).take(3).all(|pair| pair[1].mbps > pair[0].mbps), "up to 4:1 the downlink is the bottleneck");
     assert!(
         six.up > 0.99 && six.dropped > 1000,
         "at 6:1 no symbol of the uplink is free: {:.3}, {} dropped",
         six.up,
         six.dropped
     );
-    assert!(six.mbps < four.mbps, "and the longer downlink brings less: {} of {}", six.mbps, four.mbps);
-    // The same downlink beside an uplink that keeps ten symbols, as it has no ranging.
-    let spared = six_downloads(6, json!({"kind": "request-only"}));
-    assert!(spared.dropped == 0 && spared.up < 0.95, "{:.3} used, {} dropped", spared.up, spared.dropped);
-    assert!(spared.mbps > 1.1 * six.mbps && spared.mbps > four.mbps, "{} and {}", spared.mbps, six.mbps);
+    assert!(six.mbps < four.mbps, "a longer downlink carries less: {} of {}", six.mbps, four.mbps);
+    // The same downlink, with ten more uplink symbols for data as there is no ranging.
+    let without_ranging = six_downloads(6, json!({"kind": "request-only"}));
+    assert!(
+        without_ranging.dropped == 0 && without_ranging.up < 0.95,
+        "{:.3} used, {} dropped",
+        without_ranging.up,
+        without_ranging.dropped
+    );
+    assert!(
+        without_ranging.mbps > 1.1 * six.mbps && without_ranging.mbps > four.mbps,
+        "{} and {}",
+        without_ranging.mbps,
+        six.mbps
+    );
 }
 
 #[test]
-fn a_cell_without_room_for_data_is_refused_with_the_reason() {
+fn wimax_plan_is_rejected_when_no_symbol_is_left_for_data() {
     let mut medium = wimax(6, 1);
     medium["contention"]["layout"] = json!({"kind": "whole", "modulation": "bpsk-1/2"});
     let plan = plan(1000, json!([cell(medium)]), json!([bulk("b", &[0])]));
-    let refused = ackclock_sim::Plan::from_json(&plan.to_string()).unwrap_err().to_string();
-    assert!(refused.contains("no symbol of the uplink's 21 is left for data"), "{refused}");
+    let error = ackclock_sim::Plan::from_json(&plan.to_string()).unwrap_err().to_string();
+    assert!(error.contains("no symbol of the uplink's 21 is left for data"), "{error}");
 }

@@ -1,26 +1,26 @@
-//! Packet radio: the exchange of one frame in closed form, link ARQ, relays.
+//! Packet radio: closed form of one frame exchange, link ARQ, relays.
 
-use crate::common::{MS, bulk, cbr, close, go, hop, plan, way};
+use crate::common::{MS, bulk, cbr, close, go, hop, hop_direction, plan};
 use serde_json::{Value, json};
 
-/// Table 4 of Balakrishnan, Padmanabhan and Katz (1997), in milliseconds: the slower of a radio's
-/// two turns, which both wait for.
+/// Turnaround to transmit in milliseconds, the longer of the two turnarounds (Balakrishnan,
+/// Padmanabhan and Katz 1997, table 4).
 const TO_SEND: f64 = 13.25;
 
-/// Milliseconds of so many bytes at 100 kb/s.
+/// Transmission time at 100 kb/s in milliseconds.
 fn air(bytes: u32) -> f64 {
     f64::from(bytes) * 0.08
 }
 
-/// From one RTS to the next of a radio that goes on: it stands at sending and need not turn, and
-/// link ACKs ride on the CTSs.
-fn going_on(bytes: u32) -> f64 {
+/// Time from one RTS to the next of a radio that continues to send: it needs no turnaround, and
+/// link ACKs are piggybacked on CTS.
+fn back_to_back(bytes: u32) -> f64 {
     2.0 * TO_SEND + air(40) + air(40) + air(16 + bytes)
 }
 
-/// From one frame's start of turning to the next one's, when the link ACK travels alone.
+/// Time from the turnaround before one frame to that before the next, without piggybacking.
 fn exchange(bytes: u32) -> f64 {
-    TO_SEND + going_on(bytes) + TO_SEND + air(16)
+    TO_SEND + back_to_back(bytes) + TO_SEND + air(16)
 }
 
 fn radio(hops: u32) -> Value {
@@ -32,14 +32,14 @@ fn radio(hops: u32) -> Value {
     })
 }
 
-/// Flows over these radios, queues of 10 packets.
+/// Flows over packet radios with queues of 10 packets.
 fn over(medium: Value, duration_ms: u64, flows: Value) -> Value {
-    let mut air = hop("radio", way(0, 0, 10), way(0, 0, 10));
+    let mut air = hop("radio", hop_direction(0, 0, 10), hop_direction(0, 0, 10));
     air["medium"] = medium;
     plan(duration_ms, json!([air]), flows)
 }
 
-/// 1000-byte datagrams, one every so many milliseconds.
+/// Datagrams of 1000 bytes, one every `every_ms` milliseconds.
 fn datagrams(every_ms: u64) -> Value {
     let mut flow = cbr("d", &[0]);
     flow["workload"]["bps"] = json!(8_000_000 / every_ms);
@@ -47,9 +47,9 @@ fn datagrams(every_ms: u64) -> Value {
 }
 
 #[test]
-fn datagrams_over_one_hop_pay_two_turns_and_two_short_frames_each_when_link_acks_ride() {
+fn packet_radio_exchange_has_two_turnarounds_when_link_acks_are_piggybacked() {
     let result = go(&over(radio(1), 600_000, json!([datagrams(20)])));
-    close(result.summary.flows[0].throughput_bps, 8000.0 / (going_on(1000) / 1000.0), 30.0);
+    close(result.summary.flows[0].throughput_bps, 8000.0 / (back_to_back(1000) / 1000.0), 30.0);
     close(result.summary.hops[0].utilization, 1.0, 1e-3);
     let row = &result.summary.hops[0];
     let exchanges = row.control_packets as f64 / 2.0;
@@ -57,7 +57,7 @@ fn datagrams_over_one_hop_pay_two_turns_and_two_short_frames_each_when_link_acks
 }
 
 #[test]
-fn datagrams_over_one_hop_pay_four_turns_and_three_short_frames_each_when_link_acks_travel_alone() {
+fn packet_radio_exchange_has_four_turnarounds_without_piggybacking() {
     let mut alone = radio(1);
     alone["piggyback"] = json!(false);
     let result = go(&over(alone, 600_000, json!([datagrams(20)])));
@@ -68,7 +68,7 @@ fn datagrams_over_one_hop_pay_four_turns_and_three_short_frames_each_when_link_a
 }
 
 #[test]
-fn a_lone_datagram_keeps_its_first_radio_for_one_turn_and_one_exchange_however_many_hops_follow() {
+fn first_radio_is_busy_for_one_exchange_at_any_number_of_hops() {
     let busy_ms = |hops| {
         let plan = over(radio(hops), 10_000, json!([datagrams(4000)]));
         let result = go(&plan);
@@ -76,12 +76,12 @@ fn a_lone_datagram_keeps_its_first_radio_for_one_turn_and_one_exchange_however_m
         result.summary.hops[0].utilization.unwrap() * 10_000.0 / 3.0
     };
     for hops in 1..=3 {
-        close(Some(busy_ms(hops)), TO_SEND + going_on(1000), 1e-6);
+        close(Some(busy_ms(hops)), TO_SEND + back_to_back(1000), 1e-6);
     }
 }
 
-/// One transfer over one hop with a window of so many 1052-byte packets, and what the client's
-/// radio does to ACKs that wait.
+/// A transfer over one hop with a window of `packets` of 1052 bytes, and an ACK policy at the
+/// client's radio.
 fn transfer(packets: u32, acks: Value) -> ackclock_sim::RunResult {
     let mut flow = bulk("d", &[0]);
     flow["tcp"]["receive_buffer"] = json!(1000 * packets);
@@ -90,22 +90,22 @@ fn transfer(packets: u32, acks: Value) -> ackclock_sim::RunResult {
     go(&plan)
 }
 
-/// `filter` is a rule, or null for none.
+/// `filter`: a filter, or null.
 fn acks(filter: Value) -> Value {
     json!({"first": false, "drop": "tail", "filter": filter})
 }
 
 #[test]
-fn one_packet_at_a_time_makes_two_exchanges_a_round_trip_without_any_contention() {
+fn window_of_one_packet_takes_two_exchanges_an_rtt() {
     let row = transfer(1, acks(Value::Null)).summary.flows.swap_remove(0);
     let latency = 10.0;
-    let round = 2.0 * TO_SEND + going_on(1052) + going_on(52) + 2.0 * latency;
+    let round = 2.0 * TO_SEND + back_to_back(1052) + back_to_back(52) + 2.0 * latency;
     close(row.throughput_bps, 1052.0 * 8.0 / (round / 1000.0), 60.0);
     assert_eq!((row.timeouts, row.retransmitted_segments), (0, 0));
 }
 
 #[test]
-fn a_radio_that_goes_on_keeps_the_acks_of_its_packets_waiting_so_that_a_filter_has_something_to_take() {
+fn ack_filter_raises_throughput_when_a_radio_delays_acks() {
     let all_older = json!({
         "keep": 1, "occupancy": 0, "probability": 1.0, "survivor": "tail", "duplicates": "below", "sack": "off", "signs": false,
         "window": false,
@@ -114,11 +114,11 @@ fn a_radio_that_goes_on_keeps_the_acks_of_its_packets_waiting_so_that_a_filter_h
     let [reno, af] = [&plain, &thinned].map(|run| run.summary.flows[0].throughput_bps.unwrap());
     let waiting = plain.summary.hops[1].queue_packets_mean;
     assert!(waiting > 1.0, "ACKs wait behind the data that a radio receives: {waiting}");
-    assert!(af > 1.1 * reno, "and one ACK says what many said: {reno} {af}");
+    assert!(af > 1.1 * reno, "one ACK replaces many: {reno} {af}");
 }
 
 #[test]
-fn damaged_frames_are_sent_again_until_the_tries_are_used_up() {
+fn damaged_frames_are_retransmitted_up_to_the_maximum_tries() {
     let mut lossy = radio(1);
     lossy["frame_error"]["down"] = json!(0.3);
     let row = go(&over(lossy.clone(), 600_000, json!([datagrams(1000)]))).summary.hops.swap_remove(0);
@@ -130,20 +130,20 @@ fn damaged_frames_are_sent_again_until_the_tries_are_used_up() {
 }
 
 #[test]
-fn each_hop_costs_throughput_because_a_relay_is_one_radio() {
+fn throughput_falls_with_each_radio_hop() {
     let throughput = |hops| {
         let mut flow = bulk("d", &[0]);
         flow["tcp"]["receive_buffer"] = json!(32_000);
         go(&over(radio(hops), 300_000, json!([flow]))).summary.flows[0].throughput_bps.unwrap()
     };
     let [one, two, three] = [throughput(1), throughput(2), throughput(3)];
-    // A relay takes part in both exchanges of every packet and every ACK; of three hops the first
-    // and the last may be used at once.
+    // A relay receives and forwards every packet and every ACK. Of three hops, the first and the
+    // last can be used at the same time.
     assert!(two < 0.6 * one && three < 0.85 * two, "{one} {two} {three}");
 }
 
 #[test]
-fn the_same_seed_is_the_same_run_and_another_is_not() {
+fn equal_seeds_give_equal_packet_radio_runs() {
     let run = |seed: u64| {
         let mut plan = over(radio(3), 60_000, json!([bulk("d", &[0])]));
         plan["seed"] = json!(seed);
@@ -154,7 +154,7 @@ fn the_same_seed_is_the_same_run_and_another_is_not() {
 }
 
 #[test]
-fn constants_that_would_stall_the_radios_are_refused() {
+fn packet_radio_plan_is_rejected_when_radios_would_stall() {
     let cases = [
         ("/hops/0/medium/hops", json!(0), "hops"),
         ("/hops/0/medium/backoff_base_ps", json!(0), "back-off"),

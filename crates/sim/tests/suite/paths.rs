@@ -1,25 +1,25 @@
-//! Which way packets go: one-way hops, cross traffic on some hops only, several clients, every kind
-//! of element.
+//! Paths: one-way hops, cross traffic on some hops, several clients, all kinds of elements.
 
-use crate::common::{MS, S, bulk, cbr, close, go, hop, plan, tcp, way};
+use crate::common::{MS, S, bulk, cbr, close, go, hop, hop_direction, plan, tcp};
 use serde_json::{Value, json};
 
 #[test]
 fn one_way_hops_are_crossed_in_their_direction_only() {
-    let hops = json!([hop("out", way(1_000_000, 10, 0), Value::Null), hop("back", Value::Null, way(0, 30, 0))]);
+    let hops =
+        json!([hop("out", hop_direction(1_000_000, 10, 0), Value::Null), hop("back", Value::Null, hop_direction(0, 30, 0))]);
     let result = go(&plan(5000, hops, json!([bulk("d", &[0, 1])])));
     let directions: Vec<_> = result.summary.hops.iter().map(|h| (h.hop.as_str(), h.direction)).collect();
     assert_eq!(directions, [("out", "down"), ("back", "up")]);
-    // 10 ms out, 30 ms back, and 1052 bytes at 1 Mb/s.
+    // 10 ms down, 30 ms up, and 1052 bytes at 1 Mb/s.
     close(result.summary.flows[0].rtt_ms.min, 40.0 + 8.416, 0.001);
 }
 
 #[test]
-fn cross_traffic_meets_only_the_hops_it_names() {
+fn cross_traffic_crosses_its_own_hops_only() {
     let hops = json!([
-        hop("core", way(10_000_000, 5, 0), way(0, 5, 0)),
-        hop("middle", way(10_000_000, 5, 0), way(0, 5, 0)),
-        hop("air", way(10_000_000, 5, 0), way(0, 5, 0)),
+        hop("core", hop_direction(10_000_000, 5, 0), hop_direction(0, 5, 0)),
+        hop("middle", hop_direction(10_000_000, 5, 0), hop_direction(0, 5, 0)),
+        hop("air", hop_direction(10_000_000, 5, 0), hop_direction(0, 5, 0)),
     ]);
     let mut through = cbr("through", &[0, 1, 2]);
     through["stop_ps"] = json!(500 * MS);
@@ -31,8 +31,8 @@ fn cross_traffic_meets_only_the_hops_it_names() {
 }
 
 #[test]
-fn an_upload_sends_its_data_up() {
-    let hops = json!([hop("h", way(10_000_000, 5, 0), way(1_000_000, 5, 20))]);
+fn upload_sends_data_up() {
+    let hops = json!([hop("h", hop_direction(10_000_000, 5, 0), hop_direction(1_000_000, 5, 20))]);
     let mut up = bulk("u", &[0]);
     up["direction"] = json!("up");
     let result = go(&plan(10_000, hops, json!([up])));
@@ -44,10 +44,10 @@ fn an_upload_sends_its_data_up() {
 }
 
 #[test]
-fn clients_with_several_flows_each_get_what_is_theirs() {
-    let mut access = hop("access", way(10_000_000, 1, 50), way(10_000_000, 1, 50));
+fn clients_with_several_flows_share_the_bottleneck() {
+    let mut access = hop("access", hop_direction(10_000_000, 1, 50), hop_direction(10_000_000, 1, 50));
     access["per_client"] = json!(true);
-    let hops = json!([hop("core", way(6_000_000, 5, 100), way(6_000_000, 5, 100)), access]);
+    let hops = json!([hop("core", hop_direction(6_000_000, 5, 100), hop_direction(6_000_000, 5, 100)), access]);
     let flows: Vec<Value> = (0..6)
         .map(|i| {
             let mut flow = bulk(&format!("f{i}"), &[0, 1]);
@@ -66,21 +66,21 @@ fn clients_with_several_flows_each_get_what_is_theirs() {
     assert!(result.summary.flows.iter().all(|f| f.goodput_bps.expect("a rate") > 100_000.0));
 }
 
-/// Everything a direction can have, on one hop.
+/// A direction with every impairment.
 fn rough(rate: &Value) -> Value {
-    let mut way = way(5_000_000, 10, 50);
-    way["rate"] = rate.clone();
-    way["framing"] = json!("cslip");
-    way["outage"] = json!([{"start_ps": S, "end_ps": S + 50 * MS}]);
-    way["loss"] = json!({"kind": "gilbert-elliott", "good_ps": S, "bad_ps": 10 * MS, "loss_good": 0.0, "loss_bad": 1.0});
-    way["duplicate"] = json!({"mean": 0.01});
-    way["jitter"] = json!({"kind": "exponential", "mean_ps": MS, "in_order": false});
-    way["reorder"] = json!({"mean": 0.01, "delay_ps": 5 * MS});
-    way
+    let mut direction = hop_direction(5_000_000, 10, 50);
+    direction["rate"] = rate.clone();
+    direction["framing"] = json!("cslip");
+    direction["outage"] = json!([{"start_ps": S, "end_ps": S + 50 * MS}]);
+    direction["loss"] = json!({"kind": "gilbert-elliott", "good_ps": S, "bad_ps": 10 * MS, "loss_good": 0.0, "loss_bad": 1.0});
+    direction["duplicate"] = json!({"mean": 0.01});
+    direction["jitter"] = json!({"kind": "exponential", "mean_ps": MS, "in_order": false});
+    direction["reorder"] = json!({"mean": 0.01, "delay_ps": 5 * MS});
+    direction
 }
 
 #[test]
-fn every_variant_and_recovery_survives_every_element_and_no_packet_is_unaccounted_for() {
+fn packets_are_conserved_for_every_variant_recovery_and_element() {
     let catalogue = ackclock_sim::catalogue::catalogue();
     let fixed = json!({"kind": "fixed", "bps": 5_000_000});
     let trace = json!({"kind": "trace", "times_ms": [0, 2, 3, 3, 9]});
@@ -101,10 +101,10 @@ fn every_variant_and_recovery_survives_every_element_and_no_packet_is_unaccounte
 }
 
 #[test]
-fn a_loss_list_loses_the_packets_it_names() {
-    let mut down = way(5_000_000, 10, 0);
+fn loss_list_drops_the_listed_packets() {
+    let mut down = hop_direction(5_000_000, 10, 0);
     down["loss"] = json!({"kind": "list", "packets": [100, 2000]});
-    let result = go(&plan(5000, json!([hop("h", down, way(5_000_000, 10, 0))]), json!([bulk("d", &[0])])));
+    let result = go(&plan(5000, json!([hop("h", down, hop_direction(5_000_000, 10, 0))]), json!([bulk("d", &[0])])));
     assert_eq!(result.summary.hops[0].drops_by_cause["loss"], 2);
     assert_eq!(result.summary.flows[0].retransmitted_segments, 2);
     assert_eq!(result.summary.flows[0].window_cuts, 2);

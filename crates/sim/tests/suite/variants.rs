@@ -1,6 +1,6 @@
-//! What every congestion control must do on a whole path.
+//! Every congestion control on a whole path.
 
-use crate::common::{S, flow, go, hop, plan, tcp, way};
+use crate::common::{S, flow, go, hop, hop_direction, plan, tcp};
 use ackclock_core::tcp::Variant;
 use serde_json::{Value, json};
 
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 const PACKETS: u64 = 48;
 
 fn link(loss: f64) -> Value {
-    let mut down = way(10_000_000, 20, PACKETS);
+    let mut down = hop_direction(10_000_000, 20, PACKETS);
     if loss > 0.0 {
         down["loss"] = json!({"kind": "bernoulli", "mean": loss});
     }
-    json!([hop("link", down, way(10_000_000, 20, 0))])
+    json!([hop("link", down, hop_direction(10_000_000, 20, 0))])
 }
 
 fn flows(variant: &str, recovery: &str, count: u64) -> Value {
@@ -27,7 +27,7 @@ fn flows(variant: &str, recovery: &str, count: u64) -> Value {
     Value::Array(all.collect())
 }
 
-/// From `from` to the end: the link's utilization, and each flow's rate in Mb/s.
+/// Utilization of the link and rate of each flow in Mb/s, from `from` to the end.
 fn run(variant: &str, recovery: &str, count: u64, loss: f64, (from, to): (u64, u64)) -> (f64, Vec<f64>) {
     let mut plan = plan(1000 * to, link(loss), flows(variant, recovery, count));
     plan["measure"] = json!({"kind": "interval", "from_ps": from * S, "to_ps": to * S});
@@ -43,13 +43,13 @@ fn jain(rates: &[f64]) -> f64 {
 }
 
 #[test]
-fn every_variant_fills_a_clean_link_with_a_buffer_of_one_product() {
+fn every_variant_fills_a_link_with_a_buffer_of_one_bdp() {
     for variant in Variant::ALL {
         let name = variant.name();
-        // Background transports leave room on purpose: a sawtooth from 1.15 products to half of
-        // that carries 84 % (docs/models/lp.md). The last two answer marks, which a droptail queue
-        // does not make.
-        let least = match name {
+        // Background transports leave capacity unused: a sawtooth between 1.15 BDP and half of it
+        // carries 84 % (docs/models/lp.md). The last two respond to marks, which a droptail queue
+        // does not set.
+        let min = match name {
             "lp" => 0.80,
             "ledbat++" => 0.85,
             "dctcp" | "prague" => continue,
@@ -57,7 +57,7 @@ fn every_variant_fills_a_clean_link_with_a_buffer_of_one_product() {
         };
         let (used, _) = run(name, "sack", 1, 0.0, (10, 40));
         println!("{name}: {used:.3}");
-        assert!(used >= least, "{name} uses {used:.3} of the link");
+        assert!(used >= min, "{name} uses {used:.3} of the link");
     }
 }
 
@@ -68,10 +68,9 @@ fn two_bbr3_flows_share_a_link() {
     assert!(used > 0.95, "{used}");
 }
 
-/// draft-ietf-ccwg-bbr-06, section 3.1: up to 1 % of loss is borne; what is above 2 % counts as
-/// congestion.
+/// draft-ietf-ccwg-bbr-06, section 3.1: BBR tolerates 1 % of loss; above 2 % counts as congestion.
 #[test]
-fn bbr3_bears_one_per_cent_of_loss_and_backs_off_at_ten() {
+fn bbr3_tolerates_1_percent_loss_and_backs_off_at_10() {
     let goodput = |loss| run("bbr3", "rack", 1, loss, (10, 40)).1[0];
     let (clean, some, much) = (goodput(0.0), goodput(0.01), goodput(0.1));
     assert!(some > 0.6 * clean && much < 0.3 * clean, "{clean:.2}, {some:.2}, {much:.2} Mb/s");

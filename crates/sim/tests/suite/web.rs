@@ -1,13 +1,13 @@
-//! Web pages: connections that follow one another, and exchanges on a persistent one, against
-//! closed forms on an idle fast path.
+//! Web pages as sequences of connections and as exchanges on a persistent connection, against
+//! closed forms on an idle path.
 
-use crate::common::{MS, close, flow, go, hop, plan, tcp, way};
+use crate::common::{MS, close, flow, go, hop, hop_direction, plan, tcp};
 use ackclock_sim::{Plan, RunResult};
 use serde_json::{Value, json};
 
-/// One way.
+/// One-way delay.
 const D: f64 = 0.05;
-/// A page's packets take less than this on the wire.
+/// Upper bound of the transmission time of a page.
 const WIRE: f64 = 0.001;
 
 fn host(initial_window: u32) -> Value {
@@ -33,7 +33,7 @@ fn page(first: usize, after: &[usize], number: u32, think_ms: u64, initial_windo
 }
 
 fn path() -> Value {
-    json!([hop("fast", way(1_000_000_000, 50, 0), way(1_000_000_000, 50, 0))])
+    json!([hop("fast", hop_direction(1_000_000_000, 50, 0), hop_direction(1_000_000_000, 50, 0))])
 }
 
 fn pages(flows: Vec<Value>, duration_ms: u64) -> RunResult {
@@ -41,14 +41,14 @@ fn pages(flows: Vec<Value>, duration_ms: u64) -> RunResult {
 }
 
 #[test]
-fn a_page_takes_two_handshakes_the_request_and_the_rounds_of_slow_start() {
+fn page_load_time_is_two_handshakes_the_request_and_slow_start() {
     // 1 + 2 + 4 + 3 segments, 2 + 4 + 4, and all ten.
     for (initial_window, rounds) in [(1, 4.0), (2, 3.0), (10, 1.0)] {
         let run = pages(page(0, &[], 0, 0, initial_window), 5000);
         let jobs = run.summary.jobs.expect("jobs");
         assert_eq!((jobs.count, jobs.completed, jobs.list.len()), (1, 1, 1));
-        // The request is there after 3 D; the answers' SYN, SYN-ACK and rounds follow, the last one
-        // way only.
+        // The request arrives after 3 D; the answers' SYN, SYN-ACK and slow-start rounds follow,
+        // the last of them in one direction only.
         let want = 3.0 * D + 2.0 * D + (2.0 * rounds - 1.0) * D;
         close(jobs.mean_s, want, WIRE);
         close(jobs.list[0].completed_s, want, WIRE);
@@ -62,7 +62,7 @@ fn a_page_takes_two_handshakes_the_request_and_the_rounds_of_slow_start() {
 }
 
 #[test]
-fn the_next_page_is_asked_for_a_think_time_after_the_last_byte_of_the_one_before() {
+fn next_page_request_follows_the_last_byte_by_the_think_time() {
     let flows = [page(0, &[], 0, 0, 10), page(5, &[1, 2, 3, 4], 1, 700, 10)].concat();
     let jobs = pages(flows, 5000).summary.jobs.expect("jobs");
     assert_eq!((jobs.count, jobs.completed), (2, 2));
@@ -73,7 +73,7 @@ fn the_next_page_is_asked_for_a_think_time_after_the_last_byte_of_the_one_before
 }
 
 #[test]
-fn what_is_never_asked_for_is_no_job_and_what_is_cut_off_is_not_completed() {
+fn jobs_exclude_pages_never_requested_and_incomplete_pages_have_no_time() {
     let flows = [page(0, &[], 0, 0, 1), page(5, &[1, 2, 3, 4], 1, 700, 1)].concat();
     let run = pages(flows, 400);
     let jobs = run.summary.jobs.expect("jobs");
@@ -83,28 +83,28 @@ fn what_is_never_asked_for_is_no_job_and_what_is_cut_off_is_not_completed() {
 }
 
 #[test]
-fn a_persistent_connection_opens_once_and_keeps_its_window() {
+fn persistent_connection_keeps_its_window() {
     let think = json!({"low_ps": 300 * MS, "high_ps": 300 * MS});
     let work = json!({"kind": "exchange", "request": 500, "answer": 40_000, "jobs": 3, "think": think});
     let run = pages(vec![flow("web", &[0], work, host(1))], 5000);
     let jobs = run.summary.jobs.expect("jobs");
     assert_eq!((jobs.count, jobs.completed), (3, 3));
-    // 1 + 2 + 4 + 8 + 16 + 9 segments. The nine do not fill the window and so do not open it: it is
-    // 32. A page of 40 takes two rounds then, and few ACKs find the window full: it opens to 36,
-    // and the third page takes two again.
+    // 1 + 2 + 4 + 8 + 16 + 9 segments. The last 9 do not fill the window, which stays at 32. The
+    // next page of 40 segments takes two rounds and increases the window to 36, as it is full for
+    // few ACKs; the third page takes two rounds.
     let first = 3.0 * D + 11.0 * D;
     close(jobs.list[0].completed_s, first, WIRE);
     close(jobs.list[1].completed_s, 4.0 * D, 2.0 * WIRE);
     close(jobs.list[2].completed_s, 4.0 * D, 2.0 * WIRE);
     close(Some(jobs.list[2].start_s), first + 2.0 * 0.3 + 4.0 * D, 4.0 * WIRE);
-    // The FIN goes alone.
+    // The FIN is a segment of its own.
     assert_eq!(run.summary.flows[0].segments_sent, 121);
 }
 
 #[test]
-fn equal_plans_are_equal_runs() {
+fn equal_plans_give_equal_runs() {
     let crowd: Vec<Value> = (0..8).flat_map(|host| page(5 * host, &[], host as u32, host as u64, 2)).collect();
-    let narrow = json!([hop("narrow", way(1_000_000, 20, 10), way(50_000, 20, 10))]);
+    let narrow = json!([hop("narrow", hop_direction(1_000_000, 20, 10), hop_direction(50_000, 20, 10))]);
     let plan = plan(20_000, narrow, json!(crowd));
     let [one, other] = [go(&plan), go(&plan)].map(|run| serde_json::to_string(&run.summary).expect("json"));
     assert_eq!(one, other);
@@ -112,7 +112,7 @@ fn equal_plans_are_equal_runs() {
 }
 
 #[test]
-fn connections_follow_only_transfers_that_stand_before_them() {
+fn after_accepts_earlier_transfers_only() {
     for (after, workload) in [(json!([0]), "transfer"), (json!([7]), "transfer"), (json!([]), "bulk")] {
         let mut it = connection("a", "down", 1, &[], ("web", 0), 1);
         it["after"] = after;

@@ -1,7 +1,7 @@
-//! A wireless LAN under TCP: the closed form of one flow, shares of stations and access point, what
-//! is refused.
+//! TCP over IEEE 802.11: closed form of one flow, shares of stations and access point, invalid
+//! plans.
 
-use crate::common::{MS, bulk, close, go, hop, plan, way};
+use crate::common::{MS, bulk, close, go, hop, hop_direction, plan};
 use serde_json::{Value, json};
 
 /// 802.11b, long preamble, control frames at 1 Mb/s.
@@ -15,18 +15,18 @@ fn b() -> Value {
 }
 
 fn over(medium: Value, duration_ms: u64, flows: Value) -> Value {
-    let mut air = hop("air", way(0, 1, 100), way(0, 1, 100));
+    let mut air = hop("air", hop_direction(0, 1, 100), hop_direction(0, 1, 100));
     air["medium"] = medium;
     plan(duration_ms, json!([air]), flows)
 }
 
-/// Microseconds of one exchange of a packet, with the mean back-off.
+/// Duration of the exchange of one packet in microseconds, with the mean back-off.
 fn exchange(packet: f64) -> f64 {
     50.0 + 310.0 + 192.0 + (36.0 + packet) * 8.0 / 11.0 + 10.0 + 304.0
 }
 
 #[test]
-fn one_tcp_flow_gets_its_segments_and_acks_exchange_after_exchange() {
+fn wlan_goodput_of_one_flow_matches_the_closed_form() {
     for (delayed, segments) in [(false, 1.0), (true, 2.0)] {
         let mut flow = bulk("d", &[0]);
         flow["tcp"]["segment"] = json!(1448);
@@ -34,15 +34,15 @@ fn one_tcp_flow_gets_its_segments_and_acks_exchange_after_exchange() {
             flow["tcp"]["delayed_ack"] = json!({"segments": 2, "timer_ps": 200 * MS});
         }
         let got = go(&over(b(), 60_000, json!([flow]))).summary.flows[0].goodput_bps;
-        // Sender and receiver count their back-offs at the same time, so that the true figure lies
-        // somewhat above.
+        // Sender and receiver count down their back-offs at the same time, so the exact value is
+        // above.
         let form = segments * 1448.0 * 8.0 / (segments * exchange(1500.0) + exchange(52.0)) * 1e6;
         close(got, 1.03 * form, 0.07 * form);
     }
 }
 
 #[test]
-fn four_uploading_stations_leave_the_access_point_one_share_of_five() {
+fn access_point_gets_one_share_of_five_when_four_stations_upload() {
     let source = |direction: &str, client: u32| {
         let mut flow = crate::common::cbr(&format!("{direction}{client}"), &[0]);
         flow["direction"] = json!(direction);
@@ -60,7 +60,7 @@ fn four_uploading_stations_leave_the_access_point_one_share_of_five() {
 }
 
 #[test]
-fn constants_with_which_nobody_could_send_are_refused() {
+fn wlan_plan_is_rejected_when_no_station_could_send() {
     let cases = [
         ("/hops/0/medium/slot_ps", json!(0), "slot"),
         ("/hops/0/medium/cw", json!([31, 7]), "contention window"),

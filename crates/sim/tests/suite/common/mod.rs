@@ -1,4 +1,4 @@
-//! Plans for tests, from a few words each.
+//! Plans for tests.
 #![allow(dead_code, reason = "each test file uses some of these")]
 
 use ackclock_sim::{Plan, RunResult, run};
@@ -9,7 +9,7 @@ pub const S: u64 = 1000 * MS;
 
 /// One direction with a rate (0: unlimited), a one-way delay and a queue of `packets` (0:
 /// unlimited).
-pub fn way(bps: u64, delay_ms: u64, packets: u64) -> Value {
+pub fn hop_direction(bps: u64, delay_ms: u64, packets: u64) -> Value {
     json!({
         "queue": if packets > 0 { json!({"kind": "droptail", "packets": packets, "bytes": null}) } else { Value::Null },
         "rate": if bps > 0 { json!({"kind": "fixed", "bps": bps}) } else { Value::Null },
@@ -59,7 +59,7 @@ pub fn plan(duration_ms: u64, hops: Value, flows: Value) -> Value {
     })
 }
 
-/// Reads, checks and runs a plan; conservation is checked by the run itself.
+/// Reads, checks and runs a plan. The run checks packet conservation.
 pub fn go(plan: &Value) -> RunResult {
     let plan = Plan::from_json(&plan.to_string()).expect("a good plan");
     run(&plan).expect("a good run")
