@@ -141,7 +141,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::summary_stats, module)?)?;
-    module.add_function(wrap_pyfunction!(statistics::nearest_rank, module)?)?;
     module.add_function(wrap_pyfunction!(models::window_over_rtt, module)?)?;
     module.add_function(wrap_pyfunction!(models::mathis, module)?)?;
     module.add_function(wrap_pyfunction!(models::padhye_full, module)?)?;
