@@ -1,4 +1,5 @@
-//! Prints what `ackclock analyze --json` is made from, without Python: `cargo run -p ackclock-trace --example analyze -- CAPTURE`.
+//! Prints the engine's JSON document of a capture: `cargo run -p ackclock-trace --example analyze
+//! -- CAPTURE`.
 
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, PacketFilter};

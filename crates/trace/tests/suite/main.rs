@@ -1,12 +1,12 @@
-//! The tests of this crate's public interface, in one executable: one link step instead of one for each file.
+//! Tests of the crate's public interface, in one executable: one link step instead of one per file.
 
-mod by_hand;
-mod closed_window;
+mod capture_formats;
 mod corpus;
-mod damage;
-mod feed;
-mod fragments;
+mod encapsulation;
+mod full_analysis;
+mod ip_fragments;
+mod loss_recovery;
+mod malformed_input;
 mod many_flows;
-mod reading;
-mod repairs;
-mod wrapped;
+mod packet_builder;
+mod zero_window;

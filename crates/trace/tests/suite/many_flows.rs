@@ -1,14 +1,14 @@
-//! More flows than a report lists.
+//! Captures with more flows than a report lists.
 
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, PacketFilter};
 use ackclock_trace::report::Report;
 use std::io::Cursor;
 
-/// What the report lists at most (docs/analyze.md).
+/// Maximum number of flows in a report (docs/analyze.md).
 const LISTED: u32 = 100_000;
 
-/// SYNs of so many clients to one server: raw IP, a microsecond apart.
+/// A capture of SYNs from `count` clients to one server, 1 us apart, without link headers.
 fn syns(count: u32) -> Vec<u8> {
     let mut out = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0];
     let mut packet = [0u8; 40];
@@ -26,7 +26,7 @@ fn syns(count: u32) -> Vec<u8> {
 }
 
 #[test]
-fn flows_beyond_those_that_are_listed_are_counted() {
+fn report_counts_flows_beyond_the_maximum() {
     for (flows, left_out) in [(LISTED, None), (LISTED + 3, Some(3))] {
         let mut capture = Capture::from_reader(Box::new(Cursor::new(syns(flows)))).unwrap();
         let mut analysis = Analysis::new(PacketFilter::default());

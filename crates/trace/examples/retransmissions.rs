@@ -1,4 +1,5 @@
-//! Prints every repeated or overtaken segment of a capture, and why: `cargo run -p ackclock-trace --example causes -- CAPTURE`.
+//! Prints every retransmitted or reordered segment of a capture with its classification:
+//! `cargo run -p ackclock-trace --example retransmissions -- CAPTURE`.
 
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, PacketFilter, PacketObserver};
@@ -10,11 +11,11 @@ struct Print;
 
 impl PacketObserver for Print {
     fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
-        let spurious = passed.ack.map_or(0, |h| h.spurious);
-        if let Data::Odd(verdict) = passed.data {
+        let spurious = passed.ack.map_or(0, |ack| ack.spurious);
+        if let Data::Odd(classification) = passed.data {
             let (since, id) = ((at - flow.first_at) as f64 * 1e-9, s.ip_id.unwrap_or(0));
             println!(
-                "{since:.6} flow {} port {} seq {} len {} id {id} {verdict:?}",
+                "{since:.6} flow {} port {} seq {} len {} id {id} {classification:?}",
                 number + 1,
                 s.source().port,
                 s.seq,

@@ -1,11 +1,11 @@
-//! The same conversation behind every link, in every tunnel and with every header that may stand before TCP gives the same figures: not only is the
-//! segment found, its payload, round trips and ends are the ones that were on the wire.
+//! One conversation in every link-layer framing, tunnel and IP header: payload, RTTs and endpoints
+//! of the analysis are always the same.
 
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, PacketFilter};
 use std::io::Cursor;
 
-/// A TCP segment with a sound checksum, from the server (port 80) or to it.
+/// A TCP segment with a valid checksum, from the server (port 80) or to it.
 fn tcp(from_server: bool, seq: u32, ack: u32, payload: usize, pseudo: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     out.extend(if from_server { [0, 80, 0x80, 0] } else { [0x80, 0, 0, 80] });
@@ -26,11 +26,11 @@ fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// IPv4 with these options around something of this protocol; `said` is the length in the header, where it is another one.
-fn ipv4(from_server: bool, protocol: u8, options: &[u8], inner: &[u8], said: Option<u16>) -> Vec<u8> {
+/// An IPv4 datagram; `length_field` overrides the total length.
+fn ipv4(from_server: bool, protocol: u8, options: &[u8], inner: &[u8], length_field: Option<u16>) -> Vec<u8> {
     let header = 20 + options.len();
     let mut out = vec![0x40 | (header / 4) as u8, 0];
-    out.extend(said.unwrap_or((header + inner.len()) as u16).to_be_bytes());
+    out.extend(length_field.unwrap_or((header + inner.len()) as u16).to_be_bytes());
     out.extend([0, 9, 0x40, 0, 64, protocol, 0, 0]);
     out.extend(addresses(from_server, 4));
     out.extend(options);
@@ -46,10 +46,10 @@ fn addresses(from_server: bool, len: usize) -> Vec<u8> {
     [source, destination].concat()
 }
 
-/// IPv6: the first header's number, then what stands there.
-fn ipv6(from_server: bool, next: u8, inner: &[u8], said: Option<u16>) -> Vec<u8> {
+/// An IPv6 datagram with the next header `next`; `length_field` overrides the payload length.
+fn ipv6(from_server: bool, next: u8, inner: &[u8], length_field: Option<u16>) -> Vec<u8> {
     let mut out = vec![0x60, 0, 0, 0];
-    out.extend(said.unwrap_or(inner.len() as u16).to_be_bytes());
+    out.extend(length_field.unwrap_or(inner.len() as u16).to_be_bytes());
     out.extend([next, 64]);
     out.extend(addresses(from_server, 16));
     out.extend(inner);
@@ -89,8 +89,9 @@ fn conversation() -> Vec<(u64, Packet)> {
         .collect()
 }
 
-/// How a file says its times: magic number, version, which end first, units in a microsecond.
-struct Dialect {
+/// Variant of the pcap format: magic number, version, byte order, timestamp units per microsecond,
+/// record header.
+struct PcapVariant {
     magic: u32,
     version: [u16; 2],
     big: bool,
@@ -98,9 +99,9 @@ struct Dialect {
     header: usize,
 }
 
-const USUAL: Dialect = Dialect { magic: 0xa1b2_c3d4, version: [2, 4], big: false, per_us: 1, header: 16 };
+const STANDARD: PcapVariant = PcapVariant { magic: 0xa1b2_c3d4, version: [2, 4], big: false, per_us: 1, header: 16 };
 
-fn pcap(d: &Dialect, link: u32, packets: &[(u64, Vec<u8>)], snap: usize) -> Vec<u8> {
+fn pcap(d: &PcapVariant, link: u32, packets: &[(u64, Vec<u8>)], snap: usize) -> Vec<u8> {
     let word = |v: u32| if d.big { v.to_be_bytes() } else { v.to_le_bytes() };
     let half = |v: u16| if d.big { v.to_be_bytes() } else { v.to_le_bytes() };
     let mut out: Vec<u8> = word(d.magic).to_vec();
@@ -120,7 +121,8 @@ fn pcap(d: &Dialect, link: u32, packets: &[(u64, Vec<u8>)], snap: usize) -> Vec<
     out
 }
 
-/// Payload once, segments, retransmissions, round trips (count, least and greatest in microseconds), packets, bad checksums, damage.
+/// Unique payload, segments, retransmissions, RTTs (count, minimum and maximum in microseconds),
+/// packets, bad checksums, damage.
 type Figures = (u64, u32, u32, (u64, [i64; 2]), u64, u64, usize);
 
 fn figures(bytes: Vec<u8>) -> Figures {
@@ -128,9 +130,9 @@ fn figures(bytes: Vec<u8>) -> Figures {
     let mut analysis = Analysis::new(PacketFilter::default());
     analysis.read(&mut capture, &mut (), u64::MAX).unwrap();
     capture.finish();
-    let tally = analysis.counts();
+    let counts = analysis.counts();
     let flows = analysis.flows();
-    assert_eq!(flows.len(), 1, "skipped {:?}, {:?}", tally.skipped, capture.damage());
+    assert_eq!(flows.len(), 1, "skipped {:?}, {:?}", counts.skipped, capture.damage());
     let flow = flows.get(0);
     let server = flow.client().other();
     assert_eq!(flow.end(server).port, 80);
@@ -139,19 +141,19 @@ fn figures(bytes: Vec<u8>) -> Figures {
     let us = |ns: Option<i64>| (ns.unwrap() + 500) / 1000;
     let rtt = (half.rtt.statistics().count(), [us(half.rtt.min()), us(half.rtt.max())]);
     let a = sent.amounts;
-    (a.unique, a.segments, half.counts.retransmitted, rtt, tally.tcp, tally.bad_checksums, capture.damage().len())
+    (a.unique, a.segments, half.counts.retransmitted, rtt, counts.tcp, counts.bad_checksums, capture.damage().len())
 }
 
 const EXPECTED: Figures = (40_000, 40, 0, (40, [10_000, 10_000]), 80, 0, 0);
 
-fn wrapped(link: u32, wrap: impl Fn(Packet) -> Vec<u8>) -> Figures {
+fn encapsulated(link: u32, wrap: impl Fn(Packet) -> Vec<u8>) -> Figures {
     let packets: Vec<_> = conversation().into_iter().map(|(at, p)| (at, wrap(p))).collect();
-    figures(pcap(&USUAL, link, &packets, usize::MAX))
+    figures(pcap(&STANDARD, link, &packets, usize::MAX))
 }
 
-fn behind(front: &[u8]) -> impl Fn(Packet) -> Vec<u8> {
-    let front = front.to_vec();
-    move |p: Packet| [front.clone(), p.v4()].concat()
+fn after_header(header: &[u8]) -> impl Fn(Packet) -> Vec<u8> {
+    let header = header.to_vec();
+    move |p: Packet| [header.clone(), p.v4()].concat()
 }
 
 fn ethernet(kind: &[u8]) -> Vec<u8> {
@@ -159,7 +161,7 @@ fn ethernet(kind: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn behind_every_link_header() {
+fn analysis_is_equal_with_every_link_header() {
     let sll = |kind: [u8; 2]| [&[0, 0, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0][..], &kind].concat();
     let cases: Vec<(&str, u32, Vec<u8>)> = vec![
         ("Ethernet", 1, ethernet(&[8, 0])),
@@ -190,17 +192,17 @@ fn behind_every_link_header() {
         ("MPLS over PPP", 9, vec![0xff, 3, 2, 0x81, 0, 2, 1, 64]),
         ("MPLS alone", 219, vec![0, 2, 1, 64]),
     ];
-    for (name, link, front) in cases {
-        assert_eq!(wrapped(link, behind(&front)), EXPECTED, "{name}");
+    for (name, link, header) in cases {
+        assert_eq!(encapsulated(link, after_header(&header)), EXPECTED, "{name}");
     }
-    assert_eq!(wrapped(229, Packet::v6), EXPECTED);
+    assert_eq!(encapsulated(229, Packet::v6), EXPECTED);
     for family in [10, 24, 28, 30] {
-        assert_eq!(wrapped(0, |p| [vec![family, 0, 0, 0], p.v6()].concat()), EXPECTED, "NULL with IPv6 as {family}");
+        assert_eq!(encapsulated(0, |p| [vec![family, 0, 0, 0], p.v6()].concat()), EXPECTED, "NULL with IPv6 as {family}");
     }
 }
 
 #[test]
-fn within_every_tunnel_and_behind_every_header_of_ip() {
+fn analysis_is_equal_with_every_tunnel_and_ip_header() {
     let gre = |front: &[u8], inner: &[u8]| ipv4(true, 47, &[], &[front, inner].concat(), None);
     let outer = |protocol: u8, inner: &[u8]| ipv4(true, protocol, &[], inner, None);
     let extension = |next: u8, rest: &[u8]| [&[next, 0][..], rest].concat();
@@ -233,8 +235,8 @@ fn within_every_tunnel_and_behind_every_header_of_ip() {
                 ipv6(p.from_server, 51, &[&auth[..], &[6, 0, 0, 0, 0, 0, 0, 5], &p.tcp(16)].concat(), None)
             }),
         ),
-        ("IPv4 of no length: the card was to cut it up", Box::new(|p| ipv4(p.from_server, 6, &[], &p.tcp(4), Some(0)))),
-        ("IPv6 of no length", Box::new(|p| ipv6(p.from_server, 6, &p.tcp(16), Some(0)))),
+        ("IPv4 with total length 0 (TSO)", Box::new(|p| ipv4(p.from_server, 6, &[], &p.tcp(4), Some(0)))),
+        ("IPv6 with payload length 0", Box::new(|p| ipv6(p.from_server, 6, &p.tcp(16), Some(0)))),
         (
             "a jumbogram",
             Box::new(|p| {
@@ -245,12 +247,12 @@ fn within_every_tunnel_and_behind_every_header_of_ip() {
         ),
     ];
     for (name, wrap) in cases {
-        assert_eq!(wrapped(101, wrap), EXPECTED, "{name}");
+        assert_eq!(encapsulated(101, wrap), EXPECTED, "{name}");
     }
 }
 
 #[test]
-fn in_every_dialect_of_the_file() {
+fn analysis_is_equal_with_every_pcap_variant() {
     let packets: Vec<_> = conversation().into_iter().map(|(at, p)| (at, p.v4())).collect();
     for big in [false, true] {
         for (magic, version, per_us, header) in [
@@ -261,22 +263,22 @@ fn in_every_dialect_of_the_file() {
             (0xa1b2_c3d4, [2, 3], 1, 16),
             (0xa1b2_c3d4, [2, 0], 1, 16),
         ] {
-            let dialect = Dialect { magic, version, big, per_us, header };
+            let variant = PcapVariant { magic, version, big, per_us, header };
             for snap in [usize::MAX, 40] {
-                assert_eq!(figures(pcap(&dialect, 101, &packets, snap)), EXPECTED, "{magic:x} {version:?} {big} {snap}");
+                assert_eq!(figures(pcap(&variant, 101, &packets, snap)), EXPECTED, "{magic:x} {version:?} {big} {snap}");
             }
         }
     }
-    // A frame check sequence's length stands above the link type.
-    assert_eq!(figures(pcap(&USUAL, 0x2400_0065, &packets, usize::MAX)), EXPECTED);
+    // The upper half of the link type is the length of the frame check sequence.
+    assert_eq!(figures(pcap(&STANDARD, 0x2400_0065, &packets, usize::MAX)), EXPECTED);
 }
 
 #[test]
-fn what_the_link_pads_and_what_a_checksum_has_wrong_changes_no_figure_but_its_own() {
-    let padded = wrapped(1, |p| [ethernet(&[8, 0]), p.v4(), vec![0; if p.payload == 0 { 6 } else { 0 }]].concat());
+fn padding_is_ignored_and_bad_checksums_only_counted() {
+    let padded = encapsulated(1, |p| [ethernet(&[8, 0]), p.v4(), vec![0; if p.payload == 0 { 6 } else { 0 }]].concat());
     assert_eq!(padded, EXPECTED);
-    let turn = |at: usize| {
-        wrapped(101, move |p| {
+    let corrupted = |at: usize| {
+        encapsulated(101, move |p| {
             let mut bytes = p.v4();
             if p.from_server {
                 bytes[at] ^= 0x55;
@@ -284,39 +286,40 @@ fn what_the_link_pads_and_what_a_checksum_has_wrong_changes_no_figure_but_its_ow
             bytes
         })
     };
-    // The IP header's own sum, the segment's, and a byte of payload: all 40 packets of the server.
+    // The IP header checksum, the TCP checksum, and a byte of payload, in all 40 packets of the
+    // server.
     for at in [10, 36, 60] {
-        assert_eq!(turn(at), (EXPECTED.0, EXPECTED.1, EXPECTED.2, EXPECTED.3, EXPECTED.4, 40, EXPECTED.6), "{at}");
+        assert_eq!(corrupted(at), (EXPECTED.0, EXPECTED.1, EXPECTED.2, EXPECTED.3, EXPECTED.4, 40, EXPECTED.6), "{at}");
     }
 }
 
 #[test]
-fn a_clock_that_steps_back_costs_the_round_trips_across_the_step_and_nothing_else() {
+fn analysis_is_equal_when_the_clock_steps_back() {
     let mut packets: Vec<_> = conversation().into_iter().map(|(at, p)| (at + 5_000_000, p.v4())).collect();
     for (at, _) in &mut packets[40..] {
         *at -= 3_000_000;
     }
-    let (unique, segments, again, (count, _), tcp, bad, damage) = figures(pcap(&USUAL, 101, &packets, usize::MAX));
+    let (unique, segments, again, (count, _), tcp, bad, damage) = figures(pcap(&STANDARD, 101, &packets, usize::MAX));
     assert_eq!((unique, segments, again, count, tcp, bad, damage), (40_000, 40, 0, 40, 80, 0, 0));
 }
 
 #[test]
-fn options_that_the_capture_cut_are_not_broken() {
+fn options_are_not_malformed_when_the_snapshot_length_cuts_them() {
     let mut segment = tcp(true, 1, 7, 0, &addresses(true, 4));
     segment[12] = 11 << 4;
     segment.extend([1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
-    let broken = |segment: &[u8], link: u32, front: &[u8], snap: usize| {
+    let malformed = |segment: &[u8], link: u32, front: &[u8], snap: usize| {
         let bytes = [front, &ipv4(true, 6, &[], segment, None)].concat();
-        let file = pcap(&USUAL, link, &[(0, bytes)], front.len() + snap);
+        let file = pcap(&STANDARD, link, &[(0, bytes)], front.len() + snap);
         let mut capture = Capture::from_reader(Box::new(Cursor::new(file))).unwrap();
         let mut analysis = Analysis::new(PacketFilter::default());
         analysis.read(&mut capture, &mut (), u64::MAX).unwrap();
         (analysis.counts().tcp, analysis.counts().malformed_options)
     };
     for snap in 40..=64 {
-        assert_eq!(broken(&segment, 101, &[], snap), (1, 0), "{snap}");
-        assert_eq!(broken(&segment, 1, &ethernet(&[0x81, 0, 0, 5, 8, 0]), snap), (1, 0), "{snap} behind a VLAN tag");
+        assert_eq!(malformed(&segment, 101, &[], snap), (1, 0), "{snap}");
+        assert_eq!(malformed(&segment, 1, &ethernet(&[0x81, 0, 0, 5, 8, 0]), snap), (1, 0), "{snap} behind a VLAN tag");
     }
     segment[20 + 15] = 99;
-    assert_eq!(broken(&segment, 101, &[], 64), (1, 1));
+    assert_eq!(malformed(&segment, 101, &[], 64), (1, 1));
 }

@@ -1,5 +1,5 @@
-//! Nothing that a file can hold makes the readers or the flow engine panic, loop or take memory without bound. Every case is drawn
-//! from a seed; `ACKCLOCK_FUZZ_CASES` asks for more of them than the gate has time for.
+//! Property tests: no input makes the readers or the flow engine panic, loop or allocate without
+//! bound. `ACKCLOCK_FUZZ_CASES` sets the number of cases.
 
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, CachePolicy, PacketFilter};
@@ -8,13 +8,13 @@ use proptest::prelude::*;
 use std::io::Cursor;
 
 fn cases() -> ProptestConfig {
-    let asked = std::env::var("ACKCLOCK_FUZZ_CASES").ok().and_then(|n| n.parse().ok());
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(asked.unwrap_or(300)) }
+    let cases = std::env::var("ACKCLOCK_FUZZ_CASES").ok().and_then(|n| n.parse().ok());
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases.unwrap_or(300)) }
 }
 
-/// Does all there is to do with it; the number of packets.
+/// Runs the entire analyzer; returns the number of packets.
 fn analyze(bytes: Vec<u8>) -> u64 {
-    crate::feed::analyze(bytes).packets()
+    crate::full_analysis::analyze(bytes).packets()
 }
 
 fn pcap(link: u16, packets: &[(u32, Vec<u8>)]) -> Vec<u8> {
@@ -50,14 +50,14 @@ fn pcapng(packets: &[(u32, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// An IPv4 datagram with a TCP segment of one of two ends, numbers close together so that they meet.
+/// An IPv4 datagram with a TCP segment of one of two ends; sequence numbers overlap.
 fn segment() -> impl Strategy<Value = Vec<u8>> {
     let numbers = (0u32..40, 0u32..40, prop::sample::select(vec![0u8, 1, 2, 4, 16, 16, 16, 17, 18, 24]));
     let rest = (any::<bool>(), 0u16..4, 0usize..60, 0u16..3, prop::collection::vec((0u32..40, 0u32..40), 0..4), 0u16..200);
-    (numbers, rest).prop_map(|((seq, ack, flags), (from_a, payload, stamp, window, blocks, id))| {
+    (numbers, rest).prop_map(|((seq, ack, flags), (from_a, payload, tsval, window, blocks, id))| {
         let mut options = Vec::new();
-        if stamp < 40 {
-            options.extend([1, 1, 8, 10, 0, 0, 0, stamp as u8, 0, 0, 0, (stamp / 2) as u8]);
+        if tsval < 40 {
+            options.extend([1, 1, 8, 10, 0, 0, 0, tsval as u8, 0, 0, 0, (tsval / 2) as u8]);
         }
         if !blocks.is_empty() && options.len() + 4 + 8 * blocks.len() <= 40 {
             options.extend([1, 1, 5, 2 + 8 * blocks.len() as u8]);
@@ -77,7 +77,7 @@ fn segment() -> impl Strategy<Value = Vec<u8>> {
         out.extend(s);
         out.extend(d);
         out.extend(if from_a { [0x80, 0, 0, 80] } else { [0, 80, 0x80, 0] });
-        // Near the end of the number space, so that all of it wraps.
+        // Sequence numbers near 2^32, so that they wrap.
         out.extend(0xffff_f000u32.wrapping_add(seq * 500).to_be_bytes());
         out.extend(0xffff_f000u32.wrapping_add(ack * 500).to_be_bytes());
         out.extend([((20 + options.len()) as u8 / 4) << 4, flags]);
@@ -88,14 +88,14 @@ fn segment() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// A report by so many workers.
-fn by(workers: usize, bytes: &[u8]) -> String {
+/// The report of an analysis with this number of workers.
+fn report_by_workers(workers: usize, bytes: &[u8]) -> String {
     report(Analysis::with_workers(PacketFilter::default(), workers), bytes)
 }
 
 fn report(mut analysis: Analysis, bytes: &[u8]) -> String {
     let mut capture = Capture::from_reader(Box::new(Cursor::new(bytes.to_vec()))).unwrap();
-    // In two goes, as one that looks at signals in between reads.
+    // In two steps, as in a front end that handles signals between them.
     analysis.read_all(&mut capture, 50).unwrap();
     analysis.read_all(&mut capture, u64::MAX).unwrap();
     capture.finish();
@@ -106,10 +106,10 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn the_result_is_the_same_bytes_whatever_the_number_of_workers_and_of_flows_at_hand(
+    fn report_does_not_depend_on_workers_and_cache_policy(
         packets in prop::collection::vec((0u32..5000, segment(), 0u8..12, 0u16..40), 0..200),
     ) {
-        // Twelve clients, some packets in pieces.
+        // Twelve clients; some packets are fragments.
         let packets: Vec<(u32, Vec<u8>)> = packets.into_iter().map(|(at, mut bytes, client, piece)| {
             let from_client = bytes[20..22] == [0x80, 0];
             bytes[if from_client { 15 } else { 19 }] = 100 + client;
@@ -119,24 +119,24 @@ proptest! {
             (at, bytes)
         }).collect();
         let bytes = pcap(101, &packets);
-        let alone = by(1, &bytes);
+        let expected = report_by_workers(1, &bytes);
         for workers in [2, 3, 7] {
-            prop_assert_eq!(&by(workers, &bytes), &alone);
+            prop_assert_eq!(&report_by_workers(workers, &bytes), &expected);
         }
-        // Put by whenever another flow's packet comes, or once in a while.
+        // Flows are frozen at each packet of another flow, or sometimes.
         for (flows, quiet_ns) in [(1, -i64::MAX), (1, 1_000_000_000), (4, 100_000_000)] {
-            let rule = CachePolicy { min_hot: flows, max_hot: flows, idle_ns: quiet_ns };
-            prop_assert_eq!(&report(Analysis::with_policy(PacketFilter::default(), 1, rule), &bytes), &alone);
+            let policy = CachePolicy { min_hot: flows, max_hot: flows, idle_ns: quiet_ns };
+            prop_assert_eq!(&report(Analysis::with_policy(PacketFilter::default(), 1, policy), &bytes), &expected);
         }
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn analysis_returns_when_input_is_arbitrary_bytes(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         analyze(bytes);
     }
 
     #[test]
-    fn any_bytes_behind_a_magic_number_are_read_or_refused(
+    fn analysis_returns_when_arbitrary_bytes_follow_a_magic_number(
         magic in prop::sample::select(vec![[0xd4, 0xc3, 0xb2, 0xa1], [0xa1, 0xb2, 0x3c, 0x4d], [0x34, 0xcd, 0xb2, 0xa1],
             [0x0a, 0x0d, 0x0d, 0x0a], [0x1f, 0x8b, 8, 0], [0x28, 0xb5, 0x2f, 0xfd], [0x50, 0x2a, 0x4d, 0x18]]),
         bytes in prop::collection::vec(any::<u8>(), 0..400),
@@ -145,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn any_packet_of_any_link_type_is_taken_or_named(
+    fn packets_are_counted_when_their_bytes_are_arbitrary(
         link in prop::sample::select(vec![0u16, 1, 9, 12, 14, 50, 51, 101, 104, 108, 113, 204, 219, 228, 229, 276, 999]),
         packets in prop::collection::vec((0u32..5000, prop::collection::vec(any::<u8>(), 0..120)), 0..20),
     ) {
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn any_conversation_has_figures_whatever_the_order_and_the_clock(
+    fn packets_are_counted_when_order_and_times_are_arbitrary(
         packets in prop::collection::vec((0u32..5000, segment()), 0..200),
     ) {
         let n = packets.len() as u64;
@@ -162,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn a_capture_with_some_bytes_changed_or_cut_is_read_as_far_as_it_goes(
+    fn analysis_returns_when_a_capture_is_modified_or_truncated(
         packets in prop::collection::vec((0u32..5000, segment()), 1..40),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
         cut in any::<prop::sample::Index>(),

@@ -1,7 +1,8 @@
-//! The same conversation in every wrapping gives the same figures: compressed, cut short, with clocks of several interfaces, across the wrap of the
-//! numbers, without its handshake, of one side only.
+//! One conversation in several capture formats: compressed, with a short snapshot length, with the
+//! clocks of several interfaces, with wrapping sequence numbers, without handshake, of one
+//! direction only.
 
-use crate::by_hand::{Tcp, pcap, read};
+use crate::packet_builder::{Tcp, pcap, read};
 use ackclock_trace::flow::Side;
 use std::io::Write;
 
@@ -10,7 +11,8 @@ fn packet(from_server: bool, seq: u32, ack: u32, payload: usize, options: &[u8])
     Tcp { from_server, seq, ack, window: 0xffff, options, payload, ..Tcp::default() }.datagram()
 }
 
-/// Forty segments of 1000 bytes, each acknowledged 10 ms later, from this number on; an option that nobody knows stands before the time stamps.
+/// Forty segments of 1000 bytes from `first` on, each acknowledged 10 ms later; an unknown option
+/// precedes the timestamps.
 fn conversation(first: u32, both: bool) -> Vec<(u64, Vec<u8>)> {
     let mut all = Vec::new();
     for i in 0..40u32 {
@@ -29,7 +31,8 @@ fn conversation(first: u32, both: bool) -> Vec<(u64, Vec<u8>)> {
     all
 }
 
-/// Two interfaces: the first counts milliseconds from a thousand seconds on, the second 2^-20 of a second from 1970 on.
+/// Two interfaces: the first counts milliseconds from 1000 s on, the second units of 2^-20 s from
+/// 1970 on.
 fn pcapng(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut block = |kind: u32, body: &[u8]| {
@@ -48,9 +51,9 @@ fn pcapng(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     block(1, &[101, 0, 0, 0, 0, 0, 4, 0, 9, 0, 1, 0, 0x80 | 20, 0, 0, 0, 0, 0, 0, 0]);
     for (i, (at, bytes)) in packets.iter().enumerate() {
         let second = i % 4 == 3;
-        let stamp =
+        let timestamp =
             if second { ((u128::from(*at) + 1_000_000_000_000) << 20).div_ceil(1_000_000_000) as u64 } else { at / 1_000_000 };
-        let fields = [u32::from(second), (stamp >> 32) as u32, stamp as u32, bytes.len() as u32, bytes.len() as u32];
+        let fields = [u32::from(second), (timestamp >> 32) as u32, timestamp as u32, bytes.len() as u32, bytes.len() as u32];
         let mut body: Vec<u8> = fields.iter().flat_map(|f| f.to_le_bytes()).collect();
         body.extend(bytes);
         block(6, &body);
@@ -58,7 +61,8 @@ fn pcapng(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// Payload once, retransmissions, least and greatest round trip in whole microseconds, first time in seconds, packets cut short.
+/// Unique payload, retransmissions, minimum and maximum RTT in microseconds, first time in seconds,
+/// truncated packets.
 type Figures = (u64, u32, Option<[i64; 2]>, Option<i64>, u64);
 
 fn figures(bytes: Vec<u8>) -> Figures {
@@ -84,7 +88,7 @@ fn figures(bytes: Vec<u8>) -> Figures {
 const EXPECTED: Figures = (40_000, 0, Some([10_000, 10_000]), Some(1000), 0);
 
 #[test]
-fn gzip_and_zstd_hold_what_the_plain_file_holds() {
+fn analysis_is_equal_when_the_capture_is_compressed() {
     let plain = pcap(&conversation(1, true), 65_535);
     assert_eq!(figures(plain.clone()), EXPECTED);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -95,27 +99,27 @@ fn gzip_and_zstd_hold_what_the_plain_file_holds() {
 }
 
 #[test]
-fn interfaces_with_clocks_of_their_own_give_the_same_times() {
-    let (payload, again, rtt, start, cut) = figures(pcapng(&conversation(1, true)));
-    assert_eq!((payload, again, start, cut), (40_000, 0, Some(1000), 0));
-    // A microsecond is what a tick of 2^-20 s rounds to.
-    let [least, most] = rtt.unwrap();
-    assert!((least - 10_000).abs() <= 1 && (most - 10_000).abs() <= 1, "{least} {most}");
+fn times_are_equal_when_interfaces_have_different_resolutions() {
+    let (payload, retransmitted, rtt, start, cut) = figures(pcapng(&conversation(1, true)));
+    assert_eq!((payload, retransmitted, start, cut), (40_000, 0, Some(1000), 0));
+    // Units of 2^-20 s round to 1 us.
+    let [min, max] = rtt.unwrap();
+    assert!((min - 10_000).abs() <= 1 && (max - 10_000).abs() <= 1, "{min} {max}");
 }
 
 #[test]
-fn packets_cut_behind_their_headers_count_with_their_length_on_the_wire() {
-    let (payload, again, rtt, start, cut) = figures(pcap(&conversation(1, true), 60));
-    assert_eq!((payload, again, rtt, start, cut), (40_000, 0, Some([10_000, 10_000]), Some(1000), 40));
+fn payload_is_that_on_the_wire_when_packets_are_truncated() {
+    let (payload, retransmitted, rtt, start, cut) = figures(pcap(&conversation(1, true), 60));
+    assert_eq!((payload, retransmitted, rtt, start, cut), (40_000, 0, Some([10_000, 10_000]), Some(1000), 40));
 }
 
 #[test]
-fn numbers_that_wrap_and_a_handshake_that_was_missed_change_nothing() {
+fn analysis_is_equal_when_sequence_numbers_wrap_and_the_handshake_is_missing() {
     assert_eq!(figures(pcap(&conversation(u32::MAX - 20_500, true), 65_535)), EXPECTED);
 }
 
 #[test]
-fn a_capture_of_one_side_has_its_data_and_no_round_trip() {
-    let (payload, again, rtt, ..) = figures(pcap(&conversation(1, false), 65_535));
-    assert_eq!((payload, again, rtt), (40_000, 0, None));
+fn rtt_is_none_when_the_capture_has_one_direction() {
+    let (payload, retransmitted, rtt, ..) = figures(pcap(&conversation(1, false), 65_535));
+    assert_eq!((payload, retransmitted, rtt), (40_000, 0, None));
 }

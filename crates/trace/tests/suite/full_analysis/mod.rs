@@ -1,4 +1,5 @@
-//! All that the analyzer does with a file: read, rebuilt, kept packet by packet, joined with itself, reported.
+//! Runs the entire analyzer on a file: reading, analysis, a row per packet, a join with itself,
+//! reports.
 
 use ackclock_pcap::read::{Capture, ReadError};
 use ackclock_trace::analyze::PacketFilter;
@@ -8,15 +9,15 @@ use ackclock_trace::series::Packets;
 use std::fmt;
 use std::io::Cursor;
 
-/// What came of it.
+/// Result of the analysis.
 pub enum Outcome {
-    Refused(ReadError),
+    Rejected(ReadError),
     Read(Box<Report>),
 }
 
 impl Outcome {
-    /// Packets read.
-    #[allow(dead_code, reason = "one of the two tests asks")]
+    /// Number of packets read.
+    #[allow(dead_code, reason = "used by one of two tests")]
     pub fn packets(&self) -> u64 {
         if let Outcome::Read(report) = self { report.packets } else { 0 }
     }
@@ -25,7 +26,7 @@ impl Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Outcome::Refused(why) => write!(f, "{why}"),
+            Outcome::Rejected(error) => write!(f, "{error}"),
             Outcome::Read(r) => {
                 write!(f, "{} packets, {} TCP, {} flows", r.packets, r.tcp_packets, r.flows.len())?;
                 r.malformed_kinds.iter().chain(&r.skipped).try_for_each(|(name, n)| write!(f, ", {n} {name}"))
@@ -34,18 +35,18 @@ impl fmt::Display for Outcome {
     }
 }
 
-fn taken(bytes: &[u8]) -> Result<CaptureSide, ReadError> {
+fn read(bytes: &[u8]) -> Result<CaptureSide, ReadError> {
     let capture = Capture::from_reader(Box::new(Cursor::new(bytes.to_vec())))?;
-    let mut taken = CaptureSide { packets: Some(Packets::default()), ..CaptureSide::new(capture, PacketFilter::default()) };
-    taken.read(u64::MAX)?;
-    taken.capture.finish();
-    Ok(taken)
+    let mut side = CaptureSide { packets: Some(Packets::default()), ..CaptureSide::new(capture, PacketFilter::default()) };
+    side.read(u64::MAX)?;
+    side.capture.finish();
+    Ok(side)
 }
 
 pub fn analyze(bytes: Vec<u8>) -> Outcome {
-    let (first, second) = match (taken(&bytes), taken(&bytes)) {
+    let (first, second) = match (read(&bytes), read(&bytes)) {
         (Ok(first), Ok(second)) => (first, second),
-        (Err(why), _) | (_, Err(why)) => return Outcome::Refused(why),
+        (Err(error), _) | (_, Err(error)) => return Outcome::Rejected(error),
     };
     assert!(first.analysis.memory() < 64 << 20);
     let rows = first.packets.as_ref().map_or(0, |p| p.rows.len() as u64);

@@ -1,4 +1,4 @@
-//! Conversations of single packets, made by hand: from the packet to what the analyzer has read.
+//! Builder of single packets and captures of them.
 
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, PacketFilter};
@@ -7,18 +7,18 @@ use std::io::Cursor;
 /// Link type of datagrams without a link header.
 const RAW: u16 = 101;
 
-/// A segment of the one conversation: from the server (10.0.0.1, port 80) or to it.
+/// A segment from the server (10.0.0.1, port 80) or to it.
 #[derive(Default)]
 pub struct Tcp<'a> {
     pub from_server: bool,
     pub seq: u32,
     pub ack: u32,
     pub window: u16,
-    /// Of the IPv4 datagram.
+    /// IPv4 identification.
     pub id: u16,
-    /// Whole words.
+    /// A multiple of four bytes.
     pub options: &'a [u8],
-    /// Bytes.
+    /// Length in bytes.
     pub payload: usize,
 }
 
@@ -46,7 +46,7 @@ impl Tcp<'_> {
     }
 }
 
-/// A file of datagrams with their times in nanoseconds, counted from 1000 s on, cut off at `snap` bytes.
+/// A capture of datagrams with times in nanoseconds after 1000 s, with snapshot length `snap`.
 pub fn pcap(packets: &[(u64, Vec<u8>)], snap: usize) -> Vec<u8> {
     let mut out = vec![0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0];
     out.extend(u32::from(RAW).to_le_bytes());
@@ -60,7 +60,7 @@ pub fn pcap(packets: &[(u64, Vec<u8>)], snap: usize) -> Vec<u8> {
     out
 }
 
-/// A file, read to its end.
+/// Reads and analyzes a capture.
 pub fn read(file: Vec<u8>) -> (Capture, Analysis) {
     let mut capture = Capture::from_reader(Box::new(Cursor::new(file))).unwrap();
     let mut analysis = Analysis::new(PacketFilter::default());

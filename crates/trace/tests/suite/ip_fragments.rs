@@ -1,4 +1,4 @@
-//! Datagrams in pieces: what they hold counts once, when it is whole.
+//! IP reassembly: a fragmented segment is analyzed once, when its last fragment passes.
 
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, FragmentCounts, PacketFilter};
@@ -15,8 +15,8 @@ fn segment(seq: u32, payload: usize) -> Vec<u8> {
     tcp
 }
 
-/// A piece of it in an IPv4 datagram of this number.
-fn piece(id: u16, tcp: &[u8], from: usize, to: usize) -> Vec<u8> {
+/// A fragment of the segment in IPv4, with identification `id`.
+fn fragment(id: u16, tcp: &[u8], from: usize, to: usize) -> Vec<u8> {
     let more = u16::from(to < tcp.len()) << 13;
     let mut ip = vec![0x45, 0];
     ip.extend(((20 + to - from) as u16).to_be_bytes());
@@ -27,8 +27,8 @@ fn piece(id: u16, tcp: &[u8], from: usize, to: usize) -> Vec<u8> {
     ip
 }
 
-/// The same in IPv6, with a fragment header.
-fn piece_v6(id: u32, tcp: &[u8], from: usize, to: usize) -> Vec<u8> {
+/// A fragment of the segment in IPv6.
+fn fragment_v6(id: u32, tcp: &[u8], from: usize, to: usize) -> Vec<u8> {
     let mut ip = vec![0x60, 0, 0, 0];
     ip.extend(((8 + to - from) as u16).to_be_bytes());
     ip.extend([44, 64]);
@@ -41,7 +41,8 @@ fn piece_v6(id: u32, tcp: &[u8], from: usize, to: usize) -> Vec<u8> {
     ip
 }
 
-/// Read after one another, a millisecond apart: payload, segments and retransmissions of the one direction, and what became of the pieces.
+/// Analyzes packets 1 ms apart: payload, segments and retransmissions of the only direction, and
+/// fragment counts.
 fn read(packets: &[Vec<u8>]) -> (u64, u32, u32, FragmentCounts) {
     let mut bytes = HEADER.to_vec();
     for (i, packet) in packets.iter().enumerate() {
@@ -65,45 +66,50 @@ fn counts(fragments: u64, reassembled: u64, incomplete: u64, unused: u64) -> Fra
 }
 
 #[test]
-fn a_segment_in_three_pieces_counts_once_and_whole_in_any_order() {
+fn segment_is_analyzed_once_when_its_fragments_pass_in_any_order() {
     let (a, b) = (segment(1, 1400), segment(1401, 1400));
-    let whole = piece(1, &a, 0, a.len());
-    let cut = |id: u16| [piece(id, &b, 0, 480), piece(id, &b, 480, 960), piece(id, &b, 960, b.len())];
+    let unfragmented = fragment(1, &a, 0, a.len());
+    let fragments = |id: u16| [fragment(id, &b, 0, 480), fragment(id, &b, 480, 960), fragment(id, &b, 960, b.len())];
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
-        let all: Vec<Vec<u8>> = [whole.clone()].into_iter().chain(order.map(|i| cut(2)[i].clone())).collect();
-        let (payload, _, again, what) = read(&all);
-        assert_eq!((payload, again, what), (2800, 0, counts(3, 1, 0, 0)), "{order:?}");
+        let all: Vec<Vec<u8>> = [unfragmented.clone()].into_iter().chain(order.map(|i| fragments(2)[i].clone())).collect();
+        let (payload, _, retransmitted, counted) = read(&all);
+        assert_eq!((payload, retransmitted, counted), (2800, 0, counts(3, 1, 0, 0)), "{order:?}");
     }
 }
 
 #[test]
-fn ipv6_pieces_are_put_together_too_and_an_atomic_fragment_is_whole() {
+fn ipv6_fragments_are_reassembled_and_atomic_fragments_are_not_counted() {
     let tcp = segment(1, 1000);
-    let all = [piece_v6(7, &tcp, 504, tcp.len()), piece_v6(7, &tcp, 0, 504), piece_v6(8, &segment(1001, 100), 0, 120)];
+    let all = [fragment_v6(7, &tcp, 504, tcp.len()), fragment_v6(7, &tcp, 0, 504), fragment_v6(8, &segment(1001, 100), 0, 120)];
     assert_eq!(read(&all), (1100, 2, 0, counts(2, 1, 0, 0)));
 }
 
 #[test]
-fn a_datagram_of_which_a_piece_is_missing_does_not_count_as_it_does_not_for_its_receiver() {
+fn datagram_is_ignored_when_a_fragment_is_missing() {
     let (a, b) = (segment(1, 1000), segment(1001, 1000));
-    // The second piece of the second datagram was lost; all of it comes again in another one.
-    let all =
-        [piece(1, &a, 0, 520), piece(1, &a, 520, 1020), piece(2, &b, 0, 520), piece(3, &b, 0, 520), piece(3, &b, 520, 1020)];
-    let (payload, _, again, what) = read(&all);
-    assert_eq!((payload, again, what), (2000, 0, counts(5, 2, 1, 1)));
+    // The second fragment of the second datagram is lost; a third datagram retransmits its segment.
+    let all = [
+        fragment(1, &a, 0, 520),
+        fragment(1, &a, 520, 1020),
+        fragment(2, &b, 0, 520),
+        fragment(3, &b, 0, 520),
+        fragment(3, &b, 520, 1020),
+    ];
+    let (payload, _, retransmitted, counted) = read(&all);
+    assert_eq!((payload, retransmitted, counted), (2000, 0, counts(5, 2, 1, 1)));
 }
 
 #[test]
-fn where_a_filter_took_first_pieces_only_they_count_as_they_are() {
-    let all: Vec<Vec<u8>> = (0..5u32).map(|i| piece(i as u16, &segment(1 + i * 1400, 1400), 0, 520)).collect();
-    let (payload, segments, _, what) = read(&all);
-    assert_eq!((payload, segments, what.reassembled), (2500, 5, 0));
+fn first_fragments_are_analyzed_alone_when_the_capture_has_no_others() {
+    let all: Vec<Vec<u8>> = (0..5u32).map(|i| fragment(i as u16, &segment(1 + i * 1400, 1400), 0, 520)).collect();
+    let (payload, segments, _, counted) = read(&all);
+    assert_eq!((payload, segments, counted.reassembled), (2500, 5, 0));
 }
 
 #[test]
-fn a_flood_of_pieces_that_never_end_costs_no_memory() {
+fn incomplete_datagrams_are_dropped_when_fragments_flood() {
     let tcp = segment(1, 1000);
-    let all: Vec<Vec<u8>> = (0..5000u16).map(|i| piece(i, &tcp, 480, 960)).collect();
-    let (payload, _, _, what) = read(&all);
-    assert_eq!((payload, what), (0, counts(5000, 0, 5000, 5000)));
+    let all: Vec<Vec<u8>> = (0..5000u16).map(|i| fragment(i, &tcp, 480, 960)).collect();
+    let (payload, _, _, counted) = read(&all);
+    assert_eq!((payload, counted), (0, counts(5000, 0, 5000, 5000)));
 }
