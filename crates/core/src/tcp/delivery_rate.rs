@@ -178,9 +178,9 @@ impl DeliveryRateEstimator {
             return delivery.sacked;
         }
         // At least one segment is new: the one that advanced the ACK number.
-        let known = self.counted_by_dupacks.min(delivery.acked - 1);
-        self.counted_by_dupacks -= known;
-        delivery.acked - known + delivery.sacked
+        let counted = self.counted_by_dupacks.min(delivery.acked - 1);
+        self.counted_by_dupacks -= counted;
+        delivery.acked - counted + delivery.sacked
     }
 
     /// Section 3.3, UpdateRateSample and GenerateRateSample.

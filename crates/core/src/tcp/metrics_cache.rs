@@ -42,42 +42,42 @@ const RTT_SHARE: u64 = 8;
 const VARIANCE_SHARE: u64 = 4;
 
 /// A larger value replaces `old`; a smaller one moves it by 1/`share` of the difference.
-fn cautious(old: Span, new: Span, share: u64) -> Span {
+fn rise_at_once(old: Span, new: Span, share: u64) -> Span {
     if new >= old { new } else { old - Span((old - new).0 / share) }
 }
 
 impl PathMetrics {
     /// Updates the metrics at the end of a connection.
-    pub fn learn(&mut self, outcome: &ConnectionOutcome) {
+    pub fn update(&mut self, outcome: &ConnectionOutcome) {
         let Some((srtt, rtt_var)) = outcome.rtt else {
             self.rtt = None;
             return;
         };
         // Without a cached RTT the difference is the RTT itself, as in the kernel.
-        let known = self.rtt.unwrap_or(Span::ZERO);
-        let distance = Span(known.0.abs_diff(srtt.0));
-        self.rtt = Some(cautious(known, srtt, RTT_SHARE));
-        self.rtt_var = cautious(self.rtt_var, rtt_var.max(distance), VARIANCE_SHARE);
-        self.learn_threshold(outcome);
+        let cached = self.rtt.unwrap_or(Span::ZERO);
+        let difference = Span(cached.0.abs_diff(srtt.0));
+        self.rtt = Some(rise_at_once(cached, srtt, RTT_SHARE));
+        self.rtt_var = rise_at_once(self.rtt_var, rtt_var.max(difference), VARIANCE_SHARE);
+        self.update_ssthresh(outcome);
     }
 
-    fn learn_threshold(&mut self, outcome: &ConnectionOutcome) {
+    fn update_ssthresh(&mut self, outcome: &ConnectionOutcome) {
         let CongestionWindow { cwnd, ssthresh } = outcome.window;
         let half = libm::floor(cwnd / 2.0);
         if ssthresh.is_infinite() {
             // Slow start never ended: it can only raise a cached ssthresh.
-            self.ssthresh = self.ssthresh.map(|known| known.max(half));
+            self.ssthresh = self.ssthresh.map(|cached| cached.max(half));
         } else if cwnd > ssthresh && outcome.open {
             self.ssthresh = Some(half.max(ssthresh));
         } else {
-            self.ssthresh = self.ssthresh.map(|known| known.max(ssthresh));
+            self.ssthresh = self.ssthresh.map(|cached| cached.max(ssthresh));
         }
     }
 
     /// Initial ssthresh of a connection whose host configures `own`. A finite `own` is the
     /// variant's and overrides the cache (`bictcp_init()` overwrites what `tcp_init_metrics()`
     /// set).
-    pub fn threshold(&self, cache: MetricsCache, own: f64) -> f64 {
+    pub fn ssthresh_or(&self, cache: MetricsCache, own: f64) -> f64 {
         self.ssthresh.filter(|_| cache == MetricsCache::Full && own.is_infinite()).unwrap_or(own)
     }
 
@@ -86,8 +86,8 @@ impl PathMetrics {
         let Some(rtt) = self.rtt else { return };
         match cache {
             MetricsCache::Off => {}
-            MetricsCache::Rtt => estimator.expect(rtt),
-            MetricsCache::Full => estimator.recall(rtt, self.rtt_var),
+            MetricsCache::Rtt => estimator.seed_rto(rtt),
+            MetricsCache::Full => estimator.seed_estimates(rtt, self.rtt_var),
         }
     }
 }
@@ -101,8 +101,8 @@ impl SharedPathMetrics {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn learn(&self, outcome: &ConnectionOutcome) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).learn(outcome);
+    pub fn update(&self, outcome: &ConnectionOutcome) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).update(outcome);
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
     fn cached_rtt_rises_at_once_and_falls_by_an_eighth() {
         let mut metrics = PathMetrics::default();
         for (srtt, var, rtt_known, var_known) in [(100, 5, 100, 100), (200, 5, 200, 100), (120, 5, 190, 95)] {
-            metrics.learn(&outcome(10.0, f64::INFINITY, true, srtt, var));
+            metrics.update(&outcome(10.0, f64::INFINITY, true, srtt, var));
             assert_eq!((metrics.rtt, metrics.rtt_var), (Some(Span::from_ms(rtt_known)), Span::from_ms(var_known)));
         }
     }
@@ -146,7 +146,7 @@ mod tests {
             (40.0, 16.0, false, Some(30.0), Some(30.0)),
         ] {
             let mut metrics = PathMetrics { ssthresh: before, ..PathMetrics::default() };
-            metrics.learn(&outcome(cwnd, ssthresh, open, 100, 10));
+            metrics.update(&outcome(cwnd, ssthresh, open, 100, 10));
             assert_eq!(metrics.ssthresh, after, "{cwnd} {ssthresh} {open} {before:?}");
         }
     }
@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn connection_without_samples_clears_the_cached_rtt() {
         let mut metrics = PathMetrics::default();
-        metrics.learn(&outcome(40.0, 16.0, true, 100, 10));
-        metrics.learn(&ConnectionOutcome { window: CongestionWindow { cwnd: 1.0, ssthresh: 2.0 }, open: true, rtt: None });
+        metrics.update(&outcome(40.0, 16.0, true, 100, 10));
+        metrics.update(&ConnectionOutcome { window: CongestionWindow { cwnd: 1.0, ssthresh: 2.0 }, open: true, rtt: None });
         assert_eq!((metrics.rtt, metrics.ssthresh), (None, Some(20.0)));
     }
 
@@ -168,7 +168,7 @@ mod tests {
             (MetricsCache::Rtt, f64::INFINITY, f64::INFINITY),
             (MetricsCache::Off, f64::INFINITY, f64::INFINITY),
         ] {
-            assert_eq!(metrics.threshold(cache, own), given, "{cache:?}");
+            assert_eq!(metrics.ssthresh_or(cache, own), given, "{cache:?}");
         }
     }
 }

@@ -76,7 +76,7 @@ impl RttEstimator {
     }
 
     /// Linux since 3.9: the first RTO allows for the path's cached RTT, until there is a sample.
-    pub fn expect(&mut self, rtt: Span) {
+    pub fn seed_rto(&mut self, rtt: Span) {
         if self.srtt.is_none_or(|own| rtt > own) {
             let base = rtt + rtt.saturating_mul(2).max(self.config.min);
             self.rounded = base.round_up_to(self.config.tick);
@@ -85,7 +85,7 @@ impl RttEstimator {
     }
 
     /// Linux 2.6: the path's cached estimates apply over a smaller RTT of the handshake.
-    pub fn recall(&mut self, rtt: Span, rttvar: Span) {
+    pub fn seed_estimates(&mut self, rtt: Span, rttvar: Span) {
         let Some(own) = self.srtt else { return };
         let srtt = own.max(rtt);
         self.srtt = Some(srtt);
@@ -94,13 +94,13 @@ impl RttEstimator {
     }
 
     /// SRTT and RTTVAR, unless an RTO is backed off.
-    pub fn trusted(&self) -> Option<(Span, Span)> {
+    pub fn estimates(&self) -> Option<(Span, Span)> {
         self.srtt.filter(|_| self.backoff == 0).map(|srtt| (srtt, self.rttvar))
     }
 
     /// RFC 6298 (5.7): a SYN was retransmitted, so without a sample the RTO is at least three
     /// seconds.
-    pub fn distrust_first(&mut self) {
+    pub fn use_lost_syn_rto(&mut self) {
         self.base = self.base.max(Span::from_secs(3));
     }
 
@@ -122,7 +122,7 @@ impl RttEstimator {
     }
 
     /// New data was acknowledged: the backoff ends.
-    pub fn forget_backoff(&mut self) {
+    pub fn reset_backoff(&mut self) {
         self.backoff = 0;
     }
 
@@ -175,21 +175,21 @@ mod tests {
     /// 100 ms and 50 ms from the handshake; the cached values are larger, or smaller.
     #[test]
     fn cached_path_metrics_raise_the_rto_and_never_lower_it() {
-        let known = |seed: fn(&mut RttEstimator)| {
+        let seeded = |seed: fn(&mut RttEstimator)| {
             let mut e = RttEstimator::new(config(RtoFloor::Timeout));
             e.sample(Span::from_ms(100));
             seed(&mut e);
             e
         };
-        assert_eq!(known(|e| e.expect(Span::from_ms(250))).rto(), Span::from_ms(750), "250 + 2*250");
-        assert_eq!(known(|e| e.expect(Span::from_ms(90))).rto(), Span::from_ms(300));
-        let mut recalled = known(|e| e.recall(Span::from_ms(250), Span::from_ms(80)));
-        assert_eq!(recalled.rto(), Span::from_ms(570), "250 + 4*80");
+        assert_eq!(seeded(|e| e.seed_rto(Span::from_ms(250))).rto(), Span::from_ms(750), "250 + 2*250");
+        assert_eq!(seeded(|e| e.seed_rto(Span::from_ms(90))).rto(), Span::from_ms(300));
+        let mut cached = seeded(|e| e.seed_estimates(Span::from_ms(250), Span::from_ms(80)));
+        assert_eq!(cached.rto(), Span::from_ms(570), "250 + 4*80");
         // The next sample: 231.25 and 97.5, so 621.25 ms, in ticks 622.
-        recalled.sample(Span::from_ms(100));
-        assert_eq!(recalled.rto(), Span::from_ms(622));
-        assert_eq!(known(|e| e.recall(Span::from_ms(50), Span::from_ms(10))).rto(), Span::from_ms(300));
-        let mut first = known(|e| e.expect(Span::from_ms(250)));
+        cached.sample(Span::from_ms(100));
+        assert_eq!(cached.rto(), Span::from_ms(622));
+        assert_eq!(seeded(|e| e.seed_estimates(Span::from_ms(50), Span::from_ms(10))).rto(), Span::from_ms(300));
+        let mut first = seeded(|e| e.seed_rto(Span::from_ms(250)));
         first.sample(Span::from_ms(100));
         assert_eq!(first.rto(), Span::from_ms(250), "forgotten with the first sample: 100 + 4*37.5");
     }

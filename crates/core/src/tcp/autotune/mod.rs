@@ -69,9 +69,9 @@ impl SendTuning {
     /// Payload in a buffer of twice `cwnd` segments.
     pub fn payload(&self, cwnd: f64, segment: u32) -> u64 {
         let each = u64::from(segment + self.overhead);
-        let wanted = (2.0 * libm::floor(cwnd)) as u64 * each;
+        let target = (2.0 * libm::floor(cwnd)) as u64 * each;
         // The last segment may start while there is any room: the kernel checks before it copies.
-        wanted.clamp(self.start, self.limit.max(self.start)).div_ceil(each) * u64::from(segment)
+        target.clamp(self.start, self.limit.max(self.start)).div_ceil(each) * u64::from(segment)
     }
 }
 

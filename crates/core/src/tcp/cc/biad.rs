@@ -55,7 +55,7 @@ impl CongestionControl for Biad {
         self.window.cut_to(self.bdp_ssthresh(), congestion.signal);
         self.window.cwnd = self.window.cwnd.min(before);
         if congestion.signal == CongestionSignal::Timeout {
-            self.search.forget();
+            self.search.reset();
         } else if self.window.cwnd >= self.max_probing_share * self.search.w_max {
             self.search.w_max = self.window.cwnd;
         }

@@ -94,7 +94,7 @@ impl Search {
 
     pub fn avoid(&mut self, ack: &Ack, credit: f64, window: &mut CongestionWindow) {
         let p = &self.config;
-        let ratio = self.ratio.see(ack);
+        let ratio = self.ratio.on_ack(ack);
         let count = window.cwnd / self.growth(window.cwnd);
         let every = match p.delayed_ack_ratio {
             // In its Reno mode the kernel counts ACKs, not segments.
@@ -113,7 +113,7 @@ impl Search {
         self.w_max = if cwnd < self.w_max && p.fast_convergence { converged_maximum(p, cwnd) } else { cwnd };
     }
 
-    pub fn forget(&mut self) {
+    pub fn reset(&mut self) {
         self.w_max = 0.0;
         self.ratio = DelayedAckRatio::LINUX;
     }
@@ -172,7 +172,7 @@ impl CongestionControl for Bic {
         self.search.note_loss(cwnd);
         self.window.cut_to(libm::floor(ssthresh), congestion.signal);
         if congestion.signal == CongestionSignal::Timeout {
-            self.search.forget();
+            self.search.reset();
         }
     }
 

@@ -257,7 +257,7 @@ mod tests {
         };
         assert!(round(0.0, None) < 1.1, "RFC 9438");
         assert!((round(0.05, None) - 5.0).abs() < 1e-6);
-        assert!((round(0.05, Some(CongestionSignal::Timeout)) - 5.0).abs() < 1e-6, "a timeout forgets");
+        assert!((round(0.05, Some(CongestionSignal::Timeout)) - 5.0).abs() < 1e-6, "a timeout resets");
         assert!(round(0.05, Some(CongestionSignal::Duplicates)) < 1.1 && round(0.05, Some(CongestionSignal::Ecn)) < 1.1);
     }
 

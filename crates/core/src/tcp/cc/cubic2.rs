@@ -155,7 +155,7 @@ impl CongestionControl for Cubic2 {
         if let Some(rtt) = ack.rtt.map(Span::as_secs) {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |s| s.min(rtt)));
         }
-        self.ratio.see(ack);
+        self.ratio.on_ack(ack);
         let credit = self.slow_start.credit_left(ack, &mut self.window);
         if credit > 0.0 {
             let every = self.every(ack.now);

@@ -42,7 +42,7 @@ impl DelayedAckRatio {
     /// `ACK_RATIO_SHIFT` 4, initially 2.
     pub const LINUX: DelayedAckRatio = DelayedAckRatio { sixteenths: 2 << 4 };
 
-    pub fn see(&mut self, ack: &Ack) -> f64 {
+    pub fn on_ack(&mut self, ack: &Ack) -> f64 {
         self.sixteenths = (self.sixteenths - (self.sixteenths >> 4)).saturating_add(ack.acked.min(u32::MAX >> 4));
         self.get()
     }
@@ -71,7 +71,7 @@ mod tests {
         for (acked, settles) in [(1, 31), (2, 32), (4, 64)] {
             let mut ratio = DelayedAckRatio::LINUX;
             for _ in 0..200 {
-                ratio.see(&Ack { acked, ..Ack::default() });
+                ratio.on_ack(&Ack { acked, ..Ack::default() });
             }
             assert_eq!(ratio.sixteenths, settles, "{acked} segments an ACK");
         }

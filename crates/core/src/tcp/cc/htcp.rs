@@ -68,7 +68,7 @@ impl Htcp {
         }
     }
 
-    fn see(&mut self, ack: &Ack) {
+    fn note_rtt(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |s| s.min(rtt)));
             self.max_rtt = self.max_rtt.max(rtt);
@@ -98,7 +98,7 @@ impl Htcp {
 
 impl CongestionControl for Htcp {
     fn on_ack(&mut self, ack: &Ack) {
-        self.see(ack);
+        self.note_rtt(ack);
         let credit = self.slow_start.credit_left(ack, &mut self.window);
         let since = self.last_loss.map_or(0.0, |at| (ack.now - at).as_secs());
         self.window.cwnd += credit * htcp_alpha(since, self.config.delta_l, self.beta) / self.window.cwnd;

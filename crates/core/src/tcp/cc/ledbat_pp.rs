@@ -85,7 +85,7 @@ impl LedbatPp {
         LedbatPp { p, window, recent, at: 0, base: None, round: RoundCounter::START, slowdown: Slowdown::None }
     }
 
-    fn see(&mut self, rtt: Span) {
+    fn on_rtt(&mut self, rtt: Span) {
         self.base = Some(self.base.map_or(rtt, |b| b.min(rtt)));
         self.recent[self.at] = rtt;
         self.at = (self.at + 1) % self.p.filter;
@@ -142,7 +142,7 @@ impl LedbatPp {
 impl CongestionControl for LedbatPp {
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.see(rtt);
+            self.on_rtt(rtt);
         }
         let round_over = self.round.over(ack);
         self.run_slowdown(ack);

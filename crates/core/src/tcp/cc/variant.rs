@@ -32,57 +32,57 @@ macro_rules! variants {
 
 variants! {
     Reno => "reno", |w, s| AnyCc::Reno(Reno::new(w, s)),
-        "additive increase of one segment a round trip, half on loss", "RFC 5681";
+        "additive increase of one segment per RTT, half the window on loss", "RFC 5681";
     NewReno => "newreno", |w, s| AnyCc::Reno(Reno::new(w, s)),
-        "Reno's window; with hosts that have no SACK of its own it brings RFC 6582's recovery", "RFC 5681, RFC 6582";
+        "Reno's window; with RFC 6582's recovery on hosts without one for SACK", "RFC 5681, RFC 6582";
     Cubic => "cubic", |w, s| AnyCc::Cubic(Cubic::new(CubicConfig::RFC9438, w, s)),
         "a cubic of the time since the last loss, 0.7 on loss; today's default", "RFC 9438";
     Cubic2 => "cubic-2.0", |w, s| AnyCc::Cubic2(Cubic2::new(Cubic2Config::LINUX_2_6, w, s)),
-        "CUBIC of Linux 2.6.15 to 2.6.22: 0.8 on loss, growth capped past the origin", "Rhee and Xu 2005, Linux 2.6";
+        "CUBIC of Linux 2.6.15 to 2.6.22: 0.8 on loss, growth limited above the origin", "Rhee and Xu 2005, Linux 2.6";
     Bic => "bic", |w, s| AnyCc::Bic(Bic::new(BicConfig::LINUX_2_6_22, w, s)),
         "a binary search for the window of the last loss, 0.8 on loss", "Xu, Harfoush and Rhee 2004, Linux 2.6.22";
     BicPaper => "bic-paper", |w, s| AnyCc::Bic(Bic::new(BicConfig::PAPER, w, s)),
         "BIC with its paper's parameters: S_max 32, 0.875 on loss", "Xu, Harfoush and Rhee 2004";
     Bic268 => "bic-2.6.8", |w, s| AnyCc::Bic(Bic::new(BicConfig::LINUX_2_6_8, w, s)),
-        "BIC of Linux 2.6.8, with the fast convergence that overshot", "Linux 2.6.8";
+        "BIC of Linux 2.6.8, with its defect in fast convergence", "Linux 2.6.8";
     Vegas => "vegas", |w, s| AnyCc::Vegas(Vegas::new(VegasConfig::LINUX_2_6_22, w, s)),
         "keeps 2 to 4 segments in the queue, by delay", "Brakmo and Peterson 1995, Linux 2.6.22";
     VegasOriginal => "vegas-original", |w, s| AnyCc::Vegas(Vegas::new(VegasConfig::ORIGINAL, w, s)),
-        "Vegas of the paper: 1 to 3 segments, slow start in every other round trip", "Brakmo and Peterson 1995";
+        "Vegas of the paper: 1 to 3 segments, slow start grows in every other RTT", "Brakmo and Peterson 1995";
     Veno => "veno", |w, s| AnyCc::Veno(Veno::new(VenoConfig::PAPER, w, s)),
         "Reno that leaves 4/5 after a loss while fewer than 3 segments are queued", "Fu and Liew 2003";
     Westwood => "westwood", |w, s| AnyCc::Westwood(Westwood::new(w, s)),
-        "Reno that after a loss keeps what the ACKs say the path carries", "Casetti et al. 2001";
+        "Reno with the BDP estimated from ACKs as window after a loss", "Casetti et al. 2001";
     WestwoodPlus => "westwood+", |w, s| AnyCc::Westwood(Westwood::plus(w, s)),
-        "Westwood with one bandwidth sample a round trip, as in Linux", "Grieco and Mascolo 2004, Linux 2.6";
+        "Westwood with one bandwidth sample per RTT, as in Linux", "Grieco and Mascolo 2004, Linux 2.6";
     WestwoodNs2 => "westwood-ns2", |w, s| AnyCc::Westwood(Westwood::ns2(w, s)),
-        "Westwood+ as ns-2's TCP-Linux runs it: never less than half after a loss", "ns-2 2.35, tcp-linux.cc";
+        "Westwood+ in ns-2's TCP-Linux: at least half the window after a loss", "ns-2 2.35, tcp-linux.cc";
     Biad => "biad", |w, s| AnyCc::Biad(Biad::new(w, s)),
         "BIC's binary increase with Westwood's adaptive decrease", "proposed in wimax-simulated";
     Htcp => "htcp", |w, s| AnyCc::Htcp(Htcp::new(HtcpConfig::DRAFT, w, s)),
-        "grows faster the longer since the last loss; what a loss leaves fits the queue", "Leith and Shorten 2004, draft-leith-tcp-htcp-06";
+        "growth rises with the time since the last loss; a reduction empties the queue", "Leith and Shorten 2004, draft-leith-tcp-htcp-06";
     Hybla => "hybla", |w, _| AnyCc::Hybla(Hybla::new(HyblaConfig::PAPER, w)),
-        "a long path, such as over a satellite, grows as fast as one of 25 ms", "Caini and Firrincieli 2004";
+        "a long path, such as a satellite's, grows as fast as one with an RTT of 25 ms", "Caini and Firrincieli 2004";
     Illinois => "illinois", |w, s| AnyCc::Illinois(Illinois::new(IllinoisConfig::PAPER, w, s)),
-        "delay sets how much to add and to cut, loss says when", "Liu, Basar and Srikant 2008";
+        "delay sets growth and reduction, loss triggers the reduction", "Liu, Basar and Srikant 2008";
     Scalable => "scalable", |w, s| AnyCc::Scalable(Scalable::new(ScalableConfig::PAPER, w, s)),
-        "adds a hundredth of the window a round trip, an eighth off on loss", "Kelly 2003";
+        "grows by a hundredth of the window per RTT, an eighth off on loss", "Kelly 2003";
     HighSpeed => "highspeed", |w, s| AnyCc::HighSpeed(HighSpeed::new(HighSpeedConfig::RFC3649, w, s)),
-        "growth and cut depend on the window; Reno below 38 segments", "RFC 3649";
+        "growth and reduction depend on the window; Reno below 38 segments", "RFC 3649";
     Lp => "lp", |w, s| AnyCc::Lp(Lp::new(LpConfig::PAPER, w, s)),
-        "takes what others leave: yields at the first sign of delay", "Kuzmanovic and Knightly 2003";
+        "uses spare bandwidth: yields at the first sign of delay", "Kuzmanovic and Knightly 2003";
     LedbatPp => "ledbat++", |w, _| AnyCc::LedbatPp(LedbatPp::new(LedbatPpConfig::DRAFT, w)),
-        "a background transport that keeps 60 ms of queue and steps aside at times", "draft-irtf-iccrg-ledbat-plus-plus-01";
+        "a background transport with 60 ms of queueing delay and periodic slowdowns", "draft-irtf-iccrg-ledbat-plus-plus-01";
     Bbr => "bbr", |w, _| AnyCc::Bbr(Bbr::new(BbrConfig::LINUX, w)),
-        "sends at the rate the path delivers, whatever is lost; paced", "Cardwell et al. 2016, BBR v1 as in Linux 6";
+        "sends at the delivery rate, independent of loss; paced", "Cardwell et al. 2016, BBR v1 as in Linux 6";
     Bbr3 => "bbr3", |w, _| AnyCc::Bbr3(Bbr3::new(Bbr3Config::DRAFT, w)),
-        "BBR that backs off when more than 2 % is lost, and leaves room for others; paced", "draft-ietf-ccwg-bbr-06 (BBR v3)";
+        "BBR that reduces its rate above 2 % loss, with headroom for other flows; paced", "draft-ietf-ccwg-bbr-06 (BBR v3)";
     Dctcp => "dctcp", |w, s| AnyCc::Dctcp(Dctcp::new(DctcpConfig::RFC8257, w, s)),
-        "cuts by half the share of marked segments; for paths that mark beyond a threshold", "RFC 8257";
+        "reduces by half the share of marked segments; for queues that mark above a threshold", "RFC 8257";
     Prague => "prague", |w, s| AnyCc::Prague(Prague::new(PragueConfig::DRAFT, w, s)),
-        "DCTCP for the Internet's L4S queues: ECT(1), paced, less dependent on the round trip", "draft-briscoe-iccrg-prague-congestion-control";
+        "DCTCP for the Internet's L4S queues: ECT(1), paced, less dependent on the RTT", "draft-briscoe-iccrg-prague-congestion-control";
     Yeah => "yeah", |w, s| AnyCc::Yeah(Yeah::new(YeahConfig::PAPER, w, s)),
-        "Scalable while the queue is short, Reno and an early retreat when it is not", "Baiocchi, Castellani and Vacirca 2007";
+        "Scalable while the queue is short, otherwise Reno with precautionary decongestion", "Baiocchi, Castellani and Vacirca 2007";
 }
 
 macro_rules! any_cc {

@@ -92,7 +92,7 @@ impl Vegas {
         self.slow_start.applies(&self.window)
     }
 
-    fn see(&mut self, rtt: Span) {
+    fn on_rtt(&mut self, rtt: Span) {
         // The clock's granularity must not give an RTT of zero.
         let rtt = rtt.max(Span::from_us(1));
         self.base = Some(self.base.map_or(rtt, |b| b.min(rtt)));
@@ -164,7 +164,7 @@ impl Vegas {
 impl CongestionControl for Vegas {
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.see(rtt);
+            self.on_rtt(rtt);
         }
         if self.interrupted {
             self.interrupted = false;

@@ -88,7 +88,7 @@ impl RackState {
 
     fn enter(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) {
         self.recovery_point = Some(ctx.next);
-        self.tlp.forget();
+        self.tlp.reset();
         ctx.cut(CongestionSignal::Duplicates, ctx.flight());
         ctx.stats.fast_retransmits += 1;
         self.reduction = Some(Reduction::start(ack, ctx));
@@ -100,10 +100,10 @@ impl RackState {
 
     /// One timer serves the reordering window, or else the tail loss probe.
     fn arm(&mut self, rto_at: Time, ctx: &mut RecoveryContext<'_>) {
-        let whole = self.recovery_point.is_none() && ctx.una >= self.not_before;
+        let open = self.recovery_point.is_none() && ctx.una >= self.not_before;
         *ctx.timer = match self.deadline {
             Some(deadline) => deadline,
-            None if whole => self.tlp.due(rto_at, ctx),
+            None if open => self.tlp.due(rto_at, ctx),
             None => Time::NEVER,
         };
     }
@@ -150,7 +150,7 @@ impl Recovery for Rack {
         state.not_before = ctx.next;
         (state.recovery_point, state.reduction, state.deadline) = (None, None, None);
         state.sent.clear();
-        state.tlp.forget();
+        state.tlp.reset();
         *ctx.timer = Time::NEVER;
     }
 
@@ -177,7 +177,7 @@ impl Recovery for Rack {
         let state = &mut *self.0;
         (state.recovery_point, state.reduction, state.not_before) = (None, None, ctx.next);
         state.reo_wnd.seen = true;
-        state.tlp.forget();
+        state.tlp.reset();
     }
 
     fn wants_sends(&self) -> bool {

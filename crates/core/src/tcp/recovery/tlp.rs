@@ -66,7 +66,7 @@ impl Tlp {
         self.resent && beyond && !twice
     }
 
-    pub fn forget(&mut self) {
+    pub fn reset(&mut self) {
         *self = Tlp::default();
     }
 

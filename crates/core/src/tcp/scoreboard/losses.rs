@@ -80,7 +80,7 @@ impl Scoreboard {
     }
 
     /// A spurious RTO: lost segments that have not been retransmitted are in flight.
-    pub fn forgive_losses(&mut self) {
+    pub fn unmark_losses(&mut self) {
         for at in 0..self.ring.len() {
             if let Some(sent) = self.ring.get_mut(at).filter(|s| s.is_lost() && !s.is_resent()) {
                 sent.marks = 0;

@@ -160,7 +160,7 @@ impl Scoreboard {
             }
             self.ring.take_front();
             if sent.is_marked() {
-                self.forget(&sent);
+                self.remove_marks(&sent);
             }
             let (once, before) = (sent.sends == 1, sent.is_sacked());
             if self.notes_arrivals && !before {
@@ -208,7 +208,7 @@ impl Scoreboard {
 
     /// Removes the marks of an acknowledged segment from the counts.
     #[inline(never)]
-    fn forget(&mut self, sent: &SentSegment) {
+    fn remove_marks(&mut self, sent: &SentSegment) {
         self.sacked_out -= u32::from(sent.is_sacked());
         self.lost_out -= u32::from(sent.is_lost());
         self.resent_out -= u32::from(sent.is_resent());

@@ -38,9 +38,9 @@ impl Scoreboard {
                 break;
             }
             let index = self.base + at as u64;
-            let whole =
+            let complete =
                 (start <= sent.seq && sent.end() <= end) || self.sacked.containing(sent.seq).is_some_and(|r| r.1 >= sent.end());
-            if whole && !sent.is_sacked() {
+            if complete && !sent.is_sacked() {
                 self.lost_out -= u32::from(sent.is_lost());
                 self.resent_out -= u32::from(sent.is_resent());
                 sent.marks = SACKED;

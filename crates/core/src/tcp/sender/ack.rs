@@ -171,7 +171,7 @@ impl Sender {
         let sample = once.map(|(_, first)| now - first).or_else(|| echo.rtt());
         if let Some(rtt) = sample {
             self.rtt.sample(rtt);
-            self.rtt.forget_backoff();
+            self.rtt.reset_backoff();
         }
         acked
     }
@@ -191,9 +191,9 @@ impl Sender {
                 let (recovery, mut ctx) = self.recovery_context(now);
                 recovery.abandon(&mut ctx);
                 if timeout {
-                    self.scoreboard.forgive_losses();
+                    self.scoreboard.unmark_losses();
                     self.rto_recovery_point = 0;
-                    self.rtt.forget_backoff();
+                    self.rtt.reset_backoff();
                 }
             }
         }

@@ -210,7 +210,7 @@ impl Sender {
         if syn_lost {
             // RFC 5681, section 3.1: one segment after a lost SYN.
             self.cc.on_recovered(now, 1.0);
-            self.rtt.distrust_first();
+            self.rtt.use_lost_syn_rto();
         }
     }
 
@@ -256,7 +256,7 @@ impl Sender {
         let Some(shared) = &self.path_metrics else { return };
         let (metrics, cache, own) = (shared.metrics(), self.config.metrics_cache, self.config.initial_ssthresh);
         metrics.seed(cache, &mut self.rtt);
-        let ssthresh = metrics.threshold(cache, own);
+        let ssthresh = metrics.ssthresh_or(cache, own);
         if ssthresh != own && self.cc.pacing_rate().is_none() {
             self.cc.on_restart(now, CongestionWindow { cwnd: self.cc.cwnd(), ssthresh });
         }
@@ -268,7 +268,7 @@ impl Sender {
         let Some(shared) = self.path_metrics.take() else { return };
         let window = CongestionWindow { cwnd: self.cc.cwnd(), ssthresh: self.cc.ssthresh() };
         let open = !self.recovery.active() && self.una > self.rto_recovery_point;
-        shared.learn(&ConnectionOutcome { window, open, rtt: self.rtt.trusted() });
+        shared.update(&ConnectionOutcome { window, open, rtt: self.rtt.estimates() });
     }
 
     /// The host's queue reports from here on what leaves it ([`Self::on_host_dequeue`]); TSQ bounds

@@ -38,8 +38,8 @@ fn slowdowns_start_after_two_rtts_and_nine_times_their_length_apart() {
     assert!(rests.len() >= 2, "{windows:?}");
     let back = windows.iter().find(|w| w.0 > rests[0] && w.1 >= 30.0).map(|w| w.0);
     let length = back.map_or(0.0, |b| (b - rests[0]).as_secs());
-    let apart = (rests[1] - rests[0]).as_secs();
-    assert!((9.0..=11.5).contains(&(apart / length)), "{length} s long, {apart} s apart");
+    let spacing = (rests[1] - rests[0]).as_secs();
+    assert!((9.0..=11.5).contains(&(spacing / length)), "{length} s long, {spacing} s apart");
 }
 
 #[test]
