@@ -1,4 +1,4 @@
-//! A medium as an element: what all media do alike.
+//! The element interface of a medium: what all media have in common.
 
 use super::roaming::{RoamingConfig, RoamingEvent};
 use super::{Direction, StationQueues, Stream};
@@ -7,26 +7,27 @@ use crate::meter::{LinkMeter, QueueSample};
 use crate::packet::Packet;
 use crate::units::Time;
 
-/// A channel that stations share, with queues for their queues.
+/// A channel shared by stations, with a queue per stream.
 pub trait Medium {
     fn queues(&self) -> &StationQueues;
     fn queues_mut(&mut self) -> &mut StationQueues;
 
-    /// A packet of one of its queues comes; all that was due before has been done.
+    /// Accepts a packet of one of its streams. Everything due earlier has been done.
     fn accept(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>);
-    /// Does all that is due by `now`.
+    /// Executes everything due by `now`.
     fn advance(&mut self, now: Time, out: &mut Output<'_>);
-    /// When it has something to do.
+    /// Time of the next event.
     fn next(&self) -> Time;
-    /// Packets that have left their queues and not the medium.
+    /// Packets dequeued and not yet delivered.
     fn in_service(&self) -> u64;
 
-    /// A station leaves its cell: what has left its queues is given up, or goes back to wait if `forwards`.
+    /// A station leaves its cell. Packets in service are dropped, or return to their queue if
+    /// `forwards`.
     fn station_leaves(&mut self, now: Time, station: u32, out: &mut Output<'_>);
     /// A station is served again, in its next cell.
     fn station_arrives(&mut self, now: Time, station: u32, out: &mut Output<'_>);
 
-    /// Its stations change cells.
+    /// Enables roaming of its stations.
     fn roaming(mut self, config: RoamingConfig) -> Self
     where
         Self: Sized,
@@ -36,7 +37,7 @@ pub trait Medium {
     }
 }
 
-/// The next change of a cell, after all that is due until then.
+/// Executes the next roaming event, after everything due before it.
 fn handle_roaming_event(medium: &mut impl Medium, now: Time, out: &mut Output<'_>) {
     let at = medium.queues().next_roaming_event();
     medium.advance(at.min(now), out);
@@ -44,7 +45,7 @@ fn handle_roaming_event(medium: &mut impl Medium, now: Time, out: &mut Output<'_
         None => {}
         Some((station, RoamingEvent::Leaves)) => {
             medium.station_leaves(at, station, out);
-            // What a station has to send it takes along.
+            // The uplink queue is in the station and moves with it.
             let queues = medium.queues_mut();
             if !queues.forwards() {
                 queues.of(Stream::new(station, Direction::Down)).discard(at, DropReason::Handover, out);
@@ -56,7 +57,7 @@ fn handle_roaming_event(medium: &mut impl Medium, now: Time, out: &mut Output<'_
 
 impl<M: Medium> Element for M {
     fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Output<'_>) {
-        // What happens at this very instant happens before the packet comes, whoever the driver calls first.
+        // Events at this instant precede the arrival, in whatever order the driver calls.
         self.wake(now, out);
         let stream = Stream::entering(port);
         if self.queues().contains(stream) {

@@ -1,5 +1,5 @@
-//! A half-duplex channel with perfect arbitration: one frame at a time in either direction, and nobody loses time or frames by
-//! contending. What a real medium access costs is what it falls short of this.
+//! Half-duplex channel with perfect arbitration: one frame at a time, and no time or frames lost to
+//! contention. It is the upper bound of every real medium access.
 
 use super::{Direction, Medium, StationQueues, Stream};
 use crate::element::Output;
@@ -7,19 +7,19 @@ use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::units::{Rate, Span, Time};
 
-/// The radio that sends: the network's one, or a station's.
+/// The transmitting radio: the network's (`None`) or a station's.
 type Radio = Option<u32>;
 
-/// StationQueues that have something to send take turns, packet by packet. When another radio sends than the last time, it begins no
-/// earlier than `turnaround` after the last frame's end.
+/// Backlogged streams share the channel by round robin, packet by packet. After a change of the
+/// transmitting radio, a frame starts at least `turnaround` after the end of the previous one.
 pub struct HalfDuplex {
     rate: Rate,
     turnaround: Span,
     queues: StationQueues,
     sending: Option<Transmission>,
-    /// Who sent last, and until when.
+    /// The last transmitting radio and the end of its frame.
     last: Option<(Radio, Time)>,
-    /// The stream whose next_stream is next.
+    /// The stream that is served next.
     next_stream: usize,
 }
 
@@ -31,7 +31,7 @@ struct Transmission {
 }
 
 impl HalfDuplex {
-    /// With one queue for each stream, in the order of [`Stream::index`].
+    /// With one queue per stream, in the order of [`Stream::index`].
     pub fn new(rate: Rate, turnaround: Span, queues: impl IntoIterator<Item = AnyQueue>) -> HalfDuplex {
         HalfDuplex { rate, turnaround, queues: StationQueues::new(queues), sending: None, last: None, next_stream: 0 }
     }
@@ -50,7 +50,7 @@ impl HalfDuplex {
     }
 
     fn start_next(&mut self, now: Time, out: &mut Output<'_>) {
-        // A queue may drop all it holds instead of giving a packet; then it is another's next_stream.
+        // A queue may drop all packets instead of returning one; then the next stream is served.
         while let Some(stream) = self.queues.next_waiting(self.next_stream) {
             if let Some(packet) = self.queues.of(stream).dequeue(now, out) {
                 return self.start(now, stream, packet);
@@ -92,7 +92,7 @@ impl Medium for HalfDuplex {
         u64::from(self.sending.is_some())
     }
 
-    /// A frame that is being sent is sent to its end.
+    /// A frame in transmission is completed.
     fn station_leaves(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
 
     fn station_arrives(&mut self, now: Time, _station: u32, out: &mut Output<'_>) {

@@ -1,4 +1,4 @@
-//! Where the packets of one stream wait for the medium, with a meter and a counts of their own.
+//! The queue of one stream of a medium, with its own meter and counters.
 
 use super::Stream;
 use crate::element::{DropReason, Output, PacketCounts};
@@ -8,31 +8,31 @@ use crate::queue::{AnyQueue, Queue};
 use crate::units::{Span, Time};
 use std::collections::VecDeque;
 
-/// Where the packets of one stream wait for the medium, and what has become of them.
+/// The queue of one stream, its statistics, and its packets held before the queue.
 #[derive(Debug)]
 pub struct MeteredQueue {
     queue: AnyQueue,
     meter: LinkMeter,
     counts: PacketCounts,
-    /// A packet of this stream has the medium.
+    /// A packet of this stream occupies the medium.
     sending: bool,
     held: HeldPackets,
-    /// Its queue is another's, lent for a call: what waits in it is counted there.
+    /// The queue is borrowed from another stream for one call; its content is counted there.
     borrows: bool,
 }
 
-/// Packets that have come to the stream and wait before its queue, as a shaper's do.
+/// Packets of the stream that wait before its queue, for example in a shaper.
 #[derive(Debug, Default)]
 struct HeldPackets {
     packets: u64,
     bytes: u64,
-    /// Of those in the queue: how long they had waited before it, by number of packet.
+    /// For packets in the queue: packet id and waiting time before the queue.
     waited: VecDeque<(u64, Span)>,
 }
 
 impl HeldPackets {
-    /// How long a packet that leaves the queue had waited before it. What the queue drops leaves a note here, until the notes are more than
-    /// the packets.
+    /// Waiting time before the queue of a packet that is dequeued. Entries of packets that the
+    /// queue dropped remain until there are more entries than packets.
     fn take(&mut self, id: u64, queued: u64) -> Span {
         if self.waited.is_empty() {
             return Span::ZERO;
@@ -65,13 +65,13 @@ impl MeteredQueue {
         self.queue.bytes()
     }
 
-    /// A packet comes and must wait.
+    /// Enqueues an arriving packet.
     pub fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) {
         self.counts.pushed += 1;
         self.with_queue(now, out, |queue, out| queue.enqueue(now, packet, out));
     }
 
-    /// A packet comes that the medium does not put into the queue yet. It waits all the same.
+    /// Counts an arriving packet that the medium holds before the queue.
     pub fn hold(&mut self, now: Time, packet: Packet) {
         self.counts.pushed += 1;
         self.integrate(now);
@@ -79,14 +79,14 @@ impl MeteredQueue {
         self.held.bytes += u64::from(packet.len);
     }
 
-    /// A packet that was held is not any more.
+    /// A held packet is no longer held.
     pub fn release(&mut self, now: Time, packet: Packet) {
         self.integrate(now);
         self.held.packets -= 1;
         self.held.bytes -= u64::from(packet.len);
     }
 
-    /// A packet that was held since some time goes into the queue.
+    /// Enqueues a packet held since some time.
     pub fn enqueue_held(&mut self, now: Time, (since, packet): (Time, Packet), out: &mut Output<'_>) {
         self.release(now, packet);
         if since < now {
@@ -95,7 +95,8 @@ impl MeteredQueue {
         self.with_queue(now, out, |queue, out| queue.enqueue(now, packet, out));
     }
 
-    /// A packet comes, nothing of its stream waits and it can be sent at once: a limit on what waits cannot drop it.
+    /// A packet arrives while its stream is idle and the medium is free: a queue limit cannot drop
+    /// it.
     pub fn pass(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
         self.counts.pushed += 1;
         let passed = self.with_queue(now, out, |queue, out| queue.pass(now, packet, out))?;
@@ -103,33 +104,33 @@ impl MeteredQueue {
         Some(passed)
     }
 
-    /// The next packet, whose sending begins.
+    /// The next packet; its transmission starts.
     pub fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<Packet> {
         let (waited, packet) = self.take(now, out)?;
         self.begin(waited, packet.len);
         Some(packet)
     }
 
-    /// The next packet and how long it has waited. Its sending is counted elsewhere.
+    /// The next packet and its total waiting time. The caller counts its transmission.
     pub fn take(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Span, Packet)> {
         let (since, packet) = self.with_queue(now, out, |queue, out| queue.dequeue(now, out))?;
         let before = self.held.take(packet.id, self.queue.packets());
         Some((before + (now - since), packet))
     }
 
-    /// Changes queues with another that borrows this one's, or gives it back.
+    /// Exchanges the queue with another stream that borrows it, or returns it.
     pub fn swap_queue(&mut self, other: &mut MeteredQueue) {
         std::mem::swap(&mut self.queue, &mut other.queue);
         other.borrows = !other.borrows;
     }
 
-    /// The sending of a packet begins that has waited so long.
+    /// Counts a packet of `len` bytes whose transmission starts after waiting for `wait`.
     pub fn begin(&mut self, wait: Span, len: u16) {
         self.meter.begin(wait);
         self.meter.sent_bytes += u64::from(len);
     }
 
-    /// What the queue drops and marks of its own accord is counted here.
+    /// Calls the queue, and adds its drops and marks to the counters.
     fn with_queue<T>(&mut self, now: Time, out: &mut Output<'_>, act: impl FnOnce(&mut AnyQueue, &mut Output<'_>) -> T) -> T {
         self.integrate(now);
         let before = *out.counts;
@@ -142,36 +143,37 @@ impl MeteredQueue {
         result
     }
 
-    /// All that waits is lost.
+    /// Drops all queued packets.
     pub fn discard(&mut self, now: Time, cause: DropReason, out: &mut Output<'_>) {
         while let Some((_, packet)) = self.with_queue(now, out, |queue, out| queue.dequeue(now, out)) {
             self.drop(packet, cause, out);
         }
     }
 
-    /// From `now` on a packet of this stream has the medium, or none has. The time counts as the stream's use of it.
+    /// Sets whether a packet of this stream occupies the medium from `now` on, which counts as busy
+    /// time.
     pub fn set_sending(&mut self, now: Time, sending: bool) {
         self.integrate(now);
         self.sending = sending;
     }
 
-    /// Time of the medium that this stream used, on a medium that counts it in another way than by [`MeteredQueue::set_sending`].
+    /// Adds busy time, for media that do not use [`MeteredQueue::set_sending`].
     pub fn add_busy(&mut self, span: Span) {
         self.meter.busy = self.meter.busy + span;
     }
 
-    /// The medium sent frames of its own for this stream: requests, grants, acknowledgements.
+    /// Counts the medium's own frames for this stream: requests, grants, acknowledgements.
     pub fn count_control(&mut self, frames: u64) {
         self.meter.control_packets += frames;
     }
 
-    /// A packet of this stream has crossed.
+    /// Delivers a packet of this stream.
     pub fn forward(&mut self, stream: Stream, packet: Packet, out: &mut Output<'_>) {
         self.counts.forwarded += 1;
         out.forward(stream.exit(), packet);
     }
 
-    /// A packet of this stream is lost on the medium.
+    /// Drops a packet of this stream on the medium.
     pub fn drop(&mut self, packet: Packet, cause: DropReason, out: &mut Output<'_>) {
         self.counts.dropped[cause as usize] += 1;
         self.meter.drops += 1;

@@ -1,7 +1,8 @@
-//! Whom a packet contends with: stations that share one channel, in both directions.
+//! Shared media: stations that share one channel, in both directions.
 //!
-//! A medium is one element. A packet for station `s` is pushed at `Port(2s)` and leaves by `Port(2s + 1)`; a packet from it is pushed
-//! at `Port(2s + 1)` and leaves by `Port(2s)`. The medium owns the queues, one for each station and direction: [`StationQueues`].
+//! A medium is one element. A packet for station `s` is pushed at `Port(2s)` and leaves through
+//! `Port(2s + 1)`; a packet from the station is pushed at `Port(2s + 1)` and leaves through
+//! `Port(2s)`. The medium owns the queues, one per station and direction: [`StationQueues`].
 
 mod element;
 pub mod grants;
@@ -28,7 +29,7 @@ pub use wlan::{Wlan, WlanConfig};
 use crate::element::{Port, QueueId};
 use serde::Deserialize;
 
-/// Down is from the server to the client, on a medium to the station.
+/// Downlink is from the server to the client; on a medium it is towards the station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -61,7 +62,7 @@ pub struct Stream {
     pub direction: Direction,
 }
 
-/// A port is a 16-bit number, and each station has two.
+/// A port number has 16 bits, and each station has two ports.
 pub const MAX_STATIONS: u32 = 1 << 15;
 
 impl Stream {
@@ -69,7 +70,7 @@ impl Stream {
         Stream { station, direction }
     }
 
-    /// Its number: queues count station by station, down before up.
+    /// Index of the stream: by station, downlink before uplink.
     pub fn index(self) -> usize {
         2 * self.station as usize + self.direction as usize
     }
@@ -79,12 +80,12 @@ impl Stream {
         Stream { station: (index / 2) as u32, direction }
     }
 
-    /// Where its packets come in: down at the network's side of the station, up at the station's own.
+    /// Input port: the network side for the downlink, the station side for the uplink.
     pub fn entry(self) -> Port {
         Port(self.index() as u16)
     }
 
-    /// Where its packets leave: at the other side.
+    /// Output port, on the opposite side.
     pub fn exit(self) -> Port {
         Port(self.index() as u16 ^ 1)
     }
@@ -93,7 +94,7 @@ impl Stream {
         Stream::from_index(usize::from(port.0))
     }
 
-    /// Where its queue is asked for: the link is the direction.
+    /// Identifier of its queue: the link is the direction.
     pub fn queue_id(self) -> QueueId {
         QueueId { link: self.direction as u32, station: self.station }
     }
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_leaves_at_the_other_side_of_the_same_station() {
+    fn stream_exits_on_the_opposite_side_of_its_station() {
         for index in [0, 1, 6, 7, 65_535] {
             let stream = Stream::from_index(index);
             assert_eq!(

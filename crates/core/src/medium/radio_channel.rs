@@ -1,16 +1,17 @@
-//! The radio channel of one station: its signal quality (CINR, dB) frame by frame, and what is lost at a quality.
+//! Radio channel of one station: signal quality (CINR in dB) frame by frame, and loss as a function
+//! of quality.
 
 use crate::rng::Rng;
 use crate::units::Span;
 
-/// The share of packets that is lost at a signal quality: straight lines between points, and flat before the first and after the last.
+/// Packet loss as a function of signal quality: piecewise linear, constant outside the points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LossCurve {
     points: Vec<(f64, f64)>,
 }
 
 impl LossCurve {
-    /// Points (dB, share) from the weakest signal on; or what is wrong with them.
+    /// Points (dB, share) in ascending order of quality. Returns the error in the points, if any.
     pub fn new(points: Vec<(f64, f64)>) -> Result<LossCurve, String> {
         if points.is_empty() {
             return Err("a loss by signal has one point at least".into());
@@ -34,12 +35,13 @@ impl LossCurve {
     }
 }
 
-/// How signal quality moves.
+/// Stochastic process of the signal quality.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Process {
-    /// Normal around a mean, and correlated in time: x' = m + a*(x - m) + s*sqrt(1 - a^2)*N(0, 1), a = exp(-frame/correlation).
+    /// Gaussian AR(1): x' = m + a*(x - m) + s*sqrt(1 - a^2)*N(0, 1), a = exp(-frame/correlation).
     Ar1 { mean_db: f64, sd_db: f64, correlation: Span },
-    /// One of these levels for an exponential time each, then any of the others.
+    /// Continuous-time Markov chain: an exponential stay at each level, then any other level with
+    /// equal probability.
     Markov { levels: Vec<Level> },
 }
 
@@ -50,21 +52,22 @@ pub struct Level {
     pub stay: Span,
 }
 
-/// A channel that has come as far as some frame.
+/// State of a channel at some frame.
 #[derive(Clone, Debug)]
 pub struct Fading {
     process: Process,
     rng: Rng,
-    /// Frames done.
+    /// The current frame.
     frame: u64,
     length: Span,
     db: f64,
     level: usize,
-    /// What is left of the stay at this level, in seconds.
+    /// Remaining stay at this level, in seconds.
     left: f64,
 }
 
-/// A channel that was not looked at for longer than this many frames has forgotten where it was and is drawn anew.
+/// After this many frames without a query the state is drawn from the stationary distribution
+/// instead of stepping through every frame.
 const DECORRELATION_FRAMES: u64 = 1 << 20;
 
 impl Fading {
@@ -74,7 +77,7 @@ impl Fading {
         fading
     }
 
-    /// Draws a state from the long run.
+    /// Draws a state from the stationary distribution.
     fn begin(&mut self) {
         match &self.process {
             Process::Ar1 { mean_db, sd_db, .. } => self.db = self.rng.normal(*mean_db, *sd_db),
@@ -95,7 +98,7 @@ impl Fading {
         }
     }
 
-    /// The quality in `frame`, which is none that has been asked for before the last.
+    /// Quality in `frame`, which must not be before the last queried frame.
     pub fn at(&mut self, frame: u64) -> f64 {
         if frame.saturating_sub(self.frame) > DECORRELATION_FRAMES {
             self.frame = frame;
@@ -108,7 +111,8 @@ impl Fading {
         self.db
     }
 
-    /// One frame on. Every frame draws, whatever is sent, so that runs with one seed have the same weather.
+    /// Advances by one frame. Every frame draws random numbers, whatever the traffic is, so that
+    /// runs with the same seed see the same channel.
     fn step(&mut self) {
         let frame = self.length.as_secs();
         match &self.process {
@@ -119,7 +123,7 @@ impl Fading {
             }
             Process::Markov { levels } => {
                 self.left -= frame;
-                // A stay shorter than a frame cannot be seen and counts as a frame.
+                // A stay shorter than a frame counts as a frame.
                 if self.left > 0.0 || levels.len() < 2 {
                     return;
                 }
@@ -147,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_autoregressive_channel_has_its_mean_its_deviation_and_its_correlation() {
+    fn ar1_channel_has_the_configured_moments_and_correlation() {
         let x = series(Process::Ar1 { mean_db: 20.0, sd_db: 3.0, correlation: Span::from_ms(50) }, 400_000);
         let (mean, sd) = moments(&x);
         assert!((mean - 20.0).abs() < 0.1 && (sd - 3.0).abs() < 0.1, "{mean} {sd}");
@@ -156,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_markov_channel_stays_at_each_level_for_its_share_of_the_time() {
+    fn markov_channel_has_the_stationary_distribution() {
         let level = |db, ms| Level { db, stay: Span::from_ms(ms) };
         let x = series(Process::Markov { levels: vec![level(25.0, 900), level(5.0, 300)] }, 400_000);
         let low = x.iter().filter(|&&db| db < 10.0).count() as f64 / x.len() as f64;
@@ -164,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_curve_is_straight_between_its_points_and_flat_beyond_them() {
+    fn loss_curve_is_piecewise_linear_and_constant_outside() {
         let curve = LossCurve::new(vec![(5.0, 1.0), (10.0, 0.2), (20.0, 0.0)]).unwrap();
         let at = [-50.0, 5.0, 7.5, 10.0, 15.0, 20.0, 90.0].map(|db| curve.at(db));
         assert_eq!(at, [1.0, 1.0, 0.6, 0.2, 0.1, 0.0, 0.0]);
@@ -174,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn how_often_a_channel_is_looked_at_does_not_change_it() {
+    fn channel_state_does_not_depend_on_the_query_frequency() {
         let process = Process::Ar1 { mean_db: 20.0, sd_db: 3.0, correlation: Span::from_ms(50) };
         let every = series(process.clone(), 1000);
         let mut seldom = Fading::new(process, Span::from_ms(5), Rng::for_element(3, "fading"));

@@ -1,28 +1,31 @@
-//! Stations that event cells: when, what they find there, and what becomes of what waits for them.
+//! Roaming: when stations change cells, the speed in each cell, and the fate of packets queued for
+//! them.
 //!
-//! A station leaves its cell, is served by nobody for a gap, and is served again in the next one, where it may be faster or slower. The
-//! channel stays one: what the other cell's stations do to it is in the speed.
+//! A station leaves its cell, is not served during a gap, and is served again in the next cell at
+//! that cell's speed. The channel model is that of one cell; the load of other cells is part of the
+//! speed.
 
 use crate::event_heap::EventHeap;
 use crate::units::{Span, Time};
 
-/// What a station finds in its cells, one after the other; after the last comes the first again.
+/// Cells of a station in sequence; the first follows the last.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoamingConfig {
     pub every: Span,
-    /// The first event, of station 0.
+    /// Time of the first change, of station 0.
     pub first: Span,
-    /// Each station changes so much later than the one before.
+    /// Offset between the changes of consecutive stations.
     pub spread: Span,
     pub gap: Span,
-    /// What waits in the network for a station that leaves goes over to its next cell; else it is lost.
+    /// Packets queued in the network for a leaving station are forwarded to its next cell;
+    /// otherwise they are dropped.
     pub forwards: bool,
-    /// The share of the channel's speed that a station has, cell by cell.
+    /// Share of the channel's speed in each cell.
     pub speeds: Vec<f64>,
 }
 
 impl RoamingConfig {
-    /// Says why nobody could event cells like that.
+    /// Returns the error in the configuration, if any.
     pub fn check(&self) -> Result<(), String> {
         if self.gap >= self.every {
             return Err("a gap that is not shorter than the time between changes".into());
@@ -36,28 +39,28 @@ impl RoamingConfig {
         }
     }
 
-    /// The least speed that a station may have.
+    /// Minimum speed over all cells.
     pub fn slowest(&self) -> f64 {
         self.speeds.iter().copied().fold(1.0, f64::min)
     }
 
-    /// When a station's event number `n` comes, counted from 0.
+    /// Time of change `n` of a station, counted from 0.
     fn at(&self, station: u32, n: u64) -> Time {
         Time::ZERO + self.first + self.spread.saturating_mul(u64::from(station)) + self.every.saturating_mul(n)
     }
 }
 
-/// Slower than this a station would not get a header into a frame.
+/// Below this speed a header does not fit into a frame.
 const MIN_SPEED: f64 = 0.01;
 
-/// What happens to a station.
+/// A roaming event of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoamingEvent {
     Leaves,
     Arrives,
 }
 
-/// Where every station is.
+/// Roaming state of all stations.
 pub struct Roaming {
     config: RoamingConfig,
     stations: Vec<StationState>,
@@ -66,7 +69,7 @@ pub struct Roaming {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct StationState {
-    /// Changes so far.
+    /// Number of changes so far.
     changes: u64,
     away: bool,
 }
@@ -80,12 +83,12 @@ impl Roaming {
         Roaming { config, stations: vec![StationState::default(); stations as usize], events }
     }
 
-    /// When the next event comes.
+    /// Time of the next event.
     pub fn due(&self) -> Time {
         self.events.due()
     }
 
-    /// The next event, if it has come by `now`.
+    /// Removes the next event if it is due by `now`.
     pub fn pop(&mut self, now: Time) -> Option<(u32, RoamingEvent)> {
         let at = self.events.due();
         let (station, event) = self.events.pop(now)?;
@@ -107,7 +110,7 @@ impl Roaming {
         self.config.forwards
     }
 
-    /// The share of the channel's speed that a station has now.
+    /// Share of the channel's speed in the station's current cell.
     pub fn speed(&self, station: u32) -> f64 {
         let cell = self.stations[station as usize].changes % self.config.speeds.len().max(1) as u64;
         self.config.speeds[cell as usize]

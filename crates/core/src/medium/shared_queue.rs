@@ -1,7 +1,8 @@
-//! One queue for everything that goes down, as an access point has it that does not tell its stations apart: they wait behind each other's
-//! packets, and share its drops.
+//! One downlink queue for all stations, as in an access point without per-station queues:
+//! head-of-line blocking and drops are shared.
 //!
-//! The first station's queue lends its queue to the others; what becomes of each packet is counted where it belongs.
+//! The first station's [`super::MeteredQueue`] lends its queue to the others; each packet is
+//! counted at its own station.
 
 use super::{Direction, StationQueues, Stream};
 use crate::element::Output;
@@ -10,12 +11,13 @@ use crate::units::{Span, Time};
 
 const OWNER: Stream = Stream { station: 0, direction: Direction::Down };
 
-/// What the shared queue does not know of its packets.
+/// What the shared queue cannot store about its packets.
 #[derive(Debug, Default)]
 pub struct SharedQueue {
-    /// By flow: the station to which its packets go.
+    /// By flow: the destination station.
     stations: Vec<u32>,
-    /// Taken from the queue to see whose it is, and left for another frame: how long it waited, and since when it is here.
+    /// A packet dequeued to find its station, and not sent yet: its waiting time in the queue, the
+    /// time of dequeueing, and the packet.
     peeked: Option<(Span, Time, Packet)>,
 }
 
@@ -32,19 +34,19 @@ impl SharedQueue {
         Stream::new(self.stations.get(packet.flow as usize).copied().unwrap_or(0), Direction::Down)
     }
 
-    /// Packets that are neither in the queue nor with the medium.
+    /// Packets that are neither in the queue nor in service.
     pub fn occupancy(&self) -> u64 {
         u64::from(self.peeked.is_some())
     }
 }
 
 impl StationQueues {
-    /// Whether packets of this stream wait in a queue that several share.
+    /// True if the packets of this stream are in the shared queue.
     pub fn is_shared(&self, stream: Stream) -> bool {
         self.shared.is_some() && stream.direction == Direction::Down
     }
 
-    /// A packet comes and must wait, in whatever queue is its stream's.
+    /// Enqueues an arriving packet into the queue of its stream.
     pub fn enqueue(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
         self.lend(now, stream, &packet);
         self.of(stream).enqueue(now, packet, out);
@@ -59,7 +61,8 @@ impl StationQueues {
         passed
     }
 
-    /// A stream's next packet: of a shared queue the first, if it is this stream's.
+    /// The next packet of a stream; of the shared queue only if its first packet belongs to the
+    /// stream.
     pub fn dequeue(&mut self, now: Time, stream: Stream, out: &mut Output<'_>) -> Option<Packet> {
         if !self.is_shared(stream) {
             return self.of(stream).dequeue(now, out);
@@ -67,7 +70,8 @@ impl StationQueues {
         (self.first_shared(now, out)? == stream).then(|| self.take_peeked(now, stream)).flatten()
     }
 
-    /// Whose the first packet of the shared queue is. What an active queue management drops on the way counts at the first station.
+    /// The stream of the shared queue's first packet. Packets that active queue management drops
+    /// here count at the first station.
     pub fn first_shared(&mut self, now: Time, out: &mut Output<'_>) -> Option<Stream> {
         if self.shared.as_ref()?.peeked.is_none() {
             let (waited, packet) = self.of(OWNER).take(now, out)?;
@@ -83,7 +87,7 @@ impl StationQueues {
         Some(packet)
     }
 
-    /// The stream's queue has the shared queue for one call.
+    /// Lends the shared queue to the stream for one call.
     fn lend(&mut self, now: Time, stream: Stream, packet: &Packet) {
         if !self.is_shared(stream) {
             return;
@@ -91,7 +95,8 @@ impl StationQueues {
         if let Some(shared) = &mut self.shared {
             shared.map_flow(packet, stream.station);
         }
-        // What waits is the first station's in the figures, up to the change that comes.
+        // Packets in the shared queue count at the first station; account for the time until this
+        // change.
         self.of(OWNER).meter(now);
         self.swap_queues(stream);
     }

@@ -1,4 +1,4 @@
-//! The queues of a medium: one for each station and direction, each with a meter and a counts of its own.
+//! The queues of a medium, one per station and direction, each with its own meter and counters.
 
 use super::roaming::{Roaming, RoamingConfig, RoamingEvent};
 use super::shared_queue::SharedQueue;
@@ -8,67 +8,67 @@ use crate::meter::{LinkMeter, QueueSample};
 use crate::queue::AnyQueue;
 use crate::units::{Span, Time};
 
-/// Every stream's queue.
+/// The queues of all streams.
 pub struct StationQueues {
     queues: Vec<MeteredQueue>,
-    /// None where nobody changes cells.
+    /// `None` without roaming.
     roaming: Option<Box<Roaming>>,
-    /// None where every stream has a queue of its own.
+    /// `None` if every stream has its own queue.
     pub(super) shared: Option<SharedQueue>,
 }
 
 impl StationQueues {
-    /// One queue for each stream, in the order of [`Stream::index`].
+    /// One queue per stream, in the order of [`Stream::index`].
     pub fn new(queues: impl IntoIterator<Item = AnyQueue>) -> StationQueues {
         StationQueues { queues: queues.into_iter().map(MeteredQueue::new).collect(), roaming: None, shared: None }
     }
 
-    /// All that goes down waits in one queue, that of the first station.
+    /// Makes all downlink streams share the first station's queue.
     pub fn share_down(&mut self) {
         self.shared = Some(SharedQueue::default());
     }
 
-    /// The stream's queue and the first one change queues.
+    /// Exchanges the queues of the stream and of the first stream.
     pub(super) fn swap_queues(&mut self, stream: Stream) {
         if let ([first, ..], [other, ..]) = self.queues.split_at_mut(stream.index()) {
             first.swap_queue(other);
         }
     }
 
-    /// Its stations change cells.
+    /// Enables roaming.
     pub fn roam(&mut self, config: RoamingConfig) {
         self.roaming = Some(Box::new(Roaming::new(config, self.stations())));
     }
 
-    /// When a station next changes its cell.
+    /// Time of the next roaming event.
     #[inline]
     pub fn next_roaming_event(&self) -> Time {
         self.roaming.as_ref().map_or(Time::NEVER, |roaming| roaming.due())
     }
 
-    /// The next change, if it has come by `now`.
+    /// Removes the next roaming event if it is due by `now`.
     pub fn pop_roaming_event(&mut self, now: Time) -> Option<(u32, RoamingEvent)> {
         self.roaming.as_mut()?.pop(now)
     }
 
-    /// Whether the station is served: it is not between two cells.
+    /// True if the station is served, i.e. not between two cells.
     #[inline]
     pub fn is_served(&self, station: u32) -> bool {
         self.roaming.as_ref().is_none_or(|roaming| !roaming.is_away(station))
     }
 
-    /// Whether what waits in the network for a station that leaves goes over to its next cell.
+    /// True if packets queued for a leaving station are forwarded to its next cell.
     pub fn forwards(&self) -> bool {
         self.roaming.as_ref().is_none_or(|roaming| roaming.forwards())
     }
 
-    /// The share of the channel's speed that a station has.
+    /// Share of the channel's speed that the station has.
     #[inline]
     pub fn speed(&self, station: u32) -> f64 {
         self.roaming.as_ref().map_or(1.0, |roaming| roaming.speed(station))
     }
 
-    /// How long a station takes for what takes `span` at the channel's speed.
+    /// Transmission time of a station for what takes `span` at the channel's speed.
     #[inline]
     pub fn scaled(&self, station: u32, span: Span) -> Span {
         match self.speed(station) {
@@ -83,7 +83,7 @@ impl StationQueues {
     pub fn is_empty(&self) -> bool {
         self.queues.is_empty()
     }
-    /// Stations, of which each has two queues.
+    /// Number of stations; each has two streams.
     pub fn stations(&self) -> u32 {
         (self.queues.len() / 2) as u32
     }
@@ -91,22 +91,23 @@ impl StationQueues {
         stream.index() < self.queues.len()
     }
 
-    /// The queue of a stream that is known to be one of these.
+    /// The queue of a stream of this medium.
     pub fn of(&mut self, stream: Stream) -> &mut MeteredQueue {
         &mut self.queues[stream.index()]
     }
 
-    /// Packets that wait in one of them.
+    /// Packets in the queue of a stream.
     pub fn waiting_in(&self, stream: Stream) -> u64 {
         self.queues.get(stream.index()).map_or(0, MeteredQueue::packets)
     }
 
-    /// Their bytes.
+    /// Bytes in the queue of a stream.
     pub fn waiting_bytes(&self, stream: Stream) -> u64 {
         self.queues.get(stream.index()).map_or(0, MeteredQueue::bytes)
     }
 
-    /// The first stream with waiting packets from number `from` on, going round once; stations between two cells are left out.
+    /// The first stream with queued packets from index `from` on, cyclically; stations between two
+    /// cells are skipped.
     pub fn next_waiting(&self, from: usize) -> Option<Stream> {
         let n = self.queues.len();
         let here = |index: usize| self.is_served(Stream::from_index(index).station);
@@ -114,7 +115,7 @@ impl StationQueues {
         (from..n).chain(0..from.min(n)).find(waits).map(Stream::from_index)
     }
 
-    /// Packets that wait, in all of them.
+    /// Queued packets of all streams.
     pub fn waiting(&self) -> u64 {
         self.queues.iter().map(MeteredQueue::packets).sum::<u64>() + self.shared.as_ref().map_or(0, SharedQueue::occupancy)
     }

@@ -1,4 +1,4 @@
-//! RequestMethod stations say what they have: at an opportunity of their own, or at one that is anybody's.
+//! Transmission of bandwidth requests: at a dedicated opportunity, or in contention.
 
 use super::request_state::{opportunities, scheduled_at};
 use super::{ContentionConfig, Grants, RequestMethod};
@@ -11,8 +11,8 @@ impl Grants {
         self.up.intervals.start(slot / opportunities(self.request.method).max(1))
     }
 
-    /// Bytes of a station's that no request has spoken of, with the header of the grant that they would come in: without it the last few
-    /// bytes of a backlog would trickle, a grant each.
+    /// Bytes of a station's backlog that no request covers, plus the header of their grant. Without
+    /// the header the last bytes of a backlog would need a grant each.
     pub(super) fn unrequested(&mut self, station: u32) -> u64 {
         let backlog = self.up.backlog(station, &self.queues);
         match backlog.saturating_sub(self.requests[station as usize].outstanding()) {
@@ -21,7 +21,8 @@ impl Grants {
         }
     }
 
-    /// A station that has something new and nothing else to say so with looks for an opportunity, in interval `open` at the earliest.
+    /// Requests bandwidth for new backlog that no other transmission can announce, in interval
+    /// `open` at the earliest.
     pub(super) fn start_request(&mut self, station: u32, now: Time, open: u64) {
         let request_state = &self.requests[station as usize];
         if !request_state.needs_request(&self.request) || self.unrequested(station) == 0 {
@@ -40,7 +41,8 @@ impl Grants {
         }
     }
 
-    /// The opportunities of interval `number`: a request alone in one is success, two are lost.
+    /// Contention in interval `number`: a single request in an opportunity succeeds, several
+    /// collide.
     pub(super) fn run_contention(&mut self, number: u64, now: Time, out: &mut Output<'_>) {
         let RequestMethod::Contention(config) = self.request.method else { return };
         let per_interval = u64::from(config.opportunities);

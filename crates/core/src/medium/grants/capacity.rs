@@ -1,10 +1,10 @@
-//! RequestMethod many bytes an interval has to give, and how they are dealt out.
+//! Capacity of intervals and its allocation.
 
 use super::config::{DirectionConfig, TokenBucketConfig};
 use crate::units::{Rate, Span, Time};
 use std::collections::VecDeque;
 
-/// Intervals of one direction: interval `n` is from `n` to `n + 1` times its length.
+/// Intervals of one direction: interval `n` lasts from `n` to `n + 1` times the length.
 #[derive(Clone, Copy, Debug)]
 pub struct Intervals {
     length: Span,
@@ -20,38 +20,38 @@ impl Intervals {
         Time::ZERO + self.length.saturating_mul(number)
     }
 
-    /// The first that starts at `at` or later.
+    /// The first interval that starts at or after `at`.
     pub fn from(&self, at: Time) -> u64 {
         at.0.div_ceil(self.length.0)
     }
 
-    /// Whole bytes that its rate carries in it; what a byte's part leaves is the next one's.
+    /// Capacity in whole bytes; fractions of a byte carry over to the next interval.
     pub fn bytes(&self, number: u64) -> u64 {
         let until = |n: u64| self.rate.bytes_in(self.length.saturating_mul(n));
         until(number + 1) - until(number)
     }
 }
 
-/// What a station's bytes take of the channel: as many, or more where it is slower than the channel.
+/// Speed of a station relative to the channel: slower stations occupy the channel longer.
 #[derive(Clone, Copy, Debug)]
 pub struct StationSpeed(pub f64);
 
 impl StationSpeed {
-    /// Bytes of the channel for so many of the station's.
+    /// Channel bytes occupied by `bytes` of the station.
     pub fn on_air(self, bytes: u64) -> u64 {
         if self.0 == 1.0 { bytes } else { libm::ceil(bytes as f64 / self.0) as u64 }
     }
 
-    /// Bytes of the station's in so many of the channel.
+    /// Bytes of the station that `air` channel bytes carry.
     pub fn carried(self, air: u64) -> u64 {
         if self.0 == 1.0 { air } else { (air as f64 * self.0) as u64 }
     }
 }
 
-/// Bytes that transmissions under repair will take from intervals to come.
+/// Bytes reserved for retransmissions in future intervals.
 #[derive(Clone, Debug, Default)]
 pub struct ReservedCapacity {
-    /// By interval, soonest first.
+    /// Interval and bytes, earliest first.
     ahead: VecDeque<(u64, u64)>,
 }
 
@@ -64,14 +64,14 @@ impl ReservedCapacity {
         }
     }
 
-    /// What has been reserved in intervals up to this one.
+    /// Removes and returns the bytes reserved up to this interval.
     pub fn take(&mut self, interval: u64) -> u64 {
         let past = self.ahead.partition_point(|&(number, _)| number <= interval);
         self.ahead.drain(..past).map(|(_, bytes)| bytes).sum()
     }
 }
 
-/// A station's token bucket, in byte-picoseconds per second so that nothing is rounded.
+/// Token bucket of a station. The unit is bit-picoseconds per second, so that nothing is rounded.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenBucket {
     cap: TokenBucketConfig,
@@ -79,7 +79,7 @@ pub struct TokenBucket {
     at: Time,
 }
 
-/// Of the bucket's unit in a byte: 8 bits for a second's picoseconds.
+/// Tokens per byte: 8 bits times the picoseconds of a second.
 const TOKENS_PER_BYTE: u128 = 8 * crate::units::PS_PER_S as u128;
 
 impl TokenBucket {
@@ -100,8 +100,8 @@ impl TokenBucket {
     }
 }
 
-/// Deals `total` bytes to `demands`, nobody more than wanted and what one leaves shared by the others (max-min fairness). The odd bytes go to
-/// those who come first.
+/// Max-min fair allocation of `total` bytes to `demands`. Remaining single bytes go to the first
+/// stations.
 pub fn max_min_share(total: u64, demands: &[u64], shares: &mut Vec<u64>) {
     shares.clear();
     shares.resize(demands.len(), 0);
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_does_not_want_is_shared_by_the_others() {
+    fn max_min_share_redistributes_unused_shares() {
         let mut shares = Vec::new();
         for (total, demands, dealt) in [
             (100, vec![10, 1000, 1000], vec![10, 45, 45]),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_gives_its_burst_at_once_and_then_its_rate() {
+    fn token_bucket_passes_its_burst_then_its_rate() {
         let mut tokens = TokenBucket::new(TokenBucketConfig { rate: Rate::from_bps(8_000), burst: 3000 });
         assert_eq!(tokens.bytes(Time::ZERO), 3000);
         tokens.spend(3000);

@@ -1,8 +1,8 @@
-//! What a medium with grants is set to. Bytes count from the packet's first header to the last; times are simulated.
+//! Configuration of a medium with grants and its validation. Byte counts include all headers.
 
 use crate::units::{Rate, Span};
 
-/// Both directions of one channel and the direction in which stations ask for the upper one.
+/// Both directions of one channel, and how stations request uplink bandwidth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GrantConfig {
     pub down: DirectionConfig,
@@ -10,91 +10,92 @@ pub struct GrantConfig {
     pub request: RequestConfig,
 }
 
-/// One direction, which the network shares out interval by interval.
+/// One direction, allocated by the network interval by interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DirectionConfig {
-    /// What can be granted, all stations together, signalling aside.
+    /// Capacity for all stations together, signalling excluded.
     pub rate: Rate,
-    /// The network decides who sends what at the start of each.
+    /// Allocation interval: the network allocates at its start.
     pub interval: Span,
     pub layout: ShareLayout,
-    /// Bytes that go with each packet, and with each station's share of an interval.
+    /// Overhead in bytes per packet; `block_header` is per share of an interval.
     pub packet_header: u32,
     pub block_header: u32,
-    /// What one station may send on average; none is all there is.
+    /// Rate limit per station; `None` is unlimited.
     pub cap: Option<TokenBucketConfig>,
     pub repair: RetransmissionConfig,
 }
 
-/// RequestMethod the stations' shares of an interval lie beside one another.
+/// Arrangement of the stations' shares in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShareLayout {
-    /// One after another: a packet is there when its last byte is.
+    /// In time: a packet arrives with its last byte.
     Serial,
-    /// Beside one another in frequency: whatever is sent arrives when the interval ends.
+    /// In frequency: everything sent in an interval arrives at its end.
     Block,
 }
 
-/// A token bucket: bits a second in the long run, and bytes at once.
+/// Token bucket: long-term rate and burst in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucketConfig {
     pub rate: Rate,
     pub burst: u64,
 }
 
-/// What happens to a share that arrives damaged. It is sent again at a fixed time (HARQ), and what still fails is asked for again by the
-/// link control above (RLC, acknowledged mode).
+/// Retransmission of damaged shares: at a fixed delay (HARQ), and after the last attempt by the
+/// link layer above (RLC acknowledged mode).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetransmissionConfig {
-    /// Share of transmissions that fail, each by itself.
+    /// Error probability of a transmission; errors are independent.
     pub error: f64,
-    /// Transmissions in one round, the first included.
+    /// Transmissions per round, the first included.
     pub attempts: u32,
     /// From one transmission to the next.
     pub delay: Span,
-    /// Further rounds, and how long after the last failure each begins.
+    /// Number of further rounds; `round_delay` is from the last failure to the start of a round.
     pub rounds: u32,
     pub round_delay: Span,
 }
 
-/// RequestMethod a station says that it has something to send.
+/// How stations request bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RequestConfig {
     pub method: RequestMethod,
-    /// From a request until the grant may begin: processing, the network's own lead and the direction there and back.
+    /// From a request to the earliest grant: processing, scheduling lead and propagation.
     pub grant_delay: Span,
-    /// What a station sends says what more it has.
+    /// Transmissions carry requests for the remaining backlog.
     pub piggyback: bool,
-    /// A station may ask while it waits for a grant.
+    /// A station may send a request while another is pending.
     pub many: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestMethod {
-    /// Some opportunities in each interval are anybody's; two requests in one are lost.
+    /// Shared opportunities in each interval; requests in the same opportunity collide.
     Contention(ContentionConfig),
-    /// Each station has an opportunity of its own once a period. It says only that there is something: the first grant is of a fixed
-    /// size in bytes, and what goes in it says how much more there is.
+    /// One dedicated opportunity per station and period. It carries one bit: the first grant has a
+    /// fixed size in bytes, and its transmission carries the next request.
     Scheduled { period: Span, first_grant: u32 },
 }
 
-/// Truncated binary exponential back-off over opportunities: the window is 2^start and doubles up to 2^end.
+/// Truncated binary exponential back-off over opportunities: the window is 2^start and doubles up
+/// to 2^end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentionConfig {
-    /// In each interval.
+    /// Per interval.
     pub opportunities: u32,
     pub start: u32,
     pub end: u32,
-    /// Requests in vain before the packet at the head is given up.
+    /// Failed requests before the packet at the head is dropped.
     pub tries: u32,
 }
 
-/// Wider windows than this nobody uses, and the count of opportunities stays far from its limits.
+/// Larger windows are not used in practice, and would overflow the opportunity counter sooner.
 const MAX_BACKOFF_EXPONENT: u32 = 20;
 const MAX_ATTEMPTS: u32 = 64;
 
 impl GrantConfig {
-    /// What is wrong with them, if something is.
+    /// Returns the error in the configuration, if any.
     pub fn check(&self) -> Result<(), String> {
         for (name, direction) in [("down", &self.down), ("up", &self.up)] {
             direction.check().map_err(|e| format!("{name}: {e}"))?;

@@ -1,4 +1,5 @@
-//! One direction: what each station has begun to send, what is on its way, and what an interval carries.
+//! Scheduler of one direction: partially sent packets, packets in flight, and the allocation of
+//! intervals.
 
 use super::capacity::{Intervals, ReservedCapacity, StationSpeed, TokenBucket, max_min_share};
 use super::config::{DirectionConfig, ShareLayout};
@@ -17,36 +18,38 @@ pub struct GrantScheduler {
     reserved: ReservedCapacity,
     pub in_flight: InFlightPerStation<SentPacket>,
     errors: Rng,
-    /// Station whose next_station is first.
+    /// The station that is served first in the next interval.
     next_station: usize,
     shares: Vec<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct StationSender {
-    /// Begun and not wholly sent.
+    /// The packet sent in part.
     head: Option<PartialPacket>,
     tokens: Option<TokenBucket>,
 }
 
-/// A packet and what is left of it.
+/// A packet and its unsent bytes.
 #[derive(Clone, Copy, Debug)]
 struct PartialPacket {
     packet: Packet,
     left: u64,
-    /// When all of it that has been sent is there, and whether some never will be.
+    /// Arrival time of the part sent so far; `lost` if some of it is lost for good.
     arrives: Time,
     lost: bool,
 }
 
-/// Nobody is given less of a crowded interval than this and the share's header: it is others' next_station then.
+/// Minimum share of a crowded interval besides the header; further stations wait for the next
+/// interval.
 const MIN_SHARE: u64 = 64;
 
 /// A packet sent in full and not yet delivered.
 pub struct SentPacket {
     stream: Stream,
     packet: Packet,
-    /// No retransmission succeeds. Later packets of the station wait until the last attempt has failed.
+    /// No retransmission succeeds. Later packets of the station wait until the last attempt has
+    /// failed.
     lost: bool,
 }
 
@@ -55,11 +58,11 @@ pub struct SentPacket {
 pub struct Grant {
     pub station: u32,
     pub bytes: u64,
-    /// When it has been sent.
+    /// End of its transmission.
     pub end: Time,
 }
 
-/// RequestMethod a transmission went: by how much it is late, or whether it is lost.
+/// Outcome of a transmission: its additional delay, or its loss.
 #[derive(Clone, Copy, Debug, Default)]
 struct TransmissionOutcome {
     late: Span,
@@ -82,7 +85,7 @@ impl GrantScheduler {
         }
     }
 
-    /// Packets that it has taken from the queues and not delivered.
+    /// Packets dequeued and not delivered.
     pub fn occupancy(&self) -> u64 {
         self.in_flight.len() as u64 + self.senders.iter().filter(|sender| sender.head.is_some()).count() as u64
     }
@@ -109,12 +112,12 @@ impl GrantScheduler {
         }
     }
 
-    /// The same, and nothing while it is between two cells.
+    /// As `backlog`, but zero while the station is between two cells.
     pub fn backlog_here(&self, station: u32, queues: &StationQueues) -> u64 {
         if queues.is_served(station) { self.backlog(station, queues) } else { 0 }
     }
 
-    /// A station leaves: a packet that was begun waits retransmission, completed, or is lost.
+    /// A station leaves: a partially sent packet is sent again from its start, or dropped.
     pub fn abandon(&mut self, station: u32, keeps: bool, queues: &mut StationQueues, out: &mut Output<'_>) {
         let Some(piece) = self.senders[station as usize].head.take() else { return };
         if keeps {
@@ -134,7 +137,7 @@ impl GrantScheduler {
         }
     }
 
-    /// Interval `number` begins: stations get what they want of it as far as it goes.
+    /// Allocates interval `number` to the stations' demands and transmits.
     pub fn serve(&mut self, number: u64, demands: &[u64], queues: &mut StationQueues, out: &mut Output<'_>) -> Vec<Grant> {
         let start = self.intervals.start(number);
         let room = self.intervals.bytes(number).saturating_sub(self.reserved.take(number));
@@ -158,12 +161,13 @@ impl GrantScheduler {
         grants
     }
 
-    /// Bytes of the smallest grant that carries anything.
+    /// Bytes of the smallest grant that carries data.
     pub fn min_grant(&self) -> u64 {
         u64::from(self.config.block_header) + 1
     }
 
-    /// Who gets something in this interval, and the max_stations of it that each may: as many stations in next_station as there is room for.
+    /// The stations served in this interval, in round-robin order and as many as fit, with the
+    /// maximum of channel bytes for each.
     fn select_stations(&mut self, start: Time, demands: &[u64], room: u64, queues: &StationQueues) -> (Vec<usize>, Vec<u64>) {
         let stations = demands.len();
         let max_stations = (room / (self.min_grant() + MIN_SHARE)).max(1) as usize;
@@ -192,7 +196,7 @@ impl GrantScheduler {
         self.senders[station].tokens.as_mut().map_or(want, |tokens| want.min(tokens.bytes(now)))
     }
 
-    /// When so many bytes of an interval have been sent.
+    /// End of the transmission of the first `bytes` of an interval.
     fn end(&self, number: u64, bytes: u64) -> Time {
         match self.config.layout {
             ShareLayout::Block => self.intervals.start(number + 1),
@@ -202,7 +206,7 @@ impl GrantScheduler {
         }
     }
 
-    /// A station sends `bytes` in its share, which lies behind `before` bytes of the interval.
+    /// A station sends `bytes` in its share, which starts after `before` bytes of the interval.
     fn send(
         &mut self,
         station: usize,
@@ -249,7 +253,7 @@ impl GrantScheduler {
         queues.of(stream).dequeue(now, out).map(|packet| self.unsent(packet))
     }
 
-    /// Draws how a transmission goes, and takes the room that its repetitions need.
+    /// Draws the outcome of a transmission and reserves capacity for its retransmissions.
     fn outcome(&mut self, number: u64, bytes: u64) -> TransmissionOutcome {
         let repair = self.config.repair;
         let mut outcome = TransmissionOutcome::default();
@@ -272,7 +276,7 @@ impl GrantScheduler {
         outcome
     }
 
-    /// The packet at the head of a station's queue is given up.
+    /// Drops the packet at the head of a station's queue.
     pub fn drop_head(&mut self, station: u32, now: Time, queues: &mut StationQueues, out: &mut Output<'_>) {
         let stream = Stream::new(station, self.direction);
         let begun = self.senders[station as usize].head.take();

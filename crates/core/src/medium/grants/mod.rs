@@ -1,8 +1,10 @@
-//! A channel that a network shares out: it sends down as it likes, and stations send up what they have asked for and been granted.
+//! Grant-based medium: the network schedules the downlink, and grants uplink capacity that stations
+//! have requested.
 //!
-//! Cable (DOCSIS), LTE and NR work so; they differ in how stations ask, how long a grant takes and what is repaired (docs/models/grants.md).
-//! Time goes in intervals. At the start of each the network deals its bytes to the stations that it retry_at to have something, packets are
-//! cut to fit, and what a station sends carries its next request.
+//! Models cable (DOCSIS), LTE and NR. They differ in the request method, the grant delay and the
+//! retransmissions (docs/models/grants.md). Time is divided into intervals. At the start of each
+//! interval the network allocates its bytes to the stations with known demand, packets are
+//! fragmented to fit, and each transmission carries the station's next request.
 
 mod bandwidth_request;
 mod capacity;
@@ -30,23 +32,24 @@ pub struct Grants {
     down: GrantScheduler,
     up: GrantScheduler,
     requests: Vec<RequestState>,
-    /// Where in the period each station's own opportunity is.
+    /// Phase of each station's dedicated opportunity within the period.
     offsets: Vec<Span>,
     next: [NextInterval; 2],
     draws: Rng,
 }
 
-/// The intervals of one direction in which there is something to do.
+/// Next intervals of one direction.
 #[derive(Clone, Copy)]
 struct NextInterval {
-    /// The first that has not been dealt out.
+    /// The first interval not yet allocated.
     first_open: u64,
-    /// The next that must be; none while nothing waits.
+    /// The next interval to allocate; `None` without demand.
     due: Option<u64>,
 }
 
 impl Grants {
-    /// With one queue for each stream, in the order of [`Stream::index`]; or what is wrong with the config.
+    /// With one queue per stream, in the order of [`Stream::index`]. Returns the error in the
+    /// configuration, if any.
     pub fn new(config: GrantConfig, queues: impl IntoIterator<Item = AnyQueue>, mut rng: Rng) -> Result<Grants, String> {
         config.check()?;
         let queues = StationQueues::new(queues);
@@ -75,13 +78,13 @@ impl Grants {
         }
     }
 
-    /// When the next interval of a direction must be dealt out.
+    /// Start of the next interval to allocate.
     fn interval_start(&self, direction: Direction) -> Time {
         let due = self.next[direction as usize].due;
         due.map_or(Time::NEVER, |number| self.scheduler(direction).intervals.start(number))
     }
 
-    /// The interval of a direction in which something that is due at `at` is done.
+    /// Schedules the interval in which an event due at `at` is handled.
     fn schedule(&mut self, direction: Direction, at: Time) {
         if at == Time::NEVER {
             return;
@@ -132,7 +135,7 @@ impl Grants {
         }
     }
 
-    /// Something may wait in this stream.
+    /// Reacts to possible backlog of a stream.
     fn on_backlog(&mut self, now: Time, stream: Stream) {
         if !self.queues.is_served(stream.station) || self.scheduler(stream.direction).backlog(stream.station, &self.queues) == 0 {
             return;
@@ -189,7 +192,8 @@ impl Medium for Grants {
         self.down.occupancy() + self.up.occupancy()
     }
 
-    /// What was sent whole before arrives: its repetitions go on. What was asked for is forgotten.
+    /// Packets sent in full are still delivered, retransmissions included. Pending requests are
+    /// discarded.
     fn station_leaves(&mut self, _now: Time, station: u32, out: &mut Output<'_>) {
         let keeps = self.queues.forwards();
         self.down.abandon(station, keeps, &mut self.queues, out);

@@ -1,4 +1,5 @@
-//! One station's requests: what it has asked for, what the network retry_at of it, and when it may ask next.
+//! Bandwidth requests of one station: pending requests, the demand known to the network, and the
+//! contention state.
 
 use super::config::{ContentionConfig, RequestConfig, RequestMethod};
 use crate::rng::Rng;
@@ -7,35 +8,35 @@ use std::collections::VecDeque;
 
 #[derive(Clone, Debug, Default)]
 pub struct RequestState {
-    /// Bytes that the network retry_at of and has not granted.
+    /// Bytes requested and not granted, as known to the network.
     demand: u64,
-    /// Requests on their way, soonest first: from when the network may grant them, and their bytes.
+    /// Requests in transit, earliest first: the earliest grant time, and the bytes.
     in_transit: VecDeque<(Time, u64)>,
     contention: Option<ContentionState>,
     failed: u32,
 }
 
-/// A station in contention.
+/// State of a station in contention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ContentionState {
-    /// Sends its request at this opportunity, counted from the start of the run.
+    /// Sends its request in this opportunity, counted from the start of the run.
     Opportunity(u64),
-    /// Was not success, and tries again when it retry_at.
+    /// Collided; retries at this time, when it detects the collision.
     RetryAt(Time),
 }
 
 impl RequestState {
-    /// Bytes asked for and not yet granted.
+    /// Bytes requested and not granted.
     pub fn outstanding(&self) -> u64 {
         self.demand + self.in_transit.iter().map(|&(_, bytes)| bytes).sum::<u64>()
     }
 
-    /// What the network would grant it now: nothing, or no less than a grant that carries something.
+    /// Demand that the network would grant now: zero, or at least `min_grant`.
     pub fn demand(&self, min_grant: u64) -> u64 {
         if self.demand == 0 { 0 } else { self.demand.max(min_grant) }
     }
 
-    /// What has reached the network by `now` counts.
+    /// Adds the requests that the network has received by `now` to the demand.
     pub fn receive_requests(&mut self, now: Time) {
         let received = self.in_transit.partition_point(|&(at, _)| at <= now);
         self.demand += self.in_transit.drain(..received).map(|(_, bytes)| bytes).sum::<u64>();
@@ -45,7 +46,7 @@ impl RequestState {
         self.demand = self.demand.saturating_sub(bytes);
     }
 
-    /// A request for `bytes` that was sent at `now` got through.
+    /// A request for `bytes` was sent successfully at `now`.
     pub fn request(&mut self, now: Time, bytes: u64, config: &RequestConfig) {
         let at = now + config.grant_delay;
         let place = self.in_transit.partition_point(|&(other, _)| other <= at);
@@ -54,19 +55,19 @@ impl RequestState {
         self.failed = 0;
     }
 
-    /// Whether it has to ask by itself for what waits: nothing that it will send can carry the request.
+    /// True if the station must send a request of its own: no other transmission can carry one.
     pub fn needs_request(&self, config: &RequestConfig) -> bool {
         self.contention.is_none() && (config.many || self.outstanding() == 0)
     }
 
-    /// Draws one of the opportunities from number `first` on.
+    /// Draws an opportunity from number `first` on.
     pub fn start_contention(&mut self, first: u64, config: &ContentionConfig, rng: &mut Rng) {
         let window = 1u64 << (config.start + self.failed).min(config.end);
         let drawn = ((rng.uniform() * window as f64) as u64).min(window - 1);
         self.contention = Some(ContentionState::Opportunity(first + drawn));
     }
 
-    /// The opportunity that it uses, if that is before number `end`.
+    /// The station's opportunity, if it is before number `end`.
     pub fn opportunity(&self, end: u64) -> Option<u64> {
         match self.contention {
             Some(ContentionState::Opportunity(number)) if number < end => Some(number),
@@ -74,7 +75,7 @@ impl RequestState {
         }
     }
 
-    /// Its request met another. True when the tries are used up.
+    /// The request collided. True if the retries are exhausted.
     pub fn collide(&mut self, retry_at: Time, config: &ContentionConfig) -> bool {
         self.failed += 1;
         self.contention = Some(ContentionState::RetryAt(retry_at));
@@ -85,7 +86,7 @@ impl RequestState {
         exhausted
     }
 
-    /// It retry_at by `now` that it was not success, and is free to try again.
+    /// True if the collision has been detected by `now`; the station may retry.
     pub fn retry_due(&mut self, now: Time) -> bool {
         let retry_at = matches!(self.contention, Some(ContentionState::RetryAt(at)) if at <= now);
         if retry_at {
@@ -94,13 +95,13 @@ impl RequestState {
         retry_at
     }
 
-    /// Nothing is left to ask for.
+    /// Ends contention: there is nothing to request.
     pub fn cancel(&mut self) {
         self.contention = None;
         self.failed = 0;
     }
 
-    /// When the network has something to do for it: a grant or a request. `slot` says when an opportunity is.
+    /// Time of the next grant or request. `slot` maps an opportunity to its time.
     pub fn due(&self, now: Time, slot: impl Fn(u64) -> Time) -> Time {
         let contention = match self.contention {
             None => Time::NEVER,
@@ -112,13 +113,13 @@ impl RequestState {
     }
 }
 
-/// The next request opportunity of its own at `now` or later; station `offset` of the period.
+/// The next dedicated opportunity at or after `now`, with phase `offset`.
 pub fn scheduled_at(now: Time, period: Span, offset: Span) -> Time {
     let passed = now.0.saturating_sub(offset.0).div_ceil(period.0);
     Time::ZERO + offset + period.saturating_mul(passed)
 }
 
-/// Opportunities in each interval; none where stations have their own.
+/// Shared opportunities per interval; zero with dedicated ones.
 pub fn opportunities(method: RequestMethod) -> u64 {
     match method {
         RequestMethod::Contention(config) => u64::from(config.opportunities),

@@ -1,5 +1,5 @@
-//! The packets of one stream between its queue and the receiver's stack: those in the next frame, those to be sent again, and those that
-//! the receiver holds until an earlier one has come (block ACK, IEEE 802.11-2012, clause 9.21).
+//! Block ACK window of one stream (IEEE 802.11-2012, clause 9.21): packets in the next frame,
+//! packets to retransmit, and packets that the receiver holds for in-order delivery.
 
 use super::{Format, WlanConfig};
 use crate::packet::Packet;
@@ -12,14 +12,14 @@ struct Mpdu {
     arrived: bool,
 }
 
-/// A frame to send: how many packets it carries and what it weighs.
+/// A frame to send: its number of packets and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameLoad {
     pub packets: u32,
     pub bytes: u32,
 }
 
-/// In the order in which they came. Without aggregation there is never more than one.
+/// Packets in sequence order. Without aggregation there is at most one.
 #[derive(Clone, Debug, Default)]
 pub struct BlockAckWindow {
     mpdus: VecDeque<Mpdu>,
@@ -37,7 +37,7 @@ impl BlockAckWindow {
         self.mpdus.push_back(Mpdu { packet, failures: 0, arrived: false });
     }
 
-    /// Another packet might go into the next frame.
+    /// True if another packet may join the next frame.
     pub fn has_room(&self, config: &WlanConfig, format: &Format) -> bool {
         let max = config.aggregate.map_or(1, |aggregate| aggregate.frames as usize);
         self.mpdus.len() < max && self.load(config, format).packets as usize == self.missing()
@@ -47,7 +47,7 @@ impl BlockAckWindow {
         self.mpdus.iter().filter(|mpdu| !mpdu.arrived).count()
     }
 
-    /// The next frame: as many as fit of those that have not arrived, one at least.
+    /// The next frame: as many undelivered packets as fit, at least one.
     pub fn load(&self, config: &WlanConfig, format: &Format) -> FrameLoad {
         let mut load = FrameLoad { packets: 0, bytes: 0 };
         for mpdu in self.mpdus.iter().filter(|mpdu| !mpdu.arrived) {
@@ -61,7 +61,8 @@ impl BlockAckWindow {
         load
     }
 
-    /// The frame's end: says which of its packets arrived whole, by rts_cts once for each. True if any did.
+    /// End of the frame: calls `is_whole` once per packet to draw its reception. True if any packet
+    /// was received.
     pub fn receive(&mut self, load: FrameLoad, mut is_whole: impl FnMut() -> bool) -> bool {
         let mut any = false;
         for mpdu in self.mpdus.iter_mut().filter(|mpdu| !mpdu.arrived).take(load.packets as usize) {
@@ -72,29 +73,29 @@ impl BlockAckWindow {
         any
     }
 
-    /// The next packet that the receiver can hand up.
+    /// The next packet that the receiver delivers in order.
     pub fn deliver(&mut self) -> Option<Packet> {
         let arrived = self.mpdus.front().is_some_and(|mpdu| mpdu.arrived);
         if arrived { self.mpdus.pop_front().map(|mpdu| mpdu.packet) } else { None }
     }
 
-    /// Nothing of a frame was heard.
+    /// No packet of the frame was received.
     pub fn mark_lost(&mut self, load: FrameLoad) {
         self.receive(load, || false);
     }
 
-    /// All that is here is given up.
+    /// Removes all packets.
     pub fn drain(&mut self) -> impl Iterator<Item = Packet> + '_ {
         self.mpdus.drain(..).map(|mpdu| mpdu.packet)
     }
 
-    /// The next packet whose tries are used up.
+    /// The next packet whose retries are exhausted.
     pub fn take_expired(&mut self, tries: u32) -> Option<Packet> {
         let expired = self.mpdus.iter().position(|mpdu| !mpdu.arrived && mpdu.failures >= tries)?;
         self.mpdus.remove(expired).map(|mpdu| mpdu.packet)
     }
 
-    /// The first packet that has not arrived is given up.
+    /// Removes the first packet that has not been received.
     pub fn take_first(&mut self) -> Option<Packet> {
         let first = self.mpdus.iter().position(|mpdu| !mpdu.arrived)?;
         self.mpdus.remove(first).map(|mpdu| mpdu.packet)

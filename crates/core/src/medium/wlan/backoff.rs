@@ -1,8 +1,9 @@
-//! The back-off of one station (IEEE 802.11-2012, clause 9.3.4.3), without an event for each slot.
+//! Back-off of one DCF station (IEEE 802.11-2012, clause 9.3.4.3), without an event per slot.
 //!
-//! The counter stands at `slots` at the instant `from`, at which the medium has been idle for an interframe space, and falls by one at
-//! the end of each whole idle slot after it. When the medium becomes busy the counter is frozen: a slot that was cut short, and the one
-//! in which somebody else begins to send, do not count. Counting goes on an interframe space after the medium is idle again.
+//! The counter is `slots` at the time `from`, when the medium has been idle for an interframe
+//! space, and decrements at the end of each full idle slot. It freezes when the medium becomes
+//! busy: an incomplete slot does not count, nor does the slot in which another station starts. It
+//! resumes an interframe space after the medium becomes idle.
 
 use super::WlanConfig;
 use crate::rng::Rng;
@@ -10,10 +11,10 @@ use crate::units::{Span, Time};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
-    /// None: no back-off is under way.
+    /// `None`: no back-off pending.
     slots: Option<u32>,
     from: Time,
-    /// Grows with failures.
+    /// Contention window; doubles after each failure.
     cw: u32,
 }
 
@@ -27,7 +28,7 @@ impl Backoff {
         self.slots = Some(((rng.uniform() * n as f64) as u64).min(n - 1) as u32);
     }
 
-    /// A frame has arrived, or was given up.
+    /// A frame was delivered or dropped.
     pub fn reset(&mut self, config: &WlanConfig) {
         self.cw = config.cw[0];
     }
@@ -37,12 +38,12 @@ impl Backoff {
         self.cw = (2 * self.cw + 1).min(config.cw[1]);
     }
 
-    /// Counting begins or goes on at `from`.
+    /// Starts or resumes counting at `from`.
     pub fn resume(&mut self, from: Time) {
         self.from = from;
     }
 
-    /// When a frame that is ready at `ready` may go, if the medium stays idle.
+    /// Start of transmission for a frame available at `ready`, if the medium stays idle.
     pub fn sends_at(&self, ready: Time, slot: Span) -> Time {
         let counted = self.slots.map_or(Time::ZERO, |slots| self.from + slot.saturating_mul(u64::from(slots)));
         counted.max(ready)

@@ -1,4 +1,5 @@
-//! What a wireless LAN is set to: interframe spaces, contention window, retries, frames. IEEE 802.11-2012, clause 9.3.
+//! Configuration of a wireless LAN: interframe spaces, contention window, retries and frames. IEEE
+//! 802.11-2012, clause 9.3.
 
 use super::Format;
 use crate::units::Span;
@@ -9,43 +10,44 @@ const CTS_BYTES: u32 = 14;
 const ACK_BYTES: u32 = 14;
 const BLOCK_ACK_BYTES: u32 = 32;
 
-/// The network's constants; all stations and the access point have the same.
+/// Constants of the network, shared by the access point and all stations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WlanConfig {
     pub slot: Span,
     pub sifs: Span,
     /// DIFS, or the AIFS of the access category.
     pub difs: Span,
-    /// After a frame that could not be read.
+    /// Interframe space after a frame with errors.
     pub eifs: Span,
-    /// CWmin and CWmax: a back-off is drawn from 0 to CW slots, both included.
+    /// CWmin and CWmax: a back-off is drawn from 0 to CW slots, inclusive.
     pub cw: [u32; 2],
     pub data: Format,
     /// RTS, CTS, ACK and block ACK.
     pub control: Format,
-    /// MAC header, FCS and LLC/SNAP around each packet.
+    /// MAC header, FCS and LLC/SNAP per packet, in bytes.
     pub header: u32,
-    /// Frames longer than this are rts for with an RTS; None is never.
+    /// Longer frames use RTS/CTS; `None` is never.
     pub rts_threshold: Option<u32>,
-    /// Times that an RTS, or a frame without one, is sent before its packet is given up.
+    /// Transmissions of an RTS, or of a frame without RTS, before its packet is dropped.
     pub short_retries: u32,
-    /// The same for frames that an RTS goes before.
+    /// Transmissions of a frame sent with RTS before its packet is dropped.
     pub long_retries: u32,
-    /// None is one packet for each frame.
+    /// `None` is one packet per frame.
     pub aggregate: Option<AmpduConfig>,
-    /// The access point has one queue for all its stations.
+    /// The access point has a single queue for all stations.
     pub shared_queue: bool,
-    /// Share of MPDUs that arrive damaged, down and up.
+    /// Error probability of an MPDU, downlink and uplink.
     pub frame_error: [f64; 2],
 }
 
-/// A-MPDU: several packets to one receiver in one frame, each with a delimiter (clauses 8.6.1 and 9.12).
+/// A-MPDU: several packets to one receiver in one frame, each with a delimiter (clauses 8.6.1 and
+/// 9.12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AmpduConfig {
-    /// The block ACK's window, up to 64.
+    /// Size of the block ACK window.
     pub frames: u32,
     pub bytes: u32,
-    /// The longest that a frame may be on the air.
+    /// Maximum air time of a frame.
     pub air: Span,
 }
 
@@ -56,7 +58,7 @@ impl WlanConfig {
         if self.aggregate.is_some() { (4 + bytes).next_multiple_of(4) } else { bytes }
     }
 
-    /// The frame that answers data.
+    /// Air time of the ACK or block ACK.
     pub fn ack_time(&self) -> Span {
         self.control.air(if self.aggregate.is_some() { BLOCK_ACK_BYTES } else { ACK_BYTES })
     }
@@ -69,22 +71,23 @@ impl WlanConfig {
         self.control.air(RTS_BYTES)
     }
 
-    /// From the start of an RTS to that of its data.
+    /// From the start of an RTS to the start of its data frame.
     pub fn rts_cts(&self) -> Span {
         self.rts() + self.sifs + self.control.air(CTS_BYTES) + self.sifs
     }
 
-    /// A transmission knows this long after its frame that no answer comes: when the answer would have ended.
+    /// From the end of a frame until its sender detects a missing response: the end of the expected
+    /// response.
     pub fn timeout(&self, rts: bool) -> Span {
         self.sifs + if rts { self.control.air(CTS_BYTES) } else { self.ack_time() }
     }
 
-    /// Times that a frame of so many bytes is sent.
+    /// Maximum number of transmissions of a frame of `frame_bytes`.
     pub fn retry_limit(&self, frame_bytes: u32) -> u32 {
         if self.uses_rts(frame_bytes) { self.long_retries } else { self.short_retries }
     }
 
-    /// Says why no network could work like that, if none could.
+    /// Returns the error in the configuration, if any.
     pub fn check(&self) -> Result<(), String> {
         if self.slot == Span::ZERO {
             return Err("a slot of no length: back-off would not separate anybody".into());

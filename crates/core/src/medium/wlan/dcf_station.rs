@@ -1,4 +1,4 @@
-//! One who contends for the medium: the access point with everything that goes down, or a station with its own packets.
+//! A DCF station: the access point with all downlink streams, or a station with its uplink stream.
 
 use super::ampdu::BlockAckWindow;
 use super::{Backoff, WlanConfig};
@@ -7,7 +7,7 @@ use crate::medium::{Direction, StationQueues, Stream};
 use crate::rng::Rng;
 use crate::units::Time;
 
-/// The access point is station 0, station s is s + 1.
+/// The access point is 0, station s is s + 1.
 pub fn dcf_station_of(stream: Stream) -> usize {
     match stream.direction {
         Direction::Down => 0,
@@ -18,13 +18,13 @@ pub fn dcf_station_of(stream: Stream) -> usize {
 #[derive(Clone, Debug)]
 pub struct DcfStation {
     pub backoff: Backoff,
-    /// Whose frame is next to be sent; none if nothing waits.
+    /// Stream of the next frame; `None` without backlog.
     pub current: Option<Stream>,
-    /// Since when.
+    /// Time since which it has a frame.
     pub ready: Time,
-    /// An RTS of this frame has not been answered so many times.
+    /// Unanswered RTS of this frame.
     pub unanswered: u32,
-    /// Station whose next_station is next, at the access point.
+    /// The access point's next station in round-robin order.
     next_station: u32,
 }
 
@@ -33,18 +33,18 @@ impl DcfStation {
         DcfStation { backoff: Backoff::new(config), current: None, ready: Time::ZERO, unanswered: 0, next_station: 0 }
     }
 
-    /// When its frame goes, if the medium stays idle.
+    /// Start of its transmission, if the medium stays idle.
     pub fn sends_at(&self, config: &WlanConfig) -> Time {
         if self.current.is_none() { Time::NEVER } else { self.backoff.sends_at(self.ready, config.slot) }
     }
 
-    /// Something to do at all: a frame, or a back-off to count.
+    /// True with a frame to send or a pending back-off.
     pub fn is_active(&self) -> bool {
         self.current.is_some() || !self.backoff.is_over()
     }
 
-    /// Makes the next waiting packet the frame to send. The access point serves stations in next_station; a packet that has to be sent again goes
-    /// before the others of its stream.
+    /// Selects the next frame. The access point serves stations by round robin; a stream's
+    /// retransmission precedes its other packets.
     pub fn load(&mut self, number: usize, now: Time, frames: &mut FrameSource<'_>, out: &mut Output<'_>) {
         self.ready = now;
         if self.current.is_some_and(|stream| frames.has_frame(stream, now, out)) {
@@ -73,7 +73,7 @@ impl DcfStation {
         frames.first_shared(now, out)
     }
 
-    /// Its frame was answered: others of the access point's stations may be next.
+    /// The frame was acknowledged; the access point may serve another station next.
     pub fn on_ack(&mut self, config: &WlanConfig, rng: &mut Rng) {
         self.current = None;
         self.unanswered = 0;
@@ -81,7 +81,7 @@ impl DcfStation {
         self.backoff.draw(rng);
     }
 
-    /// It was not. `given_up`: nor will it be sent again.
+    /// The frame was not acknowledged. With `given_up` it is not retransmitted.
     pub fn on_failure(&mut self, config: &WlanConfig, rng: &mut Rng, given_up: bool) {
         if given_up {
             self.current = None;
@@ -94,14 +94,14 @@ impl DcfStation {
     }
 }
 
-/// Where frames come from.
+/// Source of frames: queues and block ACK windows.
 pub struct FrameSource<'a> {
     pub queues: &'a mut StationQueues,
     pub windows: &'a mut [BlockAckWindow],
 }
 
 impl FrameSource<'_> {
-    /// Whose the first packet of the shared queue is, which is now the frame to send.
+    /// Moves the first packet of the shared queue into its stream's window, as the frame to send.
     fn first_shared(&mut self, now: Time, out: &mut Output<'_>) -> Option<Stream> {
         let stream = self.queues.first_shared(now, out)?;
         let packet = self.queues.dequeue(now, stream, out)?;
@@ -109,7 +109,8 @@ impl FrameSource<'_> {
         Some(stream)
     }
 
-    /// The stream has a frame to send, or its queue gives one. A queue may drop all that it holds instead.
+    /// True if the stream has a frame to send, dequeued if necessary. The queue may drop all
+    /// packets instead.
     fn has_frame(&mut self, stream: Stream, now: Time, out: &mut Output<'_>) -> bool {
         if !self.queues.is_served(stream.station) {
             return false;

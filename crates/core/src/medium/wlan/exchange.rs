@@ -1,4 +1,5 @@
-//! What happens from the instant at which somebody begins to send until the medium is idle again: a frame and its answer, or a collision.
+//! A frame exchange, from the start of transmission until the medium is idle again: a frame and its
+//! response, or a collision.
 
 use super::ampdu::FrameLoad;
 use super::dcf_station::FrameSource;
@@ -7,11 +8,11 @@ use crate::element::{DropReason, Output};
 use crate::medium::Stream;
 use crate::units::Time;
 
-/// Who sends, and until when.
+/// The transmissions of an exchange and its end.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     transmissions: Vec<Transmission>,
-    /// The end of the data frame, until then; its receiver answers if it can.
+    /// End of the data frame, until it is reached; then the receiver responds if it can.
     arrives: Option<Time>,
     /// The medium is idle again.
     pub ends: Time,
@@ -23,7 +24,7 @@ struct Transmission {
     stream: Stream,
     load: FrameLoad,
     uses_rts: bool,
-    /// The end of what it sends by itself: an RTS, or a frame without one.
+    /// End of what it sends without a response: an RTS, or a frame without RTS.
     ends: Time,
 }
 
@@ -32,14 +33,14 @@ impl Exchange {
         self.arrives.unwrap_or(self.ends)
     }
 
-    /// Whether this station is one of its transmissions.
+    /// True if this station transmits in the exchange.
     pub fn has(&self, station: usize) -> bool {
         self.transmissions.iter().any(|transmission| transmission.station == station)
     }
 }
 
 impl Wlan {
-    /// Back-offs of one or several stations end now.
+    /// The back-offs of one or several stations end now.
     pub(super) fn start_exchange(&mut self, now: Time, out: &mut Output<'_>) {
         let mut transmissions = Vec::with_capacity(1);
         for place in 0..self.active.len() {
@@ -58,18 +59,18 @@ impl Wlan {
         if let [transmission] = exchange.transmissions[..] {
             let start = if transmission.uses_rts { now + self.config.rts_cts() } else { now };
             exchange.arrives = Some(start + self.format(transmission.stream).air(transmission.load.bytes));
-            // The RTS, its CTS and the answer.
+            // RTS and CTS; the ACK is counted on reception.
             self.queues.of(transmission.stream).count_control(if transmission.uses_rts { 2 } else { 0 });
         }
         self.exchange = Some(exchange);
     }
 
-    /// How the frames of a stream are sent.
+    /// Frame format of a stream.
     fn format(&self, stream: Stream) -> Format {
         self.config.data.at_speed(self.queues.speed(stream.station))
     }
 
-    /// Fills the frame and says how long it takes.
+    /// Fills the frame and calculates its air time.
     fn build_frame(&mut self, station: usize, stream: Stream, now: Time, out: &mut Output<'_>) -> Transmission {
         let format = self.format(stream);
         let window = &mut self.windows[stream.index()];
@@ -84,7 +85,7 @@ impl Wlan {
         Transmission { station, stream, load, uses_rts, ends: now + air }
     }
 
-    /// The exchange's due time has come.
+    /// The exchange's due time is reached.
     pub(super) fn on_due(&mut self, out: &mut Output<'_>) {
         let Some(mut exchange) = self.exchange.take() else { return };
         let Some(now) = exchange.arrives.take() else {
@@ -113,7 +114,8 @@ impl Wlan {
         }
     }
 
-    /// The medium is idle again: transmissions draw new back-offs, and everybody counts on after an interframe space.
+    /// The medium is idle again: transmitters draw new back-offs, and all counters resume after an
+    /// interframe space.
     fn finish(&mut self, exchange: &Exchange, answered: bool, out: &mut Output<'_>) {
         let (now, single) = (exchange.ends, exchange.transmissions.len() == 1);
         self.idle_from = now + if answered { self.config.difs } else { self.config.eifs };
@@ -126,7 +128,7 @@ impl Wlan {
                 self.idle_from
             } else {
                 let sent = if single { now } else { transmission.ends };
-                // Without an answer to its RTS; else to its data.
+                // The missing response is a CTS after an RTS, else an ACK.
                 let rts = transmission.uses_rts && !single;
                 (sent + self.config.timeout(rts)).max(now) + self.config.difs
             };
@@ -135,7 +137,7 @@ impl Wlan {
         }
     }
 
-    /// What the end of the exchange means for one of its transmissions.
+    /// Handles the end of the exchange for one transmission.
     fn finish_transmission(&mut self, transmission: Transmission, answered: bool, single: bool, now: Time, out: &mut Output<'_>) {
         let station = &mut self.stations[transmission.station];
         let window = &mut self.windows[transmission.stream.index()];

@@ -1,29 +1,31 @@
-//! How long a frame is on the air in one format of a physical layer: preamble, then the frame's bytes at a rate.
+//! Air time of a frame in a PHY format: preamble, then the frame's bytes at a rate.
 
 use crate::units::{PS_PER_S, Rate, Span};
 
-/// DSSS and CCK (IEEE 802.11-2012, clauses 16 and 17) send bits at a rate, and say a frame's length in whole microseconds. OFDM, HT and VHT
-/// (clauses 18 to 20; 802.11ac, clause 22) send whole symbols, which also carry 16 service and 6 tail bits.
+/// DSSS and CCK (IEEE 802.11-2012, clauses 16 and 17) signal a frame's duration in whole
+/// microseconds. OFDM, HT and VHT (clauses 18 to 20; 802.11ac, clause 22) use whole symbols, which
+/// also carry 16 service and 6 tail bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     pub rate: Rate,
-    /// Preamble and physical header.
+    /// Preamble and PHY header.
     pub preamble: Span,
-    /// Zero is DSSS.
+    /// Symbol duration; zero is DSSS.
     pub symbol: Span,
-    /// Silence after a frame that counts as part of it: 6 us for OFDM at 2.4 GHz (clause 19.3.2.4).
+    /// Signal extension: silence counted as part of the frame, 6 us for OFDM at 2.4 GHz (clause
+    /// 19.3.2.4).
     pub extension: Span,
 }
 
 const SERVICE_AND_TAIL_BITS: u64 = 22;
 
 impl Format {
-    /// The whole frame, of `bytes` from its MAC header to its FCS.
+    /// Air time of a frame of `bytes`, from its MAC header to its FCS.
     pub fn air(&self, bytes: u32) -> Span {
         self.preamble + self.body(bytes) + self.extension
     }
 
-    /// The same at a share of the rate.
+    /// The same format at a share of the rate.
     pub fn at_speed(&self, share: f64) -> Format {
         match share {
             1.0 => *self,
@@ -61,14 +63,14 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_takes_304_us_at_1_mbps_with_the_long_preamble_and_30_us_at_24_mbps_ofdm_in_2_4_ghz() {
+    fn ack_air_time_matches_dsss_and_ofdm_examples() {
         assert_eq!(format(1, 192, 0, 0).air(14), Span::from_us(192 + 112));
         assert_eq!(format(24, 20, 4, 0).air(14), Span::from_us(28));
         assert_eq!(format(24, 20, 4, 6).air(14), Span::from_us(34));
     }
 
     #[test]
-    fn bytes_fill_whole_microseconds_or_whole_symbols() {
+    fn air_time_is_rounded_up_to_microseconds_or_symbols() {
         // 1536 * 8 / 11 = 1117.09 us; (22 + 8 * 1536) / 216 = 56.99 symbols.
         assert_eq!(format(11, 192, 0, 0).air(1536), Span::from_us(192 + 1118));
         assert_eq!(format(54, 20, 4, 6).air(1536), Span::from_us(20 + 57 * 4 + 6));

@@ -1,7 +1,9 @@
-//! IEEE 802.11: an access point and its stations on one channel, who contend for it frame by frame (the distributed coordination function).
+//! IEEE 802.11: an access point and its stations on one channel, with the distributed coordination
+//! function (DCF).
 //!
-//! Everybody hears everybody. Between two exchanges nothing happens but counting, so the next exchange is known when the last one ends: it
-//! begins when the first back-off does. The medium is due then, at the end of the data frame and at that of its answer.
+//! There are no hidden stations. Between exchanges only back-off counters change, so the start of
+//! the next exchange is known when the last one ends: the first back-off to expire. The medium is
+//! due then, at the end of the data frame, and at the end of its response.
 
 mod ampdu;
 mod backoff;
@@ -27,22 +29,23 @@ use exchange::Exchange;
 pub struct Wlan {
     config: WlanConfig,
     queues: StationQueues,
-    /// For each stream, what has left its queue and has not been delivered.
+    /// By stream: packets dequeued and not delivered.
     windows: Vec<BlockAckWindow>,
     stations: Vec<DcfStation>,
-    /// Contenders with a frame or a back-off.
+    /// DCF stations with a frame or a pending back-off.
     active: Vec<usize>,
     exchange: Option<Exchange>,
-    /// The medium has been idle for an interframe space at this instant, if it is idle.
+    /// The medium has been idle for an interframe space at this time, if it is idle.
     idle_from: Time,
-    /// The next exchange begins, if nobody else comes first.
+    /// Start of the next exchange, unless another station becomes active.
     next: Time,
     backoffs: Rng,
     errors: Rng,
 }
 
 impl Wlan {
-    /// With one queue for each stream, in the order of [`Stream::index`]; or what is wrong with the config.
+    /// With one queue per stream, in the order of [`Stream::index`]. Returns the error in the
+    /// configuration, if any.
     pub fn new(config: WlanConfig, queues: impl IntoIterator<Item = AnyQueue>, mut rng: Rng) -> Result<Wlan, String> {
         config.check()?;
         let mut queues = StationQueues::new(queues);
@@ -64,7 +67,8 @@ impl Wlan {
         };
     }
 
-    /// A station has its first frame after a pause. It goes at once if the medium has been idle for long enough.
+    /// A station has its first frame after a pause. It transmits at once if the medium has been
+    /// idle long enough.
     fn activate(&mut self, number: usize, now: Time) {
         let station = &mut self.stations[number];
         if station.backoff.is_over() && (self.exchange.is_some() || now < self.idle_from) {
@@ -77,7 +81,7 @@ impl Wlan {
         self.plan_next();
     }
 
-    /// Gives a station its next frame, if something waits for it.
+    /// Gives a station its next frame, if it has backlog.
     fn load(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
         let mut frames = FrameSource { queues: &mut self.queues, windows: &mut self.windows };
         self.stations[number].load(number, now, &mut frames, out);
@@ -95,7 +99,7 @@ impl Medium for Wlan {
         &mut self.queues
     }
 
-    /// Into the frame that is next, if its transmission has none, else into the queue.
+    /// Into the next frame if its DCF station has none, else into the queue.
     fn accept(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
         let number = dcf_station_of(stream);
         if self.stations[number].current.is_some() || !self.queues.is_served(stream.station) {
@@ -126,8 +130,8 @@ impl Medium for Wlan {
         self.windows.iter().map(|window| window.len() as u64).sum()
     }
 
-    /// A frame that is being sent is sent to its end. What it held waits again, if it is the station's own or goes over to the next cell;
-    /// else it is lost.
+    /// A frame in transmission is completed. Packets in the window are sent later if they are the
+    /// station's own or are forwarded to the next cell; otherwise they are dropped.
     fn station_leaves(&mut self, now: Time, station: u32, out: &mut Output<'_>) {
         for direction in [Direction::Down, Direction::Up] {
             let stream = Stream::new(station, direction);
