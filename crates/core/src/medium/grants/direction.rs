@@ -117,7 +117,7 @@ impl GrantScheduler {
         if queues.is_served(station) { self.backlog(station, queues) } else { 0 }
     }
 
-    /// A station leaves: a partially sent packet is sent again from its start, or dropped.
+    /// A station leaves: a partially sent packet restarts from its first byte, or is dropped.
     pub fn abandon(&mut self, station: u32, keeps: bool, queues: &mut StationQueues, out: &mut Output<'_>) {
         let Some(piece) = self.senders[station as usize].head.take() else { return };
         if keeps {

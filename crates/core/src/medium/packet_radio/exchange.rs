@@ -1,14 +1,15 @@
-//! The exchange of one frame, phase by phase: next, RTS, next, CTS, next, frame, and, where link ACKs do not ride, next, link ACK.
+//! Exchange of one frame, phase by phase: turnaround, RTS, turnaround, CTS, turnaround, frame, and,
+//! without piggybacking, turnaround, link ACK.
 
 use super::{Arrival, ExchangePhase, PacketRadio};
 use crate::element::{DropReason, Output};
 use crate::units::Time;
 
 impl PacketRadio {
-    /// An neighbor's phase has ended.
+    /// A phase of a neighbor queue has ended.
     pub(super) fn step(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
         match self.neighbors[number].phase {
-            // It has backed off for long enough. A busy radio asks again when it is free.
+            // The back-off is over. A busy radio tries again when it is free.
             ExchangePhase::Idle => {
                 self.neighbors[number].due = Time::NEVER;
                 self.try_start(self.neighbors[number].from, now, out);
@@ -42,7 +43,8 @@ impl PacketRadio {
         }
     }
 
-    /// A radio that is free begins an exchange, if one of its neighbors has something to send and does not back off.
+    /// A free radio starts an exchange if one of its neighbor queues has a frame and is not in
+    /// back-off.
     pub(super) fn try_start(&mut self, radio: usize, now: Time, out: &mut Output<'_>) {
         if self.radios[radio].busy {
             return self.defer(radio, now);
@@ -64,7 +66,8 @@ impl PacketRadio {
         }
     }
 
-    /// What a busy radio should send as well: it backs off as if it had asked and heard nothing, or waits until the radio is free.
+    /// Defers the other neighbor queues of a busy radio: they back off as after an unanswered RTS,
+    /// or wait until the radio is free.
     fn defer(&mut self, radio: usize, now: Time) {
         if !self.config.defer_by_backoff {
             return;
@@ -96,7 +99,7 @@ impl PacketRadio {
         self.neighbors[number].enter(ExchangePhase::Rts { start: now }, now + self.config.rts());
     }
 
-    /// The RTS is out. A peer that listens and is free grants.
+    /// The RTS has been sent. A peer that is listening and free replies with CTS.
     fn rts_sent(&mut self, number: usize, now: Time, start: Time) {
         let config = &self.config;
         let peer = &mut self.radios[self.neighbors[number].to];
@@ -136,7 +139,8 @@ impl PacketRadio {
         }
     }
 
-    /// The peer has nothing to acknowledge: the radio listens for a link ACK that will not come.
+    /// The frame was damaged, so the peer does not acknowledge it; the radio waits for the link ACK
+    /// until its timeout.
     fn damaged(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
         let (from, to) = (self.neighbors[number].from, self.neighbors[number].to);
         let deadline = now + self.config.ack_timeout;
@@ -147,15 +151,16 @@ impl PacketRadio {
         self.release(from, now, out);
     }
 
-    /// The peer has turned to send: the link ACK travels alone.
+    /// The peer has turned to sending: the link ACK is a frame of its own.
     fn send_link_ack(&mut self, number: usize, now: Time) {
         self.set_receiving(self.neighbors[number].from, now);
         self.count_control(number);
         self.neighbors[number].enter(ExchangePhase::LinkAck, now + self.config.air(self.config.ack_bytes));
     }
 
-    /// The exchange is over, and whichever radio stands at sending asks first if it has something to send: it need not next. With a link
-    /// ACK that rides on what the peer sends next, be it a CTS, that is the sender of the frame; else the peer, which acknowledged it.
+    /// The exchange is complete. The radio that is set to sending goes first, since it needs no
+    /// turnaround: with piggybacked link ACKs (on the peer's next frame, even a CTS) the sender of
+    /// the frame, otherwise the peer that sent the link ACK.
     fn complete(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
         let (from, to) = (self.neighbors[number].from, self.neighbors[number].to);
         self.stop_using(number, now);
@@ -166,7 +171,7 @@ impl PacketRadio {
         self.release(second, now, out);
     }
 
-    /// No link ACK has come in time: the frame is sent again, or its packet is given up.
+    /// The link ACK timed out: the frame is retransmitted, or its packet is dropped.
     fn ack_timed_out(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
         let neighbor = &mut self.neighbors[number];
         neighbor.enter(ExchangePhase::Idle, Time::NEVER);
@@ -182,7 +187,8 @@ impl PacketRadio {
         }
     }
 
-    /// A radio is free again: what it waited for in vain meanwhile is over, and it may begin something new.
+    /// A radio is free again: link ACK timeouts that expired meanwhile take effect, and the radio
+    /// may start an exchange.
     fn release(&mut self, radio: usize, now: Time, out: &mut Output<'_>) {
         self.radios[radio].busy = false;
         for index in 0..self.radios[radio].neighbors.len() {
@@ -196,7 +202,7 @@ impl PacketRadio {
         self.try_start(radio, now, out);
     }
 
-    /// A radio receives from `since` on.
+    /// A radio is set to receiving, from `since` on.
     fn set_receiving(&mut self, radio: usize, since: Time) {
         self.radios[radio].sending = false;
         self.radios[radio].listening_since = since;
@@ -215,7 +221,8 @@ impl PacketRadio {
         self.set_using(number, now, false);
     }
 
-    /// A stream uses the medium while its first link is busy with it: so the shares of a direction add up to 1 at max.
+    /// A stream occupies the medium while its first link is in an exchange, so the shares of a
+    /// direction add up to at most 1.
     fn set_using(&mut self, number: usize, now: Time, using: bool) {
         let Some(frame) = self.neighbors[number].frame else { return };
         if self.topology.entry(frame.stream) == number {

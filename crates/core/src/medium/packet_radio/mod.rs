@@ -1,6 +1,7 @@
-//! A chain of half-duplex packet radios, after Metricom's Ricochet: Balakrishnan, Padmanabhan and Katz, "The Effects of Asymmetry on TCP
-//! Performance" (1997), section 5.1. A gateway, relays with one radio each, and one radio for each station; each frame is asked for
-//! (RTS), granted (CTS), sent and acknowledged, and every change between sending and receiving takes time.
+//! A chain of half-duplex packet radios, after Metricom's Ricochet: Balakrishnan, Padmanabhan and
+//! Katz, "The Effects of Asymmetry on TCP Performance" (1997), section 5.1. A gateway, relays with
+//! one radio each, and one radio per station. Each frame uses RTS, CTS and a link ACK, and each
+//! change between sending and receiving takes time.
 
 mod exchange;
 mod neighbor_queue;
@@ -16,40 +17,43 @@ use crate::units::{Rate, Span, Time};
 use neighbor_queue::{ExchangePhase, NeighborQueue};
 use topology::{Radio, Topology};
 
-/// The radios' constants; all radios have the same.
+/// Constants of the radios, the same for all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RadioConfig {
     /// Wireless hops between gateway and station, 1 or more.
     pub hops: u32,
     pub rate: Rate,
-    /// From the end of a frame until its packet is out of the receiving radio.
+    /// From the end of a frame until its packet leaves the receiving radio.
     pub latency: Span,
-    /// T_TR, the next from sending to receiving.
+    /// T_TR, turnaround from sending to receiving.
     pub to_receive: Span,
-    /// T_RT, the next from receiving to sending.
+    /// T_RT, turnaround from receiving to sending.
     pub to_send: Span,
     pub rts_bytes: u32,
     pub cts_bytes: u32,
-    /// Before each packet.
+    /// Header of each packet.
     pub header_bytes: u32,
-    /// A link ACK that travels alone.
+    /// A link ACK that is not piggybacked.
     pub ack_bytes: u32,
-    /// Above nothing, and the cap above twice as much: without chance in it, two radios would meet for ever.
+    /// Above zero, and the cap above twice the base: without randomness two radios could collide
+    /// forever.
     pub backoff_base: Span,
     pub backoff_cap: Span,
-    /// A frame whose own radio is busy backs off, as one whose RTS is not answered; else it goes when the radio is free.
+    /// A frame whose own radio is busy backs off, as after an unanswered RTS; otherwise it waits
+    /// until the radio is free.
     pub defer_by_backoff: bool,
-    /// A busy radio says so (NACK-CTS) instead of staying silent.
+    /// A busy radio replies to an RTS with NACK-CTS instead of staying silent.
     pub nack_cts: bool,
-    /// A link ACK rides on the next RTS, CTS or frame to the same peer and takes no time of its own; else it travels alone.
+    /// The link ACK is piggybacked on the next RTS, CTS or frame to the same peer and takes no
+    /// time; otherwise it is a frame of its own.
     pub piggyback: bool,
-    /// From the end of a frame until it is sent again if no link ACK has come.
+    /// From the end of a frame to its retransmission if no link ACK has arrived.
     pub ack_timeout: Span,
-    /// Times a frame is sent before its packet is given up.
+    /// Transmissions of a frame before its packet is dropped.
     pub tries: u32,
-    /// Packets that wait at a relay in one direction.
+    /// Queue limit of a relay per direction, in packets.
     pub relay_queue: u64,
-    /// Share of data frames that arrive damaged, down and up.
+    /// Error probability of data frames, downlink and uplink.
     pub frame_error: [f64; 2],
 }
 
@@ -63,17 +67,17 @@ impl RadioConfig {
     fn cts(&self) -> Span {
         self.air(self.cts_bytes)
     }
-    /// One radio turns to send while its peer turns to receive: both must be done.
+    /// Turnaround of both radios: one to sending, its peer to receiving.
     fn turnaround(&self) -> Span {
         self.to_send.max(self.to_receive)
     }
-    /// From the start of an RTS until a radio gives up waiting for the CTS: a next and four polls.
+    /// From the start of an RTS to the timeout of its CTS: a turnaround and four RTS times.
     fn cts_timeout(&self) -> Span {
         self.turnaround() + self.rts().saturating_mul(4)
     }
 }
 
-/// A packet on its route through a receiving radio.
+/// A packet in a receiving radio.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     at: Time,
@@ -83,7 +87,7 @@ struct Arrival {
     packet: Packet,
 }
 
-/// See the module.
+/// The chain of radios as one element.
 pub struct PacketRadio {
     config: RadioConfig,
     topology: Topology,
@@ -91,14 +95,14 @@ pub struct PacketRadio {
     radios: Vec<Radio>,
     neighbors: Vec<NeighborQueue>,
     arriving: Ring<Arrival>,
-    /// The earliest due time of all of these.
+    /// The earliest due time of all radios and arrivals.
     due: Time,
     backoffs: Rng,
     errors: Rng,
 }
 
 impl PacketRadio {
-    /// With one queue for each stream, in the order of [`Stream::index`].
+    /// With one queue per stream, in the order of [`Stream::index`].
     pub fn new(config: RadioConfig, queues: impl IntoIterator<Item = AnyQueue>, mut rng: Rng) -> PacketRadio {
         let queues = StationQueues::new(queues);
         let topology = Topology { hops: config.hops.max(1), stations: queues.stations() };
@@ -113,7 +117,7 @@ impl PacketRadio {
         self.due = self.neighbors.iter().map(|o| o.due).fold(arrival, Time::min);
     }
 
-    /// A packet is through a radio: it leaves the medium, or waits for the next hop.
+    /// A packet leaves a receiving radio: it is delivered, or queued for the next hop.
     fn come_in(&mut self, arrival: Arrival, out: &mut Output<'_>) {
         let Arrival { at, stream, position, packet } = arrival;
         let Some(next) = self.topology.neighbor_from(position, stream) else {
@@ -150,7 +154,8 @@ impl Medium for PacketRadio {
         self.reschedule();
     }
 
-    /// Does all that is due until `now`, in order of time; at one instant arrivals come first, then neighbors by their number.
+    /// Executes everything due by `now` in order of time; at equal times arrivals first, then
+    /// neighbor queues by number.
     fn advance(&mut self, now: Time, out: &mut Output<'_>) {
         while self.due <= now {
             let at = self.due;
@@ -171,7 +176,7 @@ impl Medium for PacketRadio {
         self.neighbors.iter().map(NeighborQueue::packets).sum::<u64>() + self.arriving.len() as u64
     }
 
-    /// Its stations keep to their chain: nobody tells it to let them roam.
+    /// Roaming is not supported.
     fn station_leaves(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
     fn station_arrives(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
 }

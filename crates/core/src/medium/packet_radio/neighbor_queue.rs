@@ -1,4 +1,5 @@
-//! One radio's route to one peer: what waits for it, the frame that is to be sent, and how far its exchange has come.
+//! One radio's queue for one peer: queued packets, the current frame, and the phase of its
+//! exchange.
 
 use super::RadioConfig;
 use crate::element::Output;
@@ -7,63 +8,64 @@ use crate::packet::Packet;
 use crate::units::{Span, Time};
 use std::collections::VecDeque;
 
-/// How far the exchange of a frame has come. Each ends at the neighbor's due time.
+/// Phase of a frame's exchange. Each phase ends at the queue's due time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExchangePhase {
-    /// Nothing to send, waiting for its own radio, or backing off.
+    /// Nothing to send, waiting for its own radio, or in back-off.
     Idle,
-    /// The radio turns to send.
+    /// The radio turns to sending.
     Turning,
     Rts {
         start: Time,
     },
-    /// The RTS was not heard, or is not answered.
+    /// The RTS was not received, or is not answered.
     NoAnswer {
         listening: Time,
     },
-    /// The peer turns to send, and grants.
+    /// The peer turns to sending and sends the CTS.
     Cts,
-    /// The radio turns to send again, and sends the frame.
+    /// The radio returns to sending and sends the frame.
     Frame,
-    /// The peer has the frame and turns to send.
+    /// The peer has received the frame and turns to sending.
     Answering,
-    /// The link ACK travels alone.
+    /// The peer sends the link ACK.
     LinkAck,
-    /// The frame was damaged, so that no link ACK will come; both radios may do other things.
+    /// The frame was damaged, so no link ACK follows; both radios may start other exchanges.
     AwaitAck {
         deadline: Time,
     },
 }
 
-/// The frame that is being sent, until its link ACK comes.
+/// The current frame, until its link ACK.
 #[derive(Clone, Copy, Debug)]
 pub struct PendingFrame {
     pub stream: Stream,
-    /// None once the peer has it.
+    /// `None` once the peer has received it.
     pub packet: Option<Packet>,
-    /// Time on the air.
+    /// Air time.
     pub air: Span,
-    /// Times it has been sent without an answer.
+    /// Transmissions without a link ACK.
     pub failures: u32,
 }
 
 #[derive(Clone, Debug)]
 pub struct NeighborQueue {
-    /// Radios.
+    /// Indices of the sending and the receiving radio.
     pub from: usize,
     pub to: usize,
-    /// How many hops from the gateway the receiving radio is.
+    /// Hops from the gateway to the receiving radio.
     pub position: u32,
-    /// The queues that come into the medium here, whose next is next, and what other radios sent.
+    /// Streams that enter the medium here, the next one in round-robin order, and packets from
+    /// other radios.
     pub entries: Vec<Stream>,
     next: usize,
     relayed: VecDeque<(Stream, Packet)>,
     pub frame: Option<PendingFrame>,
     pub phase: ExchangePhase,
     pub due: Time,
-    /// It backs off until then.
+    /// End of the back-off.
     pub ready: Time,
-    /// The last step of the back-off without a success since.
+    /// Step of the last back-off since the last success.
     pub backoff: Option<Span>,
 }
 
@@ -89,12 +91,12 @@ impl NeighborQueue {
         self.due = due;
     }
 
-    /// Packets that it has taken out of a stream's queue and the peer does not have.
+    /// Packets dequeued from the streams and not received by the peer.
     pub fn packets(&self) -> u64 {
         self.relayed.len() as u64 + u64::from(self.frame.is_some_and(|f| f.packet.is_some()))
     }
 
-    /// A packet from the radio before waits here; false if there is no room.
+    /// Queues a packet from the previous radio; false if the queue is full.
     pub fn relay(&mut self, stream: Stream, packet: Packet, limit: u64) -> bool {
         let room = (self.relayed.len() as u64) < limit || self.is_free();
         if room {
@@ -107,7 +109,7 @@ impl NeighborQueue {
         self.frame.is_none() && self.relayed.is_empty()
     }
 
-    /// A packet that comes now would be the next frame.
+    /// True if a packet that arrives now would be the next frame.
     pub fn takes_at_once(&self, queues: &StationQueues) -> bool {
         self.is_free() && !self.some_wait(queues)
     }
@@ -125,7 +127,8 @@ impl NeighborQueue {
         self.frame = Some(PendingFrame { stream, packet: Some(packet), air, failures: 0 });
     }
 
-    /// Makes the next waiting packet the frame to send, unless there is one. False if nothing is left to send.
+    /// Makes the next queued packet the current frame if there is none. False if nothing is left to
+    /// send.
     pub fn load(&mut self, now: Time, queues: &mut StationQueues, config: &RadioConfig, out: &mut Output<'_>) -> bool {
         if self.frame.is_none() {
             let next = self.relayed.pop_front().or_else(|| self.next_entry(now, queues, out));
@@ -136,7 +139,7 @@ impl NeighborQueue {
         self.frame.is_some()
     }
 
-    /// StationQueues take turns. A queue may drop all that it holds instead of giving a packet.
+    /// Streams are served by round robin. A queue may drop all packets instead of returning one.
     fn next_entry(&mut self, now: Time, queues: &mut StationQueues, out: &mut Output<'_>) -> Option<(Stream, Packet)> {
         for _ in 0..self.entries.len() {
             let stream = self.entries[self.next];
@@ -150,8 +153,9 @@ impl NeighborQueue {
         None
     }
 
-    /// Random exponential back-off: the wait is 2 * base + (1 + U) * step, U uniform in [0, 1), and the step doubles from twice the base
-    /// until a success. The cap bounds the longest wait and leaves the chance in it: radios that all waited as long would meet for ever.
+    /// Random exponential back-off: the wait is 2 * base + (1 + U) * step, U uniform in [0, 1), and
+    /// the step doubles from twice the base until a success. The cap bounds the maximum wait and
+    /// keeps it random: equal waits would collide forever.
     pub fn back_off(&mut self, now: Time, uniform: f64, config: &RadioConfig) {
         let min = config.backoff_base.saturating_mul(2);
         let max = Span(config.backoff_cap.0.saturating_sub(min.0) / 2);

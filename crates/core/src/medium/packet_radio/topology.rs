@@ -1,23 +1,24 @@
-//! Which radios there are and who sends to whom: gateway, relays in a chain, and a station's radio at its end for each station.
+//! Topology of the chain: gateway, relays, and one radio per station at the end.
 
 use super::NeighborQueue;
 use crate::medium::{Direction, Stream};
 use crate::units::Time;
 
-/// A radio. At rest it receives; it talks to one peer at a time.
+/// A radio. It receives by default and exchanges frames with one peer at a time.
 #[derive(Clone, Debug, Default)]
 pub struct Radio {
-    /// It sends, waits for an answer or is bound to a peer that asked it.
+    /// In an exchange: sending, waiting for a response, or reserved by a peer's RTS.
     pub busy: bool,
-    /// It stands at sending; else it receives, or will from `listening_since` on.
+    /// Set to sending; otherwise receiving, from `listening_since` on.
     pub sending: bool,
     pub listening_since: Time,
-    /// Its ways out, and whose next is next.
+    /// Its neighbor queues, and the next one in round-robin order.
     pub neighbors: Vec<usize>,
     pub next: usize,
 }
 
-/// Outlets are numbered link by link: those between relays, then each station's, down before up.
+/// Neighbor queues are numbered by link: links between relays, then each station's, downlink before
+/// uplink.
 #[derive(Clone, Copy, Debug)]
 pub struct Topology {
     pub hops: u32,
@@ -25,12 +26,13 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The radio so many hops from the gateway on the route to a station.
+    /// The radio `position` hops from the gateway, towards a station.
     fn radio(&self, position: u32, station: u32) -> usize {
         if position < self.hops { position as usize } else { (self.hops + station) as usize }
     }
 
-    /// The neighbor that a packet takes which is `position` hops from the gateway; none where it leaves.
+    /// The neighbor queue of a packet `position` hops from the gateway; `None` where it leaves the
+    /// medium.
     pub fn neighbor_from(&self, position: u32, stream: Stream) -> Option<usize> {
         let link = match stream.direction {
             Direction::Down => position,
@@ -45,10 +47,10 @@ impl Topology {
         Some(2 * number as usize + stream.direction as usize)
     }
 
-    /// Where a stream's packets come in.
+    /// The neighbor queue where a stream enters.
     pub fn entry(&self, stream: Stream) -> usize {
         let position = if stream.direction == Direction::Down { 0 } else { self.hops };
-        // A stream's first link is always there.
+        // Every stream has a first link.
         self.neighbor_from(position, stream).unwrap_or(0)
     }
 
@@ -80,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_takes_every_link_of_the_chain_and_stations_share_all_but_the_last() {
+    fn packet_crosses_every_link_and_stations_share_all_but_the_last() {
         let topology = Topology { hops: 3, stations: 2 };
         let neighbors = topology.neighbors();
         let route = |stream: Stream, mut position: u32| {

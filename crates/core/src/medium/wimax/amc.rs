@@ -1,31 +1,34 @@
-//! Adaptive modulation: which modulation and coding a station gets, and how often what it is sent breaks.
+//! Adaptive modulation and coding: the selection of a station's MCS, and the resulting error
+//! probability.
 
 use super::mcs::Mcs;
 use crate::medium::Direction;
 use crate::medium::radio_channel::{Fading, LossCurve};
 use std::collections::VecDeque;
 
-/// How the base station chooses.
+/// MCS selection of the base station.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AmcConfig {
-    /// A stronger modulation is taken only when the quality is this far above where it is first used, in dB.
+    /// A higher MCS is selected only if the quality exceeds its threshold by this margin, in dB.
     pub hysteresis_db: f64,
-    /// Frames after which the base station knows a quality.
+    /// Reporting delay of the quality, in frames.
     pub delay: u64,
-    /// The quality up is that of down plus this.
+    /// Uplink quality minus downlink quality.
     pub up_offset_db: f64,
-    /// The probability of a broken burst (ARQ: block) falls to a tenth for so many dB above where the modulation is first used.
+    /// Quality increase above the MCS threshold that divides the error probability of a burst (ARQ:
+    /// block) by ten, in dB.
     pub decade_db: f64,
 }
 
-/// One station's radio.
+/// Radio of one station.
 #[derive(Clone, Debug)]
 pub struct StationRadio {
-    /// Down and up, as indices into the set.
+    /// Selected MCS, downlink and uplink, as indices into the set.
     mcs: [u8; 2],
-    /// The strongest that it may get.
+    /// The highest allowed MCS.
     max_mcs: [u8; 2],
-    /// Of a burst (ARQ: a block), at the quality from which its modulation is used; on a channel that does not change, always.
+    /// Error probability of a burst (ARQ: block) at the threshold of its MCS; on a constant channel
+    /// always.
     error: [f64; 2],
     channel: Option<Box<ChannelState>>,
 }
@@ -34,27 +37,27 @@ pub struct StationRadio {
 struct ChannelState {
     config: AmcConfig,
     fading: Fading,
-    /// What the base station will hear of, oldest first.
+    /// Quality reports in transit to the base station, oldest first.
     reports: VecDeque<f64>,
     now_db: f64,
     frame: u64,
-    /// What is lost above all repair, down and up.
+    /// Residual loss after retransmission, downlink and uplink.
     loss: [Option<LossCurve>; 2],
 }
 
 impl StationRadio {
-    /// A channel that does not change.
+    /// A constant channel.
     pub fn constant(mcs: [u8; 2], error: [f64; 2]) -> StationRadio {
         StationRadio { mcs, max_mcs: mcs, error, channel: None }
     }
 
-    /// A channel that changes; no modulation stronger than `max_mcs` is taken.
+    /// A varying channel; no MCS above `max_mcs` is selected.
     pub fn varying(max_mcs: [u8; 2], error: [f64; 2], config: AmcConfig, fading: Fading) -> StationRadio {
         let channel = ChannelState { config, fading, reports: VecDeque::new(), now_db: 0.0, frame: 0, loss: [None, None] };
         StationRadio { mcs: max_mcs, max_mcs, error, channel: Some(Box::new(channel)) }
     }
 
-    /// The same, and above all repair it loses by these curves.
+    /// Adds residual loss after retransmission by these curves.
     pub fn with_residual_loss(mut self, loss: [Option<LossCurve>; 2]) -> StationRadio {
         if let Some(channel) = &mut self.channel {
             channel.loss = loss;
@@ -66,10 +69,10 @@ impl StationRadio {
         self.mcs[direction as usize]
     }
 
-    /// Comes to `frame`.
+    /// Advances to `frame`.
     pub fn advance(&mut self, frame: u64, set: &[Mcs]) {
         let Some(channel) = &mut self.channel else { return };
-        // What lies further back than the delay can no longer be reported_db of.
+        // Qualities older than the reporting delay are not needed.
         channel.frame = channel.frame.max(frame.saturating_sub(channel.config.delay + 1));
         while channel.frame < frame || channel.reports.is_empty() {
             channel.frame = (channel.frame + 1).min(frame);
@@ -86,7 +89,7 @@ impl StationRadio {
         }
     }
 
-    /// The probability that a burst (ARQ: a block) breaks in the frame come to.
+    /// Error probability of a burst (ARQ: block) in the current frame.
     pub fn error(&self, direction: Direction, set: &[Mcs]) -> f64 {
         let direction = direction as usize;
         let Some(channel) = &self.channel else { return self.error[direction] };
@@ -94,14 +97,14 @@ impl StationRadio {
         (self.error[direction] * libm::pow(10.0, -margin / channel.config.decade_db)).min(1.0)
     }
 
-    /// The share of packets that is lost above all repair in the frame come to.
+    /// Share of packets lost after retransmission in the current frame.
     pub fn residual_loss(&self, direction: Direction) -> f64 {
         let Some(channel) = &self.channel else { return 0.0 };
         let curve = channel.loss[direction as usize].as_ref();
         curve.map_or(0.0, |curve| curve.at(channel.now_db + channel.offset(direction as usize)))
     }
 
-    /// Whether anything can ever break.
+    /// True if errors are possible.
     pub fn can_err(&self, direction: Direction) -> bool {
         self.error[direction as usize] > 0.0
     }
@@ -113,7 +116,7 @@ impl ChannelState {
     }
 }
 
-/// The strongest modulation whose quality is reached; to rise above `present` takes `hysteresis` more.
+/// The highest MCS whose threshold is reached; rising above `present` requires `hysteresis` more.
 fn choose(set: &[Mcs], present: u8, max_mcs: u8, db: f64, hysteresis: f64) -> u8 {
     let usable = |&i: &u8| {
         let more = if i > present { hysteresis } else { 0.0 };
@@ -131,7 +134,7 @@ mod tests {
     use crate::units::Span;
 
     #[test]
-    fn the_modulation_follows_the_quality_with_hysteresis_upwards() {
+    fn mcs_follows_the_quality_with_upward_hysteresis() {
         let steps = [(30.0, 6), (20.0, 5), (21.5, 5), (22.0, 6), (3.5, 0), (-10.0, 0), (6.5, 0), (7.0, 1)];
         let mut present = 0;
         for (db, expected) in steps {
@@ -142,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_base_station_hears_of_a_change_late_and_errors_tell_meanwhile() {
+    fn mcs_lags_by_the_reporting_delay_and_errors_rise_meanwhile() {
         let level = |db| Level { db, stay: Span::from_ms(200) };
         let process = Process::Markov { levels: vec![level(25.0), level(12.0)] };
         let fading = Fading::new(process, Span::from_ms(5), Rng::for_element(2, "fading"));
@@ -162,13 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn errors_fall_tenfold_with_each_decade() {
+    fn error_probability_falls_tenfold_per_decade_db() {
         let level = Level { db: 25.0, stay: Span::from_secs(1) };
         let fading = Fading::new(Process::Markov { levels: vec![level] }, Span::from_ms(5), Rng::for_element(2, "f"));
         let config = AmcConfig { hysteresis_db: 0.0, delay: 0, up_offset_db: -4.0, decade_db: 2.0 };
         let mut radio = StationRadio::varying([6, 6], [0.1, 0.1], config, fading);
         radio.advance(1, &OFDM);
-        // 25 dB down is 4 dB above 64-QAM 3/4; 21 dB up is just that.
+        // 25 dB on the downlink is 4 dB above the threshold of 64-QAM 3/4; 21 dB on the uplink
+        // equals it.
         let errors = [Direction::Down, Direction::Up].map(|d| radio.error(d, &OFDM));
         assert!((errors[0] - 0.001).abs() < 1e-9 && (errors[1] - 0.1).abs() < 1e-9, "{errors:?}");
     }

@@ -1,23 +1,25 @@
-//! ARQ: packets are cut into numbered blocks, and blocks that do not arrive are sent again (IEEE 802.16-2004, 6.3.4).
+//! ARQ: packets are divided into numbered blocks, and missing blocks are retransmitted (IEEE
+//! 802.16-2004, 6.3.4).
 //!
-//! Each block of a piece breaks on its own. A packet is handed on when all its blocks are there, in order; when a block's attempts are used
-//! up its packet is given up, as the standard's block lifetime would have it. What is lost of acknowledgements is left out.
+//! Each block of a piece has independent errors. A packet is delivered in order once all its blocks
+//! have arrived, and dropped when the attempts of a block are exhausted, which corresponds to the
+//! block lifetime of the standard. Loss of ARQ feedback is not modelled.
 
-/// What a connection under ARQ is set to.
+/// ARQ configuration of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArqConfig {
-    /// Bytes of a block.
+    /// Block size in bytes.
     pub block: u32,
-    /// Blocks that may be out at once (at most 1024 in the standard).
+    /// Window in blocks (at most 1024 in the standard).
     pub window: u32,
-    /// Frames after which a block that did not arrive is sent again.
+    /// Frames until a missing block is retransmitted.
     pub timer: u64,
-    /// Transmissions of one block, the first included.
+    /// Transmissions of a block, the first included.
     pub attempts: u32,
 }
 
 impl ArqConfig {
-    /// Blocks that `bytes` take.
+    /// Number of blocks for `bytes`.
     pub fn blocks(&self, bytes: u32) -> u32 {
         bytes.div_ceil(self.block.max(1))
     }

@@ -1,4 +1,4 @@
-//! What downlink and uplink share: the stations' queues and radios, and what is on the air.
+//! State shared by downlink and uplink: the stations' queues and radios, and packets in flight.
 
 use super::amc::StationRadio;
 use super::config::{ConnectionConfig, WimaxConfig, at_speed};
@@ -14,16 +14,16 @@ use crate::ring::Ring;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
 
-/// One station in one direction, beside its queue.
+/// Transmit state of one stream besides its queue.
 #[derive(Clone, Debug, Default)]
 pub struct StationTx {
     pub fragmenter: Fragmenter,
-    /// None where nothing can break.
+    /// `None` if errors are impossible.
     pub window: Option<Box<RetransmissionWindow>>,
     pub rate_limiters: Vec<RateLimiter>,
 }
 
-/// What arrives at the end of a piece.
+/// What a piece delivers at its end.
 #[derive(Clone, Copy, Debug)]
 pub enum Payload {
     Packet(Packet),
@@ -31,7 +31,7 @@ pub enum Payload {
     Unit(u64),
 }
 
-/// A piece that has been given its place in a frame: it has arrived at the end of that slot of that burst.
+/// A piece scheduled into a frame; it arrives at the end of slot `last` of its burst.
 #[derive(Clone, Copy, Debug)]
 pub struct ScheduledPiece {
     pub burst: u32,
@@ -41,7 +41,7 @@ pub struct ScheduledPiece {
     pub payload: Payload,
 }
 
-/// A packet on its way out.
+/// A packet with its delivery time.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketInFlight {
     pub at: Time,
@@ -51,13 +51,13 @@ pub struct PacketInFlight {
 
 pub struct Cell {
     pub config: WimaxConfig,
-    /// Stations without their further connections.
+    /// Stations without their additional connections.
     pub clients: u32,
     pub frame: Frame,
-    /// The present frame, and when it began.
+    /// The current frame and its start.
     pub number: u64,
     pub began: Time,
-    /// By index into the set.
+    /// By MCS index.
     pub slot_bytes: Vec<u32>,
     pub queues: StationQueues,
     /// By [`Stream::index`].
@@ -67,12 +67,12 @@ pub struct Cell {
     /// In order of time.
     pub in_flight: Ring<PacketInFlight>,
     pub errors: Rng,
-    /// Of what no repair sees.
+    /// Random stream of residual losses.
     pub losses: Rng,
 }
 
 impl Cell {
-    /// What the base station grants this connection.
+    /// The service flow of a connection.
     pub fn service_flow(&self, station: u32) -> ServiceFlow {
         let further = (station / self.clients.max(1)) as usize;
         match further.checked_sub(1).and_then(|at| self.config.connections.get(at)) {
@@ -81,7 +81,7 @@ impl Cell {
         }
     }
 
-    /// The connection on which a station's packet rides.
+    /// The connection that carries a station's packet.
     pub fn connection(&self, stream: Stream, packet: &Packet) -> Stream {
         let covers = |connection: &ConnectionConfig| connection.traffic.covers(packet.kind);
         match self.config.connections.iter().position(covers) {
@@ -90,7 +90,7 @@ impl Cell {
         }
     }
 
-    /// Bytes of a slot for this stream, with its modulation of the moment.
+    /// Bytes per slot for this stream at its current MCS.
     pub fn slot_bytes_of(&mut self, stream: Stream) -> u32 {
         let radio = &mut self.radios[stream.station as usize];
         radio.advance(self.number, self.config.frame.channel.set());
@@ -98,8 +98,8 @@ impl Cell {
         at_speed(bytes, self.queues.speed(stream.station))
     }
 
-    /// A station leaves: nobody will acknowledge or complete what was begun. A packet that was being cut waits again, whole, if it is the
-    /// station's own or goes over to the next cell.
+    /// A station leaves: its unacknowledged packets are dropped. A fragmented packet restarts
+    /// from its first byte if it is the station's own or is forwarded to the next cell.
     pub fn abandon(&mut self, stream: Stream, out: &mut Output<'_>) {
         let keeps = stream.direction == Direction::Up || self.queues.forwards();
         let tx = &mut self.tx[stream.index()];
@@ -114,12 +114,12 @@ impl Cell {
         }
     }
 
-    /// Bytes, headers included, that wait to be sent for the first time.
+    /// Bytes to be sent for the first time, headers included.
     pub fn backlog(&mut self, stream: Stream) -> u64 {
         self.tx[stream.index()].fragmenter.backlog(self.queues.of(stream), &self.config.pdu)
     }
 
-    /// A packet comes. True when it is now in its queue.
+    /// Accepts an arriving packet: rate limits, then the queue.
     pub fn accept(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
         if self.tx[stream.index()].rate_limiters.is_empty() {
             return self.queues.of(stream).enqueue(now, packet, out);
@@ -128,7 +128,7 @@ impl Cell {
         self.apply_rate_limits(now, stream, (now, packet), 0, out);
     }
 
-    /// A packet that has come to the stream at a time before comes to its rate_limiters from number `from` on.
+    /// Applies the rate limits from number `from` on to a packet that arrived at an earlier time.
     fn apply_rate_limits(
         &mut self,
         now: Time,
@@ -151,7 +151,7 @@ impl Cell {
         queue.enqueue_held(now, (since, packet), out);
     }
 
-    /// Packets that a limiter has held back long enough go to their queue.
+    /// Enqueues the packets that a rate limit no longer delays.
     pub fn release_rate_limited(&mut self, stream: Stream, now: Time, out: &mut Output<'_>) {
         for at in 0..self.tx[stream.index()].rate_limiters.len() {
             while let Some(released) = self.tx[stream.index()].rate_limiters[at].release(now) {
@@ -160,7 +160,7 @@ impl Cell {
         }
     }
 
-    /// Nothing of this stream waits, is on the air or has to be sent again.
+    /// True if the stream has nothing queued, in flight or to retransmit.
     pub fn is_idle(&mut self, stream: Stream) -> bool {
         let tx = &self.tx[stream.index()];
         tx.fragmenter.is_empty(self.queues.of(stream))
@@ -168,7 +168,8 @@ impl Cell {
             && tx.rate_limiters.iter().all(|limiter| limiter.occupancy() == 0)
     }
 
-    /// What was scheduled arrives, in order of time. `at` gives the time from the start of the frame.
+    /// Delivers the scheduled pieces in order of time. `at` maps a piece to its time from the start
+    /// of the frame.
     pub fn deliver(
         &mut self,
         scheduled: &mut Vec<ScheduledPiece>,
@@ -200,7 +201,7 @@ impl Cell {
         }
     }
 
-    /// A packet arrives whole at `at`, unless its signal is so weak that it is lost all the same.
+    /// A packet is complete at `at`, and is delivered unless residual loss drops it.
     fn complete(&mut self, at: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
         let share = self.radios[stream.station as usize].residual_loss(stream.direction);
         if share > 0.0 && self.losses.chance(share) {
@@ -210,13 +211,13 @@ impl Cell {
         }
     }
 
-    /// Counts slots as used by a stream, of those that this frame had for data.
+    /// Counts slots as busy time of a stream, of `of` data slots per frame.
     pub fn add_busy_slots(&mut self, stream: Stream, slots: u32, of: u32) {
         let span = self.frame.length.0 / u64::from(of.max(1)) * u64::from(slots);
         self.queues.of(stream).add_busy(Span(span));
     }
 
-    /// Packets that have left their queues, or have not come to them.
+    /// Packets that have left their queues or are delayed before them.
     pub fn in_service(&self) -> u64 {
         let inside = |tx: &StationTx| {
             let window = tx.window.as_ref().map_or(0, |window| window.occupancy());

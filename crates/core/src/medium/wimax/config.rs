@@ -1,4 +1,4 @@
-//! All that a cell is set to, and why a cell could not work.
+//! Cell configuration and its validation.
 
 use super::amc::AmcConfig;
 use super::contention::BackoffConfig;
@@ -11,56 +11,57 @@ use crate::medium::Direction;
 use crate::medium::radio_channel::{LossCurve, Process};
 use crate::units::PS_PER_S;
 
-/// How the uplink is asked for.
+/// Uplink bandwidth requests and grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UplinkConfig {
-    /// Frames from the one in which a request is heard to the one whose uplink it is granted.
+    /// Frames from the reception of a request to the granted uplink.
     pub grant_frames: u64,
-    /// Frames after which a request without a grant was in vain (T16).
+    /// Frames after which a request without a grant has failed (T16).
     pub request_timeout: u64,
     pub backoff: BackoffConfig,
-    /// Requests may ride on data.
+    /// Requests may be piggybacked on data.
     pub piggyback: bool,
-    /// Packets that came after the request may ride in its grant.
+    /// Packets that arrive after the request may use its grant.
     pub bundling: bool,
-    /// A best-effort grant is never for fewer bytes: what the request did not name may ride in the rest.
+    /// Minimum size of a best-effort grant in bytes; data beyond the request may use the rest.
     pub min_grant: u32,
 }
 
-/// What differs between stations.
+/// Configuration per station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StationConfig {
     pub service: ServiceFlow,
-    /// The strongest modulation down and up, as indices into the set.
+    /// The highest MCS, downlink and uplink, as indices into the set.
     pub mcs: [u8; 2],
-    /// The probability that a burst (under ARQ: a block) breaks, down and up.
+    /// Error probability of a burst (ARQ: block), downlink and uplink.
     pub error: [f64; 2],
-    /// None is a channel that does not change.
+    /// `None` is a constant channel.
     pub channel: Option<(Process, AmcConfig)>,
-    /// What is lost above all repair, down and up, by the signal of a channel that changes.
+    /// Residual loss after retransmission by the signal of a varying channel, downlink and uplink.
     pub loss: [Option<LossCurve>; 2],
-    /// Down and up.
+    /// Downlink and uplink.
     pub rate_limits: [Vec<RateLimitConfig>; 2],
 }
 
-/// A connection that each station has beside its first: a classifier, and what the base station grants it (IEEE 802.16-2004, 5.2 and 6.3.14).
+/// An additional connection of each station: a classifier and its service flow (IEEE 802.16-2004,
+/// 5.2 and 6.3.14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionConfig {
-    /// What rides on it; the first that covers a packet has it.
+    /// Traffic that it carries; the first connection that matches a packet carries it.
     pub traffic: TrafficFilter,
     pub service: ServiceFlow,
 }
 
-/// All that a cell is set to.
+/// Configuration of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WimaxConfig {
     pub frame: FrameConfig,
     pub pdu: Pdu,
     pub uplink: UplinkConfig,
     pub repair: [RetransmissionMode; 2],
-    /// Of stations from 0 on; those beyond are as the last.
+    /// Configuration of stations from 0 on; the last entry applies to all further stations.
     pub stations: Vec<StationConfig>,
-    /// Beside the one that every station has.
+    /// In addition to the one that every station has.
     pub connections: Vec<ConnectionConfig>,
 }
 
@@ -69,7 +70,8 @@ impl WimaxConfig {
         &self.stations[(station as usize).min(self.stations.len() - 1)]
     }
 
-    /// What a lone station with the first station's modulation gets in one direction, headers included, in bits a second.
+    /// Rate of a single station with the first station's MCS in one direction, headers included, in
+    /// bit/s.
     pub fn nominal_bps(&self, direction: Direction) -> Result<u64, String> {
         let frame = self.frame.layout()?;
         let set = self.frame.channel.set();
@@ -82,12 +84,12 @@ impl WimaxConfig {
         Ok((u128::from(bits) * u128::from(PS_PER_S) / u128::from(frame.length.0.max(1))) as u64)
     }
 
-    /// Says why a cell could not work, if it could not.
+    /// Returns the error in the configuration, if any.
     pub fn check(&self) -> Result<(), String> {
         self.check_at(1.0)
     }
 
-    /// The same for stations that have only this share of the channel's speed.
+    /// As `check`, for stations with this share of the channel's speed.
     pub fn check_at(&self, speed: f64) -> Result<(), String> {
         let frame = self.frame.layout()?;
         let set = self.frame.channel.set();
@@ -96,7 +98,7 @@ impl WimaxConfig {
         }
         self.check_connections()?;
         for station in &self.stations {
-            // On a channel that changes the weakest modulation may have to do.
+            // On a varying channel the lowest MCS must suffice.
             let weakest = if station.channel.is_some() { 0 } else { station.mcs[1].min(set.len() as u8 - 1) };
             let bytes = (frame.up.slots() - self.frame.uplink_preamble)
                 * at_speed(self.frame.channel.slot_bytes(&set[usize::from(weakest)]), speed);
@@ -120,7 +122,7 @@ impl WimaxConfig {
 }
 
 impl WimaxConfig {
-    /// A limiter of everything would be kept by each connection for itself.
+    /// A limit on all traffic would apply to each connection separately.
     fn check_connections(&self) -> Result<(), String> {
         let rate_limits = || self.stations.iter().flat_map(|station| station.rate_limits.iter().flatten());
         if !self.connections.is_empty() && rate_limits().any(|limiter| limiter.traffic == TrafficFilter::All) {
@@ -130,10 +132,10 @@ impl WimaxConfig {
     }
 }
 
-/// Bytes of a slot for a station with this share of the channel's speed.
+/// Bytes per slot for a station with this share of the channel's speed.
 pub fn at_speed(slot_bytes: u32, speed: f64) -> u32 {
     if speed == 1.0 { slot_bytes } else { ((f64::from(slot_bytes) * speed) as u32).max(1) }
 }
 
-/// Room for a request that rides on data.
+/// Size of a piggybacked request.
 const PER_GRANT: u32 = 2;

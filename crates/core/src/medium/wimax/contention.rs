@@ -1,37 +1,38 @@
-//! The contention region: what asking costs the uplink, and who wins when several requests (IEEE 802.16-2004, 6.3.8).
+//! The contention region: its size in the uplink, and the back-off (IEEE 802.16-2004, 6.3.8).
 
 use super::phy::{Channel, Technique};
 use crate::rng::Rng;
 
-/// How much of the uplink the region takes. "Contention size 5" has several readings, of which only the last two leave a 6:1 split at
-/// 7 MHz any data.
+/// Size of the region. "Contention size 5" has several interpretations; only the last two leave
+/// data slots in a 6:1 split at 7 MHz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegionLayout {
-    /// As many ranging opportunities as for requests, at this modulation, each in whole symbols.
+    /// As many ranging as request opportunities, at this MCS, each in whole symbols.
     Whole { mcs: u8 },
-    /// The same, opportunities packed: a region ends on a whole symbol, an opportunity need not.
+    /// As `Whole`, but only each region ends on a whole symbol.
     Fractional { mcs: u8 },
-    /// Requests only, a symbol of preamble and one of payload each.
+    /// Request opportunities only, with one symbol of preamble and one of payload each.
     RequestOnly,
-    /// So many columns of slots (OFDMA: ranging codes, channel quality and HARQ feedback together).
+    /// A number of slot columns (OFDMA: ranging codes, CQI and HARQ feedback together).
     Columns { columns: u32 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Request opportunities in each frame (OFDMA: codes).
+    /// Request opportunities per frame (OFDMA: codes).
     pub opportunities: u32,
     pub layout: RegionLayout,
 }
 
-/// A ranging opportunity: two symbols of preamble, an RNG-REQ with its header. A request: one symbol, and a header that is the request.
+/// Preamble symbols and payload bytes: of a ranging opportunity (RNG-REQ with header), and of a
+/// request (a header).
 const RANGING: (u32, u32) = (2, 19);
 const REQUEST: (u32, u32) = (1, 6);
-/// Left empty after each region, in symbols.
+/// Empty symbols after each region.
 const GAP: u32 = 1;
 
 impl Region {
-    /// Columns of the uplink that it takes.
+    /// Columns of the uplink that the region occupies.
     pub fn columns(&self, channel: Channel) -> u32 {
         let n = self.opportunities;
         let bytes = |mcs: u8| {
@@ -53,7 +54,7 @@ impl Region {
         }
     }
 
-    /// Its elements in the uplink map.
+    /// Its elements in the UL-MAP.
     pub fn elements(&self) -> u32 {
         match self.layout {
             RegionLayout::RequestOnly => u32::from(self.opportunities > 0),
@@ -62,7 +63,7 @@ impl Region {
         }
     }
 
-    /// Whether a layout is one of this technique's.
+    /// True if the layout belongs to this technique.
     pub fn fits(layout: RegionLayout, technique: Technique) -> bool {
         matches!(layout, RegionLayout::Columns { .. }) == matches!(technique, Technique::Ofdma { .. })
     }
@@ -74,16 +75,16 @@ pub struct BackoffConfig {
     /// The window is 2^start opportunities at first and doubles up to 2^end.
     pub start: u32,
     pub end: u32,
-    /// Attempts before the packet is given up.
+    /// Attempts before the packet is dropped.
     pub tries: u32,
 }
 
-/// One station's place in the contention.
+/// Back-off state of one station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backoff {
-    /// Opportunities to let pass; none while it does not contend.
+    /// Opportunities to skip; `None` outside contention.
     remaining: Option<u32>,
-    /// Requests in vain so far.
+    /// Failed requests so far.
     failed: u32,
 }
 
@@ -97,14 +98,15 @@ impl Backoff {
         self.remaining = Some((rng.uniform() * window as f64) as u32);
     }
 
-    /// A frame offers `opportunities`: the one that it takes, if any.
+    /// Counts down by a frame of `opportunities`; returns the opportunity to use in it, if any.
     pub fn next_frame(&mut self, opportunities: u32) -> Option<u32> {
         let remaining = self.remaining?;
         self.remaining = if remaining < opportunities { None } else { Some(remaining - opportunities) };
         (remaining < opportunities).then_some(remaining)
     }
 
-    /// No grant came. False when all tries are used up, and the next start is a first one again.
+    /// The request failed. False if the attempts are exhausted; the next start uses the initial
+    /// window.
     pub fn on_timeout(&mut self, config: &BackoffConfig) -> bool {
         self.failed += 1;
         if self.failed < config.tries {
@@ -114,7 +116,7 @@ impl Backoff {
         false
     }
 
-    /// A grant came, from whatever request.
+    /// A grant arrived.
     pub fn reset(&mut self) {
         *self = Backoff::default();
     }
@@ -127,7 +129,7 @@ mod tests {
     const CONFIG: BackoffConfig = BackoffConfig { start: 2, end: 6, tries: 16 };
 
     #[test]
-    fn the_window_doubles_from_4_to_64_opportunities() {
+    fn backoff_window_doubles_from_4_to_64_opportunities() {
         let mut rng = Rng::for_element(1, "backoff");
         let mut backoff = Backoff::default();
         for window in [4, 8, 16, 32, 64, 64, 64] {
@@ -144,13 +146,13 @@ mod tests {
     }
 
     #[test]
-    fn opportunities_count_down_over_frames() {
+    fn backoff_counts_down_over_frames() {
         let mut backoff = Backoff { remaining: Some(7), failed: 0 };
         assert_eq!([backoff.next_frame(5), backoff.next_frame(5), backoff.next_frame(5)], [None, Some(2), None]);
     }
 
     #[test]
-    fn after_the_last_try_the_packet_is_given_up() {
+    fn backoff_ends_after_the_last_attempt() {
         let mut backoff = Backoff::default();
         let tries = (0..CONFIG.tries).map(|_| backoff.on_timeout(&CONFIG)).collect::<Vec<_>>();
         assert_eq!((tries.iter().filter(|&&on| on).count(), tries.last()), (15, Some(&false)));

@@ -1,7 +1,8 @@
-//! The base station's downlink scheduler: class by class, and within a class round robin, a packet a turn.
+//! Downlink scheduler: by QoS class, and round robin with one packet per station within a class.
 //!
-//! In OFDM all stations with the same modulation share a burst; in OFDMA each has its own. Each burst costs an element of the map and
-//! a gap. A packet that does not fit into what is left of the frame is cut, and its station goes on first in the next.
+//! In OFDM all stations with the same MCS share a burst; in OFDMA each station has its own. Each
+//! burst costs a map element and a gap. A packet that does not fit into the rest of the frame is
+//! fragmented, and its station is first in the next frame.
 
 use super::cell::{Cell, Payload, ScheduledPiece};
 use super::phy::Technique;
@@ -11,13 +12,13 @@ use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
 pub struct Downlink {
-    /// Stations with something to send, by class, in the order of their round_robin.
+    /// Stations with backlog, by class, in round-robin order.
     round_robin: [VecDeque<u32>; QosClass::COUNT],
-    /// By station: it is in `round_robin`.
+    /// By station: true if it is in `round_robin`.
     listed: Vec<bool>,
-    /// Stations whose windows are not empty.
+    /// Stations with units in flight or to retransmit.
     retransmitting: Vec<u32>,
-    /// Stations behind a limiter that holds packets back.
+    /// Stations with packets delayed by a rate limit.
     rate_limited: Vec<u32>,
     bursts: Vec<Burst>,
     scheduled: Vec<ScheduledPiece>,
@@ -25,7 +26,7 @@ pub struct Downlink {
     grants: u32,
 }
 
-/// What is sent with piece modulation (OFDM), or to piece station (OFDMA), in this frame.
+/// Data at one MCS (OFDM) or to one station (OFDMA) in this frame.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     key: u32,
@@ -33,7 +34,7 @@ struct Burst {
     slots: u32,
     /// Bytes left in the last slot.
     room: u32,
-    /// Its first slot, known when all bursts are.
+    /// Its first slot, set once all bursts are known.
     start: u32,
 }
 
@@ -46,7 +47,7 @@ impl Downlink {
         self.round_robin.iter().all(VecDeque::is_empty) && self.retransmitting.is_empty() && self.rate_limited.is_empty()
     }
 
-    /// A packet came for this station.
+    /// A packet arrived for this station.
     pub fn activate(&mut self, cell: &mut Cell, station: u32) {
         let stream = Cell::down(station);
         let tx = &cell.tx[stream.index()];
@@ -59,7 +60,7 @@ impl Downlink {
         }
     }
 
-    /// Fills the frame that begins now, in which the uplink has so many grants.
+    /// Fills the frame that starts now. `grants` is the number of uplink grants.
     pub fn schedule(&mut self, cell: &mut Cell, grants: u32, out: &mut Output<'_>) {
         self.bursts.clear();
         self.grants = grants;
@@ -123,7 +124,7 @@ impl Downlink {
         }
     }
 
-    /// One station's turn: piece packet, or what fits of it.
+    /// Serves a station once: one packet, or the part of it that fits.
     fn serve(&mut self, cell: &mut Cell, station: u32, out: &mut Output<'_>) -> ServeResult {
         let stream = Cell::down(station);
         let full = cell.tx[stream.index()].window.as_ref().is_some_and(|w| !w.admits(ASSUMED_PACKET_BYTES));
@@ -136,7 +137,7 @@ impl Downlink {
         let Cell { tx, queues, .. } = cell;
         let (tx, queue) = (&mut tx[stream.index()], queues.of(stream));
         let Some(piece) = tx.fragmenter.next(now, room, &pdu, queue, out) else {
-            // A queue may drop what it holds instead of giving it.
+            // A queue may drop all packets instead of returning one.
             return if tx.fragmenter.is_empty(queue) { ServeResult::Empty } else { ServeResult::Full };
         };
         let more = !tx.fragmenter.is_empty(queue);
@@ -160,7 +161,7 @@ impl Downlink {
         }
     }
 
-    /// The burst that carries this station's packets, opened if it must be; none when there is no room for piece.
+    /// The burst for this station's packets, opened if necessary; `None` if the frame is full.
     fn burst_for(&mut self, cell: &mut Cell, station: u32) -> Option<usize> {
         let slot_bytes = cell.slot_bytes_of(Cell::down(station));
         let key = match cell.config.frame.channel.technique {
@@ -198,7 +199,7 @@ impl Downlink {
         }
     }
 
-    /// What ends in the burst's last slot so far.
+    /// Schedules a piece that ends in the burst's last slot.
     fn schedule_piece(&mut self, burst: usize, bytes: u32, station: u32, payload: Payload) {
         let Burst { slots, slot_bytes, .. } = self.bursts[burst];
         let last = slots.saturating_sub(1);
@@ -206,7 +207,7 @@ impl Downlink {
         self.scheduled.push(ScheduledPiece { burst: burst as u32, first, last, stream: Cell::down(station), payload });
     }
 
-    /// Under HARQ a station's share of the frame is piece unit.
+    /// Under HARQ a station's data of one frame is one unit.
     fn close_units(&mut self, cell: &mut Cell) {
         for at in 0..self.retransmitting.len() {
             let station = self.retransmitting[at];
@@ -218,7 +219,7 @@ impl Downlink {
         }
     }
 
-    /// Bursts follow piece another; then it is known when each piece arrives.
+    /// Places the bursts one after another, which sets the arrival time of each piece.
     fn lay_out(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
         let gap = cell.config.frame.burst_gap;
         let count = self.bursts.len() as u32;
@@ -236,10 +237,10 @@ impl Downlink {
     }
 }
 
-/// What a packet is taken for when an ARQ window is asked for room: it is not known before it leaves its queue.
+/// Assumed packet size when an ARQ window is checked for room before the packet is dequeued.
 pub const ASSUMED_PACKET_BYTES: u16 = 1500;
 
-/// How a station's turn ends.
+/// Result of serving a station.
 enum ServeResult {
     More,
     Empty,

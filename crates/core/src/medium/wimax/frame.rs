@@ -1,14 +1,15 @@
-//! The TDD frame: who may send when, and how much of it is left for data (IEEE 802.16-2004, 8.3.5; 802.16e-2005, 8.4.4).
+//! The TDD frame: its structure and its capacity for data (IEEE 802.16-2004, 8.3.5; 802.16e-2005,
+//! 8.4.4).
 
 use super::contention::Region;
 use super::maps::Maps;
 use super::phy::{Channel, Technique};
 use crate::units::Span;
 
-/// How a frame's symbols are divided.
+/// Division of a frame's symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// Down to up; the downlink gets floor(symbols*down/(down + up)).
+    /// Downlink to uplink; the downlink gets floor(symbols*down/(down + up)).
     Ratio {
         down: u32,
         up: u32,
@@ -19,40 +20,42 @@ pub enum Split {
     },
 }
 
-/// What a frame is made of.
+/// Frame configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameConfig {
     pub channel: Channel,
     pub length: Span,
-    /// From the downlink to the uplink (transmit to receive), and back.
+    /// Transmit/receive transition gap (downlink to uplink), and receive/transmit transition gap.
     pub ttg: Span,
     pub rtg: Span,
     pub split: Split,
-    /// Symbols of preamble, and in OFDM of the frame control header, which in OFDMA takes [`FCH_SLOTS`].
+    /// Symbols of preamble; in OFDM including the frame control header, which in OFDMA takes
+    /// [`FCH_SLOTS`].
     pub preamble: u32,
     pub maps: Maps,
-    /// Units of allocation left empty before each downlink burst.
+    /// Empty slots before each downlink burst.
     pub burst_gap: u32,
-    /// Units of allocation that each uplink burst spends on a preamble of its own.
+    /// Preamble slots of each uplink burst.
     pub uplink_preamble: u32,
-    /// What comes before the data in the uplink.
+    /// Contention region before the uplink data.
     pub region: Region,
 }
 
 /// Slots of an OFDMA frame control header (24 bits, QPSK 1/2, repeated four times).
 const FCH_SLOTS: u32 = 4;
 
-/// A part of the frame: units of allocation ("slots"), numbered in the order in which they are given out.
+/// A part of the frame: slots (units of allocation) in allocation order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
     /// From the start of the frame.
     pub start: Span,
-    /// Side by side: 1 in OFDM, subchannels in OFDMA.
+    /// Parallel slots: 1 in OFDM, subchannels in OFDMA.
     pub rows: u32,
     pub columns: u32,
-    /// How long a column takes.
+    /// Duration of a column.
     pub column: Span,
-    /// Numbers run down a column before the next (downlink), or along a row (uplink of OFDMA, where a burst is narrow and long).
+    /// Slots are numbered column by column (downlink), or row by row (OFDMA uplink, where a burst
+    /// is narrow and long).
     pub by_column: bool,
 }
 
@@ -61,7 +64,7 @@ impl Zone {
         self.rows * self.columns
     }
 
-    /// When a piece that takes the slots from `first` to `last` has arrived, from the start of the frame.
+    /// Arrival of a piece in the slots from `first` to `last`, from the start of the frame.
     pub fn end(&self, first: u32, last: u32) -> Span {
         let columns = if self.by_column {
             last / self.rows.max(1) + 1
@@ -74,21 +77,21 @@ impl Zone {
     }
 }
 
-/// A frame laid out.
+/// Layout of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     pub length: Span,
-    /// All slots of the downlink but the preamble of OFDMA.
+    /// All downlink slots, except the preamble in OFDMA.
     pub down: Zone,
-    /// Slots of the uplink that are left for data.
+    /// Uplink slots for data.
     pub up: Zone,
-    /// When the uplink begins, with its contention region.
+    /// Start of the uplink, contention region included.
     pub uplink: Span,
-    /// Downlink slots that every frame spends before its maps.
+    /// Downlink slots before the maps.
     pub header: u32,
-    /// Symbols in a frame.
+    /// Symbols per frame.
     pub symbols: u32,
-    /// Symbols of the downlink, preamble included.
+    /// Downlink symbols, preamble included.
     pub down_symbols: u32,
 }
 
@@ -99,7 +102,7 @@ impl FrameConfig {
         u32::try_from(room.0 / self.channel.symbol().0.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// Symbols down and up, contention and preambles included.
+    /// Downlink and uplink symbols, contention and preambles included.
     pub fn divided(&self) -> (u32, u32) {
         match self.split {
             Split::Symbols { down, up } => (down, up),
@@ -111,7 +114,7 @@ impl FrameConfig {
         }
     }
 
-    /// Lays the frame out, or says why nothing could be sent in it.
+    /// The frame layout, or the reason why the frame has no room for data.
     pub fn layout(&self) -> Result<Frame, String> {
         let symbol = self.channel.symbol();
         let (down_symbols, up_symbols) = self.divided();
@@ -122,7 +125,7 @@ impl FrameConfig {
         }
         let times = |n: u32| Span(symbol.0 * u64::from(n));
         let ofdm = self.channel.technique == Technique::Ofdm;
-        // In OFDM preamble and frame control header are the first of the downlink's own symbols.
+        // In OFDM preamble and frame control header are the first downlink symbols.
         let before = if ofdm { 0 } else { self.preamble };
         let header = if ofdm { self.preamble } else { FCH_SLOTS };
         let down = Zone {
@@ -160,7 +163,7 @@ impl FrameConfig {
         Ok(())
     }
 
-    /// Downlink slots that a frame with so many bursts down and grants up spends on its header, maps and gaps.
+    /// Downlink slots for header, maps and gaps of a frame with `bursts` and `grants`.
     pub fn overhead(&self, frame: &Frame, bursts: u32, grants: u32) -> u32 {
         frame.header + self.maps.slots(self.channel, bursts, grants + self.region.elements()) + self.burst_gap * bursts
     }
@@ -188,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_of_5_ms_at_7_mhz_has_146_symbols_and_splits_as_published() {
+    fn frame_of_5_ms_at_7_mhz_splits_as_published() {
         let table = [(1, 73, 73), (2, 97, 49), (3, 109, 37), (4, 116, 30), (5, 121, 25), (6, 125, 21)];
         for (down, symbols_down, symbols_up) in table {
             let config = nist(down, 1, RegionLayout::RequestOnly);
@@ -197,8 +200,8 @@ mod tests {
     }
 
     #[test]
-    fn each_reading_of_contention_size_five_leaves_the_uplink_what_the_digest_says() {
-        // 0 is the weakest modulation, 6 is 64-QAM 3/4.
+    fn contention_layouts_leave_the_expected_uplink_slots() {
+        // 0 is the lowest MCS, 6 is 64-QAM 3/4.
         let readings = [
             (RegionLayout::Whole { mcs: 0 }, [Some(41), Some(17), Some(5), None, None, None]),
             (RegionLayout::Whole { mcs: 6 }, [Some(46), Some(22), Some(10), Some(3), None, None]),
@@ -214,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn wibro_has_42_symbols_of_which_27_and_15() {
+    fn wibro_frame_has_27_downlink_and_15_uplink_symbols() {
         let channel = Channel { technique: Technique::Ofdma { fft: 1024 }, width_hz: 8_750_000, prefix: 8 };
         let config = FrameConfig {
             channel,
@@ -229,12 +232,12 @@ mod tests {
         };
         let frame = config.layout().unwrap();
         assert_eq!((config.symbols(), frame.down.slots(), frame.up.slots()), (42, 13 * 30, 4 * 35));
-        // All of the downlink at 64-QAM 5/6 with two queues is the 37.4 Mb/s of the advertisements.
+        // A full downlink at 64-QAM 5/6 with two streams has the advertised 37.4 Mb/s.
         assert_eq!(frame.down.slots() * 30 * 2 * 8 * 200, 37_440_000);
     }
 
     #[test]
-    fn a_piece_has_arrived_at_the_end_of_its_last_column() {
+    fn piece_arrives_at_the_end_of_its_last_column() {
         let ms = Span::from_ms;
         let down = Zone { start: ms(1), rows: 30, columns: 13, column: ms(1), by_column: true };
         assert_eq!([down.end(0, 0), down.end(0, 29), down.end(29, 30)], [ms(2), ms(2), ms(3)]);

@@ -1,14 +1,15 @@
-//! HARQ: a broken burst is sent again and combined with what came before (IEEE 802.16e-2005, 6.3.17).
+//! HARQ: a failed burst is retransmitted and combined with earlier attempts (IEEE 802.16e-2005,
+//! 6.3.17).
 //!
-//! Every attempt breaks with the same probability p: what combining gains is left to p. So the residual loss is p^attempts, and attempt k
-//! ends (k - 1) feedback times after the first.
+//! Every attempt fails with the same probability p, which includes the combining gain. The residual
+//! loss is p^attempts, and attempt k ends (k - 1) feedback times after the first.
 
-/// What a connection under HARQ is set to.
+/// HARQ configuration of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HarqConfig {
-    /// Transmissions of one burst, the first included.
+    /// Transmissions of a burst, the first included.
     pub attempts: u32,
-    /// Frames from a transmission to the next of the same burst.
+    /// Frames from one transmission of a burst to the next.
     pub feedback: u64,
 }
 
@@ -25,7 +26,8 @@ mod tests {
         Packet { id, body, flow: 0, len: 100, wire_len: 100, ecn, class: 0, kind: Kind::DATA }
     }
 
-    /// Sends bursts of one packet each until none is left: the share lost, and the transmissions that each took.
+    /// Sends bursts of one packet each. Returns the share of lost packets and the mean number of
+    /// transmissions.
     fn residual(p: f64, attempts: u32) -> (f64, f64) {
         let mut rng = Rng::for_element(5, "harq");
         let (mut lost, mut sent) = (0, 0);
@@ -47,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn residual_loss_is_p_to_the_attempts() {
+    fn residual_loss_is_p_to_the_power_of_attempts() {
         for (p, attempts) in [(0.1_f64, 1), (0.3, 2), (0.3, 4), (0.5, 3)] {
             let (lost, sent) = residual(p, attempts);
             let expected = p.powi(attempts as i32);
@@ -59,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_spans_bursts_is_lost_with_any_of_them() {
+    fn packet_is_lost_when_any_of_its_bursts_is_lost() {
         let mut rng = Rng::for_element(5, "harq");
         let mut window = RetransmissionWindow::new(RetransmissionMode::None);
         window.add(100, None);

@@ -1,14 +1,14 @@
-//! Modulation and coding: which sets there are, what each carries, and from which signal quality on it is used.
+//! Modulation and coding schemes (MCS): the sets, their capacity and their quality thresholds.
 
-/// One modulation with one code rate.
+/// A modulation with a code rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mcs {
     pub name: &'static str,
-    /// Coded bits on one subcarrier of one symbol.
+    /// Coded bits per subcarrier and symbol.
     pub bits: u32,
     /// Code rate, as numerator and denominator.
     pub rate: (u32, u32),
-    /// The signal quality (CINR, dB) from which on it is used.
+    /// Quality threshold (CINR in dB).
     pub from_db: f64,
 }
 
@@ -23,7 +23,8 @@ const fn mcs(name: &'static str, bits: u32, rate: (u32, u32), from_db: f64) -> M
     Mcs { name, bits, rate, from_db }
 }
 
-/// WirelessMAN-OFDM, weakest first: IEEE 802.16-2004, Table 215; receiver SNR as in its Table 266 with the correction of 802.16e-2005.
+/// WirelessMAN-OFDM, lowest first: IEEE 802.16-2004, Table 215; receiver SNR as in its Table 266
+/// with the correction of 802.16e-2005.
 pub const OFDM: [Mcs; 7] = [
     mcs("bpsk-1/2", 1, (1, 2), 3.0),
     mcs("qpsk-1/2", 2, (1, 2), 6.0),
@@ -34,8 +35,8 @@ pub const OFDM: [Mcs; 7] = [
     mcs("64qam-3/4", 6, (3, 4), 21.0),
 ];
 
-/// WirelessMAN-OFDMA with convolutional turbo codes, weakest first: IEEE 802.16e-2005, 8.4.9.2; receiver SNR as in 8.4.13, that of the
-/// last two continued at the same step.
+/// WirelessMAN-OFDMA with convolutional turbo codes, lowest first: IEEE 802.16e-2005, 8.4.9.2;
+/// receiver SNR as in 8.4.13; the last two are extrapolated with the same step.
 pub const OFDMA: [Mcs; 8] = [
     mcs("qpsk-1/2", 2, (1, 2), 5.0),
     mcs("qpsk-3/4", 2, (3, 4), 8.0),
@@ -52,18 +53,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ofdm_symbol_of_192_carriers_carries_what_the_standard_says() {
+    fn ofdm_symbol_bytes_match_the_standard() {
         let uncoded_blocks = OFDM.map(|m| m.bytes(192));
         assert_eq!(uncoded_blocks, [12, 24, 36, 48, 72, 96, 108]);
     }
 
     #[test]
-    fn an_ofdma_slot_of_48_carriers_carries_whole_bytes() {
+    fn ofdma_slot_carries_whole_bytes() {
         assert_eq!(OFDMA.map(|m| m.bytes(48)), [6, 9, 12, 18, 18, 24, 27, 30]);
     }
 
     #[test]
-    fn a_set_goes_from_the_weakest_to_the_strongest() {
+    fn mcs_sets_are_sorted_by_rate_and_threshold() {
         for set in [&OFDM[..], &OFDMA[..]] {
             assert!(set.windows(2).all(|p| p[0].bytes(48) <= p[1].bytes(48) && p[0].from_db < p[1].from_db));
         }

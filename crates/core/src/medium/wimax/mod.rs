@@ -1,8 +1,9 @@
 //! IEEE 802.16: a base station and its stations on one TDD channel, in frames.
 //!
-//! At a frame's start the base station grants the uplink of this frame and fills its downlink; when the uplink begins, stations contend for
-//! requests and fill their grants. A packet is handed on when its last symbol has arrived. So the medium is due twice a frame while it has
-//! anything to do, at each arrival, and not at all while it is idle.
+//! At the start of a frame the base station grants its uplink and fills its downlink; at the start
+//! of the uplink, stations contend with requests and fill their grants. A packet is delivered when
+//! its last symbol has arrived. The medium is due twice per frame while it is active and at each
+//! arrival, and never while it is idle.
 
 pub mod amc;
 pub mod arq;
@@ -43,15 +44,16 @@ pub struct Wimax {
     cell: Cell,
     downlink: Downlink,
     uplink: Uplink,
-    /// The present frame's uplink has been seen to.
+    /// The uplink of the current frame has been executed.
     up_done: bool,
-    /// The next start of a frame or of an uplink.
+    /// Next start of a frame or of an uplink.
     next: Time,
 }
 
 impl Wimax {
-    /// A cell with a queue for each stream, in the order of [`Stream::index`]; or what is wrong with its config. Behind the stations come, for
-    /// each further connection, all stations once more: a connection requests, waits and is served as a station of its own with the same radio.
+    /// With one queue per stream, in the order of [`Stream::index`]. Returns the error in the
+    /// configuration, if any. Each additional connection adds all stations once more: a connection
+    /// requests, queues and is served like a station of its own with the same radio.
     pub fn new(config: WimaxConfig, queues: Vec<AnyQueue>, mut rng: Rng) -> Result<Wimax, String> {
         config.check()?;
         let frame = config.frame.layout()?;
@@ -60,22 +62,23 @@ impl Wimax {
         let stations = queues.stations();
         let clients = stations / (1 + config.connections.len() as u32);
         let slot_bytes = channel.set().iter().map(|mcs| channel.slot_bytes(mcs)).collect();
-        // StationQueues of their own: the channel is the same whatever is sent, and so on.
-        let (backoffs, errors, mut channel, mut wander) = (rng.fork(), rng.fork(), rng.fork(), rng.fork());
+        // Independent random streams: the channel does not depend on the traffic.
+        let (backoffs, errors, mut channel, mut rate_rng) = (rng.fork(), rng.fork(), rng.fork(), rng.fork());
         let losses = rng.fork();
-        // A station's connections see one signal.
-        let skies: Vec<Rng> = (0..clients).map(|_| channel.fork()).collect();
-        let radio_of = |(client, sky): (u32, &Rng)| radio(config.station(client), config.frame.length, sky.clone());
+        // All connections of a station share one channel.
+        let channels: Vec<Rng> = (0..clients).map(|_| channel.fork()).collect();
+        let radio_of =
+            |(client, channel_rng): (u32, &Rng)| radio(config.station(client), config.frame.length, channel_rng.clone());
         let radios: Vec<StationRadio> =
-            (0..=config.connections.len()).flat_map(|_| (0..clients).zip(&skies)).map(radio_of).collect();
+            (0..=config.connections.len()).flat_map(|_| (0..clients).zip(&channels)).map(radio_of).collect();
         if radios.len() != stations as usize {
-            return Err(format!("{stations} queues each way cannot be dealt to connections of {clients} stations"));
+            return Err(format!("{stations} queues per direction do not match the connections of {clients} stations"));
         }
         let mut tx = Vec::with_capacity(2 * stations as usize);
         for station in 0..stations {
             for direction in [Direction::Down, Direction::Up] {
                 let limits = &config.station(station % clients.max(1)).rate_limits[direction as usize];
-                let rate_limiters = limits.iter().map(|&limit| RateLimiter::new(limit, wander.fork())).collect();
+                let rate_limiters = limits.iter().map(|&limit| RateLimiter::new(limit, rate_rng.fork())).collect();
                 let repair = config.repair[direction as usize];
                 let window = radios[station as usize].can_err(direction).then(|| Box::new(RetransmissionWindow::new(repair)));
                 tx.push(StationTx { window, rate_limiters, ..StationTx::default() });
@@ -100,7 +103,7 @@ impl Wimax {
         Ok(Wimax { cell, downlink, uplink, up_done: false, next: Time::NEVER })
     }
 
-    /// The present frame is the one in which `now` lies; one that begins now has begun.
+    /// Advances to the frame that contains `now`; a frame that starts now has started.
     fn catch_up(&mut self, now: Time) {
         let length = self.cell.frame.length;
         let frames = (now - self.cell.began).0 / length.0.max(1);
@@ -193,13 +196,13 @@ impl Medium for Wimax {
         self.cell.in_service()
     }
 
-    /// What was sent before arrives: it is on the air.
+    /// Packets in flight are still delivered.
     fn station_leaves(&mut self, _now: Time, station: u32, out: &mut Output<'_>) {
         self.cell.abandon(Cell::down(station), out);
         self.cell.abandon(Cell::up(station), out);
         self.uplink.reset_station(station);
     }
 
-    /// The frames went on while something waited for it.
+    /// Frames continue while packets are queued for the station.
     fn station_arrives(&mut self, _now: Time, _station: u32, _out: &mut Output<'_>) {}
 }

@@ -1,44 +1,44 @@
-//! From packets to what is sent of them in one frame: headers, and pieces where a packet does not fit (IEEE 802.16-2004, 6.3.3).
+//! MAC PDUs: headers and fragmentation (IEEE 802.16-2004, 6.3.3).
 
 use crate::element::Output;
 use crate::medium::MeteredQueue;
 use crate::packet::Packet;
 use crate::units::Time;
 
-/// What goes overhead_bytes each piece.
+/// Overhead of a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pdu {
-    /// Generic header (6 bytes), and CRC (4) where it is used.
+    /// Generic header (6 bytes), and CRC (4) if enabled.
     pub overhead_bytes: u32,
 }
 
-/// The subheader of a piece that is not a whole packet.
+/// Fragmentation subheader.
 const SUBHEADER: u32 = 2;
-/// Nobody cuts off less than this.
+/// Minimum payload of a fragment.
 const MIN_FRAGMENT: u32 = 16;
 
 impl Pdu {
-    /// What a whole packet takes.
+    /// PDU size of a whole packet.
     pub fn packet_bytes(&self, len: u16) -> u32 {
         self.overhead_bytes + u32::from(len)
     }
 
-    /// The least room in which anything can be sent of a packet that does not fit.
+    /// Minimum room for a fragment.
     pub fn min_bytes(&self) -> u32 {
         self.overhead_bytes + SUBHEADER + MIN_FRAGMENT
     }
 }
 
-/// A piece on its way.
+/// A PDU.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    /// Bytes that it takes, headers included.
+    /// PDU size, headers included.
     pub bytes: u32,
-    /// The packet, when this is its last piece.
+    /// The packet, if this is its last PDU.
     pub completes: Option<Packet>,
 }
 
-/// The packet that is being cut up.
+/// A packet sent in part.
 #[derive(Clone, Copy, Debug)]
 struct PartialPacket {
     packet: Packet,
@@ -46,19 +46,19 @@ struct PartialPacket {
     cut: bool,
 }
 
-/// Takes pieces off one stream.
+/// Fragments the packets of one stream.
 #[derive(Clone, Debug, Default)]
 pub struct Fragmenter {
     head: Option<PartialPacket>,
 }
 
 impl Fragmenter {
-    /// Packets that have left the queue but not this station.
+    /// Packets dequeued and not completely sent.
     pub fn occupancy(&self) -> u64 {
         u64::from(self.head.is_some())
     }
 
-    /// Bytes, headers included, that would carry all that is here.
+    /// Bytes of the whole backlog, headers included.
     pub fn backlog(&self, queue: &MeteredQueue, pdu: &Pdu) -> u64 {
         let queued = queue.bytes() + queue.packets() * u64::from(pdu.overhead_bytes);
         self.head.map_or(queued, |head| queued + u64::from(cost(&head, pdu)))
@@ -68,7 +68,7 @@ impl Fragmenter {
         self.head.is_none() && queue.packets() == 0
     }
 
-    /// The next piece that `room` bytes can carry.
+    /// The next PDU of at most `room` bytes.
     pub fn next(&mut self, now: Time, room: u32, pdu: &Pdu, queue: &mut MeteredQueue, out: &mut Output<'_>) -> Option<Piece> {
         if self.head.is_none() {
             let packet = queue.dequeue(now, out)?;
@@ -88,19 +88,19 @@ impl Fragmenter {
         Some(Piece { bytes: room, completes: None })
     }
 
-    /// The packet that is being cut is whole again: none of its pieces count.
+    /// Discards all sent fragments of the current packet.
     pub fn restart_packet(&mut self) {
         if let Some(head) = &mut self.head {
             *head = PartialPacket { left: u32::from(head.packet.len), cut: false, ..*head };
         }
     }
 
-    /// Gives up the packet that is being cut.
+    /// Removes the packet sent in part.
     pub fn take_fragmented(&mut self) -> Option<Packet> {
         self.head.take().map(|head| head.packet)
     }
 
-    /// Gives up the packet that is next.
+    /// Removes the next packet.
     pub fn take_head(&mut self, now: Time, queue: &mut MeteredQueue, out: &mut Output<'_>) -> Option<Packet> {
         self.take_fragmented().or_else(|| queue.dequeue(now, out))
     }

@@ -1,35 +1,39 @@
-//! Numerology: from a channel's width to its symbols (IEEE 802.16-2004, 8.3.2; 802.16e-2005, 8.4.2).
+//! PHY numerology: from the channel bandwidth to symbol times (IEEE 802.16-2004, 8.3.2;
+//! 802.16e-2005, 8.4.2).
 
 use super::mcs::{Mcs, OFDM, OFDMA};
 use crate::units::{PS_PER_S, Span};
 
-/// How carriers are shared.
+/// Multiple access technique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Technique {
-    /// One station has all 192 data carriers of a symbol (256-point FFT). The unit of allocation is a symbol.
+    /// One station uses all 192 data carriers of a symbol (256-point FFT). The unit of allocation
+    /// is a symbol.
     Ofdm,
-    /// Stations share a symbol by subchannel (PUSC). The unit of allocation is a slot of 48 carriers.
+    /// Stations share a symbol by subchannel (PUSC). The unit of allocation is a slot of 48
+    /// carriers.
     Ofdma { fft: u32 },
 }
 
-/// A channel as it is licensed and set up.
+/// PHY configuration of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channel {
     pub technique: Technique,
     pub width_hz: u64,
-    /// The cyclic prefix is one part in this many of the useful symbol: 4, 8, 16 or 32.
+    /// The cyclic prefix is 1/`prefix` of the useful symbol: 4, 8, 16 or 32.
     pub prefix: u32,
 }
 
-/// The multiples of which a channel's width may be, with the sampling factor each brings; the first that fits counts.
+/// Sampling factor by the bandwidth's divisor; the first match applies.
 const OFDM_FACTORS: [(u64, (u64, u64)); 5] =
     [(1_750_000, (8, 7)), (1_500_000, (86, 75)), (1_250_000, (144, 125)), (2_750_000, (316, 275)), (2_000_000, (57, 50))];
 const OFDMA_FACTORS: [(u64, (u64, u64)); 5] =
     [(1_750_000, (8, 7)), (1_250_000, (28, 25)), (1_500_000, (28, 25)), (2_000_000, (28, 25)), (2_750_000, (28, 25))];
-/// The sampling frequency is a whole multiple of this, rounded down.
+/// The sampling frequency is rounded down to a multiple of this.
 const SAMPLING_STEP_HZ: u64 = 8_000;
 
-/// Subchannels down and up with PUSC, by FFT size (802.16e-2005, 8.4.6.1.2 and 8.4.6.2.1).
+/// Subchannels of downlink and uplink with PUSC, by FFT size (802.16e-2005, 8.4.6.1.2 and
+/// 8.4.6.2.1).
 const PUSC: [(u32, (u32, u32)); 4] = [(128, (3, 4)), (512, (15, 17)), (1024, (30, 35)), (2048, (60, 70))];
 
 impl Channel {
@@ -58,12 +62,12 @@ impl Channel {
         Span(u64::try_from((samples + per / 2) / per).unwrap_or(u64::MAX))
     }
 
-    /// A physical slot, 4/Fs: the unit of the gaps in OFDM.
+    /// A physical slot is 4/Fs, the unit of the gaps in OFDM.
     pub fn physical_slots(self, n: u64) -> Span {
         Span((u128::from(4 * n) * u128::from(PS_PER_S) / u128::from(self.sampling_hz().max(1))) as u64)
     }
 
-    /// The set of modulations and codings.
+    /// The MCS set.
     pub fn set(self) -> &'static [Mcs] {
         match self.technique {
             Technique::Ofdm => &OFDM,
@@ -71,7 +75,7 @@ impl Channel {
         }
     }
 
-    /// Payload of one unit of allocation.
+    /// Payload bytes per slot.
     pub fn slot_bytes(self, mcs: &Mcs) -> u32 {
         mcs.bytes(match self.technique {
             Technique::Ofdm => 192,
@@ -79,7 +83,7 @@ impl Channel {
         })
     }
 
-    /// Units of allocation side by side, down and up.
+    /// Parallel slots, downlink and uplink.
     pub fn rows(self) -> (u32, u32) {
         match self.technique {
             Technique::Ofdm => (1, 1),
@@ -87,7 +91,7 @@ impl Channel {
         }
     }
 
-    /// Symbols that a unit of allocation takes, down and up.
+    /// Symbols per slot, downlink and uplink.
     pub fn slot_symbols(self) -> (u32, u32) {
         match self.technique {
             Technique::Ofdm => (1, 1),
@@ -105,20 +109,20 @@ mod tests {
     }
 
     #[test]
-    fn seven_megahertz_with_a_prefix_of_a_sixteenth_has_symbols_of_34_us() {
+    fn symbol_is_34_us_at_7_mhz_with_prefix_1_16() {
         let channel = ofdm(7_000_000, 16);
         assert_eq!((channel.sampling_hz(), channel.symbol()), (8_000_000, Span::from_us(34)));
         assert_eq!(channel.physical_slots(10), Span::from_us(5));
     }
 
     #[test]
-    fn wibro_has_symbols_of_115_point_2_us() {
+    fn wibro_symbol_is_115_2_us() {
         let wibro = Channel { technique: Technique::Ofdma { fft: 1024 }, width_hz: 8_750_000, prefix: 8 };
         assert_eq!((wibro.sampling_hz(), wibro.symbol()), (10_000_000, Span::from_ns(115_200)));
     }
 
     #[test]
-    fn the_mobile_profiles_have_the_symbols_of_the_wimax_forum() {
+    fn mobile_profiles_have_the_symbol_times_of_the_wimax_forum() {
         for (fft, mhz_x100, ns) in [(512, 500, 102_857), (1024, 1000, 102_857), (1024, 700, 144_000)] {
             let channel = Channel { technique: Technique::Ofdma { fft }, width_hz: mhz_x100 * 10_000, prefix: 8 };
             assert_eq!(channel.symbol().0 / 1000, ns, "{fft} at {mhz_x100}");
@@ -126,8 +130,9 @@ mod tests {
     }
 
     #[test]
-    fn the_fixed_profiles_have_the_useful_symbols_of_the_standard() {
-        // 3.5 MHz: 64 us and a quarter; 10 MHz is a multiple of 1.25 MHz: 11.52 MHz; 6 MHz of 1.5 MHz: 6.88 MHz.
+    fn fixed_profiles_have_the_symbol_times_of_the_standard() {
+        // 3.5 MHz: 64 us and a quarter; 10 MHz is a multiple of 1.25 MHz: 11.52 MHz; 6 MHz of 1.5
+        // MHz: 6.88 MHz.
         assert_eq!(ofdm(3_500_000, 4).symbol(), Span::from_us(80));
         assert_eq!(ofdm(10_000_000, 8).sampling_hz(), 11_520_000);
         assert_eq!(ofdm(6_000_000, 8).sampling_hz(), 6_880_000);

@@ -1,17 +1,19 @@
-//! Scheduling classes: who is served first, and who need not requests (IEEE 802.16-2004, 6.3.5.2; 802.16e-2005 for ertPS).
+//! Scheduling services (QoS classes): service order and request policy (IEEE 802.16-2004, 6.3.5.2;
+//! 802.16e-2005 for ertPS).
 
-/// In the order in which they are served.
+/// In service order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QosClass {
-    /// Unsolicited grant: a fixed grant each interval, used or not.
+    /// Unsolicited grant service: a fixed grant per interval, used or not.
     Ugs,
-    /// Extended real-time polling: a grant each interval as large as what waits, at most the fixed size.
+    /// Extended real-time polling: a grant per interval of the size of the backlog, up to the fixed
+    /// size.
     Ertps,
-    /// Real-time polling: asked each interval, never contends.
+    /// Real-time polling: polled each interval, never contends.
     Rtps,
-    /// Non-real-time polling: asked each interval, may contend as well.
+    /// Non-real-time polling: polled each interval, may also contend.
     Nrtps,
-    /// Best effort: contends, or rides on what it has.
+    /// Best effort: contends, or piggybacks requests.
     BestEffort,
 }
 
@@ -24,26 +26,26 @@ impl QosClass {
     pub fn contends(self) -> bool {
         matches!(self, QosClass::Nrtps | QosClass::BestEffort)
     }
-    /// Whether its requests may ride on its data.
+    /// True if requests may be piggybacked on data.
     pub fn piggybacks(self) -> bool {
         self != QosClass::Ugs
     }
 }
 
-/// What one station's connections are given.
+/// Service flow: what the base station grants a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceFlow {
     pub class: QosClass,
-    /// Frames from one fixed grant or poll to the next; 0 is never.
+    /// Frames between fixed grants or polls; 0 is never.
     pub interval: u64,
-    /// A fixed grant's payload in bytes, headers included.
+    /// Payload of a fixed grant in bytes, headers included.
     pub bytes: u32,
 }
 
 impl ServiceFlow {
     pub const BEST_EFFORT: ServiceFlow = ServiceFlow { class: QosClass::BestEffort, interval: 0, bytes: 0 };
 
-    /// Stations take their turns in different frames.
+    /// Stations are served in different frames.
     pub fn is_due(&self, frame: u64, station: u32) -> bool {
         self.interval > 0 && (frame + u64::from(station)).is_multiple_of(self.interval)
     }

@@ -1,16 +1,16 @@
-//! What a provider sells: a rate for each station and kind of traffic, kept by a token bucket that polices or shapes.
+//! Rate limit per station and traffic type: a token bucket that polices or shapes.
 
 use crate::packet::{Kind, Packet};
 use crate::rng::Rng;
 use crate::units::{PS_PER_S, Span, Time};
 use std::collections::VecDeque;
 
-/// Which packets a limiter is for.
+/// The traffic of a rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrafficFilter {
     All,
     Tcp,
-    /// All that is not TCP.
+    /// All traffic other than TCP.
     Udp,
 }
 
@@ -24,13 +24,13 @@ impl TrafficFilter {
     }
 }
 
-/// How fast.
+/// The rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitRate {
     Fixed {
         bps: u64,
     },
-    /// Drawn uniformly from low to high, and kept for `every`.
+    /// Drawn uniformly between low and high every `every`.
     Varying {
         low_bps: u64,
         high_bps: u64,
@@ -38,11 +38,11 @@ pub enum LimitRate {
     },
 }
 
-/// What happens to what is too fast.
+/// Treatment of excess traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
     Police,
-    /// Waits, behind at most so many bytes.
+    /// Queue it, up to this many bytes.
     Shape {
         bytes: u64,
     },
@@ -52,28 +52,28 @@ pub enum Excess {
 pub struct RateLimitConfig {
     pub traffic: TrafficFilter,
     pub rate: LimitRate,
-    /// The bucket, in bytes: never below the largest packet.
+    /// Bucket size in bytes, at least the maximum packet size.
     pub burst: u64,
     pub excess: Excess,
 }
 
-/// One limiter of one stream.
+/// A rate limit of one stream.
 #[derive(Clone, Debug)]
 pub struct RateLimiter {
     config: RateLimitConfig,
     bps: u64,
-    /// When the next rate is drawn.
+    /// Time of the next draw of the rate.
     until: Time,
-    /// What may pass, in bit-picoseconds per second: exact for any rate.
+    /// Tokens in bit-picoseconds per second: exact for any rate.
     tokens: u128,
     at: Time,
     rng: Rng,
-    /// With the times since which they have waited.
+    /// With their arrival times.
     waiting: VecDeque<(Time, Packet)>,
     bytes: u64,
 }
 
-/// What a limiter says of a packet.
+/// Decision on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitDecision {
     Pass,
@@ -86,7 +86,7 @@ fn tokens_for(bytes: u64) -> u128 {
 }
 
 impl RateLimiter {
-    /// Starts with a full bucket.
+    /// The bucket is full at first.
     pub fn new(config: RateLimitConfig, mut rng: Rng) -> RateLimiter {
         let (bps, until) = match config.rate {
             LimitRate::Fixed { bps } => (bps, Time::NEVER),
@@ -114,8 +114,8 @@ impl RateLimiter {
         self.add_tokens(now);
     }
 
-    /// While packets wait they take each token as it comes, whenever they are released, so that the bucket cannot run over: a frame may
-    /// be tokens_for more than the bucket holds.
+    /// Waiting packets extend the bucket by their bytes, so that no tokens are lost between
+    /// releases: a frame may earn more than the bucket holds.
     fn add_tokens(&mut self, now: Time) {
         let earned = u128::from((now - self.at).0) * u128::from(self.bps);
         self.tokens = (self.tokens + earned).min(tokens_for(self.config.burst + self.bytes));
@@ -131,7 +131,7 @@ impl RateLimiter {
         enough
     }
 
-    /// A packet comes, which has waited since some time before; one that waits on is kept here.
+    /// Decides on a packet that arrived at `since`; a packet that must wait is queued here.
     pub fn check(&mut self, now: Time, since: Time, packet: Packet) -> LimitDecision {
         self.refill(now);
         if self.waiting.is_empty() && self.consume(packet.len) {
@@ -147,7 +147,7 @@ impl RateLimiter {
         }
     }
 
-    /// The next packet that has waited long enough, and since when.
+    /// The next packet with enough tokens, and its arrival time.
     pub fn release(&mut self, now: Time) -> Option<(Time, Packet)> {
         let (_, next) = *self.waiting.front()?;
         self.refill(now);
@@ -179,7 +179,7 @@ mod tests {
         Packet { id: 0, body, flow: 0, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind }
     }
 
-    /// Bytes that pass in `seconds` when twice as much comes.
+    /// Bytes that pass in `seconds` at an offered load of twice the rate.
     fn passed(config: RateLimitConfig, seconds: u64) -> u64 {
         let mut limiter = RateLimiter::new(config, Rng::for_element(1, "limiter"));
         let mut bytes = 0;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policer_and_a_shaper_let_the_rate_pass_and_one_bucket_more() {
+    fn rate_limit_passes_the_rate_plus_one_bucket() {
         let rate = LimitRate::Fixed { bps: 1_000_000 };
         for excess in [Excess::Police, Excess::Shape { bytes: 5000 }] {
             let config = RateLimitConfig { traffic: TrafficFilter::All, rate, burst: 3000, excess };
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shaper_keeps_its_rate_when_it_releases_more_seldom_than_its_bucket_fills() {
+    fn shaper_keeps_its_rate_when_releases_are_rarer_than_refills() {
         let rate = LimitRate::Fixed { bps: 10_000_000 };
         let config = RateLimitConfig { traffic: TrafficFilter::All, rate, burst: 3000, excess: Excess::Shape { bytes: 100_000 } };
         let mut limiter = RateLimiter::new(config, Rng::for_element(1, "limiter"));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wandering_rate_keeps_between_its_ends_and_has_their_mean() {
+    fn varying_rate_stays_in_its_range_and_has_its_mean() {
         let rate = LimitRate::Varying { low_bps: 300_000, high_bps: 1_000_000, every: Span::from_secs(1) };
         let config = RateLimitConfig { traffic: TrafficFilter::All, rate, burst: 1500, excess: Excess::Police };
         let mbps = passed(config, 400) as f64 * 8.0 / 400e6;
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cap_on_tcp_does_not_see_udp() {
+    fn rate_limit_on_tcp_ignores_udp() {
         let rate = LimitRate::Fixed { bps: 1 };
         let limiter = RateLimiter::new(
             RateLimitConfig { traffic: TrafficFilter::Tcp, rate, burst: 1500, excess: Excess::Police },
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shaper_with_a_full_room_drops() {
+    fn shaper_drops_when_its_queue_is_full() {
         let rate = LimitRate::Fixed { bps: 8_000 };
         let config = RateLimitConfig { traffic: TrafficFilter::All, rate, burst: 1000, excess: Excess::Shape { bytes: 1500 } };
         let mut limiter = RateLimiter::new(config, Rng::for_element(1, "limiter"));

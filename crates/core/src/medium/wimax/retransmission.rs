@@ -1,7 +1,8 @@
-//! What repairs a unit that the air broke, and how its receiver keeps the order: the part that ARQ and HARQ have in common.
+//! Retransmission window: the common part of ARQ and HARQ, with in-order delivery.
 //!
-//! A unit is sent, arrives or is broken, and is sent again until it arrives or its attempts are used up. The receiver hands packets on in
-//! the order in which they were first sent, so one broken unit holds back all that came after it.
+//! A unit is sent and either arrives or fails; a failed unit is retransmitted until it arrives or
+//! its attempts are exhausted. The receiver delivers packets in the order of their first
+//! transmission, so a failed unit delays all later ones.
 
 use super::arq::ArqConfig;
 use super::harq::HarqConfig;
@@ -10,24 +11,24 @@ use crate::ring::Ring;
 use crate::rng::Rng;
 use std::collections::VecDeque;
 
-/// What a connection does about broken units.
+/// Retransmission mode of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RetransmissionMode {
-    /// Nothing: what a broken burst carried is lost.
+    /// No retransmission: the data of a failed burst is lost.
     None,
-    /// A unit is a packet, of which broken blocks are sent again.
+    /// A unit is a packet; its failed blocks are retransmitted.
     Arq(ArqConfig),
-    /// A unit is all that a station gets in one frame, sent again as it was and combined.
+    /// A unit is a station's data of one frame, retransmitted unchanged and combined.
     Harq(HarqConfig),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 enum UnitState {
-    /// Being filled or on the air.
+    /// Being filled or in flight.
     #[default]
     InFlight,
     Arrived,
-    /// To be sent again, in this frame or later.
+    /// To be retransmitted in frame `from` or later.
     Retransmit {
         from: u64,
     },
@@ -37,14 +38,14 @@ enum UnitState {
 #[derive(Clone, Copy, Debug, Default)]
 struct Unit {
     state: UnitState,
-    /// Packets whose last piece it carries.
+    /// Number of packets that end in it.
     packets: u32,
-    /// What it takes on the air when sent again.
+    /// Size of its retransmission.
     bytes: u32,
-    /// ARQ blocks of this attempt: those still to be sent, those on the air, and those that broke.
+    /// ARQ blocks of this attempt: to be sent, in flight, and failed.
     blocks: Blocks,
     attempts: u32,
-    /// The packet that its last piece belongs to goes on in the next unit.
+    /// Its last packet continues in the next unit.
     continues: bool,
 }
 
@@ -55,22 +56,22 @@ struct Blocks {
     errored: u32,
 }
 
-/// What one connection has sent and its receiver has not handed on.
+/// Units of one connection that are not yet delivered.
 #[derive(Clone, Debug)]
 pub struct RetransmissionWindow {
     repair: RetransmissionMode,
     units: VecDeque<Unit>,
-    /// The number of the first of them.
+    /// Number of the first unit.
     first: u64,
     packets: Ring<Packet>,
-    /// The first packet of the next unit has lost its beginning.
+    /// The start of the next unit's first packet is lost.
     head_lost: bool,
-    /// Units to be sent again.
+    /// Number of units to be retransmitted.
     errored: u32,
     open: bool,
 }
 
-/// What becomes of a packet that the receiver no longer waits for.
+/// Outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
     Whole(Packet),
@@ -90,7 +91,7 @@ impl RetransmissionWindow {
         }
     }
 
-    /// Everything is forgotten: says what nobody waits for any more.
+    /// Resets the window and returns the undelivered packets.
     pub fn reset(&mut self) -> Ring<Packet> {
         std::mem::replace(self, RetransmissionWindow::new(self.repair)).packets
     }
@@ -98,19 +99,19 @@ impl RetransmissionWindow {
     pub fn occupancy(&self) -> u64 {
         self.packets.len() as u64
     }
-    /// Nothing on the air and nothing to send again.
+    /// Nothing in flight and nothing to retransmit.
     pub fn is_idle(&self) -> bool {
         self.units.is_empty()
     }
 
-    /// Whether a further packet of `len` bytes may be sent: an ARQ window is not to be overrun.
+    /// True if another packet of `len` bytes fits into the ARQ window.
     pub fn admits(&self, len: u16) -> bool {
         let RetransmissionMode::Arq(arq) = self.repair else { return true };
         let out: u32 = self.units.iter().map(|unit| arq.blocks(unit.bytes)).sum();
         self.open || self.units.is_empty() || out + arq.blocks(u32::from(len)) <= arq.window
     }
 
-    /// A piece is sent. Says the unit's number when it is full.
+    /// Adds a sent piece. Returns the unit's number once the unit is full.
     pub fn add(&mut self, bytes: u32, done: Option<Packet>) -> Option<u64> {
         if !self.open {
             self.open = true;
@@ -129,7 +130,8 @@ impl RetransmissionWindow {
         None
     }
 
-    /// The frame ends: says the number of the burst that it ends with it, if any. A packet under ARQ goes on in the next.
+    /// The frame ends. Returns the number of the unit that ends with it, if any; under ARQ a packet
+    /// continues in the next frame.
     pub fn end_of_frame(&mut self) -> Option<u64> {
         if matches!(self.repair, RetransmissionMode::Arq(_)) { None } else { self.close() }
     }
@@ -145,7 +147,7 @@ impl RetransmissionWindow {
         Some(self.first + self.units.len() as u64 - 1)
     }
 
-    /// Bytes to be sent again in `frame`.
+    /// Bytes to be retransmitted in `frame`.
     pub fn retransmit_bytes(&self, frame: u64) -> u64 {
         if self.errored == 0 {
             return 0;
@@ -153,8 +155,9 @@ impl RetransmissionWindow {
         self.units.iter().filter(|unit| unit.is_due(frame)).map(|unit| u64::from(unit.bytes)).sum()
     }
 
-    /// Sends the first broken unit again, or as many of its blocks as `room` takes: its number and what it takes. A burst that even an
-    /// empty frame cannot take any more, as the modulation has changed, takes all of it: `max_bytes`.
+    /// Retransmits the first failed unit, or as many of its blocks as fit into `room`; returns its
+    /// number and size. A burst that no longer fits into an empty frame, because the MCS has
+    /// changed, takes the whole frame: `max_bytes`.
     pub fn retransmit(&mut self, frame: u64, room: u32, max_bytes: u32) -> Option<(u64, u32)> {
         if self.errored == 0 {
             return None;
@@ -178,7 +181,7 @@ impl RetransmissionWindow {
         Some((self.first + at as u64, bytes))
     }
 
-    /// A unit that was sent in `frame` reaches the receiver; a burst or a block breaks with probability `p`.
+    /// A unit sent in `frame` reaches the receiver; a burst or block fails with probability `p`.
     pub fn on_received(&mut self, number: u64, frame: u64, p: f64, rng: &mut Rng) {
         let Some(unit) = number.checked_sub(self.first).and_then(|at| self.units.get_mut(at as usize)) else { return };
         unit.state = match self.repair {
@@ -200,7 +203,7 @@ impl RetransmissionWindow {
         self.errored += u32::from(matches!(unit.state, UnitState::Retransmit { .. }));
     }
 
-    /// The next packet that the receiver hands on or gives up, in order.
+    /// The next packet to deliver or drop, in order.
     pub fn release(&mut self) -> Option<Released> {
         loop {
             let unit = self.units.front_mut()?;
@@ -215,7 +218,7 @@ impl RetransmissionWindow {
                 let packet = self.packets.pop_front()?;
                 return Some(if whole && begun { Released::Whole(packet) } else { Released::Lost(packet) });
             }
-            // A packet may go on through several units; once one is lost it stays lost.
+            // A packet may span several units, and is lost if any of them is lost.
             self.head_lost = unit.continues && (self.head_lost || !whole);
             self.units.pop_front();
             self.first += 1;
@@ -224,7 +227,7 @@ impl RetransmissionWindow {
 }
 
 impl Unit {
-    /// An attempt is over: `of` are all attempts, and the frames to the next.
+    /// Ends an attempt; `of` is the number of attempts and the frames to the next one.
     fn attempt_result(&mut self, whole: bool, frame: u64, of: (u32, u64)) -> UnitState {
         self.attempts += 1;
         match whole {

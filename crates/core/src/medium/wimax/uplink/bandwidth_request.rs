@@ -1,19 +1,20 @@
-//! What one station has asked for, as it knows it and as the base station does.
+//! Bandwidth requests of one station, as known to the station and to the base station.
 
 use super::super::contention::Backoff;
 use std::collections::VecDeque;
 
-/// What one station has asked for.
+/// State of one station's requests.
 #[derive(Clone, Debug, Default)]
 pub struct BandwidthRequests {
-    /// Requests that the base station has heard and may grant from a frame on: (frame, bytes, in place of all before).
+    /// Requests received by the base station: (first frame of the grant, bytes, aggregate). An
+    /// aggregate request replaces earlier ones.
     pub received: VecDeque<(u64, u64, bool)>,
-    /// What the base station still owes.
+    /// Bytes that the base station still has to grant.
     pub demand: u64,
-    /// Bytes of packets here that some request was for.
+    /// Bytes of the backlog that requests cover.
     pub requested: u64,
     pub backoff: Backoff,
-    /// When a request in vain is given up, as a frame.
+    /// Frame in which the pending request times out.
     pub timer: Option<u64>,
     pub listed: bool,
 }
@@ -23,7 +24,7 @@ impl BandwidthRequests {
         self.demand + self.received.iter().map(|&(_, bytes, _)| bytes).sum::<u64>()
     }
 
-    /// A request reaches the base station.
+    /// The base station receives a request.
     pub fn request(&mut self, from: u64, bytes: u64, aggregate: bool) {
         if aggregate {
             self.received.clear();
@@ -33,7 +34,7 @@ impl BandwidthRequests {
         self.requested += bytes;
     }
 
-    /// The base station comes to `frame`.
+    /// The base station advances to `frame`.
     pub fn receive(&mut self, frame: u64) {
         while let Some(&(_, bytes, aggregate)) = self.received.front().filter(|&&(from, ..)| from <= frame) {
             self.demand = if aggregate { bytes } else { self.demand + bytes };

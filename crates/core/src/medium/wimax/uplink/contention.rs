@@ -1,11 +1,11 @@
-//! The contention region: who requests at which opportunity, and who is heard.
+//! Contention: which stations request at which opportunity, and which requests are received.
 
 use super::super::cell::Cell;
 use super::Uplink;
 use crate::element::{DropReason, Output};
 
 impl Uplink {
-    /// The contention region of this frame.
+    /// Executes the contention region of this frame.
     pub(super) fn run_contention(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
         let config = cell.config.uplink;
         let opportunities = cell.config.frame.region.opportunities;

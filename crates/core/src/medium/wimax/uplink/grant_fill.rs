@@ -1,4 +1,5 @@
-//! What rides in a station's burst: what has to be sent again, new packets, and a request for what is left.
+//! Content of a station's burst: retransmissions, new packets, and a request for the remaining
+//! backlog.
 
 use super::super::cell::{Cell, Payload, ScheduledPiece};
 use super::super::downlink::ASSUMED_PACKET_BYTES;
@@ -11,12 +12,13 @@ use crate::medium::Stream;
 struct Burst {
     stream: Stream,
     number: u32,
-    /// Its slots, the first and the last.
+    /// Its first and last slot.
     slots: (u32, u32),
     slot_bytes: u32,
-    /// Pieces follow one another slot by slot; along a row they would overtake one another, and the burst is taken as a whole.
+    /// Pieces arrive slot by slot. Along a row they would be reordered, so the burst arrives as a
+    /// whole.
     in_order: bool,
-    /// Bytes that it has, those used, and those kept for a request.
+    /// Size in bytes; `used` is filled, and `reserve` is kept for a request.
     bytes: u32,
     used: u32,
     reserve: u32,
@@ -27,7 +29,7 @@ impl Burst {
         self.bytes - self.used - self.reserve
     }
 
-    /// Bytes from `from` up to what is used now arrive together.
+    /// The bytes from `from` to `used` arrive together.
     fn place(&self, from: u32, payload: Payload) -> ScheduledPiece {
         let slot = |byte: u32| self.slots.0 + byte / self.slot_bytes;
         let (first, last) = if self.in_order { (slot(from), slot(self.used.max(1) - 1)) } else { self.slots };
@@ -56,13 +58,13 @@ impl Uplink {
         self.send_retransmissions(cell, &mut burst);
         let requests = &mut self.requests[grant.station as usize];
         requests.demand = requests.demand.saturating_sub(u64::from(burst.room()));
-        // Room for a request that rides on the data, unless all that is here rides itself.
+        // Reserves room for a piggybacked request, unless the whole backlog fits.
         let rides = cell.config.uplink.piggyback && cell.service_flow(grant.station).class.piggybacks();
         if rides && cell.backlog(stream) > u64::from(burst.room()) {
             burst.reserve = PIGGYBACK_BYTES.min(burst.room());
         }
         self.send_new(cell, &mut burst, out);
-        // The request is the last of it.
+        // The request is the last part of the burst.
         burst.used += std::mem::take(&mut burst.reserve);
         if let Some(unit) = cell.tx[stream.index()].window.as_mut().and_then(|window| window.end_of_frame()) {
             self.scheduled.push(burst.place(0, Payload::Unit(unit)));
@@ -84,7 +86,7 @@ impl Uplink {
     fn send_new(&mut self, cell: &mut Cell, burst: &mut Burst, out: &mut Output<'_>) {
         let (now, pdu) = (cell.began + cell.frame.uplink, cell.config.pdu);
         let station = burst.stream.station;
-        // Without bundling only what some request was for may go, but in grants that nobody requests for.
+        // Without bundling only requested bytes may be sent, except in unsolicited grants.
         let free = cell.config.uplink.bundling || cell.service_flow(station).class < QosClass::Rtps;
         let Cell { tx, queues, .. } = cell;
         let (tx, queue) = (&mut tx[burst.stream.index()], queues.of(burst.stream));
@@ -109,7 +111,7 @@ impl Uplink {
         }
     }
 
-    /// What no request has spoken of rides on the data as one, or is the answer to a poll.
+    /// Requests the backlog that no request covers, piggybacked on data or in response to a poll.
     fn request_more(&mut self, cell: &mut Cell, grant: Grant, rides: bool) {
         let stream = Cell::up(grant.station);
         let requests = &mut self.requests[grant.station as usize];

@@ -1,7 +1,7 @@
-//! The uplink: what stations requests for, what the base station grants, and what then rides in the grants.
+//! The uplink: requests of the stations, grants of the base station, and the use of the grants.
 //!
-//! A station knows what it has sent and asked for; the base station knows what it was asked. Both views are kept apart: a packet that came
-//! after the request goes into a grant only if that has room ("bundling"), or requests again.
+//! Station and base station have separate views: a packet that arrives after the request uses its
+//! grant only if there is room ("bundling"), or needs another request.
 
 mod bandwidth_request;
 mod contention;
@@ -13,19 +13,19 @@ use crate::element::Output;
 use crate::rng::Rng;
 use bandwidth_request::BandwidthRequests;
 
-/// A station's part of the uplink in piece frame.
+/// A station's grant in one frame.
 #[derive(Clone, Copy, Debug)]
 struct Grant {
     station: u32,
-    /// Slots for data; the burst's preamble is not counted.
+    /// Data slots, without the burst's preamble.
     slots: u32,
-    /// It may carry a request whatever it carries.
+    /// Polled: a request may be sent even without data.
     poll: bool,
 }
 
 pub struct Uplink {
     requests: Vec<BandwidthRequests>,
-    /// Stations with something to send or to be granted; the first has the first turn.
+    /// Stations with backlog or demand; the first is served first.
     active: Vec<u32>,
     grants: Vec<Grant>,
     free: u32,
@@ -52,21 +52,21 @@ impl Uplink {
         self.active.is_empty()
     }
 
-    /// A station leaves: what it asked for, and was granted, is another's.
+    /// A station leaves: its requests and grants are discarded.
     pub fn reset_station(&mut self, station: u32) {
         let requests = &mut self.requests[station as usize];
         *requests = BandwidthRequests { listed: requests.listed, ..BandwidthRequests::default() };
         self.grants.retain(|grant| grant.station != station);
     }
 
-    /// A packet came from this station.
+    /// A packet arrived at this station.
     pub fn activate(&mut self, station: u32) {
         if !std::mem::replace(&mut self.requests[station as usize].listed, true) {
             self.active.push(station);
         }
     }
 
-    /// Grants the uplink of the frame that begins now; says how many bursts it has.
+    /// Grants the uplink of the frame that starts now. Returns the number of bursts.
     pub fn grant(&mut self, cell: &mut Cell, out: &mut Output<'_>) -> u32 {
         self.grants.clear();
         self.free = cell.frame.up.slots();
@@ -86,7 +86,7 @@ impl Uplink {
         self.grants.len() as u32
     }
 
-    /// Fixed grants and polls that are due.
+    /// Unsolicited grants and polls that are due.
     fn grant_unsolicited(&mut self, cell: &mut Cell) {
         for at in 0..self.active.len() {
             let station = self.active[at];
@@ -106,7 +106,7 @@ impl Uplink {
         }
     }
 
-    /// What stations must send again: the base station knows it, and half of it would be of no use.
+    /// Grants for retransmissions: the base station knows them, and a part of a unit is useless.
     fn grant_retransmissions(&mut self, cell: &mut Cell) {
         for at in 0..self.active.len() {
             let station = self.active[at];
@@ -119,7 +119,7 @@ impl Uplink {
         }
     }
 
-    /// What is owed to stations of piece class, in equal shares.
+    /// Divides the free slots equally among the stations of one class with demand.
     fn share(&mut self, cell: &mut Cell, class: usize) {
         let mut demands: Vec<(u32, u32)> = Vec::new();
         for at in 0..self.active.len() {
@@ -151,7 +151,7 @@ impl Uplink {
         }
     }
 
-    /// Less than this a station can do nothing with.
+    /// Minimum useful number of slots.
     fn min_slots(&mut self, cell: &mut Cell, station: u32) -> u32 {
         if self.grants.iter().any(|grant| grant.station == station) {
             return 1;
@@ -159,7 +159,8 @@ impl Uplink {
         cell.config.pdu.min_bytes().div_ceil(cell.slot_bytes_of(Cell::up(station)).max(1))
     }
 
-    /// Adds slots to a station's burst, which at first costs its preamble as well. Says how many it got.
+    /// Adds slots to a station's burst; a new burst also costs its preamble. Returns the number of
+    /// slots added.
     fn add_slots(&mut self, cell: &mut Cell, station: u32, slots: u32, poll: bool) -> u32 {
         let preamble = cell.config.frame.uplink_preamble;
         let at = self.grants.iter().position(|grant| grant.station == station);
@@ -182,7 +183,7 @@ impl Uplink {
         slots
     }
 
-    /// The uplink begins: stations contend, and fill their grants with what they have now.
+    /// The uplink starts: stations contend and fill their grants with their current backlog.
     pub fn send(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
         self.run_contention(cell, out);
         let mut first = 0;
@@ -208,6 +209,6 @@ impl Uplink {
     }
 }
 
-/// A bandwidth request is a header by itself; riding on data it is a subheader.
+/// A bandwidth request is a header; piggybacked it is a subheader.
 const REQUEST_BYTES: u32 = 6;
 const PIGGYBACK_BYTES: u32 = 2;
