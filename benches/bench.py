@@ -1,7 +1,7 @@
-"""How fast the engine is: packets and element calls per CPU second, instructions, memory, growth, ratio to ns-2.
+"""Speed of the engine: packets and element calls per CPU second, instructions, memory, growth, ratio to ns-2.
 
-Standard library only. Every figure is the engine alone (`ackclock-bench`, one process, one core); of several runs
-the cheapest counts, because other work on the machine can only add. The output ends with what was left out and why.
+Standard library only. Every figure is of the engine alone (`ackclock-bench`, one process, one core): the minimum
+of several runs, as other work on the machine only adds. The output ends with the parts left out and the reasons.
 
 usage: bench.py [--binary target/release/ackclock-bench] [--repeats 5] [--json FILE]
 """
@@ -18,19 +18,19 @@ from pathlib import Path
 import captures
 import media
 import programs
-from peers import fused, ns2_speed
+from peers import ns2_speed, static_loop
 
 OURS = [*(case.name for case in ns2_speed.CASES), "flows-10", "flows-1000", "flows-10000", "noloss-6000", "loss-6000"]
 INSTRUCTIONS = ["one-1g", "hundred-1g"]
-INSTRUCTIONS_SECONDS = 2  # callgrind is some fifty times slower than the machine, and counts exactly
+INSTRUCTIONS_SECONDS = 2  # callgrind is about 50 times slower than the machine
 MAX_RSS_MB = 64
-VARIANTS_CASE, VARIANTS_SECONDS = "one-10m", 20  # a window that fills at once, so that the variants do the same work
+VARIANTS_CASE, VARIANTS_SECONDS = "one-10m", 20  # the window is full at once: all variants do the same work
 MAX_VARIANT_COST = 1.5
 
 
 @dataclass(frozen=True)
 class Result:
-    """One of our own cases."""
+    """The result of one case."""
 
     case: str
     data_packets: int
@@ -71,7 +71,7 @@ def print_engine(results: list[Result]) -> None:
 
 
 def print_growth(results: list[Result]) -> list[dict[str, object]]:
-    """Ratios between our own cases, each beside the most it may be."""
+    """Ratios between cases, each with its maximum."""
     by_name = {r.case: r for r in results}
     bounds = [
         ("1,000 flows over 10", "flows-1000", "flows-10", 1.5),
@@ -79,10 +79,10 @@ def print_growth(results: list[Result]) -> list[dict[str, object]]:
         ("2,000 of 6,000 segments lost at once, over none", "loss-6000", "noloss-6000", 3.0),
     ]
     rows: list[dict[str, object]] = []
-    for what, case, base, most in bounds:
+    for what, case, base, max_ratio in bounds:
         ratio = by_name[case].ns_per_packet / by_name[base].ns_per_packet
-        print(f"{what:50} {ratio:5.2f}x  (at most {most}x){'' if ratio <= most else '  OVER'}")
-        rows.append({"what": what, "ratio": ratio, "most": most})
+        print(f"{what:50} {ratio:5.2f}x  (at most {max_ratio}x){'' if ratio <= max_ratio else '  OVER'}")
+        rows.append({"what": what, "ratio": ratio, "most": max_ratio})
     memory = by_name["hundred-1g"].peak_rss_mb
     print(
         f"{'peak memory with 100 flows':50} {memory:5.1f} MB (at most {MAX_RSS_MB} MB){'' if memory <= MAX_RSS_MB else '  OVER'}"
@@ -94,10 +94,10 @@ def print_instructions(binary: Path) -> dict[str, float]:
     valgrind = programs.find("valgrind", "instructions of whole cases")
     if valgrind is None:
         return {}
-    counted = {case: instructions_per_packet(valgrind, binary, case) for case in INSTRUCTIONS}
-    for case, count in counted.items():
+    instructions = {case: instructions_per_packet(valgrind, binary, case) for case in INSTRUCTIONS}
+    for case, count in instructions.items():
         print(f"{case:18} {count:8,.0f} instructions per delivered data packet")
-    return counted
+    return instructions
 
 
 def variant_names(binary: Path) -> list[str]:
@@ -112,18 +112,18 @@ def print_variants(binary: Path) -> dict[str, float]:
     if valgrind is None:
         return {}
     names = variant_names(binary)
-    counted = {name: instructions_per_packet(valgrind, binary, VARIANTS_CASE, VARIANTS_SECONDS, name) for name in names}
-    for name, count in sorted(counted.items(), key=lambda item: item[1]):
-        ratio = count / counted["newreno"]
+    instructions = {name: instructions_per_packet(valgrind, binary, VARIANTS_CASE, VARIANTS_SECONDS, name) for name in names}
+    for name, count in sorted(instructions.items(), key=lambda item: item[1]):
+        ratio = count / instructions["newreno"]
         print(f"{name:18} {count:8,.0f} {ratio:6.2f}x{'' if ratio <= MAX_VARIANT_COST else '  OVER'}")
-    return counted
+    return instructions
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--binary", type=Path, default=Path("target/release/ackclock-bench"))
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--json", type=Path, help="write all figures to this file too")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
     args = parser.parse_args()
 
     print("engine alone, cheapest of", args.repeats, "runs")
@@ -134,26 +134,26 @@ def main() -> int:
     growth = print_growth(results)
 
     print("\ninstructions (callgrind)")
-    counted = print_instructions(args.binary)
+    instructions = print_instructions(args.binary)
 
     print(f"\ninstructions per packet by congestion control, and over newreno (at most {MAX_VARIANT_COST}x)")
     variants = print_variants(args.binary)
 
-    print("\nthe floor: a loop fused by hand for these cases only")
-    floor = fused.table(args.binary, ns2_speed.CASES, args.repeats)
-    print("\n".join(floor))
+    print("\nlower bound: a static loop for these cases only")
+    lower_bound = static_loop.table(args.binary, ns2_speed.CASES, args.repeats)
+    print("\n".join(lower_bound))
 
     print("\nns-2, CPU seconds per million delivered data packets; lean headers, runs alternate")
     ns = programs.find("ns", "ratio to ns-2")
     if ns is not None:
         print("\n".join(ns2_speed.table(args.binary, ns, args.repeats)))
 
-    print("\naccess media: six stations with more datagrams than the medium carries, beside a plain rate")
+    print("\naccess media: six overloaded stations, beside a fixed rate")
     print("\n".join(media.table(args.binary, args.repeats)))
 
     print("\ncaptures: the per-flow table")
-    read, capture_figures = captures.table(args.binary, args.repeats)
-    print("\n".join(read))
+    lines, capture_figures = captures.table(args.binary, args.repeats)
+    print("\n".join(lines))
 
     print("\nleft out")
     print("\n".join(programs.left_out()) or "nothing")
@@ -163,7 +163,7 @@ def main() -> int:
             "captures": capture_figures,
             "cases": [asdict(r) for r in results],
             "growth": growth,
-            "instructions_per_packet": counted,
+            "instructions_per_packet": instructions,
             "variants": variants,
         }
         args.json.write_text(json.dumps(figures, indent=2) + "\n")

@@ -1,7 +1,7 @@
-"""What an access medium costs: six stations that are sent more than it carries, beside the same datagrams over a plain rate.
+"""Cost of an access medium: six overloaded stations, beside the same datagrams over a fixed rate.
 
-CPU time for each delivered packet, sources, queues and sinks included, the cheapest of several runs; and instructions, where valgrind is
-installed. Every link measures its queue, as it does in a run with a summary.
+CPU time per delivered packet with sources, queues and sinks, the minimum of several runs; and instructions, where
+valgrind is installed. Every link measures its queue, as in a run with a summary.
 
 usage: media.py [--binary target/release/ackclock-bench] [--repeats 5]
 """
@@ -18,13 +18,13 @@ from peers import ns2_speed
 
 PLAIN = "plain-6"
 MEDIA = ("wimax-6", "wlan-6", "grants-6")
-MOST = {"wimax-6": 3.0}
+MAX_RATIO = {"wimax-6": 3.0}
 INSTRUCTIONS_SECONDS = 10
 
 
 @dataclass(frozen=True)
 class Cost:
-    """One case: datagrams delivered, and what each took."""
+    """Cost of one case: datagrams delivered, ns and instructions of each."""
 
     packets: int
     ns: float
@@ -48,13 +48,13 @@ def table(binary: Path, repeats: int) -> list[str]:
     plain = costs[PLAIN]
     lines = [f"{'case':10} {'packets':>8} {'ns/packet':>10} {'ratio':>6} {'instructions':>13} {'ratio':>6}"]
     for case, one in costs.items():
-        counted, more = "-", "-"
+        instructions, instruction_ratio = "-", "-"
         if one.instructions and plain.instructions:
-            counted, more = f"{one.instructions:,.0f}", f"{one.instructions / plain.instructions:.2f}x"
+            instructions, instruction_ratio = f"{one.instructions:,.0f}", f"{one.instructions / plain.instructions:.2f}x"
         ratio = one.ns / plain.ns
-        most = MOST.get(case)
-        judged = "" if most is None else f"  (at most {most}x){'' if ratio <= most else '  OVER'}"
-        lines.append(f"{case:10} {one.packets:8,} {one.ns:10.1f} {ratio:5.2f}x {counted:>13} {more:>6}{judged}")
+        max_ratio = MAX_RATIO.get(case)
+        bound = "" if max_ratio is None else f"  (at most {max_ratio}x){'' if ratio <= max_ratio else '  OVER'}"
+        lines.append(f"{case:10} {one.packets:8,} {one.ns:10.1f} {ratio:5.2f}x {instructions:>13} {instruction_ratio:>6}{bound}")
     return lines
 
 

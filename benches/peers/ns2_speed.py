@@ -1,8 +1,7 @@
-"""Ours against ns-2: CPU seconds per million delivered data packets, the same work, in one run.
+"""ackclock and ns-2: CPU seconds per million delivered data packets for the same cases.
 
-Runs of both programs alternate, so that whatever else the machine does burdens both alike. CPU time is the child
-process's own (user and system), taken from the operating system for both, start-up included. Without an `ns`
-program it prints one line and exits 0.
+Runs of both programs alternate, so that other load affects both alike. CPU time is that of the child process
+(user and system), start-up included. Without an `ns` program it prints one line and exits 0.
 
 usage: ns2_speed.py [--binary target/release/ackclock-bench] [--repeats 5]
 """
@@ -24,7 +23,7 @@ SCRIPT = Path(__file__).with_name("speed.tcl")
 
 @dataclass(frozen=True)
 class Case:
-    """Bulk flows through one bottleneck; `name` is what our benchmark program calls it."""
+    """Bulk flows through one bottleneck; `name` is the case of `ackclock-bench`."""
 
     name: str
     flows: int
@@ -42,7 +41,7 @@ CASES = [
 
 @dataclass(frozen=True)
 class Child:
-    """What one run of a program printed and cost."""
+    """Output and cost of one run of a program."""
 
     output: str
     cpu_s: float
@@ -58,7 +57,7 @@ class Cost:
     peak_rss_kb: int
 
     @property
-    def least(self) -> float:
+    def min(self) -> float:
         return min(self.cpu_s_per_million)
 
     @property
@@ -67,7 +66,7 @@ class Cost:
 
 
 def run(command: list[str]) -> Child:
-    """Run a program to its end, and take its cost from the operating system."""
+    """Run a program, and return its output and cost."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         output = child.stdout.read()
@@ -109,7 +108,7 @@ def cost(runs: list[tuple[int, Child]]) -> Cost:
 
 
 def compare(binary: Path, ns: str, case: Case, repeats: int) -> tuple[Cost, Cost]:
-    """Ours and ns-2's cost of one case, from alternating runs."""
+    """Costs of ackclock and ns-2 for one case, from alternating runs."""
     ours, theirs = [], []
     for _ in range(repeats):
         ours.append(run_ours(binary, case))
@@ -125,16 +124,16 @@ def table(binary: Path, ns: str, repeats: int) -> list[str]:
         ours, theirs = compare(binary, ns, case, repeats)
         lines.append(
             f"{case.name:14} {ours.packets:12,} {theirs.packets:8,}"
-            f"  {ours.least:8.3f} {ours.median:7.3f}  {theirs.least:8.3f} {theirs.median:7.3f}"
-            f"  {theirs.least / ours.least:8.1f}x {theirs.median / ours.median:6.1f}x  {case.target:5.0f}x"
+            f"  {ours.min:8.3f} {ours.median:7.3f}  {theirs.min:8.3f} {theirs.median:7.3f}"
+            f"  {theirs.min / ours.min:8.1f}x {theirs.median / ours.median:6.1f}x  {case.target:5.0f}x"
             f"  {ours.peak_rss_kb / 1024:6.1f} {theirs.peak_rss_kb / 1024:5.1f}"
         )
     return lines
 
 
-def arguments(what: str | None) -> argparse.Namespace:
-    """Of a comparison with a peer: our binary, and how often each side runs."""
-    parser = argparse.ArgumentParser(description=(what or "").splitlines()[0])
+def arguments(doc: str | None) -> argparse.Namespace:
+    """Options of a comparison with a peer."""
+    parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--binary", type=Path, default=Path("target/release/ackclock-bench"))
     parser.add_argument("--repeats", type=int, default=5)
     return parser.parse_args()

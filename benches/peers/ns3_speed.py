@@ -1,8 +1,8 @@
-"""Our 802.16 and 802.11b beside ns-3's: CPU seconds per million delivered datagrams, the same kind of work, in one run.
+"""IEEE 802.16 and 802.11b of ackclock and ns-3: CPU seconds per million delivered datagrams.
 
-Six stations with more datagrams of 1000 bytes than their medium carries. The two 802.16 cells are set up alike but do not carry alike (ns-3's
-gets half of ours through its frame), so each is offered a fifth more than it carries itself, and a delivered packet is what is counted.
-Runs of both programs alternate; CPU time is the child process's own. Without ns-3 (Debian: libns3-dev and g++) it prints one line and
+Six stations are offered more datagrams of 1000 bytes than the medium carries. The 802.16 cells have equal settings
+but different capacities (ns-3's is half of ours), so each is offered 120 % of its own. Runs of both programs
+alternate; CPU time is that of the child process. Without ns-3 (Debian: libns3-dev and g++) it prints one line and
 exits 0.
 
 usage: ns3_speed.py [--binary target/release/ackclock-bench] [--repeats 5]
@@ -30,7 +30,7 @@ STATIONS = 6
 
 @dataclass(frozen=True)
 class Case:
-    """What our program calls it and ns-3's, the bits a second that ns-3 is offered for each station, and seconds."""
+    """Names in both programs, offered load of ns-3 in bit/s per station, and seconds."""
 
     ours: str
     theirs: str
@@ -38,12 +38,12 @@ class Case:
     seconds: float
 
 
-# ns-3's cell carries some 7.7 Mb/s of such datagrams with a split of the frame that is its own; its 802.11b 5.1 Mb/s, as ours.
+# Capacities of ns-3: 7.7 Mb/s for 802.16 with a frame split of its own, 5.1 Mb/s for 802.11b as ours.
 CASES = [Case("wimax-6", "wimax", 1.5e6, 30), Case("wlan-6", "wifi", 1e6, 30)]
 
 
 def build(folder: Path) -> Path | None:
-    """Our program for ns-3, compiled; none where ns-3 or a compiler is missing."""
+    """The compiled program for ns-3; none if ns-3 or a compiler is missing."""
     compiler = shutil.which("g++")
     if compiler is None or not Path("/usr/include/ns3/wimax-helper.h").exists():
         return None
@@ -73,9 +73,9 @@ def table(binary: Path, program: Path, repeats: int) -> list[str]:
         pairs = [(run_ours(binary, case), run_theirs(program, case)) for _ in range(repeats)]
         ours, theirs = ns2_speed.cost([pair[0] for pair in pairs]), ns2_speed.cost([pair[1] for pair in pairs])
         lines.append(
-            f"{case.ours:10} {ours.packets:12,} {theirs.packets:8,}  {ours.least:8.3f} {ours.median:7.3f}"
-            f"  {theirs.least:8.2f} {theirs.median:7.2f}"
-            f"  {theirs.least / ours.least:8.0f}x {theirs.median / ours.median:6.0f}x  {TARGET:5}x"
+            f"{case.ours:10} {ours.packets:12,} {theirs.packets:8,}  {ours.min:8.3f} {ours.median:7.3f}"
+            f"  {theirs.min:8.2f} {theirs.median:7.2f}"
+            f"  {theirs.min / ours.min:8.0f}x {theirs.median / ours.median:6.0f}x  {TARGET:5}x"
         )
     return lines
 

@@ -1,8 +1,8 @@
-//! The scenarios: bulk flows over one bottleneck, with windows and buffers that nothing overflows.
+//! The cases: bulk flows over one bottleneck, with windows and buffers that never overflow.
 //!
 //!     sender i --10 Gb/s, 1 ms-- RATE, 18 ms, droptail --10 Gb/s, 1 ms-- receiver i
 //!
-//! The first three are the work that `benches/peers/speed.tcl` gives to ns-2.
+//! The first three are those of `benches/peers/speed.tcl` for ns-2.
 
 use ackclock_sim::plan::{
     Direction, DropFrom, Ecn, EcnPackets, Flow, Framing, Frto, Hop, HopDirection, IdleRestart, Loss, Measure, MetricsCache,
@@ -12,11 +12,10 @@ use ackclock_sim::plan::{
 /// Payload of a segment in bytes; its header is 40.
 pub const SEGMENT: u32 = 1024;
 const PACKET_BITS: f64 = 8.0 * (SEGMENT + 40) as f64;
-const ROUND_TRIP_S: f64 = 0.040;
+const RTT_S: f64 = 0.040;
 const MS: u64 = 1_000_000_000;
 const PS_PER_S: f64 = 1e12;
-/// Windows are this many times the share of the path's capacity, so that the bottleneck never runs
-/// dry.
+/// Window over the flow's share of the path's capacity, so that the bottleneck is never idle.
 const OVERSIZE: f64 = 1.3;
 
 pub const NAMES: [&str; 8] =
@@ -43,7 +42,7 @@ impl Case {
             "flows-10" => Case::scaled(10, 200.0),
             "flows-1000" => Case::scaled(1000, 3.0),
             "flows-10000" => Case::scaled(10_000, 1.5),
-            // Short and often: the window is full for most of the time, and every repetition loses
+            // Short and repeated: the window is full most of the time, and every repetition loses
             // a third of it.
             "noloss-6000" => Case { window: 6000, repetitions: 10, ..Case::speed(1, 1e9, 2.0) },
             _ => Case {
@@ -55,7 +54,7 @@ impl Case {
         })
     }
 
-    /// As `speed.tcl` has it.
+    /// A case of `speed.tcl`.
     fn speed(flows: u32, rate_bps: f64, seconds: f64) -> Case {
         let window = (OVERSIZE * capacity(rate_bps) as f64 / f64::from(flows)).ceil() as u32;
         Case { flows, rate_bps, window, lost: Vec::new(), variant: "reno", seconds, repetitions: 1 }
@@ -63,7 +62,7 @@ impl Case {
 
     /// The link grows with the flows: each keeps a window of 40 segments.
     fn scaled(flows: u32, seconds: f64) -> Case {
-        let rate = f64::from(flows) * 40.0 / OVERSIZE * PACKET_BITS / ROUND_TRIP_S;
+        let rate = f64::from(flows) * 40.0 / OVERSIZE * PACKET_BITS / RTT_S;
         Case { window: 40, ..Case::speed(flows, rate, seconds) }
     }
 
@@ -91,7 +90,7 @@ impl Case {
     }
 
     fn flow(&self, number: u32) -> Flow {
-        // A millisecond apart, but all within a second.
+        // Starts are 1 ms apart, or closer to be all within 1 s.
         let start = u64::from(number) * MS.min(1000 * MS / u64::from(self.flows));
         Flow {
             name: number.to_string(),
@@ -111,7 +110,7 @@ impl Case {
 
 /// Packets that the path holds without a queue.
 fn capacity(rate_bps: f64) -> u64 {
-    (rate_bps * ROUND_TRIP_S / PACKET_BITS) as u64
+    (rate_bps * RTT_S / PACKET_BITS) as u64
 }
 
 fn hop(name: &str, per_client: bool, down: HopDirection, up: HopDirection) -> Hop {

@@ -1,4 +1,4 @@
-"""Ours against the floor: the same cases as one hand-fused static loop (fused_loop.rs says what it leaves out)."""
+"""The engine against a lower bound: the same cases as one static loop (static_loop.rs describes its limits)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 import programs
 from peers import ns2_speed
 
-SOURCE = Path(__file__).with_name("fused_loop.rs")
+SOURCE = Path(__file__).with_name("static_loop.rs")
 
 
 def build(folder: Path) -> Path | None:
-    rustc = programs.find("rustc", "the hand-fused loop")
+    rustc = programs.find("rustc", "the static loop")
     if rustc is None:
         return None
-    program = folder / "fused_loop"
+    program = folder / "static_loop"
     command = [rustc, "-C", "opt-level=3", "--edition", "2024", str(SOURCE), "-o", str(program)]
     subprocess.run(command, check=True)
     return program
@@ -32,12 +32,12 @@ def table(binary: Path, cases: list[ns2_speed.Case], repeats: int) -> list[str]:
     program = build(binary.parent)
     if program is None:
         return []
-    lines = [f"{'case':14} {'packets ours':>12} {'floor':>9}  {'ours ns':>8} {'floor ns':>8}  {'left':>6}"]
+    lines = [f"{'case':14} {'packets ours':>12} {'static':>9}  {'ours ns':>8} {'static':>8}  {'ratio':>6}"]
     for case in cases:
         pairs = [(ns2_speed.run_ours(binary, case), run(program, case)) for _ in range(repeats)]
-        ours, floor = ns2_speed.cost([pair[0] for pair in pairs]), ns2_speed.cost([pair[1] for pair in pairs])
+        ours, bound = ns2_speed.cost([pair[0] for pair in pairs]), ns2_speed.cost([pair[1] for pair in pairs])
         lines.append(
-            f"{case.name:14} {ours.packets:12,} {floor.packets:9,}  {ours.least * 1e3:8.1f} {floor.least * 1e3:8.1f}"
-            f"  {ours.least / floor.least:5.1f}x"
+            f"{case.name:14} {ours.packets:12,} {bound.packets:9,}  {ours.min * 1e3:8.1f} {bound.min * 1e3:8.1f}"
+            f"  {ours.min / bound.min:5.1f}x"
         )
     return lines

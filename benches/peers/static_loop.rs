@@ -1,15 +1,15 @@
-//! The floor: the speed cases as one hand-fused static loop, to know what the general engine costs.
+//! A lower bound for the engine's cost: the speed cases as one static loop.
 //!
 //!     sender i --10 Gb/s, 1 ms-- left --RATE, 18 ms, droptail-- right --10 Gb/s, 1 ms-- receiver i
 //!
-//! It knows in advance what an engine must find out: the topology, that nothing is lost, that every
-//! delay is constant, and that packets therefore reach every place in the order in which they were
-//! sent. So one queue of ACKs in flight is all of the future, and a packet's whole way out and back
-//! is a few additions. What TCP does per packet stays: sequence numbers, window and slow start, RTT
-//! estimate, the buffer's limit.
+//! The loop relies on what a general engine must compute: the topology is fixed, nothing is lost,
+//! all delays are constant, so packets arrive everywhere in the order of transmission. One queue of
+//! ACKs in flight holds all future events, and the path of a packet and its ACK is a few additions.
+//! TCP's work per packet remains: sequence numbers, window, slow start, RTT estimate, and the
+//! buffer limit.
 //!
-//! Build: rustc -C opt-level=3 --edition 2024 fused_loop.rs     Run: fused_loop FLOWS RATE_BPS
-//! SECONDS
+//! Build: `rustc -C opt-level=3 --edition 2024 static_loop.rs`; run: `static_loop FLOWS RATE_BPS
+//! SECONDS`
 
 use std::collections::VecDeque;
 
@@ -18,19 +18,19 @@ const MS: u64 = PS_PER_S / 1000;
 const ACCESS_BPS: u64 = 10_000_000_000;
 const SEGMENT: u64 = 1024;
 const HEADER: u64 = 40;
-const ROUND_TRIP_S: f64 = 0.040;
+const RTT_S: f64 = 0.040;
 
 fn time_to_send(bytes: u64, bps: u64) -> u64 {
     (bytes as u128 * 8 * PS_PER_S as u128 / bps as u128) as u64
 }
 
-/// A line that sends one packet after the other.
+/// A link that sends one packet after the other.
 #[derive(Clone, Default)]
-struct Line {
+struct Link {
     free: u64,
 }
 
-impl Line {
+impl Link {
     fn send(&mut self, now: u64, time: u64) -> u64 {
         self.free = self.free.max(now) + time;
         self.free
@@ -39,8 +39,8 @@ impl Line {
 
 #[derive(Clone, Default)]
 struct Flow {
-    host: Line,
-    client: Line,
+    host: Link,
+    client: Link,
     next: u64,
     acknowledged: u64,
     expected: u64,
@@ -56,7 +56,7 @@ struct Ack {
     number: u64,
 }
 
-/// How long each kind of packet takes on each kind of line.
+/// Transmission times by packet and link.
 struct Times {
     data_access: u64,
     ack_access: u64,
@@ -64,24 +64,24 @@ struct Times {
     ack: u64,
 }
 
-struct World {
+struct Network {
     end: u64,
     take: Times,
     window: f64,
     limit: usize,
-    bottleneck: Line,
-    back: Line,
-    /// When each packet that waits at the bottleneck begins to be sent.
+    bottleneck: Link,
+    back: Link,
+    /// Start of transmission of each packet that waits at the bottleneck.
     waiting: VecDeque<u64>,
     acks: VecDeque<Ack>,
     flows: Vec<Flow>,
     delivered: u64,
 }
 
-impl World {
-    fn new(flows: usize, rate: u64, seconds: f64) -> World {
-        let in_flight = (rate as f64 * ROUND_TRIP_S / (8 * (SEGMENT + HEADER)) as f64) as usize;
-        World {
+impl Network {
+    fn new(flows: usize, rate: u64, seconds: f64) -> Network {
+        let in_flight = (rate as f64 * RTT_S / (8 * (SEGMENT + HEADER)) as f64) as usize;
+        Network {
             end: (seconds * PS_PER_S as f64) as u64,
             take: Times {
                 data_access: time_to_send(SEGMENT + HEADER, ACCESS_BPS),
@@ -91,8 +91,8 @@ impl World {
             },
             window: (1.3 * in_flight as f64 / flows as f64).ceil(),
             limit: 2 * in_flight + 10 * flows,
-            bottleneck: Line::default(),
-            back: Line::default(),
+            bottleneck: Link::default(),
+            back: Link::default(),
             waiting: VecDeque::new(),
             acks: VecDeque::new(),
             flows: vec![Flow { cwnd: 2.0, ..Flow::default() }; flows],
@@ -126,7 +126,7 @@ impl World {
         flow.rttvar += 0.25 * ((flow.srtt - rtt).abs() - flow.rttvar);
         flow.srtt += 0.125 * (rtt - flow.srtt);
         if flow.cwnd < self.window {
-            flow.cwnd += acked as f64; // slow start: nothing is lost, so nothing ever ends it
+            flow.cwnd += acked as f64; // slow start does not end, as nothing is lost
         }
     }
 
@@ -165,9 +165,9 @@ impl World {
 
 fn main() {
     let words: Vec<f64> = std::env::args().skip(1).map(|word| word.parse().expect("a number")).collect();
-    let [flows, rate, seconds] = words[..] else { panic!("usage: fused_loop FLOWS RATE_BPS SECONDS") };
-    let mut world = World::new(flows as usize, rate as u64, seconds);
-    world.run();
-    let srtt: f64 = world.flows.iter().map(|flow| flow.srtt).sum::<f64>() / flows / MS as f64;
-    println!("{{\"data_packets\": {}, \"mean_srtt_ms\": {srtt:.3}}}", world.delivered);
+    let [flows, rate, seconds] = words[..] else { panic!("usage: static_loop FLOWS RATE_BPS SECONDS") };
+    let mut network = Network::new(flows as usize, rate as u64, seconds);
+    network.run();
+    let srtt: f64 = network.flows.iter().map(|flow| flow.srtt).sum::<f64>() / flows / MS as f64;
+    println!("{{\"data_packets\": {}, \"mean_srtt_ms\": {srtt:.3}}}", network.delivered);
 }
