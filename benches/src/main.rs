@@ -24,7 +24,7 @@ use serde::Serialize;
 use std::process::ExitCode;
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct CaseResult<'a> {
     case: &'a str,
     variant: &'static str,
     /// Segments delivered in order, and datagrams.
@@ -130,7 +130,7 @@ fn measure(selection: &Selection) -> String {
         all.timeouts += done.timeouts;
     }
     let used = watch.stop();
-    let report = Report {
+    let report = CaseResult {
         case: &selection.case,
         variant: selection.variant,
         data_packets: all.data_packets,

@@ -145,7 +145,7 @@ enum ReadStep {
     Incomplete,
 }
 
-enum Format {
+enum FormatReader {
     Pcap(Pcap),
     Pcapng(Pcapng),
 }
@@ -153,7 +153,7 @@ enum Format {
 /// A capture being read.
 pub struct Capture {
     source: Source,
-    format: Format,
+    format: FormatReader,
     damage: BTreeMap<Damage, u64>,
     /// Damage ended the reading.
     stopped: bool,
@@ -184,9 +184,9 @@ impl Capture {
         let front = source.bytes();
         let magic = [front[0], front[1], front[2], front[3]];
         let format = if Pcap::matches_magic(magic) {
-            Format::Pcap(Pcap::open(&mut source)?)
+            FormatReader::Pcap(Pcap::open(&mut source)?)
         } else if Pcapng::matches_magic(magic) {
-            Format::Pcapng(Pcapng::default())
+            FormatReader::Pcapng(Pcapng::default())
         } else {
             return Err(ReadError::NotACapture(format!("{:02x} {:02x} {:02x} {:02x}", magic[0], magic[1], magic[2], magic[3])));
         };
@@ -205,7 +205,7 @@ impl Capture {
     pub fn packets(&mut self, max: u64, mut each: impl FnMut(&Record<'_>)) -> Result<u64, ReadError> {
         let mut count = 0;
         while count < max {
-            if let Format::Pcap(pcap) = &self.format
+            if let FormatReader::Pcap(pcap) = &self.format
                 && !self.stopped
                 && self.pps_clock.is_none()
             {
@@ -238,8 +238,8 @@ impl Capture {
     pub fn packet(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         while !self.stopped {
             let next = match &mut self.format {
-                Format::Pcap(pcap) => pcap.next(&mut self.source),
-                Format::Pcapng(pcapng) => pcapng.next(&mut self.source),
+                FormatReader::Pcap(pcap) => pcap.next(&mut self.source),
+                FormatReader::Pcapng(pcapng) => pcapng.next(&mut self.source),
             };
             match next {
                 Ok(ReadStep::Packet(record)) => {

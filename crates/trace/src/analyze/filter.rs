@@ -1,6 +1,6 @@
 //! Filter of the packets to analyze, by time and by endpoints.
 
-use crate::decode::{Endpoint, Segment};
+use crate::decode::{EndpointAddress, Segment};
 use serde::Deserialize;
 use std::net::IpAddr;
 
@@ -31,7 +31,7 @@ pub enum EndpointExpr {
 }
 
 impl EndpointExpr {
-    fn matches(&self, ends: &[Endpoint; 2]) -> bool {
+    fn matches(&self, ends: &[EndpointAddress; 2]) -> bool {
         match self {
             EndpointExpr::Net(net, bits) => {
                 let (prefix, bits) = match net {
@@ -69,7 +69,7 @@ impl PacketFilter {
 #[cfg(test)]
 mod tests {
     use super::EndpointExpr;
-    use crate::decode::Endpoint;
+    use crate::decode::EndpointAddress;
     use std::net::IpAddr;
 
     fn matches(json: &str, ends: [(&str, u16); 2]) -> bool {
@@ -78,7 +78,7 @@ mod tests {
                 IpAddr::V4(v4) => v4.to_ipv6_mapped(),
                 IpAddr::V6(v6) => v6,
             };
-            Endpoint { ip: u128::from(ip), port }
+            EndpointAddress { ip: u128::from(ip), port }
         };
         serde_json::from_str::<EndpointExpr>(json).unwrap().matches(&ends.map(end))
     }

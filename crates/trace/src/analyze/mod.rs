@@ -14,16 +14,16 @@ pub use flow_list::FlowList;
 pub use flow_store::{CachePolicy, FlowRef};
 pub use observer::PacketObserver;
 pub use reassembly::FragmentCounts;
-pub use shard::PacketCounts;
+pub use shard::DecodeCounts;
 
 use crate::decode::{Decoded, Skip, decode, decode_fast};
 use ackclock_pcap::read::{Capture, ReadError, Record};
 use reassembly::{ReassembledSegment, Reassembly};
 use shard::Shard;
 
-/// Totals of a capture.
+/// CaptureTotals of a capture.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Totals {
+pub struct CaptureTotals {
     pub packets: u64,
     pub bytes: u64,
     pub first_at: Option<i64>,
@@ -39,7 +39,7 @@ pub struct Totals {
 pub struct Analysis {
     shards: Vec<Shard>,
     reassembly: Reassembly,
-    pub totals: Totals,
+    pub totals: CaptureTotals,
     filter: PacketFilter,
 }
 
@@ -60,7 +60,7 @@ impl Analysis {
     pub fn with_policy(filter: PacketFilter, workers: usize, policy: CachePolicy) -> Analysis {
         let workers = workers.max(1);
         let shards = (0..workers).map(|_| Shard::new(policy, workers)).collect();
-        Analysis { shards, reassembly: Reassembly::default(), totals: Totals::default(), filter }
+        Analysis { shards, reassembly: Reassembly::default(), totals: CaptureTotals::default(), filter }
     }
 
     /// All flows, in the order of their first packets.
@@ -82,8 +82,8 @@ impl Analysis {
         self.shards.iter().map(Shard::memory).sum()
     }
 
-    pub fn counts(&self) -> PacketCounts {
-        let mut sum = PacketCounts::default();
+    pub fn counts(&self) -> DecodeCounts {
+        let mut sum = DecodeCounts::default();
         self.shards.iter().for_each(|shard| sum.add(&shard.counts));
         sum.skipped[Skip::Fragment as usize] += self.fragment_counts().unused;
         sum
@@ -135,7 +135,7 @@ impl Analysis {
     }
 }
 
-impl Totals {
+impl CaptureTotals {
     /// Counts a packet; returns false if it lies outside the filter's interval.
     #[inline(always)]
     fn add(&mut self, record: &Record<'_>, filter: &PacketFilter) -> bool {

@@ -2,7 +2,7 @@
 //! which bytes passed. A datagram is analyzed at the time of its last missing fragment, as at the
 //! receiver.
 
-use crate::decode::{Flags, FragmentInfo, Ip, Segment, reassembled};
+use crate::decode::{Flags, FragmentInfo, IpHeader, Segment, reassembled};
 use std::collections::VecDeque;
 
 /// Maximum number of incomplete datagrams; the oldest is dropped.
@@ -28,7 +28,7 @@ pub struct FragmentCounts {
 
 #[derive(Debug, Default)]
 pub struct Reassembly {
-    pending: VecDeque<Datagram>,
+    pending: VecDeque<PendingDatagram>,
     /// A fragment other than a first one has passed. A capture filter on ports selects first
     /// fragments only: until then a first fragment is analyzed alone.
     later_seen: bool,
@@ -36,9 +36,9 @@ pub struct Reassembly {
 }
 
 #[derive(Debug)]
-struct Datagram {
+struct PendingDatagram {
     /// The first fragment's, once that has passed.
-    ip: Ip,
+    ip: IpHeader,
     /// The first bytes of TCP; empty until the first fragment passes.
     header: Vec<u8>,
     id: u32,
@@ -57,7 +57,7 @@ struct Datagram {
 /// A segment to analyze: of a complete datagram, or the part of it that was not analyzed yet.
 #[derive(Debug, Clone)]
 pub struct ReassembledSegment {
-    ip: Ip,
+    ip: IpHeader,
     header: Vec<u8>,
     analyzed_len: u32,
 }
@@ -84,14 +84,14 @@ impl ReassembledSegment {
 
 impl Reassembly {
     /// Adds a fragment; returns the segment that is to be analyzed now.
-    pub fn add(&mut self, at: i64, ip: &Ip, fragment: FragmentInfo, bytes: &[u8]) -> Option<ReassembledSegment> {
+    pub fn add(&mut self, at: i64, ip: &IpHeader, fragment: FragmentInfo, bytes: &[u8]) -> Option<ReassembledSegment> {
         self.counts.fragments += 1;
         self.later_seen |= fragment.offset > 0;
-        let is_expired = |d: &Datagram| at.saturating_sub(d.since) > TIMEOUT_NS;
+        let is_expired = |d: &PendingDatagram| at.saturating_sub(d.since) > TIMEOUT_NS;
         while self.pending.front().is_some_and(is_expired) || self.pending.len() > MAX_PENDING {
             self.drop_datagram(0);
         }
-        let same = |d: &Datagram| d.id == fragment.id && d.ip.source == ip.source && d.ip.destination == ip.destination;
+        let same = |d: &PendingDatagram| d.id == fragment.id && d.ip.source == ip.source && d.ip.destination == ip.destination;
         let known = self.pending.iter().position(same);
         // A different first fragment with the same identification: the sender's identification has
         // wrapped.
@@ -103,7 +103,7 @@ impl Reassembly {
             known => known,
         };
         let index = known.unwrap_or_else(|| {
-            self.pending.push_back(Datagram::new(at, ip, fragment.id));
+            self.pending.push_back(PendingDatagram::new(at, ip, fragment.id));
             self.pending.len() - 1
         });
         let datagram = &mut self.pending[index];
@@ -136,9 +136,9 @@ impl Reassembly {
     }
 }
 
-impl Datagram {
-    fn new(at: i64, ip: &Ip, id: u32) -> Datagram {
-        Datagram {
+impl PendingDatagram {
+    fn new(at: i64, ip: &IpHeader, id: u32) -> PendingDatagram {
+        PendingDatagram {
             ip: *ip,
             header: Vec::new(),
             id,
@@ -151,7 +151,7 @@ impl Datagram {
         }
     }
 
-    fn add(&mut self, ip: &Ip, fragment: FragmentInfo, bytes: &[u8]) {
+    fn add(&mut self, ip: &IpHeader, fragment: FragmentInfo, bytes: &[u8]) {
         self.fragments += 1;
         if fragment.offset == 0 {
             self.ip = *ip;
@@ -194,7 +194,7 @@ impl Datagram {
     fn reassembled(self) -> ReassembledSegment {
         let tcp_len = self.len.unwrap_or(self.ip.tcp_len);
         let total_len = (self.ip.total_len - self.ip.tcp_len).saturating_add(tcp_len);
-        let ip = Ip { tcp_len, total_len, fragment: None, ..self.ip };
+        let ip = IpHeader { tcp_len, total_len, fragment: None, ..self.ip };
         ReassembledSegment { ip, header: self.header, analyzed_len: self.analyzed_len }
     }
 }

@@ -11,13 +11,13 @@ pub struct Shard {
     pub flows: FlowStore,
     /// Packet number of each flow's first packet in the capture.
     pub first_packet: Vec<u64>,
-    pub counts: PacketCounts,
+    pub counts: DecodeCounts,
     max_flows: usize,
 }
 
 /// Packet counts of a shard, after decoding.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct PacketCounts {
+pub struct DecodeCounts {
     pub tcp: u64,
     /// By [`Skip`].
     pub skipped: [u64; Skip::ALL.len()],
@@ -33,8 +33,8 @@ const MAX_FLOWS: usize = 1 << 23;
 /// which are then added by their SYN-ACK.
 const MAX_FLOWS_BY_SYN: usize = 1 << 21;
 
-impl PacketCounts {
-    pub fn add(&mut self, other: &PacketCounts) {
+impl DecodeCounts {
+    pub fn add(&mut self, other: &DecodeCounts) {
         self.tcp += other.tcp;
         self.bad_checksums += other.bad_checksums;
         self.malformed_options += other.malformed_options;
@@ -51,7 +51,7 @@ impl Shard {
             table: Table::default(),
             flows: FlowStore::new(policy),
             first_packet: Vec::new(),
-            counts: PacketCounts::default(),
+            counts: DecodeCounts::default(),
             max_flows,
         }
     }

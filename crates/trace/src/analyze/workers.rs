@@ -18,15 +18,15 @@ const BATCH_PACKETS: usize = 4096;
 const QUEUED_BATCHES: usize = 4;
 
 #[derive(Default)]
-struct Batch {
+struct PacketBatch {
     bytes: Vec<u8>,
-    packets: Vec<Packet>,
+    packets: Vec<RecordHeader>,
     /// Reassembled segments, with their index among the packets.
     reassembled: Vec<(usize, ReassembledSegment)>,
 }
 
 /// A record without its bytes, which are in [`Batch::bytes`].
-struct Packet {
+struct RecordHeader {
     at: i64,
     number: u64,
     original_len: u32,
@@ -36,9 +36,9 @@ struct Packet {
 
 /// The reading thread's end of a worker.
 struct WorkerQueue {
-    batch: Batch,
-    full: SyncSender<Batch>,
-    empty: Receiver<Batch>,
+    batch: PacketBatch,
+    full: SyncSender<PacketBatch>,
+    empty: Receiver<PacketBatch>,
 }
 
 pub fn read(analysis: &mut Analysis, capture: &mut Capture, max: u64) -> Result<u64, ReadError> {
@@ -50,7 +50,7 @@ pub fn read(analysis: &mut Analysis, capture: &mut Capture, max: u64) -> Result<
             .map(|shard| {
                 let ((full, batches), (done, empty)) = (sync_channel(QUEUED_BATCHES), channel());
                 scope.spawn(move || work(shard, filter, &batches, &done));
-                WorkerQueue { batch: Batch::default(), full, empty }
+                WorkerQueue { batch: PacketBatch::default(), full, empty }
             })
             .collect();
         let workers = queues.len();
@@ -93,7 +93,7 @@ impl WorkerQueue {
     fn add(&mut self, record: &Record<'_>, number: u64) {
         let batch = &mut self.batch;
         batch.bytes.extend_from_slice(record.bytes);
-        batch.packets.push(Packet {
+        batch.packets.push(RecordHeader {
             at: record.at,
             number,
             original_len: record.original_len,
@@ -120,7 +120,7 @@ impl WorkerQueue {
     }
 }
 
-fn work(shard: &mut Shard, filter: &PacketFilter, batches: &Receiver<Batch>, done: &Sender<Batch>) {
+fn work(shard: &mut Shard, filter: &PacketFilter, batches: &Receiver<PacketBatch>, done: &Sender<PacketBatch>) {
     while let Ok(mut batch) = batches.recv() {
         let (mut from, mut segments) = (0, batch.reassembled.drain(..).peekable());
         for (i, packet) in batch.packets.iter().enumerate() {

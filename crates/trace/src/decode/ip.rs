@@ -7,7 +7,7 @@ use ackclock_pcap::read::Record;
 
 /// The innermost IP header of a TCP segment.
 #[derive(Debug, Clone, Copy)]
-pub struct Ip {
+pub struct IpHeader {
     pub source: u128,
     pub destination: u128,
     /// IPv4 identification; none for IPv6.
@@ -50,7 +50,7 @@ const GRE: u8 = 47;
 
 /// The innermost IP header, which has TCP as its payload.
 #[inline]
-pub fn transport(record: &Record<'_>, network: NetworkProtocol, at: usize) -> Result<Ip, Skip> {
+pub fn transport(record: &Record<'_>, network: NetworkProtocol, at: usize) -> Result<IpHeader, Skip> {
     let (mut network, mut at) = (network, at);
     for _ in 0..MAX_HEADERS {
         let (ip, next) = match network {
@@ -79,7 +79,7 @@ pub fn transport(record: &Record<'_>, network: NetworkProtocol, at: usize) -> Re
 
 /// IPv4 (RFC 791): header and protocol.
 #[inline]
-fn v4(record: &Record<'_>, at: usize) -> Result<(Ip, u8), Skip> {
+fn v4(record: &Record<'_>, at: usize) -> Result<(IpHeader, u8), Skip> {
     let header: &[u8; 20] = record.bytes.get(at..).and_then(|b| b.first_chunk()).ok_or(Skip::CutOff)?;
     let header_len = usize::from(header[0] & 15) * 4;
     if header[0] >> 4 != 4 || header_len < 20 {
@@ -102,7 +102,7 @@ fn v4(record: &Record<'_>, at: usize) -> Result<(Ip, u8), Skip> {
         more: header[6] & 0x20 != 0,
     };
     let word = |i: usize| u128::from(u32::from_be_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]));
-    let ip = Ip {
+    let ip = IpHeader {
         source: V4_MAPPED | word(12),
         destination: V4_MAPPED | word(16),
         id: Some(id),
@@ -118,7 +118,7 @@ fn v4(record: &Record<'_>, at: usize) -> Result<(Ip, u8), Skip> {
 }
 
 /// IPv6 (RFC 8200): header and the protocol after its extension headers.
-fn v6(record: &Record<'_>, at: usize) -> Result<(Ip, u8), Skip> {
+fn v6(record: &Record<'_>, at: usize) -> Result<(IpHeader, u8), Skip> {
     let bytes = record.bytes;
     let header: &[u8; 40] = bytes.get(at..).and_then(|b| b.first_chunk()).ok_or(Skip::CutOff)?;
     if header[0] >> 4 != 6 {
@@ -164,7 +164,7 @@ fn v6(record: &Record<'_>, at: usize) -> Result<(Ip, u8), Skip> {
     if headers > payload {
         return Err(Skip::BadIpv6);
     }
-    let ip = Ip {
+    let ip = IpHeader {
         source: address(8),
         destination: address(24),
         id: None,

@@ -1,6 +1,6 @@
 //! Flow key: the two endpoints, in an order that does not depend on the packet's direction.
 
-use super::Endpoint;
+use super::EndpointAddress;
 use super::ip::V4_MAPPED;
 use crate::compact::{Compact, Reader, Writer};
 
@@ -79,13 +79,13 @@ impl Key {
         (Key::V6(KeyV6 { ip, ports: ordered(ports, swapped) }), if swapped { Side::High } else { Side::Low })
     }
 
-    pub fn endpoint(&self, side: Side) -> Endpoint {
+    pub fn endpoint(&self, side: Side) -> EndpointAddress {
         let side = side as usize;
         match self {
-            Key::V4(four) => Endpoint { ip: V4_MAPPED | u128::from(four.ip[side]), port: four.ports[side] },
+            Key::V4(four) => EndpointAddress { ip: V4_MAPPED | u128::from(four.ip[side]), port: four.ports[side] },
             Key::V6(six) => {
                 let [upper, lower] = six.ip[side];
-                Endpoint { ip: u128::from(upper) << 64 | u128::from(lower), port: six.ports[side] }
+                EndpointAddress { ip: u128::from(upper) << 64 | u128::from(lower), port: six.ports[side] }
             }
         }
     }

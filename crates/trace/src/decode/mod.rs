@@ -8,7 +8,7 @@ mod options;
 mod tcp;
 
 pub use fast_path::key;
-pub use ip::{FragmentInfo, Ip};
+pub use ip::{FragmentInfo, IpHeader};
 pub(crate) use key::BoxedKey;
 pub use key::{Key, Side};
 pub use options::{Options, SackBlocks, SynOptions, Timestamps};
@@ -19,7 +19,7 @@ use ackclock_pcap::read::{LinkType, Record};
 /// Address and port of one end of a flow; IPv4 addresses in IPv6-mapped form (RFC 4291, section
 /// 2.5.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Endpoint {
+pub struct EndpointAddress {
     pub ip: u128,
     pub port: u16,
 }
@@ -84,7 +84,7 @@ impl Skip {
 pub enum Decoded<'a> {
     Segment(Segment<'a>),
     /// A fragment of a datagram, and the captured bytes of its part of the TCP segment.
-    Fragment(Ip, &'a [u8]),
+    Fragment(IpHeader, &'a [u8]),
 }
 
 /// The segment of a record in the most common form (see `fast_path`); none for all others, which
@@ -108,9 +108,9 @@ pub fn decode<'a>(record: &Record<'a>) -> Result<Decoded<'a>, Skip> {
 
 /// The segment of a reassembled datagram: `ip` is the first fragment's with the total length,
 /// `head` the first bytes of TCP.
-pub fn reassembled<'a>(ip: &Ip, head: &'a [u8]) -> Result<Segment<'a>, Skip> {
+pub fn reassembled<'a>(ip: &IpHeader, head: &'a [u8]) -> Result<Segment<'a>, Skip> {
     let record = Record { at: 0, link: LinkType(101), original_len: ip.total_len, bytes: head };
-    tcp::segment(&record, &Ip { tcp_at: 0, ..*ip })
+    tcp::segment(&record, &IpHeader { tcp_at: 0, ..*ip })
 }
 
 /// Two bytes, big endian; none past the end.

@@ -1,6 +1,6 @@
 //! The TCP header (RFC 9293, section 3.1).
 
-use super::{Endpoint, Ip, Key, Options, Side, Skip};
+use super::{EndpointAddress, IpHeader, Key, Options, Side, Skip};
 use ackclock_pcap::checksum::is_valid;
 use ackclock_pcap::read::Record;
 
@@ -48,12 +48,12 @@ pub struct Segment<'a> {
 }
 
 impl Segment<'_> {
-    pub fn source(&self) -> Endpoint {
+    pub fn source(&self) -> EndpointAddress {
         self.key.endpoint(self.from)
     }
 
     /// Both endpoints, in the order of the key.
-    pub fn endpoints(&self) -> [Endpoint; 2] {
+    pub fn endpoints(&self) -> [EndpointAddress; 2] {
         [self.key.endpoint(Side::Low), self.key.endpoint(Side::High)]
     }
 
@@ -65,7 +65,7 @@ impl Segment<'_> {
 }
 
 #[inline]
-pub fn segment<'a>(record: &Record<'a>, ip: &Ip) -> Result<Segment<'a>, Skip> {
+pub fn segment<'a>(record: &Record<'a>, ip: &IpHeader) -> Result<Segment<'a>, Skip> {
     // Bytes after the datagram are link-layer padding.
     let bytes = record.bytes.get(ip.tcp_at..).ok_or(Skip::CutOff)?;
     let bytes = &bytes[..bytes.len().min(ip.tcp_len as usize)];
@@ -103,7 +103,7 @@ pub fn segment<'a>(record: &Record<'a>, ip: &Ip) -> Result<Segment<'a>, Skip> {
 
 /// Sum of the pseudo-header (RFC 9293, section 3.1) in 32-bit words. The prefix ::ffff of a mapped
 /// IPv4 address is zero in one's complement arithmetic.
-fn pseudo_header(ip: &Ip) -> u64 {
+fn pseudo_header(ip: &IpHeader) -> u64 {
     const TCP: u64 = 6;
     let words = |address: u128| {
         let (high, low) = ((address >> 64) as u64, address as u64);

@@ -38,7 +38,7 @@ pub use table::Table;
 pub use trouble::{Oddities, Spurious, Trouble};
 
 use crate::compact::{Compact, Reader, Writer, compact};
-use crate::decode::{BoxedKey, Endpoint, Flags, Segment};
+use crate::decode::{BoxedKey, EndpointAddress, Flags, Segment};
 use seq::ahead;
 
 /// One connection.
@@ -103,7 +103,7 @@ impl Flow {
         self.client
     }
 
-    pub fn end(&self, side: Side) -> Endpoint {
+    pub fn end(&self, side: Side) -> EndpointAddress {
         self.key.key().endpoint(side)
     }
 

@@ -11,8 +11,7 @@ use crate::analyze::PacketObserver;
 use crate::decode::{Flags, Segment};
 use crate::flow::{Flow, Passed};
 
-/// Time in nanoseconds, and IP bytes that arrived or were acknowledged then.
-pub type Arrival = (i64, u32);
+pub use crate::join::token_bucket::Arrival;
 
 /// Data packets of one direction, and the ACKs for them.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,7 @@
 //! rate at which minimum delays are constant (`skew`). Two-way traffic does not determine the
 //! offset within its bounds.
 
-use super::Pair;
+use super::MatchedPair;
 use super::fingerprint::{FingerprintRecorder, PacketFingerprint};
 use super::match_flows::FlowMatch;
 use super::skew::{self, MAX_SKEW, Point};
@@ -70,7 +70,7 @@ impl DelayPoints {
 
     /// Adds a flow's matched packets by the side that sends. The direction with the larger time
     /// differences is that towards the second capture.
-    pub fn add(&mut self, m: &FlowMatch, pairs: &[Vec<Pair>; 2], a: &FingerprintRecorder, b: &FingerprintRecorder) {
+    pub fn add(&mut self, m: &FlowMatch, pairs: &[Vec<MatchedPair>; 2], a: &FingerprintRecorder, b: &FingerprintRecorder) {
         let Some(&(x, y)) = pairs[0].first().or(pairs[1].first()) else { return };
         let side = usize::from(pairs[0].is_empty());
         let (x, y) = (&a.flows[m.first][side][x as usize], &b.flows[m.second][m.side(side)][y as usize]);
@@ -78,7 +78,7 @@ impl DelayPoints {
         let points = [0, 1].map(|side| {
             let (ours, theirs) = (&a.flows[m.first][side], &b.flows[m.second][m.side(side)]);
             let common = common_len(pairs[side].iter().map(|pair| ours[pair.0 as usize].ip_len));
-            let one = |&(x, y): &Pair| {
+            let one = |&(x, y): &MatchedPair| {
                 let (x, y) = (&ours[x as usize], &theirs[y as usize]);
                 (point(self.origin, base, x, y), common.is_none_or(|len| x.ip_len >= len))
             };
@@ -241,7 +241,12 @@ impl ClockRelation {
     }
 
     /// True if the packets go from the first capture point to the second. None without packets.
-    pub fn is_first_to_second(&self, ours: &[PacketFingerprint], theirs: &[PacketFingerprint], pairs: &[Pair]) -> Option<bool> {
+    pub fn is_first_to_second(
+        &self,
+        ours: &[PacketFingerprint],
+        theirs: &[PacketFingerprint],
+        pairs: &[MatchedPair],
+    ) -> Option<bool> {
         let forward = pairs.iter().filter(|&&(x, y)| self.delay(ours[x as usize].at, theirs[y as usize].at) > 0).count();
         (!pairs.is_empty()).then_some(forward * 2 > pairs.len())
     }

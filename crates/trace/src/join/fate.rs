@@ -1,6 +1,6 @@
 //! Fate of each packet of a direction between the captures.
 
-use super::Pair;
+use super::MatchedPair;
 use super::clock_relation::ClockRelation;
 use super::fingerprint::PacketFingerprint;
 use crate::decode::Flags;
@@ -28,7 +28,7 @@ impl Fate {
 /// Fates in the order of the sender's capture, and counts of packets that only the receiver's
 /// capture has.
 #[derive(Debug, Clone)]
-pub struct Fates {
+pub struct PacketFates {
     pub fates: Vec<Fate>,
     /// Captured near the receiver only: the capture at the sender dropped them.
     pub missing_at_sender: u64,
@@ -44,14 +44,14 @@ pub struct DirectionView<'a> {
     pub received: &'a [PacketFingerprint],
     /// The receiver's packets in the same capture.
     pub replies: &'a [PacketFingerprint],
-    pub pairs: &'a [Pair],
+    pub pairs: &'a [MatchedPair],
     /// First and last time of that capture.
     pub span: (i64, i64),
     pub clock: &'a ClockRelation,
     pub first_to_second: bool,
 }
 
-pub fn determine(view: &DirectionView<'_>) -> Fates {
+pub fn determine(view: &DirectionView<'_>) -> PacketFates {
     let mut fates = vec![Fate::Lost; view.sent.len()];
     let mut matched = vec![false; view.received.len()];
     let (mut min, mut max) = (i64::MAX, 0);
@@ -75,7 +75,7 @@ pub fn determine(view: &DirectionView<'_>) -> Fates {
         }
     }
     let (missing_at_sender, duplicated) = only_received(view, &matched);
-    Fates { fates, missing_at_sender, duplicated }
+    PacketFates { fates, missing_at_sender, duplicated }
 }
 
 /// Data captured near the receiver, and the receiver's ACKs, in unwrapped sequence numbers.

@@ -28,7 +28,7 @@ pub struct LossBursts {
 }
 
 #[derive(Default)]
-struct Bin {
+struct LossBin {
     number: i64,
     sent: u32,
     lost: u32,
@@ -42,14 +42,14 @@ impl LossBursts {
     pub fn of(packets: impl Iterator<Item = (i64, bool)>) -> LossBursts {
         let mut bursts = LossBursts::default();
         let mut origin = None;
-        let mut bin = Bin::default();
+        let mut bin = LossBin::default();
         for (at, lost) in packets {
             let since = at.saturating_sub(*origin.get_or_insert(at)).max(0);
             // A clock that steps back does not leave the bin.
             let number = (since / BIN).max(bin.number);
             if number != bin.number {
                 bursts.close(&bin);
-                bin = Bin { number, ..Bin::default() };
+                bin = LossBin { number, ..LossBin::default() };
             }
             bin.sent += 1;
             if lost {
@@ -62,7 +62,7 @@ impl LossBursts {
         bursts
     }
 
-    fn close(&mut self, bin: &Bin) {
+    fn close(&mut self, bin: &LossBin) {
         if bin.lost * 2 <= bin.sent {
             return;
         }

@@ -1,6 +1,6 @@
 //! Matching of a direction's packets between two captures.
 
-use super::Pair;
+use super::MatchedPair;
 use super::fingerprint::PacketFingerprint;
 
 /// Maximum number of copies with equal hash that are matched by time or IP identification; larger
@@ -12,7 +12,7 @@ const SAME_IDS_PERCENT: usize = 90;
 /// Matched pairs, in the order of the first list. Packets with a unique hash are matched by it;
 /// copies by IP identification if the path preserves it, else by the order that fits the median
 /// delay best.
-pub fn match_packets(first: &[PacketFingerprint], second: &[PacketFingerprint]) -> Vec<Pair> {
+pub fn match_packets(first: &[PacketFingerprint], second: &[PacketFingerprint]) -> Vec<MatchedPair> {
     let (a, b) = (by_hash(first), by_hash(second));
     let (mut single, mut several) = (Vec::new(), Vec::new());
     let (mut i, mut j) = (0, 0);
@@ -32,10 +32,10 @@ pub fn match_packets(first: &[PacketFingerprint], second: &[PacketFingerprint]) 
             }
         }
     }
-    let same_id = |&(x, y): &Pair| first[x as usize].ip_id == second[y as usize].ip_id;
+    let same_id = |&(x, y): &MatchedPair| first[x as usize].ip_id == second[y as usize].ip_id;
     // Identification 0 carries no information: SYN-ACKs of Linux have it, and all packets of some
     // hosts.
-    let has_id = |pair: &&Pair| first[pair.0 as usize].ip_id != 0 || second[pair.1 as usize].ip_id != 0;
+    let has_id = |pair: &&MatchedPair| first[pair.0 as usize].ip_id != 0 || second[pair.1 as usize].ip_id != 0;
     let (same, all) = (single.iter().filter(has_id).filter(|pair| same_id(pair)).count(), single.iter().filter(has_id).count());
     let ids = all > 0 && same * 100 >= all * SAME_IDS_PERCENT;
     let delay = median_delay(first, second, &single);
@@ -63,7 +63,7 @@ fn end_of_group(list: &[PacketFingerprint], order: &[u32], from: usize) -> usize
 }
 
 /// Median of the differences of time.
-fn median_delay(first: &[PacketFingerprint], second: &[PacketFingerprint], pairs: &[Pair]) -> i64 {
+fn median_delay(first: &[PacketFingerprint], second: &[PacketFingerprint], pairs: &[MatchedPair]) -> i64 {
     let mut all: Vec<i64> = pairs.iter().map(|&(x, y)| second[y as usize].at.saturating_sub(first[x as usize].at)).collect();
     if all.is_empty() {
         return 0;
@@ -74,7 +74,14 @@ fn median_delay(first: &[PacketFingerprint], second: &[PacketFingerprint], pairs
 
 /// Matches copies with equal hash: by IP identification, or each of the shorter list with the best
 /// fitting of the remaining ones, in order.
-fn copies(first: &[PacketFingerprint], second: &[PacketFingerprint], a: &[u32], b: &[u32], ids: bool, delay: i64) -> Vec<Pair> {
+fn copies(
+    first: &[PacketFingerprint],
+    second: &[PacketFingerprint],
+    a: &[u32],
+    b: &[u32],
+    ids: bool,
+    delay: i64,
+) -> Vec<MatchedPair> {
     let mut all = Vec::with_capacity(a.len().min(b.len()));
     if ids && a.len().max(b.len()) <= LARGE_GROUP {
         let mut free: Vec<u32> = b.to_vec();

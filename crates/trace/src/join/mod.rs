@@ -21,7 +21,7 @@ pub(crate) mod token_bucket;
 pub use bottleneck_buffer::{BufferCaveat, BufferEstimate};
 pub use clock_relation::{ClockRelation, DelayPoints};
 pub use direction::JoinedDirection;
-pub use fate::{Fate, Fates};
+pub use fate::{Fate, PacketFates};
 pub use fingerprint::{FingerprintRecorder, PacketFingerprint};
 pub use loss_attribution::{LossAttribution, LossOrigin};
 pub use loss_bursts::{LossBurst, LossBursts};
@@ -75,7 +75,7 @@ pub struct Joined {
 }
 
 /// A matched packet: its indexes in the fingerprint lists of the first and the second capture.
-pub type Pair = (u32, u32);
+pub type MatchedPair = (u32, u32);
 
 /// Compares two captures. With `clock_error_ns`, both clocks are taken as correct within that
 /// error; without, their relation is estimated from the traffic.
@@ -83,7 +83,7 @@ pub fn join(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Option<f6
     let (a, b) = (&first.fingerprints, &second.fingerprints);
     let origin = first.analysis.totals.first_at.unwrap_or(0);
     let matches = match_flows::match_flows(a, b);
-    let pairs: Vec<[Vec<Pair>; 2]> = matches
+    let pairs: Vec<[Vec<MatchedPair>; 2]> = matches
         .iter()
         .map(|m| [0, 1].map(|side| match_packets::match_packets(&a.flows[m.first][side], &b.flows[m.second][m.side(side)])))
         .collect();
@@ -127,7 +127,7 @@ pub fn join(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Option<f6
 /// One direction of a flow with the fates of its packets.
 pub struct MatchedDirection<'a> {
     pub sent: &'a [PacketFingerprint],
-    pub fates: Fates,
+    pub fates: PacketFates,
     pub first_to_second: bool,
     /// The network marked packets CE between the captures.
     pub marked: bool,
@@ -138,14 +138,14 @@ fn match_direction<'a>(
     clock: &ClockRelation,
     m: &FlowMatch,
     side: usize,
-    pairs: &[Pair],
+    pairs: &[MatchedPair],
     captures: [&'a CaptureSide; 2],
 ) -> Option<MatchedDirection<'a>> {
     let [first, second] = captures;
     let (a, b) = (&first.fingerprints.flows[m.first], &second.fingerprints.flows[m.second]);
     let (in_first, in_second) = (&a[side], &b[m.side(side)]);
     let first_to_second = clock.is_first_to_second(in_first, in_second, pairs)?;
-    let swapped: Vec<Pair>;
+    let swapped: Vec<MatchedPair>;
     let (sent, received, pairs, replies, receiver) = if first_to_second {
         (in_first, in_second, pairs, &b[m.side(1 - side)], second)
     } else {

@@ -1,7 +1,7 @@
 //! Loss attribution for probe datagrams, of which the fates are known from their sequence numbers.
 
 use super::aggregate::Aggregate;
-use super::fate::{Fate, Fates};
+use super::fate::{Fate, PacketFates};
 use super::fingerprint::PacketFingerprint;
 use super::loss_attribution::{self, LossAttribution};
 use super::loss_bursts::LossBursts;
@@ -29,7 +29,7 @@ pub fn attribute_probe_losses(sent: &[(i64, Fate)], ip_len: u32) -> ProbeLosses 
         flags: Flags(0),
     };
     let packets: Vec<PacketFingerprint> = sent.iter().map(fingerprint).collect();
-    let fates = Fates { fates: sent.iter().map(|s| s.1).collect(), missing_at_sender: 0, duplicated: 0 };
+    let fates = PacketFates { fates: sent.iter().map(|s| s.1).collect(), missing_at_sender: 0, duplicated: 0 };
     let matched = MatchedDirection { sent: &packets, fates, first_to_second: true, marked: false };
     let aggregate = Aggregate::of(std::iter::once(&matched));
     let fates = &matched.fates.fates;

@@ -12,8 +12,8 @@ pub struct TokenBucketEstimate {
     pub peak_bps: f64,
 }
 
-/// Time in nanoseconds and bytes of an arrival.
-type Arrival = (i64, u32);
+/// Time in nanoseconds, and IP bytes that arrived or were acknowledged then.
+pub type Arrival = (i64, u32);
 
 /// Minimum number of packets.
 const MIN_PACKETS: usize = 300;

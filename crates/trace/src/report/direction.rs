@@ -81,14 +81,14 @@ pub struct AckGaps {
     #[serde(flatten)]
     pub gaps: SummaryStats,
     /// Bins with their upper edges in milliseconds; the last bin has none.
-    pub histogram: Vec<Bin>,
+    pub histogram: Vec<HistogramBin>,
     pub segments_per_ack: Option<f64>,
     pub stretched_share: Option<f64>,
     pub compressed_share: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
-pub struct Bin {
+pub struct HistogramBin {
     pub up_to: Option<u32>,
     pub count: u32,
 }
@@ -238,7 +238,7 @@ impl AckGaps {
         let edges = ACK_BINS_MS.iter().copied().map(Some).chain([None]);
         AckGaps {
             gaps: clock.summary_ms(),
-            histogram: edges.zip(clock.bins()).map(|(up_to, count)| Bin { up_to, count }).collect(),
+            histogram: edges.zip(clock.bins()).map(|(up_to, count)| HistogramBin { up_to, count }).collect(),
             segments_per_ack: clock.segments_per_ack(),
             stretched_share: clock.stretched_share(),
             compressed_share: clock.compressed_share(),

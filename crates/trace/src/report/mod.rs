@@ -15,7 +15,7 @@ pub use two_captures::{BucketReport, JoinReport, JoinedDirectionReport};
 pub use vantage::{Vantage, VantagePoint};
 
 use crate::analyze::{Analysis, FragmentCounts};
-use crate::decode::{Endpoint, Skip};
+use crate::decode::{EndpointAddress, Skip};
 use crate::flow::{Flow, Moment, Side};
 use ackclock_pcap::read::{Capture, Truncation};
 use serde::Serialize;
@@ -211,7 +211,7 @@ fn ended(flow: &Flow) -> &'static str {
 }
 
 /// `192.0.2.1:80`, `[2001:db8::1]:80`.
-fn name(end: Endpoint) -> String {
+fn name(end: EndpointAddress) -> String {
     let ip = Ipv6Addr::from(end.ip);
     match ip.to_ipv4_mapped() {
         Some(v4) => format!("{v4}:{}", end.port),
