@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 MAX_LINES = 12
 """Lines of a result's `repr`."""
-WIDTH = 100
+WIDTH = 140
 """Columns of a result's `repr`."""
+SENTENCE = 40
+"""Columns of a sentence in it; a notebook shows the whole."""
 
 
 class Result:
@@ -122,8 +124,8 @@ def _as_text(tables: Iterable[Table]) -> list[str]:
     console = Console(file=text, width=WIDTH, highlight=False, color_system=None)
     for table in tables:
         for column in table.columns:
-            if not column.no_wrap:  # a sentence takes one line here, and the whole of it in a notebook
-                column.no_wrap, column.overflow = True, "ellipsis"
+            if not column.no_wrap:
+                column.no_wrap, column.overflow, column.max_width = True, "ellipsis", SENTENCE
         console.print(table)
     return [stripped for line in text.getvalue().splitlines() if (stripped := line.rstrip())]
 

@@ -56,7 +56,7 @@ def test_result_shows_itself_in_12_lines_and_as_html(kind: str, results) -> None
     lines = repr(done).splitlines()
     assert 2 < len(lines) <= 12
     assert lines[0].startswith(f"{type(done).__name__}: ")
-    assert max(map(len, lines)) <= 130
+    assert max(map(len, lines)) <= result.WIDTH
     assert "<table>" in done._repr_html_()
 
 
