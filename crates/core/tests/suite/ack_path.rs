@@ -1,4 +1,5 @@
-//! What is done to ACKs: each rule by a dialogue, and the promises of the safe one over random streams, simulated and real.
+//! ACK filtering, scheduling and reconstruction: each rule by example, and invariants over random
+//! streams, simulated and real.
 
 use crate::queue_bench::Bench;
 use ackclock_core::element::{Element, PacketCounts};
@@ -21,7 +22,7 @@ fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_ms(ms)
 }
 
-/// ACKs with these numbers come one after another; the numbers that are left, in order.
+/// Enqueues ACKs with these numbers; returns the remaining numbers in order.
 fn left(settings: AckFilterConfig, acks: &[u64]) -> Vec<u64> {
     let mut bench = Bench::new();
     let mut queue = filtered(settings);
@@ -43,10 +44,10 @@ fn drain(bench: &mut Bench, queue: &mut AckAwareQueue) -> Vec<(u64, Segment)> {
 }
 
 #[test]
-fn each_rule_leaves_what_it_says() {
+fn ack_filter_keeps_the_acks_of_its_rule() {
     let safe = AckFilterConfig::SAFE;
     for (what, settings, acks, expected) in [
-        // The first ACK of a connection may say anything: the safe rule keeps it.
+        // The first ACK of a connection counts as a change: the safe rule keeps it.
         ("safe", safe, vec![1, 2, 3, 4], vec![1, 4]),
         ("p1", AckFilterConfig::P1, vec![1, 2, 3, 4], vec![4]),
         ("cake", AckFilterConfig::CAKE, vec![1, 2, 3, 4, 5], vec![1, 5]),
@@ -65,7 +66,7 @@ fn each_rule_leaves_what_it_says() {
 }
 
 #[test]
-fn the_survivor_goes_to_the_tail_or_to_the_place_of_the_oldest() {
+fn survivor_is_at_the_tail_or_at_the_index_of_the_oldest() {
     for (survivor, expected) in [(Survivor::Tail, vec![8, 9, 1]), (Survivor::Head, vec![1, 8, 9])] {
         let mut bench = Bench::new();
         let mut queue = filtered(AckFilterConfig { survivor, ..AckFilterConfig::P1 });
@@ -84,7 +85,7 @@ fn the_survivor_goes_to_the_tail_or_to_the_place_of_the_oldest() {
 }
 
 #[test]
-fn three_duplicates_taken_out_leave_a_mark_on_the_survivor() {
+fn survivor_is_marked_after_three_removed_duplicates() {
     let settings = AckFilterConfig { duplicates: Duplicates::Mark, ..AckFilterConfig::P1 };
     for (acks, marked) in
         [(vec![1, 2, 2, 2], false), (vec![1, 2, 2, 2, 2], true), (vec![1, 2, 2, 2, 2, 2], true), (vec![1, 2, 2, 2, 2, 3], false)]
@@ -101,7 +102,7 @@ fn three_duplicates_taken_out_leave_a_mark_on_the_survivor() {
 }
 
 #[test]
-fn acks_first_keeps_each_kind_in_order() {
+fn acks_first_keeps_the_order_within_each_kind() {
     let mut bench = Bench::new();
     let mut queue = DropTail::new(Limit::NONE).in_order(Order::AcksFirst);
     for id in 0..6 {
@@ -113,7 +114,7 @@ fn acks_first_keeps_each_kind_in_order() {
 }
 
 #[test]
-fn an_ack_that_finds_no_room_takes_that_of_the_oldest_ack() {
+fn ack_replaces_the_oldest_ack_when_the_queue_is_full() {
     let mut bench = Bench::new();
     let inner: AnyQueue = DropTail::new(Limit::packets(3)).into();
     let mut queue = AckAwareQueue::new(inner).drop_acks_from_front();
@@ -128,14 +129,15 @@ fn an_ack_that_finds_no_room_takes_that_of_the_oldest_ack() {
 }
 
 #[test]
-fn reconstruction_puts_evenly_spaced_acks_where_the_link_swallowed_them() {
+fn reconstruction_regenerates_evenly_spaced_acks() {
     let mut bench = Bench::new();
     let mut made = AckReconstructor::new(AckReconstructorConfig { every: 1000, within: Span::from_ms(100) });
     let mut handoffs = Vec::new();
     let mut next_id = 1 << 41;
     let mut counts = PacketCounts::default();
     let mut seen = Vec::new();
-    // 5000 bytes in 50 ms: five ACKs, ten milliseconds apart; 250 ms of silence are spread over 100 ms at most.
+    // 5000 bytes in 50 ms: five ACKs, ten milliseconds apart; a gap of 250 ms is spread over at
+    // most 100 ms.
     for (ms, ack) in [(0, 1000), (50, 6000), (300, 10_000)] {
         let packet = bench.ack(ms, 0, Segment { ack, window: 9000, ..Segment::default() });
         counts.pushed += 1;
@@ -161,19 +163,19 @@ fn ack_of(arena: &Arena, packet: &Packet) -> u64 {
     u64::from(arena.tcp(packet).expect("readable").ack)
 }
 
-/// One random pure ACK, or a packet that is none.
+/// A random pure ACK, or a packet that is none.
 #[derive(Clone, Copy, Debug)]
-struct Said {
+struct TestAck {
     flow: u32,
     ack: u32,
     window: u16,
     sack: Option<(u32, u32)>,
     flags: Flags,
     payload: u8,
-    goes: bool,
+    dequeues: bool,
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn test_ack() -> impl Strategy<Value = TestAck> {
     let flags = prop_oneof![
         12 => Just(Flags::ACK),
         1 => Just(Flags::ACK.with(Flags::SYN)),
@@ -184,11 +186,12 @@ fn said() -> impl Strategy<Value = Said> {
     let sack = prop_oneof![4 => Just(None), 1 => (0u32..40, 1u32..10).prop_map(|(start, len)| Some((start, start + len)))];
     let window = prop_oneof![6 => Just(1000u16), 1 => 0u16..3];
     let payload = prop_oneof![6 => Just(0u8), 1 => Just(1u8)];
-    (0u32..2, 0u32..30, window, sack, flags, payload, any::<bool>())
-        .prop_map(|(flow, ack, window, sack, flags, payload, goes)| Said { flow, ack, window, sack, flags, payload, goes })
+    (0u32..2, 0u32..30, window, sack, flags, payload, any::<bool>()).prop_map(
+        |(flow, ack, window, sack, flags, payload, dequeues)| TestAck { flow, ack, window, sack, flags, payload, dequeues },
+    )
 }
 
-impl Said {
+impl TestAck {
     fn segment(&self) -> Segment {
         let mut sack = SackBlocks::default();
         self.sack.into_iter().for_each(|(start, end)| sack.push(u64::from(start), u64::from(end)));
@@ -196,7 +199,7 @@ impl Said {
         Segment { ack, window, payload, sack, flags: self.flags, ..Segment::default() }
     }
 
-    /// As IPv4 bytes, without checksums: nobody here reads them.
+    /// As IPv4 bytes, without checksums.
     fn bytes(&self) -> Vec<u8> {
         let options = self.sack.map_or(0, |_| 12);
         let total = 40 + options + usize::from(self.payload);
@@ -217,86 +220,94 @@ impl Said {
     }
 }
 
-/// Which of the ACKs a filter must not take out: those that say something that no other says. Worked out from the whole stream, and not as
-/// the filter does it.
-fn must_stay(stream: &[Said]) -> Vec<bool> {
-    let mut last: [Option<Said>; 2] = [None; 2];
+/// Which ACKs a filter must keep, since no other ACK has their information. Derived from the whole
+/// stream, independently of the filter.
+fn must_stay(stream: &[TestAck]) -> Vec<bool> {
+    let mut last: [Option<TestAck>; 2] = [None; 2];
     let mut stays = Vec::new();
-    for said in stream {
-        let control = said.flags.any(Flags::SYN.with(Flags::FIN).with(Flags::RST));
-        if control || said.payload > 0 {
+    for ack_packet in stream {
+        let control = ack_packet.flags.any(Flags::SYN.with(Flags::FIN).with(Flags::RST));
+        if control || ack_packet.payload > 0 {
             stays.push(true);
             continue;
         }
-        let before = last[said.flow as usize].replace(*said);
+        let before = last[ack_packet.flow as usize].replace(*ack_packet);
         stays.push(before.is_none_or(|before| {
-            let new_block = said.sack.is_some_and(|(s, e)| before.sack.is_none_or(|(a, b)| s < a || e > b));
-            before.window != said.window || new_block || said.ack <= before.ack || before.flags != said.flags
+            let new_block = ack_packet.sack.is_some_and(|(s, e)| before.sack.is_none_or(|(a, b)| s < a || e > b));
+            before.window != ack_packet.window || new_block || ack_packet.ack <= before.ack || before.flags != ack_packet.flags
         }));
     }
     stays
 }
 
-/// Runs a stream through a filter; says which packets it took out, by number.
-fn taken(stream: &[Said], settings: AckFilterConfig, raw: bool) -> Vec<usize> {
+/// Runs a stream through a filter; returns the numbers of the removed packets.
+fn removed(stream: &[TestAck], settings: AckFilterConfig, raw: bool) -> Vec<usize> {
     let mut bench = Bench::new();
     let mut queue = filtered(settings);
-    let mut gone = vec![false; stream.len()];
-    for (id, said) in stream.iter().enumerate() {
-        let segment = said.segment();
-        let body = if raw { Body::Raw(said.bytes().into()) } else { Body::Segment(segment) };
+    let mut dequeued = vec![false; stream.len()];
+    for (id, ack_packet) in stream.iter().enumerate() {
+        let segment = ack_packet.segment();
+        let body = if raw { Body::Raw(ack_packet.bytes().into()) } else { Body::Segment(segment) };
         let body = bench.arena.insert(body);
         let len = 40;
-        let packet =
-            Packet { id: id as u64, body, flow: said.flow, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind: segment.kind() };
+        let packet = Packet {
+            id: id as u64,
+            body,
+            flow: ack_packet.flow,
+            len,
+            wire_len: len,
+            ecn: Ecn::NotEct,
+            class: 0,
+            kind: segment.kind(),
+        };
         queue.enqueue(at(id as u64), packet, &mut bench.out());
-        if said.goes
+        if ack_packet.dequeues
             && let Some((_, packet)) = queue.dequeue(at(id as u64), &mut bench.out())
         {
-            gone[packet.id as usize] = true;
+            dequeued[packet.id as usize] = true;
             bench.end(Some(packet));
         }
     }
     while let Some((_, packet)) = queue.dequeue(at(1 << 20), &mut bench.out()) {
-        gone[packet.id as usize] = true;
+        dequeued[packet.id as usize] = true;
         bench.end(Some(packet));
     }
     assert_eq!(bench.arena.live(), 0);
-    gone.iter().enumerate().filter(|(_, gone)| !**gone).map(|(id, _)| id).collect()
+    dequeued.iter().enumerate().filter(|(_, dequeued)| !**dequeued).map(|(id, _)| id).collect()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn the_safe_filter_never_takes_an_ack_that_says_something_new(
-        stream in prop::collection::vec(said(), 1..80), keep in 1u32..4, head in any::<bool>(), raw in any::<bool>(),
+    fn safe_filter_keeps_every_ack_with_new_information(
+        stream in prop::collection::vec(test_ack(), 1..80), keep in 1u32..4, head in any::<bool>(), raw in any::<bool>(),
     ) {
         let survivor = if head { Survivor::Head } else { Survivor::Tail };
         let settings = AckFilterConfig { keep, survivor, ..AckFilterConfig::SAFE };
         let stays = must_stay(&stream);
-        for id in taken(&stream, settings, raw) {
+        for id in removed(&stream, settings, raw) {
             prop_assert!(!stays[id], "number {} of {:?}", id, stream);
             let later = stream[id + 1..].iter().any(|s| s.flow == stream[id].flow && s.ack > stream[id].ack && s.window == stream[id].window);
-            prop_assert!(later, "nothing later says what number {} said", id);
+            prop_assert!(later, "nothing later says what number {} ack_packet", id);
         }
     }
 
     #[test]
-    fn any_rule_takes_out_pure_acks_only_and_the_same_of_real_packets_as_of_simulated_ones(
-        stream in prop::collection::vec(said(), 1..80), rule in 0usize..4,
+    fn filter_removes_only_pure_acks_and_treats_real_packets_alike(
+        stream in prop::collection::vec(test_ack(), 1..80), rule in 0usize..4,
     ) {
         let settings = [AckFilterConfig::P1, AckFilterConfig::CAKE, AckFilterConfig::CAKE_AGGRESSIVE, AckFilterConfig::SAFE][rule];
-        let simulated = taken(&stream, settings, false);
-        prop_assert_eq!(&simulated, &taken(&stream, settings, true));
+        let simulated = removed(&stream, settings, false);
+        prop_assert_eq!(&simulated, &removed(&stream, settings, true));
         for id in simulated {
-            let said = stream[id];
-            prop_assert!(said.payload == 0 && !said.flags.any(Flags::SYN.with(Flags::FIN).with(Flags::RST)));
+            let ack_packet = stream[id];
+            prop_assert!(ack_packet.payload == 0 && !ack_packet.flags.any(Flags::SYN.with(Flags::FIN).with(Flags::RST)));
         }
     }
 
     #[test]
-    fn no_bytes_make_the_reader_or_the_writer_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..120), version in 0u8..3, protocol in any::<bool>()) {
+    fn tcp_view_and_edit_do_not_panic_on_random_bytes(mut bytes in prop::collection::vec(any::<u8>(), 0..120), version in 0u8..3, protocol in any::<bool>()) {
         if let Some(first) = bytes.first_mut() {
             *first = [0x45, 0x60, *first][usize::from(version)];
         }
@@ -313,20 +324,20 @@ proptest! {
         let packet = Packet { id: 0, body, flow: 0, len: 100, wire_len: 100, ecn: Ecn::Ect0, class: 0, kind: Kind::TCP };
         let before = arena.tcp(&packet);
         let _ = (arena.flow_hash(&packet, 1), arena.addresses(&packet));
-        let stamps = Timestamps { value: 1, echo: 2 };
-        let edit = TcpEdit { ack: Some(7), window: Some(9), sack: Some(SackBlocks::default()), timestamps: Some(stamps), dupacks_seen: true, ecn: Some(Ecn::Ce) };
+        let timestamps = Timestamps { value: 1, echo: 2 };
+        let edit = TcpEdit { ack: Some(7), window: Some(9), sack: Some(SackBlocks::default()), timestamps: Some(timestamps), dupacks_seen: true, ecn: Some(Ecn::Ce) };
         let body = arena.edit(body, &edit);
         let after = arena.tcp(&Packet { body, ..packet });
         prop_assert_eq!(before.is_some(), after.is_some());
         if let Some(after) = after {
             prop_assert_eq!((after.ack, after.window, after.ecn, after.reserved & 2), (7, 9, Ecn::Ce, 2));
-            prop_assert!(after.sack.is_empty() && after.timestamps.is_none_or(|t| t == stamps));
+            prop_assert!(after.sack.is_empty() && after.timestamps.is_none_or(|t| t == timestamps));
         }
     }
 
     #[test]
-    fn edited_packets_keep_a_right_checksum(said in said(), ack in any::<u32>(), window in any::<u16>(), seen in any::<bool>()) {
-        let mut bytes = said.bytes();
+    fn edited_packet_keeps_a_valid_checksum(ack_packet in test_ack(), ack in any::<u32>(), window in any::<u16>(), seen in any::<bool>()) {
+        let mut bytes = ack_packet.bytes();
         let sum = !segment_sum(&bytes);
         bytes[36..38].copy_from_slice(&sum.to_be_bytes());
         prop_assert_eq!(segment_sum(&bytes), 0xFFFF);
@@ -339,7 +350,7 @@ proptest! {
     }
 }
 
-/// The sum over pseudo-header and segment (RFC 9293, section 3.1).
+/// Sum over pseudo-header and segment (RFC 9293, section 3.1).
 fn segment_sum(bytes: &[u8]) -> u16 {
     let length = ((bytes.len() - 20) as u16).to_be_bytes();
     let words = [&bytes[12..20], &[0, 6], &length, &bytes[20..]].concat();

@@ -1,5 +1,5 @@
-//! TCP over a path with random loss and no queue, against the closed forms in the range where they
-//! hold.
+//! TCP over a path with random loss and no queue, against the closed forms in their range of
+//! validity.
 
 use ackclock_core::app::{AnyApp, BulkSource, Sink};
 use ackclock_core::element::Port;
@@ -30,7 +30,7 @@ fn path(config: &TcpConfig, loss: f64, rtt: Span) -> (Network, EndpointId) {
     (b.build(), client)
 }
 
-/// Segments per second, without the first tenth of the run; and window reductions per segment.
+/// Segments per second without the first tenth of the run, and window reductions per segment.
 fn rate(config: &TcpConfig, loss: f64, rtt: Span) -> (f64, f64) {
     let (mut network, client) = path(config, loss, rtt);
     let seconds = 600;
@@ -60,7 +60,7 @@ fn reno(recovery: RecoveryKind, delayed: bool) -> TcpConfig {
 }
 
 fn model(loss: f64, delayed: bool) -> LossyPath {
-    // The minimum of the RTO, as the RTT hardly varies.
+    // The minimum RTO, since the RTT hardly varies.
     LossyPath { loss, rtt: RTT.as_secs(), rto: 0.2, per_ack: if delayed { 2.0 } else { 1.0 }, max_window: f64::INFINITY }
 }
 
@@ -108,7 +108,7 @@ fn cubic_follows_its_response_function_above_reno() {
 
 // finding("N2")
 #[test]
-fn network_executes_events_before_the_end_and_stands_at_it_when_run_without_a_clock() {
+fn network_executes_events_before_the_end_only() {
     let (mut network, client) = path(&reno(RecoveryKind::Sack, true), 0.0, RTT);
     network.run_until(Time::ZERO, &mut ());
     let sent = |network: &Network| {

@@ -1,4 +1,5 @@
-//! The contract of [`ackclock_core::Element`], held by every kind of element under any traffic and either driver.
+//! The contract of [`ackclock_core::Element`], for every kind of element under random traffic and
+//! with every driver.
 
 use crate::common::{Driver, Journey, STATIONS, ports, traffic, travel};
 use ackclock_core::element::PacketCounts;
@@ -17,7 +18,7 @@ use ackclock_core::rng::Rng;
 use ackclock_core::units::{Rate, Span, Time};
 use proptest::prelude::*;
 
-/// RequestMethod to build an element, as often as wanted.
+/// Builds the same element repeatedly.
 #[derive(Clone, Debug)]
 enum Recipe {
     FusedLink { bps: Option<u64>, delay: Span, limit: Limit, framing: Framing },
@@ -34,8 +35,8 @@ enum Recipe {
     Handover(HandoverConfig),
     HalfDuplex { bps: u64, turnaround: Span, limit: Limit },
     PacketRadio { config: RadioConfig, limit: Limit },
-    Wlan { terms: WlanConfig, limit: Limit },
-    Grants { terms: GrantConfig, limit: Limit },
+    Wlan { config: WlanConfig, limit: Limit },
+    Grants { config: GrantConfig, limit: Limit },
 }
 
 impl Recipe {
@@ -58,13 +59,13 @@ impl Recipe {
             Recipe::Duplicate(mean) => Duplicate::new(mean, rng).into(),
             Recipe::Reorder(mean, delay) => Reorder::new(mean, delay, rng).into(),
             Recipe::Outage(outages) => Outage::new(outages).unwrap().into(),
-            Recipe::Handover(terms) => Handover::new(terms, seed, rng).into(),
+            Recipe::Handover(config) => Handover::new(config, seed, rng).into(),
             Recipe::HalfDuplex { bps, turnaround, limit } => {
                 HalfDuplex::new(Rate::from_bps(bps), turnaround, (0..2 * STATIONS).map(|_| tail(limit))).into()
             }
             Recipe::PacketRadio { config, limit } => PacketRadio::new(config, (0..2 * STATIONS).map(|_| tail(limit)), rng).into(),
-            Recipe::Wlan { terms, limit } => Wlan::new(terms, (0..2 * STATIONS).map(|_| tail(limit)), rng).unwrap().into(),
-            Recipe::Grants { terms, limit } => Grants::new(terms, (0..2 * STATIONS).map(|_| tail(limit)), rng).unwrap().into(),
+            Recipe::Wlan { config, limit } => Wlan::new(config, (0..2 * STATIONS).map(|_| tail(limit)), rng).unwrap().into(),
+            Recipe::Grants { config, limit } => Grants::new(config, (0..2 * STATIONS).map(|_| tail(limit)), rng).unwrap().into(),
         }
     }
 }
@@ -99,7 +100,7 @@ fn sojourns() -> impl Strategy<Value = Sojourns> {
     })
 }
 
-/// Sorted and apart, made of gaps and lengths.
+/// Sorted and disjoint outages, from random gaps and lengths.
 fn outages() -> impl Strategy<Value = Vec<(Time, Time)>> {
     prop::collection::vec((span(), span()), 0..6).prop_map(|pairs| {
         let mut at = Time::ZERO;
@@ -121,11 +122,11 @@ fn times_ms() -> impl Strategy<Value = Vec<u64>> {
 }
 
 fn radio() -> impl Strategy<Value = RadioConfig> {
-    let turn = || prop_oneof![Just(Span::ZERO), Just(Span::from_us(11_125)), (0u64..20).prop_map(Span::from_ms)];
+    let phase = || prop_oneof![Just(Span::ZERO), Just(Span::from_us(11_125)), (0u64..20).prop_map(Span::from_ms)];
     let error = || prop_oneof![3 => Just(0.0), 2 => 0.0..0.5, 1 => Just(1.0)];
     let rules = (any::<[bool; 3]>(), 1u32..4, 0u64..4);
     let frames = (1u32..100, 1u32..100, 1u32..100, 1u32..100);
-    (1u32..5, (turn(), turn(), turn(), turn()), rules, (error(), error()), frames).prop_map(
+    (1u32..5, (phase(), phase(), phase(), phase()), rules, (error(), error()), frames).prop_map(
         |(
             hops,
             (latency, to_receive, to_send, wait),
@@ -198,7 +199,7 @@ fn granted() -> impl Strategy<Value = GrantConfig> {
     let cap = prop::option::of(
         (100_000u64..10_000_000, 100u64..10_000).prop_map(|(bps, burst)| TokenBucketConfig { rate: Rate::from_bps(bps), burst }),
     );
-    let way = || {
+    let direction = || {
         (1_000_000u64..100_000_000, 1u64..6, layout.clone(), 0u32..40, 0u32..12, cap.clone(), repair.clone()).prop_map(
             move |(bps, interval, layout, packet_header, block_header, cap, repair)| DirectionConfig {
                 rate: Rate::from_bps(bps),
@@ -224,7 +225,7 @@ fn granted() -> impl Strategy<Value = GrantConfig> {
         piggyback,
         many,
     });
-    (way(), way(), asking).prop_map(|(down, up, asking)| GrantConfig { down, up, request: asking })
+    (direction(), direction(), asking).prop_map(|(down, up, asking)| GrantConfig { down, up, request: asking })
 }
 
 fn recipe() -> impl Strategy<Value = Recipe> {
@@ -253,12 +254,12 @@ fn recipe() -> impl Strategy<Value = Recipe> {
         }),
         (bps(), span(), limit()).prop_map(|(bps, turnaround, limit)| Recipe::HalfDuplex { bps, turnaround, limit }),
         (radio(), limit()).prop_map(|(config, limit)| Recipe::PacketRadio { config, limit }),
-        (wlan(), limit()).prop_map(|(terms, limit)| Recipe::Wlan { terms, limit }),
-        (granted(), limit()).prop_map(|(terms, limit)| Recipe::Grants { terms, limit }),
+        (wlan(), limit()).prop_map(|(config, limit)| Recipe::Wlan { config, limit }),
+        (granted(), limit()).prop_map(|(config, limit)| Recipe::Grants { config, limit }),
     ]
 }
 
-/// What can be seen from outside: when which packet left, and what became of the others.
+/// Observable result: departures with their times, and the fate of other packets.
 #[derive(Debug, PartialEq)]
 struct Seen {
     left: Vec<(Time, u64)>,
@@ -269,7 +270,7 @@ fn seen(journey: &Journey) -> Seen {
     Seen { left: journey.left.iter().map(|(at, p)| (*at, p.id)).collect(), counts: journey.counts }
 }
 
-/// What left, by the port at which it came in: a medium keeps the order of a station's packets in one direction, and no other.
+/// Departures by input port: a medium keeps the order within one station and direction only.
 fn by_port(recipe: &Recipe, journey: &Journey) -> Vec<Vec<(Time, u32)>> {
     let ports = u32::from(ports(&recipe.build(0)));
     let of = |port| journey.times().into_iter().filter(|&(_, number)| number % ports == port).collect();
@@ -279,10 +280,10 @@ fn by_port(recipe: &Recipe, journey: &Journey) -> Vec<Vec<(Time, u32)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// The driver itself asserts conservation after every call, that waking too early does nothing, that no body leaks, and that an
-    /// element that was woken in time is not due again at the same instant.
+    /// The driver asserts conservation after every call, that an early wake-up does nothing, that
+    /// no body leaks, and that an element woken at its due time is not due again at that instant.
     #[test]
-    fn any_element_does_the_same_whoever_drives_it(recipe in recipe(), traffic in traffic(80), seed in 0u64..1000) {
+    fn element_result_does_not_depend_on_the_driver(recipe in recipe(), traffic in traffic(80), seed in 0u64..1000) {
         let steps = travel(recipe.build(seed), &traffic, Driver::Steps);
         let restless = travel(recipe.build(seed), &traffic, Driver::Restless { seed });
         prop_assert_eq!(seen(&steps), seen(&restless));
@@ -291,14 +292,14 @@ proptest! {
     }
 
     #[test]
-    fn at_the_end_of_time_packets_stay_where_they_are(recipe in recipe(), mut traffic in traffic(80), seed in 0u64..1000, before in 1u64..100_000_000_000) {
+    fn element_keeps_its_packets_at_the_end_of_time(recipe in recipe(), mut traffic in traffic(80), seed in 0u64..1000, before in 1u64..100_000_000_000) {
         traffic.iter_mut().for_each(|arrival| arrival.at = Time((arrival.at + Span(u64::MAX - before)).0.min(u64::MAX - 1)));
         let steps = travel(recipe.build(seed), &traffic, Driver::Steps);
         prop_assert_eq!(seen(&steps), seen(&travel(recipe.build(seed), &traffic, Driver::Restless { seed })));
     }
 
     #[test]
-    fn packets_that_leave_together_leave_in_the_order_in_which_they_came(recipe in recipe(), traffic in traffic(80), seed in 0u64..1000) {
+    fn packets_leave_in_arrival_order_at_one_instant(recipe in recipe(), traffic in traffic(80), seed in 0u64..1000) {
         for left in by_port(&recipe, &travel(recipe.build(seed), &traffic, Driver::Restless { seed })) {
             for pair in left.windows(2) {
                 prop_assert!(pair[0] <= pair[1], "{:?} before {:?}", pair[0], pair[1]);
@@ -307,7 +308,7 @@ proptest! {
     }
 
     #[test]
-    fn an_element_that_has_not_been_told_to_never_reorders(recipe in recipe(), traffic in traffic(80), seed in 0u64..1000) {
+    fn element_does_not_reorder_unless_configured(recipe in recipe(), traffic in traffic(80), seed in 0u64..1000) {
         let reorders = matches!(recipe, Recipe::Reorder(..) | Recipe::Jitter { in_order: false, .. });
         for left in by_port(&recipe, &travel(recipe.build(seed), &traffic, Driver::Steps)) {
             prop_assert!(reorders || left.is_sorted_by_key(|&(_, number)| number), "{left:?}");
@@ -316,7 +317,7 @@ proptest! {
 }
 
 #[test]
-fn another_seed_is_another_run_for_every_element_that_draws() {
+fn random_element_differs_when_the_seed_differs() {
     let ms = Span::from_ms;
     let traffic = crate::common::arrivals((0..500).map(|i| (Time::ZERO + ms(i), 1000)));
     let distributions = [

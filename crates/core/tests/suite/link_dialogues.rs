@@ -1,4 +1,4 @@
-//! Links, told packet by packet.
+//! Links, packet by packet.
 
 use crate::common::{Arrival, Driver, Journey, TCP_ACK, TCP_SYN, arrivals, travel, travel_metered};
 use ackclock_core::link::{Framing, FusedLink, RateLink, TraceError, TraceLink};
@@ -13,7 +13,7 @@ fn tail(limit: Limit) -> AnyQueue {
     AnyQueue::DropTail(DropTail::new(limit))
 }
 
-/// Packets of these lengths at these microseconds.
+/// Packets of these lengths at these times in microseconds.
 fn at(us_and_len: &[(u64, u16)]) -> Vec<Arrival> {
     arrivals(us_and_len.iter().map(|&(us, len)| (at_us(us), len)))
 }
@@ -27,7 +27,7 @@ fn trace(times_ms: &[u64], limit: Limit) -> TraceLink {
 }
 
 #[test]
-fn the_packet_being_sent_does_not_count_against_the_limit() {
+fn packet_in_transmission_does_not_count_against_the_limit() {
     // 8 Mb/s: a byte takes a microsecond.
     let burst = at(&[(0, 1000), (0, 1000), (0, 1000), (0, 1000)]);
     for (limit, passes) in [
@@ -49,15 +49,15 @@ fn the_packet_being_sent_does_not_count_against_the_limit() {
 }
 
 #[test]
-fn a_packet_finds_the_place_free_that_is_left_at_its_own_instant() {
+fn arrival_uses_the_place_freed_at_the_same_instant() {
     let traffic = at(&[(0, 1000), (0, 1000), (999, 1000), (1000, 1000)]);
     let link = RateLink::new(Rate::from_bps(8_000_000), Framing::None, tail(Limit::packets(1)));
     assert_eq!(left_us(&travel(link, &traffic, Driver::Restless { seed: 1 })), [(1000, 0), (2000, 1), (3000, 3)]);
 }
 
 #[test]
-fn header_compression_shortens_the_time_and_not_the_packet() {
-    // 9.6 kb/s: 6 bytes in 5 ms, where 40 would take 33.3 ms.
+fn header_compression_shortens_the_transmission_and_not_the_packet() {
+    // 9.6 kb/s: 6 bytes in 5 ms, instead of 33.3 ms for 40 bytes.
     let ack = |number, us, kind| Arrival { at: at_us(us), number, len: 40, kind };
     let traffic = [ack(0, 0, TCP_SYN), ack(1, 100_000, TCP_ACK), ack(2, 100_000, TCP_ACK)];
     let link = RateLink::new(Rate::from_bps(9_600), Framing::Cslip, tail(Limit::NONE));
@@ -68,13 +68,13 @@ fn header_compression_shortens_the_time_and_not_the_packet() {
 }
 
 #[test]
-fn a_wire_without_a_rate_is_only_as_long_as_its_delay() {
+fn fused_link_without_rate_adds_only_its_delay() {
     let wire = FusedLink::new(None, Span::from_ms(3), Limit::packets(0), Framing::None, true);
     assert_eq!(left_us(&travel(wire, &at(&[(0, 1500), (0, 1500), (5, 40)]), Driver::Steps)), [(3000, 0), (3000, 1), (3005, 2)]);
 }
 
 #[test]
-fn a_recorded_link_sends_at_its_opportunities() {
+fn trace_link_sends_at_its_opportunities() {
     for (what, times_ms, traffic, expected) in [
         ("a packet waits for the next opportunity", &[3, 7][..], at(&[(100, 1500)]), vec![(3000, 0)]),
         (
@@ -109,7 +109,12 @@ fn a_recorded_link_sends_at_its_opportunities() {
             at(&[(0, 40), (2000, 40), (2000, 1500)]),
             vec![(2000, 0), (4000, 1), (6000, 2)],
         ),
-        ("nothing is saved while nobody waits", &[1], at(&[(50_500, 1500), (50_500, 1500)]), vec![(51_000, 0), (52_000, 1)]),
+        (
+            "opportunities are lost while the queue is empty",
+            &[1],
+            at(&[(50_500, 1500), (50_500, 1500)]),
+            vec![(51_000, 0), (52_000, 1)],
+        ),
     ] {
         assert_eq!(left_us(&travel(trace(times_ms, Limit::NONE), &traffic, Driver::Steps)), expected, "{what}");
         assert_eq!(left_us(&travel(trace(times_ms, Limit::NONE), &traffic, Driver::Restless { seed: 1 })), expected, "{what}");
@@ -117,16 +122,16 @@ fn a_recorded_link_sends_at_its_opportunities() {
 }
 
 #[test]
-fn on_a_recorded_link_a_packet_waits_until_its_first_byte_leaves() {
-    // The first is half sent at 2 ms and no longer waits; before that it did.
+fn trace_link_queue_delay_ends_with_the_first_byte() {
+    // The first packet is in transmission from 2 ms on and no longer queued; before that it is.
     let traffic = at(&[(0, 1600), (0, 1500), (2500, 1500), (2500, 1500)]);
     assert_eq!(travel(trace(&[2], Limit::packets(1)), &traffic, Driver::Steps).numbers(), [0, 2]);
     assert_eq!(travel(trace(&[2], Limit::packets(0)), &traffic, Driver::Steps).numbers(), [0; 0]);
 }
 
 #[test]
-fn a_recorded_link_is_used_by_what_it_sent_of_what_it_could_send() {
-    // 10 opportunities in the first 11 ms (the one at 11 ms is not yet over); 1500 + 750 bytes go.
+fn trace_link_utilization_is_sent_over_offered_bytes() {
+    // 10 opportunities in the first 11 ms (the one at 11 ms excluded); 1500 + 750 bytes are sent.
     let traffic = at(&[(2500, 1500), (5500, 750), (20_000, 1500)]);
     let journey =
         travel_metered(trace(&[1], Limit::NONE), &traffic, Driver::Steps, &[at_us(11_000), at_us(21_000), at_us(31_000)]);
@@ -140,7 +145,7 @@ fn a_recorded_link_is_used_by_what_it_sent_of_what_it_could_send() {
 }
 
 #[test]
-fn a_long_silence_costs_a_recorded_link_nothing() {
+fn trace_link_skips_a_long_idle_time_at_once() {
     // A hundred days of 1 ms opportunities: stepping through them would take minutes.
     let day_us = 86_400_000_000;
     let traffic = at(&[(0, 1500), (100 * day_us + 300, 1500)]);
@@ -148,13 +153,13 @@ fn a_long_silence_costs_a_recorded_link_nothing() {
 }
 
 #[test]
-fn a_recorded_link_refuses_what_has_no_order_or_no_end() {
+fn trace_link_rejects_unsorted_or_empty_opportunities() {
     let refused = |times_ms: &[u64]| TraceLink::new(times_ms.into(), Framing::None, tail(Limit::NONE)).err();
     assert_eq!(refused(&[]), Some(TraceError::Empty));
     assert_eq!(refused(&[0, 0]), Some(TraceError::NoPeriod));
     assert_eq!(refused(&[1, 5, 4]), Some(TraceError::Unsorted { line: 3 }));
     assert_eq!(refused(&[0, 1]), None);
-    // Times beyond the end of time are never due.
+    // Times out of range are never due.
     let far = TraceLink::new([u64::MAX].into(), Framing::None, tail(Limit::NONE)).unwrap();
     assert_eq!(travel(far, &at(&[(5, 40)]), Driver::Steps).held, 1);
 }

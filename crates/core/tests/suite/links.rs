@@ -1,6 +1,6 @@
-//! Links against closed forms, against each other, and against a model that is too slow to be wrong.
+//! Links against closed forms, against each other, and against a slow reference model.
 
-use crate::common::{Arrival, Driver, arrivals, traffic, travel, travel_metered, travel_watched};
+use crate::common::{Arrival, Driver, arrivals, traffic, travel, travel_metered, travel_queue};
 use ackclock_core::element::QueueId;
 use ackclock_core::impairment::Delay;
 use ackclock_core::link::{Framing, FusedLink, LinkConfig, RateLink, TraceLink};
@@ -39,13 +39,14 @@ fn framings() -> impl Strategy<Value = Framing> {
     prop_oneof![Just(Framing::None), Just(Framing::Cslip)]
 }
 
-/// Nearest picosecond, calculated without `Rate`.
+/// To the nearest picosecond, calculated without `Rate`.
 fn service(bps: u64, bytes: u16) -> u64 {
     let (ps, bps) = (u128::from(bytes) * 8 * u128::from(PS_PER_S), u128::from(bps));
     ((2 * ps + bps) / (2 * bps)) as u64
 }
 
-/// Lindley (1952): n leaves at the latest of A_k + S_k + .. + S_n over all k up to n. What finds no room by then never was.
+/// Lindley (1952): packet n departs at the maximum of A_k + S_k + .. + S_n over all k up to n.
+/// Dropped packets are left out.
 fn lindley(traffic: &[Arrival], bps: u64, limit: Limit) -> Vec<(Time, u32)> {
     let mut accepted: Vec<(Arrival, u64)> = Vec::new();
     for &arrival in traffic {
@@ -67,7 +68,7 @@ fn lindley(traffic: &[Arrival], bps: u64, limit: Limit) -> Vec<(Time, u32)> {
     accepted.into_iter().map(|(a, left)| (Time(left), a.number)).collect()
 }
 
-/// What a meter says, in numbers that can be compared exactly.
+/// The meter's values in a form that can be compared exactly.
 fn figures(meter: &LinkMeter) -> (u64, Span, u128, [u64; 3], Option<f64>) {
     let counts = [meter.sent_packets, meter.sent_bytes, meter.drops];
     (meter.queue_delay.count(), meter.busy, meter.packet_time, counts, meter.queue_delay.mean())
@@ -77,13 +78,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn a_fixed_rate_behind_a_droptail_is_lindleys_recursion_to_the_picosecond(traffic in traffic(60), bps in rates(), limit in limits()) {
+    fn droptail_and_fixed_rate_match_lindleys_recursion_exactly(traffic in traffic(60), bps in rates(), limit in limits()) {
         let left = travel(rate_link(bps, limit, Framing::None), &traffic, Driver::Steps);
         prop_assert_eq!(left.times(), lindley(&traffic, bps, limit));
     }
 
     #[test]
-    fn a_wire_is_a_rate_link_and_a_delay(
+    fn fused_link_matches_a_rate_link_and_a_delay(
         traffic in traffic(100), bps in rates(), limit in limits(), framing in framings(), delay in (0u64..50_000_000_000).prop_map(Span),
     ) {
         let link = travel(rate_link(bps, limit, framing), &traffic, Driver::Steps);
@@ -94,12 +95,12 @@ proptest! {
     }
 
     #[test]
-    fn their_meters_and_samples_agree_at_any_time(
+    fn fused_link_meter_matches_the_rate_link_at_any_time(
         traffic in traffic(100), bps in rates(), limit in limits(), framing in framings(),
         at in prop::collection::vec((0u64..300_000_000_000).prop_map(Time), 1..6), ends in prop::collection::vec(0usize..100, 1..6),
     ) {
         let plain = travel(rate_link(bps, limit, framing), &traffic, Driver::Steps).times();
-        // Also at the very instants at which one packet's sending ends and the next one's begins.
+        // Also at the instants at which one transmission ends and the next begins.
         let mut at: Vec<Time> = ends.into_iter().filter_map(|i| plain.get(i % plain.len().max(1))).map(|&(end, _)| end).chain(at).collect();
         at.sort();
         let link = travel_metered(rate_link(bps, limit, framing), &traffic, Driver::Steps, &at);
@@ -111,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn joined_wires_do_what_wires_one_after_another_do(
+    fn fused_links_match_consecutive_links(
         traffic in traffic(80), links in prop::collection::vec((rates(), limits(), framings(), 0u64..20_000_000_000), 2..4),
         mut at in prop::collection::vec((0u64..300_000_000_000).prop_map(Time), 1..6),
     ) {
@@ -123,7 +124,7 @@ proptest! {
         for (i, link) in links.iter().enumerate() {
             let apart = travel_metered(single(link), &onward, Driver::Steps, &at);
             let place = QueueId { link: i as u32, station: 0 };
-            let together = travel_watched(joined(), &traffic, Driver::Restless { seed: 3 }, &at, place);
+            let together = travel_queue(joined(), &traffic, Driver::Restless { seed: 3 }, &at, place);
             for ((t, a), b) in at.iter().zip(&apart.readings).zip(&together.readings) {
                 prop_assert_eq!(a.0.as_ref().map(figures), b.0.as_ref().map(figures), "meter {} at {:?}", i, t);
                 prop_assert_eq!(a.1, b.1, "sample {} at {:?}", i, t);
@@ -137,9 +138,9 @@ proptest! {
     }
 
     #[test]
-    fn stations_of_one_wire_do_what_wires_of_their_own_do(traffic in traffic(80), bps in rates(), limit in limits(), owners in prop::collection::vec(0u32..3, 80)) {
-        let terms = LinkConfig { rate: Some(Rate::from_bps(bps)), delay: Span::from_ms(2), limit, framing: Framing::None };
-        let shared = travel(FusedLink::with_stations(terms, 3, owners.clone().into(), true), &traffic, Driver::Steps);
+    fn stations_of_a_fused_link_match_separate_links(traffic in traffic(80), bps in rates(), limit in limits(), owners in prop::collection::vec(0u32..3, 80)) {
+        let config = LinkConfig { rate: Some(Rate::from_bps(bps)), delay: Span::from_ms(2), limit, framing: Framing::None };
+        let shared = travel(FusedLink::with_stations(config, 3, owners.clone().into(), true), &traffic, Driver::Steps);
         for owner in 0..3 {
             let of_owner = |number: u32| owners.get(number as usize) == Some(&owner);
             let own: Vec<Arrival> = traffic.iter().copied().filter(|a| of_owner(a.number)).collect();
@@ -150,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn busy_time_and_waiting_are_the_closed_forms_and_never_more_than_the_time_there_was(traffic in traffic(60), bps in rates(), end in 1u64..400_000_000_000) {
+    fn busy_time_and_queue_integral_match_the_closed_forms(traffic in traffic(60), bps in rates(), end in 1u64..400_000_000_000) {
         let readings = [Time(end / 2), Time(end)];
         let meters = travel_metered(wire(bps, Span::ZERO, Limit::NONE, Framing::None), &traffic, Driver::Steps, &readings).readings;
         let overlap = |from: u64, to: u64, (low, high): (u64, u64)| to.min(high).saturating_sub(from.max(low));
@@ -168,13 +169,13 @@ proptest! {
     }
 
     #[test]
-    fn a_trace_does_what_the_slow_model_does(times in trace(), traffic in traffic(60), limit in limits()) {
+    fn trace_link_matches_the_slow_reference_model(times in trace(), traffic in traffic(60), limit in limits()) {
         let link = TraceLink::new(times.clone().into(), Framing::None, tail(limit)).unwrap();
         prop_assert_eq!(travel(link, &traffic, Driver::Restless { seed: 1 }).times(), slow_trace(&times, &traffic, limit));
     }
 
     #[test]
-    fn one_opportunity_a_millisecond_is_12_mbps(ms in prop::collection::vec(0u64..200, 1..100)) {
+    fn one_opportunity_per_millisecond_is_12_mbps(ms in prop::collection::vec(0u64..200, 1..100)) {
         let mut ms = ms;
         ms.sort();
         let traffic = arrivals(ms.into_iter().map(|ms| (Time::ZERO + Span::from_ms(ms), 1500)));
@@ -192,7 +193,7 @@ fn trace() -> impl Strategy<Value = Vec<u64>> {
     })
 }
 
-/// Millisecond by millisecond, opportunity by opportunity.
+/// Steps through every millisecond and every opportunity.
 fn slow_trace(times: &[u64], traffic: &[Arrival], limit: Limit) -> Vec<(Time, u32)> {
     let period = times[times.len() - 1];
     let mut opportunities =

@@ -1,4 +1,4 @@
-//! The tests of this crate's public interface, in one executable: one link step instead of one for each file.
+//! Tests of the crate's public interface in one executable: one link step instead of one per file.
 
 mod ack_path;
 mod cc_properties;
@@ -8,7 +8,7 @@ mod common;
 mod dialogue;
 mod elements;
 mod grants;
-mod lines;
+mod impairments;
 mod link_dialogues;
 mod links;
 mod marking;

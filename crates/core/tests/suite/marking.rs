@@ -1,5 +1,4 @@
-//! Flows over a queue with ECN marking: 10 Mb/s, 40 ms, the threshold in packets (RFC 8257, section
-//! 3.1).
+//! Flows over a queue that marks: 10 Mb/s, 40 ms, the threshold in packets (RFC 8257, section 3.1).
 
 use ackclock_core::app::{AnyApp, BulkSource, Sink};
 use ackclock_core::element::Port;
@@ -12,7 +11,7 @@ use ackclock_core::tcp::{DelayedAck, EcnMode, RecoveryKind, TcpConfig, TcpEndpoi
 use ackclock_core::units::{Rate, Span, Time};
 
 const RATE: u64 = 10_000_000;
-/// IP bytes of a full segment; the BDP is 33 of them.
+/// IP bytes of a full segment; the path holds 33 of them.
 const PACKET: u32 = 1500;
 
 fn config(variant: Variant, recovery: RecoveryKind, ecn: EcnMode) -> TcpConfig {
@@ -31,7 +30,7 @@ fn config(variant: Variant, recovery: RecoveryKind, ecn: EcnMode) -> TcpConfig {
     }
 }
 
-/// One transfer from the client over a queue of 100 packets.
+/// One upload by the client over a queue of 100 packets.
 fn path(config: &TcpConfig, threshold: u64) -> (Network, EndpointId, EndpointId) {
     let mut b: NetworkBuilder = Network::builder();
     let queue = DropTail::new(Limit::packets(100)).mark_beyond(Some(Threshold::Packets(threshold)));
@@ -50,7 +49,7 @@ fn path(config: &TcpConfig, threshold: u64) -> (Network, EndpointId, EndpointId)
 
 #[derive(Debug)]
 struct Outcome {
-    /// Utilization of the link, from a third of the run on.
+    /// Utilization of the link, without the first third of the run.
     utilization: f64,
     rtt_ms: f64,
     ecn_cuts: u64,
@@ -83,9 +82,9 @@ fn run(config: &TcpConfig, threshold: u64, seconds: u64) -> Outcome {
     }
 }
 
-/// RFC 8257, section 4.1: the threshold must exceed (C*RTT)/7, 5 packets here.
+/// RFC 8257, section 4.1 requires a threshold above (C*RTT)/7: 5 packets here.
 #[test]
-fn dctcp_and_prague_fill_a_path_with_a_short_queue() {
+fn dctcp_and_prague_use_the_link_with_a_short_queue() {
     for (variant, ecn) in
         [(Variant::Dctcp, EcnMode::Classic), (Variant::Dctcp, EcnMode::Accurate), (Variant::Prague, EcnMode::Accurate)]
     {
@@ -94,14 +93,14 @@ fn dctcp_and_prague_fill_a_path_with_a_short_queue() {
             let what = format!("{} {ecn:?} {recovery:?}: {got:?}", variant.name());
             assert!(got.utilization >= 0.95, "{what}");
             assert!(got.ecn_cuts > 10 && got.resent == 0, "{what}");
-            // 40 ms, and at most the threshold and the growth of an RTT.
+            // 40 ms, plus the threshold and one window increase.
             assert!(got.rtt_ms < 40.0 + 16.0, "{what}");
         }
     }
 }
 
-/// A variant that treats a mark like a loss keeps the queue below its limit without loss, with any
-/// recovery.
+/// A sender that treats a mark as a loss keeps the queue below its limit without losses, whatever
+/// its window reduction is.
 #[test]
 fn every_variant_responds_to_marks_without_loss() {
     for &variant in Variant::ALL {
@@ -109,7 +108,8 @@ fn every_variant_responds_to_marks_without_loss() {
             let ecn = if variant == Variant::Prague { EcnMode::Accurate } else { EcnMode::Classic };
             let got = run(&config(variant, recovery, ecn), 35, 12);
             let what = format!("{} {recovery:?}: {got:?}", variant.name());
-            // LP takes the delayed-ACK time for queueing delay once its window is one segment.
+            // LP takes the wait for a delayed ACK for queueing delay once its window is one
+            // segment.
             assert!(got.utilization > 0.8 || variant == Variant::Lp, "{what}");
             if got.marked > 0 && variant.name() != "bbr" {
                 assert!(got.ecn_cuts > 0 && got.ecn_cuts <= got.window_cuts.min(got.marked) && got.resent == 0, "{what}");

@@ -1,4 +1,4 @@
-//! Active queue management, told packet by packet and by its closed forms.
+//! Active queue management, packet by packet and against closed forms.
 
 use crate::common::{Driver, TCP_ACK, TCP_DATA, traffic, travel};
 use crate::queue_bench::Bench;
@@ -24,7 +24,7 @@ fn red(max_p: f64, signal: AqmSignal) -> RedConfig {
         amount: QueueUnit::Packets,
         min: 5.0,
         max: 15.0,
-        // The average is the queue itself.
+        // The average equals the queue length.
         weight: 1.0,
         max_p,
         gentle: false,
@@ -92,9 +92,10 @@ fn dual() -> DualPi2Config {
 }
 
 #[test]
-fn red_marks_the_share_that_its_formula_says() {
-    // Ten packets stand; each that comes is followed by one that goes, so the average is 10 for all: p_b = 0.1 * (10 - 5) / (15 - 5).
-    // Spread evenly over 1 .. 1/p_b, signals come every (1/p_b + 1) / 2 packets.
+fn red_marks_the_share_of_its_formula() {
+    // Ten packets are queued, and each arrival is followed by a departure, so the average is 10:
+    // p_b = 0.1 * (10 - 5) / (15 - 5). Spread evenly over 1 .. 1/p_b, the mean gap between signals
+    // is (1/p_b + 1) / 2 packets.
     for (max_p, weight) in [(0.1, 1.0), (0.4, 1.0), (0.1, 0.002)] {
         let mut bench = Bench::new();
         let mut queue = Red::new(RedConfig { weight, ..red(max_p, AqmSignal::Mark) }, Rng::for_element(7, "red"));
@@ -108,14 +109,14 @@ fn red_marks_the_share_that_its_formula_says() {
         let base = max_p * 0.5;
         let gap = (1.0 / base + 1.0) / 2.0;
         let (got, want) = (bench.counts.marked as f64, 200_000.0 / gap);
-        // With a small weight the average takes a few thousand packets to get there.
+        // With a small weight the average needs a few thousand packets to converge.
         let slack = if weight < 1.0 { 0.03 } else { 0.01 };
         assert!((got / want - 1.0).abs() < slack, "max_p {max_p}, weight {weight}: {got} marks, {want} wanted");
     }
 }
 
 #[test]
-fn in_bytes_red_chooses_short_packets_less_often() {
+fn red_in_bytes_marks_short_packets_less_often() {
     let mut bench = Bench::new();
     let bytes = RedConfig { amount: QueueUnit::Bytes, min: 1_000.0, max: 11_000.0, ..red(0.1, AqmSignal::Mark) };
     let mut queue = Red::new(bytes, Rng::for_element(7, "red"));
@@ -133,12 +134,13 @@ fn in_bytes_red_chooses_short_packets_less_often() {
         }
     }
     let share = f64::from(marked[1]) / f64::from(marked[0]);
-    // Of a base in proportion to the length; the spreading makes long ones a little likelier still.
+    // The base probability is proportional to the length; spreading favours long packets slightly
+    // more.
     assert!((0.01..0.05).contains(&share), "40 bytes against 1000: {marked:?}");
 }
 
 #[test]
-fn red_for_data_only_lets_every_ack_pass() {
+fn red_for_data_only_passes_every_ack() {
     let mut bench = Bench::new();
     let mut queue = Red::new(RedConfig { candidates: Candidates::Data, ..red(1.0, AqmSignal::Drop) }, Rng::for_element(7, "red"));
     bench.fill(&mut queue, at(0), 20, Ecn::NotEct);
@@ -150,7 +152,7 @@ fn red_for_data_only_lets_every_ack_pass() {
     assert_eq!((queue.packets(), bench.counts.dropped[DropReason::Early as usize] > 0), (before + 1, true));
 }
 
-/// A queue in which the one that goes has always waited as long as `delay`; gives the times of its signals.
+/// A queue whose departing packet has always waited for `delay`. Returns the times of its signals.
 fn signals_of(mut queue: impl Queue, delay: Span, packets: u64, ecn: Ecn) -> Vec<f64> {
     let mut bench = Bench::new();
     let mut times = Vec::new();
@@ -171,8 +173,9 @@ fn signals_of(mut queue: impl Queue, delay: Span, packets: u64, ecn: Ecn) -> Vec
 }
 
 #[test]
-fn codel_signals_after_an_interval_and_then_at_the_interval_over_the_root_of_the_count() {
-    // A standing queue of 50 ms, a packet each millisecond. Marks change nothing, so the law runs on its own.
+fn codel_signals_after_an_interval_then_by_the_control_law() {
+    // A standing queue of 50 ms, a packet each millisecond. Marks have no effect on the load, so
+    // the control law runs undisturbed.
     let times = signals_of(codel(AqmSignal::Mark), MS(50), 600, Ecn::Ect0);
     // Above the target from the first packet, at 50 ms; the first signal is an interval later.
     let mut expected = vec![150.0];
@@ -187,7 +190,7 @@ fn codel_signals_after_an_interval_and_then_at_the_interval_over_the_root_of_the
 }
 
 #[test]
-fn codel_leaves_a_queue_below_its_target_and_a_single_packet_alone() {
+fn codel_does_not_signal_below_the_target_or_for_a_single_packet() {
     assert!(signals_of(codel(AqmSignal::Drop), MS(4), 2000, Ecn::NotEct).is_empty());
     let mut bench = Bench::new();
     let mut queue = codel(AqmSignal::Drop);
@@ -195,22 +198,23 @@ fn codel_leaves_a_queue_below_its_target_and_a_single_packet_alone() {
         let packet = bench.data(n, 0, Ecn::NotEct);
         queue.enqueue(at(100 * n), packet, &mut bench.out());
         let gone = queue.dequeue(at(100 * n + 90), &mut bench.out());
-        assert!(gone.is_some(), "it waited 90 ms, but nobody waits behind it");
+        assert!(gone.is_some(), "it waited 90 ms, but no packet is queued behind it");
         bench.end(gone.map(|(_, p)| p));
     }
     assert_eq!(bench.counts.drops(), 0);
 }
 
 #[test]
-fn codel_drops_those_that_do_not_understand_marks() {
+fn codel_drops_packets_that_are_not_ecn_capable() {
     let dropped = signals_of(codel(AqmSignal::Mark), MS(50), 400, Ecn::NotEct);
     assert_eq!(dropped[0], 150.0);
     assert!(dropped.len() > 3);
 }
 
 #[test]
-fn fq_codel_gives_every_flow_the_same_bytes_whatever_it_sends() {
-    // Flow 0 sends 1500-byte packets, flow 1 of 300 bytes, flow 2 of 700, all always backlogged: DRR is fair to a quantum and a packet.
+fn fq_codel_gives_every_flow_the_same_bytes() {
+    // Flow 0 sends 1500-byte packets, flow 1 of 300 bytes, flow 2 of 700, all backlogged: DRR is
+    // fair to a quantum and a packet.
     let mut bench = Bench::new();
     let mut queue = fq(1_000_000, 1514);
     let sizes = [1500u16, 300, 700];
@@ -231,7 +235,7 @@ fn fq_codel_gives_every_flow_the_same_bytes_whatever_it_sends() {
 }
 
 #[test]
-fn a_new_flow_goes_ahead_of_those_that_wait() {
+fn fq_codel_serves_a_new_flow_first() {
     let mut bench = Bench::new();
     let mut queue = fq(10_000, 1514);
     for n in 0..100 {
@@ -248,7 +252,7 @@ fn a_new_flow_goes_ahead_of_those_that_wait() {
 }
 
 #[test]
-fn a_full_fq_codel_takes_from_the_head_of_the_longest() {
+fn fq_codel_drops_from_the_head_of_the_longest_fifo_when_full() {
     let mut bench = Bench::new();
     let mut queue = fq(100, 1514);
     for n in 0..99 {
@@ -270,8 +274,9 @@ fn a_full_fq_codel_takes_from_the_head_of_the_longest() {
 }
 
 #[test]
-fn cake_keeps_eight_flows_of_one_set_apart() {
-    // Eight lines are one set: eight flows have one each, whatever their hashes, so that each sends once in eight turns.
+fn cake_separates_eight_flows_of_one_set() {
+    // Eight FIFOs are one set: eight flows have one each, whatever their hashes, so that each sends
+    // once in eight rounds.
     let mut bench = Bench::new();
     let mut queue = Cake::new(CakeConfig { flows: 8, quantum: 1000, ..cake(10_000) }, Rng::for_element(1, "cake"));
     for n in 0..80 {
@@ -290,12 +295,12 @@ fn cake_keeps_eight_flows_of_one_set_apart() {
 }
 
 #[test]
-fn cake_drops_from_the_head_of_the_longest_one_by_one_and_then_at_random_even_what_could_be_marked() {
+fn cake_drops_from_the_longest_fifo_then_by_blue_when_full() {
     let mut bench = Bench::new();
     let mut queue = Cake::new(cake(100), Rng::for_element(1, "cake"));
     let other = bench.data(5000, 2, Ecn::NotEct);
     queue.enqueue(at(0), other, &mut bench.out());
-    // A flow that never slows down: three come for each that goes, which is every millisecond.
+    // An unresponsive flow: three arrivals per departure, one departure per millisecond.
     for n in 0..3000 {
         let packet = bench.data(n, 1, Ecn::Ect0);
         queue.enqueue(at(n / 3), packet, &mut bench.out());
@@ -305,15 +310,16 @@ fn cake_drops_from_the_head_of_the_longest_one_by_one_and_then_at_random_even_wh
         }
         assert!(queue.packets() <= 100);
     }
-    // BLUE rises by 1/256 in each target of 5 ms: to 200/256 at most in a second.
+    // BLUE rises by 1/256 per target delay of 5 ms: to at most 200/256 in a second.
     let (full, early) = (bench.counts.dropped[DropReason::QueueFull as usize], bench.counts.dropped[DropReason::Early as usize]);
     assert!(early > 100, "{early} by BLUE");
     assert!(full + early > 1800 && full > 100, "{full} for want of room");
 }
 
 #[test]
-fn pie_holds_the_delay_of_an_overload_near_its_target() {
-    // 1.25 packets per millisecond into 1 per millisecond: a steady drop share of 1 - 1/1.25 = 0.2 is needed.
+fn pie_keeps_the_delay_near_its_target_under_overload() {
+    // 1.25 packets arrive and 1 departs per millisecond: the drop probability must be 1 - 1/1.25 =
+    // 0.2.
     let mut bench = Bench::new();
     let mut queue = Pie::new(pie(), Rng::for_element(3, "pie"));
     let (mut waits, mut drops_before) = (Vec::new(), 0);
@@ -338,7 +344,7 @@ fn pie_holds_the_delay_of_an_overload_near_its_target() {
 }
 
 #[test]
-fn dualpi2_sends_l4s_first_but_never_starves_the_classic_queue() {
+fn dualpi2_serves_l4s_first_without_starving_classic() {
     let mut bench = Bench::new();
     let mut queue = DualPi2::new(dual());
     for n in 0..400 {
@@ -356,7 +362,7 @@ fn dualpi2_sends_l4s_first_but_never_starves_the_classic_queue() {
 }
 
 #[test]
-fn dualpi2_marks_every_l4s_packet_beyond_the_step_and_none_below() {
+fn dualpi2_marks_l4s_packets_above_the_step_only() {
     for (waited, marked) in [(Span(MS(1).0 - 1), 0), (MS(1), 9)] {
         let mut bench = Bench::new();
         let mut queue = DualPi2::new(dual());
@@ -364,12 +370,12 @@ fn dualpi2_marks_every_l4s_packet_beyond_the_step_and_none_below() {
         while let Some((_, packet)) = queue.dequeue(Time::ZERO + waited, &mut bench.out()) {
             bench.end(Some(packet));
         }
-        // A recurrence over 1 chooses from the second packet on.
+        // A recurrence above 1 selects from the second packet on.
         assert_eq!(bench.counts.marked, marked, "{waited:?}");
     }
 }
 
-/// One of every kind, small enough to fill.
+/// One queue of every kind, small enough to overflow.
 fn kinds(limit: u64, signal: AqmSignal) -> Vec<AnyQueue> {
     let room = Limit::packets(limit);
     let rng = || Rng::for_element(5, "queue");
@@ -393,9 +399,9 @@ fn kinds(limit: u64, signal: AqmSignal) -> Vec<AnyQueue> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// The driver asserts conservation after every call, and that no body is left over.
+    /// The driver asserts conservation after every call, and that no body leaks.
     #[test]
-    fn every_queue_before_a_rate_keeps_the_elements_contract(traffic in traffic(80), limit in 1u64..20, mark in any::<bool>(), seed in 0u64..1000) {
+    fn every_queue_keeps_the_element_contract_before_a_rate_link(traffic in traffic(80), limit in 1u64..20, mark in any::<bool>(), seed in 0u64..1000) {
         let signal = if mark { AqmSignal::Mark } else { AqmSignal::Drop };
         for kind in 0..kinds(limit, signal).len() {
             let link = || RateLink::new(Rate::from_bps(800_000), Framing::None, kinds(limit, signal).swap_remove(kind));
@@ -408,7 +414,7 @@ proptest! {
     }
 
     #[test]
-    fn every_queue_is_first_in_first_out_within_a_flow(
+    fn every_queue_is_fifo_within_a_flow(
         steps in prop::collection::vec((0u32..4, 0u64..30, any::<bool>(), 40u16..1500), 1..150), limit in 1u64..30,
     ) {
         for mut queue in kinds(limit, AqmSignal::Drop) {

@@ -1,4 +1,5 @@
-//! Stations that change cells, on every medium whose stations may: what a gap, a lost queue and a slower cell do, and what always holds.
+//! Roaming on every medium that supports it: effects of the gap, of a discarded queue and of a
+//! slower cell, and invariants.
 
 use ackclock_core::element::{DropReason, Element, Handoff, Output, PacketCounts};
 use ackclock_core::medium::grants::{
@@ -91,12 +92,12 @@ fn granted() -> GrantConfig {
         RetransmissionConfig { error: 0.1, attempts: 4, delay: Span::from_ms(8), rounds: 4, round_delay: Span::from_ms(40) };
     let rate = Rate::from_bps(10_000_000);
     let interval = Span::from_ms(1);
-    let way =
+    let direction =
         DirectionConfig { rate, interval, layout: ShareLayout::Block, packet_header: 4, block_header: 3, cap: None, repair };
     let method = RequestMethod::Scheduled { period: Span::from_ms(10), first_grant: 100 };
     GrantConfig {
-        down: way,
-        up: way,
+        down: direction,
+        up: direction,
         request: RequestConfig { method, grant_delay: Span::from_ms(7), piggyback: true, many: false },
     }
 }
@@ -116,7 +117,7 @@ fn medium(name: &str, roaming: &RoamingConfig, limit: u64, seed: u64) -> Box<dyn
 struct Drive {
     medium: Box<dyn Element>,
     now: Time,
-    /// When, in which stream, which packet, and when it came.
+    /// Departure time, stream, packet id and arrival time.
     left: Vec<(Time, Stream, u64, Time)>,
     counts: PacketCounts,
     entered: Vec<Time>,
@@ -168,7 +169,7 @@ impl Drive {
         self.call(|medium, now, out| medium.push(now, stream.entry(), packet, out));
     }
 
-    /// A packet each `gap` in these streams until `end`.
+    /// Sends a packet every `gap` in these streams until `end`.
     fn feed(&mut self, streams: &[Stream], gap: Span, end: Time) {
         let mut at = self.now;
         while at < end {
@@ -191,7 +192,8 @@ fn up(station: u32) -> Stream {
     Stream::new(station, Direction::Up)
 }
 
-/// Once, a millisecond before 1 s, when a frame of 5 ms is over and queues have filled again; for good.
+/// A single change, a millisecond before 1 s, when a frame of 5 ms has ended and queues have filled
+/// again.
 fn once(gap_ms: u64, forwards: bool, speeds: &[f64]) -> RoamingConfig {
     RoamingConfig {
         every: Span::from_secs(1000),
@@ -204,19 +206,19 @@ fn once(gap_ms: u64, forwards: bool, speeds: &[f64]) -> RoamingConfig {
 }
 
 #[test]
-fn for_the_gap_nothing_of_the_station_is_served_and_then_all_that_waited_comes_in_order() {
+fn station_is_not_served_during_the_gap_and_keeps_its_order() {
     for name in MEDIA {
         let mut drive = Drive::new(name, &once(200, true, &[1.0]), 1000, 1);
         drive.feed(&[down(0), up(0), down(1), up(1)], Span::from_ms(10), ms(2000));
         drive.run_to(ms(4000));
         for stream in [down(0), up(0)] {
             let left: Vec<_> = drive.left.iter().filter(|left| left.1 == stream).collect();
-            // What was on the air, or to be sent again there, arrives soon after.
+            // Packets in flight and their retransmissions arrive shortly after.
             let silent = |at: Time| at > ms(1060) && at < ms(1199);
             assert!(!left.iter().any(|left| silent(left.0)), "{name}: {stream:?} is served in its gap");
             let longest = left.iter().map(|left| left.0 - left.3).max().unwrap();
             assert!(longest >= Span::from_ms(195) && longest < Span::from_ms(300), "{name}: {stream:?} waits {longest:?}");
-            // A packet or two that HARQ had not brought over are lost with the cell.
+            // One or two packets that HARQ had not delivered are lost with the cell.
             let gone = 200 - left.len();
             assert!(gone <= if name.contains("HARQ") { 3 } else { 0 }, "{name}: {gone} of {stream:?} lost");
         }
@@ -228,11 +230,11 @@ fn for_the_gap_nothing_of_the_station_is_served_and_then_all_that_waited_comes_i
 }
 
 #[test]
-fn without_forwarding_what_waits_in_the_network_is_lost_and_what_waits_at_the_station_is_not() {
+fn downlink_queue_is_lost_and_uplink_queue_kept_without_forwarding() {
     for name in MEDIA {
         let lost = |forwards: bool| {
             let mut drive = Drive::new(name, &once(50, forwards, &[1.0]), 40, 1);
-            // Far too much, so that both queues are full when it leaves; then silence.
+            // Overload, so that both queues are full at the change; then no traffic.
             drive.feed(&[down(0), up(0)], us(200), ms(1000));
             drive.run_to(ms(5000));
             assert_eq!(drive.medium.occupancy(), 0, "{name}");
@@ -246,14 +248,15 @@ fn without_forwarding_what_waits_in_the_network_is_lost_and_what_waits_at_the_st
 }
 
 #[test]
-fn in_a_slower_cell_a_station_gets_its_share_of_the_speed() {
+fn station_gets_its_share_of_the_speed_in_a_slower_cell() {
     for (name, within) in MEDIA.into_iter().zip([0.01, 0.03, 0.06, 0.0, 0.03]) {
         let mut drive = Drive::new(name, &once(0, true, &[1.0, 0.5]), 20, 1);
         drive.feed(&[down(0)], us(100), ms(4000));
         let before = drive.bits_a_second(down(0), ms(200), ms(1000));
         let after = drive.bits_a_second(down(0), ms(1200), ms(4000));
         if name == "wlan" {
-            // Preambles, back-offs and answers take as long as before: with frames of four the body is 0.5 of 0.72 ms.
+            // Preambles, back-offs and responses take as long as before: with frames of four
+            // packets the payload takes 0.5 of 0.72 ms.
             assert!(after < 0.8 * before && after > 0.5 * before, "{after} of {before}");
         } else {
             assert!((after / before - 0.5).abs() < within, "{name}: {after} of {before}");
@@ -261,7 +264,7 @@ fn in_a_slower_cell_a_station_gets_its_share_of_the_speed() {
     }
 }
 
-/// (gap in microseconds, station, up)
+/// (gap in microseconds, station, uplink)
 type Step = (u64, u32, bool);
 
 fn run(name: &str, roaming: &RoamingConfig, steps: &[Step], early: bool, seed: u64) -> Drive {
@@ -286,7 +289,7 @@ proptest! {
 
     /// The driver asserts conservation after every call.
     #[test]
-    fn every_medium_empties_keeps_the_order_and_is_the_same_whoever_drives_it(
+    fn every_medium_drains_in_order_with_every_driver(
         name in prop::sample::select(MEDIA.to_vec()),
         every_ms in 300u64..2000, gap in 0.0f64..1.0, spread_ms in 0u64..50, forwards: bool,
         speeds in prop::collection::vec(0.2f64..=1.0, 1..4),

@@ -1,4 +1,4 @@
-//! Two independent drivers for one element, and the traffic to drive it with.
+//! Two independent drivers for one element, and traffic for it.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 use ackclock_core::element::{Element, Handoff, Output, PacketCounts, Port, QueueId};
@@ -13,7 +13,7 @@ pub const TCP_DATA: Kind = Kind::TCP.with(Kind::DATA);
 pub const TCP_ACK: Kind = Kind::TCP.with(Kind::PURE_ACK);
 pub const TCP_SYN: Kind = Kind::TCP.with(Kind::CONTROL);
 
-/// A packet comes to the element; `number` goes with it and stays the same in a copy.
+/// An arrival at the element. A duplicate keeps the `number`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arrival {
     pub at: Time,
@@ -22,14 +22,15 @@ pub struct Arrival {
     pub kind: Kind,
 }
 
-/// Data packets of these lengths at these picoseconds.
+/// Data packets of these lengths at these times.
 pub fn arrivals(at_and_len: impl IntoIterator<Item = (Time, u16)>) -> Vec<Arrival> {
     let numbered = at_and_len.into_iter().zip(0..);
     numbered.map(|((at, len), number)| Arrival { at, number, len, kind: TCP_DATA }).collect()
 }
 
-/// Traffic with ties: gaps are nothing, a moment, whole microseconds (a byte's time at 8 Mb/s), whole milliseconds or anything.
-pub fn traffic(most: usize) -> impl Strategy<Value = Vec<Arrival>> {
+/// Traffic with ties: gaps are zero, a picosecond or more, whole microseconds (a byte's time at 8
+/// Mb/s), whole milliseconds, or any.
+pub fn traffic(max: usize) -> impl Strategy<Value = Vec<Arrival>> {
     let gap = prop_oneof![
         3 => Just(0),
         1 => Just(1),
@@ -39,7 +40,7 @@ pub fn traffic(most: usize) -> impl Strategy<Value = Vec<Arrival>> {
     ];
     let len = prop_oneof![Just(40u16), Just(52), Just(576), Just(1500), 1u16..1500];
     let kind = prop_oneof![3 => Just(TCP_DATA), 2 => Just(TCP_ACK), 1 => Just(TCP_SYN), 1 => Just(Kind::default())];
-    prop::collection::vec((gap, len, kind), 1..most).prop_map(|steps| {
+    prop::collection::vec((gap, len, kind), 1..max).prop_map(|steps| {
         let mut at = Time::ZERO;
         let arrive = |((gap, len, kind), number)| {
             at += Span(gap);
@@ -49,35 +50,35 @@ pub fn traffic(most: usize) -> impl Strategy<Value = Vec<Arrival>> {
     })
 }
 
-/// How an element is driven. Both must see the same.
+/// How an element is driven. All drivers must give the same result.
 #[derive(Clone, Copy, Debug)]
 pub enum Driver {
-    /// One event at a time; at a tie the element's own due time first.
+    /// One event at a time; at a tie the element's due time first.
     Steps,
-    /// Wakes at any instants between as well, and at a tie takes all arrivals first.
+    /// Also wakes the element at random times in between, and at a tie pushes all arrivals first.
     Restless { seed: u64 },
 }
 
-/// What became of the traffic.
+/// Outcome of the traffic.
 #[derive(Clone, Debug, Default)]
 pub struct Journey {
-    /// In the order in which it left.
+    /// In order of departure.
     pub left: Vec<(Time, Packet)>,
     pub counts: PacketCounts,
     pub held: u64,
-    /// One for each time at which the meter was read (and started anew).
+    /// One entry per reading of the meter, which also restarts it.
     pub readings: Vec<(Option<LinkMeter>, Option<QueueSample>)>,
 }
 
 impl Journey {
-    /// When each left, and its number.
+    /// Departure time and number of each packet.
     pub fn times(&self) -> Vec<(Time, u32)> {
         self.left.iter().map(|&(at, packet)| (at, packet.flow)).collect()
     }
     pub fn numbers(&self) -> Vec<u32> {
         self.left.iter().map(|(_, packet)| packet.flow).collect()
     }
-    /// The same packets as traffic for the next element on the path.
+    /// The packets that left, as traffic for the next element of the path.
     pub fn onward(&self) -> Vec<Arrival> {
         self.left.iter().map(|&(at, p)| Arrival { at, number: p.flow, len: p.len, kind: p.kind }).collect()
     }
@@ -87,18 +88,19 @@ pub fn travel(element: impl Into<AnyElement>, traffic: &[Arrival], driver: Drive
     travel_metered(element, traffic, driver, &[])
 }
 
-/// As [`travel`], and reads and restarts the meter at `readings`, before the events of those instants.
+/// As [`travel`], and reads and restarts the meter at `readings`, before the events of those
+/// instants.
 pub fn travel_metered(element: impl Into<AnyElement>, traffic: &[Arrival], driver: Driver, readings: &[Time]) -> Journey {
-    travel_watched(element, traffic, driver, readings, QueueId::default())
+    travel_queue(element, traffic, driver, readings, QueueId::default())
 }
 
-/// As [`travel_metered`], for one of the queues of an element that has several.
-pub fn travel_watched(
+/// As [`travel_metered`], for one queue of an element with several.
+pub fn travel_queue(
     element: impl Into<AnyElement>,
     traffic: &[Arrival],
     driver: Driver,
     readings: &[Time],
-    place: QueueId,
+    queue: QueueId,
 ) -> Journey {
     let restless = match driver {
         Driver::Steps => None,
@@ -106,7 +108,7 @@ pub fn travel_watched(
     };
     let bench = Bench {
         element: element.into(),
-        place,
+        queue,
         now: Time::ZERO,
         arena: Arena::default(),
         handoffs: Vec::new(),
@@ -116,10 +118,10 @@ pub fn travel_watched(
     bench.run(traffic, readings, restless)
 }
 
-/// Stations of a medium in these tests; packet `n` comes in at port `n % ports`.
+/// Stations of a medium in these tests; packet `n` enters at port `n % ports`.
 pub const STATIONS: u16 = 2;
 
-/// Ways into an element.
+/// Number of input ports of an element.
 pub fn ports(element: &AnyElement) -> u16 {
     let media =
         matches!(element, AnyElement::Grants(_) | AnyElement::HalfDuplex(_) | AnyElement::PacketRadio(_) | AnyElement::Wlan(_));
@@ -128,7 +130,7 @@ pub fn ports(element: &AnyElement) -> u16 {
 
 struct Bench {
     element: AnyElement,
-    place: QueueId,
+    queue: QueueId,
     now: Time,
     arena: Arena,
     handoffs: Vec<Handoff>,
@@ -169,7 +171,7 @@ impl Bench {
         self.log
     }
 
-    /// Wakes too early, which changes nothing.
+    /// Wakes the element before its due time, which must change nothing.
     fn fidget(&mut self, next: Time, rng: &mut Rng) {
         let from = self.now;
         let mut at: Vec<Time> = (0..3).map(|_| from + rng.uniform_span(Span::ZERO, next - from)).filter(|&t| t < next).collect();
@@ -208,8 +210,8 @@ impl Bench {
     }
 
     fn read(&mut self, at: Time) {
-        let sample = self.element.sample(at, self.place);
-        let meter = self.element.meter(at, self.place);
+        let sample = self.element.sample(at, self.queue);
+        let meter = self.element.meter(at, self.queue);
         self.log.readings.push((meter.as_deref().cloned(), sample));
         if let Some(meter) = meter {
             meter.restart(at);

@@ -1,4 +1,4 @@
-//! A queue and all that it needs around it.
+//! A queue with its arena and counters.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 use ackclock_core::element::{Handoff, PacketCounts};
@@ -46,7 +46,7 @@ impl Bench {
         Output::new(&mut self.arena, &mut self.counts, &mut self.handoffs, &mut self.next_id)
     }
 
-    /// A packet has left: nobody needs its body any more.
+    /// A packet has left; releases its body.
     pub fn end(&mut self, packet: Option<Packet>) {
         if let Some(packet) = packet {
             self.arena.release(packet.body);

@@ -1,29 +1,32 @@
-//! What a frame can carry, worked out from the standard's numbers alone, against what the schedulers deliver.
+//! Capacity of a frame, derived from the standard's numbers, against the throughput of the
+//! schedulers.
 
 use crate::wimax::drive::{Drive, down, nist, up};
 use ackclock_core::medium::wimax::mcs::OFDM;
 use ackclock_core::units::{Span, Time};
 
-/// Frames in a second.
+/// Frames per second.
 const FRAMES: f64 = 200.0;
 /// Symbols in a frame of 5 ms with a symbol of 34 us and gaps of 5 us each: floor((5000 - 10)/34).
 const SYMBOLS: f64 = 146.0;
-/// Preamble and frame control header, the maps in two symbols of 16-QAM 1/2, and the gap before the burst.
+/// Preamble and frame control header, the maps in two symbols of 16-QAM 1/2, and the gap before the
+/// burst.
 const OVERHEAD_DOWN: f64 = 3.0 + 2.0 + 1.0;
 /// Five request opportunities of two symbols, and the gap after them.
 const OVERHEAD_UP: f64 = 5.0 * 2.0 + 1.0;
-/// Generic header and CRC of a packet, and the subheader of a piece.
+/// Generic header and CRC of a packet; SUBHEADER is that of a fragment.
 const AROUND: f64 = 10.0;
 const SUBHEADER: f64 = 2.0;
-/// A request that rides on the data.
+/// A piggybacked request.
 const PIGGYBACK: f64 = 2.0;
 
 /// Bytes of an OFDM symbol: 192 carriers * bits * code rate / 8.
 const SYMBOL_BYTES: [f64; 7] = [12.0, 24.0, 36.0, 48.0, 72.0, 96.0, 108.0];
 
-/// IP bits a second for packets of `len` when each frame has `bytes` for data. Each frame ends in the middle of a packet, which costs a
-/// header, CRC and subheader more, and each packet that is cut a further subheader, be it cut once or often:
-/// with n packets a frame, bytes = n*(len + around) + around + subheader + min(1, n)*subheader.
+/// IP bit rate for packets of `len` when each frame has `bytes` for data. Each frame ends within a
+/// packet, which costs another header, CRC and subheader, and each fragmented packet costs another
+/// subheader, however often it is cut: with n packets per frame, bytes = n*(len + around) + around
+/// + subheader + min(1, n)*subheader.
 fn capacity(bytes: f64, len: f64) -> f64 {
     let bytes = bytes - AROUND - SUBHEADER;
     let many = (bytes - SUBHEADER) / (len + AROUND);
@@ -40,7 +43,7 @@ fn measured(ratio: u32, mcs: u8, stream: ackclock_core::medium::Stream, len: u16
 }
 
 #[test]
-fn a_saturated_downlink_carries_what_its_symbols_allow_for_each_ratio_and_modulation() {
+fn saturated_downlink_reaches_the_closed_form_for_each_ratio_and_mcs() {
     for ratio in 1..=6 {
         let symbols = (SYMBOLS * f64::from(ratio) / f64::from(ratio + 1)).floor() - OVERHEAD_DOWN;
         for (mcs, bytes) in (0..).zip(SYMBOL_BYTES) {
@@ -53,7 +56,7 @@ fn a_saturated_downlink_carries_what_its_symbols_allow_for_each_ratio_and_modula
 }
 
 #[test]
-fn a_saturated_uplink_carries_what_its_symbols_allow_for_each_ratio_and_modulation() {
+fn saturated_uplink_reaches_the_closed_form_for_each_ratio_and_mcs() {
     for ratio in 1..=6 {
         let symbols = SYMBOLS - (SYMBOLS * f64::from(ratio) / f64::from(ratio + 1)).floor() - OVERHEAD_UP;
         for (mcs, bytes) in (0..).zip(SYMBOL_BYTES) {
@@ -66,7 +69,7 @@ fn a_saturated_uplink_carries_what_its_symbols_allow_for_each_ratio_and_modulati
 }
 
 #[test]
-fn stations_share_a_saturated_cell_evenly_in_both_directions() {
+fn stations_share_a_saturated_cell_equally_in_both_directions() {
     let mut drive = Drive::new(nist(1, 1, 6), 6, 1);
     let streams: Vec<_> = (0..6).flat_map(|s| [down(s), up(s)]).collect();
     drive.saturate(&streams, 1052, Time::ZERO + Span::from_secs(6));

@@ -1,4 +1,4 @@
-//! What holds for every cell: order, sums, and the same whoever drives it.
+//! Invariants of every cell: order, conservation, and independence of the driver.
 
 use crate::wimax::drive::{Drive, down, nist, station, up, wandering};
 use ackclock_core::medium::wimax::WimaxConfig;
@@ -15,22 +15,22 @@ use ackclock_core::queue::Limit;
 use ackclock_core::units::{Span, Time};
 use proptest::prelude::*;
 
-/// WiBro's numbers.
+/// WiBro parameters.
 fn wibro() -> WimaxConfig {
-    let mut terms = nist(1, 1, 3);
-    terms.frame.channel = Channel { technique: Technique::Ofdma { fft: 1024 }, width_hz: 8_750_000, prefix: 8 };
-    terms.frame.ttg = Span::from_ns(87_200);
-    terms.frame.rtg = Span::from_ns(74_400);
-    terms.frame.split = Split::Symbols { down: 27, up: 15 };
-    terms.frame.preamble = 1;
-    terms.frame.maps.mcs = 0;
-    terms.frame.maps.repetition = 4;
-    terms.frame.burst_gap = 0;
-    terms.frame.region = Region { opportunities: 6, layout: RegionLayout::Columns { columns: 1 } };
-    terms
+    let mut config = nist(1, 1, 3);
+    config.frame.channel = Channel { technique: Technique::Ofdma { fft: 1024 }, width_hz: 8_750_000, prefix: 8 };
+    config.frame.ttg = Span::from_ns(87_200);
+    config.frame.rtg = Span::from_ns(74_400);
+    config.frame.split = Split::Symbols { down: 27, up: 15 };
+    config.frame.preamble = 1;
+    config.frame.maps.mcs = 0;
+    config.frame.maps.repetition = 4;
+    config.frame.burst_gap = 0;
+    config.frame.region = Region { opportunities: 6, layout: RegionLayout::Columns { columns: 1 } };
+    config
 }
 
-fn terms() -> impl Strategy<Value = WimaxConfig> {
+fn config() -> impl Strategy<Value = WimaxConfig> {
     let base = prop_oneof![Just(wibro()), (1u32..=6, 0u8..=6).prop_map(|(ratio, mcs)| nist(ratio, 1, mcs))];
     let repair = prop_oneof![
         Just(RetransmissionMode::None),
@@ -55,24 +55,24 @@ fn terms() -> impl Strategy<Value = WimaxConfig> {
     let rate_limits = prop_oneof![2 => Just(None), 1 => Just(Some(shaped)), 1 => Just(Some(RateLimitConfig { excess: Excess::Police, ..shaped }))];
     let odds = prop_oneof![2 => Just(0.0), 1 => Just(0.3), 1 => Just(1.0)];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), 1u64..5);
-    (base, repair, class, rate_limits, odds, flags).prop_map(|(mut terms, repair, service, cap, p, flags)| {
+    (base, repair, class, rate_limits, odds, flags).prop_map(|(mut config, repair, service, cap, p, flags)| {
         let (fades, piggyback, bundling, grant_frames) = flags;
-        terms.repair = [repair; 2];
-        terms.uplink.piggyback = piggyback;
-        terms.uplink.bundling = bundling;
-        terms.uplink.grant_frames = grant_frames;
-        let mcs = terms.stations[0].mcs[0];
+        config.repair = [repair; 2];
+        config.uplink.piggyback = piggyback;
+        config.uplink.bundling = bundling;
+        config.uplink.grant_frames = grant_frames;
+        let mcs = config.stations[0].mcs[0];
         let mut other = station(mcs);
         other.service = service;
-        if fades && terms.check_with(wandering(mcs, 12.0, 6.0)) {
-            terms.stations[0] = wandering(mcs, 12.0, 6.0);
+        if fades && config.check_with(wandering(mcs, 12.0, 6.0)) {
+            config.stations[0] = wandering(mcs, 12.0, 6.0);
         }
-        terms.stations.push(other);
-        for station in &mut terms.stations {
+        config.stations.push(other);
+        for station in &mut config.stations {
             station.error = [p, p];
             station.rate_limits = [cap.into_iter().collect(), cap.into_iter().collect()];
         }
-        terms
+        config
     })
 }
 
@@ -86,7 +86,7 @@ impl CheckWith for WimaxConfig {
     }
 }
 
-/// (gap in microseconds, station, up, length)
+/// (gap in microseconds, station, uplink, length)
 type Step = (u64, u32, bool, u16);
 
 fn traffic() -> impl Strategy<Value = Vec<Step>> {
@@ -95,8 +95,8 @@ fn traffic() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((gap, 0u32..3, any::<bool>(), len), 1..80)
 }
 
-fn drive(terms: &WimaxConfig, steps: &[Step], early: bool, seed: u64) -> Drive {
-    let mut drive = Drive::limited(terms.clone(), 3, seed, Limit::packets(10));
+fn drive(config: &WimaxConfig, steps: &[Step], early: bool, seed: u64) -> Drive {
+    let mut drive = Drive::limited(config.clone(), 3, seed, Limit::packets(10));
     let mut at = Time::ZERO;
     for &(gap, station, is_up, len) in steps {
         if early && gap > 1 {
@@ -113,35 +113,36 @@ fn drive(terms: &WimaxConfig, steps: &[Step], early: bool, seed: u64) -> Drive {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// The driver asserts conservation after every call and that it is never due twice at one instant.
+    /// The driver asserts conservation after every call, and that the cell is not due twice at one
+    /// instant.
     #[test]
-    fn every_cell_empties_keeps_the_order_and_is_the_same_whoever_drives_it(terms in terms(), steps in traffic(), seed in 0u64..100) {
-        let one = drive(&terms, &steps, false, seed);
+    fn every_cell_drains_in_order_with_every_driver(config in config(), steps in traffic(), seed in 0u64..100) {
+        let one = drive(&config, &steps, false, seed);
         prop_assert_eq!(ackclock_core::Element::occupancy(&one.cell), 0, "all this traffic has an end");
         for stream in (0..3).flat_map(|s| [down(s), up(s)]) {
             let ids: Vec<u64> = one.of(stream).map(|l| l.id).collect();
             prop_assert!(ids.is_sorted(), "{stream:?}: {ids:?}");
         }
         prop_assert!(one.left.windows(2).all(|p| p[0].at <= p[1].at));
-        prop_assert_eq!(&one.left, &drive(&terms, &steps, true, seed).left);
-        prop_assert_eq!(&one.left, &drive(&terms, &steps, false, seed).left, "same seed, same packets");
+        prop_assert_eq!(&one.left, &drive(&config, &steps, true, seed).left);
+        prop_assert_eq!(&one.left, &drive(&config, &steps, false, seed).left, "same seed, same packets");
     }
 }
 
 #[test]
-fn another_seed_is_another_run() {
+fn cell_run_differs_when_the_seed_differs() {
     let run = |seed| {
-        let mut terms = wibro();
-        terms.stations[0].error = [0.3, 0.3];
+        let mut config = wibro();
+        config.stations[0].error = [0.3, 0.3];
         let steps: Vec<Step> = (0..300).map(|i| (2000, i % 3, i % 2 == 0, 500)).collect();
-        drive(&terms, &steps, false, seed).left
+        drive(&config, &steps, false, seed).left
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));
 }
 
 #[test]
-fn at_the_end_of_time_packets_stay_where_they_are() {
+fn cell_keeps_its_packets_at_the_end_of_time() {
     let mut drive = Drive::new(nist(1, 1, 6), 1, 1);
     drive.push(Time(u64::MAX - 5_000_000_000), down(0), 100, Kind::DATA);
     drive.push(Time(u64::MAX - 4_000_000_000), up(0), 100, Kind::DATA);

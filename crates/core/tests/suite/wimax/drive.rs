@@ -1,4 +1,5 @@
-//! Drives a cell directly: packets in at given times, packets out, and sums that must be right after every call.
+//! Drives a cell directly: packets in at given times, packets out, and conservation checked after
+//! every call.
 
 use ackclock_core::element::{Element, Handoff, Output, PacketCounts};
 use ackclock_core::medium::radio_channel::Process;
@@ -20,7 +21,7 @@ use std::collections::BTreeMap;
 
 pub const FRAME: Span = Span::from_ms(5);
 
-/// P3's channel: 7 MHz, prefix 1/16, 5 ms, contention size 5, one class.
+/// Channel of the NIST paper: 7 MHz, prefix 1/16, 5 ms, contention size 5, one class.
 pub fn nist(down: u32, up: u32, mcs: u8) -> WimaxConfig {
     let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16 };
     let frame = FrameConfig {
@@ -63,7 +64,7 @@ pub fn station(mcs: u8) -> StationConfig {
     }
 }
 
-/// A channel whose quality wanders by some dB around a mean.
+/// A channel whose quality varies by some dB around a mean.
 pub fn wandering(mcs: u8, mean_db: f64, sd_db: f64) -> StationConfig {
     let process = Process::Ar1 { mean_db, sd_db, correlation: Span::from_ms(100) };
     let amc = AmcConfig { hysteresis_db: 1.0, delay: 2, up_offset_db: 0.0, decade_db: 2.0 };
@@ -91,20 +92,20 @@ pub struct Drive {
     pub now: Time,
     pub left: Vec<Left>,
     pub counts: PacketCounts,
-    /// When each packet came in.
+    /// Arrival time of each packet.
     entered: BTreeMap<u64, Time>,
     arena: Arena,
     next_id: u64,
 }
 
 impl Drive {
-    pub fn new(terms: WimaxConfig, stations: u32, seed: u64) -> Drive {
-        Drive::limited(terms, stations, seed, Limit::packets(50))
+    pub fn new(config: WimaxConfig, stations: u32, seed: u64) -> Drive {
+        Drive::limited(config, stations, seed, Limit::packets(50))
     }
 
-    pub fn limited(terms: WimaxConfig, stations: u32, seed: u64, limit: Limit) -> Drive {
+    pub fn limited(config: WimaxConfig, stations: u32, seed: u64, limit: Limit) -> Drive {
         let queues = (0..2 * stations).map(|_| AnyQueue::DropTail(DropTail::new(limit))).collect();
-        let cell = Wimax::new(terms, queues, Rng::for_element(seed, "cell")).unwrap();
+        let cell = Wimax::new(config, queues, Rng::for_element(seed, "cell")).unwrap();
         Drive {
             cell,
             now: Time::ZERO,
@@ -129,7 +130,7 @@ impl Drive {
         assert_eq!(pushed, forwarded + self.counts.drops() + self.cell.occupancy(), "conservation at {:?}", self.now);
     }
 
-    /// Everything due up to `at`.
+    /// Executes everything due up to `at`.
     pub fn run_to(&mut self, at: Time) {
         while self.cell.due() <= at {
             self.now = self.cell.due();
@@ -139,14 +140,14 @@ impl Drive {
         self.now = at;
     }
 
-    /// Wakes it now, whether due or not.
+    /// Wakes the cell now, due or not.
     pub fn wake_early(&mut self) {
         let before = (self.cell.due(), self.left.len(), self.counts);
         self.call(|cell, now, out| cell.wake(now, out));
         assert_eq!((self.cell.due(), self.left.len(), self.counts), before, "too early is nothing");
     }
 
-    /// A packet comes; says its number.
+    /// Pushes a packet and returns its id.
     pub fn push(&mut self, at: Time, stream: Stream, len: u16, kind: Kind) -> u64 {
         self.run_to(at);
         let id = self.next_id;
@@ -159,7 +160,8 @@ impl Drive {
         id
     }
 
-    /// Keeps the queues of these streams full until `end`: at every millisecond, as much as a megabyte a second each.
+    /// Keeps the queues of these streams full until `end`: up to a megabyte per second each, every
+    /// millisecond.
     pub fn saturate(&mut self, streams: &[Stream], len: u16, end: Time) {
         let each = Span::from_us(250);
         let mut at = self.now;
@@ -172,13 +174,13 @@ impl Drive {
         self.run_to(end);
     }
 
-    /// Bits a second of IP packets that came out of `stream` after `from`.
+    /// Bit rate of IP packets that left `stream` after `from`.
     pub fn rate(&self, stream: Stream, from: Time) -> f64 {
         let bytes: u64 = self.left.iter().filter(|l| l.stream == stream && l.at > from).map(|l| u64::from(l.len)).sum();
         bytes as f64 * 8.0 / (self.now - from).as_secs()
     }
 
-    /// Requests that a station sent by itself.
+    /// Requests that a station sent in frames of their own.
     pub fn cell_control(&mut self, station: u32) -> u64 {
         let now = self.now;
         self.cell.meter(now, up(station).queue_id()).unwrap().control_packets

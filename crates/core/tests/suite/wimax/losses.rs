@@ -1,4 +1,4 @@
-//! What ARQ, HARQ and adaptive modulation make of a bad channel, and rate_limits of a good one.
+//! ARQ, HARQ and adaptive modulation on a bad channel, and rate limits on a good one.
 
 use crate::wimax::drive::{Drive, down, nist, up, wandering};
 use ackclock_core::medium::radio_channel::{Level, LossCurve, Process};
@@ -13,13 +13,14 @@ fn ms(x: u64) -> Time {
     Time::ZERO + Span::from_ms(x)
 }
 
-/// One packet each 60 ms in both directions, never two in a burst: the share that is lost down and up.
+/// One packet each 60 ms in both directions, never two in a burst. Returns the share of lost
+/// packets, downlink and uplink.
 fn lost(repair: RetransmissionMode, p: f64) -> [f64; 2] {
     const N: u64 = 10_000;
-    let mut terms = nist(1, 1, 6);
-    terms.repair = [repair; 2];
-    terms.stations[0].error = [p, p];
-    let mut drive = Drive::new(terms, 1, 1);
+    let mut config = nist(1, 1, 6);
+    config.repair = [repair; 2];
+    config.stations[0].error = [p, p];
+    let mut drive = Drive::new(config, 1, 1);
     for i in 0..N {
         drive.push(ms(60 * i), down(0), 500, Kind::DATA);
         drive.push(ms(60 * i), up(0), 500, Kind::DATA);
@@ -29,7 +30,7 @@ fn lost(repair: RetransmissionMode, p: f64) -> [f64; 2] {
 }
 
 #[test]
-fn harq_leaves_p_to_the_attempts_in_both_directions() {
+fn harq_residual_loss_is_p_to_the_power_of_attempts_in_both_directions() {
     for (p, attempts) in [(0.1_f64, 1), (0.3, 2), (0.3, 3)] {
         let expected = p.powi(attempts as i32);
         let sd = (expected * (1.0 - expected) / 1e4).sqrt();
@@ -40,7 +41,7 @@ fn harq_leaves_p_to_the_attempts_in_both_directions() {
 }
 
 #[test]
-fn arq_loses_a_packet_with_any_block_whose_attempts_are_used_up() {
+fn arq_drops_a_packet_when_the_attempts_of_a_block_are_exhausted() {
     // 510 bytes are 8 blocks of 64: 1 - (1 - p^n)^8.
     let (p, attempts) = (0.2_f64, 3);
     let expected = 1.0 - (1.0 - p.powi(3)).powi(8);
@@ -51,11 +52,11 @@ fn arq_loses_a_packet_with_any_block_whose_attempts_are_used_up() {
 }
 
 #[test]
-fn each_harq_attempt_costs_a_feedback_time() {
-    let mut terms = nist(1, 1, 6);
-    terms.repair = [RetransmissionMode::Harq(HarqConfig { attempts: 4, feedback: 2 }); 2];
-    terms.stations[0].error = [0.5, 0.0];
-    let mut drive = Drive::new(terms, 1, 1);
+fn harq_attempt_adds_a_feedback_time() {
+    let mut config = nist(1, 1, 6);
+    config.repair = [RetransmissionMode::Harq(HarqConfig { attempts: 4, feedback: 2 }); 2];
+    config.stations[0].error = [0.5, 0.0];
+    let mut drive = Drive::new(config, 1, 1);
     for i in 0..2000 {
         drive.push(ms(100 * i + 1), down(0), 500, Kind::DATA);
     }
@@ -75,12 +76,12 @@ fn each_harq_attempt_costs_a_feedback_time() {
 }
 
 #[test]
-fn a_small_arq_window_stalls_the_sender() {
+fn small_arq_window_stalls_the_sender() {
     let rate = |window| {
-        let mut terms = nist(1, 1, 6);
-        terms.repair = [RetransmissionMode::Arq(ArqConfig { block: 64, window, timer: 4, attempts: 8 }); 2];
-        terms.stations[0].error = [0.02, 0.02];
-        let mut drive = Drive::new(terms, 1, 1);
+        let mut config = nist(1, 1, 6);
+        config.repair = [RetransmissionMode::Arq(ArqConfig { block: 64, window, timer: 4, attempts: 8 }); 2];
+        config.stations[0].error = [0.02, 0.02];
+        let mut drive = Drive::new(config, 1, 1);
         drive.saturate(&[down(0)], 1000, ms(5000));
         drive.rate(down(0), ms(1000))
     };
@@ -89,13 +90,13 @@ fn a_small_arq_window_stalls_the_sender() {
 }
 
 #[test]
-fn a_channel_that_wanders_costs_modulation_first_and_errors_second() {
+fn varying_channel_lowers_the_mcs_and_adds_errors() {
     let run = |mean_db| {
-        let mut terms = nist(1, 1, 6);
-        terms.stations = vec![wandering(6, mean_db, 2.0)];
-        terms.stations[0].error = [0.01, 0.01];
-        terms.repair = [RetransmissionMode::Harq(HarqConfig { attempts: 4, feedback: 2 }); 2];
-        let mut drive = Drive::new(terms, 1, 1);
+        let mut config = nist(1, 1, 6);
+        config.stations = vec![wandering(6, mean_db, 2.0)];
+        config.stations[0].error = [0.01, 0.01];
+        config.repair = [RetransmissionMode::Harq(HarqConfig { attempts: 4, feedback: 2 }); 2];
+        let mut drive = Drive::new(config, 1, 1);
         drive.saturate(&[down(0)], 1000, ms(10_000));
         drive.rate(down(0), ms(1000))
     };
@@ -105,17 +106,17 @@ fn a_channel_that_wanders_costs_modulation_first_and_errors_second() {
 }
 
 #[test]
-fn a_cap_on_tcp_holds_tcp_and_leaves_udp_alone() {
-    let mut terms = nist(1, 1, 6);
+fn rate_limit_on_tcp_does_not_affect_udp() {
+    let mut config = nist(1, 1, 6);
     let rate = LimitRate::Fixed { bps: 500_000 };
     let cap = RateLimitConfig { traffic: TrafficFilter::Tcp, rate, burst: 3000, excess: Excess::Shape { bytes: 20_000 } };
-    terms.stations[0].rate_limits = [vec![cap], Vec::new()];
-    let mut drive = Drive::new(terms, 1, 1);
+    config.stations[0].rate_limits = [vec![cap], Vec::new()];
+    let mut drive = Drive::new(config, 1, 1);
     let mut bits = [0.0; 2];
     for i in 0..10_000u64 {
         let kind = if i % 2 == 0 { Kind::TCP.with(Kind::DATA) } else { Kind::DATA };
         let id = drive.push(ms(i), down(0), if i % 2 == 0 { 1000 } else { 500 }, kind);
-        assert_eq!(id % 2 == 1, i % 2 == 0, "numbers tell the kinds apart");
+        assert_eq!(id % 2 == 1, i % 2 == 0, "the id encodes the kind");
     }
     drive.run_to(ms(11_000));
     for left in drive.of(down(0)).filter(|l| l.at > ms(1000) && l.at <= ms(10_000)) {
@@ -127,20 +128,21 @@ fn a_cap_on_tcp_holds_tcp_and_leaves_udp_alone() {
 }
 
 #[test]
-fn what_is_lost_above_all_repair_follows_the_stations_own_signal() {
-    // A third of the time at 8 dB, where 30 % is lost, else at 25 dB, where nothing is: HARQ, which repairs all, does not see it.
-    let mut terms = nist(1, 1, 6);
-    terms.repair = [RetransmissionMode::Harq(HarqConfig { attempts: 4, feedback: 2 }); 2];
-    terms.stations = vec![wandering(6, 0.0, 0.0)];
-    terms.stations[0].error = [0.1, 0.1];
+fn residual_loss_follows_the_signal_of_the_station() {
+    // A third of the time at 8 dB with 30 % loss, else at 25 dB without loss. HARQ, which recovers
+    // everything, does not see this loss.
+    let mut config = nist(1, 1, 6);
+    config.repair = [RetransmissionMode::Harq(HarqConfig { attempts: 4, feedback: 2 }); 2];
+    config.stations = vec![wandering(6, 0.0, 0.0)];
+    config.stations[0].error = [0.1, 0.1];
     let level = |db, ms| Level { db, stay: Span::from_ms(ms) };
-    if let Some((process, amc)) = &mut terms.stations[0].channel {
+    if let Some((process, amc)) = &mut config.stations[0].channel {
         *process = Process::Markov { levels: vec![level(8.0, 500), level(25.0, 1000)] };
         amc.delay = 0;
         amc.decade_db = 0.5;
     }
-    terms.stations[0].loss = [Some(LossCurve::new(vec![(6.0, 0.45), (10.0, 0.15), (12.0, 0.0)]).unwrap()), None];
-    let mut drive = Drive::new(terms, 1, 1);
+    config.stations[0].loss = [Some(LossCurve::new(vec![(6.0, 0.45), (10.0, 0.15), (12.0, 0.0)]).unwrap()), None];
+    let mut drive = Drive::new(config, 1, 1);
     const N: u64 = 60_000;
     for i in 0..N {
         drive.push(ms(20 * i), down(0), 500, Kind::DATA);
@@ -153,17 +155,18 @@ fn what_is_lost_above_all_repair_follows_the_stations_own_signal() {
 }
 
 #[test]
-fn what_waits_in_a_shapers_buffer_waits_in_the_queues_figures() {
-    // 500 kb/s are asked for twice of a cell that is all but empty: 20 packets of 500 bytes wait before the queue, 8 ms each.
-    let mut terms = nist(1, 1, 6);
+fn queue_statistics_include_packets_held_by_a_shaper() {
+    // Twice 500 kb/s are offered to an almost idle cell: 20 packets of 500 bytes wait before the
+    // queue, 8 ms each.
+    let mut config = nist(1, 1, 6);
     let cap = RateLimitConfig {
         traffic: TrafficFilter::All,
         rate: LimitRate::Fixed { bps: 500_000 },
         burst: 500,
         excess: Excess::Shape { bytes: 10_000 },
     };
-    terms.stations[0].rate_limits = [vec![cap], Vec::new()];
-    let mut drive = Drive::new(terms, 1, 1);
+    config.stations[0].rate_limits = [vec![cap], Vec::new()];
+    let mut drive = Drive::new(config, 1, 1);
     for i in 0..2500 {
         drive.push(ms(4 * i), down(0), 500, Kind::DATA);
     }
@@ -177,17 +180,17 @@ fn what_waits_in_a_shapers_buffer_waits_in_the_queues_figures() {
 }
 
 #[test]
-fn a_packet_that_one_cap_lets_go_comes_to_the_next() {
-    // TCP may have 800 kb/s, everything together 500.
-    let mut terms = nist(1, 1, 6);
+fn packet_passes_all_rate_limits_in_sequence() {
+    // 800 kb/s for TCP, 500 kb/s for all traffic.
+    let mut config = nist(1, 1, 6);
     let cap = |traffic, bps| RateLimitConfig {
         traffic,
         rate: LimitRate::Fixed { bps },
         burst: 1000,
         excess: Excess::Shape { bytes: 20_000 },
     };
-    terms.stations[0].rate_limits = [vec![cap(TrafficFilter::Tcp, 800_000), cap(TrafficFilter::All, 500_000)], Vec::new()];
-    let mut drive = Drive::new(terms, 1, 1);
+    config.stations[0].rate_limits = [vec![cap(TrafficFilter::Tcp, 800_000), cap(TrafficFilter::All, 500_000)], Vec::new()];
+    let mut drive = Drive::new(config, 1, 1);
     for i in 0..10_000 {
         drive.push(ms(i), down(0), 500, Kind::TCP.with(Kind::DATA));
     }

@@ -1,4 +1,4 @@
-//! The 802.16 cell against the standard's numbers and against its own contract.
+//! The 802.16 cell against the standard's numbers, and its invariants.
 
 mod closed_form;
 mod contract;

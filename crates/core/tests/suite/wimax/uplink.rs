@@ -1,4 +1,4 @@
-//! Asking, being granted, and what rides in a grant.
+//! Bandwidth requests, grants and their use.
 
 use crate::wimax::drive::{Drive, FRAME, down, nist, up};
 use ackclock_core::medium::wimax::contention::{Region, RegionLayout};
@@ -12,7 +12,7 @@ fn ms(x: u64) -> Time {
     Time::ZERO + Span::from_ms(x)
 }
 
-/// Delays in frames of ACKs that come alone, at all phases of the frame.
+/// Delays in frames of single ACKs, at all phases of the frame.
 fn lone_acks(drive: &mut Drive) -> Vec<f64> {
     for i in 0..200 {
         drive.push(ms(100 * i) + Span::from_us(25 * i), up(0), 40, ACK);
@@ -22,7 +22,7 @@ fn lone_acks(drive: &mut Drive) -> Vec<f64> {
 }
 
 #[test]
-fn a_lone_ack_takes_two_to_three_frames_up() {
+fn single_ack_takes_2_to_3_frames_on_the_uplink() {
     let delays = lone_acks(&mut Drive::new(nist(3, 1, 6), 1, 1));
     assert_eq!(delays.len(), 200);
     let mean = delays.iter().sum::<f64>() / 200.0;
@@ -31,7 +31,7 @@ fn a_lone_ack_takes_two_to_three_frames_up() {
 }
 
 #[test]
-fn a_packet_down_takes_at_most_a_frame_and_its_place_in_the_next() {
+fn downlink_packet_waits_at_most_one_frame() {
     let mut drive = Drive::new(nist(3, 1, 6), 1, 1);
     for i in 0..200 {
         drive.push(ms(100 * i) + Span::from_us(25 * i), down(0), 1052, Kind::DATA);
@@ -47,13 +47,13 @@ fn a_packet_down_takes_at_most_a_frame_and_its_place_in_the_next() {
 }
 
 #[test]
-fn two_symbols_carry_216_bytes_of_acks_a_frame_and_more_starve() {
+fn two_symbols_carry_216_bytes_of_acks_per_frame() {
     // 6:1 with fractional contention: 19 of 21 symbols are for contention.
-    let mut terms = nist(6, 1, 6);
-    terms.frame.region = Region { opportunities: 5, layout: RegionLayout::Fractional { mcs: 6 } };
-    assert_eq!(terms.frame.layout().unwrap().up.slots() * 108, 216);
-    let mut drive = Drive::new(terms, 1, 1);
-    // Ten ACKs a frame are offered: 500 bytes with their headers.
+    let mut config = nist(6, 1, 6);
+    config.frame.region = Region { opportunities: 5, layout: RegionLayout::Fractional { mcs: 6 } };
+    assert_eq!(config.frame.layout().unwrap().up.slots() * 108, 216);
+    let mut drive = Drive::new(config, 1, 1);
+    // Ten ACKs per frame are offered: 500 bytes with their headers.
     for i in 0..4000 {
         drive.push(Time::ZERO + Span::from_us(500 * i), up(0), 40, ACK);
     }
@@ -66,7 +66,7 @@ fn two_symbols_carry_216_bytes_of_acks_a_frame_and_more_starve() {
 }
 
 #[test]
-fn at_three_to_one_the_same_acks_all_get_through() {
+fn all_acks_pass_at_a_3_to_1_split() {
     let mut drive = Drive::new(nist(3, 1, 6), 1, 1);
     for i in 0..4000 {
         drive.push(Time::ZERO + Span::from_us(500 * i), up(0), 40, ACK);
@@ -76,11 +76,11 @@ fn at_three_to_one_the_same_acks_all_get_through() {
 }
 
 #[test]
-fn a_request_that_rides_on_data_spares_the_contention() {
+fn piggybacked_request_avoids_contention() {
     let control = |piggyback| {
-        let mut terms = nist(1, 1, 6);
-        terms.uplink.piggyback = piggyback;
-        let mut drive = Drive::new(terms, 1, 1);
+        let mut config = nist(1, 1, 6);
+        config.uplink.piggyback = piggyback;
+        let mut drive = Drive::new(config, 1, 1);
         drive.saturate(&[up(0)], 500, ms(1000));
         drive.cell_control(0)
     };
@@ -89,12 +89,12 @@ fn a_request_that_rides_on_data_spares_the_contention() {
 }
 
 #[test]
-fn a_packet_rides_in_a_grant_that_was_asked_for_another_only_with_bundling() {
+fn later_packet_uses_an_earlier_grant_only_with_bundling() {
     let second = |bundling| {
-        let mut terms = nist(1, 1, 6);
-        terms.uplink.grant_frames = 12;
-        terms.uplink.bundling = bundling;
-        let mut drive = Drive::new(terms, 1, 1);
+        let mut config = nist(1, 1, 6);
+        config.uplink.grant_frames = 12;
+        config.uplink.bundling = bundling;
+        let mut drive = Drive::new(config, 1, 1);
         drive.push(ms(1), up(0), 40, ACK);
         drive.push(ms(50), up(0), 40, ACK);
         drive.run_to(ms(1000));
@@ -107,7 +107,7 @@ fn a_packet_rides_in_a_grant_that_was_asked_for_another_only_with_bundling() {
 }
 
 #[test]
-fn stations_that_ask_together_collide_and_all_get_through_in_the_end() {
+fn colliding_stations_are_all_served_eventually() {
     let mut drive = Drive::new(nist(1, 1, 6), 30, 1);
     for station in 0..30 {
         drive.push(ms(1), up(station), 40, ACK);
@@ -119,12 +119,12 @@ fn stations_that_ask_together_collide_and_all_get_through_in_the_end() {
 }
 
 #[test]
-fn without_opportunities_a_polled_station_is_still_heard() {
+fn polled_station_is_served_without_opportunities() {
     for class in [QosClass::Rtps, QosClass::Nrtps, QosClass::BestEffort] {
-        let mut terms = nist(1, 1, 6);
-        terms.frame.region.opportunities = 0;
-        terms.stations[0].service = ServiceFlow { class, interval: 4, bytes: 0 };
-        let mut drive = Drive::new(terms, 1, 1);
+        let mut config = nist(1, 1, 6);
+        config.frame.region.opportunities = 0;
+        config.stations[0].service = ServiceFlow { class, interval: 4, bytes: 0 };
+        let mut drive = Drive::new(config, 1, 1);
         let delays = lone_acks(&mut drive);
         let mean = delays.iter().sum::<f64>() / delays.len() as f64;
         assert_eq!(delays.len(), 200, "{class:?}");
@@ -133,11 +133,11 @@ fn without_opportunities_a_polled_station_is_still_heard() {
 }
 
 #[test]
-fn an_unsolicited_grant_needs_no_request() {
+fn unsolicited_grant_needs_no_request() {
     for class in [QosClass::Ugs, QosClass::Ertps] {
-        let mut terms = nist(1, 1, 6);
-        terms.stations[0].service = ServiceFlow { class, interval: 1, bytes: 200 };
-        let mut drive = Drive::new(terms, 1, 1);
+        let mut config = nist(1, 1, 6);
+        config.stations[0].service = ServiceFlow { class, interval: 1, bytes: 200 };
+        let mut drive = Drive::new(config, 1, 1);
         let delays = lone_acks(&mut drive);
         assert!(delays.iter().all(|&d| d < 1.6), "{class:?}: at most to the next uplink: {delays:?}");
         assert_eq!(drive.cell_control(0), 0);
@@ -145,13 +145,13 @@ fn an_unsolicited_grant_needs_no_request() {
 }
 
 #[test]
-fn a_better_class_is_served_first() {
-    let mut terms = nist(1, 1, 6);
-    let best = terms.stations[0].clone();
+fn higher_qos_class_is_served_first() {
+    let mut config = nist(1, 1, 6);
+    let best = config.stations[0].clone();
     let mut first = best.clone();
     first.service = ServiceFlow { class: QosClass::Rtps, interval: 1, bytes: 0 };
-    terms.stations = vec![first, best];
-    let mut drive = Drive::new(terms, 2, 1);
+    config.stations = vec![first, best];
+    let mut drive = Drive::new(config, 2, 1);
     drive.saturate(&[down(0), down(1), up(0), up(1)], 1000, ms(3000));
     for direction in [down, up] {
         let (real_time, best_effort) = (drive.rate(direction(0), ms(1000)), drive.rate(direction(1), ms(1000)));

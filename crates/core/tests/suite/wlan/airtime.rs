@@ -1,11 +1,11 @@
-//! Single frames: exactly when they come out.
+//! Exact delivery times of single frames.
 
 use crate::wlan::drive::{Drive, b, down, n, up, us};
 use ackclock_core::element::DropReason;
 use ackclock_core::units::{Span, Time};
 
 #[test]
-fn a_lone_frame_goes_at_once_and_the_next_waits_for_ack_difs_and_back_off() {
+fn single_frame_is_sent_at_once_and_the_next_waits_for_ack_difs_and_backoff() {
     let mut drive = Drive::new(b(), 1, 1);
     drive.run_to(Time::ZERO + us(1000));
     drive.push(down(0), 1064);
@@ -19,7 +19,7 @@ fn a_lone_frame_goes_at_once_and_the_next_waits_for_ack_difs_and_back_off() {
 }
 
 #[test]
-fn frames_beyond_the_threshold_are_asked_for() {
+fn frames_above_the_rts_threshold_use_rts() {
     let at = |threshold| {
         let mut drive = Drive::new(ackclock_core::medium::WlanConfig { rts_threshold: Some(threshold), ..b() }, 1, 1);
         drive.push(up(0), 1064);
@@ -32,17 +32,17 @@ fn frames_beyond_the_threshold_are_asked_for() {
 }
 
 #[test]
-fn a_station_that_is_never_answered_gives_up_after_its_tries() {
-    let mut terms = b();
-    terms.frame_error = [0.0, 1.0];
+fn station_drops_the_packet_after_its_retry_limit() {
+    let mut config = b();
+    config.frame_error = [0.0, 1.0];
     for (threshold, tries) in [(None, 7), (Some(500), 4)] {
-        terms.rts_threshold = threshold;
-        let mut drive = Drive::new(terms.clone(), 1, 1);
+        config.rts_threshold = threshold;
+        let mut drive = Drive::new(config.clone(), 1, 1);
         drive.push(up(0), 1064);
         let mut frames = 0;
         while drive.counts.drops() == 0 {
             drive.wake();
-            // Each try is a start and an end.
+            // Each attempt has a start and an end.
             frames += 1;
         }
         assert_eq!((frames, drive.counts.dropped[DropReason::Retries as usize]), (2 * tries, 1));
@@ -50,9 +50,9 @@ fn a_station_that_is_never_answered_gives_up_after_its_tries() {
 }
 
 #[test]
-fn an_aggregate_carries_what_waits_for_one_station_and_arrives_as_one_frame() {
+fn ampdu_carries_the_backlog_of_one_station() {
     let mut drive = Drive::new(n(), 2, 1);
-    // The first goes alone; the others wait for it.
+    // The first packet is sent alone; the others wait for it.
     for _ in 0..4 {
         drive.push(down(0), 1500);
     }
@@ -64,10 +64,10 @@ fn an_aggregate_carries_what_waits_for_one_station_and_arrives_as_one_frame() {
 }
 
 #[test]
-fn packets_of_an_aggregate_that_break_are_sent_again_and_handed_up_in_order() {
-    let mut terms = n();
-    terms.frame_error = [0.3, 0.0];
-    let mut drive = Drive::new(terms, 1, 3);
+fn damaged_mpdus_are_retransmitted_and_delivered_in_order() {
+    let mut config = n();
+    config.frame_error = [0.3, 0.0];
+    let mut drive = Drive::new(config, 1, 3);
     for _ in 0..500 {
         drive.push(down(0), 1500);
     }

@@ -1,8 +1,10 @@
-//! Saturation against Bianchi's model with a finite number of tries, solved here by bisection and by nothing of the medium's.
+//! Saturation throughput against Bianchi's model with a finite retry limit, solved here by
+//! bisection, independently of the medium.
 //!
-//! G. Bianchi, "Performance Analysis of the IEEE 802.11 Distributed Coordination Function" (2000), with the retry limit of Wu et al.,
-//! "Performance of Reliable Transport Protocol over IEEE 802.11 Wireless LAN" (2002): each of n stations sends in a slot with probability
-//! tau, and meets another with p = 1 - (1 - tau)^(n - 1).
+//! G. Bianchi, "Performance Analysis of the IEEE 802.11 Distributed Coordination Function" (2000),
+//! with the retry limit of Wu et al., "Performance of Reliable Transport Protocol over IEEE 802.11
+//! Wireless LAN" (2002): each of n stations transmits in a slot with probability tau, and collides
+//! with p = 1 - (1 - tau)^(n - 1).
 
 use crate::wlan::drive::{Drive, b, up};
 use ackclock_core::medium::Stream;
@@ -21,7 +23,7 @@ fn tau(p: f64) -> f64 {
     frames / slots
 }
 
-/// Frames a second.
+/// Frames per second.
 fn saturation(n: i32, frame: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..100 {
@@ -37,7 +39,7 @@ fn saturation(n: i32, frame: f64) -> f64 {
 }
 
 #[test]
-fn saturated_stations_get_what_bianchi_says_within_3_percent() {
+fn saturation_throughput_is_within_3_percent_of_bianchi() {
     for n in [1, 2, 5, 10, 20, 50] {
         let streams: Vec<Stream> = (0..n).map(up).collect();
         let got = Drive::new(b(), n, 1).saturate(&streams, 1064, 1, Time::ZERO + Span::from_secs(60));

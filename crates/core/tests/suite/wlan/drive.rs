@@ -1,4 +1,5 @@
-//! Drives a wireless LAN directly: packets in, packets out, and sums that must be right after every call.
+//! Drives a wireless LAN directly: packets in, packets out, and conservation checked after every
+//! call.
 
 use ackclock_core::element::{Element, Handoff, Output, PacketCounts};
 use ackclock_core::medium::wlan::{AmpduConfig, Format, Wlan, WlanConfig};
@@ -76,14 +77,14 @@ pub struct Drive {
 }
 
 impl Drive {
-    pub fn new(terms: WlanConfig, stations: u32, seed: u64) -> Drive {
-        Drive::limited(terms, stations, seed, 1000)
+    pub fn new(config: WlanConfig, stations: u32, seed: u64) -> Drive {
+        Drive::limited(config, stations, seed, 1000)
     }
 
-    /// With so many packets in each queue.
-    pub fn limited(terms: WlanConfig, stations: u32, seed: u64, packets: u64) -> Drive {
+    /// With a limit of `packets` per queue.
+    pub fn limited(config: WlanConfig, stations: u32, seed: u64, packets: u64) -> Drive {
         let queues = (0..2 * stations).map(|_| AnyQueue::DropTail(DropTail::new(Limit::packets(packets))));
-        let wlan = Wlan::new(terms, queues, Rng::for_element(seed, "wlan")).unwrap();
+        let wlan = Wlan::new(config, queues, Rng::for_element(seed, "wlan")).unwrap();
         Drive { wlan, now: Time::ZERO, left: Vec::new(), counts: PacketCounts::default(), arena: Arena::default(), next_id: 1 }
     }
 
@@ -109,7 +110,7 @@ impl Drive {
         self.call(|wlan, now, out| wlan.wake(now, out));
     }
 
-    /// Everything due up to `at`.
+    /// Executes everything due up to `at`.
     pub fn run_to(&mut self, at: Time) {
         while self.wlan.due() <= at {
             self.wake();
@@ -117,7 +118,7 @@ impl Drive {
         self.now = at;
     }
 
-    /// A packet comes now.
+    /// Pushes a packet now.
     pub fn push(&mut self, stream: Stream, len: u16) {
         let id = self.next_id;
         self.next_id += 1;
@@ -128,7 +129,8 @@ impl Drive {
         self.call(|wlan, now, out| wlan.push(now, stream.entry(), packet, out));
     }
 
-    /// These streams always have `depth` packets waiting, until `end`. Says how many packets a second came out.
+    /// Keeps `depth` packets queued in these streams until `end`. Returns the packets delivered per
+    /// second.
     pub fn saturate(&mut self, streams: &[Stream], len: u16, depth: u64, end: Time) -> f64 {
         let from = self.left.len();
         for &stream in streams {

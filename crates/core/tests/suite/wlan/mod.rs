@@ -3,4 +3,4 @@
 mod airtime;
 mod bianchi;
 mod drive;
-mod shared;
+mod shared_queue;

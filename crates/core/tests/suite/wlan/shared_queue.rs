@@ -1,4 +1,4 @@
-//! One queue at the access point for all its stations: they wait behind each other's packets and share the drops.
+//! One access point queue for all stations: head-of-line blocking and shared drops.
 
 use crate::wlan::drive::{Drive, b, down, n, up};
 use ackclock_core::element::Element;
@@ -8,17 +8,19 @@ use ackclock_core::units::{Span, Time};
 
 const QUEUE: u64 = 40;
 
-fn terms(shared_queue: bool) -> WlanConfig {
+fn config(shared_queue: bool) -> WlanConfig {
     WlanConfig { shared_queue, ..b() }
 }
 
-/// Frames a second of 1000-byte packets: DIFS, 15.5 slots, 192 + 754 us of data, SIFS and 304 us of ACK.
+/// Frames per second of 1000-byte packets: DIFS, 15.5 slots, 192 + 754 us of data, SIFS and 304 us
+/// of ACK.
 const CAPACITY: f64 = 1e6 / (50.0 + 310.0 + 946.0 + 10.0 + 304.0);
 
-/// Packets at random to stations 0 and 1, in these shares of what the channel carries: the shares that came through.
+/// Random packets to stations 0 and 1 at these shares of the capacity. Returns the delivered
+/// shares.
 fn carried(shared: bool, offered: [f64; 2]) -> [f64; 2] {
     const SECONDS: f64 = 60.0;
-    let mut drive = Drive::limited(terms(shared), 2, 1, QUEUE);
+    let mut drive = Drive::limited(config(shared), 2, 1, QUEUE);
     let mut rng = Rng::for_element(1, "arrivals");
     let mut at = 0.0;
     let all: f64 = offered.iter().sum();
@@ -31,23 +33,23 @@ fn carried(shared: bool, offered: [f64; 2]) -> [f64; 2] {
 }
 
 #[test]
-fn in_a_shared_queue_everybody_loses_the_same_share_and_in_queues_of_their_own_the_modest_nothing() {
+fn shared_queue_drops_the_same_share_of_every_station() {
     let close = |got: [f64; 2], expected: [f64; 2]| {
         let near = got.iter().zip(expected).all(|(got, expected)| (got / expected - 1.0).abs() < 0.04);
         assert!(near, "{got:?} instead of {expected:?}");
     };
-    // Twice as much as goes, four to one.
+    // Twice the capacity, four to one.
     close(carried(true, [1.6, 0.4]), [0.8, 0.2]);
     close(carried(false, [1.6, 0.4]), [0.6, 0.4]);
 }
 
 #[test]
-fn in_a_shared_queue_a_lone_packet_waits_behind_all_that_another_has_there() {
+fn packet_waits_behind_another_station_in_a_shared_queue() {
     let longest = |shared: bool| {
-        let mut drive = Drive::limited(terms(shared), 2, 1, QUEUE);
+        let mut drive = Drive::limited(config(shared), 2, 1, QUEUE);
         let mut worst = Span::ZERO;
         for i in 0..200u64 {
-            // Station 0 has a full queue; in the shared one a place is left for station 1.
+            // Station 0 has a full queue; the shared queue has one place left for station 1.
             let now = Time::ZERO + Span::from_ms(100 * i);
             drive.run_to(now);
             (0..QUEUE).for_each(|_| drive.push(down(0), 1000));
@@ -65,9 +67,9 @@ fn in_a_shared_queue_a_lone_packet_waits_behind_all_that_another_has_there() {
 }
 
 #[test]
-fn a_shared_queue_with_aggregates_keeps_each_stations_order_and_loses_nothing_by_itself() {
-    let terms = WlanConfig { shared_queue: true, frame_error: [0.2, 0.2], short_retries: 60, ..n() };
-    let mut drive = Drive::limited(terms, 3, 1, 100_000);
+fn shared_queue_with_ampdu_keeps_order_without_loss() {
+    let config = WlanConfig { shared_queue: true, frame_error: [0.2, 0.2], short_retries: 60, ..n() };
+    let mut drive = Drive::limited(config, 3, 1, 100_000);
     let mut rng = Rng::for_element(2, "arrivals");
     for i in 0..6000u64 {
         drive.run_to(Time::ZERO + Span::from_us(200 * i));

@@ -1,4 +1,4 @@
-//! What distance does to packets: by formula, and told packet by packet.
+//! Impairments against closed forms, and packet by packet.
 
 use crate::common::{Arrival, Driver, TCP_ACK, TCP_DATA, TCP_SYN, arrivals, travel};
 use ackclock_core::impairment::{
@@ -31,14 +31,14 @@ fn share(lost: &[bool]) -> f64 {
     lost.iter().filter(|&&l| l).count() as f64 / lost.len() as f64
 }
 
-/// Mean length of the runs of losses.
+/// Mean length of a run of losses.
 fn mean_run(lost: &[bool]) -> f64 {
     let runs = lost.windows(2).filter(|w| w[0] && !w[1]).count() + usize::from(lost.last() == Some(&true));
     lost.iter().filter(|&&l| l).count() as f64 / runs as f64
 }
 
 #[test]
-fn bernoulli_loses_its_share_and_has_no_memory() {
+fn bernoulli_loss_has_its_mean_and_no_memory() {
     let lost = lost(LossModel::bernoulli(0.1, rng()), &every(Span::from_ms(1), 1_000_000));
     // Four standard errors: sqrt(p(1-p)/n) and, for geometric runs, sqrt(p)/(1-p)/sqrt(n p).
     assert!((share(&lost) - 0.1).abs() < 4.0 * 0.0003, "{}", share(&lost));
@@ -46,7 +46,7 @@ fn bernoulli_loses_its_share_and_has_no_memory() {
 }
 
 #[test]
-fn loss_by_signal_loses_at_each_level_what_its_curve_says() {
+fn signal_loss_follows_its_curve_at_each_level() {
     let level = |db, ms| Level { db, stay: Span::from_ms(ms) };
     let process = || Process::Markov { levels: vec![level(5.0, 300), level(20.0, 900)] };
     let curve = |share| LossCurve::new(vec![(5.0, share), (20.0, 0.0)]).unwrap();
@@ -57,15 +57,16 @@ fn loss_by_signal_loses_at_each_level_what_its_curve_says() {
     let traffic = every(Span::from_ms(1), 1_000_000);
     let all = lost(model(1.0, rng()), &traffic);
     assert!((share(&all) / 0.25 - 1.0).abs() < 0.12, "a quarter of the time: {}", share(&all));
-    // Another direction has losses of its own in the same fades.
+    // The other direction has independent losses in the same fades.
     let half = lost(model(0.5, Rng::for_element(1, "other")), &traffic);
     assert!(all.iter().zip(&half).all(|(&all, &half)| all || !half), "nothing is lost outside of a fade");
     assert!((share(&half) / share(&all) - 0.5).abs() < 0.01);
 }
 
 #[test]
-fn gilbert_elliott_has_the_closed_forms_mean_loss_and_bad_sojourn() {
-    // Seen every d, a fade goes on with probability q = b + (1-b) exp(-d (1/good + 1/bad)), b the share of bad time: runs of 1/(1-q).
+fn gilbert_elliott_matches_the_closed_forms_of_mean_loss_and_bad_sojourn() {
+    // Sampled every d, a fade continues with probability q = b + (1-b) exp(-d (1/good + 1/bad)),
+    // where b is the share of bad time: runs of mean 1/(1-q).
     for (good_ms, bad_ms, gap_ms) in [(450, 50, 5), (450, 50, 40), (50, 50, 10), (1000, 10, 4)] {
         let (good, bad, gap) = (Span::from_ms(good_ms), Span::from_ms(bad_ms), Span::from_ms(gap_ms));
         let sojourns = Sojourns { good, bad, loss_good: 0.0, loss_bad: 1.0 };
@@ -74,7 +75,7 @@ fn gilbert_elliott_has_the_closed_forms_mean_loss_and_bad_sojourn() {
         let b = bad_ms as f64 / (good_ms + bad_ms) as f64;
         let q = b + (1.0 - b) * (-(gap_ms as f64) * (1.0 / good_ms as f64 + 1.0 / bad_ms as f64)).exp();
         assert!((sojourns.mean_loss() - b).abs() < 1e-12);
-        // Some 20 000 fades: a standard error of 0.7 %.
+        // About 20 000 fades: a standard error of 0.7 %.
         assert!((share(&lost) / b - 1.0).abs() < 0.03, "{good_ms} {bad_ms} {gap_ms}: {} for {b}", share(&lost));
         assert!(
             (mean_run(&lost) * (1.0 - q) - 1.0).abs() < 0.03,
@@ -86,7 +87,7 @@ fn gilbert_elliott_has_the_closed_forms_mean_loss_and_bad_sojourn() {
 }
 
 #[test]
-fn gilbert_elliott_mixes_the_losses_of_its_states() {
+fn gilbert_elliott_loss_is_the_weighted_mean_of_its_states() {
     let sojourns = Sojourns { good: Span::from_ms(30), bad: Span::from_ms(10), loss_good: 0.02, loss_bad: 0.4 };
     let lost = lost(LossModel::gilbert_elliott(sojourns, rng()), &every(Span::from_ms(7), 1_000_000));
     assert!((sojourns.mean_loss() - 0.115).abs() < 1e-12);
@@ -94,7 +95,7 @@ fn gilbert_elliott_mixes_the_losses_of_its_states() {
 }
 
 #[test]
-fn a_channel_fades_at_the_same_instants_whatever_is_sent_over_it() {
+fn fades_do_not_depend_on_the_traffic() {
     let sojourns = Sojourns { good: Span::from_ms(200), bad: Span::from_ms(40), loss_good: 0.0, loss_bad: 1.0 };
     let seen = |gap_ms: u64| lost(LossModel::gilbert_elliott(sojourns, rng()), &every(Span::from_ms(gap_ms), 60_000 / gap_ms));
     let (often, seldom) = (seen(1), seen(12));
@@ -104,7 +105,7 @@ fn a_channel_fades_at_the_same_instants_whatever_is_sent_over_it() {
 }
 
 #[test]
-fn a_channel_starts_good_and_after_a_long_silence_is_bad_as_often_as_ever() {
+fn channel_starts_good_and_is_stationary_after_a_long_idle_time() {
     let sojourns = Sojourns { good: Span::from_us(30), bad: Span::from_us(10), loss_good: 0.0, loss_bad: 1.0 };
     let mut starts_bad = 0;
     let mut bad_later = 0;
@@ -119,7 +120,7 @@ fn a_channel_starts_good_and_after_a_long_silence_is_bad_as_often_as_ever() {
 }
 
 #[test]
-fn a_list_counts_data_packets_only() {
+fn loss_list_counts_data_packets_only() {
     let kinds = [TCP_SYN, TCP_ACK, TCP_DATA, TCP_DATA, TCP_ACK, TCP_DATA, TCP_SYN, TCP_DATA];
     let traffic: Vec<_> = (0..).zip(kinds).map(|(number, kind)| Arrival { at: ms(1), number, len: 100, kind }).collect();
     for (list, expected) in [(vec![], vec![]), (vec![1], vec![2]), (vec![3, 1], vec![2, 5]), (vec![4, 4, 0, 99], vec![7])] {
@@ -132,7 +133,8 @@ fn a_list_counts_data_packets_only() {
 #[test]
 fn jitter_has_the_means_of_its_distributions() {
     let span = Span::from_ms;
-    // The mean of a normal that is cut off at 0: m F(m/s) + s f(m/s), here with m = s = 10 ms: 10 * 0.841345 + 10 * 0.241971.
+    // Mean of a normal distribution truncated at 0: m F(m/s) + s f(m/s), here with m = s = 10 ms:
+    // 10 * 0.841345 + 10 * 0.241971.
     for (distribution, mean_ms) in [
         (Distribution::Uniform { low: span(10), high: span(30) }, 20.0),
         (Distribution::Normal { mean: span(50), sd: span(5) }, 50.0),
@@ -151,7 +153,7 @@ fn jitter_has_the_means_of_its_distributions() {
 }
 
 #[test]
-fn jitter_in_order_holds_packets_back_and_otherwise_lets_them_overtake() {
+fn jitter_reorders_packets_unless_in_order() {
     let distribution = Distribution::Uniform { low: Span::ZERO, high: Span::from_ms(20) };
     let traffic = every(Span::from_ms(1), 200);
     let free = travel(Jitter::new(distribution, false, rng()), &traffic, Driver::Steps).times();
@@ -167,16 +169,16 @@ fn jitter_in_order_holds_packets_back_and_otherwise_lets_them_overtake() {
 }
 
 #[test]
-fn a_copy_follows_its_packet_at_once_with_a_number_of_its_own() {
+fn duplicate_follows_at_once_with_its_own_id() {
     let left = travel(Duplicate::new(1.0, rng()), &every(Span::from_ms(1), 3), Driver::Steps).left;
-    let told: Vec<_> = left.iter().map(|(at, p)| (at.as_secs() * 1e3, p.flow, p.id >= 1 << 32)).collect();
-    assert_eq!(told, [(0.0, 0, false), (0.0, 0, true), (1.0, 1, false), (1.0, 1, true), (2.0, 2, false), (2.0, 2, true)]);
+    let listed: Vec<_> = left.iter().map(|(at, p)| (at.as_secs() * 1e3, p.flow, p.id >= 1 << 32)).collect();
+    assert_eq!(listed, [(0.0, 0, false), (0.0, 0, true), (1.0, 1, false), (1.0, 1, true), (2.0, 2, false), (2.0, 2, true)]);
     let some = travel(Duplicate::new(0.1, rng()), &every(Span::from_ms(1), 100_000), Driver::Steps);
     assert!((some.counts.copied as f64 - 10_000.0).abs() < 4.0 * 95.0, "{}", some.counts.copied);
 }
 
 #[test]
-fn a_chosen_packet_is_overtaken_by_those_of_the_next_while() {
+fn delayed_packet_is_overtaken_by_later_packets() {
     let all = travel(Reorder::new(1.0, Span::from_ms(5), rng()), &every(Span::from_ms(1), 3), Driver::Steps).times();
     assert_eq!(all, [(ms(5), 0), (ms(6), 1), (ms(7), 2)]);
     let left = travel(Reorder::new(0.1, Span::from_ms(5), rng()), &every(Span::from_ms(1), 100_000), Driver::Steps).times();
@@ -187,7 +189,7 @@ fn a_chosen_packet_is_overtaken_by_those_of_the_next_while() {
 }
 
 #[test]
-fn an_outage_loses_what_comes_from_its_start_until_just_before_its_end() {
+fn outage_drops_packets_from_its_start_until_before_its_end() {
     let outage = Outage::new(vec![(ms(2), ms(4)), (ms(4), ms(5)), (ms(7), ms(8))]).unwrap();
     let numbers = travel(outage, &every(Span::from_ms(1), 10), Driver::Steps).numbers();
     assert_eq!(numbers, [0, 1, 5, 6, 8, 9]);
