@@ -177,8 +177,7 @@ fn window_is_kept_over_idle_and_grows_once_validated() {
         let before = sender.window().0;
         sender.pause(Span::from_secs(10));
         assert_eq!(sender.round(1000), before as u64, "{rule:?}");
-        // The ACKs of its first round trip prove it, and what they are the last of is the first to
-        // make it grow.
+        // The ACKs of the first RTT validate the window; the last of them is the first to grow it.
         assert!(sender.window().0 <= before + 1.0, "{rule:?} {}", sender.window().0);
         sender.round(1000);
         assert!(sender.window().0 >= 1.9 * before, "{rule:?}");
