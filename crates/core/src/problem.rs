@@ -6,7 +6,8 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// Either `found` and `allowed` have text, or `statement` and `hint`. Boxed, so that a `Result` stays small.
+/// Either `found` and `allowed` have text, or `statement` and `hint`. Boxed, so that a `Result`
+/// stays small.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Problem {
     pub at: Box<Location>,

@@ -1,5 +1,5 @@
-//! Application on one side of a split-TCP proxy. [`crate::tcp::relay_bytes`] sets what it may read and
-//! write.
+//! Application on one side of a split-TCP proxy. [`crate::tcp::relay_bytes`] sets what it may read
+//! and write.
 
 use super::{Application, Socket};
 use crate::units::Time;

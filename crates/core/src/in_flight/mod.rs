@@ -1,4 +1,5 @@
-//! Containers for packets in flight, one per ordering: FIFO, sorted by arrival time, and FIFO per station.
+//! Containers for packets in flight, one per ordering: FIFO, sorted by arrival time, and FIFO per
+//! station.
 
 mod by_arrival;
 mod fifo;

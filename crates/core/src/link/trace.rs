@@ -21,12 +21,12 @@ pub const OPPORTUNITY_BYTES: u32 = 1500;
 pub enum TraceError {
     #[error("a recorded rate needs at least one opportunity")]
     Empty,
-    #[error("opportunity {line} lies before the one above it")]
+    #[error("opportunity {line} is earlier than the previous one")]
     Unsorted {
         /// Counted from 1.
         line: usize,
     },
-    #[error("the last opportunity is at 0 ms, and its time is the period of repetition")]
+    #[error("the last opportunity is at 0 ms, but its time is the repetition period")]
     NoPeriod,
 }
 

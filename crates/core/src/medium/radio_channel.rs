@@ -14,13 +14,13 @@ impl LossCurve {
     /// Points (dB, share) in ascending order of quality. Returns the error in the points, if any.
     pub fn new(points: Vec<(f64, f64)>) -> Result<LossCurve, String> {
         if points.is_empty() {
-            return Err("a loss by signal has one point at least".into());
+            return Err("a loss curve needs at least one point".into());
         }
         if !points.windows(2).all(|pair| pair[0].0 < pair[1].0) || points.iter().any(|point| !point.0.is_finite()) {
-            return Err("the points of a loss by signal go from the weakest signal to the strongest".into());
+            return Err("the points of a loss curve are not in ascending order of signal quality".into());
         }
         if points.iter().any(|(_, share)| !(0.0..=1.0).contains(share)) {
-            return Err("a share of lost packets is from 0 to 1".into());
+            return Err("a loss share is outside 0 to 1".into());
         }
         Ok(LossCurve { points })
     }

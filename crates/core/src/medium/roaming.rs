@@ -28,13 +28,13 @@ impl RoamingConfig {
     /// Returns the error in the configuration, if any.
     pub fn check(&self) -> Result<(), String> {
         if self.gap >= self.every {
-            return Err("a gap that is not shorter than the time between changes".into());
+            return Err("the gap is not shorter than the time between changes".into());
         }
         if self.speeds.is_empty() {
-            return Err("no cell to change to".into());
+            return Err("no cell is listed".into());
         }
         match self.speeds.iter().find(|&&speed| !(MIN_SPEED..=1.0).contains(&speed)) {
-            Some(speed) => Err(format!("a cell's speed of {speed}: {MIN_SPEED} to 1 are possible")),
+            Some(speed) => Err(format!("the speed {speed} of a cell is outside {MIN_SPEED} to 1")),
             None => Ok(()),
         }
     }

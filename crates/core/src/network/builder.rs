@@ -64,14 +64,14 @@ impl NetworkBuilder {
         ports.drops = Some(Route::HostDrop(number));
     }
 
-    /// Opens the connection of `opener` (made by [`crate::tcp::TcpEndpoint::deferred_client`]) `pause`
-    /// after all of `awaited` have received all data of their peers.
+    /// Opens the connection of `opener` (made by [`crate::tcp::TcpEndpoint::deferred_client`])
+    /// `pause` after all of `awaited` have received all data of their peers.
     pub fn open_after(&mut self, awaited: &[EndpointId], opener: EndpointId, pause: Span) {
         self.dependencies.add(awaited, opener, pause);
     }
 
-    /// Joins two endpoints of one host into a split-TCP proxy ([`crate::tcp::relay_bytes`]) with a buffer
-    /// of `buffer` bytes per direction.
+    /// Joins two endpoints of one host into a split-TCP proxy ([`crate::tcp::relay_bytes`]) with a
+    /// buffer of `buffer` bytes per direction.
     pub fn proxy(&mut self, ends: [EndpointId; 2], buffer: u64) {
         self.proxies.add(ends, buffer);
     }

@@ -112,7 +112,7 @@ impl Network {
             let t = node.counts;
             let (in_, out) = (t.pushed + t.copied + t.created, t.forwarded + t.drops() + node.element.occupancy());
             if in_ != out {
-                return Err(format!("element {i}: {in_} in or made, {out} out, dropped or held"));
+                return Err(format!("element {i}: {in_} packets entered or created, {out} forwarded, dropped or still inside"));
             }
         }
         Ok(())

@@ -69,7 +69,7 @@ impl Arena {
         }
         match slot {
             Body::Segment(segment) => (id, segment),
-            Body::Datagram(_) | Body::Raw(_) => unreachable!("a segment was put there"),
+            Body::Datagram(_) | Body::Raw(_) => unreachable!("the slot holds a segment"),
         }
     }
 

@@ -103,14 +103,11 @@ impl GrantConfig {
         match self.request.method {
             RequestMethod::Contention(c) => {
                 ensure(c.opportunities > 0 && c.tries > 0, "contention needs opportunities and tries above 0")?;
-                ensure(
-                    c.start <= c.end && c.end <= MAX_BACKOFF_EXPONENT,
-                    "the back-off's window must start below its end, at most 2^20",
-                )
+                ensure(c.start <= c.end && c.end <= MAX_BACKOFF_EXPONENT, "back-off start exceeds its end, or the end exceeds 20")
             }
             RequestMethod::Scheduled { period, first_grant } => ensure(
                 period > Span::ZERO && first_grant > self.up.block_header,
-                "a request's period and first grant must be above 0",
+                "the request period is 0, or the first grant is not above the block header",
             ),
         }
     }
@@ -120,20 +117,20 @@ impl DirectionConfig {
     fn check(&self) -> Result<(), String> {
         ensure(self.interval > Span::ZERO, "an interval of 0 ps")?;
         ensure(self.rate.bps() > 0, "a rate of 0 b/s")?;
-        ensure(self.rate.time_to_send(1) > Span::ZERO, "less than a picosecond for a byte")?;
+        ensure(self.rate.time_to_send(1) > Span::ZERO, "a byte takes less than a picosecond")?;
         ensure(
             self.rate.bytes_in(self.interval) > u64::from(self.block_header),
-            "an interval that holds no byte beside its header",
+            "an interval has no room for data besides its header",
         )?;
         let header = u64::from(self.block_header);
         ensure(
             self.cap.is_none_or(|cap| cap.rate.bps() > 0 && cap.burst > header),
-            "a cap of 0, or a burst without a byte beside its header",
+            "the cap has rate 0, or a burst without room for data besides the header",
         )?;
         let RetransmissionConfig { error, attempts, .. } = self.repair;
-        ensure((0.0..=1.0).contains(&error), "a share of damaged transmissions outside 0 to 1")?;
-        ensure((1..=MAX_ATTEMPTS).contains(&attempts), "1 to 64 attempts are possible")?;
-        ensure(self.repair.rounds < MAX_ATTEMPTS, "at most 63 further rounds are possible")
+        ensure((0.0..=1.0).contains(&error), "the error probability is outside 0 to 1")?;
+        ensure((1..=MAX_ATTEMPTS).contains(&attempts), "attempts are outside 1 to 64")?;
+        ensure(self.repair.rounds < MAX_ATTEMPTS, "more than 63 further rounds")
     }
 }
 

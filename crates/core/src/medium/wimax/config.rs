@@ -94,7 +94,7 @@ impl WimaxConfig {
         let frame = self.frame.layout()?;
         let set = self.frame.channel.set();
         if self.stations.is_empty() {
-            return Err("no station is described".into());
+            return Err("no station is configured".into());
         }
         self.check_connections()?;
         for station in &self.stations {
@@ -104,7 +104,9 @@ impl WimaxConfig {
                 * at_speed(self.frame.channel.slot_bytes(&set[usize::from(weakest)]), speed);
             if bytes < self.pdu.min_bytes() + PER_GRANT {
                 let name = set[usize::from(weakest)].name;
-                return Err(format!("the uplink of a frame carries {bytes} bytes at {name}, too few for a header and a piece"));
+                return Err(format!(
+                    "the uplink of a frame carries {bytes} bytes at {name}, too few for a header and a fragment"
+                ));
             }
             let block = self
                 .repair
@@ -126,7 +128,7 @@ impl WimaxConfig {
     fn check_connections(&self) -> Result<(), String> {
         let rate_limits = || self.stations.iter().flat_map(|station| station.rate_limits.iter().flatten());
         if !self.connections.is_empty() && rate_limits().any(|limiter| limiter.traffic == TrafficFilter::All) {
-            return Err("stations have several connections, and a cap is of all traffic: let it be of tcp or of udp".into());
+            return Err("stations have several connections, so a cap must be of tcp or of udp, not of all traffic".into());
         }
         Ok(())
     }

@@ -154,11 +154,11 @@ impl FrameConfig {
         if frame.up.slots() <= self.uplink_preamble {
             let contention = self.region.columns(self.channel) * self.channel.slot_symbols().1;
             return Err(format!(
-                "no symbol of the uplink's {up_symbols} is left for data beside {contention} of contention and a burst's preamble"
+                "the uplink's {up_symbols} symbols have no room for data besides {contention} of contention and a burst preamble"
             ));
         }
         if frame.down.slots() <= self.overhead(frame, 1, 1) {
-            return Err(format!("no symbol of the downlink's {} is left for data beside preamble and maps", frame.down_symbols));
+            return Err(format!("the downlink's {} symbols have no room for data besides preamble and maps", frame.down_symbols));
         }
         Ok(())
     }

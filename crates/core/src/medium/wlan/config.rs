@@ -90,22 +90,22 @@ impl WlanConfig {
     /// Returns the error in the configuration, if any.
     pub fn check(&self) -> Result<(), String> {
         if self.slot == Span::ZERO {
-            return Err("a slot of no length: back-off would not separate anybody".into());
+            return Err("the slot time is 0".into());
         }
         let [cw_min, cw_max] = self.cw;
         if !(1..=MAX_SLOTS).contains(&cw_min) || !(cw_min..=MAX_SLOTS).contains(&cw_max) {
-            return Err(format!("contention window {cw_min} to {cw_max}: 1 to {MAX_SLOTS} are possible, the lower one first"));
+            return Err(format!("contention window {cw_min} to {cw_max} is not an ascending range within 1 to {MAX_SLOTS}"));
         }
         if self.short_retries == 0 || self.long_retries == 0 {
-            return Err("a frame is sent at least once: retries must be 1 or more".into());
+            return Err("the retry limit is 0".into());
         }
         if self.header > MAX_HEADER {
-            return Err(format!("a header of {} bytes: at most {MAX_HEADER} are possible", self.header));
+            return Err(format!("the header of {} bytes exceeds {MAX_HEADER}", self.header));
         }
         match self.aggregate {
-            Some(a) if a.frames == 0 || a.bytes == 0 => Err("an aggregate of nothing".into()),
+            Some(a) if a.frames == 0 || a.bytes == 0 => Err("the aggregate is limited to 0 frames or bytes".into()),
             Some(a) if a.frames > MAX_FRAMES => {
-                Err(format!("an aggregate of {} frames: a block ACK covers {MAX_FRAMES}", a.frames))
+                Err(format!("an aggregate of {} frames exceeds the block ACK window of {MAX_FRAMES}", a.frames))
             }
             _ => Ok(()),
         }
