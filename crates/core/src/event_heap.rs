@@ -5,11 +5,11 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 pub struct EventHeap<T> {
-    heap: BinaryHeap<Reverse<Entry<T>>>,
+    heap: BinaryHeap<Reverse<HeapEntry<T>>>,
     pushed: u64,
 }
 
-struct Entry<T> {
+struct HeapEntry<T> {
     due: Time,
     order: u64,
     what: T,
@@ -17,7 +17,7 @@ struct Entry<T> {
 
 impl<T> EventHeap<T> {
     pub fn push(&mut self, due: Time, what: T) {
-        self.heap.push(Reverse(Entry { due, order: self.pushed, what }));
+        self.heap.push(Reverse(HeapEntry { due, order: self.pushed, what }));
         self.pushed += 1;
     }
 
@@ -49,28 +49,28 @@ impl<T> Default for EventHeap<T> {
     }
 }
 
-impl<T> Entry<T> {
+impl<T> HeapEntry<T> {
     fn rank(&self) -> (Time, u64) {
         (self.due, self.order)
     }
 }
 
-impl<T> PartialEq for Entry<T> {
-    fn eq(&self, other: &Entry<T>) -> bool {
+impl<T> PartialEq for HeapEntry<T> {
+    fn eq(&self, other: &HeapEntry<T>) -> bool {
         self.rank() == other.rank()
     }
 }
 
-impl<T> Eq for Entry<T> {}
+impl<T> Eq for HeapEntry<T> {}
 
-impl<T> PartialOrd for Entry<T> {
-    fn partial_cmp(&self, other: &Entry<T>) -> Option<Ordering> {
+impl<T> PartialOrd for HeapEntry<T> {
+    fn partial_cmp(&self, other: &HeapEntry<T>) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Entry<T> {
-    fn cmp(&self, other: &Entry<T>) -> Ordering {
+impl<T> Ord for HeapEntry<T> {
+    fn cmp(&self, other: &HeapEntry<T>) -> Ordering {
         self.rank().cmp(&other.rank())
     }
 }

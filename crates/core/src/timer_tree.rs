@@ -16,8 +16,8 @@ pub enum TimerOwner {
 /// thousands. Each kind has its own tree.
 #[derive(Debug)]
 pub struct TimerTree {
-    elements: Tree,
-    endpoints: Tree,
+    elements: WinnerTree,
+    endpoints: WinnerTree,
     /// Owners from this number on are endpoints, in entries.
     split: usize,
     sequence: u64,
@@ -28,28 +28,28 @@ pub struct TimerTree {
 /// runs up to the root: it mostly changes the first entry, so a check for an early exit costs more
 /// than it saves.
 #[derive(Debug)]
-struct Tree {
+struct WinnerTree {
     blocks: Vec<Block>,
     /// Index of the first block of the lowest level.
     lowest: usize,
-    root: Entry,
+    root: TimerEntry,
 }
 
 const FANOUT: usize = 4;
-type Block = [Entry; FANOUT];
+type Block = [TimerEntry; FANOUT];
 
 /// Due time in the upper 64 bits, sequence number in the next 40, owner in the lowest 24: one
 /// comparison orders entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry(u128);
+struct TimerEntry(u128);
 
 const OWNER_BITS: u32 = 24;
 
-impl Entry {
-    const NEVER: Entry = Entry(u128::MAX);
+impl TimerEntry {
+    const NEVER: TimerEntry = TimerEntry(u128::MAX);
 
-    fn new(due: Time, sequence: u64, owner: usize) -> Entry {
-        Entry(u128::from(due.0) << 64 | u128::from(sequence << OWNER_BITS | owner as u64))
+    fn new(due: Time, sequence: u64, owner: usize) -> TimerEntry {
+        TimerEntry(u128::from(due.0) << 64 | u128::from(sequence << OWNER_BITS | owner as u64))
     }
     fn due(self) -> Time {
         Time((self.0 >> 64) as u64)
@@ -60,23 +60,23 @@ impl Entry {
 }
 
 #[inline]
-fn min_entry(block: &Block) -> Entry {
+fn min_entry(block: &Block) -> TimerEntry {
     block[0].min(block[1]).min(block[2].min(block[3]))
 }
 
-impl Tree {
-    fn with_owners(n: usize) -> Tree {
+impl WinnerTree {
+    fn with_owners(n: usize) -> WinnerTree {
         let leaves = n.div_ceil(FANOUT).max(1);
         let (mut lowest, mut width) = (0, 1);
         while width < leaves {
             lowest += width;
             width *= FANOUT;
         }
-        Tree { blocks: vec![[Entry::NEVER; FANOUT]; lowest + leaves], lowest, root: Entry::NEVER }
+        WinnerTree { blocks: vec![[TimerEntry::NEVER; FANOUT]; lowest + leaves], lowest, root: TimerEntry::NEVER }
     }
 
     #[inline]
-    fn set(&mut self, owner: usize, entry: Entry) {
+    fn set(&mut self, owner: usize, entry: TimerEntry) {
         let (mut at, mut slot) = (self.lowest + owner / FANOUT, owner % FANOUT);
         let mut winner = entry;
         loop {
@@ -95,7 +95,12 @@ impl TimerTree {
     /// With 2^24 owners or more.
     pub fn with_owners(elements: usize, endpoints: usize) -> TimerTree {
         assert!(elements + endpoints < 1 << OWNER_BITS, "fewer than 2^24 elements and endpoints");
-        TimerTree { elements: Tree::with_owners(elements), endpoints: Tree::with_owners(endpoints), split: elements, sequence: 0 }
+        TimerTree {
+            elements: WinnerTree::with_owners(elements),
+            endpoints: WinnerTree::with_owners(endpoints),
+            split: elements,
+            sequence: 0,
+        }
     }
 
     /// The earliest due time and its owner; the owner is meaningless if the time is `NEVER`.
@@ -110,7 +115,7 @@ impl TimerTree {
     #[inline]
     pub fn set(&mut self, owner: TimerOwner, due: Time) {
         self.sequence += 1;
-        let entry = |number| if due == Time::NEVER { Entry::NEVER } else { Entry::new(due, self.sequence, number) };
+        let entry = |number| if due == Time::NEVER { TimerEntry::NEVER } else { TimerEntry::new(due, self.sequence, number) };
         match owner {
             TimerOwner::Element(number) => self.elements.set(number, entry(number)),
             TimerOwner::Endpoint(number) => self.endpoints.set(number, entry(self.split + number)),

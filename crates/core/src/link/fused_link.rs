@@ -10,7 +10,7 @@
 //! cross in one order, followed by at most one link that exists once per client.
 
 use super::Framing;
-use super::lindley::{LindleyQueue, LinkConfig, Sending};
+use super::lindley::{LindleyQueue, LinkConfig, TransmissionCost};
 use crate::element::{DropReason, Element, Output, Port, QueueId};
 use crate::in_flight::InFlightByArrival;
 use crate::meter::{LinkMeter, QueueSample};
@@ -20,16 +20,16 @@ use crate::units::{Rate, Span, Time};
 use std::sync::Arc;
 
 pub struct FusedLink {
-    links: Vec<Link>,
+    links: Vec<SingleLink>,
     /// By flow: the client, for a link that exists once per client.
     clients: Arc<[u32]>,
     in_flight: InFlightByArrival,
 }
 
-struct Link {
+struct SingleLink {
     config: LinkConfig,
     /// Shape and transmission of the previous packet: most packets repeat them.
-    before: (Shape, Sending),
+    before: (Shape, TransmissionCost),
     /// The queue of all packets, or of the first client.
     queue: LindleyQueue,
     /// The queues of the other clients, if each client has its own.
@@ -45,7 +45,7 @@ impl FusedLink {
     /// One link per client, for `stations` clients; `clients` maps flows to clients.
     pub fn with_stations(config: LinkConfig, stations: u32, clients: Arc<[u32]>, metered: bool) -> FusedLink {
         let others = (1..stations).map(|_| LindleyQueue::new(metered)).collect();
-        let link = Link { config, before: Default::default(), queue: LindleyQueue::new(metered), others };
+        let link = SingleLink { config, before: Default::default(), queue: LindleyQueue::new(metered), others };
         FusedLink { links: vec![link], clients, in_flight: InFlightByArrival::new() }
     }
 
@@ -81,7 +81,7 @@ impl FusedLink {
     }
 }
 
-impl Link {
+impl SingleLink {
     fn station(&mut self, number: u32) -> Option<&mut LindleyQueue> {
         match number.checked_sub(1) {
             None => Some(&mut self.queue),
@@ -93,7 +93,7 @@ impl Link {
     /// dropped.
     #[inline]
     fn accept(&mut self, clients: &[u32], now: Time, at: Time, packet: &Packet) -> Option<Time> {
-        let Link { config, before: (shape, sending), queue, others } = self;
+        let SingleLink { config, before: (shape, sending), queue, others } = self;
         if *shape != packet.shape() {
             (*shape, *sending) = (packet.shape(), config.sending(packet));
         }

@@ -31,7 +31,7 @@ pub struct LindleyQueue {
     started: usize,
     /// IP bytes of the other packets of `queue`.
     bytes: u64,
-    metering: Option<Box<Metering>>,
+    metering: Option<Box<LindleyMeter>>,
 }
 
 #[derive(Clone, Copy)]
@@ -44,7 +44,7 @@ struct Waiting {
 
 /// Statistics up to now.
 #[derive(Default)]
-struct Metering {
+struct LindleyMeter {
     meter: LinkMeter,
     /// End of the transmission of the last started packet.
     busy_until: Time,
@@ -58,7 +58,7 @@ struct Metering {
 
 /// Lengths and transmission time of a packet.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sending {
+pub struct TransmissionCost {
     /// IP length in bytes.
     pub len: u16,
     pub wire_len: u16,
@@ -74,7 +74,7 @@ impl LindleyQueue {
     /// Accepts a packet that arrives at `at`, in order of time and not before `now`. Returns its
     /// arrival time at the end of the link; `None` if it is dropped.
     #[inline]
-    pub fn accept(&mut self, config: &LinkConfig, now: Time, at: Time, packet: &Sending) -> Option<Time> {
+    pub fn accept(&mut self, config: &LinkConfig, now: Time, at: Time, packet: &TransmissionCost) -> Option<Time> {
         if self.free_at <= at && !self.tracked {
             // Fast path: idle and without a meter.
             self.free_at = at + packet.service;
@@ -86,7 +86,7 @@ impl LindleyQueue {
 
     /// Accepts a packet if packets are queued or a meter is attached. Returns false if it is
     /// dropped.
-    fn track(&mut self, config: &LinkConfig, now: Time, at: Time, packet: &Sending) -> bool {
+    fn track(&mut self, config: &LinkConfig, now: Time, at: Time, packet: &TransmissionCost) -> bool {
         if self.metering.is_some() {
             self.advance(config, now);
         }
@@ -194,7 +194,7 @@ impl LindleyQueue {
     }
 }
 
-impl Metering {
+impl LindleyMeter {
     fn begin(&mut self, packet: &Waiting, service: Span) {
         self.meter.begin(packet.starts - packet.since);
         self.meter.sent_bytes += u64::from(packet.wire_len);
@@ -209,8 +209,8 @@ impl LinkConfig {
         self.rate.map_or(Span::ZERO, |rate| rate.time_to_send(u32::from(wire_len)))
     }
 
-    pub(super) fn sending(&self, packet: &Packet) -> Sending {
+    pub(super) fn sending(&self, packet: &Packet) -> TransmissionCost {
         let wire_len = self.framing.wire_len(packet);
-        Sending { len: packet.len, wire_len, service: self.service(wire_len) }
+        TransmissionCost { len: packet.len, wire_len, service: self.service(wire_len) }
     }
 }

@@ -8,7 +8,7 @@ use crate::queue::AnyQueue;
 use crate::units::{Rate, Span, Time};
 
 /// The transmitting radio: the network's (`None`) or a station's.
-type Radio = Option<u32>;
+type Transmitter = Option<u32>;
 
 /// Backlogged streams share the channel by round robin, packet by packet. After a change of the
 /// transmitting radio, a frame starts at least `turnaround` after the end of the previous one.
@@ -16,15 +16,15 @@ pub struct HalfDuplex {
     rate: Rate,
     turnaround: Span,
     queues: StationQueues,
-    sending: Option<Transmission>,
+    sending: Option<FrameOnAir>,
     /// The last transmitting radio and the end of its frame.
-    last: Option<(Radio, Time)>,
+    last: Option<(Transmitter, Time)>,
     /// The stream that is served next.
     next_stream: usize,
 }
 
 #[derive(Clone, Copy)]
-struct Transmission {
+struct FrameOnAir {
     done: Time,
     stream: Stream,
     packet: Packet,
@@ -44,7 +44,7 @@ impl HalfDuplex {
         };
         let done = from + self.queues.scaled(stream.station, self.rate.time_to_send(u32::from(packet.len)));
         self.queues.of(stream).set_sending(now, true);
-        self.sending = Some(Transmission { done, stream, packet });
+        self.sending = Some(FrameOnAir { done, stream, packet });
         self.last = Some((radio, done));
         self.next_stream = (stream.index() + 1) % self.queues.len();
     }
@@ -76,7 +76,7 @@ impl Medium for HalfDuplex {
     }
 
     fn advance(&mut self, now: Time, out: &mut Output<'_>) {
-        while let Some(Transmission { done, stream, packet }) = self.sending.filter(|s| s.done <= now) {
+        while let Some(FrameOnAir { done, stream, packet }) = self.sending.filter(|s| s.done <= now) {
             let queue = self.queues.of(stream);
             queue.set_sending(done, false);
             queue.forward(stream, packet, out);

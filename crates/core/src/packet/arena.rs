@@ -27,14 +27,14 @@ pub enum Body {
 /// One slot per body, aligned so that a segment without SACK edges occupies one cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
-struct Slot(Body);
+struct BodySlot(Body);
 
-const _: () = assert!(size_of::<Slot>() <= 128);
+const _: () = assert!(size_of::<BodySlot>() <= 128);
 
 /// All bodies in flight. Duplicated packets share a body.
 #[derive(Debug, Default)]
 pub struct Arena {
-    slots: Vec<Slot>,
+    slots: Vec<BodySlot>,
     free: Vec<BodyId>,
     /// Number of additional packets per shared body; few bodies are shared.
     shared: BTreeMap<BodyId, u32>,
@@ -82,7 +82,7 @@ impl Arena {
 
     #[cold]
     fn add_slot(&mut self) -> BodyId {
-        self.slots.push(Slot(Body::Datagram(Datagram { number: 0, ..Datagram::default() })));
+        self.slots.push(BodySlot(Body::Datagram(Datagram { number: 0, ..Datagram::default() })));
         BodyId((self.slots.len() - 1) as u32)
     }
 

@@ -33,7 +33,7 @@ pub struct CakeConfig {
 const SET_SIZE: u32 = 8;
 
 #[derive(Debug, Default)]
-struct Flow {
+struct CakeFlow {
     fifo: Fifo,
     cobalt: Cobalt,
     /// The flow that has this FIFO, or had it last.
@@ -86,7 +86,7 @@ impl HostFlows {
 #[derive(Debug)]
 pub struct Cake {
     config: CakeConfig,
-    flows: Vec<Flow>,
+    flows: Vec<CakeFlow>,
     drr: DrrScheduler,
     host_flows: HostFlows,
     packets: u64,
@@ -98,7 +98,7 @@ pub struct Cake {
 impl Cake {
     pub fn new(config: CakeConfig, mut rng: Rng) -> Cake {
         let count = config.flows.max(1);
-        let flow = || Flow { fifo: Fifo::new(config.order), ..Flow::default() };
+        let flow = || CakeFlow { fifo: Fifo::new(config.order), ..CakeFlow::default() };
         let salt = rng.salt();
         let flows = (0..count).map(|_| flow()).collect();
         Cake { config, flows, drr: DrrScheduler::new(count), host_flows: HostFlows::default(), packets: 0, bytes: 0, salt, rng }
@@ -126,7 +126,7 @@ impl Cake {
         Some(Hosts { from: hash(self.salt, &from), to: hash(self.salt, &to) })
     }
 
-    fn quantum(config: &CakeConfig, host_flows: &HostFlows, flow: &Flow) -> i64 {
+    fn quantum(config: &CakeConfig, host_flows: &HostFlows, flow: &CakeFlow) -> i64 {
         i64::from(config.quantum) / flow.hosts.map_or(1, |hosts| i64::from(host_flows.max(hosts)))
     }
 
@@ -179,7 +179,7 @@ impl Queue for Cake {
             let (config, host_flows, flows) = (&self.config, &self.host_flows, &self.flows);
             let quantum = |number: u32| Cake::quantum(config, host_flows, &flows[number as usize]);
             let (number, is_new) = self.drr.next(quantum)?;
-            let Flow { fifo, cobalt, hosts, shared_by, .. } = &mut self.flows[number as usize];
+            let CakeFlow { fifo, cobalt, hosts, shared_by, .. } = &mut self.flows[number as usize];
             let (packets, bytes) = (fifo.packets(), fifo.bytes());
             let first = cobalt.dequeue(now, fifo, &self.config.control, &mut self.rng, out);
             self.packets -= packets - fifo.packets();

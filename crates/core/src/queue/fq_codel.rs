@@ -23,7 +23,7 @@ pub struct FqCoDelConfig {
 }
 
 #[derive(Debug, Default)]
-struct Flow {
+struct FqCoDelFlow {
     fifo: Fifo,
     codel: CoDelState,
 }
@@ -34,7 +34,7 @@ const BATCH: u64 = 64;
 #[derive(Debug)]
 pub struct FqCoDel {
     config: FqCoDelConfig,
-    flows: Vec<Flow>,
+    flows: Vec<FqCoDelFlow>,
     drr: DrrScheduler,
     packets: u64,
     bytes: u64,
@@ -43,7 +43,7 @@ pub struct FqCoDel {
 
 impl FqCoDel {
     pub fn new(config: FqCoDelConfig, mut rng: Rng) -> FqCoDel {
-        let flow = || Flow { fifo: Fifo::new(config.order), ..Flow::default() };
+        let flow = || FqCoDelFlow { fifo: Fifo::new(config.order), ..FqCoDelFlow::default() };
         FqCoDel {
             config,
             flows: (0..config.flows.max(1)).map(|_| flow()).collect(),
@@ -94,7 +94,7 @@ impl Queue for FqCoDel {
     fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
         let quantum = i64::from(self.config.quantum);
         while let Some((number, is_new)) = self.drr.next(|_| quantum) {
-            let Flow { fifo, codel } = &mut self.flows[number as usize];
+            let FqCoDelFlow { fifo, codel } = &mut self.flows[number as usize];
             let (packets, bytes) = (fifo.packets(), fifo.bytes());
             let first = codel.dequeue(now, fifo, &self.config.control, out);
             self.packets -= packets - fifo.packets();

@@ -55,7 +55,7 @@ pub struct SentPacket {
 
 /// A grant to one station.
 #[derive(Clone, Copy, Debug)]
-pub struct Grant {
+pub struct StationGrant {
     pub station: u32,
     pub bytes: u64,
     /// End of its transmission.
@@ -138,7 +138,7 @@ impl GrantScheduler {
     }
 
     /// Allocates interval `number` to the stations' demands and transmits.
-    pub fn serve(&mut self, number: u64, demands: &[u64], queues: &mut StationQueues, out: &mut Output<'_>) -> Vec<Grant> {
+    pub fn serve(&mut self, number: u64, demands: &[u64], queues: &mut StationQueues, out: &mut Output<'_>) -> Vec<StationGrant> {
         let start = self.intervals.start(number);
         let room = self.intervals.bytes(number).saturating_sub(self.reserved.take(number));
         let (order, demands) = self.select_stations(start, demands, room, queues);
@@ -155,7 +155,7 @@ impl GrantScheduler {
             let end = self.end(number, before + air);
             self.send(station, number, (before, bytes), queues, out);
             before += air;
-            grants.push(Grant { station: station as u32, bytes, end });
+            grants.push(StationGrant { station: station as u32, bytes, end });
         }
         self.shares = shares;
         grants

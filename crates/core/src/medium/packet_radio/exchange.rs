@@ -1,7 +1,7 @@
 //! Exchange of one frame, phase by phase: turnaround, RTS, turnaround, CTS, turnaround, frame, and,
 //! without piggybacking, turnaround, link ACK.
 
-use super::{Arrival, ExchangePhase, PacketRadio};
+use super::{ExchangePhase, PacketRadio, RelayArrival};
 use crate::element::{DropReason, Output};
 use crate::units::Time;
 
@@ -129,7 +129,7 @@ impl PacketRadio {
         }
         if let Some(packet) = frame.packet.take() {
             let at = now + self.config.latency;
-            self.arriving.push_back(Arrival { at, stream: frame.stream, position, packet });
+            self.arriving.push_back(RelayArrival { at, stream: frame.stream, position, packet });
         }
         if self.config.piggyback {
             self.complete(number, now, out);

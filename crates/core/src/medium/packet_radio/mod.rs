@@ -79,7 +79,7 @@ impl RadioConfig {
 
 /// A packet in a receiving radio.
 #[derive(Clone, Copy, Debug)]
-struct Arrival {
+struct RelayArrival {
     at: Time,
     stream: Stream,
     /// Hops from the gateway.
@@ -94,7 +94,7 @@ pub struct PacketRadio {
     queues: StationQueues,
     radios: Vec<Radio>,
     neighbors: Vec<NeighborQueue>,
-    arriving: Ring<Arrival>,
+    arriving: Ring<RelayArrival>,
     /// The earliest due time of all radios and arrivals.
     due: Time,
     backoffs: Rng,
@@ -118,8 +118,8 @@ impl PacketRadio {
     }
 
     /// A packet leaves a receiving radio: it is delivered, or queued for the next hop.
-    fn come_in(&mut self, arrival: Arrival, out: &mut Output<'_>) {
-        let Arrival { at, stream, position, packet } = arrival;
+    fn come_in(&mut self, arrival: RelayArrival, out: &mut Output<'_>) {
+        let RelayArrival { at, stream, position, packet } = arrival;
         let Some(next) = self.topology.neighbor_from(position, stream) else {
             return self.queues.of(stream).forward(stream, packet, out);
         };

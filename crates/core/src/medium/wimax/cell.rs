@@ -2,7 +2,7 @@
 
 use super::amc::StationRadio;
 use super::config::{ConnectionConfig, WimaxConfig, at_speed};
-use super::frame::Frame;
+use super::frame::FrameLayout;
 use super::pdu::Fragmenter;
 use super::qos_class::ServiceFlow;
 use super::rate_limit::{LimitDecision, RateLimiter};
@@ -53,7 +53,7 @@ pub struct Cell {
     pub config: WimaxConfig,
     /// Stations without their additional connections.
     pub clients: u32,
-    pub frame: Frame,
+    pub frame: FrameLayout,
     /// The current frame and its start.
     pub number: u64,
     pub began: Time,

@@ -81,14 +81,14 @@ pub struct BackoffConfig {
 
 /// Back-off state of one station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backoff {
+pub struct ContentionBackoff {
     /// Opportunities to skip; `None` outside contention.
     remaining: Option<u32>,
     /// Failed requests so far.
     failed: u32,
 }
 
-impl Backoff {
+impl ContentionBackoff {
     pub fn is_active(&self) -> bool {
         self.remaining.is_some()
     }
@@ -118,7 +118,7 @@ impl Backoff {
 
     /// A grant arrived.
     pub fn reset(&mut self) {
-        *self = Backoff::default();
+        *self = ContentionBackoff::default();
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn backoff_window_doubles_from_4_to_64_opportunities() {
         let mut rng = Rng::for_element(1, "backoff");
-        let mut backoff = Backoff::default();
+        let mut backoff = ContentionBackoff::default();
         for window in [4, 8, 16, 32, 64, 64, 64] {
             let mut seen = vec![0; window];
             for _ in 0..2000 {
@@ -147,13 +147,13 @@ mod tests {
 
     #[test]
     fn backoff_counts_down_over_frames() {
-        let mut backoff = Backoff { remaining: Some(7), failed: 0 };
+        let mut backoff = ContentionBackoff { remaining: Some(7), failed: 0 };
         assert_eq!([backoff.next_frame(5), backoff.next_frame(5), backoff.next_frame(5)], [None, Some(2), None]);
     }
 
     #[test]
     fn backoff_ends_after_the_last_attempt() {
-        let mut backoff = Backoff::default();
+        let mut backoff = ContentionBackoff::default();
         let tries = (0..CONFIG.tries).map(|_| backoff.on_timeout(&CONFIG)).collect::<Vec<_>>();
         assert_eq!((tries.iter().filter(|&&on| on).count(), tries.last()), (15, Some(&false)));
     }

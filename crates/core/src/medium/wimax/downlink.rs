@@ -11,7 +11,7 @@ use crate::element::Output;
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
-pub struct Downlink {
+pub struct DownlinkScheduler {
     /// Stations with backlog, by class, in round-robin order.
     round_robin: [VecDeque<u32>; QosClass::COUNT],
     /// By station: true if it is in `round_robin`.
@@ -20,7 +20,7 @@ pub struct Downlink {
     retransmitting: Vec<u32>,
     /// Stations with packets delayed by a rate limit.
     rate_limited: Vec<u32>,
-    bursts: Vec<Burst>,
+    bursts: Vec<DownlinkBurst>,
     scheduled: Vec<ScheduledPiece>,
     free: u32,
     grants: u32,
@@ -28,7 +28,7 @@ pub struct Downlink {
 
 /// Data at one MCS (OFDM) or to one station (OFDMA) in this frame.
 #[derive(Clone, Copy, Debug)]
-struct Burst {
+struct DownlinkBurst {
     key: u32,
     slot_bytes: u32,
     slots: u32,
@@ -38,9 +38,9 @@ struct Burst {
     start: u32,
 }
 
-impl Downlink {
-    pub fn new(stations: u32) -> Downlink {
-        Downlink { listed: vec![false; stations as usize], ..Downlink::default() }
+impl DownlinkScheduler {
+    pub fn new(stations: u32) -> DownlinkScheduler {
+        DownlinkScheduler { listed: vec![false; stations as usize], ..DownlinkScheduler::default() }
     }
 
     pub fn is_idle(&self) -> bool {
@@ -178,7 +178,7 @@ impl Downlink {
             return None;
         }
         self.free = free;
-        self.bursts.push(Burst { key, slot_bytes, slots: 0, room: 0, start: 0 });
+        self.bursts.push(DownlinkBurst { key, slot_bytes, slots: 0, room: 0, start: 0 });
         Some(self.bursts.len() - 1)
     }
 
@@ -201,7 +201,7 @@ impl Downlink {
 
     /// Schedules a piece that ends in the burst's last slot.
     fn schedule_piece(&mut self, burst: usize, bytes: u32, station: u32, payload: Payload) {
-        let Burst { slots, slot_bytes, .. } = self.bursts[burst];
+        let DownlinkBurst { slots, slot_bytes, .. } = self.bursts[burst];
         let last = slots.saturating_sub(1);
         let first = last.saturating_sub(bytes / slot_bytes.max(1));
         self.scheduled.push(ScheduledPiece { burst: burst as u32, first, last, stream: Cell::down(station), payload });

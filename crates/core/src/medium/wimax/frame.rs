@@ -79,7 +79,7 @@ impl Zone {
 
 /// Layout of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct FrameLayout {
     pub length: Span,
     /// All downlink slots, except the preamble in OFDMA.
     pub down: Zone,
@@ -115,7 +115,7 @@ impl FrameConfig {
     }
 
     /// The frame layout, or the reason why the frame has no room for data.
-    pub fn layout(&self) -> Result<Frame, String> {
+    pub fn layout(&self) -> Result<FrameLayout, String> {
         let symbol = self.channel.symbol();
         let (down_symbols, up_symbols) = self.divided();
         let (rows, slot) = (self.channel.rows(), self.channel.slot_symbols());
@@ -145,12 +145,12 @@ impl FrameConfig {
             by_column: ofdm,
         };
         let uplink = times(down_symbols) + self.ttg;
-        let frame = Frame { length: self.length, down, up, uplink, header, symbols: fits, down_symbols };
+        let frame = FrameLayout { length: self.length, down, up, uplink, header, symbols: fits, down_symbols };
         self.has_room(&frame, up_symbols)?;
         Ok(frame)
     }
 
-    fn has_room(&self, frame: &Frame, up_symbols: u32) -> Result<(), String> {
+    fn has_room(&self, frame: &FrameLayout, up_symbols: u32) -> Result<(), String> {
         if frame.up.slots() <= self.uplink_preamble {
             let contention = self.region.columns(self.channel) * self.channel.slot_symbols().1;
             return Err(format!(
@@ -164,7 +164,7 @@ impl FrameConfig {
     }
 
     /// Downlink slots for header, maps and gaps of a frame with `bursts` and `grants`.
-    pub fn overhead(&self, frame: &Frame, bursts: u32, grants: u32) -> u32 {
+    pub fn overhead(&self, frame: &FrameLayout, bursts: u32, grants: u32) -> u32 {
         frame.header + self.maps.slots(self.channel, bursts, grants + self.region.elements()) + self.burst_gap * bursts
     }
 }

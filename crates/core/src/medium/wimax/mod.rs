@@ -34,16 +34,16 @@ use crate::rng::Rng;
 use crate::units::{Span, Time};
 use amc::StationRadio;
 use cell::{Cell, PacketInFlight, StationTx};
-use downlink::Downlink;
+use downlink::DownlinkScheduler;
 use rate_limit::RateLimiter;
 use retransmission::RetransmissionWindow;
-use uplink::Uplink;
+use uplink::UplinkScheduler;
 
 /// A cell as one element.
 pub struct Wimax {
     cell: Cell,
-    downlink: Downlink,
-    uplink: Uplink,
+    downlink: DownlinkScheduler,
+    uplink: UplinkScheduler,
     /// The uplink of the current frame has been executed.
     up_done: bool,
     /// Next start of a frame or of an uplink.
@@ -99,7 +99,7 @@ impl Wimax {
             errors,
             losses,
         };
-        let (downlink, uplink) = (Downlink::new(stations), Uplink::new(stations, backoffs));
+        let (downlink, uplink) = (DownlinkScheduler::new(stations), UplinkScheduler::new(stations, backoffs));
         Ok(Wimax { cell, downlink, uplink, up_done: false, next: Time::NEVER })
     }
 

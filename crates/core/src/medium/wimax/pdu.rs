@@ -40,7 +40,7 @@ pub struct Piece {
 
 /// A packet sent in part.
 #[derive(Clone, Copy, Debug)]
-struct PartialPacket {
+struct FragmentedPacket {
     packet: Packet,
     left: u32,
     cut: bool,
@@ -49,7 +49,7 @@ struct PartialPacket {
 /// Fragments the packets of one stream.
 #[derive(Clone, Debug, Default)]
 pub struct Fragmenter {
-    head: Option<PartialPacket>,
+    head: Option<FragmentedPacket>,
 }
 
 impl Fragmenter {
@@ -72,7 +72,7 @@ impl Fragmenter {
     pub fn next(&mut self, now: Time, room: u32, pdu: &Pdu, queue: &mut MeteredQueue, out: &mut Output<'_>) -> Option<Piece> {
         if self.head.is_none() {
             let packet = queue.dequeue(now, out)?;
-            self.head = Some(PartialPacket { packet, left: u32::from(packet.len), cut: false });
+            self.head = Some(FragmentedPacket { packet, left: u32::from(packet.len), cut: false });
         }
         let head = self.head.as_mut()?;
         let bytes = cost(head, pdu);
@@ -91,7 +91,7 @@ impl Fragmenter {
     /// Discards all sent fragments of the current packet.
     pub fn restart_packet(&mut self) {
         if let Some(head) = &mut self.head {
-            *head = PartialPacket { left: u32::from(head.packet.len), cut: false, ..*head };
+            *head = FragmentedPacket { left: u32::from(head.packet.len), cut: false, ..*head };
         }
     }
 
@@ -106,6 +106,6 @@ impl Fragmenter {
     }
 }
 
-fn cost(head: &PartialPacket, pdu: &Pdu) -> u32 {
+fn cost(head: &FragmentedPacket, pdu: &Pdu) -> u32 {
     pdu.overhead_bytes + head.left + if head.cut { SUBHEADER } else { 0 }
 }

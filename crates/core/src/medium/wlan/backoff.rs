@@ -10,7 +10,7 @@ use crate::rng::Rng;
 use crate::units::{Span, Time};
 
 #[derive(Clone, Copy, Debug)]
-pub struct Backoff {
+pub struct DcfBackoff {
     /// `None`: no back-off pending.
     slots: Option<u32>,
     from: Time,
@@ -18,9 +18,9 @@ pub struct Backoff {
     cw: u32,
 }
 
-impl Backoff {
-    pub fn new(config: &WlanConfig) -> Backoff {
-        Backoff { slots: None, from: Time::ZERO, cw: config.cw[0] }
+impl DcfBackoff {
+    pub fn new(config: &WlanConfig) -> DcfBackoff {
+        DcfBackoff { slots: None, from: Time::ZERO, cw: config.cw[0] }
     }
 
     pub fn draw(&mut self, rng: &mut Rng) {

@@ -1,7 +1,7 @@
 //! A DCF station: the access point with all downlink streams, or a station with its uplink stream.
 
 use super::ampdu::BlockAckWindow;
-use super::{Backoff, WlanConfig};
+use super::{DcfBackoff, WlanConfig};
 use crate::element::Output;
 use crate::medium::{Direction, StationQueues, Stream};
 use crate::rng::Rng;
@@ -17,7 +17,7 @@ pub fn dcf_station_of(stream: Stream) -> usize {
 
 #[derive(Clone, Debug)]
 pub struct DcfStation {
-    pub backoff: Backoff,
+    pub backoff: DcfBackoff,
     /// Stream of the next frame; `None` without backlog.
     pub current: Option<Stream>,
     /// Time since which it has a frame.
@@ -30,7 +30,7 @@ pub struct DcfStation {
 
 impl DcfStation {
     pub fn new(config: &WlanConfig) -> DcfStation {
-        DcfStation { backoff: Backoff::new(config), current: None, ready: Time::ZERO, unanswered: 0, next_station: 0 }
+        DcfStation { backoff: DcfBackoff::new(config), current: None, ready: Time::ZERO, unanswered: 0, next_station: 0 }
     }
 
     /// Start of its transmission, if the medium stays idle.

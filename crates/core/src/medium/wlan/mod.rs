@@ -22,7 +22,7 @@ use crate::queue::AnyQueue;
 use crate::rng::Rng;
 use crate::units::Time;
 use ampdu::BlockAckWindow;
-use backoff::Backoff;
+use backoff::DcfBackoff;
 use dcf_station::{DcfStation, FrameSource, dcf_station_of};
 use exchange::Exchange;
 

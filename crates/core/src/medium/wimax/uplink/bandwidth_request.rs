@@ -1,6 +1,6 @@
 //! Bandwidth requests of one station, as known to the station and to the base station.
 
-use super::super::contention::Backoff;
+use super::super::contention::ContentionBackoff;
 use std::collections::VecDeque;
 
 /// State of one station's requests.
@@ -13,7 +13,7 @@ pub struct BandwidthRequests {
     pub demand: u64,
     /// Bytes of the backlog that requests cover.
     pub requested: u64,
-    pub backoff: Backoff,
+    pub backoff: ContentionBackoff,
     /// Frame in which the pending request times out.
     pub timer: Option<u64>,
     pub listed: bool,

@@ -1,10 +1,10 @@
 //! Contention: which stations request at which opportunity, and which requests are received.
 
 use super::super::cell::Cell;
-use super::Uplink;
+use super::UplinkScheduler;
 use crate::element::{DropReason, Output};
 
-impl Uplink {
+impl UplinkScheduler {
     /// Executes the contention region of this frame.
     pub(super) fn run_contention(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
         let config = cell.config.uplink;

@@ -4,12 +4,12 @@
 use super::super::cell::{Cell, Payload, ScheduledPiece};
 use super::super::downlink::ASSUMED_PACKET_BYTES;
 use super::super::qos_class::QosClass;
-use super::{Grant, PIGGYBACK_BYTES, Uplink};
+use super::{PIGGYBACK_BYTES, UplinkGrant, UplinkScheduler};
 use crate::element::Output;
 use crate::medium::Stream;
 
 /// A burst being filled.
-struct Burst {
+struct UplinkBurst {
     stream: Stream,
     number: u32,
     /// Its first and last slot.
@@ -24,7 +24,7 @@ struct Burst {
     reserve: u32,
 }
 
-impl Burst {
+impl UplinkBurst {
     fn room(&self) -> u32 {
         self.bytes - self.used - self.reserve
     }
@@ -37,12 +37,12 @@ impl Burst {
     }
 }
 
-impl Uplink {
+impl UplinkScheduler {
     /// Fills one station's burst; `place` is its number and its first slot.
-    pub(super) fn fill(&mut self, cell: &mut Cell, grant: Grant, place: (u32, u32), out: &mut Output<'_>) {
+    pub(super) fn fill(&mut self, cell: &mut Cell, grant: UplinkGrant, place: (u32, u32), out: &mut Output<'_>) {
         let stream = Cell::up(grant.station);
         let slot_bytes = cell.slot_bytes_of(stream).max(1);
-        let mut burst = Burst {
+        let mut burst = UplinkBurst {
             stream,
             number: place.0,
             slots: (place.1, place.1 + grant.slots - 1),
@@ -73,7 +73,7 @@ impl Uplink {
         cell.add_busy_slots(stream, grant.slots, cell.frame.up.slots());
     }
 
-    fn send_retransmissions(&mut self, cell: &mut Cell, burst: &mut Burst) {
+    fn send_retransmissions(&mut self, cell: &mut Cell, burst: &mut UplinkBurst) {
         let max_bytes = (cell.frame.up.slots() - cell.config.frame.uplink_preamble) * burst.slot_bytes;
         let Some(window) = &mut cell.tx[burst.stream.index()].window else { return };
         while let Some((unit, bytes)) = window.retransmit(cell.number, burst.room(), max_bytes) {
@@ -83,7 +83,7 @@ impl Uplink {
         }
     }
 
-    fn send_new(&mut self, cell: &mut Cell, burst: &mut Burst, out: &mut Output<'_>) {
+    fn send_new(&mut self, cell: &mut Cell, burst: &mut UplinkBurst, out: &mut Output<'_>) {
         let (now, pdu) = (cell.began + cell.frame.uplink, cell.config.pdu);
         let station = burst.stream.station;
         // Without bundling only requested bytes may be sent, except in unsolicited grants.
@@ -112,7 +112,7 @@ impl Uplink {
     }
 
     /// Requests the backlog that no request covers, piggybacked on data or in response to a poll.
-    fn request_more(&mut self, cell: &mut Cell, grant: Grant, rides: bool) {
+    fn request_more(&mut self, cell: &mut Cell, grant: UplinkGrant, rides: bool) {
         let stream = Cell::up(grant.station);
         let requests = &mut self.requests[grant.station as usize];
         let missing = cell.backlog(stream).saturating_sub(requests.outstanding());

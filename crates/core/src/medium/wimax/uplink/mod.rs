@@ -15,7 +15,7 @@ use bandwidth_request::BandwidthRequests;
 
 /// A station's grant in one frame.
 #[derive(Clone, Copy, Debug)]
-struct Grant {
+struct UplinkGrant {
     station: u32,
     /// Data slots, without the burst's preamble.
     slots: u32,
@@ -23,11 +23,11 @@ struct Grant {
     poll: bool,
 }
 
-pub struct Uplink {
+pub struct UplinkScheduler {
     requests: Vec<BandwidthRequests>,
     /// Stations with backlog or demand; the first is served first.
     active: Vec<u32>,
-    grants: Vec<Grant>,
+    grants: Vec<UplinkGrant>,
     free: u32,
     scheduled: Vec<ScheduledPiece>,
     backoffs: Rng,
@@ -35,9 +35,9 @@ pub struct Uplink {
     attempts: Vec<(u32, u32)>,
 }
 
-impl Uplink {
-    pub fn new(stations: u32, backoffs: Rng) -> Uplink {
-        Uplink {
+impl UplinkScheduler {
+    pub fn new(stations: u32, backoffs: Rng) -> UplinkScheduler {
+        UplinkScheduler {
             requests: vec![BandwidthRequests::default(); stations as usize],
             active: Vec::new(),
             grants: Vec::new(),
@@ -177,7 +177,7 @@ impl Uplink {
             }
             None => {
                 self.free -= preamble;
-                self.grants.push(Grant { station, slots, poll });
+                self.grants.push(UplinkGrant { station, slots, poll });
             }
         }
         slots
