@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,15 @@ from studies.ack_path import proxies
 from studies.ack_path.runs import LINKS, LOADS, SEEDS, TECHNIQUES, VARIANTS, run, scenario
 
 FOLDER = Path("runs/ack-path")
-ABOUT = f"""# What ACK techniques do on today's links: the runs
+ABOUT = f"""# ACK techniques on today's links: the runs
 
-Written by `make ack-path` ([cells.py](../studies/ack_path/runs.py)); what they mean is in [ack-path.md](ack-path.md). One download, alone or beside one upload, over packaged links; Linux 6 hosts;
-seeds {SEEDS[0]} to {SEEDS[-1]}; figures from after the first seconds to the end. Rates in Mb/s with their 95 % intervals (Student's t over seeds), RTT the download's p95 in ms, ACKs what
-reaches the server for 100 segments of the download alone. **Bold**: differs from *as it is* with the same seeds by more than {SAME_WITHIN:.0%} (paired test, p below 0.05, not corrected
-for the number of rows: one in twenty may be chance).
+Written by `make ack-path` ([runs.py](../studies/ack_path/runs.py)); the discussion is in
+[ack-path.md](ack-path.md). One download, alone or beside one upload, over packaged links; Linux 6
+hosts; seeds {SEEDS[0]} to {SEEDS[-1]}; figures from after the first seconds to the end. Rates in Mb/s with their 95 %
+intervals (Student's t over seeds), RTT the download's p95 in ms, ACKs the number that reaches the
+server for 100 segments of the download alone. **Bold**: differs from *as it is* with the same seeds
+by more than {SAME_WITHIN:.0%} (paired test, p below 0.05, not corrected for the number of rows: one in twenty
+may be chance).
 """
 HEADINGS = ["", "alone", "RTT", "ACKs", "beside an upload", "RTT", "upload"]
 
@@ -89,7 +93,8 @@ def table(link: str, variant: str, done: dict[tuple[str, str, str, str], list[Ru
 def section(link: str, folder: Path) -> Iterator[str]:
     made = scenario(link, VARIANTS[0], LOADS[0], TECHNIQUES["as it is"])
     found = asymmetry(build_plan(made, SEEDS[0]).document)
-    yield f"## {link}\n\n{made.title}.{f' k = {found.k:.2g}: {implied(found.k)}.' if found else ''}\n"
+    about = f"{made.title}.{f' k = {found.k:.2g}: {implied(found.k)}.' if found else ''}"
+    yield f"## {link}\n\n{textwrap.fill(about, 100)}\n"
     done = run([link], folder)
     for variant in VARIANTS:
         yield from table(link, variant, done)

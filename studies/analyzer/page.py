@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -19,33 +20,46 @@ from studies.analyzer.links import lost_by, other_links, plain_links, true_verdi
 from studies.analyzer.random_downloads import Wide
 
 TARGETS = {"sender": 0.98, "middle": 0.93, "receiver": 0.93}
-SPANS = {"between the ends": ("server", "client"), "before the middle": ("server", "middle"), "behind it": ("middle", "client")}
+SPANS = {
+    "between the ends": ("server", "client"),
+    "before the middle": ("server", "middle"),
+    "behind the middle": ("middle", "client"),
+}
 _COMMON = 30
-"""A cause that occurs more rarely than this in the whole grid has no rate to speak of."""
+"""Minimum count of a cause in a grid for which precision and recall have a target."""
 
 
 KNOWN = (
-    "Away from the sender: a timeout just as an ACK reaches the sender looks like what that ACK asked for, and behind it go-back-N like a recovery (bbr, 8 Mb/s, `doubled`; windows-xp's timer, which partial ACKs do not start anew).",
-    "Away from the sender, where a timeout's first copies were all lost, the last segments of a window arrive like new data after a pause. How much was lost with them is known from gaps in the IP packet numbers only, less what the holes before explain, and not on paths that lose or reorder several per cent.",
-    "Away from the sender, on round trips of few milliseconds the wait for the bottleneck is many times the least round trip; without timestamps that is taken for the sender's silence.",
-    "ns2's and bsd-1997's senders do not act on a stamp that shows a timeout to be spurious. At the sender's end that shows at once, away from it what follows may be taken for a recovery.",
-    "A queue that drops at its front, or manages itself, drops at any length; where it does so a few times only, that looks like a link's losses before the bottleneck.",
+    "Capture not at the sender: a timeout at the moment when an ACK reaches the sender looks like "
+    "a retransmission that the ACK triggers, and the go-back-N after it like a recovery (bbr, 8 "
+    "Mb/s, `doubled`; windows-xp's timer, which partial ACKs do not restart).",
+    "Capture not at the sender: if a timeout's first copies were all lost, the last segments of a "
+    "window arrive like new data after a pause. The number of segments lost with them is inferred "
+    "from gaps in the IP ID only, minus those that earlier holes explain, and not on paths that "
+    "lose or reorder several per cent.",
+    "Capture not at the sender: on RTTs of few milliseconds the wait for the bottleneck is many "
+    "times the minimum RTT; without timestamps that wait is classified as silence of the sender.",
+    "The senders ns2 and bsd-1997 do not respond to a timestamp that shows a timeout to be "
+    "spurious. At the sender that is visible at once; elsewhere the segments after the timeout "
+    "may be classified as a recovery.",
+    "A queue that drops at its front, or an AQM, drops at any length; if it does so a few times "
+    "only, the losses look like a link's losses before the bottleneck.",
 )
-"""What is known of the misses, from looking at packets where nothing else is said."""
+"""Known causes of misses, from an examination of packets."""
 
 
 GRIDS: tuple[Grid | Wide, ...] = (
     TUNED,
     HELD_OUT,
     THIRD,
-    Wide("drawn wide, looked into", 200, 1),
-    Wide("drawn wide, looked into too", 400, 2),
-    Wide("drawn wide, looked into since", 300, 301),
-    Wide("drawn wide, looked into since, too", 300, 302),
-    Wide("drawn wide, one run looked into", 300, 401),
-    Wide("drawn wide, run before the last rule", 300, 402),
-    Wide("drawn wide, fresh", 300, 501),
-    Wide("drawn wide, fresh too", 300, 502),
+    Wide("random, seed 1, examined", 200, 1),
+    Wide("random, seed 2, examined", 400, 2),
+    Wide("random, seed 301, examined later", 300, 301),
+    Wide("random, seed 302, examined later", 300, 302),
+    Wide("random, seed 401, one run examined", 300, 401),
+    Wide("random, seed 402, run before the last rule", 300, 402),
+    Wide("random, seed 501, run once", 300, 501),
+    Wide("random, seed 502, run once", 300, 502),
 )
 
 
@@ -54,17 +68,25 @@ def main(arguments: list[str]) -> int:
     file = "" if only else next(iter(arguments), "")
     with tempfile.TemporaryDirectory() as top:
         parts = _parts(Path(top))
-        wanted = [only] if only else list(parts)
-        lines = [line for name in wanted for line in parts[name]()]
+        names = [only] if only else list(parts)
+        lines = [line for name in names for line in parts[name]()]
     if not only:
-        lines = [*_head(), *lines, "## What is known of the misses", "", *(f"- {line}" for line in KNOWN)]
-    text = "\n".join(lines) + "\n"
+        lines = [*_head(), *lines, "## Known causes of misses", "", *(f"- {line}" for line in KNOWN)]
+    text = "\n".join(map(_wrapped, lines)) + "\n"
     Path(file).write_text(text, "utf-8") if file else print(text)
     return 0
 
 
+def _wrapped(line: str) -> str:
+    """A line of prose or a list item, wrapped at 100 columns; tables and headings unchanged."""
+    if line.startswith(("|", "#")):
+        return line
+    indent = "  " if line.startswith("- ") else ""
+    return textwrap.fill(line, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
 def _parts(folder: Path) -> dict[str, Callable[[], list[str]]]:
-    """What makes the page, in order."""
+    """The parts of the page, in order."""
     grids = {str(number): partial(_grid, grid, folder) for number, grid in enumerate(GRIDS, 1)}
     rest = (("buffers", _buffers), ("verdicts", _verdicts), ("offsets", _offsets))
     return {**grids, **{name: partial(part, folder / name) for name, part in rest}}
@@ -72,29 +94,35 @@ def _parts(folder: Path) -> dict[str, Callable[[], list[str]]]:
 
 def _head() -> list[str]:
     return [
-        "# How right `ackclock analyze` is",
+        "# Accuracy of `ackclock analyze`",
         "",
-        "Written by `make analyze-accuracy`. The captures are the simulator's, which knows why each segment was sent again, which packets were lost and how large "
-        "each buffer is. The analyzer sees only the packets.",
+        "Written by `make analyze-accuracy`. The captures are the simulator's, whose record has "
+        "the cause of each retransmission, the lost packets and the size of each buffer. The "
+        "analyzer reads only the packets.",
         "",
-        "The causes are the Linux kernel's: `timeout` is the segment that goes out as a retransmission timer expires (TCPTimeouts), `go_back_n` whatever is sent again "
-        "from then until the number reached before it is acknowledged, or the timeout taken back (TCPSlowStartRetrans, the state CA_Loss), `fast` every other "
-        "retransmission that ACKs or time call for (TCPFastRetrans; RACK's among them). At the receiver's end a retransmission is judged when it arrives, whether or "
-        "not an earlier copy did.",
+        "The kinds of retransmission are the Linux kernel's. `timeout` is the segment sent when a "
+        "retransmission timer expires (TCPTimeouts). `go_back_n` are the retransmissions from "
+        "then until the highest sequence number sent before is acknowledged, or the timeout is "
+        "undone (TCPSlowStartRetrans, the state CA_Loss). `fast` is every other retransmission "
+        "that ACKs or time trigger (TCPFastRetrans; RACK's among them). At the receiver a "
+        "retransmission is classified on arrival, whether or not an earlier copy arrived.",
         "",
-        "The grids: the rules were made with the first. Of the second, whose hosts, links, losses and seeds "
-        "are others, and of the third, laid down later, single runs have been looked into since, and of five drawn wide as well. The last two, drawn alike "
-        "with other seeds, were run once, when the rules were done.",
+        "The rules were developed on the first grid. The second and the third, of later date, "
+        "have other hosts, links, losses and seeds; single runs of both were examined afterwards, "
+        "and of five random grids as well. The last two random grids, with other seeds, were run "
+        "once, after the last change of the rules.",
         "",
-        "In each run a third capture stands on the way, at a quarter, half or three quarters of the delay: in a third of them what goes wrong does so "
-        "behind it, seen from the sender, in a third before it, and in a third half on each side. The issue sets no target for it; the receiver's is shown.",
+        "Each run has a third capture between the ends, at a quarter, half or three quarters of "
+        "the delay. Losses and other impairments are behind it, seen from the sender, in a third "
+        "of the runs, before it in a third, and half on each side in a third. The "
+        "table has the receiver's target for it.",
         "",
     ]
 
 
 @dataclass
 class Tallied:
-    """What one run, or many, came to: scores by capture, and by span packets lost, packets said to be lost, and by how much they differ run by run."""
+    """Scores of one run or many by capture; and, by span: packets lost, detected as lost, and the sum of the runs' differences."""
 
     at: dict[str, dict[str, Score]] = field(default_factory=lambda: {place: {} for place in TARGETS})
     placed: dict[str, list[int]] = field(default_factory=lambda: {span: [0, 0, 0] for span in SPANS})
@@ -142,8 +170,8 @@ def _one(job: tuple[str, Case, Path]) -> Tallied:
     for span, (near, far) in SPANS.items():
         true = len(missing(place, near, far))
         flows = joined(place, near, far).document["flows"]
-        said = sum(flow["b2a"].get("lost", {}).get("between_captures", 0) for flow in flows)
-        found.placed[span] = [true, said, abs(true - said)]
+        detected = sum(flow["b2a"].get("lost", {}).get("between_captures", 0) for flow in flows)
+        found.placed[span] = [true, detected, abs(true - detected)]
     shutil.rmtree(place)
     sys.stderr.write(f"{name}\n")
     return found
@@ -169,8 +197,8 @@ def _met(score: Score, target: float) -> str:
 
 
 def _lost(placed: dict[str, list[int]]) -> list[str]:
-    said = "; ".join(f"{span} {true}, {said} were said to be, {wrong} wrong" for span, (true, said, wrong) in placed.items())
-    return [f"Packets lost, by pairs of captures (wrong: the differences of all runs): {said}.", ""]
+    counts = "; ".join(f"{span} {true}, detected {detected}, wrong {wrong}" for span, (true, detected, wrong) in placed.items())
+    return [f"Packets lost, by pairs of captures (wrong: sum of the differences of all runs): {counts}.", ""]
 
 
 def _buffers(folder: Path) -> list[str]:
@@ -178,7 +206,7 @@ def _buffers(folder: Path) -> list[str]:
     lines = [
         "## The bottleneck's buffer",
         "",
-        "| buffer | link | least | greatest | within max(10 %, packet) |",
+        "| buffer | link | minimum | maximum | within max(10 %, packet) |",
         "|---:|---|---:|---:|---|",
     ]
     frame, hits, number = 1500.0, 0, 0
@@ -192,28 +220,28 @@ def _buffers(folder: Path) -> list[str]:
         best = found["max_based"]
         good = best is not None and abs(best - size) <= max(0.1 * size, frame)
         hits, number = hits + good, number + 1
-        told = [f"{found[key]:.0f}" if found[key] else "-" for key in ("min_based", "max_based")]
+        bounds = [f"{found[key]:.0f}" if found[key] else "-" for key in ("min_based", "max_based")]
         lines.append(
-            f"| {size} | {speed}, {delay} | {told[0]} | {told[1]} | {'yes' if good else '**no**' if found['filled'] else '**no**, not filled'} |"
+            f"| {size} | {speed}, {delay} | {bounds[0]} | {bounds[1]} | {'yes' if good else '**no**' if found['filled'] else '**no**, not filled'} |"
         )
     return [*lines, "", f"{hits} of {number} within.", ""]
 
 
 def _verdicts(folder: Path) -> list[str]:
-    """Links of one kind that the rules were made with, the same kind with other draws, and links of all kinds."""
+    """Links of one kind used in development, the same kind with other random draws, and links of all kinds."""
     lines = ["## Congestion or radio", ""]
     for number, (title, cases) in enumerate(_links()):
         jobs = [(case, folder / f"{number}-{at}") for at, case in enumerate(cases)]
         with ProcessPoolExecutor() as pool:
-            judged = [said for said in pool.map(_verdict, jobs, chunksize=4) if said is not None]
-        wrong = [said for said in judged if said]
-        lines += [f"{title}: {len(judged) - len(wrong)} of {len(judged)} verdicts right (target 95 in 100).", ""]
+            results = [fault for fault in pool.map(_verdict, jobs, chunksize=4) if fault is not None]
+        wrong = [fault for fault in results if fault]
+        lines += [f"{title}: {len(results) - len(wrong)} of {len(results)} verdicts right (target 95 in 100).", ""]
         lines += [*(f"- {case}" for case in wrong), *([""] if wrong else [])]
     return lines
 
 
 def _verdict(job: tuple[Case, Path]) -> str | None:
-    """What is wrong with it, nothing if it is right; none where nothing was lost."""
+    """Description of a wrong verdict; empty if it is right, None if no packet was lost."""
     case, place = job
     right = true_verdicts(summary := run(case, place))
     (flow,) = joined(place).document["flows"]
@@ -224,16 +252,16 @@ def _verdict(job: tuple[Case, Path]) -> str | None:
     if cause["verdict"] in right:
         return ""
     queue, radio = lost_by(summary)
-    return f"{_described(case)}: {cause['verdict']}, truly {queue} by the queue and {radio} by a link ({cause['evidence']})"
+    return f"{_described(case)}: {cause['verdict']}; truth: {queue} by the queue, {radio} by a link ({cause['evidence']})"
 
 
 def _links() -> list[tuple[str, Iterable[Case]]]:
     return [
-        ("One droptail hop, the links that the rules were made with", plain_links(100)),
-        ("One droptail hop, links that nobody looked at", plain_links(100, 7)),
-        ("All kinds, the links that the rules were made with", other_links(150, 1)),
-        ("All kinds, links of another seed, since looked into", other_links(200, 9)),
-        ("All kinds, links of a fresh seed", other_links(200, 23)),
+        ("One droptail hop, the links of the development of the rules", plain_links(100)),
+        ("One droptail hop, held-out links", plain_links(100, 7)),
+        ("All kinds, the links of the development of the rules", other_links(150, 1)),
+        ("All kinds, links of another seed, examined later", other_links(200, 9)),
+        ("All kinds, links of a new seed", other_links(200, 23)),
     ]
 
 
@@ -248,7 +276,7 @@ def _described(case: Case) -> str:
 
 
 def _offsets(folder: Path) -> list[str]:
-    """Clocks are the simulator's, so the true offset is 0, whatever the two ways' delays are."""
+    """Clocks are the simulator's, so the true offset is 0 for any delays of the two directions."""
     lines = [
         "## Clock offset with unequal delays",
         "",
