@@ -4,9 +4,9 @@
 //!
 //! The first three are those of `benches/peers/speed.tcl` for ns-2.
 
+use ackclock_core::tcp::{TcpConfig, Variant};
 use ackclock_sim::plan::{
-    Direction, DropFrom, Ecn, EcnPackets, Flow, Framing, Frto, Hop, HopDirection, IdleRestart, Loss, Measure, MetricsCache,
-    NewRenoExit, Plan, Push, Queue, RatePlan, RtoFloor, RtoRestart, Start, Tcp, WindowRule, WindowValidation, Workload,
+    Direction, DropFrom, Flow, Framing, Hop, HopDirection, Loss, Measure, Plan, Queue, RatePlan, Start, Workload,
 };
 
 /// Payload of a segment in bytes; its header is 40.
@@ -28,7 +28,7 @@ pub struct Case {
     window: u32,
     lost: Vec<u64>,
     /// A congestion control of the catalogue.
-    pub variant: &'static str,
+    pub variant: Variant,
     pub seconds: f64,
     pub repetitions: u32,
 }
@@ -57,7 +57,7 @@ impl Case {
     /// A case of `speed.tcl`.
     fn speed(flows: u32, rate_bps: f64, seconds: f64) -> Case {
         let window = (OVERSIZE * capacity(rate_bps) as f64 / f64::from(flows)).ceil() as u32;
-        Case { flows, rate_bps, window, lost: Vec::new(), variant: "reno", seconds, repetitions: 1 }
+        Case { flows, rate_bps, window, lost: Vec::new(), variant: Variant::Reno, seconds, repetitions: 1 }
     }
 
     /// The link grows with the flows: each keeps a window of 40 segments.
@@ -101,7 +101,7 @@ impl Case {
             stop_ps: None,
             overhead_ps: 0,
             workload: Workload::Bulk { read_bps: None },
-            tcp: Some(Tcp { variant: self.variant.to_owned(), ..tcp(self.window * SEGMENT) }),
+            tcp: Some(TcpConfig { variant: self.variant, ..tcp(self.window * SEGMENT) }),
             after: Vec::new(),
             job: None,
         }
@@ -135,62 +135,6 @@ fn hop_direction(bps: f64, delay_ms: u64, buffer: Option<u64>) -> HopDirection {
 }
 
 /// ns-2's TCP over a SACK sink: an ACK for each segment, options that cost no bytes.
-fn tcp(receive_buffer: u32) -> Tcp {
-    Tcp {
-        variant_digest: None,
-        variant: "reno".to_owned(),
-        recovery: "sack".to_owned(),
-        slow_start: "classic".to_owned(),
-        first_climb: 0.0,
-        segment: SEGMENT,
-        header: 40,
-        send_buffer: None,
-        receive_buffer,
-        send_tuning: None,
-        receive_tuning: None,
-        window_rule: WindowRule::InFlight,
-        delayed_ack: None,
-        quick_acks: 0,
-        ping_pong: false,
-        sack_compression: None,
-        tso: None,
-        push: Push::Every,
-        tsq: None,
-        initial_window: 2.0,
-        initial_ssthresh: None,
-        rto_initial_ps: 3000 * MS,
-        rto_min_ps: 200 * MS,
-        rto_max_ps: 60_000 * MS,
-        rto_tick_ps: MS,
-        rto_floor: RtoFloor::Timeout,
-        rto_restart: RtoRestart::default(),
-        metrics_cache: MetricsCache::default(),
-        sack: true,
-        dsack: false,
-        undo: false,
-        sack_rtt: false,
-        eifel: false,
-        frto: Frto::Off,
-        idle_restart: IdleRestart::Off,
-        window_validation: WindowValidation::Off,
-        fine_timer: false,
-        timestamps: true,
-        timestamp_bytes: 0,
-        sack_base_bytes: 0,
-        sack_block_bytes: 8,
-        syn_option_bytes: 0,
-        window_scaling: true,
-        ack_congestion_control: None,
-        dupack_marking: false,
-        max_burst: None,
-        ecn: Ecn::Flag(false),
-        ecn_packets: EcnPackets::Data,
-        ecn_beta: None,
-        pacing: false,
-        byte_counting: 0,
-        dupack_threshold: 3,
-        newreno_exit: NewRenoExit::Threshold,
-        limited_transmit: false,
-        immediate_ack_on_fill: true,
-    }
+fn tcp(receive_buffer: u32) -> TcpConfig {
+    TcpConfig { segment: SEGMENT, receive_buffer, ..TcpConfig::default() }
 }

@@ -101,7 +101,7 @@ fn select() -> Result<Selection, String> {
             "--metered" => metering = Metering::On,
             "--variant" => {
                 let named = words.next().and_then(|name| Variant::from_name(&name));
-                variant = Some(named.ok_or("--variant takes a congestion control of `ackclock list variants`")?.name());
+                variant = Some(named.ok_or("--variant takes a congestion control of `ackclock list variants`")?);
             }
             "--seconds" => {
                 let number = words.next().and_then(|s| s.parse().ok()).filter(|&s: &f64| s > 0.0 && s < 1e6);
@@ -116,7 +116,7 @@ fn select() -> Result<Selection, String> {
     let mut case = Case::from_name(&name).ok_or_else(usage)?;
     case.variant = variant.unwrap_or(case.variant);
     case.seconds = seconds.unwrap_or(case.seconds);
-    Ok(Selection { case: name, variant: case.variant, plan: case.plan(), repetitions: case.repetitions, metering })
+    Ok(Selection { case: name, variant: case.variant.name(), plan: case.plan(), repetitions: case.repetitions, metering })
 }
 
 fn measure(selection: &Selection) -> String {

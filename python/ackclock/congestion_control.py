@@ -143,9 +143,9 @@ def digest(name: str) -> str:
 
 def names_in(plan: Mapping[str, Any]) -> list[str]:
     """The congestion controls in Python of a plan's flows, without duplicates."""
-    flows: Iterable[Mapping[str, Any]] = plan["flows"]
-    variants = [flow["tcp"]["variant"] for flow in flows if flow["tcp"]]
-    return list(dict.fromkeys(name for name in variants if is_user(name)))
+    hosts: Iterable[Mapping[str, Any]] = (*plan["flows"], *plan.get("proxies", ()))
+    variants = (host["tcp"]["user_variant"] for host in hosts if host["tcp"] and "user_variant" in host["tcp"])
+    return list(dict.fromkeys(variant["name"] for variant in variants))
 
 
 def classes(names: Iterable[str]) -> dict[str, type[CongestionControl]]:

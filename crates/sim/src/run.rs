@@ -52,9 +52,11 @@ pub fn run_while(plan: &Plan, keep_going: &mut dyn FnMut() -> bool) -> Result<Ru
         return Err(RunError::Failed("a live flow needs real hosts: emulate it".into()));
     }
     let hosts = plan.flows.iter().filter_map(|flow| flow.tcp.as_ref()).chain(plan.proxies.iter().map(|proxy| &proxy.tcp));
-    let missing = { hosts }.find(|tcp| tcp.is_user() && plan.user_variant(tcp).is_none());
+    let missing = { hosts }.find(|tcp| tcp.user.is_some() && plan.user_variant(tcp).is_none());
     if let Some(tcp) = missing {
-        return Err(PlanError::from(format!("there is no TCP variant '{}': it must be given with the plan", tcp.variant)).into());
+        return Err(
+            PlanError::from(format!("there is no TCP variant '{}': it must be given with the plan", tcp.variant_name())).into()
+        );
     }
     let mut world = build(plan, Metering::On);
     let window = window(plan, &world).map_err(RunError::Failed)?;

@@ -122,7 +122,7 @@ pub fn summarize(plan: &Plan, world: &BuiltNetwork, flows: &[FlowMetrics], hops:
             .enumerate()
             .map(|(i, (flow, f))| {
                 let start = world.flows[i].started(&world.network).map(|t| t.as_secs());
-                let variant = plan.sender_tcp(i).map_or_else(|| "udp".to_owned(), |tcp| tcp.variant.clone());
+                let variant = plan.sender_tcp(i).map_or_else(|| "udp".to_owned(), |tcp| tcp.variant_name().to_owned());
                 FlowRow { feeds: plan.feeds(i).map(|next| plan.flows[next].name.clone()), variant, ..flow_row(flow, f, start) }
             })
             .collect(),

@@ -122,7 +122,8 @@ def _measure(scenario: Scenario) -> dict[str, Any]:
 def _tcp(tcp: Tcp) -> dict[str, Any]:
     keys = tcp.plan()
     if congestion_control.is_user(keys["variant"]):
-        keys["variant_digest"] = congestion_control.digest(keys["variant"])
+        name = keys["variant"]
+        keys |= {"variant": "reno", "user_variant": {"name": name, "digest": congestion_control.digest(name)}}
     return keys
 
 

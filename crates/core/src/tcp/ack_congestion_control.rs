@@ -4,13 +4,16 @@
 use super::config::DelayedAck;
 use crate::packet::{Flags, RareOption, Segment};
 use crate::units::{Span, Time};
+use serde::Deserialize;
 
 /// Configuration of ACK congestion control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AckCongestionControlConfig {
     /// Maximum delayed-ACK factor (the authors' scripts: 25).
     pub max: u32,
     /// Maximum delay of an ACK.
+    #[serde(rename = "timer_ps")]
     pub timer: Span,
     /// Bytes of the sender's option in a header: 0 in ns-2.
     pub option_bytes: u16,
@@ -54,7 +57,7 @@ impl AckCongestionControl {
             RareOption::SendRoom(room) => self.factor.min(u32::from(room.window.min(room.left)) / 2),
             _ => self.factor,
         };
-        DelayedAck { segments: segments.max(1), timer: self.config.timer, push: false }
+        DelayedAck::new(segments.max(1), self.config.timer)
     }
 }
 

@@ -10,18 +10,24 @@ use super::metrics_cache::MetricsCache;
 use super::recovery::RecoveryKind;
 use super::sack_compression::SackCompression;
 use super::tso::TsoAutosize;
+use crate::config_form::{infinite, nullable, unlimited};
 use crate::units::Span;
+use serde::Deserialize;
 
-/// The configuration of one TCP endpoint. Windows are in segments, sizes in bytes.
-#[derive(Clone, Debug, PartialEq)]
+/// The configuration of one TCP endpoint, with the keys of a plan (docs/plan.md). Windows are in
+/// segments, sizes in bytes. A plan may leave out a field with `default`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TcpConfig {
     /// The congestion control.
     pub variant: Variant,
     /// A congestion control in Python, in place of `variant`.
+    #[serde(default, rename = "user_variant")]
     pub user: Option<UserVariant>,
     /// Slow start, for variants without one of their own.
     pub slow_start: SlowStart,
     /// Minimum growth per RTT before `cubic`'s first loss, as a share of cwnd: 0 in RFC 9438.
+    #[serde(default)]
     pub first_climb: f64,
     /// Loss detection and recovery.
     pub recovery: RecoveryKind,
@@ -30,56 +36,85 @@ pub struct TcpConfig {
     /// IP and TCP header without options.
     pub header: u32,
     /// Maximum of bytes sent and not acknowledged; `u64::MAX`: no limit.
+    #[serde(deserialize_with = "unlimited")]
     pub send_buffer: u64,
     /// Maximum of the advertised window.
     pub receive_buffer: u32,
     /// None: the buffer has a fixed size.
+    #[serde(default)]
     pub send_tuning: Option<SendTuning>,
+    #[serde(default)]
     pub receive_tuning: Option<ReceiveTuning>,
     pub window_rule: WindowRule,
     /// None: every segment is acknowledged.
+    #[serde(deserialize_with = "nullable")]
     pub delayed_ack: Option<DelayedAck>,
-    /// Maximum of ACKs per RTT for in-order data (TACK); the timer of the delayed ACK limits the
-    /// delay.
-    pub acks_per_rtt: Option<f64>,
     /// ACK congestion control, in place of `delayed_ack`; needs timestamps and `ecn`.
+    #[serde(default, rename = "ack_congestion_control")]
     pub ack_control: Option<AckCongestionControlConfig>,
     /// A thinned ACK that represents dupthresh duplicates triggers a fast retransmit; used with ACK
     /// congestion control.
+    #[serde(default)]
     pub dupack_marking: bool,
     /// Maximum of segments sent back to back; the next follow a part of an RTT later (`asymmetry`,
     /// sender adaptation). 1 paces at cwnd/srtt.
+    #[serde(default)]
     pub max_burst: Option<u32>,
     /// Segments acknowledged one by one at the start, and after a duplicate segment.
+    #[serde(default)]
     pub quick_acks: u32,
     /// Ping-pong mode: a host that answers with data delays its ACKs, quick ACKs included, as the
     /// data carries them.
+    #[serde(default)]
     pub ping_pong: bool,
     /// None: every out-of-order segment is acknowledged.
+    #[serde(default)]
     pub sack_compression: Option<SackCompression>,
     /// In segments.
     pub initial_window: f64,
     /// In segments; infinity: slow start runs to the first loss.
+    #[serde(deserialize_with = "infinite")]
     pub initial_ssthresh: f64,
-    pub rto: RtoConfig,
+    #[serde(rename = "rto_initial_ps")]
+    pub rto_initial: Span,
+    #[serde(rename = "rto_min_ps")]
+    pub rto_min: Span,
+    #[serde(rename = "rto_max_ps")]
+    pub rto_max: Span,
+    /// Clock granularity G (RFC 6298).
+    #[serde(rename = "rto_tick_ps")]
+    pub rto_tick: Span,
+    /// What `rto_min` applies to.
+    pub rto_floor: RtoFloor,
+    #[serde(default)]
+    pub rto_restart: RtoRestart,
     /// What a connection reuses from earlier ones to the same peer.
+    #[serde(default)]
     pub metrics_cache: MetricsCache,
     pub sack: bool,
     /// Report duplicate segments (RFC 2883).
+    #[serde(default)]
     pub dsack: bool,
     /// Undo a reduction that D-SACKs show to be spurious (RFC 3708).
+    #[serde(default)]
     pub undo: bool,
     /// SACKed segments give RTT samples; otherwise only an advancing ACK number does.
+    #[serde(default)]
     pub sack_rtt: bool,
     /// Undo by timestamp echo (Eifel detection, RFC 3522).
+    #[serde(default)]
     pub eifel: bool,
     /// Undo by F-RTO (RFC 5682).
+    #[serde(default)]
     pub frto: FrtoKind,
     /// cwnd after an idle period.
+    #[serde(default)]
     pub idle_restart: IdleRestart,
     /// Validation of a window that is not used.
+    #[serde(default)]
     pub window_validation: WindowValidation,
     /// Vegas's fine-grained retransmission (Brakmo and Peterson 1995, section 3.1).
+    #[serde(default)]
     pub fine_timer: bool,
     pub timestamps: bool,
     /// Bytes of the timestamps option in a header; 12 in a real stack, 0 in ns-2.
@@ -90,17 +125,22 @@ pub struct TcpConfig {
     pub syn_option_bytes: u32,
     pub window_scaling: bool,
     pub ecn: EcnMode,
+    #[serde(default)]
     pub ecn_packets: EcnPackets,
     /// Share of the window that a mark leaves, for variants that RFC 8511 (ABE) changes.
+    #[serde(default)]
     pub ecn_beta: Option<f64>,
     /// Pace the window over the RTT, for variants that do not pace themselves.
     pub pacing: bool,
     /// Size of the bursts of a paced sender (TSO autosizing); None: segment by segment.
+    #[serde(default)]
     pub tso: Option<TsoAutosize>,
     /// Which segments carry PSH.
+    #[serde(default)]
     pub push: Push,
     /// TCP small queues: limit of the bytes in the host's queue, computed like a TSO burst; None:
     /// no limit.
+    #[serde(default)]
     pub tsq: Option<TsoAutosize>,
     /// Maximum growth per ACK, in segments; 0 counts ACKs (before RFC 3465).
     pub byte_counting: u32,
@@ -113,22 +153,37 @@ pub struct TcpConfig {
 }
 
 /// Delayed ACKs (RFC 1122, section 4.2.3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DelayedAck {
     /// At least one ACK per this many full segments.
     pub segments: u32,
     /// Maximum delay.
+    #[serde(rename = "timer_ps")]
     pub timer: Span,
+    /// Maximum of ACKs per RTT for in-order data (TACK); `timer` limits the delay.
+    #[serde(default)]
+    pub per_rtt: Option<f64>,
     /// An ACK at once when the application has read all data and a segment carried PSH, outside
     /// ping-pong mode: Linux (`tcp_cleanup_rbuf()`; for full segments since 6.6, "fix delayed ACKs
     /// for MSS boundary condition").
+    #[serde(default)]
     pub push: bool,
 }
 
+impl DelayedAck {
+    /// RFC 1122 alone: no limit by the RTT, and PSH has no effect.
+    pub fn new(segments: u32, timer: Span) -> DelayedAck {
+        DelayedAck { segments, timer, per_rtt: None, push: false }
+    }
+}
+
 /// Which segments of data carry PSH (RFC 9293, section 3.9.1.2, leaves the choice to the sender).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Push {
     /// Every segment.
+    #[default]
     Every,
     /// The last segment of the written data, and the last of each burst of two or more segments:
     /// Linux since 5.5 ("force a PSH flag on TSO packets"). A burst is what windows and `tso` allow
@@ -146,13 +201,14 @@ pub struct RtoConfig {
     pub tick: Span,
     /// What `min` applies to.
     pub floor: RtoFloor,
-    pub restart: RtoRestart,
 }
 
 /// What restarts the retransmission timer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RtoRestart {
     /// ACKs of new data (RFC 6298, 5.3).
+    #[default]
     Advance,
     /// As `Advance`, and the retransmission that starts a fast recovery: ns-2's Sack1 (RFC 6675,
     /// section 6, allows it for every retransmission).
@@ -177,14 +233,16 @@ impl RtoRestart {
 
 /// `Timeout`: the minimum applies to the RTO (RFC 6298). `Variance`: it applies to the variance
 /// term, so the RTO is at least SRTT + minimum (Linux).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum RtoFloor {
     Timeout,
     Variance,
 }
 
 /// NewReno's cwnd at the end of a recovery (RFC 6582, section 3.2, step 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum NewRenoExit {
     /// Option 1: min(ssthresh, flight + 1), without a burst.
     Flight,
@@ -193,8 +251,10 @@ pub enum NewRenoExit {
 }
 
 /// The form of F-RTO (RFC 5682).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum FrtoKind {
+    #[default]
     Off,
     /// Section 2.1: by ACK numbers alone.
     Basic,
@@ -203,9 +263,11 @@ pub enum FrtoKind {
 }
 
 /// cwnd after an idle period longer than the RTO.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum IdleRestart {
     /// Unchanged.
+    #[default]
     Off,
     /// The initial window (RFC 5681, section 4.1).
     Restart,
@@ -214,9 +276,11 @@ pub enum IdleRestart {
 }
 
 /// cwnd while the application does not fill it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum WindowValidation {
     /// Unchanged.
+    #[default]
     Off,
     /// Reduced after each RTO (RFC 2861, section 3.2; Linux).
     Rfc2861,
@@ -225,7 +289,8 @@ pub enum WindowValidation {
 }
 
 /// What the advertised window limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum WindowRule {
     /// Sequence space above snd.una, out-of-order data included (RFC 9293): a loss soon stalls the
     /// sender.
@@ -235,6 +300,27 @@ pub enum WindowRule {
 }
 
 impl TcpConfig {
+    /// The parameters of the RTO estimator.
+    pub fn rto(&self) -> RtoConfig {
+        let TcpConfig { rto_initial: initial, rto_min: min, rto_max: max, rto_tick: tick, rto_floor: floor, .. } = *self;
+        RtoConfig { initial, min, max, tick, floor }
+    }
+
+    /// Name of the variant, or of the congestion control in its place.
+    pub fn variant_name(&self) -> &str {
+        self.user.as_ref().map_or_else(|| self.variant.name(), UserVariant::name)
+    }
+
+    /// The configuration for endpoints. A plan has the size of an autotuned receive buffer in
+    /// `receive_buffer`; endpoints have its maximum window there.
+    pub fn resolved(mut self) -> TcpConfig {
+        if let Some(tuning) = &mut self.receive_tuning {
+            tuning.limit = self.receive_buffer;
+            self.receive_buffer = tuning.largest_window(self.segment);
+        }
+        self
+    }
+
     /// IP length of a segment with this payload and these options.
     pub fn wire_len(&self, payload: u32, timestamps: bool, sack_blocks: u32) -> u16 {
         let timestamp_len = if timestamps { self.timestamp_bytes } else { 0 };
@@ -270,7 +356,6 @@ impl Default for TcpConfig {
             receive_tuning: None,
             window_rule: WindowRule::InFlight,
             delayed_ack: None,
-            acks_per_rtt: None,
             ack_control: None,
             dupack_marking: false,
             max_burst: None,
@@ -279,14 +364,12 @@ impl Default for TcpConfig {
             sack_compression: None,
             initial_window: 2.0,
             initial_ssthresh: f64::INFINITY,
-            rto: RtoConfig {
-                initial: Span::from_secs(3),
-                min: Span::from_ms(200),
-                max: Span::from_secs(60),
-                tick: Span::from_ms(1),
-                floor: RtoFloor::Timeout,
-                restart: RtoRestart::Advance,
-            },
+            rto_initial: Span::from_secs(3),
+            rto_min: Span::from_ms(200),
+            rto_max: Span::from_secs(60),
+            rto_tick: Span::from_ms(1),
+            rto_floor: RtoFloor::Timeout,
+            rto_restart: RtoRestart::Advance,
             metrics_cache: MetricsCache::Off,
             sack: true,
             dsack: false,

@@ -98,9 +98,9 @@ impl TcpEndpoint {
 
     pub(super) fn syn(&mut self, now: Time) -> Segment {
         self.handshake.first_sent.get_or_insert(now);
-        let backoff = self.config.rto.initial.saturating_mul(1 << self.handshake.tries.min(MAX_SYN_BACKOFF));
+        let backoff = self.config.rto_initial.saturating_mul(1 << self.handshake.tries.min(MAX_SYN_BACKOFF));
         self.handshake.tries += 1;
-        self.handshake.at = now + backoff.min(self.config.rto.max);
+        self.handshake.at = now + backoff.min(self.config.rto_max);
         if self.state == TcpState::Closed {
             self.state = TcpState::SynSent;
         }

@@ -5,10 +5,12 @@
 use super::cc::CongestionWindow;
 use super::rtt::RttEstimator;
 use crate::units::Span;
+use serde::Deserialize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Which cached metrics a new connection uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum MetricsCache {
     #[default]
     Off,

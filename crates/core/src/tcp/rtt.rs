@@ -137,7 +137,6 @@ impl RttEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::config::RtoRestart;
 
     fn config(floor: RtoFloor) -> RtoConfig {
         RtoConfig {
@@ -146,7 +145,6 @@ mod tests {
             max: Span::from_secs(60),
             tick: Span::from_ms(1),
             floor,
-            restart: RtoRestart::Advance,
         }
     }
 

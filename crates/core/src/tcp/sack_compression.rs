@@ -3,13 +3,16 @@
 //! `tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns`).
 
 use crate::units::{Span, Time};
+use serde::Deserialize;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SackCompression {
     /// Maximum of ACKs that one ACK replaces.
     pub segments: u32,
     /// Maximum delay: this share of the RTT, and at most `longest`.
     pub share: f64,
+    #[serde(rename = "longest_ps")]
     pub longest: Span,
 }
 

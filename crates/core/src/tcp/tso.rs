@@ -3,16 +3,21 @@
 //! follows the pacing rate: large enough to spare the host work, small enough for smooth sending.
 
 use crate::units::Span;
+use serde::Deserialize;
 
 /// Linux builds bursts with and without offloading; without it they are split in software before
 /// the interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TsoAutosize {
     /// Minimum of segments (`tcp_min_tso_segs`).
+    #[serde(rename = "segments")]
     pub min_segments: u32,
     /// Above the minimum: what the pacing rate carries in this time.
+    #[serde(rename = "time_ps")]
     pub time: Span,
     /// Maximum of payload bytes.
+    #[serde(rename = "most")]
     pub max_bytes: u32,
 }
 

@@ -46,7 +46,7 @@ fn rate(config: &TcpConfig, loss: f64, rtt: Span) -> (f64, f64) {
 }
 
 fn reno(recovery: RecoveryKind, delayed: bool) -> TcpConfig {
-    let delayed_ack = delayed.then_some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
+    let delayed_ack = delayed.then_some(DelayedAck::new(2, Span::from_ms(40)));
     let sack = matches!(recovery, RecoveryKind::Sack | RecoveryKind::RateHalving);
     TcpConfig {
         recovery,

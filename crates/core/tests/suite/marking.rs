@@ -24,7 +24,7 @@ fn config(variant: Variant, recovery: RecoveryKind, ecn: EcnMode) -> TcpConfig {
         receive_buffer: 10_000_000,
         initial_window: 10.0,
         byte_counting: 2,
-        delayed_ack: Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false }),
+        delayed_ack: Some(DelayedAck::new(2, Span::from_ms(40))),
         limited_transmit: true,
         ..TcpConfig::default()
     }

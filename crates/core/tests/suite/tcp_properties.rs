@@ -5,8 +5,8 @@ use ackclock_core::app::{AnyApp, BulkSource, Sink};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use ackclock_core::tcp::{
-    DelayedAck, FrtoKind, IdleRestart, MetricsCache, NewRenoExit, RecoveryKind, RtoConfig, RtoFloor, RtoRestart, SackCompression,
-    SlowStart, TcpConfig, TcpEndpoint, Variant, WindowRule, WindowValidation,
+    DelayedAck, FrtoKind, IdleRestart, MetricsCache, NewRenoExit, RecoveryKind, RtoFloor, RtoRestart, SackCompression, SlowStart,
+    TcpConfig, TcpEndpoint, Variant, WindowRule, WindowValidation,
 };
 use ackclock_core::units::{Rate, Span, Time};
 use proptest::prelude::*;
@@ -50,17 +50,13 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             send_buffer,
             receive_buffer,
             window_rule: if in_flight { WindowRule::InFlight } else { WindowRule::Sequence },
-            delayed_ack: (every > 0).then_some(DelayedAck { segments: every, timer: Span::from_ms(timer), push: false }),
+            delayed_ack: (every > 0).then_some(DelayedAck::new(every, Span::from_ms(timer))),
             initial_window,
             initial_ssthresh: if flag { f64::INFINITY } else { 8.0 },
-            rto: RtoConfig {
-                initial: Span::from_secs(1),
-                min: Span::from_ms(200),
-                max: Span::from_secs(60),
-                tick: Span::from_ms(tick),
-                floor: if floor { RtoFloor::Variance } else { RtoFloor::Timeout },
-                restart: if in_flight { RtoRestart::Recovery } else { RtoRestart::Advance },
-            },
+            rto_initial: Span::from_secs(1),
+            rto_tick: Span::from_ms(tick),
+            rto_floor: if floor { RtoFloor::Variance } else { RtoFloor::Timeout },
+            rto_restart: if in_flight { RtoRestart::Recovery } else { RtoRestart::Advance },
             sack,
             dsack,
             undo,
@@ -123,7 +119,7 @@ proptest! {
         // RACK's tail loss probe is sent after two RTTs, even while a delayed ACK is pending (RFC
         // 8985, section 7.2).
         let probes = config.recovery == RecoveryKind::Rack;
-        path.check(config.delayed_ack.is_none_or(|d| !probes && d.timer < config.rto.min));
+        path.check(config.delayed_ack.is_none_or(|d| !probes && d.timer < config.rto_min));
         let mut again = Path::new(ends(), conditions, bytes);
         again.run();
         prop_assert_eq!(path.fingerprint, again.fingerprint);

@@ -1,7 +1,7 @@
 //! The two endpoints of each flow: transport, application, start time, and the sender's overhead.
 
 use super::{DirectedHop, proxies};
-use crate::plan::{Direction, Flow, OnDistribution, Plan, Tcp, Workload};
+use crate::plan::{Direction, Flow, OnDistribution, Plan, Workload};
 use crate::tcp_of;
 use ackclock_core::app::{
     AnyApp, BulkSource, ExternalHost, Pattern, ProbeConfig, ProbeReflector, Prober, ReplyConfig, Requester, Responder, Sink,
@@ -86,7 +86,7 @@ pub fn add(plan: &Plan, directed_hops: &[DirectedHop], builder: &mut NetworkBuil
         .map(|(number, flow)| {
             let shared = number.checked_sub(1).is_some_and(|before| plan.flows[before].tcp == flow.tcp);
             if !shared {
-                config = flow.tcp.as_ref().and_then(|tcp| tcp_config(plan, tcp)).map(Arc::new);
+                config = flow.tcp.as_ref().map(|tcp| tcp_config(plan, tcp)).map(Arc::new);
             }
             let hosts = config.clone().map(|config| (config.clone(), caches.of_flow(flow, &config)));
             add_flow(plan, directed_hops, number, hosts, builder)
@@ -99,8 +99,8 @@ pub fn add(plan: &Plan, directed_hops: &[DirectedHop], builder: &mut NetworkBuil
     endpoints
 }
 
-pub fn tcp_config(plan: &Plan, tcp: &Tcp) -> Option<TcpConfig> {
-    Some(TcpConfig { user: plan.user_variant(tcp).cloned(), ..tcp.config().ok()? })
+pub fn tcp_config(plan: &Plan, tcp: &TcpConfig) -> TcpConfig {
+    TcpConfig { user: plan.user_variant(tcp).cloned(), ..tcp.clone() }.resolved()
 }
 
 fn add_flow(

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// server's end. `opens`: it opens the connection.
 pub fn endpoint(plan: &Plan, flow: usize, end: Direction, opens: bool) -> Option<TcpEndpoint> {
     let proxy = plan.proxy_at(flow, end)?;
-    let config: Arc<TcpConfig> = Arc::new(endpoints::tcp_config(plan, &proxy.tcp)?);
+    let config: Arc<TcpConfig> = Arc::new(endpoints::tcp_config(plan, &proxy.tcp));
     let app = AnyApp::ProxyApp(ProxyApp::default());
     if opens {
         return Some(TcpEndpoint::deferred_client(config, app));

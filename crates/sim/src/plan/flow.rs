@@ -1,6 +1,7 @@
 //! The flows of a plan: endpoints, hops, start and workload.
 
-use super::{Direction, Tcp, nullable};
+use super::{Direction, nullable};
+use ackclock_core::tcp::TcpConfig;
 use serde::Deserialize;
 
 /// Bytes of the IPv4 and UDP headers: the minimum size of a datagram.
@@ -23,7 +24,7 @@ pub struct Flow {
     pub workload: Workload,
     /// Null for UDP.
     #[serde(deserialize_with = "nullable")]
-    pub tcp: Option<Tcp>,
+    pub tcp: Option<TcpConfig>,
     /// Indices of earlier flows that must be complete before this flow starts; `start` is the pause
     /// after them. The data sender opens the connection.
     #[serde(default)]

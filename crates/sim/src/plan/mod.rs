@@ -10,8 +10,6 @@ mod proxy;
 mod queue;
 mod radio_channel;
 mod roaming;
-mod tcp;
-mod tcp_enums;
 mod wimax;
 mod wlan;
 
@@ -25,18 +23,16 @@ pub use queue::{
 };
 pub use radio_channel::{FadingPlan, curve};
 pub use roaming::{CellPlan, Roaming};
-pub use tcp::{DelayedAck, Ecn, ReceiveTuning, SendTuning, Tcp};
-pub use tcp_enums::{
-    EcnPackets, Frto, IdleRestart, MetricsCache, NewRenoExit, Push, RtoFloor, RtoRestart, WindowRule, WindowValidation,
-};
 pub use wimax::WimaxPlan;
 pub use wlan::WlanPlan;
 
 pub use ackclock_core::medium::Direction;
 
 use ackclock_core::Problem;
+use ackclock_core::config_form::nullable;
+use ackclock_core::tcp::TcpConfig;
 use ackclock_core::tcp::cc::UserVariant;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 /// One run. Times are picoseconds, rates bits per second, sizes bytes, probabilities fractions.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -145,16 +141,11 @@ impl Plan {
     }
 
     /// The congestion control of the user that this TCP names, if any.
-    pub fn user_variant(&self, tcp: &Tcp) -> Option<&UserVariant> {
-        self.variants.iter().find(|variant| variant.name() == tcp.variant)
+    pub fn user_variant(&self, tcp: &TcpConfig) -> Option<&UserVariant> {
+        self.variants.iter().find(|variant| tcp.user.as_ref().is_some_and(|user| user.name() == variant.name()))
     }
 }
 
 fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
-}
-
-/// A required key whose value may be null. By default serde accepts a missing key as null.
-fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    Option::deserialize(deserializer)
 }

@@ -1,6 +1,7 @@
 //! Split connections: the flows that are parts of one connection, and the proxies between them.
 
-use super::{Direction, Flow, Plan, Tcp};
+use super::{Direction, Flow, Plan};
+use ackclock_core::tcp::TcpConfig;
 use serde::Deserialize;
 
 /// A proxy connects the client's end of one flow with the server's end of the next: data that
@@ -17,7 +18,7 @@ pub struct Proxy {
     pub buffer: u64,
     pub handshake: Handshake,
     /// TCP of the proxy, for both connections.
-    pub tcp: Tcp,
+    pub tcp: TcpConfig,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -39,7 +40,7 @@ impl Plan {
     }
 
     /// TCP of the sender of a flow's data: the flow's own, or that of a proxy.
-    pub fn sender_tcp(&self, flow: usize) -> Option<&Tcp> {
+    pub fn sender_tcp(&self, flow: usize) -> Option<&TcpConfig> {
         let proxy = self.proxy_at(flow, self.flows[flow].direction);
         proxy.map(|proxy| &proxy.tcp).or(self.flows[flow].tcp.as_ref())
     }

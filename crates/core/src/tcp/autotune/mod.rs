@@ -6,27 +6,35 @@ mod receive_buffer;
 
 pub use receive_buffer::RcvBufTuner;
 
+use serde::Deserialize;
+
 /// Autotuning of a receive buffer. Sizes are in bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ReceiveTuning {
     /// Initial size.
     pub start: u32,
     /// Maximum size.
+    #[serde(skip)]
     pub limit: u32,
     /// Share of the buffer that is advertised; the rest is for headers and metadata.
     pub share: f64,
     /// Initial window; it grows by two segments per in-order segment, as far as the buffer allows.
     pub opening: u32,
+    #[serde(default)]
     pub growth: WindowGrowth,
     /// Buffer bytes that a segment takes beside its payload: the first segment determines the share
     /// that windows may use (Linux since 6.5). None: `share` stays.
+    #[serde(default)]
     pub overhead: Option<u32>,
 }
 
 /// Growth of a receive buffer with the bytes read per RTT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum WindowGrowth {
     /// Twice the bytes read (Linux 2.6; Fisk and Feng 2001).
+    #[default]
     Double,
     /// Only above the previous maximum: twice the bytes read and 16 segments, and twice the
     /// relative increase on top, so that a sender in slow start never waits (Linux since 3.12).
@@ -57,7 +65,8 @@ impl ReceiveTuning {
 }
 
 /// Autotuning of a send buffer. Sizes are in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SendTuning {
     pub start: u64,
     pub limit: u64,

@@ -4,6 +4,7 @@
 use super::{Ack, Congestion, CongestionControl, CongestionWindow, EcnAgreement, EcnResponse, Phase};
 use crate::tcp::delivery_rate::LossSample;
 use crate::units::{Span, Time};
+use serde::Deserialize;
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,23 +24,37 @@ impl Clone for User {
 }
 
 /// Builds the congestion control of a new connection; part of a host's configuration.
-#[derive(Clone)]
+/// A plan has its name and a digest of its code, so that equal plans are equal runs; the code itself
+/// is passed beside the plan.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct UserVariant {
     name: String,
-    make: Arc<dyn Fn(CongestionWindow) -> Box<dyn UserControl> + Send + Sync>,
+    #[serde(default)]
+    digest: Option<String>,
+    #[serde(skip)]
+    make: Option<Make>,
 }
+
+type Make = Arc<dyn Fn(CongestionWindow) -> Box<dyn UserControl> + Send + Sync>;
 
 impl UserVariant {
     pub fn new(name: &str, make: impl Fn(CongestionWindow) -> Box<dyn UserControl> + Send + Sync + 'static) -> UserVariant {
-        UserVariant { name: name.to_owned(), make: Arc::new(make) }
+        UserVariant { name: name.to_owned(), digest: None, make: Some(Arc::new(make)) }
     }
 
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    pub fn build(&self, window: CongestionWindow) -> User {
-        User((self.make)(window))
+    /// Digest of the code, from a plan.
+    pub fn digest(&self) -> Option<&str> {
+        self.digest.as_deref()
+    }
+
+    /// None if the code was not passed.
+    pub fn build(&self, window: CongestionWindow) -> Option<User> {
+        self.make.as_ref().map(|make| User(make(window)))
     }
 }
 

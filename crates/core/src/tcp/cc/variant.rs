@@ -2,8 +2,10 @@
 
 use super::slow_start::SlowStart;
 use super::*;
+use crate::config_form::named;
 use crate::tcp::delivery_rate::LossSample;
 use crate::units::{Span, Time};
+use serde::{Deserialize, Deserializer};
 
 macro_rules! variants {
     ($($kind:ident => $name:literal, $build:expr, $summary:literal, $source:literal;)*) => {
@@ -28,6 +30,13 @@ macro_rules! variants {
             }
         }
     };
+}
+
+/// By its name.
+impl<'de> Deserialize<'de> for Variant {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Variant, D::Error> {
+        named(from, "TCP variant", Variant::from_name)
+    }
 }
 
 variants! {

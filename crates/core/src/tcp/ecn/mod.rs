@@ -10,6 +10,7 @@ pub use feedback::{EcnFeedback, MarkReport};
 pub use negotiation::EndpointEcn;
 
 use crate::packet::{Ecn, Flags};
+use serde::{Deserialize, Deserializer};
 
 /// The ECN mode that a host offers; it agrees to nothing better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -22,8 +23,31 @@ pub enum EcnMode {
     Accurate,
 }
 
+/// In a plan: false, true (RFC 3168) or "accecn" (RFC 9768).
+impl<'de> Deserialize<'de> for EcnMode {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<EcnMode, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "ecn is true, false or \"accecn\"")]
+        enum Form {
+            Flag(bool),
+            Name(Name),
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Name {
+            Accecn,
+        }
+        Ok(match Form::deserialize(from)? {
+            Form::Flag(false) => EcnMode::Off,
+            Form::Flag(true) => EcnMode::Classic,
+            Form::Name(Name::Accecn) => EcnMode::Accurate,
+        })
+    }
+}
+
 /// Which packets are sent ECN-capable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum EcnPackets {
     /// New data (RFC 3168, section 6.1).
     #[default]

@@ -82,7 +82,7 @@ impl Receiver {
             delayed_ack: config.delayed_ack,
             out_of_order_segments: 0,
             ack_cc: config.ack_control.map(|ack_cc| Box::new(AckCongestionControl::new(ack_cc))),
-            tack: config.acks_per_rtt.map(|per_rtt| Box::new(Tack::new(per_rtt))),
+            tack: config.delayed_ack.and_then(|rule| rule.per_rtt).map(|per_rtt| Box::new(Tack::new(per_rtt))),
             quick_acks: config.quick_acks,
             pingpong: false,
             sack_compressor: config.sack_compression.map(|rule| Box::new(SackCompressor::new(rule))),

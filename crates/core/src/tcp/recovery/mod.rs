@@ -27,7 +27,9 @@ use super::config::NewRenoExit;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Index, Scoreboard};
 use super::stats::SenderStats;
+use crate::config_form::named;
 use crate::units::{Span, Time};
+use serde::{Deserialize, Deserializer};
 
 /// RFC 3042: at most two segments beyond cwnd.
 const LIMITED_TRANSMIT: u32 = 2;
@@ -251,6 +253,13 @@ macro_rules! recoveries {
             fn reported_window(&self, cc: &AnyCc) -> f64 { match self { $(AnyRecovery::$kind(r) => r.reported_window(cc)),* } }
         }
     };
+}
+
+/// By its name.
+impl<'de> Deserialize<'de> for RecoveryKind {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<RecoveryKind, D::Error> {
+        named(from, "recovery", RecoveryKind::from_name)
+    }
 }
 
 recoveries! {

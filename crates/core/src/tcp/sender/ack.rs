@@ -99,7 +99,7 @@ impl Sender {
         if advanced {
             self.tune_send_buffer();
         }
-        if advanced || self.config.rto.restart == RtoRestart::EveryAck {
+        if advanced || self.config.rto_restart == RtoRestart::EveryAck {
             self.restart_timer(now);
         }
         self.check_probe(now);
@@ -120,7 +120,7 @@ impl Sender {
             self.rtt.sample(now - sent);
         }
         let before_oldest = self.scoreboard.first().is_some_and(|oldest| sent < oldest.sent_at);
-        if before_oldest && self.config.rto.restart == RtoRestart::HeadAndSack {
+        if before_oldest && self.config.rto_restart == RtoRestart::HeadAndSack {
             self.restart_timer(now);
         }
     }

@@ -136,8 +136,8 @@ fn pacer(config: &TcpConfig, cc: &AnyCc) -> Option<Pacer> {
 impl Sender {
     pub fn new(config: Arc<TcpConfig>) -> Sender {
         let window = CongestionWindow { cwnd: config.initial_window, ssthresh: config.initial_ssthresh };
-        let cc = match &config.user {
-            Some(user) => AnyCc::User(user.build(window)),
+        let cc = match config.user.as_ref().and_then(|user| user.build(window)) {
+            Some(user) => AnyCc::User(user),
             None => config.variant.build(window, config.slow_start).with_min_growth(config.first_climb),
         };
         let recovery = config.recovery.build();
@@ -154,7 +154,7 @@ impl Sender {
         Sender {
             scoreboard,
             lost: Vec::new(),
-            rtt: RttEstimator::new(config.rto),
+            rtt: RttEstimator::new(config.rto()),
             delivery_rate: cc.wants_delivery_rate().then(Box::default),
             window_cut: SenderWindowCut { cwv: cwv.then(Box::default), undo: Undo::new(&config) },
             ecn: None,

@@ -47,7 +47,7 @@ impl Sender {
             return None;
         }
         if let Some(Resend::Now(index)) = self.forced_resend() {
-            if self.config.rto.restart == RtoRestart::Recovery {
+            if self.config.rto_restart == RtoRestart::Recovery {
                 self.rto_at = now + self.rtt.rto();
             }
             return Some((self.resend(now, index, socket), false));
@@ -240,7 +240,7 @@ impl Sender {
             timer.on_retransmission();
         }
         self.note_send(now, true, index);
-        if index == self.scoreboard.first_index() && self.config.rto.restart.by_head() {
+        if index == self.scoreboard.first_index() && self.config.rto_restart.by_head() {
             self.rto_at = now + self.rtt.rto();
         }
         let (seq, len) = self.scoreboard.get(index).map_or((self.una, 0), |s| (s.seq, s.len));

@@ -125,7 +125,7 @@ impl Sender {
 
     /// The interval doubles with each probe.
     fn next_probe(&self, now: Time) -> Time {
-        now + self.rtt.rto().saturating_mul(1 << self.probes.min(MAX_PROBE_BACKOFF)).min(self.config.rto.max)
+        now + self.rtt.rto().saturating_mul(1 << self.probes.min(MAX_PROBE_BACKOFF)).min(self.config.rto_max)
     }
 
     #[inline]

@@ -15,7 +15,7 @@ fn accurate(variant: Variant) -> TcpConfig {
 }
 
 fn delayed(config: TcpConfig, offer: Flags) -> Dialogue {
-    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
+    let delayed_ack = Some(DelayedAck::new(2, Span::from_ms(40)));
     let mut d = Dialogue::server(TcpConfig { delayed_ack, ..config }, None);
     d.at(0.0).syn_with_flags(offer);
     d.expects(0.0).syn();

@@ -134,8 +134,8 @@ fn max_burst_limits_segments_back_to_back() {
 /// TACK: at least two segments per ACK, and at most four ACKs per RTT of 100 ms.
 #[test]
 fn tack_limits_acks_per_rtt() {
-    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
-    let mut d = Dialogue::receiver(TcpConfig { delayed_ack, acks_per_rtt: Some(4.0), ..tcp(NewReno) }, None);
+    let delayed_ack = Some(DelayedAck { per_rtt: Some(4.0), ..DelayedAck::new(2, Span::from_ms(40)) });
+    let mut d = Dialogue::receiver(TcpConfig { delayed_ack, ..tcp(NewReno) }, None);
     d.at(0.20).data(1..1001);
     d.at(0.20).data(1001..2001);
     d.expects(0.20).ack(2001);

@@ -49,7 +49,7 @@ fn receive_window_doubles_every_second_rtt_up_to_the_limit() {
 /// acknowledged.
 #[test]
 fn segment_that_opens_the_window_is_acknowledged_at_once() {
-    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(100), push: false });
+    let delayed_ack = Some(DelayedAck::new(2, Span::from_ms(100)));
     let mut d = Dialogue::receiver(TcpConfig { delayed_ack, ..growing() }, None);
     for n in 0..6 {
         let at = 0.2 + 0.001 * n as f64;
@@ -119,7 +119,7 @@ fn send_buffer_grows_with_cwnd_to_its_limit() {
 /// Linux 2.6: quick ACKs at the start, and after a duplicate segment.
 #[test]
 fn quick_acks_are_sent_at_the_start_and_after_a_duplicate() {
-    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
+    let delayed_ack = Some(DelayedAck::new(2, Span::from_ms(40)));
     let mut d = Dialogue::receiver(TcpConfig { delayed_ack, quick_acks: 2, ..tcp(NewReno) }, None);
     for n in 0..2 {
         d.at(0.2).data(n * 1000 + 1..n * 1000 + 1001);
@@ -154,7 +154,7 @@ fn initial_window_is_at_least_one_scaling_unit() {
 /// not. Another host's application reads each segment as it arrives.
 #[test]
 fn ack_waits_for_the_read_of_a_batch_unless_the_window_opens() {
-    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(100), push: false });
+    let delayed_ack = Some(DelayedAck::new(2, Span::from_ms(100)));
     let acked = |growth| {
         let tuning = ReceiveTuning { growth, ..growing().receive_tuning.expect("one") };
         let mut d = Dialogue::receiver(TcpConfig { delayed_ack, receive_tuning: Some(tuning), ..growing() }, None);

@@ -58,7 +58,7 @@ fn fin_follows_sent_data_when_the_application_stops() {
 /// be lost.
 #[test]
 fn fin_is_acknowledged_at_once_and_answered_with_a_fin() {
-    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
+    let delayed_ack = Some(DelayedAck::new(2, Span::from_ms(40)));
     let mut d = Dialogue::receiver(TcpConfig { delayed_ack, ..tcp(NewReno) }, None);
     d.at(0.2).fin(1..1001);
     d.expects(0.2).fin().acknowledging(1002);
@@ -86,7 +86,7 @@ fn fin_above_a_hole_is_not_acknowledged() {
 /// RFC 1122, section 4.2.3.2: data carries an ACK, which then needs no segment of its own.
 #[test]
 fn acks_are_sent_on_data_in_bidirectional_transfer() {
-    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
+    let delayed_ack = Some(DelayedAck::new(2, Span::from_ms(40)));
     let mut d = Dialogue::sender(TcpConfig { initial_window: 1.0, delayed_ack, ..tcp(NewReno) });
     d.expects(0.1).data(1..1001).acknowledging(1);
     let data = Segment { seq: 1, ack: 1, payload: 500, window: 65_535, flags: Flags::ACK, len: 540, ..Segment::default() };

@@ -23,7 +23,7 @@ fn sender(config: TcpConfig) -> Dialogue {
 }
 
 fn delayed(config: TcpConfig) -> Dialogue {
-    let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
+    let delayed_ack = Some(DelayedAck::new(2, Span::from_ms(40)));
     let mut d = Dialogue::server(TcpConfig { delayed_ack, ..config }, None);
     d.at(0.0).syn_with_flags(ECE_CWR);
     d.expects(0.0).syn().has_flags(Flags::ECE).lacks_flags(Flags::CWR);

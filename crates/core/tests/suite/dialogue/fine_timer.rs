@@ -2,15 +2,13 @@
 
 use crate::dialogue::script::*;
 use ackclock_core::tcp::RecoveryKind::{self, Classic, Fack, NewReno, Prr, RateHalving, Sack};
-use ackclock_core::tcp::{RtoConfig, TcpConfig};
+use ackclock_core::tcp::TcpConfig;
 use ackclock_core::units::Span;
 
 /// Ten segments were sent at 0.1. The handshake took 100 ms, so the fine timeout is 100 + 4 * 50 =
 /// 300 ms; the RTO is 1 s.
 fn ten(recovery: RecoveryKind, fine_timer: bool) -> Dialogue {
-    let plain = tcp(recovery);
-    let rto = RtoConfig { min: Span::from_secs(1), ..plain.rto };
-    let mut d = Dialogue::sender(TcpConfig { fine_timer, rto, ..plain });
+    let mut d = Dialogue::sender(TcpConfig { fine_timer, rto_min: Span::from_secs(1), ..tcp(recovery) });
     d.expects_new(0.1, 1..10_001);
     d
 }

@@ -9,7 +9,7 @@ use ackclock_core::units::{Rate, Span, Time};
 
 /// An ACK for every third segment or after 200 ms.
 fn hurrying(push: bool) -> TcpConfig {
-    let delayed_ack = Some(DelayedAck { segments: 3, timer: Span::from_ms(200), push });
+    let delayed_ack = Some(DelayedAck { push, ..DelayedAck::new(3, Span::from_ms(200)) });
     TcpConfig { delayed_ack, ..tcp(Sack) }
 }
 

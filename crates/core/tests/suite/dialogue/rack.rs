@@ -4,12 +4,11 @@
 use crate::dialogue::script::*;
 use ackclock_core::app::BulkSource;
 use ackclock_core::tcp::RecoveryKind::Rack;
-use ackclock_core::tcp::{RtoConfig, TcpConfig};
+use ackclock_core::tcp::TcpConfig;
 use ackclock_core::units::{Span, Time};
 
 fn config() -> TcpConfig {
-    let rto = RtoConfig { min: Span::from_ms(500), ..tcp(Rack).rto };
-    TcpConfig { initial_window: 20.0, rto, ..tcp(Rack) }
+    TcpConfig { initial_window: 20.0, rto_min: Span::from_ms(500), ..tcp(Rack) }
 }
 
 fn twenty() -> Dialogue {

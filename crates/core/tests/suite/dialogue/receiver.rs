@@ -8,7 +8,7 @@ use ackclock_core::units::{Rate, Span};
 use std::ops::Range;
 
 fn delayed(segments: u32) -> TcpConfig {
-    TcpConfig { delayed_ack: Some(DelayedAck { segments, timer: Span::from_ms(40), push: false }), ..tcp(NewReno) }
+    TcpConfig { delayed_ack: Some(DelayedAck::new(segments, Span::from_ms(40))), ..tcp(NewReno) }
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn sack_compression_replaces_at_most_the_allowed_acks() {
 #[test]
 fn ping_pong_delays_acks_until_a_duplicate_arrives() {
     for (ping_pong, half_request) in [(false, 0.3), (true, 0.34)] {
-        let delayed_ack = Some(DelayedAck { segments: 2, timer: Span::from_ms(40), push: false });
+        let delayed_ack = Some(DelayedAck::new(2, Span::from_ms(40)));
         let config = TcpConfig { delayed_ack, quick_acks: 8, ping_pong, ..tcp(NewReno) };
         let mut d = Dialogue::answering(config, 2000, 1000);
         d.at(0.2).data(1..1001);

@@ -5,7 +5,7 @@ pub use crate::dialogue::sent_segment::SegmentCheck;
 use ackclock_core::app::{AnyApp, BulkSource, Responder, Sink};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Arena, Body, Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps};
-use ackclock_core::tcp::{RecoveryKind, RtoConfig, RtoFloor, RtoRestart, TcpConfig, TcpEndpoint, WindowRule};
+use ackclock_core::tcp::{RecoveryKind, TcpConfig, TcpEndpoint, WindowRule};
 use ackclock_core::units::{Rate, Span, Time};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -23,14 +23,7 @@ pub fn tcp(recovery: RecoveryKind) -> TcpConfig {
         timestamps: false,
         window_rule: WindowRule::Sequence,
         initial_window: 10.0,
-        rto: RtoConfig {
-            initial: Span::from_secs(1),
-            min: Span::from_ms(200),
-            max: Span::from_secs(60),
-            tick: Span::from_ms(1),
-            floor: RtoFloor::Timeout,
-            restart: RtoRestart::Advance,
-        },
+        rto_initial: Span::from_secs(1),
         ..TcpConfig::default()
     }
 }

@@ -5,17 +5,17 @@ use ackclock_core::app::BulkSource;
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Flags, Segment, Timestamps};
 use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
-use ackclock_core::tcp::{RtoConfig, RtoFloor, RtoRestart, TcpConfig};
+use ackclock_core::tcp::{RtoFloor, RtoRestart, TcpConfig};
 use ackclock_core::units::{Span, Time};
 
-fn one_segment(rto: RtoConfig) -> TcpConfig {
-    TcpConfig { initial_window: 1.0, rto, ..tcp(NewReno) }
+fn one_segment() -> TcpConfig {
+    TcpConfig { initial_window: 1.0, ..tcp(NewReno) }
 }
 
 /// RFC 6298, (2.2) and (5.5): the handshake's 100 ms give 100 + 4*50, doubled by every RTO.
 #[test]
 fn rto_doubles_up_to_the_maximum() {
-    let mut d = Dialogue::sender(one_segment(RtoConfig { max: Span::from_secs(1), ..tcp(NewReno).rto }));
+    let mut d = Dialogue::sender(TcpConfig { rto_max: Span::from_secs(1), ..one_segment() });
     d.expects(0.1).data(1..1001);
     for at in [0.4, 1.0, 2.0, 3.0] {
         d.expects(at).retransmitted(1..1001);
@@ -25,7 +25,10 @@ fn rto_doubles_up_to_the_maximum() {
 /// RFC 6298, (2.3) and (2.4), and Linux's rule.
 #[test]
 fn rto_minimum_applies_to_timeout_or_variance_and_rounds_up() {
-    let rto = |min, tick, floor| RtoConfig { min: Span::from_ms(min), tick: Span::from_ms(tick), floor, ..tcp(NewReno).rto };
+    let rto = |min, tick, rto_floor| {
+        let (rto_min, rto_tick) = (Span::from_ms(min), Span::from_ms(tick));
+        TcpConfig { rto_min, rto_tick, rto_floor, ..one_segment() }
+    };
     for (rto, at) in [
         (rto(1000, 1, RtoFloor::Timeout), 1.1),
         (rto(200, 1, RtoFloor::Variance), 0.4),
@@ -36,7 +39,7 @@ fn rto_minimum_applies_to_timeout_or_variance_and_rounds_up() {
         (rto(200, 250, RtoFloor::Timeout), 0.6),
         (rto(200, 700, RtoFloor::Timeout), 1.5),
     ] {
-        let mut d = Dialogue::sender(one_segment(rto));
+        let mut d = Dialogue::sender(rto);
         d.expects(0.1).data(1..1001);
         d.expects(at).retransmitted(1..1001);
     }
@@ -64,8 +67,7 @@ fn duplicates_or_recovery_restart_the_rto_when_configured() {
         (RtoRestart::HeadAndSack, 0.6),
         (RtoRestart::EveryAck, 0.65),
     ] {
-        let rto = RtoConfig { restart, ..tcp(Sack).rto };
-        let config = TcpConfig { initial_window: 4.0, rto, ..tcp(Sack) };
+        let config = TcpConfig { initial_window: 4.0, rto_restart: restart, ..tcp(Sack) };
         let mut d = Dialogue::sender_with(config, BulkSource::new(u64::MAX, Time::NEVER), 4000);
         d.expects_new(0.1, 1..4001);
         d.at(0.2).sack(1, &[1001..2001]);
@@ -86,8 +88,7 @@ fn duplicates_or_recovery_restart_the_rto_when_configured() {
 #[test]
 fn sack_of_earlier_data_restarts_the_rto_when_configured() {
     for (restart, at) in [(RtoRestart::Head, 0.6), (RtoRestart::HeadAndSack, 0.65)] {
-        let rto = RtoConfig { restart, ..tcp(Sack).rto };
-        let config = TcpConfig { initial_window: 6.0, rto, ..tcp(Sack) };
+        let config = TcpConfig { initial_window: 6.0, rto_restart: restart, ..tcp(Sack) };
         let mut d = Dialogue::sender_with(config, BulkSource::new(u64::MAX, Time::NEVER), 6000);
         d.expects_new(0.1, 1..6001);
         d.at(0.2).sack(1, &[1001..2001]);
@@ -105,7 +106,7 @@ fn sack_of_earlier_data_restarts_the_rto_when_configured() {
 /// RFC 6298, section 3 and (5.5): the ACK of a retransmission is no sample, so the backoff stays.
 #[test]
 fn backoff_lasts_until_a_segment_sent_once_is_acknowledged() {
-    let mut d = Dialogue::sender(one_segment(tcp(NewReno).rto));
+    let mut d = Dialogue::sender(one_segment());
     d.expects(0.1).data(1..1001);
     d.expects(0.4).retransmitted(1..1001);
     d.at(0.5).ack(1001);
@@ -125,7 +126,7 @@ fn backoff_lasts_until_a_segment_sent_once_is_acknowledged() {
 /// RFC 7323, section 4.1: the echo identifies the transmission that was acknowledged.
 #[test]
 fn ack_of_a_retransmission_is_a_sample_with_timestamps() {
-    let mut d = Dialogue::client(TcpConfig { timestamps: true, ..one_segment(tcp(NewReno).rto) });
+    let mut d = Dialogue::client(TcpConfig { timestamps: true, ..one_segment() });
     d.expects(0.0).syn();
     d.at(0.1).syn_with(true, Some(OPTIONS), Some(Timestamps { value: 5, echo: 0 }));
     d.expects(0.1).data(1..1001).echoes(5);

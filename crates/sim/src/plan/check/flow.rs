@@ -1,8 +1,9 @@
 //! Checks of a flow and its TCP.
 
-use super::super::{Direction, Ecn, Flow, Measure, Plan, Start, Tcp, Workload};
+use super::super::{Direction, Flow, Measure, Plan, Start, Workload};
 use super::{Checked, check_shape, ensure, span};
 use crate::plan::UDP_HEADER;
+use ackclock_core::tcp::{EcnMode, TcpConfig};
 use ackclock_core::{Rate, Span};
 
 /// The length of an IP packet is a 16-bit field.
@@ -105,21 +106,20 @@ fn takes_time(plan: &Plan, flow: &Flow) -> bool {
     })
 }
 
-fn check_ack_rate(tcp: &Tcp) -> Checked {
+fn check_ack_rate(tcp: &TcpConfig) -> Checked {
     ensure(tcp.delayed_ack.and_then(|d| d.per_rtt).is_none_or(|n| (0.1..=1000.0).contains(&n)), || {
         "delayed_ack's per_rtt is not between 0.1 and 1000".into()
     })?;
     ensure(tcp.max_burst != Some(0), || "bursts of 0 segments".into())?;
-    let Some(control) = tcp.ack_congestion_control else { return Ok(()) };
-    ensure(control.max > 0 && control.timer_ps > 0, || "ack_congestion_control counts 0 segments or waits 0 ps".into())?;
+    let Some(control) = tcp.ack_control else { return Ok(()) };
+    ensure(control.max > 0 && control.timer > Span::ZERO, || "ack_congestion_control counts 0 segments or waits 0 ps".into())?;
     ensure(control.option_bytes <= 40, || "an option of ack_congestion_control above 40 bytes".into())?;
-    ensure(tcp.timestamps && tcp.ecn == Ecn::Flag(true), || {
+    ensure(tcp.timestamps && tcp.ecn == EcnMode::Classic, || {
         "ack_congestion_control needs timestamps and ecn (true, not \"accecn\")".into()
     })
 }
 
-pub fn check_tcp(tcp: &Tcp) -> Checked {
-    tcp.config()?;
+pub fn check_tcp(tcp: &TcpConfig) -> Checked {
     ensure(tcp.segment > 0, || "segments of 0 bytes".into())?;
     let options = tcp.timestamp_bytes.saturating_add(tcp.sack_base_bytes).saturating_add(tcp.sack_block_bytes.saturating_mul(4));
     let longest = tcp.segment.saturating_add(tcp.header).saturating_add(options.max(tcp.syn_option_bytes));
@@ -139,25 +139,25 @@ pub fn check_tcp(tcp: &Tcp) -> Checked {
     ensure(tcp.sack_compression.is_none_or(|c| 0.0 < c.share && c.share <= 1.0), || {
         "sack_compression waits for no part of the round trip, or for more than all of it".into()
     })?;
-    ensure(tcp.tso.is_none_or(|t| t.segments > 0 && t.max > 0), || "tso makes chunks of nothing".into())?;
-    ensure(tcp.tsq.is_none_or(|t| t.segments > 0 && t.max > 0), || "tsq lets nothing wait".into())?;
+    ensure(tcp.tso.is_none_or(|t| t.min_segments > 0 && t.max_bytes > 0), || "tso makes chunks of nothing".into())?;
+    ensure(tcp.tsq.is_none_or(|t| t.min_segments > 0 && t.max_bytes > 0), || "tsq lets nothing wait".into())?;
     ensure(tcp.receive_tuning.is_none_or(|t| 0.0 < t.share && t.share <= 1.0), || {
         "receive_tuning advertises none of its buffer, or more than all of it".into()
     })?;
-    ensure(tcp.send_buffer != Some(0), || "a send buffer of 0 bytes".into())?;
+    ensure(tcp.send_buffer != 0, || "a send buffer of 0 bytes".into())?;
     ensure(tcp.initial_window >= 1.0, || format!("initial_window {}: one segment at least", tcp.initial_window))?;
-    ensure(tcp.initial_ssthresh.is_none_or(|s| s >= 1.0), || "initial_ssthresh is below one segment".into())?;
+    ensure(tcp.initial_ssthresh >= 1.0, || "initial_ssthresh is below one segment".into())?;
     ensure((0.0..=1.0).contains(&tcp.first_climb), || "first_climb is not between 0 and 1".into())?;
     ensure(tcp.ecn_beta.is_none_or(|beta| 0.0 < beta && beta < 1.0), || "ecn_beta is not between 0 and 1".into())?;
     ensure(tcp.dupack_threshold > 0, || "dupack_threshold is 0".into())?;
-    ensure(tcp.delayed_ack.is_none_or(|d| d.segments > 0 && d.timer_ps > 0), || {
+    ensure(tcp.delayed_ack.is_none_or(|d| d.segments > 0 && d.timer > Span::ZERO), || {
         "delayed_ack counts 0 segments or waits 0 ps".into()
     })?;
     check_ack_rate(tcp)?;
-    for (key, ps) in [("rto_initial_ps", tcp.rto_initial_ps), ("rto_min_ps", tcp.rto_min_ps), ("rto_max_ps", tcp.rto_max_ps)] {
-        span(key, ps)?;
-        ensure(ps > 0, || format!("{key} is 0"))?;
+    for (key, value) in [("rto_initial_ps", tcp.rto_initial), ("rto_min_ps", tcp.rto_min), ("rto_max_ps", tcp.rto_max)] {
+        span(key, value.0)?;
+        ensure(value > Span::ZERO, || format!("{key} is 0"))?;
     }
-    span("rto_tick_ps", tcp.rto_tick_ps)?;
-    ensure(tcp.rto_min_ps <= tcp.rto_max_ps, || format!("rto_min_ps {} is above rto_max_ps {}", tcp.rto_min_ps, tcp.rto_max_ps))
+    span("rto_tick_ps", tcp.rto_tick.0)?;
+    ensure(tcp.rto_min <= tcp.rto_max, || format!("rto_min_ps {} is above rto_max_ps {}", tcp.rto_min.0, tcp.rto_max.0))
 }

@@ -13,6 +13,8 @@ pub use inclusive::Inclusive;
 pub use limited_slow_start::Limited;
 
 use super::{Ack, CongestionWindow, RoundCounter};
+use crate::config_form::named;
+use serde::{Deserialize, Deserializer};
 
 /// A slow start rule. `open` returns the part of the ACK's credit above ssthresh, which belongs to
 /// congestion avoidance.
@@ -30,7 +32,14 @@ macro_rules! slow_starts {
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub enum SlowStart { $($kind($kind)),* }
 
-        impl SlowStart {
+        /// By its name.
+impl<'de> Deserialize<'de> for SlowStart {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<SlowStart, D::Error> {
+        named(from, "slow start", SlowStart::from_name)
+    }
+}
+
+impl SlowStart {
             /// Name, summary and source.
             pub const TABLE: &'static [(&'static str, &'static str, &'static str)] = &[$(($name, $summary, $source)),*];
 

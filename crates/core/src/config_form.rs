@@ -1,0 +1,28 @@
+//! Deserialization of configuration fields whose form in a plan differs from their type.
+
+use serde::{Deserialize, Deserializer};
+
+/// A key that must be present, though it may be null. With serde's default, an absent key is null.
+pub fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    Option::deserialize(from)
+}
+
+/// Null is no limit: the maximum of the type.
+pub fn unlimited<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    Ok(nullable(from)?.unwrap_or(u64::MAX))
+}
+
+/// Null is no limit: infinity.
+pub fn infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(nullable(from)?.unwrap_or(f64::INFINITY))
+}
+
+/// A name from a table; the error names `what` and the unknown name.
+pub fn named<'de, D: Deserializer<'de>, T>(
+    from: D,
+    what: &str,
+    from_name: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, D::Error> {
+    let name = String::deserialize(from)?;
+    from_name(&name).ok_or_else(|| serde::de::Error::custom(format!("there is no {what} '{name}'")))
+}
