@@ -54,7 +54,7 @@ def data() -> Path:
 @pytest.fixture(params=["TMobile-LTE-short", "Verizon-LTE-short", "TMobile-UMTS-driving"])
 def cellular_link(request, data, write) -> Path:
     """A link file over a recorded cellular network, both directions as recorded."""
-    traces = {way: data / "cellular" / f"{request.param}.{way}.gz" for way in ("down", "up")}
+    traces = {direction: data / "cellular" / f"{request.param}.{direction}.gz" for direction in ("down", "up")}
     return write(
         "cellular.toml",
         f"""title = "{request.param}"

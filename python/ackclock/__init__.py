@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ackclock.congestion_control import CongestionControl
     from ackclock.emulation.run import Emulation, emulate
     from ackclock.errors import InputError, RunFailed
-    from ackclock.input.typed import Bulk, ConstantRate, Flow, Hop, Link, OnOff, Probe, Tcp, Transfer, Web
+    from ackclock.input.objects import Bulk, ConstantRate, Flow, Hop, Link, OnOff, Probe, Tcp, Transfer, Web
     from ackclock.measurement import Measurement, measure, serve
     from ackclock.papers.reproduce import Reproduction, reproduce
     from ackclock.result import Result
@@ -67,7 +67,7 @@ _HOME = {
     "open": "api:open_run",
     "Result": "result",
     "FolderResult": "result_folder",
-    **dict.fromkeys(("Link", "Hop", "Flow", "Tcp", "Bulk", "Transfer", "ConstantRate", "OnOff", "Web", "Probe"), "input.typed"),
+    **dict.fromkeys(("Link", "Hop", "Flow", "Tcp", "Bulk", "Transfer", "ConstantRate", "OnOff", "Web", "Probe"), "input.objects"),
 }
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ackclock.errors import InputError
 from ackclock.input import catalogue
 from ackclock.input.link.catalog import packaged_links
-from ackclock.input.typed import Flow, Link, Tcp, Time, plain, time_text
+from ackclock.input.objects import Flow, Link, Tcp, Time, plain, time_text
 
 if TYPE_CHECKING:
     from ackclock.input.scenario.draft import Draft

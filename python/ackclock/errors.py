@@ -1,9 +1,9 @@
-"""Errors: the problem, its location and the remedy, as fields and as one line.
+"""Errors: the problem, its location and its remedy, as fields and as one line.
 
-A message has one of two forms, after where it stands (file:line: key: or --option:)
+After its location (file:line: key: or --option:), a message has one of two forms:
 
-* ``found X; allowed: Y``: a value that is not one of those allowed;
-* ``PROBLEM; DO THIS``: anything else, such as two options that exclude each other.
+* ``found X; allowed: Y``: an invalid value;
+* ``PROBLEM; REMEDY``: other errors, such as two options that exclude each other.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ FIELDS = ("kind", "message", "file", "line", "key", "option", "found", "allowed"
 
 
 class InvalidValue(ValueError):
-    """A refused value, before the file that contains it is known.
+    """An invalid value, raised where the file that contains it is not known.
 
-    `key` names the entry below the place where it is raised, when that is more exact. `Refusal.problem` makes the second form;
-    then `statement` and `hint` have text, and `found` and `allowed` have none.
+    `key` is the location below the one where it is raised. `InvalidValue.problem` makes the second form,
+    with `statement` and `hint` instead of `found` and `allowed`.
     """
 
     def __init__(self, found: str, allowed: str, key: Key = ()) -> None:
@@ -38,10 +38,10 @@ class InvalidValue(ValueError):
     @classmethod
     def problem(cls, statement: str, hint: str, key: Key = ()) -> Self:
         """The second form: a sentence about the problem, and the remedy."""
-        refusal = cls("", "", key)
-        refusal.statement, refusal.hint = statement, hint
-        refusal.args = (f"{statement}; {hint}",)
-        return refusal
+        invalid = cls("", "", key)
+        invalid.statement, invalid.hint = statement, hint
+        invalid.args = (f"{statement}; {hint}",)
+        return invalid
 
 
 class AckclockError(Exception):
@@ -89,10 +89,10 @@ class AckclockError(Exception):
 
     @classmethod
     def of(
-        cls, refusal: InvalidValue, *, file: str | None = None, line: int | None = None, key: str = "", option: str = ""
+        cls, invalid: InvalidValue, *, file: str | None = None, line: int | None = None, key: str = "", option: str = ""
     ) -> Self:
-        """A refused value with its location."""
-        fields = {name: getattr(refusal, name) for name in ("found", "allowed", "statement", "hint")}
+        """The error for an invalid value, with its location."""
+        fields = {name: getattr(invalid, name) for name in ("found", "allowed", "statement", "hint")}
         return cls._of(**fields, file=file, line=line, key=key, option=option)
 
     @classmethod
@@ -159,15 +159,15 @@ class InputError(AckclockError):
 
 
 class UsageError(InputError):
-    """A command line that cannot be read: an unknown option, a missing argument. Exit status 2."""
+    """A command line with a syntax error: an unknown option, a missing argument. Exit status 2."""
 
     kind: ClassVar[str] = "usage"
 
 
 class RunFailed(AckclockError):
-    """The work failed; the message names its parameters and seed. The command line exits with 1.
+    """The work failed; the message has its parameters and seed. The command line exits with 1.
 
-    ``RunFailed(statement)``, or with `hint`: what to do about it. A traceback of a user's own code keeps its lines.
+    ``RunFailed(statement)``, or with `hint`, the remedy. The traceback of user code keeps its lines.
     """
 
     def __init__(self, statement: str, hint: str = "", *, file: str | None = None, option: str = "") -> None:
@@ -244,23 +244,23 @@ def not_writable(error: OSError, file: str | os.PathLike[str], *, option: str = 
 _FOUND = {
     errno.ENOENT: "no such file",
     errno.EISDIR: "a folder",
-    errno.ENOTDIR: "a path through something that is no folder",
+    errno.ENOTDIR: "a path through a file",
     errno.ENAMETOOLONG: "a name that is too long",
-    errno.ELOOP: "links that lead in a circle",
+    errno.ELOOP: "symbolic links in a circle",
     errno.ENOSPC: "no space left on the device",
     errno.EDQUOT: "no quota left",
     errno.EROFS: "a file system that is read-only",
 }
 _REMEDIES = {
-    errno.ENOSPC: "free space there, or name a folder elsewhere",
-    errno.EDQUOT: "free space there, or name a folder elsewhere",
-    errno.EACCES: "give yourself the permission, or name another folder",
-    errno.EPERM: "give yourself the permission, or name another folder",
+    errno.ENOSPC: "free space there, or name another folder",
+    errno.EDQUOT: "free space there, or name another folder",
+    errno.EACCES: "grant yourself the permission, or name another folder",
+    errno.EPERM: "grant yourself the permission, or name another folder",
 }
 
 
 def describe_path(folder: Path) -> str:
-    """What a path is where a run folder of some kind was expected."""
+    """The kind of a path that should be a run folder, for a message."""
     return "a folder that holds no such run" if folder.is_dir() else "a file" if folder.exists() else "no such folder"
 
 
@@ -278,7 +278,7 @@ def _one_line(text: str) -> str:
 
 
 def format_value(value: object) -> str:
-    """A found value as the user wrote it, cut to a readable length."""
+    """A value as in TOML, limited in length."""
     if isinstance(value, str):
         text = f'"{value}"'
     elif isinstance(value, bool):
@@ -293,11 +293,11 @@ def format_value(value: object) -> str:
 
 
 MAX_NAMES = 30
-"""Above this number of names only those most similar to the found one are listed."""
+"""Maximum number of names in a message; of more, the most similar ones are listed."""
 
 
 def choices(names: Iterable[str], found: object = None) -> str:
-    """The allowed names, the most similar one marked; of many names only the most similar."""
+    """The allowed names and, if there is one, the most similar; of many names only the most similar."""
     names = list(names)
     near = nearest(found, names) if isinstance(found, str) else None
     if len(names) > MAX_NAMES:
@@ -316,7 +316,7 @@ def nearest_file(path: Path) -> str | None:
 
 
 def nearest(found: str, names: list[str]) -> str | None:
-    """The name most like `found`, letter case counting only as a tie-break; None when nothing is like it."""
+    """The name most similar to `found`, with letter case as a tie-break; None without a similar one."""
     if found in names:
         return found
     by_lower = {name.lower(): name for name in reversed(names)}

@@ -17,12 +17,12 @@ def significant(value: float, digits: int) -> str:
 
 
 def three(value: float) -> str:
-    """Three significant digits: what a measured mean deserves."""
+    """Three significant digits."""
     return significant(value, 3)
 
 
 def rate(bps: float | None) -> str:
-    """Bit/s with the prefix that leaves one to three digits before the point."""
+    """Bit/s with the prefix for one to three digits before the point."""
     if bps is None or not math.isfinite(bps):
         return "-"
     for factor, unit in ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
@@ -37,14 +37,14 @@ def percent(share: float | None) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """Milliseconds, whole above ten; below a tenth one digit says enough."""
+    """Milliseconds, without decimals from ten on; below a tenth with one significant digit."""
     if value is None or not math.isfinite(value):
         return "-"
     return f"{value:.0f} ms" if abs(value) >= 10.0 else f"{significant(value, 3 if abs(value) >= 0.1 else 1)} ms"
 
 
 def column_ms(value: float | None) -> str:
-    """Milliseconds, whole from ten on, without the unit."""
+    """Milliseconds without the unit, without decimals from ten on."""
     if value is None or not math.isfinite(value):
         return "-"
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}"

@@ -62,8 +62,8 @@ def acks(results: Sequence[RunResult]) -> str:
     shares = []
     for one in results:
         first = one.summary["hops"][0]["hop"]
-        ways = {row["direction"]: row for row in one.summary["hops"] if row["hop"] == first}
-        shares.append(100 * ways["up"]["delivered"] / max(1, ways["down"]["delivered"]))
+        directions = {row["direction"]: row for row in one.summary["hops"] if row["hop"] == first}
+        shares.append(100 * directions["up"]["delivered"] / max(1, directions["down"]["delivered"]))
     return f"{interval(shares).mean:.0f}"
 
 

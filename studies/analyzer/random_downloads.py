@@ -11,7 +11,7 @@ from typing import Any
 from studies.analyzer.captures import Case, Tap
 
 Keys = dict[str, Any]
-MOST_PACKETS = 12_000
+MAX_PACKETS = 12_000
 """A run ends when the link could have carried this many, but never before so many round trips:"""
 ROUNDS = 30
 SENDERS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -58,7 +58,7 @@ def _drawn(draw: random.Random, seed: int) -> tuple[str, Case]:
         hop |= keys
     tcp = _sender(draw)
     beside, cross = _cross(draw, tcp)
-    seconds = min(20.0, max(MOST_PACKETS * 0.012 / megabits, ROUNDS * trip / 1000, 2.0))
+    seconds = min(20.0, max(MAX_PACKETS * 0.012 / megabits, ROUNDS * trip / 1000, 2.0))
     tap = Tap(draw.choice(("behind", "before", "both")), draw.choice((0.25, 0.5, 0.75)))
     said = " ".join(f"{key} {value}" if isinstance(value, bool | dict) else value for key, value in tcp.items())
     queue = " ".join(str(value) for value in hop["queue"].values())

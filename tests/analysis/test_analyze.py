@@ -178,7 +178,7 @@ def test_a_receive_window_is_named(tmp_path):
 def test_a_full_queue_is_named_and_measured(tmp_path):
     done = analyze(*simulated_captures(tmp_path, {"queue": {"kind": "droptail", "packets": 200}}, duration="20 s"))
     said = finding_of(done.document, "path_rate")
-    assert "of queue on the data's way" in said["evidence"]
+    assert "of queue in the direction of the data" in said["evidence"]
     assert "congestion" in finding_of(done.document, "loss_congestion")["finding"]
     assert "buffer overflow, not radio" in finding_of(done.document, "loss_congestion")["evidence"]
     assert finding_of(done.document, "buffer")["evidence"].startswith("The bottleneck's buffer holds")

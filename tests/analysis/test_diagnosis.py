@@ -48,7 +48,7 @@ def test_the_receivers_end_says_nothing_of_the_senders_application_or_models(ful
 
 def test_a_receive_window_that_explains_the_rate_is_named_at_the_receivers_end_too(small_window):
     said = finding_of(analyze(small_window[1]).document, "receive_window")
-    assert "is what caps this flow" in said["evidence"]
+    assert "limits this flow" in said["evidence"]
     assert "SO_RCVBUF" in said["advice"]
 
 
@@ -80,7 +80,7 @@ def test_the_way_whose_delay_stands_most_of_the_time_sets_the_pace(full_queue):
 def test_one_loss_is_not_said_to_have_kept_the_window_small(full_queue):
     document = analyze(full_queue[0]).document
     shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "cwnd": 1.0}
-    for events, said in ((1, "did not hold it back for long"), (9, "kept the window small")):
+    for events, said in ((1, "limited it only briefly"), (9, "kept the window small")):
         repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": events, "timeouts": 0}
         few = seen(document, limited=shares, repairs=repairs, retransmitted_segments=9)
         assert said in next(f.advice for f in limits.findings(few))
@@ -88,7 +88,7 @@ def test_one_loss_is_not_said_to_have_kept_the_window_small(full_queue):
 
 def test_acks_go_first_only_where_data_shares_their_way(full_queue):
     document = analyze(full_queue[0]).document
-    assert "ACKs alone fill it" in acks.relief(seen(document))
+    assert "ACKs alone fill the link" in acks.relief(seen(document))
     assert "ACKs first" in acks.relief(seen(document, shared=1e5))
 
 
@@ -97,7 +97,7 @@ def test_a_deep_buffer_that_overflows_is_not_to_be_made_longer(full_queue):
     cause = {"loss_cause": {"verdict": "congestion", "evidence": "all"}, "lost": {"between_captures": 9}, "loss_rate": 0.01}
     for delays, advice in (
         (crossing(900, 1050), "longer buffer would only add delay"),
-        (crossing(62, 70), "longer or self-managing"),
+        (crossing(62, 70), "A longer queue, active queue management"),
     ):
         found = loss._where(seen(document, {**delays, **cause}))
         assert found is not None
@@ -116,7 +116,7 @@ def test_a_handshakes_row_says_what_was_agreed_on_and_how_it_ended(full_queue):
     (row,) = handshakes_table(analyze(full_queue[0]).document).rows
     assert row[1].text == "60 ms"
     assert row[2].text == "1460"
-    assert row[4].text == "SACK, time stamps, window scaling"
+    assert row[4].text == "SACK, timestamps, window scaling"
     assert row[7].text == "open"
 
 
@@ -175,12 +175,14 @@ def test_a_link_does_not_carry_less_than_what_came_through_it(full_queue):
 
 def test_a_reset_names_the_side_that_it_came_from(full_queue):
     flow = analyze(full_queue[0]).document["flows"][0]
-    for ways, said in (
+    for directions, said in (
         ({"a2b": 3, "b2a": 0}, " from the client's side"),
         ({"a2b": 0, "b2a": 1}, " from the server's side"),
         ({"a2b": 1, "b2a": 1}, ""),
     ):
-        assert path._who_reset({way: {**flow[way], "resets": count} for way, count in ways.items()}) == said
+        assert (
+            path._who_reset({direction: {**flow[direction], "resets": count} for direction, count in directions.items()}) == said
+        )
 
 
 def test_what_was_not_needed_was_not_lost(full_queue):
@@ -203,7 +205,7 @@ def test_a_path_with_more_repair_than_queue_is_not_called_full(full_queue):
     repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 8, "timeouts": 3}
     found = loss_models.finding(seen(document, limited=shares, repairs=repairs))
     assert found is not None
-    assert "repairs took 64 %" in found.advice
+    assert "loss recovery took 64 %" in found.advice
 
 
 def test_a_number_that_rounds_up_keeps_three_digits():

@@ -123,10 +123,10 @@ def test_a_slow_reader_is_the_receiving_applications_affair_at_either_end(captur
 
 def test_bufferbloat_is_said_in_milliseconds_and_bytes(captures):
     said = about_the_download(analyze(*captures("bufferbloat")).document)
-    assert "961 ms of queue on the data's way, 1.2 MB at the bottleneck" in said["path_rate"]["evidence"]
+    assert "961 ms of queue in the direction of the data, 1.2 MB at the bottleneck" in said["path_rate"]["evidence"]
     assert "buffer overflow, not radio" in said["loss_congestion"]["evidence"]
     assert "holds 1.2 MB" in said["buffer"]["evidence"]
-    assert "by the greatest delay: 961 ms at 10.0 Mb/s" in said["buffer"]["evidence"]
+    assert "by the maximum delay: 961 ms at 10.0 Mb/s" in said["buffer"]["evidence"]
     assert "lost at a time" in said["recovery"]["advice"]
 
 
@@ -135,20 +135,20 @@ def test_the_receivers_end_sees_a_queue_by_the_echoes_of_its_stamps(captures):
     assert "or more of queue" in bloated
     short = about_the_download(analyze(captures("small send buffer")[1]).document)["far_end"]["evidence"]
     assert "no queue stood" in short
-    assert "The sender holds back" in short
+    assert "The sender limits itself" in short
 
 
 def test_compressed_acks_name_what_shares_their_way(captures):
     said = about_the_download(analyze(captures("shared uplink")[0]).document)["ack_compression"]
     assert "the uplink is shared with" in said["evidence"]
     assert "within 1 ms" in said["evidence"]
-    assert "ACKs go first" in said["advice"]
+    assert "Prioritise ACKs" in said["advice"]
 
 
 def test_what_losses_leave_and_what_fewer_would_give_is_said_in_numbers(captures):
     said = about_the_download(analyze(captures("radio")[0]).document)
     assert "a quarter of them would give about" in said["models"]["advice"]
-    assert "Each loss costs about a round trip" in said["recovery"]["advice"]
+    assert "Each loss costs about an RTT" in said["recovery"]["advice"]
 
 
 @pytest.mark.parametrize("size", ["60 kB", "150 kB", "1500 kB"])
@@ -167,7 +167,7 @@ def test_windows_xps_send_buffer_of_17_kib_shows_in_a_short_transfer(tmp_path):
     flow = {**DOWNLOAD, "workload": {"kind": "transfer", "size": "400 kB"}}
     simulate({"hop": [hop]}, [flow], "20 s", 1, tcp={"host": "windows-xp"}, out=tmp_path / "run", captures="pcap")
     said = about_the_download(analyze(tmp_path / "run" / "captures" / "download.server.pcap").document)["send_buffer"]
-    assert "About 16 KB in flight" in said["evidence"]
+    assert "At most 16 KB in flight" in said["evidence"]
 
 
 def test_a_send_buffer_that_holds_what_the_path_does_is_not_to_be_enlarged(tmp_path):

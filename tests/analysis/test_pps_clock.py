@@ -66,10 +66,10 @@ def test_pulses_at_both_ends_give_absolute_one_way_delays_to_a_tenth_of_a_millis
         pulses(tmp_path / f"{number}.pps", counter, first, last, number)
     true = analyze(server, client, synchronized=0.0).document
     found = analyze(tmp_path / "0.pcap", tmp_path / "1.pcap", pps=[tmp_path / "0.pps", tmp_path / "1.pps"]).document
-    for way in ("a2b", "b2a"):
+    for direction in ("a2b", "b2a"):
         for figure in ("min", "p50", "max"):
-            ours, theirs = (document["flows"][0][way]["one_way_delay_ms"][figure] for document in (found, true))
-            assert ours == pytest.approx(theirs, abs=0.1), (way, figure)
+            ours, theirs = (document["flows"][0][direction]["one_way_delay_ms"][figure] for document in (found, true))
+            assert ours == pytest.approx(theirs, abs=0.1), (direction, figure)
     assert true["flows"][0]["b2a"]["one_way_delay_ms"]["min"] == pytest.approx(40, abs=5)
     assert found["clock"]["assumption"].startswith("known") and found["clock"]["conflict_ms"] is None
 

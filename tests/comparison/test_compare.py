@@ -96,12 +96,12 @@ def test_queues_and_ack_techniques_are_compared_over_a_starving_return(tmp_path:
     document = done.document
     assert len(document["cells"]) == 8
     kept, filtered = (
-        next(r for r in done.ranking if (c := r.configuration).path_words() == words and c.ack_technique == "none").metrics
+        next(r for r in done.ranking if (c := r.configuration).path_differences() == words and c.ack_technique == "none").metrics
         for words in (["ACKs: none"], ["ACKs: p1"])
     )
     # A filter takes out more than the full queue did, and leaves a short one.
     assert filtered["ack_queue_delay_ms"].mean < 0.5 * kept["ack_queue_delay_ms"].mean
-    assert document["asymmetry"]["implies"].startswith("with an ACK for every segment one ACK in ")
+    assert document["asymmetry"]["implies"].startswith("with an ACK for every segment the reverse path carries one ACK in ")
     page = for_run(tmp_path / "run").read_text("utf-8")
     assert "ACKs: p1" in page
 

@@ -10,7 +10,7 @@ import pytest
 from ackclock.comparison.ack_path import bottlenecks, unmarked
 from ackclock.comparison.asymmetry import Asymmetry, asymmetry, recorded_warning, why_no_asymmetry
 from ackclock.comparison.configuration import Configuration, configurations
-from ackclock.comparison.ranking import check_rank_by, just_so, ranking
+from ackclock.comparison.ranking import check_rank_by, equal_configurations, ranking
 from ackclock.comparison.result import Comparison
 from ackclock.errors import InputError
 from ackclock.input.link.hop import Hop
@@ -150,14 +150,14 @@ STARVED = flow(goodput_bps=3e6, limited_share=_limited(receive_window=0.97, cwnd
 @pytest.mark.parametrize(
     ("runs", "said"),
     [
-        (summary([STARVED], hops=[hop(utilization=0.4)]), "receive window (64 KiB) set the pace 97 % of the time"),
+        (summary([STARVED], hops=[hop(utilization=0.4)]), "receive window (64 KiB) limited it 97 % of the time"),
         (
             summary([flow(goodput_bps=3e6, limited_share=_limited(send_buffer=0.9))], hops=[hop(utilization=0.4)]),
-            "send buffer (64 KiB) set the pace 90 % of the time",
+            "send buffer (64 KiB) limited it 90 % of the time",
         ),
         (
             summary([flow(goodput_bps=3e6, timeouts=7, idle_share=0.6)], hops=[hop(utilization=0.4)]),
-            "7 retransmission timeouts a run left it idle 60 % of the time",
+            "7 retransmission timeouts per run left it idle 60 % of the time",
         ),
         (
             summary([flow(goodput_bps=3e6)], hops=[hop(utilization=0.4), hop("up", "up", drops=870, delivered=130)]),
@@ -165,9 +165,9 @@ STARVED = flow(goodput_bps=3e6, limited_share=_limited(receive_window=0.97, cwnd
         ),
         (
             summary([flow(goodput_bps=3e6, limited_share=_limited(recovery=0.7, cwnd=0.3))], hops=[hop(utilization=0.4)]),
-            "70 % of the time repairing loss",
+            "70 % of the time in loss recovery",
         ),
-        (summary([flow(goodput_bps=7.7e6)], hops=[hop(utilization=0.96)]), "keeps the bottleneck 96 % busy"),
+        (summary([flow(goodput_bps=7.7e6)], hops=[hop(utilization=0.96)]), "uses 96 % of the bottleneck"),
     ],
 )
 def test_the_loser_is_explained_by_what_its_runs_recorded(runs: Mapping[str, Any], said: str) -> None:
@@ -181,7 +181,7 @@ def test_the_loser_is_explained_by_what_its_runs_recorded(runs: Mapping[str, Any
 def test_the_winner_is_explained_with_what_it_costs() -> None:
     lines = ranking({CUBIC: {1: of_run(summary())}})
     assert lines[0].why == (
-        "It keeps the bottleneck 98 % busy; it adds 40 ms of queueing on average to a 60 ms path, without a timeout."
+        "It uses 98 % of the bottleneck; it adds 40 ms of queueing on average to a 60 ms path, without a timeout."
     )
 
 
@@ -207,10 +207,10 @@ def test_the_quick_choice_halves_the_delay_for_a_tenth_of_the_goodput_at_most() 
         runs = {CUBIC: {s: of_run(summary()) for s in (1, 2)}, SMALL: {s: of_run(summary([small])) for s in (1, 2)}}
         return Comparison("link", "", {}, "goodput_bps", ranking(runs), {CUBIC: [], SMALL: []}, None, None)
 
-    assert (found := compared(7.3e6, 70.0).quick) is not None
+    assert (found := compared(7.3e6, 70.0).low_latency_choice) is not None
     assert found.configuration == SMALL
-    assert compared(7.1e6, 70.0).quick is None
-    assert compared(7.3e6, 80.0).quick is None
+    assert compared(7.1e6, 70.0).low_latency_choice is None
+    assert compared(7.3e6, 80.0).low_latency_choice is None
 
 
 def test_a_ranking_by_delay_puts_the_short_queue_first() -> None:
@@ -242,21 +242,21 @@ def test_a_path_over_a_medium_has_no_k_as_its_directions_share_one_capacity() ->
     assert asymmetry(plan) is not None
     plan["hops"][0]["medium"] = {"kind": "half-duplex", "bps": 100_000, "turnaround_ps": 0}
     assert asymmetry(plan) is None
-    assert why_no_asymmetry(plan) == "both directions share the capacity of air, so that they have no ratio"
+    assert why_no_asymmetry(plan) == "both directions share the capacity of air, so there is no ratio"
 
 
 def test_a_recorded_rate_has_no_k_as_its_ratio_changes_all_the_time() -> None:
     plan = _plan({"rate": {"kind": "trace", "times_ms": None}, "framing": "none"})
     assert asymmetry(plan) is None
-    assert why_no_asymmetry(plan) == "the rate of air is recorded, so that the ratio changes all the time"
+    assert why_no_asymmetry(plan) == "the rate of air is recorded, so the ratio varies"
 
 
 @pytest.mark.parametrize(
     ("k", "said"),
     [
-        (0.5, "an ACK for every segment has room on the way back"),
-        (1.5, "with an ACK for every segment one ACK in 1.5 gets through; with delayed ACKs all do"),
-        (13.89, "with an ACK for every segment one ACK in 14 gets through, with delayed ACKs one in 6.9"),
+        (0.5, "the reverse path carries an ACK for every segment"),
+        (1.5, "with an ACK for every segment the reverse path carries one ACK in 1.5; with delayed ACKs all"),
+        (13.89, "with an ACK for every segment the reverse path carries one ACK in 14, with delayed ACKs one in 6.9"),
     ],
 )
 def test_k_is_said_with_what_it_implies(k: float, said: str) -> None:
@@ -274,8 +274,11 @@ def test_a_path_without_rates_has_no_k() -> None:
 
 def test_twins_are_named_by_what_tells_them_apart() -> None:
     twins = ["reno, 64 KiB, delayed ACK", "reno, auto buffers, delayed ACK"]
-    assert just_so("cubic, 64 KiB, delayed ACK", twins) == " The same in every figure: reno; reno, auto buffers, delayed ACK."
-    assert just_so("cubic, 64 KiB, delayed ACK", []) == ""
+    assert (
+        equal_configurations("cubic, 64 KiB, delayed ACK", twins)
+        == " The same in every figure: reno; reno, auto buffers, delayed ACK."
+    )
+    assert equal_configurations("cubic, 64 KiB, delayed ACK", []) == ""
 
 
 def test_flows_the_other_way_are_not_ranked_but_said() -> None:

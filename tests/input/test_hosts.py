@@ -84,8 +84,8 @@ def test_windows_xp_gets_a_window_a_round_trip_and_beyond_64_kb_only_with_rfc_13
     start: 3 to 4 % of the 30 s."""
     flow = run("30 s", LONG, host="windows-xp", **keys)
     segment = 1448 if "segment" in keys else 1460
-    least, most = (8 * bytes_ / 0.1225 for bytes_ in (window - 2 * segment, window))
-    assert 0.95 * least <= flow["goodput_bps"] <= 1.02 * most
+    minimum, maximum = (8 * bytes_ / 0.1225 for bytes_ in (window - 2 * segment, window))
+    assert 0.95 * minimum <= flow["goodput_bps"] <= 1.02 * maximum
     assert flow[f"limited_share_{why}"] > 0.9
 
 

@@ -31,9 +31,9 @@ def test_cable_dialup_is_the_network_of_the_asymmetry_paper():
     scenario = draft_of({"link": "cable-dialup", "duration": "50 s", "flow": [{"workload": {"kind": "bulk"}}]}).check()
     down = [hop.down for hop in scenario.hop if hop.down]
     up = {hop.name: hop.up for hop in scenario.hop if hop.up}
-    assert [way.rate for way in down] == [10_000_000] * 3
-    assert sum(way.delay for way in down) == 7 * 10**9
-    assert sum(way.delay for way in up.values()) == 52 * 10**9
+    assert [direction.rate for direction in down] == [10_000_000] * 3
+    assert sum(direction.delay for direction in down) == 7 * 10**9
+    assert sum(direction.delay for direction in up.values()) == 52 * 10**9
     assert up["dialup"].queue
     assert (up["dialup"].rate, up["dialup"].framing, up["dialup"].queue.packets) == (28_800, "cslip", 10)
 

@@ -20,7 +20,7 @@ NAMES = [
     "zwin",
 ]
 SIDES = ("client", "server")
-WAY = {"client": "a2b", "server": "b2a"}  # whose data
+DIRECTION = {"client": "a2b", "server": "b2a"}  # whose data
 
 
 @pytest.fixture(params=NAMES)
@@ -40,7 +40,7 @@ def flows(path: Path) -> list[dict[str, Any]]:
 
 def seen(captures: Path, name: str, at: str, sender: str, field: str) -> int:
     """A count over all flows that `sender` sent, in the capture taken `at` an end."""
-    return sum(flow[WAY[sender]][field] for flow in flows(captures / f"{name}.{at}.pcap.gz"))
+    return sum(flow[DIRECTION[sender]][field] for flow in flows(captures / f"{name}.{at}.pcap.gz"))
 
 
 @cache
@@ -124,12 +124,12 @@ def tcptrace(path: Path) -> dict[tuple[str, str], list[dict[str, float]]]:
         ends = re.findall(r"host \S+\s+(\S+:\d+)", block)
         if len(ends) != 2:
             continue
-        ways: list[dict[str, float]] = [{}, {}]
+        directions: list[dict[str, float]] = [{}, {}]
         for label, left, _, right in re.findall(
             r"^ +([A-Za-z][\w /#.-]*?): +(-?[\d.]+)( \S+)? +\1: +(-?[\d.]+)", block, re.MULTILINE
         ):
-            ways[0][label], ways[1][label] = float(left), float(right)
-        connections[ends[0], ends[1]] = ways
+            directions[0][label], directions[1][label] = float(left), float(right)
+        connections[ends[0], ends[1]] = directions
     return connections
 
 
@@ -138,25 +138,25 @@ def test_bytes_segments_and_rtt_are_tcptraces(captures: Path, name: str, at: str
     theirs = tcptrace(captures / f"{name}.{at}.tcptrace.txt")
     compared = 0
     for flow in flows(captures / f"{name}.{at}.pcap.gz"):
-        for way, his in zip(("a2b", "b2a"), theirs[flow["client"], flow["server"]], strict=True):
-            mine = flow[way]
+        for direction, his in zip(("a2b", "b2a"), theirs[flow["client"], flow["server"]], strict=True):
+            mine = flow[direction]
             if not mine["causes"].keys() & {"zero_window_probe", "keep_alive"}:  # tcptrace counts these as data
                 for field, label in FIELDS.items():
-                    assert mine[field] == his[label], (way, field)
+                    assert mine[field] == his[label], (direction, field)
             if his["RTT samples"] < 20:
                 continue
             compared += 1
             assert mine["rtt_ms"]["count"] == pytest.approx(his["RTT samples"], rel=0.01, abs=2)
             for field, label in (("min", "RTT min"), ("mean", "RTT avg"), ("max", "RTT max"), ("sd", "RTT stdev")):
                 # It prints a tenth of a millisecond.
-                assert mine["rtt_ms"][field] == pytest.approx(his[label], rel=0.01, abs=0.06), (way, field)
+                assert mine["rtt_ms"][field] == pytest.approx(his[label], rel=0.01, abs=0.06), (direction, field)
     assert compared > 0
 
 
 def test_a_slow_readers_time_is_the_receive_windows_at_either_end(captures: Path) -> None:
-    for at, least in (("client", 0.9), ("server", 0.8)):
+    for at, minimum in (("client", 0.9), ("server", 0.8)):
         shares = flows(captures / f"zwin.{at}.pcap.gz")[0]["a2b"]["limited"]
-        assert shares["receive_window"] > least
+        assert shares["receive_window"] > minimum
         assert not shares["application"] or shares["application"] < 0.01
 
 
@@ -169,5 +169,5 @@ def test_a_rate_by_acks_that_share_their_way_says_that_it_may_be_wrong(captures:
         for finding in flow["diagnosis"]
         if finding["finding"] == "inferred_rate" and finding["direction"] == "b2a"
     ]
-    assert [("Data shares the ACKs' way" in text) for text in said] == [doubted] * len(said)
+    assert [("Data shares the direction of the ACKs" in text) for text in said] == [doubted] * len(said)
     assert said or not doubted

@@ -30,12 +30,14 @@ def joined(first: Path, second: Path) -> dict[str, Any]:
     return analyze(first, second).document
 
 
-def ways(document: dict[str, Any], key: str) -> list[Any]:
-    return [flow[way][key] for flow in document["flows"] for way in ("a2b", "b2a")]
+def directions(document: dict[str, Any], key: str) -> list[Any]:
+    return [flow[direction][key] for flow in document["flows"] for direction in ("a2b", "b2a")]
 
 
 def lost(document: dict[str, Any]) -> list[tuple[int, int]]:
-    return sorted((packet["sequence"], packet["bytes"]) for way in ways(document, "lost") for packet in way["packets"])
+    return sorted(
+        (packet["sequence"], packet["bytes"]) for direction in directions(document, "lost") for packet in direction["packets"]
+    )
 
 
 @pytest.mark.parametrize("which", ["loss1-cubic", "loss1-reno"])
@@ -96,15 +98,15 @@ def test_what_a_capture_drops_is_not_taken_for_a_loss(captures: Path, tmp_path: 
         truth = {(int(row["seq"]), int(row["paylen"])) for row in csv.DictReader(file)}
     data = {packet for packet in lost(document) if packet[1] > 0}
     assert truth <= data and len(data - truth) <= 1
-    assert sum(way["capture_drops_receiver"] for way in ways(document, "lost")) >= 35
+    assert sum(direction["capture_drops_receiver"] for direction in directions(document, "lost")) >= 35
 
 
 @pytest.mark.parametrize(
-    ("which", "way", "bytes_"), [("down-reno", "b2a", 150e3), ("down-cubic", "b2a", 150e3), ("up-reno", "a2b", 32e3)]
+    ("which", "direction", "bytes_"), [("down-reno", "b2a", 150e3), ("down-cubic", "b2a", 150e3), ("up-reno", "a2b", 32e3)]
 )
-def test_the_buffer_is_measured_within_a_tenth(captures: Path, which: str, way: str, bytes_: float) -> None:
+def test_the_buffer_is_measured_within_a_tenth(captures: Path, which: str, direction: str, bytes_: float) -> None:
     document = joined(captures / f"{which}.client.pcap.gz", captures / f"{which}.server.pcap.gz")
-    flow = max(document["flows"], key=lambda flow: flow["bytes"])[way]
+    flow = max(document["flows"], key=lambda flow: flow["bytes"])[direction]
     for figure in ("min_based", "max_based"):
         assert flow["bottleneck_buffer_bytes"][figure] == pytest.approx(bytes_, rel=0.1)
     assert flow["loss_cause"]["verdict"] == "congestion"

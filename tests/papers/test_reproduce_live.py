@@ -86,7 +86,7 @@ def test_a_place_done_live_gives_the_evaluators_its_figures_and_is_not_done_agai
     (run,) = experiments.document()["runs"]
     assert run["places"] == ["udp down full"]
     assert run["flows"][0]["one_way_delay_ms"]["min"] > 500.0
-    assert bool(experiments.doubts) != run["valid"]
+    assert bool(experiments.invalid_reasons) != run["valid"]
     folder = tmp_path / "live" / run["run"]
     assert json.loads((folder / "summary.json").read_text("utf-8"))["audit"]["attempts"] >= 1
     assert not list(Path(folder).glob("emulation*")), "captures and fates are not kept"

@@ -160,7 +160,7 @@ def test_a_run_folder_gets_its_report_beside_its_tables(tmp_path: Path) -> None:
     series().write_parquet(tmp_path / "series.parquet")
     hops().write_parquet(tmp_path / "hops.parquet")
     page = for_run(tmp_path).read_text("utf-8")
-    assert "The TCP flow got 8.00 Mb/s of goodput at a p95 RTT of 150 ms." in page
+    assert "The TCP flow had 8.00 Mb/s of goodput at a p95 RTT of 150 ms." in page
 
 
 def test_a_link_is_told_in_path_order_with_each_directions_own_numbers() -> None:

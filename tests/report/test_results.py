@@ -16,7 +16,7 @@ import pytest
 import ackclock
 from ackclock import Bulk, ConstantRate, Flow, Hop, Link, Probe, Tcp, Transfer, Web, api, notebook, result
 from ackclock.errors import InputError
-from ackclock.input import typed
+from ackclock.input import objects
 from ackclock.input.link.hop import Hop as HopModel
 from ackclock.input.scenario import flow, tcp, web, workload
 
@@ -176,7 +176,7 @@ def test_dir_has_public_names_only() -> None:
     assert all(hasattr(ackclock, name) for name in ackclock.__all__)
 
 
-@pytest.mark.parametrize("module", [api, result, typed], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [api, result, objects], ids=lambda module: module.__name__)
 def test_examples_of_docstrings_run(module) -> None:
     failed, tried = doctest.testmod(module)
     assert tried
@@ -206,5 +206,5 @@ def test_folder_of_a_reproduction_is_opened(tmp_path: Path) -> None:
     done = ackclock.reproduce("wimax-bursts", quick=True, out=tmp_path / "paper")
     again = ackclock.open(tmp_path / "paper")
     assert again.document["totals"] == done.document["totals"]
-    assert done.judged.height == len(done.claims)
+    assert done.verdicts.height == len(done.claims)
     assert len(repr(done).splitlines()) <= 12

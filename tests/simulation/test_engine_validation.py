@@ -134,7 +134,7 @@ MEDIUM = st.one_of(
 )
 ON_LINE = ("rate", "framing")
 OVER_MEDIUM = table({"medium": MEDIUM}, per_client=FLAGS, **{key: side for key, side in SIDE.items() if key not in ON_LINE})
-ONE_WAY = table({"only": st.sampled_from(["down", "up"])}, **SIDE)
+ONE_DIRECTION = table({"only": st.sampled_from(["down", "up"])}, **SIDE)
 TCP = {
     "host": st.sampled_from(["ns2", "linux-6", "linux-2.6.20", "linux-2.6.8", "windows-xp", "bsd-1997"]),
     "variant": st.sampled_from(["reno", "newreno", "cubic"]),
@@ -209,7 +209,7 @@ FLOW = table(
 SCENARIO = st.fixed_dictionaries(
     {
         "duration": st.just("400 ms"),
-        "hop": st.tuples(HOP, st.one_of(HOP, ONE_WAY, OVER_MEDIUM)).map(
+        "hop": st.tuples(HOP, st.one_of(HOP, ONE_DIRECTION, OVER_MEDIUM)).map(
             lambda hops: [{"name": name, **hop} for name, hop in zip("ab", hops, strict=True)]
         ),
         "flow": st.lists(FLOW, min_size=1, max_size=2),

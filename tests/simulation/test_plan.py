@@ -188,16 +188,16 @@ def test_phase_jitter_of_flows_that_share_a_link_is_half_a_service_time():
 
 
 @pytest.mark.parametrize(
-    ("flow", "most_us"),
+    ("flow", "max_us"),
     [
         ({"workload": {"kind": "bulk"}}, 100),
         ({"workload": {"kind": "bulk"}, "count": 2}, 1000),
         ({"workload": {"kind": "cbr", "rate": "10 kb/s"}, "count": 2}, 100),
     ],
 )
-def test_phase_jitter_of_packets_has_an_upper_bound(flow, most_us):
+def test_phase_jitter_of_packets_has_an_upper_bound(flow, max_us):
     data = {"hop": [{"name": "line", "rate": "28.8 kb/s"}], "duration": "10 s", "flow": [flow]}
-    assert build_plan(draft_of(data).check(), 1).document["flows"][0]["overhead_ps"] == most_us * 10**6
+    assert build_plan(draft_of(data).check(), 1).document["flows"][0]["overhead_ps"] == max_us * 10**6
 
 
 def test_without_phase_jitter_runs_are_exact_and_overhead_may_be_said():
@@ -273,7 +273,7 @@ def test_a_trace_is_found_beside_the_file_that_names_it(tmp_path, write):
 def test_recorded_cellular_links_are_read(cellular_link):
     data = {"link": str(cellular_link), "duration": "1 s", "flow": [{"workload": {"kind": "bulk"}}]}
     plan = build_plan(draft_of(data).check(), 1).expanded()
-    for way in ("down", "up"):
-        times = plan["hops"][1][way]["rate"]["times_ms"]
+    for direction in ("down", "up"):
+        times = plan["hops"][1][direction]["rate"]["times_ms"]
         assert len(times) > 50_000
         assert times == sorted(times)

@@ -129,8 +129,8 @@ def test_a_wimax_station_loses_by_the_signal_that_its_modulation_follows():
     "medium, says",
     [
         ({"signal_loss": [[5, 0.3]]}, "fading"),
-        ({"fading": LEVELS, "signal_loss": [[5, 0.3], [5, 0.1]]}, "weakest signal on"),
-        ({"fading": LEVELS, "signal_loss": [[5, 1.3]]}, "weakest signal on"),
+        ({"fading": LEVELS, "signal_loss": [[5, 0.3], [5, 0.1]]}, "increasing order of decibels"),
+        ({"fading": LEVELS, "signal_loss": [[5, 1.3]]}, "increasing order of decibels"),
         ({"fading": LEVELS, "signal_loss": {"down": [[5, 0.3]]}}, "both"),
     ],
 )

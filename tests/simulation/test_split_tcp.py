@@ -54,9 +54,9 @@ def test_datagrams_and_flows_that_do_not_cross_it_are_left_alone():
 @pytest.mark.parametrize(
     "hops, flow, says",
     [
-        ([{**HOPS[0], "pep": {}}, HOPS[2]], BULK, "the server is there already"),
+        ([{**HOPS[0], "pep": {}}, HOPS[2]], BULK, "the server is before the first one"),
         (HOPS, {"workload": {"kind": "web"}}, "persistent web"),
-        ([{"name": "core"}, HOPS[1]], BULK, "take some time"),
+        ([{"name": "core"}, HOPS[1]], BULK, "with some delay"),
         ([HOPS[0], {**HOPS[1], "pep": {"handshake": "never"}}], BULK, "through"),
         ([HOPS[0], {**HOPS[1], "pep": {"tcp": {"variant": "renos"}}}], BULK, "reno"),
     ],

@@ -507,7 +507,7 @@ def test_ctrl_c_prints_the_folder_when_results_are_finished(another: Path, tmp_p
     assert process.returncode == 130
     assert (
         stderr
-        == f"ackclock: interrupted; what was finished is kept in {tmp_path / 'run'}, and the same command goes on from there\n"
+        == f"ackclock: interrupted; finished results are in {tmp_path / 'run'}, and the same command continues from there\n"
     )
     assert not list(tmp_path.rglob("*.tmp"))
     with pytest.raises(InputError, match=r"holds an unfinished sweep; run the same command again"):

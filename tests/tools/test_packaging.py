@@ -16,7 +16,7 @@ from tests.support import ROOT
 
 BIN = Path(sys.executable).parent
 UNIT = ROOT / "packaging" / "ackclockd.service"
-MOST_EXPOSED = 2.0
+MAX_EXPOSED = 2.0
 REQUIRED = {
     "AmbientCapabilities": "",
     "CapabilityBoundingSet": "",
@@ -69,7 +69,7 @@ def test_exposure_of_the_unit_file_is_at_most_2_when_systemd_analyzes_it():
     )
     exposure = re.search(r"Overall exposure level for \S+: (\d+\.\d+)", done.stdout)
     assert exposure is not None, done.stderr
-    assert float(exposure[1]) <= MOST_EXPOSED
+    assert float(exposure[1]) <= MAX_EXPOSED
 
 
 @pytest.mark.finding("U15")

@@ -1,4 +1,4 @@
-"""Captures: what happened to each flow, where and why."""
+"""Analysis of captures: flows, loss, delay and what limits each flow."""
 
 from ackclock.analysis.filter import PacketFilter
 from ackclock.analysis.run import Analysis, analyze

@@ -1,4 +1,4 @@
-"""Clocks of captures: counters that pulses per second make into UTC, and clocks known to be right."""
+"""Clocks of captures: PPS counters, and clocks known to be synchronised."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from typing import Any
 from ackclock.errors import InputError, InvalidValue, not_readable
 from ackclock.input.units import PS_PER_S, time_ps
 
-PULSES_ERROR_S = 1e-4  # what a pulse on a serial line is good for
+PULSES_ERROR_S = 1e-4  # accuracy of a pulse on a serial line
 
 
 @dataclass(frozen=True)
 class Clocks:
-    """Files of pulses, one for each capture or none, and the error of clocks that are known to be right, in seconds."""
+    """PPS files, one for each capture or none, and the maximum error of synchronised clocks in seconds."""
 
     pulses: tuple[Path, ...] = ()
     error_s: float | None = None
 
     def texts(self) -> list[tuple[str, str]]:
-        """The files of pulses, and what they hold.
+        """The paths and contents of the PPS files.
 
         Raises:
-            InputError: one cannot be read.
+            InputError: a file cannot be read.
         """
         return [(str(path), _text(path)) for path in self.pulses]
 
 
 def clocks_of(pps: Sequence[str | Path], synchronized: str | float | None, captures: int) -> Clocks:
-    """The clocks of so many captures, checked.
+    """The clocks of `captures` captures, checked.
 
     Args:
-        pps: files of pulses: none, or one for each capture in their order. Two captures with pulses have synchronized clocks.
-        synchronized: both clocks are right within this: seconds, or a text such as ``100 us``.
+        pps: PPS files: none, or one for each capture in order. Two captures with PPS files have synchronised clocks.
+        synchronized: maximum error of both clocks: seconds, or text such as ``100 us``.
         captures: 1 or 2.
 
     Raises:
-        InputError: too many or too few files, or a time that is none.
+        InputError: the number of files differs from the number of captures, or the time is invalid.
     """
     if pps and len(pps) != captures:
         raise InputError.problem(
@@ -59,23 +59,23 @@ def clocks_of(pps: Sequence[str | Path], synchronized: str | float | None, captu
 
 
 def known_clocks(clock: Mapping[str, Any]) -> str | None:
-    """What to say of clocks that were given as right; None where the traffic had to tell."""
+    """A clause about clocks given as synchronised; None if the offset was estimated from traffic."""
     if not clock["assumption"].startswith("known"):
         return None
     error = clock["offset_interval_ms"][1]
     conflict = clock["conflict_ms"]
     if conflict is None:
-        return f"both clocks are right within {error:g} ms, as was said; no packet contradicts it"
-    return f"both clocks were said to be right within {error:g} ms, but packets arrive {conflict:.3f} ms before they were sent: one is wrong"
+        return f"both clocks have errors of at most {error:g} ms, as given; no packet contradicts it"
+    return f"both clocks have errors of at most {error:g} ms, as given, but packets arrive {conflict:.3f} ms before they were sent: one clock is wrong"
 
 
 def format_clock(clock: Mapping[str, Any]) -> str:
-    """What the traffic itself tells of the second clock, in one clause."""
+    """A clause about the second clock's offset and skew, estimated from the traffic."""
     low, high = clock["offset_interval_ms"]
     offset, skew = clock["offset_ms"], clock["skew_ppm"]
     return (
-        f"{_against(offset)} if the least delays of both ways are equal, which is an assumption "
-        f"(two-way traffic alone: between {_against(low)} and {_against(high)}), and {abs(skew):.1f} ppm {'fast' if skew >= 0 else 'slow'}"
+        f"{_against(offset)} if the minimum delays of both directions are equal, which is an assumption "
+        f"(from two-way traffic alone: between {_against(low)} and {_against(high)}), and {abs(skew):.1f} ppm {'fast' if skew >= 0 else 'slow'}"
     )
 
 
@@ -83,8 +83,8 @@ def _against(offset_ms: float) -> str:
     return f"{abs(offset_ms):.3f} ms {'ahead' if offset_ms >= 0 else 'behind'}"
 
 
-def _seconds(given: str | float) -> float:
-    text = f"{given} s" if isinstance(given, float | int) or given.replace(".", "", 1).isdigit() else given
+def _seconds(value: str | float) -> float:
+    text = f"{value} s" if isinstance(value, float | int) or value.replace(".", "", 1).isdigit() else value
     try:
         return time_ps(text) / PS_PER_S
     except InvalidValue as error:
@@ -95,4 +95,4 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise not_readable(error, path, "a file of pulses, one a line", option="--pps") from None
+        raise not_readable(error, path, "a PPS file with one pulse per line", option="--pps") from None

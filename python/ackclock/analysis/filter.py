@@ -1,4 +1,4 @@
-"""Which packets of a capture count."""
+"""Filters of flows and of time."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from typing import Any
 from ackclock.errors import InputError, format_value
 
 Ends = Mapping[str, Any]
-"""What a flow's ends must be, as the engine takes it: {"net": [..]}, {"ports": [..]}, {"all": [..]}, {"any": [..]} or {"not": ..}."""
+"""Conditions on a flow's endpoints, for the engine: {"net": [..]}, {"ports": [..]}, {"all": [..]}, {"any": [..]} or {"not": ..}."""
 
 _ALLOWED = (
     "host ADDRESS, net NETWORK/BITS, port NUMBER or portrange FIRST-LAST, joined by `and`, `or`, `not` and parentheses "
-    "(flows are taken whole, so without src or dst)"
+    "(a flow has both directions, so without src or dst)"
 )
 _DEEPEST = 40
-"""Of terms inside one another; each `and` behind an `or`, and the other way round, is one deeper."""
+"""Maximum nesting of terms; each change between `and` and `or` nests by one."""
 _TOKEN = re.compile(r"[()!]|&&|\|\||[^\s()!&|]+|\S")
 _WORDS = {"&&": "and", "||": "or", "!": "not"}
 
 
 @dataclass(frozen=True)
 class PacketFilter:
-    """What to take: what a flow's ends must be (`parse_filter`), and a time from the first packet, in seconds."""
+    """A filter: conditions on a flow's endpoints (`parse_filter`), and times after the first packet, in seconds."""
 
     ends: Ends | None = None
     since_s: float | None = None
     until_s: float | None = None
 
     def as_json(self) -> str:
-        """As the engine takes it."""
+        """The filter for the engine."""
 
         def ns(seconds: float | None) -> int | None:
             return None if seconds is None else max(-(2**62), min(2**62, round(seconds * 1e9)))
@@ -42,26 +42,26 @@ class PacketFilter:
 
 
 def parse_filter(expression: str | None) -> Ends | None:
-    """What an expression such as ``host 10.0.0.1 and not (port 22 or port 53)`` asks of a flow's ends; None asks nothing.
+    """Parse an expression such as ``host 10.0.0.1 and not (port 22 or port 53)``; None without one.
 
-    As in tcpdump's filters `and` and `or` bind alike, from left to right, and `not` binds closest. ``tcp`` before a term is allowed and says nothing.
+    As in tcpdump's filters, `and` and `or` have equal precedence, from left to right, and `not` a higher one. ``tcp`` before a term is ignored.
 
     Raises:
-        InputError: the expression is not one of these.
+        InputError: a syntax error.
     """
     if expression is None:
         return None
     parser = _Parser(expression)
-    found = parser.terms(0)
+    ends = parser.parse_expression(0)
     if parser.words:
         raise parser.refused()
-    if _depth(found) > _DEEPEST:
+    if _depth(ends) > _DEEPEST:
         raise _too_deep()
-    return found
+    return ends
 
 
 def _depth(ends: Ends) -> int:
-    """How many terms lie inside one another."""
+    """The nesting of terms."""
     deepest, level = 0, [ends]
     while level:
         deepest += 1
@@ -74,11 +74,11 @@ def _depth(ends: Ends) -> int:
 
 
 def _too_deep() -> InputError:
-    return InputError(f"more than {_DEEPEST} terms inside one another", _ALLOWED, key="--filter")
+    return InputError(f"terms nested more than {_DEEPEST} deep", _ALLOWED, key="--filter")
 
 
 class _Parser:
-    """Takes words from the front."""
+    """A recursive descent parser over words."""
 
     def __init__(self, expression: str) -> None:
         self.expression = expression
@@ -92,14 +92,14 @@ class _Parser:
             raise self.refused()
         return self.words.pop(0)
 
-    def terms(self, depth: int) -> Ends:
+    def parse_expression(self, depth: int) -> Ends:
         """Terms joined by `and` and `or`, from left to right."""
-        found = self.term(depth)
+        ends = self.term(depth)
         while self.words and self.words[0] in ("and", "or"):
             kind = {"and": "all", "or": "any"}[self.next()]
-            more = self.term(depth)
-            found = {kind: [*found[kind], more]} if kind in found else {kind: [found, more]}
-        return found
+            term = self.term(depth)
+            ends = {kind: [*ends[kind], term]} if kind in ends else {kind: [ends, term]}
+        return ends
 
     def term(self, depth: int) -> Ends:
         word = self.next()
@@ -108,10 +108,10 @@ class _Parser:
         if word == "not":
             return {"not": self.term(depth + 1)}
         if word == "(":
-            found = self.terms(depth + 1)
+            ends = self.parse_expression(depth + 1)
             if self.next() != ")":
                 raise self.refused()
-            return found
+            return ends
         if word == "tcp":
             return {"all": []} if not self.words or self.words[0] in ("and", "or", ")") else self.term(depth + 1)
         return self.primitive(word)
@@ -139,6 +139,6 @@ def _network(text: str, *, host: bool) -> list[str | int]:
     try:
         net = ipaddress.ip_network(ipaddress.ip_address(text) if host else text, strict=False)
     except ValueError:
-        allowed = "an IPv4 or IPv6 address" + ("" if host else ", with `/` and the bits that count")
+        allowed = "an IPv4 or IPv6 address" + ("" if host else ", with `/` and the length of the prefix")
         raise InputError(format_value(text), allowed, option="--filter") from None
     return [str(net.network_address), net.prefixlen]

@@ -1,4 +1,4 @@
-"""What `analyze --out` leaves on disk."""
+"""The run folder of `analyze --out`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AnalysisRequest:
     """The captures of an analysis and its options."""
 
     captures: tuple[str, ...]
-    only: PacketFilter
+    packet_filter: PacketFilter
     flow: int | str | None
     clocks: Clocks
     follow: bool = False
@@ -35,26 +35,31 @@ class AnalysisRequest:
         """Identity by the captures' contents. A stream or a growing file has none before it is read: its analysis is not repeatable."""
         once = self.follow or not all(Path(capture).is_file() for capture in self.captures)
         contents = [] if once else [_digest(Path(capture)) for capture in self.captures]
-        options = [self.only.as_json(), None if self.flow is None else str(self.flow), self.clocks.texts(), self.clocks.error_s]
+        options = [
+            self.packet_filter.as_json(),
+            None if self.flow is None else str(self.flow),
+            self.clocks.texts(),
+            self.clocks.error_s,
+        ]
         return Identity.of("analyze", [contents, options], once=once)
 
 
-def folder_for(out: str | Path | None, asked: AnalysisRequest, *, force: bool) -> AbstractContextManager[RunFolder | None]:
+def folder_for(out: str | Path | None, request: AnalysisRequest, *, force: bool) -> AbstractContextManager[RunFolder | None]:
     """The run folder of an analysis as a context manager; an empty context without an output folder."""
-    return nullcontext() if out is None else RunFolder(out, asked.identity, force=force)
+    return nullcontext() if out is None else RunFolder(out, request.identity, force=force)
 
 
-def write_folder(run: RunFolder, done: Analysis) -> None:
+def write_folder(run: RunFolder, analysis: Analysis) -> None:
     """Write the tables, the xplot graphs and the document."""
-    write_parquet(run.path / "flows.parquet", done.flows)
-    for name, frame in (("series", done.series), ("delays", done.delays)):
+    write_parquet(run.path / "flows.parquet", analysis.flows)
+    for name, frame in (("series", analysis.series), ("delays", analysis.delays)):
         if frame is not None:
             write_parquet(run.path / f"{name}.parquet", frame)
-    if done.series is not None:
-        write_parquet(run.path / "rates.parquet", done.rates())
-        done.xplot(run.path / "xplot")
+    if analysis.series is not None:
+        write_parquet(run.path / "rates.parquet", analysis.rates())
+        analysis.xplot(run.path / "xplot")
     # Last: every file that it names exists.
-    write_json(run.path / DOCUMENT, done.document)
+    write_json(run.path / DOCUMENT, analysis.document)
     run.finish()
 
 
@@ -64,7 +69,7 @@ def _digest(path: Path) -> str:
 
 
 def read_folder(folder: Path) -> Analysis:
-    """What `write_folder` left."""
+    """Read an analysis that `write_folder` wrote."""
     import polars as pl
 
     from ackclock.analysis.run import Analysis

@@ -103,7 +103,7 @@ def analyze(
 
     Args:
         capture: a pcap or pcapng file, plain or in gzip or zstd; "-" is standard input.
-        second: a capture of the same traffic nearer the other end: delays each way, losses between the two, clocks, the buffer.
+        second: a capture of the same traffic nearer the other end, for delays in each direction, losses between the two, clock offset and buffer.
         flow: only this flow: its number, from 1 in order of appearance, or one of its ends ("10.0.0.1:443").
         filter: only flows with such ends, as ``"host 10.0.0.1 and not (port 22 or net 192.168.0.0/16)"``: `host`, `net`, `port`, `portrange`,
             joined by `and`, `or`, `not`.
@@ -112,7 +112,7 @@ def analyze(
         out: a folder for the document, Parquet tables, the HTML report and xplot graphs; nothing is written without it.
         force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
         series: keep a row for each packet (about 90 bytes; the first 2 million): `Analysis.series`, `Analysis.delays`. Implied by `out`.
-        pps: for each capture a file of its counter at each pulse of a second: its time stamps are taken for that counter's and made into UTC.
+        pps: for each capture a file with its counter's values at PPS pulses, by which its timestamps are converted to UTC.
         synchronized: both captures' clocks are right within this (seconds, or such as ``100 us``): delays are absolute then.
 
     Raises:

@@ -7,8 +7,8 @@ from typing import Any
 
 _ENDINGS = {
     "cut_off_file": "the file ends there",
-    "record_length": "its length is that of no record",
-    "byte_order": "its byte order is none",
+    "record_length": "its length is invalid",
+    "byte_order": "its byte order is invalid",
     "damaged_compression": "the compressed data is damaged there",
 }
 

@@ -1,4 +1,4 @@
-"""Graphs for xplot: a text of drawing commands, `timeval unsigned`, as tcptrace writes them (<http://www.xplot.org>)."""
+"""xplot graphs: text with drawing commands, `timeval unsigned`, in tcptrace's format (<http://www.xplot.org>)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from ackclock.analysis.run import Analysis
 
-MOST_FLOWS = 16
-"""Directions written, the largest; each packet is some lines."""
-_AGAIN = {
+MAX_FLOWS = 16
+"""Maximum number of directions, the largest ones; a packet takes several lines."""
+_LABELS = {
     "fast": "R",
     "rack": "R",
     "timeout": "RTO",
@@ -31,31 +31,36 @@ _AGAIN = {
 }
 
 
-def write_xplot(done: Analysis, folder: Path) -> list[Path]:
-    """Time sequence, RTT and outstanding data of the largest directions: `flow1-a2b.tsg.xpl`, `.rtt.xpl`, `.owin.xpl`."""
+def write_xplot(analysis: Analysis, folder: Path) -> list[Path]:
+    """Write time-sequence, RTT and outstanding-data graphs of the largest directions: `flow1-a2b.tsg.xpl`, `.rtt.xpl`, `.owin.xpl`."""
     import polars as pl
 
     from ackclock.analysis.diagnosis.flow_context import flow_context
 
-    if done.series is None:
+    if analysis.series is None:
         raise InputError.problem("this analysis has no series", "pass series=True to analyze")
-    ways = [(flow, way) for flow in done.document["flows"] for way in ("a2b", "b2a") if flow[way]["segments"] > 1]
-    ways = sorted(ways, key=lambda pair: -int(pair[0][pair[1]]["unique_bytes"]))[:MOST_FLOWS]
+    directions = [
+        (flow, direction)
+        for flow in analysis.document["flows"]
+        for direction in ("a2b", "b2a")
+        if flow[direction]["segments"] > 1
+    ]
+    directions = sorted(directions, key=lambda pair: -int(pair[0][pair[1]]["unique_bytes"]))[:MAX_FLOWS]
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for flow, way in ways:
-        seen = flow_context(done.document, flow, way)
-        chosen = (pl.col("flow") == flow["flow"]) & (pl.col("capture") == seen.crossing.get("sender_side_capture", 1))
-        packets = done.series.filter(chosen)
-        sent, back = packets.filter(pl.col("way") == way), packets.filter(pl.col("way") != way)
-        start = float(done.document["start_s"] or 0.0)
-        ends = [flow["client"], flow["server"]] if way == "a2b" else [flow["server"], flow["client"]]
+    for flow, direction in directions:
+        context = flow_context(analysis.document, flow, direction)
+        selected = (pl.col("flow") == flow["flow"]) & (pl.col("capture") == context.crossing.get("sender_side_capture", 1))
+        packets = analysis.series.filter(selected)
+        sent, acks = packets.filter(pl.col("way") == direction), packets.filter(pl.col("way") != direction)
+        start = float(analysis.document["start_s"] or 0.0)
+        ends = [flow["client"], flow["server"]] if direction == "a2b" else [flow["server"], flow["client"]]
         for kind, title, y, lines in (
-            ("tsg", "time sequence graph", "sequence number", _time_sequence(sent, back, start)),
-            ("rtt", "round trip time samples", "rtt (ms)", _dots(back, "rtt_ms", start)),
+            ("tsg", "time sequence graph", "sequence number", _time_sequence(sent, acks, start)),
+            ("rtt", "round trip time samples", "rtt (ms)", _dots(acks, "rtt_ms", start)),
             ("owin", "outstanding data", "outstanding (bytes)", _dots(sent, "outstanding_bytes", start)),
         ):
-            path = folder / f"flow{flow['flow']}-{way}.{kind}.xpl"
+            path = folder / f"flow{flow['flow']}-{direction}.{kind}.xpl"
             head = ["timeval unsigned", "title", f"{ends[0]}_==>_{ends[1]} ({title})", "xlabel", "time", "ylabel", y]
             atomic_write(path, "\n".join([*head, *lines, "go", ""]).encode())
             written.append(path)
@@ -67,21 +72,21 @@ def _at(start: float, time_s: float) -> str:
     return f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
 
 
-def _time_sequence(sent: pl.DataFrame, back: pl.DataFrame, start: float) -> Iterator[str]:
+def _time_sequence(sent: pl.DataFrame, acks: pl.DataFrame, start: float) -> Iterator[str]:
     for time_s, seq, length, kind in sent.select("time_s", "seq", "payload_bytes", "kind").iter_rows():
         if not length and kind not in ("syn", "handshake"):
             continue
         at, low, high = _at(start, time_s), max(0, seq), max(0, seq + length)
-        colour = "white" if kind not in _AGAIN else "red"
+        colour = "white" if kind not in _LABELS else "red"
         yield from (colour, f"darrow {at} {low}", f"uarrow {at} {high}", f"line {at} {low} {at} {high}")
-        if kind in _AGAIN:
-            yield from (f"atext {at} {high}", _AGAIN[kind])
-    before: tuple[str, int, int] | None = None
-    rows = back.filter(back["ack"].is_not_null() & (back["kind"] != "reset"))
+        if kind in _LABELS:
+            yield from (f"atext {at} {high}", _LABELS[kind])
+    previous: tuple[str, int, int] | None = None
+    rows = acks.filter(acks["ack"].is_not_null() & (acks["kind"] != "reset"))
     for time_s, ack, window, edges in rows.select("time_s", "ack", "window_bytes", "sack").iter_rows():
         at, ack = _at(start, time_s), max(0, ack)
-        if before is not None:
-            last, old, edge = before
+        if previous is not None:
+            last, old, edge = previous
             yield from (
                 "green",
                 f"line {last} {old} {at} {old}",
@@ -93,7 +98,7 @@ def _time_sequence(sent: pl.DataFrame, back: pl.DataFrame, start: float) -> Iter
                 "purple",
                 *(f"line {at} {max(0, a)} {at} {max(0, b)}" for a, b in zip(edges[::2], edges[1::2], strict=True)),
             )
-        before = (at, ack, ack + window)
+        previous = (at, ack, ack + window)
 
 
 def _dots(frame: pl.DataFrame, column: str, start: float) -> Iterator[str]:

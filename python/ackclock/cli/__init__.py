@@ -1,6 +1,6 @@
 """The command line. Exit status 0: done; 1: the work failed; 2: bad input; 130: interrupted.
 
-An error is one line on standard error; under `--json` it is also a document on standard output, and nothing else is there.
+An error is one line on stderr. With `--json` it is also a document on stdout, the only one.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 
 def main() -> None:
-    """What the `ackclock` command calls."""
+    """Entry point of the `ackclock` command."""
     status = run(sys.argv[1:])
     if status in (1, INTERRUPTED):
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(status)  # runs under way cannot be stopped, and a plain exit would wait for them
+        os._exit(status)  # running threads cannot be stopped, and sys.exit would wait for them
     sys.exit(status)
 
 
@@ -47,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         if error.errno not in UNWRITABLE:
             raise
-        if error.filename is None:  # standard output: nothing more goes there
+        if error.filename is None:  # standard output is closed for further writes
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _complain(not_writable(error, error.filename or "standard output"), json=json)
     except Exception as error:
@@ -67,7 +67,7 @@ def run(arguments: Sequence[str]) -> int:
 
 @cache
 def _command() -> Callable[..., object]:
-    """The commands with their options, built once, as the import of typer is slow."""
+    """The commands with their options, built once: importing typer is slow."""
     from typer.main import get_command
 
     from ackclock.cli.app import app
@@ -77,15 +77,15 @@ def _command() -> Callable[..., object]:
 
 def _kept() -> str:
     """The message after Ctrl-C: the folder with the finished results."""
-    folders = sys.modules.get("ackclock.storage.run_folder")  # not there where nothing was written
+    folders = sys.modules.get("ackclock.storage.run_folder")  # not imported if nothing was written
     run = folders.RunFolder.last_kept if folders else None
     if run is None:
         return "nothing was written"
-    return f"what was finished is kept in {run.path}" + ("" if run.identity.once else ", and the same command goes on from there")
+    return f"finished results are in {run.path}" + ("" if run.identity.once else ", and the same command continues from there")
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
-    """Whether --json was given, also on an invalid command line; arguments after -- belong to another command."""
+    """Whether --json was given, even on an invalid command line. Arguments after -- belong to another command."""
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in own
 

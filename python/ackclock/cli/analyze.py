@@ -14,34 +14,37 @@ from ackclock.cli.options import Force, Json, Quiet, Report, Seed, time_of
 def analyze(
     capture: Annotated[str, typer.Argument(help="A capture: pcap or pcapng, plain or in gzip or zstd; - is standard input.")],
     second: Annotated[
-        str | None, typer.Argument(metavar="[CAPTURE2]", help="One of the same traffic nearer the other end: the two are joined.")
+        str | None,
+        typer.Argument(
+            metavar="[CAPTURE2]", help="A second capture of the same traffic, nearer the other end. The two are joined."
+        ),
     ] = None,
-    flow: Annotated[str | None, typer.Option(help="Only this flow: its number, or one of its ends (ADDRESS:PORT).")] = None,
+    flow: Annotated[str | None, typer.Option(help="Only this flow: its number, or one endpoint (ADDRESS:PORT).")] = None,
     filter: Annotated[
         str | None,
         typer.Option(
-            help="Only flows with such ends: `host ADDRESS`, `net A/BITS`, `port N`, `portrange N-M`, with and, or, not, ( )."
+            help="Only flows with these endpoints: `host ADDRESS`, `net A/BITS`, `port N`, `portrange N-M`, with and, or, not, ( )."
         ),
     ] = None,
-    since: Annotated[str | None, typer.Option(help="From this long after the first packet on, such as 5 s.")] = None,
-    until: Annotated[str | None, typer.Option(help="Until this long after the first packet, such as 1 min.")] = None,
+    since: Annotated[str | None, typer.Option(help="Start time after the first packet, such as 5 s.")] = None,
+    until: Annotated[str | None, typer.Option(help="End time after the first packet, such as 1 min.")] = None,
     pps: Annotated[
         list[Path] | None,
-        typer.Option(help="Its counter at each pulse of a second: makes a counter's time stamps UTC. Once for each capture."),
+        typer.Option(help="Counter values at each PPS pulse, to convert counter timestamps to UTC. Once for each capture."),
     ] = None,
     synchronized: Annotated[
-        str | None, typer.Option(metavar="ERROR", help="Both captures' clocks are right within this, such as `100 us`.")
+        str | None, typer.Option(metavar="ERROR", help="Maximum error of both captures' clocks, such as `100 us`.")
     ] = None,
     follow: Annotated[
         bool,
         typer.Option(
-            "--follow", help="Go on reading while the file grows, with the tables as they stand; Ctrl-C ends and prints."
+            "--follow", help="Keep reading while the file grows, and update the tables. Ctrl-C ends it and prints them."
         ),
     ] = False,
     json: Json = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="A folder for an HTML report, tables, JSON and xplot graphs (default: nothing is written)."),
+        typer.Option(help="The folder for an HTML report, tables, JSON and xplot graphs (default: nothing is written)."),
     ] = None,
     force: Force = False,
     report: Report = True,
@@ -60,46 +63,48 @@ def analyze(
 
     if follow and second is not None:
         raise InputError.problem("--follow reads one capture while it grows", "leave out CAPTURE2 or --follow", option="--follow")
-    only = PacketFilter(parse_filter(filter), _seconds(since, "--since"), _seconds(until, "--until"))
+    packet_filter = PacketFilter(parse_filter(filter), _seconds(since, "--since"), _seconds(until, "--until"))
     clocks = clocks_of(pps or (), synchronized, 1 if second is None else 2)
     try:
-        reader = open_capture(capture, only, second, series=out is not None, clocks=clocks, follow=follow)
+        reader = open_capture(capture, packet_filter, second, series=out is not None, clocks=clocks, follow=follow)
     except KeyboardInterrupt:
-        raise InputError.problem("no capture came before Ctrl-C", "name a file or a pipe that is written", file=capture) from None
-    asked = AnalysisRequest((capture,) if second is None else (capture, second), only, flow, clocks, follow=follow)
-    with folder_for(out, asked, force=force) as run:
+        raise InputError.problem(
+            "interrupted before the first packet", "name a file or a pipe that is written", file=capture
+        ) from None
+    request = AnalysisRequest((capture,) if second is None else (capture, second), packet_filter, flow, clocks, follow=follow)
+    with folder_for(out, request, force=force) as run:
         if run and run.finished:
-            done = read_folder(run.path)
+            analysis = read_folder(run.path)
         else:
-            _read(capture, reader, flow, follow=follow, quiet=quiet, drawn=not json)
-            done = analysis_of(capture, reader, flow, second)
+            _read(capture, reader, flow, follow=follow, quiet=quiet, print_live=not json)
+            analysis = analysis_of(capture, reader, flow, second)
             if run:
-                write_folder(run, done)
+                write_folder(run, analysis)
         if run:
-            page = write_page(lambda: done.report(run.path / "report.html"), run.path, quiet=quiet) if report else None
+            page = write_page(lambda: analysis.report(run.path / "report.html"), run.path, quiet=quiet) if report else None
             remark(f"report: {page}" if page else f"results: {run.path}", quiet=quiet)
-    for warning in truncations(done.document):
+    for warning in truncations(analysis.document):
         remark(f"warning: {warning}", quiet=quiet)
     if json:
-        print_json(done.document)
+        print_json(analysis.document)
     else:
-        print_tables(analysis_tables(done.document))
+        print_tables(analysis_tables(analysis.document))
 
 
-def _read(capture: str, reader: Any, flow: str | None, *, follow: bool, quiet: bool, drawn: bool) -> None:
-    """To the end; while a capture grows, with its tables on the terminal as they stand."""
+def _read(capture: str, reader: Any, flow: str | None, *, follow: bool, quiet: bool, print_live: bool) -> None:
+    """Read the capture to its end. With `follow`, update the tables on the terminal while it grows."""
     from ackclock.analysis.run import document_of
     from ackclock.analysis.terminal_tables import analysis_tables
     from ackclock.cli.follow import read_all
     from ackclock.cli.output import live_tables
     from ackclock.errors import InputError
 
-    with live_tables(wanted=follow and drawn and not quiet) as draw:
+    with live_tables(wanted=follow and print_live and not quiet) as draw:
         show = None
         if draw is not None:
 
             def show() -> None:
-                with suppress(InputError):  # the flow asked for may be yet to come
+                with suppress(InputError):  # the selected flow may not have begun
                     draw(analysis_tables(document_of(capture, reader, flow)))
 
         read_all(capture, reader, follow=follow, quiet=quiet, show=show)

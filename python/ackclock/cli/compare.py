@@ -57,32 +57,35 @@ def compare(
     link: Annotated[str, typer.Argument(help="A packaged link (`ackclock list links`) or a link file.", show_default=False)],
     variants: Annotated[str | None, typer.Option(help="TCP variants, with commas between (default: all).")] = None,
     buffers: Annotated[
-        str, typer.Option(help='Socket buffers, with commas between; "send/receive" sets the two apart.')
+        str, typer.Option(help='Socket buffers, with commas between; "send/receive" for two sizes.')
     ] = ALL_BUFFERS,
     delayed_ack: Annotated[DelayedAcks, typer.Option(help="Delayed ACKs: on, off or both.")] = DelayedAcks.both,
     queue: Annotated[
-        str, typer.Option(help="Queues where the data waits, with commas between: droptail, codel, fq-codel, .. (link: its own).")
+        str,
+        typer.Option(
+            help="Queues of the data's bottleneck, with commas between: droptail, codel, fq-codel, .. (link: the link's)."
+        ),
     ] = "link",
     ack_policy: Annotated[
         str,
         typer.Option(
-            help="What the ACKs' bottleneck does to them: none, safe, p1, cake, acks-first, drop-front, red, .. (+ joins, link: its own)."
+            help="ACK policy of the ACKs' bottleneck: none, safe, p1, cake, acks-first, drop-front, red, .. (+ joins; link: the link's)."
         ),
     ] = "link",
-    ack: Annotated[str, typer.Option(help="What hosts do for ACKs: none, acc, adapt, acc+adapt.")] = "none",
+    ack: Annotated[str, typer.Option(help="ACK techniques of the hosts: none, acc, adapt, acc+adapt.")] = "none",
     flows: Annotated[int, typer.Option(min=1, help="Bulk flows that share the link.")] = 1,
     opposite: Annotated[
-        int, typer.Option(min=0, help="Bulk flows the other way beside them, in the ACKs' queue; they are not ranked.")
+        int, typer.Option(min=0, help="Bulk flows in the opposite direction, which share the ACKs' queue; they are not ranked.")
     ] = 0,
     direction: Annotated[str, typer.Option(help="down (server to client) or up.")] = "down",
     duration: Annotated[str, typer.Option(help="Simulated time of a run.")] = DURATION,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 1..N for every configuration.")] = SEEDS,
     host: Annotated[str | None, typer.Option(help="Host stack (`ackclock list hosts`; default: linux-6).")] = None,
-    rank_by: Annotated[RankBy, typer.Option(help="What the ranking goes by.")] = RankBy.goodput,
+    rank_by: Annotated[RankBy, typer.Option(help="The metric of the ranking.")] = RankBy.goodput,
     measured: Annotated[
-        Path | None, typer.Option("--measured", help="A run folder of `measure` to show beside it.", show_default=False)
+        Path | None, typer.Option("--measured", help="A run folder of `measure`, shown beside the results.", show_default=False)
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A look: 3 seeds, 10 s, buffers of 64 KiB and auto.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A first look: 3 seeds, 10 s, buffers of 64 KiB and auto.")] = False,
     workers: Workers = None,
     report: Report = True,
     json: Json = False,
@@ -91,24 +94,24 @@ def compare(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Which TCP variant, socket buffer and ACK policy for this link, and why; with an HTML report."""
+    """Rank TCP variants, socket buffers and ACK policies over a link, with reasons and an HTML report."""
     from ackclock.cli.output import deliver
     from ackclock.cli.progress import progress
     from ackclock.comparison import compare as run_comparison
     from ackclock.comparison.terminal_tables import measured_table, ranking_table
 
-    if quick:  # what was said stands; only the defaults are cut
+    if quick:  # options given by the user keep their values
         buffers, duration = _QUICK.get(buffers, buffers), _QUICK.get(duration, duration)
         seeds = QUICK_SEEDS if seeds == SEEDS else seeds
     with typed(_OPTIONS), progress("compare", quiet=quiet) as update:
-        done = run_comparison(
+        comparison = run_comparison(
             link,
-            variants=_listed(variants) if variants is not None else None,
-            buffers=[_pair(text) for text in _listed(buffers)],
+            variants=_split(variants) if variants is not None else None,
+            buffers=[_pair(text) for text in _split(buffers)],
             delayed_ack=_DELAYED[delayed_ack],
-            queue=_listed(queue),
-            ack_policy=_listed(ack_policy),
-            ack=_listed(ack),
+            queue=_split(queue),
+            ack_policy=_split(ack_policy),
+            ack=_split(ack),
             flows=flows,
             opposite=opposite,
             direction=direction,
@@ -124,16 +127,16 @@ def compare(
             progress=update,
         )
     deliver(
-        lambda: done.document,
-        lambda: [ranking_table(done), *measured_table(done)],
-        done.folder,
+        lambda: comparison.document,
+        lambda: [ranking_table(comparison), *measured_table(comparison)],
+        comparison.folder,
         report=report,
         json=json,
         quiet=quiet,
     )
 
 
-def _listed(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 

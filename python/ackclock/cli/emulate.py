@@ -17,35 +17,38 @@ def emulate(
         str, typer.Argument(help="A packaged link (`ackclock list links`), a link file or a scenario.", show_default=False)
     ],
     command: Annotated[
-        list[str] | None, typer.Argument(help="What to run behind the link, after --; a shell by default.", show_default=False)
+        list[str] | None, typer.Argument(help="Command at the client's end, after --; a shell by default.", show_default=False)
     ] = None,
     server: Annotated[
         str | None,
-        typer.Option("--server", help="What to run at the far end meanwhile, such as 'iperf3 -s'.", show_default=False),
+        typer.Option("--server", help="Command at the server's end, such as 'iperf3 -s'.", show_default=False),
     ] = None,
     ready: Annotated[
         str,
         typer.Option(
             "--server-ready",
             metavar="PORT|any|none",
-            help="Wait until the server listens: on this port (30 s, else fail), on any (5 s at most), or not at all.",
+            help="Wait until the server listens: on this port (fail after 30 s), on any (at most 5 s), or do not wait.",
         ),
     ] = "any",
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", min=0.001, help="End the command with SIGTERM after this long.", show_default=False),
+        typer.Option("--seconds", min=0.001, help="Send the command SIGTERM after this time.", show_default=False),
     ] = None,
     clients: Annotated[int, typer.Option("--clients", min=1, max=1000, help="Clients with a namespace of their own.")] = 1,
     pair: Annotated[
-        bool, typer.Option("--pair", help="Name both namespaces, for scripts, and stay until ended; no command is needed.")
+        bool, typer.Option("--pair", help="Name both namespaces, for scripts, and run until ended; no command is required.")
     ] = False,
     name: Annotated[str, typer.Option("--name", help="With --pair: NAME-server and NAME-client.")] = "ackclock",
-    deadline: Annotated[str, typer.Option("--deadline", help="A packet that leaves later than this is late.")] = "1 ms",
+    deadline: Annotated[str, typer.Option("--deadline", help="A packet released later than this is late.")] = "1 ms",
     internet: Annotated[
-        bool, typer.Option("--internet", help="The far end leads out through this machine. Needs root, and nftables or iptables.")
+        bool,
+        typer.Option(
+            "--internet", help="Connect the server's end to this machine's network. Requires root, and nftables or iptables."
+        ),
     ] = False,
     log: Annotated[
-        bool, typer.Option("--log/--no-log", help="Keep captures of both ends and every packet's fate in the run folder.")
+        bool, typer.Option("--log/--no-log", help="Write captures of both ends and a row for each packet into the run folder.")
     ] = True,
     report: Report = True,
     json: Json = False,
@@ -54,13 +57,13 @@ def emulate(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """A command behind a link, in real time, both directions; no root needed where user namespaces are allowed.
+    """Run a command behind a link, in real time. Root is not required where user namespaces are allowed.
 
-    The command stands at the client's end, with the server at $ACKCLOCK_SERVER its only neighbour. A scenario's simulated flows and
-    stations share the link with it.
+    The command runs at the client's end; $ACKCLOCK_SERVER is the server's address. A scenario's simulated flows and stations
+    share the link with it.
 
-    The exit status is the command's own: 128 + n where signal n ended it (143 after --seconds or SIGTERM), 127 where it is not there;
-    1 where the emulation itself failed, 2 for bad input.
+    The exit status is the command's: 128 + n for signal n (143 after --seconds or SIGTERM), 127 if it is not found. It is 1 if
+    the emulation failed and 2 for bad input.
     """
     from ackclock.cli.output import deliver, print_json, remark
     from ackclock.cli.tables import emulation_tables
@@ -73,17 +76,21 @@ def emulate(
         scenario = emulation_scenario(link, clients)
     argv = command or ([] if pair else [os.environ.get("SHELL", "/bin/sh")])
     if not PAIR_NAME.fullmatch(name):
-        raise InputError(f'"{name}"', "letters, digits, _, - and ., at most 64, the first none of - and .", option="--name")
+        raise InputError(
+            f'"{name}"', "at most 64 of letters, digits, _, - and ., beginning with a letter, a digit or _", option="--name"
+        )
     if internet:
         check_uplink()
-    ends = _command_line(server, "--server")
+    server_command = _command_line(server, "--server")
     folder = (out or default_folder(scenario)) if out or log or report else None
     with ExitStack() as stack:
-        run = stack.enter_context(opened(folder, identity(scenario, seed, argv, ends), seeds=scenario.seeds, force=force))
+        run = stack.enter_context(
+            opened(folder, identity(scenario, seed, argv, server_command), seeds=scenario.seeds, force=force)
+        )
         logging = stack.enter_context(EmulationLog(run, scenario, log=log)) if run else None
         settings = EmulationConfig(
             argv,
-            ends,
+            server_command,
             server_ready(ready),
             seconds,
             quiet_stdout=json,
@@ -93,7 +100,7 @@ def emulate(
             internet=internet,
         )
         document = {"link": link, **emulate_here(scenario, scenario.seeds[0] if seed is None else seed, settings)}
-        if document["command"]["not_run"] is not None:  # standard error has its name and the reason; no results to keep
+        if document["command"]["not_run"] is not None:  # standard error has the reason; there are no results
             if json:
                 print_json(document)
             raise SystemExit(document["command"]["exit"])
@@ -101,14 +108,14 @@ def emulate(
             document = logging.finish(document, lambda text: remark(text, quiet=False))
     if not document["valid"]:
         remark(f"INVALID: {document['why']}", quiet=False)
-    drawn = report and log and _drawn(folder, quiet=quiet)
-    deliver(lambda: document, lambda: emulation_tables(document), folder, report=drawn, json=json, quiet=quiet)
-    # Not returned: 130 would be an interrupt of this process.
+    has_report = report and log and _write_report(folder, quiet=quiet)
+    deliver(lambda: document, lambda: emulation_tables(document), folder, report=has_report, json=json, quiet=quiet)
+    # A returned 130 would mean that this process was interrupted.
     raise SystemExit(document["command"]["exit"] or 0)
 
 
-def _drawn(folder: Path | None, *, quiet: bool) -> bool:
-    """Write the report; return whether it exists. The summary is printed also on a full disk, as an emulation is not repeatable."""
+def _write_report(folder: Path | None, *, quiet: bool) -> bool:
+    """Write the report; return whether it exists. On a full disk the summary is printed all the same, since an emulation is not repeatable."""
     from ackclock.cli.output import remark, write_report
     from ackclock.storage.run_folder import WriteFailed
 

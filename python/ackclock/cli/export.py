@@ -18,7 +18,7 @@ class Emulator(StrEnum):
 
 def export(
     link: Annotated[str, typer.Argument(help="A packaged link (`ackclock list links`) or a link file.", show_default=False)],
-    to: Annotated[Emulator, typer.Option("--to", help="Whose files to write.", show_default=False)],
+    to: Annotated[Emulator, typer.Option("--to", help="The target's format.", show_default=False)],
     json: Json = False,
     out: Annotated[
         Path | None,
@@ -27,7 +27,7 @@ def export(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """A link for Linux's tc or for mahimahi, with a list of what those cannot express."""
+    """Write a link as files of Linux tc or mahimahi, with a list of properties that these cannot express."""
     from ackclock.cli.output import print_json, remark
     from ackclock.export import export_link
 

@@ -1,4 +1,4 @@
-"""Reading a capture to its end, or for as long as it grows."""
+"""Reads a capture to its end, or while it grows."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from ackclock.errors import native_errors
 
 PAUSE_S = 0.5
 DRAWING_SHARE = 0.1
-"""Of a followed capture's time, at most so much goes into showing it: with many flows a table takes long."""
+"""Maximum share of the time for updating the tables, which is slow with many flows."""
 
 
 def read_all(path: str, reader: Any, *, follow: bool, quiet: bool, show: Callable[[], None] | None = None) -> None:
-    """Read what there is. With `follow`, wait for more until the user interrupts; a pipe ends when its writer does.
+    """Read the capture. With `follow`, wait for more data until Ctrl-C; a pipe ends with its writer.
 
-    `show` is called when a followed capture has grown, instead of a line on stderr.
+    `show` is called when a followed capture has grown; without it, a line with the number of packets goes to stderr.
     """
     total = 0
-    news = _News(show or (lambda: None if quiet else status_line(f"{total} packets")))
+    display = _Display(show or (lambda: None if quiet else status_line(f"{total} packets")))
     try:
         while True:
             with native_errors(file=path):
-                taken = reader.advance(PIECE)
-            total += taken
-            if taken < PIECE and (not follow or reader.ended()):
+                read = reader.advance(PIECE)
+            total += read
+            if read < PIECE and (not follow or reader.ended()):
                 break
             if follow:
-                news.tell(total)
-                if taken < PIECE and path != "-":  # a pipe was waited for while it was read
+                display.update(total)
+                if read < PIECE and path != "-":  # reading a pipe blocks
                     time.sleep(PAUSE_S)
     except KeyboardInterrupt:
         if not follow:
@@ -40,16 +40,16 @@ def read_all(path: str, reader: Any, *, follow: bool, quiet: bool, show: Callabl
         reader.finish()
 
 
-class _News:
-    """Shows what is new, but not so often that showing takes more than its share of the time."""
+class _Display:
+    """Limits how often progress is shown, to DRAWING_SHARE of the time."""
 
     def __init__(self, show: Callable[[], None]) -> None:
         self._show = show
         self._shown = 0
         self._due = 0.0
 
-    def tell(self, total: int) -> None:
-        """What has been read so far, in packets."""
+    def update(self, total: int) -> None:
+        """Show the number of packets read, if it has changed and the last update is long enough ago."""
         began = time.monotonic()
         if total == self._shown or began < self._due:
             return

@@ -23,9 +23,9 @@ def kernel_cc(
     ] = None,
     json: Json = False,
 ) -> int:
-    """The papers' congestion controls in the running kernel, for any program (TCP_CONGESTION); `make kernel-cc` builds them.
+    """Load the papers' congestion controls into the running kernel, for any program (TCP_CONGESTION). `make kernel-cc` builds them.
 
-    Loading needs root. They stay until they are unloaded or the machine restarts.
+    Loading requires root. They remain until they are unloaded or the machine restarts.
     """
     from ackclock.emulation.kernel_cc import run
 

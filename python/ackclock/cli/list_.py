@@ -25,7 +25,7 @@ def list_(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Links, variants, hosts, queues or papers, by name."""
+    """List links, variants, hosts, queues or papers by name."""
     from ackclock import api
     from ackclock.cli.output import print_json, print_names
 

@@ -85,12 +85,12 @@ def measure(
         return _stamp(host, stamp_port, stamp_key_file, json=json)
     document = read_document(plan) if plan else Document({})
     listed = {"tests": tests, "directions": direction, "congestion": congestion, "buffers": buffers, "sizes": sizes}
-    said = {key: [part.strip() for part in text.split(",")] for key, text in listed.items() if text is not None}
+    lists = {key: [part.strip() for part in text.split(",")] for key, text in listed.items() if text is not None}
     usual = {"tests": list(QUICK), "duration": "3 s"} if quick else {}
     single = {key: value for key, value in (("duration", duration), ("flows", flows)) if value is not None}
-    options = {key: f"--{'direction' if key == 'directions' else key}" for key in (*said, *single)}
+    options = {key: f"--{'direction' if key == 'directions' else key}" for key in (*lists, *single)}
     with typed(options, over_file=True):
-        checked = plan_of(Document({**usual, **document.data, **said, **single}, document.file, document.text))
+        checked = plan_of(Document({**usual, **document.data, **lists, **single}, document.file, document.text))
     seconds, each = (estimate(checked, rates) for rates in ({}, dict.fromkeys(checked.directions, 1e6)))
     size = f"{(each[1] - seconds[1]) / 1e6:.3g} MB for each Mb/s that the path carries"
     slow = f" ({walk_seconds(checked):.0f} s more where routers answer once a second)" if "path" in checked.tests else ""

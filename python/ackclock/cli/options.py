@@ -12,18 +12,16 @@ import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run folder (default: runs/<hash>).", show_default=False)]
-Force = Annotated[
-    bool, typer.Option("--force", help="Where --out holds another run, move that aside (to NAME.1) instead of stopping.")
-]
+Force = Annotated[bool, typer.Option("--force", help="Rename another run in --out (to NAME.1) instead of stopping.")]
 Seed = Annotated[
     int | None, typer.Option("--seed", min=0, max=2**63 - 1, help="One seed instead of the scenario's.", show_default=False)
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress and no remarks on stderr.")]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Runs at a time (default: all cores).", show_default=False)]
 Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html into the run folder (some seconds).")]
 Dask = Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.", show_default=False)]
 
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP and UDP port of the far end.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP and UDP port of the server.")]
 TokenFile = Annotated[
     Path | None,
     typer.Option("--token-file", help="The file with the shared token.", envvar="ACKCLOCK_TOKEN_FILE", show_default=False),
@@ -32,9 +30,9 @@ TokenFile = Annotated[
 
 @contextmanager
 def typed(options: Mapping[str, str], *, over_file: bool = False) -> Iterator[None]:
-    """Replace the key in an error by the command line's option that gave its value (`options` maps key to option).
+    """Name the command line's option in an error instead of the key that it sets. `options` maps key to option.
 
-    An error on a line of a file is the file's, unless the options stand `over_file`.
+    An error in a line of a file keeps its key, unless the options override the file (`over_file`).
     """
     from ackclock.errors import InputError
 
@@ -52,15 +50,15 @@ def time_of(text: str, option: str) -> int:
 
     try:
         return time_ps(text)
-    except InvalidValue as refusal:
-        raise InputError.of(refusal, option=option) from None
+    except InvalidValue as invalid:
+        raise InputError.of(invalid, option=option) from None
 
 
 def time_above_zero(text: str, option: str) -> int:
-    """Likewise, and above zero."""
+    """An option's time above zero, in picoseconds. Raises InputError, which names the option."""
     from ackclock.errors import InputError
 
-    found = time_of(text, option)
-    if found <= 0:
+    time = time_of(text, option)
+    if time <= 0:
         raise InputError(f'"{text}"', "a time above zero", option=option)
-    return found
+    return time

@@ -16,7 +16,7 @@ from ackclock.cli.progress import status_line
 if TYPE_CHECKING:
     from rich.table import Table
 
-WIDE = 200  # columns of a table that nobody looks at on a terminal: wide enough that only sentences wrap
+WIDE = 200  # columns of a table outside of a terminal: only sentences wrap
 
 
 def deliver(

@@ -16,7 +16,7 @@ BETWEEN_LINES_S = 5.0
 
 
 def status_line(text: str) -> None:
-    """One line on stderr. The command goes on if nobody reads stderr (its pipe is closed)."""
+    """Print a line on stderr. A closed stderr is not an error: the command continues."""
     try:
         print(text, file=sys.stderr, flush=True)
     except BrokenPipeError:
@@ -25,7 +25,7 @@ def status_line(text: str) -> None:
 
 @contextmanager
 def progress(what: str, *, quiet: bool) -> Iterator[Progress | None]:
-    """A callback for `run_cells`; None when `quiet`."""
+    """A callback for `run_specs`; None when `quiet`."""
     if quiet:
         yield None
     elif sys.stderr.isatty():
@@ -52,13 +52,13 @@ def _bar(what: str) -> Iterator[Progress]:
 
 
 def _lines(what: str) -> Progress:
-    last, told = time.monotonic(), -1
+    last, reported = time.monotonic(), -1
 
     def update(done: int, total: int, label: str) -> None:
-        nonlocal last, told
+        nonlocal last, reported
         now = time.monotonic()
-        if total > 1 and ((done in (0, total) and done != told) or now - last >= BETWEEN_LINES_S):
-            last, told = now, done
+        if total > 1 and ((done in (0, total) and done != reported) or now - last >= BETWEEN_LINES_S):
+            last, reported = now, done
             status_line(f"{what}: {done} of {total} runs done{f' ({label})' if label else ''}")
 
     return update

@@ -17,7 +17,7 @@ def report(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """The HTML report of an earlier run, made again."""
+    """Write the HTML report of a run folder."""
     from ackclock.cli.output import print_json
     from ackclock.report import for_run
 

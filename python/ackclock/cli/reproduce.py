@@ -13,14 +13,14 @@ from ackclock.cli.options import Force, Json, Out, Quiet, Seed, Workers
 
 def reproduce(
     paper: Annotated[str | None, typer.Argument(help="A paper (`ackclock list papers`); all when left out.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="One seed: a look, not a result.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Every seed of the papers' scenarios (the default).")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A first look: one seed.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="All seeds (default).")] = False,
     every: Annotated[bool, typer.Option("--all", help="All papers.")] = False,
     live: Annotated[
         bool,
         typer.Option(
             "--live",
-            help="By the running kernel's TCP and by probes over emulated links, beside the simulator (wibro, wimax-measured): minutes.",
+            help="Use the running kernel's TCP and probes over emulated links, beside the simulator (wibro, wimax-measured): minutes.",
         ),
     ] = False,
     workers: Workers = None,
@@ -30,7 +30,7 @@ def reproduce(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """The papers' tables and figures beside ours, claim by claim."""
+    """Reproduce the claims of a paper: the paper's figure, ours, and a verdict for each."""
     from ackclock.cli.output import print_json, print_tables, remark, write_report
     from ackclock.cli.progress import progress
     from ackclock.errors import InputError
@@ -46,34 +46,34 @@ def reproduce(
     if live:
         return _reproduce_live(paper, LiveOptions(quick, full, workers, out, force), seed, json=json, quiet=quiet)
     papers = [paper] if paper else list(PAPERS)
-    all_done = []
+    reproductions = []
     seeds = None if seed is None else [seed]
     everything = Identity.of("reproduce --all", [papers, quick, seeds], any_engine=True)
     with opened(out if len(papers) > 1 else None, everything, force=force) as all_papers:
         for name in papers:
             with progress(f"reproduce {name}", quiet=quiet) as update:
                 folder = out / name if out and all_papers else out
-                done = run_paper(
+                reproduction = run_paper(
                     name, quick=quick, seeds=seeds, workers=workers, out=folder, force=force, keep=True, progress=update
                 )
-            all_done.append(done)
+            reproductions.append(reproduction)
             if not json and paper:
-                print_tables([verdict_table(done)])
-            if done.folder and (page := write_report(done.folder, quiet=quiet)):
+                print_tables([verdict_table(reproduction)])
+            if reproduction.folder and (page := write_report(reproduction.folder, quiet=quiet)):
                 remark(f"report: {page}", quiet=quiet)
         if all_papers:
             all_papers.finish()
-    documents = [done.document for done in all_done]
+    documents = [reproduction.document for reproduction in reproductions]
     if json:
-        print_json(documents[0] if paper else {"summary": summary(all_done), "papers": documents})
+        print_json(documents[0] if paper else {"summary": summary(reproductions), "papers": documents})
     elif not paper:
-        print_tables(summary_tables(all_done))
+        print_tables(summary_tables(reproductions))
     return None
 
 
 @dataclass(frozen=True)
 class LiveOptions:
-    """How long live runs are, how many at a time, and where they are kept."""
+    """Options of live runs: duration, parallel runs, run folder."""
 
     quick: bool
     full: bool
@@ -82,7 +82,7 @@ class LiveOptions:
     force: bool
 
 
-def _reproduce_live(paper: str | None, how: LiveOptions, seed: int | None, *, json: bool, quiet: bool) -> None:
+def _reproduce_live(paper: str | None, options: LiveOptions, seed: int | None, *, json: bool, quiet: bool) -> None:
     from ackclock.cli.output import print_json, print_tables, remark, write_report
     from ackclock.cli.progress import progress
     from ackclock.errors import InputError
@@ -96,12 +96,18 @@ def _reproduce_live(paper: str | None, how: LiveOptions, seed: int | None, *, js
             "--live and --seed exclude each other: real traffic has no seed", "leave --seed out", option="--seed"
         )
     with progress(f"reproduce {paper} live", quiet=quiet) as update:
-        done = reproduce_live(
-            paper, quick=how.quick, full=how.full, workers=how.workers, out=how.out, force=how.force, progress=update
+        reproduction = reproduce_live(
+            paper,
+            quick=options.quick,
+            full=options.full,
+            workers=options.workers,
+            out=options.out,
+            force=options.force,
+            progress=update,
         )
     if not json:
-        print_tables(live_tables(done))
-    if done.folder and (page := write_report(done.folder, quiet=quiet)):
+        print_tables(live_tables(reproduction))
+    if reproduction.folder and (page := write_report(reproduction.folder, quiet=quiet)):
         remark(f"report: {page}", quiet=quiet)
     if json:
-        print_json(done.document)
+        print_json(reproduction.document)

@@ -21,48 +21,55 @@ def serve(
     new_token: Annotated[
         Path | None,
         typer.Option(
-            "--new-token", metavar="FILE", help="Make a token in this new file (mode 0600), and exit.", show_default=False
+            "--new-token", metavar="FILE", help="Write a new token to this new file (mode 0600), and exit.", show_default=False
         ),
     ] = None,
     max_rate: Annotated[
         int,
         typer.Option(
-            "--max-rate", "--most-rate", min=1, help="Most Mb/s that are moved each way: all sessions and tests together."
+            "--max-rate", "--most-rate", min=1, help="Maximum Mb/s in each direction, for all sessions and tests together."
         ),
     ] = 1000,
-    most_bytes: Annotated[int, typer.Option(min=1, help="Most MB that one session may move.")] = 20_000,
-    most_sessions: Annotated[int, typer.Option(min=1, help="Sessions at a time.")] = 4,
+    max_bytes: Annotated[int, typer.Option("--most-bytes", min=1, help="Maximum MB of a session.")] = 20_000,
+    max_sessions: Annotated[int, typer.Option("--most-sessions", min=1, help="Maximum number of concurrent sessions.")] = 4,
     allow_capture: Annotated[
-        int, typer.Option(min=0, help="MB of its own packets' headers that a client may have (needs CAP_NET_RAW).")
+        int,
+        typer.Option(
+            min=0, help="Maximum MB of captured headers of a client's own packets, for that client (requires CAP_NET_RAW)."
+        ),
     ] = 0,
     stamp_port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Answer STAMP probes here, too; with a key, or --stamp-open.", show_default=False),
+        typer.Option(
+            min=0, max=65535, help="UDP port of a STAMP reflector; requires a key file or --stamp-open.", show_default=False
+        ),
     ] = None,
     stamp_key_file: Annotated[
         Path | None, typer.Option("--stamp-key-file", help="The key of STAMP's authenticated mode.", show_default=False)
     ] = None,
-    stamp_open: Annotated[bool, typer.Option("--stamp-open", help="Answer everybody's unauthenticated probes.")] = False,
+    stamp_open: Annotated[bool, typer.Option("--stamp-open", help="Answer unauthenticated probes from any address.")] = False,
     log: Annotated[
         Path | None,
         typer.Option(
-            "--log", help="Add a JSON line for each session and refusal to this file, not to standard error.", show_default=False
+            "--log",
+            help="Append a JSON line for each session and refusal to this file instead of standard error.",
+            show_default=False,
         ),
     ] = None,
     user: Annotated[
         str | None,
         typer.Option(
             "--user",
-            help="User to switch to when started as root, once the ports are bound (default: nobody).",
+            help="User to switch to when started as root, once the ports are bound (default: the nobody user).",
             show_default=False,
         ),
     ] = None,
     clock_shift: Annotated[int, typer.Option(hidden=True)] = 0,
     quiet: Quiet = False,
 ) -> None:
-    """The far end of `measure`: answers whoever knows the token, within its limits, until Ctrl-C.
+    """Run the measurement server for `measure`, until Ctrl-C. A client needs the token.
 
-    The token is read from --token-file, of mode 0600, which is made if it is not there; without one a token is made and shown once.
+    --token-file names the file with the token (mode 0600); it is created if it does not exist. Without it, a new token is printed once.
     """
     from ackclock.measurement.server import StampReflector
     from ackclock.measurement.server import new_token as make_token
@@ -74,14 +81,14 @@ def serve(
         return
 
     _check_stamp(stamp_port, stamp_key_file, stamp_open=stamp_open)
-    stamp = None if stamp_port is None else StampReflector(stamp_port, stamp_key_file)
+    reflector = None if stamp_port is None else StampReflector(stamp_port, stamp_key_file)
 
     def announce(address: str, token: str | None) -> None:
         print(f"listening at {address} (TCP and UDP)", flush=True)
         if token is not None:
             print(f"token: {token}", flush=True)
 
-    caps = {"rate_bps": max_rate * 1_000_000, "session_bytes": most_bytes * 1_000_000, "sessions": most_sessions}
+    caps = {"rate_bps": max_rate * 1_000_000, "session_bytes": max_bytes * 1_000_000, "sessions": max_sessions}
     caps["capture_bytes"] = allow_capture * 1_000_000
     run(
         listen,
@@ -89,7 +96,7 @@ def serve(
         token_file=token_file,
         caps=caps,
         announce=announce,
-        stamp=stamp,
+        stamp=reflector,
         clock_shift_ns=clock_shift,
         log=log,
         logs=not quiet,

@@ -18,7 +18,7 @@ class CaptureFormat(StrEnum):
 
 def simulate(
     scenario: Annotated[Path, typer.Argument(help="A scenario file.", show_default=False)],
-    pcap: Annotated[bool, typer.Option("--pcap", help="Write captures of every flow at both ends.")] = False,
+    pcap: Annotated[bool, typer.Option("--pcap", help="Capture every flow at both ends.")] = False,
     pcap_format: Annotated[CaptureFormat, typer.Option("--pcap-format", help="Format of captures.")] = CaptureFormat.pcap,
     workers: Workers = None,
     report: Report = True,
@@ -28,7 +28,7 @@ def simulate(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """One scenario: flows, hops, time series, captures."""
+    """Simulate a scenario: flows, hops, time series, captures."""
     from ackclock.cli.output import deliver, remark
     from ackclock.cli.progress import progress
     from ackclock.cli.tables import simulation_tables
@@ -39,12 +39,12 @@ def simulate(
     draft = read_draft(scenario)
     checked = draft.check()
     if "sweep" in draft.document.data:
-        check_points(draft, None)  # a mistake in what is left out is a mistake all the same
-        remark(f"{scenario}: its [sweep] is left out here; `ackclock sweep` runs it", quiet=quiet)
+        check_points(draft, None)  # report errors in the [sweep], although it is not run
+        remark(f"{scenario}: its [sweep] is ignored; `ackclock sweep` runs it", quiet=quiet)
     if seed is not None:
         checked = checked.model_copy(update={"seeds": (seed,)})
     with progress("simulate", quiet=quiet) as update:
-        done = simulate_scenario(
+        simulation = simulate_scenario(
             checked,
             name=str(scenario),
             folder=out or default_folder(checked),
@@ -53,4 +53,11 @@ def simulate(
             workers=workers,
             progress=update,
         )
-    deliver(lambda: done.document, lambda: simulation_tables(done), done.folder, report=report, json=json, quiet=quiet)
+    deliver(
+        lambda: simulation.document,
+        lambda: simulation_tables(simulation),
+        simulation.folder,
+        report=report,
+        json=json,
+        quiet=quiet,
+    )

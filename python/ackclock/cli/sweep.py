@@ -21,7 +21,7 @@ def sweep(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """A scenario's [sweep] on all cores; run it again to go on where it was interrupted."""
+    """Run a scenario's [sweep] on all cores. The same command continues an interrupted sweep."""
     from ackclock.cli.output import deliver
     from ackclock.cli.progress import progress
     from ackclock.cli.tables import sweep_table
@@ -35,5 +35,5 @@ def sweep(
     points = check_points(draft, None if seed is None else [seed])
     with progress("sweep", quiet=quiet) as update:
         folder = out or sweep_folder(points)
-        done = sweep_checked(draft, points, folder=folder, force=force, workers=workers, dask=dask, progress=update)
-    deliver(lambda: done.document, lambda: [sweep_table(done)], done.folder, report=report, json=json, quiet=quiet)
+        result = sweep_checked(draft, points, folder=folder, force=force, workers=workers, dask=dask, progress=update)
+    deliver(lambda: result.document, lambda: [sweep_table(result)], result.folder, report=report, json=json, quiet=quiet)

@@ -1,4 +1,4 @@
-"""Results as tables for people at a terminal."""
+"""Results as tables for the terminal."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def simulation_tables(done: Simulation) -> list[Table]:
-    """The flows of every seed, and the hops of the first one."""
+    """The flows of every seed, and the hops of the first seed."""
     return [_flows(done.summaries), _hops(done.summaries[0])]
 
 
 def _table(title: str, text: Sequence[str], numbers: Sequence[str]) -> Table:
-    """Columns of text, then of numbers."""
+    """A table with columns of text, then columns of numbers."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column in text:
         table.add_column(column, overflow="fold")
@@ -30,14 +30,14 @@ def _table(title: str, text: Sequence[str], numbers: Sequence[str]) -> Table:
 
 
 def _flows(summaries: Sequence[Mapping[str, Any]]) -> Table:
-    many = len(summaries) > 1
-    numbers = ["goodput", "RTT ms\nmean", "\np95", "re-\nsent", "time-\nouts", "cuts", *([] if many else ["idle"])]
-    table = _table("Flows", [*(["seed"] if many else []), "flow", "variant", "way"], numbers)
+    several = len(summaries) > 1
+    numbers = ["goodput", "RTT ms\nmean", "\np95", "retrans-\nmitted", "time-\nouts", "cuts", *([] if several else ["idle"])]
+    table = _table("Flows", [*(["seed"] if several else []), "flow", "variant", "direction"], numbers)
     for summary in summaries:
         for flow in summary["flows"]:
             rtt, is_tcp = flow["rtt_ms"] or {}, flow["variant"] != "udp"
             table.add_row(
-                *([str(summary["seed"])] if many else []),
+                *([str(summary["seed"])] if several else []),
                 flow["flow"],
                 flow["variant"],
                 flow["direction"],
@@ -47,14 +47,14 @@ def _flows(summaries: Sequence[Mapping[str, Any]]) -> Table:
                 column_percent(flow["retransmission_rate"] if is_tcp else None),
                 str(flow["timeouts"]) if is_tcp else "-",
                 str(flow["window_cuts"]) if is_tcp else "-",
-                *([] if many else [column_percent(flow["idle_share"] if is_tcp else None)]),
+                *([] if several else [column_percent(flow["idle_share"] if is_tcp else None)]),
             )
     return table
 
 
 def _hops(summary: Mapping[str, Any]) -> Table:
     numbers = ["used", "queue ms\nmean", "\np95", "\nmax", "drops", "delivered"]
-    table = _table(f"Hops (seed {summary['seed']})", ["hop", "way"], numbers)
+    table = _table(f"Hops (seed {summary['seed']})", ["hop", "direction"], numbers)
     for hop in summary["hops"]:
         delay = hop["queue_delay_ms"]
         table.add_row(
@@ -68,11 +68,11 @@ def _hops(summary: Mapping[str, Any]) -> Table:
     return table
 
 
-_MEASURED = ["goodput", "95 %\ninterval", "RTT ms\np95", "re-\nsent"]
+_MEASURED = ["goodput", "95 %\ninterval", "RTT ms\np95", "retrans-\nmitted"]
 
 
 def sweep_table(sweep: Sweep) -> Table:
-    """One row per point: goodput with its interval, p95 RTT, retransmission rate and fairness."""
+    """One row for each point: goodput with its interval, p95 RTT, retransmission rate, Jain's index."""
     table = _table("Sweep", _short(list(sweep.points[0].params)), ["n", *_MEASURED, "Jain"])
     for point in sweep.points:
         table.add_row(*(str(value) for value in point.params.values()), str(len(point.results)), *_measured(point.metrics))
@@ -80,7 +80,7 @@ def sweep_table(sweep: Sweep) -> Table:
 
 
 def _short(paths: Sequence[str]) -> list[str]:
-    """The last part of each path, or as many parts as tell it from the others."""
+    """The last part of each path, or the last parts that make it unique."""
     for parts in range(1, 8):
         short = [".".join(path.split(".")[-parts:]) for path in paths]
         if len(set(short)) == len(short):
@@ -90,15 +90,15 @@ def _short(paths: Sequence[str]) -> list[str]:
 
 def _measured(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     def mean(name: str) -> float | None:
-        found = metrics.get(name)
-        return found["mean"] if found else None
+        metric = metrics.get(name)
+        return metric["mean"] if metric else None
 
     goodput = metrics.get("goodput_bps", {})
-    known = goodput.get("n", 0) > 1 and goodput.get("lo") is not None
+    has_interval = goodput.get("n", 0) > 1 and goodput.get("lo") is not None
     fairness = mean("jain")
     return [
         rate(mean("goodput_bps")),
-        f"± {rate((goodput['hi'] - goodput['lo']) / 2)}" if known else "-",
+        f"± {rate((goodput['hi'] - goodput['lo']) / 2)}" if has_interval else "-",
         column_ms(mean("rtt_p95_ms")),
         column_percent(mean("retransmission_rate")),
         "-" if fairness is None else f"{fairness:.3f}",
@@ -106,7 +106,7 @@ def _measured(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def emulation_tables(document: Mapping[str, Any]) -> list[Table]:
-    """How well an emulation kept its times, and what its hops did. Times in microseconds."""
+    """Release errors of an emulation, and its hops. Times in microseconds."""
     audit = _table("Emulation", ["", "verdict"], ["release error us\np50", "\np99", "\nmax", "missed", "lost", "load", "steal"])
     error = document["release_error_us"]
     audit.add_row(
@@ -118,7 +118,7 @@ def emulation_tables(document: Mapping[str, Any]) -> list[Table]:
         f"{document['load']:.1f}",
         f"{document['steal_percent']:.1f} %",
     )
-    hops = _table("Hops", ["hop", "way"], ["asked", "achieved", "drops", "delivered"])
+    hops = _table("Hops", ["hop", "direction"], ["configured", "achieved", "drops", "delivered"])
     for hop in document["hops"]:
         rates = (rate(hop["asked_bps"]), rate(hop["achieved_bps"]))
         hops.add_row(hop["hop"], hop["direction"], *rates, str(hop["drops"]), str(hop["delivered"]))

@@ -73,9 +73,9 @@ def _no_command(context: Any, arguments: Sequence[str]) -> UsageError:
 
 
 def _extra(error: Any, context: Any) -> UsageError:
-    left = re.search(r" \((.*)\)$", error.message)
+    match = re.search(r" \((.*)\)$", error.message)
     return UsageError.problem(
-        f'{context.info_name} takes no further argument "{left[1] if left else ""}"', f"usage: {_usage(context)}"
+        f'{context.info_name} takes no further argument "{match[1] if match else ""}"', f"usage: {_usage(context)}"
     )
 
 
@@ -97,10 +97,10 @@ def _typed(error: Any, parameter: Any, arguments: Sequence[str]) -> str | None:
     if cause is not None and hasattr(cause, "errors"):  # pydantic's, in newer versions of typer
         return str(cause.errors()[0]["input"])
     value = None
-    for place, argument in enumerate(arguments):
+    for index, argument in enumerate(arguments):
         for option in parameter.opts:
-            if argument == option and place + 1 < len(arguments):
-                value = arguments[place + 1]
+            if argument == option and index + 1 < len(arguments):
+                value = arguments[index + 1]
             elif argument.startswith(f"{option}=") and option.startswith("-"):
                 value = argument.removeprefix(f"{option}=")
     quoted = re.match(r"'(.*?)' is not", error.message)

@@ -1,6 +1,4 @@
-"""Compare TCP variants, socket buffers and delayed-ACK settings over a link: cells, intervals, a ranking with
-reasons.
-"""
+"""Comparison of TCP variants, socket buffers and ACK policies over a link: intervals, and a ranking with reasons."""
 
 from __future__ import annotations
 

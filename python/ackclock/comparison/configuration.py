@@ -1,4 +1,4 @@
-"""What a comparison varies: the congestion control, the socket buffers, the delayed-ACK setting, queues and ACK techniques."""
+"""Configurations of a comparison: congestion control, socket buffers, delayed ACKs, queues and ACK techniques."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from ackclock.comparison.ack_path import AS_IS, HOST, check_policies, check_queu
 from ackclock.errors import InputError
 
 DEFAULT_BUFFERS = ("16 KiB", "64 KiB", "256 KiB", "auto")
-"""From one that starves most links of today to what the host chooses by itself."""
+"""From a buffer too small for most links to the host's automatic tuning."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Configuration:
-    """One choice to compare. Buffers are quantities as the scenario file writes them, or ``auto`` (the host's own
-    rule). ``queue`` is the kind at the data's bottleneck, ``ack_policy`` what is done to ACKs at theirs ("link": as the link
-    says), ``ack_technique`` what the hosts do for ACKs.
+    """One configuration. Buffers are quantities as in a scenario file, or ``auto`` (the host's rule). ``queue`` is the kind of queue at the data's
+    bottleneck, ``ack_policy`` the policy at the ACKs' bottleneck ("link": that of the link), ``ack_technique`` that of the hosts.
     """
 
     variant: str
@@ -36,11 +35,11 @@ class Configuration:
             sockets = f"{self.send_buffer} send / {self.receive_buffer} receive"
         if sockets == "auto":
             sockets = "auto buffers"
-        of_path = "".join(f", {said}" for said in self.path_words())
+        of_path = "".join(f", {text}" for text in self.path_differences())
         return f"{self.variant}, {sockets}, {'delayed ACK' if self.delayed_ack else 'ACK per segment'}{of_path}"
 
-    def path_words(self) -> list[str]:
-        """What differs from the link and the host as they are, a few words each."""
+    def path_differences(self) -> list[str]:
+        """The differences from the link and the host, a few words each."""
         words = []
         if self.queue != AS_IS:
             words.append(f"{self.queue} queue")
@@ -52,7 +51,7 @@ class Configuration:
 
     @property
     def params(self) -> dict[str, object]:
-        """The choice as the JSON documents show it."""
+        """The configuration in the JSON documents."""
         return {
             "variant": self.variant,
             "send_buffer": self.send_buffer,
@@ -65,7 +64,7 @@ class Configuration:
 
     @property
     def tcp_keys(self) -> dict[str, object]:
-        """The hosts' part of the choice as sweep parameters of a scenario."""
+        """The hosts' part of the configuration as sweep parameters."""
         own = {key: getattr(self, key) for key in ("variant", "send_buffer", "receive_buffer", "delayed_ack")}
         return {**{f"tcp.{key}": value for key, value in own.items()}, **technique_keys(self.ack_technique)}
 

@@ -1,4 +1,4 @@
-"""A measurement beside a comparison: what real TCP got on a path, next to what it gets over the link."""
+"""TCP transfers of a measurement beside the simulated configurations."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def read_measured(folder: str | Path) -> Mapping[str, Any]:
 def beside(document: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], direction: str) -> list[Row]:
     """Each single bulk transfer of the measurement in this direction, with the simulated configuration of the same variant and buffers.
 
-    A measured buffer is what was asked for. Where both delayed-ACK settings were simulated, the host's rule is taken.
+    A measured buffer is the requested one. With both delayed-ACK settings, the simulated one is that of the host's rule.
     """
     flows = [f for f in document["flows"] if f["purpose"] == "tcp" and f["direction"] == direction and not f["failed"]]
-    return [_row(flow, _alike(flow, cells)) for flow in flows]
+    return [_row(flow, _same_configuration(flow, cells)) for flow in flows]
 
 
-def _alike(flow: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    asked = flow["asked"]
+def _same_configuration(flow: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    requested = flow["asked"]
     same = [
         c
         for c in cells
-        if (c["variant"], c["send_buffer"], c["receive_buffer"]) == (flow["variant"], asked["buffer"], asked["buffer"])
+        if (c["variant"], c["send_buffer"], c["receive_buffer"]) == (flow["variant"], requested["buffer"], requested["buffer"])
     ]
     return max(same, key=lambda c: bool(c["delayed_ack"]), default=None)
 
@@ -43,10 +43,10 @@ def _row(flow: Mapping[str, Any], cell: Mapping[str, Any] | None) -> Row:
     rtt = flow["rtt_ms"] or {}
     simulated = None
     if cell is not None:
-        found = cell["metrics"]
+        metrics = cell["metrics"]
         simulated = {
             "label": cell["label"],
-            **{name: found.get(name) for name in ("goodput_bps", "rtt_p95_ms", "retransmission_rate")},
+            **{name: metrics.get(name) for name in ("goodput_bps", "rtt_p95_ms", "retransmission_rate")},
         }
     mean = ((simulated or {}).get("goodput_bps") or {}).get("mean")
     return {
@@ -62,15 +62,23 @@ def _row(flow: Mapping[str, Any], cell: Mapping[str, Any] | None) -> Row:
 
 
 WORDS = ("variant", "buffers")
-FIGURES = ("measured Mb/s", "simulated Mb/s", "ratio", "measured p95 RTT ms", "simulated", "measured re-sent %", "simulated")
+FIGURES = (
+    "measured Mb/s",
+    "simulated Mb/s",
+    "ratio",
+    "measured p95 RTT ms",
+    "simulated",
+    "measured retransmitted %",
+    "simulated",
+)
 READING = (
-    "Single bulk transfers of the measurement beside the simulated configuration with the same variant and buffers. The measured path had other traffic, "
-    "and its host is this machine's kernel."
+    "Single bulk transfers of the measurement and the simulated configuration with the same variant and buffers. The measured path had other traffic, "
+    "and its host was this machine's kernel."
 )
 
 
 def cells_of(row: Mapping[str, Any]) -> list[str]:
-    """A row as text, under WORDS and FIGURES."""
+    """A row as text, for the columns WORDS and FIGURES."""
     from ackclock.format import three
 
     simulated = row["simulated"] or {}

@@ -1,6 +1,4 @@
-"""The ranking: by goodput (or another metric) with ties as ties, then by p95 RTT inside a tie, each with its
-reason.
-"""
+"""The ranking: by goodput (or another metric) with ties, by p95 RTT within a tie, with a reason for each."""
 
 from __future__ import annotations
 
@@ -15,13 +13,13 @@ from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.statistics import Interval, Rank, rank
 
 RANK_BY: dict[str, bool] = {"goodput_bps": True, "rtt_p95_ms": False, "retransmission_rate": False, "jain": True}
-"""What a ranking may go by, and whether more of it is better."""
+"""The metrics of a ranking, and whether larger is better."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One line of the ranking. ``tied_with`` are the labels of the configurations that cannot be told from this
-    one; ``same_as`` is the label of an earlier one with the very same figures, if there is one.
+    """One row of the ranking. ``tied_with`` are the labels of the configurations without a significant difference; ``same_as`` is the label of
+    an earlier one with equal figures, or None.
     """
 
     rank: int
@@ -43,9 +41,9 @@ class Ranked:
         }
 
 
-def just_so(label: str, twins: Sequence[str]) -> str:
-    """A sentence that names the configurations with the same figures as ``label``; empty without any. Those that differ
-    in the variant alone are named by it.
+def equal_configurations(label: str, twins: Sequence[str]) -> str:
+    """A sentence that names the configurations with the same figures as ``label``; empty without any. Those that differ in the variant
+    only are named by it.
     """
     if not twins:
         return ""
@@ -55,7 +53,7 @@ def just_so(label: str, twins: Sequence[str]) -> str:
 
 
 def check_rank_by(rank_by: str, flows: int) -> None:
-    """Refuse a metric that cannot rank ``flows`` flows. Raises InputError."""
+    """Raise InputError for a metric that cannot rank ``flows`` flows."""
     if rank_by not in RANK_BY:
         raise InputError(format_value(rank_by), choices(RANK_BY, rank_by), key="rank_by")
     if rank_by == "jain" and flows < 2:
@@ -67,9 +65,9 @@ def check_rank_by(rank_by: str, flows: int) -> None:
 def ranking(runs: Mapping[Configuration, Mapping[int, Run]], rank_by: str = "goodput_bps", usual: str = "") -> list[Ranked]:
     """Rank configurations by a metric; ``runs[configuration][seed]`` are the metrics of one run.
 
-    Configurations share seeds and are told apart by paired differences with Holm's correction (``statistics.rank``).
-    Inside a tie the lower p95 RTT (to two digits) comes first, then the fewer retransmissions, then what asks for no
-    change: the ``usual`` variant, delayed ACKs, the link's own queues. ``rank_by`` has passed ``check_rank_by``.
+    Configurations share seeds and are compared by paired differences with Holm's correction (``statistics.rank``). Within a tie the order is
+    by p95 RTT (two digits), then by retransmission rate, then by the number of changes: the ``usual`` variant, delayed ACKs, the link's
+    queues. ``rank_by`` has passed ``check_rank_by``.
     """
     metrics = {choice: over_seeds(of_seed.values()) for choice, of_seed in runs.items()}
     values = {
@@ -79,13 +77,13 @@ def ranking(runs: Mapping[Configuration, Mapping[int, Run]], rank_by: str = "goo
 
     def then(choice: Configuration) -> tuple[float, ...]:
         of = metrics[choice]
-        rtt, again = of.get("rtt_p95_ms"), of.get("retransmission_rate")
+        rtt, retransmission_rate = of.get("rtt_p95_ms"), of.get("retransmission_rate")
         return (
             float(f"{rtt.mean:.2g}") if rtt else math.inf,
-            float(f"{again.mean:.2g}") if again else math.inf,
+            float(f"{retransmission_rate.mean:.2g}") if retransmission_rate else math.inf,
             choice.variant != usual,
             not choice.delayed_ack,
-            len(choice.path_words()),
+            len(choice.path_differences()),
         )
 
     places = rank(values, higher_is_better=RANK_BY[rank_by], then=then)
@@ -104,7 +102,7 @@ def ranking(runs: Mapping[Configuration, Mapping[int, Run]], rank_by: str = "goo
         reason = (
             why(of, place.key, best=best, standing=standing(place))
             if twin == place.key
-            # Two variants can be one on a host: newreno with SACK, or anything that never leaves a small window.
+            # Two variants can be equal on a host: newreno with SACK, or any variant whose window remains small.
             else f"The same in every figure as {twin.label}."
         )
         same_as = None if twin == place.key else twin.label

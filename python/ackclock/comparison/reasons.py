@@ -1,4 +1,4 @@
-"""Why a configuration ended where it did: one sentence from what its runs recorded."""
+"""The reason for a configuration's rank: one sentence from the metrics of its runs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ackclock.statistics import SAME_WITHIN, Interval
 
 Metrics = Mapping[str, Interval]
 Standing = Literal["best", "tied", "undecided", "behind"]
-"""Where a configuration stands: the winner, in its tie, below it by the mean alone (its seeds scatter too much for the
-test), or below."""
+"""The standing of a configuration: the winner, tied with it, below it by the mean alone (not significant, since the seeds scatter too
+much), or below it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A way to explain a goodput: how much of the story it is (0..1) and how to say it."""
+    """A cause of a goodput: its weight (0..1) and its text."""
 
     weight: Callable[[Metrics], float]
-    say: Callable[[Metrics, Configuration], str]
+    text: Callable[[Metrics, Configuration], str]
 
 
 def mean(metrics: Metrics, name: str) -> float:
@@ -34,7 +34,7 @@ def _percent(share: float) -> str:
 
 def _window_ceiling(metrics: Metrics, who: str, size: str) -> str:
     rtt = mean(metrics, "rtt_mean_ms")
-    return f"{who} ({size}) set the pace {{share}} of the time: one window per {rtt:.0f} ms round trip is all it can carry"
+    return f"{who} ({size}) limited it {{share}} of the time: it carries one window per RTT of {rtt:.0f} ms"
 
 
 def _receive_window(metrics: Metrics, choice: Configuration) -> str:
@@ -49,35 +49,35 @@ def _send_buffer(metrics: Metrics, choice: Configuration) -> str:
 
 def _timeouts(metrics: Metrics, choice: Configuration) -> str:
     return (
-        f"{_count(mean(metrics, 'timeouts'), 'retransmission timeout')} a run left it idle "
+        f"{_count(mean(metrics, 'timeouts'), 'retransmission timeout')} per run left it idle "
         f"{_percent(mean(metrics, 'idle_share'))} of the time"
     )
 
 
 def _recovery(metrics: Metrics, choice: Configuration) -> str:
     rate = _percent(mean(metrics, "retransmission_rate"))
-    return f"it spent {_percent(mean(metrics, 'limited_recovery'))} of the time repairing loss ({rate} of its segments were sent again)"
+    return f"it spent {_percent(mean(metrics, 'limited_recovery'))} of the time in loss recovery ({rate} of its segments were retransmitted)"
 
 
 def _lost_acks(metrics: Metrics, choice: Configuration) -> str:
     taken = mean(metrics, "ack_filter_share")
     by_filter = f" ({_percent(taken)} by its filter)" if taken > 0.0 else ""
     return (
-        f"the return path dropped {_percent(mean(metrics, 'ack_drop_share'))} of its ACKs{by_filter} and held the others "
-        f"{mean(metrics, 'ack_queue_delay_ms'):.0f} ms, so the window opens late and in bursts"
+        f"the return path dropped {_percent(mean(metrics, 'ack_drop_share'))} of its ACKs{by_filter} and delayed the others by "
+        f"{mean(metrics, 'ack_queue_delay_ms'):.0f} ms, so the window grows late and in bursts"
     )
 
 
 def _full(metrics: Metrics, choice: Configuration) -> str:
-    return f"it keeps the bottleneck {_percent(mean(metrics, 'utilization'))} busy"
+    return f"it uses {_percent(mean(metrics, 'utilization'))} of the bottleneck"
 
 
 def _congestion(metrics: Metrics, choice: Configuration) -> str:
     cuts = mean(metrics, "window_cuts")
-    cut = f", cut {_count(cuts, 'time')} a run," if cuts >= 0.05 else ""
+    cut = f", reduced {_count(cuts, 'time')} per run," if cuts >= 0.05 else ""
     return (
-        f"its congestion window{cut} set the pace {_percent(mean(metrics, 'limited_cwnd'))} of the time and kept the "
-        f"bottleneck {_percent(mean(metrics, 'utilization'))} busy"
+        f"its congestion window{cut} limited it {_percent(mean(metrics, 'limited_cwnd'))} of the time and used "
+        f"{_percent(mean(metrics, 'utilization'))} of the bottleneck"
     )
 
 
@@ -94,28 +94,28 @@ _CAUSES: tuple[Cause, ...] = (
     Cause(lambda m: mean(m, "limited_recovery"), _recovery),
     Cause(lambda m: 0.25 * mean(m, "limited_cwnd"), _congestion),
 )
-"""In order of precedence among equals. The congestion window is what should set the pace, so it explains a result
-only where nothing else does; lost ACKs are weighed a little below a limit that the sender itself reports."""
+"""In order of precedence among equal weights. The congestion window is the intended limit, so it is the cause only if no other is; lost ACKs
+weigh a little less than a limit that the sender reports."""
 
 
 def main_cause(metrics: Metrics, choice: Configuration) -> str:
-    """The strongest explanation of this configuration's goodput, as a clause."""
+    """The cause with the largest weight, as a clause."""
     best = max(_CAUSES, key=lambda cause: cause.weight(metrics))
-    return best.say(metrics, choice)
+    return best.text(metrics, choice)
 
 
 def cost(metrics: Metrics) -> str:
-    """What the goodput costs in delay and repair, as a clause."""
+    """The cost in delay and timeouts, as a clause."""
     queue = mean(metrics, "queue_delay_ms")
-    added = f"adds {queue:.0f} ms of queueing on average" if queue >= 1.0 else "adds no queueing to speak of"
+    added = f"adds {queue:.0f} ms of queueing on average" if queue >= 1.0 else "adds no queueing"
     base = mean(metrics, "rtt_min_ms")
     timeouts = mean(metrics, "timeouts")
-    repair = f"with {_count(timeouts, 'timeout')} a run" if timeouts >= 0.05 else "without a timeout"
+    repair = f"with {_count(timeouts, 'timeout')} per run" if timeouts >= 0.05 else "without a timeout"
     return f"it {added} to a {base:.0f} ms path, {repair}"
 
 
 def why(metrics: Metrics, choice: Configuration, *, best: Metrics, standing: Standing) -> str:
-    """One sentence: how the configuration compares with the best, the main cause, and (for the best) what it costs."""
+    """One sentence: the comparison with the best configuration, the main cause, and, for the best, the cost."""
     cause = main_cause(metrics, choice)
     ours, top = mean(metrics, "goodput_bps"), mean(best, "goodput_bps")
     if ours <= 0.0:
@@ -125,28 +125,28 @@ def why(metrics: Metrics, choice: Configuration, *, best: Metrics, standing: Sta
     behind = 1.0 - ours / top
     difference = f"{_percent(abs(behind))} {'less' if behind > 0.0 else 'more'} goodput"
     if standing == "tied":
-        apart = "within 1 % of" if abs(behind) <= SAME_WITHIN else f"not told apart ({difference}) from"
+        apart = "within 1 % of" if abs(behind) <= SAME_WITHIN else f"not significantly different ({difference}) from"
         return f"Tied, {apart} the best, {_delay(metrics, best)}: {cause}."
     if abs(behind) > SAME_WITHIN:
-        scatter = " (by the mean: its seeds scatter too much for the test to tell)" if standing == "undecided" else ""
+        scatter = " (by the mean: not significant, since its seeds scatter too much)" if standing == "undecided" else ""
         return f"{difference[0].upper()}{difference[1:]} than the best{scatter}: {cause}{_contrast(metrics, best)}."
     return f"Same goodput as the best, {_delay(metrics, best)}: {cause}{_contrast(metrics, best)}."
 
 
 def _success(metrics: Metrics, cause: str) -> str:
-    """What the winner reaches, and what keeps it from more."""
-    held = f"; what holds it back: {cause}" if not _fills(metrics) else ""
-    return f"It keeps the bottleneck {_percent(mean(metrics, 'utilization'))} busy{held}"
+    """The winner's utilization, and its limit."""
+    limit = f"; its limit: {cause}" if not _fills(metrics) else ""
+    return f"It uses {_percent(mean(metrics, 'utilization'))} of the bottleneck{limit}"
 
 
 def _contrast(metrics: Metrics, best: Metrics) -> str:
-    """Where a configuration repairs clearly more than the best does; empty where it does not."""
-    more = mean(metrics, "timeouts"), mean(best, "timeouts")
-    if more[0] >= more[1] + 1.0:
-        return f", with {_count(more[0], 'timeout')} a run against {_number(more[1])}"
-    again = mean(metrics, "retransmission_rate"), mean(best, "retransmission_rate")
-    if again[0] >= again[1] + 0.005:
-        return f", with {_percent(again[0])} of its segments sent again against {_percent(again[1])}"
+    """A clause if the configuration has clearly more timeouts or retransmissions than the best; else empty."""
+    timeouts = mean(metrics, "timeouts"), mean(best, "timeouts")
+    if timeouts[0] >= timeouts[1] + 1.0:
+        return f", with {_count(timeouts[0], 'timeout')} per run instead of {_number(timeouts[1])}"
+    retransmission_rates = mean(metrics, "retransmission_rate"), mean(best, "retransmission_rate")
+    if retransmission_rates[0] >= retransmission_rates[1] + 0.005:
+        return f", with {_percent(retransmission_rates[0])} of its segments retransmitted instead of {_percent(retransmission_rates[1])}"
     return ""
 
 

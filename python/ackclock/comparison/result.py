@@ -1,4 +1,4 @@
-"""The result of a comparison: cells with intervals, a ranking with reasons, and the runs to look at."""
+"""The result of a comparison: configurations with intervals, a ranking with reasons, and the runs of the charts."""
 
 from __future__ import annotations
 
@@ -23,27 +23,26 @@ if TYPE_CHECKING:
     from ackclock.plot.time_series import Panel
     from ackclock.report.page import Page
 
-MOST_SHOWN = 5
-"""Runs laid over each other in the time-series charts."""
+MAX_SHOWN = 5
+"""Maximum number of runs in a time-series chart."""
 
 
 def _among(ranked: Ranked, others: Sequence[Ranked]) -> bool:
     """Whether one of ``others`` has the same mean in every metric."""
 
     def figures(of: Ranked) -> dict[str, float]:
-        return {name: found.mean for name, found in of.metrics.items()}
+        return {name: choice.mean for name, choice in of.metrics.items()}
 
     return any(figures(ranked) == figures(other) for other in others)
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Result):
-    """What ``compare`` found.
+    """The result of ``compare``.
 
-    ``link`` is the link as it was named, ``title`` its own title, ``scenario`` the first configuration's scenario
-    with every default said, ``folder`` the run folder (None when nothing was kept). ``no_asymmetry`` says why there is no
-    ``asymmetry``, if so; ``points`` are the configurations as sweep parameters; ``measured`` are a measurement's
-    transfers beside them; ``notes`` are sentences that a reader of the ranking should know.
+    ``link`` is the link as given, ``title`` its title, ``scenario`` the first configuration's resolved scenario, ``folder`` the run folder
+    (None without one). ``no_asymmetry`` is the reason if ``asymmetry`` is None; ``points`` are the configurations as sweep parameters;
+    ``measured`` are a measurement's transfers; ``notes`` are sentences about the ranking.
     """
 
     link: str
@@ -61,15 +60,14 @@ class Comparison(Result):
 
     @property
     def best(self) -> Ranked:
-        """The winner: first in the ranking, or among equals the one with the lowest p95 RTT."""
+        """The first of the ranking; among equals the one with the lowest p95 RTT."""
         return self.ranking[0]
 
     @property
-    def quick(self) -> Ranked | None:
-        """The most responsive choice that costs little: at most a tenth less goodput than the best, at most half
-        its p95 RTT.
+    def low_latency_choice(self) -> Ranked | None:
+        """The configuration with the lowest p95 RTT of those with 90 % of the best goodput or more and half its p95 RTT or less.
 
-        None where there is no such choice.
+        None without one.
         """
 
         def of(ranked: Ranked, name: str) -> float:
@@ -92,7 +90,7 @@ class Comparison(Result):
             "notes": list(self.notes),
             "cells": [self._cell(ranked) for ranked in sorted(self.ranking, key=self._asked_order)],
             "ranking": [ranked.as_json() for ranked in self.ranking],
-            "quick": self.quick.configuration.label if self.quick else None,
+            "quick": self.low_latency_choice.configuration.label if self.low_latency_choice else None,
             **({"measured": list(self.measured)} if self.measured else {}),
             **({"folder": str(self.folder)} if self.folder else {}),
         }
@@ -107,8 +105,8 @@ class Comparison(Result):
                 "rank": ranked.rank,
                 **ranked.configuration.params,
                 **{
-                    name if part == "mean" else f"{name}_{part}": getattr(found, part)
-                    for name, found in ranked.metrics.items()
+                    name if part == "mean" else f"{name}_{part}": getattr(choice, part)
+                    for name, choice in ranked.metrics.items()
                     for part in ("mean", "lo", "hi")
                 },
                 "why": ranked.why,
@@ -118,26 +116,26 @@ class Comparison(Result):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def shown(self) -> dict[str, RunResult]:
-        """The runs worth laying over each other, lowest seed, by label.
+        """The runs of the charts, those of the lowest seed, by label.
 
-        The best, the ``quick`` one, the best of every other variant that differs from those, and the last.
+        They are the best, the ``low_latency_choice``, the best of each other variant that differs from these, and the last.
         """
         picked = [self.best]
-        if self.quick:
-            picked.append(self.quick)
+        if self.low_latency_choice:
+            picked.append(self.low_latency_choice)
         variants = dict.fromkeys(ranked.configuration.variant for ranked in self.ranking)
         for variant in variants:
-            # A run that equals one already shown would only hide it.
+            # A run equal to one already picked would hide it.
             others = (r for r in self.ranking if r.configuration.variant == variant and not _among(r, picked))
-            if variant != self.best.configuration.variant and (found := next(others, None)):
-                picked.append(found)
-        picked = picked[: MOST_SHOWN - 1]
+            if variant != self.best.configuration.variant and (choice := next(others, None)):
+                picked.append(choice)
+        picked = picked[: MAX_SHOWN - 1]
         if not _among(self.ranking[-1], picked):
             picked.append(self.ranking[-1])
         return {r.configuration.label: min(self.results[r.configuration], key=lambda one: one.seed) for r in picked}
 
     def shown_folders(self) -> dict[str, str]:
-        """Of the runs in ``shown``, the names of their folders in ``cells/``; empty when nothing was kept."""
+        """The names of the folders in ``cells/`` of the runs in ``shown``; empty without a run folder."""
         return {label: one.folder.name for label, one in self.shown().items() if one.folder}
 
     def panels(self) -> list[Panel]:
@@ -148,7 +146,7 @@ class Comparison(Result):
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row per run and flow, with the configuration's choices and the seed."""
+        """One row for each run and flow, with the configuration and the seed."""
         every = [one for of_choice in self.results.values() for one in of_choice]
         return run_files.flows_frame([one.summary for one in every], [one.params for one in every])
 
@@ -182,7 +180,7 @@ class Comparison(Result):
             **ranked.configuration.params,
             "label": ranked.configuration.label,
             "n": len(self.results[ranked.configuration]),
-            "metrics": {name: found.as_json() for name, found in ranked.metrics.items()},
+            "metrics": {name: choice.as_json() for name, choice in ranked.metrics.items()},
         }
 
     def _asked_order(self, ranked: Ranked) -> int:

@@ -15,10 +15,10 @@ from ackclock.comparison.ranking import check_rank_by, ranking
 from ackclock.comparison.result import Comparison
 from ackclock.congestion_control import CongestionControl, with_names
 from ackclock.input import catalogue
+from ackclock.input.objects import Hop, Link, plain
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
 from ackclock.input.scenario.resolution import resolved
-from ackclock.input.typed import Hop, Link, plain
 from ackclock.simulation import run_files
 from ackclock.simulation.metrics import of_flows
 from ackclock.simulation.runner import Progress, RunResult, RunSpec, RunStore, run_specs
@@ -54,39 +54,37 @@ def compare(
     keep: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Which TCP variant, socket buffer and ACK policy does best on a link, and why.
+    """Rank TCP variants, socket buffers and ACK policies on a link, with reasons.
 
     Args:
         link: a packaged link's name, a link file, or [[hop]] tables as dicts.
-        variants: congestion controls by name, or classes of your own; all the engine has when None.
+        variants: congestion controls by name, or classes; None: all of the engine.
         buffers: socket buffers, each one quantity for both ends ("64 KiB", "auto") or a (send, receive) pair.
         delayed_ack: delayed-ACK settings: the host's rule (True), an ACK per segment (False).
-        queue: kinds of queue ("droptail", "codel", ..) at the hop that limits the data, in its direction, with that hop's limits; "link" is
-            the link's own.
-        ack_policy: what the hop that limits the ACKs does to them: "link", "none", a filter's rule ("safe", "p1", "cake",
+        queue: kinds of queue ("droptail", "codel", ..) at the data's bottleneck, with that hop's limits; "link": the link's queue.
+        ack_policy: the policy at the ACKs' bottleneck: "link", "none", a filter's rule ("safe", "p1", "cake",
             "cake-aggressive"), "acks-first", "drop-front", a kind of queue ("red"), or several with + between.
-        ack: what hosts do for ACKs: "none", "acc" (ACK congestion control), "adapt" (sender adaptation), or "acc+adapt".
+        ack: ACK techniques of the hosts: "none", "acc" (ACK congestion control), "adapt" (sender adaptation), or "acc+adapt".
         flows: bulk flows that share the link, 1 or more.
-        opposite: bulk flows the other way beside them, with the same TCP: their data shares the queue with the ACKs. The figures are those of
-            the others; what they get is `opposite_goodput_bps`.
+        opposite: bulk flows in the opposite direction with the same TCP, which share the queue of the ACKs. They are not part of the metrics;
+            their goodput is `opposite_goodput_bps`.
         direction: "down" (server to client) or "up".
-        duration: a quantity such as "30 s"; long against the link's RTT and its variations, or the start decides.
-        seeds: how many (10 means 1..10), or a list; every configuration runs with each of them.
-        host: the host stack that says everything else; "linux-6" when None.
+        duration: a quantity such as "30 s"; long compared with the link's RTT and its variations, so that the start has little weight.
+        seeds: a number (10 means 1..10), or a list; every configuration runs with each seed.
+        host: the host stack of all other TCP keys; "linux-6" when None.
         rank_by: "goodput_bps" (the flows' sum), "rtt_p95_ms", "retransmission_rate" or "jain".
-        measured: the run folder of a measurement, whose bulk transfers are shown beside the simulated ones.
+        measured: the run folder of a measurement; its bulk transfers are shown beside the simulated ones.
         workers: threads; all cores when None.
-        out: the run folder; finished runs found there are not run again.
-        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
+        out: the run folder; finished runs in it are reused.
+        force: rename another run in ``out`` (to ``out.1``) instead of raising InputError.
         keep: without ``out``, keep the runs in ``runs/<hash>``.
-        progress: called with runs done, runs in all, and what was done last.
+        progress: called with the number of finished runs, the number of all runs, and the label of the last one.
 
-    Ties are shown as ties: down from the best mean all tie with it until the first whose difference over shared seeds is
-    significant at 5 % after Holm's correction and above 1 % of the better; that one leads the next tie. Among equals the
-    lower p95 RTT comes first.
+    Ties: in the order of the means, all configurations tie with the best until the first whose difference over shared seeds is significant at
+    5 % after Holm's correction and above 1 % of the better; that one leads the next tie. Within a tie the lower p95 RTT is first.
 
     Raises:
-        InputError: a link, choice or quantity that cannot be taken, or another run in ``out``; nothing is written.
+        InputError: an invalid link, choice or quantity, or another run in ``out``; nothing is written.
         RunFailed: a run failed in the engine.
     """
     check_rank_by(rank_by, flows)

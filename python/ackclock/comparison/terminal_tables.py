@@ -24,7 +24,7 @@ def ranking_table(comparison: Comparison) -> Table:
     """
     from rich.table import Table
 
-    from ackclock.comparison.ranking import just_so
+    from ackclock.comparison.ranking import equal_configurations
 
     twins: dict[str, list[str]] = {}
     for ranked in comparison.ranking:
@@ -43,26 +43,26 @@ def ranking_table(comparison: Comparison) -> Table:
         ("goodput Mb/s", "right"),
         ("95 % interval", "right"),
         ("p95 RTT ms", "right"),
-        ("sent again %", "right"),
+        ("retransmitted %", "right"),
         *([("Jain", "right")] if "jain" in first else []),
-        *([("other way Mb/s", "right")] if "opposite_goodput_bps" in first else []),
+        *([("opposite Mb/s", "right")] if "opposite_goodput_bps" in first else []),
         ("why", "left"),
     ):
         table.add_column(column, justify="right" if justify == "right" else "left", no_wrap=column != "why")
     notes = []
-    if (found := comparison.asymmetry) is not None:
-        notes.append(f"k = {found.k:.3g}: {implied(found.k)}.")
+    if (value := comparison.asymmetry) is not None:
+        notes.append(f"k = {value.k:.3g}: {implied(value.k)}.")
     if warning := recorded_warning(comparison.scenario):
         notes.append(warning)
     notes += comparison.notes
     lines = [ranked for ranked in comparison.ranking if not ranked.same_as]
     if len(lines) > _HEAD + 2:
-        notes.append(f"{len(lines) - _HEAD - 1} rows before the last are left out here: see the report, or --json.")
+        notes.append(f"{len(lines) - _HEAD - 1} rows before the last are omitted: see the report, or --json.")
         lines = [*lines[:_HEAD], lines[-1]]
     table.caption = "\n".join(notes) or None
     for ranked in lines:
-        choice, of = ranked.configuration, ranked.metrics
-        goodput = of.get("goodput_bps")
+        choice, metrics = ranked.configuration, ranked.metrics
+        goodput = metrics.get("goodput_bps")
         buffers = choice.send_buffer
         if choice.receive_buffer != buffers:
             buffers = f"{buffers} / {choice.receive_buffer}"
@@ -74,11 +74,11 @@ def ranking_table(comparison: Comparison) -> Table:
             *(str(choice.params[key]) for _, key in path),
             _mean(goodput, 1e-6, 3),
             f"{goodput.lo * 1e-6:.3f} .. {goodput.hi * 1e-6:.3f}" if goodput and goodput.n > 1 else "-",
-            _mean(of.get("rtt_p95_ms"), 1.0, 1),
-            _mean(of.get("retransmission_rate"), 100.0, 2),
-            *([_mean(of.get("jain"), 1.0, 3)] if "jain" in first else []),
-            *([_mean(of.get("opposite_goodput_bps"), 1e-6, 3)] if "opposite_goodput_bps" in first else []),
-            ranked.why + just_so(choice.label, twins.get(choice.label, [])),
+            _mean(metrics.get("rtt_p95_ms"), 1.0, 1),
+            _mean(metrics.get("retransmission_rate"), 100.0, 2),
+            *([_mean(metrics.get("jain"), 1.0, 3)] if "jain" in first else []),
+            *([_mean(metrics.get("opposite_goodput_bps"), 1e-6, 3)] if "opposite_goodput_bps" in first else []),
+            ranked.why + equal_configurations(choice.label, twins.get(choice.label, [])),
         )
     return table
 
@@ -90,8 +90,8 @@ def _varied(comparison: Comparison) -> list[tuple[str, str]]:
     return [(name, key) for name, key in keys if any(r.configuration.params[key] != usual[key] for r in comparison.ranking)]
 
 
-def _mean(found: Interval | None, scale: float, decimals: int) -> str:
-    return f"{scale * found.mean:.{decimals}f}" if found else "-"
+def _mean(value: Interval | None, scale: float, decimals: int) -> str:
+    return f"{scale * value.mean:.{decimals}f}" if value else "-"
 
 
 def measured_table(comparison: Comparison) -> list[Table]:

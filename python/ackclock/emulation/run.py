@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ackclock.emulation.config import emulation_scenario
 from ackclock.errors import AckclockError, InputError, describe_path
+from ackclock.input.objects import Link, plain
 from ackclock.input.scenario.draft import read_draft
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.resolution import scenario_hash
-from ackclock.input.typed import Link, plain
 from ackclock.result import Result
 from ackclock.simulation import run_files
 from ackclock.storage import atomic_files, temporary_files

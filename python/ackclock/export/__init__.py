@@ -1,4 +1,4 @@
-"""``export``: a link for other people's emulators, and what they cannot express said in so many words."""
+"""``export``: a link as files for other emulators, with a list of the properties that they cannot express."""
 
 from ackclock.export.write import FORMATS, Exported, export_link
 

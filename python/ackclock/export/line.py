@@ -1,4 +1,4 @@
-"""A link as other emulators know one: in each direction one queue, one rate, one delay, one loss."""
+"""A link reduced to what other emulators have: one queue, rate, delay and loss in each direction."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ackclock.input.units import show_rate
 
 @dataclass
 class Line:
-    """One direction of a whole link. `missing` collects what got lost on the way here, a sentence each.
+    """One direction of a link. `missing` lists the properties that are lost, a sentence each.
 
     ``delay`` in ps, ``rate`` in bits/s or recorded; None is unlimited.
     """
 
-    way: str
+    direction: str
     delay: int = 0
     rate: int | TraceRate | None = None
     queue: Queue | None = None
@@ -32,22 +32,25 @@ class Line:
     missing: list[str] = field(default_factory=list)
 
     def lacks(self, hop: str, what: str) -> None:
-        self.missing.append(f"{self.way}, {hop}: {what}")
+        self.missing.append(f"{self.direction}, {hop}: {what}")
 
 
 def lines_of(hops: Sequence[Hop]) -> dict[str, Line]:
-    """Both directions of a link, each as one line with the slowest hop's queue and rate."""
-    return {way: _line(way, [(hop, side) for hop in hops if (side := getattr(hop, way))]) for way in DIRECTIONS}
+    """Both directions of a link, each with the queue and rate of its slowest hop."""
+    return {
+        direction: _line(direction, [(hop, side) for hop in hops if (side := getattr(hop, direction))])
+        for direction in DIRECTIONS
+    }
 
 
-def _line(way: str, sides: Sequence[tuple[Hop, Direction]]) -> Line:
-    line = Line(way, delay=sum(side.delay for _, side in sides))
-    slowest = min(sides, key=lambda one: _mean_bps(way, *one), default=None)
+def _line(direction: str, sides: Sequence[tuple[Hop, Direction]]) -> Line:
+    line = Line(direction, delay=sum(side.delay for _, side in sides))
+    slowest = min(sides, key=lambda one: _mean_bps(direction, *one), default=None)
     for hop, side in sides:
         if (hop, side) == slowest:
             _take_queue(line, hop, side)
-        elif (bps := _mean_bps(way, hop, side)) < inf:
-            line.lacks(hop.name, f"a second queue, at {show_rate(round(bps))}: only the slowest hop's is kept")
+        elif (bps := _mean_bps(direction, hop, side)) < inf:
+            line.lacks(hop.name, f"a second queue, at {show_rate(round(bps))}: only that of the slowest hop is exported")
         elif side.queue is not None and side.queue.ack is not None:
             line.lacks(hop.name, "what this queue does to ACKs: only the slowest hop's queue is kept")
         _take_rest(line, hop, side)
@@ -56,18 +59,18 @@ def _line(way: str, sides: Sequence[tuple[Hop, Direction]]) -> Line:
     return line
 
 
-def _mean_bps(way: str, hop: Hop, side: Direction) -> float:
+def _mean_bps(direction: str, hop: Hop, side: Direction) -> float:
     if isinstance(side.rate, TraceRate):
         return side.rate.recording.mean_bps()
-    return hop.slowest_bps(way) or inf
+    return hop.slowest_bps(direction) or inf
 
 
 def _take_queue(line: Line, hop: Hop, side: Direction) -> None:
     line.queue, line.rate = side.queue, side.rate
     if hop.medium:
-        line.rate = hop.medium.nominal_bps(line.way)
-        at = f"its best rate, {show_rate(line.rate)}, stands for it" if line.rate else "no rate stands for it"
-        line.lacks(hop.name, f"a medium ({hop.medium.kind}), which is more than a rate: {at}")
+        line.rate = hop.medium.nominal_bps(line.direction)
+        replacement = f"its maximum rate, {show_rate(line.rate)}, replaces it" if line.rate else "no rate replaces it"
+        line.lacks(hop.name, f"a medium ({hop.medium.kind}): {replacement}")
     if hop.has_stations():
         line.lacks(hop.name, "a queue and a rate for each client: all clients share one")
 
@@ -76,7 +79,7 @@ def _take_rest(line: Line, hop: Hop, side: Direction) -> None:
     if isinstance(side.framing, Atm):
         line.lacks(hop.name, "ATM cells: packets are sent as they are")
     elif side.framing != "none":
-        line.lacks(hop.name, f"{side.framing} framing: headers are sent whole")
+        line.lacks(hop.name, f"{side.framing} framing: headers are not compressed")
     if side.handover:
         line.lacks(hop.name, "handovers: the path stays the same")
     if hop.pep:
@@ -93,7 +96,7 @@ def _take_rest(line: Line, hop: Hop, side: Direction) -> None:
 
 
 def _one_loss(line: Line, sides: Iterable[tuple[Hop, Direction]]) -> Loss | None:
-    """Independent losses together; of others the first, as no emulator takes two."""
+    """Independent losses combined; of others the first, since no emulator has two."""
     losses = [(hop, side.loss) for hop, side in sides if side.loss]
     kept = next((loss for _, loss in losses if not isinstance(loss, Bernoulli)), None)
     if kept is None and losses:

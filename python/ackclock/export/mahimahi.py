@@ -1,4 +1,4 @@
-"""A link as mahimahi's shells: mm-delay, mm-loss and mm-link with a trace for each direction (Netravali et al. 2015)."""
+"""A link as mahimahi shells: mm-delay, mm-loss and mm-link with a trace for each direction (Netravali et al. 2015)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ackclock.input.link.aqm import CoDel, FqCoDel, Pie
 from ackclock.input.link.loss import Bernoulli
 from ackclock.input.link.queue import DropTail
 from ackclock.input.link.rate import TraceRate
-from ackclock.input.link.trace import BYTES_PER_CHANCE
+from ackclock.input.link.trace import BYTES_PER_OPPORTUNITY
 from ackclock.input.units import show_rate
 
-BITS_PER_CHANCE = 8 * BYTES_PER_CHANCE
+BITS_PER_CHANCE = 8 * BYTES_PER_OPPORTUNITY
 LONGEST_PERIOD_MS = 60_000
 UNLIMITED_BPS = 10**9
 SIDES = {"up": "uplink", "down": "downlink"}
@@ -32,40 +32,40 @@ exec {shells} -- "$@"
 
 
 def export_mahimahi(title: str, lines: dict[str, Line]) -> dict[str, str]:
-    """A script and both traces. What is lost goes into the lines' `missing`."""
+    """A script and both traces. Lost properties are added to the lines' `missing`."""
     shells = [*_delay(lines), *_loss(lines), *_link(lines)]
-    files = {f"{way}.trace": _trace(line) for way, line in lines.items()}
+    files = {f"{direction}.trace": _trace(line) for direction, line in lines.items()}
     for line in lines.values():
-        _say_missing(line)
-    said = [text for line in lines.values() for text in line.missing]
-    missing = "\n".join(f"# - {text}" for text in said) or "# nothing"
+        _add_missing(line)
+    missing_texts = [text for line in lines.values() for text in line.missing]
+    missing = "\n".join(f"# - {text}" for text in missing_texts) or "# nothing"
     script = SCRIPT.format(title=title or "A link", missing=missing, shells=" \\\n  ".join(shells))
     return {"mahimahi.sh": script, **files}
 
 
 def _delay(lines: dict[str, Line]) -> Iterator[str]:
-    """mm-delay takes whole milliseconds, the same both ways."""
+    """mm-delay takes whole milliseconds, equal in both directions."""
     total = sum(line.delay for line in lines.values())
     each = round(total / 2 / 1e9)
     if lines["up"].delay != lines["down"].delay:
-        both = " and ".join(f"{line.delay / 1e9:g} ms {line.way}" for line in lines.values())
-        lines["down"].missing.append(f"both ways: a delay of {both}: {each} ms each way")
+        both = " and ".join(f"{line.delay / 1e9:g} ms {line.direction}" for line in lines.values())
+        lines["down"].missing.append(f"both directions: a delay of {both}: {each} ms in each")
     elif each * 10**9 != total / 2:
-        lines["down"].missing.append(f"both ways: a delay of {total / 2e9:g} ms: {each} ms, in whole milliseconds")
+        lines["down"].missing.append(f"both directions: a delay of {total / 2e9:g} ms: {each} ms, in whole milliseconds")
     if each:
         yield f"mm-delay {each}"
 
 
 def _loss(lines: dict[str, Line]) -> Iterator[str]:
-    for way, line in lines.items():
+    for direction, line in lines.items():
         if isinstance(line.loss, Bernoulli) and line.loss.mean:
-            yield f"mm-loss {SIDES[way]} {line.loss.mean:.9g}"
+            yield f"mm-loss {SIDES[direction]} {line.loss.mean:.9g}"
         elif line.loss and line.loss.plan():
-            line.missing.append(f"{way}: loss other than independent ({line.loss.kind})")
+            line.missing.append(f"{direction}: loss other than independent ({line.loss.kind})")
 
 
 def _link(lines: dict[str, Line]) -> Iterator[str]:
-    queues = " ".join(_queue(lines[way], SIDES[way]) for way in ("up", "down"))
+    queues = " ".join(_queue(lines[direction], SIDES[direction]) for direction in ("up", "down"))
     yield f'mm-link "$here/up.trace" "$here/down.trace" {queues}'
 
 
@@ -73,7 +73,7 @@ def _queue(line: Line, side: str) -> str:
     queue = line.queue
     name, arguments = "infinite", ""
     if isinstance(queue, FqCoDel):
-        line.missing.append(f"{line.way}: {queue.kind}: mahimahi's codel, one queue for all flows, stands for it")
+        line.missing.append(f"{line.direction}: {queue.kind}: mahimahi's codel, one queue for all flows, replaces it")
     if isinstance(queue, CoDel):
         name = "codel"
         arguments = (
@@ -85,17 +85,17 @@ def _queue(line: Line, side: str) -> str:
     elif isinstance(queue, DropTail):
         name, arguments = _droptail(line, queue)
     elif queue is not None:
-        line.missing.append(f"{line.way}: {queue.kind}: a droptail queue stands for it")
+        line.missing.append(f"{line.direction}: {queue.kind}: a droptail queue replaces it")
         name, arguments = "droptail", f"packets={queue.plan()['packets'] or 1000}"
     if queue and queue.ack:
-        line.missing.append(f"{line.way}: what the queue does to ACKs")
+        line.missing.append(f"{line.direction}: the queue's handling of ACKs")
     options = f"--{side}-queue={name}"
     return f'{options} --{side}-queue-args="{arguments}"' if arguments else options
 
 
 def _droptail(line: Line, queue: DropTail) -> tuple[str, str]:
     if queue.mark is not None:
-        line.missing.append(f"{line.way}: marks beyond {queue.mark}")
+        line.missing.append(f"{line.direction}: ECN marks above {queue.mark}")
     limits = [f"{unit}={limit}" for unit, limit in (("packets", queue.packets), ("bytes", queue.bytes)) if limit]
     if not limits:
         return "infinite", ""
@@ -103,7 +103,7 @@ def _droptail(line: Line, queue: DropTail) -> tuple[str, str]:
 
 
 def _trace(line: Line) -> str:
-    """A trace of the line's rate; a recorded one as it is."""
+    """A trace of the line's rate; a recorded rate is copied."""
     if isinstance(line.rate, TraceRate):
         times: list[int] | tuple[int, ...] = line.rate.recording.times_ms
     else:
@@ -112,7 +112,7 @@ def _trace(line: Line) -> str:
 
 
 def _chances(line: Line, bps: int) -> list[int]:
-    """Chances to send 1500 B at a fixed rate, over the shortest whole period of milliseconds, or one close to it."""
+    """Opportunities to send 1500 B at a fixed rate, over the shortest period of whole milliseconds, or one close to it."""
     period_ms = BITS_PER_CHANCE * 1000 // gcd(BITS_PER_CHANCE * 1000, bps)
     if period_ms > LONGEST_PERIOD_MS:
         period_ms = LONGEST_PERIOD_MS
@@ -121,16 +121,16 @@ def _chances(line: Line, bps: int) -> list[int]:
         chances, period_ms = 1, round(BITS_PER_CHANCE * 1000 / bps)
     kept = chances * BITS_PER_CHANCE * 1000 / period_ms
     if kept != bps:
-        line.missing.append(f"{line.way}: a rate of exactly {show_rate(bps)}: {kept / bps - 1:+.1e} of it too much")
+        line.missing.append(f"{line.direction}: a rate of exactly {show_rate(bps)}: its error is {kept / bps - 1:+.1e}")
     return [-(-number * period_ms // chances) for number in range(1, chances + 1)]
 
 
-def _say_missing(line: Line) -> None:
+def _add_missing(line: Line) -> None:
     if line.rate is None:
-        line.missing.append(f"{line.way}: an unlimited rate: {show_rate(UNLIMITED_BPS)}")
+        line.missing.append(f"{line.direction}: an unlimited rate: {show_rate(UNLIMITED_BPS)}")
     else:
-        line.missing.append(f"{line.way}: moments of sending finer than 1 ms")
+        line.missing.append(f"{line.direction}: transmission times finer than 1 ms")
     if line.jitter:
-        line.missing.append(f"{line.way}: {line.jitter.kind} jitter")
+        line.missing.append(f"{line.direction}: {line.jitter.kind} jitter")
     if line.duplicate:
-        line.missing.append(f"{line.way}: duplicates")
+        line.missing.append(f"{line.direction}: duplicates")

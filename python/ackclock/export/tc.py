@@ -1,4 +1,4 @@
-"""A link as Linux's own: netem for delay and loss, tbf for the rate, and the queue inside it (tc-netem(8), tc-tbf(8))."""
+"""A link as Linux qdiscs: netem for delay and loss, tbf for the rate, and the queue in it (tc-netem(8), tc-tbf(8))."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ackclock.input.link.rate import TraceRate
 from ackclock.input.units import PS_PER_S, show_rate
 
 ETHERNET_HEADER = 14
-"""Bytes that tc counts with each packet and a link file does not."""
+"""Header bytes that tc counts in each packet; link files do not."""
 FULL_PACKET = 1500
-HELD = 1_000_000
-"""netem's limit, in packets: it may drop nothing of what is on the way."""
+NETEM_LIMIT = 1_000_000
+"""netem's limit in packets, high enough that it drops none."""
 
 HEADER = """\
 #!/bin/sh
@@ -33,20 +33,20 @@ UP=${{UP:?the interface towards the servers}}
 
 
 def export_tc(title: str, lines: dict[str, Line]) -> dict[str, str]:
-    """One shell script, `tc.sh`. What is lost goes into the lines' `missing`."""
+    """A shell script, `tc.sh`. Lost properties are added to the lines' `missing`."""
     body = "".join(_commands(line) for line in lines.values())
-    said = [text for line in lines.values() for text in line.missing]
-    missing = "\n".join(f"# - {text}" for text in said) or "# nothing"
+    missing_texts = [text for line in lines.values() for text in line.missing]
+    missing = "\n".join(f"# - {text}" for text in missing_texts) or "# nothing"
     return {"tc.sh": HEADER.format(title=title or "A link", missing=missing) + body}
 
 
 def _commands(line: Line) -> str:
-    device = f'"${line.way.upper()}"'
+    device = f'"${line.direction.upper()}"'
     rate = _rate_bps(line)
     queue = queue_arguments(line, rate)
     commands = [
         f"tc qdisc del dev {device} root 2>/dev/null || true",
-        f"tc qdisc add dev {device} root handle 1: netem limit {HELD}{_delay(line)}{_loss(line, rate)}{_duplicate(line)}",
+        f"tc qdisc add dev {device} root handle 1: netem limit {NETEM_LIMIT}{_delay(line)}{_loss(line, rate)}{_duplicate(line)}",
     ]
     sized = f"stab overhead -{ETHERNET_HEADER} linklayer ethernet"
     if isinstance(line.queue, Cake):
@@ -57,7 +57,7 @@ def _commands(line: Line) -> str:
         commands.append(f"tc qdisc add dev {device} parent 1:1 handle 2: {sized} {shaper}")
         commands.append(f"tc qdisc add dev {device} parent 2:1 handle 3: {queue}")
     if line.loss or line.jitter:
-        line.missing.append(f"{line.way}: loss and jitter after the queue: netem applies them, and the delay, before it")
+        line.missing.append(f"{line.direction}: loss and jitter after the queue: netem applies them, and the delay, before it")
     return "".join(f"{command}\n" for command in commands)
 
 
@@ -65,20 +65,20 @@ def _rate_bps(line: Line) -> int | None:
     if not isinstance(line.rate, TraceRate):
         return line.rate
     mean = round(line.rate.recording.mean_bps())
-    line.missing.append(f"{line.way}: a recorded rate: its mean, {show_rate(mean)}, stands for it")
+    line.missing.append(f"{line.direction}: a recorded rate: its mean, {show_rate(mean)}, replaces it")
     return mean
 
 
 def _burst(rate: int) -> int:
-    """Bytes that may leave at once: a packet, or what passes within a tick of 1 ms / 8, as below that tbf cannot keep the rate."""
+    """The burst of tbf in bytes: a packet, or the bytes of a tick of 1 ms / 8, below which tbf cannot keep the rate."""
     return max(FULL_PACKET + ETHERNET_HEADER, ceil(rate / 8 / 8000))
 
 
 def _tbf_limit(line: Line) -> int:
-    """tbf wants a limit in bytes before it gets the queue that has the true one."""
+    """tbf requires a limit in bytes before its queue, which has the real limit."""
     queue = line.queue
     packets = queue.packets if queue else None
-    return (queue.bytes if queue else None) or (packets or HELD) * FULL_PACKET
+    return (queue.bytes if queue else None) or (packets or NETEM_LIMIT) * FULL_PACKET
 
 
 def _ms(ps: float) -> str:
@@ -90,39 +90,41 @@ def _delay(line: Line) -> str:
     if jitter is None:
         return f" delay {_ms(line.delay)}" if line.delay else ""
     if jitter.in_order:
-        line.missing.append(f"{line.way}: jitter that keeps the order: netem's lets packets overtake")
+        line.missing.append(f"{line.direction}: jitter that keeps the order: netem's reorders packets")
     if isinstance(jitter, UniformJitter):
-        middle, spread = (jitter.low + jitter.high) / 2, (jitter.high - jitter.low) / 2
-        return f" delay {_ms(line.delay + middle)} {_ms(spread)}"
+        middle, half_range = (jitter.low + jitter.high) / 2, (jitter.high - jitter.low) / 2
+        return f" delay {_ms(line.delay + middle)} {_ms(half_range)}"
     if isinstance(jitter, NormalJitter):
         return f" delay {_ms(line.delay + jitter.mean)} {_ms(jitter.sd)} distribution normal"
     if isinstance(jitter, ParetoJitter):
-        line.missing.append(f"{line.way}: a Pareto shape of {jitter.shape:g}: netem's table has its own")
+        line.missing.append(f"{line.direction}: a Pareto shape of {jitter.shape:g}: netem has its own")
         return f" delay {_ms(line.delay + jitter.mean)} {_ms(jitter.mean)} distribution pareto"
-    line.missing.append(f"{line.way}: {jitter.kind} jitter: its mean is added to the delay")
+    line.missing.append(f"{line.direction}: {jitter.kind} jitter: its mean is added to the delay")
     return f" delay {_ms(line.delay + jitter.mean)}"
 
 
 def _loss(line: Line, rate: int | None) -> str:
     loss = line.loss
     if isinstance(loss, LossList):
-        line.missing.append(f"{line.way}: an exact list of lost packets")
+        line.missing.append(f"{line.direction}: an exact list of lost packets")
     if isinstance(loss, GilbertElliott):
         return _gilbert_elliott(line, loss, rate)
     return f" loss random {_percent(loss.mean)}" if isinstance(loss, Bernoulli) and loss.mean else ""
 
 
 def _gilbert_elliott(line: Line, loss: GilbertElliott, rate: int | None) -> str:
-    """netem's states change from packet to packet, so that sojourns in time become sojourns in full packets at the link's rate."""
+    """netem's states change with packets: sojourn times become numbers of full packets at the link's rate."""
     plan = loss.plan()
     if plan is None:
         return ""
     if rate is None:
-        line.missing.append(f"{line.way}: loss by states in time, as without a rate no number of packets stands for a time")
+        line.missing.append(f"{line.direction}: loss by states in time: without a rate, times have no equivalent in packets")
         return ""
     per_second = rate / 8 / FULL_PACKET
     leave_good, leave_bad = (min(1.0, PS_PER_S / (plan[key] * per_second)) for key in ("good_ps", "bad_ps"))
-    line.missing.append(f"{line.way}: loss by states in time: here they last packets, right for a link full of {FULL_PACKET} B")
+    line.missing.append(
+        f"{line.direction}: loss by states in time: here in packets, which is correct for a link full of {FULL_PACKET} B"
+    )
     shares = (leave_good, leave_bad, plan["loss_bad"], plan["loss_good"])
     return " loss gemodel " + " ".join(_percent(share) for share in shares)
 

@@ -1,4 +1,4 @@
-"""A queue as tc names it: pfifo(8), red(8), codel(8), fq_codel(8), pie(8), cake(8)."""
+"""A queue as a tc qdisc: pfifo(8), red(8), codel(8), fq_codel(8), pie(8), cake(8)."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from ackclock.input.link.aqm import Cake, CoDel, DualPi2, FqCoDel, Pie, Red
 from ackclock.input.link.queue import DropTail, Queue
 
 LARGEST_PIE_GAIN = 32  # tc's alpha and beta are sixteenths, from 0 to 32
-ENDLESS = 1_000_000  # packets in a queue that has no limit
+UNLIMITED = 1_000_000  # the limit in packets of a queue without one
 
 
 def queue_arguments(line: Line, rate: int | None) -> str:
-    """The qdisc's name and arguments; for cake the arguments alone, as it has its rate inside."""
+    """The qdisc's name and arguments; for cake the arguments only, since its rate is part of it."""
     queue = line.queue
     if queue is None:
-        return f"pfifo limit {ENDLESS}"
+        return f"pfifo limit {UNLIMITED}"
     if queue.ack and not isinstance(queue, Cake):
-        line.missing.append(f"{line.way}: what the queue does to ACKs: only cake filters them")
+        line.missing.append(f"{line.direction}: the queue's handling of ACKs: only cake filters them")
     return WRITERS[type(queue)](line, queue, rate)
 
 
 def _droptail(line: Line, queue: DropTail, _rate: int | None) -> str:
     if queue.mark is not None:
-        line.missing.append(f"{line.way}: marks beyond {queue.mark}")
+        line.missing.append(f"{line.direction}: ECN marks above {queue.mark}")
     if queue.bytes and queue.packets:
-        line.missing.append(f"{line.way}: a limit of {queue.bytes} B beside the one in packets")
+        line.missing.append(f"{line.direction}: a limit of {queue.bytes} B in addition to that in packets")
     if queue.drop == "front":
         if not queue.packets:
-            line.missing.append(f"{line.way}: a limit in bytes for a queue that drops at its head")
-        return f"pfifo_head_drop limit {queue.packets or ENDLESS}"
+            line.missing.append(f"{line.direction}: a limit in bytes for a queue that drops at its head")
+        return f"pfifo_head_drop limit {queue.packets or UNLIMITED}"
     if queue.bytes and not queue.packets:
         return f"bfifo limit {queue.bytes}"
-    return f"pfifo limit {queue.packets or ENDLESS}"
+    return f"pfifo limit {queue.packets or UNLIMITED}"
 
 
 def _red(line: Line, queue: Red, rate: int | None) -> str:
@@ -44,14 +44,14 @@ def _red(line: Line, queue: Red, rate: int | None) -> str:
     size = queue.mean_packet if plan["amount"] == "packets" else 1
     low, high = (ceil(plan[key] * size) for key in ("min", "max"))
     if plan["amount"] == "packets":
-        line.missing.append(f"{line.way}: red's limits in packets: here bytes, of {queue.mean_packet} B each")
+        line.missing.append(f"{line.direction}: red's limits in packets: here bytes, of {queue.mean_packet} B each")
     if queue.only == "data":
-        line.missing.append(f"{line.way}: red for data alone")
+        line.missing.append(f"{line.direction}: red for data only")
     if queue.gentle:
-        line.missing.append(f"{line.way}: red's gentle slope above max")
-    line.missing.append(f"{line.way}: red's weight of {queue.weight:g}: tc derives one from a burst")
+        line.missing.append(f"{line.direction}: red's gentle slope above max")
+    line.missing.append(f"{line.direction}: red's weight of {queue.weight:g}: tc derives one from a burst")
     limit = queue.bytes or (queue.packets or queue.default_packets) * queue.mean_packet
-    # The least burst that tc's manual allows for these thresholds: (min + min + max) / (3 * avpkt).
+    # The minimum burst by tc's manual for these thresholds: (min + min + max) / (3 * avpkt).
     burst = max(1, ceil((2 * low + high) / (3 * queue.mean_packet)))
     bandwidth = f" bandwidth {rate}bit" if rate else ""
     ecn = " ecn" if queue.ecn else ""
@@ -67,12 +67,12 @@ def _ecn(queue: Any) -> str:
 
 
 def _codel(_line: Line, queue: CoDel, _rate: int | None) -> str:
-    packets = queue.limits()["packets"] or ENDLESS
+    packets = queue.limits()["packets"] or UNLIMITED
     return f"codel limit {packets} target {_us(queue.target)} interval {_us(queue.interval)} {_ecn(queue)}"
 
 
 def _fq_codel(_line: Line, queue: FqCoDel, _rate: int | None) -> str:
-    packets = queue.limits()["packets"] or ENDLESS
+    packets = queue.limits()["packets"] or UNLIMITED
     memory = f" memory_limit {queue.bytes}" if queue.bytes else ""
     return (
         f"fq_codel limit {packets} flows {queue.flows} quantum {queue.quantum} target {_us(queue.target)} "
@@ -83,9 +83,9 @@ def _fq_codel(_line: Line, queue: FqCoDel, _rate: int | None) -> str:
 def _cake(line: Line, queue: Cake, _rate: int | None) -> str:
     isolation = "triple-isolate" if queue.hosts else "flows"
     if (queue.flows, queue.quantum) != (1024, 1514):
-        line.missing.append(f"{line.way}: cake's flows and quantum, which are its own")
+        line.missing.append(f"{line.direction}: flows and quantum: cake has its own")
     if queue.target * 20 != queue.interval:
-        line.missing.append(f"{line.way}: cake's target, which is a twentieth of its interval")
+        line.missing.append(f"{line.direction}: target: cake's is a twentieth of its interval")
     filtered = _cake_filter(line, queue.ack) if queue.ack else "no-ack-filter"
     memory = f" memlimit {queue.bytes}" if queue.bytes else ""
     return f"besteffort {isolation} rtt {_us(queue.interval)} {filtered} overhead 0{memory}"
@@ -93,13 +93,13 @@ def _cake(line: Line, queue: Cake, _rate: int | None) -> str:
 
 def _cake_filter(line: Line, acks: Acks) -> str:
     if acks.first or acks.drop != "tail":
-        line.missing.append(f"{line.way}: ACKs sent first, or dropped at the head")
+        line.missing.append(f"{line.direction}: ACKs sent first, or dropped at the head")
     if acks.filter is None:
         return "no-ack-filter"
     for preset, name in (("cake", "ack-filter"), ("cake-aggressive", "ack-filter-aggressive")):
         if all(getattr(acks.filter, key) == value for key, value in PRESETS[preset].items()):
             return name
-    line.missing.append(f'{line.way}: an ACK filter other than cake\'s own: "ack-filter" stands for it')
+    line.missing.append(f'{line.direction}: an ACK filter other than cake\'s own: "ack-filter" replaces it')
     return "ack-filter"
 
 
@@ -107,14 +107,14 @@ def _pie(line: Line, queue: Pie, _rate: int | None) -> str:
     gains = {name: round(16 * gain) for name, gain in (("alpha", queue.alpha), ("beta", queue.beta))}
     for name, sixteenths in gains.items():
         if sixteenths != 16 * getattr(queue, name) or sixteenths > LARGEST_PIE_GAIN:
-            line.missing.append(f"{line.way}: pie's {name} of {getattr(queue, name):g}: tc takes sixteenths up to 2")
+            line.missing.append(f"{line.direction}: pie's {name} of {getattr(queue, name):g}: tc has sixteenths up to 2")
     alpha, beta = (min(LARGEST_PIE_GAIN, gain) for gain in gains.values())
-    packets = queue.limits()["packets"] or ENDLESS
+    packets = queue.limits()["packets"] or UNLIMITED
     return f"pie limit {packets} target {_us(queue.target)} tupdate {_us(queue.update)} alpha {alpha} beta {beta} {_ecn(queue)}"
 
 
 def _dualpi2(line: Line, queue: DualPi2, _rate: int | None) -> str:
-    line.missing.append(f"{line.way}: dualpi2, which tc has only since iproute2 6.15: pie stands for it")
+    line.missing.append(f"{line.direction}: dualpi2, which tc has since iproute2 6.15: pie replaces it")
     return _pie(line, Pie(kind="pie", packets=queue.plan()["packets"], target=f"{queue.target} ps"), None)
 
 

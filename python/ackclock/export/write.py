@@ -1,4 +1,4 @@
-"""From a link's name to another emulator's files."""
+"""Writes the files of an export."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLACEHOLDER = {"name": "any", "workload": {"kind": "live"}}
 
 @dataclass(frozen=True)
 class Exported:
-    """Files by name, and what of the link they do not say, a sentence each."""
+    """Files by name, and the properties of the link that they do not express, a sentence each."""
 
     link: str
     to: str
@@ -33,10 +33,10 @@ class Exported:
         return {"link": self.link, "to": self.to, "files": self.files, "missing": list(self.missing)}
 
     def write(self, folder: Path, *, force: bool = False) -> list[Path]:
-        """Write each file whole into `folder`, scripts executable; files that are there from the same export stay as they are.
+        """Write the files into `folder`, scripts executable; equal files of the same export are kept.
 
         Raises:
-            InputError: the folder holds something else and is not to be moved aside (``force``), or is no place to write.
+            InputError: the folder has other contents (without ``force``), or cannot be written.
         """
         with RunFolder(folder, Identity.of("export", [self.to, self.files], any_engine=True), force=force) as run:
             for name, text in self.files.items():
@@ -53,7 +53,7 @@ def export_link(link: str, to: str) -> Exported:
     """A packaged link or a link file for the emulator `to`: one of FORMATS. Raises InputError."""
     if to not in FORMATS:
         raise InputError(f'"{to}"', choices(FORMATS, to), key="--to")
-    # A link is checked as part of a scenario, and that wants a flow.
+    # A link is checked as part of a scenario, which requires a flow.
     scenario = draft_of({"link": link, "flow": [PLACEHOLDER], "duration": "1 s"}).check()
     lines = lines_of(scenario.hop)
     files = FORMATS[to](scenario.title, lines)

@@ -1,4 +1,4 @@
-"""A TOML file with the lines its keys stand on, so that every complaint can point at one."""
+"""A TOML file with the line of each key, which error messages name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINE_IN_MESSAGE = re.compile(r"\s*\(at line (\d+), column \d+\)|\s*\(at end of 
 
 @dataclass(frozen=True)
 class Document:
-    """Values as written and where they stand. `file` is None for values handed over in Python."""
+    """The values of a document and the lines of its keys. `file` is None for values passed in Python."""
 
     data: dict[str, Any]
     file: str | None = None
@@ -27,22 +27,22 @@ class Document:
 
     @property
     def folder(self) -> Path:
-        """The folder paths in this document are relative to."""
+        """The folder to which paths in this document are relative."""
         return Path(self.file).parent if self.file is not None else Path()
 
     @cached_property
     def lines(self) -> dict[Loc, int]:
         return key_lines(self.text) if self.file is not None else {}
 
-    def error(self, loc: Loc, refusal: InvalidValue) -> InputError:
-        """The complaint about the key at `loc`, on the line of the nearest thing that was written."""
+    def error(self, loc: Loc, invalid: InvalidValue) -> InputError:
+        """The error about the key at `loc`, with the line of the key or of the nearest key above it."""
         line = next((self.lines[loc[:n]] for n in range(len(loc), 0, -1) if loc[:n] in self.lines), None)
-        key = spoken(loc, self.data)
-        return InputError.of(refusal, file=self.file, line=line, key=key)
+        key = format_loc(loc, self.data)
+        return InputError.of(invalid, file=self.file, line=line, key=key)
 
 
 def read_document(path: Path) -> Document:
-    """Read a TOML file. Raises InputError for a missing, unreadable or broken one."""
+    """Read a TOML file. Raises InputError if it is missing, unreadable or invalid."""
     name = str(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -59,26 +59,26 @@ def read_document(path: Path) -> Document:
 
 
 def _broken(message: str, text: str, name: str) -> InputError:
-    where = _LINE_IN_MESSAGE.search(message)
-    line = int(where[1]) if where and where[1] else text.count("\n") + 1
+    position = _LINE_IN_MESSAGE.search(message)
+    line = int(position[1]) if position and position[1] else text.count("\n") + 1
     reason = _LINE_IN_MESSAGE.sub("", message)
     lines = text.splitlines()
-    found = f"broken TOML ({reason})" + (f" in `{lines[line - 1].strip()}`" if 0 < line <= len(lines) else "")
-    return InputError(found, 'TOML 1.0, such as key = "value"', file=name, line=line)
+    statement = f"broken TOML ({reason})" + (f" in `{lines[line - 1].strip()}`" if 0 < line <= len(lines) else "")
+    return InputError(statement, 'TOML 1.0, such as key = "value"', file=name, line=line)
 
 
-def spoken(loc: Loc, data: Any) -> str:
-    """A location as people say it: array elements by their name where they have one, else counted from 1."""
-    words: list[str] = []
+def format_loc(loc: Loc, data: Any) -> str:
+    """A location as text: an array element by its name if it has one, else by its number from 1."""
+    parts: list[str] = []
     for part in loc:
         data = _step(data, part)
         if not isinstance(part, int):
-            words.append(part)
+            parts.append(part)
         elif isinstance(data, Mapping) and isinstance(data.get("name"), str):
-            words.append(data["name"])
+            parts.append(data["name"])
         else:
-            words[-1:] = [f"{words[-1]}[{part + 1}]"] if words else [f"[{part + 1}]"]
-    return ".".join(words)
+            parts[-1:] = [f"{parts[-1]}[{part + 1}]"] if parts else [f"[{part + 1}]"]
+    return ".".join(parts)
 
 
 def _step(data: Any, part: str | int) -> Any:

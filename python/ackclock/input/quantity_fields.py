@@ -1,4 +1,4 @@
-"""Fields that hold quantities: written with units, kept as whole numbers, written back exactly."""
+"""Fields with quantities: text with units in files, integers in models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, PlainSerializer
 from ackclock.errors import InvalidValue, format_value
 from ackclock.input.units import rate_bps, show_rate, show_size, show_time, size_bytes, time_ps
 
-LONGEST_PS = time_ps("100 day")  # the engine's clock holds 213 days, so now plus any span still fits
+LONGEST_PS = time_ps("100 day")  # the engine's clock holds 213 days, so a sum of two spans fits
 
 
 def _span(text: Any) -> int:

@@ -1,4 +1,4 @@
-"""The base of every table in a link file or scenario: unknown and missing keys are refused by name."""
+"""The base class of the tables in link files and scenarios: unknown and missing keys are errors."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Table(BaseModel):
-    """A TOML table with known keys. Immutable once checked."""
+    """A TOML table with a fixed set of keys, immutable after its check."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     def written_keys(cls) -> list[str]:
-        """The keys a file may hold here."""
+        """The keys that a file may have here."""
         return list(cls.model_fields)
 
     @model_validator(mode="before")
@@ -40,20 +40,20 @@ class Table(BaseModel):
 
     @classmethod
     def needed(cls, name: str) -> str:
-        """What to write where this key is missing."""
+        """The message for a missing key."""
         keys = cls.written_keys()
-        return f'the key "{name}" is needed here' + (f"; keys: {', '.join(keys)}" if len(keys) <= MAX_NAMES else "")
+        return f'the key "{name}" is required here' + (f"; keys: {', '.join(keys)}" if len(keys) <= MAX_NAMES else "")
 
 
 def by_kind(kinds: Mapping[str, type[T]], default: str | None = None) -> BeforeValidator:
-    """A table whose `kind` says which model it is."""
+    """A table whose `kind` selects the model."""
 
     def choose(data: Any) -> Any:
         if not isinstance(data, dict):
             raise InvalidValue(format_value(data), f"a table with a kind: {', '.join(kinds)}")
         kind = data.get("kind", default)
         if kind is None:
-            raise InvalidValue(format_value(data), f'the key "kind" is needed here: {", ".join(kinds)}')
+            raise InvalidValue(format_value(data), f'the key "kind" is required here: {", ".join(kinds)}')
         if not isinstance(kind, str) or kind not in kinds:
             raise InvalidValue(format_value(kind), f"kind {choices(kinds, kind)}", ("kind",))
         return kinds[kind].model_validate({**data, "kind": kind})
@@ -62,7 +62,7 @@ def by_kind(kinds: Mapping[str, type[T]], default: str | None = None) -> BeforeV
 
 
 def choice_field(*allowed: str) -> BeforeValidator:
-    """One of a few words."""
+    """One of a few strings."""
 
     def check(value: Any) -> Any:
         if not isinstance(value, str) or value not in allowed:
@@ -84,7 +84,7 @@ def number_field(check: Callable[[float], bool], allowed: str) -> BeforeValidato
 
 
 def int_field(lowest: int, allowed: str) -> BeforeValidator:
-    """A TOML integer from `lowest` to what the engine can count."""
+    """A TOML integer from `lowest` to 2^31 - 1, the engine's limit."""
 
     def take(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= 2**31 - 1:
@@ -133,13 +133,13 @@ Probability = Annotated[float, number_field(lambda p: 0 <= p <= 1, "a probabilit
 
 
 def first_invalid(error: ValidationError) -> tuple[Loc, InvalidValue]:
-    """Where the first problem is, and the problem."""
+    """The location of the first error, and the error."""
     detail = error.errors(include_url=False)[0]
     cause = detail.get("ctx", {}).get("error")
     loc: Loc = detail["loc"]
     if isinstance(cause, ValidationError):
-        inner, refusal = first_invalid(cause)
-        return loc + inner, refusal
+        inner, invalid = first_invalid(cause)
+        return loc + inner, invalid
     if isinstance(cause, InvalidValue):
         return loc + cause.key, cause
     return loc, InvalidValue(format_value(detail["input"]), str(detail["msg"]).removeprefix("Value error, "))

@@ -1,7 +1,7 @@
-"""Where each key of a TOML text stands: path of the key -> line number.
+"""The line of each key in a TOML text: path of the key -> line number.
 
-The standard parser gives values without positions. This walks a text that parser has already accepted, so it
-may trust the grammar (TOML 1.0) and only keeps track of keys, tables and array elements.
+tomllib returns values without positions. This parser runs on a text that tomllib has accepted, so it
+assumes valid TOML 1.0 and only tracks keys, tables and array elements.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Walk:
         return path
 
     def _into(self, path: Path) -> Path:
-        """A header below an array of tables means its last element."""
+        """A header below an array of tables is in its last element."""
         return (*path, self._last_element[path]) if path in self._last_element else path
 
     def _key_and_value(self, table: Path) -> None:

@@ -1,4 +1,4 @@
-"""Plain values into TOML text: top-level keys, then tables, then arrays of tables, whose inner tables stay inline."""
+"""Writes plain values as TOML: top-level keys, then tables, then arrays of tables with inline inner tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def to_toml(data: Mapping[str, Any]) -> str:
-    """TOML text that reads back as `data`. None is left out, as TOML has no word for it."""
+    """TOML text that parses to `data`. None is left out: TOML has no null."""
     lines = [f"{_key(key)} = {_value(value)}" for key, value in data.items() if _is_plain(value)]
     for key, value in data.items():
         if isinstance(value, Mapping):
@@ -53,5 +53,5 @@ def _value(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    # JSON's escapes are TOML's, but for DEL and for halves of surrogate pairs, which paths may hold as bytes.
+    # JSON's escapes are TOML's, except for DEL and for lone surrogates, which stand for undecodable bytes of paths.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

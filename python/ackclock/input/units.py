@@ -1,7 +1,7 @@
-"""Quantities with units, exact: strings such as "10 Mb/s" into whole bits/s, bytes and picoseconds.
+"""Quantities with units as exact integers: "10 Mb/s" is 10000000 bits/s; sizes are in bytes, times in picoseconds.
 
-`b` is a bit and `B` a byte; `k` (or `K`) is 1000 and `Ki` 1024. Nothing is rounded: a quantity that is not a
-whole number of picoseconds, bits per second or bytes is refused.
+`b` is a bit and `B` a byte; `k` (or `K`) is 1000 and `Ki` 1024. A value that is no whole number of
+picoseconds, bits per second or bytes is an error; nothing is rounded.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from fractions import Fraction
 from ackclock.errors import InvalidValue, choices, format_value
 
 PS_PER_S = 10**12
-LARGEST = 2**63 - 1  # the engine counts in 64 bits
-FASTEST_BPS = 10**14  # beyond 100 Tb/s a small packet takes less than a picosecond or two
+LARGEST = 2**63 - 1  # the engine's integers have 64 bits
+FASTEST_BPS = 10**14  # above 100 Tb/s a small packet takes about a picosecond
 
 _PREFIXES = {
     "": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
@@ -36,7 +36,7 @@ SIZES: dict[str, Fraction] = {
 }
 RATES: dict[str, Fraction] = {f"{unit}/s": 8 * factor for unit, factor in SIZES.items()}
 
-# The exponent is short on purpose: 1e999999999 would take all memory to write out exactly.
+# The exponent has at most 2 digits: the exact value of 1e999999999 would use all memory.
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,2})?)\s*(\S*)\s*", re.ASCII)
 _UNIFORM = re.compile(r"\s*uniform\s*\(([^,()]*),([^,()]*)\)\s*")
 
@@ -70,16 +70,16 @@ def uniform_ps(text: object) -> tuple[int, int] | None:
     return (time_ps(match[1]), time_ps(match[2])) if match else None
 
 
-def _whole(text: object, units: dict[str, Fraction], wanted: str, counted_in: str) -> int:
+def _whole(text: object, units: dict[str, Fraction], allowed: str, counted_in: str) -> int:
     if not isinstance(text, str):
-        raise InvalidValue(format_value(text), wanted)
+        raise InvalidValue(format_value(text), allowed)
     match = _QUANTITY.fullmatch(text)
     if not match:
-        raise InvalidValue(format_value(text), wanted)
+        raise InvalidValue(format_value(text), allowed)
     number, unit = match.groups()
     if unit not in units:
         found = format_value(text) if unit else f"{format_value(text)} without a unit"
-        raise InvalidValue(found, f"{wanted}; units: {choices(_advertised(units), _common_spelling(unit))}")
+        raise InvalidValue(found, f"{allowed}; units: {choices(_advertised(units), _common_spelling(unit))}")
     exact = Fraction(number) * units[unit]
     if exact.denominator != 1:
         raise InvalidValue(format_value(text), f"a whole number of {counted_in}")
@@ -89,7 +89,7 @@ def _whole(text: object, units: dict[str, Fraction], wanted: str, counted_in: st
 
 
 def _advertised(units: dict[str, Fraction]) -> list[str]:
-    """The units worth listing in a message: all times; bits before bytes for rates, bytes alone for sizes."""
+    """The units that a message lists: all times, common rates, byte sizes."""
     if units is TIMES:
         return list(TIMES)
     if units is RATES:
@@ -98,7 +98,7 @@ def _advertised(units: dict[str, Fraction]) -> list[str]:
 
 
 def _common_spelling(unit: str) -> str:
-    """Units people write elsewhere, turned to ours so that the nearest one is the right one."""
+    """Common spellings of units, converted to these, for suggestions."""
     unit = re.sub(r"(?i)bits?(/s|ps)?$", r"b\1", unit)
     unit = re.sub(r"(?i)bytes?(/s|ps)?$", r"B\1", unit)
     unit = re.sub(r"ps$", "/s", unit) if len(unit) > 2 else unit
@@ -124,7 +124,7 @@ def show_size(size: int) -> str:
 
 
 def _shortest(value: int, units: list[tuple[str, Fraction]]) -> str:
-    """The first unit in which the value is at least one with at most three decimals; the last unit always fits."""
+    """The first unit in which the value is 1 or more with at most three decimals; the last unit fits always."""
     for name, factor in units:
         scaled = Fraction(value) / factor
         if (abs(scaled) >= 1 or value == 0) and (scaled * 1000).denominator == 1:

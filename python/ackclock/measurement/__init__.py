@@ -1,4 +1,4 @@
-"""Active tests of a live path: `measure` asks, `serve` is the far end (docs/measure.md)."""
+"""Active measurement of a path: the client `measure` and the server `serve` (docs/measure.md)."""
 
 from ackclock.measurement.result import Measurement
 from ackclock.measurement.run import measure

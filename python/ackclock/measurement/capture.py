@@ -1,4 +1,4 @@
-"""Packets of a measurement at either end, as captures that ``ackclock analyze`` reads."""
+"""Captures of a measurement's packets, at either end."""
 
 from __future__ import annotations
 
@@ -12,41 +12,43 @@ from typing import BinaryIO
 
 from ackclock.errors import InputError
 
-KEPT = 128
-"""Bytes of each packet: headers and options."""
+SNAPLEN = 128
+"""Captured bytes of each packet: headers and options."""
 ROOM = 8 << 20
 ALL = 0x0003  # ETH_P_ALL
 V4, V6 = 0x0800, 0x86DD
 RAW_IP = 101  # LINKTYPE_RAW
 NANOSECONDS = 0xA1B23C4D
-"""The magic of a pcap whose times are in nanoseconds."""
+"""Magic number of a pcap with nanoseconds."""
 TIMESTAMPNS = 35  # SO_TIMESTAMPNS (asm-generic/socket.h)
 PACKET_STATISTICS = 6
 
 
 NEAR, FAR, BOTH = "capture.pcap", "capture-far.pcap", "analysis"
-"""In a run folder: this end's packets, the far end's, and what `analyze` makes of the two together."""
+"""Files of a run folder: the client's capture, the server's, and the analysis of both."""
 
 
 def header() -> bytes:
-    """The beginning of a capture with nanoseconds and packets that begin with IP."""
-    return struct.pack("<IHHiIII", NANOSECONDS, 2, 4, 0, 0, KEPT, RAW_IP)
+    """The file header of a pcap with nanoseconds and raw IP packets."""
+    return struct.pack("<IHHiIII", NANOSECONDS, 2, 4, 0, 0, SNAPLEN, RAW_IP)
 
 
 def join(folder: Path) -> None:
-    """Analyze both ends' captures of a run folder together, into a run folder of its own there."""
+    """Analyze both captures of a run folder into its folder `analysis`."""
     from ackclock.analysis import analyze
 
     analyze(folder / NEAR, folder / FAR, out=folder / BOTH)
 
 
 class Capture:
-    """Captures while it is entered. Raises InputError where that is not permitted. ``dropped`` counts the packets that the kernel dropped,
-    ``broken`` is the reason for an end before the measurement's."""
+    """A capture as a context manager. Raises InputError without CAP_NET_RAW.
+
+    ``dropped`` counts packets dropped by the kernel; ``broken`` is the reason of an early end.
+    """
 
     def __init__(self, path: Path, address: str) -> None:
         host = address.rsplit(":", 1)[0].strip("[]").split("%")[0]
-        self._there = ipaddress.ip_address(host).packed
+        self._peer = ipaddress.ip_address(host).packed
         self._path = path
         self._done = threading.Event()
         self.dropped = 0
@@ -66,7 +68,7 @@ class Capture:
         return self
 
     def __exit__(self, *_: object) -> None:
-        time.sleep(0.1)  # what is on its way to the socket
+        time.sleep(0.1)  # for packets in transit to the socket
         self._done.set()
         self._thread.join()
         statistics = self._socket.getsockopt(263, PACKET_STATISTICS, 8)  # SOL_PACKET
@@ -75,11 +77,11 @@ class Capture:
 
     def _run(self) -> None:
         try:
-            self._keep()
+            self._capture()
         except OSError as error:  # such as a full disk, which does not end the measurement
             self.broken = error.strerror
 
-    def _keep(self) -> None:
+    def _capture(self) -> None:
         with self._path.open("wb") as file:
             file.write(header())
             while not self._done.is_set():
@@ -92,10 +94,12 @@ class Capture:
     def _write(self, file: BinaryIO, data: bytes, ancillary: list[tuple[int, int, bytes]], address: tuple[str, int, int]) -> None:
         protocol, kind = address[1], address[2]
         ends = (data[12:16], data[16:20]) if protocol == V4 else (data[8:24], data[24:40])
-        # On loopback every packet is seen twice, leaving and coming: once is enough.
-        twice = address[0] == "lo" and kind == socket.PACKET_OUTGOING
-        if protocol not in (V4, V6) or self._there not in ends or twice:
+        # Loopback delivers every packet twice, outgoing and incoming.
+        is_duplicate = address[0] == "lo" and kind == socket.PACKET_OUTGOING
+        if protocol not in (V4, V6) or self._peer not in ends or is_duplicate:
             return
-        stamp = next((payload for level, name, payload in ancillary if (level, name) == (socket.SOL_SOCKET, TIMESTAMPNS)), None)
-        seconds, part = struct.unpack("=qq", stamp[:16]) if stamp else divmod(time.time_ns(), 10**9)
-        file.write(struct.pack("<IIII", seconds, part, min(len(data), KEPT), len(data)) + data[:KEPT])
+        timestamp = next(
+            (payload for level, name, payload in ancillary if (level, name) == (socket.SOL_SOCKET, TIMESTAMPNS)), None
+        )
+        seconds, part = struct.unpack("=qq", timestamp[:16]) if timestamp else divmod(time.time_ns(), 10**9)
+        file.write(struct.pack("<IIII", seconds, part, min(len(data), SNAPLEN), len(data)) + data[:SNAPLEN])

@@ -1,4 +1,4 @@
-"""What a session found, as ``measure --json`` has it (docs/measure.md)."""
+"""The document of ``measure --json`` (docs/measure.md)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def flow_name(test: int, connection: int) -> str:
 
 
 def series_frame(table: Any) -> pl.DataFrame:
-    """One row for each look at a connection at either end, with the columns of every ``series.parquet`` first."""
+    """One row for each sample of a connection at either end, first with the columns of every ``series.parquet``."""
     import polars as pl
 
     raw = pl.DataFrame(table)
@@ -51,32 +51,32 @@ def series_frame(table: Any) -> pl.DataFrame:
     )
 
 
-def document(found: Figures, done: TestLog, series: pl.DataFrame, names: Sequence[str]) -> Figures:
-    """The figures of a session by test. ``found`` is the engine's document, ``names`` are the plan's tests."""
-    tests = found["tests"]
-    purposes = done.purposes
+def document(session: Figures, log: TestLog, series: pl.DataFrame, names: Sequence[str]) -> Figures:
+    """The figures of a session by test. ``session`` is the engine's document, ``names`` are the plan's tests."""
+    tests = session["tests"]
+    purposes = log.purposes
     return {
-        "clock": found["clock"],
-        "path": None if done.path is None else [hop.as_json() for hop in done.path],
-        "delay": next((_ways(tests[n]) for n in _of(purposes, "delay")), None),
-        "capacity": {way: _capacity(tests[number], way, filled) for way, (number, filled) in done.filled.items()},
-        "steps": [{**_way(tests[n], purposes[n]["way"]), "share": purposes[n]["share"]} for n in _of(purposes, "steps")],
+        "clock": session["clock"],
+        "path": None if log.path is None else [hop.as_json() for hop in log.path],
+        "delay": next((_directions(tests[n]) for n in _of(purposes, "delay")), None),
+        "capacity": {direction: _capacity(tests[number], direction, filled) for direction, (number, filled) in log.filled.items()},
+        "steps": [{**_direction(tests[n], purposes[n]["way"]), "share": purposes[n]["share"]} for n in _of(purposes, "steps")],
         "flows": [flow for n in sorted(purposes) for flow in _flows(tests[n], purposes[n], series)],
         "transfers": [_transfers(tests[n], purposes[n]) for n in _of(purposes, "transfers")],
         "latency_under_load": {purposes[ns[0]]["way"]: _latency([tests[n] for n in ns], purposes[ns[0]], series)
                                for ns in _together(purposes)},
-        "tests": [{"test": n, "shown": n in _shown(done), **purposes[n]} for n in sorted(purposes)],
+        "tests": [{"test": n, "shown": n in _shown(log), **purposes[n]} for n in sorted(purposes)],
         "unsent_datagrams": sum(test["unsent"] for test in tests),
         "held_datagrams": sum(test["held"] for test in tests),
         "cut_short": [test["cut_short"] for test in tests if test["cut_short"]],
-        "unfinished": [name for name in names if name not in done.finished],
-        "failed": done.failed,
+        "unfinished": [name for name in names if name not in log.finished],
+        "failed": log.failed,
     }  # fmt: skip
 
 
-def _shown(done: TestLog) -> set[int]:
-    """Tests whose datagrams are worth drawing: not those that only looked for the capacity."""
-    return {number for number, _ in done.filled.values()} | {n for n, p in done.purposes.items() if p["kind"] != "capacity"}
+def _shown(log: TestLog) -> set[int]:
+    """Tests with datagrams in the report: without the trials of the search for the capacity."""
+    return {number for number, _ in log.filled.values()} | {n for n, p in log.purposes.items() if p["kind"] != "capacity"}
 
 
 def _of(purposes: Mapping[int, Figures], kind: str) -> Iterator[int]:
@@ -84,25 +84,25 @@ def _of(purposes: Mapping[int, Figures], kind: str) -> Iterator[int]:
 
 
 def _together(purposes: Mapping[int, Figures]) -> list[list[int]]:
-    """The tests of latency under load, which ran three at a time."""
+    """The tests of latency under load, in groups of three concurrent ones."""
     numbers = list(_of(purposes, "latency"))
     return [numbers[at : at + 3] for at in range(0, len(numbers), 3)]
 
 
-def _ways(test: Figures) -> Figures:
+def _directions(test: Figures) -> Figures:
     return {figures["direction"]: figures for figures in test["ways"]}
 
 
-def _way(test: Figures, way: str) -> Figures:
-    return dict(_ways(test)[way])
+def _direction(test: Figures, direction: str) -> Figures:
+    return dict(_directions(test)[direction])
 
 
-def _capacity(test: Figures, way: str, filled: bool) -> Figures:
-    return capacity(_way(test, way), filled)
+def _capacity(test: Figures, direction: str, filled: bool) -> Figures:
+    return capacity(_direction(test, direction), filled)
 
 
 def _flows(test: Figures, purpose: Figures, series: pl.DataFrame) -> Iterator[Figures]:
-    """The rows of a bulk test: each connection as its sender and its receiver have it."""
+    """The rows of a bulk test: each connection with its sender's and its receiver's figures."""
     bulk = test["spec"].get("bulk")
     far = {flow["flow"]: flow for flow in test["far_flows"]}
     for near in test["near_flows"] if bulk else ():
@@ -124,26 +124,26 @@ def _flows(test: Figures, purpose: Figures, series: pl.DataFrame) -> Iterator[Fi
 
 def _sent(sender: Figures | None, receiver: Figures | None, seconds: float) -> Figures:
     sent = sender["segments_sent"] if sender else None
-    again = sender["retransmitted"] if sender else None
-    got = receiver["bytes"] if receiver else None
+    retransmitted = sender["retransmitted"] if sender else None
+    received_bytes = receiver["bytes"] if receiver else None
     return {
         "variant": sender["congestion"] if sender else None,
-        "goodput_bps": None if got is None else got * 8 / seconds,
-        "received_bytes": got,
+        "goodput_bps": None if received_bytes is None else received_bytes * 8 / seconds,
+        "received_bytes": received_bytes,
         "duration_s": seconds,
         "segments_sent": sent,
-        "retransmitted_segments": again,
-        "retransmission_rate": again / sent if sent and again is not None else None,
+        "retransmitted_segments": retransmitted,
+        "retransmission_rate": retransmitted / sent if sent and retransmitted is not None else None,
     }
 
 
 def _given(end: Figures | None) -> Figures | None:
-    """What the kernel says it used. It doubles what it is asked for, for its own book-keeping."""
+    """The kernel's values. It doubles a requested buffer for its own bookkeeping."""
     return None if end is None else {key: end[key] for key in ("congestion", "send_buffer", "receive_buffer", "mss")}
 
 
 def _spread(series: pl.DataFrame, flow: str) -> Figures | None:
-    """The sender's smoothed round trips over time."""
+    """Summary of the sender's smoothed RTT."""
     import polars as pl
 
     rtt = series.filter((pl.col("flow") == flow) & pl.col("sends"))["srtt_ms"].drop_nulls()
@@ -186,5 +186,5 @@ def _latency(tests: list[Figures], purpose: Figures, series: pl.DataFrame) -> Fi
         "exchange_ms": spread(asked),
         "on_load_ms": spread(on_load),
         "responsiveness": json.loads(_native.responsiveness(handshakes, asked, on_load)),
-        "delay": _ways(probes),
+        "delay": _directions(probes),
     }

@@ -15,16 +15,21 @@ from ackclock.storage.atomic_files import atomic_write, write_json, write_parque
 DOCUMENT = "measurement.json"
 
 
-def write_folder(folder: Path, done: Measurement) -> None:
+def write_folder(folder: Path, measurement: Measurement) -> None:
     """Write the resolved plan, the document and its tables into an entered run folder."""
-    host, port = done.document["host"], done.document["port"]
-    plan = {"host": host, "port": port, **done.plan.model_dump(mode="json")}
+    host, port = measurement.document["host"], measurement.document["port"]
+    plan = {"host": host, "port": port, **measurement.plan.model_dump(mode="json")}
     atomic_write(folder / "scenario.toml", to_toml({"measure": plan}).encode())
-    for name, frame in (("flows", done.flows), ("series", done.series), ("delays", done.delays), ("probes", done.probes)):
+    for name, frame in (
+        ("flows", measurement.flows),
+        ("series", measurement.series),
+        ("delays", measurement.delays),
+        ("probes", measurement.probes),
+    ):
         if frame is not None:
             write_parquet(folder / f"{name}.parquet", frame)
     # Last: every file that it names exists.
-    write_json(folder / DOCUMENT, done.document)
+    write_json(folder / DOCUMENT, measurement.document)
 
 
 def is_complete(folder: Path) -> bool:
@@ -34,7 +39,7 @@ def is_complete(folder: Path) -> bool:
 
 
 def read_folder(folder: Path) -> Measurement:
-    """What `write_folder` left."""
+    """Read a measurement that `write_folder` wrote."""
     import polars as pl
 
     series, delays = (pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("series", "delays"))

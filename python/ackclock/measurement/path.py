@@ -1,4 +1,4 @@
-"""The ``path`` test: which hops there are, and what each link between them carries. It needs no far end of ours and no privilege."""
+"""The ``path`` test: the hops of a path and the capacity of each link. It requires no server and no privilege."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ackclock.measurement.plan import Plan
 from ackclock.measurement.session import guarded
 
 LOOKS = 3
-"""Probes for each hop while the path is looked for."""
+"""Probes for each hop during the search for hops."""
 EVERY_S = 1.0
-"""Interval between probes to a hop with an ICMP rate limit: Linux's routers answer so often (icmp_ratelimit), others not much more."""
+"""Interval between probes to a hop with an ICMP rate limit; Linux replies this often by default (icmp_ratelimit), others similarly."""
 BRISK_S = 0.02
 """Interval between probes to any other hop."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathProbes:
-    """``probes`` has a row for each: ``hop``, ``ip_bytes``, ``sent_s``, ``rtt_ms`` (null: no answer), ``address``, ``answer``, ``brisk``."""
+    """``probes`` has a row for each: ``hop``, ``ip_bytes``, ``sent_s``, ``rtt_ms`` (null: no reply), ``address``, ``answer``, ``brisk``."""
 
     probes: pl.DataFrame
     hops: list[Hop]
@@ -34,18 +34,18 @@ def seconds(plan: Plan, every_s: float = EVERY_S) -> float:
 
 
 def walk(host: str, plan: Plan, report: Callable[[float], None]) -> PathProbes:
-    """Walks the path to a host; ``report`` hears the share that is done.
+    """Probe the hops of the path to a host; ``report`` is called with the completed share.
 
-    Raises InputError for a host without an address, RunFailed where the system refuses.
+    Raises InputError for a host without an address, RunFailed if the system refuses.
     """
     from ackclock import _native
 
-    asked = {
+    options = {
         "looks": LOOKS,
         "sizes": list(plan.path_sizes),
         "rounds": plan.path_rounds,
         "every_ns": round(EVERY_S * 1e9),
         "brisk_ns": round(BRISK_S * 1e9),
     }
-    probes = pl.DataFrame(guarded(lambda: _native.path_walk(host, json.dumps(asked), report)))
+    probes = pl.DataFrame(guarded(lambda: _native.path_walk(host, json.dumps(options), report)))
     return PathProbes(probes, hops_of(probes.to_dicts()))

@@ -1,4 +1,4 @@
-"""What to measure: which tests, each with how long, how many and how large."""
+"""The plan of a measurement: tests, durations, numbers and sizes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ackclock.input.schema import Count, Table, first_invalid, number_field
 from ackclock.input.units import PS_PER_S, show_size, size_bytes, time_ps
 
 TESTS = {
-    "path": "probes that expire on the way: each hop's round trip and loss, the capacity of the link before it",
-    "delay": "one-way delay both ways at 4 kb/s: 20 bytes of payload every 40 ms",
-    "capacity": "evenly paced UDP beyond what the path carries, each way by itself: capacity and buffer",
+    "path": "TTL-limited probes: RTT and loss of each hop, capacity of the link before it",
+    "delay": "one-way delay in both directions at 4 kb/s: 20 bytes of payload every 40 ms",
+    "capacity": "evenly paced UDP above the path's capacity, one direction at a time: capacity and buffer",
     "steps": "evenly paced UDP at shares of the capacity: delay and loss below it",
     "tcp": "a TCP bulk transfer for each congestion control, socket buffer and direction",
-    "bidirectional": "a TCP bulk transfer each way at once",
-    "flows": "several TCP bulk transfers at once, each way by itself",
-    "latency": "round trips and one-way delays while TCP fills the path, each way by itself: responsiveness",
-    "transfers": "TCP transfers of some sizes, one after another: completion times",
+    "bidirectional": "concurrent TCP bulk transfers in both directions",
+    "flows": "several concurrent TCP bulk transfers, one direction at a time",
+    "latency": "RTT and one-way delay while TCP fills the path, one direction at a time: responsiveness",
+    "transfers": "TCP transfers of several sizes in sequence: completion times",
 }
-"""The tests by name, in the order in which they run: each finds the path as the one before has left it, idle."""
+"""The tests by name, in their order; the path is idle before each."""
 QUICK = ("delay", "capacity", "tcp", "latency")
-WAYS = ("down", "up")
+DIRECTIONS = ("down", "up")
 AUTO = "auto"
 
 
@@ -95,9 +95,9 @@ def _shares(value: Any) -> tuple[float, ...]:
 Sample = Annotated[Span, BeforeValidator(lambda text: _within(text, "10 ms", "1 s"))]
 
 
-def _within(text: Any, least: str, most: str) -> Any:
-    if not time_ps(least) <= time_ps(text) <= time_ps(most):
-        raise InvalidValue(format_value(text), f"{least} to {most}")
+def _within(text: Any, minimum: str, maximum: str) -> Any:
+    if not time_ps(minimum) <= time_ps(text) <= time_ps(maximum):
+        raise InvalidValue(format_value(text), f"{minimum} to {maximum}")
     return text
 
 
@@ -106,12 +106,12 @@ def _spans(seconds: int) -> int:
 
 
 class Plan(Table):
-    """What to measure. Times of single runs, sizes as in link files."""
+    """The plan of a measurement. Times are those of single runs; sizes as in link files."""
 
     tests: Annotated[tuple[str, ...], _words(TESTS, "tests")] = tuple(TESTS)
     path_sizes: Annotated[tuple[int, ...], BeforeValidator(_packets)] = (64, 350, 650, 950, 1250, 1500)
     path_rounds: Count = 10
-    directions: Annotated[tuple[str, ...], _words(WAYS, "directions")] = WAYS
+    directions: Annotated[tuple[str, ...], _words(DIRECTIONS, "directions")] = DIRECTIONS
     duration: Span = _spans(10)
     sample: Sample = PS_PER_S // 50
     payload: SomeBytes = 1172
@@ -137,30 +137,31 @@ def plan_of(document: Document) -> Plan:
     try:
         return Plan.model_validate(document.data)
     except ValidationError as error:
-        loc, refusal = first_invalid(error)
-        raise document.error(loc, refusal) from None
+        loc, invalid = first_invalid(error)
+        raise document.error(loc, invalid) from None
 
 
 def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
-    """Estimated seconds, and IP bytes of both directions together, of the tests. Without a direction's capacity its bytes count as none.
+    """Estimated seconds, and IP bytes of both directions. Without a direction's rate its bytes count as zero.
+
     A path whose hops have an ICMP rate limit takes longer: `ackclock.measurement.path.seconds`.
     """
     from ackclock.measurement.path import BRISK_S
     from ackclock.measurement.path import seconds as walk_seconds
 
-    ways, t = len(plan.directions), plan.seconds
+    directions, t = len(plan.directions), plan.seconds
     seconds = {
         "path": walk_seconds(plan, BRISK_S),
         "delay": t + 1,
-        "capacity": (t + 6) * ways,
-        "steps": ways * len(plan.shares) * (t / 2 + 1),
-        "tcp": ways * len(plan.congestion) * len(plan.buffers) * (t + 1),
+        "capacity": (t + 6) * directions,
+        "steps": directions * len(plan.shares) * (t / 2 + 1),
+        "tcp": directions * len(plan.congestion) * len(plan.buffers) * (t + 1),
         "bidirectional": t + 1,
-        "flows": ways * (t + 1),
-        "latency": ways * (t + 2),
-        "transfers": ways * plan.repeats * len(plan.sizes) * 1.0,
+        "flows": directions * (t + 1),
+        "latency": directions * (t + 2),
+        "transfers": directions * plan.repeats * len(plan.sizes) * 1.0,
     }
-    # How long each direction is full, on average over its tests' time.
+    # Seconds at full rate in each direction, by test.
     full = {
         "path": 0.0,
         "delay": 0.0,
@@ -172,8 +173,8 @@ def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
         "latency": t,
         "transfers": 0.0,
     }
-    size = sum(rates_bps.get(way, 0.0) / 8 * sum(full[name] for name in plan.tests) for way in plan.directions)
+    size = sum(rates_bps.get(direction, 0.0) / 8 * sum(full[name] for name in plan.tests) for direction in plan.directions)
     if "transfers" in plan.tests:
-        size += ways * plan.repeats * sum(size_bytes(one) for one in plan.sizes)
+        size += directions * plan.repeats * sum(size_bytes(one) for one in plan.sizes)
     low_rate = 2 * 48 * 25 * sum(seconds[name] for name in plan.tests if name in ("delay", "latency"))
     return sum(seconds[name] for name in plan.tests), size + low_rate

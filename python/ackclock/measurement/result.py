@@ -1,4 +1,4 @@
-"""A measurement that has been made."""
+"""The result of a measurement."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Measurement(Result):
-    """What a path showed. ``document`` is the JSON of ``ackclock measure --json``; docs/measure.md says what each field means.
+    """The result of a measurement. ``document`` is the JSON of ``ackclock measure --json`` (docs/measure.md).
 
-    ``series`` has a row for each look at a TCP connection, ``delays`` one for each datagram (null: lost), ``probes``
-    one for each probe of the test ``path`` (None if it was not run). ``folder`` is where it was kept.
+    ``series`` has a row for each sample of a TCP connection, ``delays`` one for each datagram (null: lost), ``probes``
+    one for each probe of the test ``path`` (None without it). ``folder`` is the run folder, None without one.
     """
 
     document: dict[str, Any]
@@ -34,7 +34,7 @@ class Measurement(Result):
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row per TCP connection: the document's fields, nested names joined by underscores."""
+        """One row for each TCP connection: the document's fields, nested names joined by underscores."""
         from ackclock.simulation.run_files import flows_frame
 
         return flows_frame([{"seed": 0, "flows": self.document["flows"]}])
@@ -60,12 +60,12 @@ class Measurement(Result):
 
 
 class MeasurementFailed(RunFailed):
-    """A test failed after others were finished. ``measurement`` has these; its document says which failed and why (``failed``) and which of the
-    plan are not there (``unfinished``).
+    """A test failed after others had finished. ``measurement`` has their results; its document has the reason (``failed``) and the missing tests
+    of the plan (``unfinished``).
     """
 
     def __init__(self, measurement: Measurement) -> None:
         failed = measurement.document["failed"]
-        kept = f"; what was finished is in {measurement.folder}" if measurement.folder else ""
+        kept = f"; finished tests are in {measurement.folder}" if measurement.folder else ""
         super().__init__(f"{failed['test']} ({failed['label']}): {failed['why']}{kept}")
         self.measurement = measurement

@@ -1,4 +1,4 @@
-"""``measure``: active tests of the path to a far end."""
+"""``measure``: active tests of the path to a measurement server."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from ackclock.measurement.capture import Capture
 
 TOKEN = "ACKCLOCK_TOKEN"
-MOST_CAPTURED = 64_000_000
-"""Bytes of headers that a far end is asked to keep; it may allow less."""
+MAX_CAPTURED = 64_000_000
+"""Maximum bytes of headers in the server's capture; the server may allow less."""
 PATH = "path"
-"""The one test that needs no far end."""
+"""The test without a server."""
 
 
 def measure(
@@ -48,20 +48,20 @@ def measure(
 
     Args:
         host: a name or an address.
-        plan: the keys of docs/measure.md's plan as a mapping; defaults where left out.
-        port: TCP and UDP port of the far end.
-        token: the far end's token; else ``token_file`` or the environment's ACKCLOCK_TOKEN.
-        token_file: a file that holds it.
-        out: a run folder to keep it in; nothing is written without it.
-        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
-        capture: keep this end's packets of the session as ``capture.pcap`` in ``out``; needs CAP_NET_RAW.
-        capture_far: have the far end's headers of the session's packets as ``capture-far.pcap`` in ``out``, if it allows that; with ``capture`` both are
-            analyzed together into ``analysis``.
-        progress: called with tests done, tests in all, and what is going on.
+        plan: the plan of docs/measure.md as a mapping; absent keys have defaults.
+        port: TCP and UDP port of the server.
+        token: the server's token; else ``token_file`` or the environment's ACKCLOCK_TOKEN.
+        token_file: a file with the token.
+        out: the run folder; nothing is written without it.
+        force: rename another run in ``out`` (to ``out.1``) instead of raising InputError.
+        capture: capture the client's packets of the session as ``capture.pcap`` in ``out``; requires CAP_NET_RAW.
+        capture_far: store the server's headers of the session's packets as ``capture-far.pcap`` in ``out``, if it allows that; with
+            ``capture`` both are analyzed together into ``analysis``.
+        progress: called with the number of finished tests, the number of all tests, and a label.
 
     Raises:
-        InputError: the host cannot be reached, the token is not its, the plan or its size is not allowed, or ``out`` holds another run.
-        RunFailed: the session began and failed; MeasurementFailed where some tests had been finished by then, which are kept.
+        InputError: the host is unreachable, the token is wrong, the plan or its size is not allowed, or ``out`` has another run.
+        RunFailed: the session failed; MeasurementFailed if some tests had finished, whose results are kept.
     """
     checked = plan if isinstance(plan, Plan) else plan_of(Document(dict(plan or {})))
     if not 0 < port < 65536:
@@ -97,18 +97,18 @@ def _measured(
     progress: Report | None,
 ) -> Measurement:
     started = datetime.now(UTC)
-    session, captured = None, None
+    session, capture_ = None, None
     if checked.tests != (PATH,):
         secret = read_token(token_file, token if token is not None else None if token_file else os.environ.get(TOKEN))
         session = Session(host, port, secret)
         _check(checked, session)
-        captured = _capture(Path(out), session.address) if capture and out is not None else None
+        capture_ = _capture(Path(out), session.address) if capture and out is not None else None
         if capture_far and out is not None:
-            session.capture(MOST_CAPTURED)
+            session.capture(MAX_CAPTURED)
     folder = Path(out) if out is not None else None
     running = _Running(started, _head(host, port, started, session), checked, session, progress, folder)
     error: Exception | KeyboardInterrupt | None = None
-    with captured or nullcontext():
+    with capture_ or nullcontext():
         try:
             running.run()
             if capture_far and folder is not None and session is not None:
@@ -117,31 +117,31 @@ def _measured(
             error = why
     if error is not None and not running.done.finished:
         raise error
-    made = running.made(final=True)
-    if captured is not None:
-        made.document["capture"] = {
+    make = running.make(final=True)
+    if capture_ is not None:
+        make.document["capture"] = {
             "file": NEAR,
-            "dropped": captured.dropped,
-            **({"broken": captured.broken} if captured.broken else {}),
+            "dropped": capture_.dropped,
+            **({"broken": capture_.broken} if capture_.broken else {}),
         }
     if folder is not None:
-        if captured is not None and "capture_far" in made.document:
+        if capture_ is not None and "capture_far" in make.document:
             join(folder)
-        made = _kept(folder, made)
+        make = _kept(folder, make)
     if isinstance(error, KeyboardInterrupt):
         raise error
-    if made.document["failed"] is not None:
-        raise MeasurementFailed(made) from error
+    if make.document["failed"] is not None:
+        raise MeasurementFailed(make) from error
     if error is not None:
         raise error
-    return made
+    return make
 
 
-def _kept(folder: Path, made: Measurement) -> Measurement:
+def _kept(folder: Path, make: Measurement) -> Measurement:
     from ackclock.measurement.folder import write_folder
 
-    write_folder(folder, made)
-    return replace(made, folder=folder)
+    write_folder(folder, make)
+    return replace(make, folder=folder)
 
 
 def _head(host: str, port: int, started: datetime, session: Session | None) -> Figures:
@@ -167,20 +167,20 @@ class _Running:
     progress: Report | None
     folder: Path | None
     done: TestLog = field(default_factory=TestLog)
-    walked: PathProbes | None = None
+    path_probes: PathProbes | None = None
 
     def run(self) -> None:
         if PATH in self.plan.tests:
             self._walk()
         if self.session is None:
             return
-        steps = TestRunner(self.session, self.plan, self.progress, self.done)
-        for name in steps.run():
+        runner = TestRunner(self.session, self.plan, self.progress, self.done)
+        for name in runner.run():
             if self.folder is not None and name != self.plan.tests[-1]:
-                _kept(self.folder, self.made(final=False))
+                _kept(self.folder, self.make(final=False))
 
     def _walk(self) -> None:
-        label = "path, looking for hops"
+        label = "path, searching for hops"
 
         def report(share: float) -> None:
             nonlocal label
@@ -191,29 +191,29 @@ class _Running:
             if self.progress:
                 self.progress(0, len(self.plan.tests), label)
 
-        self.walked = walk(self.head["host"], self.plan, report)
-        self.done.path = self.walked.hops
+        self.path_probes = walk(self.head["host"], self.plan, report)
+        self.done.path = self.path_probes.hops
         self.done.finished.append(PATH)
 
-    def made(self, *, final: bool) -> Measurement:
+    def make(self, *, final: bool) -> Measurement:
         """The measurement so far; ``final`` ends the session."""
         import polars as pl
 
-        probes = self.walked.probes if self.walked else None
+        probes = self.path_probes.probes if self.path_probes else None
         head = {**self.head, "seconds": (datetime.now(UTC) - self.started).total_seconds()}
         if self.session is None:
-            # A walk needs no far end: no session, no connections, no datagrams.
+            # The path test has no session, no connections and no datagrams.
             nothing = pl.DataFrame()
-            found = document({"clock": None, "tests": []}, self.done, nothing, self.plan.tests)
-            return Measurement({**head, **found}, self.plan, nothing, nothing, probes)
+            results = document({"clock": None, "tests": []}, self.done, nothing, self.plan.tests)
+            return Measurement({**head, **results}, self.plan, nothing, nothing, probes)
         figures, samples, datagrams = self.session.finish() if final else self.session.so_far()
         series = series_frame(samples)
-        found = document(figures, self.done, series, self.plan.tests)
-        return Measurement({**head, **found}, self.plan, series, pl.DataFrame(datagrams), probes)
+        results = document(figures, self.done, series, self.plan.tests)
+        return Measurement({**head, **results}, self.plan, series, pl.DataFrame(datagrams), probes)
 
 
 def _capture(folder: Path, address: str) -> Capture:
-    """A capture, to be entered, of what goes to and from the far end."""
+    """A capture, as a context manager, of the packets to and from the server."""
     from ackclock.measurement.capture import Capture
 
     return Capture(folder / "capture.pcap", address)
@@ -229,14 +229,14 @@ def _captured(folder: Path, session: Session) -> Figures:
 
 
 def _check(plan: Plan, session: Session) -> None:
-    """What the far end will not or its kernel cannot do is said before anything is sent."""
-    most_s = session.far_end["caps"]["test_ns"] / 1e9
-    if plan.seconds > most_s:
-        raise InputError(f"tests of {plan.seconds:g} s", f"{most_s:g} s at most, by the far end's limits", key="duration")
-    there = session.far_end["congestion"]
-    here = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-    own = here.read_text("ascii").split() if here.exists() else there
+    """Raise InputError for limits of the server or its kernel before any test."""
+    max_s = session.far_end["caps"]["test_ns"] / 1e9
+    if plan.seconds > max_s:
+        raise InputError(f"tests of {plan.seconds:g} s", f"at most {max_s:g} s, the server's limit", key="duration")
+    server = session.far_end["congestion"]
+    proc = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    client = proc.read_text("ascii").split() if proc.exists() else server
     for name in plan.congestion:
-        if name not in there or name not in own:
-            common = [known for known in own if known in there]
+        if name not in server or name not in client:
+            common = [known for known in client if known in server]
             raise InputError(name, f"a congestion control of both kernels: {', '.join(common)}", key="congestion")

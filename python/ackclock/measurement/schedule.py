@@ -1,4 +1,4 @@
-"""A measurement every so often, for days, whatever happens to the process in between."""
+"""Scheduled measurements, which continue after a restart."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ackclock.storage.run_folder import Identity, RunFolder
 
 STATE = "schedule.json"
 LOOK_S = 1.0
-"""Sleep at most this long at a time, as the wall clock may be set and a suspended machine wakes late."""
+"""Maximum duration of a sleep, since the wall clock may be set and a suspended machine wakes late."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """``times`` measurements, one every ``every_s`` seconds from the first on."""
+    """``times`` measurements, one ``every_s`` seconds after the other."""
 
     every_s: float
     times: int
 
     def due(self, began: float, number: int) -> float:
-        """When one is to begin: by the wall clock, so that a restart keeps to it."""
+        """The start of a measurement by the wall clock, so that a restart keeps the schedule."""
         return began + number * self.every_s
 
 
@@ -43,24 +43,24 @@ def keep(
     now: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
 ) -> dict[str, Any]:
-    """Run the schedule, or what is left of it: the state is in the folder, written anew after each measurement.
+    """Run the schedule or the rest of it. The folder has its state, updated after each measurement.
 
-    ``what`` identifies the measurement; a folder with another schedule or another plan is refused, or with ``force`` moved aside. ``once`` measures into a folder. One that
-    fails is noted and does not end the schedule; one whose time has passed while nothing ran is noted as missed, but the latest of them is
-    made up for. Returns the state.
+    ``what`` identifies the measurement; a folder with another schedule or plan is refused, or renamed with ``force``. ``once`` measures
+    into a folder. A failure is recorded and does not end the schedule. A measurement whose time has passed is recorded as missed,
+    except the latest one, which begins at once. Returns the state.
 
     Raises:
-        InputError: the folder holds something else.
+        InputError: the folder has other contents.
     """
-    asked = {"every_s": schedule.every_s, "times": schedule.times, "what": what}
-    with RunFolder(folder, Identity.of("measure --every", asked, any_engine=True), force=force) as run:
-        state = _taken_up(folder / STATE, asked, now())
-        _kept(folder, schedule, state, once, report=report, now=now, sleep=sleep)
+    request = {"every_s": schedule.every_s, "times": schedule.times, "what": what}
+    with RunFolder(folder, Identity.of("measure --every", request, any_engine=True), force=force) as run:
+        state = _read_state(folder / STATE, request, now())
+        _run_rest(folder, schedule, state, once, report=report, now=now, sleep=sleep)
         run.finish()
     return state
 
 
-def _kept(
+def _run_rest(
     folder: Path,
     schedule: Schedule,
     state: dict[str, Any],
@@ -80,33 +80,33 @@ def _kept(
         while (left := schedule.due(state["began"], number) - now()) > 0:
             sleep(min(left, LOOK_S))
         report(f"measurement {number + 1} of {schedule.times}")
-        state["runs"][str(number)] = _made(folder / f"{number:05d}", once, now())
+        state["runs"][str(number)] = _measure_once(folder / f"{number:05d}", once, now())
         write_json(folder / STATE, state)
 
 
-def _taken_up(path: Path, asked: dict[str, Any], now: float) -> dict[str, Any]:
+def _read_state(path: Path, request: dict[str, Any], now: float) -> dict[str, Any]:
     if path.is_file():
-        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        return found
-    state = {**asked, "began": now, "runs": {}}
+        state: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        return state
+    state = {**request, "began": now, "runs": {}}
     write_json(path, state)
     return state
 
 
-def _made(folder: Path, once: Callable[[Path], Any], began: float) -> dict[str, Any]:
-    at = datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds")
+def _measure_once(folder: Path, once: Callable[[Path], Any], began: float) -> dict[str, Any]:
+    began_at = datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds")
     if is_complete(folder):
-        # It was finished, and the process ended before that was noted.
-        return {"began": at, "folder": folder.name}
+        # The process ended between the measurement and its record.
+        return {"began": began_at, "folder": folder.name}
     try:
         once(folder)
     except (InputError, RunFailed) as error:
-        return {"began": at, "failed": str(error)}
-    return {"began": at, "folder": folder.name}
+        return {"began": began_at, "failed": str(error)}
+    return {"began": began_at, "folder": folder.name}
 
 
 def overview(folder: Path, state: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each measurement: what it found, or why there is none."""
+    """A row for each measurement: its results or the reason of their absence."""
     rows = []
     for number, run in sorted(state["runs"].items(), key=lambda one: int(one[0])):
         row = {
@@ -116,10 +116,10 @@ def overview(folder: Path, state: dict[str, Any]) -> list[dict[str, Any]]:
         }
         if "folder" in run:
             document = json.loads((folder / run["folder"] / DOCUMENT).read_text("utf-8"))
-            for way in ("down", "up"):
-                row[f"capacity_{way}_bps"] = (document["capacity"].get(way) or {}).get("rate_bps")
-                goodputs = [f["goodput_bps"] for f in document["flows"] if f["purpose"] == "tcp" and f["direction"] == way]
-                row[f"goodput_{way}_bps"] = max((g for g in goodputs if g is not None), default=None)
-                row[f"loss_{way}"] = (((document["delay"] or {}).get(way) or {}).get("loss") or {}).get("rate")
+            for direction in ("down", "up"):
+                row[f"capacity_{direction}_bps"] = (document["capacity"].get(direction) or {}).get("rate_bps")
+                goodputs = [f["goodput_bps"] for f in document["flows"] if f["purpose"] == "tcp" and f["direction"] == direction]
+                row[f"goodput_{direction}_bps"] = max((g for g in goodputs if g is not None), default=None)
+                row[f"loss_{direction}"] = (((document["delay"] or {}).get(direction) or {}).get("loss") or {}).get("rate")
         rows.append(row)
     return rows

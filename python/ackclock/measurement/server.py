@@ -1,4 +1,4 @@
-"""``serve``: the far end, from the wheel."""
+"""``serve``: the measurement server, bundled with the Python package."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Announce = Callable[[str, str | None], None]
 
 @dataclass(frozen=True)
 class StampReflector:
-    """A STAMP reflector's UDP port (0: the kernel's choice), and the file with its key: without one it answers everybody."""
+    """A STAMP reflector: its UDP port (0: chosen by the kernel) and its key file. Without a key it answers any host."""
 
     port: int
     key_file: Path | None = None
@@ -37,23 +37,23 @@ def serve(
     drop: bool = False,
     user: str | None = None,
 ) -> None:
-    """Serve measurements until a signal ends it.
+    """Run the measurement server until a signal.
 
     Args:
         listen: the address to bind; ``0.0.0.0`` or ``::`` for all.
-        port: TCP and UDP; 0 lets the kernel choose.
-        token_file: the shared token, made if the file is not there; without it one is made for this once and given to ``announce``.
-        caps: limits that differ from the usual ones (docs/measure.md).
-        stamp: answer STAMP probes, too.
-        announce: called with the address and the token that was made.
-        clock_shift_ns: sets the clock wrong, to try estimators.
-        log: a file to which a JSON line for each session and each refusal is added.
+        port: TCP and UDP port; 0: chosen by the kernel.
+        token_file: the file with the token, created if it does not exist; without it a new token is passed to ``announce``.
+        caps: limits that replace the defaults (docs/measure.md).
+        stamp: a STAMP reflector to run.
+        announce: called with the address and the new token or None.
+        clock_shift_ns: offset of the clock, for tests of estimators.
+        log: a file for JSON lines, one for each session and each refusal.
         logs: without ``log``, these lines go to standard error.
-        drop: give up this process's privileges for good once the sockets are bound.
-        user: the user that root switches to then; "nobody" by default.
+        drop: drop this process's privileges for good once the sockets are bound.
+        user: the user to which root switches; default: the nobody user.
 
     Raises:
-        InputError: a bad address, token file or user. RunFailed: the machine refused.
+        InputError: an invalid address, token file or user. RunFailed: the system refused.
     """
     from ackclock import _native
 
@@ -75,7 +75,7 @@ def serve(
 
 
 def new_token(path: str | Path) -> None:
-    """Make a token of 192 random bits in a new file of mode 0600. Raises InputError where there is a file, or none can be made."""
+    """Write a token of 192 random bits to a new file of mode 0600. Raises InputError if the file exists or cannot be written."""
     from ackclock import _native
 
     with native_errors():

@@ -1,4 +1,4 @@
-"""A session with a far end, seen from Python: tests as dicts in, figures out."""
+"""A session with a measurement server: tests as dicts, results as dicts and tables."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ PORT = 4862
 LOW_RATE = {"payload": 20, "gap_ns": 40_000_000}
 """4 kb/s of payload: 20 bytes every 40 ms."""
 HEADERS = 28
-MOST_DATAGRAMS = 1_600_000
-"""Maximum datagrams of one train: a far end holds two million rows of a session at a time."""
+MAX_DATAGRAMS = 1_600_000
+"""Maximum datagrams of one train: the server holds two million rows of a session."""
 
 
 def low_rate(seconds: float) -> dict[str, int]:
-    """The train that measures delays without making any."""
+    """A train with a rate too low to cause queueing."""
     return {**LOW_RATE, "count": max(2, round(seconds * 25))}
 
 
 def paced(rate_bps: float, seconds: float, payload: int) -> dict[str, int]:
-    """Send datagrams at so many IP bits a second; the duration is cut to the rows that a far end holds."""
+    """A train of datagrams at an IP rate; its duration is limited by the server's rows."""
     gap_ns = max(1000, round((payload + HEADERS) * 8e9 / rate_bps))
-    return {"payload": payload, "gap_ns": gap_ns, "count": min(max(20, round(seconds * 1e9 / gap_ns)), MOST_DATAGRAMS)}
+    return {"payload": payload, "gap_ns": gap_ns, "count": min(max(20, round(seconds * 1e9 / gap_ns)), MAX_DATAGRAMS)}
 
 
-def datagram_test(way: str, train: Mapping[str, int], back: Mapping[str, int] | None) -> dict[str, Any]:
-    """A test of datagrams one way, with others the other way beside it."""
-    other = "up" if way == "down" else "down"
-    return {"datagrams": {way: dict(train), other: None if back is None else dict(back)}}
+def datagram_test(direction: str, train: Mapping[str, int], reverse: Mapping[str, int] | None) -> dict[str, Any]:
+    """A test of datagrams in one direction, and optionally of others in the opposite direction."""
+    other = "up" if direction == "down" else "down"
+    return {"datagrams": {direction: dict(train), other: None if reverse is None else dict(reverse)}}
 
 
 def read_token(file: str | Path | None, text: str | None = None) -> str:
@@ -44,48 +44,48 @@ def read_token(file: str | Path | None, text: str | None = None) -> str:
         return text
     if file is None:
         raise InputError.problem(
-            "a measurement requires the far end's token", "add --token-file FILE, or set ACKCLOCK_TOKEN", option="--token-file"
+            "a measurement requires the server's token", "add --token-file FILE, or set ACKCLOCK_TOKEN", option="--token-file"
         )
     from ackclock import _native
 
     try:
         Path(file).open("rb").close()
     except OSError as error:
-        raise not_readable(error, file, "the file with the far end's token", option="--token-file") from None
+        raise not_readable(error, file, "the file with the server's token", option="--token-file") from None
     with native_errors():
         return _native.read_token(str(file))
 
 
 class Session:
-    """A far end that has taken the token. Raises InputError where it cannot be reached or refuses, RunFailed where it failed."""
+    """An authenticated session. Raises InputError if the server is unreachable or refuses, RunFailed if it fails."""
 
     def __init__(self, host: str, port: int, token: str) -> None:
         from ackclock import _native
 
         self._live = guarded(lambda: _native.LiveSession(host, port, token))
-        said = json.loads(self._live.welcome())
-        self.address: str = said["address"]
-        self.far_end: Figures = said["far_end"]
-        self.clock: Figures = said["clock"]
+        welcome = json.loads(self._live.welcome())
+        self.address: str = welcome["address"]
+        self.far_end: Figures = welcome["far_end"]
+        self.clock: Figures = welcome["clock"]
         self.tests = 0
 
     def run(self, specs: Sequence[Mapping[str, Any]], watch: Watch) -> tuple[list[int], list[list[Figures]]]:
-        """Tests side by side: their numbers, and the figures of each one's datagrams by direction, without a comparison of clocks."""
-        ways = json.loads(guarded(lambda: self._live.run(json.dumps(list(specs)), watch)))
+        """Run tests concurrently. Returns their numbers and the datagram figures of each by direction, without clock offsets."""
+        directions = json.loads(guarded(lambda: self._live.run(json.dumps(list(specs)), watch)))
         numbers = list(range(self.tests, self.tests + len(specs)))
         self.tests += len(specs)
-        return numbers, ways
+        return numbers, directions
 
     def keep_alive(self) -> None:
         """Keep the session from its idle timeout; call this once a second or more often while no test runs."""
         guarded(self._live.keep_alive)
 
-    def capture(self, most_bytes: int) -> None:
-        """The far end keeps this session's packets' headers from now on. Raises InputError where it does not allow that."""
-        guarded(lambda: self._live.capture(most_bytes))
+    def capture(self, max_bytes: int) -> None:
+        """Let the server capture this session's headers. Raises InputError if it does not allow that."""
+        guarded(lambda: self._live.capture(max_bytes))
 
     def captured(self) -> tuple[bytes, int]:
-        """The records that it has kept, and how many packets are missing."""
+        """The captured records, and the number of dropped packets."""
         records, dropped = guarded(self._live.captured)
         return bytes(records), int(dropped)
 
@@ -101,6 +101,6 @@ class Session:
 
 
 def guarded(call: Callable[[], T]) -> T:
-    """A call of the engine, with its errors as ours."""
+    """Call the engine and convert its errors."""
     with native_errors():
         return call()

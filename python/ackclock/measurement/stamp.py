@@ -1,4 +1,4 @@
-"""Probing a STAMP reflector (RFC 8762), ours or another's."""
+"""STAMP probes (RFC 8762) to a reflector."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ PORT = 862
 def stamp(
     host: str, port: int = PORT, *, key_file: str | Path | None = None, gap_s: float = 0.04, count: int = 250
 ) -> dict[str, Any]:
-    """Round trips, and delays each way with a comparison of the two clocks; the document of ``measure --stamp`` (docs/measure.md).
+    """RTTs, one-way delays and a clock comparison: the document of ``measure --stamp`` (docs/measure.md).
 
     Args:
         host: a name or an address.
         port: the reflector's UDP port.
         key_file: a file whose first line is the key of the authenticated mode.
         gap_s: seconds between probes.
-        count: probes.
+        count: number of probes.
 
     Raises:
-        InputError: no such host, or nothing answers.
+        InputError: an unknown host, or no reply.
     """
     from ackclock import _native
 
     if not (1e-4 <= gap_s <= 60 and 1 <= count <= 1_000_000 and 0 < port < 65536):
         raise InputError(f"{count} probes every {gap_s} s to port {port}", "1 to 1000000 probes every 100 us to 60 s")
     with native_errors():
-        asked = (host, port), None if key_file is None else str(key_file), round(gap_s * 1e9), count
-        found: dict[str, Any] = json.loads(_native.stamp(*asked))
-    return {"host": host, "port": port, **found}
+        arguments = (host, port), None if key_file is None else str(key_file), round(gap_s * 1e9), count
+        document: dict[str, Any] = json.loads(_native.stamp(*arguments))
+    return {"host": host, "port": port, **document}

@@ -1,4 +1,4 @@
-"""A measurement as tables for people at a terminal."""
+"""A measurement as tables for the terminal."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ackclock.format import column_percent, rate, three
 DIRECTIONS = ("down", "up")
 
 
-def _table(title: str, words: tuple[str, ...], figures: tuple[str, ...]) -> Table:
+def _table(title: str, text: tuple[str, ...], figures: tuple[str, ...]) -> Table:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for word in words:
+    for word in text:
         table.add_column(word)
     for figure in figures:
         table.add_column(figure, justify="right", no_wrap=True)
@@ -22,13 +22,13 @@ def _table(title: str, words: tuple[str, ...], figures: tuple[str, ...]) -> Tabl
 
 
 def ms(value: float | None) -> str:
-    """Milliseconds to three digits."""
+    """Milliseconds with three significant digits."""
     return "-" if value is None else three(value)
 
 
 def measurement_tables(document: Mapping[str, Any]) -> list[Table]:
-    """What was measured, a table for each kind of test."""
-    made = [
+    """A table for each kind of test."""
+    tables = [
         _path(document),
         _delay(document),
         _capacity(document),
@@ -37,55 +37,53 @@ def measurement_tables(document: Mapping[str, Any]) -> list[Table]:
         _latency(document),
         _transfers(document),
     ]
-    return [table for table in made if table.row_count]
+    return [table for table in tables if table.row_count]
 
 
 def _path(document: Mapping[str, Any]) -> Table:
-    table = _table(
-        "Path, by probes that expire on the way", ("hop", "address"), ("RTT ms min", "p50", "lost", "capacity", "95 % interval")
-    )
+    table = _table("Path, by TTL-limited probes", ("hop", "address"), ("RTT ms min", "p50", "lost", "capacity", "95 % interval"))
     for hop in document.get("path") or ():
         table.add_row(str(hop["hop"]), *path_cells(hop))
     return table
 
 
 def path_cells(hop: Mapping[str, Any]) -> list[str]:
-    """Address, round trips, loss, and the capacity of the link before it with its interval, or why there is none."""
-    found = hop["capacity"]
-    interval = f"{rate(found['lo'])} .. {rate(found['hi']) if found['hi'] else 'any'}" if found["lo"] else "-"
-    capacity = rate(found["bps"]) if found["valid"] else "-"
+    """Address, RTT, loss, and the capacity of the link before the hop with its interval, or the reason of its absence."""
+    document = hop["capacity"]
+    interval = f"{rate(document['lo'])} .. {rate(document['hi']) if document['hi'] else 'any'}" if document["lo"] else "-"
+    capacity = rate(document["bps"]) if document["valid"] else "-"
     return [
         ", ".join(hop["addresses"]),
         *(ms(hop["rtt_ms"][key]) for key in ("min", "p50")),
         column_percent(hop["loss_rate"]),
         capacity,
-        interval if found["valid"] else "not valid",
+        interval if document["valid"] else "not valid",
     ]
 
 
 def _delay(document: Mapping[str, Any]) -> Table:
     table = _table(
         "One-way delay, 20 bytes every 40 ms",
-        ("way",),
-        ("least between", "if ways are equal", "variation p50", "p95", "max ms", "lost"),
+        ("direction",),
+        ("minimum between", "if symmetric", "variation p50", "p95", "max ms", "lost"),
     )
-    for way, seen in (document["delay"] or {}).items():
-        table.add_row(way, *delay_cells(seen))
+    for direction, figures in (document["delay"] or {}).items():
+        table.add_row(direction, *delay_cells(figures))
     return table
 
 
-def delay_cells(seen: Mapping[str, Any]) -> list[str]:
-    """Least delay's bounds and symmetric value, variation, loss."""
-    bounds, delays, more = seen["least_delay_interval_ms"], seen["one_way_delay_ms"], seen["delay_variation_ms"]
+def delay_cells(figures: Mapping[str, Any]) -> list[str]:
+    """Bounds of the minimum delay, its value for symmetric delays, delay variation, loss."""
+    bounds, delays, variation = figures["least_delay_interval_ms"], figures["one_way_delay_ms"], figures["delay_variation_ms"]
     between = "-" if bounds is None else f"{ms(max(0.0, bounds[0]))} .. {ms(bounds[1])}"
-    least = "-" if delays is None else ms(delays["min"])
-    figures = ["-"] * 3 if more is None else [ms(more[key]) for key in ("p50", "p95", "max")]
-    return [between, least, *figures, loss(seen)]
+    minimum = "-" if delays is None else ms(delays["min"])
+    cells = ["-"] * 3 if variation is None else [ms(variation[key]) for key in ("p50", "p95", "max")]
+    return [between, minimum, *cells, loss(figures)]
 
 
-def loss(seen: Mapping[str, Any]) -> str:
+def loss(figures: Mapping[str, Any]) -> str:
     """A loss rate with its interval."""
-    share = seen["loss"]
+    share = figures["loss"]
     return (
         "-"
         if share is None
@@ -95,31 +93,40 @@ def loss(seen: Mapping[str, Any]) -> str:
 
 def _capacity(document: Mapping[str, Any]) -> Table:
     table = _table(
-        "Capacity and buffer, by evenly paced UDP", ("way",), ("capacity", "sent", "buffer bytes", "largest", "overflowed")
+        "Capacity and buffer, by evenly paced UDP", ("direction",), ("capacity", "sent", "buffer bytes", "largest", "overflowed")
     )
-    for way, seen in document["capacity"].items():
-        size = seen["buffer_bytes"]
-        least = ">= " if seen["at_least"] else ""
+    for direction, figures in document["capacity"].items():
+        size = figures["buffer_bytes"]
+        minimum = ">= " if figures["at_least"] else ""
         sizes = ["-" if size[key] is None else f"{size[key]:.0f}" for key in ("min_based", "max_based")]
-        sent = rate(seen["sent"]["sent_bps"])
-        table.add_row(way, least + rate(seen["rate_bps"]), sent, *sizes, "yes" if seen["overflowed"] else "no")
+        sent = rate(figures["sent"]["sent_bps"])
+        table.add_row(direction, minimum + rate(figures["rate_bps"]), sent, *sizes, "yes" if figures["overflowed"] else "no")
     return table
 
 
 def _steps(document: Mapping[str, Any]) -> Table:
-    table = _table("Evenly paced UDP below the capacity", ("way", "share"), ("sent", "received", "variation p95 ms", "lost"))
-    for seen in document["steps"]:
-        more = seen["delay_variation_ms"]
-        p95 = "-" if more is None else ms(more["p95"])
+    table = _table(
+        "Evenly paced UDP below the capacity", ("direction", "share"), ("sent", "received", "variation p95 ms", "lost")
+    )
+    for figures in document["steps"]:
+        variation = figures["delay_variation_ms"]
+        p95 = "-" if variation is None else ms(variation["p95"])
         table.add_row(
-            seen["direction"], column_percent(seen["share"]), rate(seen["sent_bps"]), rate(seen["received_bps"]), p95, loss(seen)
+            figures["direction"],
+            column_percent(figures["share"]),
+            rate(figures["sent_bps"]),
+            rate(figures["received_bps"]),
+            p95,
+            loss(figures),
         )
     return table
 
 
 def _flows(document: Mapping[str, Any]) -> Table:
     table = _table(
-        "TCP", ("test", "variant", "way"), ("goodput", "RTT ms min", "mean", "p95", "re-sent", "send buffer", "receive buffer")
+        "TCP",
+        ("test", "variant", "direction"),
+        ("goodput", "RTT ms min", "mean", "p95", "retransmitted", "send buffer", "receive buffer"),
     )
     for flow in document["flows"]:
         rtt = flow["rtt_ms"] or {}
@@ -140,38 +147,47 @@ def _latency(document: Mapping[str, Any]) -> Table:
     table = _table(
         "Latency while TCP fills the path",
         ("load",),
-        ("goodput", "round trips/min", "handshake p50 ms", "on load p50", "down p95", "up p95"),
+        ("goodput", "RTTs/min", "handshake p50 ms", "on load p50", "down p95", "up p95"),
     )
-    for way, seen in document["latency_under_load"].items():
-        rpm = seen["responsiveness"]
-        trips = [(seen[key] or {}).get("p50") for key in ("handshake_ms", "on_load_ms")]
-        more = [((seen["delay"].get(w) or {}).get("delay_variation_ms") or {}).get("p95") for w in DIRECTIONS]
+    for direction, figures in document["latency_under_load"].items():
+        rpm = figures["responsiveness"]
+        trips = [(figures[key] or {}).get("p50") for key in ("handshake_ms", "on_load_ms")]
+        variation = [((figures["delay"].get(w) or {}).get("delay_variation_ms") or {}).get("p95") for w in DIRECTIONS]
         table.add_row(
-            way, rate(seen["load"]["goodput_bps"]), "-" if rpm is None else f"{rpm['rpm']:.0f}", *map(ms, [*trips, *more])
+            direction,
+            rate(figures["load"]["goodput_bps"]),
+            "-" if rpm is None else f"{rpm['rpm']:.0f}",
+            *map(ms, [*trips, *variation]),
         )
     return table
 
 
 def _transfers(document: Mapping[str, Any]) -> Table:
-    table = _table("Transfers one after another", ("size", "way"), ("completed", "time p50 ms", "min", "max", "handshake p50"))
-    for seen in document["transfers"]:
-        times, hands = seen["completion_ms"] or {}, seen["handshake_ms"] or {}
-        done = f"{seen['completed']} of {seen['completed'] + seen['failed']}"
+    table = _table("Transfers in sequence", ("size", "direction"), ("completed", "time p50 ms", "min", "max", "handshake p50"))
+    for figures in document["transfers"]:
+        times, handshakes = figures["completion_ms"] or {}, figures["handshake_ms"] or {}
+        done = f"{figures['completed']} of {figures['completed'] + figures['failed']}"
         table.add_row(
-            seen["size"], seen["direction"], done, *(ms(times.get(k)) for k in ("p50", "min", "max")), ms(hands.get("p50"))
+            figures["size"],
+            figures["direction"],
+            done,
+            *(ms(times.get(k)) for k in ("p50", "min", "max")),
+            ms(handshakes.get("p50")),
         )
     return table
 
 
-def stamp_table(found: Mapping[str, Any]) -> Table:
-    """What a STAMP reflector showed, a row for the round trip and one for each way."""
-    mode = "authenticated" if found["authenticated"] else "unauthenticated"
-    title = f"STAMP, {mode}: {found['received']} of {found['sent']} probes answered"
-    table = _table(title, ("what",), ("least ms", "p50", "p95", "max"))
-    trip = found["round_trip_ms"] or {}
-    table.add_row("round trip", *(ms(trip.get(key)) for key in ("min", "p50", "p95", "max")))
-    for seen in found["ways"]:
-        more, bounds = seen["delay_variation_ms"] or {}, seen["least_delay_interval_ms"]
-        least = "-" if bounds is None else f"{ms(max(0.0, bounds[0]))} .. {ms(bounds[1])}"
-        table.add_row(f"{seen['direction']}, above its least", least, *(ms(more.get(key)) for key in ("p50", "p95", "max")))
+def stamp_table(document: Mapping[str, Any]) -> Table:
+    """The result of STAMP probes: a row for the RTT and one for each direction."""
+    mode = "authenticated" if document["authenticated"] else "unauthenticated"
+    title = f"STAMP, {mode}: {document['received']} of {document['sent']} probes answered"
+    table = _table(title, ("what",), ("min ms", "p50", "p95", "max"))
+    trip = document["round_trip_ms"] or {}
+    table.add_row("RTT", *(ms(trip.get(key)) for key in ("min", "p50", "p95", "max")))
+    for figures in document["ways"]:
+        variation, bounds = figures["delay_variation_ms"] or {}, figures["least_delay_interval_ms"]
+        minimum = "-" if bounds is None else f"{ms(max(0.0, bounds[0]))} .. {ms(bounds[1])}"
+        table.add_row(
+            f"{figures['direction']}, above its minimum", minimum, *(ms(variation.get(key)) for key in ("p50", "p95", "max"))
+        )
     return table

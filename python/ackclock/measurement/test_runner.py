@@ -1,4 +1,4 @@
-"""The tests of a plan, run one after another in a session; what each number was for."""
+"""Runs the tests of a plan in sequence in a session, and records the purpose of each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_TRANSFER_NS = 60_000_000_000
 
 @dataclass
 class TestLog:
-    """Which tests were run for what: kind, direction and whatever else tells them apart, by test number."""
+    """The purpose of each test by its number: kind, direction and further parameters."""
 
     purposes: dict[int, Figures] = field(default_factory=dict)
     filled: dict[str, tuple[int, bool]] = field(default_factory=dict)
@@ -30,24 +30,24 @@ class TestLog:
     finished: list[str] = field(default_factory=list)
     """The finished tests of the plan."""
     failed: Figures | None = None
-    """The failed test (``test``), its step (``label``) and the reason (``why``); later tests were not begun."""
+    """The failed test (``test``), its step (``label``) and the reason (``why``); later tests were not started."""
 
 
 class TestRunner:
-    """Runs a plan's tests. ``report`` hears how many steps are done, of how many, and which is next."""
+    """Runs a plan's tests. ``report`` is called with the number of finished steps, the number of all steps, and the next one."""
 
     def __init__(self, session: Session, plan: Plan, report: Report | None, done: TestLog) -> None:
         self.session, self.plan, self.done = session, plan, done
         self._report = report
         self._count, self._number = len(plan.tests), 0
         self._rates: dict[str, float] = {}
-        self._whole, self._label = "", ""
+        self._estimate, self._label = "", ""
 
     def run(self) -> Iterator[str]:
-        """Run all tests in order; yields the name of each finished one.
+        """Run all tests in order; yield the name of each when it finishes.
 
         Raises:
-            RunFailed, InputError, KeyboardInterrupt: a test could not be finished; ``done.failed`` says which.
+            RunFailed, InputError, KeyboardInterrupt: a test failed; ``done.failed`` has the reason.
         """
         for number, name in enumerate(self.plan.tests):
             if name == "path":
@@ -63,44 +63,44 @@ class TestRunner:
         if self._report:
             self._report(self._count, self._count, "done")
 
-    def _go(self, specs: list[dict[str, Any]], label: str, **purpose: Any) -> tuple[list[int], list[list[Figures]]]:
+    def _go(self, specs: list[dict[str, Any]], label: str, purpose: Figures) -> tuple[list[int], list[list[Figures]]]:
         def watch(seconds: float) -> None:
             if self._report:
-                self._report(self._number, self._count, f"{label}, {seconds:.0f} s{self._whole}")
+                self._report(self._number, self._count, f"{label}, {seconds:.0f} s{self._estimate}")
 
         self._label = label
-        numbers, ways = self.session.run(specs, watch)
+        numbers, directions = self.session.run(specs, watch)
         for number in numbers:
             self.done.purposes[number] = {"label": label, **purpose}
-        return numbers, ways
+        return numbers, directions
 
     def _delay(self) -> None:
         train = low_rate(self.plan.seconds)
-        self._go([{"datagrams": {"down": train, "up": train}}], "delay", kind="delay")
+        self._go([{"datagrams": {"down": train, "up": train}}], "delay", {"kind": "delay"})
 
     def _capacity(self) -> None:
-        most = float(self.session.far_end["caps"]["rate_bps"])
-        for way in self.plan.directions:
+        maximum = float(self.session.far_end["caps"]["rate_bps"])
+        for direction in self.plan.directions:
 
-            def run(specs: list[dict[str, Any]], label: str, way: str = way) -> tuple[list[int], list[list[Figures]]]:
-                numbers, ways = self._go(specs, label, kind="capacity", way=way)
-                for figures in ways[0]:
-                    if figures["direction"] == way:
-                        self._rates[way] = figures["bottleneck"]["rate_bps"] or figures["received_bps"] or 0.0
-                return numbers, ways
+            def run(specs: list[dict[str, Any]], label: str, direction: str = direction) -> tuple[list[int], list[list[Figures]]]:
+                numbers, directions = self._go(specs, label, {"kind": "capacity", "way": direction})
+                for figures in directions[0]:
+                    if figures["direction"] == direction:
+                        self._rates[direction] = figures["bottleneck"]["rate_bps"] or figures["received_bps"] or 0.0
+                return numbers, directions
 
             plan = self.plan
-            self.done.filled[way] = search(run, way, plan.seconds, plan.payload, plan.start_rate, most)
+            self.done.filled[direction] = search(run, direction, plan.seconds, plan.payload, plan.start_rate, maximum)
         seconds, size = estimate(self.plan, self._rates)
-        self._whole = f" of about {seconds:.0f} s and {size / 1e6:.3g} MB in all"
+        self._estimate = f" of about {seconds:.0f} s and {size / 1e6:.3g} MB in all"
 
     def _steps(self) -> None:
-        for way in self.plan.directions:
-            rate = self._rates.get(way)
+        for direction in self.plan.directions:
+            rate = self._rates.get(direction)
             for share in self.plan.shares if rate else ():
                 train = paced(share * (rate or 0.0), self.plan.seconds / 2, self.plan.payload)
-                spec = datagram_test(way, train, low_rate(self.plan.seconds / 2))
-                self._go([spec], f"{share:.0%} of the capacity {way}", kind="steps", way=way, share=share)
+                spec = datagram_test(direction, train, low_rate(self.plan.seconds / 2))
+                self._go([spec], f"{share:.0%} of the capacity {direction}", {"kind": "steps", "way": direction, "share": share})
 
     def _bulk(self, down: int, up: int, congestion: str | None = None, buffer: str = AUTO) -> dict[str, Any]:
         size = None if buffer == AUTO else size_bytes(buffer)
@@ -116,30 +116,32 @@ class TestRunner:
             }
         }
 
-    def _one_way(self, way: str, count: int, congestion: str | None = None, buffer: str = AUTO) -> dict[str, Any]:
-        return self._bulk(count if way == "down" else 0, count if way == "up" else 0, congestion, buffer)
+    def _single_direction(self, direction: str, count: int, congestion: str | None = None, buffer: str = AUTO) -> dict[str, Any]:
+        return self._bulk(count if direction == "down" else 0, count if direction == "up" else 0, congestion, buffer)
 
     def _tcp(self) -> None:
-        for way in self.plan.directions:
+        for direction in self.plan.directions:
             for congestion in self.plan.congestion:
                 for buffer in self.plan.buffers:
-                    asked = {"congestion": congestion, "buffer": buffer}
-                    label = f"{congestion} {way}, buffer {buffer}"
-                    self._go([self._one_way(way, 1, congestion, buffer)], label, kind="tcp", asked=asked)
+                    requested = {"congestion": congestion, "buffer": buffer}
+                    label = f"{congestion} {direction}, buffer {buffer}"
+                    self._go(
+                        [self._single_direction(direction, 1, congestion, buffer)], label, {"kind": "tcp", "asked": requested}
+                    )
 
     def _bidirectional(self) -> None:
-        asked = {"congestion": self.plan.congestion[0], "buffer": AUTO}
-        self._go([self._bulk(1, 1, self.plan.congestion[0])], "both ways", kind="bidirectional", asked=asked)
+        requested = {"congestion": self.plan.congestion[0], "buffer": AUTO}
+        self._go([self._bulk(1, 1, self.plan.congestion[0])], "both directions", {"kind": "bidirectional", "asked": requested})
 
     def _flows(self) -> None:
-        asked = {"congestion": self.plan.congestion[0], "buffer": AUTO}
-        for way in self.plan.directions:
-            spec = self._one_way(way, self.plan.flows, self.plan.congestion[0])
-            self._go([spec], f"{self.plan.flows} flows {way}", kind="flows", asked=asked)
+        requested = {"congestion": self.plan.congestion[0], "buffer": AUTO}
+        for direction in self.plan.directions:
+            spec = self._single_direction(direction, self.plan.flows, self.plan.congestion[0])
+            self._go([spec], f"{self.plan.flows} flows {direction}", {"kind": "flows", "asked": requested})
 
     def _latency(self) -> None:
-        asked = {"congestion": self.plan.congestion[0], "buffer": AUTO}
-        for way in self.plan.directions:
+        requested = {"congestion": self.plan.congestion[0], "buffer": AUTO}
+        for direction in self.plan.directions:
             probe = low_rate(self.plan.seconds)
             limit = round((self.plan.seconds + SLACK_S) * 1e9)
             exchanges = {
@@ -151,21 +153,21 @@ class TestRunner:
                 "limit_ns": limit,
             }
             specs = [
-                self._one_way(way, self.plan.flows, self.plan.congestion[0]),
+                self._single_direction(direction, self.plan.flows, self.plan.congestion[0]),
                 {"datagrams": {"down": probe, "up": probe}},
                 {"transfers": exchanges},
             ]
-            self._go(specs, f"latency under load {way}", kind="latency", way=way, asked=asked)
+            self._go(specs, f"latency under load {direction}", {"kind": "latency", "way": direction, "asked": requested})
 
     def _transfers(self) -> None:
-        for way in self.plan.directions:
+        for direction in self.plan.directions:
             for size in self.plan.sizes:
                 spec = {
-                    "way": way,
+                    "way": direction,
                     "bytes": size_bytes(size),
                     "count": self.plan.repeats,
                     "congestion": self.plan.congestion[0],
                     "every_ns": 0,
                     "limit_ns": LONGEST_TRANSFER_NS,
                 }
-                self._go([{"transfers": spec}], f"{size} {way}", kind="transfers", way=way, size=size)
+                self._go([{"transfers": spec}], f"{size} {direction}", {"kind": "transfers", "way": direction, "size": size})

@@ -1,1 +1,1 @@
-"""The five papers: their claims, their experiments as scenarios, and what we find when we run them."""
+"""Five papers: their claims, their experiments as scenarios, and our results."""

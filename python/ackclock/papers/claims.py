@@ -1,4 +1,4 @@
-"""The five papers' checkable claims: ``claims.csv``, one row each, and what can be read from a row."""
+"""The papers' claims: ``claims.csv``, a row for each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAPERS: dict[str, str] = {
 """The papers' names and the prefix of their claims' ids."""
 
 _ALSO_SETTINGS = frozenset({"P1-056", "P1-126"})
-"""Settings by another name: the reverse link's rate, and the size of the Web workload's transfers."""
+"""Other names of settings: the reverse link's rate, and the size of the Web workload's transfers."""
 
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _UNIT = re.compile(r"\s*(Mbps|Kbps|kbps|KB|KBytes|ms|s|%|bytes|packets)?(?![A-Za-z])")
@@ -37,7 +37,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One row of ``claims.csv``; every field is the file's own text."""
+    """A row of ``claims.csv``; every field is text as in the file."""
 
     id: str
     paper: str
@@ -54,16 +54,16 @@ class Claim:
 
     @property
     def is_configuration(self) -> bool:
-        """True when the row states how an experiment was set up rather than what came out of it."""
+        """Whether the row is a setting of an experiment, not a result."""
         return self.tolerance_reason == "configuration" or self.id in _ALSO_SETTINGS
 
     @property
     def do_not_gate(self) -> bool:
-        """True when the paper's figure is doubtful in itself, so that agreeing with it would mean nothing."""
+        """Whether the paper's figure is doubtful, so that agreement would be meaningless."""
         return self.tolerance == "do not gate"
 
     def quantity(self) -> Quantity | None:
-        """The first number of ``value`` that is not part of a word, with the unit behind it; None without one."""
+        """The first number in ``value`` that is no part of a word, with its unit; None without one."""
         text = self.value.removeprefix("k = ")
         found = _NUMBER.search(text)
         if found is None:

@@ -1,4 +1,4 @@
-"""The papers' pencil-and-paper results, each as a function named after its equation.
+"""The papers' analytical results, each as a function named after its equation.
 
 Section numbers are those of Balakrishnan, Padmanabhan and Katz, "The Effects of Asymmetry on TCP Performance"
 (``asymmetry``). Rates are in bit/s, sizes in bytes, times in seconds unless a name says otherwise. Bad input raises
@@ -30,20 +30,20 @@ def normalized_bandwidth_ratio(forward_bps: float, reverse_bps: float, data_byte
 
 
 def ack_limited_throughput(forward_bps: float, k: float, packets_per_ack: float) -> float:
-    """forward_bps * d / k: what the reverse link's ACK rate lets through, in bit/s (asymmetry, section 4.2.1).
+    """forward_bps * d / k: the rate allowed by the ACKs that the reverse link carries, in bit/s (asymmetry, section 4.2.1).
 
-    ``packets_per_ack`` is d, the data packets one ACK covers. Never more than the forward bandwidth.
+    ``packets_per_ack`` is d, the data packets per ACK. The result is at most the forward bandwidth.
     """
     return min(forward_bps, forward_bps * packets_per_ack / k)
 
 
 def transmission_time(size_bytes: float, rate_bps: float) -> float:
-    """Seconds to put ``size_bytes`` on a link of ``rate_bps`` (asymmetry, section 4.2.2)."""
+    """Transmission time of ``size_bytes`` on a link of ``rate_bps``, in seconds (asymmetry, section 4.2.2)."""
     return size_bytes * 8.0 / rate_bps
 
 
 def window_limited_throughput(window_bytes: float, rtt_s: float) -> float:
-    """One window per round-trip time, in bit/s (asymmetry, section 4.4.3: the ceiling with acks-first scheduling)."""
+    """One window per RTT, in bit/s (asymmetry, section 4.4.3: the maximum with acks-first scheduling)."""
     return window_bytes * 8.0 / rtt_s
 
 
@@ -59,7 +59,7 @@ def ofdm_symbol_s(channel_hz: float, cyclic_prefix: float) -> float:
 
 
 def ofdm_symbols(frame_s: float, symbol_s: float, gaps_s: float) -> int:
-    """Whole symbols in a frame beside its two gaps (IEEE 802.16-2004, 8.3.5)."""
+    """Whole symbols in a frame without its two gaps (IEEE 802.16-2004, 8.3.5)."""
     return int((frame_s - gaps_s) / symbol_s + 1e-9)
 
 
@@ -69,11 +69,11 @@ def ofdm_symbol_bytes(bits: int, rate: float) -> float:
 
 
 def downlink_fraction(down: float, up: float) -> float:
-    """Share of a frame's symbols that a split down:up gives to the downlink."""
+    """The downlink's share of a frame's symbols for a split down:up."""
     return down / (down + up)
 
 
 def contention_symbols(opportunities: int, symbol_bytes: float) -> int:
-    """Uplink symbols that ranging and requests take, packed: two and one of preamble, 19 and 6 bytes of payload, a gap after each."""
+    """Uplink symbols of ranging and requests: preambles of two and one, payloads of 19 and 6 bytes, a gap after each."""
     packed = [preamble * opportunities + math.ceil(opportunities * size / symbol_bytes) for preamble, size in ((2, 19), (1, 6))]
     return sum(packed) + 2

@@ -1,4 +1,4 @@
-"""From runs to evidence: figures of one or two places of an experiment, and evaluators made of them."""
+"""Evaluators: functions from runs to evidence for a claim."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ackclock.statistics import Interval, interval, jain_index
 
 @dataclass(frozen=True)
 class ExperimentPoint:
-    """A place of an experiment: its name, the scheme, the network and the swept values by the last part of their path."""
+    """A point of an experiment: its name, the scheme, the network and the swept values by the last part of their path."""
 
     experiment: str
     scheme: str = ""
@@ -23,35 +23,35 @@ class ExperimentPoint:
     swept: Mapping[str, Any] = field(default_factory=dict)
 
     def of(self, scheme: str) -> ExperimentPoint:
-        """The same place with another scheme."""
+        """The same point with another scheme."""
         return ExperimentPoint(self.experiment, scheme, self.network, self.swept)
 
 
 def point(experiment: str, scheme: str = "", network: str = "", **swept: Any) -> ExperimentPoint:
-    """A spot, written briefly."""
+    """An `ExperimentPoint`."""
     return ExperimentPoint(experiment, scheme, network, swept)
 
 
 @dataclass(frozen=True)
 class ExperimentData:
-    """The figures of experiments, run when first asked for."""
+    """The figures of experiments, each run on first use."""
 
     runs: Experiments
     _analysed: dict[tuple[int, str], Mapping[str, Any]] = field(default_factory=dict)
 
-    def analysis(self, result: RunResult, flow: str, way: str = "down") -> Mapping[str, Any]:
-        """What ``analyze`` says of a flow's data direction, from the captures of both ends."""
+    def analysis(self, result: RunResult, flow: str, direction: str = "down") -> Mapping[str, Any]:
+        """The analysis of a flow's data direction, from the captures of both ends."""
         key = (id(result), flow)
         if key not in self._analysed:
-            self._analysed[key] = self.runs.analysed(result, flow, way)
+            self._analysed[key] = self.runs.analysed(result, flow, direction)
         return self._analysed[key]
 
     def results(self, spot: ExperimentPoint) -> Sequence[RunResult]:
-        """The runs of a spot, one per seed."""
+        """The runs of a point, one for each seed."""
         return self.runs(spot.experiment).at(spot.network, spot.scheme, **spot.swept)
 
     def each(self, spot: ExperimentPoint, measure: Measure) -> list[float]:
-        """A figure, seed by seed."""
+        """A figure for each seed."""
         return [measure(result) for result in self.results(spot)]
 
     def mean(self, spot: ExperimentPoint, measure: Measure) -> Interval:
@@ -59,30 +59,30 @@ class ExperimentData:
         return interval(self.each(spot, measure))
 
     def ratio(self, spot: ExperimentPoint, base: ExperimentPoint, measure: Measure) -> Interval:
-        """A figure over that of another place, seed by seed: the places share their seeds."""
+        """The ratio of a figure at two points, for each seed: the points share their seeds."""
         return interval([a / b for a, b in zip(self.each(spot, measure), self.each(base, measure), strict=True) if b])
 
     def gain(self, spot: ExperimentPoint, base: ExperimentPoint, measure: Measure) -> Interval:
-        """By how much a figure is above that of another place, in per cent."""
+        """The increase of a figure over that of another point, in per cent."""
         return interval(
             [100.0 * (a / b - 1.0) for a, b in zip(self.each(spot, measure), self.each(base, measure), strict=True) if b]
         )
 
 
 def computed_number(value: float, why: str) -> Evaluate:
-    """A number worked out with pencil and paper, which the claim's tolerance judges."""
+    """An analytical number, compared by the claim's tolerance."""
     return lambda claim: Evidence(interval([value]), why, by="arithmetic")
 
 
 def computed_statement(statement: bool, why: str, value: float | None = None) -> Evaluate:
-    """A statement worked out with pencil and paper."""
+    """An analytical statement."""
     return lambda claim: Evidence(None if value is None else interval([value]), why, holds=statement, by="arithmetic")
 
 
 def measured_number(
     find: Callable[[], Interval], why: str | Callable[[], str] = "", also: Callable[[], Mapping[str, Interval]] = dict
 ) -> Evaluate:
-    """A measured number, which the claim's tolerance judges."""
+    """A measured number, compared by the claim's tolerance."""
 
     def evaluate(claim: Claim) -> Evidence:
         return Evidence(find(), why if isinstance(why, str) else why(), also=also())
@@ -91,12 +91,12 @@ def measured_number(
 
 
 def table_cell(find: Callable[[], Interval], case: str, why: str = "") -> Evaluate:
-    """The same where the claim has several tolerances; ``case`` picks one."""
+    """A measured number of a claim with several tolerances; ``case`` selects one."""
     return lambda claim: Evidence(find(), why, case=case)
 
 
 def statement(find: Callable[[], tuple[bool, str] | tuple[bool, str, Interval]]) -> Evaluate:
-    """An ordering or a pattern: whether it is there, in what words, and a number where one says it best."""
+    """An ordering or a pattern: whether it holds, a description, and optionally a number."""
 
     def evaluate(claim: Claim) -> Evidence:
         holds, why, *ours = find()
@@ -117,11 +117,11 @@ def fairness(result: RunResult) -> float:
 
 
 def flow_of(result: RunResult, name: str = "") -> Mapping[str, Any]:
-    """The summary of a flow: the first without a name."""
+    """The summary of a flow; without a name, of the first one."""
     flows: Sequence[Mapping[str, Any]] = result.summary["flows"]
     return next(flow for flow in flows if name in ("", flow["flow"]))
 
 
 def format_values(values: Mapping[str, float], unit: str = "", digits: int = 3) -> str:
-    """'A 1.2, B 3.4 Mb/s', for the sentence beside a verdict."""
+    """Values as text, such as 'A 1.2, B 3.4 Mb/s'."""
     return ", ".join(f"{name} {value:.{digits}g}" for name, value in values.items()) + (f" {unit}" if unit else "")

@@ -1,4 +1,4 @@
-"""What we can hold against a claim, and the verdict that follows."""
+"""Evidence for a claim, and the verdict."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ Verdict = Literal["holds", "fails", "calibration", "not_tested"]
 
 
 class Unobservable(Exception):
-    """A figure that is not to be had where it was asked for, and why."""
+    """A figure that cannot be observed, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Our side of one claim.
+    """Our result for a claim.
 
-    ``ours`` is in the unit the paper prints. ``holds`` is the evaluator's own judgement, for orderings and
-    inequalities; it is None where the claim's tolerance decides. ``ns2`` holds the independent simulator's values by
-    network, in the same unit. ``also`` holds the same claim on variants of the network, by name; they inform and never decide.
-    ``decidable`` is False where the figure is one measurement's own: ours is shown, and the claim gets no verdict.
+    ``ours`` is in the paper's unit. ``holds`` is the evaluator's verdict for orderings and inequalities; None if the claim's tolerance
+    decides. ``ns2`` has ns-2's values by network, in the same unit. ``also`` has results on variants of the network, by name, for
+    information. ``decidable`` is False for a figure of one particular measurement: ours is shown, without a verdict.
     """
 
     ours: Interval | None
@@ -39,7 +38,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """A claim with its verdict and the sentence that explains it."""
+    """A claim with its verdict and the reason."""
 
     claim: Claim
     verdict: Verdict
@@ -49,7 +48,7 @@ class ClaimResult:
 
     @property
     def gated(self) -> bool:
-        """A verdict that counts: not on a figure that only the paper's own network can give."""
+        """Whether the verdict counts: the figure does not depend on the paper's own network."""
         return self.verdict in ("holds", "fails") and self.claim.network_bound != "yes"
 
     def as_json(self) -> dict[str, object]:
@@ -89,25 +88,25 @@ def _brief(found: Interval) -> dict[str, object]:
 
 
 Evaluate = Callable[[Claim], Evidence]
-"""Looks at one claim and returns our side of it."""
+"""Returns our result for a claim."""
 
 
 def judge(claim: Claim, evaluate: Evaluate | None, untested: str, calibrated: str = "") -> ClaimResult:
     """The verdict on one claim.
 
-    Doubtful figures and configuration are never judged, whatever an evaluator would say; a claim without an
+    Doubtful figures and settings have no verdict, whatever the evaluator; a claim without an
     evaluator is ``not_tested`` because of ``untested``, and one that set something up is ``calibration`` because of ``calibrated``.
     """
     if claim.do_not_gate:
         return ClaimResult(claim, "not_tested", f"do not gate: {claim.tolerance_reason}")
     if claim.is_configuration:
-        return ClaimResult(claim, "calibration", "a setting of the paper's experiment, not an outcome: agreeing proves nothing")
+        return ClaimResult(claim, "calibration", "a setting of the paper's experiment, not a result: agreement proves nothing")
     if evaluate is None:
         return ClaimResult(claim, "calibration", calibrated) if calibrated else ClaimResult(claim, "not_tested", untested)
     try:
         found = evaluate(claim)
     except Unobservable as why:
-        return ClaimResult(claim, "not_tested", f"not to be observed: {why}")
+        return ClaimResult(claim, "not_tested", f"not observable: {why}")
     if calibrated:
         return ClaimResult(claim, "calibration", calibrated, found)
     if not found.decidable:
@@ -119,16 +118,16 @@ def judge(claim: Claim, evaluate: Evaluate | None, untested: str, calibrated: st
 def _within(claim: Claim, found: Evidence) -> bool:
     quantity = claim.quantity()
     if quantity is None or found.ours is None:
-        raise ValueError(f"{claim.id} has no number to compare; its evaluator must judge it")
+        raise ValueError(f"{claim.id} has no number to compare; its evaluator must return `holds`")
     return read_tolerance(claim.tolerance, found.case).admits(found.ours.mean, quantity)
 
 
 NS2_SPREAD = 0.10
-"""How far beyond ns-2's values on its networks ours may lie and still count as agreeing, as a fraction."""
+"""Maximum distance of ours from ns-2's values for agreement, as a fraction."""
 
 
 def _ns2_agrees(found: Evidence) -> bool | None:
-    """Whether *our* value lies within 10 % of the spread of ns-2's over its networks, the paper left aside; None without one."""
+    """Whether our value is within 10 % of the range of ns-2's over its networks; None without ns-2's values."""
     if not found.ns2 or found.ours is None:
         return None
     low, high = min(found.ns2.values()), max(found.ns2.values())

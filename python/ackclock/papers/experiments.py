@@ -22,12 +22,12 @@ from ackclock.simulation.runner import Progress, RunResult, RunSpec, RunStore, r
 from ackclock.statistics import Interval, interval
 
 Measure = Callable[[RunResult], float]
-"""One figure of one run."""
+"""A figure of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One cell of a table: a network, a scheme and the values that the scenario sweeps."""
+    """A cell of a table: a network, a scheme and the swept values."""
 
     network: str
     scheme: str
@@ -36,32 +36,32 @@ class Setting:
 
 @dataclass(frozen=True)
 class ExperimentRuns:
-    """The runs of an experiment, by place."""
+    """The runs of an experiment, by setting."""
 
     runs: Sequence[tuple[Setting, Sequence[RunResult]]]
 
     def at(self, network: str, scheme: str, **swept: Any) -> Sequence[RunResult]:
-        """The runs, one per seed, of one place; ``swept`` names values by the last part of their path, as in ``count=4``.
+        """The runs of one setting, one for each seed; ``swept`` has values by the last part of their path, as in ``count=4``.
 
         Raises:
             KeyError: the experiment has no such place.
         """
-        for place, results in self.runs:
-            said = {path.rpartition(".")[2]: value for path, value in place.point.items()}
-            if (place.network, place.scheme) == (network, scheme) and all(
-                _is(said.get(key), value) for key, value in swept.items()
+        for setting, results in self.runs:
+            text = {path.rpartition(".")[2]: value for path, value in setting.point.items()}
+            if (setting.network, setting.scheme) == (network, scheme) and all(
+                _is(text.get(key), value) for key, value in swept.items()
             ):
                 return results
         raise KeyError((network, scheme, swept))
 
     def mean(self, measure: Measure, network: str, scheme: str, **swept: Any) -> Interval:
-        """A figure's mean over the seeds of one place, with its 95 % interval."""
+        """A figure's mean over the seeds of a setting, with its 95 % interval."""
         return interval([measure(result) for result in self.at(network, scheme, **swept)])
 
 
-def _is(swept: Any, wanted: Any) -> bool:
-    """A value of the sweep, or the ``mean`` of one that is a table."""
-    return bool(swept == wanted or (isinstance(swept, dict) and swept.get("mean") == wanted))
+def _is(swept: Any, expected: Any) -> bool:
+    """Whether a swept value, or the ``mean`` of one that is a table, is the expected one."""
+    return bool(swept == expected or (isinstance(swept, dict) and swept.get("mean") == expected))
 
 
 @cache
@@ -71,17 +71,17 @@ def experiments_file(paper: str) -> dict[str, Any]:
 
 
 def scheme(name: str, paper: str = "asymmetry") -> dict[str, Any]:
-    """What a scheme says anew, by dotted path."""
+    """The keys of a scheme, by dotted path."""
     return dict(experiments_file(paper)["schemes"][name]) if name else {}
 
 
 def network(name: str, paper: str = "asymmetry") -> dict[str, Any]:
-    """What a network says anew, by dotted path."""
+    """The keys of a network, by dotted path."""
     return dict(experiments_file(paper)["networks"][name]) if name else {}
 
 
 class Experiments:
-    """Runs an experiment when it is first asked for. ``folder`` keeps the runs; what it already holds is not run again."""
+    """Runs each experiment on first use. ``folder`` stores the runs; stored runs are reused."""
 
     def __init__(
         self,
@@ -109,36 +109,40 @@ class Experiments:
         experiment = experiments_file(self.paper)["experiments"][name]
         captures = "pcap" if experiment.get("captures") else None
         store = self._temporary() if captures else self._store
-        cells_of = settings_of(experiment, self.paper)
+        settings_with_scenarios = settings_of(experiment, self.paper)
         seeds = self._seeds[: experiment.get("seeds", len(self._seeds))]
         step = 1000 if experiment.get("apart") else 0
         specs = [
-            RunSpec(scenario, seed + step * index, {"network": place.network, "scheme": place.scheme, **place.point}, captures)
-            for index, (place, scenario) in enumerate(cells_of)
+            RunSpec(
+                scenario, seed + step * index, {"network": setting.network, "scheme": setting.scheme, **setting.point}, captures
+            )
+            for index, (setting, scenario) in enumerate(settings_with_scenarios)
             for seed in seeds
         ]
         results = list(run_specs(specs, workers=self._workers, store=store, progress=self._progress))
         each = len(seeds)
-        return ExperimentRuns([(place, results[at * each : (at + 1) * each]) for at, (place, _) in enumerate(cells_of)])
+        return ExperimentRuns(
+            [(setting, results[at * each : (at + 1) * each]) for at, (setting, _) in enumerate(settings_with_scenarios)]
+        )
 
-    def analysed(self, result: RunResult, flow: str, way: str) -> Mapping[str, Any]:
-        """What ``analyze`` says of a flow's data direction, from the captures of both ends."""
+    def analysed(self, result: RunResult, flow: str, direction: str) -> Mapping[str, Any]:
+        """The analysis of a flow's data direction, from the captures of both ends."""
         from ackclock.analysis import analyze
 
-        ends = ("server", "client") if way == "down" else ("client", "server")
+        ends = ("server", "client") if direction == "down" else ("client", "server")
         captures = [Path(result.folder or ".") / "captures" / f"{flow}.{end}.pcap" for end in ends]
-        found: Mapping[str, Any] = analyze(*captures).document["flows"][0]["b2a" if way == "down" else "a2b"]
-        return found
+        flow_analysis: Mapping[str, Any] = analyze(*captures).document["flows"][0]["b2a" if direction == "down" else "a2b"]
+        return flow_analysis
 
     def _temporary(self) -> RunStore:
-        """Captures are large and quickly made again: they go with the last who holds these experiments."""
+        """A temporary store: captures are large and quickly reproduced, so they are removed with this object."""
         if self._scratch is None:
             self._scratch = TemporaryDirectory(prefix="ackclock-captures-")
         return RunStore(Path(self._scratch.name))
 
 
 def settings_of(experiment: Mapping[str, Any], paper: str) -> list[tuple[Setting, Any]]:
-    """Every place of an experiment with its checked scenario."""
+    """Every setting of an experiment, with its checked scenario."""
     draft = read_draft(scenario_path(experiment["scenario"]))
     if sweep := experiment.get("sweep"):
         draft = draft.replaced({"sweep": sweep})
@@ -152,22 +156,22 @@ def settings_of(experiment: Mapping[str, Any], paper: str) -> list[tuple[Setting
 
 
 def throughput_bps(result: RunResult) -> float:
-    """All flows of a run together, in bits/s. P1 counts packets of 1000 bytes, headers included."""
+    """The throughput of all flows of a run, in bits/s. P1 counts packets of 1000 bytes, headers included."""
     return sum(flow_bps(result))
 
 
 def total_mbps(result: RunResult) -> float:
-    """The same in Mb/s."""
+    """The throughput of all flows of a run, in Mb/s."""
     return throughput_bps(result) / 1e6
 
 
 def total_kbps(result: RunResult) -> float:
-    """The same in kb/s."""
+    """The throughput of all flows of a run, in kb/s."""
     return throughput_bps(result) / 1e3
 
 
 def flow_bps(result: RunResult) -> list[float]:
-    """Each flow's throughput in bits/s, over the time that the scenario measures."""
+    """Each flow's throughput in bits/s, over the measurement window."""
     return [float(flow["throughput_bps"]) for flow in result.summary["flows"]]
 
 

@@ -1,4 +1,4 @@
-"""The papers' figures as ours: lines over a swept value, with intervals, as plain numbers that the report draws."""
+"""Data of the papers' figures: lines over a swept value, with intervals, for the report."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Point = tuple[float, Interval]
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure: its number and what it shows, what the paper says of it, its axes, and its lines by name.
+    """A figure: its number and subject, the paper's statement, its axes, and its lines by name.
 
     ``paper`` has what the text states of its own lines, drawn beside ours; a ``trace`` has too many points to mark each; what is
     above ``top`` is cut off.
     """
 
     title: str
-    paper_says: str
+    paper_statement: str
     x: str
     y: str
     lines: Mapping[str, Sequence[Point]]
@@ -30,7 +30,7 @@ class PaperFigure:
     top: float | None = None
 
     def as_json(self) -> dict[str, object]:
-        """One entry of the ``figures`` list of ``reproduce``'s document."""
+        """An entry of the ``figures`` list of ``reproduce``'s document."""
         rows = [
             {"line": name, "x": x, "y": value.mean, "lo": value.lo, "hi": value.hi}
             for name, points in self.lines.items()
@@ -43,7 +43,7 @@ class PaperFigure:
         ]
         return {
             "title": self.title,
-            "reading": self.paper_says,
+            "reading": self.paper_statement,
             "x": self.x,
             "y": self.y,
             "log_x": self.log_x,
@@ -53,24 +53,24 @@ class PaperFigure:
         }
 
 
-def traced(times: Iterable[float], values: Iterable[float | None], most: int = 500) -> list[Point]:
-    """A run's own series as a line, without its gaps and thinned to about ``most`` points."""
+def traced(times: Iterable[float], values: Iterable[float | None], maximum: int = 500) -> list[Point]:
+    """A run's series as a line, without gaps and reduced to about ``maximum`` points."""
     pairs = [(time, value) for time, value in zip(times, values, strict=True) if value is not None]
-    return [(time, interval([value])) for time, value in pairs[:: max(1, len(pairs) // most)]]
+    return [(time, interval([value])) for time, value in pairs[:: max(1, len(pairs) // maximum)]]
 
 
 def level(value: float, begin: float, end: float) -> list[tuple[float, float]]:
-    """A figure of the paper's that holds from one place to another."""
+    """A constant of the paper over a range of x."""
     return [(begin, value), (end, value)]
 
 
 def lines(names: Sequence[str], xs: Sequence[float], find: Callable[[str, int], Interval]) -> dict[str, list[Point]]:
-    """Lines by name; ``find`` gives the figure of a name at the place of an x."""
+    """Lines by name; ``find`` returns the figure of a name at an x."""
     return {name: [(x, find(name, place)) for place, x in enumerate(xs)] for name in names}
 
 
 def over(
     spots: Sequence[ExperimentPoint], xs: Sequence[float], names: Sequence[str], figure: Callable[[ExperimentPoint], Interval]
 ) -> dict[str, list[Point]]:
-    """Lines of schemes over places that differ in one swept value."""
+    """Lines of schemes over points that differ in one swept value."""
     return lines(names, xs, lambda name, place: figure(spots[place].of(name)))

@@ -1,4 +1,4 @@
-"""The independent simulator's values for the papers' claims: ``ns2.csv``, from our own runs of ns-2 2.35.
+"""ns-2's values for the papers' claims: ``ns2.csv``, from our runs of ns-2 2.35.
 
 They ship as data, so that a verdict never depends on what is installed. Network V1 is the paper's authors'
 published script (access links of 1 ms, 10 packets in every queue, 20 towards the server). V2 differs in two fitted

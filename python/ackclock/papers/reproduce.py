@@ -1,4 +1,4 @@
-"""``reproduce``: a paper's claims beside ours, each with a verdict and a reason."""
+"""``reproduce``: a paper's claims and our results, each with a verdict and a reason."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 DOCUMENT = "reproduce.json"
 QUICK_SEEDS = (1,)
 FULL_SEEDS = tuple(range(1, 11))
-"""P1 repeats its random cases ten times; so do we."""
+"""The number of seeds is that of P1's random cases."""
 
 
 @dataclass(frozen=True, repr=False)
 class Reproduction(Result):
-    """Every claim of a paper, judged. ``folder`` is the run folder, None when nothing was kept."""
+    """The verdicts on a paper's claims. ``folder`` is the run folder, None without one."""
 
     paper: str
     claims: Sequence[ClaimResult]
@@ -49,12 +49,12 @@ class Reproduction(Result):
 
     @property
     def totals(self) -> dict[Verdict, int]:
-        """How many claims got each verdict."""
+        """The number of claims by verdict."""
         return {verdict: sum(claim.verdict == verdict for claim in self.claims) for verdict in get_args(Verdict)}
 
     @property
     def gated(self) -> dict[str, int]:
-        """How many claims hold and fail of those that do not need the paper's own network."""
+        """The number of claims that hold and fail, of those that do not depend on the paper's own network."""
         return {verdict: sum(c.verdict == verdict and c.gated for c in self.claims) for verdict in ("holds", "fails")}
 
     @property
@@ -70,8 +70,8 @@ class Reproduction(Result):
         }
 
     @property
-    def judged(self) -> pl.DataFrame:
-        """One row per claim: the fields of the JSON, nested names joined by underscores."""
+    def verdicts(self) -> pl.DataFrame:
+        """One row for each claim: the fields of the JSON, nested names joined by underscores."""
         import polars as pl
 
         from ackclock.simulation.run_files import flat
@@ -80,8 +80,8 @@ class Reproduction(Result):
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
-        """`judged`."""
-        return {"judged": self.judged}
+        """`verdicts`."""
+        return {"verdicts": self.verdicts}
 
     def _page(self) -> Page:
         from ackclock.report.reproduction import page
@@ -108,17 +108,17 @@ def reproduce(
     keep: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Judge every claim of a paper in ``claims.csv``.
+    """Evaluate every claim of a paper in ``claims.csv``.
 
     Args:
         paper: one of ``PAPERS``, such as "asymmetry".
-        quick: one seed instead of ten: a look, not a result.
+        quick: one seed instead of ten, for a first look.
         seeds: how many (10 means 1 to 10), or a list, instead.
         workers: threads; all cores when None.
-        out: the run folder; finished runs found there are not run again.
-        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
+        out: the run folder; finished runs in it are reused.
+        force: rename another run in ``out`` (to ``out.1``) instead of raising InputError.
         keep: without ``out``, keep the runs in ``runs/<hash>``.
-        progress: called with runs done, runs in all, and what was done last.
+        progress: called with the number of finished runs, the number of all runs, and the label of the last one.
 
     Raises:
         InputError: no paper has that name, or another run is in ``out``.
@@ -132,9 +132,9 @@ def reproduce(
     experiments = Experiments(chosen, workers, folder, progress, paper)
     found = EVALUATORS[paper](experiments)
     with opened(folder, identity, seeds=chosen if found else (), force=force) as run:
-        judged = [judge(claim, found.get(claim.id), untested(claim.id), calibrated(claim.id)) for claim in claims]
+        claim_results = [judge(claim, found.get(claim.id), untested(claim.id), calibrated(claim.id)) for claim in claims]
         drawn = _DRAWINGS[paper](ExperimentData(experiments)) if paper in _DRAWINGS else ()
-        done = Reproduction(paper, judged, folder, drawn)
+        done = Reproduction(paper, claim_results, folder, drawn)
         if run:
             atomic_files.write_json(run.path / DOCUMENT, done.document)
             run.finish()
@@ -177,17 +177,17 @@ def _ids(named: Sequence[str]) -> list[str]:
 
 @cache
 def calibrations() -> tuple[Mapping[str, Any], ...]:
-    """The entries of ``calibrated.toml``: ``claims``, ``why``, and the packaged ``link`` that was set up with them, if one was."""
+    """The entries of ``calibrated.toml``: ``claims``, ``why``, and the packaged ``link`` that was calibrated with them, if any."""
     text = resources.files(__package__).joinpath("calibrated.toml").read_text("utf-8")
     return tuple(tomllib.loads(text)["set"])
 
 
 def untested(claim_id: str) -> str:
-    """Why a claim that has no evaluator is not tested (``not_tested.toml``; the first entry that names it)."""
+    """The reason why a claim without an evaluator is not tested (``not_tested.toml``; the first entry that names it)."""
     reasons = _entries("not_tested.toml", "reason")
     return next((why for ids, why in reasons if claim_id in ids), "no evaluator covers this claim yet")
 
 
 def calibrated(claim_id: str) -> str:
-    """What a claim was used to set up (``calibrated.toml``); empty for a prediction."""
+    """The parameters calibrated by a claim (``calibrated.toml``); empty for a prediction."""
     return next((why for ids, why in _entries("calibrated.toml", "set") if claim_id in ids), "")

@@ -1,4 +1,4 @@
-"""A reproduction as tables for a terminal."""
+"""A reproduction as tables for the terminal."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ if TYPE_CHECKING:
 
 
 def by_reason(claims: Iterable[ClaimResult]) -> dict[str, list[str]]:
-    """The claims' ids by why they have this verdict, in the order of the first of each."""
+    """The claims' ids by the reason of their verdict, in order of first occurrence."""
     why: dict[str, list[str]] = {}
-    for judged in claims:
-        why.setdefault(judged.why, []).append(judged.claim.id)
+    for claim_result in claims:
+        why.setdefault(claim_result.why, []).append(claim_result.claim.id)
     return why
 
 
 def format_totals(totals: Mapping[Verdict, int]) -> str:
-    """How many claims got which verdict, in words."""
+    """The number of claims by verdict, in words."""
     return f"{totals['holds']} hold, {totals['fails']} fail, {totals['calibration']} are calibration, {totals['not_tested']} not tested"
 
 
-def format_ours(judged: ClaimResult) -> str:
-    """Our figure with the claim's unit; a dash where there is none."""
-    ours = judged.evidence.ours if judged.evidence else None
-    quantity = judged.claim.quantity()
+def format_ours(claim_result: ClaimResult) -> str:
+    """Our figure with the claim's unit; a dash without one."""
+    ours = claim_result.evidence.ours if claim_result.evidence else None
+    quantity = claim_result.claim.quantity()
     return f"{ours.mean:.4g} {quantity.unit if quantity else ''}".strip() if ours else "-"
 
 
 def summary(done: Sequence[Reproduction]) -> list[dict[str, Any]]:
-    """All papers, an entry each: how many claims got which verdict, those that count, and why claims were not tested."""
+    """An entry for each paper: numbers of claims by verdict, and the reasons of those not tested."""
     entries = []
     for each in done:
-        why = by_reason(judged for judged in each.claims if judged.verdict == "not_tested")
+        why = by_reason(claim_result for claim_result in each.claims if claim_result.verdict == "not_tested")
         totals = each.totals
         entries.append(
             {
@@ -54,7 +54,7 @@ def summary(done: Sequence[Reproduction]) -> list[dict[str, Any]]:
 
 
 def summary_tables(done: Sequence[Reproduction]) -> list[Table]:
-    """All papers, a line each: what was claimed, what became of it; then the claims that were not tested, and why."""
+    """A row for each paper, then the claims that were not tested, with reasons."""
     from rich.table import Table
 
     table = Table(title="The papers, claim by claim", title_justify="left", box=None, pad_edge=False)
@@ -73,24 +73,24 @@ def summary_tables(done: Sequence[Reproduction]) -> list[Table]:
 
 
 def verdict_table(done: Reproduction) -> Table:
-    """The claims that have a verdict, then how many have none."""
+    """The claims with a verdict; the title has the number of those without."""
     from rich.table import Table
 
     table = Table(title=f"{done.paper}: {format_totals(done.totals)}", title_justify="left", box=None, pad_edge=False)
     for column in ("claim", "where", "metric", "paper", "ours", "tolerance", "verdict", "ns-2 agrees", "why"):
         table.add_column(column, no_wrap=column in ("claim", "verdict"))
-    for judged in done.claims:
-        if judged.verdict not in ("holds", "fails"):
+    for claim_result in done.claims:
+        if claim_result.verdict not in ("holds", "fails"):
             continue
         table.add_row(
-            judged.claim.id,
-            judged.claim.where,
-            judged.claim.metric,
-            judged.claim.value,
-            format_ours(judged),
-            judged.claim.tolerance,
-            judged.verdict,
-            {True: "yes", False: "no", None: "-"}[judged.ns2_agrees],
-            judged.why,
+            claim_result.claim.id,
+            claim_result.claim.where,
+            claim_result.claim.metric,
+            claim_result.claim.value,
+            format_ours(claim_result),
+            claim_result.claim.tolerance,
+            claim_result.verdict,
+            {True: "yes", False: "no", None: "-"}[claim_result.ns2_agrees],
+            claim_result.why,
         )
     return table

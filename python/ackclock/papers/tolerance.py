@@ -1,4 +1,4 @@
-"""Tolerances as ``claims.csv`` writes them, and whether a number lies within one.
+"""The tolerances of ``claims.csv``, and whether a number is within one.
 
 A tolerance that is a sentence ("westwood/BIC tie within 10 %") or ``none`` is not read here: such a claim is an
 ordering, a pattern or an inequality, and the claim's own evaluator judges it.
@@ -29,11 +29,11 @@ _SIMPLE: tuple[tuple[str, Kind], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far a number may be from the paper's.
+    """Maximum distance of a number from the paper's.
 
     ``relative``: ``a`` is a fraction of the paper's value. ``absolute``: ``a`` in the unit of the paper's value.
-    ``factor``: within a factor ``a`` either way. ``range``: from ``a`` to ``b`` whatever the paper's value.
-    ``rounding``: equal as printed. ``stated``: the claim's own words decide, no number does.
+    ``factor``: within a factor ``a`` up or down. ``range``: from ``a`` to ``b``, independent of the paper's value.
+    ``rounding``: equal as printed. ``stated``: the evaluator decides by the claim's text.
     """
 
     kind: Kind
@@ -59,7 +59,7 @@ class Tolerance:
             case "rounding":
                 return abs(ours - paper.value) <= paper.rounding + slack
             case "stated":
-                raise ValueError("a stated tolerance is judged by the claim's evaluator")
+                raise ValueError("a stated tolerance requires the claim's evaluator")
 
 
 def read_tolerance(text: str, case: str = "") -> Tolerance:

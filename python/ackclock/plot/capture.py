@@ -9,18 +9,18 @@ import polars as pl
 from ackclock.plot.time_series import Line, Panel
 
 BINS = 240
-"""Each bin keeps its least and its greatest value, so that no peak is lost."""
+"""Each bin has its minimum and maximum, so that no peak is lost."""
 RATE_BINS = 120
 _LOSS_BIN_S = 0.1
-MOST_LOSS_BINS = 1200
+MAX_LOSS_BINS = 1200
 _READING = {
-    "rtt": "From a segment's passing the capture to its ACK; the least and the greatest of each moment. The floor is the path itself, what "
+    "rtt": "From a segment at the capture to its ACK; minimum and maximum of each bin. The floor is the path itself, what "
     "lies above it is time in queues, or an ACK that the receiver held back. Dots are samples; a line without them is a time without samples.",
     "outstanding": "Bytes sent and not yet acknowledged, SACK taken off: the congestion window as far as it is used. A sawtooth is loss and "
     "recovery, a flat top below the offered window is a buffer, one at the offered window is the receiver.",
     "rate": "New payload a second as it passes the capture; at the sender's end it may stand above the path's rate while a queue fills. Steps down "
     "are cuts of the window, gaps are timeouts or an idle application.",
-    "delay": "From one capture to the other, the clocks aligned as if the least delays of both ways were equal: the level is an assumption, the "
+    "delay": "From one capture to the other, the clocks aligned as if the minimum delays of both directions were equal: the level is an assumption, the "
     "differences are not. Peaks are queues. Dots are packets; a line without them is a time in which none crossed.",
     "loss": "Share of the packets sent in each {width} s that never reached the other capture. Beside peaks of the delay it is overflow; "
     "without them it is the link.",
@@ -54,7 +54,7 @@ def _panel(key: str, title: str, unit: str, lines: list[Line]) -> Panel:
 
 
 def envelope(name: str, frame: pl.DataFrame, column: str, scale: float) -> Line:
-    """The least and greatest value of each of `BINS` bins, at their times."""
+    """The minimum and maximum of each of `BINS` bins, at their times."""
     known = frame.select("time_s", pl.col(column).cast(pl.Float64) * scale).drop_nulls().sort("time_s")
     if known.height <= 2 * BINS:
         return Line(name, known["time_s"].to_list(), known[column].to_list())
@@ -123,4 +123,4 @@ def loss_share(delays: pl.DataFrame, width: float) -> Line:
 
 def _loss_bin(delays: pl.DataFrame) -> float:
     """A tenth of a second, or more where that would be too many bins to draw."""
-    return max(_LOSS_BIN_S, round(_span(delays) / MOST_LOSS_BINS, 1))
+    return max(_LOSS_BIN_S, round(_span(delays) / MAX_LOSS_BINS, 1))

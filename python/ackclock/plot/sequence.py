@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-MOST_MARKS = 40_000
+MAX_MARKS = 40_000
 """Data packets, ACKs and SACK blocks that one graph keeps of each; more would make the page heavy. Repetitions are kept first."""
 KINDS: dict[str, tuple[str, str]] = {
     "new": ("data", "#0072B2"),
@@ -80,18 +80,18 @@ def sequence(sent: pl.DataFrame, back: pl.DataFrame, lost: set[float]) -> Sequen
 
 def _thinned(frame: pl.DataFrame) -> pl.DataFrame:
     """At most `MOST_MARKS` rows, evenly over time, but every repetition."""
-    if frame.height <= MOST_MARKS:
+    if frame.height <= MAX_MARKS:
         return frame
-    every = -(-frame.height // MOST_MARKS)
+    every = -(-frame.height // MAX_MARKS)
     odd = ~pl.col("kind").is_in(["new", "ack"])
-    return frame.with_row_index("row").filter(odd | (pl.col("row") % every == 0)).head(2 * MOST_MARKS)
+    return frame.with_row_index("row").filter(odd | (pl.col("row") % every == 0)).head(2 * MAX_MARKS)
 
 
 def _sacks(acks: pl.DataFrame) -> list[list[float]]:
     blocks: list[list[float]] = []
     for t, edges in acks.filter(pl.col("sack").list.len() > 0).select("time_s", "sack").iter_rows():
         # The first block is the newest (RFC 2018, section 4); the others repeat what has been drawn.
-        if len(blocks) < MOST_MARKS:
+        if len(blocks) < MAX_MARKS:
             blocks.append([round(t, 6), edges[0], edges[1]])
     return blocks
 

@@ -25,7 +25,7 @@ def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
     ours, theirs = ([row for row in rows if bool(row.get("paper")) is paper] for paper in (False, True))
     names, papers = (list(dict.fromkeys(str(row["line"]) for row in of)) for of in (ours, theirs))
     on = {"x": _x(figure, ours), "y": _y(figure), "color": _colour(names, papers)}
-    # More lines than colours: those that share one are told apart by dots.
+    # More lines than colours: lines of one colour differ by dots.
     dots = alt.Scale(domain=names, range=[[1, 0] if at < len(PALETTE) else [2, 2] for at in range(len(names))])
     base = alt.Chart(alt.InlineData(values=ours))
     line = base.mark_line(strokeWidth=1.2 if figure.get("trace") else 1.4, clip=True)

@@ -1,7 +1,7 @@
 """Colours and sizes shared by the figures and the interactive charts.
 
-The palette is Okabe and Ito's (2008), which readers with any of the common colour-vision deficiencies can tell
-apart; lines also differ in dash so that a black-and-white print still works.
+The palette is Okabe and Ito's (2008), which remains distinguishable with the common colour-vision
+deficiencies; lines also differ in dash, for black-and-white prints.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ VEGA_DASHES = ([1, 0], [6, 3], [8, 3, 2, 3], [2, 2], [5, 1, 1, 1, 1, 1], [10, 3]
 INK = "#1f2933"
 MUTED = "#6b7785"
 GRID = "#e4e7eb"
-MOST_LINES = len(PALETTE)
-"""Lines one chart can carry; more than this and nobody can follow any of them."""
+MAX_LINES = len(PALETTE)
+"""Maximum number of lines in a chart."""
 
 
 def spread(positions: list[float], gap: float) -> list[float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ackclock.plot.theme import MOST_LINES
+from ackclock.plot.theme import MAX_LINES
 
 POINTS = 400
 """Most points a line keeps; a chart is about that many pixels wide."""
@@ -87,7 +87,7 @@ def panels_of_run(frames: Frames, levels: Mapping[str, float] | None = None) -> 
 
 def _with_levels(panel: Panel, levels: Mapping[str, float]) -> Panel:
     found = [(line, levels[line.name]) for line in panel.lines if line.times and line.name in levels]
-    room = MOST_LINES - len(panel.lines)
+    room = MAX_LINES - len(panel.lines)
     if not found or len(found) > room:
         return panel
     added = tuple(Line(f"{line.name}: model", [line.times[0], line.times[-1]], [level, level]) for line, level in found)
@@ -97,7 +97,7 @@ def _with_levels(panel: Panel, levels: Mapping[str, float]) -> Panel:
 def panels_of_runs(runs: Mapping[str, Frames]) -> list[Panel]:
     """Panels that lay runs over each other, one line per run: its first flow's window and RTT, the sum of its
     flows' goodput, and the queue that was fullest on average over all the runs."""
-    ones = {name: frames.one_seed() for name, frames in list(runs.items())[:MOST_LINES]}
+    ones = {name: frames.one_seed() for name, frames in list(runs.items())[:MAX_LINES]}
     firsts = {name: _first_flow(one.series) for name, one in ones.items()}
     totals = {name: _total(one.series) for name, one in ones.items()}
     fullest = _fullest({name: _queues(one.hops) for name, one in ones.items()})
@@ -143,7 +143,7 @@ def _rate(name: str, frame: pl.DataFrame) -> Line:
 
 def _busiest(series: pl.DataFrame) -> list[str]:
     delivered = series.group_by("flow", maintain_order=True).agg(pl.col("delivered_bytes").max())
-    kept = delivered.sort("delivered_bytes", descending=True, maintain_order=True).head(MOST_LINES)["flow"]
+    kept = delivered.sort("delivered_bytes", descending=True, maintain_order=True).head(MAX_LINES)["flow"]
     return [name for name in delivered["flow"] if name in set(kept)]
 
 
@@ -170,7 +170,7 @@ def _queues(hops: pl.DataFrame) -> dict[QueueKey, pl.DataFrame]:
         return found
     keyed = hops.with_columns(pl.col("station").cast(pl.String).fill_null(""))
     for (hop, direction, station), frame in keyed.group_by("hop", "direction", "station", maintain_order=True):
-        if (frame["queue_packets"].max() or 0) and len(found) < MOST_LINES:
+        if (frame["queue_packets"].max() or 0) and len(found) < MAX_LINES:
             found[str(hop), str(direction), str(station)] = frame.sort("time_s")
     return found
 

@@ -183,9 +183,9 @@ def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
     dots = base.mark_point(filled=True, size=55, color=PALETTE[0], opacity=1.0).encode(x="mean:Q", y=y, tooltip=hover)
     layers = [ranges, dots]
     if modelled := [row for row in rows if "model" in row]:
-        said = [hover[0], alt.Tooltip("model:Q", title="Padhye's model", format=".4~g")]
+        model_tooltip = [hover[0], alt.Tooltip("model:Q", title="Padhye's model", format=".4~g")]
         marks = alt.Chart(alt.InlineData(values=modelled)).mark_point(shape="diamond", size=60, color=PALETTE[1], strokeWidth=1.4)
-        layers.append(marks.encode(x="model:Q", y=y, tooltip=said))
+        layers.append(marks.encode(x="model:Q", y=y, tooltip=model_tooltip))
     return specification(alt.layer(*layers).properties(width=WIDTH - 100, height=alt.Step(17)))
 
 

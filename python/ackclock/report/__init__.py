@@ -1,4 +1,4 @@
-"""Self-contained HTML reports: one file that opens without a network and prints well."""
+"""Self-contained HTML reports: one file without network access, also for print."""
 
 from __future__ import annotations
 

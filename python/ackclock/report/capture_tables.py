@@ -1,4 +1,4 @@
-"""An analysis as tables of a report."""
+"""Tables of an analysis."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _LIMITS = (
     ("recovery", "Recovery"),
 )
 _OFFERS = ("sack", "timestamps", "ecn")
-_OPTIONS = (("sack", "SACK"), ("timestamps", "time stamps"), ("window_scaling", "window scaling"), ("ecn", "ECN"))
+_OPTIONS = (("sack", "SACK"), ("timestamps", "timestamps"), ("window_scaling", "window scaling"), ("ecn", "ECN"))
 _NOT_SEEN = (
-    "How the time divides shows only at the sender's end, and this capture is not there, or too little was sent. The findings have what shows "
-    "from here."
+    "The shares of time are known only at the sender's end. This capture is not there, or has too little data. The findings have what it "
+    "shows."
 )
 
 
-def _ways(document: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
-    return [(flow, way) for flow in document["flows"] for way in ("a2b", "b2a") if flow[way]["segments"]]
+def _directions(document: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
+    return [(flow, direction) for flow in document["flows"] for direction in ("a2b", "b2a") if flow[direction]["segments"]]
 
 
-def _name(flow: Mapping[str, Any], way: str) -> Cell:
-    ends = (flow["client"], flow["server"]) if way == "a2b" else (flow["server"], flow["client"])
-    return Cell(f"{flow['flow']} {way}", f"to {ends[1]}")
+def _name(flow: Mapping[str, Any], direction: str) -> Cell:
+    ends = (flow["client"], flow["server"]) if direction == "a2b" else (flow["server"], flow["client"])
+    return Cell(f"{flow['flow']} {direction}", f"to {ends[1]}")
 
 
 def _numeric(*titles: str) -> list[Column]:
@@ -42,73 +42,76 @@ def _numeric(*titles: str) -> list[Column]:
 
 
 def flows_table(document: Mapping[str, Any]) -> Table:
-    """Rates, round trips and retransmissions of each direction."""
+    """Rate, RTT and retransmissions of each direction."""
     columns = [
         Column("Flow", room="ends"),
-        *_numeric("Payload", "Goodput", "RTT mean", "RTT p95", "In flight, most", "Sent again"),
-        Column("How", room="medium"),
+        *_numeric("Payload", "Goodput", "RTT mean", "RTT p95", "In flight, max", "Retransmitted"),
+        Column("Kinds", room="medium"),
     ]
     rows = []
-    for flow, way in _ways(document):
-        seen = flow_context(document, flow, way)
-        figures, here = seen.figures, not seen.far
-        again = figures["retransmitted_segments"]
+    for flow, direction in _directions(document):
+        context = flow_context(document, flow, direction)
+        figures, here = context.figures, not context.far
+        retransmitted = figures["retransmitted_segments"]
         rows.append(
             [
-                _name(flow, way),
+                _name(flow, direction),
                 Cell(
                     size(figures["unique_bytes"]), "1 segment" if figures["segments"] == 1 else f"{figures['segments']} segments"
                 ),
                 Cell(rate(figures["goodput_bps"])),
-                *_round_trips(seen),
+                *_round_trips(context),
                 Cell(size(figures["outstanding_bytes"]["max"])) if here else Cell("-", tone="muted"),
-                Cell(str(again), percent(figures["retransmission_rate"]) if again else ""),
-                Cell("", _repairs(seen)),
+                Cell(str(retransmitted), percent(figures["retransmission_rate"]) if retransmitted else ""),
+                Cell("", _kinds(context)),
             ]
         )
     return Table(
         columns,
         rows,
-        "Where there are two captures, each direction's figures are from the one near its sender. Where the capture is at the receiver's end, round trips are those that the echoes of its time stamps show (a pause of the sender makes them longer), and flight is left out: it is not the sender's there.",
+        "With two captures, each direction's figures are from the one near its sender. At the receiver's end, the RTT is that of echoed timestamps (a pause of the sender makes them longer), and flight is left out: it is not the sender's there.",
     )
 
 
-def _round_trips(seen: FlowContext) -> list[Cell]:
-    """Mean and p95: by ACKs at the sender's end, by the echoes of the receiver's stamps at the other."""
-    if not seen.far:
-        rtt, note = seen.figures["rtt_ms"], ""
-    elif receiver_vantage.round_trips(seen)[1] is not None:
-        rtt, note = seen.other["timestamp_rtt_ms"], " (echoes)"
+def _round_trips(context: FlowContext) -> list[Cell]:
+    """Mean and p95 of the RTT: from ACKs at the sender's end, from echoed timestamps at the receiver's."""
+    if not context.far:
+        rtt, note = context.figures["rtt_ms"], ""
+    elif receiver_vantage.round_trips(context)[1] is not None:
+        rtt, note = context.other["timestamp_rtt_ms"], " (echoes)"
     else:
         return [Cell("-", tone="muted"), Cell("-", tone="muted")]
     return [
-        Cell(milliseconds(rtt["mean"]), f"least {milliseconds(rtt['min'])}{note}"),
-        Cell(milliseconds(rtt["p95"]), f"most {milliseconds(rtt['max'])}"),
+        Cell(milliseconds(rtt["mean"]), f"min {milliseconds(rtt['min'])}{note}"),
+        Cell(milliseconds(rtt["p95"]), f"max {milliseconds(rtt['max'])}"),
     ]
 
 
-def _repairs(seen: FlowContext) -> str:
-    figures, new = seen.figures, int(seen.figures["repairs"]["new_data_probes"])
+def _kinds(context: FlowContext) -> str:
+    figures, new = context.figures, int(context.figures["repairs"]["new_data_probes"])
     counts = (
         (figures["fast_retransmits"], "fast"),
         (figures["rto_retransmits"], "by timeout"),
-        (figures["go_back_n_retransmits"], "behind a timeout"),
-        (figures["tlp_retransmits"] - new, "as tail-loss probe"),
-        (new, "tail-loss probes of new data (not sent again)" if new > 1 else "tail-loss probe of new data (not sent again)"),
-        (seen.not_needed, "not needed"),
+        (figures["go_back_n_retransmits"], "after a timeout"),
+        (figures["tlp_retransmits"] - new, "as tail loss probe"),
+        (
+            new,
+            "tail loss probes of new data (not retransmitted)" if new > 1 else "tail loss probe of new data (not retransmitted)",
+        ),
+        (context.not_needed, "spurious"),
         (figures["repairs"]["pairs"], "of the timeouts in a recovery (pairs)"),
-        (figures["spurious"]["early_timeouts"], "of the timeouts' segments acknowledged before the least RTT"),
-        (figures["out_of_order"], "only overtaken (not sent again)"),
+        (figures["spurious"]["early_timeouts"], "of the timeouts with an ACK before the minimum RTT"),
+        (figures["out_of_order"], "reordered (not retransmitted)"),
     )
     return ", ".join(f"{count} {what}" for count, what in counts if count)
 
 
 def handshakes_table(document: Mapping[str, Any]) -> Table:
-    """How each connection began and ended: round trip, what was agreed on, when data came and when the last of it was acknowledged."""
+    """Handshake and end of each connection: RTT, negotiated options, times of the first data and of the last ACK."""
     columns = [
         Column("Flow", room="ends"),
         *_numeric("Handshake", "Segment size", "Window scale"),
-        Column("Agreed on"),
+        Column("Negotiated"),
         *_numeric("First data", "Last ACK"),
         Column("Ended"),
     ]
@@ -119,9 +122,7 @@ def handshakes_table(document: Mapping[str, Any]) -> Table:
         rows.append(
             [
                 Cell(str(flow["flow"]), f"{flow['client']} to {flow['server']}"),
-                Cell(milliseconds(flow["handshake_rtt_ms"]), sides)
-                if shake["complete"]
-                else Cell("not seen whole", tone="muted"),
+                Cell(milliseconds(flow["handshake_rtt_ms"]), sides) if shake["complete"] else Cell("incomplete", tone="muted"),
                 _either(shake, "mss"),
                 _either(shake, "window_scale"),
                 _agreed(shake),
@@ -133,8 +134,8 @@ def handshakes_table(document: Mapping[str, Any]) -> Table:
             ]
         )
     reading = (
-        "The handshake's round trip, and its parts to the client and to the server, as they pass the capture. First data counts from the connection's "
-        "first packet; the last ACK from the last data on, and is long where the tail had to be repaired."
+        "The handshake's RTT, and its parts on the client's and the server's side of the capture. First data is the time after the connection's "
+        "first packet; the last ACK is the time after the last data, which is long if the tail was retransmitted."
     )
     return Table(columns, rows, reading)
 
@@ -151,28 +152,28 @@ def _agreed(shake: Mapping[str, Any]) -> Cell:
 
 
 def _either(shake: Mapping[str, Any], key: str) -> Cell:
-    """One value where both ends say the same, else both."""
-    both = [shake[f"{who}_{key}"] for who in ("client", "server")]
-    said = ["-" if value is None else str(value) for value in both]
-    return Cell(said[0]) if said[0] == said[1] else Cell(", ".join(said), "client, server")
+    """One value if both ends have the same, else both."""
+    values = [shake[f"{who}_{key}"] for who in ("client", "server")]
+    texts = ["-" if value is None else str(value) for value in values]
+    return Cell(texts[0]) if texts[0] == texts[1] else Cell(", ".join(texts), "client, server")
 
 
 def limits_table(document: Mapping[str, Any]) -> Table | Facts:
-    """Shares of time by what held the sender, and closed forms beside the rate."""
+    """Shares of time by limit, and closed-form models beside the rate."""
     columns = [Column("Flow", room="ends"), *_numeric(*(title for _, title in _LIMITS), "Goodput and models")]
     rows = []
-    for flow, way in _ways(document):
-        seen = flow_context(document, flow, way)
-        if not seen.pace_seen or seen.figures["unique_bytes"] < ENOUGH_BYTES:
+    for flow, direction in _directions(document):
+        context = flow_context(document, flow, direction)
+        if not context.pace_seen or context.figures["unique_bytes"] < ENOUGH_BYTES:
             continue
-        models = rate_models(seen)
-        most = max((value or 0.0) for key, value in seen.limited.items())
+        models = rate_models(context)
+        maximum = max((value or 0.0) for key, value in context.limited.items())
         rows.append(
             [
-                _name(flow, way),
-                *(_share(seen.limited[key], most) for key, _ in _LIMITS),
+                _name(flow, direction),
+                *(_share(context.limited[key], maximum) for key, _ in _LIMITS),
                 Cell(
-                    rate(seen.figures["goodput_bps"]),
+                    rate(context.figures["goodput_bps"]),
                     f"Reno {rate(models['padhye_bps'])} or {rate(models['counted_bps'])}, CUBIC {rate(models['cubic_bps'])}"
                     if models
                     else "",
@@ -180,19 +181,19 @@ def limits_table(document: Mapping[str, Any]) -> Table | Facts:
             ]
         )
     if not rows:
-        return Facts([("Not to be seen", _NOT_SEEN)])
+        return Facts([("Not visible", _NOT_SEEN)])
     reading = (
-        "Shares of each direction's time from its first data on, in percent: the receive window, the send buffer, the path's rate, the congestion window or pacing, the application, repair. A send buffer is inferred: it is not on the wire. Reno's model is "
+        "Shares of each direction's time after its first data, in percent: the receive window, the send buffer, the path's rate, the congestion window or pacing, the application, loss recovery. A send buffer is inferred: it is not on the wire. Reno's model is "
         "that of Padhye and others (1998), for a window that grows by ACKs or by the segments they acknowledge, CUBIC's the response function of RFC 9438 (and no less than Reno's), both for the loss events and the mean RTT seen here; "
-        "with fewer than three loss events they say nothing. Green is what held the sender longest."
+        "they require three loss events. Green is the largest limit."
     )
     return Table(columns, rows, reading)
 
 
-def _share(value: float | None, most: float) -> Cell:
+def _share(value: float | None, maximum: float) -> Cell:
     if value is None or value < 0.0005:
         return Cell("" if value is None else "0", tone="muted")
-    return Cell(f"{100 * value:.1f}", tone="good" if value == most else "")
+    return Cell(f"{100 * value:.1f}", tone="good" if value == maximum else "")
 
 
 def _buffer(buffer: Mapping[str, Any]) -> Cell:
@@ -207,24 +208,24 @@ def _buffer(buffer: Mapping[str, Any]) -> Cell:
 
 
 def between_table(document: Mapping[str, Any]) -> Table:
-    """Delay, loss and buffer between two captures."""
+    """Delay, loss and buffer between the captures."""
     columns = [
         Column("Flow", room="ends"),
         *_numeric("Delay min", "p50", "max", "Lost", "Not captured", "Bursts", "Buffer"),
         Column("Cause of loss", room="wide"),
     ]
     rows = []
-    for flow, way in _ways(document):
-        if "lost" not in flow[way]:
+    for flow, direction in _directions(document):
+        if "lost" not in flow[direction]:
             continue
-        figures = flow[way]
+        figures = flow[direction]
         delay, lost, bursts, buffer = (
             figures[key] for key in ("one_way_delay_ms", "lost", "loss_bursts", "bottleneck_buffer_bytes")
         )
         cause = figures["loss_cause"]
         rows.append(
             [
-                _name(flow, way),
+                _name(flow, direction),
                 *(Cell(milliseconds(delay[key])) for key in ("min", "p50", "max")),
                 Cell(str(lost["between_captures"]), percent(figures["loss_rate"]) if lost["between_captures"] else ""),
                 Cell(str(lost["capture_drops_receiver"] + lost["capture_drops_sender"])),
@@ -234,8 +235,8 @@ def between_table(document: Mapping[str, Any]) -> Table:
             ]
         )
     reading = (
-        "Delays are from capture to capture. The buffer is what its delay times the rate through a standing queue holds, by the least delay beside "
-        "a loss and by the greatest delay (the WiBro measurements' method); “over” where nothing overflowed. Bursts are stretches of 100 ms bins with more than half lost, be it a single packet; what was not captured "
-        "passed by a capture that dropped it."
+        "Delays are from capture to capture. The buffer is what its delay times the rate through a standing queue holds, by the minimum delay next to "
+        "a loss and by the maximum delay (the WiBro measurements' method); “over” without an overflow. Bursts are runs of 100 ms bins with more than half lost, even of a single packet; packets not captured "
+        "passed a capture that dropped them."
     )
     return Table(columns, rows, reading)

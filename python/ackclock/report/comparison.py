@@ -1,4 +1,4 @@
-"""The report of a comparison: what to use and why, the ranking, the trade-off, and how the runs went."""
+"""The report of a comparison: the recommendation with reasons, the ranking, the trade-off, and charts of runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.measurement_rows import FIGURES, READING, WORDS, cells_of
-from ackclock.comparison.ranking import just_so
+from ackclock.comparison.ranking import equal_configurations
 from ackclock.format import milliseconds, percent, rate, three
 from ackclock.plot import vega
 from ackclock.report.cells import metric_cell
@@ -56,7 +56,8 @@ def page(document: Document, panels: Sequence[Panel], environment: Document | No
             *_measured(document),
             Section("Goodput against delay", [_trade_off(metrics), _intervals(document, metrics)]),
             time_section(
-                panels, "one seed each: the best, the quickest of the good ones, the best of every other variant, and the last"
+                panels,
+                "one seed each: the best, the one with the lowest delay of those with a good rate, the best of every other variant, and the last",
             ),
             Section("The link", [link_path(document["scenario"]["hop"]), Facts(_link_facts(document))]),
             run_section(document["scenario"], environment, toml),
@@ -71,7 +72,7 @@ def _measured(document: Document) -> list[Section]:
         return []
     columns = [*(Column(word.capitalize()) for word in WORDS), *(Column(figure.capitalize(), numeric=True) for figure in FIGURES)]
     table = Table(columns, [[Cell(text) for text in cells_of(row)] for row in rows], READING)
-    return [Section("Measured beside simulated", [table])]
+    return [Section("Measured and simulated", [table])]
 
 
 def _runs(document: Document) -> str:
@@ -79,8 +80,8 @@ def _runs(document: Document) -> str:
     beside = sum(
         int(flow.get("count", 1)) for flow in document["scenario"].get("flow", ()) if flow["name"].startswith("opposite")
     )
-    others = f", beside {beside} flow{'s' if beside > 1 else ''} the other way" if beside else ""
-    return f"{n} seed{'s' if n > 1 else ''} each, {document['scenario']['duration']} a run{others}"
+    others = f", beside {beside} flow{'s' if beside > 1 else ''} in the opposite direction" if beside else ""
+    return f"{n} seed{'s' if n > 1 else ''} each, {document['scenario']['duration']} per run{others}"
 
 
 def _answer(document: Document, metrics: Mapping[str, Document]) -> str:
@@ -99,19 +100,19 @@ def _answer(document: Document, metrics: Mapping[str, Document]) -> str:
 
 
 def _on_path(params: Document) -> str:
-    """What else the choice asks for: of the bottlenecks' queues and of the hosts."""
-    said = []
+    """The choice's changes of the bottlenecks' queues and of the hosts."""
+    parts = []
     if (queue := params.get("queue", AS_IS)) != AS_IS:
-        said.append(f"a {queue} queue before the bottleneck")
+        parts.append(f"a {queue} queue before the bottleneck")
     if (policy := params.get("ack_policy", AS_IS)) != AS_IS:
-        said.append("nothing done to ACKs" if policy == "none" else f"ACK policy {policy} on the way back")
+        parts.append("no ACK policy" if policy == "none" else f"ACK policy {policy} on the reverse path")
     if (technique := params.get("ack_technique", HOST)) != HOST:
-        said.append(f"{technique} in the hosts")
-    return "".join(f", {one}" for one in said)
+        parts.append(f"{technique} in the hosts")
+    return "".join(f", {one}" for one in parts)
 
 
 def _tie(document: Document, metrics: Mapping[str, Document]) -> str:
-    """What else would do as well, and what this many seeds cannot tell from it: the choices that the winner's tie spans."""
+    """The choices that tie with the winner, and those that this number of seeds cannot separate from it."""
     best, *tied = [ranked for ranked in document["ranking"] if ranked["rank"] == 1]
     by = document["rank_by"]
     values = {ranked["label"]: metrics[ranked["label"]][by]["mean"] for ranked in (best, *tied)}
@@ -119,39 +120,39 @@ def _tie(document: Document, metrics: Mapping[str, Document]) -> str:
     gaps = {label: abs(value - top) / abs(top) if top else 0.0 for label, value in values.items()}
     close = [ranked for ranked in tied if gaps[ranked["label"]] <= SAME_WITHIN]
     unsure = len(tied) - len(close)
-    said = ""
+    parts = ""
     if close:
-        others = "1 other does" if len(close) == 1 else f"{len(close)} others do"
-        said = f" {others} as well{_spanned([ranked['params'] for ranked in (best, *close)])}."
+        others = "1 other is" if len(close) == 1 else f"{len(close)} others are"
+        parts = f" {others} as good{_spanned([ranked['params'] for ranked in (best, *close)])}."
     if unsure:
         seeds = document["cells"][0]["n"]
-        more = "more " if close else ""
-        subject = f"1 {more}cannot" if unsure == 1 else f"{unsure} {more}cannot"
-        said += (
-            f" {subject} be told from it by {seeds} seed{'s' if seeds > 1 else ''}, though "
-            f"{'its mean lies' if unsure == 1 else 'their means lie up to'} {percent(max(gaps.values()))} apart: more seeds would tell."
+        further = "more " if close else ""
+        subject = f"1 {further}cannot" if unsure == 1 else f"{unsure} {further}cannot"
+        parts += (
+            f" {subject} be separated from it by {seeds} seed{'s' if seeds > 1 else ''}, although "
+            f"{'its mean is' if unsure == 1 else 'their means are up to'} {percent(max(gaps.values()))} away: use more seeds."
         )
-    return said
+    return parts
 
 
 def _spanned(tied: Sequence[Document]) -> str:
-    """Which variants, buffers, queues and ACK techniques these choices have."""
-    said = []
+    """The variants, buffers, queues and ACK techniques of these choices."""
+    parts = []
     for name, key in _FACTORS:
         values = list(dict.fromkeys(_word(params[key]) for params in tied if key in params))
         if len(values) > 1:
-            said.append(f"{name} {' or '.join([', '.join(values[:-1]), values[-1]])}")
-    return f": {'; '.join(said)}" if said else ""
+            parts.append(f"{name} {' or '.join([', '.join(values[:-1]), values[-1]])}")
+    return f": {'; '.join(parts)}" if parts else ""
 
 
 def _quick(document: Document, metrics: Mapping[str, Document]) -> str:
-    """The choice for whoever cares about delay more than about the last tenth of goodput."""
+    """The choice for low delay at the cost of up to a tenth of the goodput."""
     label = document.get("quick")
     if not label:
         return ""
     of, best = metrics[label], metrics[document["ranking"][0]["label"]]
-    less = 1.0 - of["goodput_bps"]["mean"] / best["goodput_bps"]["mean"]
-    cost = f"for {percent(less)} less goodput" if less >= 0.001 else "for the same goodput"
+    loss = 1.0 - of["goodput_bps"]["mean"] / best["goodput_bps"]["mean"]
+    cost = f"for {percent(loss)} less goodput" if loss >= 0.001 else "for the same goodput"
     return (
         f" If delay matters, use {label}: a p95 RTT of {milliseconds(of['rtt_p95_ms']['mean'])} instead of "
         f"{milliseconds(best['rtt_p95_ms']['mean'])}, {cost}."
@@ -160,13 +161,13 @@ def _quick(document: Document, metrics: Mapping[str, Document]) -> str:
 
 def _notes(document: Document) -> list[str]:
     notes = [
-        "Intervals are 95 % intervals of the mean over seeds. Configurations share seeds and are told apart by paired "
-        "differences with Holm's correction; differences below 1 % count as ties whatever their significance."
+        "Intervals are 95 % intervals of the mean over seeds. Configurations share seeds and are compared by paired "
+        "differences with Holm's correction; differences below 1 % are ties even if significant."
     ]
     if any("trace" in str(hop.get("rate", "")) for hop in document["scenario"]["hop"]):
         notes.append(
-            "The link's rate is recorded: every run replays the same recording from its start, so the intervals say how much "
-            "the result depends on chance in the run, and nothing about other recordings."
+            "The link's rate is recorded: every run replays the same recording from its start, so the intervals show the effect of "
+            "chance within a run, not that of other recordings."
         )
     return notes
 
@@ -177,9 +178,9 @@ def _word(value: Any) -> str:
 
 def _rule(document: Document) -> str:
     return (
-        f"By {_RANKED_BY[document['rank_by']]}. Equal ranks are ties: those configurations cannot be told from the best of them over "
-        "the seeds that were run, or are within 1 % of it; a tie ends at the first that can. Among equals the lower p95 RTT comes first, then the fewer retransmissions, then what asks "
-        "for no change: the host's own variant and delayed ACKs."
+        f"By {_RANKED_BY[document['rank_by']]}. Equal ranks are ties: those configurations have no significant difference from the best of them over "
+        "the seeds, or are within 1 % of it; a tie ends at the first with one. Within a tie the order is by p95 RTT, then by retransmissions, then by the number "
+        "of changes from the host's variant and delayed ACKs."
     )
 
 
@@ -190,9 +191,9 @@ def _ranking(document: Document, metrics: Mapping[str, Document], several: bool)
         Column("Configuration", room="medium"),
         Column("Goodput (Mb/s)", numeric=True),
         Column("p95 RTT (ms)", numeric=True),
-        Column("Sent again (%)", numeric=True),
+        Column("Retransmitted (%)", numeric=True),
         *([Column("Jain", numeric=True)] if several else []),
-        *([Column("Other way (Mb/s)", numeric=True)] if beside else []),
+        *([Column("Opposite (Mb/s)", numeric=True)] if beside else []),
         Column("Why", room="medium" if beside else "wide"),
     ]
     rows, emphasis = [], []
@@ -213,11 +214,11 @@ def _ranking(document: Document, metrics: Mapping[str, Document], several: bool)
                 metric_cell(of.get("retransmission_rate"), 100.0),
                 *([metric_cell(of.get("jain"))] if several else []),
                 *([metric_cell(of.get("opposite_goodput_bps"), 1e-6)] if beside else []),
-                Cell(ranked["why"] + just_so(ranked["label"], twins.get(ranked["label"], []))),
+                Cell(ranked["why"] + equal_configurations(ranked["label"], twins.get(ranked["label"], []))),
             ]
         )
         emphasis.append("best" if ranked["rank"] == 1 else "")
-    reading = "Configurations with the same figures share a line. Means over seeds, with the 95 % interval below where it is wider than the last digit shown."
+    reading = "Configurations with the same figures share a row. Means over seeds, with the 95 % interval below if it is wider than the last digit shown."
     return Table(columns, rows, reading, emphasis)
 
 
@@ -239,16 +240,16 @@ def _trade_off(metrics: Mapping[str, Document]) -> Chart:
                 }
             )
     reading = (
-        "Each point is a configuration, its lines the 95 % intervals; higher is faster, further left is more responsive, so the "
-        "best choices lie towards the upper left. Point at one to see its name."
+        "Each point is a configuration, its lines the 95 % intervals; higher is faster, left is lower delay, so the "
+        "best choices are at the upper left. Point at one for its name."
     )
-    return Chart("What delay the goodput costs", reading, vega.trade_off(rows))
+    return Chart("Goodput against delay", reading, vega.trade_off(rows))
 
 
 def _intervals(document: Document, metrics: Mapping[str, Document]) -> Chart:
     shown = [ranked["label"] for ranked in document["ranking"] if not ranked["same_as"]]
     rows = [row for label in shown if (row := bar(label, metrics[label]))]
-    reading = bars_reading(rows, "In ranking order. Where the lines overlap widely, the choice hardly matters.")
+    reading = bars_reading(rows, "In ranking order. If the intervals overlap widely, the choice hardly matters.")
     return Chart("Goodput of every configuration", reading, vega.bars(rows, "Goodput (Mb/s)"))
 
 
@@ -269,7 +270,10 @@ def _link_facts(document: Document) -> list[tuple[str, str]]:
         facts.append(("A recorded rate", warning))
     facts += [("ACK congestion control", note) for note in document.get("notes", ())]
     best = next(c for c in document["cells"] if c["label"] == document["ranking"][0]["label"])["metrics"]
-    for name, key in (("Busiest hop, best configuration", "utilization"), ("ACKs dropped, best configuration", "ack_drop_share")):
+    for name, key in (
+        ("Most used hop, best configuration", "utilization"),
+        ("ACKs dropped, best configuration", "ack_drop_share"),
+    ):
         if key in best:
             facts.append((name, percent(best[key]["mean"])))
     return facts

@@ -28,13 +28,13 @@ def _lines(hop: Mapping[str, Any]) -> list[str]:
             continue
         value = hop[key]
         if isinstance(value, Mapping) and value and set(value) <= {"down", "up"}:
-            lines += [f"{_ARROW[way]} {_say(key, inner)}" for way, inner in value.items()]
+            lines += [f"{_ARROW[direction]} {_describe(key, inner)}" for direction, inner in value.items()]
         else:
-            lines.append(_say(key, value))
+            lines.append(_describe(key, value))
     return lines or ["passes everything at once"]
 
 
-def _say(key: str, value: Any) -> str:
+def _describe(key: str, value: Any) -> str:
     match key, value:
         case "medium", {"kind": "grants", "standard": str(standard), "rate": {"down": down, "up": up}}:
             return f"{standard} with requests and grants, {down} down and {up} up" + _capped(value)
@@ -47,10 +47,10 @@ def _say(key: str, value: Any) -> str:
         case "framing", _:
             atm = "ATM cells" if isinstance(value, Mapping) else "no framing"
             return {"slip": "SLIP framing", "cslip": "CSLIP header compression"}.get(str(value), atm)
-        case "pep", {**said}:
-            return f"split-TCP proxy, {said['buffer']} each way"
-        case "handover", {**said}:
-            return f"another path every {said['every']}, nothing for {said['gap']} after a change"
+        case "pep", {**keys}:
+            return f"split-TCP proxy, {keys['buffer']} in each direction"
+        case "handover", {**keys}:
+            return f"another path every {keys['every']}, nothing for {keys['gap']} after a change"
         case "queue", {**limits}:
             return "queue of " + _limits(limits)
         case "outage", list():
@@ -63,13 +63,13 @@ def _say(key: str, value: Any) -> str:
 
 
 def _capped(medium: Any) -> str:
-    caps = [f"{cap} {way}" for way in ("down", "up") if (cap := (medium.get("cap") or {}).get(way))]
+    caps = [f"{cap} {direction}" for direction in ("down", "up") if (cap := (medium.get("cap") or {}).get(direction))]
     return f", a client at most {' and '.join(caps)}" if caps else ""
 
 
 def _limits(limits: Mapping[Any, Any]) -> str:
     kind = limits.get("kind", "droptail")
-    said = [f"{limits['packets']} packets"] if "packets" in limits else []
-    said += [str(limits["bytes"])] if "bytes" in limits else []
-    size = " or ".join(said) or "any length"
+    keys = [f"{limits['packets']} packets"] if "packets" in limits else []
+    keys += [str(limits["bytes"])] if "bytes" in limits else []
+    size = " or ".join(keys) or "any length"
     return size if kind == "droptail" else f"{size} ({kind})"

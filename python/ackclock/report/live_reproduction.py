@@ -10,7 +10,7 @@ from ackclock.report.page import Cell, Column, Page, Section, Table
 
 Document = Mapping[str, Any]
 _TONE = {"holds": "good", "fails": "bad", "calibration": "muted", "not_tested": "muted"}
-_SAID = {"holds": "holds", "fails": "fails", "calibration": "calibration", "not_tested": "not tested"}
+_VERDICT_TEXTS = {"holds": "holds", "fails": "fails", "calibration": "calibration", "not_tested": "not tested"}
 
 
 def page(document: Document, environment: Document | None = None) -> Page:
@@ -54,7 +54,7 @@ def _claims(claims: Sequence[Document]) -> Table:
                 _number(claim["ours"], claim["unit"]),
                 _number(claim["simulated"]["ours"], claim["unit"]),
                 Cell(claim["tolerance"]),
-                Cell(f"live {_SAID[verdict]}", f"simulated {_SAID[other]}", _TONE[verdict]),
+                Cell(f"live {_VERDICT_TEXTS[verdict]}", f"simulated {_VERDICT_TEXTS[other]}", _TONE[verdict]),
                 Cell(claim["why"]),
             ]
         )

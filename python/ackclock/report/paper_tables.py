@@ -40,7 +40,7 @@ _LAYOUTS: dict[str, Sequence[Layout]] = {
             [("Total, Mb/s", _ids(33, 1, 2)), ("Fairness index", _ids(36, 1, 2))],
         ),
         Layout(
-            "Table 3: one transfer each way, 28.8 C, kb/s",
+            "Table 3: one transfer in each direction, 28.8 C, kb/s",
             ("Scheme", "Forward", "Reverse"),
             [
                 (scheme, _ids(41 + 2 * row, 1))

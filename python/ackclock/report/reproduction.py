@@ -52,7 +52,7 @@ def page(document: Document, environment: Document | None = None) -> Page:
                         _table(
                             of,
                             tone,
-                            judged=verdict in ("holds", "fails") or any(claim["ours"] for claim in of),
+                            has_verdicts=verdict in ("holds", "fails") or any(claim["ours"] for claim in of),
                             compared=compared,
                         )
                     ],
@@ -84,10 +84,10 @@ def page(document: Document, environment: Document | None = None) -> Page:
     )
 
 
-def _table(claims: Sequence[Document], tone: str, *, judged: bool, compared: bool) -> Table:
+def _table(claims: Sequence[Document], tone: str, *, has_verdicts: bool, compared: bool) -> Table:
     """``judged`` claims have figures of ours and a tolerance; those of a ``compared`` paper ns-2's, too."""
     columns = [Column("Claim"), Column("What", room="medium"), Column("Paper", numeric=True)]
-    if judged:
+    if has_verdicts:
         columns += [Column("Ours", numeric=True), Column("Tolerance")]
         columns += [Column("ns-2 agrees")] if compared else []
     columns.append(Column("Why", room="wide"))
@@ -98,7 +98,7 @@ def _table(claims: Sequence[Document], tone: str, *, judged: bool, compared: boo
             Cell(claim["metric"], _setting(claim)),
             Cell(claim["paper_value"]),
         ]
-        if judged:
+        if has_verdicts:
             row += [_ours(claim), Cell(claim["tolerance"])]
             row += [Cell({True: "yes", False: "no", None: "-"}[claim["ns2_agrees"]])] if compared else []
         rows.append([*row, Cell(claim["why"])])

@@ -26,7 +26,7 @@ DOCUMENTS = (
     "summary.json",
 )
 """Every run folder with a report has one of these files."""
-MOST_POINTS = 5
+MAX_POINTS = 5
 """Points of a sweep whose runs are laid over each other."""
 
 
@@ -135,7 +135,7 @@ def _points(folder: Path, document: dict[str, Any]) -> dict[str, str]:
     from ackclock.report.sweep import label
 
     cells = document["cells"]
-    picked = cells[:: -(-len(cells) // MOST_POINTS)]
+    picked = cells[:: -(-len(cells) // MAX_POINTS)]
     flows = pl.read_parquet(folder / "flows.parquet", glob=False)
     found = {}
     for cell in picked:

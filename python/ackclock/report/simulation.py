@@ -1,4 +1,4 @@
-"""The report of one scenario: what its flows got and why, and how the run went."""
+"""The report of a simulation: goodput and limits of its flows, and charts of the run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def page(
     environment: Mapping[str, Any] | None = None,
     toml: str = "",
 ) -> Page:
-    """The page of one scenario's runs, one summary per seed."""
+    """The page of a simulation, with one summary for each seed."""
     metrics = over_seeds(of_run(summary) for summary in summaries)
     n = len(summaries)
     title = scenario.get("title") or "Simulation"
@@ -50,7 +50,7 @@ def page(
             Section("The link", [link_path(scenario["hop"])]),
             run_section(scenario, environment, toml),
         ],
-        notes=["Means over seeds; the 95 % interval of the mean is below where there are several seeds."] if n > 1 else [],
+        notes=["Means over seeds; with several seeds the 95 % interval of the mean is below."] if n > 1 else [],
     )
 
 
@@ -64,7 +64,7 @@ def _mean(metrics: Mapping[str, Interval], name: str) -> float:
 
 def _answer(metrics: Mapping[str, Interval], summary: Summary) -> str:
     flows = sum(flow.get("rtt_ms") is not None for flow in summary["flows"])
-    who = "The TCP flow got" if flows == 1 else f"The {flows} TCP flows together got"
+    who = "The TCP flow had" if flows == 1 else f"The {flows} TCP flows together had"
     goodput, rtt = rate(_mean(metrics, "goodput_bps")), milliseconds(_mean(metrics, "rtt_p95_ms"))
     return f"{who} {goodput} of goodput at a p95 RTT of {rtt}."
 
@@ -77,10 +77,10 @@ def _because(metrics: Mapping[str, Interval]) -> str:
     lost = _mean(metrics, "ack_drop_share")
     acks = f" The return path dropped {percent(lost)} of the ACKs." if lost >= 0.01 else ""
     return (
-        f"{_LIMIT_NAMES[strongest].capitalize()} set the pace {percent(limits[strongest])} of the time. The busiest hop was "
-        f"{percent(_mean(metrics, 'utilization'))} busy, queues added {milliseconds(_mean(metrics, 'queue_delay_ms'))} on average, "
-        f"{percent(_mean(metrics, 'retransmission_rate'))} of the segments were sent again and "
-        f"{three(_mean(metrics, 'timeouts'))} retransmission timeouts happened a run.{acks}"
+        f"{_LIMIT_NAMES[strongest].capitalize()} limited it {percent(limits[strongest])} of the time. The utilization of the bottleneck was "
+        f"{percent(_mean(metrics, 'utilization'))}, queues added {milliseconds(_mean(metrics, 'queue_delay_ms'))} on average, "
+        f"{percent(_mean(metrics, 'retransmission_rate'))} of the segments were retransmitted, and there were "
+        f"{three(_mean(metrics, 'timeouts'))} retransmission timeouts per run.{acks}"
     )
 
 
@@ -100,7 +100,7 @@ def _flows(summaries: Sequence[Summary]) -> Table:
         Column("Goodput (Mb/s)", numeric=True),
         Column("RTT mean (ms)", numeric=True),
         Column("p95 RTT (ms)", numeric=True),
-        Column("Sent again (%)", numeric=True),
+        Column("Retransmitted (%)", numeric=True),
         Column("Timeouts", numeric=True),
         Column("Window cuts", numeric=True),
         Column("Idle (%)", numeric=True),
@@ -121,7 +121,7 @@ def _flows(summaries: Sequence[Summary]) -> Table:
             ]
         )
     reading = (
-        "Goodput is payload delivered once and in order; idle is time with nothing in flight although there was data to send."
+        "Goodput is payload delivered once and in order; idle is time without bytes in flight although there was data to send."
     )
     return Table(columns, rows, reading)
 
@@ -146,4 +146,6 @@ def _hops(summaries: Sequence[Summary]) -> Table:
         ]
         for index, hop in enumerate(summaries[0]["hops"])
     ]
-    return Table(columns, rows, "In path order, a line per direction. The busiest hop in the data's direction is the bottleneck.")
+    return Table(
+        columns, rows, "In path order, a row for each direction. The most used hop in the data's direction is the bottleneck."
+    )

@@ -75,7 +75,7 @@ def _table(cells: Sequence[Document]) -> Table:
         Column("n", numeric=True),
         Column("Goodput (Mb/s)", numeric=True),
         Column("p95 RTT (ms)", numeric=True),
-        Column("Sent again (%)", numeric=True),
+        Column("Retransmitted (%)", numeric=True),
         Column("Timeouts", numeric=True),
         Column("Jain", numeric=True),
     ]

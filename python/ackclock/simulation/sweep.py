@@ -88,10 +88,10 @@ class Sweep(Result):
 
     def _panels(self) -> list[Panel]:
         from ackclock.plot.time_series import Frames, panels_of_runs
-        from ackclock.report.run import MOST_POINTS
+        from ackclock.report.run import MAX_POINTS
         from ackclock.report.sweep import label
 
-        picked = self.points[:: -(-len(self.points) // MOST_POINTS)]
+        picked = self.points[:: -(-len(self.points) // MAX_POINTS)]
         first = {label(point.params): min(point.results, key=lambda one: one.seed) for point in picked}
         return panels_of_runs({name: Frames(one.series, one.hops) for name, one in first.items()})
 

@@ -1,7 +1,7 @@
-"""Means with confidence intervals, and the modes of an outcome that has two.
+"""Means with confidence intervals, and the modes of a bimodal sample.
 
-Small samples are the rule here (a handful of seeds), so intervals use Student's t; the bias-corrected and accelerated
-bootstrap (BCa) takes over once there are enough values for it to cover what it claims.
+Samples are small (a few seeds), so intervals use Student's t; with enough values for its coverage, the bias-corrected and
+accelerated bootstrap (BCa).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Literal
 Method = Literal["none", "single", "constant", "t", "bca"]
 
 BCA_FROM = 20
-"""From this many values on, an interval is a BCa bootstrap interval."""
+"""Minimum number of values for a BCa interval."""
 BCA_FROM_IF_SKEWED = 10
-"""From this many values on, a skewed sample gets a BCa interval; below it resampling undercovers badly."""
+"""Minimum number of values for a BCa interval of a skewed sample; with fewer its coverage is too low."""
 SKEWED = 1.0
-"""Absolute sample skewness from which a sample counts as skewed."""
+"""Minimum absolute skewness of a skewed sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One cluster of a bimodal outcome: its mean, how many of the runs fell into it, and their share (0..1)."""
+    """One group of a bimodal sample: its mean, number of runs, and share (0..1)."""
 
     mean: float
     n: int
@@ -34,10 +34,9 @@ class Mode:
 class Interval:
     """A mean with its confidence interval, in the unit of the values.
 
-    ``method`` says where ``lo`` and ``hi`` come from: ``t`` (Student), ``bca`` (bootstrap), ``constant`` (all
-    values are equal), ``single`` (one value: ``lo == hi == mean`` says nothing about spread) or ``none`` (no value:
-    all are NaN). ``modes`` is empty unless the values fall into two separate groups, when the mean describes
-    neither.
+    ``method`` is the origin of ``lo`` and ``hi``: ``t`` (Student), ``bca`` (bootstrap), ``constant`` (all values equal), ``single`` (one
+    value: ``lo == hi == mean``) or ``none`` (no value: all are NaN). ``modes`` has two entries if the values are bimodal, when the mean
+    describes neither group; else none.
     """
 
     mean: float
@@ -49,9 +48,7 @@ class Interval:
     modes: tuple[Mode, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """The fields of a metric in the JSON documents; NaN becomes null and ``modes`` appears only when there are
-        two.
-        """
+        """The fields of a metric in JSON documents: NaN is null, ``modes`` is absent without modes."""
         out: dict[str, object] = {
             key: (value if math.isfinite(value) else None)
             for key, value in (("mean", self.mean), ("lo", self.lo), ("hi", self.hi), ("sd", self.sd))
@@ -65,7 +62,7 @@ class Interval:
 def interval(values: Iterable[float | None], *, confidence: float = 0.95) -> Interval:
     """Mean and two-sided confidence interval of ``values`` (any unit; None and NaN are left out).
 
-    Student's t below ``BCA_FROM`` values (``BCA_FROM_IF_SKEWED`` when the sample is skewed), BCa (Efron 1987) from
+    Student's t below ``BCA_FROM`` values (``BCA_FROM_IF_SKEWED`` for a skewed sample), else BCa (Efron
     there on. ``sd`` is the sample standard deviation (n - 1); 0 for one value.
 
     Raises:
@@ -100,7 +97,7 @@ def skewness(values: Sequence[float]) -> float:
 
 
 def negligible(spread: float, scale: float) -> bool:
-    """Whether a spread is nothing but rounding at this scale (same unit)."""
+    """Whether a spread is only rounding at this scale (same unit)."""
     # Rounding of the mean leaves about 1e-16 of the scale; a test on it would find "significant" noise.
     return spread <= 1e-12 * abs(scale)
 
@@ -122,7 +119,7 @@ def _bca(sample: Sequence[float], confidence: float) -> tuple[float, float]:
         confidence_level=confidence,
         n_resamples=4000,
         method="BCa",
-        rng=np.random.default_rng(0),  # the same values must always print the same interval
+        rng=np.random.default_rng(0),  # equal values have equal intervals
     )
     return float(result.confidence_interval.low), float(result.confidence_interval.high)
 
@@ -130,10 +127,9 @@ def _bca(sample: Sequence[float], confidence: float) -> tuple[float, float]:
 def modes(values: Sequence[float]) -> tuple[Mode, ...]:
     """The two groups of a bimodal sample, larger mean last; empty when one group describes the values well.
 
-    The sorted sample is cut where the variance inside the two parts is least (Otsu 1979). It counts as bimodal when
-    that cut explains at least 96 % of the variance (98 % below ten values; a large normal sample: 64 %, a uniform
-    one: 75 %) and the parts' means differ by at least a quarter of the larger. Fewer than 5 values are never called
-    bimodal.
+    The sorted sample is divided where the variance within the two parts is minimal (Otsu 1979). It is bimodal if the division explains at
+    least 96 % of the variance (98 % below ten values; a large normal sample: 64 %, a uniform one: 75 %) and the means of the parts differ
+    by at least a quarter of the larger. Samples of fewer than 5 values are not bimodal.
     """
     sample = sorted(values)
     n = len(sample)

@@ -1,4 +1,4 @@
-"""A straight line through points, with what it leaves."""
+"""Linear regression by least squares."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ class Line:
     intercept_sd: float
     """Standard error of the intercept; 0 through two points."""
     residual_sd: float
-    """Of the points about the line, over n - 2 degrees of freedom."""
+    """Standard deviation of the residuals, with n - 2 degrees of freedom."""
     span: float
-    """From the least x to the largest."""
+    """The range of x."""
     n: int
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom that the residuals have, at least 0."""
+        """Degrees of freedom of the residuals, 0 or more."""
         return max(0, self.n - 2)
 
     def at(self, x: float) -> float:
-        """The line's y."""
+        """The line's y at x."""
         return self.intercept + self.slope * x
 
 
-def least_squares(x: Sequence[float], y: Sequence[float]) -> Line:
-    """The line through two or more points of which two differ in x.
+def fit_line(x: Sequence[float], y: Sequence[float]) -> Line:
+    """Linear least squares: the line of two or more points, of which two differ in x.
 
     Raises ValueError for fewer.
     """
     n = len(x)
     if n != len(y) or n < 2 or min(x) == max(x):
-        raise ValueError("a line needs two points that differ in x")
+        raise ValueError("a line requires two points that differ in x")
     mean_x, mean_y = sum(x) / n, sum(y) / n
-    spread = sum((a - mean_x) ** 2 for a in x)
-    slope = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / spread
+    x_squares = sum((a - mean_x) ** 2 for a in x)
+    slope = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / x_squares
     intercept = mean_y - slope * mean_x
-    off = sum((b - intercept - slope * a) ** 2 for a, b in zip(x, y, strict=True))
-    residual = (off / max(1, n - 2)) ** 0.5
-    at_zero = residual * (1.0 / n + mean_x * mean_x / spread) ** 0.5
-    return Line(slope, intercept, residual / spread**0.5, at_zero, residual, max(x) - min(x), n)
+    squares = sum((b - intercept - slope * a) ** 2 for a, b in zip(x, y, strict=True))
+    residual = (squares / max(1, n - 2)) ** 0.5
+    intercept_sd = residual * (1.0 / n + mean_x * mean_x / x_squares) ** 0.5
+    return Line(slope, intercept, residual / x_squares**0.5, intercept_sd, residual, max(x) - min(x), n)

@@ -1,4 +1,4 @@
-"""A list of numbers in a few: one rule for quantiles everywhere."""
+"""Summary statistics with the quantile rule of all crates: nearest rank."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 
 def nearest_rank(ordered: Sequence[float], share: float) -> float | None:
-    """The smallest of the sorted values that at least this share (0 to 1) of them does not exceed; None without values.
+    """The smallest value of which at least the share (0 to 1) of the sorted values is not larger; None without values.
 
-    The engine's rule as well (Hyndman and Fan 1996, definition 1): what is given was measured, not interpolated.
+    The engine's rule, too (Hyndman and Fan 1996, definition 1): the result is a measured value, not interpolated.
     """
     if not ordered:
         return None

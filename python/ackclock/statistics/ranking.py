@@ -1,4 +1,4 @@
-"""Which configurations differ, by paired differences over shared seeds, and a ranking that shows ties as ties."""
+"""Paired comparisons of configurations over shared seeds, and a ranking with ties."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ackclock.statistics.intervals import Interval, interval, negligible
 K = TypeVar("K")
 
 SAME_WITHIN = 0.01
-"""Differences below this share of the better mean are ties whatever their p value: nobody should choose by them."""
+"""Differences below this share of the better mean are ties for any p value: too small for a decision."""
 
 
 NEAR_THE_BEST = 0.05
-"""Inside a tie, only what is this close to the leader's mean may be put before it for another merit: with few seeds
-a tie can hold values that differ a lot, and nobody should be told to take the least of them."""
+"""Within a tie, only configurations with means this close to the leader's are ordered by another criterion: with few seeds
+a tie may have very different means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def paired_p(differences: Sequence[float], scale: float) -> float:
     """Two-sided p value of Student's paired t test that the mean difference is 0.
 
     ``scale`` is the size of the values compared; differences far below it are rounding. One pair decides nothing (p
-    = 1); identical non-zero differences leave no doubt (p = 0).
+    = 1); identical non-zero differences have p = 0.
     """
     found = interval(differences)
     if found.n < 2 or negligible(max((abs(d) for d in differences), default=0.0), scale):
@@ -74,10 +74,9 @@ def against(values: Mapping[K, Mapping[int, float]], best: K, others: Sequence[K
 
 @dataclass(frozen=True, slots=True)
 class Rank(Generic[K]):
-    """One line of a ranking: competition rank (1, 1, 3, ..) and the other members of its tie.
+    """One row of a ranking: competition rank (1, 1, 3, ..) and the other members of its tie.
 
-    ``undecided``: it stands below the first tie because something better by its mean does; the test itself does not
-    tell it from the leader.
+    ``undecided``: it is below the first tie because of a better mean between them; the test itself finds no difference from the leader.
     """
 
     key: K

@@ -1,5 +1,5 @@
-//! Written captures read by tshark, tcpdump and tcptrace: every header, option and checksum, in
-//! both formats. A reader that is not installed is skipped with a line on standard output.
+//! Written captures read by tshark, tcpdump and tcptrace: every header, option and checksum, in both
+//! formats. A reader that is not installed is skipped with a line on standard output.
 
 use ackclock_core::packet::{Body, Datagram, Ecn, Flags, Kind, SackBlocks, SynOptions, Timestamps};
 use ackclock_core::{Arena, Packet, Segment, Time};

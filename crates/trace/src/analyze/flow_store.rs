@@ -6,8 +6,8 @@ use crate::flow::{Flow, Key};
 use std::ops::Deref;
 
 /// When flows are frozen. With more than `min_hot` hot flows, those without a packet for `idle_ns`
-/// are frozen. The limit follows the number of active flows up to `max_hot`; beyond it the half that
-/// is idle for longest is frozen. Results do not depend on it.
+/// are frozen. The limit follows the number of active flows up to `max_hot`; beyond it the half that is
+/// idle for longest is frozen. Results do not depend on it.
 #[derive(Debug, Clone, Copy)]
 pub struct CachePolicy {
     pub min_hot: usize,

@@ -19,7 +19,7 @@ pub struct FlowArrivals {
     pub data: Vec<Arrival>,
     pub acks: Vec<Arrival>,
     last_ack: Option<u32>,
-    /// Payload of the largest segment, at most that of one Ethernet frame.
+    /// Payload of the max_payload segment, at most one MTU.
     max_payload: u32,
 }
 

@@ -1,4 +1,4 @@
-"""What held each flow, and what would help: findings in plain sentences, from the figures of the document."""
+"""Diagnosis: what limits each flow and what would improve it, as sentences from the document's figures."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ RULES = (limits, bottleneck, loss, acks)
 
 
 def diagnose(document: dict[str, Any]) -> None:
-    """Put `diagnosis` into each flow of the document: the findings about its directions, those that took most time first."""
+    """Add `diagnosis` to each flow of the document: the findings about its directions, by decreasing share of time."""
     shared = concurrency.findings(document)
     for flow in document["flows"]:
-        found = [finding for view in views(document, flow) for finding in _of(view)]
-        found += shared.get(flow["flow"], [])
-        found += path.of_handshake(document, flow)
-        found.sort(key=lambda finding: -(finding.share or 0.0))
-        flow["diagnosis"] = [finding.as_json() for finding in found]
+        flow_findings = [finding for context in views(document, flow) for finding in _of(context)]
+        flow_findings += shared.get(flow["flow"], [])
+        flow_findings += path.of_handshake(document, flow)
+        flow_findings.sort(key=lambda finding: -(finding.share or 0.0))
+        flow["diagnosis"] = [finding.as_json() for finding in flow_findings]
 
 
-def _of(view: FlowContext) -> list[Finding]:
-    return [finding for rules in RULES for finding in rules.findings(view)]
+def _of(context: FlowContext) -> list[Finding]:
+    return [finding for rules in RULES for finding in rules.findings(context)]

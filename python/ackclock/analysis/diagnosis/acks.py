@@ -1,4 +1,4 @@
-"""The way back: what happens to ACKs."""
+"""Findings about ACKs: queueing, compression, thinning."""
 
 from __future__ import annotations
 
@@ -14,106 +14,108 @@ _QUEUE_MS = 50.0
 _STANDS = 0.1
 _MOSTLY_QUEUED = 0.55
 _DATA_BPS = 10e3
-"""Less than this is a control connection's talk."""
+"""Data below this rate, in bit/s, is a control connection."""
 _BUNCHED_MS = 2.5
-"""A mean gap from here on with most gaps below 1 ms: bunches. Where ACKs follow each other that closely anyway, 1 ms says nothing."""
+"""ACKs are bunched if the mean gap is at least this and most gaps are below 1 ms; at smaller mean gaps 1 ms is no criterion."""
 _SQUEEZED = 0.3
 _QUEUED_SHARE = 0.3
 _SEVERAL = 5
 _GAP_MS = 90
-"""Gaps from here on, in an ACK stream that otherwise comes in bunches, are the other side's turn on the link (`wimax-measured`)."""
+"""In a bunched ACK stream, gaps above this are transmissions in the other direction on the link (`wimax-measured`)."""
 
 
-def findings(view: FlowContext) -> Iterator[Finding]:
+def findings(context: FlowContext) -> Iterator[Finding]:
     """Compressed and thinned ACKs."""
     for rule in (_queued, _compressed, _thinned):
-        if (found := rule(view)) is not None:
+        if (found := rule(context)) is not None:
             yield found
 
 
-def _queued(view: FlowContext) -> Finding | None:
-    """ACKs that wait at times while the data's own queue sets the pace; where they wait most, `ack_path` has the share of time."""
-    there, back = excess(view.crossing, "p95"), excess(view.back, "p95")
-    if there is None or back is None or not wait_at_times(view):
+def _queued(context: FlowContext) -> Finding | None:
+    """ACKs that sometimes wait although the data's queue is the larger one; if the ACKs' queue is larger, `ack_path` has the share of time."""
+    there, back = excess(context.crossing, "p95"), excess(context.back, "p95")
+    if there is None or back is None or not wait_at_times(context):
         return None
-    evidence = f"ACKs wait as well, at times: {milliseconds(back)} above the least delay of their way (p95; the data's way {milliseconds(there)})."
-    return Finding(view.direction, "ack_queue", evidence, advice=relief(view))
+    evidence = f"ACKs also wait at times: {milliseconds(back)} above the minimum delay of their direction (p95; the data's direction {milliseconds(there)})."
+    return Finding(context.direction, "ack_queue", evidence, advice=relief(context))
 
 
-def wait_at_times(view: FlowContext) -> bool:
-    """At times, and not in most of the time with a queue, ACKs wait longer than data does."""
-    there, back = excess(view.crossing, "p95"), excess(view.back, "p95")
-    return there is not None and back is not None and not acks_wait_most(view) and back >= max(_QUEUE_MS, there)
+def wait_at_times(context: FlowContext) -> bool:
+    """Whether ACKs sometimes wait longer than data, but not in most of the time with a queue."""
+    there, back = excess(context.crossing, "p95"), excess(context.back, "p95")
+    return there is not None and back is not None and not ack_queue_dominates(context) and back >= max(_QUEUE_MS, there)
 
 
 def excess(crossing: Mapping[str, Any], figure: str) -> float | None:
-    """A way's p50 or p95 delay above its least, ms: right whatever the clocks' offset."""
+    """The p50 or p95 delay of a direction above its minimum, in ms, which does not depend on the clocks' offset."""
     delay = crossing.get("one_way_delay_ms") or {}
     return None if delay.get(figure) is None else float(delay[figure] - delay["min"])
 
 
-def acks_wait_most(view: FlowContext) -> bool:
-    """The queue in the time that the path's rate has is the ACKs': a few great delays make no standing queue."""
-    there, back = excess(view.crossing, typical(view)), excess(view.back, typical(view))
-    return there is not None and back is not None and back > max(there, _STANDS * (view.figures["rtt_ms"]["min"] or 0.0))
+def ack_queue_dominates(context: FlowContext) -> bool:
+    """Whether the queue in the time limited by the path's rate is that of the ACKs. A few large delays are no standing queue."""
+    there, back = excess(context.crossing, typical(context)), excess(context.back, typical(context))
+    return there is not None and back is not None and back > max(there, _STANDS * (context.figures["rtt_ms"]["min"] or 0.0))
 
 
-def typical(view: FlowContext) -> str:
-    """The delay in the middle of the time with a queue: of a share h its quantile is 1 - h/2, nearer to the median or to p95."""
-    return "p50" if view.held("path_rate") > _MOSTLY_QUEUED else "p95"
+def typical(context: FlowContext) -> str:
+    """The quantile for the median of the time with a queue: 1 - h/2 of a share h, rounded to p50 or p95."""
+    return "p50" if context.limited_share("path_rate") > _MOSTLY_QUEUED else "p95"
 
 
-def relief(view: FlowContext) -> str:
-    """What helps ACKs that wait: another remedy with data beside them than alone."""
-    first = "ACKs first, or per-flow queues, on the way back (or fewer bytes of buffer there) give the sender its clock back"
-    if view.other["unique_bytes"] > 0.1 * view.figures["unique_bytes"] or view.shared_bps > _DATA_BPS:
-        return f"Data shares the way back. {first}."
+def relief(context: FlowContext) -> str:
+    """The advice about waiting ACKs, which depends on data in their direction."""
+    first = "ACKs first, or per-flow queues, in the direction of the ACKs (or a smaller buffer there) restore the ACK clock"
+    if context.other["unique_bytes"] > 0.1 * context.figures["unique_bytes"] or context.shared_bps > _DATA_BPS:
+        return f"Data shares the direction of the ACKs. {first}."
     return (
-        "No data on the way back in this capture, so ACKs alone fill it, or data of others does: fewer ACKs (a filter at that link, as in CAKE; GRO "
-        f"at the receiver), a faster uplink, or fewer bytes of buffer help in the first case. {first} in the second."
+        "This capture has no data in the direction of the ACKs, so ACKs alone fill the link, or data of other hosts does: fewer ACKs (a filter at that link, as in CAKE; GRO "
+        f"at the receiver), a faster uplink, or a smaller buffer help in the first case. {first} in the second."
     )
 
 
-def _compressed(view: FlowContext) -> Finding | None:
-    gaps = view.figures["ack_interarrival_ms"]
-    if gaps["count"] < _ENOUGH or not view.pace_seen:
-        return None  # where the receiver is, gaps are those with which ACKs leave
+def _compressed(context: FlowContext) -> Finding | None:
+    gaps = context.figures["ack_interarrival_ms"]
+    if gaps["count"] < _ENOUGH or not context.pace_seen:
+        return None  # at the receiver, gaps are those between departures
     compressed, close = gaps["compressed_share"] or 0.0, _close(gaps)
-    # Data that leaves in bunches is answered in bunches; with a queue standing the bottleneck has spread it before it was.
-    bunched = close >= _MOSTLY and gaps["mean"] >= _BUNCHED_MS and view.held("path_rate") >= _QUEUED_SHARE
-    left_so = view.arriving is not None and _close(view.arriving["ack_interarrival_ms"]) > 0.75 * close
+    # Bunched data has bunched ACKs. With a standing queue the bottleneck has spaced the data before.
+    bunched = close >= _MOSTLY and gaps["mean"] >= _BUNCHED_MS and context.limited_share("path_rate") >= _QUEUED_SHARE
+    left_so = context.arriving is not None and _close(context.arriving["ack_interarrival_ms"]) > 0.75 * close
     if left_so or not (bunched or compressed >= _SQUEEZED):
         return None
-    sentence = f"{share(close)} of the ACKs arrive within 1 ms of the one before, {share(compressed)} less than a quarter as far apart as the data that they acknowledge"
+    sentence = f"{share(close)} of the ACKs arrive within 1 ms of the previous one, {share(compressed)} with less than a quarter of the gap of the data that they acknowledge"
     long = sum(b["count"] for b in gaps["histogram"] if b["up_to"] is None or b["up_to"] > _GAP_MS)
     if long:
         sentence += f", with {long} gaps above {_GAP_MS} ms (the longest {milliseconds(gaps['max'])})"
-    own = float(view.other["goodput_bps"] or 0.0) if view.other["unique_bytes"] > 0.1 * view.figures["unique_bytes"] else 0.0
-    advice = (
-        "Let ACKs go first on the uplink (or per-flow queues there), or shorten its queue: data waits, ACKs hardly take room."
+    own = (
+        float(context.other["goodput_bps"] or 0.0)
+        if context.other["unique_bytes"] > 0.1 * context.figures["unique_bytes"]
+        else 0.0
     )
-    if own or view.shared_bps > _DATA_BPS:
-        why = f": the uplink is shared with {rate(own + view.shared_bps)} of data"
+    advice = "Prioritise ACKs on the uplink (or use per-flow queues there), or shorten its queue: data waits, and ACKs use little capacity."
+    if own or context.shared_bps > _DATA_BPS:
+        why = f": the uplink is shared with {rate(own + context.shared_bps)} of data"
     elif long >= _SEVERAL:
-        why = ": the uplink is shared with data that this capture does not have, or sends in turns (frames, grants)"
+        why = ": the uplink is shared with data that this capture does not have, or transmits in frames or grants"
     else:
-        why = ": the way back sends in turns (frames, grants), or a host or card joined packets before the capture"
-        advice = "Bunched ACKs release bunches of data: pacing at the sender evens them out."
-    return Finding(view.direction, "ack_compression", sentence + why + ".", advice=advice)
+        why = ": the link transmits in frames or grants, or a host or network card joined packets before the capture"
+        advice = "Bunched ACKs release bursts of data: pacing at the sender prevents that."
+    return Finding(context.direction, "ack_compression", sentence + why + ".", advice=advice)
 
 
 def _close(gaps: Mapping[str, Any]) -> float:
-    """The share of gaps of 1 ms or less."""
+    """Share of gaps of 1 ms or less."""
     return float(sum(b["count"] for b in gaps["histogram"] if b["up_to"] is not None and b["up_to"] <= 1) / max(1, gaps["count"]))
 
 
-def _thinned(view: FlowContext) -> Finding | None:
-    gaps = view.figures["ack_interarrival_ms"]
+def _thinned(context: FlowContext) -> Finding | None:
+    gaps = context.figures["ack_interarrival_ms"]
     each = gaps["segments_per_ack"] or 0.0
     if gaps["count"] < _ENOUGH or each < 3.0:
         return None
     evidence = (
         f"One ACK for {each:.1f} segments on average, {share(gaps['stretched_share'] or 0.0)} of them for more than two: the receiver's host "
-        "joins segments (GRO, LRO), or something on the way back thins ACKs."
+        "joins segments (GRO, LRO), or a filter on the path removes ACKs."
     )
-    return Finding(view.direction, "stretch_acks", evidence)
+    return Finding(context.direction, "stretch_acks", evidence)

@@ -1,4 +1,4 @@
-"""Flows that ran at the same time."""
+"""Findings about concurrent flows."""
 
 from __future__ import annotations
 
@@ -12,18 +12,14 @@ _TOGETHER = 0.6
 
 
 def findings(document: Mapping[str, Any]) -> dict[int, list[Finding]]:
-    """By flow: what its goodput has to do with another's."""
-    found: dict[int, list[Finding]] = {}
+    """By flow: the correlation of its goodput with that of another flow."""
+    findings_of: dict[int, list[Finding]] = {}
     numbers = {flow["flow"] for flow in document["flows"]}
     for pair in document.get("concurrent", ()):
-        (one, two), (way, other_way), r = pair["flows"], pair["ways"], pair["correlation"]
+        (one, two), (direction, other_direction), r = pair["flows"], pair["ways"], pair["correlation"]
         if one not in numbers or one == two or _AGAINST < r < _TOGETHER:
             continue
-        told = (
-            "what one gains the other loses: they share a bottleneck"
-            if r < 0
-            else "the same thing slows both, or both follow one rate"
-        )
-        evidence = f"Its goodput goes {'against' if r < 0 else 'with'} that of flow {two} ({other_way}) (r = {r:.2f} over {pair['bins']} bins of {pair['bin_s']:.2g} s): {told}."
-        found.setdefault(one, []).append(Finding(way, "concurrent_flows", evidence))
-    return found
+        conclusion = "one gains what the other loses: they share a bottleneck" if r < 0 else "both have a common limit"
+        evidence = f"Its goodput goes {'against' if r < 0 else 'with'} that of flow {two} ({other_direction}) (r = {r:.2f} over {pair['bins']} bins of {pair['bin_s']:.2g} s): {conclusion}."
+        findings_of.setdefault(one, []).append(Finding(direction, "concurrent_flows", evidence))
+    return findings_of

@@ -1,4 +1,4 @@
-"""What a rule looks at: one direction of a flow, from the capture that sees it best."""
+"""The input of a diagnosis rule: one direction of a flow, from the capture nearer to its sender."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from ackclock.format import milliseconds
 
 ENOUGH_BYTES = 20_000
-"""A direction with less data than this has no steady state to speak of."""
+"""Minimum data of a direction, in bytes, for a diagnosis."""
 FULL_BYTES = 1460
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One statement. `share` is of the direction's time, None where time is not what it is about; `advice` is what would help, if anything."""
+    """A finding: `evidence` and `advice` are sentences; `share` is the share of the direction's time, None if time is no part of it."""
 
     direction: str
     finding: str
@@ -24,7 +24,7 @@ class Finding:
     advice: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """As it stands in the document."""
+        """The finding in the document."""
         return {
             "direction": self.direction,
             "finding": self.finding,
@@ -36,7 +36,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class FlowContext:
-    """One direction: `figures` from the capture near its sender, `crossing` from both captures together (empty with one)."""
+    """One direction. `figures` are from the capture near its sender, `crossing` from both captures (empty with one)."""
 
     flow: Mapping[str, Any]
     direction: str
@@ -46,40 +46,40 @@ class FlowContext:
     place: str
     crossing: Mapping[str, Any] = field(default_factory=dict)
     back: Mapping[str, Any] = field(default_factory=dict)
-    """The crossing of the ACKs' way."""
+    """As `crossing`, in the direction of the ACKs."""
     shared_bps: float = 0.0
-    """What other flows sent the ACKs' way from the receiver's host, bit/s."""
+    """Rate of other flows from the receiver's host in the direction of the ACKs, bit/s."""
     arriving: Mapping[str, Any] | None = None
-    """This direction's figures from the capture near its receiver, where there are two."""
+    """This direction's figures from the capture near its receiver, with two captures."""
 
     @property
     def at_sender(self) -> bool:
-        """The capture shows what this direction's sender saw."""
+        """Whether the capture is at this direction's sender."""
         return self.place == {"a2b": "client", "b2a": "server"}[self.direction]
 
     @property
     def far(self) -> bool:
-        """The capture is known to be elsewhere than at this direction's sender: its round trips and flight are not the sender's."""
+        """Whether the capture is known not to be at this direction's sender: its RTT and flight are not the sender's."""
         return not self.at_sender and self.place != "unknown"
 
     @property
     def pace_seen(self) -> bool:
-        """The capture is where the sender's flight and round trips can be seen: elsewhere ACKs follow data at once, as if nothing waited."""
+        """Whether the capture shows the sender's flight and RTT. Elsewhere ACKs follow data at once, as if no data were in flight."""
         return (self.figures["limited"] or {}).get("path_rate") is not None
 
     @property
     def waits_closed(self) -> bool:
-        """The sender probed a closed window: it had data waiting (RFC 9293, 3.8.6.1)."""
+        """Whether the sender probed a zero window, so it had data (RFC 9293, 3.8.6.1)."""
         return bool(self.figures["zero_windows"] and self.figures["zero_window_probes"])
 
     @property
     def limited(self) -> Mapping[str, Any]:
-        """Shares of time by what held the sender."""
+        """Shares of time, by what limited the sender."""
         shares: Mapping[str, Any] = self.figures["limited"] or {}
         return shares
 
-    def held(self, by: str) -> float:
-        """The share of time in which this held the sender; 0 where that cannot be seen."""
+    def limited_share(self, by: str) -> float:
+        """The share of time with this limit; 0 if unknown."""
         return self.limited.get(by) or 0.0
 
     @property
@@ -94,48 +94,54 @@ class FlowContext:
 
     @property
     def not_needed(self) -> int:
-        """Retransmissions of what had arrived. The receiver's end knows of more of them: D-SACKs are lost on their way as other ACKs are."""
+        """Spurious retransmissions. The receiver's capture has more evidence of them: D-SACKs may be lost on the path."""
         ends = (self.figures, self.arriving or self.figures)
         return max(int(figures["spurious_retransmits"]) for figures in ends)
 
     @property
     def loss_rate(self) -> float:
-        """Loss events a segment: what the models of a transfer's rate mean by p."""
+        """Loss events per segment, the p of throughput models."""
         return self.loss_events / max(1, int(self.figures["segments"]))
 
 
 def views(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[FlowContext]:
-    """Both directions of a flow, where they have enough data."""
-    return [v for way in ("a2b", "b2a") if (v := flow_context(document, flow, way)).figures["unique_bytes"] >= ENOUGH_BYTES]
+    """The contexts of both directions, if they have enough data."""
+    return [
+        v
+        for direction in ("a2b", "b2a")
+        if (v := flow_context(document, flow, direction)).figures["unique_bytes"] >= ENOUGH_BYTES
+    ]
 
 
-def flow_context(document: Mapping[str, Any], flow: Mapping[str, Any], way: str) -> FlowContext:
-    """One direction, by the capture nearer its sender."""
-    crossing = flow[way] if "lost" in flow[way] else {}
+def flow_context(document: Mapping[str, Any], flow: Mapping[str, Any], direction: str) -> FlowContext:
+    """The context of one direction, from the capture nearer to its sender."""
+    crossing = flow[direction] if "lost" in flow[direction] else {}
     source = flow
     if crossing.get("sender_side_capture") == 2:
         source = partner(document, flow) or flow
-    back = {"a2b": "b2a", "b2a": "a2b"}[way]
+    back = {"a2b": "b2a", "b2a": "a2b"}[direction]
     behind = flow[back] if "lost" in flow[back] else {}
     shared = _shared_bps(document, flow, back)
     far = (partner(document, flow) if source is flow else flow) if crossing else None
-    arriving = None if far is None else far[way]
-    return FlowContext(flow, way, source[way], source[back], source["vantage"]["place"], crossing, behind, shared, arriving)
+    arriving = None if far is None else far[direction]
+    return FlowContext(
+        flow, direction, source[direction], source[back], source["vantage"]["place"], crossing, behind, shared, arriving
+    )
 
 
 def _shared_bps(document: Mapping[str, Any], flow: Mapping[str, Any], back: str) -> float:
-    """What the host that sends `back` sends in other flows, bit/s over each flow's own time."""
+    """Rate of the other flows of the host that sends in direction `back`, in bit/s, each over its own duration."""
     total = 0.0
     for other in document["flows"]:
-        for way in ("a2b", "b2a"):
-            if other["flow"] != flow["flow"] and _sender(other, way) == _sender(flow, back):
-                total += float(other[way]["throughput_bps"] or 0.0)
+        for direction in ("a2b", "b2a"):
+            if other["flow"] != flow["flow"] and _sender(other, direction) == _sender(flow, back):
+                total += float(other[direction]["throughput_bps"] or 0.0)
     return total
 
 
-def _sender(flow: Mapping[str, Any], way: str) -> str:
-    """The address that sends this way, without its port."""
-    return str(flow["client" if way == "a2b" else "server"]).rpartition(":")[0]
+def _sender(flow: Mapping[str, Any], direction: str) -> str:
+    """The address of a direction's sender, without its port."""
+    return str(flow["client" if direction == "a2b" else "server"]).rpartition(":")[0]
 
 
 def partner(document: Mapping[str, Any], flow: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -156,12 +162,12 @@ def size(count: float) -> str:
 
 
 def share(value: float) -> str:
-    """A share in whole percent."""
+    """A share in percent without decimals."""
     return f"{100 * value:.0f} %" if value >= 0.01 else "<1 %"
 
 
 def waiting(ms: float) -> str:
-    """Time in a queue; below half a millisecond there is none to speak of."""
+    """Time in a queue; below half a millisecond `less than 1 ms`."""
     return milliseconds(ms) if ms >= 0.5 else "less than 1 ms"
 
 

@@ -1,4 +1,4 @@
-"""What set the pace: windows, buffers, the path, the application, repair."""
+"""What limits the sender: windows, buffers, the path, the application, loss recovery."""
 
 from __future__ import annotations
 
@@ -11,210 +11,214 @@ from ackclock.format import milliseconds, rate
 
 _MATTERS = 0.2
 _QUEUED = 0.2
-"""Of the time: from here on a flow is seen to reach its path's rate."""
+"""Share of time with a queue above which a flow reaches its path's rate."""
 _LENGTHENED = 1.5
-"""Of the least round trip: a middle one above it has a queue in it."""
+"""A median RTT above this multiple of the minimum has a queue."""
 _DEEP = 1.0
-"""Round trips of queue above which less buffer would do."""
+"""Queueing delay, in minimum RTTs, above which a smaller buffer suffices."""
 _NEARLY = 0.75
-"""Of a limit: from here on it is what was reached, slow start taken in."""
+"""A rate above this share of a limit reaches the limit, slow start included."""
 _FULL = 0.9
-"""Of the receive window: what is in flight on average is short of it by the last segment that does not fit, or an ACK on its way."""
+"""Share of the receive window: mean bytes in flight are below it by a segment that does not fit or an ACK in transit."""
 
 
-def findings(view: FlowContext) -> Iterator[Finding]:
-    """Each limit that held the sender for long enough to speak of."""
-    if not view.pace_seen:
-        yield receiver_vantage.finding(view)
+def findings(context: FlowContext) -> Iterator[Finding]:
+    """Each limit with a share of time of at least `WORTH_SAYING`."""
+    if not context.pace_seen:
+        yield receiver_vantage.finding(context)
         return
-    for by, rule in _RULES.items():
-        held = view.held(by)
-        # After its last data a sender waits for the ACKs of it, which is nobody's fault.
-        if held - (_tail(view) if by == "application" else 0.0) >= WORTH_SAYING:
-            yield rule(view, held)
+    for limit_name, rule in _RULES.items():
+        share_of_time = context.limited_share(limit_name)
+        # The wait for the last ACKs after the last data is no application limit.
+        if share_of_time - (_tail(context) if limit_name == "application" else 0.0) >= WORTH_SAYING:
+            yield rule(context, share_of_time)
 
 
-def _tail(view: FlowContext) -> float:
-    """The share of the direction's time from its last data on."""
-    lasted = 1e3 * float(view.flow["duration_s"]) - float(view.figures["first_data_ms"] or 0.0)
-    return float(view.figures["tail_ms"] or 0.0) / lasted if lasted > 0.0 else 0.0
+def _tail(context: FlowContext) -> float:
+    """Share of the direction's time after its last data."""
+    lasted = 1e3 * float(context.flow["duration_s"]) - float(context.figures["first_data_ms"] or 0.0)
+    return float(context.figures["tail_ms"] or 0.0) / lasted if lasted > 0.0 else 0.0
 
 
-def _rtt(view: FlowContext) -> float:
-    """The path's round trip in ms, without queues; 0 where it is not known."""
-    return float(view.figures["rtt_ms"]["min"] or 0.0)
+def _rtt(context: FlowContext) -> float:
+    """The path's minimum RTT in ms, without queues; 0 if unknown."""
+    return float(context.figures["rtt_ms"]["min"] or 0.0)
 
 
 def _window_rate(bytes_: float, rtt_ms: float) -> str:
     return rate(bytes_ * 8e3 / rtt_ms) if rtt_ms else "-"
 
 
-def _fills(view: FlowContext, capped: float) -> str:
-    """How large a buffer fills the path, where its rate is known, else what doubling does."""
-    rtt, speed = _rtt(view), path_bps(view)
-    flight = float(view.figures["outstanding_bytes"]["max"])
-    if speed and rtt and speed > 1.2 * capped:
-        return f"about {size(1.25 * speed * rtt / 8e3)} would fill the path, whose rate looks like {rate(speed)}"
-    return f"doubling it to {size(2 * flight)} doubles the rate for as long as the RTT stays at {milliseconds(rtt)}"
+def _fills(context: FlowContext, limit_bps: float) -> str:
+    """The buffer that fills the path if its rate is known, else the effect of doubling the buffer."""
+    rtt, bottleneck_bps = _rtt(context), path_bps(context)
+    flight = float(context.figures["outstanding_bytes"]["max"])
+    if bottleneck_bps and rtt and bottleneck_bps > 1.2 * limit_bps:
+        return f"about {size(1.25 * bottleneck_bps * rtt / 8e3)} would fill the path, whose rate is about {rate(bottleneck_bps)}"
+    return f"doubling it to {size(2 * flight)} doubles the rate while the RTT remains {milliseconds(rtt)}"
 
 
-def path_bps(view: FlowContext) -> float | None:
-    """The bottleneck's rate through a standing queue, where two captures show one."""
-    found = (view.crossing.get("bottleneck_buffer_bytes") or {}).get("rate_bps")
+def path_bps(context: FlowContext) -> float | None:
+    """The bottleneck's rate from a standing queue between two captures."""
+    found = (context.crossing.get("bottleneck_buffer_bytes") or {}).get("rate_bps")
     return float(found) if found else None
 
 
-def _send_buffer(view: FlowContext, held: float) -> Finding:
-    flight, window = view.figures["outstanding_bytes"]["max"], view.figures["advertised_window_bytes"]["max"]
-    capped = float(view.figures["goodput_bps"] or 0.0)
+def _send_buffer(context: FlowContext, share_of_time: float) -> Finding:
+    flight, window = context.figures["outstanding_bytes"]["max"], context.figures["advertised_window_bytes"]["max"]
+    limit_bps = float(context.figures["goodput_bps"] or 0.0)
     evidence = (
-        f"About {size(flight)} in flight, never more, with the receive window at {size(window)} and no loss: a send buffer (inferred, "
-        f"not on the wire) caps this flow at {_window_rate(flight, float(view.figures['rtt_ms']['p50'] or _rtt(view)))}."
+        f"At most {size(flight)} in flight with a receive window of {size(window)} and no loss: a send buffer (inferred, "
+        f"not on the wire) limits this flow to {_window_rate(flight, float(context.figures['rtt_ms']['p50'] or _rtt(context)))}."
     )
-    advice = f"Enlarge the send buffer (SO_SNDBUF, wmem): {_fills(view, capped)}."
-    speed, least = path_bps(view), _rtt(view)
-    if (speed and flight >= speed * least / 8e3) or float(view.figures["rtt_ms"]["p50"] or 0.0) > _LENGTHENED * least:
-        advice = "It holds what the path does: a larger one would only lengthen the queue."
-    return Finding(view.direction, "send_buffer", evidence, held, advice)
+    advice = f"Enlarge the send buffer (SO_SNDBUF, wmem): {_fills(context, limit_bps)}."
+    bottleneck_bps, minimum = path_bps(context), _rtt(context)
+    if (bottleneck_bps and flight >= bottleneck_bps * minimum / 8e3) or float(
+        context.figures["rtt_ms"]["p50"] or 0.0
+    ) > _LENGTHENED * minimum:
+        advice = "It is as large as the path's capacity: a larger one would only lengthen the queue."
+    return Finding(context.direction, "send_buffer", evidence, share_of_time, advice)
 
 
-def _receive_window(view: FlowContext, held: float) -> Finding:
-    window = view.figures["advertised_window_bytes"]["max"] or 0
-    zero = view.figures["zero_windows"]
-    rtt = float(view.figures["rtt_ms"]["p50"] or _rtt(view))
+def _receive_window(context: FlowContext, share_of_time: float) -> Finding:
+    window = context.figures["advertised_window_bytes"]["max"] or 0
+    zero = context.figures["zero_windows"]
+    rtt = float(context.figures["rtt_ms"]["p50"] or _rtt(context))
     if zero:
         evidence = (
-            f"The receiver closed its window {many(zero, 'time')} and held the sender {share(held)} of the time: the application there reads "
-            f"more slowly than data arrives ({rate(view.figures['goodput_bps'])} in all)."
-            + (" The sender probed the closed window, so it had data waiting." if view.waits_closed else "")
+            f"The receive window limits this flow {share(share_of_time)} of the time; the receiver closed it {many(zero, 'time')}: the application there reads "
+            f"more slowly than data arrives ({rate(context.figures['goodput_bps'])} in all)."
+            + (" The sender probed the closed window, so it had data waiting." if context.waits_closed else "")
         )
         return Finding(
-            view.direction,
+            context.direction,
             "receive_window",
             evidence,
-            held,
+            share_of_time,
             SLOW_READER,
         )
-    if slow := receiver_vantage.shrinking_window(view, held):
+    if slow := receiver_vantage.shrinking_window(context, share_of_time):
         return slow
     evidence = (
-        f"The receive window, {size(window)} at most, was full {share(held)} of the time: one window each round trip of {milliseconds(rtt)} "
+        f"The receive window limits this flow {share(share_of_time)} of the time: one window of {size(window)} per RTT of {milliseconds(rtt)} "
         f"is {_window_rate(window, rtt)}."
     )
     scaling = (
-        "" if view.flow["handshake"]["window_scaling"] else " Window scaling was not agreed on, so no window can pass 64 KB."
+        ""
+        if context.flow["handshake"]["window_scaling"]
+        else " Window scaling was not negotiated, so the window is at most 64 KB."
     )
-    capped = float(view.figures["goodput_bps"] or 0.0)
-    advice = f"Enlarge the receive buffer (SO_RCVBUF, rmem): {_fills(view, capped)}."
-    # By the middle round trip: ACKs that were delayed make the longest ones, not a queue.
-    if view.held("path_rate") + view.held("recovery") > held or rtt > _LENGTHENED * _rtt(view):
+    limit_bps = float(context.figures["goodput_bps"] or 0.0)
+    advice = f"Enlarge the receive buffer (SO_RCVBUF, rmem): {_fills(context, limit_bps)}."
+    # The median, since delayed ACKs, not a queue, cause the maximum RTT.
+    if context.limited_share("path_rate") + context.limited_share("recovery") > share_of_time or rtt > _LENGTHENED * _rtt(
+        context
+    ):
         advice = "A larger one would only lengthen the queue: the path's rate is reached."
-    return Finding(view.direction, "receive_window", evidence + scaling, held, advice)
+    return Finding(context.direction, "receive_window", evidence + scaling, share_of_time, advice)
 
 
-def _queue_ms(view: FlowContext) -> float:
-    rtt = view.figures["rtt_ms"]
+def _queue_ms(context: FlowContext) -> float:
+    rtt = context.figures["rtt_ms"]
     return float((rtt["p95"] or 0.0) - (rtt["min"] or 0.0))
 
 
-def _path_rate(view: FlowContext, held: float) -> Finding:
-    if acks.acks_wait_most(view):
-        return _way_back(view, held)
-    queue, known, rtt = _queue_ms(view), path_bps(view), _rtt(view)
-    speed = known or float(view.figures["throughput_bps"] or 0.0)
-    stood = f"the RTT stood up to {milliseconds(queue)} above its least of {milliseconds(rtt)} (p95)"
-    there = acks.excess(view.crossing, "p95")
-    pace = (
-        f"The path's rate, about {rate(speed)}," if known else f"A queue on the path, through which this flow got {rate(speed)},"
+def _path_rate(context: FlowContext, share_of_time: float) -> Finding:
+    if acks.ack_queue_dominates(context):
+        return _reverse_path(context, share_of_time)
+    queue, known_bps, rtt = _queue_ms(context), path_bps(context), _rtt(context)
+    bottleneck_bps = known_bps or float(context.figures["throughput_bps"] or 0.0)
+    stood = f"the RTT was up to {milliseconds(queue)} above its minimum of {milliseconds(rtt)} (p95)"
+    data_ms = acks.excess(context.crossing, "p95")
+    limit = (
+        f"The path's rate, about {rate(bottleneck_bps)},"
+        if known_bps
+        else f"A queue on the path, through which this flow had {rate(bottleneck_bps)},"
     )
-    if there is None:
-        # What is in flight is what travels and what waits (Little), so no more than that part of it waits.
-        part = min(queue * speed / 8e3, float(view.figures["outstanding_bytes"]["max"]) * queue / (queue + rtt))
-        where = (
-            f"up to {size(part)} of this flow waiting, on the data's way or as ACKs on the way back: a second capture tells which"
-        )
+    if data_ms is None:
+        # Bytes in flight are on the link or in a queue (Little's law), so the queue has at most this part.
+        part = min(queue * bottleneck_bps / 8e3, float(context.figures["outstanding_bytes"]["max"]) * queue / (queue + rtt))
+        where = f"up to {size(part)} of this flow in a queue of the data or of the ACKs: a second capture shows which"
     else:
-        queue, back = there, acks.excess(view.back, "p95") or 0.0
-        where = f"{waiting(there)} of queue on the data's way, {size(there * speed / 8e3)} at the bottleneck, {waiting(back)} on the ACKs' (p95 each)"
-    evidence = f"{pace} set the pace {share(held)} of the time; {stood}, {where}."
-    full = known and float(view.figures["throughput_bps"] or 0.0) > _NEARLY * known
+        queue, ack_ms = data_ms, acks.excess(context.back, "p95") or 0.0
+        where = f"{waiting(data_ms)} of queue in the direction of the data, {size(data_ms * bottleneck_bps / 8e3)} at the bottleneck, {waiting(ack_ms)} in that of the ACKs (p95 each)"
+    evidence = f"{limit} limited this flow {share(share_of_time)} of the time; {stood}, {where}."
+    full = known_bps and float(context.figures["throughput_bps"] or 0.0) > _NEARLY * known_bps
     advice = "The path is full: hardly anything but a faster bottleneck makes this flow faster." if full else ""
-    if full and acks.wait_at_times(view):
+    if full and acks.wait_at_times(context):
         advice = (
-            "Where data waits the path is full: hardly anything but a faster bottleneck makes this flow faster there. Where ACKs wait, their way "
-            "set the pace."
+            "While data waits the path is full, and hardly anything but a faster bottleneck makes this flow faster. While ACKs wait, their direction "
+            "limits it."
         )
     if queue > max(50.0, _DEEP * rtt):
-        # A flow's own rate is not the path's where others share it.
-        fills = f"One round trip of buffer, {size(known * rtt / 8e3)}, fills this path. " if known else ""
+        # With other flows on the path, this flow's rate is not the path's.
+        fills = f"One RTT of buffer, {size(known_bps * rtt / 8e3)}, fills this path. " if known_bps else ""
         advice = (
-            f"{fills}A queue that manages itself (CoDel, FQ-CoDel, PIE) or a "
-            f"smaller buffer takes most of the {milliseconds(queue)} away and costs hardly any rate."
+            f"{fills}Active queue management (CoDel, FQ-CoDel, PIE) or a "
+            f"smaller buffer removes most of the {milliseconds(queue)} at hardly any cost in rate."
         )
-    return Finding(view.direction, "path_rate", evidence, held, advice)
+    return Finding(context.direction, "path_rate", evidence, share_of_time, advice)
 
 
-def _way_back(view: FlowContext, held: float) -> Finding:
-    """The queue that the round trip shows is the ACKs', not the data's."""
-    figure = acks.typical(view)
-    there, back = acks.excess(view.crossing, figure) or 0.0, acks.excess(view.back, figure) or 0.0
+def _reverse_path(context: FlowContext, share_of_time: float) -> Finding:
+    """The queue in the RTT is that of the ACKs, not of the data."""
+    figure = acks.typical(context)
+    data_ms, ack_ms = acks.excess(context.crossing, figure) or 0.0, acks.excess(context.back, figure) or 0.0
     evidence = (
-        f"A queue stood {share(held)} of the time, with the RTT up to {milliseconds(_queue_ms(view))} above its least of {milliseconds(_rtt(view))} (p95): ACKs wait "
-        f"{waiting(back)} on their way, the data {waiting(there)} on theirs ({'medians' if figure == 'p50' else figure})."
+        f"A queue stood {share(share_of_time)} of the time, with the RTT up to {milliseconds(_queue_ms(context))} above its minimum of {milliseconds(_rtt(context))} (p95): ACKs wait "
+        f"{waiting(ack_ms)} in their direction, data {waiting(data_ms)} in theirs ({'medians' if figure == 'p50' else figure})."
     )
-    return Finding(view.direction, "ack_path", evidence, held, acks.relief(view))
+    return Finding(context.direction, "ack_path", evidence, share_of_time, acks.relief(context))
 
 
-def _cwnd(view: FlowContext, held: float) -> Finding:
-    flight, segment = float(view.figures["outstanding_bytes"]["max"]), view.segment
-    mean = float(view.figures["outstanding_bytes"]["mean"] or 0.0)
+def _cwnd(context: FlowContext, share_of_time: float) -> Finding:
+    flight, segment = float(context.figures["outstanding_bytes"]["max"]), context.segment
+    mean = float(context.figures["outstanding_bytes"]["mean"] or 0.0)
     evidence = (
-        f"The congestion window (or pacing) held the sender {share(held)} of the time while the RTT was near its least of "
-        f"{milliseconds(_rtt(view))}: {size(mean)}, {mean / segment:.0f} segments, in flight on average, {size(flight)} at most."
+        f"The congestion window (or pacing) limited this flow {share(share_of_time)} of the time while the RTT was near its minimum of "
+        f"{milliseconds(_rtt(context))}: {size(mean)}, {mean / segment:.0f} segments, in flight on average, at most {size(flight)}."
     )
-    events, speed = view.loss_events, path_bps(view)
-    window = float(view.figures["advertised_window_bytes"]["max"] or 0.0)
-    got = float(view.figures["throughput_bps"] or 0.0)
-    if speed and got > _NEARLY * speed:
-        short = view.held("path_rate") < _QUEUED
-        advice = f"With {rate(got)} of the path's {rate(speed)} there is little to gain{': the sender keeps the queue short' if short else ''}."
-    elif view.held("receive_window") > held and mean >= _FULL * window:
-        advice = f"That is as good as the whole receive window of {size(window)}: the window is what to enlarge."
-    elif (echoes := view.other["ecn"]["echoed"]) and not events:
-        advice = f"{echoes} echoes of ECN marks held the window down: a queue that manages itself keeps delays short, and there is little to gain."
-    elif events >= loss_models.EVENTS and view.figures["retransmitted_segments"]:
-        advice = _after_losses(view, events)
-    elif view.figures["unique_bytes"] < 64 * segment:
-        advice = (
-            "The transfer was over within slow start: a larger initial window, or connections that are kept and used again, help."
-        )
+    events, bottleneck_bps = context.loss_events, path_bps(context)
+    window = float(context.figures["advertised_window_bytes"]["max"] or 0.0)
+    throughput_bps = float(context.figures["throughput_bps"] or 0.0)
+    if bottleneck_bps and throughput_bps > _NEARLY * bottleneck_bps:
+        short = context.limited_share("path_rate") < _QUEUED
+        advice = f"With {rate(throughput_bps)} of the path's {rate(bottleneck_bps)} there is little to gain{': the sender keeps the queue short' if short else ''}."
+    elif context.limited_share("receive_window") > share_of_time and mean >= _FULL * window:
+        advice = f"That is nearly the receive window of {size(window)}: enlarge the receive window."
+    elif (echoes := context.other["ecn"]["echoed"]) and not events:
+        advice = f"{echoes} echoes of ECN marks kept the window small: active queue management keeps delays short, and there is little to gain."
+    elif events >= loss_models.EVENTS and context.figures["retransmitted_segments"]:
+        advice = _after_losses(context, events)
+    elif context.figures["unique_bytes"] < 64 * segment:
+        advice = "The transfer ended in slow start: a larger initial window or persistent connections help."
     else:
-        few = f"{many(events, 'loss event')} did not hold it back for long" if events else "no loss held it back"
+        few = f"{many(events, 'loss event')} limited it only briefly" if events else "no loss limited it"
         advice = f"The window was still growing, or the sender paces itself; {few}."
-    return Finding(view.direction, "cwnd", evidence, held, advice)
+    return Finding(context.direction, "cwnd", evidence, share_of_time, advice)
 
 
-def _after_losses(view: FlowContext, events: int) -> str:
-    queued = view.held("path_rate")
+def _after_losses(context: FlowContext, events: int) -> str:
+    queued = context.limited_share("path_rate")
     if queued >= _QUEUED:
         return (
-            f"A queue stood {share(queued)} of the time, so the sender does reach the path's rate; {many(events, 'loss event')} cut the window in between, or "
-            "it paces itself below that rate."
+            f"A queue stood {share(queued)} of the time, so the sender reaches the path's rate; {many(events, 'loss event')} reduced the window in between, or "
+            "it paces below that rate."
         )
-    small = f"{many(events, 'loss event')} kept the window small although hardly any queue stood"
-    if (view.crossing.get("loss_cause") or {}).get("verdict") == "radio":
-        return f"{small}: the link loses packets. Repair there, or a congestion control that does not take each loss for congestion (BBR), helps."
-    told = "" if view.crossing else " (two captures tell)"
+    small = f"{many(events, 'loss event')} kept the window small with hardly any queue"
+    if (context.crossing.get("loss_cause") or {}).get("verdict") == "radio":
+        return f"{small}: the link loses packets. Link-layer retransmission or a congestion control that does not reduce its window for each loss (BBR) helps."
+    hint = "" if context.crossing else " (two captures show which)"
     return (
-        f"{small}: a link that loses packets, or a queue that drops early{told}. Repair at the link, or a congestion control that does not take each "
-        "loss for congestion (BBR), helps against the first."
+        f"{small}: a link that loses packets, or a queue that drops early{hint}. Link-layer retransmission, or a congestion control that does not reduce its window for each "
+        "loss (BBR), helps against the first."
     )
 
 
-def _application(view: FlowContext, held: float) -> Finding:
-    evidence = f"The sending application had nothing to send {share(held)} of the time."
-    advice = "Nothing on the path or in TCP would make this flow faster." if held > 0.5 else ""
-    return Finding(view.direction, "application", evidence, held, advice)
+def _application(context: FlowContext, share_of_time: float) -> Finding:
+    evidence = f"The application limited this flow {share(share_of_time)} of the time: it had no data to send."
+    advice = "Nothing on the path or in TCP would make this flow faster." if share_of_time > 0.5 else ""
+    return Finding(context.direction, "application", evidence, share_of_time, advice)
 
 
 _RULES = {

@@ -1,4 +1,4 @@
-"""Time that goes by in repairing losses, and what would make it less."""
+"""Time in loss recovery, and its remedies."""
 
 from __future__ import annotations
 
@@ -7,51 +7,51 @@ from ackclock.format import milliseconds
 
 _MATTERS = 0.2
 _AT_ONCE = 8
-"""Segments lost in one event: a whole queue's overflow rather than a link's loss."""
+"""Segments lost in one event, above which a queue overflow rather than the link is the cause."""
 _LONG = 1.5
-"""Of the least round trip: a mean above it is made longer by a queue."""
+"""A mean RTT above this multiple of the minimum has a queue."""
 
 
-def finding(view: FlowContext, held: float) -> Finding:
-    """How long repairs took, one by one, and why."""
-    repairs, again = view.figures["repairs"], view.figures["retransmitted_segments"]
+def finding(context: FlowContext, share_of_time: float) -> Finding:
+    """The share of time in loss recovery, the time of each, and the reasons."""
+    repairs, retransmitted = context.figures["repairs"], context.figures["retransmitted_segments"]
     fast, timeouts = repairs["recoveries"], repairs["timeouts"]
     each, rtt = (
-        1e3 * held * float(view.flow["duration_s"]) / max(1, view.loss_events),
-        float(view.figures["rtt_ms"]["p50"] or 0.0),
+        1e3 * share_of_time * float(context.flow["duration_s"]) / max(1, context.loss_events),
+        float(context.figures["rtt_ms"]["p50"] or 0.0),
     )
-    trips = f", {each / rtt:.1f} times the median round trip" if rtt else ""
+    trips = f", {each / rtt:.1f} times the median RTT" if rtt else ""
     evidence = (
-        f"{share(held)} of the time went by in repairing losses: {many(again, 'segment')} sent again in "
+        f"{share(share_of_time)} of the time was loss recovery: {many(retransmitted, 'segment')} retransmitted in "
         f"{many(fast, 'fast recovery').replace('recoverys', 'recoveries')} and {many(timeouts, 'timeout') if timeouts else 'no timeout'}, "
         f"{milliseconds(each)} each on average{trips}."
     )
-    return Finding(view.direction, "recovery", evidence, held, _advice(view, held))
+    return Finding(context.direction, "recovery", evidence, share_of_time, _advice(context, share_of_time))
 
 
-def _advice(view: FlowContext, held: float) -> str:
-    """The most telling reason first."""
-    repairs, rtt = view.figures["repairs"], view.figures["rtt_ms"]
-    at_once = (view.figures["retransmitted_segments"] - view.not_needed) / max(1, view.loss_events)
-    least, mean = float(rtt["min"] or 0.0), float(rtt["mean"] or 0.0)
-    said = []
-    if not view.flow["handshake"]["sack"]:
-        said.append("SACK was not agreed on: with it several losses of one window are repaired in one round trip.")
-    elif repairs["timeouts"] and (held >= _MATTERS or 2 * repairs["timeouts"] >= view.loss_events):
-        said.append("Timeouts cost most: tail-loss probes and RACK (RFC 8985) at the sender replace many of them.")
-    cause = (view.crossing.get("loss_cause") or {}).get("verdict", "unclear")
+def _advice(context: FlowContext, share_of_time: float) -> str:
+    """The reasons and remedies, the most likely one first."""
+    repairs, rtt = context.figures["repairs"], context.figures["rtt_ms"]
+    at_once = (context.figures["retransmitted_segments"] - context.not_needed) / max(1, context.loss_events)
+    minimum, mean = float(rtt["min"] or 0.0), float(rtt["mean"] or 0.0)
+    reasons = []
+    if not context.flow["handshake"]["sack"]:
+        reasons.append("SACK was not negotiated: with it, several losses of one window are recovered in one RTT.")
+    elif repairs["timeouts"] and (share_of_time >= _MATTERS or 2 * repairs["timeouts"] >= context.loss_events):
+        reasons.append("Timeouts take most of it: tail loss probes and RACK (RFC 8985) at the sender replace many of them.")
+    cause = (context.crossing.get("loss_cause") or {}).get("verdict", "unclear")
     if at_once >= _AT_ONCE and cause != "radio":
         otherwise = "" if cause == "congestion" else ", or the link failed for a while"
-        said.append(
-            f"{at_once:.0f} segments were lost at a time: the window ran far past what the path holds{otherwise}. A slow start that ends earlier (HyStart++, RFC 9406), "
+        reasons.append(
+            f"{at_once:.0f} segments were lost at a time: the window far exceeded the path's capacity{otherwise}. A slow start that ends earlier (HyStart++, RFC 9406), "
             "pacing, or a queue that drops or marks early loses fewer in an overflow."
         )
-    if least and mean > _LONG * least:
-        said.append(
-            f"A repair takes a round trip, and those take {milliseconds(mean)} on average instead of {milliseconds(least)}: less queue makes repairs shorter too."
+    if minimum and mean > _LONG * minimum:
+        reasons.append(
+            f"A recovery takes an RTT, which is {milliseconds(mean)} on average instead of {milliseconds(minimum)}: a shorter queue shortens recovery, too."
         )
-    if not said:
-        said.append(
-            f"Each loss costs about a round trip of {milliseconds(mean or least)}: only fewer losses (repair at the link: ARQ, FEC), or a nearer server, make it less."
+    if not reasons:
+        reasons.append(
+            f"Each loss costs about an RTT of {milliseconds(mean or minimum)}: only fewer losses (link-layer ARQ, FEC) or a nearer server reduce it."
         )
-    return " ".join(said)
+    return " ".join(reasons)

@@ -1,4 +1,4 @@
-"""What a queue does to ACKs, and what makes ACKs behind it."""
+"""ACK filters and priorities of a queue, and the reconstruction of ACKs after it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cake": {"keep": 2, "window": False, "sack": "covered", "duplicates": "sacked"},
     "cake-aggressive": {"keep": 1, "window": False, "sack": "covered", "duplicates": "sacked"},
 }
-"""Rules by name: `safe` takes out what nobody can miss, `p1` is `asymmetry`'s, the others are CAKE's."""
+"""Filter rules by name: `safe` removes only redundant ACKs, `p1` is `asymmetry`'s, the others are CAKE's."""
 
 
 class Filter(Table):
-    """ACK filtering: an ACK that comes takes older ones of its connection out of the queue.
+    """ACK filtering: an arriving ACK removes older ACKs of its connection from the queue.
 
-    `keep` ACKs of a connection stay; nothing goes while fewer than `occupancy` packets wait; each that may go does so with
-    `probability`; the one that comes goes to the tail, or to the place of the oldest taken out. Guards: ACKs with another
-    `window`, with SACK blocks (`sack`: `new` ones, ones not `covered` by the survivor, or `off`), with other congestion echoes or
-    unknown options (`signs`), and `duplicates`.
+    `keep` ACKs of a connection remain; the filter is inactive while fewer than `occupancy` packets wait; each removable ACK is
+    removed with `probability`; the arriving ACK goes to the tail, or to the position of the oldest removed one (`survivor`). An ACK
+    is not removed if it differs in `window`, has SACK blocks (`sack`: `new` ones, ones not `covered` by the survivor, or `off`), has
+    other ECN flags or unknown options (`signs`), or is a duplicate (`duplicates`).
     """
 
     preset: Annotated[str, choice_field(*PRESETS)] = "safe"
@@ -55,7 +55,7 @@ def _filter(value: Any) -> Filter:
 
 
 class Acks(Table):
-    """What a queue does to ACKs: `filter` them, send them `first`, or `drop` the oldest one where there is no room for another."""
+    """Handling of ACKs in a queue: `filter` them, send them `first`, or `drop` the oldest one when the queue is full."""
 
     filter: Annotated[Filter | None, BeforeValidator(_filter)] = None
     first: Flag = False
@@ -66,7 +66,7 @@ class Acks(Table):
 
 
 class Reconstruction(Table):
-    """ACKs put in again where the hop ends, one for `every` so many bytes, each held back by no more than `within`."""
+    """Reconstruction of filtered ACKs at the end of the hop: one for `every` so many bytes, each delayed by at most `within`."""
 
     every: SomeBytes
     within: Span = 100 * 10**9

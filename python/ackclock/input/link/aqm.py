@@ -1,4 +1,4 @@
-"""Active queue management: queues that tell senders of congestion before they are full."""
+"""Active queue management: queues that signal congestion before they are full."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _at_least_1_us(value: Any) -> int:
 
 
 class AqmQueue(QueueLimits):
-    """An active queue management. With `ecn` it marks those who understand it and drops the others; else it drops all alike."""
+    """A queue with active queue management. With `ecn` it marks ECN-capable packets and drops others; else it drops all."""
 
     default_packets: ClassVar[int] = 1000
     ecn: Flag = True
@@ -45,8 +45,8 @@ class AqmQueue(QueueLimits):
 
 
 class Red(AqmQueue):
-    """Random early detection (Floyd and Jacobson 1993). Left out, the thresholds are `asymmetry`'s: 0.15 and 0.6 of the limit
-    (papers' B31), as are weight and probability. In bytes when the thresholds, or else the limit, are.
+    """Random early detection (Floyd and Jacobson 1993). Default thresholds are those of `asymmetry`: 0.15 and 0.6 of the limit
+    (papers' B31); so are the defaults of weight and probability. The unit is that of the thresholds, else of the limit.
     """
 
     kind: Annotated[str, choice_field("red")]
@@ -94,7 +94,7 @@ class Red(AqmQueue):
 
 
 class CoDel(AqmQueue):
-    """CoDel (RFC 8289): signals while packets have waited longer than `target` for longer than `interval`."""
+    """CoDel (RFC 8289): signals when the sojourn time has been above `target` for `interval`."""
 
     kind: Annotated[str, choice_field("codel")]
     target: Time = 5 * 10**9
@@ -126,7 +126,7 @@ def _quantum(value: Any) -> int:
 
 
 class FqCoDel(CoDel):
-    """FQ-CoDel (RFC 8290): a queue for each flow, served in turns of `quantum` bytes, new flows first; CoDel in each."""
+    """FQ-CoDel (RFC 8290): a CoDel queue for each flow, served by deficit round robin with `quantum` bytes, new flows first."""
 
     default_packets: ClassVar[int] = 10_240
     kind: Annotated[str, choice_field("fq-codel")]
@@ -135,13 +135,14 @@ class FqCoDel(CoDel):
 
     def plan(self) -> Plan:
         limits = self.limits()
-        whole = {"packets": limits["packets"] or 2**31 - 1, "bytes": limits["bytes"] or 32 * 2**20}
-        return {"kind": self.kind, **whole, "flows": self.flows, "quantum": self.quantum, **self.control()}
+        total = {"packets": limits["packets"] or 2**31 - 1, "bytes": limits["bytes"] or 32 * 2**20}
+        return {"kind": self.kind, **total, "flows": self.flows, "quantum": self.quantum, **self.control()}
 
 
 class Cake(FqCoDel):
-    """CAKE's core (Høiland-Jørgensen, Täht and Morton 2018): as fq-codel, but flows do not collide within sets of eight lines, COBALT (CoDel
-    and BLUE) in each, and with `hosts` turns are fair to hosts before flows, where real packets say who they are.
+    """CAKE's core (Høiland-Jørgensen, Täht and Morton 2018): FQ-CoDel with 8-way set-associative hashing and COBALT (CoDel and BLUE).
+
+    With `hosts`, fairness is between hosts first, then between a host's flows, if packets have real addresses.
     """
 
     kind: Annotated[str, choice_field("cake")]
@@ -153,7 +154,7 @@ class Cake(FqCoDel):
 
 
 class Pie(AqmQueue):
-    """PIE (RFC 8033): a controller holds the delay near `target`. Beyond the probability `mark_up_to` it drops all alike."""
+    """PIE (RFC 8033): a controller keeps the delay near `target`. Above the probability `mark_up_to` it drops all packets."""
 
     kind: Annotated[str, choice_field("pie")]
     target: Time = 15 * 10**9
@@ -180,7 +181,7 @@ class Pie(AqmQueue):
 
 
 class DualPi2(QueueLimits):
-    """DualPI2 (RFC 9332): L4S traffic (ECT(1) and CE) in a queue of its own, marked from `step` on and coupled to the other."""
+    """DualPI2 (RFC 9332): a separate queue for L4S traffic (ECT(1) and CE), marked from `step` on and coupled to the classic queue."""
 
     kind: Annotated[str, choice_field("dualpi2")]
     target: Time = 15 * 10**9
@@ -194,7 +195,7 @@ class DualPi2(QueueLimits):
 
     def model_post_init(self, _context: Any) -> None:
         if self.ack is not None and self.ack.first:
-            raise InvalidValue("first = true", "false: a dualpi2 queue has an order of its own", ("ack", "first"))
+            raise InvalidValue("first = true", "false: dualpi2 has its own order of service", ("ack", "first"))
 
     def plan(self) -> Plan:
         return {

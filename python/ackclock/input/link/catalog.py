@@ -1,4 +1,4 @@
-"""Links that come with ackclock, by name."""
+"""The packaged links, by name."""
 
 from __future__ import annotations
 

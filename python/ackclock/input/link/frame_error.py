@@ -1,4 +1,4 @@
-"""The share of a medium's data frames that arrive damaged."""
+"""Frame error rate of a medium's data frames."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ackclock.input.schema import Probability, Table
 
 
 class FrameError(Table):
-    """In each direction; a bare number says both."""
+    """Frame error rate by direction; a number applies to both."""
 
     down: Probability = 0.0
     up: Probability = 0.0

@@ -1,4 +1,4 @@
-"""What a line sends of a packet."""
+"""Framing: the bytes that a line sends for a packet."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ WORDS = ("none", "slip", "cslip")
 CELL, CELL_PAYLOAD, TRAILER = 53, 48, 8
 HEADER, COMPRESSED = 40, 6
 """Bytes of IPv4 and TCP header without options, and what CSLIP sends instead (RFC 1144), options left as they are."""
-MOST = 1000
+MAX_ROWS = 1000
 
 
 def _overhead(size: int) -> int:
-    if size > MOST:
-        raise InvalidValue(format_value(size), f"an encapsulation of at most {MOST} B")
+    if size > MAX_ROWS:
+        raise InvalidValue(format_value(size), f"an encapsulation of at most {MAX_ROWS} B")
     return size
 
 
@@ -51,7 +51,7 @@ Framing = Annotated[str | Atm, BeforeValidator(_framing)]
 
 
 def framing_plan(framing: str | Atm) -> Any:
-    """As the plan says it."""
+    """The plan of a framing."""
     return framing.plan() if isinstance(framing, Atm) else framing
 
 

@@ -1,4 +1,4 @@
-"""A channel that a network shares out by requests and grants: cable, LTE, NR. docs/models/grants.md says what each key does."""
+"""A channel shared by requests and grants: cable, LTE, NR (docs/models/grants.md)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PS_PER_S = 10**12
 MS = 10**9
 DIRECTIONS = ("down", "up")
 PACKET = 1500
-"""Bytes of the packets that nominal rates are for."""
+"""Packet size of nominal rates, in bytes."""
 
 
 @dataclass(frozen=True)
 class StandardDirection:
-    """What a standard says of one direction. Times in ps, sizes in bytes."""
+    """A standard's values of one direction. Times in ps, sizes in bytes."""
 
     interval: int
     block: bool
@@ -32,7 +32,7 @@ class StandardDirection:
 
 @dataclass(frozen=True)
 class Standard:
-    """A parameter set: both directions, and how stations ask."""
+    """A parameter set: both directions, and the request method."""
 
     down: StandardDirection
     up: StandardDirection
@@ -45,7 +45,7 @@ class Standard:
 
 
 def _harq(round_trip: int, round_delay: int) -> dict[str, Any]:
-    """One transmission in ten fails, as link adaptation is set to; four are tried, and what still fails is asked for again."""
+    """HARQ with an error rate of 10 %, the target of link adaptation: four transmissions, then RLC retransmission."""
     return {"error": 0.1, "attempts": 4, "delay_ps": round_trip, "rounds": 3, "round_delay_ps": round_delay}
 
 
@@ -69,8 +69,8 @@ STANDARDS = {
 }  # fmt: skip
 
 
-def both(value: Any) -> Any:
-    """One value for both directions, or a table of them."""
+def per_direction(value: Any) -> Any:
+    """A value for both directions as a table."""
     return value if isinstance(value, dict) else {"down": value, "up": value}
 
 
@@ -109,7 +109,7 @@ def _backoff(value: Any) -> tuple[int, int]:
 
 
 class Contention(Table):
-    """Requests in slots that are anybody's."""
+    """Requests in contention slots."""
 
     opportunities: Count = 4
     """In each interval."""
@@ -118,37 +118,37 @@ class Contention(Table):
 
 
 class Repair(Table):
-    """What is done for a block that arrives damaged: sent again `attempts` times in all, `delay` apart, and then asked for again."""
+    """Retransmission of a damaged block: `attempts` transmissions, `delay` apart, then `rounds` of retransmission requests."""
 
-    error: Annotated[Errors, BeforeValidator(both)] = Errors()
+    error: Annotated[Errors, BeforeValidator(per_direction)] = Errors()
     attempts: Count | None = None
     delay: Time | None = None
     rounds: Annotated[int, int_field(0, "a whole number of further rounds, 0 or more")] | None = None
     round_delay: Time | None = None
 
-    def over(self, standard: dict[str, Any] | None, way: str) -> dict[str, Any] | None:
-        """A standard's repair, with what is said here in its place."""
+    def over(self, standard: dict[str, Any] | None, direction: str) -> dict[str, Any] | None:
+        """A standard's retransmission with the keys of this table replaced."""
         base = standard or {"error": 0.0, "attempts": 1, "delay_ps": 0, "rounds": 0, "round_delay_ps": 0}
-        said = {
-            "error": getattr(self.error, way),
+        explicit = {
+            "error": getattr(self.error, direction),
             "attempts": self.attempts,
             "delay_ps": self.delay,
             "rounds": self.rounds,
             "round_delay_ps": self.round_delay,
         }
-        merged = {**base, **{key: value for key, value in said.items() if value is not None}}
+        merged = {**base, **{key: value for key, value in explicit.items() if value is not None}}
         return merged if merged["error"] else None
 
 
 class Grants(Table):
-    """One channel. `rate` is what all stations can be given, `cap` what one may use on average, after a first `burst`."""
+    """One channel. `rate` is shared by all stations; `cap` limits the mean rate of one after an initial `burst`."""
 
     kind: Annotated[str, choice_field("grants")]
     standard: Annotated[str, choice_field(*STANDARDS)]
-    rate: Annotated[Rates, BeforeValidator(both)]
-    cap: Annotated[SomeRates, BeforeValidator(both)] = SomeRates()
+    rate: Annotated[Rates, BeforeValidator(per_direction)]
+    cap: Annotated[SomeRates, BeforeValidator(per_direction)] = SomeRates()
     burst: SomeBytes = 65536
-    interval: Annotated[Spans, BeforeValidator(both)] = Spans()
+    interval: Annotated[Spans, BeforeValidator(per_direction)] = Spans()
     grant_delay: Time | None = None
     requests: Annotated[str, choice_field("contention", "scheduled")] | None = None
     contention: Contention | None = None
@@ -157,27 +157,29 @@ class Grants(Table):
     piggyback: Flag = True
     many_requests: Flag | None = None
     layout: Annotated[str, choice_field("serial", "block")] | None = None
-    packet_header: Annotated[Sizes, BeforeValidator(both)] = Sizes()
-    block_header: Annotated[Sizes, BeforeValidator(both)] = Sizes()
+    packet_header: Annotated[Sizes, BeforeValidator(per_direction)] = Sizes()
+    block_header: Annotated[Sizes, BeforeValidator(per_direction)] = Sizes()
     repair: Repair = Repair()
     handover: Roaming | None = None
 
     def model_post_init(self, _context: Any) -> None:
-        for way in DIRECTIONS:
-            held = getattr(self.rate, way) * self._way(way)["interval_ps"] // (8 * PS_PER_S)
-            if held <= self._way(way)["block_header"]:
+        for direction in DIRECTIONS:
+            capacity = getattr(self.rate, direction) * self._direction(direction)["interval_ps"] // (8 * PS_PER_S)
+            if capacity <= self._direction(direction)["block_header"]:
                 raise InvalidValue(
-                    f"{held} B in an interval", "a rate and an interval that hold more than a block's header", ("rate", way)
+                    f"{capacity} B in an interval",
+                    "a rate and an interval that hold more than a block's header",
+                    ("rate", direction),
                 )
-            if getattr(self.cap, way) and self.burst <= self._way(way)["block_header"]:
+            if getattr(self.cap, direction) and self.burst <= self._direction(direction)["block_header"]:
                 raise InvalidValue(f"{self.burst} B", "a burst of more than a block's header", ("burst",))
         if self._requests != "scheduled" and (self.period or self.first_grant):
             raise InvalidValue(
-                "period or first_grant", 'these only with requests = "scheduled"', ("period" if self.period else "first_grant",)
+                "period or first_grant", 'only with requests = "scheduled"', ("period" if self.period else "first_grant",)
             )
         if self._requests != "contention" and self.contention:
-            raise InvalidValue("contention", 'this only with requests = "contention"', ("contention",))
-        if self._requests == "scheduled" and self._ask()["first_grant"] <= self._way("up")["block_header"]:
+            raise InvalidValue("contention", 'only with requests = "contention"', ("contention",))
+        if self._requests == "scheduled" and self._ask()["first_grant"] <= self._direction("up")["block_header"]:
             raise InvalidValue(f"{self._ask()['first_grant']} B", "a first grant of more than a block's header", ("first_grant",))
 
     @property
@@ -188,22 +190,22 @@ class Grants(Table):
     def _requests(self) -> str:
         return self.requests or self._fixed.requests
 
-    def _way(self, way: str) -> dict[str, Any]:
-        fixed: StandardDirection = getattr(self._fixed, way)
-        cap = getattr(self.cap, way)
+    def _direction(self, direction: str) -> dict[str, Any]:
+        fixed: StandardDirection = getattr(self._fixed, direction)
+        cap = getattr(self.cap, direction)
 
-        def said(table: Table, standard: int) -> int:
-            value = getattr(table, way)
+        def explicit(table: Table, standard: int) -> int:
+            value = getattr(table, direction)
             return standard if value is None else value
 
         return {
-            "bps": getattr(self.rate, way),
-            "interval_ps": said(self.interval, fixed.interval),
+            "bps": getattr(self.rate, direction),
+            "interval_ps": explicit(self.interval, fixed.interval),
             "block": fixed.block if self.layout is None else self.layout == "block",
-            "packet_header": said(self.packet_header, fixed.packet_header),
-            "block_header": said(self.block_header, fixed.block_header),
+            "packet_header": explicit(self.packet_header, fixed.packet_header),
+            "block_header": explicit(self.block_header, fixed.block_header),
             "cap": {"bps": cap, "burst": self.burst} if cap else None,
-            "repair": self.repair.over(fixed.repair, way),
+            "repair": self.repair.over(fixed.repair, direction),
         }
 
     def _ask(self) -> dict[str, Any]:
@@ -222,25 +224,25 @@ class Grants(Table):
     def plan(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
-            "down": self._way("down"),
-            "up": self._way("up"),
+            "down": self._direction("down"),
+            "up": self._direction("up"),
             "ask": self._ask(),
             "grant_delay_ps": self._fixed.grant_delay if self.grant_delay is None else self.grant_delay,
             "piggyback": self.piggyback,
             "many_requests": self._fixed.many_requests if self.many_requests is None else self.many_requests,
         }
 
-    def nominal_bps(self, way: str) -> int:
-        """What one station gets of 1500-byte packets when it always has some, in bits per second; a first burst aside."""
-        return granted_bps(self._way(way))
+    def nominal_bps(self, direction: str) -> int:
+        """Rate of one station that always has 1500-byte packets, in bits per second, without the initial burst."""
+        return granted_bps(self._direction(direction))
 
 
-def granted_bps(way: dict[str, Any], packet: int = PACKET) -> int:
-    """IP bits per second that one station's packets of one size get of a plan's direction."""
-    block: float = way["bps"] * way["interval_ps"] / (8 * PS_PER_S)
-    useful: float = (1 - way["block_header"] / block) * packet / (packet + way["packet_header"])
-    repair = way["repair"]
+def granted_bps(direction: dict[str, Any], packet: int = PACKET) -> int:
+    """IP rate of one station with packets of one size in a plan's direction, in bits per second."""
+    block: float = direction["bps"] * direction["interval_ps"] / (8 * PS_PER_S)
+    useful: float = (1 - direction["block_header"] / block) * packet / (packet + direction["packet_header"])
+    repair = direction["repair"]
     sent: float = 1 / (1 - repair["error"]) if repair and repair["error"] < 1 else 1.0
-    channel: float = way["bps"] / sent
-    cap: float = way["cap"]["bps"] if way["cap"] else channel
+    channel: float = direction["bps"] / sent
+    cap: float = direction["cap"]["bps"] if direction["cap"] else channel
     return max(1, round(min(channel, cap) * useful))

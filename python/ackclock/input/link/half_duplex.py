@@ -10,20 +10,19 @@ from ackclock.input.schema import Table, choice_field
 
 
 class HalfDuplex(Table):
-    """One frame at a time in either direction. Stations take turns packet by packet, and nothing is lost by contending.
-
-    What a real medium access costs is what it falls short of this.
+    """One frame at a time, in either direction. Stations alternate packet by packet, without collisions: an upper bound for a real
+    medium access.
     """
 
     kind: Annotated[str, choice_field("half-duplex")]
     rate: Rate
     turnaround: Time = 0
-    """Pause before another radio sends than the last time."""
+    """Pause before a change of the sending station."""
     handover: Roaming | None = None
 
     def plan(self) -> dict[str, Any]:
         return {"kind": self.kind, "bps": self.rate, "turnaround_ps": self.turnaround}
 
-    def nominal_bps(self, way: str) -> int:
-        """The most it can carry towards `way` ("down" or "up"), in bits per second."""
+    def nominal_bps(self, direction: str) -> int:
+        """Maximum rate in a direction ("down" or "up"), in bits per second."""
         return self.rate

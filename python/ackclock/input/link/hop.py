@@ -1,4 +1,4 @@
-"""A hop: what lies between two machines, in each direction."""
+"""A hop: the elements between two machines, in each direction."""
 
 from __future__ import annotations
 
@@ -24,10 +24,8 @@ DIRECTIONS = ("down", "up")
 
 
 class Direction(Table):
-    """One direction of a hop: queue, then rate (and framing), then outage, loss and duplicates, delay, jitter, reorder,
-    handover, reconstruction of ACKs.
-
-    Left out: queue and rate unlimited, no loss, no delay.
+    """One direction of a hop: queue, rate (and framing), outage, loss and duplicates, delay, jitter, reordering, handover,
+    reconstruction of ACKs, in this order. Defaults: no queue limit, no rate limit, no loss, no delay.
     """
 
     queue: Queue | None = None
@@ -63,7 +61,7 @@ class Direction(Table):
         return plan
 
     def written(self) -> dict[str, Any]:
-        """What is there, each part with all its keys; absent parts are left out."""
+        """The parts that are present, each with all its keys."""
         defaults = {name: field.default for name, field in Direction.model_fields.items()}
         absent = {name for name, default in defaults.items() if getattr(self, name) == default}
         return self.model_dump(exclude=absent, exclude_none=True)
@@ -73,15 +71,15 @@ PER_DIRECTION = tuple(Direction.model_fields)
 
 
 def is_per_direction(value: Any) -> bool:
-    """Whether a key was written as `key.down = .., key.up = ..`."""
+    """Whether a key has the form `key.down = .., key.up = ..`."""
     return isinstance(value, dict) and bool(value) and set(value) <= set(DIRECTIONS)
 
 
 class Hop(Table):
-    """One hop. Clients share it unless `per_client`; `only` makes it one-way (the other direction is None).
+    """One hop. Clients share it unless `per_client`; `only` restricts it to one direction (the other one is None).
 
-    With a `medium` each client is a station with its own queue in each direction; `per_client` then says whether it also has its own
-    of what comes after the medium. A `pep` stands at its server's side.
+    With a `medium` each client is a station with a queue for each direction; `per_client` then applies to the elements after the
+    medium. A `pep` is at the hop's server side.
     """
 
     name: Name
@@ -98,7 +96,7 @@ class Hop(Table):
     @model_validator(mode="before")
     @classmethod
     def _check_keys(cls, data: Any) -> Any:
-        """Replaces Table's check: judges the keys as written, then splits them into `down` and `up`."""
+        """Check the keys as written, instead of Table's check, then split them into `down` and `up`."""
         if not isinstance(data, dict):
             raise InvalidValue(format_value(data), "a [[hop]] table")
         for key in data:
@@ -112,20 +110,20 @@ class Hop(Table):
         only = data.get("only")
         if only is not None and only not in DIRECTIONS:
             raise InvalidValue(format_value(only), '"down" or "up"', ("only",))
-        split: dict[str, Any] = {key: data[key] for key in ("name", "per_client", "medium", "pep") if key in data}
-        for way in DIRECTIONS:
-            split[way] = None if only not in (None, way) else _one_direction(data, way, only)
-        return split
+        checked: dict[str, Any] = {key: data[key] for key in ("name", "per_client", "medium", "pep") if key in data}
+        for direction in DIRECTIONS:
+            checked[direction] = None if only not in (None, direction) else _one_direction(data, direction, only)
+        return checked
 
-    def slowest_bps(self, way: str) -> int | None:
-        """What limits the direction `way` at any time: a fixed rate, or what its medium could carry at best. None without either."""
-        side: Direction | None = getattr(self, way)
+    def slowest_bps(self, direction: str) -> int | None:
+        """The rate limit of a direction: a fixed rate, or the maximum of its medium. None without either."""
+        side: Direction | None = getattr(self, direction)
         if side is None or self.medium:
-            return self.medium.nominal_bps(way) if side and self.medium else None
+            return self.medium.nominal_bps(direction) if side and self.medium else None
         return side.rate if isinstance(side.rate, int) else None
 
     def has_stations(self) -> bool:
-        """Whether each client has queues of its own here."""
+        """Whether each client has its own queues here."""
         return self.per_client or self.medium is not None
 
     def plan(self) -> Plan:
@@ -140,8 +138,8 @@ class Hop(Table):
         }
 
     def written(self) -> dict[str, Any]:
-        """The hop as a link file would say it, shortest form: keys equal in both directions once."""
-        both = {way: side.written() for way in DIRECTIONS if (side := getattr(self, way))}
+        """The hop as a link file has it; keys that are equal in both directions appear once."""
+        both = {direction: side.written() for direction in DIRECTIONS if (side := getattr(self, direction))}
         out: dict[str, Any] = {"name": self.name}
         if len(both) == 1:
             out["only"] = next(iter(both))
@@ -152,7 +150,7 @@ class Hop(Table):
         if self.pep:
             out["pep"] = self.pep.written()
         for key in PER_DIRECTION:
-            values = {way: side[key] for way, side in both.items() if key in side}
+            values = {direction: side[key] for direction, side in both.items() if key in side}
             if len(values) == len(both) and all(value == next(iter(values.values())) for value in values.values()):
                 out[key] = next(iter(values.values()))
             elif values:
@@ -160,7 +158,7 @@ class Hop(Table):
         return out
 
 
-def _one_direction(data: dict[str, Any], way: str, only: str | None) -> dict[str, Any]:
+def _one_direction(data: dict[str, Any], direction: str, only: str | None) -> dict[str, Any]:
     out = {}
     for key in PER_DIRECTION:
         if key not in data:
@@ -173,16 +171,16 @@ def _one_direction(data: dict[str, Any], way: str, only: str | None) -> dict[str
         elif only is not None and set(value) != {only}:
             extra = "up" if only == "down" else "down"
             raise InvalidValue(f"{key}.{extra} on a hop with only = {format_value(only)}", f"{key} or {key}.{only}", (key, extra))
-        elif way in value:
-            out[key] = value[way]
+        elif direction in value:
+            out[key] = value[direction]
     return out
 
 
 def written_loc(data: Any, loc: Loc) -> Loc:
-    """Where a location in the checked hop (.., way, key, ..) stands in the hop as written."""
+    """The location in the hop as written, from the location in the checked hop (.., direction, key, ..)."""
     if len(loc) < 2 or loc[0] not in DIRECTIONS or not isinstance(data, dict):
         return loc
-    way, key, *rest = loc
+    direction, key, *rest = loc
     if is_per_direction(data.get(str(key))):
-        return (key, way, *rest)
+        return (key, direction, *rest)
     return (key, *rest)

@@ -1,4 +1,4 @@
-"""What gets lost or doubled on the way: random loss, loss by signal, an exact list, outages, duplicates."""
+"""Packet loss and duplication: random loss, loss by signal strength, a list, outages, duplicates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Plan = dict[str, Any]
 
 
 class Bernoulli(Table):
-    """Each packet is lost on its own with probability `mean`."""
+    """Each packet is lost with probability `mean`, independently of others."""
 
     kind: Annotated[str, choice_field("bernoulli")]
     mean: Probability
@@ -27,8 +27,8 @@ class Bernoulli(Table):
 class GilbertElliott(Table):
     """Two states in continuous time with exponential sojourns (Gilbert 1960, Elliott 1963).
 
-    Either `mean` and `bad_sojourn` (the bad state loses everything, the good one nothing; the good sojourn follows
-    as bad_sojourn * (1 - mean) / mean), or all four of good_sojourn, bad_sojourn, loss_good and loss_bad.
+    Either `mean` and `bad_sojourn`, or all four of good_sojourn, bad_sojourn, loss_good and loss_bad. With `mean` the bad state
+    loses all packets, the good state none, and the mean good sojourn is bad_sojourn * (1 - mean) / mean.
     """
 
     kind: Annotated[str, choice_field("gilbert-elliott")]
@@ -49,7 +49,7 @@ class GilbertElliott(Table):
             raise InvalidValue(f"mean = {self.mean:g}", "a mean large enough for a loss within 100 days, or 0", ("mean",))
 
     def mean_good_sojourn(self) -> int:
-        """Mean length of a good period in ps, when `mean` is what was said."""
+        """Mean duration of the good state in ps, from `mean`."""
         mean = self.mean or 0.0
         return round(self.bad_sojourn * (1 - mean) / mean) if mean else 0
 
@@ -65,7 +65,7 @@ class GilbertElliott(Table):
 
 
 class LossList(Table):
-    """Exactly these data packets are lost, counted from 1 at the first data packet, retransmissions included."""
+    """The listed data packets are lost, counted from 1, retransmissions included."""
 
     kind: Annotated[str, choice_field("list")]
     packets: Annotated[tuple[int, ...], BeforeValidator(lambda value: _packet_numbers(value))]
@@ -75,7 +75,7 @@ class LossList(Table):
 
 
 def _packet_numbers(value: Any) -> tuple[int, ...]:
-    allowed = "a list of packet numbers from 1, rising"
+    allowed = "a list of increasing packet numbers from 1"
     if not isinstance(value, list) or not value:
         raise InvalidValue(format_value(value), allowed)
     for index, number_ in enumerate(value):
@@ -90,7 +90,7 @@ LOSSES = {"bernoulli": Bernoulli, "gilbert-elliott": GilbertElliott, "list": Los
 
 
 def _bare_mean(value: Any) -> Any:
-    """A bare number is a Bernoulli mean."""
+    """A number alone is a Bernoulli mean."""
     return {"mean": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -102,7 +102,7 @@ Loss = Annotated[
 
 
 class Outage(Table):
-    """From `start` to `end` every packet that leaves the rate is lost."""
+    """All packets that the rate releases from `start` to `end` are lost."""
 
     start: Time
     end: Span
@@ -119,7 +119,7 @@ def _outages(value: Any) -> tuple[Outage, ...]:
         if outage.end <= outage.start:
             raise InvalidValue("an outage that ends before it starts", "end later than start", (index,))
         if index and outage.start < outages[index - 1].end:
-            raise InvalidValue("outages that overlap", "outages in order of time, one after the other", (index,))
+            raise InvalidValue("outages that overlap", "outages in order of time, without overlap", (index,))
     return outages
 
 
@@ -127,7 +127,7 @@ Outages = Annotated[tuple[Outage, ...], BeforeValidator(_outages)]
 
 
 class Duplicate(Table):
-    """Each packet is sent twice with probability `mean`."""
+    """Each packet is duplicated with probability `mean`."""
 
     mean: Probability
 

@@ -1,7 +1,7 @@
-"""What the clients of a hop contend for, in both directions: one element in place of a rate.
+"""Shared media of a hop, for both directions, in place of its rate.
 
-Each kind is a model in a file of its own with two methods: `plan()`, what the engine is told (docs/plan.md), and
-`nominal_bps(way)`, the most it can carry in one direction. All but a chain of packet radios may have a `handover`.
+Each kind is a model in its own file with `plan()`, the engine's plan (docs/plan.md), and `nominal_bps(direction)`, the maximum
+rate in a direction. All except packet radio may have a `handover`.
 """
 
 from __future__ import annotations

@@ -13,21 +13,21 @@ from ackclock.input.schema import Count, Flag, Table, choice_field, int_field
 from ackclock.input.units import rate_bps, show_time, size_bytes, time_ps
 
 PS_PER_S = 10**12
-MOST_HOPS = 64
+MAX_HOPS = 64
 LONGEST_PART = 65535
 
 
 def _hops(value: int) -> int:
-    if value > MOST_HOPS:
-        raise InvalidValue(format_value(value), f"1 to {MOST_HOPS} hops")
+    if value > MAX_HOPS:
+        raise InvalidValue(format_value(value), f"1 to {MAX_HOPS} hops")
     return value
 
 
 class PacketRadio(Table):
     """Gateway, relays with one radio each, and a radio for each client.
 
-    Constants with "Table 4" are of Balakrishnan, Padmanabhan and Katz 1997; those with "script" are of the MAC its authors published with
-    ns-2, where RTS and CTS sizes are called arbitrary; the paper states neither.
+    "Table 4" is that of Balakrishnan, Padmanabhan and Katz 1997; "script" is the MAC that its authors published with ns-2, which calls
+    the sizes of RTS and CTS arbitrary. The paper has neither.
     """
 
     kind: Annotated[str, choice_field("packet-radio")]
@@ -36,7 +36,7 @@ class PacketRadio(Table):
     rate: Rate = rate_bps("100 kb/s")
     """Table 4."""
     latency: Time = time_ps("10 ms")
-    """From the end of a frame until its packet is out of the receiving radio, which is free meanwhile (Table 4, fixed link latency)."""
+    """From the end of a frame to the release of its packet by the receiving radio, which is idle meanwhile (Table 4, fixed link latency)."""
     transmit_to_receive: Time = time_ps("11.125 ms")
     """Table 4, T_TR."""
     receive_to_transmit: Time = time_ps("13.25 ms")
@@ -52,18 +52,18 @@ class PacketRadio(Table):
     backoff: Span = time_ps("20 ms")
     """Script: the base of the random exponential back-off."""
     backoff_cap: Span | None = None
-    """The longest wait. Left out it is the longest first wait, 6 times the base, so that waits do not grow: section 5.1 has a radio back off
-    "for a random amount of time". The script doubles without a bound."""
+    """Maximum back-off. Default: the maximum first back-off, 6 times the base, so that back-offs do not grow: section 5.1 has a radio back
+    off "for a random amount of time". The script doubles without a limit."""
     defer: Annotated[str, choice_field("back-off", "wait")] = "back-off"
-    """What a frame does whose own radio is busy: it backs off as if its RTS were not answered (script), or goes when the radio is free."""
+    """A frame for a busy radio: back off as if its RTS had no answer (script), or wait for the radio."""
     nack_cts: Flag = False
-    """Section 5.1 allows a busy radio to refuse at once; the script keeps silent."""
+    """Section 5.1 allows a busy radio to answer with a refusal; the script sends nothing."""
     piggyback: Flag = True
-    """Section 5.3.1: link ACKs ride on what the peer sends next, RTS and CTS included, and take no time of their own."""
+    """Section 5.3.1: link ACKs are piggybacked on the peer's next frame, RTS and CTS included, and take no time of their own."""
     ack_timeout: Time = time_ps("100 ms")
     """ns-2's link layer; the paper says "a timeout"."""
     tries: Count = 8
-    """ns-2's link layer: times a frame is sent before its packet is dropped."""
+    """ns-2's link layer: transmissions of a frame before its packet is dropped."""
     relay_queue: Annotated[int, int_field(0, "a whole number, 0 or more")] = 10
     """Packets that wait at a relay in each direction (Table 4: radio queue); the hop's `queue` is the entry radios' own."""
     frame_error: Annotated[FrameError, BeforeValidator(both)] = FrameError()
@@ -100,13 +100,13 @@ class PacketRadio(Table):
         }
 
     def datagram_bps(self, size: int) -> float:
-        """What datagrams of `size` bytes get over one hop in one direction, in bits per second: each waits for RTS, CTS and its frame with
-        a turn between them and, where link ACKs travel alone, for one of those and two more turns (docs/models/packet-radio.md)."""
-        turn = max(self.receive_to_transmit, self.transmit_to_receive)
-        turns = 2 * turn if self.piggyback else self.receive_to_transmit + 3 * turn
+        """Rate of datagrams of `size` bytes over one hop in one direction, in bits per second. Each takes RTS, CTS, its frame and the
+        turnarounds between them; without piggybacking also a link ACK and two turnarounds (docs/models/packet-radio.md)."""
+        turnaround = max(self.receive_to_transmit, self.transmit_to_receive)
+        turnarounds = 2 * turnaround if self.piggyback else self.receive_to_transmit + 3 * turnaround
         sent = self.rts + self.cts + self.header + size + (0 if self.piggyback else self.link_ack)
-        return size * 8 * PS_PER_S / (turns + sent * 8 * PS_PER_S / self.rate)
+        return size * 8 * PS_PER_S / (turnarounds + sent * 8 * PS_PER_S / self.rate)
 
-    def nominal_bps(self, way: str) -> int:
-        """What 1000-byte packets get at best in either direction, in bits per second."""
+    def nominal_bps(self, direction: str) -> int:
+        """Maximum rate of 1000-byte packets in either direction, in bits per second."""
         return max(1, round(self.datagram_bps(1000)))

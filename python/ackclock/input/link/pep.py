@@ -19,7 +19,7 @@ def _tcp(value: Any) -> Any:
 class Pep(Table):
     """It stands where the hop begins, seen from the server. TCP connections end there and go on as others.
 
-    `buffer` bytes are kept each way at most. `handshake`: it answers a caller at once (`local`), or when it has itself been
+    At most `buffer` bytes are stored in each direction. `handshake`: it answers a caller at once (`local`), or when it has itself been
     answered (`through`). `tcp` are the proxy's own keys, over those of the flow.
     """
 
@@ -32,5 +32,5 @@ class Pep(Table):
         out = self.model_dump(exclude={"tcp"})
         if self.tcp is None:
             return out
-        said = type(self.tcp).model_construct(None, **self.tcp.said()).model_dump(exclude_none=True)
-        return {**out, "tcp": said} if said else out
+        tcp = type(self.tcp).model_construct(None, **self.tcp.explicit_keys()).model_dump(exclude_none=True)
+        return {**out, "tcp": tcp} if tcp else out

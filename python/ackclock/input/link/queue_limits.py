@@ -1,4 +1,4 @@
-"""What all queues have."""
+"""Keys of all queues."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Plan = dict[str, Any]
 
 
 class QueueLimits(Table):
-    """What all queues have: limits on what waits (the packet being sent does not count), and what is done to ACKs."""
+    """Limits of a queue, without the packet in transmission, and the handling of ACKs."""
 
     packets: Count | None = None
     bytes: SomeBytes | None = None
@@ -20,7 +20,7 @@ class QueueLimits(Table):
 
     @property
     def marks(self) -> bool:
-        """Whether it tells ECN-capable packets of congestion by a mark."""
+        """Whether the queue marks ECN-capable packets on congestion."""
         return True
 
     def limits(self) -> Plan:

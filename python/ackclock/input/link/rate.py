@@ -1,4 +1,4 @@
-"""How a packet leaves: a fixed rate in bits per second or a recorded one."""
+"""Rates: a fixed one in bits per second, or a recorded one."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def _trace_path(value: Any) -> Path:
     except InputError as error:
         if not Path(value).is_file():
             raise InvalidValue(f"{error.found}, {format_value(value)}", error.allowed) from None
-        # The complaint belongs to the line that names the trace; the trace's own line is part of what was found.
-        at = f"line {error.line} of " if error.line else ""
-        raise InvalidValue(f"{error.found} in {at}{error.file}", error.allowed) from None
+        # The error's line is the one that names the trace; the line in the trace is part of the message.
+        position = f"line {error.line} of " if error.line else ""
+        raise InvalidValue(f"{error.found} in {position}{error.file}", error.allowed) from None
 
 
 class TraceRate(Table):
-    """A recorded rate: chances to send 1500 bytes (mahimahi's format), repeated from the start at the end."""
+    """A recorded rate: opportunities to send 1500 bytes (mahimahi's format); the recording repeats."""
 
     trace: Annotated[Path, BeforeValidator(_trace_path)]
 
@@ -51,7 +51,7 @@ def _written(rate: int | TraceRate) -> str | dict[str, str]:
 
 
 def rate_plan(rate: int | TraceRate | None) -> dict[str, Any] | None:
-    """What the engine is told; a recording stands for its own times until the plan is written out."""
+    """The plan of a rate; a `Recording` is replaced by its times when the plan is written."""
     if rate is None:
         return None
     if isinstance(rate, int):

@@ -1,4 +1,4 @@
-"""Clients of a medium who change between its cells. docs/models/handover.md says what each key does."""
+"""Clients that move between the cells of a medium (docs/models/handover.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MS = 10**9
 
 
 class Cell(Table):
-    """What a client finds in a cell: a share of the channel's speed, and a delay in each direction beside the hop's own."""
+    """A cell: a share of the channel's rate, and a delay in each direction in addition to the hop's."""
 
     speed: Annotated[float, number_field(lambda share: 0.01 <= share <= 1, "a share of the channel's speed from 0.01 to 1")] = 1.0
     delay: Time = 0
@@ -23,10 +23,10 @@ class Cell(Table):
 
 
 class Roaming(Table):
-    """From `first` on a client changes cells `every` so often, and each client `spread` later than the one before.
+    """A client changes cells at `first` and then `every` so long; each client does so `spread` after the one before.
 
-    For `gap` it is not served. What waits for it in the network goes over to its next cell (`queue = "forwarded"`) or is lost; what waits at the
-    client stays. `cells` are met in turn, the first at the start.
+    It is not served for `gap`. Its packets in the network are forwarded to the next cell (`queue = "forwarded"`) or lost; packets
+    at the client remain. The `cells` follow in rotation from the first one.
     """
 
     every: Span
@@ -45,7 +45,7 @@ class Roaming(Table):
         if self.gap >= self.every:
             raise InvalidValue(show_time(self.gap), "a gap shorter than the time between changes", ("gap",))
         if not self.cells:
-            raise InvalidValue("[]", "one cell at least", ("cells",))
+            raise InvalidValue("[]", "at least one cell", ("cells",))
 
     def plan(self) -> dict[str, Any]:
         return {

@@ -1,4 +1,4 @@
-"""How strong a signal is, and what is lost at each strength. docs/models/signal.md says what each key does."""
+"""Signal quality over time, and the loss at each quality (docs/models/signal.md)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ MS = 10**9
 DECIBELS = number_field(lambda db: -200 <= db <= 200, "decibels from -200 to 200")
 Decibels = Annotated[float, DECIBELS]
 SomeDecibels = Annotated[float, number_field(lambda db: 0 < db <= 200, "decibels above 0, to 200")]
-Spread = Annotated[float, number_field(lambda db: 0 <= db <= 200, "decibels from 0 to 200")]
+StandardDeviation = Annotated[float, number_field(lambda db: 0 <= db <= 200, "decibels from 0 to 200")]
 
 
 class Ar1(Table):
-    """Signal quality (CINR) in dB: normal around `mean`, its correlation falling to 1/e within `correlation`."""
+    """Signal quality (CINR) in dB: normal with mean `mean`; the autocorrelation is 1/e at `correlation`."""
 
     kind: Annotated[str, choice_field("ar1")]
     mean: Decibels
-    sd: Spread
+    sd: StandardDeviation
     correlation: Span
 
     def plan(self) -> Plan:
@@ -32,21 +32,21 @@ class Ar1(Table):
 
 
 class Level(Table):
-    """A signal quality and the mean time that it lasts."""
+    """A signal quality and its mean duration."""
 
     cinr: Decibels
     stay: Span
 
 
 class Markov(Table):
-    """Signal quality that stays at each level for an exponential time, then goes to any of the others."""
+    """Signal quality with exponential durations at each level and a uniform choice of the next level."""
 
     kind: Annotated[str, choice_field("markov")]
     levels: Annotated[tuple[Level, ...], table_array("a list such as [{ cinr = 25, stay = '10 s' }]")]
 
     def model_post_init(self, _context: Any) -> None:
         if not self.levels:
-            raise InvalidValue("[]", "one level at least", ("levels",))
+            raise InvalidValue("[]", "at least one level", ("levels",))
 
     def plan(self) -> Plan:
         return {"kind": self.kind, "levels": [{"db": one.cinr, "stay_ps": one.stay} for one in self.levels]}
@@ -57,8 +57,8 @@ Fading = Annotated[Ar1 | Markov, by_kind(FADINGS)]
 
 
 def points(value: Any) -> tuple[tuple[float, float], ...]:
-    """Points (dB, share of packets lost) from the weakest signal on."""
-    allowed = "a list of [decibels, share lost] from the weakest signal on, such as [[5, 1.0], [15, 0.0]]"
+    """Points (dB, loss probability), in increasing order of dB."""
+    allowed = "a list of [decibels, share lost] in increasing order of decibels, such as [[5, 1.0], [15, 0.0]]"
     if not isinstance(value, list | tuple) or not value:
         raise InvalidValue(format_value(value), allowed)
     for index, point in enumerate(value):
@@ -71,9 +71,9 @@ def points(value: Any) -> tuple[tuple[float, float], ...]:
 
 
 class SignalLoss(Table):
-    """The weaker the signal, the more packets are lost: straight lines between `points`, flat beyond. The signal moves once a `step`.
+    """Loss as a function of signal quality: linear between `points`, constant outside. The signal is updated every `step`.
 
-    Both directions of a hop with the same table have the same signal, and lose by themselves.
+    Both directions of a hop with the same table share the signal; their losses are independent.
     """
 
     kind: Annotated[str, choice_field("signal")]

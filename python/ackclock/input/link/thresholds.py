@@ -1,4 +1,4 @@
-"""Amounts by which a queue judges what waits: in packets, bytes or time."""
+"""Thresholds of a queue: in packets, bytes or time."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ AMOUNT = 'a number of packets or bytes above zero, such as "5 packets" or "30 kB
 
 
 def _words(value: Any) -> tuple[str, str]:
-    """Number and unit of a text that has both."""
+    """Number and unit of a text; empty strings if it has another form."""
     words = value.split() if isinstance(value, str) else []
     return (words[0], words[1]) if len(words) == 2 else ("", "")
 
 
 def _threshold(value: Any) -> str:
-    """A threshold as written, once it is known to be one."""
+    """Check a threshold; return it as written."""
     threshold_plan(value)
     return str(value)
 
 
 def threshold_plan(value: Any) -> Plan:
-    """What the engine is told of a threshold in packets, bytes or time."""
+    """The plan of a threshold in packets, bytes or time."""
     count, unit = _words(value)
     if unit in ("packet", "packets") and count.isascii() and count.isdigit() and len(count) < 10:
         return {"kind": "packets", "packets": int(count)}
@@ -40,7 +40,7 @@ def threshold_plan(value: Any) -> Plan:
 
 
 def amount(value: Any) -> tuple[str, float]:
-    """An average queue: its unit, `packets` or `bytes`, and how many. Packets need not be whole."""
+    """A mean queue length: its unit, `packets` or `bytes`, and the number, which may be a fraction."""
     count, unit = _words(value)
     if unit in SIZES and size_bytes(value) > 0:
         return "bytes", float(size_bytes(value))

@@ -1,4 +1,4 @@
-"""Recorded rates in mahimahi's format: a millisecond per line, each a chance to send 1500 bytes."""
+"""Recorded rates in mahimahi's format: each line is the time in ms of an opportunity to send 1500 bytes."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from pathlib import Path
 
 from ackclock.errors import InputError, format_value, not_readable
 
-BYTES_PER_CHANCE = 1500
+BYTES_PER_OPPORTUNITY = 1500
 _ALL_NUMBERS = re.compile(rb"(?:[0-9]{1,15}\r?\n)*[0-9]{1,15}\s*")
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A checked trace: times of the chances in ms from its start, not falling; the last one is also the period."""
+    """A checked trace: non-decreasing times of the opportunities in ms; the last one is also the period."""
 
     path: Path
     times_ms: tuple[int, ...]
     digest: str
-    """SHA-256 of the numbers, so that the same trace counts as the same, zipped or not."""
+    """SHA-256 of the numbers, the same for a compressed and a plain file."""
 
     def mean_bps(self) -> float:
         """Mean rate over one period, in bits per second."""
-        return len(self.times_ms) * BYTES_PER_CHANCE * 8 * 1000 / self.times_ms[-1]
+        return len(self.times_ms) * BYTES_PER_OPPORTUNITY * 8 * 1000 / self.times_ms[-1]
 
 
 def read_recording(path: Path) -> Recording:
@@ -50,7 +50,7 @@ def _read(path: Path, _changed_ns: int, _size: int) -> Recording:
     times = tuple(map(int, content.split()))
     for line, (before, after) in enumerate(pairwise(times), start=2):
         if after < before:
-            raise InputError(f"{after} ms after {before} ms", "times that do not fall", file=str(path), line=line)
+            raise InputError(f"{after} ms after {before} ms", "times that do not decrease", file=str(path), line=line)
     if times[-1] == 0:
         raise InputError("a trace that ends at 0 ms", "a last time above 0 (it is the period)", file=str(path))
     return Recording(path, times, hashlib.sha256(" ".join(map(str, times)).encode()).hexdigest())

@@ -1,4 +1,4 @@
-"""An 802.16 cell: base station and stations on one TDD channel. docs/models/wimax.md says what each key does."""
+"""An 802.16 cell: base station and stations on one TDD channel (docs/models/wimax.md)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Exponents = Annotated[tuple[int, int], _pair(0, "two exponents, such as [2, 6]")
 
 
 class Arq(Table):
-    """Blocks that do not arrive are sent again after `timer`, `attempts` times in all (IEEE 802.16-2004, 6.3.4)."""
+    """ARQ: a lost block is retransmitted after `timer`, `attempts` transmissions in all (IEEE 802.16-2004, 6.3.4)."""
 
     block: SomeBytes = 64
     window: Annotated[int, int_field(1, "a window from 1 to 1024 blocks")] = 1024
@@ -71,7 +71,7 @@ class Arq(Table):
 
 
 class Harq(Table):
-    """A broken burst is sent again after `feedback`, `attempts` times in all (IEEE 802.16e-2005, 6.3.17)."""
+    """HARQ: a damaged burst is retransmitted after `feedback`, `attempts` transmissions in all (IEEE 802.16e-2005, 6.3.17)."""
 
     attempts: Count = 4
     feedback: Span = 10 * MS
@@ -81,7 +81,7 @@ class Harq(Table):
 
 
 class Wimax(Station):
-    """One cell. Defaults are those of a fixed 802.16 OFDM cell; `phy = "ofdma"` brings those of a mobile one."""
+    """A cell. Defaults are those of fixed 802.16 OFDM; `phy = "ofdma"` selects those of mobile 802.16."""
 
     kind: Annotated[str, choice_field("wimax")]
     channel: Annotated[str, BeforeValidator(_channel)]
@@ -129,7 +129,7 @@ class Wimax(Station):
             for name in value.values() if isinstance(value, dict) else [value]:
                 if name and name not in known:
                     raise InvalidValue(format_value(name), f"one of {self.phy}'s: {', '.join(known)}", (key,))
-        _ = self._bps  # a cell in which nothing could be sent is refused here
+        _ = self._bps  # raises if the cell has no capacity
 
     @cached_property
     def _bps(self) -> tuple[int, int]:
@@ -142,12 +142,12 @@ class Wimax(Station):
             raise InvalidValue(error.statement, "a cell in which every direction has room for data") from None
         return down, up
 
-    def nominal_bps(self, way: str) -> int:
-        """What a lone station gets, headers included, in bits per second."""
-        return self._bps[0 if way == "down" else 1]
+    def nominal_bps(self, direction: str) -> int:
+        """Rate of a single station, headers included, in bits per second."""
+        return self._bps[0 if direction == "down" else 1]
 
     def _technique(self) -> Plan:
-        """The keys whose defaults are the technique's."""
+        """The keys with defaults by PHY."""
         ofdm = self.phy == "ofdm"
         # 10 physical slots at 7 MHz, and the profile of 10 MHz.
         gaps = (5 * US, 5 * US) if ofdm else (105_700_000, 60 * US)
@@ -177,7 +177,7 @@ class Wimax(Station):
         return {"opportunities": self.contention, "layout": layout, "backoff": list(self.backoff), "tries": self.request_tries}
 
     def _stations(self) -> list[Plan]:
-        """One for each that is described; without a list all are as the cell says, and so are those beyond its end."""
+        """The stations of the list; stations beyond its end have the cell's values."""
         described = [one.over(self) for one in self.stations]
         return [one.station_plan("64qam-3/4", self.frame) for one in [*described, self]]
 

@@ -1,4 +1,4 @@
-"""What differs between the stations of an 802.16 cell: modulation, errors, channel, class of service, caps."""
+"""Keys of a station of an 802.16 cell: modulation, errors, channel, QoS class, rate limits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.errors import InvalidValue, choices, format_value
-from ackclock.input.link.signal import Decibels, Fading, SomeDecibels, Spread, points
+from ackclock.input.link.signal import Decibels, Fading, SomeDecibels, StandardDeviation, points
 from ackclock.input.quantity_fields import Rate, SomeBytes, Span
 from ackclock.input.schema import Table, choice_field, table_array
 
@@ -21,16 +21,16 @@ ALL = tuple(dict.fromkeys(OFDM + OFDMA))
 
 SSI = {5: ("64qam-3/4", 1.0, 1.0), 4: ("64qam-2/3", 1.0, 1.0), 3: ("16qam-3/4", 1.0, 1.0),
        2: ("16qam-1/2", 1.0, 0.88), 1: ("qpsk-3/4", 0.78, 0.88)}  # fmt: skip
-"""What a modem's five lights mean: modulation (our reading), and the shares of a cap that get through down and up, as
-`wimax-measured` reports them in its Figure 3."""
+"""A modem's five signal LEDs: modulation (our assumption), and the share of a cap in each direction, from Figure 3 of
+`wimax-measured`."""
 
 
-def way(value: Any, direction: str) -> Any:
-    """One direction's part of a value that may be written as { down = .., up = .. }."""
+def direction(value: Any, direction: str) -> Any:
+    """One direction of a value, which may be { down = .., up = .. }."""
     return value[direction] if isinstance(value, dict) else value
 
 
-def per_way(check: Any, allowed: str) -> BeforeValidator:
+def per_direction(check: Any, allowed: str) -> BeforeValidator:
     """One value for both directions, or { down = .., up = .. }."""
 
     def take(value: Any) -> Any:
@@ -55,22 +55,22 @@ def _probability(value: Any) -> float:
     return float(value)
 
 
-Modulation = Annotated[Any, per_way(modulation, "a modulation")]
-Error = Annotated[Any, per_way(_probability, "a probability")]
-SignalLosses = Annotated[Any, per_way(points, "a list of [decibels, share lost]")]
+Modulation = Annotated[Any, per_direction(modulation, "a modulation")]
+Error = Annotated[Any, per_direction(_probability, "a probability")]
+SignalLosses = Annotated[Any, per_direction(points, "a list of [decibels, share lost]")]
 
 
 class Amc(Table):
-    """How the base station follows the signal. `decade`: so many dB above a modulation's threshold `error` is a tenth."""
+    """Adaptive modulation. The error rate is `error` at a modulation's threshold and a tenth of it `decade` dB above."""
 
-    hysteresis: Spread = 1.0
+    hysteresis: StandardDeviation = 1.0
     delay: Span = 10 * 10**9
     up_offset: Decibels = 0.0
     decade: SomeDecibels = 2.0
 
 
 class Service(Table):
-    """A scheduling class; `interval` from one fixed grant or poll to the next, `bytes` of a fixed grant."""
+    """A scheduling class; `interval` between fixed grants or polls, `bytes` of a fixed grant."""
 
     kind: Annotated[str, choice_field("ugs", "ertps", "rtps", "nrtps", "be")] = "be"
     interval: Span | None = None
@@ -88,7 +88,7 @@ class Service(Table):
 
 
 class Connection(Table):
-    """A connection that each station has beside its first: what rides on it, and its scheduling class."""
+    """An additional connection of each station: its traffic and its scheduling class."""
 
     traffic: Annotated[str, choice_field("tcp", "udp")]
     service: Annotated[Service, BeforeValidator(Service.model_validate)]
@@ -98,7 +98,7 @@ class Connection(Table):
 
 
 class Cap(Table):
-    """A rate that is kept by a token bucket: `rate`, or one between `low` and `high` drawn anew `every` so often.
+    """A token bucket's rate: `rate`, or a value drawn from `low` to `high` `every` so long.
 
     What is too fast is dropped, or waits behind at most `buffer`.
     """
@@ -133,7 +133,7 @@ def lights(value: Any) -> int:
 
 
 class Station(Table):
-    """Keys that one station has of its own; those left out are the cell's."""
+    """Keys of one station; absent ones are the cell's."""
 
     modulation: Modulation | None = None
     error: Error | None = None
@@ -145,7 +145,7 @@ class Station(Table):
     caps: Annotated[tuple[Cap, ...], table_array("a list of caps")] | None = None
 
     def station_plan(self, default: str, frame: int) -> Plan:
-        """`default` is the modulation of a cell that names none, `frame` its length in ps."""
+        """`default` is the modulation of a cell without one, `frame` its frame duration in ps."""
         strength = SSI.get(self.ssi or 5, SSI[5])
         chosen = self.modulation or (strength[0] if self.ssi else default)
         shares = {"down": strength[1], "up": strength[2]} if self.ssi else {"down": 1.0, "up": 1.0}
@@ -156,18 +156,18 @@ class Station(Table):
                 "signal_loss without fading", "fading beside it, which says how the signal moves", ("signal_loss",)
             )
         return {
-            "modulation": {d: way(chosen, d) for d in ("down", "up")},
-            "error": {d: way(self.error or 0.0, d) for d in ("down", "up")},
+            "modulation": {d: direction(chosen, d) for d in ("down", "up")},
+            "error": {d: direction(self.error or 0.0, d) for d in ("down", "up")},
             "service": (self.service or Service()).plan(frame),
             "fading": self.fading.plan() if self.fading else None,
-            "signal_loss": {d: way(self.signal_loss, d) for d in ("down", "up")} if self.signal_loss else None,
+            "signal_loss": {d: direction(self.signal_loss, d) for d in ("down", "up")} if self.signal_loss else None,
             "amc": {"hysteresis_db": amc.hysteresis, "delay_frames": frames(amc.delay, frame),
                     "up_offset_db": amc.up_offset, "decade_db": amc.decade},
             "caps": caps,
         }  # fmt: skip
 
     def over(self, base: Station) -> Station:
-        """This station's keys, and the cell's where it has none. Its signal strength says its modulation before the cell does."""
+        """This station's keys with the cell's for absent ones. Its signal quality determines its modulation before the cell's key does."""
         keys = {key: getattr(base if getattr(self, key) is None else self, key) for key in Station.model_fields}
         if self.ssi and self.modulation is None:
             keys["modulation"] = None
@@ -175,7 +175,7 @@ class Station(Table):
 
 
 def frames(span: int, frame: int) -> int:
-    """A time in whole frames, rounded up, at least one."""
+    """A time in frames, rounded up, 1 or more."""
     return max(1, -(-span // frame))
 
 

@@ -1,4 +1,4 @@
-"""An 802.11 network: an access point and its stations, who contend for one channel. docs/models/wlan.md says what each key does."""
+"""An 802.11 network: an access point and stations that contend for one channel (docs/models/wlan.md)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ackclock.input.units import show_size, size_bytes
 
 PS_PER_S = 10**12
 US = 10**6
-MOST_SLOTS = 32767
-MOST_FRAMES = 1024
+MAX_SLOTS = 32767
+MAX_FRAMES = 1024
 ACK, BLOCK_ACK = 14, 32
 SERVICE_AND_TAIL = 22
 
 
 @dataclass(frozen=True)
 class Standard:
-    """What a standard fixes; times in microseconds, rates in Mb/s. IEEE 802.11-2012, tables 16-2, 17-5, 18-17, 19-8, 20-25."""
+    """A standard's constants; times in microseconds, rates in Mb/s. IEEE 802.11-2012, tables 16-2, 17-5, 18-17, 19-8, 20-25."""
 
     rate: int
     basic_rate: int
@@ -52,13 +52,13 @@ STANDARDS = {
     "802.11ac": Standard(390, 24, 6, 9, 16, 43, (15, 1023), 40, 20, True, 0, 38, 1048575),
 }
 PREAMBLES = {"long": 192 * US, "short": 96 * US, "72-bit": 120 * US}
-"""Preamble and header of 802.11b: 144 + 48 bits at 1 Mb/s; 72 at 1 and 48 at 2 Mb/s; 72 + 48 at 1 Mb/s, as ns-2 does it when told 72."""
+"""Preamble and header of 802.11b: 144 + 48 bits at 1 Mb/s; 72 at 1 and 48 at 2 Mb/s; 72 + 48 at 1 Mb/s, as ns-2 with a preamble of 72."""
 
 
 def _windows(value: Any) -> tuple[int, int]:
-    good = isinstance(value, list | tuple) and len(value) == 2 and all(type(n) is int and 1 <= n <= MOST_SLOTS for n in value)
+    good = isinstance(value, list | tuple) and len(value) == 2 and all(type(n) is int and 1 <= n <= MAX_SLOTS for n in value)
     if not good or value[0] > value[1]:
-        raise InvalidValue(format_value(value), f"CWmin and CWmax in slots from 1 to {MOST_SLOTS}, such as [31, 1023]")
+        raise InvalidValue(format_value(value), f"CWmin and CWmax in slots from 1 to {MAX_SLOTS}, such as [31, 1023]")
     return value[0], value[1]
 
 
@@ -67,13 +67,13 @@ def _threshold(value: Any) -> int | None:
 
 
 def _frames(value: int) -> int:
-    if value > MOST_FRAMES:
-        raise InvalidValue(format_value(value), f"1 to {MOST_FRAMES} frames")
+    if value > MAX_FRAMES:
+        raise InvalidValue(format_value(value), f"1 to {MAX_FRAMES} frames")
     return value
 
 
 class Aggregate(Table):
-    """A-MPDU: what waits for one receiver goes in one frame (IEEE 802.11-2012, 9.12)."""
+    """A-MPDU: aggregation of frames to one receiver (IEEE 802.11-2012, 9.12)."""
 
     frames: Annotated[Count, BeforeValidator(_frames)] = 64
     bytes: SomeBytes | None = None
@@ -81,7 +81,7 @@ class Aggregate(Table):
 
 
 class Wlan(Table):
-    """One network. What is not given is as the standard has it."""
+    """A network. Defaults are the standard's."""
 
     kind: Annotated[str, choice_field("wlan")]
     standard: Annotated[str, choice_field(*STANDARDS)] = "802.11b"
@@ -112,8 +112,8 @@ class Wlan(Table):
         if self.streams > 4 or (self.streams > 1 and not self._fixed.aggregate):
             raise InvalidValue(format_value(self.streams), "1 to 4 spatial streams, and 1 before 802.11n", ("streams",))
         if self.aggregate and self.aggregate.bytes and self.aggregate.bytes > self._fixed.aggregate:
-            most = show_size(self._fixed.aggregate)
-            raise InvalidValue(show_size(self.aggregate.bytes), f"at most {most} with {self.standard}", ("aggregate", "bytes"))
+            maximum = show_size(self._fixed.aggregate)
+            raise InvalidValue(show_size(self.aggregate.bytes), f"at most {maximum} with {self.standard}", ("aggregate", "bytes"))
         if self.handover and self.ap_queue == "shared":
             raise InvalidValue(
                 'ap_queue = "shared" and handover', "only one of them: a queue for all does not change cells", ("ap_queue",)
@@ -178,23 +178,23 @@ class Wlan(Table):
             **({"shared_queue": True} if self.ap_queue == "shared" else {}),
         }
 
-    def nominal_bps(self, way: str) -> int:
-        """What a lone sender of 1500-byte packets gets, with the longest frames allowed and no RTS, in bits per second."""
+    def nominal_bps(self, direction: str) -> int:
+        """Rate of a single sender of 1500-byte packets, with the largest aggregates and no RTS, in bits per second."""
         plan, packet, count = self.plan(), 1500, 1
-        data, most = plan["data"], plan["aggregate"]
+        data, maximum = plan["data"], plan["aggregate"]
         each = plan["header_bytes"] + packet
-        if most:
+        if maximum:
             each = (each + 7) // 4 * 4
-            count = max(1, min(most["frames"], most["bytes"] // each))
-            while count > 1 and air_ps(data, count * each) > most["air_ps"]:
+            count = max(1, min(maximum["frames"], maximum["bytes"] // each))
+            while count > 1 and air_ps(data, count * each) > maximum["air_ps"]:
                 count -= 1
-        answer = plan["sifs_ps"] + air_ps(plan["control"], BLOCK_ACK if most else ACK)
+        answer = plan["sifs_ps"] + air_ps(plan["control"], BLOCK_ACK if maximum else ACK)
         cycle: float = plan["difs_ps"] + plan["cw"][0] * plan["slot_ps"] / 2 + air_ps(data, count * each) + answer
         return max(1, round(count * packet * 8 * PS_PER_S / cycle))
 
 
 def air_ps(form: dict[str, int], size: int) -> int:
-    """A frame of `size` bytes, preamble included: whole microseconds, or whole symbols."""
+    """Duration of a frame of `size` bytes with its preamble, in whole microseconds or symbols."""
     if not form["symbol_ps"]:
         body = -(-size * 8 * PS_PER_S // form["bps"] // US) * US
     else:

@@ -1,4 +1,4 @@
-"""Scenarios: what to run. `read_draft` reads a file; `Draft.check` gives a checked Scenario."""
+"""Scenarios. `read_draft` reads a file; `Draft.check` returns a checked Scenario."""
 
 from ackclock.input.scenario.draft import Draft, draft_of, find_link, read_draft
 from ackclock.input.scenario.flow import Flow

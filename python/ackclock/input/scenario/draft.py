@@ -1,4 +1,4 @@
-"""A scenario as written, in one file or two (its link), before it is checked."""
+"""A scenario before it is checked, from one file or from two (scenario and link)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ackclock.errors import InputError, InvalidValue, choices, format_value, nearest, nearest_file
-from ackclock.input.document import Document, read_document, spoken
+from ackclock.input.document import Document, format_loc, read_document
 from ackclock.input.link.catalog import PACKAGED, packaged_links
 from ackclock.input.link.hop import written_loc
 from ackclock.input.scenario import sweep_paths
@@ -24,7 +24,7 @@ LINK_KEYS = ("title", "source", "hop")
 
 @dataclass(frozen=True)
 class Draft:
-    """What was written. `check` turns one point of its sweep into a Scenario or raises InputError."""
+    """An unchecked scenario. `check` converts one point of its sweep to a Scenario or raises InputError."""
 
     document: Document
 
@@ -32,23 +32,23 @@ class Draft:
         """Every combination of swept values; one empty point when there is no sweep."""
         try:
             return list(sweep_paths.points(self.document.data.get("sweep", {})))
-        except InvalidValue as refusal:
-            raise self.document.error(_sweep_loc(self.document, refusal.key), refusal) from None
+        except InvalidValue as invalid:
+            raise self.document.error(_sweep_loc(self.document, invalid.key), invalid) from None
 
     def replaced(self, keys: Mapping[str, Any]) -> Draft:
-        """The same scenario with some top-level keys said anew."""
+        """The same scenario with some top-level keys replaced."""
         if not keys:
             return self
         document = self.document
         return Draft(Document({**document.data, **keys}, document.file, document.text))
 
     def check(self, point: Mapping[str, Any] | None = None) -> Scenario:
-        """The scenario at one point of the sweep (values by dotted path), with its link read in."""
+        """The checked scenario at one point of the sweep (values by dotted path), with its link."""
         return _Checking(self.document, dict(point or {})).scenario()
 
 
 def _sweep_loc(document: Document, key: Loc) -> Loc:
-    """Where a swept path stands: "tcp.variant" = .. or tcp.variant = .."""
+    """The location of a swept path, written as "tcp.variant" = .. or as tcp.variant = .."""
     if key and ("sweep", *key) not in document.lines:
         path, *rest = key
         return ("sweep", *str(path).split("."), *rest)
@@ -57,7 +57,7 @@ def _sweep_loc(document: Document, key: Loc) -> Loc:
 
 @dataclass
 class _Checking:
-    """Checking one point: where each part came from, so that a complaint names the right file and line."""
+    """The check of one point. It records which file each part comes from, for error messages."""
 
     document: Document
     point: dict[str, Any]
@@ -90,8 +90,8 @@ class _Checking:
         absolute_traces(value, self.document.folder)
         try:
             self.swept[sweep_paths.put(self.data, path, value)] = path
-        except InvalidValue as refusal:
-            raise self.document.error(_sweep_loc(self.document, (path,)), refusal) from None
+        except InvalidValue as invalid:
+            raise self.document.error(_sweep_loc(self.document, (path,)), invalid) from None
 
     def _read_link(self) -> None:
         if "link" not in self.data:
@@ -119,16 +119,16 @@ class _Checking:
         for key in ("title", "source"):
             self.data.setdefault(key, self.link.data.get(key, ""))
 
-    def _error(self, loc: Loc, refusal: InvalidValue) -> InputError:
+    def _error(self, loc: Loc, invalid: InvalidValue) -> InputError:
         if loc[:1] == ("hop",) and len(loc) > 2:
             loc = (*loc[:2], *written_loc(self.data["hop"][loc[1]], loc[2:]))
         for place, path in self.swept.items():
             if loc[: len(place)] == place or place[: len(loc)] == loc:
-                at = self.document.error(_sweep_loc(self.document, (path,)), refusal)
-                return InputError.of(refusal, file=at.file, line=at.line, key=f"sweep.{path}")
+                at = self.document.error(_sweep_loc(self.document, (path,)), invalid)
+                return InputError.of(invalid, file=at.file, line=at.line, key=f"sweep.{path}")
         source = self.link if self.link and loc[:1] in (("hop",), ("title",), ("source",)) else self.document
-        error = source.error(loc, refusal)
-        return InputError.of(refusal, file=error.file, line=error.line, key=spoken(loc, self.data))
+        error = source.error(loc, invalid)
+        return InputError.of(invalid, file=error.file, line=error.line, key=format_loc(loc, self.data))
 
 
 def absolute_traces(value: Any, folder: Path) -> None:
@@ -153,7 +153,7 @@ def link_path(name: str) -> Path:
 
 
 def find_link(name: str, folder: Path) -> Path | None:
-    """A link file (relative to `folder`, `.toml` may be left out) or a packaged link; None when there is neither."""
+    """A link file (relative to `folder`, with or without `.toml`) or a packaged link; None without either."""
     for path in (folder / name, folder / f"{name}.toml", PACKAGED / f"{name}.toml"):
         if path.is_file():
             return path
@@ -161,7 +161,7 @@ def find_link(name: str, folder: Path) -> Path | None:
 
 
 def no_link(name: str, folder: Path) -> InvalidValue:
-    """The error for a name that is not a link: a missing file, a folder, or a name similar to a packaged link's."""
+    """The error for a name without a link: a missing file, a folder, or a misspelt packaged link."""
     path = folder / name
     if path.is_dir():
         return InvalidValue(f"a folder, {format_value(name)}", "a link file or a packaged link")
@@ -170,9 +170,9 @@ def no_link(name: str, folder: Path) -> InvalidValue:
         return InvalidValue(
             f"no such file, {format_value(name)}", f"a link file or a packaged link{f' (did you mean {near}?)' if near else ''}"
         )
-    known = list(packaged_links())
-    near = nearest(name, known)
-    close = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.4)
+    names = list(packaged_links())
+    near = nearest(name, names)
+    close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.4)
     like = f" (did you mean {near}?)" if near else f" (such as {', '.join(close)})" if close else ""
     return InvalidValue(
         f"no link {format_value(name)}", f"a link file or a packaged link{like}; `ackclock list links` names those"
@@ -180,7 +180,7 @@ def no_link(name: str, folder: Path) -> InvalidValue:
 
 
 def a_link(name: str) -> InputError:
-    """The error for a link in place of a scenario."""
+    """The error for a link file given as a scenario."""
     return InputError.problem(
         "a link, and no scenario: it has no flows",
         f'write a scenario with link = "{name}", duration = "60 s" and [[flow]] workload = {{ kind = "bulk" }}, '
@@ -190,12 +190,12 @@ def a_link(name: str) -> InputError:
 
 
 def read_draft(path: Path) -> Draft:
-    """Read a scenario file. Raises InputError when it is missing, broken TOML, or the name of a packaged link."""
+    """Read a scenario file. Raises InputError if it is missing or invalid, or names a packaged link."""
     if not path.exists() and str(path) in packaged_links():
         raise a_link(str(path))
     return Draft(read_document(path))
 
 
 def draft_of(data: Mapping[str, Any]) -> Draft:
-    """A scenario handed over in Python: the tables of a scenario file as dicts; paths relative to the working folder."""
+    """A scenario from Python: the tables of a scenario file as dicts, paths relative to the working folder."""
     return Draft(Document(dict(data)))

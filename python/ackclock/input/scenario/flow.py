@@ -1,4 +1,4 @@
-"""Flows: who sends what, between which machines, over which hops, when."""
+"""Flows: workload, direction, path, start and end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ackclock.input.units import show_time
 
 
 class Repeat(Table):
-    """The flow again `every` so often, `times` in all."""
+    """Repetition of a flow: `times` in all, one `every` so long."""
 
     every: Span
     times: Count
@@ -30,7 +30,7 @@ def _hop_names(value: Any) -> tuple[str, ...]:
 
 
 class Flow(TcpKeys):
-    """A [[flow]]: `count` flows in all, dealt to the clients in turn, with any key of [tcp] of their own."""
+    """A [[flow]]: `count` flows, assigned to the clients in rotation, with any key of [tcp]."""
 
     name: Name | None = None
     direction: Annotated[Literal["down", "up"], choice_field("down", "up")] = "down"
@@ -49,7 +49,7 @@ class Flow(TcpKeys):
     @classmethod
     def needed(cls, name: str) -> str:
         if name == "workload":
-            return f'workload = {{ kind = "bulk" }} is needed here; kinds: {", ".join(WORKLOADS)}'
+            return f'workload = {{ kind = "bulk" }} is required here; kinds: {", ".join(WORKLOADS)}'
         return super().needed(name)
 
     def model_post_init(self, _context: Any) -> None:
@@ -62,16 +62,16 @@ class Flow(TcpKeys):
 
     @property
     def instances(self) -> int:
-        """How many single flows this stands for."""
+        """Number of single flows."""
         return self.count * (self.repeat.times if self.repeat else 1)
 
     @property
     def connections(self) -> int:
-        """How many connections (or streams of datagrams) all of them take."""
+        """Number of connections (or datagram streams) of all single flows."""
         return self.instances * (self.workload.connections if isinstance(self.workload, Web) else 1)
 
     def instance_names(self, base: str) -> list[str]:
-        """Names of the single flows: `base` when there is one, else numbered from 1."""
+        """Names of the single flows: `base` for one, else `base-1`, `base-2`, .."""
         return [base] if self.instances == 1 else [f"{base}-{number}" for number in range(1, self.instances + 1)]
 
     @property
@@ -80,16 +80,16 @@ class Flow(TcpKeys):
 
     @property
     def is_live(self) -> bool:
-        """Real hosts send and receive it."""
+        """Whether real hosts send and receive it."""
         return isinstance(self.workload, Live)
 
     @property
     def data_bytes(self) -> int | None:
-        """IP size of a data packet where the workload fixes it (UDP)."""
+        """IP size of a data packet, if the workload defines it (UDP)."""
         return self.workload.packet if isinstance(self.workload, UDP) else None
 
     def written(self) -> dict[str, Any]:
-        """The flow as a scenario would say it, without its TCP keys."""
+        """The flow as a scenario file has it, without its TCP keys."""
         out: dict[str, Any] = self.model_dump(exclude_none=True, exclude=set(TcpKeys.model_fields))
         out["start"] = self.start.written()
         return out

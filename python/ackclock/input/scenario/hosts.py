@@ -1,4 +1,4 @@
-"""Host stacks as data: which value each TCP key takes when nobody says it."""
+"""Host stacks: the default of every TCP key."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ackclock.input.scenario.tcp import DelayedAck, TcpKeys, Tso
 from ackclock.input.schema import Table, Text, first_invalid
 
 DEFAULT_HOST = "linux-6"
-TUNING_HOST = "linux-2.6.20"  # says how a "tuned" buffer grows on hosts that have no such thing themselves
+TUNING_HOST = "linux-2.6.20"  # the tuning rules of hosts without their own
 RECEIVE_TUNING = ("receive_start", "receive_limit", "window_share", "receive_opening", "receive_growth", "receive_overhead")
 SEND_TUNING = ("send_start", "send_limit", "send_overhead")
-NEEDS_ECN = {"dctcp": True, "prague": "accecn"}  # without marks these are Reno, so ECN is on unless it is said to be off
-WITHOUT_SACK = ("classic", "newreno")  # these recoveries read cumulative ACKs only, so SACK is off unless asked for
+NEEDS_ECN = {"dctcp": True, "prague": "accecn"}  # without ECN these are Reno, so ECN is on by default
+WITHOUT_SACK = ("classic", "newreno")  # these recoveries use cumulative ACKs only, so SACK is off by default
 
 
 def _bounds(tso: Tso) -> dict[str, int]:
@@ -27,8 +27,11 @@ def _bounds(tso: Tso) -> dict[str, int]:
 
 
 class HostFile(Table):
-    """A file in hosts/: [tcp] says every key, [words] what "auto" and true mean, [tuning] how a "tuned" buffer grows,
-    [variant.X] and [recovery.X] what X brings."""
+    """A file in hosts/.
+
+    [tcp] has every key, [words] the values of "auto" and true, [tuning] the growth of a "tuned" buffer,
+    [variant.X] and [recovery.X] the keys that X sets.
+    """
 
     title: Text
     source: Text
@@ -41,7 +44,7 @@ class HostFile(Table):
 
 @dataclass(frozen=True)
 class Tcp:
-    """Every TCP key of one flow, resolved: no word stands for something else any more."""
+    """All TCP keys of a flow, with defaults and symbolic values resolved."""
 
     host: str
     keys: Mapping[str, Any]
@@ -70,25 +73,29 @@ class Tcp:
             keys["send_buffer"] = None
         if keys["initial_ssthresh"] == "unlimited":
             keys["initial_ssthresh"] = None
-        held = keys["sack_compression"]
-        keys["sack_compression"] = {"segments": held.segments, "share": held.share, "longest_ps": held.longest} if held else None
+        sack_compression = keys["sack_compression"]
+        keys["sack_compression"] = (
+            {"segments": sack_compression.segments, "share": sack_compression.share, "longest_ps": sack_compression.longest}
+            if sack_compression
+            else None
+        )
         tso = keys["tso"]
         keys["tso"] = _bounds(tso) if tso else None
-        small = keys.pop("tsq", False)
-        if small:
-            keys["tsq"] = _bounds(small)
+        tsq = keys.pop("tsq", False)
+        if tsq:
+            keys["tsq"] = _bounds(tsq)
         if keys.get("push") == "every":
             del keys["push"]
         keys["metrics_cache"] = keys["metrics_cache"] or "off"
-        rule = keys["delayed_ack"]
-        keys["delayed_ack"] = rule.plan() if rule else None
-        control = keys.pop("ack_congestion_control", False)
-        if control:
-            keys["ack_congestion_control"] = control.plan()
+        delayed_ack = keys["delayed_ack"]
+        keys["delayed_ack"] = delayed_ack.plan() if delayed_ack else None
+        ack_control = keys.pop("ack_congestion_control", False)
+        if ack_control:
+            keys["ack_congestion_control"] = ack_control.plan()
         return keys
 
     def written(self) -> dict[str, Any]:
-        """Every key as a [tcp] table would say it."""
+        """All keys as a [tcp] table has them."""
         return {"host": self.host, **TcpKeys.model_construct(None, **self.keys).model_dump(exclude_none=True)}
 
 
@@ -102,31 +109,31 @@ def host_file(name: str) -> HostFile:
         raise document.error(*first_invalid(error)) from None
 
 
-def resolve(*said: TcpKeys) -> Tcp:
-    """One flow's TCP: what was said, later tables over earlier ones, over what the host and the variant bring."""
-    spoken: dict[str, Any] = {}
-    for table in said:
-        spoken.update(table.said())
-    spoken.pop("overhead", None)
-    name = spoken.pop("host", DEFAULT_HOST)
+def resolve(*tables: TcpKeys) -> Tcp:
+    """The TCP keys of a flow: explicit keys (later tables override earlier ones), then those of the variant and the host."""
+    explicit: dict[str, Any] = {}
+    for table in tables:
+        explicit.update(table.explicit_keys())
+    explicit.pop("overhead", None)
+    name = explicit.pop("host", DEFAULT_HOST)
     host = host_file(name)
-    defaults = host.tcp.said()
-    brought = host.variant.get(spoken.get("variant", defaults["variant"]))
-    implied = brought.said() if brought else {}
-    if spoken.get("recovery", implied.get("recovery")) in WITHOUT_SACK:
+    defaults = host.tcp.explicit_keys()
+    variant_keys = host.variant.get(explicit.get("variant", defaults["variant"]))
+    implied = variant_keys.explicit_keys() if variant_keys else {}
+    if explicit.get("recovery", implied.get("recovery")) in WITHOUT_SACK:
         implied.setdefault("sack", False)
-    needed = NEEDS_ECN.get(spoken.get("variant", defaults["variant"]))
-    if needed is None and spoken.get("ack_congestion_control"):
-        needed = True  # its marks travel as ECN does
-    if needed is not None:
-        implied.setdefault("ecn", needed)
-    repair = host.recovery.get(spoken.get("recovery", implied.get("recovery", defaults["recovery"])))
-    keys = {**defaults, **(repair.said() if repair else {}), **implied, **spoken}
-    words = host.words.said()
+    ecn = NEEDS_ECN.get(explicit.get("variant", defaults["variant"]))
+    if ecn is None and explicit.get("ack_congestion_control"):
+        ecn = True  # it marks ACKs by ECN
+    if ecn is not None:
+        implied.setdefault("ecn", ecn)
+    recovery_keys = host.recovery.get(explicit.get("recovery", implied.get("recovery", defaults["recovery"])))
+    keys = {**defaults, **(recovery_keys.explicit_keys() if recovery_keys else {}), **implied, **explicit}
+    words = host.words.explicit_keys()
     for key in ("send_buffer", "receive_buffer"):
         if keys[key] == "auto":
             keys[key] = words[key]
-    tuning = (host.tuning or host_file(TUNING_HOST).tuning or TcpKeys()).said()
+    tuning = (host.tuning or host_file(TUNING_HOST).tuning or TcpKeys()).explicit_keys()
     for key, names in (("send_buffer", SEND_TUNING), ("receive_buffer", RECEIVE_TUNING)):
         for detail in names:
             if keys[key] == "tuned":

@@ -1,4 +1,4 @@
-"""A scenario: a link, flows over it, how long, how often, and what to measure."""
+"""A scenario: a link, flows, duration, seeds and measurement window."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ackclock.input.scenario.workload import Probe
 from ackclock.input.schema import Count, Flag, Loc, Table, Text, table_array
 from ackclock.input.units import show_time, time_ps
 
-PHASE_START_PS = 10 * 10**9  # flows start within 10 ms of the time asked for
-ALONE_OVERHEAD_PS = 100 * 10**6  # a packet waits in its sending host up to 100 us,
-SHARED_OVERHEAD_PS = 10**9  # or up to 1 ms where flows share a queue
+PHASE_START_PS = 10 * 10**9  # flows start within 10 ms after their start time
+ALONE_OVERHEAD_PS = 100 * 10**6  # maximum delay of a packet in its host: 100 us,
+SHARED_OVERHEAD_PS = 10**9  # or 1 ms for flows that share a queue
 
 
-MOST_FLOWS = 100_000
-MOST_ROWS = 100_000_000
+MAX_FLOWS = 100_000
+MAX_ROWS = 100_000_000
 LONGEST_PACKET = 65535
 
 
@@ -51,7 +51,7 @@ def _window(value: Any) -> Any:
 
 
 class Measure(Table):
-    """What part of the run the figures are taken from."""
+    """The part of a run over which metrics are calculated."""
 
     window: Annotated[str | tuple[int, int], BeforeValidator(_window)] = "all"
 
@@ -82,39 +82,39 @@ class Scenario(Table):
         each = sum(flow.connections for flow in self.flow) + 2 * sum(
             self.clients if hop.has_stations() else 1 for hop in self.hop
         )
-        if self.sample and self.duration // self.sample * each > MOST_ROWS:
-            shortest = show_time(-(-self.duration * each // MOST_ROWS))
+        if self.sample and self.duration // self.sample * each > MAX_ROWS:
+            shortest = show_time(-(-self.duration * each // MAX_ROWS))
             raise InvalidValue(
                 format_value(show_time(self.sample)), f'"0 s" (no series), or {shortest} and more here', ("sample",)
             )
 
     def tcp_of(self, flow: Flow, over: TcpKeys | None = None) -> Tcp:
-        """Every TCP key of a flow, resolved; `over` says some of them anew, as a proxy does for itself."""
+        """All TCP keys of a flow, resolved; `over` overrides some, as a proxy does."""
         return resolve(self.tcp, flow, *([over] if over else []))
 
     def cuts(self, flow: Flow) -> list[int]:
-        """The hops before which a proxy splits a flow's connections, server first."""
+        """Indices of the hops with a proxy before them that splits the flow's connections, server first."""
         crossed = self.hops_of(flow)
         return [] if flow.is_udp else [index for index in crossed[1:] if self.hop[index].pep]
 
     def hops_of(self, flow: Flow) -> list[int]:
-        """Indices of the hops a flow crosses, server first."""
+        """Indices of the hops on a flow's path, server first."""
         return [index for index, hop in enumerate(self.hop) if flow.over is None or hop.name in flow.over]
 
     def flow_names(self) -> list[str]:
-        """Base names of the [[flow]] tables, in order; nameless ones are called after their place."""
-        return [flow.name or f"flow{place}" for place, flow in enumerate(self.flow, start=1)]
+        """Base names of the [[flow]] tables, in order; a flow without a name is `flow1`, `flow2`, .. by its position."""
+        return [flow.name or f"flow{position}" for position, flow in enumerate(self.flow, start=1)]
 
     def overhead_ps(self, flow: Flow) -> int:
-        """The most a packet waits in its sending host, in ps: as said, or a part of its service time at the slowest hop.
+        """Maximum random delay of a packet in its sending host, in ps: `overhead`, or a share of the service time at the slowest hop.
 
-        TCP flows that share a queue lock in phase until packets can change places (Floyd and Jacobson, On Traffic Phase Effects
-        in Packet-Switched Gateways, 1992), which takes half a service time: with a tenth, six flows did the same in every seed,
-        only dealt to other flows. A flow alone has nobody to lock with, and a tenth moves it as little as may be.
+        TCP flows that share a queue may synchronise in phase (Floyd and Jacobson, On Traffic Phase Effects in Packet-Switched
+        Gateways, 1992). Half a service time reorders their packets, which prevents it; with a tenth, six flows had the same
+        result in every seed, in another order. A single flow cannot synchronise: a tenth affects it little.
         """
-        for said in (flow.overhead, self.tcp.overhead):
-            if said is not None:
-                return said
+        for overhead in (flow.overhead, self.tcp.overhead):
+            if overhead is not None:
+                return overhead
         if not self.phase_jitter or flow.is_live:
             return 0
         keys = self.tcp_of(flow).keys
@@ -130,7 +130,7 @@ class Scenario(Table):
         """Bounds between which a flow's start is drawn, phase jitter included."""
         low, high = flow.start.low_ps, flow.start.high_ps
         if self.phase_jitter and not flow.start.is_random:
-            # A short flow's jitter ends before the flow does.
+            # The jitter of a short flow ends before the flow.
             high = min(high + PHASE_START_PS, (flow.stop or self.duration) - 1)
         return low, high
 
@@ -139,7 +139,9 @@ def _check_hops(hops: tuple[Hop, ...]) -> None:
     if not hops:
         raise InvalidValue("no hops", "a link or at least one [[hop]]", ("hop",))
     if hops[0].pep:
-        raise InvalidValue("a proxy before the first hop", "a pep on a later hop: the server is there already", ("hop", 0, "pep"))
+        raise InvalidValue(
+            "a proxy before the first hop", "a pep on a later hop: the server is before the first one", ("hop", 0, "pep")
+        )
     names: set[str] = set()
     for index, hop in enumerate(hops):
         if hop.name in names:
@@ -156,30 +158,30 @@ def _check_flows(scenario: Scenario) -> None:
     for index, flow in enumerate(scenario.flow):
         loc = ("flow", index)
         connections += flow.connections
-        if connections > MOST_FLOWS:
-            raise InvalidValue(f"{connections} flows", f"at most {MOST_FLOWS} flows", (*loc, "count"))
+        if connections > MAX_FLOWS:
+            raise InvalidValue(f"{connections} flows", f"at most {MAX_FLOWS} flows", (*loc, "count"))
         for name in flow.instance_names(scenario.flow_names()[index]):
             if name in names:
                 raise InvalidValue(f'a second flow "{name}"', "a different name for every flow", (*loc, "name"))
             names.add(name)
-        for place, hop in enumerate(flow.over or ()):
+        for position, hop in enumerate(flow.over or ()):
             if hop not in hop_names:
-                raise InvalidValue(format_value(hop), f"hops {choices(hop_names, hop)}", (*loc, "over", place))
+                raise InvalidValue(format_value(hop), f"hops {choices(hop_names, hop)}", (*loc, "over", position))
         _check_route(scenario, flow, loc)
         _check_proxies(scenario, flow)
         if not flow.is_udp:
             _check_tcp(scenario, flow, loc)
         if isinstance(flow.workload, Web) and not flow.workload.persistent and scenario.measure.window == "all-active":
             raise InvalidValue(
-                '"all-active"', "another window with web: its connections never all run at once", ("measure", "window")
+                '"all-active"', "another window with web: its connections are never all active", ("measure", "window")
             )
         if flow.start.high_ps >= scenario.duration:
-            allowed = f"a start before the duration of {show_time(scenario.duration)} is over"
+            allowed = f"a start before the end of the run, {show_time(scenario.duration)}"
             raise InvalidValue(format_value(flow.start.written()), allowed, (*loc, "start"))
         if flow.repeat and flow.start.high_ps + flow.repeat.every * (flow.repeat.times - 1) >= scenario.duration:
             raise InvalidValue(
                 f"{flow.repeat.times} times every {show_time(flow.repeat.every)}",
-                f"the last start before the duration of {show_time(scenario.duration)} is over",
+                f"the last start before the end of the run, {show_time(scenario.duration)}",
                 (*loc, "repeat"),
             )
 
@@ -205,14 +207,14 @@ def _check_tcp(scenario: Scenario, flow: Flow, loc: Loc) -> None:
 def _check_route(scenario: Scenario, flow: Flow, loc: Loc) -> None:
     crossed = scenario.hops_of(flow)
     if crossed[-1] - crossed[0] + 1 != len(crossed):
-        raise InvalidValue(format_value(list(flow.over or ())), "hops that follow one another in the link", (*loc, "over"))
-    one_way = flow.is_udp and not isinstance(flow.workload, Probe)
-    ways = (flow.direction,) if one_way else DIRECTIONS
-    for way in ways:
-        if not any(getattr(scenario.hop[index], way) for index in crossed):
+        raise InvalidValue(format_value(list(flow.over or ())), "consecutive hops of the link", (*loc, "over"))
+    is_unidirectional = flow.is_udp and not isinstance(flow.workload, Probe)
+    directions = (flow.direction,) if is_unidirectional else DIRECTIONS
+    for direction in directions:
+        if not any(getattr(scenario.hop[index], direction) for index in crossed):
             key = "over" if flow.over else "direction"
-            allowed = f"a path with at least one hop {way} (TCP needs both ways, UDP its own)"
-            raise InvalidValue(f"no hop that carries packets {way}", allowed, (*loc, key))
+            allowed = f"a path with at least one hop {direction} (TCP requires both directions, UDP its own)"
+            raise InvalidValue(f"no hop that carries packets {direction}", allowed, (*loc, key))
 
 
 def _check_proxies(scenario: Scenario, flow: Flow) -> None:
@@ -224,9 +226,9 @@ def _check_proxies(scenario: Scenario, flow: Flow) -> None:
         crossed = scenario.hops_of(flow)
         for side in ([i for i in crossed if i < index], [i for i in crossed if i >= index]):
             hops = [scenario.hop[i] for i in side]
-            both = all(any(getattr(hop, way) for hop in hops) for way in DIRECTIONS)
+            both = all(any(getattr(hop, direction) for hop in hops) for direction in DIRECTIONS)
             if not both or not _takes_time(hops):
-                raise InvalidValue("a proxy with no path", "hops on both its sides that lead both ways and take some time", loc)
+                raise InvalidValue("a proxy with no path", "hops on both sides of it, in both directions, with some delay", loc)
 
 
 def _takes_time(hops: Sequence[Hop]) -> bool:

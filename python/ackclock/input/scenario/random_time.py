@@ -1,4 +1,4 @@
-"""A time that is given or drawn: when a flow starts, how long a user thinks."""
+"""A fixed or random time, such as a flow's start or a user's think time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ackclock.input.units import show_time, time_ps, uniform_ps
 
 @dataclass(frozen=True)
 class Start:
-    """When something starts: drawn uniformly from low to high, in ps. Equal bounds are a fixed time."""
+    """A time, uniformly distributed between two bounds in ps. Equal bounds are a fixed time."""
 
     low_ps: int
     high_ps: int
@@ -34,10 +34,10 @@ class Start:
 def _start(text: Any) -> Start:
     try:
         low, high = uniform_ps(text) or (time_ps(text),) * 2
-    except InvalidValue as refusal:
-        raise InvalidValue(refusal.found, f"{refusal.allowed}; or uniform(5 s, 10 s)") from None
+    except InvalidValue as invalid:
+        raise InvalidValue(invalid.found, f"{invalid.allowed}; or uniform(5 s, 10 s)") from None
     if low < 0 or high < low:
-        raise InvalidValue(format_value(text), "a start of zero or more; in uniform(a, b), b not before a")
+        raise InvalidValue(format_value(text), "a time of zero or more; in uniform(a, b), b at least a")
     return Start(low, high)
 
 

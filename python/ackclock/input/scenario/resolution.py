@@ -1,4 +1,4 @@
-"""A scenario with every default said, as TOML that can be run again."""
+"""A scenario with all defaults resolved, as TOML that runs again."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.tcp import TcpKeys
 from ackclock.input.units import show_time
 
-BRINGING = ("host", "variant", "recovery")  # keys whose value brings others'
+BRINGING = ("host", "variant", "recovery")  # keys that set others
 
 
 def resolved(scenario: Scenario, trace_name: Callable[[Path], str] = str, swept: Collection[str] = ()) -> dict[str, Any]:
-    """The scenario as plain TOML values. `trace_name` says how trace files are to be named. Where a sweep sets a key that brings
-    others, such as the variant, TCP is left as it was said: a value that is written out would stand against what each cell brings."""
-    as_said = any(path.rsplit(".", 1)[-1] in BRINGING for path in swept)
-    shared = _said(scenario.tcp) if as_said else resolve(scenario.tcp).written()
+    """The scenario as plain TOML values. `trace_name` returns the name of a trace file.
+
+    If a sweep varies a key that sets others, such as the variant, TCP keys are written as given: a resolved value
+    would override the one that each variant sets.
+    """
+    keep_explicit = any(path.rsplit(".", 1)[-1] in BRINGING for path in swept)
+    shared = _explicit(scenario.tcp) if keep_explicit else resolve(scenario.tcp).written()
     if scenario.tcp.overhead is not None:
         shared["overhead"] = show_time(scenario.tcp.overhead)
     return {
@@ -37,20 +40,20 @@ def resolved(scenario: Scenario, trace_name: Callable[[Path], str] = str, swept:
         "tcp": shared,
         "measure": {"window": _window(scenario)},
         "hop": [_renamed(hop.written(), trace_name) for hop in scenario.hop],
-        "flow": list(_flows(scenario, shared, as_said)),
+        "flow": list(_flows(scenario, shared, keep_explicit)),
     }
 
 
-def _said(keys: TcpKeys) -> dict[str, Any]:
-    """What was said of TCP, and the host."""
-    said = {key: value for key, value in keys.said().items() if key != "overhead"}
-    return {"host": resolve(keys).host, **TcpKeys.model_construct(None, **said).model_dump(exclude_none=True)}
+def _explicit(keys: TcpKeys) -> dict[str, Any]:
+    """The explicit TCP keys, and the host."""
+    explicit = {key: value for key, value in keys.explicit_keys().items() if key != "overhead"}
+    return {"host": resolve(keys).host, **TcpKeys.model_construct(None, **explicit).model_dump(exclude_none=True)}
 
 
-def _flows(scenario: Scenario, shared: dict[str, Any], as_said: bool) -> Any:
+def _flows(scenario: Scenario, shared: dict[str, Any], keep_explicit: bool) -> Any:
     for name, flow in zip(scenario.flow_names(), scenario.flow, strict=True):
         tcp = {} if flow.is_udp else scenario.tcp_of(flow).written()
-        own = {key: tcp[key] for key in flow.said() if key in tcp} if as_said else tcp
+        own = {key: tcp[key] for key in flow.explicit_keys() if key in tcp} if keep_explicit else tcp
         if flow.overhead is not None:
             own["overhead"] = show_time(flow.overhead)
         differing = {key: value for key, value in own.items() if shared.get(key) != value}
@@ -69,16 +72,16 @@ def _renamed(value: Any, trace_name: Callable[[Path], str]) -> Any:
 
 
 def scenario_hash(scenario: Scenario) -> str:
-    """16 hex digits over what the scenario does: titles do not count, the contents of its traces do."""
+    """16 hex digits over the scenario: without titles, with the contents of its traces."""
     data = resolved(scenario, lambda path: read_recording(path).digest)
     del data["title"], data["source"]
-    said = [table.get("variant") for table in (data["tcp"], *data["flow"])]
-    data["digests"] = {name: congestion_control.digest(name) for name in said if congestion_control.is_user(name)}
+    variants = [table.get("variant") for table in (data["tcp"], *data["flow"])]
+    data["digests"] = {name: congestion_control.digest(name) for name in variants if congestion_control.is_user(name)}
     return sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def recordings(scenario: Scenario) -> list[Recording]:
-    """The recorded rates a scenario uses, each once, in order of first use."""
+    """The recorded rates of a scenario, without duplicates, in order of first use."""
     sides = [side for hop in scenario.hop for side in (hop.down, hop.up) if side]
-    found = {side.rate.recording: None for side in sides if isinstance(side.rate, TraceRate)}
-    return list(found)
+    recordings = {side.rate.recording: None for side in sides if isinstance(side.rate, TraceRate)}
+    return list(recordings)

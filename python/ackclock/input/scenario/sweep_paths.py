@@ -1,4 +1,4 @@
-"""Dotted paths of a sweep, such as `tcp.variant` or `hop.air.loss.down.mean`, put into a scenario as written."""
+"""Dotted paths of a sweep, such as `tcp.variant` or `hop.air.loss.down.mean`, and the values that replace theirs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Point = dict[str, Any]
 
 
 def points(sweep: Any) -> Iterator[Point]:
-    """Every combination of the swept values, the last path varying fastest; one empty point without a sweep."""
+    """Every combination of the swept values; the last path varies fastest. Without a sweep, one empty point."""
     paths = _checked(sweep)
     for values in itertools.product(*paths.values()):
         yield dict(zip(paths, values, strict=True))
@@ -33,17 +33,17 @@ def _checked(sweep: Any) -> dict[str, list[Any]]:
     return paths
 
 
-def _flattened(sweep: dict[str, Any], before: str = "") -> dict[str, Any]:
-    """Unquoted dotted keys arrive as nested tables: tcp.variant = [..] means "tcp.variant" = [..]."""
+def _flattened(sweep: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """TOML parses unquoted dotted keys as nested tables: tcp.variant = [..] is "tcp.variant" = [..]."""
     flat: dict[str, Any] = {}
     for key, value in sweep.items():
-        path = f"{before}.{key}" if before else key
+        path = f"{prefix}.{key}" if prefix else key
         flat.update(_flattened(value, path) if isinstance(value, dict) else {path: value})
     return flat
 
 
 def put(data: dict[str, Any], path: str, value: Any) -> Loc:
-    """Set one swept value in a scenario as written (which is changed). Returns where it now stands."""
+    """Set one swept value in an unchecked scenario, in place. Returns its location."""
     parts = path.split(".")
     if parts[0] in ("sweep", "seeds", "title", "source") or "" in parts:
         raise InvalidValue(
@@ -58,8 +58,8 @@ def _put_in_element(data: dict[str, Any], parts: list[str], value: Any) -> Loc:
     kind, *rest = parts
     elements = data.get(kind, [])
     names = [
-        element.get("name", f"flow{place}" if kind == "flow" else "")
-        for place, element in enumerate(elements, start=1)
+        element.get("name", f"flow{position}" if kind == "flow" else "")
+        for position, element in enumerate(elements, start=1)
         if isinstance(element, dict)
     ]
     if len(rest) < 2 or rest[0] not in names:
@@ -73,22 +73,22 @@ def _put_in_element(data: dict[str, Any], parts: list[str], value: Any) -> Loc:
 
 
 def _put_in_hop(hop: dict[str, Any], loc: Loc, keys: list[str], value: Any) -> Loc:
-    """Hop keys may be written per direction or for both; the path may name a direction or not."""
+    """Set a hop key, which a file may have for each direction or for both; the path may name a direction."""
     key, *rest = keys
     current = hop.get(key)
     if rest and rest[0] in DIRECTIONS:
         if not is_per_direction(current):
-            # What was said for both directions is said for each, so that one can change.
-            hop[key] = {} if current is None else {way: _copy(current) for way in _ways(hop)}
+            # One value for both directions becomes one for each, of which one is replaced.
+            hop[key] = {} if current is None else {direction: _copy(current) for direction in _directions(hop)}
         return _set(hop, loc, keys, value)
     if rest and isinstance(current, dict) and is_per_direction(current):
-        for way in current:
-            place = _set(hop, loc, [key, way, *rest], value)
-        return place
+        for direction in current:
+            position = _set(hop, loc, [key, direction, *rest], value)
+        return position
     return _set(hop, loc, keys, value)
 
 
-def _ways(hop: dict[str, Any]) -> tuple[str, ...]:
+def _directions(hop: dict[str, Any]) -> tuple[str, ...]:
     return (hop["only"],) if hop.get("only") in DIRECTIONS else DIRECTIONS
 
 

@@ -1,4 +1,4 @@
-"""The keys of [tcp]. Any of them may stand in a [[flow]]; what nobody says comes from the host stack."""
+"""The keys of [tcp], each also allowed in a [[flow]]; the host stack has their defaults."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ackclock.input.schema import Count, Flag, Table, choice_field, int_field, n
 from ackclock.input.units import show_size, show_time, size_bytes
 
 SHORTEST_TIMER_PS = 10**6
-LARGEST_WINDOW = 65535 << 14  # what 16 bits and a scale of 14 can advertise
+LARGEST_WINDOW = 65535 << 14  # 16 bits with a scale of 14
 
 
 def _known(names: Any, what: str) -> BeforeValidator:
     def check(value: Any) -> Any:
-        known = list(names())
-        if value not in known:
-            raise InvalidValue(format_value(value), f"{what} {choices(known, value)}")
+        allowed = list(names())
+        if value not in allowed:
+            raise InvalidValue(format_value(value), f"{what} {choices(allowed, value)}")
         return value
 
     return BeforeValidator(check)
@@ -33,9 +33,9 @@ def _buffer(*words: str) -> BeforeValidator:
             return value
         try:
             size = size_bytes(value)
-        except InvalidValue as refusal:
+        except InvalidValue as invalid:
             quoted = ", ".join(f'"{one}"' for one in words)
-            raise InvalidValue(refusal.found, f"{quoted}, or {refusal.allowed}") from None
+            raise InvalidValue(invalid.found, f"{quoted}, or {invalid.allowed}") from None
         if not 0 < size <= LARGEST_WINDOW:
             raise InvalidValue(format_value(value), f"a buffer above zero, at most {LARGEST_WINDOW} B (RFC 7323, section 2.3)")
         return size
@@ -52,8 +52,8 @@ def _receive_overhead(value: Any) -> Any:
         return value
     try:
         size = size_bytes(value)
-    except InvalidValue as refusal:
-        raise InvalidValue(refusal.found, f"false (the share stays as it is), or {refusal.allowed}") from None
+    except InvalidValue as invalid:
+        raise InvalidValue(invalid.found, f"false (the share stays as it is), or {invalid.allowed}") from None
     if not 0 <= size <= LARGEST_WINDOW:
         raise InvalidValue(format_value(value), f"at most {LARGEST_WINDOW} B")
     return size
@@ -65,7 +65,7 @@ def _written_overhead(value: Any) -> Any:
 
 def _timer(ps: int) -> int:
     if ps < SHORTEST_TIMER_PS:
-        raise InvalidValue(format_value(show_time(ps)), "a timer of at least 1 us: no host has a finer one")
+        raise InvalidValue(format_value(show_time(ps)), "a timer of at least 1 us")
     return ps
 
 
@@ -73,9 +73,9 @@ def _variant(value: Any) -> Any:
     if congestion_control.is_user(value):
         congestion_control.find(value)
         return value
-    known = list(variants())
-    if value not in known:
-        raise InvalidValue(format_value(value), f'a variant: {choices(known, value)}; or your own: "python:module.Class"')
+    allowed = list(variants())
+    if value not in allowed:
+        raise InvalidValue(format_value(value), f'a variant: {choices(allowed, value)}; or a class: "python:module.Class"')
     return value
 
 
@@ -83,9 +83,10 @@ Timer = Annotated[Span, AfterValidator(_timer)]
 
 
 class DelayedAck(Table):
-    """One ACK per `segments` full segments, or when `timer` has run since the first unacknowledged one; no more than `per_rtt` ACKs
-    a round trip where that is said (TACK). With `push` also at once when the application has read everything and a segment with PSH was
-    among it (Linux)."""
+    """One ACK for every `segments` full segments, or `timer` after the first unacknowledged one, at most `per_rtt` ACKs per RTT (TACK).
+
+    With `push`, also at once when the application has read all data and a segment had PSH (Linux).
+    """
 
     segments: Annotated[int, int_field(1, "a whole number of segments, 1 or more")]
     timer: Timer
@@ -105,8 +106,8 @@ def _option(size: int) -> int:
 
 
 class AckControl(Table):
-    """ACK congestion control (`asymmetry`, section 4.3.1): the most segments and the longest time that an ACK is delayed, and what the
-    sender's option takes in a header."""
+    """ACK congestion control (`asymmetry`, section 4.3.1): maximum segments and time of an ACK's delay, and the size of the sender's
+    option."""
 
     max: Count = 25
     timer: Timer = 100 * 10**9
@@ -133,7 +134,7 @@ def _delayed_ack(value: Any) -> Any:
 
 
 class SackCompression(Table):
-    """While segments come out of order, one SACK for up to `segments` more, after `share` of the round trip and `longest` at most."""
+    """While segments arrive out of order, one SACK for up to `segments` more, after `share` of the RTT and at most `longest`."""
 
     segments: Annotated[int, int_field(1, "a whole number of segments, 1 or more")]
     share: Annotated[float, number_field(lambda share: 0 < share <= 1, "a share of the round trip above 0, at most 1")]
@@ -149,8 +150,8 @@ def _sack_compression(value: Any) -> Any:
 
 
 class Tso(Table):
-    """What the pace carries in `time`, `segments` at least, `most` at most: a chunk of what is paced (`tso`), or what may wait in the
-    host's own queue (`tsq`)."""
+    """The data of `time` at the pacing rate, from `segments` to `most`: the size of a TSO burst (`tso`), or the limit of the
+    host's queue (`tsq`)."""
 
     segments: Annotated[int, int_field(1, "a whole number of segments, 1 or more")]
     time: Timer
@@ -190,11 +191,11 @@ def _ecn(value: Any) -> Any:
 def _metrics_cache(value: Any) -> Any:
     if isinstance(value, bool) or value in ("rtt", "full"):
         return value
-    raise InvalidValue(format_value(value), 'false, true (as the host does it), "rtt", or "full"')
+    raise InvalidValue(format_value(value), 'false, true (as the host), "rtt", or "full"')
 
 
 def _fits_a_packet(size: int) -> int:
-    if size > 65535 - 120:  # an IP packet less the longest IP and TCP headers
+    if size > 65535 - 120:  # an IP packet without the longest IP and TCP headers
         raise InvalidValue(format_value(show_size(size)), "a segment of at most 65415 B")
     return size
 
@@ -206,7 +207,7 @@ def _advertisable(size: int) -> int:
 
 
 class TcpKeys(Table):
-    """What a file says about TCP; None where it says nothing. Sizes in bytes, times in ps, windows in segments."""
+    """The TCP keys of a file; None for an absent key. Sizes in bytes, times in ps, windows in segments."""
 
     host: Annotated[str, _known(hosts, "a host stack:")] | None = None
     variant: Annotated[str, BeforeValidator(_variant)] | None = None
@@ -278,7 +279,7 @@ class TcpKeys(Table):
     immediate_ack_on_fill: Flag | None = None
     overhead: Time | None = None
 
-    def said(self) -> dict[str, Any]:
-        """The keys that were written, checked."""
+    def explicit_keys(self) -> dict[str, Any]:
+        """The keys in the file, checked."""
         keys = TcpKeys.model_fields
         return {key: value for key in keys if key in self.model_fields_set and (value := getattr(self, key)) is not None}

@@ -1,4 +1,4 @@
-"""Who wants to send, and how much."""
+"""Workloads: what a flow sends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Packet = Annotated[SomeBytes, AfterValidator(_packet)]
 
 
 class Bulk(Table):
-    """Always something to send. `read_rate` slows the receiving application down; without it, it reads at once."""
+    """Unlimited data. `read_rate` limits the rate at which the receiving application reads; by default it reads at once."""
 
     kind: Annotated[str, choice_field("bulk")]
     read_rate: Rate | None = None
@@ -63,7 +63,7 @@ class ConstantRate(Table):
 
 
 class OnOff(Table):
-    """UDP at `rate` during on periods, silence in between; `on` and `off` are mean lengths."""
+    """UDP at `rate` in on periods, nothing in off periods; `on` and `off` are mean durations."""
 
     kind: Annotated[str, choice_field("onoff")]
     rate: Rate
@@ -86,11 +86,11 @@ class OnOff(Table):
 
 
 class Probe(Table):
-    """Path characterisation: probes of IP sizes `first`, `first + step`, .. `last`, one of each a round, one at a time, each
-    answered with `reply` bytes (ICMP: 56) from where the flow ends, or with more of the probe quoted, up to `reply_most` (RFC 1812 and
-    Linux: 576). A flow `over` the first hops is a TTL-limited probe.
+    """Path characterisation (pathchar): probes of IP sizes `first`, `first + step`, .. `last`, each once in a round, one at a time.
 
-    After an answer, or `timeout` without one, the next goes `gap` later. pchar's own: 32 rounds, 250 ms, 3 s.
+    The end of the flow's path answers with `reply` bytes (ICMP: 56), or with more of the probe quoted, up to `reply_most` bytes
+    (RFC 1812 and Linux: 576). A flow `over` the first hops is a TTL-limited probe. The next probe follows `gap` after an
+    answer or after `timeout` without one. pchar's values: 32 rounds, 250 ms, 3 s.
     """
 
     kind: Annotated[str, choice_field("probe")]
@@ -120,7 +120,7 @@ class Probe(Table):
 
 
 class Live(Table):
-    """Real hosts send and receive: the flow that `ackclock emulate` joins to its command. A simulation refuses it."""
+    """Traffic of real hosts: the flow of `ackclock emulate`. A simulation refuses it."""
 
     kind: Annotated[str, choice_field("live")]
     packet: ClassVar[int] = 1500
@@ -131,5 +131,5 @@ class Live(Table):
 
 WORKLOADS = {"bulk": Bulk, "transfer": Transfer, "web": Web, "cbr": ConstantRate, "onoff": OnOff, "probe": Probe, "live": Live}
 UDP = (ConstantRate, OnOff, Probe, Live)
-"""Workloads without a TCP of ours."""
+"""Workloads without simulated TCP."""
 Workload = Annotated[Bulk | Transfer | Web | ConstantRate | OnOff | Probe | Live, by_kind(WORKLOADS)]

@@ -32,13 +32,13 @@ def _close_to_limits(runs: Experiments) -> Evaluate:
     """At the largest buffer with which the return line still carries every ACK, as the calculation assumes."""
 
     def evaluate(claim: Claim) -> Evidence:
-        said, holds = [], True
+        text, holds = [], True
         for network, limit in LIMITS_MBPS.items():
             whole = [size for size in BUFFERS if not _acks_lost(runs, network, size)]
             at = runs("figure3").mean(total_mbps, network, "Reno", receive_buffer=whole[-1]).mean
-            said.append(f"{network}: {at:.2f} Mb/s with {whole[-1]}, limit {limit:g}")
+            text.append(f"{network}: {at:.2f} Mb/s with {whole[-1]}, limit {limit:g}")
             holds = holds and abs(at / limit - 1.0) <= 0.20
-        why = f"{'; '.join(said)}. Larger buffers lose ACKs at the return line's queue, and each that passes then stands for more than two packets"
+        why = f"{'; '.join(text)}. Larger buffers lose ACKs at the return line's queue, and each that passes then stands for more than two packets"
         return Evidence(None, why, holds=holds)
 
     return evaluate
@@ -53,8 +53,8 @@ def _dip(runs: Experiments) -> Evaluate:
         table = runs("figure3")
         at = {size: table.mean(total_mbps, "Ethernet", "Reno", receive_buffer=size).mean for size in BUFFERS}
         lost = mean(hop_of(run, "server", "down")["drops"] for run in table.at("Ethernet", "Reno", receive_buffer="32 KiB"))
-        said = ", ".join(f"{size} {value:.2f}" for size, value in at.items())
-        why = f"Mb/s by buffer: {said}. Path and queue hold 25 packets: a window of 32 KiB overflows the queue before the channel ({lost:.0f} lost)"
+        text = ", ".join(f"{size} {value:.2f}" for size, value in at.items())
+        why = f"Mb/s by buffer: {text}. Path and queue hold 25 packets: a window of 32 KiB overflows the queue before the channel ({lost:.0f} lost)"
         return Evidence(None, why, holds=at["16 KiB"] == max(at.values()) and at["32 KiB"] < 0.97 * at["16 KiB"])
 
     return evaluate
@@ -83,13 +83,14 @@ def _bursts(runs: Experiments) -> Evaluate:
         for path, (rate, framing) in PATHS.items():
             ran = runs("table1").at("V1", "Reno", rate=rate, framing=framing)
             data, acks = (
-                sum(hop_of(run, hop, way)["delivered"] for run in ran) for hop, way in (("cable", "down"), ("return", "up"))
+                sum(hop_of(run, hop, direction)["delivered"] for run in ran)
+                for hop, direction in (("cable", "down"), ("return", "up"))
             )
             each[path] = data / acks
         k = a.normalized_bandwidth_ratio(10e6, 28.8e3, 1000.0, 6.0)
-        said = ", ".join(f"{path}: {value:.1f}" for path, value in each.items())
+        text = ", ".join(f"{path}: {value:.1f}" for path, value in each.items())
         why = (
-            f"packets released by an ACK on V1 at {said}. Only 28.8 C (k = {k:.2f}) keeps the forward channel full, as k assumes; the others "
+            f"packets released by an ACK on V1 at {text}. Only 28.8 C (k = {k:.2f}) keeps the forward channel full, as k assumes; the others "
             "have fewer, as the window and the queued ACKs' delay bound them"
         )
         return Evidence(interval([each["28.8 C"]]), why, holds=abs(each["28.8 C"] - k) <= 1.0)
@@ -152,12 +153,12 @@ def _of_figure9(run: RunResult, part: str) -> float:
 
 def _varies(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
-        said = []
+        text = []
         for size in BUFFERS[1:]:
             each = [throughput_bps(run) / 1e6 for run in runs("figure13").at("cable and radio", "Reno", receive_buffer=size)]
-            said.append(f"{size} {mean(each):.2f}" + (f" (sd {stdev(each):.3f})" if len(each) > 1 else ""))
+            text.append(f"{size} {mean(each):.2f}" + (f" (sd {stdev(each):.3f})" if len(each) > 1 else ""))
         why = (
-            f"a measurement on real air: reported, not judged. Ours in Mb/s by buffer: {', '.join(said)}. One transfer and a return that carries "
+            f"a measurement on real air: reported, not judged. Ours in Mb/s by buffer: {', '.join(text)}. One transfer and a return that carries "
             "nothing but its ACKs leave nothing to chance in the model, which has neither frame errors nor other stations"
         )
         return Evidence(None, why, decidable=False)
@@ -171,12 +172,12 @@ def _web_s(runs: Experiments, scheme: str, hosts: int) -> float:
 
 def _web_order(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
-        said, holds = [], True
+        text, holds = [], True
         for hosts in HOSTS:
             reno, acc, af = (_web_s(runs, scheme, hosts) for scheme in ("Reno", "ACC", "AF + adaptation"))
-            said.append(f"{hosts}: {reno:.1f}, {acc:.1f}, {af:.1f}")
+            text.append(f"{hosts}: {reno:.1f}, {acc:.1f}, {af:.1f}")
             holds = holds and af < min(reno, acc) and reno - acc < 0.5 * (reno - af)
-        return Evidence(None, f"mean completion time in s with Reno, ACC, AF by hosts: {'; '.join(said)}", holds=holds)
+        return Evidence(None, f"mean completion time in s with Reno, ACC, AF by hosts: {'; '.join(text)}", holds=holds)
 
     return evaluate
 
@@ -184,9 +185,9 @@ def _web_order(runs: Experiments) -> Evaluate:
 def _adaptation_matters_little(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         pairs = [(hosts, _web_s(runs, "AF + adaptation", hosts), _web_s(runs, "AF", hosts)) for hosts in HOSTS]
-        said = ", ".join(f"{hosts}: {with_it:.1f} | {without:.1f}" for hosts, with_it, without in pairs)
+        text = ", ".join(f"{hosts}: {with_it:.1f} | {without:.1f}" for hosts, with_it, without in pairs)
         overall = mean(without / with_it for _, with_it, without in pairs) - 1.0
-        why = f"mean completion time in s with | without, by hosts: {said}; without it {100.0 * overall:+.0f} % on average over these"
+        why = f"mean completion time in s with | without, by hosts: {text}; without it {100.0 * overall:+.0f} % on average over these"
         return Evidence(None, why, holds=abs(overall) <= LITTLE)
 
     return evaluate

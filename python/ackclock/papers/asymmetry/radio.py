@@ -16,7 +16,7 @@ from ackclock.statistics import Interval, interval, jain_index
 COUNTS = (1, 2, 4, 6, 8, 10, 12)
 TIE = 0.03
 LASTING = "It falls with the duration, which the paper does not give (67, 50 and 39 % over three hops in 50, 100 and 200 s), as much of it is made in Reno's first timeouts"
-TURNS = "A radio that goes on sending need not turn, so data come in batches during which ACKs wait at the client's radio"
+TURNAROUNDS = "A radio that goes on sending need not turn, so data come in batches during which ACKs wait at the client's radio"
 
 
 def _kbps(runs: Experiments, experiment: str, network: str, scheme: str, **swept: int) -> Interval:
@@ -24,13 +24,13 @@ def _kbps(runs: Experiments, experiment: str, network: str, scheme: str, **swept
 
 
 def _acks(runs: Experiments, hops: str) -> str:
-    said = []
+    text = []
     for scheme in ("Reno", "AF"):
         radios = [hop_of(run, "radio", "up") for run in runs("figure10").at(hops, f"radio {scheme}")]
         removed = sum(hop["drops_by_cause"]["ack_filter"] for hop in radios) / len(radios)
         waited = sum(hop["queue_delay_ms"]["mean"] for hop in radios) / len(radios)
-        said.append(f"{waited:.0f} ms with {scheme}" + (f", whose filter takes {removed:.0f} of them a run" if removed else ""))
-    return f"{TURNS}: {', '.join(said)}"
+        text.append(f"{waited:.0f} ms with {scheme}" + (f", whose filter takes {removed:.0f} of them a run" if removed else ""))
+    return f"{TURNAROUNDS}: {', '.join(text)}"
 
 
 def _throughput(runs: Experiments, hops: str, scheme: str) -> Evaluate:
@@ -66,12 +66,12 @@ def _gain(runs: Experiments, hops: str) -> Evaluate:
 
 def _order(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
-        said, holds = [], True
+        text, holds = [], True
         for hops in ("1 hop", "2 hops", "3 hops"):
             reno, acc, af = (_kbps(runs, "figure10", hops, scheme).mean for scheme in ("radio Reno", "radio ACC", "radio AF"))
-            said.append(f"{hops}: AF {af:.1f}, ACC {acc:.1f}, Reno {reno:.1f} kb/s")
+            text.append(f"{hops}: AF {af:.1f}, ACC {acc:.1f}, Reno {reno:.1f} kb/s")
             holds = holds and af >= acc * (1.0 - TIE) and acc >= reno * (1.0 - TIE)
-        return Evidence(None, "; ".join(said), holds=holds)
+        return Evidence(None, "; ".join(text), holds=holds)
 
     return evaluate
 
@@ -109,18 +109,18 @@ def _range(runs: Experiments, scheme: str, low: float, high: float) -> Evaluate:
     return evaluate
 
 
-def _each_count(runs: Experiments, what: str, low_first: bool, least: int) -> Evaluate:
+def _each_count(runs: Experiments, what: str, low_first: bool, minimum: int) -> Evaluate:
     measure = {"throughput": throughput_bps, "spread": _spread, "fairness": _fairness}[what]
 
     def evaluate(claim: Claim) -> Evidence:
-        said, broken = [], []
-        for count in (n for n in COUNTS if n >= least):
+        text, broken = [], []
+        for count in (n for n in COUNTS if n >= minimum):
             reno, af = (runs("table5").mean(measure, "1 hop", scheme, count=count).mean for scheme in ("radio Reno", "radio AF"))
             shown = (reno, af) if what == "fairness" else (reno / 1e3, af / 1e3)
-            said.append(f"{count}: {shown[0]:.2f} | {shown[1]:.2f}")
+            text.append(f"{count}: {shown[0]:.2f} | {shown[1]:.2f}")
             if not (af > reno if low_first else reno > af):
                 broken.append(str(count))
-        why = f"{what} of Reno | AF by connections: {', '.join(said)}"
+        why = f"{what} of Reno | AF by connections: {', '.join(text)}"
         return Evidence(None, why + (f"; not with {', '.join(broken)}" if broken else ""), holds=not broken)
 
     return evaluate

@@ -59,7 +59,7 @@ def _cell(runs: Experiments, scheme: str, path: str) -> Evaluate:
 
 def _ordered(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
-        said, holds = [], {}
+        text, holds = [], {}
         for network in ("V1", "V2"):
             table = runs("table1")
             broken = []
@@ -69,9 +69,9 @@ def _ordered(runs: Experiments) -> Evaluate:
                 if not (acc_first and af >= acc * (1.0 - TIE) and af >= reno * (1.0 - TIE)):
                     broken.append(f"{path} ({reno:.2f}, {acc:.2f}, {af:.2f})")
             holds[network] = not broken
-            said.append(f"{network}: " + (f"not at {', '.join(broken)}" if broken else "in all four"))
+            text.append(f"{network}: " + (f"not at {', '.join(broken)}" if broken else "in all four"))
         why = (
-            f"Reno, ACC, AF in Mb/s; {'; '.join(said)}. Where it breaks the sender adaptation keeps the window at 100 packets, more than "
+            f"Reno, ACC, AF in Mb/s; {'; '.join(text)}. Where it breaks the sender adaptation keeps the window at 100 packets, more than "
             "V1's path and 10-packet host queue hold, and loses what Reno's slower ACKs hold back"
         )
         return Evidence(None, why, holds=holds["V1"])

@@ -60,12 +60,12 @@ def _fairness_order(runs: Experiments) -> Evaluate:
 
 def _total_order(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
-        said, holds = [], []
+        text, holds = [], []
         for network in ("V1", "V2"):
             reno, acc, af = (runs("table2").mean(total_mbps, network, scheme).mean for scheme in SCHEMES)
-            said.append(f"{network}: Reno {reno:.2f}, AF {af:.2f}, ACC {acc:.2f} Mb/s")
+            text.append(f"{network}: Reno {reno:.2f}, AF {af:.2f}, ACC {acc:.2f} Mb/s")
             holds.append(reno >= af * (1.0 - TIE) and af >= acc * (1.0 - TIE))
-        return Evidence(None, "; ".join(said), holds=holds[0])
+        return Evidence(None, "; ".join(text), holds=holds[0])
 
     return evaluate
 

@@ -1,4 +1,4 @@
-"""Evaluators for Table 3 of ``asymmetry``: a transfer each way over one slow return link.
+"""Evaluators for Table 3 of ``asymmetry``: a transfer in each direction over one slow return link.
 
 Plain Reno has two modes: either the ACKs keep the reverse transfer's first packets out and it starves, or one gets in, the ACKs wait
 behind data and the forward transfer starves. A mean over both says nothing, so the paper's mode is compared with the paper.
@@ -76,16 +76,16 @@ def _cell(runs: Experiments, scheme: str, side: int) -> Evaluate:
 
 
 def _modes(runs: Experiments) -> str:
-    said = []
+    text = []
     for network in ("V1", "V2"):
         found = _of(runs, network, "Reno")
         starved = [forward for forward, reverse in found if reverse < STARVED_KBPS]
         others = [forward for forward, reverse in found if reverse >= STARVED_KBPS]
         line = f"{network}: the reverse flow starves in {len(starved)} of {len(found)} starts"
-        said.append(
+        text.append(
             line + (f", in the others the forward flow gets {min(others):.0f} to {max(others):.0f} kb/s" if others else "")
         )
-    return f"two modes, compared in the paper's. {'; '.join(said)}. In ns-2 1 of 10 (V1) and 2 of 10 (V2)"
+    return f"two modes, compared in the paper's. {'; '.join(text)}. In ns-2 1 of 10 (V1) and 2 of 10 (V2)"
 
 
 def _mean(runs: Experiments, scheme: str, side: int) -> float:
@@ -96,8 +96,8 @@ def _mean(runs: Experiments, scheme: str, side: int) -> float:
 def _falling(runs: Experiments, rows: tuple[str, ...], side: int) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         values = [_mean(runs, scheme, side) for scheme in rows]
-        said = ", ".join(f"{scheme} {value:.0f}" for scheme, value in zip(rows, values, strict=True))
-        return Evidence(None, f"kb/s on V1: {said}. {_ORDER}", holds=all(a > b for a, b in pairwise(values)))
+        text = ", ".join(f"{scheme} {value:.0f}" for scheme, value in zip(rows, values, strict=True))
+        return Evidence(None, f"kb/s on V1: {text}. {_ORDER}", holds=all(a > b for a, b in pairwise(values)))
 
     return evaluate
 

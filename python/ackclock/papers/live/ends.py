@@ -92,8 +92,8 @@ def _strand(number: int, strand: Mapping[str, Any], where: tuple[str, str, float
 
     series_frame(samples).write_parquet(folder / f"strand-{number}-series.parquet")
     pl.DataFrame(delays).write_parquet(folder / f"strand-{number}-delays.parquet")
-    said = {"began_s": began, **document["tests"][0], "clock": document["clock"]}
-    (folder / f"strand-{number}.json").write_text(json.dumps(said), "utf-8")
+    text = {"began_s": began, **document["tests"][0], "clock": document["clock"]}
+    (folder / f"strand-{number}.json").write_text(json.dumps(text), "utf-8")
 
 
 def _walk(asked: Mapping[str, Any], host: str, folder: Path) -> None:

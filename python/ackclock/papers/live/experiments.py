@@ -56,15 +56,15 @@ class LiveResult:
 
 
 class LiveExperimentRuns(ExperimentRuns):
-    """The runs of an experiment, by place; a place that could not be done says why when it is asked for. ``doubt`` hears why a run that is asked
+    """The runs of an experiment, by setting. A setting that could not be run raises the reason on access. ``on_invalid`` is called with the reason why a run
     for was not valid."""
 
-    doubt: Callable[[str], None]
+    on_invalid: Callable[[str], None]
 
-    def __init__(self, results: Sequence[tuple[Setting, Sequence[LiveResult] | str]], doubt: Callable[[str], None]) -> None:
+    def __init__(self, results: Sequence[tuple[Setting, Sequence[LiveResult] | str]], on_invalid: Callable[[str], None]) -> None:
         super().__init__([(place, cast("Sequence[RunResult]", found)) for place, found in results])
         # The tuple is frozen with the rest of what `Measured` holds.
-        object.__setattr__(self, "doubt", doubt)
+        object.__setattr__(self, "on_invalid", on_invalid)
 
     def at(self, network: str, scheme: str, **swept: Any) -> Sequence[RunResult]:
         """As of simulated runs. Raises Unobservable."""
@@ -74,7 +74,7 @@ class LiveExperimentRuns(ExperimentRuns):
         for result in cast("Sequence[LiveResult]", found):
             for run in result.runs:
                 if not run.audit["valid"]:
-                    self.doubt(run.audit["why"])
+                    self.on_invalid(run.audit["why"])
         return found
 
     def mean(self, measure: Callable[[RunResult], float], network: str, scheme: str, **swept: Any) -> Interval:
@@ -100,7 +100,7 @@ class LiveExperiments(Experiments):
         self.budget = budget
         self.store = folder / "live"
         self.failed: dict[str, str] = {}
-        self.doubts: list[str] = []
+        self.invalid_reasons: list[str] = []
         """Why runs that were asked for since this was last emptied were not valid."""
         self._runs: dict[str, live.LiveRun] | None = None
         self._asked = _Asked()
@@ -108,9 +108,11 @@ class LiveExperiments(Experiments):
     def _run(self, name: str) -> ExperimentRuns:
         if self._runs is None:
             self._runs = self._everything()
-        return LiveExperimentRuns([(place, self._results(keys)) for place, keys in self._asked.of[name]], self.doubts.append)
+        return LiveExperimentRuns(
+            [(place, self._results(keys)) for place, keys in self._asked.of[name]], self.invalid_reasons.append
+        )
 
-    def analysed(self, result: RunResult, flow: str, way: str) -> Mapping[str, Any]:
+    def analysed(self, result: RunResult, flow: str, direction: str) -> Mapping[str, Any]:
         """What the captures of both ends showed while they were there."""
         return cast("LiveResult", result).analysis(flow)
 
@@ -128,13 +130,13 @@ class LiveExperiments(Experiments):
         self.store.mkdir(parents=True, exist_ok=True)
         done = {key: found for key, job in self._asked.jobs.items() if (found := live.find(self.store, job))}
         missing = [job for key, job in self._asked.jobs.items() if key not in done]
-        self._tell(len(done), "taken from an earlier run" if done else "")
+        self._describe(len(done), "taken from an earlier run" if done else "")
         for job, made in self._all(missing):
             if isinstance(made, str):
                 self.failed[job.key] = made
             else:
                 done[job.key] = made
-            self._tell(len(done) + len(self.failed), f"{job.seconds:.0f} s of {_label(job)}")
+            self._describe(len(done) + len(self.failed), f"{job.seconds:.0f} s of {_label(job)}")
         return done
 
     def _ask(self, scenario: Any) -> list[list[str]] | str:
@@ -166,7 +168,7 @@ class LiveExperiments(Experiments):
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
-    def _tell(self, done: int, last: str) -> None:
+    def _describe(self, done: int, last: str) -> None:
         if self._progress:
             self._progress(done, len(self._asked.jobs), last)
 

@@ -21,11 +21,11 @@ from ackclock.storage.environment import engine_digest
 
 PS = 1e12
 BACK = {"payload": 20, "gap_ns": 1_000_000_000}
-"""Beside datagrams one way, one a second the other way: what bounds the clocks, and is too little to be in anybody's way."""
+"""With datagrams in one direction, one a second in the opposite one, to bound the clock offset at a negligible load."""
 SAMPLE_MS, SAMPLE_MS_BESIDE = 50, 250
 """Between two looks at TCP_INFO. Where one transfer ends while another runs, its samples cross the link: fewer of them, then."""
 SIZES = (60, 348, 636, 924, 1212, 1500)
-LEAST_BUFFER = 2304
+MIN_BUFFER = 2304
 VARIANTS = {**KERNEL_NAMES, "reno": "reno", "newreno": "reno", "cubic": "cubic", "cubic-2.0": "cubic", "bbr": "bbr"}
 """What TCP_CONGESTION takes for a paper's variant."""
 NOTES = {
@@ -89,7 +89,7 @@ class Job:
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """What the two ends are told."""
+        """The instructions of the two ends."""
         return {
             "hops": list(self.hops),
             "strands": list(self.strands),
@@ -151,11 +151,11 @@ def _strands(scenario: Scenario, seconds: float) -> Iterator[dict[str, Any]]:
             raise Unobservable(f"a workload that `measure` has no test for ({type(flow.workload).__name__.lower()})")
 
 
-def _train(stream: ConstantRate, way: str, seconds: float) -> dict[str, Any]:
+def _train(stream: ConstantRate, direction: str, seconds: float) -> dict[str, Any]:
     gap_ns = round(stream.packet * 8e9 / stream.rate)
     there = {"payload": stream.packet - HEADERS, "gap_ns": gap_ns, "count": max(1, round(seconds * 1e9 / gap_ns))}
     back = {**BACK, "count": max(2, round(seconds))}
-    return {"datagrams": {"down": there, "up": back} if way == "down" else {"down": back, "up": there}}
+    return {"datagrams": {"down": there, "up": back} if direction == "down" else {"down": back, "up": there}}
 
 
 def _bulk(flow: Flow, tcp: Mapping[str, Any], seconds: float, *, alone: bool) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def _buffers(send: int | str, receive: int | str) -> dict[str, int | None]:
     window = receive if isinstance(receive, int) else None
     size = send if isinstance(send, int) else None
     if size is not None and (window is None or size < window):
-        size = max(LEAST_BUFFER, size // 2)
+        size = max(MIN_BUFFER, size // 2)
     return {"send_buffer": size, "receive_buffer": window, "receive_window": window}
 
 
@@ -189,13 +189,13 @@ def _sysctls(scenario: Scenario) -> dict[str, int]:
     for flow in scenario.flow:
         if not flow.is_udp:
             tcp = scenario.tcp_of(flow).keys
-            said = {"tcp_timestamps": tcp["timestamps"], "tcp_window_scaling": tcp["window_scaling"], "tcp_sack": tcp["sack"]}
-            found.update({name: int(bool(value)) for name, value in said.items()})
+            text = {"tcp_timestamps": tcp["timestamps"], "tcp_window_scaling": tcp["window_scaling"], "tcp_sack": tcp["sack"]}
+            found.update({name: int(bool(value)) for name, value in text.items()})
     return found
 
 
 def _walk(flow: Flow, name: str, hops: tuple[Mapping[str, Any], ...], budget: Budget, seed: int) -> Job:
-    """Probes of stepped sizes over a part of the link, which then is a link of its own: an emulated link's inner hops answer nobody."""
+    """Probes of different sizes over a part of the link, emulated as a link of its own: an emulated link's inner hops send no ICMP errors."""
     probe = flow.workload
     assert isinstance(probe, Probe)
     sizes = [probe.first] if probe.first == probe.last else [min(max(size, probe.first), probe.last) for size in SIZES]

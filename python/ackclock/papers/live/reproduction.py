@@ -37,8 +37,8 @@ class LiveReproduction(Reproduction):
         beside = {claim.claim.id: claim for claim in self.simulated.claims} if self.simulated else {}
         for claim in document["claims"]:
             if (other := beside.get(claim["id"])) is not None:
-                said = other.as_json()
-                claim["simulated"] = {key: said[key] for key in ("verdict", "ours", "by", "why")}
+                text = other.as_json()
+                claim["simulated"] = {key: text[key] for key in ("verdict", "ours", "by", "why")}
         return {**document, "live": dict(self.runs or {})}
 
 
@@ -76,12 +76,12 @@ def reproduce_live(
     experiments = LiveExperiments(paper, budget, folder, workers, progress)
     found = EVALUATORS[paper](experiments)
     with RunFolder(folder, identity, seeds=range(1, budget.repeats + 1), force=force) as run:
-        judged = [
-            judge(claim, _live(found.get(claim.id), experiments.doubts), untested(claim.id), calibrated(claim.id))
+        claim_result = [
+            judge(claim, _live(found.get(claim.id), experiments.invalid_reasons), untested(claim.id), calibrated(claim.id))
             for claim in claims
         ]
         simulated = reproduce(paper, seeds=QUICK_SEEDS, out=folder / SIMULATED)
-        done = LiveReproduction(paper, judged, folder, (), simulated, experiments.document())
+        done = LiveReproduction(paper, claim_result, folder, (), simulated, experiments.document())
         # Invalid runs have been repeated.
         (folder / "report.html").unlink(missing_ok=True)
         atomic_files.write_json(folder / DOCUMENT, done.document)
@@ -89,14 +89,14 @@ def reproduce_live(
     return done
 
 
-def _live(evaluate: Evaluate | None, doubts: list[str]) -> Evaluate | None:
+def _live(evaluate: Evaluate | None, invalid_reasons: list[str]) -> Evaluate | None:
     """The same evaluator, whose figures now are measured ones. Arithmetic needs no traffic, and so no verdict here; and there is none on runs
     that the emulator calls invalid, whose figures are shown all the same."""
     if evaluate is None:
         return None
 
     def measured(claim: Claim) -> Evidence:
-        doubts.clear()
+        invalid_reasons.clear()
         try:
             found = evaluate(claim)
         except (ArithmeticError, LookupError, TypeError) as missing:
@@ -106,9 +106,11 @@ def _live(evaluate: Evaluate | None, doubts: list[str]) -> Evaluate | None:
             raise Unobservable("arithmetic, which no traffic can confirm or refute")
         # A number's sentence explains the simulator's figure; a statement's has the figures that it rests on.
         why = found.why if found.holds is not None else ""
-        if doubts:
-            why = f"no verdict, as no emulation was valid in {ATTEMPTS} attempts: {doubts[0]}" + (f". {why}" if why else "")
-        return replace(found, by="measurement", why=why, decidable=found.decidable and not doubts)
+        if invalid_reasons:
+            why = f"no verdict, as no emulation was valid in {ATTEMPTS} attempts: {invalid_reasons[0]}" + (
+                f". {why}" if why else ""
+            )
+        return replace(found, by="measurement", why=why, decidable=found.decidable and not invalid_reasons)
 
     return measured
 

@@ -28,7 +28,7 @@ GRACE_S = 60.0
 """For sessions to begin, and for what they found to cross the slowest link."""
 AUDIT = ("valid", "why", "release_error_us", "input_lateness_us", "deadline_misses", "unintended_drops")
 SUMMARY = "summary.json"
-MOST_SAID = 300
+MAX_OUTPUT = 300
 ENDED_BY_SIGTERM = 128 + signal.SIGTERM
 LOOK_S = 0.5
 """Between two looks whether all is to stop."""
@@ -92,7 +92,7 @@ def _held_up(folder: Path, job: Job, audit: Mapping[str, Any]) -> dict[str, Any]
         for number, strand in enumerate(job.strands)
         if strand["variant"] == "udp"
     ]
-    worst = max((held_up_ms(json.loads(path.read_text("utf-8")), way) for path, way in streams), default=0.0)
+    worst = max((held_up_ms(json.loads(path.read_text("utf-8")), direction) for path, direction in streams), default=0.0)
     if worst <= LATE_MS or not audit["valid"]:
         return {}
     return {"valid": False, "why": f"the sender's process was held up for {worst:.0f} ms"}
@@ -137,8 +137,8 @@ def _emulated(folder: Path, job: Job, stop: Event) -> dict[str, Any]:
     status, out, error = _until_done(argv, limit + 60.0, stop)
     # The client is ended at its time limit; without its output the run is repeated.
     if status not in (0, ENDED_BY_SIGTERM) or not out:
-        said = error.strip().splitlines() or ["it said nothing"]
-        raise RunFailed(f"a live run ended with exit status {status}: {said[-1][:MOST_SAID]}")
+        statement = error.strip().splitlines() or ["it said nothing"]
+        raise RunFailed(f"a live run ended with exit status {status}: {statement[-1][:MAX_OUTPUT]}")
     document: dict[str, Any] = json.loads(out)
     return document
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 HEADERS = 28
-MOST_CAPTURED_FLOWS = 1
-"""Of a strand with one connection the capture tells which it is: the one that carried most."""
+MAX_CAPTURED_FLOWS = 1
+"""The connection of a strand with one connection: the one with the most data in the capture."""
 
 
 def of_walk(walk: Mapping[str, Any], probes: pl.DataFrame) -> dict[str, Any]:
@@ -61,31 +61,31 @@ def _datagrams(
     """A stream's figures over those sent within the window. Both ends are processes of one machine: their clocks are one, as by GPS."""
     import polars as pl
 
-    way = strand["direction"]
-    train = found["spec"]["datagrams"][way]
+    direction = strand["direction"]
+    train = found["spec"]["datagrams"][direction]
     low, high = window
-    seen = delays.filter((pl.col("direction") == way) & (pl.col("sent_s") >= low) & (pl.col("sent_s") < high))
+    seen = delays.filter((pl.col("direction") == direction) & (pl.col("sent_s") >= low) & (pl.col("sent_s") < high))
     came = seen["difference_ms"].drop_nulls().to_list()
-    within = delays.filter((pl.col("direction") == way) & pl.col("difference_ms").is_not_null())
+    within = delays.filter((pl.col("direction") == direction) & pl.col("difference_ms").is_not_null())
     arrived = within.filter((pl.col("sent_s") + pl.col("difference_ms") / 1e3).is_between(low, high)).height
     bits = 8 * (train["payload"] + HEADERS)
     lost = seen.height - len(came)
     return {
         "flow": strand["names"][0],
         "variant": "udp",
-        "direction": way,
+        "direction": direction,
         "throughput_bps": arrived * bits / (high - low),
         "goodput_bps": arrived * 8 * train["payload"] / (high - low),
         "one_way_delay_ms": spread(came),
         "offset_interval_ms": found["clock"]["offset_interval_ms"] if found["clock"] else None,
         "segments_sent": seen.height,
-        "held_up_ms": held_up_ms(found, way),
+        "held_up_ms": held_up_ms(found, direction),
     }, lost  # fmt: skip
 
 
-def held_up_ms(found: Mapping[str, Any], way: str) -> float:
+def held_up_ms(found: Mapping[str, Any], direction: str) -> float:
     """By how much the longest pause between two datagrams was beyond what was asked, as the sender's process had it."""
-    figures = next(each for each in found["ways"] if each["direction"] == way)
+    figures = next(each for each in found["ways"] if each["direction"] == direction)
     gaps = figures["sent_gap_us"]
     return max(0.0, (gaps["max"] - figures["asked_gap_us"]) / 1e3) if gaps else 0.0
 
@@ -117,7 +117,7 @@ def _connections(
             "fast_retransmits": None,
             "failed": sender["why_failed"] or receiver["why_failed"],
         }
-        if len(strand["names"]) <= MOST_CAPTURED_FLOWS and captures:
+        if len(strand["names"]) <= MAX_CAPTURED_FLOWS and captures:
             analyses[name] = _captured(captures, down=down)
             flow.update(_from_capture(analyses[name]))
         flows.append(flow)
@@ -125,9 +125,9 @@ def _connections(
 
 
 def _cuts(thresholds: Sequence[float | None]) -> int:
-    """How often the slow-start threshold was set anew: once for each reduction that the samples are close enough to tell apart."""
-    said = [value for value in thresholds if value is not None]
-    return sum(1 for before, after in zip([None, *said], said, strict=False) if before != after)
+    """The number of changes of the slow-start threshold: one for each reduction, if the samples are frequent enough."""
+    text = [value for value in thresholds if value is not None]
+    return sum(1 for before, after in zip([None, *text], text, strict=False) if before != after)
 
 
 def _captured(captures: Sequence[Path], *, down: bool) -> dict[str, Any]:
@@ -135,9 +135,9 @@ def _captured(captures: Sequence[Path], *, down: bool) -> dict[str, Any]:
     from ackclock.analysis import analyze
 
     first, second = captures if down else reversed(captures)
-    way = "b2a" if down else "a2b"
+    direction = "b2a" if down else "a2b"
     flows = analyze(first, second).document["flows"]
-    return dict(max((flow[way] for flow in flows), key=lambda half: half["unique_bytes"] or 0))
+    return dict(max((flow[direction] for flow in flows), key=lambda half: half["unique_bytes"] or 0))
 
 
 def _from_capture(half: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,41 +25,41 @@ def rate_mbps(result: RunResult) -> float:
     return float(flow_of(result)["throughput_bps"]) / 1e6
 
 
-def _least(result: RunResult) -> float:
+def _minimum(result: RunResult) -> float:
     return float(flow_of(result)["one_way_delay_ms"]["min"])
 
 
-def _most(result: RunResult) -> float:
+def _maximum(result: RunResult) -> float:
     return float(flow_of(result)["one_way_delay_ms"]["max"])
 
 
-def buffer_kb(figures: ExperimentData, way: str) -> Interval:
+def buffer_kb(figures: ExperimentData, direction: str) -> Interval:
     """The paper's estimate: (least delay when full - least delay when light) * throughput, in kB (section 4.3)."""
-    full, light = point("udp", f"{way} full"), point("udp", f"{way} light")
-    rows = zip(figures.each(full, _least), figures.each(light, _least), figures.each(full, rate_mbps), strict=True)
+    full, light = point("udp", f"{direction} full"), point("udp", f"{direction} light")
+    rows = zip(figures.each(full, _minimum), figures.each(light, _minimum), figures.each(full, rate_mbps), strict=True)
     return interval([(when_full - when_light) * mbps / 8.0 for when_full, when_light, mbps in rows])
 
 
 def _air(figures: ExperimentData, spot: str) -> Interval:
-    return interval([delay - WIRED_MS for delay in figures.each(point("udp", spot), _least)])
+    return interval([delay - WIRED_MS for delay in figures.each(point("udp", spot), _minimum)])
 
 
 def _datagrams(figures: ExperimentData) -> dict[str, Evaluate]:
-    def least(spot: str, why: str = "") -> Evaluate:
-        return measured_number(lambda: figures.mean(point("udp", spot), _least), why)
+    def minimum(spot: str, why: str = "") -> Evaluate:
+        return measured_number(lambda: figures.mean(point("udp", spot), _minimum), why)
 
     return {
         "P4-001": measured_number(lambda: figures.mean(point("udp", "down full"), rate_mbps)),
         "P4-002": measured_number(lambda: figures.mean(point("udp", "up full"), rate_mbps)),
-        "P4-003": least("down probes"),
-        "P4-004": least("up probes", "the least of packets every 40 ms: some ride in a grant that an earlier one asked for"),
-        "P4-005": least("up alone"),
+        "P4-003": minimum("down probes"),
+        "P4-004": minimum("up probes", "the minimum of packets every 40 ms: some use a grant that an earlier one requested"),
+        "P4-005": minimum("up alone"),
         "P4-006": statement(lambda: _range(figures)),
         "P4-007": measured_number(lambda: _air(figures, "up alone")),
         "P4-008": measured_number(lambda: _air(figures, "down probes")),
         "P4-009": measured_number(lambda: _air(figures, "up probes"), "less the wired part's 3.5 ms"),
-        "P4-010": least("up light", _NO_ROOM),
-        "P4-011": least("down light", "a packet of 1410 bytes; it fits into one frame, as a small one does"),
+        "P4-010": minimum("up light", _NO_ROOM),
+        "P4-011": minimum("down light", "a packet of 1410 bytes; it fits into one frame, as a small one does"),
         "P4-012": measured_number(
             lambda: figures.mean(point("udp", "down probes"), _lost), "packets of five minutes, HARQ being on"
         ),
@@ -72,12 +72,12 @@ def _datagrams(figures: ExperimentData) -> dict[str, Evaluate]:
 
 
 def _above_a_second(figures: ExperimentData) -> tuple[bool, str]:
-    most = figures.mean(point("udp", "down full"), _most).mean
+    maximum = figures.mean(point("udp", "down full"), _maximum).mean
     why = (
-        f"none: the longest delay is {most:.0f} ms. The buffer that the paper's own method gives, 1,100 kB, is 0.88 s at 10 Mb/s, so that "
+        f"none: the longest delay is {maximum:.0f} ms. The buffer that the paper's own method gives, 1,100 kB, is 0.88 s at 10 Mb/s, so that "
         "nothing can wait for 1 s; half above it needs a deeper buffer or a slower channel than it reports (its abstract has 2 s)"
     )
-    return most > 1000.0, why
+    return maximum > 1000.0, why
 
 
 def _lost(result: RunResult) -> float:
@@ -85,7 +85,7 @@ def _lost(result: RunResult) -> float:
 
 
 def _range(figures: ExperimentData) -> tuple[bool, str, Interval]:
-    low, high = (figures.mean(point("udp", "up probes"), measure) for measure in (_least, _most))
+    low, high = (figures.mean(point("udp", "up probes"), measure) for measure in (_minimum, _maximum))
     holds = abs(low.mean - 25.0) <= 15.0 and abs(high.mean - 100.0) <= 15.0
     why = f"{low.mean:.0f} to {high.mean:.0f} ms; the longest wait for a grant and then for HARQ to send it again"
     return holds, why, high
@@ -96,7 +96,7 @@ def _ratio(figures: ExperimentData) -> Interval:
 
 
 def _order(figures: ExperimentData) -> tuple[bool, str]:
-    found = {spot: figures.mean(point("udp", spot), _least).mean for spot in ("down probes", "up probes", "up alone")}
+    found = {spot: figures.mean(point("udp", spot), _minimum).mean for spot in ("down probes", "up probes", "up alone")}
     return min(found["up probes"], found["up alone"]) > found["down probes"], "least one-way delay: " + format_values(found, "ms")
 
 
@@ -116,16 +116,16 @@ def _derived() -> dict[str, Evaluate]:
 
 
 def _method(figures: ExperimentData) -> tuple[bool, str]:
-    found = {way: buffer_kb(figures, way).mean for way in ("down", "up")}
+    found = {direction: buffer_kb(figures, direction).mean for direction in ("down", "up")}
     set_to = {"down": 1100.0, "up": 110.0}
-    off = {way: found[way] / set_to[way] - 1.0 for way in found}
-    said = f"{found['down']:.0f} kB of the 1100 set, {found['up']:.1f} of 110"
-    return max(map(abs, off.values())) <= 0.05, said + _BIAS
+    off = {direction: found[direction] / set_to[direction] - 1.0 for direction in found}
+    text = f"{found['down']:.0f} kB of the 1100 set, {found['up']:.1f} of 110"
+    return max(map(abs, off.values())) <= 0.05, text + _BIAS
 
 
 _BIAS = (
     ". Down the method is right. Up it counts the wait for a grant as buffer: under light load a packet may ride in part in an earlier one's grant "
-    "(41 ms, the least), and behind a full queue each waits for its own, 11 frames. What is sold up is kept before the packets ask, here; a base "
+    "(41 ms, the minimum), and behind a full queue each waits for its own, 11 frames. What is sold up is kept before the packets ask, here; a base "
     "station that kept it by its grants would have that wait within the queue's"
 )
 _NO_ROOM = (
@@ -137,18 +137,18 @@ _NO_ROOM = (
 HOPS = ("down, wired part", "down, all", "up, air", "up, all")
 
 
-def least_rtts(figures: ExperimentData) -> dict[str, float]:
-    """The least round trip of 15 probes to where each ends, in ms (Figure 2)."""
+def min_rtts(figures: ExperimentData) -> dict[str, float]:
+    """The minimum RTT of 15 probes to each hop, in ms (Figure 2)."""
     results = figures.results(point("hops"))
     return {name: min(flow_of(result, name)["probes"][0]["rtt_ms"]["min"] for result in results) for name in HOPS}
 
 
 def _hops(figures: ExperimentData) -> tuple[bool, str, Interval]:
-    least = least_rtts(figures)
-    wired = least["down, wired part"]
+    minimum = min_rtts(figures)
+    wired = minimum["down, wired part"]
     return (
-        wired <= 7.0 + 0.1 and wired < 0.2 * least["down, all"],
-        "least of 15 probes: " + format_values(least, "ms"),
+        wired <= 7.0 + 0.1 and wired < 0.2 * minimum["down, all"],
+        "least of 15 probes: " + format_values(minimum, "ms"),
         interval([wired]),
     )
 

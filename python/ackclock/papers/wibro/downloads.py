@@ -60,8 +60,8 @@ def _too_large(figures: ExperimentData) -> tuple[bool, str]:
     flow = flow_of(figures.results(point("tcp", "1024 KB"))[0])
     best = max(found[scheme] for scheme in ("128 KB", "256 KB", "512 KB"))
     why = (
-        f"{format_values(found, 'Mb/s')}; {flow['retransmitted_segments']} segments sent again with 1024 KB, {flow['timeouts']} timeouts. A window of "
-        "1 MiB is 1.08 MB with its headers, of which 0.1 are on the way: the 1.1 MB that were calibrated hold it, just. The paper's loss there "
+        f"{format_values(found, 'Mb/s')}; {flow['retransmitted_segments']} segments retransmitted with 1024 KB, {flow['timeouts']} timeouts. A window of "
+        "1 MiB is 1.08 MB with its headers, of which 0.1 are in flight: the 1.1 MB that were calibrated hold it, just. The paper's loss there "
         "needs other traffic, or less room than its own estimate"
     )
     return found["1024 KB"] < 0.98 * best, why
@@ -80,8 +80,8 @@ def _rtts(figures: ExperimentData) -> tuple[bool, str]:
     spread = {scheme: figures.mean(point("tcp", scheme), lambda r: rtt("sd", r)).mean for scheme in BUFFERS}
     values = list(median.values())
     grows = all(later >= 0.98 * earlier for earlier, later in pairwise(values))
-    said = f"median {format_values(median)}; sd {format_values(spread, 'ms')}"
-    return grows and spread["1024 KB"] == max(spread.values()), said
+    text = f"median {format_values(median)}; sd {format_values(spread, 'ms')}"
+    return grows and spread["1024 KB"] == max(spread.values()), text
 
 
 def _window_stops(figures: ExperimentData) -> tuple[bool, str]:
@@ -91,8 +91,8 @@ def _window_stops(figures: ExperimentData) -> tuple[bool, str]:
         return max((sent for time, sent in zip(times, flights, strict=True) if after <= time < before), default=0.0) / 1024.0
 
     small, early, late = flight("17 KB", 0.0, 300.0), flight("256 KB", 0.0, 1.0), flight("256 KB", 1.0, 10.0)
-    said = f"most in flight: {small:.1f} KiB with 17 KB; with 256 KB {early:.0f} KiB in the first second, {late:.0f} in the next nine"
-    return small <= 17.0 and late > 1.5 * early, said
+    text = f"most in flight: {small:.1f} KiB with 17 KB; with 256 KB {early:.0f} KiB in the first second, {late:.0f} in the next nine"
+    return small <= 17.0 and late > 1.5 * early, text
 
 
 def _either(figures: ExperimentData) -> tuple[bool, str]:
@@ -114,5 +114,5 @@ def _tenth(figures: ExperimentData) -> tuple[bool, str, Interval]:
         figures.mean(point("udp", "down full"), rate_mbps).mean,
     )
     ours = tcp / udp
-    said = f"{tcp:.2f} of {udp:.2f} Mb/s; {a.window_limited_throughput(17408.0, 0.1) / 1e6:.2f} Mb/s would be 17 KiB every 100 ms"
-    return abs(ours - 0.1) <= 0.02, said, interval([ours])
+    text = f"{tcp:.2f} of {udp:.2f} Mb/s; {a.window_limited_throughput(17408.0, 0.1) / 1e6:.2f} Mb/s would be 17 KiB every 100 ms"
+    return abs(ours - 0.1) <= 0.02, text, interval([ours])

@@ -10,7 +10,7 @@ from pathlib import Path
 from ackclock.papers.evaluators import ExperimentData, flow_of, goodput_mbps, point
 from ackclock.papers.experiments import Measure
 from ackclock.papers.figure_data import PaperFigure, Point, level, traced
-from ackclock.papers.wibro.datagrams import least_rtts
+from ackclock.papers.wibro.datagrams import min_rtts
 from ackclock.papers.wibro.downloads import BUFFERS, rtt
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import interval
@@ -28,10 +28,10 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
 
 
 def _hops(figures: ExperimentData) -> PaperFigure:
-    least = least_rtts(figures)
+    minimum = min_rtts(figures)
     lines = {
-        way: [(float(place), interval([least[name]])) for place, name in enumerate(names, 1)]
-        for way, names in (("down", ("down, wired part", "down, all")), ("up", ("up, air", "up, all")))
+        direction: [(float(place), interval([minimum[name]])) for place, name in enumerate(names, 1)]
+        for direction, names in (("down", ("down, wired part", "down, all")), ("up", ("up, air", "up, all")))
     }
     return PaperFigure("Figure 2: least round trips of 15 probes, by hop", "The paper: the wired part is below 7 ms; the air is nearly all, and all of its variation.",
                    "hop of the link, from the prober", "RTT (ms)", lines, paper={"wired part, at most": [(1.0, 7.0)]})  # fmt: skip
@@ -39,56 +39,56 @@ def _hops(figures: ExperimentData) -> PaperFigure:
 
 def _saturated(figures: ExperimentData) -> list[PaperFigure]:
     rates, waits, shares = {}, {}, {}
-    for way in RATES_MBPS:
-        result = figures.results(point("udp", f"{way} full"))[0]
-        times, delivered = _arrivals(result, way)
+    for direction in RATES_MBPS:
+        result = figures.results(point("udp", f"{direction} full"))[0]
+        times, delivered = _arrivals(result, direction)
         steps = list(zip(times[9::10], delivered[9::10], strict=True))
-        rates[way] = [(later, interval([(b - a) * 8e-6 / (later - sooner)])) for (sooner, a), (later, b) in pairwise(steps)]
-        waits[way] = _filling(times, delivered, way)
+        rates[direction] = [(later, interval([(b - a) * 8e-6 / (later - sooner)])) for (sooner, a), (later, b) in pairwise(steps)]
+        waits[direction] = _filling(times, delivered, direction)
         delay = flow_of(result)["one_way_delay_ms"]
-        shares[way] = [
+        shares[direction] = [
             (float(delay[key]), interval([share])) for key, share in (("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("max", 1.0))
         ]
     return [
         PaperFigure("Figure 3a: throughput of datagrams that fill the link", "The paper: 10 Mb/s down and 2.5 up.", "time (s)", "throughput (Mb/s)",
-                rates, paper={way: level(rate, 0.0, 300.0) for way, rate in RATES_MBPS.items()}, trace=True),
+                rates, paper={direction: level(rate, 0.0, 300.0) for direction, rate in RATES_MBPS.items()}, trace=True),
         PaperFigure("Figure 3b: one-way delay in the first three seconds", "The paper: it grows as the queue fills. Dashed: the full queue that the paper's own method gives, 1,100 and 110 kB.",
-                "time (s)", "one-way delay (ms)", waits, paper={way: level(BUFFERS_KB[way] * 8.0 / rate, 0.0, FIRST_S) for way, rate in RATES_MBPS.items()}, trace=True),
+                "time (s)", "one-way delay (ms)", waits, paper={direction: level(BUFFERS_KB[direction] * 8.0 / rate, 0.0, FIRST_S) for direction, rate in RATES_MBPS.items()}, trace=True),
         PaperFigure("Figure 3c: one-way delays, by share", "Ours: least, median, 95th percentile and most, once the queue is full. The paper: half of the packets down wait for more than 1 s (P4-017).",
                 "one-way delay (ms)", "share of packets", shares, paper={"down": [(1000.0, 0.5)]}),
     ]  # fmt: skip
 
 
-def _arrivals(result: RunResult, way: str) -> tuple[list[float], list[float]]:
+def _arrivals(result: RunResult, direction: str) -> tuple[list[float], list[float]]:
     """Times and bytes delivered so far by the last hop of a direction."""
-    last = "air" if way == "down" else "wired"
-    hop = result.hops.filter((result.hops["hop"] == last) & (result.hops["direction"] == way))
+    last = "air" if direction == "down" else "wired"
+    hop = result.hops.filter((result.hops["hop"] == last) & (result.hops["direction"] == direction))
     return hop["time_s"].to_list(), [float(value) for value in hop["delivered_bytes"].to_list()]
 
 
-def _filling(times: list[float], delivered: list[float], way: str) -> list[Point]:
+def _filling(times: list[float], delivered: list[float], direction: str) -> list[Point]:
     """Nothing is dropped while the queue fills, so that the n-th packet to arrive is the n-th sent; a full queue then delays all alike."""
-    gap = PACKET * 8e-6 / OFFERED_MBPS[way]
-    room = BUFFERS_KB[way] * 8e-3
-    full = room / (OFFERED_MBPS[way] - RATES_MBPS[way])
+    gap = PACKET * 8e-6 / OFFERED_MBPS[direction]
+    room = BUFFERS_KB[direction] * 8e-3
+    full = room / (OFFERED_MBPS[direction] - RATES_MBPS[direction])
     found = [
         (time, 1e3 * (time - count / PACKET * gap))
         for time, count in zip(times, delivered, strict=True)
         if count and time <= FIRST_S
     ]
-    held = [delay for time, delay in found if time <= full + room / RATES_MBPS[way]]
+    held = [delay for time, delay in found if time <= full + room / RATES_MBPS[direction]]
     return [(time, interval([min(delay, max(held))])) for time, delay in found]
 
 
 def _sequences(figures: ExperimentData) -> list[PaperFigure]:
-    says: Mapping[str, str] = {
+    statements: Mapping[str, str] = {
         "XP as installed": "The paper: after a few rounds of slow start what is sent a round stays at the 17 KB of the send buffer.",
         "256 KB": "The paper: what is sent a round goes on growing after the first second.",
     }
     names = {"XP as installed": "Figure 4a: a download with 17 KB to send", "256 KB": "Figure 4b: a download with 256 KB"}
     return [
         PaperFigure(names[scheme], why, "time (s)", "sequence number (kB)", _sequence(figures, scheme), trace=True)
-        for scheme, why in says.items()
+        for scheme, why in statements.items()
     ]
 
 

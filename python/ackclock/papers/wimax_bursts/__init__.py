@@ -97,10 +97,10 @@ def _peak(day: Day) -> tuple[bool, str]:
 
 def _together(day: Day) -> tuple[bool, str]:
     delays, losses = ({hour: find(hour) for hour in HOURS} for find in (lambda hour: day.delay(hour, "max"), day.loss))
-    longest, most = (max(found, key=lambda hour: found[hour]) for found in (delays, losses))
+    longest, maximum = (max(found, key=lambda hour: found[hour]) for found in (delays, losses))
     return (
-        longest == most == 20,
-        f"longest delay at {longest}:00 ({delays[longest]:.0f} ms), most loss at {most}:00 ({losses[most]:.2f} %): {_SAME_QUEUE}",
+        longest == maximum == 20,
+        f"longest delay at {longest}:00 ({delays[longest]:.0f} ms), most loss at {maximum}:00 ({losses[maximum]:.2f} %): {_SAME_QUEUE}",
     )
 
 
@@ -117,7 +117,7 @@ def _bursts(day: Day) -> dict[str, Evaluate]:
         "P2-021": measured_number(lambda: interval([float(sum(map(bool, of_peak(80.0, 99.99))))]), _PARTIAL),
         "P2-022": measured_number(lambda: count(50.0, 79.99), _PARTIAL),
         "P2-023": statement(lambda: (not day.bursts(22), f"{len(day.bursts(22))} bursts, loss {day.loss(22):.2f} %")),
-        "P2-024": statement(lambda: _most(day)),
+        "P2-024": statement(lambda: _maximum(day)),
         "P2-025": statement(lambda: _commonest(day)),
         "P2-026": measured_number(lambda: interval([float(sum(d > 0.5 for d in _durations(day)))]), _FADES),
         "P2-027": measured_number(lambda: interval([float(sum(d > 1.0 for d in _durations(day)))]), _FADES),
@@ -131,20 +131,22 @@ def _durations(day: Day) -> list[float]:
     return [float(burst["duration_ms"]) / 1e3 for burst in day.bursts(day.busiest())]
 
 
-def _most(day: Day) -> tuple[bool, str]:
+def _maximum(day: Day) -> tuple[bool, str]:
     hour = day.busiest()
     losses = {test: day.loss(test) for test in HOURS}
-    least = min(losses, key=lambda test: losses[test])
-    said = f"most bursts ({len(day.bursts(hour))}) at {hour}:00, where the loss is {losses[hour]:.2f} %; least loss at {least}:00"
-    return losses[hour] <= sum(losses.values()) / len(losses), said + ": which hour has most is chance here"
+    minimum = min(losses, key=lambda test: losses[test])
+    text = (
+        f"most bursts ({len(day.bursts(hour))}) at {hour}:00, where the loss is {losses[hour]:.2f} %; least loss at {minimum}:00"
+    )
+    return losses[hour] <= sum(losses.values()) / len(losses), text + ": which hour has most is chance here"
 
 
 def _commonest(day: Day) -> tuple[bool, str]:
     bins = Counter(
         int(10.0 * duration + 1e-6) for hour in HOURS for burst in day.bursts(hour) for duration in [burst["duration_ms"] / 1e3]
     )
-    said = ", ".join(f"{bin_ * 100}-{bin_ * 100 + 100} ms {count}" for bin_, count in sorted(bins.items()))
-    return bool(bins) and max(bins, key=lambda b: bins[b]) == 1, "bursts of all tests by duration: " + (said or "none")
+    text = ", ".join(f"{bin_ * 100}-{bin_ * 100 + 100} ms {count}" for bin_, count in sorted(bins.items()))
+    return bool(bins) and max(bins, key=lambda b: bins[b]) == 1, "bursts of all tests by duration: " + (text or "none")
 
 
 def _evening(day: Day) -> dict[str, Evaluate]:
@@ -191,8 +193,8 @@ def _momentary(day: Day) -> tuple[bool, str, Interval]:
     rate = flow_of(day.run(18), FLOW)["segments_sent"] / 6000.0
     shares = sorted(100.0 * count / rate for count in bins.values())
     median = shares[len(shares) // 2] if shares else 0.0
-    said = f"of the 100 ms bins with loss, against {rate:.0f} packets a bin: median {median:.0f} %, most {max(shares, default=0.0):.0f} %"
-    return 10.0 <= median <= 40.0, said, interval([median])
+    text = f"of the 100 ms bins with loss, against {rate:.0f} packets a bin: median {median:.0f} %, most {max(shares, default=0.0):.0f} %"
+    return 10.0 <= median <= 40.0, text, interval([median])
 
 
 def _correlated(day: Day) -> tuple[bool, str, Interval]:
@@ -211,13 +213,13 @@ def _cycles(day: Day) -> tuple[bool, str]:
     mean = sum(rtts) / len(rtts)
     crossings = sum((a < mean) != (b < mean) for a, b in pairwise(rtts))
     cuts = flow_of(day.run(18), FLOW)["window_cuts"]
-    said = f"the smoothed RTT crosses its mean {crossings} times while the window is cut {cuts} times, between {min(rtts):.0f} and {max(rtts):.0f} ms"
-    return 0.5 * cuts <= crossings <= 4.0 * cuts, said
+    text = f"the smoothed RTT crosses its mean {crossings} times while the window is cut {cuts} times, between {min(rtts):.0f} and {max(rtts):.0f} ms"
+    return 0.5 * cuts <= crossings <= 4.0 * cuts, text
 
 
 def _others(day: Day) -> dict[str, Evaluate]:
     return {
-        "P2-017": computed_number(24.0 / 2.0, "a test each way every two hours of a day"),
+        "P2-017": computed_number(24.0 / 2.0, "a test in each direction every two hours of a day"),
         "P2-036": computed_statement(
             abs(106534 / 600 * 1448 * 8 * 0.94 / 1.92e6 - 1.0) <= 0.02,
             f"{106534 / 600 * 1448 * 8 / 1e6:.3f} Mb/s sent, 94 % of it {106534 / 600 * 1448 * 8 * 0.94 / 1e6:.3f}",

@@ -70,16 +70,16 @@ def _bins(day: Day, hour: int, width: float, begin: float, end: float) -> tuple[
     return waits, [(width * at, interval([100.0 * lost[at] / (lost[at] + len(delays[at]))])) for at in places]
 
 
-def _in_time(day: Day, hour: int, name: str, says: str) -> list[PaperFigure]:
+def _in_time(day: Day, hour: int, name: str, statement: str) -> list[PaperFigure]:
     delays, losses = _bins(day, hour, 1.0, 0.0, 600.0)
     title = f"{name}: the {hour}:00 test"
     return [
         PaperFigure(
-            f"{title}, loss", f"The paper: {says}. Ours by the second.", "time (s)", "loss (%)", {"loss": losses}, trace=True
+            f"{title}, loss", f"The paper: {statement}. Ours by the second.", "time (s)", "loss (%)", {"loss": losses}, trace=True
         ),
         PaperFigure(
             f"{title}, delay",
-            f"The paper: {says}. The mean of a second.",
+            f"The paper: {statement}. The mean of a second.",
             "time (s)",
             "one-way delay (ms)",
             {"delay": delays},

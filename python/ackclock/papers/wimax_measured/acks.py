@@ -42,8 +42,8 @@ def _single(figures: ExperimentData) -> tuple[bool, str]:
 
 def _cause(figures: ExperimentData) -> tuple[bool, str]:
     both, alone = _acks(figures, "both"), _acks(figures, "download alone")
-    said = f"within 1 ms {both[0]:.0%} with the upload, {alone[0]:.0%} without; above 80 ms {both[2]:.0%} and {alone[2]:.0%}"
-    return both[0] > 1.5 * alone[0] and both[2] > alone[2], said
+    text = f"within 1 ms {both[0]:.0%} with the upload, {alone[0]:.0%} without; above 80 ms {both[2]:.0%} and {alone[2]:.0%}"
+    return both[0] > 1.5 * alone[0] and both[2] > alone[2], text
 
 
 def histogram(figures: ExperimentData, scheme: str) -> list[tuple[float, float]]:

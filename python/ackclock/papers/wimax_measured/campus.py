@@ -1,4 +1,4 @@
-"""Section 5: the campus, loss models, and transfers both ways (Figures 15 to 18, Table 3)."""
+"""Section 5: the campus, loss models, and transfers in both directions (Figures 15 to 18, Table 3)."""
 
 from __future__ import annotations
 
@@ -177,8 +177,8 @@ def _classes(figures: ExperimentData) -> tuple[bool, str]:
 
 def _losses(figures: ExperimentData) -> tuple[bool, str]:
     found = figures.each(campus_spot(), retransmitted)
-    said = f"{min(found):.2f} to {max(found):.2f} % sent again over {len(found)} minutes, most where the limit is lowest"
-    return min(found) >= 1.8 and max(found) <= 4.2, said
+    text = f"{min(found):.2f} to {max(found):.2f} % retransmitted over {len(found)} minutes, most where the limit is lowest"
+    return min(found) >= 1.8 and max(found) <= 4.2, text
 
 
 def _padhye(figures: ExperimentData) -> tuple[bool, str]:

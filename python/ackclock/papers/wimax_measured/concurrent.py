@@ -47,7 +47,7 @@ def _range(figures: ExperimentData, count: str, variant: str) -> float:
 
 
 def shares(figures: ExperimentData, count: str, variant: str) -> Interval:
-    """The mean share of a flow in per cent, with the least and the largest of any flow in any run in place of an interval."""
+    """The mean share of a flow in per cent, with the minimum and maximum of any flow in any run instead of an interval."""
     each: list[float] = []
     for result in figures.results(_together(count, variant)):
         rates = [float(f["goodput_bps"] or 0.0) for f in result.summary["flows"]]

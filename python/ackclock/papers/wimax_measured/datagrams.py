@@ -31,8 +31,8 @@ def _down(rate: str) -> ExperimentPoint:
     return point("udp-down", rate=rate)
 
 
-def _ssi(way: str, lights: int) -> ExperimentPoint:
-    return point("ssi", way, ssi=lights)
+def _ssi(direction: str, lights: int) -> ExperimentPoint:
+    return point("ssi", direction, ssi=lights)
 
 
 def _tracks(figures: ExperimentData) -> tuple[bool, str]:
@@ -48,8 +48,8 @@ def _plateau(figures: ExperimentData) -> tuple[bool, str]:
     return flat and all(a < b for a, b in pairwise(lost)), f"{format_values(found, 'Mb/s')}; loss up to {lost[-1]:.0f} %"
 
 
-def _shares(figures: ExperimentData, way: str, lights: range) -> dict[str, float]:
-    return {f"SSI {n}": figures.mean(_ssi(way, n), goodput).mean / CAPACITY[way] for n in lights}
+def _shares(figures: ExperimentData, direction: str, lights: range) -> dict[str, float]:
+    return {f"SSI {n}": figures.mean(_ssi(direction, n), goodput).mean / CAPACITY[direction] for n in lights}
 
 
 def _variability(figures: ExperimentData) -> tuple[bool, str]:
@@ -82,8 +82,8 @@ def _up(figures: ExperimentData) -> tuple[bool, str]:
     return low < high and high >= 0.93, "of 256 kb/s: " + format_values(shares)
 
 
-def _share(figures: ExperimentData, way: str) -> Interval:
-    return figures.mean(_ssi(way, 1), lambda result: 100.0 * goodput(result) / CAPACITY[way])
+def _share(figures: ExperimentData, direction: str) -> Interval:
+    return figures.mean(_ssi(direction, 1), lambda result: 100.0 * goodput(result) / CAPACITY[direction])
 
 
 def _proportional(figures: ExperimentData) -> tuple[bool, str]:

@@ -17,10 +17,12 @@ AUTO_KB = 128.0
 def drawings(figures: ExperimentData) -> list[PaperFigure]:
     """In the paper's order."""
 
-    def lines(way: str, measure: Measure) -> dict[str, list[Point]]:
-        sizes = DOWN if way == "down" else UP
+    def lines(direction: str, measure: Measure) -> dict[str, list[Point]]:
+        sizes = DOWN if direction == "down" else UP
         xs = [AUTO_KB if size == "auto" else float(size.split()[0]) for size in sizes]
-        return {v: [(x, figures.mean(spot(way, size, v), measure)) for x, size in zip(xs, sizes, strict=True)] for v in VARIANTS}
+        return {
+            v: [(x, figures.mean(spot(direction, size, v), measure)) for x, size in zip(xs, sizes, strict=True)] for v in VARIANTS
+        }
 
     def sent(measure: Measure) -> list[Point]:
         return [
@@ -31,8 +33,8 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
     def share(result: RunResult) -> float:
         return loss(result) / 100.0
 
-    def by_lights(way: str) -> list[Point]:
-        return [(float(n), figures.mean(point("ssi", way, ssi=n), goodput)) for n in range(1, 6)]
+    def by_lights(direction: str) -> list[Point]:
+        return [(float(n), figures.mean(point("ssi", direction, ssi=n), goodput)) for n in range(1, 6)]
 
     axis = "socket buffers (KB; auto-tuning at 128)"
     drawn = [
@@ -46,7 +48,7 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
                 axis, "throughput (Mb/s)", lines("down", goodput_mbps), log_x=True),
         PaperFigure("Figure 5: their round trips", "The paper: alike for all variants at a buffer, 120 ms at least.",
                 axis, "mean RTT (ms)", lines("down", rtt("mean")), log_x=True),
-        PaperFigure("Figure 7: what they sent again", "The paper: rises with the buffer, near 3 % for CUBIC with auto-tuning; Vegas least.",
+        PaperFigure("Figure 7: retransmissions", "The paper: rises with the buffer, near 3 % for CUBIC with auto-tuning; Vegas least.",
                 axis, "retransmitted (%)", lines("down", retransmitted), log_x=True, paper={"CUBIC, auto": [(AUTO_KB, 3.0)]}),
         PaperFigure("Figure 8: uploads by buffer", "The paper: rises with the buffer; Veno best at 32 KB and auto.",
                 axis, "throughput (Mb/s)", lines("up", goodput_mbps), log_x=True),

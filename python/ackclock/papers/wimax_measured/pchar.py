@@ -18,7 +18,7 @@ from ackclock.papers.evaluators import (
 from ackclock.papers.evidence import Evaluate
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
-from ackclock.statistics.linear_fit import least_squares
+from ackclock.statistics.linear_fit import fit_line
 
 RUNS = {
     "Jun 8": point("pchar", "", "Jun 8"),
@@ -34,7 +34,7 @@ CONFIGURED_KBPS = {"Jun 8": 1500.0, "Jun 26": 1500.0, "Jul 4": 256.0, "Feb 15": 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What pchar makes of the probes of one partial path: a line through the least round trip of each size. The ``rtt`` that it prints, and
+    """pchar's estimate for one partial path: a line through the minimum RTT of each size. The ``rtt`` that it prints, and
     with it ``stddev rtt``, is the line's intercept, a packet of no size."""
 
     mean_ms: float
@@ -49,8 +49,8 @@ def fitted(result: RunResult, flow: str) -> Fit:
     """The fit of one flow's probes (pchar: least RTT of each size = a + b * size)."""
     rows = [row for row in flow_of(result, flow)["probes"] if row["rtt_ms"]["min"] is not None]
     sizes = [float(row["ip_bytes"]) for row in rows]
-    least = [float(row["rtt_ms"]["min"]) for row in rows]
-    line = least_squares(sizes, least)
+    minimum = [float(row["rtt_ms"]["min"]) for row in rows]
+    line = fit_line(sizes, minimum)
     sent = sum(row["sent"] for row in rows)
     return Fit(line.intercept, line.intercept_sd, line.slope, sum(row["lost"] for row in rows) / sent)
 
@@ -91,7 +91,7 @@ def _mean(figures: ExperimentData, run: str, row: str) -> Interval:
 
 
 _SLOPE = (
-    "8 bits over the slope of the least round trips against size. Down, a probe alone finds the limiter's bucket of 3000 bytes full; what takes longer "
+    "8 bits over the slope of the minimum RTT against size. Down, a probe alone finds the limiter's bucket of 3000 bytes full; what takes longer "
     "is its answer, in which the far host, a Linux, quotes up to 576 bytes of it, and which goes up at 256 kb/s. Up, 1500 bytes take 47 ms in the "
     "modem and three frames in the air. One link stands for both days of a direction, which are 1.3 and 1.9 times apart"
 )
@@ -161,9 +161,9 @@ def _whole_above_part(figures: ExperimentData) -> tuple[bool, str]:
 
 def _wireless_above_whole(figures: ExperimentData) -> tuple[bool, str]:
     pairs = {run: (_mean(figures, run, "wireless_sd").mean, _mean(figures, run, "sd").mean) for run in ("Jul 4", "Feb 15")}
-    said = "; ".join(f"{run}: air {air:.2f} ms, whole path {whole:.2f}" for run, (air, whole) in pairs.items())
+    text = "; ".join(f"{run}: air {air:.2f} ms, whole path {whole:.2f}" for run, (air, whole) in pairs.items())
     why = ". The answers of the partial path do not grow with the probe, those of the far host do"
-    return all(air > whole for air, whole in pairs.values()), said + why
+    return all(air > whole for air, whole in pairs.values()), text + why
 
 
 def _under(figures: ExperimentData) -> tuple[bool, str]:

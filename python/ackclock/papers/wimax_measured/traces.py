@@ -45,7 +45,7 @@ def transfers(figures: ExperimentData) -> list[PaperFigure]:
                 SECONDS, WINDOW, {"CUBIC": _outstanding(cable)}, trace=True),
         PaperFigure("Figure 11: windows with 64 KB", "The paper: both reach about the same window before the first loss, in under 10 s; New Reno halves and grows, most losses end in a timeout.",
                 SECONDS, WINDOW, _windows(figures, "64 KB", ("CUBIC", "New Reno")), paper=full, trace=True),
-        PaperFigure("Figure 12: windows with auto-tuning", "The paper: CUBIC erratic, around the rate times the least RTT only late; New Reno sooner. Ours settles at once (P0-107).",
+        PaperFigure("Figure 12: windows with auto-tuning", "The paper: CUBIC erratic, around the rate times the minimum RTT only late; New Reno sooner. Ours settles at once (P0-107).",
                 SECONDS, WINDOW, _windows(figures, "auto", ("CUBIC", "New Reno")), paper=full, trace=True),
     ]  # fmt: skip
 
@@ -105,8 +105,8 @@ def campus(figures: ExperimentData) -> list[PaperFigure]:
     return [
         PaperFigure("Figure 15: downloads of a minute on the campus", "The paper: they vary, and never reach 1 Mb/s. A minute of ours is a seed.", "minute", "throughput (Mb/s)",
                 {"New Reno 64 KB": minutes}, paper={"never reached": level(1.0, 1.0, float(max(2, len(minutes))))}),
-        PaperFigure("Figure 16: throughput and loss on the campus", "The paper: losses of 1.8 to 4.2 %, and the model fits.", "sent again (%)", "throughput (Mb/s)", _padhye(figures)),
-        PaperFigure("Figure 17: both ways at the residence", "The paper: the download falls and fluctuates while the upload is there, and recovers. Dashed: the means of its Table 3.",
+        PaperFigure("Figure 16: throughput and loss on the campus", "The paper: losses of 1.8 to 4.2 %, and the model fits.", "retransmitted (%)", "throughput (Mb/s)", _padhye(figures)),
+        PaperFigure("Figure 17: both directions at the residence", "The paper: the download falls and fluctuates while the upload is there, and recovers. Dashed: the means of its Table 3.",
                 SECONDS, "throughput (Mb/s)", rates, paper=stated, trace=True),
         PaperFigure("Figure 18: times between the download's ACKs on the campus", "The paper: most within 1 ms of the one before, spikes at 5 to 20 and 90 to 400 ms; 6 to 8 ms alone.",
                 "up to (ms)", "share of ACKs (%)", gaps, log_x=True),

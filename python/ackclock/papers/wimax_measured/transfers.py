@@ -34,12 +34,12 @@ FULL_KB = 38.5
 """What path and queue hold at the residence: 1.5 Mb/s for 120 ms, and 16 kB."""
 
 
-def spot(way: str, size: str, variant: str) -> ExperimentPoint:
-    return point("transfers", f"{way} {size}", variant=VARIANTS[variant])
+def spot(direction: str, size: str, variant: str) -> ExperimentPoint:
+    return point("transfers", f"{direction} {size}", variant=VARIANTS[variant])
 
 
 def retransmitted(result: RunResult) -> float:
-    """Segments sent again, in per cent of those sent, over all flows."""
+    """Retransmitted segments of all flows, in per cent of the sent ones."""
     flows = result.summary["flows"]
     again, sent = (sum(int(f[key]) for f in flows) for key in ("retransmitted_segments", "segments_sent"))
     return 100.0 * again / max(1, sent)
@@ -50,12 +50,12 @@ def rtt(which: str) -> Callable[[RunResult], float]:
     return lambda result: float(flow_of(result)["rtt_ms"][which] or 0.0)
 
 
-def by_variant(figures: ExperimentData, way: str, size: str, measure: Callable[[RunResult], float]) -> dict[str, float]:
-    return {variant: figures.mean(spot(way, size, variant), measure).mean for variant in VARIANTS}
+def by_variant(figures: ExperimentData, direction: str, size: str, measure: Callable[[RunResult], float]) -> dict[str, float]:
+    return {variant: figures.mean(spot(direction, size, variant), measure).mean for variant in VARIANTS}
 
 
-def by_size(figures: ExperimentData, way: str, variant: str, measure: Callable[[RunResult], float]) -> dict[str, float]:
-    return {size: figures.mean(spot(way, size, variant), measure).mean for size in (DOWN if way == "down" else UP)}
+def by_size(figures: ExperimentData, direction: str, variant: str, measure: Callable[[RunResult], float]) -> dict[str, float]:
+    return {size: figures.mean(spot(direction, size, variant), measure).mean for size in (DOWN if direction == "down" else UP)}
 
 
 def rising(values: Sequence[float], slack: float = 0.0) -> bool:
@@ -69,15 +69,17 @@ def _limited(figures: ExperimentData, size: str) -> tuple[bool, str]:
 
 def _fills(figures: ExperimentData) -> tuple[bool, str]:
     found = {size: by_variant(figures, "down", size, goodput_mbps) for size in ("64 KB", "auto")}
-    least = min(value for each in found.values() for name, value in each.items() if name != "Vegas")
+    minimum = min(value for each in found.values() for name, value in each.items() if name != "Vegas")
     # Netperf counts payload, the link whole packets.
-    return least >= 0.9 * LINK_MBPS * PAYLOAD, "; ".join(f"{size}: {format_values(each, 'Mb/s')}" for size, each in found.items())
+    return minimum >= 0.9 * LINK_MBPS * PAYLOAD, "; ".join(
+        f"{size}: {format_values(each, 'Mb/s')}" for size, each in found.items()
+    )
 
 
 def _monotone(figures: ExperimentData) -> tuple[bool, str]:
     found = {variant: list(by_size(figures, "down", variant, goodput_mbps).values())[:4] for variant in VARIANTS}
-    said = "; ".join(f"{variant} {' '.join(f'{value:.2f}' for value in values)}" for variant, values in found.items())
-    return all(rising(values, 0.02) for values in found.values()), said + " Mb/s"
+    text = "; ".join(f"{variant} {' '.join(f'{value:.2f}' for value in values)}" for variant, values in found.items())
+    return all(rising(values, 0.02) for values in found.values()), text + " Mb/s"
 
 
 def _vegas_share(figures: ExperimentData) -> Interval:
@@ -95,33 +97,33 @@ def _vegas_flows(figures: ExperimentData) -> list[float]:
 
 def _vegas_range(figures: ExperimentData) -> tuple[bool, str]:
     flows = _vegas_flows(figures)
-    said = (
+    text = (
         f"{min(flows):.2f} to {max(flows):.2f} Mb/s in {len(flows)} flows; here nothing but the draws of ARQ differs between them"
     )
-    return abs(min(flows) - 0.9) <= 0.2 and max(flows) <= 1.5, said
+    return abs(min(flows) - 0.9) <= 0.2 and max(flows) <= 1.5, text
 
 
 def _alike(figures: ExperimentData) -> tuple[bool, str]:
-    worst, said = 0.0, []
+    worst, text = 0.0, []
     for size in DOWN:
         found = by_variant(figures, "down", size, goodput_mbps)
         worst = max(worst, 1.0 - min(found.values()) / max(found.values()))
-        said.append(f"{size}: {format_values(found)}")
-    return worst <= 0.10, "; ".join(said) + f" Mb/s; at most {worst:.0%} apart"
+        text.append(f"{size}: {format_values(found)}")
+    return worst <= 0.10, "; ".join(text) + f" Mb/s; at most {worst:.0%} apart"
 
 
 def _rtts_alike(figures: ExperimentData) -> tuple[bool, str]:
-    spread, said = 0.0, []
+    spread, text = 0.0, []
     for size in DOWN:
         found = by_variant(figures, "down", size, rtt("mean"))
         spread = max(spread, 1.0 - min(found.values()) / max(found.values()))
-        said.append(f"{size}: {format_values(found)}")
-    why = ". Up to 32 KB the window sets it, for all alike; above, a queue of 16 kB, of which Vegas leaves the least full"
-    return spread <= 0.2, "; ".join(said) + f" ms; at most {spread:.0%} apart{why}"
+        text.append(f"{size}: {format_values(found)}")
+    why = ". Up to 32 KB the window sets it, for all alike; above, a queue of 16 kB, of which Vegas fills the smallest part"
+    return spread <= 0.2, "; ".join(text) + f" ms; at most {spread:.0%} apart{why}"
 
 
-def rates(figures: ExperimentData, way: str) -> str:
-    each = {variant: by_size(figures, way, variant, retransmitted) for variant in VARIANTS}
+def rates(figures: ExperimentData, direction: str) -> str:
+    each = {variant: by_size(figures, direction, variant, retransmitted) for variant in VARIANTS}
     return "; ".join(f"{variant}: {format_values(found)}" for variant, found in each.items()) + " %"
 
 
@@ -158,11 +160,11 @@ def _deep(figures: ExperimentData) -> str:
 
 
 def _again_by(run: RunResult, when: float) -> int:
-    """Segments sent again up to a time."""
+    """Segments retransmitted up to a time."""
     return max(run.series.filter(run.series["time_s"] <= when)["retransmitted_segments"].to_list(), default=0)
 
 
-def _vegas_least(figures: ExperimentData) -> tuple[bool, str]:
+def _vegas_lowest(figures: ExperimentData) -> tuple[bool, str]:
     found = {
         v: by_size(figures, "down", v, retransmitted)["auto"] - by_size(figures, "down", v, retransmitted)["32 KB"]
         for v in VARIANTS
@@ -170,8 +172,8 @@ def _vegas_least(figures: ExperimentData) -> tuple[bool, str]:
     return found["Vegas"] <= min(found.values()) + 1e-9, "what auto adds to 32 KB, points: " + format_values(found)
 
 
-def every(figures: ExperimentData, way: str, measure: Callable[[RunResult], float]) -> list[float]:
-    return [value for v in VARIANTS for value in by_size(figures, way, v, measure).values()]
+def every(figures: ExperimentData, direction: str, measure: Callable[[RunResult], float]) -> list[float]:
+    return [value for v in VARIANTS for value in by_size(figures, direction, v, measure).values()]
 
 
 def _model(figures: ExperimentData) -> tuple[bool, str]:
@@ -184,19 +186,19 @@ def _model(figures: ExperimentData) -> tuple[bool, str]:
             8e-6 * window_over_rtt(window, figures.mean(here, rtt("mean")).mean / 1e3),
             figures.mean(here, goodput_mbps).mean,
         )
-    said = "; ".join(f"{size}: model {model:.2f}, ours {ours:.2f} Mb/s" for size, (model, ours) in pairs.items())
+    text = "; ".join(f"{size}: model {model:.2f}, ours {ours:.2f} Mb/s" for size, (model, ours) in pairs.items())
     why = (
         ". W is the socket's size, of which Linux advertises 3/4; whole segments of that, never cut, are a little less than 0.75 of W. A window of "
         "all of W would be a third above the model, where the paper is below it"
     )
-    return all(model > ours for model, ours in pairs.values()), said + why
+    return all(model > ours for model, ours in pairs.values()), text + why
 
 
 def _aggressive(figures: ExperimentData) -> tuple[bool, str]:
     found = by_variant(figures, "down", "auto", retransmitted)
     return found["CUBIC"] >= max(found.values()) and found["Vegas"] <= min(
         found.values()
-    ), f"sent again with auto: {format_values(found, '%')}"
+    ), f"retransmitted with auto: {format_values(found, '%')}"
 
 
 def _advice(figures: ExperimentData) -> tuple[bool, str]:
@@ -205,10 +207,8 @@ def _advice(figures: ExperimentData) -> tuple[bool, str]:
     again = {name: figures.mean(point, retransmitted).mean for name, point in cells.items()}
     goodput = {name: figures.mean(point, goodput_mbps).mean for name, point in cells.items()}
     ours, best = goodput.pop("CUBIC auto"), max(goodput.values())
-    said = (
-        f"CUBIC with auto-tuning gets {ours:.2f} Mb/s, the best of the others {best:.2f}; sent again: {format_values(again, '%')}"
-    )
-    return again["CUBIC auto"] == max(again.values()) and ours <= 1.02 * best, said
+    text = f"CUBIC with auto-tuning gets {ours:.2f} Mb/s, the best of the others {best:.2f}; retransmitted: {format_values(again, '%')}"
+    return again["CUBIC auto"] == max(again.values()) and ours <= 1.02 * best, text
 
 
 def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
@@ -216,7 +216,7 @@ def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     patterns: dict[str, Callable[[ExperimentData], tuple[bool, str] | tuple[bool, str, Interval]]] = {
         "P0-057": lambda f: _limited(f, "8 KB"), "P0-058": lambda f: _limited(f, "16 KB"), "P0-059": lambda f: _limited(f, "32 KB"),
         "P0-060": _fills, "P0-061": _monotone, "P0-063": _vegas_range, "P0-065": _alike, "P0-067": _rtts_alike,
-        "P0-068": _rate_rises, "P0-070": _doubles, "P0-072": _vegas_least, "P0-116": _model, "P0-148": _aggressive, "P0-149": _advice,
+        "P0-068": _rate_rises, "P0-070": _doubles, "P0-072": _vegas_lowest, "P0-116": _model, "P0-148": _aggressive, "P0-149": _advice,
     }  # fmt: skip
 
     def low() -> Interval:

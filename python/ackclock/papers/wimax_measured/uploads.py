@@ -29,7 +29,7 @@ SMALL = (
     "there are no overflow of its own; a limiter that drops without a full queue, or another's load, would do it"
 )
 BOUNDED = "the modem's queue bounds what is in flight from 16 KB on, so that auto-tuning adds nothing to 32 KB, where the paper has a third more"
-LEAST = "of full segments, 47 ms each at 256 kb/s"
+MIN = "of full segments, 47 ms each at 256 kb/s"
 SPIKES = (
     "the modem's two packets are 94 ms, and ARQ adds tens: the paper's spikes of 2 s, at small windows too, are no queue of the flow's own. Seconds "
     "without service (a fade, another's load) would do it, of which the paper gives neither number nor length"
@@ -55,8 +55,8 @@ def _up_above_down(figures: ExperimentData) -> tuple[bool, str]:
         for v in VARIANTS
         for s in sizes
     }
-    said = ", ".join(f"{v} {s} {up:.2g}/{down:.2g}" for (v, s), (up, down) in pairs.items())
-    return all(up > down for up, down in pairs.values()), f"up/down at 32 KB and auto, %: {said}"
+    text = ", ".join(f"{v} {s} {up:.2g}/{down:.2g}" for (v, s), (up, down) in pairs.items())
+    return all(up > down for up, down in pairs.values()), f"up/down at 32 KB and auto, %: {text}"
 
 
 def _up_fills(figures: ExperimentData) -> tuple[bool, str]:
@@ -68,10 +68,10 @@ def _up_fills(figures: ExperimentData) -> tuple[bool, str]:
 
 
 def _spread(figures: ExperimentData) -> tuple[bool, str]:
-    def of(way: str, sizes: Sequence[str]) -> float:
+    def of(direction: str, sizes: Sequence[str]) -> float:
         worst = 0.0
         for size in sizes:
-            found = by_variant(figures, way, size, goodput_mbps)
+            found = by_variant(figures, direction, size, goodput_mbps)
             worst = max(worst, 1.0 - min(found.values()) / max(found.values()))
         return worst
 
@@ -141,5 +141,5 @@ def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
         **_table2(figures),
         "P0-090": computed_statement(abs(7.1 / 5.3 - 1.34) <= 0.02, "7.1 / 5.3", 7.1 / 5.3),
         "P0-091": computed_statement(abs(8.4 / 6.1 - 1.37) <= 0.02, "8.4 / 6.1", 8.4 / 6.1),
-        "P0-100": measured_number(lambda: interval([min(every(figures, "up", rtt("min")))]), LEAST),
+        "P0-100": measured_number(lambda: interval([min(every(figures, "up", rtt("min")))]), MIN),
     }

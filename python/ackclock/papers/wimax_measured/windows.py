@@ -37,9 +37,9 @@ def _same_window(figures: ExperimentData) -> tuple[bool, str]:
 
 def _soon(figures: ExperimentData) -> tuple[bool, str]:
     found = _first(figures)
-    said = ", ".join(f"{variant} {when:.1f} s" for variant, (_, when) in found.items())
+    text = ", ".join(f"{variant} {when:.1f} s" for variant, (_, when) in found.items())
     lost = {variant: figures.mean(spot("down", "64 KB", variant), retransmitted).mean for variant in found}
-    return all(when < 10.0 for _, when in found.values()), f"{said}; sent again {format_values(lost, '%')}"
+    return all(when < 10.0 for _, when in found.values()), f"{text}; retransmitted {format_values(lost, '%')}"
 
 
 def _kinds(figures: ExperimentData) -> tuple[bool, str]:
@@ -47,9 +47,9 @@ def _kinds(figures: ExperimentData) -> tuple[bool, str]:
     for variant in ("New Reno", "CUBIC"):
         flows = [flow_of(result) for result in figures.results(spot("down", "auto", variant))]
         found[variant] = (sum(f["timeouts"] for f in flows), sum(f["fast_retransmits"] for f in flows))
-    said = "; ".join(f"{variant}: {timeouts} timeouts, {fast} fast retransmits" for variant, (timeouts, fast) in found.items())
+    text = "; ".join(f"{variant}: {timeouts} timeouts, {fast} fast retransmits" for variant, (timeouts, fast) in found.items())
     why = ". With SACK and a scoreboard holes are mended without a timeout here"
-    return all(timeouts > fast for timeouts, fast in found.values()), said + why
+    return all(timeouts > fast for timeouts, fast in found.values()), text + why
 
 
 def _spurious(figures: ExperimentData) -> tuple[bool, str]:
@@ -59,7 +59,7 @@ def _spurious(figures: ExperimentData) -> tuple[bool, str]:
         for r in figures.results(point("traced", "down 64 KB", variant=v))
     ]
     early = sum(each["spurious"]["early_ack"] for each in seen)
-    return early == 0, f"{early} timeouts' segments acknowledged sooner than the least RTT, in {len(seen)} traces"
+    return early == 0, f"{early} timeouts' segments acknowledged sooner than the minimum RTT, in {len(seen)} traces"
 
 
 def _wander(figures: ExperimentData, variant: str, size: str, after: float = 20.0) -> float:
@@ -94,13 +94,13 @@ def _settle(figures: ExperimentData) -> tuple[bool, str]:
 def _cable(figures: ExperimentData) -> tuple[bool, str]:
     result = figures.results(point("cable", "down auto", "cable", variant="cubic-2.0"))[0]
     flow = flow_of(result)
-    said = f"{flow['goodput_bps'] / 1e6:.2f} of 5 Mb/s, {flow['window_cuts']} cuts, {100.0 * flow['retransmission_rate']:.2f} % sent again, {flow['timeouts']} timeouts"
-    return flow["goodput_bps"] >= 0.9 * 5e6 * PAYLOAD and flow["timeouts"] == 0, said
+    text = f"{flow['goodput_bps'] / 1e6:.2f} of 5 Mb/s, {flow['window_cuts']} cuts, {100.0 * flow['retransmission_rate']:.2f} % retransmitted, {flow['timeouts']} timeouts"
+    return flow["goodput_bps"] >= 0.9 * 5e6 * PAYLOAD and flow["timeouts"] == 0, text
 
 
 def _steady(figures: ExperimentData) -> tuple[bool, str]:
     found = {f"{v} {s}": by_size(figures, "down", v, retransmitted)[s] for v in VARIANTS for s in ("8 KB", "16 KB", "32 KB")}
-    return max(found.values()) < 0.5, f"at most {max(found.values()):.3f} % sent again"
+    return max(found.values()) < 0.5, f"at most {max(found.values()):.3f} % retransmitted"
 
 
 def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:

@@ -20,8 +20,8 @@ def _places() -> dict[str, ExperimentPoint]:
 def _bic(figures: ExperimentData) -> tuple[bool, str]:
     gains = {name: figures.gain(spot.of("BIC"), spot, goodput_mbps).mean for name, spot in _places().items()}
     inside = [name for name, gain in gains.items() if BAND[0] <= gain <= BAND[1]]
-    said = f"{min(gains.values()):+.0f} % to {max(gains.values()):+.0f} %, {len(inside)} of {len(gains)} cases within the paper's band"
-    return len(inside) == len(gains), f"{said}; the paper itself has 54 % in scenario 3. {BIC_CAUSE}"
+    text = f"{min(gains.values()):+.0f} % to {max(gains.values()):+.0f} %, {len(inside)} of {len(gains)} cases within the paper's band"
+    return len(inside) == len(gains), f"{text}; the paper itself has 54 % in scenario 3. {BIC_CAUSE}"
 
 
 def _order(figures: ExperimentData) -> tuple[bool, str]:
@@ -32,12 +32,12 @@ def _order(figures: ExperimentData) -> tuple[bool, str]:
         if set(best) != {"Westwood", "BIC"} and min(found["Westwood"], found["BIC"]) < 0.98 * found[best[1]]:
             wrong.append(f"{name} ({', '.join(best)})")
     cases = len(_places())
-    said = f"Westwood and BIC are the best two, or within 2 % of them, in {cases - len(wrong)} of {cases} cases"
+    text = f"Westwood and BIC are the best two, or within 2 % of them, in {cases - len(wrong)} of {cases} cases"
     why = (
         ". Where errors leave windows of a few segments BIC halves as Reno does (below its low window of 14) and waits for its timer more often than Veno, "
         "which cuts to 4/5 there"
     )
-    return not wrong, said + (f"; not in {'; '.join(wrong)}{why}" if wrong else "")
+    return not wrong, text + (f"; not in {'; '.join(wrong)}{why}" if wrong else "")
 
 
 def _fair(figures: ExperimentData) -> tuple[bool, str]:

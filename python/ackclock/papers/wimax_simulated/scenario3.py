@@ -70,8 +70,8 @@ def _fair(figures: ExperimentData) -> tuple[bool, str]:
 def _unfair(figures: ExperimentData) -> tuple[bool, str]:
     before, after = ({s: figures.mean(errors(s, rate), fairness).mean for s in FIVE} for rate in (1e-2, 1e-1))
     mean = [sum(found.values()) / len(found) for found in (before, after)]
-    said = f"at 1 %: {format_values(before)}; at 10 %: {format_values(after)}"
-    return mean[1] < mean[0], said + f"; on average {mean[0]:.3f} and {mean[1]:.3f}: lower, though over 300 s not low"
+    text = f"at 1 %: {format_values(before)}; at 10 %: {format_values(after)}"
+    return mean[1] < mean[0], text + f"; on average {mean[0]:.3f} and {mean[1]:.3f}: lower, though over 300 s not low"
 
 
 def _step(figures: ExperimentData, split: str, base: str) -> Interval:
@@ -130,8 +130,8 @@ def _fluctuates(figures: ExperimentData) -> tuple[bool, str]:
     spread = {split: [fairness(r) for r in figures.results(ratio("Westwood", split))] for split in RATIOS}
     low = min(min(values) for split, values in spread.items() if split in RATIOS[:4])
     high = min(min(values) for split, values in spread.items() if split in RATIOS[4:])
-    said = ", ".join(f"{split} {min(values):.3f}" for split, values in spread.items())
-    return high < low - 0.005, f"least index over the seeds: {said}; the uplink's lost ACKs deal rounds unevenly"
+    text = ", ".join(f"{split} {min(values):.3f}" for split, values in spread.items())
+    return high < low - 0.005, f"least index over the seeds: {text}; the uplink's lost ACKs deal rounds unevenly"
 
 
 def _derived(splits: Sequence[str]) -> Evaluate:

@@ -97,14 +97,14 @@ def _figure4(figures: ExperimentData) -> dict[str, Evaluate]:
 def _all_fall(figures: ExperimentData) -> tuple[bool, str]:
     runs = {scheme: [figures.mean(scenario1(scheme, rate), goodput_mbps).mean for rate in RATES] for scheme in FIVE}
     bad = [scheme for scheme, values in runs.items() if not falls(values)]
-    said = "; ".join(f"{scheme} {values[0]:.2f} to {values[-1]:.2f} Mb/s" for scheme, values in runs.items())
-    return not bad, said + (f"; not monotone: {', '.join(bad)}" if bad else "")
+    statement = "; ".join(f"{scheme} {values[0]:.2f} to {values[-1]:.2f} Mb/s" for scheme, values in runs.items())
+    return not bad, statement + (f"; not monotone: {', '.join(bad)}" if bad else "")
 
 
 def _order(figures: ExperimentData, low: ExperimentPoint) -> tuple[bool, str]:
     found = of_five(figures, low)
     why = (
-        ". Westwood's cut is the smaller (what got through times the least RTT is nine tenths of the window, BIC leaves eight), but it grows "
+        ". Westwood's cut is the smaller (the delivered rate times the minimum RTT is nine tenths of the window, BIC leaves eight), but it grows "
         "by a segment a round trip, and BIC is back where it was within a few"
     )
     return found["Westwood"] > found["BIC"] > found["New Reno"], format_values(found, "Mb/s") + why
@@ -113,12 +113,12 @@ def _order(figures: ExperimentData, low: ExperimentPoint) -> tuple[bool, str]:
 def _vegas_and_veno(figures: ExperimentData) -> tuple[bool, str]:
     high = [of_five(figures, scenario1("New Reno", rate)) for rate in RATES if rate >= LOW]
     holds = all(max(found["Vegas"], found["Veno"]) < found["New Reno"] for found in high)
-    said = "; ".join(
+    statement = "; ".join(
         f"{rate:g}: {format_values({name: found[name] for name in ('New Reno', 'Vegas', 'Veno')})}"
         for rate, found in zip((rate for rate in RATES if rate >= LOW), high, strict=True)
     )
     why = f". Vegas is always below. {_veno(figures)}"
-    return holds, said + " Mb/s" + why
+    return holds, statement + " Mb/s" + why
 
 
 def _veno(figures: ExperimentData) -> str:
@@ -168,8 +168,8 @@ def _below_scenario1(figures: ExperimentData) -> tuple[bool, str]:
     }
     bad = [f"{scheme} at {rate:g}" for (scheme, rate), (second, first) in pairs.items() if second >= first]
     shares = [second / first for second, first in pairs.values()]
-    said = f"{min(shares):.2f} to {max(shares):.2f} of scenario 1's, over five schemes and four error rates"
-    return not bad, said + (f"; not below: {', '.join(bad)}" if bad else "")
+    statement = f"{min(shares):.2f} to {max(shares):.2f} of scenario 1's, over five schemes and four error rates"
+    return not bad, statement + (f"; not below: {', '.join(bad)}" if bad else "")
 
 
 def _high_rates(figures: ExperimentData) -> tuple[bool, str, Interval]:
@@ -184,10 +184,13 @@ def _high_rates(figures: ExperimentData) -> tuple[bool, str, Interval]:
 def _low_everywhere(figures: ExperimentData) -> tuple[bool, str]:
     found = {rate: of_five(figures, scenario2("New Reno", rate)) for rate in RATES2}
     holds = all(max(each["Vegas"], each["Veno"]) < each["New Reno"] for each in found.values())
-    said = "; ".join(
+    statement = "; ".join(
         f"{rate:g}: {format_values({n: each[n] for n in ('New Reno', 'Vegas', 'Veno')})}" for rate, each in found.items()
     )
-    return holds, f"{said} Mb/s. Vegas yields to the cross traffic's queue; Veno is not below New Reno: its cut is the smaller"
+    return (
+        holds,
+        f"{statement} Mb/s. Vegas yields to the cross traffic's queue; Veno is not below New Reno: its cut is the smaller",
+    )
 
 
 def _figure8(figures: ExperimentData) -> dict[str, Evaluate]:
@@ -211,10 +214,10 @@ def _best_queue(figures: ExperimentData) -> Interval:
 def _queue_order(figures: ExperimentData) -> tuple[bool, str]:
     found = {packets: of_five(figures, point("queues", "New Reno", packets=packets)) for packets in QUEUES}
     holds = all(each["Westwood"] >= each["BIC"] > each["New Reno"] > max(each["Veno"], each["Vegas"]) for each in found.values())
-    said = "; ".join(f"{packets}: {format_values(each)}" for packets, each in found.items())
+    statement = "; ".join(f"{packets}: {format_values(each)}" for packets, each in found.items())
     return (
         holds,
-        f"{said} Mb/s. Westwood and BIC are above New Reno at every queue and Vegas far below, but BIC is ahead of Westwood",
+        f"{statement} Mb/s. Westwood and BIC are above New Reno at every queue and Vegas far below, but BIC is ahead of Westwood",
     )
 
 

@@ -29,10 +29,10 @@ def _run(figures: ExperimentData, scheme: str) -> RunResult:
 
 
 def _windows(figures: ExperimentData) -> list[PaperFigure]:
-    says = "The paper: Westwood holds the largest window, BIC refills fast, Vegas and Veno stay very low."
+    statement = "The paper: Westwood holds the largest window, BIC refills fast, Vegas and Veno stay very low."
     five = {scheme: _window(figures, scheme) for scheme in FIVE}
     return [
-        PaperFigure("Figure 5: windows at an error rate of 0.001", says, TIME, "congestion window (kB)", five, trace=True),
+        PaperFigure("Figure 5: windows at an error rate of 0.001", statement, TIME, "congestion window (kB)", five, trace=True),
         PaperFigure("Figure 5 with BIAD", "It overshoots to some 10 MB, which is cut off here, as it takes Westwood's estimate of 2001 (below).",
                 TIME, "congestion window (kB)", {"BIAD": _window(figures, "BIAD")}, trace=True, top=500.0),
     ]  # fmt: skip
@@ -50,11 +50,11 @@ def _veno(figures: ExperimentData) -> PaperFigure:
     series = result.series.filter((result.series["time_s"] >= BEGIN_S) & (result.series["time_s"] <= END_S))
     rows = zip(series["cwnd_bytes"].to_list(), series["srtt_ms"].to_list(), strict=True)
     counted = [None if not rtt else cwnd / SEGMENT * (rtt - base) / rtt for cwnd, rtt in rows]
-    wait = {way: float(hop_of(result, "air", way)["queue_delay_ms"]["mean"]) for way in ("down", "up")}
+    wait = {direction: float(hop_of(result, "air", direction)["queue_delay_ms"]["mean"]) for direction in ("down", "up")}
     held = float(hop_of(result, "air", "down")["queue_packets_mean"])
     return PaperFigure(
         "Finding: what Veno takes for a queue",
-        f"At an error rate of 0.001. ACKs wait {wait['up']:.0f} ms for their grants on average, but the least round trip, {base:.0f} ms, has hardly such a wait in it: so the usual "
+        f"At an error rate of 0.001. ACKs wait {wait['up']:.0f} ms for their grants on average, but the minimum RTT, {base:.0f} ms, has hardly such a wait in it: so the usual "
         f"one is longer whether packets queue or not (the data wait {wait['down']:.1f} ms), and Veno counts segments as queued in proportion to its window. Above its threshold of 3 it "
         "takes random losses for congestion, and grows every other round: that puts it below New Reno while windows are large. Where losses keep them "
         f"small its cut to 4/5 puts it above (P3-029). What waits is read as a frame begins, when it is most; over time it is {held:.1f} packets.",

@@ -64,19 +64,19 @@ def _congested(figures: ExperimentData) -> tuple[bool, str]:
         for scheme in ("Westwood", "BIC")
     }
     firm = min(kept["Westwood"], kept["BIC"]) > max(kept["New Reno"], kept["Vegas"], kept["Veno"])
-    said = f"least share of scenario 1 kept up to 0.001: {format_values(kept)}; from 0.001 to 0.01 then {format_values(fall)}"
+    text = f"least share of scenario 1 kept up to 0.001: {format_values(kept)}; from 0.001 to 0.01 then {format_values(fall)}"
     why = ". The air carries 4 Mb/s and the bottleneck leaves 5 while the cross traffic is on: there is little to lose"
-    return firm and max(fall.values()) < 0.9, said + why
+    return firm and max(fall.values()) < 0.9, text + why
 
 
 def _queues(figures: ExperimentData) -> tuple[bool, str]:
     found = {packets: of_five(figures, point("wifi-queues", "New Reno", packets=packets)) for packets in QUEUES}
     holds = all(min(each["Westwood"], each["BIC"]) > max(each["Vegas"], each["Veno"]) for each in found.values())
-    said = "; ".join(f"{packets}: {format_values(each)}" for packets, each in found.items())
+    text = "; ".join(f"{packets}: {format_values(each)}" for packets, each in found.items())
     why = (
         ". Westwood is high at every queue, but all lie close: the air is the limit, and a queue of any size is enough for 4 Mb/s"
     )
-    return holds, f"{said} Mb/s{why}"
+    return holds, f"{text} Mb/s{why}"
 
 
 def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
