@@ -2,7 +2,7 @@
 
 use crate::app::{AnyApp, Application, Socket};
 use crate::endpoint::{Endpoint, Outgoing};
-use crate::packet::{Arena, Body, Ecn, Flags, RetransmitReason, Segment, Timestamps};
+use crate::packet::{Arena, Body, Ecn, Flags, RareOption, RetransmitReason, Segment, Timestamps};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::ecn::EndpointEcn;
 use crate::tcp::handshake::{HandshakeState, TcpState};
@@ -10,7 +10,7 @@ use crate::tcp::metrics_cache::SharedPathMetrics;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{STREAM_START, Sender, Transmit};
 use crate::tcp::stats::{ReceiverStats, SenderSample, SenderStats};
-use crate::tcp::timestamps::timestamp;
+use crate::tcp::timestamps::{TimestampEcho, timestamp};
 use crate::units::Time;
 use std::sync::Arc;
 
@@ -233,6 +233,40 @@ impl TcpEndpoint {
         if self.has_rare_options {
             self.write_rare_options(segment);
         }
+    }
+
+    /// The handshake is complete: the negotiated options are fixed.
+    pub(super) fn on_negotiated(&mut self) {
+        self.bare_len = self.config.header + if self.timestamps { self.config.timestamp_bytes } else { 0 };
+        self.has_rare_options = self.ecn.on() || self.receiver.adapts_acks();
+    }
+
+    /// Reads ECN and what a variable ACK rate needs, before the halves process the segment.
+    #[inline(never)]
+    fn read_rare_options(&mut self, now: Time, segment: &Segment, ecn: Ecn, echo: TimestampEcho) {
+        if self.ecn.on() {
+            self.on_ecn_codepoint(segment, ecn);
+        }
+        if self.receiver.adapts_acks() {
+            self.receiver.adapt_acks(segment, timestamp(now), echo.rtt());
+        }
+    }
+
+    /// Writes ECN and what a variable ACK rate needs, after the halves have written the segment.
+    #[inline(never)]
+    fn write_rare_options(&mut self, segment: &mut Segment) {
+        segment.dupacks_seen = self.receiver.marks_duplicates();
+        self.write_send_room(segment);
+        if self.ecn.on() {
+            self.write_ecn(segment);
+        }
+    }
+
+    /// Data reports how much may follow it, for ACK congestion control.
+    fn write_send_room(&self, segment: &mut Segment) {
+        let Some(control) = self.config.ack_control.filter(|_| segment.payload > 0) else { return };
+        segment.rare_option = RareOption::SendRoom(self.sender.room_left(&self.socket));
+        segment.len = segment.len.saturating_add(control.option_bytes);
     }
 
     /// The next segment: data, a window probe, or a pure ACK.

@@ -12,7 +12,6 @@ pub mod metrics_cache;
 pub mod pacer;
 mod proxy;
 pub mod ranges;
-mod rare_options;
 pub mod receiver;
 pub mod recovery;
 pub mod rtt;
