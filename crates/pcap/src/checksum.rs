@@ -11,7 +11,7 @@ impl Checksum {
     /// Adds bytes as 16-bit words; an odd last byte is padded with zero.
     #[inline]
     #[must_use]
-    pub fn add(self, bytes: &[u8]) -> Checksum {
+    pub fn with(self, bytes: &[u8]) -> Checksum {
         Checksum(self.0 + sum(bytes))
     }
 
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn checksum_equals_rfc_1071_example() {
-        assert_eq!(Checksum::default().add(&WORDS).finish(), FIELD);
+        assert_eq!(Checksum::default().with(&WORDS).finish(), FIELD);
     }
 
     #[test]
@@ -106,11 +106,11 @@ mod tests {
         let bytes: Vec<u8> = (0..1501u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         for len in [0, 1, 2, 3, 4, 5, 19, 20, 41, 60, 63, 1500, 1501] {
             let part = &bytes[..len];
-            assert_eq!(Checksum::default().add(part).finish(), reference(&[part]), "{len} bytes");
+            assert_eq!(Checksum::default().with(part).finish(), reference(&[part]), "{len} bytes");
             let parts = [&bytes[7..13], part];
-            let sum = parts.iter().fold(Checksum::default(), |sum, part| sum.add(part));
+            let sum = parts.iter().fold(Checksum::default(), |sum, part| sum.with(part));
             assert_eq!(sum.finish(), reference(&parts), "6 and {len} bytes");
         }
-        assert_eq!(Checksum::default().add(&[0xff; 40]).finish(), reference(&[&[0xff; 40]]));
+        assert_eq!(Checksum::default().with(&[0xff; 40]).finish(), reference(&[&[0xff; 40]]));
     }
 }

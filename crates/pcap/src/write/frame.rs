@@ -168,7 +168,7 @@ impl FlowFrames {
         self.buffer.extend([DONT_FRAGMENT, 0, TTL, protocol, 0, 0]);
         self.buffer.extend(self.address(from).ip);
         self.buffer.extend(self.address(from.other()).ip);
-        let sum = Checksum::default().add(&self.buffer[start..]).finish();
+        let sum = Checksum::default().with(&self.buffer[start..]).finish();
         self.buffer[start + 10..start + 12].copy_from_slice(&sum);
     }
 
@@ -182,11 +182,11 @@ impl FlowFrames {
     fn transport_checksum(&self, from: FlowEnd, protocol: u8, start: usize, zeros: usize) -> [u8; 2] {
         let len = (self.buffer.len() - start + zeros) as u16;
         Checksum::default()
-            .add(&self.address(from).ip)
-            .add(&self.address(from.other()).ip)
-            .add(&[0, protocol])
-            .add(&len.to_be_bytes())
-            .add(&self.buffer[start..])
+            .with(&self.address(from).ip)
+            .with(&self.address(from.other()).ip)
+            .with(&[0, protocol])
+            .with(&len.to_be_bytes())
+            .with(&self.buffer[start..])
             .finish()
     }
 }
