@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock.measurement.capacity import capacity
 from ackclock.measurement.session import Figures
 from ackclock.measurement.test_runner import TestLog
-from ackclock.statistics.quantiles import spread
+from ackclock.statistics.summary_stats import summary_stats
 
 if TYPE_CHECKING:
     import polars as pl
@@ -115,7 +115,7 @@ def _flows(test: Figures, purpose: Figures, series: pl.DataFrame) -> Iterator[Fi
             "purpose": purpose["kind"],
             "direction": "up" if near["sends"] else "down",
             **_sent(sender, receiver, bulk["duration_ns"] * 1e-9),
-            "rtt_ms": _spread(series, flow_name(test["test"], near["flow"])),
+            "rtt_ms": _rtt_stats(series, flow_name(test["test"], near["flow"])),
             "asked": purpose["asked"],
             "given": {"sender": _given(sender), "receiver": _given(receiver)},
             "failed": next((end["why_failed"] for end in (near, other) if end and end["why_failed"]), None),
@@ -142,12 +142,12 @@ def _given(end: Figures | None) -> Figures | None:
     return None if end is None else {key: end[key] for key in ("congestion", "send_buffer", "receive_buffer", "mss")}
 
 
-def _spread(series: pl.DataFrame, flow: str) -> Figures | None:
+def _rtt_stats(series: pl.DataFrame, flow: str) -> Figures | None:
     """Summary of the sender's smoothed RTT."""
     import polars as pl
 
     rtt = series.filter((pl.col("flow") == flow) & pl.col("sends"))["srtt_ms"].drop_nulls()
-    return spread(rtt.to_list())
+    return summary_stats(rtt.to_list())
 
 
 def _transfers(test: Figures, purpose: Figures) -> Figures:
@@ -160,8 +160,8 @@ def _transfers(test: Figures, purpose: Figures) -> Figures:
         "bytes": test["spec"]["transfers"]["bytes"],
         "completed": len(good),
         "failed": len(times) - len(good),
-        "handshake_ms": spread([1e3 * t[0] for t in good if t[0] is not None]),
-        "completion_ms": spread([1e3 * t[2] for t in good if t[2] is not None]),
+        "handshake_ms": summary_stats([1e3 * t[0] for t in good if t[0] is not None]),
+        "completion_ms": summary_stats([1e3 * t[2] for t in good if t[2] is not None]),
     }
 
 
@@ -182,9 +182,9 @@ def _latency(tests: list[Figures], purpose: Figures, series: pl.DataFrame) -> Fi
             "goodput_bps": sum(f["bytes"] for f in flows) * 8 / (load["spec"]["bulk"]["duration_ns"] * 1e-9),
         },
         "direction": purpose["way"],
-        "handshake_ms": spread(handshakes),
-        "exchange_ms": spread(asked),
-        "on_load_ms": spread(on_load),
+        "handshake_ms": summary_stats(handshakes),
+        "exchange_ms": summary_stats(asked),
+        "on_load_ms": summary_stats(on_load),
         "responsiveness": json.loads(_native.responsiveness(handshakes, asked, on_load)),
         "delay": _directions(probes),
     }

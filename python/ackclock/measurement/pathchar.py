@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from ackclock.statistics.intervals import t_quantile
 from ackclock.statistics.linear_fit import Line, fit_line
-from ackclock.statistics.quantiles import spread
+from ackclock.statistics.summary_stats import EMPTY_SUMMARY, summary_stats
 
 FEWEST_SIZES = 3
 """Minimum number of sizes; two are always on a line."""
@@ -91,8 +91,7 @@ def _hop(number: int, rows: Sequence[Mapping[str, object]]) -> Hop:
         bits, seconds = 8.0 * float(str(row["ip_bytes"])), float(str(row["rtt_ms"])) * 1e-3
         minimum[bits] = min(seconds, minimum.get(bits, math.inf))
     line = fit_line(list(minimum), list(minimum.values())) if len(minimum) >= FEWEST_SIZES else None
-    summary = spread(times) or {}
-    rtt = {key: summary.get(key) for key in ("min", "mean", "p50", "p95", "max")}
+    rtt = summary_stats(times) or dict(EMPTY_SUMMARY)
     addresses = tuple(sorted({str(row["address"]) for row in replies}))
     return Hop(number, addresses, any(row["answer"] == "reached" for row in replies), len(counted), answered, rtt, line)
 

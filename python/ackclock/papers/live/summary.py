@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.statistics.quantiles import spread
+from ackclock.statistics.summary_stats import EMPTY_SUMMARY, summary_stats
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,8 +26,8 @@ def of_walk(walk: Mapping[str, Any], probes: pl.DataFrame) -> dict[str, Any]:
     for size in walk["sizes"]:
         of = sent.filter(pl.col("ip_bytes") == size)
         rtts = of["rtt_ms"].drop_nulls().to_list()
-        nothing = dict.fromkeys(("min", "mean", "p50", "p95", "max", "sd"))
-        rows.append({"ip_bytes": size, "sent": of.height, "lost": of.height - len(rtts), "rtt_ms": spread(rtts) or nothing})
+        stats = summary_stats(rtts) or dict(EMPTY_SUMMARY)
+        rows.append({"ip_bytes": size, "sent": of.height, "lost": of.height - len(rtts), "rtt_ms": stats})
     return {"flow": walk["name"], "variant": "udp", "probes": rows}
 
 
@@ -76,7 +76,7 @@ def _datagrams(
         "direction": direction,
         "throughput_bps": arrived * bits / (high - low),
         "goodput_bps": arrived * 8 * train["payload"] / (high - low),
-        "one_way_delay_ms": spread(came),
+        "one_way_delay_ms": summary_stats(came),
         "offset_interval_ms": found["clock"]["offset_interval_ms"] if found["clock"] else None,
         "segments_sent": seen.height,
         "held_up_ms": held_up_ms(found, direction),
@@ -112,7 +112,7 @@ def _connections(
             "retransmitted_segments": sender["retransmitted"],
             "retransmission_rate": sender["retransmitted"] / max(1, sender["segments_sent"]),
             "window_cuts": _cuts(own["ssthresh_bytes"].to_list()),
-            "rtt_ms": spread(own["srtt_ms"].drop_nulls().to_list()),
+            "rtt_ms": summary_stats(own["srtt_ms"].drop_nulls().to_list()),
             "timeouts": None,
             "fast_retransmits": None,
             "failed": sender["why_failed"] or receiver["why_failed"],
@@ -143,7 +143,7 @@ def _captured(captures: Sequence[Path], *, down: bool) -> dict[str, Any]:
 def _from_capture(half: Mapping[str, Any]) -> dict[str, Any]:
     """The sender's capture knows each acknowledgement's round trip, where the kernel gives a smoothed one."""
     return {
-        "rtt_ms": {key: half["rtt_ms"][key] for key in ("min", "mean", "p50", "p95", "max", "sd")},
+        "rtt_ms": dict(half["rtt_ms"]),
         "timeouts": half["rto_retransmits"],
         "fast_retransmits": half["fast_retransmits"],
     }
