@@ -59,8 +59,8 @@ impl Span {
         // `as` truncates, saturates, and maps NaN to 0, and the truncated fraction is exact.
         // Cheaper than rounding a double; used for each paced segment.
         let ps = s * PS_PER_S as f64;
-        let whole = ps as u64;
-        Span(whole.saturating_add(u64::from(ps - whole as f64 >= 0.5)))
+        let floor = ps as u64;
+        Span(floor.saturating_add(u64::from(ps - floor as f64 >= 0.5)))
     }
 
     pub fn as_secs(self) -> f64 {
@@ -153,8 +153,8 @@ impl Rate {
     /// On zero: plans are validated before rates are made.
     pub const fn from_bps(bps: u64) -> Rate {
         assert!(bps > 0, "a rate is never zero");
-        let whole = Self::PS_BITS.is_multiple_of(bps);
-        Rate { bps, ps_per_byte: if whole { Self::PS_BITS / bps } else { 0 } }
+        let divides = Self::PS_BITS.is_multiple_of(bps);
+        Rate { bps, ps_per_byte: if divides { Self::PS_BITS / bps } else { 0 } }
     }
 
     pub fn bps(self) -> u64 {

@@ -195,7 +195,7 @@ impl Cell {
         window.on_received(number, self.number, p, &mut self.errors);
         while let Some(released) = self.tx[stream.index()].window.as_mut().and_then(|window| window.release()) {
             match released {
-                Released::Whole(packet) => self.complete(at, stream, packet, out),
+                Released::Complete(packet) => self.complete(at, stream, packet, out),
                 Released::Lost(packet) => self.queues.of(stream).drop(packet, DropReason::Loss, out),
             }
         }

@@ -75,7 +75,7 @@ mod tests {
             window.on_received(number, 0, p, &mut rng);
         }
         assert!(matches!(window.release(), Some(Released::Lost(p)) if p.id == 1));
-        assert!(matches!(window.release(), Some(Released::Whole(p)) if p.id == 2));
+        assert!(matches!(window.release(), Some(Released::Complete(p)) if p.id == 2));
         assert_eq!((window.release(), window.is_idle()), (None, true));
     }
 }

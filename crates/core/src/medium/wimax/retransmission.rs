@@ -74,7 +74,7 @@ pub struct RetransmissionWindow {
 /// Outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    Whole(Packet),
+    Complete(Packet),
     Lost(Packet),
 }
 
@@ -207,19 +207,19 @@ impl RetransmissionWindow {
     pub fn release(&mut self) -> Option<Released> {
         loop {
             let unit = self.units.front_mut()?;
-            let whole = match unit.state {
+            let arrived = match unit.state {
                 UnitState::Arrived => true,
                 UnitState::Lost => false,
                 _ => return None,
             };
             if unit.packets > 0 {
                 unit.packets -= 1;
-                let begun = !std::mem::take(&mut self.head_lost);
+                let head_arrived = !std::mem::take(&mut self.head_lost);
                 let packet = self.packets.pop_front()?;
-                return Some(if whole && begun { Released::Whole(packet) } else { Released::Lost(packet) });
+                return Some(if arrived && head_arrived { Released::Complete(packet) } else { Released::Lost(packet) });
             }
             // A packet may span several units, and is lost if any of them is lost.
-            self.head_lost = unit.continues && (self.head_lost || !whole);
+            self.head_lost = unit.continues && (self.head_lost || !arrived);
             self.units.pop_front();
             self.first += 1;
         }
@@ -228,9 +228,9 @@ impl RetransmissionWindow {
 
 impl Unit {
     /// Ends an attempt; `of` is the number of attempts and the frames to the next one.
-    fn attempt_result(&mut self, whole: bool, frame: u64, of: (u32, u64)) -> UnitState {
+    fn attempt_result(&mut self, arrived: bool, frame: u64, of: (u32, u64)) -> UnitState {
         self.attempts += 1;
-        match whole {
+        match arrived {
             true => UnitState::Arrived,
             false if self.attempts >= of.0 => UnitState::Lost,
             false => UnitState::Retransmit { from: frame + of.1 },
