@@ -68,8 +68,8 @@ class Score:
 
     @property
     def precision(self) -> float | None:
-        said = self.right + self.wrong
-        return self.right / said if said else None
+        output = self.right + self.wrong
+        return self.right / output if output else None
 
     @property
     def recall(self) -> float | None:
@@ -102,7 +102,7 @@ def run(case: Case, folder: Path) -> dict[str, Any]:
     places = [place for place in PLACES if case.tap or place != "middle"]
     captures = [Capture("download", place, folder / f"{place}.pcap", after=1) for place in places]
     plan = build_plan(scenario, case.seed, captures)
-    wanted = [{**said, "truth": str(folder / f"{said['end']}.csv")} for said in plan.document["captures"]]
+    wanted = [{**output, "truth": str(folder / f"{output['end']}.csv")} for output in plan.document["captures"]]
     done = _native.run(replace(plan, document={**plan.document, "captures": wanted}).text())
     summary: dict[str, Any] = json.loads(done.summary())
     return summary
@@ -157,16 +157,16 @@ def _overtaken(rows: pl.DataFrame, sent: set[int]) -> list[bool]:
     return late
 
 
-def _count(scores: dict[str, Score], true: str, said: str) -> None:
-    said = said if said in (*RETRANSMISSIONS, "reordered", "unexplained", "network_duplicate") else ""
-    if true == said:
+def _count(scores: dict[str, Score], true: str, output: str) -> None:
+    output = output if output in (*RETRANSMISSIONS, "reordered", "unexplained", "network_duplicate") else ""
+    if true == output:
         if true:
             scores.setdefault(true, Score()).right += 1
         return
     if true:
         scores.setdefault(true, Score()).missed += 1
-    if said:
-        scores.setdefault(said, Score()).wrong += 1
+    if output:
+        scores.setdefault(output, Score()).wrong += 1
 
 
 def lost(folder: Path) -> set[int]:

@@ -60,10 +60,10 @@ def _drawn(draw: random.Random, seed: int) -> tuple[str, Case]:
     beside, cross = _cross(draw, tcp)
     seconds = min(20.0, max(MAX_PACKETS * 0.012 / megabits, ROUNDS * trip / 1000, 2.0))
     tap = Tap(draw.choice(("behind", "before", "both")), draw.choice((0.25, 0.5, 0.75)))
-    said = " ".join(f"{key} {value}" if isinstance(value, bool | dict) else value for key, value in tcp.items())
+    text = " ".join(f"{key} {value}" if isinstance(value, bool | dict) else value for key, value in tcp.items())
     queue = " ".join(str(value) for value in hop["queue"].values())
     named = [name for name, _ in troubles] or ["overflow only"]
-    name = f"{said}, {hop['rate']}, {trip} ms, {queue}, {' and '.join(named)}{beside}, seed {seed}"
+    name = f"{text}, {hop['rate']}, {trip} ms, {queue}, {' and '.join(named)}{beside}, seed {seed}"
     return name, Case(hop, tcp, f"{seconds:.2f} s", seed, cross=cross, tap=tap)
 
 

@@ -162,23 +162,23 @@ def test_what_is_no_capture_is_one_line_and_exit_two(ackclock, tmp_path, content
 
 def test_a_send_buffer_is_named_with_its_size_and_what_would_fill_the_path(tmp_path):
     server, _ = simulated_captures(tmp_path, tcp={"send_buffer": "20 KiB", "receive_buffer": "256 KiB"})
-    said = finding_of(analyze(server).document, "send_buffer")
-    assert said["share"] > 0.8
-    assert "inferred, not on the wire" in said["evidence"]
-    assert "SO_SNDBUF" in said["advice"]
+    output = finding_of(analyze(server).document, "send_buffer")
+    assert output["share"] > 0.8
+    assert "inferred, not on the wire" in output["evidence"]
+    assert "SO_SNDBUF" in output["advice"]
 
 
 def test_a_receive_window_is_named(tmp_path):
     server, _ = simulated_captures(tmp_path, tcp={"receive_buffer": "16 KiB"})
-    said = finding_of(analyze(server).document, "receive_window")
-    assert said["share"] > 0.8
-    assert "SO_RCVBUF" in said["advice"]
+    output = finding_of(analyze(server).document, "receive_window")
+    assert output["share"] > 0.8
+    assert "SO_RCVBUF" in output["advice"]
 
 
 def test_a_full_queue_is_named_and_measured(tmp_path):
     done = analyze(*simulated_captures(tmp_path, {"queue": {"kind": "droptail", "packets": 200}}, duration="20 s"))
-    said = finding_of(done.document, "path_rate")
-    assert "of queue in the direction of the data" in said["evidence"]
+    output = finding_of(done.document, "path_rate")
+    assert "of queue in the direction of the data" in output["evidence"]
     assert "congestion" in finding_of(done.document, "loss_congestion")["finding"]
     assert "buffer overflow, not radio" in finding_of(done.document, "loss_congestion")["evidence"]
     assert finding_of(done.document, "buffer")["evidence"].startswith("The bottleneck's buffer holds")

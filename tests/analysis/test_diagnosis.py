@@ -47,18 +47,18 @@ def test_the_receivers_end_says_nothing_of_the_senders_application_or_models(ful
 
 
 def test_a_receive_window_that_explains_the_rate_is_named_at_the_receivers_end_too(small_window):
-    said = finding_of(analyze(small_window[1]).document, "receive_window")
-    assert "limits this flow" in said["evidence"]
-    assert "SO_RCVBUF" in said["advice"]
+    output = finding_of(analyze(small_window[1]).document, "receive_window")
+    assert "limits this flow" in output["evidence"]
+    assert "SO_RCVBUF" in output["advice"]
 
 
 def test_a_probed_closed_window_has_its_share_and_its_reason(small_window):
     document = analyze(small_window[0]).document
     shares = {**document["flows"][0]["b2a"]["limited"], "receive_window": 0.9, "application": 0.0, "path_rate": 0.1, "cwnd": 0.0}
     closed = seen(document, limited=shares, zero_windows=11, zero_window_probes=22)
-    said = {finding.finding: finding for finding in limits.findings(closed)}
-    assert said["receive_window"].share == pytest.approx(0.9)
-    assert "probed the closed window" in said["receive_window"].evidence
+    output = {finding.finding: finding for finding in limits.findings(closed)}
+    assert output["receive_window"].share == pytest.approx(0.9)
+    assert "probed the closed window" in output["receive_window"].evidence
 
 
 def test_the_way_whose_delay_stands_most_of_the_time_sets_the_pace(full_queue):
@@ -80,10 +80,10 @@ def test_the_way_whose_delay_stands_most_of_the_time_sets_the_pace(full_queue):
 def test_one_loss_is_not_said_to_have_kept_the_window_small(full_queue):
     document = analyze(full_queue[0]).document
     shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "cwnd": 1.0}
-    for events, said in ((1, "limited it only briefly"), (9, "kept the window small")):
+    for events, output in ((1, "limited it only briefly"), (9, "kept the window small")):
         repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": events, "timeouts": 0}
         few = seen(document, limited=shares, repairs=repairs, retransmitted_segments=9)
-        assert said in next(f.advice for f in limits.findings(few))
+        assert output in next(f.advice for f in limits.findings(few))
 
 
 def test_acks_go_first_only_where_data_shares_their_way(full_queue):
@@ -139,9 +139,9 @@ def test_a_finding_at_the_terminal_says_what_would_help(small_window):
 
 
 def test_a_slow_clock_is_not_said_to_be_fast():
-    said = format_clock({"offset_ms": -0.01, "skew_ppm": -0.2, "offset_interval_ms": [-60.0, 60.0]})
-    assert "0.010 ms behind" in said
-    assert "0.2 ppm slow" in said
+    output = format_clock({"offset_ms": -0.01, "skew_ppm": -0.2, "offset_interval_ms": [-60.0, 60.0]})
+    assert "0.010 ms behind" in output
+    assert "0.2 ppm slow" in output
 
 
 def test_a_page_draws_no_round_trip_where_the_capture_is_at_the_receivers_end(full_queue):
@@ -168,20 +168,21 @@ def test_one_loss_makes_no_model(full_queue):
 
 def test_a_link_does_not_carry_less_than_what_came_through_it(full_queue):
     document = analyze(full_queue[0]).document
-    for bps, said in ((1e4, 0), (1e9, 1)):
+    for bps, output in ((1e4, 0), (1e9, 1)):
         path_ = {"rate_bps": bps, "share": 0.5, "by": "acks", "token_bucket": None}
-        assert len(list(bottleneck.findings(seen(document, inferred_path=path_)))) == said
+        assert len(list(bottleneck.findings(seen(document, inferred_path=path_)))) == output
 
 
 def test_a_reset_names_the_side_that_it_came_from(full_queue):
     flow = analyze(full_queue[0]).document["flows"][0]
-    for directions, said in (
+    for directions, output in (
         ({"a2b": 3, "b2a": 0}, " from the client's side"),
         ({"a2b": 0, "b2a": 1}, " from the server's side"),
         ({"a2b": 1, "b2a": 1}, ""),
     ):
         assert (
-            path._who_reset({direction: {**flow[direction], "resets": count} for direction, count in directions.items()}) == said
+            path._who_reset({direction: {**flow[direction], "resets": count} for direction, count in directions.items()})
+            == output
         )
 
 

@@ -97,7 +97,7 @@ def captures(tmp_path_factory):
 
 
 def about_the_download(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    return {said["finding"]: said for said in document["flows"][0]["diagnosis"] if said["direction"] == "b2a"}
+    return {output["finding"]: output for output in document["flows"][0]["diagnosis"] if output["direction"] == "b2a"}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -110,24 +110,24 @@ def test_each_trouble_is_found_where_it_shows_and_nowhere_else(captures, case, a
 
 
 def test_a_small_window_is_to_be_enlarged_although_delayed_acks_make_some_round_trips_long(captures):
-    said = about_the_download(analyze(captures("small receive window")[0]).document)["receive_window"]
-    assert said["advice"].startswith("Enlarge the receive buffer")
+    output = about_the_download(analyze(captures("small receive window")[0]).document)["receive_window"]
+    assert output["advice"].startswith("Enlarge the receive buffer")
 
 
 def test_a_slow_reader_is_the_receiving_applications_affair_at_either_end(captures):
     for capture in captures("slow reader"):
-        said = about_the_download(analyze(capture).document)["receive_window"]
-        assert "reads more slowly" in said["evidence"]
-        assert "receiving application" in said["advice"]
+        output = about_the_download(analyze(capture).document)["receive_window"]
+        assert "reads more slowly" in output["evidence"]
+        assert "receiving application" in output["advice"]
 
 
 def test_bufferbloat_is_said_in_milliseconds_and_bytes(captures):
-    said = about_the_download(analyze(*captures("bufferbloat")).document)
-    assert "961 ms of queue in the direction of the data, 1.2 MB at the bottleneck" in said["path_rate"]["evidence"]
-    assert "buffer overflow, not radio" in said["loss_congestion"]["evidence"]
-    assert "holds 1.2 MB" in said["buffer"]["evidence"]
-    assert "by the maximum delay: 961 ms at 10.0 Mb/s" in said["buffer"]["evidence"]
-    assert "lost at a time" in said["recovery"]["advice"]
+    output = about_the_download(analyze(*captures("bufferbloat")).document)
+    assert "961 ms of queue in the direction of the data, 1.2 MB at the bottleneck" in output["path_rate"]["evidence"]
+    assert "buffer overflow, not radio" in output["loss_congestion"]["evidence"]
+    assert "holds 1.2 MB" in output["buffer"]["evidence"]
+    assert "by the maximum delay: 961 ms at 10.0 Mb/s" in output["buffer"]["evidence"]
+    assert "lost at a time" in output["recovery"]["advice"]
 
 
 def test_the_receivers_end_sees_a_queue_by_the_echoes_of_its_stamps(captures):
@@ -139,16 +139,16 @@ def test_the_receivers_end_sees_a_queue_by_the_echoes_of_its_stamps(captures):
 
 
 def test_compressed_acks_name_what_shares_their_way(captures):
-    said = about_the_download(analyze(captures("shared uplink")[0]).document)["ack_compression"]
-    assert "the uplink is shared with" in said["evidence"]
-    assert "within 1 ms" in said["evidence"]
-    assert "Prioritise ACKs" in said["advice"]
+    output = about_the_download(analyze(captures("shared uplink")[0]).document)["ack_compression"]
+    assert "the uplink is shared with" in output["evidence"]
+    assert "within 1 ms" in output["evidence"]
+    assert "Prioritise ACKs" in output["advice"]
 
 
 def test_what_losses_leave_and_what_fewer_would_give_is_said_in_numbers(captures):
-    said = about_the_download(analyze(captures("radio")[0]).document)
-    assert "a quarter of them would give about" in said["models"]["advice"]
-    assert "Each loss costs about an RTT" in said["recovery"]["advice"]
+    output = about_the_download(analyze(captures("radio")[0]).document)
+    assert "a quarter of them would give about" in output["models"]["advice"]
+    assert "Each loss costs about an RTT" in output["recovery"]["advice"]
 
 
 @pytest.mark.parametrize("size", ["60 kB", "150 kB", "1500 kB"])
@@ -157,17 +157,17 @@ def test_a_flight_that_only_grows_is_no_send_buffer(tmp_path, size, host):
     hop = {**AIR, "rate": "100 Mb/s", "delay": "50 ms", "queue": {"kind": "droptail", "packets": 1000}}
     flow = {**DOWNLOAD, "workload": {"kind": "transfer", "size": size}}
     simulate({"hop": [hop]}, [flow], "20 s", 1, tcp={"host": host}, out=tmp_path / "run", captures="pcap")
-    said = about_the_download(analyze(tmp_path / "run" / "captures" / "download.server.pcap").document)
-    assert "send_buffer" not in said
-    assert "application" not in said
+    output = about_the_download(analyze(tmp_path / "run" / "captures" / "download.server.pcap").document)
+    assert "send_buffer" not in output
+    assert "application" not in output
 
 
 def test_windows_xps_send_buffer_of_17_kib_shows_in_a_short_transfer(tmp_path):
     hop = {**AIR, "rate": "100 Mb/s", "delay": "50 ms"}
     flow = {**DOWNLOAD, "workload": {"kind": "transfer", "size": "400 kB"}}
     simulate({"hop": [hop]}, [flow], "20 s", 1, tcp={"host": "windows-xp"}, out=tmp_path / "run", captures="pcap")
-    said = about_the_download(analyze(tmp_path / "run" / "captures" / "download.server.pcap").document)["send_buffer"]
-    assert "At most 16 KB in flight" in said["evidence"]
+    output = about_the_download(analyze(tmp_path / "run" / "captures" / "download.server.pcap").document)["send_buffer"]
+    assert "At most 16 KB in flight" in output["evidence"]
 
 
 def test_a_send_buffer_that_holds_what_the_path_does_is_not_to_be_enlarged(tmp_path):
@@ -182,8 +182,8 @@ def test_a_send_buffer_that_holds_what_the_path_does_is_not_to_be_enlarged(tmp_p
         captures="pcap",
     )
     made = tmp_path / "run" / "captures"
-    said = about_the_download(analyze(made / "download.server.pcap", made / "download.client.pcap").document)
-    assert "send_buffer" not in said or "only lengthen the queue" in said["send_buffer"]["advice"]
+    output = about_the_download(analyze(made / "download.server.pcap", made / "download.client.pcap").document)
+    assert "send_buffer" not in output or "only lengthen the queue" in output["send_buffer"]["advice"]
 
 
 def test_marks_and_not_growth_hold_a_window_that_a_queue_marks(captures):
@@ -197,7 +197,7 @@ def test_a_split_connection_is_known_by_numbers_that_begin_anew(tmp_path):
     # A proxy in mid-path keeps addresses and ports; the simulator gives each part its own.
     near = ported(made / "download@sat.server.pcap", tmp_path / "near.pcap", {49152: 50000})
     far = ported(made / "download.client.pcap", tmp_path / "far.pcap", {49153: 50000})
-    named = {said["finding"]: said for said in analyze(near, far).document["flows"][0]["diagnosis"]}
+    named = {output["finding"]: output for output in analyze(near, far).document["flows"][0]["diagnosis"]}
     assert "no packet in common" in named["split_tcp_proxy"]["evidence"]
     assert re.search("answered after (19|20) ms, the other's after 580 ms", named["split_tcp_proxy"]["evidence"])
 

@@ -43,9 +43,9 @@ def test_follow_ends_with_ctrl_c_and_prints_what_it_has(lossy, tmp_path):
             file.write(whole[len(whole) // 2 :])
         assert run.stderr.readline().endswith("packets\n")
         run.send_signal(signal.SIGINT)
-        said, _ = run.communicate(timeout=60)
+        finding, _ = run.communicate(timeout=60)
     assert run.returncode == 0
-    assert json.loads(said)["flows"] == analyze(lossy).document["flows"]
+    assert json.loads(finding)["flows"] == analyze(lossy).document["flows"]
 
 
 def test_a_pipe_is_followed_until_its_writer_ends(lossy):
@@ -65,9 +65,9 @@ def test_a_pipe_that_stays_open_is_shown_and_ends_with_ctrl_c(lossy):
         time.sleep(0.5)
         run.send_signal(signal.SIGINT)
         assert run.stdout is not None
-        said = run.stdout.read()
+        finding = run.stdout.read()
     assert run.returncode == 0
-    assert json.loads(said)["flows"] == analyze(lossy).document["flows"]
+    assert json.loads(finding)["flows"] == analyze(lossy).document["flows"]
 
 
 def test_a_steady_trickle_is_shown_while_it_comes(lossy):

@@ -52,8 +52,8 @@ def test_what_is_lost_before_a_capture_in_the_middle_and_what_behind_it(tmp_path
 def test_data_that_leaves_no_room_for_its_options_is_one_packet(tmp_path):
     # ns-2's segments are as long as what was agreed, with their options beside it (RFC 6691 has them within).
     run(Case({**_LINK, **_RANDOM}, {"host": "ns2", "variant": "newreno"}, seed=3), tmp_path)
-    told = joined(tmp_path).document["flows"][0]["b2a"]["lost"]["between_captures"]
-    assert told == len(missing(tmp_path, "server", "client"))
+    reported = joined(tmp_path).document["flows"][0]["b2a"]["lost"]["between_captures"]
+    assert reported == len(missing(tmp_path, "server", "client"))
 
 
 def _scored(grid: Grid, number: int, folder) -> dict[str, dict[str, Score]]:

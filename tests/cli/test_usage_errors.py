@@ -176,7 +176,7 @@ MISTAKES = [
     ("emulate slow.toml --server '\"x' -- true", "--server", "no closing quotation", "a command line"),
 ]  # fmt: skip
 
-NOT_SAID = re.compile(r"found found|Value error|os error|Errno|Traceback|Input should|'[a-z]+' is not one of|\s\s")
+FORBIDDEN = re.compile(r"found found|Value error|os error|Errno|Traceback|Input should|'[a-z]+' is not one of|\s\s")
 
 
 @pytest.fixture
@@ -212,7 +212,7 @@ def test_mistake_is_one_line_that_names_it_and_says_what_to_do(ackclock, there, 
     done = ackclock(*words)
     assert (done.returncode, done.stdout) == (2, "")
     line = done.stderr
-    assert line.startswith("ackclock: ") and line.count("\n") == 1 and not NOT_SAID.search(line.strip()), line
+    assert line.startswith("ackclock: ") and line.count("\n") == 1 and not FORBIDDEN.search(line.strip()), line
     second_form = wrong.startswith("!")
     problem, semicolon, todo = line.partition("; " if second_form else "; allowed: ")
     assert wrong.removeprefix("!") in problem and semicolon and remedy in todo, line

@@ -45,9 +45,9 @@ def test_a_small_receive_window_loses_and_is_named_as_the_reason(dumbbell: Compa
     assert dumbbell.ranking[-1] in small
     # One window of 32 KiB per 100 ms is 2.6 Mb/s.
     assert all(line.metrics["goodput_bps"].mean == pytest.approx(32 * 1024 * 8 / 0.1, rel=0.15) for line in small)
-    said = [line.why for line in small if "The same in every figure" not in line.why]
-    assert said
-    assert all("receive window (32 KiB)" in why or "send buffer (32 KiB)" in why for why in said)
+    text = [line.why for line in small if "The same in every figure" not in line.why]
+    assert text
+    assert all("receive window (32 KiB)" in why or "send buffer (32 KiB)" in why for why in text)
 
 
 def test_a_comparison_gives_the_same_numbers_again_whatever_the_worker_count(dumbbell: Comparison) -> None:
@@ -144,11 +144,11 @@ def test_a_recorded_link_is_compared_end_to_end(data: Path, tmp_path: Path) -> N
 
 def test_table_1_of_asymmetry_is_reproduced_with_every_claim_listed() -> None:
     done = reproduce("asymmetry", quick=True)
-    judged = {claim.claim.id: claim for claim in done.claims}
-    assert list(judged) == [claim.id for claim in claims_of("asymmetry")]
-    assert {judged[f"P1-{n}"].verdict for n in ("018", "021", "024", "027")} <= {"holds", "fails"}
+    result = {claim.claim.id: claim for claim in done.claims}
+    assert list(result) == [claim.id for claim in claims_of("asymmetry")]
+    assert {result[f"P1-{n}"].verdict for n in ("018", "021", "024", "027")} <= {"holds", "fails"}
     for claim in ("P1-018", "P1-021", "P1-024", "P1-027"):
-        ours = judged[claim].evidence
+        ours = result[claim].evidence
         assert ours is not None
         assert ours.ours is not None
         assert ours.also["V2"].n == 1

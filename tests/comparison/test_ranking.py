@@ -148,7 +148,7 @@ STARVED = flow(goodput_bps=3e6, limited_share=_limited(receive_window=0.97, cwnd
 
 
 @pytest.mark.parametrize(
-    ("runs", "said"),
+    ("runs", "text"),
     [
         (summary([STARVED], hops=[hop(utilization=0.4)]), "receive window (64 KiB) limited it 97 % of the time"),
         (
@@ -170,11 +170,11 @@ STARVED = flow(goodput_bps=3e6, limited_share=_limited(receive_window=0.97, cwnd
         (summary([flow(goodput_bps=7.7e6)], hops=[hop(utilization=0.96)]), "uses 96 % of the bottleneck"),
     ],
 )
-def test_the_loser_is_explained_by_what_its_runs_recorded(runs: Mapping[str, Any], said: str) -> None:
+def test_the_loser_is_explained_by_what_its_runs_recorded(runs: Mapping[str, Any], text: str) -> None:
     best = {seed: of_run(summary()) for seed in (1, 2)}
     lines = ranking({CUBIC: best, SMALL: {seed: of_run(runs) for seed in (1, 2)}})
     assert [line.rank for line in lines] == [1, 2]
-    assert said in lines[1].why
+    assert text in lines[1].why
     assert "less goodput than the best" in lines[1].why
 
 
@@ -252,15 +252,15 @@ def test_a_recorded_rate_has_no_k_as_its_ratio_changes_all_the_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("k", "said"),
+    ("k", "text"),
     [
         (0.5, "the reverse path carries an ACK for every segment"),
         (1.5, "with an ACK for every segment the reverse path carries one ACK in 1.5; with delayed ACKs all"),
         (13.89, "with an ACK for every segment the reverse path carries one ACK in 14, with delayed ACKs one in 6.9"),
     ],
 )
-def test_k_is_said_with_what_it_implies(k: float, said: str) -> None:
-    assert Asymmetry(k, 1e7, 28_800.0, 1000, 40).as_json()["implies"] == said
+def test_k_is_said_with_what_it_implies(k: float, text: str) -> None:
+    assert Asymmetry(k, 1e7, 28_800.0, 1000, 40).as_json()["implies"] == text
 
 
 def test_a_path_without_rates_has_no_k() -> None:
@@ -291,8 +291,10 @@ def test_flows_the_other_way_are_not_ranked_but_said() -> None:
 
 
 def test_a_recorded_rate_is_said_to_know_nothing_of_grants() -> None:
-    told = recorded_warning({"hop": [{"name": "core", "rate": "1 Gb/s"}, {"name": "air", "rate": {"down": {"trace": "a.up"}}}]})
-    assert told is not None
-    assert "air is a recording" in told
-    assert "grants" in told
+    reported = recorded_warning(
+        {"hop": [{"name": "core", "rate": "1 Gb/s"}, {"name": "air", "rate": {"down": {"trace": "a.up"}}}]}
+    )
+    assert reported is not None
+    assert "air is a recording" in reported
+    assert "grants" in reported
     assert recorded_warning({"hop": [{"name": "core", "rate": {"down": "1 Gb/s", "up": "1 Mb/s"}}]}) is None

@@ -162,8 +162,8 @@ def test_every_line_of_list_says_what_it_is_for_and_its_source(kind: str) -> Non
     from ackclock import api
 
     for name, line in getattr(api, f"list_{kind}")().items():
-        said, _, source = line.partition("Source: ")
-        assert len(said) > 10 and len(source) > 3, f"{name}: {line}"
+        output, _, source = line.partition("Source: ")
+        assert len(output) > 10 and len(source) > 3, f"{name}: {line}"
 
 
 def commands_named(document: Path) -> set[str]:

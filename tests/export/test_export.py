@@ -102,7 +102,7 @@ def test_queues_by_their_names_in_tc(line, write, queue, words):
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "output"),
     [
         ('outage = [{ start = "1 s", end = "2 s" }]', "1 scheduled outages"),
         ('reorder = { mean = 0.01, delay = "5 ms" }', "overtaken"),
@@ -110,9 +110,9 @@ def test_queues_by_their_names_in_tc(line, write, queue, words):
         ('jitter = { kind = "exponential", mean = "3 ms" }', "exponential jitter"),
     ],
 )
-def test_what_tc_cannot_say_is_listed_for_both_directions(line, more, said):
+def test_what_tc_cannot_say_is_listed_for_both_directions(line, more, output):
     missing = tc(line(more))[1]
-    assert sum(said in text for text in missing) == 2
+    assert sum(output in text for text in missing) == 2
 
 
 @pytest.mark.parametrize(("rate", "period"), [("10 Mb/s", 6), ("256 kb/s", 375), ("12 Mb/s", 1), ("500 Mb/s", 3)])

@@ -32,7 +32,7 @@ def test_a_standard_says_what_is_left_out_and_what_is_said_stands():
 
 
 @pytest.mark.parametrize(
-    "keys, says",
+    "keys, expected",
     [
         ({"standard": "wifi"}, "docsis-3.1"),
         ({"contention": {"opportunities": 2}}, "contention"),
@@ -42,8 +42,8 @@ def test_a_standard_says_what_is_left_out_and_what_is_said_stands():
         ({"repair": {"error": 2}}, "probability"),
     ],
 )
-def test_a_medium_that_cannot_be_is_refused(keys, says):
-    with pytest.raises(InputError, match=says):
+def test_a_medium_that_cannot_be_is_refused(keys, expected):
+    with pytest.raises(InputError, match=expected):
         plan_of(grants(**keys))
 
 
@@ -153,7 +153,7 @@ def test_what_rides_on_further_connections_is_counted_once_whatever_comes_after_
 
 
 @pytest.mark.parametrize(
-    "keys, says",
+    "keys, expected",
     [
         ({"connections": [{"traffic": "udp", "service": {"kind": "ugs"}}]}, "interval and bytes"),
         ({"connections": [{"traffic": "all", "service": {"kind": "be"}}]}, "tcp"),
@@ -165,6 +165,6 @@ def test_what_rides_on_further_connections_is_counted_once_whatever_comes_after_
         ),
     ],
 )
-def test_connections_that_cannot_be_are_refused(keys, says):
-    with pytest.raises(InputError, match=says):
+def test_connections_that_cannot_be_are_refused(keys, expected):
+    with pytest.raises(InputError, match=expected):
         plan_of({**CELL, "medium": {"kind": "wimax", "channel": "7 MHz", **keys}})

@@ -96,8 +96,8 @@ def test_the_first_segments_size_may_say_what_share_of_the_buffer_is_promised():
 
 
 def test_a_host_remembers_paths_as_its_kernel_did():
-    said = {host: tcp_plan(host=host)["metrics_cache"] for host in hosts()}
-    assert said == {host: ("rtt" if host == "linux-6" else "full") if "linux" in host else "off" for host in hosts()}
+    text = {host: tcp_plan(host=host)["metrics_cache"] for host in hosts()}
+    assert text == {host: ("rtt" if host == "linux-6" else "full") if "linux" in host else "off" for host in hosts()}
     assert tcp_plan(host="ns2", metrics_cache=True)["metrics_cache"] == "full"
     assert tcp_plan(host="linux-2.6.20", metrics_cache=False)["metrics_cache"] == "off"
 

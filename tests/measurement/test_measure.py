@@ -155,7 +155,7 @@ def test_compare_shows_a_measurement_beside_what_it_simulates(measured, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         (["--token-file", "missing"], "token"),
         (["--duration", "1000 s"], "allowed: 120 s"),
@@ -164,13 +164,13 @@ def test_compare_shows_a_measurement_beside_what_it_simulates(measured, tmp_path
         (["--every", "1 h"], "--out"),
     ],
 )
-def test_bad_input_is_exit_status_2_with_one_line_and_writes_nothing(far_end, tmp_path, arguments, said):
+def test_bad_input_is_exit_status_2_with_one_line_and_writes_nothing(far_end, tmp_path, arguments, output):
     port, token = far_end
     argv = [*CLI, "measure", "127.0.0.1", "--port", str(port), "--token-file", str(token), "--quiet", *arguments]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("\n") == 1
-    assert said in done.stderr
+    assert output in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

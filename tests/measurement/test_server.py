@@ -61,8 +61,21 @@ def test_both_ends_captures_are_analyzed_together_and_the_far_end_writes_nothing
     far.mkdir()
     run = tmp_path / "run"
     with far_end(far, "--allow-capture", "4") as (port, token):
-        told = ["--tests", "tcp", "--duration", "0.3 s", "--direction", "down", "--capture", "--capture-far"]
-        argv = [*CLI, "measure", "127.0.0.1", "--port", port, "--token-file", token, *told, "--out", run, "--json", "--no-report"]
+        reported = ["--tests", "tcp", "--duration", "0.3 s", "--direction", "down", "--capture", "--capture-far"]
+        argv = [
+            *CLI,
+            "measure",
+            "127.0.0.1",
+            "--port",
+            port,
+            "--token-file",
+            token,
+            *reported,
+            "--out",
+            run,
+            "--json",
+            "--no-report",
+        ]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=100, check=False)
         assert done.returncode == 0, done.stderr
         assert [path.name for path in far.iterdir()] == ["token"]
@@ -94,16 +107,16 @@ def _ntp(at: float) -> bytes:
 @pytest.mark.parametrize("key", [None, b"a key that both know"])
 def test_a_sender_written_from_rfc_8762_alone_is_answered_as_it_says(tmp_path, key):
     """Sections 4.2 and 4.3, by another hand than the product's: 44 octets without a key, 112 with one."""
-    stamp = free_port()
+    timestamp = free_port()
     (tmp_path / "key").write_bytes(key or b"")
     how = ["--stamp-open"] if key is None else ["--stamp-key-file", str(tmp_path / "key")]
     probe = struct.pack(">I", 7) + (b"" if key is None else bytes(12)) + _ntp(time.time()) + b"\x80\x01"
     probe += bytes(30 if key is None else 70)
     probe += b"" if key is None else hmac.new(key, probe, hashlib.sha256).digest()[:16]
     assert len(probe) == (44 if key is None else 112)
-    with far_end(tmp_path, "--stamp-port", str(stamp), *how), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+    with far_end(tmp_path, "--stamp-port", str(timestamp), *how), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.settimeout(5.0)
-        sender.connect(("127.0.0.1", stamp))
+        sender.connect(("127.0.0.1", timestamp))
         sender.send(probe)
         answer = sender.recv(2000)
         # Nothing is longer than what it answers, and what is too short or not authentic is nothing.
@@ -117,9 +130,9 @@ def test_a_sender_written_from_rfc_8762_alone_is_answered_as_it_says(tmp_path, k
     if key is not None:
         at = {"sent": 16, "received": 32, "number": 48, "stamp": 64, "ttl": 80}
         assert hmac.new(key, answer[:96], hashlib.sha256).digest()[:16] == answer[96:]
-    probe_stamp = probe[4:12] if key is None else probe[16:24]
+    probe_timestamp = probe[4:12] if key is None else probe[16:24]
     assert struct.unpack_from(">I", answer, at["number"])[0] == 7
-    assert answer[at["stamp"] : at["stamp"] + 8] == probe_stamp
+    assert answer[at["stamp"] : at["stamp"] + 8] == probe_timestamp
     assert answer[at["ttl"]] == 64
     sent, received = (struct.unpack_from(">Q", answer, at[name])[0] / 2**32 - NTP_EPOCH for name in ("sent", "received"))
     assert abs(received - time.time()) < 10.0

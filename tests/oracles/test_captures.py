@@ -106,8 +106,8 @@ def test_at_the_receivers_end_fast_and_timeout_are_told_apart(captures: Path, na
 
 def test_the_receivers_end_shows_every_duplicate_that_it_reported(captures: Path) -> None:
     """D-SACK from the side that sends it: none is lost on its way."""
-    told = counter(captures, "bidir-cubic", "client", "TCPDSACKOldSent")
-    assert seen(captures, "bidir-cubic", "client", "server", "spurious_retransmits") == told
+    reported = counter(captures, "bidir-cubic", "client", "TCPDSACKOldSent")
+    assert seen(captures, "bidir-cubic", "client", "server", "spurious_retransmits") == reported
 
 
 FIELDS = {
@@ -160,14 +160,14 @@ def test_a_slow_readers_time_is_the_receive_windows_at_either_end(captures: Path
         assert not shares["application"] or shares["application"] < 0.01
 
 
-@pytest.mark.parametrize(("name", "doubted"), [("bidir-cubic", True), ("down-cubic", False)], ids=["beside-data", "alone"])
-def test_a_rate_by_acks_that_share_their_way_says_that_it_may_be_wrong(captures: Path, name: str, doubted: bool) -> None:
+@pytest.mark.parametrize(("name", "uncertain"), [("bidir-cubic", True), ("down-cubic", False)], ids=["beside-data", "alone"])
+def test_a_rate_by_acks_that_share_their_way_says_that_it_may_be_wrong(captures: Path, name: str, uncertain: bool) -> None:
     """The link has 10 Mb/s; where the ACKs pass an uplink full of data 11.6 are inferred."""
-    said = [
+    printed = [
         finding["evidence"]
         for flow in flows(captures / f"{name}.server.pcap.gz")
         for finding in flow["diagnosis"]
         if finding["finding"] == "inferred_rate" and finding["direction"] == "b2a"
     ]
-    assert [("Data shares the direction of the ACKs" in text) for text in said] == [doubted] * len(said)
-    assert said or not doubted
+    assert [("Data shares the direction of the ACKs" in text) for text in printed] == [uncertain] * len(printed)
+    assert printed or not uncertain

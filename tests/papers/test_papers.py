@@ -106,20 +106,20 @@ def test_a_tolerance_in_words_leaves_the_judgement_to_the_evaluator(text: str) -
 )
 def test_verdicts_follow_from_claim_and_evidence(change: dict[str, str], evidence: Evidence | None, verdict: str) -> None:
     evaluate = None if evidence is None else lambda claim: evidence
-    judged = judge(_claim(**change), evaluate, "waits for a model")
-    assert judged.verdict == verdict
-    assert judged.why
+    result = judge(_claim(**change), evaluate, "waits for a model")
+    assert result.verdict == verdict
+    assert result.why
     if verdict == "not_tested" and evidence is None:
-        assert judged.why == "waits for a model"
+        assert result.why == "waits for a model"
 
 
 @pytest.mark.parametrize(
     ("ns2", "agrees"), [({}, None), ({"V1": 2.3}, True), ({"V1": 1.0, "V2": 9.0}, True), ({"V1": 1.78}, False)]
 )
 def test_ns2_agrees_when_ours_is_within_a_tenth_of_its_values_spread(ns2: dict[str, float], agrees: bool | None) -> None:
-    judged = judge(_claim(), lambda claim: Evidence(interval([2.4]), "ran", ns2=ns2), "")
-    assert judged.verdict == "fails"
-    assert judged.ns2_agrees is agrees
+    result = judge(_claim(), lambda claim: Evidence(interval([2.4]), "ran", ns2=ns2), "")
+    assert result.verdict == "fails"
+    assert result.ns2_agrees is agrees
 
 
 def test_k_is_what_the_paper_works_out() -> None:
@@ -154,10 +154,10 @@ def test_table_1_is_judged_cell_by_cell_against_the_paper_with_ns2_beside_it(run
 
 def test_the_report_draws_the_papers_tables_with_the_papers_and_ns2s_values_beside_ours(runs: Experiments) -> None:
     evaluators = asymmetry.evaluators(runs)
-    judged = [
+    result = [
         judge(c, evaluators.get(c.id) if c.id in table1.CELLS else None, "not run here").as_json() for c in claims_of("asymmetry")
     ]
-    drawn = paper_tables.section("asymmetry", judged)
+    drawn = paper_tables.section("asymmetry", result)
     assert drawn is not None
     first = drawn.blocks[0]
     assert isinstance(first, Table)
@@ -167,19 +167,19 @@ def test_the_report_draws_the_papers_tables_with_the_papers_and_ns2s_values_besi
 
 
 def test_every_claim_of_arithmetic_holds_by_our_own_functions(runs: Experiments) -> None:
-    judged = [
+    result = [
         judge(claim, found, "") for claim in claims_of("asymmetry") if (found := asymmetry.arithmetic_evaluators().get(claim.id))
     ]
-    assert len(judged) == 14
-    assert [claim.claim.id for claim in judged if claim.verdict != "holds"] == []
+    assert len(result) == 14
+    assert [claim.claim.id for claim in result if claim.verdict != "holds"] == []
 
 
 @pytest.mark.parametrize("paper", [name for name in PAPERS if name != "asymmetry"])
 def test_of_each_papers_claims_six_in_ten_have_an_evaluator(paper: str) -> None:
     found = EVALUATORS[paper](Experiments((1,), paper=paper))
     open_ = [claim for claim in claims_of(paper) if not (claim.is_configuration or claim.do_not_gate or calibrated(claim.id))]
-    judged = [claim.id for claim in open_ if claim.id in found]
-    assert len(judged) >= 0.6 * len(open_)
+    result = [claim.id for claim in open_ if claim.id in found]
+    assert len(result) >= 0.6 * len(open_)
     assert set(found) <= {claim.id for claim in claims_of(paper)}
 
 
@@ -230,10 +230,10 @@ def test_pchars_fit_finds_the_rate_of_a_link_that_is_paid_by_the_byte() -> None:
 
 
 def test_every_claim_has_a_reason_of_its_own_when_nothing_evaluates_it() -> None:
-    assert [claim.id for claim in all_claims() if "no evaluator" in untested(claim.id) and not _is_judged(claim)] == []
+    assert [claim.id for claim in all_claims() if "no evaluator" in untested(claim.id) and not _has_verdict(claim)] == []
 
 
-def _is_judged(claim: Claim) -> bool:
+def _has_verdict(claim: Claim) -> bool:
     known = {found for paper, make in EVALUATORS.items() for found in make(Experiments((1,), paper=paper))}
     return claim.id in known or claim.is_configuration or claim.do_not_gate or bool(calibrated(claim.id))
 

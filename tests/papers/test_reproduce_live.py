@@ -25,8 +25,8 @@ from tests.support.namespaces import namespaces
 
 def scenario(paper: str, experiment: str, scheme: str, **point: object):
     for place, found in settings_of(experiments_file(paper)["experiments"][experiment], paper):
-        said = {path.rpartition(".")[2]: value for path, value in place.point.items()}
-        if place.scheme == scheme and all(said.get(key) == value for key, value in point.items()):
+        text = {path.rpartition(".")[2]: value for path, value in place.point.items()}
+        if place.scheme == scheme and all(text.get(key) == value for key, value in point.items()):
             return found
     raise KeyError(scheme)
 
@@ -79,7 +79,7 @@ def test_a_place_done_live_gives_the_evaluators_its_figures_and_is_not_done_agai
     for module in ("ackclock.papers.live.experiments.book", "ackclock.papers.experiments.book"):
         monkeypatch.setattr(module, lambda paper: {**experiments_file.__wrapped__(paper), **only})
     done: list[tuple[int, int, str]] = []
-    experiments = LiveExperiments("wibro", Budget(longest_s=14.0), tmp_path, progress=lambda *said: done.append(said))
+    experiments = LiveExperiments("wibro", Budget(longest_s=14.0), tmp_path, progress=lambda *text: done.append(text))
     figures = ExperimentData(experiments)
     found = figures.mean(point("udp", "down full"), rate_mbps)
     assert found.mean == pytest.approx(10.0, rel=0.05)
@@ -91,7 +91,7 @@ def test_a_place_done_live_gives_the_evaluators_its_figures_and_is_not_done_agai
     assert json.loads((folder / "summary.json").read_text("utf-8"))["audit"]["attempts"] >= 1
     assert not list(Path(folder).glob("emulation*")), "captures and fates are not kept"
     if run["valid"]:
-        LiveExperiments("wibro", Budget(longest_s=14.0), tmp_path, progress=lambda *said: done.append(said))("udp")
+        LiveExperiments("wibro", Budget(longest_s=14.0), tmp_path, progress=lambda *text: done.append(text))("udp")
         assert done[-1][2] == "taken from an earlier run"
 
 

@@ -71,14 +71,14 @@ def test_compare_ranks_it_among_the_others() -> None:
 
 
 def test_watching_deliveries_it_hears_of_rates_and_losses() -> None:
-    heard: dict[str, list[Any]] = {"rates": [], "losses": []}
+    received: dict[str, list[Any]] = {"rates": [], "losses": []}
 
     class Watcher(ackclock.CongestionControl):
         def on_delivery(self, ack: ackclock.Ack) -> None:
-            heard["rates"].append(ack.rate)
+            received["rates"].append(ack.rate)
 
         def on_loss(self, loss: ackclock.Loss) -> None:
-            heard["losses"].append((loss.segment, loss.lost))
+            received["losses"].append((loss.segment, loss.lost))
 
         def on_ack(self, ack: ackclock.Ack) -> None:
             self.cwnd = 10.0
@@ -86,8 +86,8 @@ def test_watching_deliveries_it_hears_of_rates_and_losses() -> None:
     congestion_control.with_names(Watcher)
     run(Watcher)
     # 10 segments of 1448 bytes in a round trip of 40 ms and a little.
-    assert 180 < max(rate for rate in heard["rates"] if rate) < 260
-    assert heard["losses"] and all(lost >= 1 for _, lost in heard["losses"])
+    assert 180 < max(rate for rate in received["rates"] if rate) < 260
+    assert received["losses"] and all(lost >= 1 for _, lost in received["losses"])
 
 
 def test_what_it_raises_ends_the_run_with_its_traceback() -> None:
@@ -165,8 +165,8 @@ def test_a_name_that_leads_to_no_class_is_refused(tmp_path: Path, variant: str) 
 def test_the_example_of_the_document_is_the_files_and_runs(tmp_path: Path) -> None:
     block = re.search(r"```python\n(.*?)```", (ROOT / "docs/own-congestion-control.md").read_text(), flags=re.DOTALL)
     assert block is not None
-    told = re.search(r"class TwoInQueue.*?\n\n\n", block[1], flags=re.DOTALL)
-    assert told is not None and told[0].strip() in (ROOT / "examples/own_control.py").read_text()
+    reported = re.search(r"class TwoInQueue.*?\n\n\n", block[1], flags=re.DOTALL)
+    assert reported is not None and reported[0].strip() in (ROOT / "examples/own_control.py").read_text()
     script = tmp_path / "script.py"
     script.write_text(block[1])
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)

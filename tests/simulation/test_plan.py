@@ -204,8 +204,8 @@ def test_without_phase_jitter_runs_are_exact_and_overhead_may_be_said():
     (exact,) = flows({"start": "1 s"}, phase_jitter=False)
     assert exact["start"] == {"low_ps": 10**12, "high_ps": 10**12}
     assert exact["overhead_ps"] == 0
-    (said,) = flows({"overhead": "7 us"}, phase_jitter=False)
-    assert said["overhead_ps"] == 7 * 10**6
+    (text,) = flows({"overhead": "7 us"}, phase_jitter=False)
+    assert text["overhead_ps"] == 7 * 10**6
 
 
 def test_flows_are_dealt_to_the_clients_in_turn_and_repeats_come_later():

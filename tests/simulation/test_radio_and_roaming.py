@@ -84,7 +84,7 @@ def test_stations_change_together_or_spread():
 
 
 @pytest.mark.parametrize(
-    "handover, says",
+    "handover, expected",
     [
         ({"every": "1 s", "gap": "1 s"}, "gap shorter"),
         ({"every": "1 s", "cells": []}, "one cell"),
@@ -93,8 +93,8 @@ def test_stations_change_together_or_spread():
         ({"every": "1 us"}, "millisecond"),
     ],
 )
-def test_a_handover_that_cannot_be_is_refused(handover, says):
-    with pytest.raises(InputError, match=says):
+def test_a_handover_that_cannot_be_is_refused(handover, expected):
+    with pytest.raises(InputError, match=expected):
         plan_of(air("wlan", **handover))
 
 
@@ -126,7 +126,7 @@ def test_a_wimax_station_loses_by_the_signal_that_its_modulation_follows():
 
 
 @pytest.mark.parametrize(
-    "medium, says",
+    "medium, expected",
     [
         ({"signal_loss": [[5, 0.3]]}, "fading"),
         ({"fading": LEVELS, "signal_loss": [[5, 0.3], [5, 0.1]]}, "increasing order of decibels"),
@@ -134,6 +134,6 @@ def test_a_wimax_station_loses_by_the_signal_that_its_modulation_follows():
         ({"fading": LEVELS, "signal_loss": {"down": [[5, 0.3]]}}, "both"),
     ],
 )
-def test_a_loss_by_signal_that_cannot_be_is_refused(medium, says):
-    with pytest.raises(InputError, match=says):
+def test_a_loss_by_signal_that_cannot_be_is_refused(medium, expected):
+    with pytest.raises(InputError, match=expected):
         plan_of({"name": "air", "medium": {**MEDIA["wimax"], **medium}})

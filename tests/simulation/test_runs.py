@@ -243,7 +243,7 @@ def test_a_sweep_that_was_stopped_goes_on_where_it_was(write, tmp_path, how):
     for name in kept:  # whole cells only
         assert json.loads((out / "cells" / name / "summary.json").read_text())["flows"]
         assert pl.read_parquet(out / "cells" / name / "series.parquet").columns == SERIES
-    stamps = {name: (out / "cells" / name / "summary.json").stat().st_mtime_ns for name in kept}
+    timestamps = {name: (out / "cells" / name / "summary.json").stat().st_mtime_ns for name in kept}
 
     draft = read_draft(scenario)
     cell = next(iter(RunSpec(draft.check(draft.points()[0]), seed) for seed in (1,)))
@@ -251,7 +251,7 @@ def test_a_sweep_that_was_stopped_goes_on_where_it_was(write, tmp_path, how):
     results = run_specs([cell], store=RunStore(out))
     assert results[0].folder == out / "cells" / cell.key
     assert not list((out / "cells").glob(".*.tmp"))
-    assert {name: (out / "cells" / name / "summary.json").stat().st_mtime_ns for name in kept} == stamps
+    assert {name: (out / "cells" / name / "summary.json").stat().st_mtime_ns for name in kept} == timestamps
 
 
 def test_the_default_folder_is_named_after_what_the_scenario_does(small, write):

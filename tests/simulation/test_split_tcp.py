@@ -52,7 +52,7 @@ def test_datagrams_and_flows_that_do_not_cross_it_are_left_alone():
 
 
 @pytest.mark.parametrize(
-    "hops, flow, says",
+    "hops, flow, expected",
     [
         ([{**HOPS[0], "pep": {}}, HOPS[2]], BULK, "the server is before the first one"),
         (HOPS, {"workload": {"kind": "web"}}, "persistent web"),
@@ -61,8 +61,8 @@ def test_datagrams_and_flows_that_do_not_cross_it_are_left_alone():
         ([HOPS[0], {**HOPS[1], "pep": {"tcp": {"variant": "renos"}}}], BULK, "reno"),
     ],
 )
-def test_what_cannot_be_split_is_refused(hops, flow, says):
-    with pytest.raises(InputError, match=says):
+def test_what_cannot_be_split_is_refused(hops, flow, expected):
+    with pytest.raises(InputError, match=expected):
         plan_of(hops, flow)
 
 
