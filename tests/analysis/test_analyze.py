@@ -24,7 +24,7 @@ def lossy(tmp_path_factory) -> tuple[Path, Path]:
     )
 
 
-def test_a_folder_has_the_document_tables_graphs_and_a_page_that_needs_no_network(ackclock, lossy, tmp_path):
+def test_analysis_folder_has_document_tables_graphs_and_a_self_contained_page(ackclock, lossy, tmp_path):
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
     done = ackclock("analyze", *lossy, "--out", "found", "--json")
@@ -41,7 +41,7 @@ def test_a_folder_has_the_document_tables_graphs_and_a_page_that_needs_no_networ
     assert max(path.name for path in (folder / "xplot").iterdir()) == "flow1-b2a.tsg.xpl"
 
 
-def test_report_makes_the_page_again(ackclock, lossy, tmp_path):
+def test_report_command_rewrites_the_page(ackclock, lossy, tmp_path):
     pytest.importorskip("vl_convert")
     assert ackclock("analyze", lossy[0], "--out", "found", "--no-report", "--quiet").returncode == 0
     assert not (tmp_path / "found" / "report.html").exists()
@@ -49,12 +49,12 @@ def test_report_makes_the_page_again(ackclock, lossy, tmp_path):
     assert (tmp_path / "found" / "report.html").is_file()
 
 
-def test_without_out_nothing_is_written(ackclock, lossy, tmp_path):
+def test_analyze_writes_nothing_without_out(ackclock, lossy, tmp_path):
     assert ackclock("analyze", lossy[0]).returncode == 0
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_series_has_every_packet_and_agrees_with_the_figures(lossy):
+def test_series_has_every_packet_and_agrees_with_the_figures(lossy):
     done = analyze(*lossy, series=True)
     assert done.series is not None
     assert done.delays is not None
@@ -70,7 +70,7 @@ def test_the_series_has_every_packet_and_agrees_with_the_figures(lossy):
     assert done.delays.filter(pl.col("way") == "b2a")["delay_ms"].null_count() == flow["b2a"]["lost"]["between_captures"]
 
 
-def test_rates_over_time_add_up_to_what_was_delivered(lossy, tmp_path):
+def test_rates_over_time_add_up_to_the_delivered_bytes(lossy, tmp_path):
     done = analyze(lossy[0], series=True)
     figures, rates = done.document["flows"][0]["b2a"], done.rates(0.5).filter(pl.col("way") == "b2a")
     assert float(rates["goodput_bps"].sum()) * 0.5 / 8 == pytest.approx(figures["unique_bytes"])
@@ -83,7 +83,7 @@ def test_rates_over_time_add_up_to_what_was_delivered(lossy, tmp_path):
         analyze(lossy[0]).rates()
 
 
-def test_the_loss_panel_leads_no_line_across_times_without_packets():
+def test_loss_panel_has_no_line_across_times_without_packets():
     from ackclock.plot.capture import loss_share
 
     delays = pl.DataFrame({"time_s": [0.01, 0.02, 0.05, 5.0, 5.01], "delay_ms": [1.0, None, 1.0, None, None]})
@@ -93,7 +93,7 @@ def test_the_loss_panel_leads_no_line_across_times_without_packets():
     ]  # fmt: skip
 
 
-def test_xplot_graphs_have_a_stroke_for_each_segment_and_a_letter_for_each_repetition(lossy, tmp_path):
+def test_xplot_graphs_have_a_stroke_for_each_segment_and_a_letter_for_each_retransmission(lossy, tmp_path):
     done = analyze(lossy[0], series=True)
     write_xplot(done, tmp_path)
     lines = (tmp_path / "flow1-b2a.tsg.xpl").read_text().splitlines()
@@ -107,7 +107,7 @@ def test_xplot_graphs_have_a_stroke_for_each_segment_and_a_letter_for_each_repet
         write_xplot(analyze(lossy[0]), tmp_path)
 
 
-def test_since_until_flow_and_filter_choose(ackclock, lossy):
+def test_options_since_until_flow_and_filter_select_flows(ackclock, lossy):
     whole = json.loads(ackclock("analyze", lossy[0], "--json").stdout)
     part = json.loads(ackclock("analyze", lossy[0], "--json", "--since", "2 s", "--until", "4 s").stdout)
     assert 0 < part["packets"] < 0.5 * whole["packets"]
@@ -124,7 +124,7 @@ def test_since_until_flow_and_filter_choose(ackclock, lossy):
     assert ackclock("analyze", lossy[0], "--filter", "udp").returncode == 2
 
 
-def test_a_filter_chooses_whole_flows_by_what_joins_its_terms(lossy):
+def test_filter_selects_flows_by_and_or_and_not(lossy):
     (flow,) = analyze(lossy[0]).document["flows"]
     (client, _), (server, port) = flow["client"].rsplit(":", 1), flow["server"].rsplit(":", 1)
     near = f"{client.rsplit('.', 1)[0]}.0/24"
@@ -142,7 +142,7 @@ def test_a_filter_chooses_whole_flows_by_what_joins_its_terms(lossy):
     ["", "udp", "host", "host x", "host 10.0.0.1 port", "port 70000", "port 1 or", "(port 1", "port 1)", "not", "src host 10.0.0.1", "net 10.0.0.0/33",
      "portrange 5", "port 1 port 2", "(" * 500 + "port 1" + ")" * 500, "tcp " * 3000, " and ".join(["port 1 or port 2"] * 300)],
 )  # fmt: skip
-def test_a_filter_that_is_none_is_refused_with_what_is_allowed(lossy, expression):
+def test_filter_with_a_syntax_error_is_refused_with_the_grammar(lossy, expression):
     with pytest.raises(InputError) as refused:
         analyze(lossy[0], filter=expression)
     assert "--filter" in str(refused.value)
@@ -152,7 +152,7 @@ def test_a_filter_that_is_none_is_refused_with_what_is_allowed(lossy, expression
     ("content", "part"),
     [(b"", "empty"), (b"hello, world", "begins with"), (gzip.compress(b"\xd4\xc3\xb2\xa1", mtime=0), "header")],
 )
-def test_what_is_no_capture_is_one_line_and_exit_two(ackclock, tmp_path, content, part):
+def test_invalid_capture_is_one_line_and_exit_status_2(ackclock, tmp_path, content, part):
     (tmp_path / "bad.pcap").write_bytes(content)
     done = ackclock("analyze", "bad.pcap")
     assert done.returncode == 2
@@ -160,7 +160,7 @@ def test_what_is_no_capture_is_one_line_and_exit_two(ackclock, tmp_path, content
     assert done.stderr.count("\n") == 1
 
 
-def test_a_send_buffer_is_named_with_its_size_and_what_would_fill_the_path(tmp_path):
+def test_send_buffer_is_found_with_its_size_and_the_size_that_fills_the_path(tmp_path):
     server, _ = simulated_captures(tmp_path, tcp={"send_buffer": "20 KiB", "receive_buffer": "256 KiB"})
     output = finding_of(analyze(server).document, "send_buffer")
     assert output["share"] > 0.8
@@ -168,14 +168,14 @@ def test_a_send_buffer_is_named_with_its_size_and_what_would_fill_the_path(tmp_p
     assert "SO_SNDBUF" in output["advice"]
 
 
-def test_a_receive_window_is_named(tmp_path):
+def test_receive_window_is_found(tmp_path):
     server, _ = simulated_captures(tmp_path, tcp={"receive_buffer": "16 KiB"})
     output = finding_of(analyze(server).document, "receive_window")
     assert output["share"] > 0.8
     assert "SO_RCVBUF" in output["advice"]
 
 
-def test_a_full_queue_is_named_and_measured(tmp_path):
+def test_full_queue_is_found_and_measured(tmp_path):
     done = analyze(*simulated_captures(tmp_path, {"queue": {"kind": "droptail", "packets": 200}}, duration="20 s"))
     output = finding_of(done.document, "path_rate")
     assert "of queue in the direction of the data" in output["evidence"]
@@ -184,13 +184,13 @@ def test_a_full_queue_is_named_and_measured(tmp_path):
     assert finding_of(done.document, "buffer")["evidence"].startswith("The bottleneck's buffer holds")
 
 
-def test_random_loss_is_the_links(lossy):
+def test_random_loss_is_attributed_to_the_link(lossy):
     document = analyze(*lossy).document
     assert "no buffer overflows" in finding_of(document, "loss_radio")["evidence"]
     assert "Padhye" in finding_of(document, "models")["evidence"]
 
 
-def test_no_proxy_is_seen_where_there_is_none(lossy):
+def test_proxy_is_not_found_without_one(lossy):
     for captures in (lossy, lossy[::-1], lossy[:1], lossy[1:]):
         names = {finding["finding"] for finding in analyze(*captures).document["flows"][0]["diagnosis"]}
         assert "split_tcp_proxy" not in names

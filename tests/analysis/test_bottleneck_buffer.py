@@ -23,14 +23,14 @@ def buffer_of(folder: Path, hop: dict[str, Any], seed: int = 1, **rest: Any) -> 
 
 @pytest.mark.parametrize("queue", ["codel", "fq-codel", "pie", "red"])
 @pytest.mark.parametrize(("speed", "delay", "seed"), [("4 Mb/s", "20 ms", 1), ("12 Mb/s", "35 ms", 2), ("2 Mb/s", "60 ms", 3)])
-def test_a_managed_queue_that_drops_is_no_droptail_queue(tmp_path, queue, speed, delay, seed):
+def test_aqm_queue_is_not_measured_as_droptail(tmp_path, queue, speed, delay, seed):
     kind = {"kind": queue, "packets": 200} if queue == "red" else {"kind": queue}
     buffer = buffer_of(tmp_path, {"rate": speed, "delay": delay, "queue": kind}, seed)
     assert not buffer["filled"] or "early_drops" in buffer["doubts"] or buffer["max_based"] is None
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_droptail_queue_is_measured_within_a_tenth_or_a_packet_and_not_doubted(tmp_path, seed):
+def test_droptail_queue_is_measured_within_10_percent_or_a_packet_without_reservation(tmp_path, seed):
     draw = random.Random(f"buffers {seed}")
     size, rate = int(10 ** draw.uniform(4, 6.3)), round(10 ** draw.uniform(0.3, 1.3), 2)
     hop = {"rate": f"{rate} Mb/s", "delay": f"{draw.uniform(5, 60):.0f} ms", "queue": {"kind": "droptail", "bytes": f"{size} B"}}
@@ -42,7 +42,7 @@ def test_a_droptail_queue_is_measured_within_a_tenth_or_a_packet_and_not_doubted
         assert buffer["max_based"] <= 1.1 * size + 1500
 
 
-def test_flows_with_queues_of_their_own_are_seen_to_overtake_each_other(tmp_path):
+def test_flow_queues_are_detected_by_reordering_between_flows(tmp_path):
     """A bulk download beside a stream of small datagrams' worth of web traffic, each in its own queue."""
     cross = ({"workload": {"kind": "bulk"}, "direction": "down"},)
     hop = {"rate": "6 Mb/s", "delay": "20 ms"}
@@ -53,7 +53,7 @@ def test_flows_with_queues_of_their_own_are_seen_to_overtake_each_other(tmp_path
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_radios_repeated_transmissions_are_not_taken_for_a_queue(tmp_path, seed):
+def test_radio_retransmissions_are_not_measured_as_a_queue(tmp_path, seed):
     """A window far below the path's product, so that no queue stands; one burst in ten broken and sent again after 10 ms, up to four times."""
     medium = {
         "kind": "wimax",

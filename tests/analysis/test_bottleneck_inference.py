@@ -23,7 +23,7 @@ def inferred(folder: Path, hop: dict[str, Any], end: str, tcp: dict[str, Any] | 
 
 @pytest.mark.parametrize(("end", "by"), [("server", "acks"), ("client", "arrivals")])
 @pytest.mark.parametrize("megabits", [1, 8, 40])
-def test_a_full_links_rate_shows_in_the_spacing_at_either_end(tmp_path, end, by, megabits):
+def test_link_rate_is_inferred_from_spacing_at_either_end_when_full(tmp_path, end, by, megabits):
     hop = {"name": "air", "rate": f"{megabits} Mb/s", "delay": "25 ms", "queue": {"kind": "droptail", "packets": 60}}
     found, output = inferred(tmp_path, hop, end)
     assert found["by"] == by and found["rate_bps"] == pytest.approx(megabits * 1e6, rel=0.03)
@@ -31,14 +31,14 @@ def test_a_full_links_rate_shows_in_the_spacing_at_either_end(tmp_path, end, by,
 
 
 @pytest.mark.parametrize(("cap", "bps", "burst", "size"), [("10 Mb/s", 10e6, "500 kB", 500e3), ("5 Mb/s", 5e6, "100 kB", 100e3)])
-def test_a_token_bucket_shows_at_the_receivers_end_alone(tmp_path, cap, bps, burst, size):
+def test_token_bucket_is_inferred_at_the_receivers_end_only(tmp_path, cap, bps, burst, size):
     found, output = inferred(tmp_path, metered(cap, burst), "client")
     bucket = found["token_bucket"]
     assert bucket["rate_bps"] == pytest.approx(bps, rel=0.03) and bucket["burst_bytes"] == pytest.approx(size, rel=0.1)
     assert "inferred_token_bucket" in output
 
 
-def test_a_window_that_fills_no_link_shows_no_rate(tmp_path):
+def test_link_rate_is_not_inferred_when_the_window_does_not_fill_it(tmp_path):
     hop = {"name": "air", "rate": "100 Mb/s", "delay": "25 ms"}
     found, _ = inferred(tmp_path, hop, "client", {"receive_buffer": "32 KiB"})
     assert found is None

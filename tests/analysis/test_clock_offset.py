@@ -56,7 +56,7 @@ def drawn(seed: int) -> tuple[Case, bool]:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_offset_and_rate_lie_in_their_intervals_and_the_symmetric_offset_is_right_where_the_path_is(tmp_path, seed):
+def test_clock_offset_and_skew_are_within_their_intervals_when_paths_are_symmetric_or_not(tmp_path, seed):
     case, symmetric = drawn(seed)
     clock = clock_of(tmp_path, case)
     assert clock is not None
@@ -66,14 +66,14 @@ def test_offset_and_rate_lie_in_their_intervals_and_the_symmetric_offset_is_righ
 
 
 @pytest.mark.parametrize("variant", ["cubic", "reno", "bbr"])
-def test_the_rate_is_right_beside_a_queue_that_never_empties(tmp_path, variant):
+def test_clock_skew_is_exact_with_a_standing_queue(tmp_path, variant):
     hop = {"name": "air", "rate": "5 Mb/s", "delay": "30 ms", "queue": {"kind": "droptail", "packets": 60}}
     clock = clock_of(tmp_path, Case(hop, {"host": "linux-6", "variant": variant}, "20 s"))
     assert clock is not None and clock["skew_ppm"] == pytest.approx(SKEW_PPM, abs=2)
 
 
 @pytest.mark.parametrize("until_s", [0.2, 0.5, 1.0])
-def test_a_short_capture_says_little_and_nothing_wrong(tmp_path, until_s):
+def test_clock_intervals_are_wide_and_correct_in_a_short_capture(tmp_path, until_s):
     hop = {
         "name": "air",
         "rate": "2 Mb/s",
@@ -86,7 +86,7 @@ def test_a_short_capture_says_little_and_nothing_wrong(tmp_path, until_s):
 
 
 @pytest.mark.parametrize("size", ["1 B", "3 kB", "20 kB"])
-def test_few_packets_do_as_well(tmp_path, size):
+def test_clock_offset_is_estimated_from_few_packets(tmp_path, size):
     hop = {"name": "air", "rate": "2 Mb/s", "delay": "20 ms", "queue": {"kind": "droptail", "packets": 30}}
     flow = {"workload": {"kind": "transfer", "size": size}}
     clock = clock_of(tmp_path, Case(hop, {"host": "linux-6", "variant": "cubic"}, "5 s", flow=flow))
@@ -94,7 +94,7 @@ def test_few_packets_do_as_well(tmp_path, size):
     covers(clock)
 
 
-def test_captures_that_share_one_direction_only_have_no_offset_and_the_rest_is_told(tmp_path):
+def test_clock_offset_is_absent_when_captures_share_one_direction_only(tmp_path):
     """The client's capture has only what arrives there, as a mirror port of one direction gives it."""
     hop = {"name": "air", "rate": "2 Mb/s", "delay": "20 ms", "queue": {"kind": "droptail", "packets": 30}}
     run(Case(hop, {"host": "linux-6", "variant": "cubic"}, "5 s"), tmp_path)

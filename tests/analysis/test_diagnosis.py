@@ -38,7 +38,7 @@ def seen(document, there=None, back=None, shared=0.0, **figures) -> FlowContext:
     return FlowContext(best.flow, "b2a", {**best.figures, **figures}, best.other, best.place, there or {}, back or {}, shared)
 
 
-def test_the_receivers_end_says_nothing_of_the_senders_application_or_models(full_queue):
+def test_diagnosis_at_the_receiver_omits_application_and_models(full_queue):
     document = analyze(full_queue[1]).document
     names = {finding["finding"] for finding in document["flows"][0]["diagnosis"]}
     assert names & {"application", "models", "path_rate", "cwnd", "ack_compression"} == set()
@@ -46,13 +46,13 @@ def test_the_receivers_end_says_nothing_of_the_senders_application_or_models(ful
     assert isinstance(limits_table(document), Facts)
 
 
-def test_a_receive_window_that_explains_the_rate_is_named_at_the_receivers_end_too(small_window):
+def test_receive_window_is_found_at_the_receiver_when_it_explains_the_rate(small_window):
     output = finding_of(analyze(small_window[1]).document, "receive_window")
     assert "limits this flow" in output["evidence"]
     assert "SO_RCVBUF" in output["advice"]
 
 
-def test_a_probed_closed_window_has_its_share_and_its_reason(small_window):
+def test_probed_zero_window_has_its_share_and_its_reason(small_window):
     document = analyze(small_window[0]).document
     shares = {**document["flows"][0]["b2a"]["limited"], "receive_window": 0.9, "application": 0.0, "path_rate": 0.1, "cwnd": 0.0}
     closed = seen(document, limited=shares, zero_windows=11, zero_window_probes=22)
@@ -61,7 +61,7 @@ def test_a_probed_closed_window_has_its_share_and_its_reason(small_window):
     assert "probed the closed window" in output["receive_window"].evidence
 
 
-def test_the_way_whose_delay_stands_most_of_the_time_sets_the_pace(full_queue):
+def test_limit_is_the_direction_whose_queue_stands_longer(full_queue):
     document = analyze(full_queue[0]).document
     spikes = seen(document, crossing(144, 179), crossing(60.1, 559))
     assert next(f.finding for f in limits.findings(spikes)) == "path_rate"
@@ -77,7 +77,7 @@ def test_the_way_whose_delay_stands_most_of_the_time_sets_the_pace(full_queue):
     assert "ack_path" in {f.finding for f in limits.findings(rarely)}
 
 
-def test_one_loss_is_not_said_to_have_kept_the_window_small(full_queue):
+def test_single_loss_is_not_given_as_the_limit_of_the_window(full_queue):
     document = analyze(full_queue[0]).document
     shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "cwnd": 1.0}
     for events, output in ((1, "limited it only briefly"), (9, "kept the window small")):
@@ -86,13 +86,13 @@ def test_one_loss_is_not_said_to_have_kept_the_window_small(full_queue):
         assert output in next(f.advice for f in limits.findings(few))
 
 
-def test_acks_go_first_only_where_data_shares_their_way(full_queue):
+def test_ack_priority_is_advised_only_when_data_shares_their_direction(full_queue):
     document = analyze(full_queue[0]).document
     assert "ACKs alone fill the link" in acks.relief(seen(document))
     assert "ACKs first" in acks.relief(seen(document, shared=1e5))
 
 
-def test_a_deep_buffer_that_overflows_is_not_to_be_made_longer(full_queue):
+def test_longer_buffer_is_not_advised_when_a_deep_one_overflows(full_queue):
     document = analyze(full_queue[0]).document
     cause = {"loss_cause": {"verdict": "congestion", "evidence": "all"}, "lost": {"between_captures": 9}, "loss_rate": 0.01}
     for delays, advice in (
@@ -104,7 +104,7 @@ def test_a_deep_buffer_that_overflows_is_not_to_be_made_longer(full_queue):
         assert advice in found.advice
 
 
-def test_every_column_of_the_flows_table_has_its_cell(full_queue):
+def test_flows_table_has_a_cell_for_every_column(full_queue):
     for captures in (full_queue, full_queue[:1], full_queue[1:]):
         document = analyze(*captures).document
         for table in (flows_table(document), limits_table(document), handshakes_table(document)):
@@ -112,7 +112,7 @@ def test_every_column_of_the_flows_table_has_its_cell(full_queue):
                 assert {len(row) for row in table.rows} == {len(table.columns)}
 
 
-def test_a_handshakes_row_says_what_was_agreed_on_and_how_it_ended(full_queue):
+def test_handshake_row_has_negotiated_options_and_end(full_queue):
     (row,) = handshakes_table(analyze(full_queue[0]).document).rows
     assert row[1].text == "60 ms"
     assert row[2].text == "1460"
@@ -120,31 +120,31 @@ def test_a_handshakes_row_says_what_was_agreed_on_and_how_it_ended(full_queue):
     assert row[7].text == "open"
 
 
-def test_the_receivers_end_has_round_trips_by_echoes(full_queue):
+def test_rtt_at_the_receiver_is_from_echoed_timestamps(full_queue):
     near, far = (flows_table(analyze(capture).document).rows[0] for capture in full_queue)
     assert "echoes" in far[3].note
     assert "echoes" not in near[3].note
 
 
-def test_the_terminal_has_the_senders_round_trip_whichever_capture_comes_first(full_queue):
+def test_terminal_table_has_the_senders_rtt_for_any_order_of_captures(full_queue):
     for captures in (full_queue, full_queue[::-1]):
         table = analysis_tables(analyze(*captures).document)[0]
         means = list(table.columns[-3].cells)
         assert float(str(means[-1])) > 30.0, means
 
 
-def test_a_finding_at_the_terminal_says_what_would_help(small_window):
+def test_terminal_table_has_the_advice_of_a_finding(small_window):
     held = analysis_tables(analyze(small_window[0]).document)[-1]
     assert any("-> Enlarge the receive buffer" in str(cell) for cell in held.columns[-1].cells)
 
 
-def test_a_slow_clock_is_not_said_to_be_fast():
+def test_slow_clock_is_reported_as_slow():
     output = format_clock({"offset_ms": -0.01, "skew_ppm": -0.2, "offset_interval_ms": [-60.0, 60.0]})
     assert "0.010 ms behind" in output
     assert "0.2 ppm slow" in output
 
 
-def test_a_page_draws_no_round_trip_where_the_capture_is_at_the_receivers_end(full_queue):
+def test_page_has_no_rtt_chart_when_the_capture_is_at_the_receiver(full_queue):
     drawn = []
     for capture in full_queue:
         section = next(s for s in page(analyze(capture, series=True)).sections if s.title.startswith("Flow 1"))
@@ -153,27 +153,27 @@ def test_a_page_draws_no_round_trip_where_the_capture_is_at_the_receivers_end(fu
     assert drawn[1] == {"Goodput"}
 
 
-def test_less_than_a_packet_is_no_queue():
+def test_queue_of_less_than_a_packet_is_none():
     assert not has_queue({"max_based": 59, "rate_bps": 1000.0})
     assert has_queue({"max_based": 32_000, "rate_bps": 254e3})
     assert not has_queue({"max_based": 2000, "rate_bps": 10e6})
     assert not has_queue({"max_based": None, "rate_bps": None})
 
 
-def test_one_loss_makes_no_model(full_queue):
+def test_rate_models_require_three_losses(full_queue):
     document = analyze(full_queue[0]).document
     few = seen(document, repairs={**document["flows"][0]["b2a"]["repairs"], "recoveries": 1, "timeouts": 0})
     assert loss_models.rate_models(few) == {}
 
 
-def test_a_link_does_not_carry_less_than_what_came_through_it(full_queue):
+def test_inferred_rate_below_the_goodput_is_discarded(full_queue):
     document = analyze(full_queue[0]).document
     for bps, output in ((1e4, 0), (1e9, 1)):
         path_ = {"rate_bps": bps, "share": 0.5, "by": "acks", "token_bucket": None}
         assert len(list(bottleneck.findings(seen(document, inferred_path=path_)))) == output
 
 
-def test_a_reset_names_the_side_that_it_came_from(full_queue):
+def test_reset_finding_names_its_side(full_queue):
     flow = analyze(full_queue[0]).document["flows"][0]
     for directions, output in (
         ({"a2b": 3, "b2a": 0}, " from the client's side"),
@@ -186,21 +186,21 @@ def test_a_reset_names_the_side_that_it_came_from(full_queue):
         )
 
 
-def test_what_was_not_needed_was_not_lost(full_queue):
+def test_spurious_retransmissions_are_not_counted_as_losses(full_queue):
     document = analyze(full_queue[0]).document
     repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 4, "timeouts": 0}
     again = seen(document, repairs=repairs, retransmitted_segments=427, spurious_retransmits=47)
     assert "95 segments were lost at a time" in recovery_time.finding(again, 0.3).advice
 
 
-def test_cubic_gets_no_less_than_a_reno_that_counts_segments(full_queue):
+def test_cubic_model_is_at_least_reno_that_counts_segments(full_queue):
     document = analyze(full_queue[0]).document
     repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 200, "timeouts": 0}
     models = loss_models.rate_models(seen(document, repairs=repairs))
     assert models["cubic_bps"] >= models["counted_bps"] >= models["padhye_bps"]
 
 
-def test_a_path_with_more_repair_than_queue_is_not_called_full(full_queue):
+def test_path_with_more_recovery_than_queue_is_not_called_full(full_queue):
     document = analyze(full_queue[0]).document
     shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "path_rate": 0.34, "recovery": 0.64}
     repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 8, "timeouts": 3}
@@ -209,7 +209,7 @@ def test_a_path_with_more_repair_than_queue_is_not_called_full(full_queue):
     assert "loss recovery took 64 %" in found.advice
 
 
-def test_a_number_that_rounds_up_keeps_three_digits():
+def test_number_that_rounds_up_has_three_digits():
     assert rate(9.996e6) == "10.0 Mb/s"
     assert rate(9.994e6) == "9.99 Mb/s"
     assert milliseconds(0.0297) == "0.03 ms"

@@ -102,26 +102,26 @@ def about_the_download(document: Mapping[str, Any]) -> dict[str, Mapping[str, An
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("at", ["sender", "receiver", "both"])
-def test_each_trouble_is_found_where_it_shows_and_nowhere_else(captures, case, at):
+def test_each_fault_is_found_in_its_captures_only(captures, case, at):
     server, client = captures(case)
     taken = {"sender": (server,), "receiver": (client,), "both": (server, client)}[at]
     expected = {"sender": SENDER, "receiver": RECEIVER, "both": BOTH}[at].get(case, set())
     assert about_the_download(analyze(*taken).document).keys() & WATCHED == expected
 
 
-def test_a_small_window_is_to_be_enlarged_although_delayed_acks_make_some_round_trips_long(captures):
+def test_larger_receive_window_is_advised_despite_long_rtts_by_delayed_acks(captures):
     output = about_the_download(analyze(captures("small receive window")[0]).document)["receive_window"]
     assert output["advice"].startswith("Enlarge the receive buffer")
 
 
-def test_a_slow_reader_is_the_receiving_applications_affair_at_either_end(captures):
+def test_slow_reader_is_attributed_to_the_receiving_application_at_either_end(captures):
     for capture in captures("slow reader"):
         output = about_the_download(analyze(capture).document)["receive_window"]
         assert "reads more slowly" in output["evidence"]
         assert "receiving application" in output["advice"]
 
 
-def test_bufferbloat_is_said_in_milliseconds_and_bytes(captures):
+def test_bufferbloat_has_milliseconds_and_bytes(captures):
     output = about_the_download(analyze(*captures("bufferbloat")).document)
     assert "961 ms of queue in the direction of the data, 1.2 MB at the bottleneck" in output["path_rate"]["evidence"]
     assert "buffer overflow, not radio" in output["loss_congestion"]["evidence"]
@@ -130,7 +130,7 @@ def test_bufferbloat_is_said_in_milliseconds_and_bytes(captures):
     assert "lost at a time" in output["recovery"]["advice"]
 
 
-def test_the_receivers_end_sees_a_queue_by_the_echoes_of_its_stamps(captures):
+def test_queue_is_found_at_the_receiver_by_echoed_timestamps(captures):
     bloated = about_the_download(analyze(captures("bufferbloat")[1]).document)["far_end"]["evidence"]
     assert "or more of queue" in bloated
     short = about_the_download(analyze(captures("small send buffer")[1]).document)["far_end"]["evidence"]
@@ -138,14 +138,14 @@ def test_the_receivers_end_sees_a_queue_by_the_echoes_of_its_stamps(captures):
     assert "The sender limits itself" in short
 
 
-def test_compressed_acks_name_what_shares_their_way(captures):
+def test_ack_compression_names_the_data_in_the_direction_of_the_acks(captures):
     output = about_the_download(analyze(captures("shared uplink")[0]).document)["ack_compression"]
     assert "the uplink is shared with" in output["evidence"]
     assert "within 1 ms" in output["evidence"]
     assert "Prioritise ACKs" in output["advice"]
 
 
-def test_what_losses_leave_and_what_fewer_would_give_is_said_in_numbers(captures):
+def test_loss_models_have_rates_for_these_and_for_fewer_losses(captures):
     output = about_the_download(analyze(captures("radio")[0]).document)
     assert "a quarter of them would give about" in output["models"]["advice"]
     assert "Each loss costs about an RTT" in output["recovery"]["advice"]
@@ -153,7 +153,7 @@ def test_what_losses_leave_and_what_fewer_would_give_is_said_in_numbers(captures
 
 @pytest.mark.parametrize("size", ["60 kB", "150 kB", "1500 kB"])
 @pytest.mark.parametrize("host", ["linux-6", "linux-2.6.20"])
-def test_a_flight_that_only_grows_is_no_send_buffer(tmp_path, size, host):
+def test_growing_flight_is_not_found_as_a_send_buffer(tmp_path, size, host):
     hop = {**AIR, "rate": "100 Mb/s", "delay": "50 ms", "queue": {"kind": "droptail", "packets": 1000}}
     flow = {**DOWNLOAD, "workload": {"kind": "transfer", "size": size}}
     simulate({"hop": [hop]}, [flow], "20 s", 1, tcp={"host": host}, out=tmp_path / "run", captures="pcap")
@@ -162,7 +162,7 @@ def test_a_flight_that_only_grows_is_no_send_buffer(tmp_path, size, host):
     assert "application" not in output
 
 
-def test_windows_xps_send_buffer_of_17_kib_shows_in_a_short_transfer(tmp_path):
+def test_send_buffer_of_windows_xp_is_found_in_a_short_transfer(tmp_path):
     hop = {**AIR, "rate": "100 Mb/s", "delay": "50 ms"}
     flow = {**DOWNLOAD, "workload": {"kind": "transfer", "size": "400 kB"}}
     simulate({"hop": [hop]}, [flow], "20 s", 1, tcp={"host": "windows-xp"}, out=tmp_path / "run", captures="pcap")
@@ -170,7 +170,7 @@ def test_windows_xps_send_buffer_of_17_kib_shows_in_a_short_transfer(tmp_path):
     assert "At most 16 KB in flight" in output["evidence"]
 
 
-def test_a_send_buffer_that_holds_what_the_path_does_is_not_to_be_enlarged(tmp_path):
+def test_larger_send_buffer_is_not_advised_when_the_path_is_full(tmp_path):
     hop = {**AIR, "rate": "2 Mb/s"}
     simulate(
         {"hop": [hop]},
@@ -186,11 +186,11 @@ def test_a_send_buffer_that_holds_what_the_path_does_is_not_to_be_enlarged(tmp_p
     assert "send_buffer" not in output or "only lengthen the queue" in output["send_buffer"]["advice"]
 
 
-def test_marks_and_not_growth_hold_a_window_that_a_queue_marks(captures):
+def test_ecn_marks_are_found_as_the_limit_of_a_marked_window(captures):
     assert "echoes of ECN marks" in about_the_download(analyze(captures("marks")[0]).document)["cwnd"]["advice"]
 
 
-def test_a_split_connection_is_known_by_numbers_that_begin_anew(tmp_path):
+def test_split_connection_is_found_by_different_sequence_numbers(tmp_path):
     flows = [DOWNLOAD]
     simulate({"hop": list(SATELLITE)}, flows, "10 s", 1, tcp={"host": "linux-6"}, out=tmp_path / "run", captures="pcap")
     made = tmp_path / "run" / "captures"

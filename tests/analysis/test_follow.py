@@ -32,7 +32,7 @@ def lossy(tmp_path_factory) -> Path:
     return simulated_captures(tmp_path_factory.mktemp("lossy"), hop)[0]
 
 
-def test_follow_ends_with_ctrl_c_and_prints_what_it_has(lossy, tmp_path):
+def test_follow_prints_its_results_on_ctrl_c(lossy, tmp_path):
     whole, growing = lossy.read_bytes(), tmp_path / "growing.pcap"
     growing.write_bytes(whole[: len(whole) // 2])
     command = [sys.executable, "-m", "ackclock", "analyze", "--follow", "--json", str(growing)]
@@ -48,13 +48,13 @@ def test_follow_ends_with_ctrl_c_and_prints_what_it_has(lossy, tmp_path):
     assert json.loads(finding)["flows"] == analyze(lossy).document["flows"]
 
 
-def test_a_pipe_is_followed_until_its_writer_ends(lossy):
+def test_follow_ends_with_the_writer_of_a_pipe(lossy):
     command = [sys.executable, "-m", "ackclock", "analyze", "--follow", "--json", "--quiet", "-"]
     done = subprocess.run(command, input=lossy.read_bytes(), capture_output=True, timeout=60, check=True)
     assert json.loads(done.stdout)["flows"] == analyze(lossy).document["flows"]
 
 
-def test_a_pipe_that_stays_open_is_shown_and_ends_with_ctrl_c(lossy):
+def test_follow_shows_an_open_pipe_until_ctrl_c(lossy):
     command = [sys.executable, "-m", "ackclock", "analyze", "--follow", "--json", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
         assert run.stdin is not None
@@ -70,7 +70,7 @@ def test_a_pipe_that_stays_open_is_shown_and_ends_with_ctrl_c(lossy):
     assert json.loads(finding)["flows"] == analyze(lossy).document["flows"]
 
 
-def test_a_steady_trickle_is_shown_while_it_comes(lossy):
+def test_follow_shows_a_slow_stream_of_packets(lossy):
     whole = lossy.read_bytes()
     command = [sys.executable, "-m", "ackclock", "analyze", "--follow", "--json", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0) as run:
@@ -90,7 +90,7 @@ def test_a_steady_trickle_is_shown_while_it_comes(lossy):
     assert shown >= 2
 
 
-def test_analysis_completes_when_nobody_reads_its_stderr(lossy):
+def test_analysis_completes_when_stderr_is_closed(lossy):
     command = [sys.executable, "-m", "ackclock", "analyze", "--follow", "--json", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
         assert run.stderr is not None
@@ -100,7 +100,7 @@ def test_analysis_completes_when_nobody_reads_its_stderr(lossy):
     assert json.loads(document)["flows"] == analyze(lossy).document["flows"]
 
 
-def test_a_followed_capture_is_drawn_on_a_terminal_and_its_header_is_waited_for(lossy, tmp_path):
+def test_follow_waits_for_the_header_and_draws_on_a_terminal(lossy, tmp_path):
     whole, growing = lossy.read_bytes(), tmp_path / "growing.pcap"
     growing.touch()
     screen, terminal = pty.openpty()
@@ -132,7 +132,7 @@ def _drawn(screen: int) -> int:
     return int(found[1])
 
 
-def test_a_growing_file_is_followed(lossy, tmp_path):
+def test_follow_reads_a_growing_file(lossy, tmp_path):
     from ackclock.analysis.filter import PacketFilter
     from ackclock.analysis.run import document_of, open_capture
 

@@ -58,7 +58,7 @@ def drifting(rate: float, origin: float, wobble: float) -> Callable[[float], int
     return lambda t: round(rate * (t - origin + 50 + swing * math.sin(math.tau * (t - origin) / 200)))
 
 
-def test_pulses_at_both_ends_give_absolute_one_way_delays_to_a_tenth_of_a_millisecond(ends, tmp_path):
+def test_pps_at_both_ends_yields_one_way_delays_within_100_us(ends, tmp_path):
     server, client = ends
     counters = [drifting(2.4e9 * (1 + 30e-6), 946684800.0, 20e-6), drifting(1.1e9 * (1 - 50e-6), 946684700.0, 20e-6)]
     for number, (source, counter) in enumerate(zip(ends, counters, strict=True)):
@@ -74,14 +74,14 @@ def test_pulses_at_both_ends_give_absolute_one_way_delays_to_a_tenth_of_a_millis
     assert found["clock"]["assumption"].startswith("known") and found["clock"]["conflict_ms"] is None
 
 
-def test_clocks_said_to_be_right_that_cannot_be_are_said_to_conflict(ends, tmp_path):
+def test_synchronized_clocks_conflict_is_reported_when_packets_contradict_them(ends, tmp_path):
     server, client = ends
     restamped(client, tmp_path / "late.pcap", lambda t: round((t - 1) * 1e9))
     clock = analyze(server, tmp_path / "late.pcap", synchronized="100 us").document["clock"]
     assert clock["conflict_ms"] == pytest.approx(1000 - 43, abs=5)
 
 
-def test_without_good_clocks_unequal_delays_are_halved_and_the_interval_covers_the_truth(ends):
+def test_one_way_interval_covers_unequal_delays_without_synchronized_clocks(ends):
     clock = analyze(*ends).document["clock"]
     low, high = clock["offset_interval_ms"]
     assert low <= 0 <= high and clock["assumption"].startswith("symmetric")
@@ -97,14 +97,14 @@ def test_without_good_clocks_unequal_delays_are_halved_and_the_interval_covers_t
         (None, "no such file"),
     ],
 )
-def test_a_bad_list_of_pulses_is_one_line_and_exit_two(ackclock, ends, tmp_path, content, part):
+def test_invalid_pps_file_is_one_line_and_exit_status_2(ackclock, ends, tmp_path, content, part):
     if content is not None:
         (tmp_path / "list.pps").write_text(content)
     done = ackclock("analyze", ends[0], "--pps", "list.pps")
     assert done.returncode == 2 and part in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
 
 
-def test_one_file_of_pulses_for_two_captures_is_refused(ackclock, ends, tmp_path):
+def test_single_pps_file_is_refused_for_two_captures(ackclock, ends, tmp_path):
     (tmp_path / "list.pps").write_text("1 1\n")
     done = ackclock("analyze", *ends, "--pps", "list.pps")
     assert done.returncode == 2 and "one file for each capture" in done.stderr

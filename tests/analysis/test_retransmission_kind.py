@@ -25,7 +25,7 @@ _RANDOM = {"loss": {"down": 0.02}}
 
 
 @pytest.mark.parametrize("where", ["behind", "before", "both"])
-def test_common_causes_are_told_wherever_the_capture_stands(tmp_path, where):
+def test_retransmission_kinds_are_classified_at_every_vantage_point(tmp_path, where):
     at: dict[str, dict[str, Score]] = {"sender": {}, "middle": {}, "receiver": {}}
     for number, (host, trouble) in enumerate(
         (host, trouble) for host in ("linux-6", "linux-2.6.20", "bsd-1997") for trouble in (_BURSTS, _RANDOM)
@@ -42,14 +42,14 @@ def test_common_causes_are_told_wherever_the_capture_stands(tmp_path, where):
             assert worst >= 0.9, (place, cause, score)
 
 
-def test_what_is_lost_before_a_capture_in_the_middle_and_what_behind_it(tmp_path):
+def test_losses_before_and_after_a_capture_in_the_middle_are_separated(tmp_path):
     run(Case({**_LINK, **_RANDOM}, {"host": "linux-6", "variant": "cubic"}, seed=3, tap=Tap("both", 0.5)), tmp_path)
     before, behind = missing(tmp_path, "server", "middle"), missing(tmp_path, "middle", "client")
     assert before and behind
     assert before | behind == lost(tmp_path)
 
 
-def test_data_that_leaves_no_room_for_its_options_is_one_packet(tmp_path):
+def test_segment_without_room_for_options_is_one_packet(tmp_path):
     # ns-2's segments are as long as what was agreed, with their options beside it (RFC 6691 has them within).
     run(Case({**_LINK, **_RANDOM}, {"host": "ns2", "variant": "newreno"}, seed=3), tmp_path)
     reported = joined(tmp_path).document["flows"][0]["b2a"]["lost"]["between_captures"]
@@ -65,13 +65,13 @@ def _scored(grid: Grid, number: int, folder) -> dict[str, dict[str, Score]]:
     return at
 
 
-def test_answers_to_a_syn_that_came_twice_are_told_from_one_packet_doubled(tmp_path):
+def test_syn_acks_to_a_retransmitted_syn_are_not_network_duplicates(tmp_path):
     """linux-6 reno, 2 Mb/s, outages: the first answer is lost, and the timer's and the second SYN's pass together."""
     for place, scores in _scored(HELD_OUT, 13, tmp_path).items():
         assert (scores["handshake"].missed, scores["handshake"].wrong) == (0, 0), place
 
 
-def test_without_sack_partial_acks_and_needless_repairs_are_no_timeouts(tmp_path):
+def test_partial_acks_without_sack_are_not_classified_as_timeouts(tmp_path):
     """windows-xp, 20 Mb/s, reordering: nothing is lost, and no timer runs out."""
     at = _scored(THIRD, 213, tmp_path)
     assert "timeout" not in at["sender"] and "go_back_n" not in at["sender"]
@@ -86,7 +86,7 @@ def test_without_sack_partial_acks_and_needless_repairs_are_no_timeouts(tmp_path
         pytest.param(187, 401, ("sender",), id="cubic-spurious-and-not-taken-back"),
     ],
 )
-def test_what_a_timer_sends_in_the_middle_of_a_recovery_shows_by_what_follows(tmp_path, number, seed, reaches):
+def test_timeout_in_recovery_is_classified_by_later_packets(tmp_path, number, seed, reaches):
     """ns-2's senders, whose timer runs out while duplicates come in, or whose first repair was lost too: all that follows is go-back-N."""
     run(list(Wide("", number, seed).cases())[-1][1], tmp_path)
     at: dict[str, dict[str, Score]] = {"sender": {}, "receiver": {}}

@@ -8,7 +8,7 @@ from tests.support.captures import buffer_of, metered
 
 
 @pytest.mark.parametrize(("cap", "bps", "burst", "size"), [("10 Mb/s", 10e6, "500 kB", 500e3), ("5 Mb/s", 5e6, "100 kB", 100e3)])
-def test_a_metered_channels_rate_and_burst_are_found(tmp_path, cap, bps, burst, size):
+def test_token_bucket_is_measured_with_rate_and_burst(tmp_path, cap, bps, burst, size):
     buffer = buffer_of(tmp_path, metered(cap, burst))
     bucket = buffer["token_bucket"]
     # The channel meters its own headers too, which IP packets do not show.
@@ -28,10 +28,10 @@ def test_a_metered_channels_rate_and_burst_are_found(tmp_path, cap, bps, burst, 
         ("expedience-residential", {}),
     ],
 )
-def test_links_without_one_have_none(tmp_path, link, tcp):
+def test_token_bucket_is_not_found_without_one(tmp_path, link, tcp):
     assert buffer_of(tmp_path, link, **tcp)["token_bucket"] is None
 
 
-def test_marks_on_the_way_say_that_the_queue_manages_itself(tmp_path):
+def test_ecn_marks_show_active_queue_management(tmp_path):
     link = {"name": "a", "rate": "10 Mb/s", "delay": "20 ms", "queue": {"kind": "codel"}}
     assert buffer_of(tmp_path, link, ecn=True)["doubts"] == ["marks"]

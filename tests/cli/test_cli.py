@@ -12,7 +12,7 @@ import pytest
 import ackclock as package
 
 
-def test_simulate_prints_tables_and_keeps_a_folder_named_by_hash_with_a_report(ackclock, small, tmp_path):
+def test_simulate_prints_tables_and_writes_a_folder_named_by_hash_with_a_report(ackclock, small, tmp_path):
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
     done = ackclock("simulate", small)
@@ -24,7 +24,7 @@ def test_simulate_prints_tables_and_keeps_a_folder_named_by_hash_with_a_report(a
     assert (folder / "report.html").is_file()
 
 
-def test_simulate_json_is_one_document_with_the_promised_fields(ackclock, small):
+def test_simulate_json_is_one_document_with_the_documented_fields(ackclock, small):
     done = ackclock("simulate", "--no-report", small, "--seed", 4, "--json")
     document = json.loads(done.stdout)
     assert {"scenario", "seed", "flows", "hops", "jain"} <= set(document)
@@ -40,25 +40,25 @@ def test_simulate_json_is_one_document_with_the_promised_fields(ackclock, small)
         assert {"mean", "p95", "max"} <= set(hop["queue_delay_ms"])
 
 
-def test_several_seeds_give_runs_and_a_summary(ackclock, small):
+def test_simulate_json_has_runs_and_summary_with_several_seeds(ackclock, small):
     document = json.loads(ackclock("simulate", "--no-report", small, "--json").stdout)
     assert [run["seed"] for run in document["runs"]] == [1, 2]
     assert document["summary"]["n"] == 2
     assert {"mean", "lo", "hi", "sd"} <= set(document["summary"]["metrics"]["goodput_bps"])
 
 
-def test_one_seed_in_a_list_gives_the_single_shape(ackclock, write, small):
+def test_simulate_json_has_the_single_form_with_one_seed(ackclock, write, small):
     one = write("one.toml", small.read_text().replace("seeds = 2", "seeds = [9]"))
     assert json.loads(ackclock("simulate", "--no-report", one, "--json").stdout)["seed"] == 9
 
 
-def test_quiet_says_nothing_on_stderr(ackclock, small):
+def test_quiet_prints_nothing_on_stderr(ackclock, small):
     done = ackclock("simulate", "--no-report", small, "--quiet", "--json")
     assert done.stderr == ""
     json.loads(done.stdout)
 
 
-def test_out_is_the_run_folder_itself(ackclock, small, tmp_path):
+def test_out_option_is_the_run_folder(ackclock, small, tmp_path):
     done = ackclock("simulate", "--no-report", small, "--out", "here", "--pcap")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "here" / "series.parquet").is_file()
@@ -84,7 +84,7 @@ def test_out_is_the_run_folder_itself(ackclock, small, tmp_path):
         (["frobnicate"], "frobnicate"),
     ],
 )
-def test_bad_input_gives_one_line_exit_status_2_and_no_files(ackclock, small, write, tmp_path, arguments, part):
+def test_bad_input_prints_one_line_exits_with_2_and_writes_nothing(ackclock, small, write, tmp_path, arguments, part):
     write("bad.toml", 'duration = "10 sec"\n')
     before = sorted(tmp_path.rglob("*"))
     done = ackclock(*arguments)
@@ -95,7 +95,7 @@ def test_bad_input_gives_one_line_exit_status_2_and_no_files(ackclock, small, wr
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_sweep_prints_its_points_and_resumes(ackclock, write, small, tmp_path):
+def test_sweep_prints_its_points_and_continues(ackclock, write, small, tmp_path):
     scenario = write("s.toml", small.read_text() + '[sweep]\n"tcp.variant" = ["reno", "cubic"]\n')
     first = ackclock("sweep", "--no-report", scenario, "--out", "run", "--json")
     document = json.loads(first.stdout)
@@ -107,13 +107,13 @@ def test_a_sweep_prints_its_points_and_resumes(ackclock, write, small, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["links", "variants", "hosts", "queues", "papers"])
-def test_list_names_what_there_is(ackclock, kind):
+def test_list_prints_names(ackclock, kind):
     names = getattr(package, f"list_{kind}")()
     assert [entry["name"] for entry in json.loads(ackclock("list", kind, "--json").stdout)[kind]] == list(names)
     assert all(name in ackclock("list", kind).stdout for name in names)
 
 
-def test_help_is_quick_and_imports_nothing_heavy():
+def test_help_is_fast_and_imports_no_heavy_module():
     heavy = ("pydantic", "polars", "scipy", "jinja2", "ackclock._native", "matplotlib", "altair", "rich")
     code = f"import sys; from ackclock.cli import run; run(['--help']); sys.exit(str([m for m in {heavy} if m in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -133,21 +133,21 @@ def cpu_seconds(*arguments: str) -> float:
     return min(times)
 
 
-def test_the_version_is_printed_by_the_command_itself():
+def test_version_option_prints_the_version():
     done = subprocess.run([sys.executable, "-m", "ackclock", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"ackclock {package.__version__}\n"
 
 
-def test_no_arguments_give_the_help(ackclock):
+def test_command_without_arguments_prints_the_help(ackclock):
     assert "compare" in ackclock().stdout
 
 
-def test_everything_the_package_offers_is_there_and_documented():
+def test_public_names_exist_and_have_docstrings():
     for name in package.__all__:
         assert getattr(package, name).__doc__
 
 
-def test_a_mistake_in_a_sweep_is_a_mistake_for_simulate_too(ackclock, write, small, tmp_path):
+def test_simulate_refuses_an_invalid_sweep(ackclock, write, small, tmp_path):
     swept = write("swept.toml", small.read_text() + '\n[sweep]\n"hop.nowhere.rate" = ["1 Mb/s"]\n')
     done = ackclock("simulate", "--no-report", swept)
     assert done.returncode == 2

@@ -31,7 +31,7 @@ def test_input_error_names_the_option_in_place_of_the_key_when_typed_on_the_comm
     assert error.option == "--buffers" and error.key == ""
 
 
-def test_refusal_becomes_an_error_of_its_form_when_placed():
+def test_invalid_value_becomes_an_error_of_its_form_when_located():
     error = InputError.of(InvalidValue.problem("a flow has no workload", "add one"), file="s.toml", line=2, key="flow[1]")
     assert str(error) == "s.toml:2: flow[1]: a flow has no workload; add one"
 
@@ -91,6 +91,6 @@ def test_json_prints_the_error_of_failed_and_of_interrupted_work_when_it_ends_so
         assert json.loads(done.stdout)["error"]["kind"] == kind
 
 
-def test_json_of_a_child_command_is_not_ours_when_after_two_dashes(ackclock):
+def test_json_option_after_two_dashes_belongs_to_the_child_command(ackclock):
     done = ackclock("emulate", "no-such-link", "--", "tool", "--json")
     assert (done.returncode, done.stdout) == (2, "")

@@ -207,7 +207,7 @@ def _quiet(typed: str) -> list[str]:
 @pytest.mark.finding("U19")
 @pytest.mark.finding("U18")
 @pytest.mark.parametrize(("typed", "option", "wrong", "remedy"), MISTAKES, ids=[row[0] for row in MISTAKES])
-def test_mistake_is_one_line_that_names_it_and_says_what_to_do(ackclock, there, typed, option, wrong, remedy):
+def test_usage_error_is_one_line_with_the_argument_and_the_remedy(ackclock, there, typed, option, wrong, remedy):
     words = _quiet(typed)
     done = ackclock(*words)
     assert (done.returncode, done.stdout) == (2, "")
@@ -230,12 +230,12 @@ def test_mistake_is_one_line_that_names_it_and_says_what_to_do(ackclock, there, 
 
 
 @pytest.mark.finding("U19")
-def test_table_of_mistakes_is_large():
+def test_table_of_usage_errors_is_large():
     assert len({row[0] for row in MISTAKES}) >= 100
 
 
 @pytest.mark.finding("U19")
-def test_file_without_permission_says_so_when_read(ackclock, there, monkeypatch):
+def test_unreadable_file_is_reported_with_its_permission(ackclock, there, monkeypatch):
     def refuse(path: Path, **_: object) -> str:
         raise PermissionError(13, "Permission denied", str(path))
 
@@ -259,7 +259,7 @@ def test_serve_names_the_port_and_how_to_free_it_when_it_is_taken(ackclock, ther
 
 
 @pytest.mark.finding("U19")
-def test_serve_names_the_address_when_it_is_another_machines(ackclock, there):
+def test_serve_names_the_address_when_it_is_not_of_this_machine(ackclock, there):
     done = ackclock("serve", "--listen", "192.0.2.9", "--token-file", "ok.token", "--quiet")
     assert done.returncode == 1
     assert "192.0.2.9 is not an address of this machine; " in done.stderr and "--listen" in done.stderr

@@ -29,7 +29,7 @@ def dumbbell(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     return compare("dumbbell-10m", **SMALL, out=tmp_path_factory.mktemp("compare") / "run")
 
 
-def test_a_comparison_has_a_cell_and_a_rank_for_every_configuration(dumbbell: Comparison) -> None:
+def test_comparison_has_metrics_and_a_rank_for_every_configuration(dumbbell: Comparison) -> None:
     document = dumbbell.document
     assert len(document["cells"]) == len(document["ranking"]) == 8
     assert document["ranking"][0]["rank"] == 1
@@ -40,7 +40,7 @@ def test_a_comparison_has_a_cell_and_a_rank_for_every_configuration(dumbbell: Co
     json.dumps(document, allow_nan=False)
 
 
-def test_a_small_receive_window_loses_and_is_named_as_the_reason(dumbbell: Comparison) -> None:
+def test_small_receive_window_ranks_last_with_its_reason(dumbbell: Comparison) -> None:
     small = [line for line in dumbbell.ranking if line.configuration.receive_buffer == "32 KiB"]
     assert dumbbell.ranking[-1] in small
     # One window of 32 KiB per 100 ms is 2.6 Mb/s.
@@ -50,19 +50,19 @@ def test_a_small_receive_window_loses_and_is_named_as_the_reason(dumbbell: Compa
     assert all("receive window (32 KiB)" in why or "send buffer (32 KiB)" in why for why in text)
 
 
-def test_a_comparison_gives_the_same_numbers_again_whatever_the_worker_count(dumbbell: Comparison) -> None:
+def test_comparison_is_equal_for_any_number_of_workers(dumbbell: Comparison) -> None:
     again = compare("dumbbell-10m", **SMALL, workers=1).document
     assert again["cells"] == dumbbell.document["cells"]
     assert again["ranking"] == dumbbell.document["ranking"]
 
 
-def test_a_comparison_asked_for_again_takes_what_is_there(dumbbell: Comparison) -> None:
+def test_comparison_reuses_finished_runs(dumbbell: Comparison) -> None:
     steps: list[tuple[int, int]] = []
     compare("dumbbell-10m", **SMALL, out=dumbbell.folder, progress=lambda done, total, _: steps.append((done, total)))
     assert steps == [(16, 16)]
 
 
-def test_a_comparisons_folder_has_its_tables_and_a_report_that_can_be_made_again(dumbbell: Comparison) -> None:
+def test_comparison_folder_has_tables_and_a_renewable_report(dumbbell: Comparison) -> None:
     assert dumbbell.folder is not None
     names = {path.name for path in dumbbell.folder.iterdir()}
     assert names >= {"scenario.toml", "environment.json", "flows.parquet", "compare.json", "cells"}
@@ -72,7 +72,7 @@ def test_a_comparisons_folder_has_its_tables_and_a_report_that_can_be_made_again
     assert page.count('class="chart"') == 6
 
 
-def test_a_comparison_draws_its_runs(dumbbell: Comparison, tmp_path: Path) -> None:
+def test_comparison_plots_its_runs(dumbbell: Comparison, tmp_path: Path) -> None:
     assert dumbbell.plot().save(tmp_path / "runs.png").stat().st_size > 10_000
     assert [panel.key for panel in dumbbell.panels()] == ["cwnd", "rtt", "goodput", "queue"]
     frame = dumbbell.choices
@@ -80,7 +80,7 @@ def test_a_comparison_draws_its_runs(dumbbell: Comparison, tmp_path: Path) -> No
     assert frame["goodput_bps"].is_not_null().all()
 
 
-def test_a_one_way_channel_with_a_dial_up_return_shows_its_asymmetry_and_its_lost_acks() -> None:
+def test_comparison_reports_asymmetry_and_lost_acks_on_a_dial_up_return() -> None:
     done = compare("cable-dialup", variants=["reno"], buffers=["auto"], seeds=2, duration="10 s")
     assert done.asymmetry is not None
     assert done.asymmetry.k == pytest.approx((10e6 / 28.8e3) / (1500 / 18), rel=0.01)
@@ -88,7 +88,7 @@ def test_a_one_way_channel_with_a_dial_up_return_shows_its_asymmetry_and_its_los
     assert every_segment.metrics["ack_drop_share"].mean > 0.3
 
 
-def test_queues_and_ack_techniques_are_compared_over_a_starving_return(tmp_path: Path) -> None:
+def test_comparison_varies_queues_and_ack_techniques_over_a_slow_return(tmp_path: Path) -> None:
     done = compare(
         "cable-dialup", variants=["reno"], buffers=["auto"], delayed_ack=[True], queue=["link", "codel"], ack_policy=["none", "p1"],
         ack=["none", "adapt"], seeds=2, duration="10 s", out=tmp_path / "run",
@@ -106,7 +106,7 @@ def test_queues_and_ack_techniques_are_compared_over_a_starving_return(tmp_path:
     assert "ACKs: p1" in page
 
 
-def test_bad_input_writes_nothing(tmp_path: Path) -> None:
+def test_compare_writes_nothing_on_bad_input(tmp_path: Path) -> None:
     inputs: list[dict[str, Any]] = [
         {"link": "no-such-link"},
         {"variants": ["no-such-tcp"]},
@@ -121,12 +121,12 @@ def test_bad_input_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_flows_that_share_a_link_are_judged_for_fairness_too() -> None:
+def test_comparison_of_several_flows_has_fairness() -> None:
     done = compare("dumbbell-10m", variants=["cubic"], buffers=["auto"], delayed_ack=[True], flows=2, seeds=2, duration="5 s")
     assert 0.5 <= done.best.metrics["jain"].mean <= 1.0
 
 
-def test_a_recorded_link_is_compared_end_to_end(data: Path, tmp_path: Path) -> None:
+def test_comparison_runs_over_a_recorded_link(data: Path, tmp_path: Path) -> None:
     traces = data / "cellular"
     link = tmp_path / "lte.toml"
     link.write_text(
@@ -142,7 +142,7 @@ def test_a_recorded_link_is_compared_end_to_end(data: Path, tmp_path: Path) -> N
     assert "recorded rate" in done.report().read_text("utf-8")
 
 
-def test_table_1_of_asymmetry_is_reproduced_with_every_claim_listed() -> None:
+def test_reproduce_lists_every_claim_of_asymmetry() -> None:
     done = reproduce("asymmetry", quick=True)
     result = {claim.claim.id: claim for claim in done.claims}
     assert list(result) == [claim.id for claim in claims_of("asymmetry")]
@@ -157,7 +157,7 @@ def test_table_1_of_asymmetry_is_reproduced_with_every_claim_listed() -> None:
 
 
 @pytest.mark.parametrize(("network", "hosts", "within"), [("V1", 10, 0.02), ("V2", 50, 0.005)])
-def test_with_ns2s_own_queue_rule_table_1_is_ns2s_to_a_percent_or_two(network: str, hosts: int, within: float) -> None:
+def test_table_1_agrees_with_ns2_within_2_percent_under_its_queue_rule(network: str, hosts: int, within: float) -> None:
     """ns-2's DropTail refuses an arrival when length + 1 >= limit_, so a limit of 10 lets 9 wait; ours lets 10 wait."""
     draft = read_draft(scenario_path("asymmetry-table1"))
     rule = {

@@ -21,7 +21,7 @@ CUBIC = Configuration("cubic", "auto", "auto", True)
 SMALL = Configuration("cubic", "64 KiB", "64 KiB", True)
 
 
-def test_a_comparison_runs_every_combination_in_the_order_given() -> None:
+def test_configurations_are_all_combinations_in_order() -> None:
     found = configurations(["reno", "cubic"], ["64 KiB", ("auto", "16 KiB")], [True, False])
     assert len(found) == 8
     assert [c.label for c in found[:3]] == [
@@ -36,12 +36,12 @@ def test_a_comparison_runs_every_combination_in_the_order_given() -> None:
     ("variants", "buffers", "complaint"),
     [([], ["auto"], "variants: found no choice"), (["reno"], ["auto", "auto"], "buffers: found auto twice")],
 )
-def test_an_empty_or_repeated_choice_is_refused(variants: list[str], buffers: list[str], complaint: str) -> None:
+def test_empty_or_repeated_choice_is_refused(variants: list[str], buffers: list[str], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         configurations(variants, buffers, [True])
 
 
-def test_queues_and_ack_techniques_are_factors_like_the_others() -> None:
+def test_configurations_include_queues_and_ack_techniques() -> None:
     found = configurations(["reno"], ["auto"], [True], ["link", "codel"], ["none", "red+p1"], ["none", "acc+adapt"])
     assert len({c.label for c in found}) == 8
     assert found[0].label == "reno, auto buffers, delayed ACK, ACKs: none"
@@ -63,7 +63,7 @@ def test_queues_and_ack_techniques_are_factors_like_the_others() -> None:
         (["link", "link"], ["link"], ["none"], "queue: found link twice"),
     ],
 )
-def test_a_queue_or_technique_that_does_not_exist_is_refused(
+def test_unknown_queue_or_technique_is_refused(
     queues: list[str], policies: list[str], techniques: list[str], complaint: str
 ) -> None:
     with pytest.raises(InputError, match=complaint):
@@ -74,7 +74,7 @@ def _hops(*written: dict[str, Any]) -> list[Hop]:
     return [Hop.model_validate(hop) for hop in written]
 
 
-def test_queues_are_replaced_at_the_hop_that_limits_their_direction() -> None:
+def test_queues_are_replaced_at_the_bottleneck_of_their_direction() -> None:
     fast = {"name": "core", "rate": "1 Gb/s"}
     slow = {"name": "air", "rate": {"down": "10 Mb/s", "up": "1 Mb/s"}, "queue": {"packets": 20, "ack": {"filter": "p1"}}}
     thin = {"name": "tail", "only": "up", "rate": "100 kb/s", "queue": {"packets": 7, "mark": "3 packets"}}
@@ -91,7 +91,7 @@ def test_queues_are_replaced_at_the_hop_that_limits_their_direction() -> None:
     }
 
 
-def test_ack_congestion_control_without_a_queue_that_marks_acks_is_told() -> None:
+def test_ack_congestion_control_has_a_note_without_ecn_marking() -> None:
     plain = {"name": "air", "rate": "1 Mb/s", "queue": {"packets": 20}}
     marking = {"name": "air", "rate": "1 Mb/s", "queue": {"up": {"kind": "red", "packets": 20}, "down": {"packets": 20}}}
     dropping = {"name": "air", "rate": "1 Mb/s", "queue": {"kind": "codel", "ecn": False}}
@@ -102,18 +102,18 @@ def test_ack_congestion_control_without_a_queue_that_marks_acks_is_told() -> Non
     assert not unmarked("adapt", _hops(plain), "down")
 
 
-def test_a_direction_that_nothing_limits_has_no_queue_to_replace() -> None:
+def test_queue_is_not_replaced_in_an_unlimited_direction() -> None:
     with pytest.raises(InputError, match="no hop that limits the direction up"):
         bottlenecks(_hops({"name": "air", "rate": {"down": "1 Mb/s"}}), "down")
 
 
 @pytest.mark.parametrize(("metric", "flows"), [("speed", 1), ("jain", 1)])
-def test_a_metric_that_cannot_rank_is_refused(metric: str, flows: int) -> None:
+def test_unknown_ranking_metric_is_refused(metric: str, flows: int) -> None:
     with pytest.raises(InputError, match="rank_by"):
         check_rank_by(metric, flows)
 
 
-def test_metrics_add_up_flows_and_hops() -> None:
+def test_metrics_sum_flows_and_hops() -> None:
     a = flow("a", goodput_bps=6e6, timeouts=1, segments_sent=1000, retransmitted_segments=30)
     b = flow("b", goodput_bps=2e6, timeouts=2, segments_sent=1000, retransmitted_segments=10)
     lossy = [hop("core", drops=100, delivered=900), hop("air", drops=0), hop("air", "up", drops=500, delivered=500)]
@@ -127,14 +127,14 @@ def test_metrics_add_up_flows_and_hops() -> None:
     assert found["ack_drop_share"] == 0.5
 
 
-def test_datagram_flows_are_left_out_and_one_flow_has_no_fairness() -> None:
+def test_metrics_omit_datagram_flows_and_fairness_of_one_flow() -> None:
     datagrams = {**flow("udp"), "rtt_ms": dict.fromkeys(("min", "mean", "p95")), "variant": "udp", "goodput_bps": 1e9}
     found = of_run(summary([flow(goodput_bps=8e6), datagrams]))
     assert found["goodput_bps"] == 8e6
     assert "jain" not in found
 
 
-def test_a_metric_without_values_is_left_out() -> None:
+def test_metric_without_values_is_omitted() -> None:
     silent = flow(segments_sent=0, retransmitted_segments=0)
     assert "retransmission_rate" not in over_seeds([of_run(summary([silent]))])
 
@@ -170,7 +170,7 @@ STARVED = flow(goodput_bps=3e6, limited_share=_limited(receive_window=0.97, cwnd
         (summary([flow(goodput_bps=7.7e6)], hops=[hop(utilization=0.96)]), "uses 96 % of the bottleneck"),
     ],
 )
-def test_the_loser_is_explained_by_what_its_runs_recorded(runs: Mapping[str, Any], text: str) -> None:
+def test_reason_of_a_loser_is_from_its_runs(runs: Mapping[str, Any], text: str) -> None:
     best = {seed: of_run(summary()) for seed in (1, 2)}
     lines = ranking({CUBIC: best, SMALL: {seed: of_run(runs) for seed in (1, 2)}})
     assert [line.rank for line in lines] == [1, 2]
@@ -178,14 +178,14 @@ def test_the_loser_is_explained_by_what_its_runs_recorded(runs: Mapping[str, Any
     assert "less goodput than the best" in lines[1].why
 
 
-def test_the_winner_is_explained_with_what_it_costs() -> None:
+def test_reason_of_the_winner_has_its_cost() -> None:
     lines = ranking({CUBIC: {1: of_run(summary())}})
     assert lines[0].why == (
         "It uses 98 % of the bottleneck; it adds 40 ms of queueing on average to a 60 ms path, without a timeout."
     )
 
 
-def test_equals_are_ordered_by_their_delay_and_say_that_they_tie() -> None:
+def test_ties_are_ordered_by_delay_and_named() -> None:
     quick = flow(goodput_bps=7.99e6, rtt_ms={**flow()["rtt_ms"], "p95": 70.0})
     lines = ranking({CUBIC: {s: of_run(summary()) for s in (1, 2)}, SMALL: {s: of_run(summary([quick])) for s in (1, 2)}})
     assert [(line.rank, line.configuration) for line in lines] == [(1, SMALL), (1, CUBIC)]
@@ -193,7 +193,7 @@ def test_equals_are_ordered_by_their_delay_and_say_that_they_tie() -> None:
     assert lines[1].why.startswith("Tied, within 1 % of the best, 80 ms more p95 RTT: ")
 
 
-def test_of_two_that_are_the_same_the_usual_one_comes_first_and_the_other_says_so() -> None:
+def test_equal_configurations_are_ordered_by_the_usual_one_and_named() -> None:
     twin = Configuration("reno", "auto", "auto", True)
     runs = {choice: {s: of_run(summary()) for s in (1, 2)} for choice in (twin, CUBIC)}
     lines = ranking(runs, usual="cubic")
@@ -201,7 +201,7 @@ def test_of_two_that_are_the_same_the_usual_one_comes_first_and_the_other_says_s
     assert lines[1].why == "The same in every figure as cubic, auto buffers, delayed ACK."
 
 
-def test_the_quick_choice_halves_the_delay_for_a_tenth_of_the_goodput_at_most() -> None:
+def test_low_latency_choice_halves_the_delay_at_90_percent_of_the_goodput() -> None:
     def compared(goodput: float, p95: float) -> Comparison:
         small = flow(goodput_bps=goodput, rtt_ms={**flow()["rtt_ms"], "p95": p95})
         runs = {CUBIC: {s: of_run(summary()) for s in (1, 2)}, SMALL: {s: of_run(summary([small])) for s in (1, 2)}}
@@ -213,7 +213,7 @@ def test_the_quick_choice_halves_the_delay_for_a_tenth_of_the_goodput_at_most() 
     assert compared(7.3e6, 80.0).low_latency_choice is None
 
 
-def test_a_ranking_by_delay_puts_the_short_queue_first() -> None:
+def test_ranking_by_delay_has_the_short_queue_first() -> None:
     quick = flow(goodput_bps=1e6, rtt_ms={**flow()["rtt_ms"], "p95": 70.0})
     runs = {CUBIC: {s: of_run(summary()) for s in (1, 2)}, SMALL: {s: of_run(summary([quick])) for s in (1, 2)}}
     assert ranking(runs, "rtt_p95_ms")[0].configuration == SMALL
@@ -230,14 +230,16 @@ def _plan(up: dict[str, Any], *, timestamps: bool = False) -> dict[str, Any]:
     ("bps", "framing", "timestamps", "k"),
     [(28_800, "none", False, 13.9), (28_800, "cslip", False, 2.08), (9_600, "cslip", False, 6.25), (28_800, "cslip", True, 6.18)],
 )
-def test_k_takes_the_slowest_hop_each_way_and_header_compression(bps: int, framing: str, timestamps: bool, k: float) -> None:
+def test_k_uses_the_slowest_hop_of_each_direction_and_header_compression(
+    bps: int, framing: str, timestamps: bool, k: float
+) -> None:
     found = asymmetry(_plan({"rate": {"kind": "fixed", "bps": bps}, "framing": framing}, timestamps=timestamps))
     assert found is not None
     assert found.k == pytest.approx(k, rel=0.005)
     assert found.reverse_bps == bps
 
 
-def test_a_path_over_a_medium_has_no_k_as_its_directions_share_one_capacity() -> None:
+def test_k_is_absent_when_directions_share_a_medium() -> None:
     plan = _plan({"rate": {"kind": "fixed", "bps": 28_800}, "framing": "none"})
     assert asymmetry(plan) is not None
     plan["hops"][0]["medium"] = {"kind": "half-duplex", "bps": 100_000, "turnaround_ps": 0}
@@ -245,7 +247,7 @@ def test_a_path_over_a_medium_has_no_k_as_its_directions_share_one_capacity() ->
     assert why_no_asymmetry(plan) == "both directions share the capacity of air, so there is no ratio"
 
 
-def test_a_recorded_rate_has_no_k_as_its_ratio_changes_all_the_time() -> None:
+def test_k_is_absent_for_a_recorded_rate() -> None:
     plan = _plan({"rate": {"kind": "trace", "times_ms": None}, "framing": "none"})
     assert asymmetry(plan) is None
     assert why_no_asymmetry(plan) == "the rate of air is recorded, so the ratio varies"
@@ -259,11 +261,11 @@ def test_a_recorded_rate_has_no_k_as_its_ratio_changes_all_the_time() -> None:
         (13.89, "with an ACK for every segment the reverse path carries one ACK in 14, with delayed ACKs one in 6.9"),
     ],
 )
-def test_k_is_said_with_what_it_implies(k: float, text: str) -> None:
+def test_k_has_its_consequence_in_words(k: float, text: str) -> None:
     assert Asymmetry(k, 1e7, 28_800.0, 1000, 40).as_json()["implies"] == text
 
 
-def test_a_path_without_rates_has_no_k() -> None:
+def test_k_is_absent_without_rates() -> None:
     plan = _plan({"rate": None, "framing": "none"})
     plan["hops"] = [
         {"medium": None, "name": "air", "down": {"rate": None, "framing": "none"}, "up": {"rate": None, "framing": "none"}}
@@ -272,7 +274,7 @@ def test_a_path_without_rates_has_no_k() -> None:
     assert why_no_asymmetry(plan) == "no hop limits the direction down"
 
 
-def test_twins_are_named_by_what_tells_them_apart() -> None:
+def test_equal_configurations_are_named_by_their_difference() -> None:
     twins = ["reno, 64 KiB, delayed ACK", "reno, auto buffers, delayed ACK"]
     assert (
         equal_configurations("cubic, 64 KiB, delayed ACK", twins)
@@ -281,7 +283,7 @@ def test_twins_are_named_by_what_tells_them_apart() -> None:
     assert equal_configurations("cubic, 64 KiB, delayed ACK", []) == ""
 
 
-def test_flows_the_other_way_are_not_ranked_but_said() -> None:
+def test_opposite_flows_are_not_ranked_and_reported() -> None:
     there, back = flow(goodput_bps=4e6), {**flow(goodput_bps=1e6), "flow": "opposite", "direction": "up"}
     both = of_flows(summary([there, back]), "opposite")
     alone = of_run(summary([there]))
@@ -290,7 +292,7 @@ def test_flows_the_other_way_are_not_ranked_but_said() -> None:
     assert "jain" not in both
 
 
-def test_a_recorded_rate_is_said_to_know_nothing_of_grants() -> None:
+def test_recorded_rate_has_a_note_about_grants() -> None:
     reported = recorded_warning(
         {"hop": [{"name": "core", "rate": "1 Gb/s"}, {"name": "air", "rate": {"down": {"trace": "a.up"}}}]}
     )

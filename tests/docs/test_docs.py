@@ -32,7 +32,7 @@ def anchors(document: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_link_leads_to_a_file_and_every_anchor_to_a_title(document: Path) -> None:
+def test_document_links_lead_to_files_and_titles(document: Path) -> None:
     missing = []
     for link in links(document):
         name, _, anchor = link.partition("#")
@@ -43,7 +43,7 @@ def test_every_link_leads_to_a_file_and_every_anchor_to_a_title(document: Path) 
     assert not missing
 
 
-def test_the_first_two_commands_of_the_readme_are_make_demo_and_make_test() -> None:
+def test_readme_begins_with_make_demo_and_make_test() -> None:
     block = re.search(r"```\w*\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     assert block is not None
     commands = [line.split("#")[0].strip() for line in block[1].splitlines()]
@@ -51,7 +51,7 @@ def test_the_first_two_commands_of_the_readme_are_make_demo_and_make_test() -> N
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_make_target_that_is_named_exists(document: Path) -> None:
+def test_make_targets_in_documents_exist(document: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     named = set(re.findall(r"`make ([a-z-]+)`|^make ([a-z-]+)", document.read_text(), flags=re.MULTILINE))
     assert {a or b for a, b in named} <= targets
@@ -95,7 +95,7 @@ def test_tour_renews_a_printed_part_with_date_and_digest(tmp_path: Path) -> None
     assert subprocess.run([*tour, "--check", page], capture_output=True, check=False).returncode == 1, "edited"
 
 
-def test_the_lock_pins_every_dependency() -> None:
+def test_lock_pins_every_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
     wanted = [*project["project"]["dependencies"], *extras["plot"], *extras["report"], *project["dependency-groups"]["dev"]]
@@ -103,7 +103,7 @@ def test_the_lock_pins_every_dependency() -> None:
     assert {re.split(r"[<>=\[]", name)[0] for name in wanted} <= pinned
 
 
-def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
+def test_readme_python_runs(tmp_path: Path) -> None:
     block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     assert block is not None
     done = subprocess.run([sys.executable, "-c", block[1]], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -119,7 +119,7 @@ def page_of(name: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["variants", "recoveries", "slow_starts"])
-def test_every_entry_of_the_catalogue_has_its_page_with_how_it_was_checked(kind: str) -> None:
+def test_catalogue_entries_have_pages_with_their_checks(kind: str) -> None:
     folder = ROOT / "docs" / "models"
     index = (folder / "README.md").read_text()
     for entry in catalogue.entries(kind):
@@ -135,7 +135,7 @@ SECTIONS = {"What it does", "Parameters", "Left out", "How it was checked"}
 
 
 @pytest.mark.parametrize("host", catalogue.hosts())
-def test_every_host_has_its_page_and_a_line_with_its_source(host: str) -> None:
+def test_hosts_have_pages_with_their_source(host: str) -> None:
     folder = ROOT / "docs" / "models"
     text = (folder / f"host-{host}.md").read_text()
     assert f'`host = "{host}"`' in text and f"hosts/{host}.toml" in text
@@ -151,14 +151,14 @@ def titles(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("variant", catalogue.variants())
-def test_every_variants_page_has_equations_parameters_what_is_left_out_and_how_it_was_checked(variant: str) -> None:
+def test_variant_pages_have_equations_parameters_omissions_and_checks(variant: str) -> None:
     text = (ROOT / "docs" / "models" / f"{page_of(variant)}.md").read_text()
     assert {title.split(",")[0] for title in titles(text)} >= SECTIONS, SECTIONS - titles(text)
     assert re.search(r"^    \S|^\|", text, flags=re.MULTILINE), "no equation and no table"
 
 
 @pytest.mark.parametrize("kind", ["variants", "hosts"])
-def test_every_line_of_list_says_what_it_is_for_and_its_source(kind: str) -> None:
+def test_list_lines_have_summary_and_source(kind: str) -> None:
     from ackclock import api
 
     for name, line in getattr(api, f"list_{kind}")().items():
@@ -178,7 +178,7 @@ GUIDES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted(R
 
 
 @pytest.mark.parametrize("document", GUIDES, ids=lambda path: path.name)
-def test_every_command_of_a_document_is_taken_by_the_command_line(document: Path) -> None:
+def test_commands_in_documents_parse(document: Path) -> None:
     import typer
 
     from ackclock.cli.app import app

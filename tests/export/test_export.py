@@ -41,7 +41,7 @@ def tc(link):
 
 @pytest.mark.parametrize("to", ["tc", "mahimahi"])
 @pytest.mark.parametrize("link", packaged_links())
-def test_every_packaged_link_can_be_written_and_says_what_is_lost(link, to):
+def test_packaged_links_are_exported_with_lost_properties(link, to):
     exported = export_link(link, to)
     script = next(text for name, text in exported.files.items() if name.endswith(".sh"))
     assert all(text in script for text in exported.missing)
@@ -51,7 +51,7 @@ def test_every_packaged_link_can_be_written_and_says_what_is_lost(link, to):
             assert times == sorted(times) and times[-1] > 0
 
 
-def test_a_plain_line_loses_nothing_in_tc(line):
+def test_tc_export_of_a_plain_line_is_complete(line):
     script, missing = tc(line())
     assert missing == ()
     assert 'add dev "$DOWN" root handle 1: netem limit 1000000 delay 20ms\n' in script
@@ -59,7 +59,7 @@ def test_a_plain_line_loses_nothing_in_tc(line):
     assert 'add dev "$UP" parent 2:1 handle 3: pfifo limit 30\n' in script
 
 
-def test_tc_does_not_count_the_ethernet_header(line):
+def test_tc_export_subtracts_the_ethernet_header(line):
     assert "stab overhead -14" in tc(line())[0]
 
 
@@ -77,7 +77,7 @@ def test_tc_does_not_count_the_ethernet_header(line):
         ('jitter = { kind = "normal", mean = "3 ms", sd = "1 ms", in_order = false }', "delay 23ms 1ms distribution normal"),
     ],
 )
-def test_what_netem_says_of_loss_and_delay(line, more, words):
+def test_tc_export_has_loss_and_delay(line, more, words):
     assert words in tc(line(more))[0]
 
 
@@ -95,7 +95,7 @@ def test_what_netem_says_of_loss_and_delay(line, more, words):
         ('{ packets = 9, drop = "front" }', "pfifo_head_drop limit 9"),
     ],
 )
-def test_queues_by_their_names_in_tc(line, write, queue, words):
+def test_tc_export_has_queues_by_name(line, write, queue, words):
     path = line()
     write("line.toml", Path(path).read_text().replace("{ packets = 30 }", queue))
     assert words in tc(path)[0]
@@ -110,13 +110,13 @@ def test_queues_by_their_names_in_tc(line, write, queue, words):
         ('jitter = { kind = "exponential", mean = "3 ms" }', "exponential jitter"),
     ],
 )
-def test_what_tc_cannot_say_is_listed_for_both_directions(line, more, output):
+def test_tc_export_lists_lost_properties_of_both_directions(line, more, output):
     missing = tc(line(more))[1]
     assert sum(output in text for text in missing) == 2
 
 
 @pytest.mark.parametrize(("rate", "period"), [("10 Mb/s", 6), ("256 kb/s", 375), ("12 Mb/s", 1), ("500 Mb/s", 3)])
-def test_a_mahimahi_trace_has_exactly_the_rate(line, rate, period):
+def test_mahimahi_trace_has_the_exact_rate(line, rate, period):
     trace = [int(number) for number in export_link(line(down=rate), "mahimahi").files["down.trace"].split()]
     number, prefix = rate.split()[0], rate.split()[1][0]
     bps = int(number) * {"k": 10**3, "M": 10**6}[prefix]
@@ -124,7 +124,7 @@ def test_a_mahimahi_trace_has_exactly_the_rate(line, rate, period):
     assert Fraction(len(trace) * 12000 * 1000, trace[-1]) == bps
 
 
-def test_mahimahi_has_one_delay_for_both_ways(line, write):
+def test_mahimahi_export_has_one_delay_for_both_directions(line, write):
     path = line()
     write("line.toml", Path(path).read_text().replace('delay = "20 ms"', 'delay = { down = "11 ms", up = "76 ms" }'))
     exported = export_link(path, "mahimahi")
@@ -132,18 +132,18 @@ def test_mahimahi_has_one_delay_for_both_ways(line, write):
     assert any(re.search("11 ms down and 76 ms up", text) for text in exported.missing)
 
 
-def test_an_unknown_emulator_is_refused_by_name():
+def test_unknown_emulator_is_refused():
     with pytest.raises(InputError, match="mahimahi"):
         export_link("dsl-16m", "mahimahy")
 
 
-def test_the_command_writes_scripts_that_can_be_run(tmp_path, capsys):
+def test_export_writes_executable_scripts(tmp_path, capsys):
     assert run(["export", "dsl-16m", "--to", "tc", "--out", str(tmp_path / "there")]) == 0
     script = tmp_path / "there" / "tc.sh"
     assert script.stat().st_mode & 0o111
     assert capsys.readouterr().out.strip() == str(script)
 
 
-def test_a_link_that_is_none_is_bad_input(capsys):
+def test_export_of_an_unknown_link_is_bad_input(capsys):
     assert run(["export", "no-such-link", "--to", "tc"]) == 2
     assert "no link" in capsys.readouterr().err

@@ -24,7 +24,7 @@ def grants(**keys):
     return {"name": "air", "medium": {"kind": "grants", "standard": "lte", "rate": RATE, **keys}}
 
 
-def test_a_standard_says_what_is_left_out_and_what_is_said_stands():
+def test_grants_standard_supplies_absent_keys_only():
     medium = plan_of(grants(period="20 ms", repair={"error": {"up": 0.2}}))["hops"][0]["medium"]
     assert medium["ask"] == {"kind": "scheduled", "period_ps": 20 * 10**9, "first_grant": 100}
     assert (medium["down"]["repair"]["error"], medium["up"]["repair"]["error"]) == (0.1, 0.2)
@@ -42,7 +42,7 @@ def test_a_standard_says_what_is_left_out_and_what_is_said_stands():
         ({"repair": {"error": 2}}, "probability"),
     ],
 )
-def test_a_medium_that_cannot_be_is_refused(keys, expected):
+def test_invalid_medium_is_refused(keys, expected):
     with pytest.raises(InputError, match=expected):
         plan_of(grants(**keys))
 
@@ -50,7 +50,7 @@ def test_a_medium_that_cannot_be_is_refused(keys, expected):
 @pytest.mark.parametrize(
     "link, low, high", [("docsis-3.1", 440e6, 500e6), ("lte-uplink", 24e6, 31e6), ("nr-uplink", 170e6, 206e6)]
 )
-def test_a_saturating_datagram_flow_gets_the_nominal_rate(link, low, high):
+def test_saturating_datagrams_have_the_nominal_rate(link, low, high):
     flow = {"workload": {"kind": "cbr", "rate": f"{round(high / 1e6) * 2} Mb/s", "packet": "1500 B"}}
     run = ackclock.simulate(link, [flow], duration="3 s", seed=1, measure={"window": ["1 s", "3 s"]})
     got = run.summaries[0]["flows"][0]["throughput_bps"]
@@ -59,7 +59,7 @@ def test_a_saturating_datagram_flow_gets_the_nominal_rate(link, low, high):
     assert got == pytest.approx(medium.nominal_bps("down"), rel=0.02)
 
 
-def test_cells_are_counted_in_k():
+def test_k_counts_atm_cells():
     """1500 B and 52 B with 40 B more take 33 and 2 cells of 53 B; Ethernet frames of a cable upstream take 28 B more each."""
     dsl: Any = asymmetry(
         plan_of({"name": "line", "rate": {"down": "16 Mb/s", "up": "1 Mb/s"}, "framing": {"kind": "atm", "overhead": "32 B"}})
@@ -70,7 +70,7 @@ def test_cells_are_counted_in_k():
     assert cable_k.k == pytest.approx(25 * (52 + 28) / (1500 + 28), rel=0.01)
 
 
-def test_a_handover_changes_the_round_trip_for_both_directions_and_loses_a_share():
+def test_handover_changes_rtt_in_both_directions_and_loses_a_share():
     hop = {
         "name": "sky",
         "rate": "10 Mb/s",
@@ -85,7 +85,7 @@ def test_a_handover_changes_the_round_trip_for_both_directions_and_loses_a_share
         plan_of({**hop, "handover": {"every": "1 s", "gap": "1 s"}})
 
 
-def test_in_a_shared_queue_of_the_access_point_clients_share_delay_and_drops():
+def test_clients_share_delay_and_drops_in_a_shared_access_point_queue():
     """Client 0 is sent six times what goes and, like client 1, a little beside: behind one queue both wait and lose, behind two only the first."""
 
     def flow(name, rate, count):
@@ -111,7 +111,7 @@ def test_in_a_shared_queue_of_the_access_point_clients_share_delay_and_drops():
     assert second["shared"]["throughput_bps"] < 0.7 * second["per-client"]["throughput_bps"]
 
 
-def test_a_queue_for_all_clients_does_not_change_cells():
+def test_shared_queue_is_refused_with_cells():
     with pytest.raises(InputError, match="only one of them"):
         plan_of({"name": "air", "medium": {"kind": "wlan", "ap_queue": "shared", "handover": {"every": "1 s"}}})
 
@@ -130,7 +130,7 @@ def beside_an_upload(*connections, **more):
     return [flow["one_way_delay_ms"] for flow in summary["flows"][:3]], summary
 
 
-def test_voice_on_a_connection_of_its_own_does_not_wait_behind_its_stations_upload():
+def test_voice_on_its_own_connection_does_not_queue_behind_an_upload():
     shared, _ = beside_an_upload()
     assert min(delay["mean"] for delay in shared) > 100.0
     granted, _ = beside_an_upload({"traffic": "udp", "service": {"kind": "ugs", "interval": "20 ms", "bytes": "250 B"}})
@@ -142,7 +142,7 @@ def test_voice_on_a_connection_of_its_own_does_not_wait_behind_its_stations_uplo
     assert max(delay["max"] for delay in granted) < max(delay["max"] for delay in polled)
 
 
-def test_what_rides_on_further_connections_is_counted_once_whatever_comes_after_the_cell():
+def test_traffic_of_further_connections_is_counted_once():
     voice = {"traffic": "udp", "service": {"kind": "ugs", "interval": "20 ms", "bytes": "250 B"}}
     for more in ({}, {"delay": "3 ms"}, {"delay": "3 ms", "per_client": True}):
         _, summary = beside_an_upload(voice, **more)
@@ -165,6 +165,6 @@ def test_what_rides_on_further_connections_is_counted_once_whatever_comes_after_
         ),
     ],
 )
-def test_connections_that_cannot_be_are_refused(keys, expected):
+def test_invalid_connections_are_refused(keys, expected):
     with pytest.raises(InputError, match=expected):
         plan_of({**CELL, "medium": {"kind": "wimax", "channel": "7 MHz", **keys}})

@@ -23,31 +23,31 @@ def run(duration="5 s", link="dumbbell-10m", **tcp):
 
 
 @pytest.mark.parametrize("host", hosts())
-def test_the_packaged_stacks_resolve_to(host, snapshot):
+def test_host_stacks_resolve_to_the_snapshot(host, snapshot):
     assert tcp_plan(host=host) == snapshot
 
 
 @pytest.mark.parametrize("host", hosts())
-def test_a_stack_as_it_is_written_out_means_the_same(host):
+def test_written_host_stack_resolves_to_itself(host):
     once = resolve(TcpKeys(host=host))
     assert resolve(TcpKeys(**once.written())) == once
 
 
 @pytest.mark.parametrize("host", hosts())
-def test_a_download_gets_through_with(host):
+def test_download_completes_with_every_host(host):
     flow = run(host=host)
     assert flow["goodput_bps"] > 1e6
     assert flow["retransmission_rate"] < 0.2
 
 
 @pytest.mark.parametrize("host", TUNED)
-def test_a_size_turns_tuning_off(host):
+def test_buffer_size_disables_tuning(host):
     keys = tcp_plan(host=host, send_buffer="64 KiB", receive_buffer="64 KiB")
     assert (keys["send_buffer"], keys["receive_buffer"]) == (65536, 65536)
     assert not {"send_tuning", "receive_tuning"} & set(keys)
 
 
-def test_any_host_can_have_tuned_buffers_and_every_figure_of_them_can_be_said():
+def test_tuned_buffers_are_configurable_on_any_host():
     keys = tcp_plan(host="ns2", send_buffer="tuned", receive_buffer="tuned", receive_start="87378 B", window_share=1)
     assert keys["receive_tuning"] == {"start": 87378, "share": 1.0, "opening": 5840, "growth": "double", "overhead": None}
     assert keys["send_tuning"]["start"] == 16384
@@ -55,7 +55,7 @@ def test_any_host_can_have_tuned_buffers_and_every_figure_of_them_can_be_said():
     assert tcp_plan(host="linux-2.6.20", receive_limit="40 KB")["receive_tuning"]["start"] == 40_000
 
 
-def test_tuned_buffers_lose_what_64_kib_do_not_on_the_link_of_wimax_measured():
+def test_tuned_buffers_lose_more_than_64_kib_on_the_wimax_measured_link():
     tuned = run("30 s", WIMAX, host="linux-2.6.20")
     fixed = run("30 s", WIMAX, host="linux-2.6.20", send_buffer="64 KiB", receive_buffer="64 KiB")
     assert fixed["retransmitted_segments"] == 0
@@ -79,7 +79,7 @@ RFC1323 = {"timestamps": True, "window_scaling": True, "segment": "1448 B"}
     ],
     ids=["as installed", "17 KB to receive", "64 KB to receive", "128 KB without RFC 1323", "128 KB with it", "128 KB to send"],
 )
-def test_windows_xp_gets_a_window_a_round_trip_and_beyond_64_kb_only_with_rfc_1323(keys, window, why):
+def test_windows_xp_exceeds_a_64_kb_window_only_with_rfc_1323(keys, window, why):
     """120 ms of round trip and a segment's time; in each a window in whole segments, of which delayed ACKs hold one back, less the
     start: 3 to 4 % of the 30 s."""
     flow = run("30 s", LONG, host="windows-xp", **keys)
@@ -89,20 +89,20 @@ def test_windows_xp_gets_a_window_a_round_trip_and_beyond_64_kb_only_with_rfc_13
     assert flow[f"limited_share_{why}"] > 0.9
 
 
-def test_the_first_segments_size_may_say_what_share_of_the_buffer_is_promised():
+def test_receive_overhead_determines_the_advertised_share_of_the_buffer():
     keys = tcp_plan(host="linux-6", receive_overhead="856 B")
     assert keys["receive_tuning"]["overhead"] == 856
     assert tcp_plan(host="linux-6")["receive_tuning"]["overhead"] is None
 
 
-def test_a_host_remembers_paths_as_its_kernel_did():
+def test_metrics_cache_is_that_of_the_hosts_kernel():
     text = {host: tcp_plan(host=host)["metrics_cache"] for host in hosts()}
     assert text == {host: ("rtt" if host == "linux-6" else "full") if "linux" in host else "off" for host in hosts()}
     assert tcp_plan(host="ns2", metrics_cache=True)["metrics_cache"] == "full"
     assert tcp_plan(host="linux-2.6.20", metrics_cache=False)["metrics_cache"] == "off"
 
 
-def test_a_threshold_that_is_remembered_spares_the_next_transfer_its_overflow():
+def test_cached_ssthresh_prevents_overflow_of_the_next_transfer():
     transfer = {"workload": {"kind": "transfer", "size": "1 MB"}, "repeat": {"every": "30 s", "times": 3}}
     tcp = {"host": "linux-2.6.20", "variant": "reno", "initial_ssthresh": "unlimited"}
     again = {}
@@ -115,7 +115,7 @@ def test_a_threshold_that_is_remembered_spares_the_next_transfer_its_overflow():
     assert again["full"] < again[False] / 10
 
 
-def test_small_queues_are_off_unless_said_and_then_keep_what_waits_before_a_slow_upload_short():
+def test_tsq_is_off_by_default_and_shortens_the_host_queue_when_on():
     assert all("tsq" not in tcp_plan(host=host) for host in hosts())
     assert tcp_plan(tsq=True)["tsq"] == {"segments": 2, "time_ps": 10**9, "most": 4 << 20}
     modem = {"hop": [{"name": "modem", "rate": "1 Mb/s", "delay": "20 ms", "queue": {"packets": 100}}]}

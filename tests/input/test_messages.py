@@ -192,7 +192,7 @@ COMPLAINTS = [
 @pytest.mark.parametrize(
     ("text", "line", "key", "found", "allowed"), COMPLAINTS, ids=[f"{row[2]}: {row[3]}" for row in COMPLAINTS]
 )
-def test_bad_input_is_named_with_its_line_and_key(write, text, line, key, found, allowed):
+def test_bad_input_is_reported_with_line_and_key(write, text, line, key, found, allowed):
     with pytest.raises(InputError) as caught:
         draft = read_draft(write("scenario.toml", text))
         for point in draft.points():
@@ -222,7 +222,7 @@ def test_json_has_the_fields_of_the_line_when_a_scenario_is_wrong(ackclock, writ
         assert error["message"].endswith(f"found {error['found']}; allowed: {error['allowed']}")
 
 
-def test_a_complaint_about_a_link_names_the_link_file(write):
+def test_error_in_a_link_names_the_link_file(write):
     write("slow.toml", '[[hop]]\nname = "a"\nrate = "0 b/s"\n')
     with pytest.raises(InputError) as caught:
         read_draft(write("scenario.toml", FLOW.replace("dumbbell-10m", "slow.toml"))).check()
@@ -230,7 +230,7 @@ def test_a_complaint_about_a_link_names_the_link_file(write):
     assert (caught.value.line, caught.value.key) == (3, "hop.a.rate")
 
 
-def test_a_link_file_with_flows_is_refused(write):
+def test_link_file_with_flows_is_refused(write):
     write("link.toml", 'duration = "1 s"\n[[hop]]\nname = "a"\n')
     with pytest.raises(InputError, match=r'link.toml:1: duration: found unknown key "duration"'):
         read_draft(write("scenario.toml", FLOW.replace("dumbbell-10m", "link.toml"))).check()
@@ -247,7 +247,7 @@ def test_a_link_file_with_flows_is_refused(write):
         (b"\x1f\x8bnot gzip", "damaged gzip"),
     ],
 )
-def test_a_bad_trace_is_named_where_the_scenario_names_it(tmp_path, write, content, found):
+def test_invalid_trace_is_reported_at_the_key_that_names_it(tmp_path, write, content, found):
     (tmp_path / "bad.trace").write_bytes(content)
     with pytest.raises(InputError) as caught:
         read_draft(write("scenario.toml", HOP + "rate.down = { trace = 'bad.trace' }\n")).check()
@@ -256,17 +256,17 @@ def test_a_bad_trace_is_named_where_the_scenario_names_it(tmp_path, write, conte
     assert "bad.trace" in caught.value.found
 
 
-def test_a_missing_trace_is_named_where_the_scenario_names_it(write):
+def test_missing_trace_is_reported_at_the_key_that_names_it(write):
     with pytest.raises(InputError, match=r'hop.air.rate.trace: found no such file, ".*none"; allowed: a file in mahimahi'):
         read_draft(write("scenario.toml", HOP + "rate = { trace = 'none' }\n")).check()
 
 
-def test_a_missing_scenario_says_what_is_there_instead(write):
+def test_missing_scenario_suggests_a_similar_file(write):
     there = write("scenario.toml", FLOW)
     with pytest.raises(InputError, match=r"no such file; allowed: a TOML file \(did you mean scenario.toml\?\)"):
         read_draft(there.with_name("scenaro.toml"))
 
 
-def test_values_from_python_are_complained_about_without_a_file():
+def test_errors_in_values_from_python_have_no_file():
     with pytest.raises(InputError, match=r"^flow\[1\]\.count: found 0; allowed: a whole number, 1 or more$"):
         draft_of({"link": "dumbbell-10m", "duration": "1 s", "flow": [{"workload": {"kind": "bulk"}, "count": 0}]}).check()

@@ -17,7 +17,7 @@ LINKS = sorted(PACKAGED.glob("*.toml"))
 
 
 @pytest.mark.parametrize("path", LINKS, ids=lambda path: path.stem)
-def test_a_packaged_link_has_a_title_a_source_and_a_plan(path):
+def test_packaged_links_have_title_source_and_plan(path):
     link = tomllib.loads(path.read_text())
     assert link["title"]
     assert link["source"]
@@ -27,7 +27,7 @@ def test_a_packaged_link_has_a_title_a_source_and_a_plan(path):
     assert scenario.title == link["title"]
 
 
-def test_cable_dialup_is_the_network_of_the_asymmetry_paper():
+def test_cable_dialup_is_the_network_of_asymmetry():
     scenario = draft_of({"link": "cable-dialup", "duration": "50 s", "flow": [{"workload": {"kind": "bulk"}}]}).check()
     down = [hop.down for hop in scenario.hop if hop.down]
     up = {hop.name: hop.up for hop in scenario.hop if hop.up}
@@ -58,10 +58,10 @@ def test_wibro_wave2_has_the_capacity_of_its_slots():
 
 
 @pytest.mark.parametrize("phy, names", [("ofdm", OFDM), ("ofdma", OFDMA)])
-def test_the_modulations_that_a_link_may_name_are_the_engine_s_and_rise(phy, names):
+def test_modulations_of_links_are_the_engines_in_increasing_order(phy, names):
     rates = [Wimax(kind="wimax", channel="7 MHz", phy=phy, dl_ul="1:1", modulation=name).nominal_bps("down") for name in names]
     assert rates == sorted(rates)
 
 
-def test_listed_links_are_the_packaged_ones():
+def test_list_links_has_the_packaged_links():
     assert list(ackclock.list_links()) == [path.stem for path in LINKS]

@@ -11,7 +11,7 @@ from ackclock.input.toml_positions import key_lines
 from ackclock.input.toml_writer import to_toml
 
 
-def test_tables_arrays_dotted_keys_and_inline_tables_have_their_lines():
+def test_key_lines_has_tables_arrays_dotted_keys_and_inline_tables():
     text = "\n".join(
         [
             'title = "x # [no] comment"',  # 1
@@ -63,12 +63,12 @@ DOCUMENTS = st.dictionaries(KEYS, VALUES, max_size=5)
 
 
 @given(DOCUMENTS)
-def test_written_toml_reads_back_as_it_was(document):
+def test_written_toml_reads_back_equal(document):
     assert tomllib.loads(to_toml(document)) == document
 
 
 @given(DOCUMENTS)
-def test_every_path_of_a_document_has_a_line(document):
+def test_key_lines_has_every_path(document):
     text = to_toml(document)
     lines = key_lines(text)
     for path in _paths(tomllib.loads(text)):

@@ -26,7 +26,7 @@ from ackclock.input.units import FASTEST_BPS, LARGEST, rate_bps, show_rate, show
         ("1e3 b/s", 1000),
     ],
 )
-def test_a_rate_is_whole_bits_per_second(text, bps):
+def test_rate_is_an_integer_of_bits_per_second(text, bps):
     assert rate_bps(text) == bps
 
 
@@ -44,7 +44,7 @@ def test_a_rate_is_whole_bits_per_second(text, bps):
         ("85.33203125 KiB", 87_380),
     ],
 )
-def test_a_size_is_whole_bytes(text, size):
+def test_size_is_an_integer_of_bytes(text, size):
     assert size_bytes(text) == size
 
 
@@ -62,7 +62,7 @@ def test_a_size_is_whole_bytes(text, size):
         ("1 day", 86400 * 10**12),
     ],
 )
-def test_a_time_is_whole_picoseconds(text, ps):
+def test_time_is_an_integer_of_picoseconds(text, ps):
     assert time_ps(text) == ps
 
 
@@ -89,13 +89,13 @@ def test_a_time_is_whole_picoseconds(text, ps):
         (time_ps, True, "found true"),
     ],
 )
-def test_a_refused_quantity_says_what_was_found_and_what_is_allowed(read, text, part):
+def test_invalid_quantity_has_found_and_allowed(read, text, part):
     with pytest.raises(InvalidValue) as refusal:
         read(text)
     assert part in str(refusal.value)
 
 
-def test_uniform_gives_both_bounds_and_other_text_gives_none():
+def test_uniform_has_both_bounds_and_none_for_other_text():
     assert uniform_ps("uniform(5 s, 10 s)") == (5 * 10**12, 10 * 10**12)
     assert uniform_ps("5 s") is None
     with pytest.raises(InvalidValue):
@@ -103,22 +103,22 @@ def test_uniform_gives_both_bounds_and_other_text_gives_none():
 
 
 @given(st.integers(-LARGEST, LARGEST))
-def test_a_shown_time_reads_back_exactly(ps):
+def test_shown_time_reads_back_exactly(ps):
     assert time_ps(show_time(ps)) == ps
 
 
 @given(st.integers(1, FASTEST_BPS))
-def test_a_shown_rate_reads_back_exactly(bps):
+def test_shown_rate_reads_back_exactly(bps):
     assert rate_bps(show_rate(bps)) == bps
 
 
 @given(st.integers(0, LARGEST))
-def test_a_shown_size_reads_back_exactly(size):
+def test_shown_size_reads_back_exactly(size):
     assert size_bytes(show_size(size)) == size
 
 
 @given(st.text(max_size=20))
-def test_any_text_is_read_or_refused_and_nothing_else(text):
+def test_quantity_of_any_text_is_read_or_refused(text):
     for read in (rate_bps, size_bytes, time_ps):
         with suppress(InvalidValue):
             assert isinstance(read(text), int)

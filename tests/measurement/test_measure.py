@@ -52,7 +52,7 @@ def measured(far_end, tmp_path_factory):
     return json.loads(done.stdout), folder
 
 
-def test_the_document_has_what_was_asked_for_and_the_folder_has_the_same(measured):
+def test_measurement_document_has_the_plans_tests_and_equals_the_folders(measured):
     document, folder = measured
     assert set(document["delay"]) == {"down", "up"}
     assert document["delay"]["down"]["sent"] == 12
@@ -86,7 +86,7 @@ def test_measure_finishes_every_test_when_none_is_named(far_end, tmp_path):
 
 
 @pytest.mark.finding("M1")
-def test_measure_keeps_what_was_finished_when_a_later_test_fails(tmp_path):
+def test_measure_keeps_finished_tests_when_a_later_one_fails(tmp_path):
     serve = subprocess.Popen(
         [*CLI, "serve", "--port", "0", "--token-file", tmp_path / "token", "--most-bytes", "1"], stdout=subprocess.PIPE, text=True
     )
@@ -123,7 +123,7 @@ def test_measure_keeps_what_was_finished_when_a_later_test_fails(tmp_path):
 
 
 @pytest.mark.finding("M1")
-def test_loss_of_a_hop_is_counted_at_its_own_pace_when_it_limits_its_answers():
+def test_hop_loss_is_counted_without_brisk_probes_when_icmp_is_rate_limited():
     def probe(n, answered, brisk):
         rtt, answer, at = (1.0, "reached", "192.0.2.1") if answered else (None, None, None)
         return {"hop": 1, "ip_bytes": 64 + n, "rtt_ms": rtt, "address": at, "answer": answer, "brisk": brisk}
@@ -135,7 +135,7 @@ def test_loss_of_a_hop_is_counted_at_its_own_pace_when_it_limits_its_answers():
     assert (free.sent, free.answered) == (16, 16)
 
 
-def test_the_report_of_a_measurement_says_what_it_measured(measured):
+def test_measurement_report_has_its_results(measured):
     pytest.importorskip("altair")
     _, folder = measured
     page = ackclock.measurement.folder.read_folder(folder).report(folder / "page.html").read_text()
@@ -143,7 +143,7 @@ def test_the_report_of_a_measurement_says_what_it_measured(measured):
     assert "Round trips/min" in page
 
 
-def test_compare_shows_a_measurement_beside_what_it_simulates(measured, tmp_path):
+def test_compare_shows_a_measurement_beside_its_results(measured, tmp_path):
     document, folder = measured
     done = ackclock.compare("cable-dialup", variants=["cubic"], buffers=["auto"], duration="2 s", seeds=1, measured=folder)
     (row,) = done.document["measured"]
@@ -164,7 +164,7 @@ def test_compare_shows_a_measurement_beside_what_it_simulates(measured, tmp_path
         (["--every", "1 h"], "--out"),
     ],
 )
-def test_bad_input_is_exit_status_2_with_one_line_and_writes_nothing(far_end, tmp_path, arguments, output):
+def test_measure_exits_with_2_and_one_line_on_bad_input(far_end, tmp_path, arguments, output):
     port, token = far_end
     argv = [*CLI, "measure", "127.0.0.1", "--port", str(port), "--token-file", str(token), "--quiet", *arguments]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
@@ -174,7 +174,7 @@ def test_bad_input_is_exit_status_2_with_one_line_and_writes_nothing(far_end, tm
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_wrong_token_and_a_host_that_is_not_there_are_bad_input(far_end):
+def test_wrong_token_and_unknown_host_are_bad_input(far_end):
     port, _ = far_end
     with pytest.raises(InputError, match="token"):
         ackclock.measure("127.0.0.1", port=port, token="xq7ZkX2mW9vB4nT8sL1rY6pD")
@@ -182,7 +182,7 @@ def test_a_wrong_token_and_a_host_that_is_not_there_are_bad_input(far_end):
         ackclock.measure("127.0.0.1", port=1, token="xq7ZkX2mW9vB4nT8sL1rY6pD")
 
 
-def test_a_plan_says_which_key_is_wrong():
+def test_invalid_plan_names_its_key():
     for key, value in (("buffers", ["1 B"]), ("sample", "1 ms"), ("directions", ["sideways"]), ("shares", [0]), ("colour", 1)):
         with pytest.raises(InputError, match=key):
             plan_of(Document({key: value}))
@@ -219,7 +219,7 @@ class Machine:
         )
 
 
-def test_a_schedule_keeps_its_times_notes_what_failed_and_survives_restarts(tmp_path):
+def test_schedule_keeps_times_records_failures_and_survives_restarts(tmp_path):
     machine = Machine()
     with pytest.raises(KeyboardInterrupt):
         machine.run(tmp_path / "s")
@@ -233,13 +233,13 @@ def test_a_schedule_keeps_its_times_notes_what_failed_and_survives_restarts(tmp_
         machine.run(tmp_path / "s", times=6)
 
 
-def test_serve_refuses_an_address_that_is_none():
+def test_serve_refuses_an_invalid_address():
     done = subprocess.run([*CLI, "serve", "--listen", "nowhere"], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert "nowhere" in done.stderr
 
 
-def test_a_capture_of_the_session_is_kept_where_that_is_permitted(far_end, tmp_path):
+def test_session_capture_is_written_with_cap_net_raw(far_end, tmp_path):
     port, token = far_end
     plan = {"tests": ["tcp"], "duration": "0.3 s", "directions": ["down"]}
     try:
@@ -254,7 +254,7 @@ def test_a_capture_of_the_session_is_kept_where_that_is_permitted(far_end, tmp_p
     assert seen["malformed"] == 0
 
 
-def test_ctrl_c_ends_the_far_end():
+def test_serve_ends_on_ctrl_c():
     argv = [*CLI, "serve", "--port", "0"]
     # A shell that starts something in the background lets it ignore the signal: not here.
     serve = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, restore_signals=True)
@@ -267,7 +267,7 @@ def test_ctrl_c_ends_the_far_end():
 
 @pytest.mark.parametrize("capacity", [9.6e3, 33e3, 1e6, 3.9e6, 16e6, 100e6])
 @pytest.mark.parametrize("lost", [0.0, 0.3])
-def test_the_search_ends_beyond_the_capacity_whatever_a_radio_loses(capacity, lost):
+def test_capacity_search_ends_above_the_capacity_despite_radio_loss(capacity, lost):
     sent = []
 
     def run(specs, label):
@@ -283,7 +283,7 @@ def test_the_search_ends_beyond_the_capacity_whatever_a_radio_loses(capacity, lo
     assert capacity < sent[number - 1] < 2 * capacity
 
 
-def test_a_path_that_carries_all_that_is_allowed_is_not_full():
+def test_path_is_not_full_when_it_carries_the_maximum_rate():
     def run(specs, label):
         train = specs[0]["datagrams"]["down"]
         rate = (train["payload"] + 28) * 8e9 / train["gap_ns"]

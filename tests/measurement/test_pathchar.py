@@ -34,14 +34,14 @@ def capacities(hops: list[Hop]) -> list[float | None]:
     return [hop.capacity.bps for hop in hops]
 
 
-def test_each_links_capacity_is_the_difference_of_two_slopes() -> None:
+def test_link_capacity_is_the_difference_of_two_slopes() -> None:
     hops = hops_of(probes([100e6, 2e6, 10e6]))
     assert [c and round(c) for c in capacities(hops)] == [100_000_000, 2_000_000, 10_000_000]
     assert all(hop.capacity.valid for hop in hops)
     assert [hop.reached for hop in hops] == [False, False, True]
 
 
-def test_the_interval_covers_a_slow_link_behind_a_fast_one_under_load() -> None:
+def test_capacity_interval_covers_a_slow_link_behind_a_fast_one_under_load() -> None:
     for seed in range(20):
         hops = hops_of(probes([100e6, 2e6], rounds=16, waiting=0.002, seed=seed))
         slow = hops[1].capacity
@@ -51,18 +51,18 @@ def test_the_interval_covers_a_slow_link_behind_a_fast_one_under_load() -> None:
         assert slow.bps == pytest.approx(2e6, rel=0.1)
 
 
-def test_a_link_that_sends_in_frames_has_no_valid_capacity() -> None:
+def test_link_with_frames_has_no_valid_capacity() -> None:
     found = hops_of(probes([20e6], frame=0.005))[0].capacity
     assert not found.valid
     assert "token bucket" in found.why or "frames" in found.why
 
 
-def test_two_sizes_are_too_few() -> None:
+def test_two_sizes_yield_no_capacity() -> None:
     rows = [row for row in probes([2e6]) if row["ip_bytes"] in (64, 1500)]
     assert not hops_of(rows)[0].capacity.valid
 
 
-def test_a_silent_hop_is_left_out_and_the_next_one_says_how_many_links_it_has() -> None:
+def test_silent_hop_is_omitted_and_the_next_one_counts_its_links() -> None:
     rows = [
         {**row, "rtt_ms": None, "answer": None, "address": None} if row["hop"] == 2 else row for row in probes([10e6, 2e6, 10e6])
     ]
@@ -71,7 +71,7 @@ def test_a_silent_hop_is_left_out_and_the_next_one_says_how_many_links_it_has() 
     assert "2 links since hop 1" in hops[1].capacity.why
 
 
-def test_what_was_too_big_is_neither_sent_nor_lost() -> None:
+def test_too_big_probe_is_neither_sent_nor_lost() -> None:
     rows = probes([2e6])
     rows += [{"hop": 1, "ip_bytes": 9000, "rtt_ms": 0.1, "address": "10.0.0.1", "answer": "too-big"}]
     hop = hops_of(rows)[0]

@@ -56,7 +56,7 @@ def free_port() -> int:
 
 
 @pytest.mark.skipif(not may_capture(), reason="captures need CAP_NET_RAW")
-def test_both_ends_captures_are_analyzed_together_and_the_far_end_writes_nothing(tmp_path):
+def test_captures_of_both_ends_are_analyzed_and_the_server_writes_nothing(tmp_path):
     far = tmp_path / "far"
     far.mkdir()
     run = tmp_path / "run"
@@ -92,7 +92,7 @@ def test_both_ends_captures_are_analyzed_together_and_the_far_end_writes_nothing
     assert abs(other["b2a"]["unique_bytes"] - flow["b2a"]["unique_bytes"]) <= missed * 65536
 
 
-def test_a_far_end_that_was_not_told_so_captures_nothing(tmp_path):
+def test_server_captures_nothing_by_default(tmp_path):
     with far_end(tmp_path) as (port, token):
         argv = [*CLI, "measure", "127.0.0.1", "--port", port, "--token-file", token, "--tests", "delay", "--capture-far"]
         done = subprocess.run([*argv, "--out", tmp_path / "run"], capture_output=True, text=True, timeout=100, check=False)
@@ -105,7 +105,7 @@ def _ntp(at: float) -> bytes:
 
 
 @pytest.mark.parametrize("key", [None, b"a key that both know"])
-def test_a_sender_written_from_rfc_8762_alone_is_answered_as_it_says(tmp_path, key):
+def test_stamp_reflector_answers_a_sender_by_rfc_8762(tmp_path, key):
     """Sections 4.2 and 4.3, by another hand than the product's: 44 octets without a key, 112 with one."""
     timestamp = free_port()
     (tmp_path / "key").write_bytes(key or b"")
@@ -142,14 +142,14 @@ def test_a_sender_written_from_rfc_8762_alone_is_answered_as_it_says(tmp_path, k
 @pytest.mark.parametrize(
     "options", [["--stamp-port", "9"], ["--stamp-open"], ["--stamp-port", "9", "--stamp-open", "--stamp-key-file", "x"]]
 )
-def test_a_reflector_is_only_made_when_it_is_said_for_whom(options):
+def test_stamp_reflector_requires_a_key_or_stamp_open(options):
     done = subprocess.run([*CLI, "serve", *options], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
     assert "--stamp-" in done.stderr and "; " in done.stderr
 
 
 @pytest.mark.skipif(DAEMON is None, reason="cargo has not built ackclockd")
-def test_ackclockd_says_what_it_can_and_refuses_what_it_cannot():
+def test_ackclockd_prints_help_and_refuses_invalid_options():
     helped = subprocess.run([str(DAEMON), "--help"], capture_output=True, text=True, timeout=30, check=False)
     assert helped.returncode == 0
     for option in (
@@ -173,7 +173,7 @@ def test_ackclockd_says_what_it_can_and_refuses_what_it_cannot():
 
 
 @pytest.mark.skipif(shutil.which("ip") is None and not os.path.exists("/proc/net/if_inet6"), reason="no IPv6")  # noqa: PTH110
-def test_a_measurement_over_ipv6_has_the_figures_of_one_over_ipv4(tmp_path):
+def test_measurement_over_ipv6_equals_one_over_ipv4(tmp_path):
     token = tmp_path / "token"
     serve = subprocess.Popen(
         [*CLI, "serve", "--listen", "::1", "--port", "0", "--token-file", token], stdout=subprocess.PIPE, text=True
@@ -197,7 +197,7 @@ def test_a_measurement_over_ipv6_has_the_figures_of_one_over_ipv4(tmp_path):
 
 
 @pytest.mark.finding("S6")
-def test_token_is_made_in_a_new_file_of_mode_0600_and_no_file_is_written_over(tmp_path):
+def test_new_token_writes_a_new_file_of_mode_0600_only(tmp_path):
     token = tmp_path / "token"
     argv = [*CLI, "serve", "--new-token", token]
     assert subprocess.run(argv, capture_output=True, timeout=30, check=False).returncode == 0
@@ -233,7 +233,7 @@ def test_weak_token_is_refused_when_it_is_long_enough(tmp_path):
 
 
 @pytest.mark.finding("S6", "S7")
-def test_log_of_serve_says_who_used_it_and_that_it_has_no_privileges(tmp_path):
+def test_serve_log_has_clients_and_dropped_privileges(tmp_path):
     log = tmp_path / "log"
     with far_end(tmp_path, "--log", log, "--max-rate", "50") as (port, token):
         argv = [*CLI, "measure", "127.0.0.1", "--port", port, "--token-file", token, "--tests", "delay", "--duration", "0.2 s"]

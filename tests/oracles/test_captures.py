@@ -61,12 +61,12 @@ def counter(captures: Path, name: str, host: str, which: str) -> int:
 
 
 @pytest.mark.parametrize("sender", SIDES)
-def test_at_the_senders_end_retransmissions_are_the_kernels(captures: Path, name: str, sender: str) -> None:
+def test_retransmissions_at_the_sender_are_the_kernels(captures: Path, name: str, sender: str) -> None:
     assert seen(captures, name, sender, sender, "retransmitted_segments") == counter(captures, name, sender, "RetransSegs")
 
 
 @pytest.mark.parametrize("sender", SIDES)
-def test_at_the_receivers_end_they_are_within_two_percent_or_one(captures: Path, name: str, sender: str) -> None:
+def test_retransmissions_at_the_receiver_are_within_2_percent_or_one(captures: Path, name: str, sender: str) -> None:
     (receiver,) = set(SIDES) - {sender}
     truth = counter(captures, name, sender, "RetransSegs")
     assert abs(seen(captures, name, receiver, sender, "retransmitted_segments") - truth) <= max(1, 0.02 * truth)
@@ -83,7 +83,7 @@ def test_at_the_receivers_end_they_are_within_two_percent_or_one(captures: Path,
         ("zero_window_probes", "TCPWinProbe"),
     ],
 )
-def test_at_the_senders_end_each_cause_is_within_five_percent_or_one(
+def test_retransmission_kinds_at_the_sender_are_within_5_percent_or_one(
     captures: Path, name: str, sender: str, field: str, which: str
 ) -> None:
     truth = counter(captures, name, sender, which)
@@ -91,7 +91,7 @@ def test_at_the_senders_end_each_cause_is_within_five_percent_or_one(
 
 
 @pytest.mark.parametrize("sender", SIDES)
-def test_at_the_receivers_end_fast_and_timeout_are_told_apart(captures: Path, name: str, sender: str) -> None:
+def test_fast_and_timeout_are_separated_at_the_receiver(captures: Path, name: str, sender: str) -> None:
     if name == "bidir-cubic":
         pytest.skip("both queues overflow: what is lost twice is seen by its packet numbers only, and those name no cause")
     (receiver,) = set(SIDES) - {sender}
@@ -104,7 +104,7 @@ def test_at_the_receivers_end_fast_and_timeout_are_told_apart(captures: Path, na
         assert abs(seen(captures, name, receiver, sender, field) - truth) <= max(1, 0.05 * truth), field
 
 
-def test_the_receivers_end_shows_every_duplicate_that_it_reported(captures: Path) -> None:
+def test_receiver_capture_shows_every_dsacked_duplicate(captures: Path) -> None:
     """D-SACK from the side that sends it: none is lost on its way."""
     reported = counter(captures, "bidir-cubic", "client", "TCPDSACKOldSent")
     assert seen(captures, "bidir-cubic", "client", "server", "spurious_retransmits") == reported
@@ -134,7 +134,7 @@ def tcptrace(path: Path) -> dict[tuple[str, str], list[dict[str, float]]]:
 
 
 @pytest.mark.parametrize("at", SIDES)
-def test_bytes_segments_and_rtt_are_tcptraces(captures: Path, name: str, at: str) -> None:
+def test_bytes_segments_and_rtt_equal_tcptraces(captures: Path, name: str, at: str) -> None:
     theirs = tcptrace(captures / f"{name}.{at}.tcptrace.txt")
     compared = 0
     for flow in flows(captures / f"{name}.{at}.pcap.gz"):
@@ -153,7 +153,7 @@ def test_bytes_segments_and_rtt_are_tcptraces(captures: Path, name: str, at: str
     assert compared > 0
 
 
-def test_a_slow_readers_time_is_the_receive_windows_at_either_end(captures: Path) -> None:
+def test_slow_reader_time_is_that_of_the_receive_window_at_either_end(captures: Path) -> None:
     for at, minimum in (("client", 0.9), ("server", 0.8)):
         shares = flows(captures / f"zwin.{at}.pcap.gz")[0]["a2b"]["limited"]
         assert shares["receive_window"] > minimum
@@ -161,7 +161,9 @@ def test_a_slow_readers_time_is_the_receive_windows_at_either_end(captures: Path
 
 
 @pytest.mark.parametrize(("name", "uncertain"), [("bidir-cubic", True), ("down-cubic", False)], ids=["beside-data", "alone"])
-def test_a_rate_by_acks_that_share_their_way_says_that_it_may_be_wrong(captures: Path, name: str, uncertain: bool) -> None:
+def test_rate_inferred_from_acks_has_a_reservation_when_data_shares_their_direction(
+    captures: Path, name: str, uncertain: bool
+) -> None:
     """The link has 10 Mb/s; where the ACKs pass an uplink full of data 11.6 are inferred."""
     printed = [
         finding["evidence"]

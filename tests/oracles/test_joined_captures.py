@@ -41,7 +41,7 @@ def lost(document: dict[str, Any]) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("which", ["loss1-cubic", "loss1-reno"])
-def test_every_dropped_packet_is_located_and_none_is_invented(captures: Path, which: str) -> None:
+def test_every_dropped_packet_is_located_without_false_ones(captures: Path, which: str) -> None:
     document = joined(captures / f"{which}.client.pcap.gz", captures / f"{which}.server.pcap.gz")
     with (captures / f"{which}.truth.csv").open() as file:
         truth = sorted((int(row["seq"]), int(row["paylen"])) for row in csv.DictReader(file))
@@ -49,7 +49,7 @@ def test_every_dropped_packet_is_located_and_none_is_invented(captures: Path, wh
     assert max(document["flows"], key=lambda flow: flow["bytes"])["b2a"]["loss_cause"]["verdict"] == "radio"
 
 
-def test_the_losses_are_the_buckets_own(captures: Path, name: str) -> None:
+def test_losses_are_those_of_the_token_bucket(captures: Path, name: str) -> None:
     if name.startswith("loss1"):
         pytest.skip("its losses are not the bucket's")
     document = joined(captures / f"{name}.client.pcap.gz", captures / f"{name}.server.pcap.gz")
@@ -62,7 +62,7 @@ def test_the_losses_are_the_buckets_own(captures: Path, name: str) -> None:
     assert sum(dropped) - 1 <= len(lost(document)) <= sum(dropped)
 
 
-def test_the_offset_interval_covers_the_truth_and_the_symmetric_estimate_is_within_a_millisecond(
+def test_offset_interval_covers_the_offset_and_symmetric_estimate_is_within_1_ms(
     captures: Path, name: str, tmp_path: Path
 ) -> None:
     ends = captures / f"{name}.client.pcap.gz", captures / f"{name}.server.pcap.gz"
@@ -76,7 +76,7 @@ def test_the_offset_interval_covers_the_truth_and_the_symmetric_estimate_is_with
         assert slowest <= skew_ppm <= fastest
 
 
-def test_the_skew_is_within_2_ppm(captures: Path, name: str, request: pytest.FixtureRequest) -> None:
+def test_skew_is_within_2_ppm(captures: Path, name: str, request: pytest.FixtureRequest) -> None:
     if name == "up-reno":
         why = "the ACKs' least delay itself goes from 60.04 to 60.2 ms and back within the 20 s: 2.3 ppm measured, the interval says 8 either way"
         request.applymarker(pytest.mark.xfail(reason=why, strict=False))
@@ -84,14 +84,14 @@ def test_the_skew_is_within_2_ppm(captures: Path, name: str, request: pytest.Fix
     assert clock["skew_ppm"] == pytest.approx(0.0, abs=2)
 
 
-def test_the_order_of_the_captures_does_not_matter(captures: Path) -> None:
+def test_join_is_independent_of_the_order_of_captures(captures: Path) -> None:
     client, server = captures / "loss1-reno.client.pcap.gz", captures / "loss1-reno.server.pcap.gz"
     one, other = joined(client, server), joined(server, client)
     assert lost(one) == lost(other)
     assert one["clock"]["offset_ms"] == pytest.approx(-other["clock"]["offset_ms"], abs=0.05)
 
 
-def test_what_a_capture_drops_is_not_taken_for_a_loss(captures: Path, tmp_path: Path) -> None:
+def test_packets_dropped_by_a_capture_are_not_losses(captures: Path, tmp_path: Path) -> None:
     client, server = captures / "loss1-reno.client.pcap.gz", captures / "loss1-reno.server.pcap.gz"
     document = joined(altered_copy(client, tmp_path / "a.pcap", lambda n: n < 100 or n % 50 > 0), server)
     with (captures / "loss1-reno.truth.csv").open() as file:
@@ -104,7 +104,7 @@ def test_what_a_capture_drops_is_not_taken_for_a_loss(captures: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("which", "direction", "bytes_"), [("down-reno", "b2a", 150e3), ("down-cubic", "b2a", 150e3), ("up-reno", "a2b", 32e3)]
 )
-def test_the_buffer_is_measured_within_a_tenth(captures: Path, which: str, direction: str, bytes_: float) -> None:
+def test_buffer_is_measured_within_10_percent(captures: Path, which: str, direction: str, bytes_: float) -> None:
     document = joined(captures / f"{which}.client.pcap.gz", captures / f"{which}.server.pcap.gz")
     flow = max(document["flows"], key=lambda flow: flow["bytes"])[direction]
     for figure in ("min_based", "max_based"):

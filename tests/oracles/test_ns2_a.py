@@ -6,5 +6,5 @@ from studies.oracles import scenario_a
 
 
 @pytest.mark.parametrize("row", range(len(scenario_a.ROWS)), ids=[row.case for row in scenario_a.ROWS])
-def test_the_same_buffer_gives_the_same_goodput_and_queue(verify, row: int) -> None:
+def test_goodput_and_queue_agree_with_ns2_for_equal_buffers(verify, row: int) -> None:
     verify(scenario_a, row)

@@ -6,5 +6,5 @@ from studies.oracles import scenario_e
 
 
 @pytest.mark.parametrize("row", range(len(scenario_e.SENDERS)), ids=[sender.name for sender in scenario_e.SENDERS])
-def test_the_same_losses_give_the_same_repair_window_and_goodput(verify, row: int) -> None:
+def test_recovery_window_and_goodput_agree_with_ns2_for_equal_losses(verify, row: int) -> None:
     verify(scenario_e, row)

@@ -20,7 +20,7 @@ def runs() -> Experiments:
     return Experiments(seeds=(1,))
 
 
-def test_ack_filtering_without_bounded_bursts_is_worse_than_reno_on_every_return_path_of_table_1(runs: Experiments) -> None:
+def test_ack_filtering_with_unbounded_bursts_is_worse_than_reno_in_table_1(runs: Experiments) -> None:
     draft = read_draft(scenario_path("asymmetry-table1"))
     for path, (rate, framing) in table1.PATHS.items():
         point = {"hop.return.rate": rate, "hop.return.framing": framing, **scheme("Reno+AF, unbounded bursts")}
@@ -37,14 +37,14 @@ def plain_mbps(path: tuple[str, str], ack: dict[str, str], seed: int, **more: ob
     return float(run(build_plan(made, seed)).summary["flows"][0]["throughput_bps"]) / 1e6
 
 
-def test_ack_filtering_under_a_plain_sender_is_no_better_than_reno_where_queues_hold_what_ns2s_do() -> None:
+def test_ack_filtering_of_a_plain_sender_is_not_better_than_reno_with_ns2_queues() -> None:
     """Reno is ns-2's to 0.03 Mb/s. Two per cent are for 28.8 kb/s, 1 % better here and 20 % worse in ns-2: docs/models/ack-filter.md says why."""
     for path, ns2 in zip(table1.PATHS.values(), (1.93, 6.96, 4.48, 9.31), strict=True):
         reno, af = plain_mbps(path, {}, 1), plain_mbps(path, {"filter": "p1"}, 1)
         assert reno == pytest.approx(ns2, abs=0.03) and af < 1.02 * reno, (path, reno, af)
 
 
-def test_plain_senders_get_what_ns2s_get_with_filtered_acks_and_without_once_jitter_breaks_the_lock_step() -> None:
+def test_plain_senders_agree_with_ns2_with_and_without_filtered_acks_under_jitter() -> None:
     """Means of ns-2.35 on V1 with `overhead_ 0.001`, eight seeds each: Reno and Reno with filtered ACKs. Jitter of the length of a packet
     leaves no pattern of bursts to be kept from a slow start for the rest of the run."""
     ns2 = ((0.73, 1.20), (6.92, 6.24), (4.46, 3.31), (9.22, 5.51))
@@ -55,7 +55,7 @@ def test_plain_senders_get_what_ns2s_get_with_filtered_acks_and_without_once_jit
             assert ours == pytest.approx(mbps, rel=0.06), (path, ack, ours, mbps)
 
 
-def test_marks_on_data_alone_halve_the_reverse_flow_instead_of_shutting_it_out(runs: Experiments) -> None:
+def test_ecn_marks_on_data_only_halve_the_reverse_flow(runs: Experiments) -> None:
     """Retransmissions must be ECN-capable, as in ns-2: RED drops what it cannot mark, and a queue full of ACKs is above its threshold."""
     for result in runs("table3").at("V1", "RED only for data"):
         forward, reverse = table3.kbps(result)
@@ -64,7 +64,7 @@ def test_marks_on_data_alone_halve_the_reverse_flow_instead_of_shutting_it_out(r
         assert lost["early"] == 0
 
 
-def test_web_pages_come_soonest_where_acks_are_filtered(runs: Experiments) -> None:
+def test_web_pages_are_fastest_with_ack_filtering(runs: Experiments) -> None:
     table = runs("figure14")
     for hosts in (10, 50):
         reno, acc, af = (
@@ -74,14 +74,14 @@ def test_web_pages_come_soonest_where_acks_are_filtered(runs: Experiments) -> No
         assert af < 0.9 * min(reno, acc), (hosts, reno, acc, af)
 
 
-def test_a_pause_lies_between_two_samples_at_which_something_new_had_come(runs: Experiments) -> None:
+def test_pause_is_between_two_samples_with_progress(runs: Experiments) -> None:
     result = runs("figure7").at("V1, finely sampled", "ACC + acks-first")[0]
     pauses = pauses_s(result, "forward", 0.1, since=10.0)
     assert len(pauses) > 50 and all(0.1 < pause < 5.0 for pause in pauses)
     assert pauses_s(result, "nobody", 0.0) == []
 
 
-def test_two_transfers_share_fairly_when_their_acks_are_thinned_either_way(runs: Experiments) -> None:
+def test_transfers_are_fair_when_acks_are_thinned_by_either_technique(runs: Experiments) -> None:
     table = runs("table2")
     assert [table2.fairness(result) for result in table.at("V1", "Reno+AF")] == [pytest.approx(1.0, abs=0.1)]
     assert [table2.fairness(result) for result in table.at("V1", "Reno+ACC")] == [pytest.approx(1.0, abs=0.2)]

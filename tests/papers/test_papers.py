@@ -29,7 +29,7 @@ from ackclock.simulation.runner import RunSpec, run_specs
 from ackclock.statistics import interval
 
 
-def test_every_row_of_the_claims_file_is_a_claim_of_one_paper() -> None:
+def test_claims_file_rows_belong_to_one_paper() -> None:
     text = resources.files("ackclock.papers").joinpath("claims.csv").read_text("utf-8")
     rows = list(csv.DictReader(text.splitlines()))
     assert [claim.id for claim in all_claims()] == [row["id"] for row in rows]
@@ -37,7 +37,7 @@ def test_every_row_of_the_claims_file_is_a_claim_of_one_paper() -> None:
     assert len({claim.id for claim in all_claims()}) == len(rows)
 
 
-def test_an_unknown_paper_is_refused_with_the_names_of_the_known_ones() -> None:
+def test_unknown_paper_is_refused_with_the_known_names() -> None:
     with pytest.raises(InputError, match="asymmetry"):
         reproduce("asymetry")
 
@@ -54,7 +54,7 @@ def test_an_unknown_paper_is_refused_with_the_names_of_the_known_ones() -> None:
         ("AF > ACC > Reno", None),
     ],
 )
-def test_a_claims_number_is_read_with_its_unit_and_rounding(value: str, expected: Quantity | None) -> None:
+def test_claim_number_is_read_with_unit_and_rounding(value: str, expected: Quantity | None) -> None:
     assert _claim(value=value).quantity() == expected
 
 
@@ -76,7 +76,7 @@ def test_a_claims_number_is_read_with_its_unit_and_rounding(value: str, expected
         ("+-15 % (rates, RTT), factor 2 (retransmissions)", "retransmissions", 100.0, [50.0, 200.0], [49.0]),
     ],
 )
-def test_tolerances_are_read_as_written(text: str, case: str, paper: float, inside: list[float], outside: list[float]) -> None:
+def test_tolerances_are_parsed(text: str, case: str, paper: float, inside: list[float], outside: list[float]) -> None:
     tolerance = read_tolerance(text, case)
     # Three decimals printed, so that "exact" means the third.
     quantity = Quantity(paper, "", 0.0005)
@@ -85,7 +85,7 @@ def test_tolerances_are_read_as_written(text: str, case: str, paper: float, insi
 
 
 @pytest.mark.parametrize("text", ["none", "ties within 2 %", "do not gate", "-", "shape only"])
-def test_a_tolerance_in_words_leaves_the_judgement_to_the_evaluator(text: str) -> None:
+def test_tolerance_in_words_requires_the_evaluators_verdict(text: str) -> None:
     tolerance = read_tolerance(text)
     assert tolerance.kind == "stated"
     with pytest.raises(ValueError, match="evaluator"):
@@ -104,7 +104,7 @@ def test_a_tolerance_in_words_leaves_the_judgement_to_the_evaluator(text: str) -
         ({"tolerance_reason": "configuration"}, Evidence(interval([1.78]), "set"), "calibration"),
     ],
 )
-def test_verdicts_follow_from_claim_and_evidence(change: dict[str, str], evidence: Evidence | None, verdict: str) -> None:
+def test_verdict_follows_from_claim_and_evidence(change: dict[str, str], evidence: Evidence | None, verdict: str) -> None:
     evaluate = None if evidence is None else lambda claim: evidence
     result = judge(_claim(**change), evaluate, "waits for a model")
     assert result.verdict == verdict
@@ -116,13 +116,13 @@ def test_verdicts_follow_from_claim_and_evidence(change: dict[str, str], evidenc
 @pytest.mark.parametrize(
     ("ns2", "agrees"), [({}, None), ({"V1": 2.3}, True), ({"V1": 1.0, "V2": 9.0}, True), ({"V1": 1.78}, False)]
 )
-def test_ns2_agrees_when_ours_is_within_a_tenth_of_its_values_spread(ns2: dict[str, float], agrees: bool | None) -> None:
+def test_ns2_agrees_when_ours_is_within_10_percent_of_its_range(ns2: dict[str, float], agrees: bool | None) -> None:
     result = judge(_claim(), lambda claim: Evidence(interval([2.4]), "ran", ns2=ns2), "")
     assert result.verdict == "fails"
     assert result.ns2_agrees is agrees
 
 
-def test_k_is_what_the_paper_works_out() -> None:
+def test_k_equals_the_papers() -> None:
     k = closed_forms.normalized_bandwidth_ratio
     assert k(10e6, 100e3, 1000, 40) == pytest.approx(4.0)
     assert k(10e6, 28.8e3, 1000, 52) == pytest.approx(18.05, abs=0.01)
@@ -137,7 +137,7 @@ def runs() -> Experiments:
     return Experiments((1,))
 
 
-def test_table_1_is_judged_cell_by_cell_against_the_paper_with_ns2_beside_it(runs: Experiments) -> None:
+def test_table_1_has_verdicts_by_cell_with_ns2_values(runs: Experiments) -> None:
     evaluators = asymmetry.evaluators(runs)
     claims = {claim.id: claim for claim in claims_of("asymmetry")}
     for name in table1.CELLS:
@@ -152,7 +152,7 @@ def test_table_1_is_judged_cell_by_cell_against_the_paper_with_ns2_beside_it(run
         assert entry["also"].keys() == {"V2"}  # type: ignore[attr-defined]
 
 
-def test_the_report_draws_the_papers_tables_with_the_papers_and_ns2s_values_beside_ours(runs: Experiments) -> None:
+def test_report_has_the_papers_tables_with_paper_and_ns2_values(runs: Experiments) -> None:
     evaluators = asymmetry.evaluators(runs)
     result = [
         judge(c, evaluators.get(c.id) if c.id in table1.CELLS else None, "not run here").as_json() for c in claims_of("asymmetry")
@@ -166,7 +166,7 @@ def test_the_report_draws_the_papers_tables_with_the_papers_and_ns2s_values_besi
     assert paper_tables.section("wibro", []) is None
 
 
-def test_every_claim_of_arithmetic_holds_by_our_own_functions(runs: Experiments) -> None:
+def test_analytical_claims_hold_by_our_functions(runs: Experiments) -> None:
     result = [
         judge(claim, found, "") for claim in claims_of("asymmetry") if (found := asymmetry.arithmetic_evaluators().get(claim.id))
     ]
@@ -175,7 +175,7 @@ def test_every_claim_of_arithmetic_holds_by_our_own_functions(runs: Experiments)
 
 
 @pytest.mark.parametrize("paper", [name for name in PAPERS if name != "asymmetry"])
-def test_of_each_papers_claims_six_in_ten_have_an_evaluator(paper: str) -> None:
+def test_papers_have_evaluators_for_60_percent_of_claims(paper: str) -> None:
     found = EVALUATORS[paper](Experiments((1,), paper=paper))
     open_ = [claim for claim in claims_of(paper) if not (claim.is_configuration or claim.do_not_gate or calibrated(claim.id))]
     result = [claim.id for claim in open_ if claim.id in found]
@@ -183,7 +183,7 @@ def test_of_each_papers_claims_six_in_ten_have_an_evaluator(paper: str) -> None:
     assert set(found) <= {claim.id for claim in claims_of(paper)}
 
 
-def test_wibro_is_judged_with_every_claim_a_verdict_and_a_reason(tmp_path: Path) -> None:
+def test_wibro_claims_have_verdicts_and_reasons(tmp_path: Path) -> None:
     done = reproduce("wibro", quick=True, out=tmp_path)
     document = done.document
     assert [entry["id"] for entry in document["claims"]] == [claim.id for claim in claims_of("wibro")]
@@ -203,7 +203,7 @@ def test_wibro_is_judged_with_every_claim_a_verdict_and_a_reason(tmp_path: Path)
 
 
 @pytest.mark.parametrize("link", sorted({entry["link"] for entry in calibrations() if "link" in entry}))
-def test_a_link_names_the_claims_that_it_was_calibrated_on(link: str) -> None:
+def test_calibrated_link_names_its_claims(link: str) -> None:
     comment = PACKAGED.joinpath(f"{link}.toml").read_text("utf-8").partition("\n[[hop]]")[0].replace("\n#", "")
     named = set(re.findall(r"P\d-\d{3}", comment))
     for paper, first, last in re.findall(r"(P\d)-(\d{3})(?:\.\.| to )(\d{3})", comment):
@@ -214,7 +214,7 @@ def test_a_link_names_the_claims_that_it_was_calibrated_on(link: str) -> None:
     assert ids - named == set()
 
 
-def test_pchars_fit_finds_the_rate_of_a_link_that_is_paid_by_the_byte() -> None:
+def test_pchar_fit_has_the_rate_of_a_link_by_bytes() -> None:
     hops = [{"name": "core", "delay": "5 ms", "rate": "100 Mb/s"}, {"name": "last", "delay": "5 ms", "rate": "1 Mb/s"}]
     probe = {"kind": "probe", "gap": "250 ms", "rounds": 2}
     flows = [
@@ -229,7 +229,7 @@ def test_pchars_fit_finds_the_rate_of_a_link_that_is_paid_by_the_byte() -> None:
     assert found.loss == 0.0
 
 
-def test_every_claim_has_a_reason_of_its_own_when_nothing_evaluates_it() -> None:
+def test_claims_without_evaluator_have_a_reason() -> None:
     assert [claim.id for claim in all_claims() if "no evaluator" in untested(claim.id) and not _has_verdict(claim)] == []
 
 

@@ -31,7 +31,7 @@ def scenario(paper: str, experiment: str, scheme: str, **point: object):
     raise KeyError(scheme)
 
 
-def test_a_stream_is_the_papers_packets_at_the_papers_rate_with_its_window_cut_to_the_time_there_is():
+def test_stream_has_the_papers_packets_and_rate_within_the_budget():
     (job,) = jobs_of(scenario("wibro", "udp", "down full"), Budget.quick(), 1)
     train = job.strands[0]["spec"]["datagrams"]["down"]
     assert (train["payload"] + 28) * 8e9 / train["gap_ns"] == pytest.approx(12e6, rel=1e-3)
@@ -41,7 +41,7 @@ def test_a_stream_is_the_papers_packets_at_the_papers_rate_with_its_window_cut_t
     assert len({job.key, jobs_of(scenario("wibro", "udp", "up full"), Budget.quick(), 1)[0].key}) == 2
 
 
-def test_a_transfer_has_the_papers_window_variant_and_options(monkeypatch):
+def test_transfer_has_the_papers_window_variant_and_options(monkeypatch):
     monkeypatch.setattr(live_job, "available", lambda: frozenset({"reno", "cubic"}))
     (job,) = jobs_of(scenario("wibro", "tcp", "XP as installed"), Budget(), 1)
     bulk = job.strands[0]["spec"]["bulk"]
@@ -49,7 +49,7 @@ def test_a_transfer_has_the_papers_window_variant_and_options(monkeypatch):
     assert job.sysctls == {"tcp_timestamps": 0, "tcp_window_scaling": 0, "tcp_sack": 0}
 
 
-def test_a_variant_that_the_kernel_lacks_and_a_course_that_is_too_long_say_so(monkeypatch):
+def test_missing_kernel_variant_and_long_duration_have_a_reason(monkeypatch):
     monkeypatch.setattr(live_job, "available", lambda: frozenset({"reno", "cubic"}))
     with pytest.raises(Unobservable, match="kernel has no vegas; `ackclock kernel-cc load` brings it"):
         jobs_of(scenario("wimax-measured", "transfers", "down auto", variant="vegas"), Budget(), 1)
@@ -60,20 +60,20 @@ def test_a_variant_that_the_kernel_lacks_and_a_course_that_is_too_long_say_so(mo
     assert job.strands[1]["spec"]["bulk"]["duration_ns"] == 180 * 10**9
 
 
-def test_probes_of_a_part_of_the_path_have_that_part_as_their_link():
+def test_probes_of_a_partial_path_have_that_part_as_link():
     jobs = jobs_of(scenario("wibro", "hops", ""), Budget.quick(), 1)
     assert [[hop["name"] for hop in job.hops] for job in jobs] == [["wired"], ["wired", "air"], ["air"], ["wired", "air"]]
     assert [job.walk["from"] for job in jobs if job.walk] == ["server", "server", "client", "client"]
 
 
-def test_a_paper_that_measured_no_path_is_refused_with_those_that_did(tmp_path):
+def test_live_reproduction_refuses_papers_without_a_path(tmp_path):
     with pytest.raises(InputError, match="wibro"):
         reproduce_live("asymmetry", out=tmp_path / "run")
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
-def test_a_place_done_live_gives_the_evaluators_its_figures_and_is_not_done_again(tmp_path, monkeypatch):
+def test_live_setting_yields_figures_and_is_reused(tmp_path, monkeypatch):
     """One stream of wibro alone: the cap's 10 Mb/s, whatever the machine's load makes of the audit."""
     only = {"experiments": {"udp": {**experiments_file("wibro")["experiments"]["udp"], "schemes": ["down full"]}}}
     for module in ("ackclock.papers.live.experiments.book", "ackclock.papers.experiments.book"):
@@ -95,7 +95,7 @@ def test_a_place_done_live_gives_the_evaluators_its_figures_and_is_not_done_agai
         assert done[-1][2] == "taken from an earlier run"
 
 
-def test_once_interrupted_a_run_ends_its_process_and_begins_no_other():
+def test_interrupted_live_run_ends_its_process_and_starts_no_other():
     stop = Event()
     Timer(0.2, stop.set).start()
     began = time.monotonic()

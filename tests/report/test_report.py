@@ -96,7 +96,7 @@ class _Loads(HTMLParser):
 
 
 @pytest.mark.parametrize("kind", ["compare", "simulate", "sweep", "reproduce"])
-def test_a_report_loads_nothing_from_outside_itself(kind: str) -> None:
+def test_report_loads_no_external_resource(kind: str) -> None:
     page = _pages()[kind]
     loads = _Loads()
     loads.feed(page)
@@ -110,20 +110,20 @@ def test_a_report_loads_nothing_from_outside_itself(kind: str) -> None:
     assert "https://" not in text
 
 
-def test_a_comparisons_report_says_first_what_to_use() -> None:
+def test_comparison_report_begins_with_the_recommendation() -> None:
     page = _pages()["compare"]
     answer = page.index("Use cubic with 64 KiB socket buffers and delayed ACKs: 8.16 Mb/s")
     assert answer < page.index("<h2>Ranking")
     assert "6.25 = (10.0 Mb/s / 9.60 kb/s) / (1000 B / 6 B on the wire)" in page
 
 
-def test_the_chart_script_is_in_the_page_once_and_only_when_there_is_a_chart() -> None:
+def test_chart_script_is_in_the_page_once_if_it_has_charts() -> None:
     pages = _pages()
     assert pages["compare"].count("window.ackclockDraw=") == 1
     assert "<script" not in pages["reproduce"]
 
 
-def test_names_from_files_cannot_break_out_of_the_page() -> None:
+def test_names_from_files_are_escaped() -> None:
     frames = Frames(series([HOSTILE, "other"]), hops())
     hostile = {**scenario(), "title": HOSTILE}
     page = html(simulation.page(hostile, [summary([flow(HOSTILE)])], panels_of_run(frames)))
@@ -133,7 +133,7 @@ def test_names_from_files_cannot_break_out_of_the_page() -> None:
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open a report with")
 @pytest.mark.parametrize("kind", ["compare", "simulate"])
-def test_a_browser_without_a_network_draws_every_chart(kind: str, tmp_path: Path) -> None:
+def test_charts_are_drawn_by_a_browser_without_network(kind: str, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     page.write_text(_pages()[kind], "utf-8")
     command = [
@@ -147,12 +147,12 @@ def test_a_browser_without_a_network_draws_every_chart(kind: str, tmp_path: Path
     assert drawn.drawings == {"compare": 6, "simulate": 4}[kind]
 
 
-def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_report_refuses_a_folder_without_a_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no such run"):
         for_run(tmp_path)
 
 
-def test_a_run_folder_gets_its_report_beside_its_tables(tmp_path: Path) -> None:
+def test_report_is_written_into_the_run_folder(tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text(
         'title = "T"\nduration = "20 s"\nseeds = [1]\n[[hop]]\nname = "air"\nrate = "8 Mb/s"\n[[flow]]\nname = "flow"\n'
     )
@@ -163,7 +163,7 @@ def test_a_run_folder_gets_its_report_beside_its_tables(tmp_path: Path) -> None:
     assert "The TCP flow had 8.00 Mb/s of goodput at a p95 RTT of 150 ms." in page
 
 
-def test_a_link_is_told_in_path_order_with_each_directions_own_numbers() -> None:
+def test_link_description_is_in_path_order_with_values_by_direction() -> None:
     core, air = link_path(scenario()["hop"]).steps
     assert (core.name, core.lines) == ("core", ["1 Gb/s", "10 ms one way"])
     assert air.lines == ["↓ 8 Mb/s", "↑ recorded rate, up.gz", "queue of 50 packets", "↓ loss: bernoulli mean 0.0001"]
@@ -172,16 +172,16 @@ def test_a_link_is_told_in_path_order_with_each_directions_own_numbers() -> None
 @pytest.mark.parametrize(
     ("value", "text"), [(0.01234, "0.0123"), (1.0, "1.00"), (12.34, "12.3"), (123.4, "123"), (12345.0, "12345"), (0.0, "0")]
 )
-def test_three_digits_are_three_significant_digits(value: float, text: str) -> None:
+def test_three_has_three_significant_digits(value: float, text: str) -> None:
     assert three(value) == text
 
 
-def test_rates_take_the_prefix_that_fits() -> None:
+def test_rates_have_the_fitting_prefix() -> None:
     assert [rate(v) for v in (9.53e6, 28.8e3, 12.0, None)] == ["9.53 Mb/s", "28.8 kb/s", "12.0 b/s", "-"]
     assert significant(2.8571, 4) == "2.857"
 
 
-def test_panels_keep_the_busiest_flows_and_say_so() -> None:
+def test_panels_have_the_largest_flows_and_a_note() -> None:
     names = [f"flow-{i}" for i in range(1, 11)]
     panels = {panel.key: panel for panel in panels_of_run(Frames(series(names), hops()))}
     assert len(panels["cwnd"].lines) == 7
@@ -189,12 +189,12 @@ def test_panels_keep_the_busiest_flows_and_say_so() -> None:
     assert [line.name for line in panels["queue"].lines] == ["air down", "air up"]
 
 
-def test_goodput_is_the_slope_of_what_was_delivered() -> None:
+def test_goodput_panel_is_the_slope_of_delivered_bytes() -> None:
     goodput = next(panel for panel in panels_of_run(_frames()) if panel.key == "goodput")
     assert all(value == pytest.approx(8.0, rel=1e-3) for value in goodput.lines[0].values)
 
 
-def test_runs_laid_over_each_other_share_the_fullest_queue() -> None:
+def test_panels_of_several_runs_share_the_fullest_queue() -> None:
     panels = {p.key: p for p in panels_of_runs({"a": _frames(), "b": _frames()})}
     assert panels["queue"].title == "Queue at air down"
     assert [line.name for line in panels["goodput"].lines] == ["a", "b"]
@@ -214,14 +214,14 @@ def test_plot_refuses_another_suffix(tmp_path: Path) -> None:
         Plot(panels_of_run(_frames())).save(tmp_path / "run.gif")
 
 
-def test_a_run_without_samples_has_nothing_to_draw() -> None:
+def test_run_without_samples_has_no_panels() -> None:
     empty = Frames(series().clear(), hops().clear())
     assert panels_of_run(empty) == []
     with pytest.raises(ValueError, match="no series"):
         Plot(panels_of_run(empty))
 
 
-def test_labels_are_spread_without_changing_their_order() -> None:
+def test_labels_are_spread_in_order() -> None:
     assert spread([5.0, 1.0, 5.1], 1.0) == pytest.approx([4.55, 1.0, 5.55])
     placed = spread([3.0] * 4, 2.0)
     assert placed == pytest.approx([0.0, 2.0, 4.0, 6.0])

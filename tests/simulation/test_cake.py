@@ -46,7 +46,7 @@ FAMILY = [{"name": "get", "workload": BULK}, {"name": "put", "direction": "up", 
 CAKE = {"kind": "cake", "ack": {"filter": "cake"}}
 
 
-def test_the_shaper_keeps_its_rate_and_the_delay_is_its_own_and_low():
+def test_cake_shaper_keeps_its_rate_with_low_delay():
     summary = run(CAKE, [FAMILY[1]], 1)
     sent = next(row for row in summary["flows"])["throughput_bps"]
     assert sent == pytest.approx(SHAPED, rel=0.02)
@@ -57,7 +57,7 @@ def test_the_shaper_keeps_its_rate_and_the_delay_is_its_own_and_low():
     assert up(plain, "router")["queue_delay_ms"]["mean"] > 300.0
 
 
-def test_a_download_keeps_its_rate_beside_an_upload_and_its_acks_are_thinned():
+def test_cake_download_keeps_its_rate_beside_an_upload_with_filtered_acks():
     summary, plain = run(CAKE, FAMILY, 1), run({"bytes": "64 KiB"}, FAMILY, 1)
     assert goodput(summary, "get") > 14.5e6
     assert goodput(plain, "get") < 0.7 * goodput(summary, "get"), "behind the upload's data it is starved of ACKs"
@@ -65,7 +65,7 @@ def test_a_download_keeps_its_rate_beside_an_upload_and_its_acks_are_thinned():
     assert goodput(summary, "put") > 0.5 * SHAPED
 
 
-def test_a_client_with_one_flow_gets_as_much_as_one_with_eight():
+def test_cake_is_fair_between_hosts_with_one_and_eight_flows():
     # A table's flows are dealt to the clients in turn, so a table of one is client 0's.
     pair = {"name": "pair", "direction": "up", "workload": BULK, "count": 2}
     more = [{"name": f"more{number}", "direction": "up", "workload": BULK} for number in range(7)]

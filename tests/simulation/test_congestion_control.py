@@ -39,7 +39,7 @@ def figures(done: ackclock.Simulation) -> str:
 @pytest.mark.parametrize("recovery", ["sack", "rack", "newreno", "rate-halving"])
 @pytest.mark.parametrize("host", ["ns2", "linux-6"])
 @pytest.mark.parametrize("link", [LINK, LOSSY], ids=["queue", "loss"])
-def test_renos_equations_in_python_give_the_built_in_renos_results(recovery: str, host: str, link: Any) -> None:
+def test_python_reno_equals_the_built_in_reno(recovery: str, host: str, link: Any) -> None:
     ours, built_in = (run(variant, link, host=host, recovery=recovery) for variant in (RENO, "reno"))
     assert figures(ours) == figures(built_in)
     assert ours.series.equals(built_in.series)
@@ -47,18 +47,18 @@ def test_renos_equations_in_python_give_the_built_in_renos_results(recovery: str
     assert ours.summaries[0]["flows"][0]["window_cuts"] > 0
 
 
-def test_a_class_may_be_passed_itself() -> None:
+def test_class_can_be_passed_as_an_object() -> None:
     assert figures(run(congestion_control.find(RENO))) == figures(run(RENO))
 
 
-def test_runs_in_processes_are_those_in_threads() -> None:
+def test_runs_in_processes_equal_those_in_threads() -> None:
     flow = {"workload": {"kind": "bulk"}, "variant": RENO}
     apart = ackclock.simulate(LOSSY, [flow], duration="5 s", seeds=[1, 2])
     alone = [ackclock.simulate(LOSSY, [flow], duration="5 s", seed=seed) for seed in (1, 2)]
     assert [json.dumps(s) for s in apart.summaries] == [json.dumps(one.summaries[0]) for one in alone]
 
 
-def test_compare_ranks_it_among_the_others() -> None:
+def test_compare_ranks_a_python_variant() -> None:
     done = ackclock.compare(
         LOSSY["hop"],
         variants=["reno", congestion_control.find("python:own_control.TwoInQueue")],
@@ -70,7 +70,7 @@ def test_compare_ranks_it_among_the_others() -> None:
     assert {cell["variant"] for cell in done.document["cells"]} == {"reno", "python:own_control.TwoInQueue"}
 
 
-def test_watching_deliveries_it_hears_of_rates_and_losses() -> None:
+def test_on_delivery_receives_rates_and_losses() -> None:
     received: dict[str, list[Any]] = {"rates": [], "losses": []}
 
     class Watcher(ackclock.CongestionControl):
@@ -90,7 +90,7 @@ def test_watching_deliveries_it_hears_of_rates_and_losses() -> None:
     assert received["losses"] and all(lost >= 1 for _, lost in received["losses"])
 
 
-def test_what_it_raises_ends_the_run_with_its_traceback() -> None:
+def test_exception_of_a_python_variant_ends_the_run_with_its_traceback() -> None:
     class Broken(ackclock.CongestionControl):
         def on_congestion(self, congestion: ackclock.Congestion) -> None:
             raise KeyError(congestion.signal)
@@ -100,7 +100,7 @@ def test_what_it_raises_ends_the_run_with_its_traceback() -> None:
 
 
 @pytest.mark.parametrize("window", [0.5, float("nan"), float("inf")])
-def test_a_window_that_is_none_ends_the_run(window: float) -> None:
+def test_invalid_window_ends_the_run(window: float) -> None:
     class Wrong(ackclock.CongestionControl):
         def on_ack(self, ack: ackclock.Ack) -> None:
             self.cwnd = window
@@ -134,7 +134,7 @@ def cli(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
-def test_on_the_command_line_it_fails_with_the_traceback_and_status_1(tmp_path: Path, seeds: int) -> None:
+def test_python_variant_fails_with_traceback_and_exit_status_1(tmp_path: Path, seeds: int) -> None:
     (tmp_path / "mine.py").write_text(
         "import ackclock\nclass Mine(ackclock.CongestionControl):\n    def on_ack(self, ack):\n        return 1 / 0\n"
     )
@@ -143,7 +143,7 @@ def test_on_the_command_line_it_fails_with_the_traceback_and_status_1(tmp_path: 
     assert "return 1 / 0" in done.stderr and "ZeroDivisionError" in done.stderr
 
 
-def test_an_edited_class_is_run_again(tmp_path: Path) -> None:
+def test_edited_class_has_another_digest(tmp_path: Path) -> None:
     source = "import ackclock\nclass Mine(ackclock.CongestionControl):\n    def on_ack(self, ack):\n        self.cwnd = {}\n"
     rates = []
     for window in (4.0, 8.0):
@@ -156,13 +156,13 @@ def test_an_edited_class_is_run_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "variant", ["python:nowhere.Mine", "python:json.JSONDecoder", "python:Mine", "python:own_control.Missing"]
 )
-def test_a_name_that_leads_to_no_class_is_refused(tmp_path: Path, variant: str) -> None:
+def test_unknown_python_variant_is_refused(tmp_path: Path, variant: str) -> None:
     done = cli("simulate", scenario(tmp_path, variant, 1), cwd=ROOT / "examples")
     assert done.returncode == 2
     assert variant in done.stderr and "ackclock.CongestionControl" in done.stderr and "own.toml:5" in done.stderr
 
 
-def test_the_example_of_the_document_is_the_files_and_runs(tmp_path: Path) -> None:
+def test_documented_example_equals_the_file_and_runs(tmp_path: Path) -> None:
     block = re.search(r"```python\n(.*?)```", (ROOT / "docs/own-congestion-control.md").read_text(), flags=re.DOTALL)
     assert block is not None
     reported = re.search(r"class TwoInQueue.*?\n\n\n", block[1], flags=re.DOTALL)

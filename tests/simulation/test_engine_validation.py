@@ -225,7 +225,7 @@ SCENARIO = st.fixed_dictionaries(
 
 @settings(max_examples=150)
 @given(SCENARIO)
-def test_a_scenario_is_refused_by_the_front_or_taken_by_the_engine(data):
+def test_scenario_is_refused_by_python_or_accepted_by_the_engine(data):
     try:
         plan = build_plan(draft_of(data).check(), 1)
     except InputError as error:

@@ -122,12 +122,12 @@ def everything(write) -> Path:
     return write("everything.toml", EVERYTHING)
 
 
-def test_every_key_reaches_the_plan(everything, snapshot):
+def test_plan_has_every_key(everything, snapshot):
     plan = build_plan(read_draft(everything).check(), 3).expanded()
     assert json.dumps(plan, indent=1) == snapshot
 
 
-def test_the_packaged_ns2_and_linux_stacks(snapshot):
+def test_plan_of_ns2_and_linux_stacks_equals_the_snapshot(snapshot):
     for host in ("ns2", "linux-6"):
         assert tcp_plan({"host": host}) == snapshot(name=host)
 
@@ -152,12 +152,12 @@ def tcp_plan(tcp, flow=None):
         ({}, {"host": "ns2", "variant": "newreno"}, "newreno", False),
     ],
 )
-def test_recovery_follows_the_variant_unless_said_and_sack_follows_the_recovery(tcp, flow, recovery, sack):
+def test_recovery_defaults_to_the_variants_and_sack_to_the_recoverys(tcp, flow, recovery, sack):
     plan = tcp_plan(tcp, flow)
     assert (plan["recovery"], plan["sack"]) == (recovery, sack)
 
 
-def test_words_mean_what_the_host_says():
+def test_symbolic_values_are_those_of_the_host():
     assert tcp_plan({})["receive_buffer"] == 6 * 2**20
     assert tcp_plan({})["send_buffer"] is None
     assert tcp_plan({})["delayed_ack"] == {"segments": 2, "timer_ps": 40 * 10**9, "push": True}
@@ -174,7 +174,7 @@ def flows(extra, **keys):
     return build_plan(draft_of(data).check(), 1).document["flows"]
 
 
-def test_phase_jitter_moves_starts_by_10_ms_and_a_lone_flows_packets_by_a_tenth_of_a_service_time():
+def test_phase_jitter_is_10_ms_at_start_and_a_tenth_of_a_service_time_for_a_single_flow():
     (flow,) = flows({"start": "1 s"}, tcp={"host": "ns2", "segment": "1024 B"})
     assert flow["start"] == {"low_ps": 10**12, "high_ps": 10**12 + 10 * 10**9}
     assert flow["overhead_ps"] == 1064 * 8 * 10**12 // 10**7 // 10
@@ -200,7 +200,7 @@ def test_phase_jitter_of_packets_has_an_upper_bound(flow, max_us):
     assert build_plan(draft_of(data).check(), 1).document["flows"][0]["overhead_ps"] == max_us * 10**6
 
 
-def test_without_phase_jitter_runs_are_exact_and_overhead_may_be_said():
+def test_overhead_is_zero_without_phase_jitter_unless_given():
     (exact,) = flows({"start": "1 s"}, phase_jitter=False)
     assert exact["start"] == {"low_ps": 10**12, "high_ps": 10**12}
     assert exact["overhead_ps"] == 0
@@ -208,7 +208,7 @@ def test_without_phase_jitter_runs_are_exact_and_overhead_may_be_said():
     assert text["overhead_ps"] == 7 * 10**6
 
 
-def test_flows_are_dealt_to_the_clients_in_turn_and_repeats_come_later():
+def test_flows_are_assigned_to_clients_in_rotation_and_repeated():
     dealt = flows({"name": "f", "count": 3, "repeat": {"every": "4 s", "times": 2}, "stop": "3 s"}, clients=2)
     assert [flow["name"] for flow in dealt] == [f"f-{number}" for number in range(1, 7)]
     assert [flow["client"] for flow in dealt] == [0, 1, 0, 0, 1, 0]
@@ -216,7 +216,7 @@ def test_flows_are_dealt_to_the_clients_in_turn_and_repeats_come_later():
     assert [flow["stop_ps"] for flow in dealt] == [3 * 10**12] * 3 + [7 * 10**12] * 3
 
 
-def test_a_resolved_scenario_gives_the_same_plan_and_resolves_to_itself(everything, tmp_path):
+def test_resolved_scenario_has_the_same_plan_and_resolves_to_itself(everything, tmp_path):
     first = read_draft(everything).check()
     again = tmp_path / "again.toml"
     again.write_text(to_toml(resolved(first)))
@@ -226,7 +226,7 @@ def test_a_resolved_scenario_gives_the_same_plan_and_resolves_to_itself(everythi
     assert scenario_hash(second) == scenario_hash(first)
 
 
-def test_the_hash_counts_the_contents_of_traces_and_not_their_names(tmp_path):
+def test_scenario_hash_depends_on_contents_of_traces_not_names(tmp_path):
     def hashed(name, content):
         (tmp_path / name).write_bytes(content)
         hop = {"name": "a", "rate": {"trace": str(tmp_path / name)}}
@@ -237,7 +237,7 @@ def test_the_hash_counts_the_contents_of_traces_and_not_their_names(tmp_path):
     assert hashed("a", b"1\n2\n") != hashed("c", b"1\n3\n")
 
 
-def test_captures_are_in_the_plan_and_not_in_its_digest(small, tmp_path):
+def test_plan_digest_omits_captures(small, tmp_path):
     scenario = read_draft(small).check()
     plan = build_plan(scenario, 1, [Capture("download", "server", tmp_path / "x.pcap")])
     assert plan.expanded()["captures"] == [
@@ -248,7 +248,7 @@ def test_captures_are_in_the_plan_and_not_in_its_digest(small, tmp_path):
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=50).filter(any))
-def test_a_trace_reads_back_as_written_plain_or_zipped(tmp_path_factory, gaps):
+def test_trace_reads_back_plain_or_compressed(tmp_path_factory, gaps):
     times, now = [], 0
     for gap in gaps:
         now += gap
@@ -260,7 +260,7 @@ def test_a_trace_reads_back_as_written_plain_or_zipped(tmp_path_factory, gaps):
     assert read_recording(folder / "plain").times_ms == read_recording(folder / "zipped").times_ms == tuple(times)
 
 
-def test_a_trace_is_found_beside_the_file_that_names_it(tmp_path, write):
+def test_trace_path_is_relative_to_its_file(tmp_path, write):
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "t").write_text("1\n2\n")
     (tmp_path / "links" / "cell.toml").write_text('[[hop]]\nname = "air"\nrate.down = { trace = "t" }\n')
@@ -270,7 +270,7 @@ def test_a_trace_is_found_beside_the_file_that_names_it(tmp_path, write):
     assert plan["hops"][0]["up"]["rate"] is None
 
 
-def test_recorded_cellular_links_are_read(cellular_link):
+def test_recorded_cellular_links_are_readable(cellular_link):
     data = {"link": str(cellular_link), "duration": "1 s", "flow": [{"workload": {"kind": "bulk"}}]}
     plan = build_plan(draft_of(data).check(), 1).expanded()
     for direction in ("down", "up"):

@@ -38,7 +38,7 @@ def run(hop, *flows, duration="30 s", **keys):
 
 
 @pytest.mark.parametrize("kind", MEDIA)
-def test_a_gap_makes_packets_wait_and_the_next_cell_adds_its_delay_in_both_directions(kind):
+def test_handover_gap_delays_packets_and_next_cell_adds_its_delay(kind):
     """Two cells, of which the second is 40 ms further away: half of all packets wait that long, and those of the gap longer."""
     hop = air(kind, every="2 s", gap="100 ms", cells=[{}, {"delay": "40 ms"}])
     for direction in ("down", "up"):
@@ -52,7 +52,7 @@ def test_a_gap_makes_packets_wait_and_the_next_cell_adds_its_delay_in_both_direc
 
 
 @pytest.mark.parametrize("kind", MEDIA)
-def test_a_queue_that_does_not_go_over_is_lost_with_its_cell(kind):
+def test_queue_that_is_not_forwarded_is_lost_at_handover(kind):
     """Saturated: the queue of 50 is full at each of the 14 changes."""
     lost = {}
     for queue in ("forwarded", "lost"):
@@ -65,7 +65,7 @@ def test_a_queue_that_does_not_go_over_is_lost_with_its_cell(kind):
 
 
 @pytest.mark.parametrize("kind", ["wimax", "grants", "half-duplex"])
-def test_a_slower_cell_gives_its_share(kind):
+def test_slower_cell_has_its_share_of_the_rate(kind):
     """A quarter of the speed in every second cell: (1 + 1/4)/2 of the rate."""
     one: list[dict[str, Any]] = [{}]
     rates = [
@@ -75,7 +75,7 @@ def test_a_slower_cell_gives_its_share(kind):
     assert rates[1] / rates[0] == pytest.approx(0.625, rel=0.03)
 
 
-def test_stations_change_together_or_spread():
+def test_stations_change_cells_together_or_spread():
     plan = plan_of(air("wlan", every="10 s", first="4 s", spread="1 s"))
     assert plan["hops"][0]["roaming"] == {
         "every_ps": 10 * 10**12, "first_ps": 4 * 10**12, "spread_ps": 10**12, "gap_ps": 50 * 10**9, "forwards": True,
@@ -93,12 +93,12 @@ def test_stations_change_together_or_spread():
         ({"every": "1 us"}, "millisecond"),
     ],
 )
-def test_a_handover_that_cannot_be_is_refused(handover, expected):
+def test_invalid_handover_is_refused(handover, expected):
     with pytest.raises(InputError, match=expected):
         plan_of(air("wlan", **handover))
 
 
-def test_a_chain_of_packet_radios_has_no_cells():
+def test_packet_radio_refuses_cells():
     with pytest.raises(InputError, match="handover"):
         plan_of({"name": "air", "medium": {"kind": "packet-radio", "handover": {"every": "1 s"}}})
 
@@ -106,7 +106,7 @@ def test_a_chain_of_packet_radios_has_no_cells():
 LEVELS: dict[str, Any] = {"kind": "markov", "levels": [{"cinr": 5, "stay": "300 ms"}, {"cinr": 20, "stay": "900 ms"}]}
 
 
-def test_a_hop_loses_by_its_signal_and_both_directions_share_the_fades():
+def test_signal_loss_shares_fading_between_directions():
     """A quarter of the time at 5 dB, where half is lost; beyond 20 dB nothing is."""
     loss = {"kind": "signal", "fading": LEVELS, "points": [[5, 0.5], [20, 0]]}
     summary = run(
@@ -117,7 +117,7 @@ def test_a_hop_loses_by_its_signal_and_both_directions_share_the_fades():
     assert shares[1] == pytest.approx(shares[0], rel=0.03)
 
 
-def test_a_wimax_station_loses_by_the_signal_that_its_modulation_follows():
+def test_wimax_station_loss_and_modulation_follow_one_signal():
     """At 5 dB, BPSK 1/2 and 30 % lost; at 20 dB, 64-QAM 2/3 and nothing. Datagrams that both modulations carry lose a quarter of 30 %."""
     medium = {**MEDIA["wimax"], "fading": LEVELS, "amc": {"delay": "5 ms", "hysteresis": 0}, "signal_loss": [[5, 0.3], [20, 0]]}
     summary = run({"name": "air", "medium": medium}, datagrams("200 kb/s"), duration="600 s")
@@ -134,6 +134,6 @@ def test_a_wimax_station_loses_by_the_signal_that_its_modulation_follows():
         ({"fading": LEVELS, "signal_loss": {"down": [[5, 0.3]]}}, "both"),
     ],
 )
-def test_a_loss_by_signal_that_cannot_be_is_refused(medium, expected):
+def test_invalid_signal_loss_is_refused(medium, expected):
     with pytest.raises(InputError, match=expected):
         plan_of({"name": "air", "medium": {**MEDIA["wimax"], **medium}})

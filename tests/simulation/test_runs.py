@@ -30,7 +30,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_a_run_folder_has_the_promised_files_and_columns(small, tmp_path):
+def test_run_folder_has_the_documented_files_and_columns(small, tmp_path):
     done = ackclock.simulate(small, out=tmp_path / "run")
     assert sorted(contents(tmp_path / "run")) == [
         "environment.json", "flows.parquet", "hops.parquet", "scenario.toml", "series.parquet", "summary.json",
@@ -45,13 +45,13 @@ def test_a_run_folder_has_the_promised_files_and_columns(small, tmp_path):
     assert done.flows.equals(flows)
 
 
-def test_series_lie_at_exact_multiples_of_the_sample_step(small):
+def test_series_times_are_multiples_of_the_sample_step(small):
     series = ackclock.simulate(small, seed=1).series
     assert series["time_s"].to_list() == [pytest.approx(0.1 * step, abs=1e-12) for step in range(1, len(series) + 1)]
     assert series["delivered_bytes"].is_sorted()
 
 
-def test_the_same_seed_gives_the_same_bytes_twice_and_with_any_number_of_workers(small, tmp_path):
+def test_same_seed_yields_the_same_bytes_with_any_number_of_workers(small, tmp_path):
     folders = []
     for name, workers in (("once", 1), ("twice", 1), ("wide", 2)):
         ackclock.simulate(small, seeds=[1, 2, 3], out=tmp_path / name, workers=workers)
@@ -59,19 +59,19 @@ def test_the_same_seed_gives_the_same_bytes_twice_and_with_any_number_of_workers
     assert folders[0] == folders[1] == folders[2]
 
 
-def test_another_seed_gives_another_run(small):
+def test_another_seed_yields_another_run(small):
     first, second = (ackclock.simulate(small, seed=seed).series for seed in (1, 2))
     assert not first.drop("seed").equals(second.drop("seed"))
 
 
-def test_the_resolved_scenario_runs_again_to_the_same_result(small, tmp_path):
+def test_resolved_scenario_yields_the_same_result(small, tmp_path):
     first = ackclock.simulate(small, out=tmp_path / "first")
     second = ackclock.simulate(tmp_path / "first" / "scenario.toml", out=tmp_path / "second")
     assert first.summaries == second.summaries
     assert contents(tmp_path / "first") == contents(tmp_path / "second")
 
 
-def test_a_run_keeps_the_traces_it_used_and_runs_again_without_the_originals(tmp_path, write):
+def test_run_folder_has_its_traces_and_runs_without_the_originals(tmp_path, write):
     (tmp_path / "cell").write_text("".join(f"{time}\n" for time in range(1, 100)))
     scenario = write(
         "traced.toml",
@@ -85,7 +85,7 @@ def test_a_run_keeps_the_traces_it_used_and_runs_again_without_the_originals(tmp
     assert len(list((tmp_path / "run" / "traces").iterdir())) == 1
 
 
-def test_a_finished_run_is_found_and_not_run_again(small, tmp_path, monkeypatch):
+def test_finished_run_is_reused(small, tmp_path, monkeypatch):
     scenario = read_draft(small).check()
     first = simulate_scenario(scenario, folder=tmp_path / "run")
     monkeypatch.setattr("ackclock.simulation.engine.run", None)
@@ -95,7 +95,7 @@ def test_a_finished_run_is_found_and_not_run_again(small, tmp_path, monkeypatch)
 
 
 @pytest.mark.finding("U1")
-def test_results_of_another_engine_are_neither_taken_nor_replaced(small, tmp_path):
+def test_results_of_another_engine_are_neither_reused_nor_replaced(small, tmp_path):
     scenario = read_draft(small).check()
     first = simulate_scenario(scenario, folder=tmp_path / "run")
     about = tmp_path / "run" / "environment.json"
@@ -108,7 +108,7 @@ def test_results_of_another_engine_are_neither_taken_nor_replaced(small, tmp_pat
     assert contents(tmp_path / "run.1") == before
 
 
-def test_a_folder_with_other_files_is_refused_and_left_alone(small, tmp_path):
+def test_folder_with_other_files_is_refused_and_unchanged(small, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("precious")
     with pytest.raises(ackclock.InputError, match="a folder with other files"):
@@ -117,7 +117,7 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(small, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["pcap", "pcapng"])
-def test_captures_of_every_flow_at_both_ends(small, tmp_path, form):
+def test_simulate_captures_every_flow_at_both_ends(small, tmp_path, form):
     magic = {"pcap": (b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\xd4\xc3\xb2\xa1"), "pcapng": (b"\x0a\x0d\x0d\x0a",)}[form]
     ackclock.simulate(small, seed=1, out=tmp_path / "run", captures=form)
     captures = {path.name: path.read_bytes()[:4] for path in (tmp_path / "run" / "captures").iterdir()}
@@ -125,7 +125,7 @@ def test_captures_of_every_flow_at_both_ends(small, tmp_path, form):
     assert all(first in magic for first in captures.values())
 
 
-def test_captures_of_several_seeds_are_told_apart(small, tmp_path):
+def test_captures_of_several_seeds_have_distinct_names(small, tmp_path):
     ackclock.simulate(small, out=tmp_path / "run", captures="pcap")
     names = sorted(path.name for path in (tmp_path / "run" / "captures").iterdir())
     assert names == [f"seed{seed}-download.{end}.pcap" for seed in (1, 2) for end in ("client", "server")]
@@ -148,7 +148,7 @@ workload = { kind = "bulk" }
 """
 
 
-def test_a_sweep_gives_every_point_its_intervals(write, tmp_path):
+def test_sweep_points_have_intervals(write, tmp_path):
     sweep = sweep_draft(read_draft(write("sweep.toml", SWEEP)), folder=tmp_path / "run")
     cells = sweep.document["cells"]
     assert [cell["params"] for cell in cells] == [
@@ -166,20 +166,20 @@ def test_a_sweep_gives_every_point_its_intervals(write, tmp_path):
     assert tomllib.loads((tmp_path / "run" / "scenario.toml").read_text())["sweep"]["tcp.variant"] == ["reno", "cubic"]
 
 
-def test_a_sweep_is_the_same_with_any_number_of_workers(write, tmp_path):
+def test_sweep_is_equal_for_any_number_of_workers(write, tmp_path):
     draft = read_draft(write("sweep.toml", SWEEP))
     for name, workers in (("one", 1), ("two", 2)):
         sweep_draft(draft, folder=tmp_path / name, workers=workers)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
-def test_the_resolved_sweep_runs_again_to_the_same_result(write, tmp_path):
+def test_resolved_sweep_yields_the_same_result(write, tmp_path):
     first = sweep_draft(read_draft(write("sweep.toml", SWEEP)), folder=tmp_path / "first")
     second = sweep_draft(read_draft(tmp_path / "first" / "scenario.toml"))
     assert first.document["cells"] == second.document["cells"]
 
 
-def test_only_missing_cells_are_run(write, tmp_path, monkeypatch):
+def test_sweep_runs_only_missing_points(write, tmp_path, monkeypatch):
     draft = read_draft(write("sweep.toml", SWEEP))
     scenario = draft.check(draft.points()[0])
     store = RunStore(tmp_path / "run")
@@ -192,7 +192,7 @@ def test_only_missing_cells_are_run(write, tmp_path, monkeypatch):
     assert results[0].series.columns == SERIES
 
 
-def test_a_failing_run_names_its_parameters_and_seed(small, monkeypatch):
+def test_failed_run_names_its_parameters_and_seed(small, monkeypatch):
     def fail(plan):
         raise ackclock.RunFailed("out of luck")
 
@@ -224,7 +224,7 @@ def finished(out: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_sweep_that_was_stopped_goes_on_where_it_was(write, tmp_path, how):
+def test_interrupted_sweep_continues(write, tmp_path, how):
     text = LONG_SWEEP
     out = tmp_path / "run"
     scenario = write("sweep.toml", text)
@@ -254,14 +254,14 @@ def test_a_sweep_that_was_stopped_goes_on_where_it_was(write, tmp_path, how):
     assert {name: (out / "cells" / name / "summary.json").stat().st_mtime_ns for name in kept} == timestamps
 
 
-def test_the_default_folder_is_named_after_what_the_scenario_does(small, write):
+def test_default_folder_is_named_by_the_scenario_hash(small, write):
     renamed = write("other.toml", 'title = "another title"\n' + small.read_text())
     longer = write("longer.toml", small.read_text().replace("3 s", "4 s"))
     hashes = [scenario_hash(read_draft(path).check()) for path in (small, renamed, longer)]
     assert hashes[0] == hashes[1] != hashes[2]
 
 
-def test_udp_alone_runs():
+def test_scenario_with_udp_only_runs():
     link = {"hop": [{"name": "line", "rate": "1 Mb/s"}]}
     run = ackclock.simulate(link, [{"workload": {"kind": "cbr", "rate": "100 kb/s"}}], "10 s", phase_jitter=False)
     (flow,) = run.summaries[0]["flows"]
@@ -269,7 +269,7 @@ def test_udp_alone_runs():
     assert flow["throughput_bps"] == pytest.approx(100e3, rel=0.02)
 
 
-def test_the_api_takes_a_link_and_flows(tmp_path):
+def test_simulate_accepts_a_link_and_flows(tmp_path):
     run = ackclock.simulate("dumbbell-10m", [{"workload": {"kind": "bulk"}, "count": 2}], "5 s", seeds=[1, 2])
     assert run.flows.height == 4
     assert run.folder is None
@@ -280,12 +280,12 @@ def test_the_api_takes_a_link_and_flows(tmp_path):
         ackclock.sweep("dumbbell-10m", [{"workload": {"kind": "bulk"}}], "2 s")
 
 
-def test_a_draft_from_python_is_checked_like_a_file():
+def test_draft_from_python_is_checked_like_a_file():
     with pytest.raises(ackclock.InputError, match='found no "duration"'):
         ackclock.simulate(draft_of({}).document.data, [{"workload": {"kind": "bulk"}}])
 
 
-def test_recorded_cellular_links_carry_close_to_what_was_recorded(cellular_link):
+def test_recorded_cellular_links_carry_about_the_recorded_rate(cellular_link):
     run = ackclock.simulate(cellular_link, [{"workload": {"kind": "bulk"}}], "20 s", phase_jitter=False)
     air = next(hop for hop in run.summaries[0]["hops"] if (hop["hop"], hop["direction"]) == ("air", "down"))
     assert 0.5 < air["utilization"] <= 1
@@ -298,7 +298,7 @@ def test_seeds_from_python_are_checked():
             ackclock.simulate("dumbbell-10m", [{"workload": {"kind": "bulk"}}], "1 s", seed)
 
 
-def test_simulate_does_not_write_into_a_sweeps_folder(write, small, tmp_path):
+def test_simulate_refuses_a_sweeps_folder(write, small, tmp_path):
     sweep_draft(read_draft(write("sweep.toml", SWEEP)), folder=tmp_path / "run")
     before = contents(tmp_path / "run")
     with pytest.raises(ackclock.InputError, match="the results of sweep"):
@@ -306,7 +306,7 @@ def test_simulate_does_not_write_into_a_sweeps_folder(write, small, tmp_path):
     assert contents(tmp_path / "run") == before
 
 
-def test_seeds_over_a_clean_droptail_queue_differ_by_more_than_which_flow_is_which():
+def test_seeds_over_a_droptail_queue_yield_different_outcomes():
     hops = [
         {"name": "core", "rate": "100 Mb/s", "delay": "45 ms"},
         {"name": "air", "rate": "10 Mb/s", "queue": {"kind": "droptail", "packets": 50}},

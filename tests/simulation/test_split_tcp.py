@@ -23,7 +23,7 @@ def plan_of(hops, *flows, **keys):
     return build_plan(draft_of({"hop": hops, "duration": "10 s", "flow": list(flows), **keys}).check(), 1).document
 
 
-def test_a_flow_is_split_where_the_proxy_stands_and_keeps_its_name_where_its_data_arrives():
+def test_flow_is_split_at_the_proxy_and_its_last_part_has_its_name():
     plan = plan_of(HOPS, {"name": "get", **BULK}, {"name": "put", "direction": "up", **BULK})
     assert [(flow["name"], flow["hops"]) for flow in plan["flows"]] == [
         ("get@sky", [0]),
@@ -36,14 +36,14 @@ def test_a_flow_is_split_where_the_proxy_stands_and_keeps_its_name_where_its_dat
     assert {proxy["tcp"]["variant"] for proxy in plan["proxies"]} == {"reno"}
 
 
-def test_two_proxies_make_three_parts():
+def test_flow_across_two_proxies_has_three_parts():
     hops = [HOPS[0], HOPS[1], {**HOPS[2], "pep": {}}]
     plan = plan_of(hops, {"name": "get", **BULK})
     assert [(flow["name"], flow["hops"]) for flow in plan["flows"]] == [("get@sky", [0]), ("get@home", [1]), ("get", [2])]
     assert [(proxy["near"], proxy["far"]) for proxy in plan["proxies"]] == [(0, 1), (1, 2)]
 
 
-def test_datagrams_and_flows_that_do_not_cross_it_are_left_alone():
+def test_datagrams_and_flows_elsewhere_are_not_split():
     udp = {"name": "voice", "workload": {"kind": "cbr", "rate": "64 kb/s", "packet": "200 B"}}
     local = {"name": "local", "over": ["sky", "home"], **BULK}
     plan = plan_of(HOPS, udp, local)
@@ -61,12 +61,12 @@ def test_datagrams_and_flows_that_do_not_cross_it_are_left_alone():
         ([HOPS[0], {**HOPS[1], "pep": {"tcp": {"variant": "renos"}}}], BULK, "reno"),
     ],
 )
-def test_what_cannot_be_split_is_refused(hops, flow, expected):
+def test_invalid_proxy_is_refused(hops, flow, expected):
     with pytest.raises(InputError, match=expected):
         plan_of(hops, flow)
 
 
-def test_the_figures_are_those_of_the_whole_connection():
+def test_metrics_of_a_split_connection_are_end_to_end():
     flows = [{"name": "get", "workload": {"kind": "transfer", "size": "1 MB"}}]
     run = ackclock.simulate({"hop": HOPS}, flows, duration="20 s", seed=1)
     [first, last] = run.summaries[0]["flows"]
@@ -76,7 +76,7 @@ def test_the_figures_are_those_of_the_whole_connection():
     assert run.summaries[0]["proxies"][0]["held_bytes_max"]["down"] <= 10**6
 
 
-def test_a_proxy_is_a_thing_to_sweep_and_its_scenario_can_be_run_again():
+def test_proxy_can_be_swept_and_its_resolved_scenario_runs():
     draft = {"hop": HOPS, "duration": "5 s", "flow": [BULK], "sweep": {"hop.sky.pep.handshake": ["local", "through"]}}
     scenarios = [draft_of(draft).check(point) for point in draft_of(draft).points()]
     peps: list[Any] = [scenario.hop[1].pep for scenario in scenarios]

@@ -36,7 +36,7 @@ def flow_of(link: dict[str, Any], **tcp: Any) -> dict[str, Any]:
     return found
 
 
-def test_a_model_is_given_the_flows_own_figures() -> None:
+def test_model_uses_the_flows_figures() -> None:
     found = throughput.of_flow(FLOW, {**TCP, **TUNED})
     assert found is not None
     assert found["loss"] == 0.01 and found["window_bps"] is None
@@ -45,12 +45,12 @@ def test_a_model_is_given_the_flows_own_figures() -> None:
     assert found["cubic_bps"] == pytest.approx(8000 * models.cubic_response(0.01, 0.1) / 0.1)
 
 
-def test_a_host_that_counts_bytes_grows_as_if_each_segment_had_its_ack() -> None:
+def test_byte_counting_reduces_segments_per_ack_in_the_model() -> None:
     assert [throughput.segments_per_ack({**TCP, "byte_counting": limit}) for limit in (0, 1, 2, 65535)] == [2.0, 2.0, 1.0, 1.0]
     assert throughput.segments_per_ack({**TCP, "delayed_ack": None}) == 1.0
 
 
-def test_without_a_loss_the_window_is_the_limit_and_without_either_there_is_no_model() -> None:
+def test_model_without_loss_is_the_window_limit_or_absent() -> None:
     clean = {**FLOW, "window_cuts": 0}
     found = throughput.of_flow(clean, TCP)
     assert found is not None
@@ -62,17 +62,17 @@ def test_without_a_loss_the_window_is_the_limit_and_without_either_there_is_no_m
 
 
 @pytest.mark.parametrize("loss", [1e-3, 1e-2])
-def test_reno_over_a_line_that_loses_at_random_gets_what_padhye_says(loss: float) -> None:
+def test_reno_over_random_loss_agrees_with_padhye(loss: float) -> None:
     found = flow_of(line(loss))
     assert found["goodput_bps"] == pytest.approx(found["model"]["padhye_bps"], rel=0.15)
 
 
-def test_a_fixed_window_over_a_clean_line_gets_its_window_a_round_trip() -> None:
+def test_fixed_window_without_loss_has_one_window_per_rtt() -> None:
     found = flow_of(line(0.0), receive_buffer="32 KiB")
     assert found["goodput_bps"] == pytest.approx(found["model"]["padhye_bps"], rel=0.01)
 
 
-def test_reports_draw_the_model_and_say_how_to_read_it(tmp_path: Path) -> None:
+def test_reports_show_the_model_with_an_explanation(tmp_path: Path) -> None:
     keys = {"host": "ns2", "variant": "reno"}
     run = ackclock.simulate(line(1e-2), [{"workload": {"kind": "bulk"}, **keys}], "5 s", seeds=[1, 2], out=tmp_path / "one")
     page = run.report().read_text("utf-8")

@@ -17,7 +17,7 @@ def web(count: int = 1, **keys: object) -> ackclock.Simulation:
     )
 
 
-def test_each_host_makes_a_request_and_four_answers():
+def test_web_page_is_a_request_and_four_answers():
     run = web(count=3)
     (summary,) = run.summaries
     assert summary["jobs"]["count"] == summary["jobs"]["completed"] == 3
@@ -28,19 +28,19 @@ def test_each_host_makes_a_request_and_four_answers():
     assert 0.3 <= summary["jobs"]["mean_s"] <= 0.31
 
 
-def test_a_persistent_connection_carries_all_jobs():
+def test_persistent_connection_carries_all_jobs():
     (summary,) = web(persistent=True, jobs=4, think="uniform(1 s, 2 s)").summaries
     first, *rest = [row["completed_s"] for row in summary["jobs"]["list"]]
     assert len(summary["flows"]) == 1 and len(rest) == 3 and all(later < first for later in rest)
 
 
-def test_web_takes_no_stop():
+def test_web_refuses_stop():
     flow = {"workload": {"kind": "web"}, "stop": "5 s"}
     with pytest.raises(InputError, match="no stop with web"):
         ackclock.simulate({"hop": [HOP]}, [flow], duration="20 s")
 
 
-def test_on_linux_6_an_answer_of_its_initial_window_takes_one_round_trip():
+def test_answer_of_the_initial_window_takes_one_rtt_on_linux_6():
     """Three one-way delays for the request, two for the answer's handshake, one for ten segments, which the first send buffer holds
     with room to spare; one of `tcp_wmem[1]` = 16 KiB holds eight, and the last two go a round trip later."""
     for tcp, round_trips in (({}, 3), ({"send_start": "16384 B"}, 4)):

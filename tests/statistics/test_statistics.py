@@ -21,7 +21,7 @@ SLEEP = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4]
     ("n", "quantile"),  # t for 97.5 %, as printed in any table
     [(2, 12.706), (3, 4.303), (5, 2.776), (10, 2.262), (15, 2.145)],
 )
-def test_a_small_sample_gets_students_interval_as_the_printed_tables_give_it(n: int, quantile: float) -> None:
+def test_interval_of_a_small_sample_agrees_with_student_tables(n: int, quantile: float) -> None:
     sample = [float(i) for i in range(n)]
     found = interval(sample)
     assert found.method == "t"
@@ -30,14 +30,14 @@ def test_a_small_sample_gets_students_interval_as_the_printed_tables_give_it(n: 
     assert found.mean - found.lo == pytest.approx(found.hi - found.mean)
 
 
-def test_the_t_interval_is_scipys() -> None:
+def test_t_interval_equals_scipys() -> None:
     sample = [9.1, 9.4, 8.7, 9.9, 9.0, 9.2]
     lo, hi = stats.t.interval(0.9, len(sample) - 1, loc=sum(sample) / 6, scale=stats.sem(sample))
     found = interval(sample, confidence=0.9)
     assert (found.lo, found.hi) == pytest.approx((lo, hi))
 
 
-def test_a_large_or_skewed_sample_gets_a_bca_interval_that_is_the_same_every_time() -> None:
+def test_interval_of_a_large_or_skewed_sample_is_a_reproducible_bca() -> None:
     draw = random.Random(7)
     large = [draw.gauss(10.0, 1.0) for _ in range(40)]
     found = interval(large)
@@ -52,7 +52,7 @@ def test_a_large_or_skewed_sample_gets_a_bca_interval_that_is_the_same_every_tim
     ("values", "method", "n"),
     [([], "none", 0), ([math.nan, None], "none", 0), ([3.0], "single", 1), ([2.0, 2.0, 2.0], "constant", 3)],
 )
-def test_samples_without_spread_say_so(values: list[float | None], method: str, n: int) -> None:
+def test_interval_of_a_constant_sample_has_its_method(values: list[float | None], method: str, n: int) -> None:
     found = interval(values)
     assert (found.method, found.n) == (method, n)
     if n:
@@ -61,38 +61,38 @@ def test_samples_without_spread_say_so(values: list[float | None], method: str, 
         assert found.as_json()["mean"] is None
 
 
-def test_a_confidence_that_is_no_probability_is_refused() -> None:
+def test_invalid_confidence_is_refused() -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         interval([1.0, 2.0], confidence=95.0)
 
 
 @pytest.mark.parametrize("n", [5, 10])
-def test_about_95_of_100_t_intervals_cover_the_mean(n: int) -> None:
+def test_t_intervals_cover_the_mean_in_95_of_100_samples(n: int) -> None:
     draw = random.Random(n)
     samples = ([draw.gauss(5.0, 2.0) for _ in range(n)] for _ in range(1000))
     covered = sum(found.lo <= 5.0 <= found.hi for found in map(interval, samples))
     assert 925 <= covered <= 975
 
 
-def test_the_paired_test_gives_students_p_value_for_the_sleep_data() -> None:
+def test_paired_test_has_students_p_value_for_the_sleep_data() -> None:
     assert paired_p(SLEEP, 1.0) == pytest.approx(0.002833, rel=1e-3)
     assert paired_p(SLEEP, 1.0) == pytest.approx(stats.ttest_1samp(SLEEP, 0.0).pvalue)
 
 
-def test_a_single_pair_decides_nothing_and_equal_differences_leave_no_doubt() -> None:
+def test_paired_test_has_p_1_for_one_pair_and_p_0_for_equal_differences() -> None:
     assert paired_p([4.0], 1.0) == 1.0
     assert paired_p([2.0, 2.0, 2.0], 10.0) == 0.0
     assert paired_p([0.0, 0.0, 0.0], 10.0) == 1.0
     assert paired_p([1e-9, -1e-9, 2e-9], 1e7) == 1.0
 
 
-def test_holm_adjusts_as_in_his_step_down_rule() -> None:
+def test_holm_adjusts_by_the_step_down_rule() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.6, 0.9]) == [1.0, 1.0]
     assert holm([]) == []
 
 
-def test_differences_are_paired_by_seed_so_that_what_a_seed_does_to_both_cancels() -> None:
+def test_differences_are_paired_by_seed() -> None:
     luck = {1: 0.0, 2: 5.0, 3: -4.0, 4: 2.0}
     a = {seed: 10.0 + shift for seed, shift in luck.items()}
     b = {seed: 9.0 + shift for seed, shift in luck.items()}
@@ -105,7 +105,7 @@ def _runs(mean: float, noise: float, draw: random.Random) -> dict[int, float]:
     return {seed: mean + noise * draw.gauss(0.0, 1.0) for seed in range(1, 9)}
 
 
-def test_a_ranking_shows_ties_as_ties_and_skips_ranks_after_them() -> None:
+def test_ranking_has_ties_and_skips_ranks_after_them() -> None:
     draw = random.Random(3)
     values = {"slow": _runs(2.0, 0.05, draw), "fast": _runs(9.0, 0.6, draw), "also fast": _runs(9.05, 0.6, draw)}
     places = rank(values)
@@ -115,25 +115,25 @@ def test_a_ranking_shows_ties_as_ties_and_skips_ranks_after_them() -> None:
     assert places[2] == places[2].__class__("slow", 3, ())
 
 
-def test_inside_a_tie_the_second_key_decides_the_order() -> None:
+def test_ranking_orders_ties_by_the_second_key() -> None:
     values = {"long queue": {1: 9.0, 2: 9.1}, "short queue": {1: 9.0, 2: 9.05}}
     delay = {"long queue": 300.0, "short queue": 40.0}
     assert [place.key for place in rank(values, then=lambda key: (delay[key],))] == ["short queue", "long queue"]
 
 
-def test_one_seed_ranks_by_value_alone() -> None:
+def test_ranking_with_one_seed_is_by_value() -> None:
     values = {"slow": {1: 5.0}, "fast": {1: 9.0}, "as fast": {1: 8.95}}
     assert [(place.key, place.rank) for place in rank(values)] == [("fast", 1), ("as fast", 1), ("slow", 3)]
 
 
-def test_what_ties_only_for_want_of_seeds_is_not_put_first_for_another_merit() -> None:
+def test_ranking_does_not_lead_with_a_distant_tie() -> None:
     values = {"fast": {1: 9.0, 2: 4.0}, "slow": {1: 3.0, 2: 2.0}}
     delay = {"fast": 300.0, "slow": 40.0}
     places = rank(values, then=lambda key: (delay[key],))
     assert [(place.key, place.rank) for place in places] == [("fast", 1), ("slow", 1)]
 
 
-def test_what_scatters_does_not_tie_past_a_better_mean_that_is_told_from_the_leader() -> None:
+def test_ranking_ends_a_tie_at_the_first_significant_difference() -> None:
     values = {
         "best": {1: 13.0, 2: 13.1, 3: 12.9},
         "steady": {1: 11.7, 2: 11.8, 3: 11.6},
@@ -150,7 +150,7 @@ def test_what_scatters_does_not_tie_past_a_better_mean_that_is_told_from_the_lea
 
 @settings(deadline=None)
 @given(st.lists(st.lists(st.floats(0.1, 1e3), min_size=3, max_size=3), min_size=1, max_size=8), st.booleans())
-def test_nothing_stands_above_a_better_mean_unless_the_two_tie(values: list[list[float]], more: bool) -> None:
+def test_ranking_keeps_the_order_of_means_outside_of_ties(values: list[list[float]], more: bool) -> None:
     of_seed = {i: dict(enumerate(found)) for i, found in enumerate(values)}
     mean = {i: sum(found) / 3 * (1 if more else -1) for i, found in enumerate(values)}
     places = rank(of_seed, higher_is_better=more, then=lambda key: (key,))
@@ -159,26 +159,26 @@ def test_nothing_stands_above_a_better_mean_unless_the_two_tie(values: list[list
         assert place.rank < after.rank or after.key in place.tied_with
 
 
-def test_a_significant_difference_below_one_percent_is_still_a_tie() -> None:
+def test_significant_difference_below_1_percent_is_a_tie() -> None:
     values = {"a": {1: 100.0, 2: 100.0, 3: 100.0}, "b": {1: 99.5, 2: 99.5, 3: 99.5}}
     assert [place.rank for place in rank(values)] == [1, 1]
     assert [place.rank for place in rank(values, same_within=0.001)] == [1, 2]
 
 
-def test_less_can_be_better_and_what_has_no_value_comes_last() -> None:
+def test_ranking_supports_lower_is_better_and_missing_values() -> None:
     values = {"high": {1: 9.0, 2: 9.0}, "none": {}, "low": {1: 1.0, 2: 1.0}}
     assert [place.key for place in rank(values, higher_is_better=False)] == ["low", "high", "none"]
 
 
 @settings(deadline=None)  # the first call imports scipy
 @given(st.lists(st.floats(1.0, 1e3), min_size=1, max_size=6), st.floats(2.0, 1e6))
-def test_a_ranking_does_not_depend_on_the_unit(means: list[float], factor: float) -> None:
+def test_ranking_is_independent_of_the_unit(means: list[float], factor: float) -> None:
     values = {i: {1: mean, 2: mean * 1.001} for i, mean in enumerate(means)}
     scaled = {i: {seed: v * factor for seed, v in of.items()} for i, of in values.items()}
     assert [place.rank for place in rank(values)] == [place.rank for place in rank(scaled)]
 
 
-def test_two_separate_groups_are_reported_as_modes() -> None:
+def test_bimodal_sample_has_two_modes() -> None:
     # ns-2's two-way Reno: one start of ten leaves the forward transfer at full rate, the others starve it (kb/s).
     found = interval([9790.0, 310.0, 280.0, 355.0, 190.0, 330.0, 240.0, 300.0, 260.0, 205.0])
     assert [(mode.n, round(mode.mean)) for mode in found.modes] == [(9, 274), (1, 9790)]
@@ -190,29 +190,29 @@ def test_two_separate_groups_are_reported_as_modes() -> None:
 
 @pytest.mark.parametrize("kind", ["normal", "uniform"])
 @pytest.mark.parametrize("n", [6, 10, 30])
-def test_one_group_is_seldom_called_two(kind: str, n: int) -> None:
+def test_unimodal_sample_seldom_has_two_modes(kind: str, n: int) -> None:
     draw = random.Random(n)
     sample = {"normal": lambda: 100.0 + 30.0 * draw.gauss(0.0, 1.0), "uniform": lambda: draw.uniform(0.0, 1.0)}[kind]
     called = sum(bool(modes([sample() for _ in range(n)])) for _ in range(500))
     assert called <= 15
 
 
-def test_close_groups_and_tiny_samples_have_no_modes() -> None:
+def test_close_groups_and_small_samples_have_no_modes() -> None:
     assert modes([100.0, 100.1, 100.0, 110.0, 110.1, 110.0]) == ()
     assert modes([1.0, 9.0, 9.1]) == ()
     assert modes([5.0] * 8) == ()
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 12])
-def test_jains_index_of_k_equal_flows_among_n_is_k_over_n(n: int) -> None:
+def test_jain_index_of_k_equal_flows_among_n_is_k_over_n(n: int) -> None:
     for k in range(1, n + 1):
         assert jain_index([3.0] * k + [0.0] * (n - k)) == pytest.approx(k / n)
 
 
 @given(st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=20))
-def test_jains_index_lies_between_one_nth_and_one(rates: list[float]) -> None:
+def test_jain_index_is_between_1_over_n_and_1(rates: list[float]) -> None:
     assert 1.0 / len(rates) - 1e-9 <= jain_index(rates) <= 1.0 + 1e-9
 
 
-def test_jains_index_of_nothing_is_not_a_number() -> None:
+def test_jain_index_without_rates_is_nan() -> None:
     assert math.isnan(jain_index([0.0, 0.0]))

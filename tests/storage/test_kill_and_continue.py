@@ -42,7 +42,7 @@ def compared(duration: str, seeds: int) -> list[str]:
 
 @pytest.mark.finding("U12", "L6")
 @pytest.mark.parametrize(("command", "kills"), [("simulate", 4), ("sweep", 3), ("compare", 3)])
-def test_killed_command_goes_on_to_the_same_bytes(command: str, kills: int, tmp_path: Path) -> None:
+def test_killed_command_continues_to_the_same_bytes(command: str, kills: int, tmp_path: Path) -> None:
     arguments = {
         "simulate": lambda: ["simulate", scenario(tmp_path, duration="10 s", seeds=6), "--workers", "1", "--no-report"],
         "sweep": lambda: ["sweep", scenario(tmp_path, duration="4 s", seeds=1, swept=SWEPT), "--workers", "1", "--no-report"],

@@ -150,7 +150,7 @@ def test_folder_that_is_moved_aside_is_swept_first(small: Path, tmp_path: Path) 
 
 
 @pytest.mark.finding("U1")
-def test_force_takes_up_the_same_experiment_where_it_was(small: Path, tmp_path: Path) -> None:
+def test_force_continues_the_same_experiment(small: Path, tmp_path: Path) -> None:
     ackclock.simulate(small, out=tmp_path / "run")
     before = contents(tmp_path / "run")
     ackclock.simulate(small, out=tmp_path / "run", force=True)
@@ -159,7 +159,7 @@ def test_force_takes_up_the_same_experiment_where_it_was(small: Path, tmp_path: 
 
 
 @pytest.mark.finding("U1")
-def test_force_moves_what_a_link_names_when_the_folder_is_a_link(small: Path, tmp_path: Path) -> None:
+def test_force_moves_the_target_when_the_folder_is_a_symlink(small: Path, tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "run").symlink_to(tmp_path / "disk" / "run")
     ackclock.simulate(small, seed=1, out=tmp_path / "run")
@@ -169,7 +169,7 @@ def test_force_moves_what_a_link_names_when_the_folder_is_a_link(small: Path, tm
 
 @pytest.mark.finding("U1")
 @pytest.mark.parametrize("name", ["simulate", "sweep", "compare", "analyze", "reproduce"])
-def test_same_experiment_is_done_at_once_and_its_files_stay(
+def test_same_experiment_is_reused_without_changes(
     name: str, small: Path, another: Path, capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: dict[str, Callable[[], Any]] = {
@@ -418,7 +418,7 @@ def _no_traceback(done: subprocess.CompletedProcess[str]) -> None:
 
 @pytest.mark.finding("U12")
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
-def test_full_disk_is_one_line_and_leaves_what_was_finished(small: Path, another: Path, capture: Path, tmp_path: Path) -> None:
+def test_full_disk_is_one_line_and_keeps_finished_results(small: Path, another: Path, capture: Path, tmp_path: Path) -> None:
     """File systems of 16 to 160 KiB: full while the folder is begun, while runs are kept, and at the end."""
     script = (
         'mount -t tmpfs -o size=$1k none "$2" && shift 2 && out=$1 && shift && "$@"; s=$?; cp -r "$out"/. "$out"-copy; exit $s'
@@ -457,7 +457,7 @@ def _readable(folder: Path) -> None:
 
 @pytest.mark.finding("U12")
 @pytest.mark.parametrize("command", FILLS)
-def test_file_size_limit_is_one_line_and_leaves_what_was_finished(
+def test_file_size_limit_is_one_line_and_keeps_finished_results(
     command: str, small: Path, another: Path, capture: Path, tmp_path: Path, ackclock: Callable[..., Any]
 ) -> None:
     """`ulimit -f`, in blocks of 512 bytes, needs no root: writes fail as on a full disk."""
@@ -484,7 +484,7 @@ def test_write_error_names_the_cause_and_the_remedy(tmp_path: Path) -> None:
 
 
 @pytest.mark.finding("U12")
-def test_standard_output_that_is_full_is_one_line(small: Path, tmp_path: Path) -> None:
+def test_full_standard_output_is_one_line(small: Path, tmp_path: Path) -> None:
     argv = [*CLI, "simulate", str(small), "--no-report", "--quiet", "--out", str(tmp_path / "run")]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
@@ -515,7 +515,7 @@ def test_ctrl_c_prints_the_folder_when_results_are_finished(another: Path, tmp_p
 
 
 @pytest.mark.finding("U1")
-def test_place_that_cannot_be_a_folder_is_bad_input(small: Path, tmp_path: Path) -> None:
+def test_path_that_cannot_be_a_folder_is_bad_input(small: Path, tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     for place in (tmp_path / "circle", tmp_path / "circle" / "run", tmp_path / ("x" * 300), small, small / "run"):
         with pytest.raises(InputError, match="name another folder"):
