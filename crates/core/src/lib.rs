@@ -10,7 +10,7 @@
 
 pub mod element;
 pub mod event_heap;
-pub mod in_flight;
+mod in_flight;
 pub mod meter;
 pub mod packet;
 pub mod probe;

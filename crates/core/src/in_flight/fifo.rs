@@ -31,7 +31,4 @@ impl InFlightFifo {
     pub fn len(&self) -> usize {
         self.0.len()
     }
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }

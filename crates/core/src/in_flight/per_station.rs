@@ -18,9 +18,6 @@ impl<T> InFlightPerStation<T> {
     pub fn len(&self) -> usize {
         self.heap.len()
     }
-    pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
-    }
 
     /// Adds a packet of `station` that arrives at `at`, or with the station's previous packet if
     /// that arrives later.
