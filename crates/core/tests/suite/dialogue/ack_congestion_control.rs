@@ -44,18 +44,11 @@ fn receiver() -> Dialogue {
         flags: Flags::SYN.with(ECE_CWR),
         window: 60_000,
         syn: Some(OPTIONS),
-        timestamps: timestamps,
+        timestamps,
         ..Segment::default()
     });
     d.expects(0.0).syn();
-    d.at(0.1).segment(Segment {
-        seq: 1,
-        ack: 1,
-        flags: Flags::ACK,
-        window: 60_000,
-        timestamps: timestamps,
-        ..Segment::default()
-    });
+    d.at(0.1).segment(Segment { seq: 1, ack: 1, flags: Flags::ACK, window: 60_000, timestamps, ..Segment::default() });
     d
 }
 

@@ -92,7 +92,7 @@ fn ack_of_unsent_data_does_not_establish_a_connection() {
 #[test]
 fn segments_are_at_most_the_peers_mss() {
     for (mss, timestamps, payload) in [(536, false, 536), (536, true, 524), (9000, false, SEGMENT)] {
-        let mut d = Dialogue::client(TcpConfig { timestamps: timestamps, timestamp_bytes: 12, ..tcp(NewReno) });
+        let mut d = Dialogue::client(TcpConfig { timestamps, timestamp_bytes: 12, ..tcp(NewReno) });
         d.expects(0.0).syn();
         let timestamps = timestamps.then_some(Timestamps { value: 1, echo: 0 });
         d.at(0.1).syn_with(true, Some(SynOptions { mss, ..OPTIONS }), timestamps);
