@@ -49,7 +49,7 @@ test-slow: build ## all tests, those that take minutes too, and property tests o
 findings: build ## reported defects: id, result and tests of each (SLOW=1: slow tests, too)
 	$(BIN)/python tools/findings.py $(if $(SLOW),--slow)
 
-check: build ## formatting, lints and types
+check: build ## formatting, lints, types, words and linked symbols
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path crates/kernel-cc/Cargo.toml --check
 	PYO3_PYTHON="$(abspath $(BIN)/python)" $(CARGO) clippy --workspace --all-targets -- -D warnings

@@ -46,7 +46,7 @@ def main() -> int:
     # `uv pip install` and `pip install` leave alone what is right already, so a second run is short.
     check = subprocess.run([python, "-c", "import polars, pydantic, scipy, maturin"], check=False)
     if check.returncode != 0:
-        say("the environment does not import; remove it and try again: make distclean")
+        report("the environment does not import; remove it and try again: make distclean")
     return check.returncode
 
 
@@ -55,7 +55,7 @@ def run_again_with_newer_python() -> int:
         other = shutil.which(f"python3.{minor}")
         if other and succeeds([other, "-c", ""]):
             return subprocess.run([other, *sys.argv], check=False).returncode
-    say(f"needs Python 3.11 or newer, found {sys.version.split()[0]} ({sys.executable}); make PYTHON=/path/to/python3")
+    report(f"needs Python 3.11 or newer, found {sys.version.split()[0]} ({sys.executable}); make PYTHON=/path/to/python3")
     return 1
 
 
@@ -65,9 +65,9 @@ def make_venv(venv: Path) -> Path:
     if works(python):
         return python
     if venv.exists():
-        say(f"{venv} does not work (moved, or its Python is gone): making it again")
+        report(f"{venv} does not work (moved, or its Python is gone): making it again")
         shutil.rmtree(venv)
-    say(f"making {venv} with {sys.executable} ({sys.version.split()[0]})")
+    report(f"making {venv} with {sys.executable} ({sys.version.split()[0]})")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     return python
 
@@ -82,10 +82,10 @@ def install(python: Path, lock: Path) -> None:
     """Install the lock, by the first way that works."""
     want = ["install", "--quiet", "--requirement", str(lock)]
     for name, command in installers(python, lock):
-        say(f"installing {lock.name} with {name}")
+        report(f"installing {lock.name} with {name}")
         if subprocess.run([*command, *want], check=False).returncode == 0:
             return
-        say(f"{name} failed; trying the next way")
+        report(f"{name} failed; trying the next way")
     raise SystemExit("bootstrap: no way to install is left. See the messages above: is the package index reachable?")
 
 
@@ -134,7 +134,7 @@ def fetch_pip(folder: Path, lock: Path) -> Path:
     if index is None:
         raise SystemExit("bootstrap: no pip and no uv here: install one of them, or say in PIP_INDEX_URL where packages are")
     page = index.rstrip("/") + "/pip/"
-    say(f"no pip here: fetching {name}")
+    report(f"no pip here: fetching {name}")
     links = Links()
     links.feed(get(page).decode())
     for link in links.found:
@@ -187,7 +187,7 @@ def get(address: str) -> bytes:
     return body
 
 
-def say(text: str) -> None:
+def report(text: str) -> None:
     print(f"bootstrap: {text}", file=sys.stderr, flush=True)
 
 

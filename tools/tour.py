@@ -118,15 +118,15 @@ def check(document: Path) -> Iterator[str]:
 def renewed_part(command: str) -> str:
     print(command, file=sys.stderr, flush=True)
     body = figures(command) + "\n"
-    return f"<!-- printed by: {command} -->\n{stamp([command], body)}\n\n{body}<!-- end -->"
+    return f"<!-- printed by: {command} -->\n{provenance([command], body)}\n\n{body}<!-- end -->"
 
 
 def renewed(block: Block) -> str:
     body = block.printed()
-    return f"```console\n{body}```" + ("" if block.is_repeatable else "\n\n" + stamp(block.commands, body))
+    return f"```console\n{body}```" + ("" if block.is_repeatable else "\n\n" + provenance(block.commands, body))
 
 
-def stamp(commands: list[str], body: str) -> str:
+def provenance(commands: list[str], body: str) -> str:
     """The line below a block that holds for one machine on one day."""
     return f"*Made by `{'; '.join(commands)}` on {time.strftime('%Y-%m-%d')}; {machine()}; digest {digest(body)}.*"
 

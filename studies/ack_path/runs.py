@@ -29,7 +29,7 @@ LINKS: dict[str, tuple[int, int]] = {
 """Packaged link: the seconds after which is measured, and the run's length."""
 
 MARKS = {"kind": "red", "min": "5 packets", "max": "15 packets", "max_p": 0.1, "weight": 0.01, "ecn": True}
-"""What tells ACK congestion control that ACKs meet congestion; a RED that marks all packets."""
+"""RED that marks all packets: the congestion signal of ACK congestion control."""
 
 
 @dataclass(frozen=True)

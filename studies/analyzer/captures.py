@@ -1,4 +1,4 @@
-"""Captures of the simulator with the truth beside them: which packet is which, and why each was sent again."""
+"""Simulated captures with ground truth: the number of each packet, and the reason of each retransmission."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SAME = {"rack": "fast"}
 
 @dataclass(frozen=True)
 class Tap:
-    """A capture on the way: what goes wrong goes wrong behind it, seen from the server, before it, or half and half; it stands after this share of the delay."""
+    """A capture between the hosts, after this share of the delay. Impairments are after it (seen from the server), before it, or on both sides."""
 
     where: str
     share: float
@@ -177,7 +177,7 @@ def lost(folder: Path) -> set[int]:
 def missing(folder: Path, near: str, far: str) -> set[int]:
     """The server's packets that passed at `near`, and not at `far`."""
     of = {place: _passed(folder, place) for place in (near, far, "server")}
-    # What left after the last one that arrived may still be on its way; copies that the network makes are not the server's.
+    # Packets sent after the last received one may be in flight; duplicates of the network are not the server's.
     last = max(of[far], default=0)
     return {packet for packet in of[near] & of["server"] if packet < last} - of[far]
 

@@ -97,7 +97,7 @@ def _loss(draw: random.Random, truth: str) -> Any:
 
 
 def lost_by(summary: dict[str, Any]) -> tuple[int, int]:
-    """Packets lost on the way down by overflow or a queue's own choice, and by a link."""
+    """Downlink packets lost by overflow or an AQM, and by the channel."""
     causes = [hop["drops_by_cause"] for hop in summary["hops"] if hop["direction"] == "down"]
     total, radio = sum(sum(cause.values()) for cause in causes), sum(cause["loss"] for cause in causes)
     return total - radio, radio
