@@ -1,4 +1,4 @@
-"""Two congestion controls of one's own: Reno as the engine has it, and one that keeps two segments in the queue."""
+"""Two congestion controls in Python: the engine's Reno, and one that keeps two segments in the queue."""
 
 import math
 
@@ -13,16 +13,16 @@ class Reno(ackclock.CongestionControl):
         self.counted = 0.0  # credit towards the next segment
 
     def on_ack(self, ack: ackclock.Ack) -> None:
-        if not ack.limited:  # the window was not what held the sender back, so it says nothing of the path
+        if not ack.limited:  # not limited by the window, which therefore says nothing of the path
             return
         credit = ack.credit
         if self.cwnd < self.ssthresh:
             opened = min(self.cwnd + credit, max(self.ssthresh, self.cwnd))
             credit, self.cwnd = max(credit - (opened - self.cwnd), 0.0), opened
-        if credit > 0:  # a segment for every window's worth (RFC 3465, section 2.1)
+        if credit > 0:  # one segment per window of credit (RFC 3465, section 2.1)
             self.counted += credit
-            if self.counted >= (whole := math.floor(self.cwnd)):
-                self.counted -= whole
+            if self.counted >= (window := math.floor(self.cwnd)):
+                self.counted -= window
                 self.cwnd += 1
 
     def on_congestion(self, congestion: ackclock.Congestion) -> None:
@@ -32,7 +32,7 @@ class Reno(ackclock.CongestionControl):
 
 
 class TwoInQueue(ackclock.CongestionControl):
-    """Grows by a segment a round trip until two segments wait in the queue, then holds; Reno's cut on loss."""
+    """Grows by a segment per RTT until two segments wait in the queue, then holds; Reno's reduction on loss."""
 
     QUEUED = 2.0
 
