@@ -84,11 +84,11 @@ fn invalid_plans_are_rejected_with_one_line_that_names_the_key() {
         ("/sample_ps", json!(1), "rows"),
         ("/hops", json!([]), "hops"),
         ("/flows", json!([]), "flows"),
-        ("/flows/1/name", json!("d"), "two flows are called 'd'"),
+        ("/flows/1/name", json!("d"), "two flows have the name 'd'"),
         ("/measure", json!({"kind": "interval", "from_ps": 5, "to_ps": 5}), "measure"),
         ("/measure", json!({"kind": "sometimes"}), "sometimes"),
         ("/measure", json!({"kind": "all", "from_ps": 1}), "from_ps"),
-        ("/hops/0/down", json!(null), "leads down"),
+        ("/hops/0/down", json!(null), "direction down"),
         ("/hops/0/down/rate/bps", json!(0), "0 b/s"),
         ("/hops/0/down/rate", json!({"kind": "trace", "times_ms": []}), "opportunity"),
         ("/hops/0/down/rate", json!({"kind": "trace", "times_ms": [5, 3]}), "order"),
@@ -98,10 +98,10 @@ fn invalid_plans_are_rejected_with_one_line_that_names_the_key() {
         ("/hops/0/down/jitter", json!({"kind": "pareto", "mean_ps": 1, "shape": 1.0, "in_order": true}), "shape"),
         ("/hops/0/down/delay_ps", json!(-1), "-1"),
         ("/flows/0/hops", json!([1]), "hops [1]"),
-        ("/flows/0/hops", json!([]), "neighbours"),
+        ("/flows/0/hops", json!([]), "consecutive"),
         ("/flows/0/client", json!(1), "client 1"),
-        ("/flows/0/stop_ps", json!(S), "stops"),
-        ("/flows/0/start/low_ps", json!(2 * S), "starts"),
+        ("/flows/0/stop_ps", json!(S), "stop_ps"),
+        ("/flows/0/start/low_ps", json!(2 * S), "start.low_ps"),
         ("/flows/0/tcp", json!(null), "tcp is null"),
         ("/flows/1/tcp", tcp("reno"), "must be null"),
         ("/flows/0/tcp/variant", json!("tahoe2"), "'tahoe2'"),
@@ -112,7 +112,7 @@ fn invalid_plans_are_rejected_with_one_line_that_names_the_key() {
         ("/flows/0/tcp/receive_buffer", json!(0), "receive buffer"),
         ("/flows/0/tcp/send_tuning", json!({"start": 2, "limit": 1, "overhead": 0}), "send_tuning"),
         ("/flows/0/tcp/receive_tuning", json!({"start": 1_000_001, "share": 1.0, "opening": 1}), "receive_tuning"),
-        ("/flows/0/tcp/receive_tuning", json!({"start": 1, "share": 1.5, "opening": 1}), "more than all"),
+        ("/flows/0/tcp/receive_tuning", json!({"start": 1, "share": 1.5, "opening": 1}), "receive_tuning.share"),
         ("/flows/0/tcp/rto_min_ps", json!(0), "rto_min_ps"),
         ("/flows/0/tcp/initial_window", json!(0.0), "initial_window"),
         ("/flows/0/workload", json!({"kind": "transfer", "bytes": 0}), "0 bytes"),
@@ -153,17 +153,17 @@ fn missing_or_unknown_key_is_an_error_also_for_nullable_keys() {
 fn plan_is_rejected_when_the_rtt_is_zero() {
     let plan = plan(1000, json!([hop("h", hop_direction(0, 0, 0), hop_direction(0, 0, 0))]), json!([bulk("d", &[0])]));
     let error = Plan::from_json(&plan.to_string()).unwrap_err().to_string();
-    assert!(error.contains("takes no time"), "{error}");
+    assert!(error.contains("RTT is 0"), "{error}");
 }
 
 #[test]
 fn run_stops_when_interrupted() {
     let plan = Plan::from_json(&good().to_string()).unwrap();
-    let mut asked = 0;
+    let mut calls = 0;
     let error = ackclock_sim::run_while(&plan, &mut || {
-        asked += 1;
-        asked < 10
+        calls += 1;
+        calls < 10
     });
     assert_eq!(error.unwrap_err().to_string(), "interrupted");
-    assert_eq!(asked, 10);
+    assert_eq!(calls, 10);
 }

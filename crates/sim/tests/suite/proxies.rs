@@ -72,9 +72,9 @@ fn invalid_proxies_are_rejected() {
     for (path, value, words) in [
         ("/proxies/0/buffer", json!(0), "buffer of 0"),
         ("/proxies/0/far", json!(7), "there are 2"),
-        ("/proxies/0/near", json!(1), "another proxy|must stand before"),
+        ("/proxies/0/near", json!(1), "another proxy|must precede"),
         ("/flows/1/client", json!(1), "client"),
-        ("/flows/1/direction", json!("up"), "two halves"),
+        ("/flows/1/direction", json!("up"), "two TCP flows"),
         ("/proxies/0/handshake", json!("never"), "handshake|unknown variant"),
     ] {
         let mut bad = good.clone();

@@ -10,7 +10,7 @@ pub fn check(config: &HopDirection) -> Checked {
             Some(RatePlan::Trace { .. }),
             Some(Queue::Droptail { packets: Some(0), .. } | Queue::Droptail { bytes: Some(0), .. }),
         ) => {
-            return Err("the queue's limit is 0: before a recorded rate every packet waits".into());
+            return Err("the queue's limit is 0: a recorded rate needs a queue".into());
         }
         (Some(RatePlan::Trace { times_ms }), _) => check_trace(times_ms)?,
         _ => {}
@@ -31,7 +31,7 @@ pub fn check(config: &HopDirection) -> Checked {
     for outage in &config.outage {
         let message = || {
             format!(
-                "an outage from {} to {} ps: outages must be in order and apart, and end after they start",
+                "an outage from {} to {} ps: outages must be in order without overlap, start_ps below end_ps",
                 outage.start_ps, outage.end_ps
             )
         };
@@ -63,20 +63,20 @@ fn check_loss(loss: &Loss) -> Checked {
     match *loss {
         Loss::Bernoulli { mean } => fraction("loss.mean", mean),
         Loss::GilbertElliott { good_ps, bad_ps, loss_good, loss_bad } => {
-            ensure(good_ps > 0 && bad_ps > 0, || "a mean sojourn of the loss model is 0".into())?;
+            ensure(good_ps > 0 && bad_ps > 0, || "loss.good_ps and loss.bad_ps must be above 0".into())?;
             span("loss.good_ps", good_ps)?;
             span("loss.bad_ps", bad_ps)?;
             fraction("loss.loss_good", loss_good)?;
             fraction("loss.loss_bad", loss_bad)
         }
         Loss::Signal { ref fading, step_ps, ref points } => {
-            ensure(step_ps > 0, || "the signal of a loss moves in steps of 0 ps".into())?;
+            ensure(step_ps > 0, || "loss.step_ps is 0: it must be above 0".into())?;
             span("loss.step_ps", step_ps)?;
             fading.process().map(drop)?;
             curve(points).map(drop)
         }
         Loss::List { ref packets } => {
-            ensure(packets.iter().all(|&p| p > 0), || "a loss list counts packets from 1, and has 0".into())
+            ensure(packets.iter().all(|&p| p > 0), || "loss.packets has 0: packets are numbered from 1".into())
         }
     }
 }
@@ -85,7 +85,7 @@ fn check_jitter(jitter: &Jitter) -> Checked {
     match *jitter {
         Jitter::Uniform { low_ps, high_ps, .. } => {
             span("jitter.high_ps", high_ps)?;
-            ensure(low_ps <= high_ps, || format!("jitter from {low_ps} to {high_ps} ps: the first must not be above the second"))
+            ensure(low_ps <= high_ps, || format!("jitter.low_ps {low_ps} is above jitter.high_ps {high_ps}"))
         }
         Jitter::Normal { mean_ps, sd_ps, .. } => span("jitter.mean_ps", mean_ps).and_then(|()| span("jitter.sd_ps", sd_ps)),
         Jitter::Exponential { mean_ps, .. } => span("jitter.mean_ps", mean_ps),

@@ -16,19 +16,24 @@ const MAX_JOBS: u32 = 100_000;
 const MAX_TRANSFER: u64 = 1 << 40;
 
 pub fn check(plan: &Plan, flow: &Flow) -> Checked {
-    ensure(flow.client < plan.clients, || format!("client {} of {}: they are numbered from 0", flow.client, plan.clients))?;
+    ensure(flow.client < plan.clients, || {
+        format!("client {} of {} clients, which are numbered from 0", flow.client, plan.clients)
+    })?;
     let contiguous = flow.hops.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
     let known = flow.hops.iter().all(|&h| h < plan.hops.len());
-    let message = || format!("hops {:?}: they must be neighbours, server first, below {}", flow.hops, plan.hops.len());
+    let message =
+        || format!("hops {:?}: indices must be consecutive, in path order from the server, below {}", flow.hops, plan.hops.len());
     ensure(contiguous && known && !flow.hops.is_empty(), message)?;
-    ensure(!flow.path(&plan.hops, flow.direction).is_empty(), || format!("none of its hops leads {}", flow.direction.name()))?;
+    ensure(!flow.path(&plan.hops, flow.direction).is_empty(), || {
+        format!("no hop of the flow has the direction {}", flow.direction.name())
+    })?;
     check_times(flow)?;
-    ensure(flow.workload.read_bps() != Some(0), || "read_bps is 0: nothing would ever be read".into())?;
+    ensure(flow.workload.read_bps() != Some(0), || "read_bps is 0: it must be above 0".into())?;
     match (&flow.tcp, flow.workload) {
         (Some(tcp), Workload::Bulk { .. } | Workload::Transfer { .. }) => {
             ensure(!matches!(flow.workload, Workload::Transfer { bytes: 0, .. }), || "a transfer of 0 bytes".into())?;
             check_tcp(tcp)?;
-            ensure(takes_time(plan, flow), || "its round trip takes no time: give one of its hops a rate or a delay".into())
+            ensure(takes_time(plan, flow), || "its RTT is 0: give one of its hops a rate or a delay".into())
         }
         (Some(tcp), Workload::Exchange { request, answer, jobs, think }) => {
             ensure(request > 0 && answer > 0 && jobs > 0, || "an exchange of 0 bytes or of 0 jobs".into())?;
@@ -38,7 +43,7 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
             span("think.high_ps", think.high_ps)?;
             ensure(flow.stop_ps.is_none() && flow.job.is_none(), || "an exchange has no stop_ps and no job".into())?;
             check_tcp(tcp)?;
-            ensure(takes_time(plan, flow), || "its round trip takes no time: give one of its hops a rate or a delay".into())
+            ensure(takes_time(plan, flow), || "its RTT is 0: give one of its hops a rate or a delay".into())
         }
         (None, Workload::Cbr { bps, packet }) => check_datagrams(bps, packet),
         (None, Workload::Onoff { bps, on_ps, off_ps, shape, packet, .. }) => {
@@ -62,37 +67,41 @@ pub fn check_order(plan: &Plan, number: usize) -> Checked {
     }
     let sized = |f: &Flow| matches!(f.workload, Workload::Transfer { .. });
     ensure(sized(flow) && flow.stop_ps.is_none(), || "only a transfer without stop_ps can have after or a job".into())?;
-    ensure(plan.measure != (Measure::AllActive {}), || "all-active needs flows that start by themselves".into())?;
+    ensure(plan.measure != (Measure::AllActive {}), || "measure all-active excludes flows with after or a job".into())?;
     let known = |&before: &usize| before < number && sized(&plan.flows[before]);
-    ensure(flow.after.iter().all(known), || format!("after {:?}: they must be transfers that stand before it", flow.after))
+    ensure(flow.after.iter().all(known), || format!("after {:?}: it must list earlier transfers", flow.after))
 }
 
 fn check_times(flow: &Flow) -> Checked {
     let Start { low_ps, high_ps } = flow.start;
-    ensure(low_ps <= high_ps, || format!("it starts between {low_ps} and {high_ps} ps: the first must not be above the second"))?;
+    ensure(low_ps <= high_ps, || format!("start.low_ps {low_ps} is above start.high_ps {high_ps}"))?;
     span("start.high_ps", high_ps)?;
     span("overhead_ps", flow.overhead_ps)?;
     ensure(flow.stop_ps.is_none_or(|stop| stop > high_ps), || {
-        format!("it stops at {} ps, not after its start", flow.stop_ps.unwrap_or(0))
+        format!("stop_ps {} is not after its start", flow.stop_ps.unwrap_or(0))
     })
 }
 
 fn check_datagrams(bps: u64, packet: u16) -> Checked {
-    ensure(packet > UDP_HEADER, || format!("packets of {packet} bytes: an IPv4 and UDP header alone are {UDP_HEADER}"))?;
-    ensure(bps > 0, || "it sends 0 b/s".into())?;
+    ensure(packet > UDP_HEADER, || format!("packets of {packet} bytes: IPv4 and UDP headers have {UDP_HEADER}"))?;
+    ensure(bps > 0, || "bps is 0".into())?;
     ensure(Rate::from_bps(bps).time_to_send(u32::from(packet)) > Span::ZERO, || {
-        format!("{bps} b/s is less than a picosecond for a packet")
+        format!("{bps} b/s: the transmission time of a packet is below 1 ps")
     })
 }
 
 fn check_probe(plan: &Plan, flow: &Flow) -> Checked {
     let Workload::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply, .. } = flow.workload else { return Ok(()) };
-    ensure(first.min(reply) > UDP_HEADER, || format!("an IPv4 and UDP header alone are {UDP_HEADER} bytes"))?;
+    ensure(first.min(reply) > UDP_HEADER, || {
+        format!("IPv4 and UDP headers have {UDP_HEADER} bytes: first and reply must be above")
+    })?;
     ensure(first <= last && step > 0, || format!("sizes from {first} to {last} by {step}"))?;
     ensure(rounds > 0, || "0 rounds".into())?;
     span("gap_ps", gap_ps).and_then(|()| span("timeout_ps", timeout_ps))?;
-    ensure(gap_ps > 0 && timeout_ps > 0, || "gap_ps or timeout_ps is 0: it would never end".into())?;
-    ensure(!flow.path(&plan.hops, flow.direction.reverse()).is_empty(), || "no answer can come back over its hops".into())
+    ensure(gap_ps > 0 && timeout_ps > 0, || "gap_ps and timeout_ps must be above 0".into())?;
+    ensure(!flow.path(&plan.hops, flow.direction.reverse()).is_empty(), || {
+        "no hop of the flow has the direction of the replies".into()
+    })
 }
 
 /// A hop has a rate, a medium or a delay. Otherwise a bulk sender would send without end at one
@@ -108,12 +117,12 @@ fn takes_time(plan: &Plan, flow: &Flow) -> bool {
 
 fn check_ack_rate(tcp: &TcpConfig) -> Checked {
     ensure(tcp.delayed_ack.and_then(|d| d.per_rtt).is_none_or(|n| (0.1..=1000.0).contains(&n)), || {
-        "delayed_ack's per_rtt is not between 0.1 and 1000".into()
+        "delayed_ack.per_rtt must lie between 0.1 and 1000".into()
     })?;
-    ensure(tcp.max_burst != Some(0), || "bursts of 0 segments".into())?;
+    ensure(tcp.max_burst != Some(0), || "max_burst is 0".into())?;
     let Some(control) = tcp.ack_control else { return Ok(()) };
-    ensure(control.max > 0 && control.timer > Span::ZERO, || "ack_congestion_control counts 0 segments or waits 0 ps".into())?;
-    ensure(control.option_bytes <= 40, || "an option of ack_congestion_control above 40 bytes".into())?;
+    ensure(control.max > 0 && control.timer > Span::ZERO, || "ack_congestion_control.max and .timer_ps must be above 0".into())?;
+    ensure(control.option_bytes <= 40, || "ack_congestion_control.option_bytes must be at most 40".into())?;
     ensure(tcp.timestamps && tcp.ecn == EcnMode::Classic, || {
         "ack_congestion_control needs timestamps and ecn (true, not \"accecn\")".into()
     })
@@ -131,27 +140,27 @@ pub fn check_tcp(tcp: &TcpConfig) -> Checked {
         format!("a receive buffer of {} bytes: 1 to {MAX_WINDOW} can be advertised", tcp.receive_buffer)
     })?;
     ensure(tcp.send_tuning.is_none_or(|t| 0 < t.start && t.start <= t.limit), || {
-        "send_tuning starts at 0 bytes or above its limit".into()
+        "send_tuning.start must lie between 1 and its limit".into()
     })?;
     ensure(tcp.receive_tuning.is_none_or(|t| 0 < t.start && t.start <= tcp.receive_buffer && t.opening > 0), || {
-        "receive_tuning starts at 0 bytes or above receive_buffer".into()
+        "receive_tuning.start must lie between 1 and receive_buffer, opening above 0".into()
     })?;
     ensure(tcp.sack_compression.is_none_or(|c| 0.0 < c.share && c.share <= 1.0), || {
-        "sack_compression waits for no part of the round trip, or for more than all of it".into()
+        "sack_compression.share must be above 0 and at most 1".into()
     })?;
-    ensure(tcp.tso.is_none_or(|t| t.min_segments > 0 && t.max_bytes > 0), || "tso makes chunks of nothing".into())?;
-    ensure(tcp.tsq.is_none_or(|t| t.min_segments > 0 && t.max_bytes > 0), || "tsq lets nothing wait".into())?;
+    ensure(tcp.tso.is_none_or(|t| t.min_segments > 0 && t.max_bytes > 0), || "tso.segments and tso.most must be above 0".into())?;
+    ensure(tcp.tsq.is_none_or(|t| t.min_segments > 0 && t.max_bytes > 0), || "tsq.segments and tsq.most must be above 0".into())?;
     ensure(tcp.receive_tuning.is_none_or(|t| 0.0 < t.share && t.share <= 1.0), || {
-        "receive_tuning advertises none of its buffer, or more than all of it".into()
+        "receive_tuning.share must be above 0 and at most 1".into()
     })?;
     ensure(tcp.send_buffer != 0, || "a send buffer of 0 bytes".into())?;
-    ensure(tcp.initial_window >= 1.0, || format!("initial_window {}: one segment at least", tcp.initial_window))?;
+    ensure(tcp.initial_window >= 1.0, || format!("initial_window {}: it must be at least 1", tcp.initial_window))?;
     ensure(tcp.initial_ssthresh >= 1.0, || "initial_ssthresh is below one segment".into())?;
     ensure((0.0..=1.0).contains(&tcp.first_climb), || "first_climb is not between 0 and 1".into())?;
     ensure(tcp.ecn_beta.is_none_or(|beta| 0.0 < beta && beta < 1.0), || "ecn_beta is not between 0 and 1".into())?;
     ensure(tcp.dupack_threshold > 0, || "dupack_threshold is 0".into())?;
     ensure(tcp.delayed_ack.is_none_or(|d| d.segments > 0 && d.timer > Span::ZERO), || {
-        "delayed_ack counts 0 segments or waits 0 ps".into()
+        "delayed_ack.segments and .timer_ps must be above 0".into()
     })?;
     check_ack_rate(tcp)?;
     for (key, value) in [("rto_initial_ps", tcp.rto_initial), ("rto_min_ps", tcp.rto_min), ("rto_max_ps", tcp.rto_max)] {

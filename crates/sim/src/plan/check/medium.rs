@@ -7,30 +7,28 @@ use ackclock_core::medium::MAX_STATIONS;
 
 pub fn check(plan: &Plan, hop: &Hop) -> Checked {
     let Some(medium) = &hop.medium else {
-        return ensure(hop.roaming.is_none(), || "its clients change cells, and it has no medium".into());
+        return ensure(hop.roaming.is_none(), || "roaming needs a medium".into());
     };
     let max_clients = MAX_STATIONS / (1 + medium.connections());
     ensure(plan.clients <= max_clients, || format!("{} clients on a medium: at most {max_clients} are possible", plan.clients))?;
     for config in Direction::BOTH.into_iter().filter_map(|direction| hop.direction(direction)) {
-        ensure(config.rate.is_none(), || "it has a medium and a rate: only one of them can send".into())?;
-        ensure(config.framing == Framing::None, || "it has a medium and a framing, which is for a line".into())?;
+        ensure(config.rate.is_none(), || "a medium and a rate: only one of them is possible".into())?;
+        ensure(config.framing == Framing::None, || "a medium and a framing: only one of them is possible".into())?;
     }
     let roaming = hop.roaming.as_ref().map(Roaming::config).transpose()?;
     match *medium {
-        Medium::PacketRadio(_) if roaming.is_some() => {
-            Err("the clients of a chain of packet radios have no cells to change".into())
-        }
+        Medium::PacketRadio(_) if roaming.is_some() => Err("packet radio has no cells for roaming".into()),
         Medium::HalfDuplex { bps, turnaround_ps } => {
             check_rate(bps)?;
             span("turnaround_ps", turnaround_ps)
         }
         Medium::Wimax(ref wimax) if !wimax.connections.is_empty() && roaming.is_some() => {
-            Err("clients change cells, and stations have several connections: only one of both is possible".into())
+            Err("roaming and connections: only one of them is possible".into())
         }
         Medium::Wimax(ref wimax) => wimax.config()?.check_at(roaming.map_or(1.0, |roaming| roaming.slowest())),
         Medium::PacketRadio(ref radio) => check_radio(radio),
         Medium::Wlan(ref wlan) if wlan.shared_queue && roaming.is_some() => {
-            Err("clients change cells, and the access point has one queue for all: whose packets went over?".into())
+            Err("roaming and shared_queue: only one of them is possible".into())
         }
         Medium::Wlan(ref wlan) => wlan.config().map(|_| ()),
         Medium::Grants(ref grants) => grants.config().map(|_| ()),
@@ -39,7 +37,9 @@ pub fn check(plan: &Plan, hop: &Hop) -> Checked {
 
 fn check_rate(bps: u64) -> Checked {
     ensure(bps > 0, || "the medium's rate is 0 b/s".into())?;
-    ensure(Rate::from_bps(bps).time_to_send(1).0 > 0, || format!("the medium's {bps} b/s is less than a picosecond for a byte"))
+    ensure(Rate::from_bps(bps).time_to_send(1).0 > 0, || {
+        format!("the medium's {bps} b/s: the transmission time of a byte is below 1 ps")
+    })
 }
 
 const MAX_RADIO_HOPS: u32 = 64;
@@ -61,7 +61,7 @@ fn check_radio(radio: &PacketRadio) -> Checked {
         span(key, ps)?;
     }
     ensure(radio.backoff_base_ps > 0 && radio.backoff_cap_ps / 2 > radio.backoff_base_ps, || {
-        "the back-off's base must be above 0 and its cap above twice the base, or radios would meet for ever".into()
+        "the back-off's base must be above 0, its cap above twice the base".into()
     })?;
     for (key, bytes) in [
         ("rts_bytes", radio.rts_bytes),
@@ -71,7 +71,7 @@ fn check_radio(radio: &PacketRadio) -> Checked {
     ] {
         ensure((1..=MAX_FRAME_PART).contains(&bytes), || format!("{key} is {bytes}: 1 to {MAX_FRAME_PART} are possible"))?;
     }
-    ensure(radio.tries > 0, || "tries is 0: a frame is sent once at least".into())?;
+    ensure(radio.tries > 0, || "tries is 0: it must be at least 1".into())?;
     fraction("frame_error.down", radio.frame_error.down)?;
     fraction("frame_error.up", radio.frame_error.up)
 }

@@ -32,13 +32,16 @@ impl Plan {
 
     fn check_frame(&self) -> Result<(), PlanError> {
         span("duration_ps", self.duration_ps)?;
-        ensure(self.duration_ps > 0, || "duration_ps is 0: a run needs some time".into())?;
-        ensure(self.clients > 0, || "clients is 0: there must be one at least".into())?;
-        ensure(!self.hops.is_empty(), || "hops is empty: a path has one hop at least".into())?;
-        ensure(!self.flows.is_empty(), || "flows is empty: a run needs one at least".into())?;
+        ensure(self.duration_ps > 0, || "duration_ps is 0: it must be above 0".into())?;
+        ensure(self.clients > 0, || "clients is 0: it must be at least 1".into())?;
+        ensure(!self.hops.is_empty(), || "hops is empty: a path needs at least one hop".into())?;
+        ensure(!self.flows.is_empty(), || "flows is empty: a run needs at least one flow".into())?;
         if let Measure::Interval { from_ps, to_ps } = self.measure {
             let message = || {
-                format!("measure covers {from_ps} to {to_ps} ps: it must begin before it ends, and end by {}", self.duration_ps)
+                format!(
+                    "measure covers {from_ps} to {to_ps} ps: from_ps must be below to_ps, and to_ps at most {}",
+                    self.duration_ps
+                )
             };
             ensure(from_ps < to_ps && to_ps <= self.duration_ps, message)?;
         }
@@ -59,17 +62,15 @@ impl Plan {
         })?;
         let samples = self.duration_ps.checked_div(self.sample_ps).unwrap_or(0);
         let rows = samples.saturating_mul(flows + directions(false) + directions(true) * clients);
-        ensure(rows <= MAX_ROWS, || {
-            format!("sample_ps {} asks for {rows} rows: at most {MAX_ROWS} are possible", self.sample_ps)
-        })?;
+        ensure(rows <= MAX_ROWS, || format!("sample_ps {} gives {rows} rows: at most {MAX_ROWS} are possible", self.sample_ps))?;
         Ok(())
     }
 
     fn check_hops(&self) -> Result<(), PlanError> {
         let mut names = HashSet::new();
         for hop in &self.hops {
-            ensure(names.insert(&hop.name), || format!("two hops are called '{}'", hop.name))?;
-            ensure(hop.down.is_some() || hop.up.is_some(), || format!("hop '{}' allows no direction", hop.name))?;
+            ensure(names.insert(&hop.name), || format!("two hops have the name '{}'", hop.name))?;
+            ensure(hop.down.is_some() || hop.up.is_some(), || format!("hop '{}' has neither down nor up", hop.name))?;
             medium::check(self, hop).map_err(|e| in_part(format!("hop '{}'", hop.name), e))?;
             for direction in Direction::BOTH {
                 if let Some(config) = hop.direction(direction) {
@@ -83,7 +84,7 @@ impl Plan {
     fn check_flows(&self) -> Result<(), PlanError> {
         let mut names = HashSet::new();
         for (number, flow) in self.flows.iter().enumerate() {
-            ensure(names.insert(&flow.name), || format!("two flows are called '{}'", flow.name))?;
+            ensure(names.insert(&flow.name), || format!("two flows have the name '{}'", flow.name))?;
             flow::check(self, flow)
                 .and_then(|()| flow::check_order(self, number))
                 .map_err(|e| in_part(format!("flow '{}'", flow.name), e))?;
@@ -94,7 +95,7 @@ impl Plan {
     fn check_captures(&self) -> Result<(), PlanError> {
         let mut paths = HashSet::new();
         for capture in &self.captures {
-            ensure(paths.insert(&capture.path), || format!("two captures go to {}", capture.path.display()))?;
+            ensure(paths.insert(&capture.path), || format!("two captures have the path {}", capture.path.display()))?;
             let flow = self.flows.iter().find(|f| f.name == capture.flow);
             let flow = flow.ok_or_else(|| format!("a capture names the unknown flow '{}'", capture.flow))?;
             let between = |direction| {
@@ -130,5 +131,5 @@ pub(super) fn fraction(key: &str, p: f64) -> Checked {
 }
 
 fn check_shape(shape: f64) -> Checked {
-    ensure(shape > 1.0, || format!("a Pareto shape of {shape}: it must be above 1, or there is no mean"))
+    ensure(shape > 1.0, || format!("a Pareto shape of {shape}: it must be above 1 for a finite mean"))
 }

@@ -8,7 +8,7 @@ pub fn check(plan: &Plan) -> Result<(), PlanError> {
     let mut ends = HashSet::new();
     for proxy in &plan.proxies {
         ensure(ends.insert((proxy.near, Direction::Up as u8)) && ends.insert((proxy.far, Direction::Down as u8)), || {
-            "another proxy stands at the same end of a flow".into()
+            "another proxy is at the same end of a flow".into()
         })
         .map_err(|e| in_part(format!("proxy '{}'", proxy.name), e))?;
         check_one(plan, proxy).map_err(|e| in_part(format!("proxy '{}'", proxy.name), e))?;
@@ -19,21 +19,21 @@ pub fn check(plan: &Plan) -> Result<(), PlanError> {
 fn check_one(plan: &Plan, proxy: &Proxy) -> Checked {
     let (near, far) = (plan.flows.get(proxy.near), plan.flows.get(proxy.far));
     let (Some(near), Some(far)) = (near, far) else {
-        return Err(format!("it joins flows {} and {}, but there are {}", proxy.near, proxy.far, plan.flows.len()));
+        return Err(format!("it connects flows {} and {}, but there are {}", proxy.near, proxy.far, plan.flows.len()));
     };
     // The order also excludes rings of proxied flows.
-    ensure(proxy.near < proxy.far, || "the flow from the server must stand before the one to the client".into())?;
-    ensure(proxy.buffer > 0, || "a buffer of 0 bytes passes nothing on".into())?;
+    ensure(proxy.near < proxy.far, || "near must precede far".into())?;
+    ensure(proxy.buffer > 0, || "a buffer of 0 bytes".into())?;
     let sized = |w: Workload| matches!(w, Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Exchange { .. });
     let alike = near.direction == far.direction && near.client == far.client && near.workload == far.workload;
     ensure(alike && sized(near.workload) && near.tcp.is_some() && far.tcp.is_some(), || {
-        "it joins two halves of one TCP flow, with the same client, direction and workload".into()
+        "it must connect two TCP flows with the same client, direction and workload".into()
     })?;
     ensure(near.after.is_empty() && far.after.is_empty() && near.job.is_none() && far.job.is_none(), || {
-        "it joins no flow that comes after others or belongs to a job".into()
+        "it must connect flows without after and job".into()
     })?;
     ensure(near.hops.last().map(|last| last + 1) == far.hops.first().copied(), || {
-        "its second flow must begin at the hop after the last of its first".into()
+        "far must begin at the hop after the last hop of near".into()
     })?;
     flow::check_tcp(&proxy.tcp)
 }

@@ -10,7 +10,7 @@ pub fn check(queue: &Queue) -> Checked {
         Queue::Red { packets, bytes, amount, min, max, weight, max_p, mean_packet, .. } => {
             has_room(packets, bytes)?;
             ensure(min > 0.0 && max > min && max.is_finite(), || {
-                format!("queue.min is {min} and queue.max {max}: they must be above 0, the second above the first")
+                format!("queue.min is {min} and queue.max {max}: both must be above 0, max above min")
             })?;
             ensure(weight > 0.0 && weight <= 1.0, || format!("queue.weight is {weight}: it must be above 0 and up to 1"))?;
             ensure(amount == Amount::Packets || mean_packet > 0, || "queue.mean_packet is 0".into())?;
@@ -48,7 +48,7 @@ pub fn check(queue: &Queue) -> Checked {
 
 /// An AQM queue must be able to hold a packet.
 fn has_room(packets: Option<u64>, bytes: Option<u64>) -> Checked {
-    ensure(packets != Some(0) && bytes != Some(0), || "the queue's limit is 0: only a droptail queue may have no room".into())
+    ensure(packets != Some(0) && bytes != Some(0), || "the queue's limit is 0: only a droptail queue may have that limit".into())
 }
 
 fn codel(target_ps: u64, interval_ps: u64) -> Checked {
@@ -68,7 +68,7 @@ fn pi_controller(target_ps: u64, update_ps: u64, alpha: f64, beta: f64) -> Check
 
 pub fn check_acks(acks: &Acks, queue: Option<Queue>) -> Checked {
     ensure(!(acks.first && matches!(queue, Some(Queue::DualPi2 { .. }))), || {
-        "acks.first with a dualpi2 queue: its two queues have an order of their own".into()
+        "acks.first with a dualpi2 queue: only one of them is possible".into()
     })?;
     let Some(filter) = acks.filter else { return Ok(()) };
     ensure(filter.keep > 0, || "acks.filter.keep is 0: it must be at least 1".into())?;
