@@ -1,4 +1,4 @@
-"""What tests share: where the oracles and recorded links are (skipped where they are absent), and scenarios to start from."""
+"""Fixtures: folders of oracles and recorded links (tests are skipped without them), scenarios, the command line."""
 
 from __future__ import annotations
 

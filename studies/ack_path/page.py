@@ -1,4 +1,4 @@
-"""`python -m studies.ack_path.page [FILE]`: what each ACK technique does on today's asymmetric links, as Markdown.
+"""`python -m studies.ack_path.page [FILE]`: the effect of each ACK technique on today's asymmetric links, as Markdown.
 
 `make ack-path` writes it to docs. Runs are kept in `runs/ack-path`, so that a call that was stopped goes on.
 """

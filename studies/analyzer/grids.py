@@ -1,4 +1,4 @@
-"""The simulated downloads on which causes are scored: a grid that the rules were made with, and two made later."""
+"""Simulated downloads for the accuracy of retransmission kinds: the grid used for the rules' development, and two later ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m studies.analyzer.page FILE`: how right the analyzer is, on simulated captures whose truth is known, as a Markdown page. With
+"""`python -m studies.analyzer.page FILE`: the analyzer's accuracy on simulated captures with ground truth, as a Markdown page. With
 `--only PART` one part of it, to standard output: a grid's number (1 to 11), buffers, verdicts or offsets."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One figure of ours beside one of an oracle's, and how far apart the two may lie."""
+"""A figure of ours and one of an oracle, with the tolerance."""
 
 from __future__ import annotations
 

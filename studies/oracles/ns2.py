@@ -1,4 +1,4 @@
-"""ns-2's TCP scenarios as ours, its results, and what is measured on both sides in the same way.
+"""ns-2's TCP scenarios and results, and metrics calculated on both sides in the same way.
 
 Three of ns-2's ways are translated, each found in a trace of its own scripts (docs/models/rate-halving.md and
 docs/models/wire.md say how):

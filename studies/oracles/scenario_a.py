@@ -1,4 +1,4 @@
-"""ns-2's scenario A: one flow and a droptail buffer of B packets, nothing else is lost."""
+"""ns-2's scenario A: one flow and a droptail buffer of B packets, without other loss."""
 
 from __future__ import annotations
 

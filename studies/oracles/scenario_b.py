@@ -1,4 +1,4 @@
-"""ns-2's scenario B: one flow, B = 118, and every data packet is lost with probability p."""
+"""ns-2's scenario B: one flow, B = 118, random loss of data packets with probability p."""
 
 from __future__ import annotations
 

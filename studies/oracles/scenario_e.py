@@ -1,4 +1,4 @@
-"""ns-2's scenario E: exactly seven data packets are lost, the window is at most 150 segments, nothing overflows."""
+"""ns-2's scenario E: seven listed data packets are lost, the window is at most 150 segments, no queue overflows."""
 
 from __future__ import annotations
 

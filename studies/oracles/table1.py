@@ -1,4 +1,4 @@
-"""Table 1 of `asymmetry`: throughput beside the paper's and beside ns-2's on both networks."""
+"""Table 1 of `asymmetry`: throughput compared with the paper's and with ns-2's on both networks."""
 
 from __future__ import annotations
 

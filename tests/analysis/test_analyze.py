@@ -1,4 +1,4 @@
-"""`ackclock analyze`: what it prints, what it leaves on disk, what its findings say. The captures are the simulator's own."""
+"""`ackclock analyze`: output, files and findings, on simulated captures."""
 
 from __future__ import annotations
 

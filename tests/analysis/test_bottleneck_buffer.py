@@ -1,4 +1,4 @@
-"""The bottleneck's buffer from two captures: measured where one droptail queue stands, qualified or refused where it does not."""
+"""The bottleneck's buffer from two captures: measured for one droptail queue, qualified or absent otherwise."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_flow_queues_are_detected_by_reordering_between_flows(tmp_path):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_radio_retransmissions_are_not_measured_as_a_queue(tmp_path, seed):
-    """A window far below the path's product, so that no queue stands; one burst in ten broken and sent again after 10 ms, up to four times."""
+    """A window far below the bandwidth-delay product, so no queue stands; one burst in ten is damaged and retransmitted after 10 ms, at most four times."""
     medium = {
         "kind": "wimax",
         "channel": "7 MHz",

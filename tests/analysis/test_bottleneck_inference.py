@@ -1,4 +1,4 @@
-"""What one capture shows of the bottleneck: its rate by spacing at either end, and a token bucket at the receiver's."""
+"""The bottleneck inferred from one capture: its rate from spacing at either end, and a token bucket at the receiver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two captures' clocks compared by traffic: what is said of offset and rate holds on links of all kinds, however little passed."""
+"""Clock offset and skew of two captures, estimated from traffic on links of all kinds, with much or little of it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def covers(clock: dict[str, Any], first_s: float = 0.0) -> None:
 
 
 def drawn(seed: int) -> tuple[Case, bool]:
-    """Any link and sender, and whether its delays are alike both ways."""
+    """Any link and sender, and whether its delays are equal in both directions."""
     draw = random.Random(f"clocks {seed}")
     down = round(draw.uniform(2, 150), 1)
     up = down if draw.random() < 0.4 else round(draw.uniform(2, 150), 1)

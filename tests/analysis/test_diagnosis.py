@@ -1,4 +1,4 @@
-"""Findings are true at either end of a flow, whichever end the capture is at; what a page's tables name is what stands below."""
+"""Findings at either end of a flow, and tables of the report and the terminal."""
 
 from __future__ import annotations
 

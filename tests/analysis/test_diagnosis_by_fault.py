@@ -1,4 +1,4 @@
-"""Findings against captures with one known trouble each: what shows it says so, and no other capture does. False findings are worse than none."""
+"""Findings on captures with one known fault each: the fault's finding is present, and others' are not."""
 
 from __future__ import annotations
 

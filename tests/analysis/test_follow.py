@@ -1,4 +1,4 @@
-"""`ackclock analyze --follow`: files and pipes that something still writes."""
+"""`ackclock analyze --follow`: files and pipes that are still being written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clocks of captures: pulses per second at each end, and clocks known to be right. The simulator's captures have the true time; their stamps
+"""Clocks of captures: PPS counters at each end, and synchronised clocks. The simulator's captures have the true time; their timestamps
 are made into those of two drifting counters."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def ends(tmp_path_factory) -> tuple[Path, Path]:
 
 
 def restamped(source: Path, target: Path, counter: Callable[[float], int]) -> tuple[float, float]:
-    """A copy whose stamps, nanoseconds of a pcap, are a counter's; the true times of its first and last packet."""
+    """A copy whose timestamps, nanoseconds of a pcap, are a counter's; the true times of its first and last packet."""
     data = source.read_bytes()
     assert data[:4] == b"\x4d\x3c\xb2\xa1"
     out, at, times = bytearray(data[:24]), 24, []

@@ -1,4 +1,4 @@
-"""Causes on a few simulated downloads whose truth is known, at both ends and in the middle; docs/analyze-accuracy.md has the whole grids."""
+"""Retransmission kinds on a few simulated downloads with ground truth, at both ends and within the path; docs/analyze-accuracy.md has the full grids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Token buckets between two captures: found with rate and burst where the link has one, and nowhere else."""
+"""Token buckets between two captures: rate and burst if the link has one, none otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: exit status, one JSON document on stdout, one line of complaint on stderr."""
+"""The command line: exit status, one JSON document on stdout, one line on stderr for an error."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_help_is_fast_and_imports_no_heavy_module():
 
 
 def cpu_seconds(*arguments: str) -> float:
-    """The least of several runs."""
+    """The minimum of several runs."""
     times = []
     for _ in range(5):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

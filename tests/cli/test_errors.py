@@ -1,4 +1,4 @@
-"""Errors as objects: two forms of message, the document under --json, and what survives another process."""
+"""Errors as objects: two forms of message, the document under --json, and their fields after pickling."""
 
 from __future__ import annotations
 

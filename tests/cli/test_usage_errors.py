@@ -1,4 +1,4 @@
-"""Mistakes on the command line: each gives one line with the argument as typed and the remedy, and the same as JSON.
+"""Usage errors: each is one line with the argument as typed and the remedy, and a JSON document with the same fields.
 
 A table, one mistake a row; mistakes inside files are in test_messages.py. Nothing here runs the engine.
 """

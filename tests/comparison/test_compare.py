@@ -1,4 +1,4 @@
-"""`compare` and `reproduce` with the engine: real runs, their folders and their reports."""
+"""`compare` and `reproduce` with the engine: runs, folders and reports."""
 
 from __future__ import annotations
 

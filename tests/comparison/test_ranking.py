@@ -1,4 +1,4 @@
-"""What a comparison says about its runs: metrics, causes, ranks, k."""
+"""Metrics, reasons, ranks and k of a comparison."""
 
 from __future__ import annotations
 

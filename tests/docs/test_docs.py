@@ -1,4 +1,4 @@
-"""What the documents point at is there."""
+"""Links, commands, console blocks and code of the documents."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The commands of docs' guides, run as written: in a scratch folder, one shell line each."""
+"""The commands of the guides, run as written in a scratch folder, one shell line each."""
 
 from __future__ import annotations
 

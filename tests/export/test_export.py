@@ -1,4 +1,4 @@
-"""Links written for other emulators: what they can say is said right, what they cannot is listed."""
+"""Export of links: properties that the target has are written, others are listed."""
 
 from __future__ import annotations
 

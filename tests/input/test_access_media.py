@@ -1,4 +1,4 @@
-"""Grants, handovers and cells in link files: what a parameter set stands for, and what is refused."""
+"""Grants, handovers and cells in link files: parameter sets and invalid values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Host stacks: each says every key, and each runs."""
+"""Host stacks: each has every key and runs."""
 
 import pytest
 
@@ -109,7 +109,7 @@ def test_cached_ssthresh_prevents_overflow_of_the_next_transfer():
     for cache in (False, "rtt", "full"):
         flows = ackclock.simulate("expedience-residential", [transfer], "90 s", seed=1, tcp={**tcp, "metrics_cache": cache}).flows
         first, *later = flows["retransmitted_segments"].to_list()
-        assert first > 0  # nobody has been there before
+        assert first > 0  # the metrics cache is empty
         again[cache] = sum(later)
     assert again["rtt"] == again[False]
     assert again["full"] < again[False] / 10

@@ -1,4 +1,4 @@
-"""Bad input gives one message: file, line, key, what was found, what is allowed. A table, one complaint a row."""
+"""Messages for bad input: file, line, key, what was found, what is allowed. One table row for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The packaged links say where their figures come from and can be run."""
+"""The packaged links have sources and run."""
 
 from __future__ import annotations
 

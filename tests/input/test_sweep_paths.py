@@ -1,4 +1,4 @@
-"""A sweep's dotted paths reach the scenario as if the value stood there."""
+"""Dotted paths of a sweep set the values of a scenario."""
 
 from __future__ import annotations
 

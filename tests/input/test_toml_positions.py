@@ -1,4 +1,4 @@
-"""Every key of a TOML text is found on the line it stands on."""
+"""The line of every key in a TOML text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantities are exact, whole and refused when they are not."""
+"""Quantities are exact integers, or errors."""
 
 from __future__ import annotations
 

@@ -190,12 +190,12 @@ def test_invalid_plan_names_its_key():
     assert plan.buffers == ("auto", "64 KiB")
     assert plan.tests == ("delay", "tcp")
     assert plan_of(Document(plan.model_dump(mode="json"))) == plan
-    # Two transfers each way of 10 s at 1 MB/s, and 48 bytes each way 25 times a second.
+    # Two transfers in each direction of 10 s at 1 MB/s, and 48 bytes in each direction 25 times a second.
     assert estimate(plan, {"down": 8e6, "up": 8e6})[1] == pytest.approx(4e7 + 11 * 2400)
 
 
 class Machine:
-    """A clock that only moves when somebody sleeps, or is off."""
+    """A clock that advances only by sleeps and by a powered-off time."""
 
     def __init__(self):
         self.time, self.made, self.power_cut = 1000.0, [], 1150.0
@@ -208,7 +208,7 @@ class Machine:
     def measure(self, folder):
         self.made.append((self.time, folder.name))
         if len(self.made) == 2:
-            raise InputError("nobody", "somebody")
+            raise InputError("no host", "a host")
         folder.mkdir()
         (folder / "measurement.json").write_text('{"capacity": {}, "flows": [], "delay": null}')
         self.time += 20
@@ -228,7 +228,7 @@ def test_schedule_keeps_times_records_failures_and_survives_restarts(tmp_path):
     # The third's time passed while the machine was off; the fourth is late by 20 s, the fifth is on time.
     assert [time for time, _ in machine.made] == [1000.0, 1100.0, 1320.0, 1400.0]
     rows = overview(tmp_path / "s", state)
-    assert [row["failed"] for row in rows] == [None, "found nobody; allowed: somebody", "missed", None, None]
+    assert [row["failed"] for row in rows] == [None, "found no host; allowed: a host", "missed", None, None]
     with pytest.raises(InputError, match="another input"):
         machine.run(tmp_path / "s", times=6)
 

@@ -1,4 +1,4 @@
-"""What least round trips against size say of a path's hops."""
+"""Link capacities from minimum RTTs against size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIZES = (64, 300, 600, 900, 1200, 1500)
 def probes(
     rates: list[float], *, rounds: int = 8, waiting: float = 0.0, frame: float = 0.0, seed: int = 1
 ) -> list[dict[str, object]]:
-    """Probes over links of these rates (b/s) with 5 ms each way; ``waiting`` is the mean of an exponential wait per probe, ``frame`` a grid of
+    """Probes over links of these rates (b/s) with 5 ms in each direction; ``waiting`` is the mean of an exponential wait per probe, ``frame`` a grid of
     the last link's departures, both in seconds."""
     rng = random.Random(seed)
     rows: list[dict[str, object]] = []

@@ -1,4 +1,4 @@
-"""The far end's options beside measuring: captures at both ends, a STAMP reflector, `ackclockd --help`. All on this machine's loopback."""
+"""Options of the server: captures at both ends, a STAMP reflector, `ackclockd --help`. All on loopback."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def test_captures_of_both_ends_are_analyzed_and_the_server_writes_nothing(tmp_pa
     found = json.loads((run / "analysis" / "analysis.json").read_text("utf-8"))
     flow = max(found["flows"], key=lambda f: f["b2a"]["unique_bytes"])
     assert flow["b2a"]["unique_bytes"] > 10_000
-    # On loopback both ends see a packet at the same instant, so that there is no delay to tell; the live tests have a link between.
+    # On loopback both ends see a packet at the same instant, so there is no delay to measure; the tests over an emulated link have one.
     assert found["joined_flows"] == 2
     other = max(found["second"]["flows"], key=lambda f: f["b2a"]["unique_bytes"])
-    # Loopback is faster than a busy machine's captures; what the kernel had no room for is told, and up to 64 KB each.
+    # Loopback is faster than a busy machine's captures; the kernel reports dropped packets, at most 64 KB each.
     missed = document["capture"]["dropped"] + document["capture_far"]["dropped"]
     assert abs(other["b2a"]["unique_bytes"] - flow["b2a"]["unique_bytes"]) <= missed * 65536
 
@@ -105,7 +105,7 @@ def _ntp(at: float) -> bytes:
 
 
 @pytest.mark.parametrize("key", [None, b"a key that both know"])
-def test_stamp_reflector_answers_a_sender_by_rfc_8762(tmp_path, key):
+def test_reflector_answers_a_sender_by_rfc_8762(tmp_path, key):
     """Sections 4.2 and 4.3, by another hand than the product's: 44 octets without a key, 112 with one."""
     timestamp = free_port()
     (tmp_path / "key").write_bytes(key or b"")
@@ -142,7 +142,7 @@ def test_stamp_reflector_answers_a_sender_by_rfc_8762(tmp_path, key):
 @pytest.mark.parametrize(
     "options", [["--stamp-port", "9"], ["--stamp-open"], ["--stamp-port", "9", "--stamp-open", "--stamp-key-file", "x"]]
 )
-def test_stamp_reflector_requires_a_key_or_stamp_open(options):
+def test_reflector_requires_a_key_or_stamp_open(options):
     done = subprocess.run([*CLI, "serve", *options], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
     assert "--stamp-" in done.stderr and "; " in done.stderr

@@ -1,4 +1,4 @@
-"""Every test here needs the oracles' results."""
+"""All tests here require the oracles' results."""
 
 from __future__ import annotations
 

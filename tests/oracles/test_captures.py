@@ -1,4 +1,4 @@
-"""Captures of real kernel TCP: our figures beside the kernel's own counters, and tcptrace's where both define a figure alike."""
+"""Captures of kernel TCP: our figures compared with the kernel's counters, and with tcptrace's for equal definitions."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_fast_and_timeout_are_separated_at_the_receiver(captures: Path, name: st
 
 
 def test_receiver_capture_shows_every_dsacked_duplicate(captures: Path) -> None:
-    """D-SACK from the side that sends it: none is lost on its way."""
+    """D-SACK from the side that sends it: none is lost in transit."""
     reported = counter(captures, "bidir-cubic", "client", "TCPDSACKOldSent")
     assert seen(captures, "bidir-cubic", "client", "server", "spurious_retransmits") == reported
 

@@ -1,4 +1,4 @@
-"""What the experiments of ``asymmetry`` show, beside their verdicts: one seed of each."""
+"""Results of ``asymmetry``'s experiments beyond their verdicts: one seed of each."""
 
 from __future__ import annotations
 

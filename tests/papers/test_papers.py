@@ -1,4 +1,4 @@
-"""The papers' claims: every row read, tolerances, verdicts, arithmetic."""
+"""The papers' claims: rows, tolerances, verdicts, analytical results."""
 
 from __future__ import annotations
 

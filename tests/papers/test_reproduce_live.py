@@ -1,4 +1,4 @@
-"""`reproduce --live`: what a place takes, what its runs leave, and verdicts beside the simulator's. Real traffic where namespaces are allowed."""
+"""`reproduce --live`: jobs, runs, and verdicts beside the simulator's. Real traffic where network namespaces are allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports: one file that needs nothing else, says the answer first, and really draws."""
+"""Reports: one self-contained file, the recommendation first, charts that are drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CAKE before a home's uplink, end to end: it keeps its rate, keeps the modem's queue empty, is fair to hosts, and thins ACKs."""
+"""CAKE before an uplink modem, end to end: rate, delay, fairness between hosts, and ACK filtering."""
 
 from __future__ import annotations
 

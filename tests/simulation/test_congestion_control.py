@@ -1,4 +1,4 @@
-"""Congestion controls in Python: the same results as built-in ones, in one process or several; clear failures."""
+"""Congestion controls in Python: equal to built-in ones, in one process or several, and their errors."""
 
 import json
 import re

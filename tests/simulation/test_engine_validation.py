@@ -1,4 +1,4 @@
-"""What the front lets through, the engine takes: every scenario is refused with a message or it runs."""
+"""The engine accepts every scenario that Python accepts: each is refused with a message, or runs."""
 
 from __future__ import annotations
 

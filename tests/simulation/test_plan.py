@@ -1,4 +1,4 @@
-"""Scenario and seed become the plan that docs/plan.md describes: everything said, in integers."""
+"""The plan of a scenario and a seed, as docs/plan.md defines it."""
 
 from __future__ import annotations
 

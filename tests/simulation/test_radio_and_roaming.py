@@ -1,4 +1,4 @@
-"""Stations that move: signals that fade, and cells that change under them."""
+"""Moving stations: fading signals and changes of cells."""
 
 from __future__ import annotations
 

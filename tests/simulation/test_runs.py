@@ -1,4 +1,4 @@
-"""Run folders: what is in them, the same bytes every time, and nothing lost when a run is killed."""
+"""Run folders: files, equal bytes for equal input, interrupted runs."""
 
 from __future__ import annotations
 

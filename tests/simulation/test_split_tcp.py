@@ -1,4 +1,4 @@
-"""A proxy in a link file splits what crosses it, and what the figures then mean."""
+"""Proxies in a link file: the split of connections, and their metrics."""
 
 from __future__ import annotations
 

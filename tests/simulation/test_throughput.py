@@ -1,4 +1,4 @@
-"""Throughput models beside runs: what they are given, what they say of flows that they were made for, and that reports show them."""
+"""Throughput models of simulated flows: their input, their agreement, and their place in reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Throughput models from Python: the values of other calculations, and what they refuse."""
+"""Throughput models in Python: independent values, and invalid arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Web pages: how a flow becomes connections, and what users waited for."""
+"""Web pages: connections of a flow, and page load times."""
 
 from __future__ import annotations
 

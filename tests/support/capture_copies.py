@@ -1,4 +1,4 @@
-"""Copies of captures by another clock, without some of their packets."""
+"""Copies of captures with another clock and without some packets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run frames and summaries made by a formula, for tests of what is drawn and written from them."""
+"""Synthetic frames and summaries of runs, for tests of charts and reports."""
 
 from __future__ import annotations
 
