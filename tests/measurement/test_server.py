@@ -142,7 +142,7 @@ def test_reflector_answers_a_sender_by_rfc_8762(tmp_path, key):
 @pytest.mark.parametrize(
     "options", [["--stamp-port", "9"], ["--stamp-open"], ["--stamp-port", "9", "--stamp-open", "--stamp-key-file", "x"]]
 )
-def test_reflector_requires_a_key_or_stamp_open(options):
+def test_reflector_requires_a_key_or_the_open_option(options):
     done = subprocess.run([*CLI, "serve", *options], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
     assert "--stamp-" in done.stderr and "; " in done.stderr

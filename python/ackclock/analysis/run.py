@@ -1,4 +1,4 @@
-"""One capture analysed, or two of the same traffic."""
+"""`analyze`: the analysis of one capture, or of two of the same traffic."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_CLOCKS = Clocks()
 
 @dataclass(frozen=True, repr=False)
 class Analysis(Result):
-    """What a capture showed. `document` is the JSON of `ackclock analyze --json`; docs/analyze.md says what each field means.
+    """The result of an analysis. `document` is the JSON of `ackclock analyze --json` (docs/analyze.md).
 
     `series` (one row per packet) is None unless it was asked for; `delays` (one row per packet, between two captures) needs two captures
     as well.
@@ -99,7 +99,7 @@ def analyze(
     pps: Sequence[str | Path] = (),
     synchronized: str | float | None = None,
 ) -> Analysis:
-    """Per-flow metrics and diagnosis of a capture; with a second one of the same traffic, what happened between them.
+    """Per-flow metrics and diagnosis of a capture; with a second one of the same traffic, also delay and loss between them.
 
     Args:
         capture: a pcap or pcapng file, plain or in gzip or zstd; "-" is standard input.
@@ -148,7 +148,7 @@ def open_capture(
     clocks: Clocks = NO_CLOCKS,
     follow: bool = False,
 ) -> Any:
-    """The engine's reader of this capture, or of these two; with `series`, each packet is kept as a row.
+    """The engine's reader of one capture or of two; with `series`, it keeps a row for each packet.
 
     With `follow` the one capture is still being written: its header is waited for.
     """
@@ -166,7 +166,7 @@ def open_capture(
 
 
 def analysis_of(path: str, reader: Any, flow: int | str | None = None, second: str | None = None) -> Analysis:
-    """What has been read so far, of all flows or one."""
+    """The analysis of the packets read so far, of all flows or of one."""
     from ackclock.analysis.frames import delays_frame, series_frame
 
     document = document_of(path, reader, flow, second)

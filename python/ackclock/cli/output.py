@@ -1,4 +1,4 @@
-"""What commands print: results on stdout, everything else on stderr."""
+"""Output of commands: results on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def deliver(
 
 
 def write_report(folder: Path, *, quiet: bool) -> Path | None:
-    """The HTML report of a run folder; None, with a remark, where the packages that draw it are not installed."""
+    """Write the HTML report of a run folder; None, with a remark, without the packages that draw it."""
     page = folder / "report.html"
     if page.is_file():
         return page
@@ -73,12 +73,12 @@ def write_page(write: Callable[[], Path], folder: Path, *, quiet: bool) -> Path 
 
 
 def print_json(document: Any) -> None:
-    """One document on stdout."""
+    """Print one document on stdout."""
     print(json_format.dumps(document, indent=2, allow_nan=False))
 
 
 def print_tables(tables: Iterable[Table]) -> None:
-    """Tables on stdout, as wide as they need where that is no terminal."""
+    """Print tables on stdout, without a limit of width outside of a terminal."""
     console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
     for number, table in enumerate(tables):
         if number:
@@ -88,7 +88,7 @@ def print_tables(tables: Iterable[Table]) -> None:
 
 @contextmanager
 def live_tables(*, wanted: bool) -> Iterator[Callable[[Iterable[Table]], None] | None]:
-    """What draws tables in place of those before, cut to the screen, and wipes them at the end; None where stdout is no terminal."""
+    """A function that redraws tables in place, cut to the screen, and removes them at the end; None if stdout is no terminal."""
     if not wanted or not sys.stdout.isatty():
         yield None
         return
@@ -100,13 +100,13 @@ def live_tables(*, wanted: bool) -> Iterator[Callable[[Iterable[Table]], None] |
 
 
 def print_names(names: Mapping[str, str]) -> None:
-    """Names and what they are, one a line."""
+    """Print names with their summaries, one per line."""
     width = max(map(len, names), default=0)
     for name, text in names.items():
         print(f"{name:<{width}}  {text}".rstrip())
 
 
 def remark(text: str, *, quiet: bool) -> None:
-    """A remark on stderr."""
+    """Print a remark on stderr."""
     if not quiet:
         status_line(text)

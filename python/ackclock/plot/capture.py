@@ -1,4 +1,4 @@
-"""A captured direction over time as panels: round trip, outstanding data, rate, delay between captures, loss."""
+"""Panels of a captured direction over time: RTT, outstanding data, rate, delay between captures, loss."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STYLE = {"rtt": "samples", "delay": "samples", "outstanding": "steps"}
 
 
 def panels(sent: pl.DataFrame, back: pl.DataFrame, delays: pl.DataFrame | None) -> list[Panel]:
-    """The panels of one direction: its sender's packets, the other end's, and the crossing of each packet where two captures give it."""
+    """The panels of one direction: its sender's packets, the other end's, and with two captures the delay of each packet between them."""
     made = [
         _panel("rtt", "Round-trip time", "ms", [envelope("RTT", back, "rtt_ms", 1.0)]),
         _panel("outstanding", "Outstanding data", "KB", _outstanding(sent, back)),
@@ -45,7 +45,7 @@ def panels(sent: pl.DataFrame, back: pl.DataFrame, delays: pl.DataFrame | None) 
 
 
 def end(drawn: Sequence[Panel]) -> float | None:
-    """The last moment of panels that stand below each other: their common axis."""
+    """The end of the common time axis of panels."""
     return max((line.times[-1] for panel in drawn for line in panel.lines if line.times), default=None)
 
 
@@ -109,7 +109,7 @@ def goodput(sent: pl.DataFrame) -> Line:
 
 
 def loss_share(delays: pl.DataFrame, width: float) -> Line:
-    """Lost packets of each `width` seconds in percent; where nothing was sent nothing was lost, and no line leads across."""
+    """Lost packets of each `width` seconds in percent; bins without packets have no value and interrupt the line."""
     binned = (
         delays.group_by((pl.col("time_s") / width).floor().cast(pl.Int64).alias("bin"))
         .agg(pl.col("delay_ms").is_null().mean().alias("lost"))
@@ -122,5 +122,5 @@ def loss_share(delays: pl.DataFrame, width: float) -> Line:
 
 
 def _loss_bin(delays: pl.DataFrame) -> float:
-    """A tenth of a second, or more where that would be too many bins to draw."""
+    """The width of a bin: a tenth of a second, or more if there would be too many bins."""
     return max(_LOSS_BIN_S, round(_span(delays) / MAX_LOSS_BINS, 1))

@@ -1,4 +1,4 @@
-"""Time-sequence graphs in the manner of tcptrace: data, ACKs, window, SACK and retransmissions by cause, packet by packet.
+"""Time-sequence graphs as tcptrace's: data, ACKs, window, SACK and retransmissions by kind, for each packet.
 
 The page draws them on a canvas with a script of its own, because a capture has more packets than a vector drawing bears.
 """
@@ -12,25 +12,25 @@ from typing import Any
 import polars as pl
 
 MAX_MARKS = 40_000
-"""Data packets, ACKs and SACK blocks that one graph keeps of each; more would make the page heavy. Repetitions are kept first."""
+"""Maximum data packets, ACKs and SACK blocks of a graph, which limits the page's size. Retransmissions take precedence."""
 KINDS: dict[str, tuple[str, str]] = {
     "new": ("data", "#0072B2"),
     "fast": ("fast retransmission", "#D55E00"),
-    "rack": ("lost again (RACK)", "#A3123A"),
+    "rack": ("lost retransmission (RACK)", "#A3123A"),
     "timeout": ("timeout", "#D00000"),
     "go_back_n": ("after a timeout", "#F28E8E"),
-    "tail_probe": ("tail-loss probe", "#8E44AD"),
-    "handshake": ("SYN again", "#8C564B"),
-    "unexplained": ("again, unexplained", "#111111"),
-    "reordered": ("overtaken", "#56B4E9"),
-    "network_duplicate": ("doubled by the network", "#7F7F7F"),
+    "tail_probe": ("tail loss probe", "#8E44AD"),
+    "handshake": ("SYN retransmission", "#8C564B"),
+    "unexplained": ("retransmission of unknown kind", "#111111"),
+    "reordered": ("reordered", "#56B4E9"),
+    "network_duplicate": ("duplicated by the network", "#7F7F7F"),
     "zero_window_probe": ("window probe", "#B8860B"),
     "keep_alive": ("keep-alive", "#999999"),
 }
-"""Kinds of data by their name in `series.parquet`: what the legend calls them, and their colour."""
+"""Kinds of data by their name in `series.parquet`: legend and colour."""
 LINES = {
     "ack": ("acknowledged", "#009E73"),
-    "window": ("window's edge", "#E69F00"),
+    "window": ("edge of the window", "#E69F00"),
     "sack": ("SACK", "#CC79A7"),
     "lost": ("lost (cross)", "#D00000"),
 }
@@ -38,14 +38,14 @@ LINES = {
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One graph: its data (times in s, places in bytes of the stream) and the pieces of time to show, each with what to see there."""
+    """A graph: its data (times in s, positions in bytes of the stream), and the intervals to show, each with an explanation."""
 
     data: dict[str, Any]
     views: list[tuple[str, float, float]] = field(default_factory=list)
 
     @property
     def legend(self) -> list[tuple[str, str]]:
-        """Names and colours of what there is."""
+        """Names and colours of the kinds in the graph."""
         present = {
             kind for kind in self.data["kinds"] if any(row[3] == self.data["kinds"].index(kind) for row in self.data["data"])
         }
@@ -54,7 +54,7 @@ class Sequence:
 
 
 def sequence(sent: pl.DataFrame, back: pl.DataFrame, lost: set[float]) -> Sequence:
-    """The graph of one direction: the packets of its sender, those of the other end, and times of packets known to be lost."""
+    """The graph of one direction: its sender's packets, those of the other end, and the times of lost packets."""
     data = sent.filter((pl.col("payload_bytes") > 0) | pl.col("kind").is_in(["syn", "handshake"]))
     data = data.with_columns(pl.col("kind").replace({"after_hole": "new", "syn": "new"}))
     kinds = list(KINDS)
@@ -79,7 +79,7 @@ def sequence(sent: pl.DataFrame, back: pl.DataFrame, lost: set[float]) -> Sequen
 
 
 def _thinned(frame: pl.DataFrame) -> pl.DataFrame:
-    """At most `MOST_MARKS` rows, evenly over time, but every repetition."""
+    """At most `MAX_MARKS` rows, evenly over time, with every retransmission."""
     if frame.height <= MAX_MARKS:
         return frame
     every = -(-frame.height // MAX_MARKS)
@@ -97,7 +97,7 @@ def _sacks(acks: pl.DataFrame) -> list[list[float]]:
 
 
 def _views(data: pl.DataFrame, acks: pl.DataFrame) -> list[tuple[str, float, float]]:
-    """The whole, the beginning, and the second in which most was repeated."""
+    """The intervals: all, the beginning, and the second with the most retransmissions."""
     if data.is_empty():
         return []
     times = data["time_s"]

@@ -1,4 +1,4 @@
-"""Lines over a swept value or over time, with what a paper states beside them: a Vega-Lite specification for the report."""
+"""Lines over a swept value or over time, with the paper's values: a Vega-Lite specification for the report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ackclock.plot.vega import LEGEND_COLUMNS, WIDTH, specification
 
 HEIGHT = 260
 LONG = 12
-"""Characters of a line's name from which a row of the legend holds fewer."""
+"""Length of a line's name, in characters, above which a legend's row has fewer names."""
 NAMED_PLACES = 12
 
 
@@ -41,7 +41,7 @@ def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _x(figure: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Any:
-    """A few places, of whole numbers on a linear axis, are named one by one, and nothing between them."""
+    """A few integer positions on a linear axis have a label each."""
     import altair as alt
 
     places = sorted({row["x"] for row in rows})

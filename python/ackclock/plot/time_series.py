@@ -1,4 +1,4 @@
-"""The four time series worth a look (window, round-trip time, goodput, queue) as plain lines, from a run's frames."""
+"""The panels of a run: window, RTT, goodput and queue over time, from its frames."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import polars as pl
 from ackclock.plot.theme import MAX_LINES
 
 POINTS = 400
-"""Most points a line keeps; a chart is about that many pixels wide."""
+"""Maximum points of a line; a chart is about that many pixels wide."""
 RATE_BINS = 120
-"""Goodput is averaged over at least this fraction of the run, or single samples would hide the level in noise."""
+"""Minimum averaging time of goodput, as a fraction of the run, against noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ QueueKey = tuple[str, str, str]
 
 
 def _queues(hops: pl.DataFrame) -> dict[QueueKey, pl.DataFrame]:
-    """The queues in which something ever waited, by (hop, direction, station), in path order."""
+    """The queues that were not always empty, by (hop, direction, station), in path order."""
     found: dict[QueueKey, pl.DataFrame] = {}
     if hops.is_empty():
         return found

@@ -19,9 +19,9 @@ WIDTH = 700
 HEIGHT = 190
 LABEL_ROOM = 240
 LEGEND_COLUMNS = 9
-"""Names of variants a line: more would run out of the page."""
+"""Maximum names in a row of the legend."""
 _ZOOM = "wheel![event.shiftKey]"
-"""A bare wheel must scroll the page, not the chart the pointer happens to be over."""
+"""The wheel without a key scrolls the page instead of zooming a chart."""
 _CONFIG: dict[str, Any] = {
     "font": "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif",
     "view": {"stroke": None},
@@ -158,7 +158,7 @@ def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _frontier(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The configurations that no other beats in both goodput and delay; of near neighbours only the first is named."""
+    """The configurations on the Pareto front of goodput and delay; of close neighbours only the first has a name."""
     named: list[dict[str, Any]] = []
     top = max((row["goodput"] for row in rows), default=0.0)
     for row in sorted(rows, key=lambda row: (row["rtt"], -row["goodput"])):
@@ -190,7 +190,7 @@ def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
 
 
 def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> dict[str, Any]:
-    """Counts by bin, in the order given."""
+    """A histogram: counts by bin, in the given order."""
     import altair as alt
 
     rows = [{"bin": name, "count": count} for name, count in bars]

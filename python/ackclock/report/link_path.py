@@ -1,4 +1,4 @@
-"""A link as a reader meets it: hop by hop, server first, each with what it does to a packet."""
+"""The diagram of a link: its hops, server first, each with its elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a live reproduction: measured claims beside simulated ones, and how the emulator judged itself."""
+"""The report of a live reproduction: measured and simulated results of claims, and the emulator's audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report page is made of, before it is HTML: a headline, then sections of blocks."""
+"""The elements of a report page, before HTML: a headline, then sections of blocks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with a sentence above it on how to read it. A row's ``emphasis`` is ``best``, ``tied`` or empty."""
+    """A table with an explanation above it. A row's ``emphasis`` is ``best``, ``tied`` or empty."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
@@ -43,7 +43,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A Vega-Lite specification with a title and a sentence on how to read it."""
+    """A Vega-Lite specification with a title and an explanation."""
 
     title: str
     reading: str
@@ -53,7 +53,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """A time-sequence graph, drawn once for each piece of time that it names, with a sentence on how to read it."""
+    """A time-sequence graph, drawn once for each of its intervals, with an explanation."""
 
     title: str
     reading: str
@@ -63,7 +63,7 @@ class Sequences:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """One hop of a link as a packet meets it: its name and what it does, one line per direction or for both."""
+    """A hop of a link: its name and its elements, one line for each direction or for both."""
 
     name: str
     lines: Sequence[str]
@@ -87,7 +87,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Verbatim text, folded away until asked for."""
+    """Verbatim text, collapsed by default."""
 
     title: str
     text: str
@@ -108,7 +108,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole report. ``answer`` is the one sentence a reader in a hurry needs; ``because`` says why in another."""
+    """A report. ``answer`` is its main result in one sentence; ``because`` is the reason in another."""
 
     title: str
     subtitle: str

@@ -1,4 +1,4 @@
-"""The papers' result tables drawn as the papers print them, each cell with ours, the paper's and ns-2's value."""
+"""The papers' tables in their own layout, each cell with our value, the paper's and ns-2's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page as one self-contained HTML file: styles, scripts and data inside, nothing fetched."""
+"""A page as a self-contained HTML file: styles, scripts and data inside, no external resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a reproduction: the paper's claims beside ours, verdict by verdict."""
+"""The report of a reproduction: the paper's claims and our results, by verdict."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def page(document: Document, environment: Document | None = None) -> Page:
 
 
 def _table(claims: Sequence[Document], tone: str, *, has_verdicts: bool, compared: bool) -> Table:
-    """``judged`` claims have figures of ours and a tolerance; those of a ``compared`` paper ns-2's, too."""
+    """With ``has_verdicts`` the claims have figures of ours and a tolerance; those of a ``compared`` paper ns-2's, too."""
     columns = [Column("Claim"), Column("What", room="medium"), Column("Paper", numeric=True)]
     if has_verdicts:
         columns += [Column("Ours", numeric=True), Column("Tolerance")]

@@ -1,4 +1,4 @@
-"""The report of any run folder, whatever made it."""
+"""The report of a run folder of any command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DOCUMENTS = (
 )
 """Every run folder with a report has one of these files."""
 MAX_POINTS = 5
-"""Points of a sweep whose runs are laid over each other."""
+"""Maximum points of a sweep in the time-series charts."""
 
 
 def for_run(path: Path | str) -> Path:
@@ -129,7 +129,7 @@ def _of_runs(folder: Path, shown: dict[str, str]) -> list[Panel]:
 
 
 def _points(folder: Path, document: dict[str, Any]) -> dict[str, str]:
-    """Of a sweep's points, evenly picked, the folder of one seed each, by label."""
+    """The folder of one seed for each of some evenly picked points of a sweep, by label."""
     import polars as pl
 
     from ackclock.report.sweep import label

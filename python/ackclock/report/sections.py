@@ -1,4 +1,4 @@
-"""Sections every kind of report has: how the runs went over time, and what was run where."""
+"""Sections of all reports: time series, and how to reproduce the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def time_section(panels: Sequence[Panel], which: str) -> Section:
-    """The panels as charts; ``which`` says whose lines they are."""
+    """The panels as charts; ``which`` describes their lines."""
     blocks = [Chart(panel.title, panel.reading, vega.time_chart(panel)) for panel in panels]
     lead = (
         f"Lines are {which}. Hold Shift and scroll over a chart to look closer, drag to move."
@@ -24,7 +24,7 @@ def time_section(panels: Sequence[Panel], which: str) -> Section:
 
 
 def run_section(scenario: Mapping[str, Any], environment: Mapping[str, Any] | None, toml: str) -> Section:
-    """Scenario, seeds and environment: what it takes to run this again."""
+    """Scenario, seeds and environment, with which the run can be repeated."""
     seeds = [str(seed) for seed in scenario["seeds"]]
     shown = ", ".join(seeds[:20]) + (f" and {len(seeds) - 20} more" if len(seeds) > 20 else "")
     tcp = scenario.get("tcp", {})
@@ -39,7 +39,7 @@ def run_section(scenario: Mapping[str, Any], environment: Mapping[str, Any] | No
     ]
     blocks: list[Block] = [Facts([fact for fact in facts if fact[1]])]
     if toml:
-        blocks.append(Listing("The scenario, every default said", toml))
+        blocks.append(Listing("The scenario with all defaults", toml))
     return Section("What was run", blocks, "The same version, scenario and seeds give the same numbers on any machine.")
 
 

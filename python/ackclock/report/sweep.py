@@ -1,4 +1,4 @@
-"""The report of a sweep: every point's figures with intervals, and what varies with what."""
+"""The report of a sweep: metrics of each point with intervals."""
 
 from __future__ import annotations
 

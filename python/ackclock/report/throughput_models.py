@@ -1,4 +1,4 @@
-"""Throughput models beside what was measured: what they are shown with, and how to read them."""
+"""Throughput models in reports: tables, charts and explanations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MODELS = (
 
 
 def bar(label: str, metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """A row of the chart of goodputs: mean, interval, and the model's mean where there is one. None without a goodput."""
+    """A row of the chart of goodputs: mean, interval, and the model's mean, if any. None without a goodput."""
     goodput, model = metrics.get("goodput_bps"), metrics.get("model_bps")
     if not goodput or goodput["mean"] is None:
         return None
@@ -33,12 +33,12 @@ def bar(label: str, metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] 
 
 
 def bars_reading(rows: Sequence[Mapping[str, Any]], reading: str) -> str:
-    """How to read that chart, with the model's mark where it has one."""
+    """The explanation of that chart, with the model's mark if it has one."""
     return f"{reading} {MARK_READING}" if any("model" in row for row in rows) else reading
 
 
 def model_table(summaries: Sequence[Mapping[str, Any]]) -> Table | None:
-    """Every flow's goodput beside each model's; None where no model has anything to go by."""
+    """Every flow's goodput and each model's; None if no model applies."""
     flows = summaries[0]["flows"]
     known = [i for i in range(len(flows)) if any(summary["flows"][i].get("model") for summary in summaries)]
     if not known:
@@ -66,6 +66,6 @@ def model_table(summaries: Sequence[Mapping[str, Any]]) -> Table | None:
 
 
 def model_levels(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Mb/s by flow: the levels to draw over the goodput of the run."""
+    """The model's rates in Mb/s by flow, for the chart of goodput."""
     models = {flow["flow"]: (flow.get("model") or {}).get("padhye_bps") for flow in summary["flows"]}
     return {name: rate / 1e6 for name, rate in models.items() if rate is not None}

@@ -52,7 +52,7 @@ def _fairness_identity(claim: Claim) -> Evidence:
 
 
 def arithmetic_evaluators() -> dict[str, Evaluate]:
-    """What the paper works out by hand, claim id to evaluator."""
+    """The paper's analytical results, claim id to evaluator."""
     two_data_packets = 2.0 * a.transmission_time(PACKET_BYTES, 28.8e3)
     bdp = a.bandwidth_delay_product(28.8e3, 0.5)
     return {

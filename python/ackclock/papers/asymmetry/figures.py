@@ -1,4 +1,4 @@
-"""Evaluators for the figures of ``asymmetry`` that stand beside its tables: 3, 7, 9, 13 and 14, and what section 4.2.1 says of ACKs.
+"""Evaluators for the figures of ``asymmetry`` other than its tables: 3, 7, 9, 13 and 14, and the ACKs of section 4.2.1.
 
 Figures 3, 9 and 13 are measurements on the paper's own networks. Orders and patterns are judged on our models of these; numbers that are
 one trace's own (Figure 9) or need the real air (Figure 13) are reported without a verdict.
@@ -20,7 +20,7 @@ from ackclock.statistics import interval
 BUFFERS = ("4 KiB", "8 KiB", "16 KiB", "32 KiB", "64 KiB")
 HOSTS = (1, 10, 20, 30, 40, 50)
 LONG_PAUSE_S = 2.0
-"""What counts as idle in Figure 9: a batch of 10 packets takes 1.2 s over one hop, and its ACKs 0.5 s more."""
+"""Minimum idle time of Figure 9: a batch of 10 packets takes 1.2 s over one hop, and its ACKs 0.5 s more."""
 FAST = "fast retransmissions"
 """The second of Figure 9's two counts, beside the timeouts."""
 LIMITS_MBPS = {"SLIP": 1.1, "CSLIP": 3.2}
@@ -29,7 +29,7 @@ LITTLE = 0.10
 
 
 def _close_to_limits(runs: Experiments) -> Evaluate:
-    """At the largest buffer with which the return line still carries every ACK, as the calculation assumes."""
+    """At the largest buffer for which the return link carries every ACK, as the calculation assumes."""
 
     def evaluate(claim: Claim) -> Evidence:
         text, holds = [], True
@@ -76,7 +76,7 @@ def _far_above_dialup(runs: Experiments) -> Evaluate:
 
 
 def _bursts(runs: Experiments) -> Evaluate:
-    """Data packets for each ACK that reaches the sender, where ACKs keep the return line busy."""
+    """Data packets per ACK that reaches the sender, when ACKs keep the return link busy."""
 
     def evaluate(claim: Claim) -> Evidence:
         each = {}

@@ -175,5 +175,5 @@ def evaluators(runs: Experiments) -> dict[str, Evaluate]:
 
 
 def _table5_ids(row: int) -> tuple[str, str]:
-    """The throughput claims of a row of Table 5; from its second row on a spread column stands after each."""
+    """The throughput claims of a row of Table 5; from its second row on, each is followed by a column with the standard deviation."""
     return ("P1-090", "P1-091") if row == 0 else (f"P1-{88 + 4 * row:03d}", f"P1-{90 + 4 * row:03d}")

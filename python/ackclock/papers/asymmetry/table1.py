@@ -1,4 +1,4 @@
-"""Evaluators for Table 1 of ``asymmetry``: one 50 s transfer over four return paths, and what section 4.4.1 says of it."""
+"""Evaluators for Table 1 of ``asymmetry``: one 50 s transfer over four return paths, and section 4.4.1."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ CELLS: dict[str, tuple[str, str]] = {
 TIE = 0.02
 
 _WHY = {
-    "Reno": "ns-2's 10-packet queues let 9 wait, which explains most of the difference from ns-2",
-    "Reno+ACC": "how often ACKs are thinned hangs on RED's thresholds, which the paper does not give; here the authors' script's",
-    "Reno+AF": "the filter leaves one ACK waiting at most, so that the window goes out at the rate cwnd/srtt",
+    "Reno": "ns-2's 10-packet queues hold 9 packets, which explains most of the difference from ns-2",
+    "Reno+ACC": "the thinning of ACKs depends on RED's thresholds, which the paper does not have; these are those of the authors' script",
+    "Reno+AF": "the filter leaves at most one ACK in the queue, so the window is sent at the rate cwnd/srtt",
 }
 
 

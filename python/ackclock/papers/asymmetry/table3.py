@@ -22,22 +22,22 @@ STARVED_KBPS = 1.0
 LONG_IDLE_S = 1.0
 
 _WHY = {
-    "Reno+ACC": "a forward packet's ACK waits behind the reverse data in front of it, 280 ms each, and every such wait may end in a timeout; "
-    "in ns-2 (traced) the forward ACKs overflow the return queue all the same, a thousand a run, the reverse flow loses data there and pauses "
-    "for a timeout every 3.5 s, which the forward flow uses; here ACKs are thinned in time, 16 packets a run are lost and the reverse flow goes on. "
+    "Reno+ACC": "a forward packet's ACK waits behind reverse data, 280 ms for each packet, which may cause a timeout; "
+    "in ns-2 (traced) the forward ACKs overflow the return queue, a thousand per run, and the reverse flow loses data there and pauses "
+    "for a timeout every 3.5 s, which the forward flow uses; here ACKs are thinned in time, 16 packets per run are lost and the reverse flow continues. "
     "Not the cause: a marked window of one packet, as ns-2 has, instead of two gives 598 kb/s on V1 and 653 on V2",
-    "ACC + acks-first": "ACKs wait for the reverse packet being sent at most; a window of 100 KB per 280 ms would be 2850 kb/s",
-    "Reno+AF": "the one ACK that is left waits behind a queue of reverse data, up to 2.8 s with 10 packets there, so that the forward flow has "
+    "ACC + acks-first": "ACKs wait at most for the reverse packet in transmission; a window of 100 KB per 280 ms would be 2850 kb/s",
+    "Reno+AF": "the remaining ACK waits behind a queue of reverse data, up to 2.8 s with 10 packets, so the forward flow has "
     "80 ACKs and three timeouts in 40 s; ns-2's reverse flow loses data and pauses, as with ACC",
-    "AF + acks-first": "the reverse flow starves only while the forward one never pauses; V1's losses at the sending host make it pause",
-    "RED only for data": "marks on data leave the ACKs to fill the queue: the reverse flow is shut out in some starts, as with Reno, and halved in the others",
+    "AF + acks-first": "the reverse flow starves only while the forward one does not pause; V1's losses at the sending host make it pause",
+    "RED only for data": "with marks on data only, ACKs fill the queue: the reverse flow starves for some start times, as with Reno, and has half its rate for others",
 }
 
 _ORDER = "Out of the paper's order is AF + acks-first, which starves the reverse flow on V2 only: V1's losses at the sending host make it pause"
 
 
 def kbps(result: RunResult) -> tuple[float, float]:
-    """Forward and reverse throughput in kb/s while both are there."""
+    """Forward and reverse throughput in kb/s while both flows are active."""
     forward, reverse = (bps / 1e3 for bps in flow_bps(result))
     return forward, reverse
 
@@ -47,7 +47,7 @@ def _of(runs: Experiments, network: str, scheme: str) -> list[tuple[float, float
 
 
 def compared(runs: Experiments, network: str, scheme: str) -> list[tuple[float, float]]:
-    """The runs that are held against the paper: all, or for Reno those in the paper's mode (the reverse flow starves)."""
+    """The runs compared with the paper: all, or for Reno those in the paper's mode (the reverse flow starves)."""
     found = _of(runs, network, scheme)
     return [run for run in found if run[1] < STARVED_KBPS] if scheme == "Reno" else found
 
@@ -142,7 +142,7 @@ def _idle(runs: Experiments) -> Evaluate:
 
 
 def _longest_idle_s(result: RunResult) -> float:
-    """The longest time between two samples of the forward flow over which nothing was acknowledged."""
+    """The longest time between two samples of the forward flow without acknowledged data."""
     return max(pauses_s(result, "forward", 0.0), default=0.0)
 
 

@@ -19,14 +19,14 @@ from typing import Any
 from ackclock.measurement.session import PORT, Session
 
 EARLY_S = 1.0
-"""A session begins so long before its test."""
+"""Time between the start of a session and its test."""
 PATIENCE_S = 30.0
 SYSCTL = Path("/proc/sys/net/ipv4")
 LIMITS = {"test_ns": 3_600_000_000_000, "sessions": 8, "sessions_per_peer": 8, "rows": 20_000_000}
 
 
 def main() -> int:
-    """Be one end."""
+    """Run one end."""
     verb, folder = sys.argv[1], Path(sys.argv[2])
     _come_first()
     job = json.loads((folder / "job.json").read_text("utf-8"))
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def _come_first() -> None:
-    """Other work must not hold an end up: a stream that pauses lets a queue drain that the paper's hosts kept full. Where that is allowed."""
+    """Raise this process's priority, if allowed: a stream that pauses drains a queue that the paper's hosts kept full."""
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 
@@ -68,7 +68,7 @@ def _ask(job: Mapping[str, Any], folder: Path) -> None:
 
 
 def _reach(host: str) -> None:
-    """Waits until the far end listens."""
+    """Wait until the server listens."""
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         try:

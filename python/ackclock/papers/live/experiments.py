@@ -1,4 +1,4 @@
-"""The experiments of a paper, live: every place an emulation of its own, several at a time, kept and taken up like simulated runs."""
+"""The experiments of a paper, live: an emulation for each setting, several at a time, stored and reused as simulated runs are."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     import polars as pl
 
 AT_ONCE = 6
-"""Emulations at a time: each link is slow, and mostly waits."""
+"""Concurrent emulations: each link is slow and mostly idle."""
 
 
 @dataclass(frozen=True)
 class LiveResult:
-    """One place done once, with what the evaluators ask of a simulated cell."""
+    """A run of one setting, with the attributes of a simulated run that evaluators use."""
 
     runs: Sequence[live.LiveRun]
     summary: dict[str, Any]
 
     @classmethod
     def of(cls, done: Sequence[live.LiveRun]) -> LiveResult:
-        """Several emulations stand for one place where each of its flows has a link of its own."""
+        """The result of several emulations of one setting, if each of its flows has its own link."""
         summaries = [each.summary for each in done]
         flows = [flow for summary in summaries for flow in summary["flows"]]
         hops = [hop for summary in summaries for hop in summary["hops"]]
@@ -41,16 +41,16 @@ class LiveResult:
 
     @property
     def series(self) -> pl.DataFrame:
-        """The senders' samples."""
+        """The senders' samples of TCP_INFO."""
         return self.runs[0].series
 
     @property
     def hops(self) -> pl.DataFrame:
-        """Not to be had: a measurement sees a path, not its queues."""
+        """Unobservable: a measurement observes a path, not its queues."""
         raise Unobservable("queues of the link's hops, which no measurement of a path sees")
 
     def analysis(self, flow: str) -> Mapping[str, Any]:
-        """What `analyze` said of a flow's data, from the captures of both ends."""
+        """The analysis of a flow's data direction, from the captures of both ends."""
         found: Mapping[str, Any] = self.runs[0].summary["analyses"][flow]
         return found
 
@@ -67,7 +67,7 @@ class LiveExperimentRuns(ExperimentRuns):
         object.__setattr__(self, "on_invalid", on_invalid)
 
     def at(self, network: str, scheme: str, **swept: Any) -> Sequence[RunResult]:
-        """As of simulated runs. Raises Unobservable."""
+        """As for simulated runs. Raises Unobservable."""
         found = super().at(network, scheme, **swept)
         if isinstance(found, str):
             raise Unobservable(found)
@@ -78,20 +78,20 @@ class LiveExperimentRuns(ExperimentRuns):
         return found
 
     def mean(self, measure: Callable[[RunResult], float], network: str, scheme: str, **swept: Any) -> Interval:
-        """As of simulated runs. Raises Unobservable."""
+        """The same for live runs as for simulated runs. Raises Unobservable."""
         return interval([measure(result) for result in self.at(network, scheme, **swept)])
 
 
 @dataclass
 class _Asked:
-    """All that is to be done, once each: two experiments may share a place."""
+    """All jobs, without duplicates: two experiments may share a setting."""
 
     jobs: dict[str, Job] = field(default_factory=dict)
     of: dict[str, list[tuple[Setting, list[list[str]] | str]]] = field(default_factory=dict)
 
 
 class LiveExperiments(Experiments):
-    """Does every experiment of a paper at the first question: they take real time, and so run side by side."""
+    """Runs all experiments of a paper on first use: they take real time, so they run concurrently."""
 
     def __init__(
         self, paper: str, budget: Budget, folder: Path, workers: int | None = None, progress: Progress | None = None
@@ -101,7 +101,7 @@ class LiveExperiments(Experiments):
         self.store = folder / "live"
         self.failed: dict[str, str] = {}
         self.invalid_reasons: list[str] = []
-        """Why runs that were asked for since this was last emptied were not valid."""
+        """Reasons of invalid runs since the last reset."""
         self._runs: dict[str, live.LiveRun] | None = None
         self._asked = _Asked()
 
@@ -113,7 +113,7 @@ class LiveExperiments(Experiments):
         )
 
     def analysed(self, result: RunResult, flow: str, direction: str) -> Mapping[str, Any]:
-        """What the captures of both ends showed while they were there."""
+        """The analysis of the captures of both ends, made before their removal."""
         return cast("LiveResult", result).analysis(flow)
 
     def _results(self, keys: list[list[str]] | str) -> list[LiveResult] | str:
@@ -151,7 +151,7 @@ class LiveExperiments(Experiments):
         return keys
 
     def _all(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, live.LiveRun | str]]:
-        """The longest first, so that the last does not run alone."""
+        """The jobs, the longest first, so that the last one does not run alone."""
         stop = Event()
         with ThreadPoolExecutor(self._workers or AT_ONCE) as pool:
             futures: dict[Future[live.LiveRun], Job] = {
@@ -173,7 +173,7 @@ class LiveExperiments(Experiments):
             self._progress(done, len(self._asked.jobs), last)
 
     def document(self) -> dict[str, Any]:
-        """What was done, for the reproduction's document: the kernel, the time given, every run's audit."""
+        """The runs in the reproduction's document: the kernel, the durations, every run's audit."""
         from ackclock.papers.live.job import available
 
         done = self._runs or {}

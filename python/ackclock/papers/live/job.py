@@ -1,4 +1,4 @@
-"""What one place of an experiment takes when it is done live: the link, who sends when, and what the hosts are set to."""
+"""A job: the live emulation of one setting, with its link, its senders and the hosts' options."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PS = 1e12
 BACK = {"payload": 20, "gap_ns": 1_000_000_000}
 """With datagrams in one direction, one a second in the opposite one, to bound the clock offset at a negligible load."""
 SAMPLE_MS, SAMPLE_MS_BESIDE = 50, 250
-"""Between two looks at TCP_INFO. Where one transfer ends while another runs, its samples cross the link: fewer of them, then."""
+"""Interval between samples of TCP_INFO. If one transfer ends while another runs, its samples cross the link, so they are fewer."""
 SIZES = (60, 348, 636, 924, 1212, 1500)
 MIN_BUFFER = 2304
 VARIANTS = {**KERNEL_NAMES, "reno": "reno", "newreno": "reno", "cubic": "cubic", "cubic-2.0": "cubic", "bbr": "bbr"}
-"""What TCP_CONGESTION takes for a paper's variant."""
+"""The value of TCP_CONGESTION for a paper's variant."""
 NOTES = {
     "cubic-2.0": "CUBIC is the running kernel's (cut to 0.7, HyStart), not 2.6.20's (0.8)",
     "newreno": "the hosts are Linux without SACK, not Windows XP: recovery is the running kernel's",
@@ -41,7 +41,7 @@ AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 @dataclass(frozen=True)
 class Budget:
-    """How much time a place may take. ``longest_s`` cuts streams and transfers that could go on for longer; a scenario with a course of its own
+    """Maximum duration of a setting. ``longest_s`` limits streams and transfers without an end of their own; a scenario with a course of its own
     (a second flow that begins later) is done whole or, above ``whole_s``, not at all. ``rounds``: probes of each size."""
 
     longest_s: float = 60.0
@@ -51,22 +51,22 @@ class Budget:
 
     @classmethod
     def quick(cls) -> Budget:
-        """A look: 20 s each."""
+        """A first look: 20 s each."""
         return cls(20.0, 60.0, 4)
 
     @classmethod
     def full(cls) -> Budget:
-        """The papers' own lengths, three times."""
+        """The papers' durations, three repetitions."""
         return cls(400.0, 400.0, 32, 3)
 
 
 def available() -> frozenset[str]:
-    """The congestion controls that this kernel has at this moment."""
+    """The congestion controls that this kernel has loaded."""
     return frozenset(AVAILABLE.read_text("ascii").split()) if AVAILABLE.exists() else frozenset()
 
 
 def kernel_name(variant: str) -> str:
-    """What TCP_CONGESTION takes for a variant. Raises Unobservable where this kernel has no such thing."""
+    """The value of TCP_CONGESTION for a variant. Raises Unobservable if the kernel has no such congestion control."""
     name = VARIANTS.get(variant)
     if name is None or name not in available():
         more = "; `ackclock kernel-cc load` brings it" if variant in KERNEL_NAMES else ""

@@ -58,7 +58,7 @@ def of_strands(job: Mapping[str, Any], folder: Path, captures: Sequence[Path]) -
 def _datagrams(
     strand: Mapping[str, Any], found: Mapping[str, Any], delays: pl.DataFrame, window: Sequence[float]
 ) -> tuple[dict[str, Any], int]:
-    """A stream's figures over those sent within the window. Both ends are processes of one machine: their clocks are one, as by GPS."""
+    """A stream's figures over the datagrams sent within the window. Both ends are processes of one machine, so they share a clock, as with GPS."""
     import polars as pl
 
     direction = strand["direction"]
@@ -84,7 +84,7 @@ def _datagrams(
 
 
 def held_up_ms(found: Mapping[str, Any], direction: str) -> float:
-    """By how much the longest pause between two datagrams was beyond what was asked, as the sender's process had it."""
+    """The excess of the longest gap between two datagrams over the requested gap, at the sender's process."""
     figures = next(each for each in found["ways"] if each["direction"] == direction)
     gaps = figures["sent_gap_us"]
     return max(0.0, (gaps["max"] - figures["asked_gap_us"]) / 1e3) if gaps else 0.0
@@ -131,7 +131,7 @@ def _cuts(thresholds: Sequence[float | None]) -> int:
 
 
 def _captured(captures: Sequence[Path], *, down: bool) -> dict[str, Any]:
-    """What `analyze` says of the direction that carries the data, from the sender's capture and the receiver's."""
+    """The analysis of the data's direction, from the sender's and the receiver's capture."""
     from ackclock.analysis import analyze
 
     first, second = captures if down else reversed(captures)
@@ -141,7 +141,7 @@ def _captured(captures: Sequence[Path], *, down: bool) -> dict[str, Any]:
 
 
 def _from_capture(half: Mapping[str, Any]) -> dict[str, Any]:
-    """The sender's capture knows each acknowledgement's round trip, where the kernel gives a smoothed one."""
+    """The sender's capture has the RTT of each acknowledgement, the kernel a smoothed one."""
     return {
         "rtt_ms": dict(half["rtt_ms"]),
         "timeouts": half["rto_retransmits"],

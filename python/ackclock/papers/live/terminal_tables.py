@@ -1,4 +1,4 @@
-"""A live reproduction as tables for a terminal: verdicts beside the simulator's, what could not be tested, the emulator's audit."""
+"""A live reproduction as tables for the terminal: verdicts beside the simulator's, untested claims, the emulator's audit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def live_tables(done: LiveReproduction) -> list[Table]:
-    """The tables, in the order in which they are read."""
+    """The tables, in order."""
     return [_verdicts(done), *_untested(done), _audit(done)]
 
 

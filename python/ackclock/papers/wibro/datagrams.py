@@ -1,4 +1,4 @@
-"""Section 4: round trips by hop, one-way delays, rates and buffers from datagrams (Figures 2 and 3)."""
+"""Section 4: RTT by hop, one-way delays, rates and buffers from datagrams (Figures 2 and 3)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 
 WIRED_MS = 3.5
-"""One way, of the packaged link: calibrated on the paper's bound (P4-022)."""
+"""The packaged link's one-way value, calibrated on the paper's bound (P4-022)."""
 
 
 def rate_mbps(result: RunResult) -> float:
-    """What arrived of a stream of datagrams, headers included, in Mb/s."""
+    """The received rate of a stream of datagrams, headers included, in Mb/s."""
     return float(flow_of(result)["throughput_bps"]) / 1e6
 
 
@@ -34,7 +34,7 @@ def _maximum(result: RunResult) -> float:
 
 
 def buffer_kb(figures: ExperimentData, direction: str) -> Interval:
-    """The paper's estimate: (least delay when full - least delay when light) * throughput, in kB (section 4.3)."""
+    """The paper's estimate: (minimum delay when full - minimum delay at a low rate) * throughput, in kB (section 4.3)."""
     full, light = point("udp", f"{direction} full"), point("udp", f"{direction} light")
     rows = zip(figures.each(full, _minimum), figures.each(light, _minimum), figures.each(full, rate_mbps), strict=True)
     return interval([(when_full - when_light) * mbps / 8.0 for when_full, when_light, mbps in rows])

@@ -16,7 +16,7 @@ FULL = 0.95
 
 
 def rtt(which: str, result: RunResult) -> float:
-    """A figure of the download's round trips, in ms."""
+    """A statistic of the download's RTT, in ms."""
     return float(flow_of(result)["rtt_ms"][which])
 
 

@@ -23,7 +23,7 @@ FIRST_S = 3.0
 
 
 def drawings(figures: ExperimentData) -> list[PaperFigure]:
-    """In the paper's order."""
+    """The figures in the paper's order."""
     return [_hops(figures), *_saturated(figures), *_sequences(figures), *_buffers(figures)]
 
 
@@ -60,14 +60,14 @@ def _saturated(figures: ExperimentData) -> list[PaperFigure]:
 
 
 def _arrivals(result: RunResult, direction: str) -> tuple[list[float], list[float]]:
-    """Times and bytes delivered so far by the last hop of a direction."""
+    """Times, and bytes delivered up to then by the last hop of a direction."""
     last = "air" if direction == "down" else "wired"
     hop = result.hops.filter((result.hops["hop"] == last) & (result.hops["direction"] == direction))
     return hop["time_s"].to_list(), [float(value) for value in hop["delivered_bytes"].to_list()]
 
 
 def _filling(times: list[float], delivered: list[float], direction: str) -> list[Point]:
-    """Nothing is dropped while the queue fills, so that the n-th packet to arrive is the n-th sent; a full queue then delays all alike."""
+    """No packet is dropped while the queue fills, so the n-th received packet is the n-th sent one; a full queue delays all packets equally."""
     gap = PACKET * 8e-6 / OFFERED_MBPS[direction]
     room = BUFFERS_KB[direction] * 8e-3
     full = room / (OFFERED_MBPS[direction] - RATES_MBPS[direction])
@@ -93,7 +93,7 @@ def _sequences(figures: ExperimentData) -> list[PaperFigure]:
 
 
 def _sequence(figures: ExperimentData, scheme: str) -> dict[str, list[Point]]:
-    """What the sender's capture shows of the first three seconds: the end of each segment, and what is acknowledged."""
+    """The first three seconds in the sender's capture: the end of each segment, and the acknowledged bytes."""
     from ackclock.analysis import analyze
 
     result = figures.results(point("traced", scheme))[0]

@@ -23,7 +23,7 @@ from ackclock.papers.wimax_bursts.day import FLOW, HOURS, Day
 from ackclock.statistics import Interval, interval
 
 POINTS = 1.5
-"""What the claims allow a loss ratio, in percentage points; times may be off by a fifth."""
+"""Tolerance of loss ratios in the claims, in percentage points; times have a tolerance of a fifth."""
 FIFTH = 0.2
 
 

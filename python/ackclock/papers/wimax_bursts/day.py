@@ -1,4 +1,4 @@
-"""The twelve tests of the day, from their runs and their captures."""
+"""The day's twelve tests: runs and captures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FLOW = "download"
 
 
 class Day:
-    """The twelve tests of the day, by the hour at which the paper began them."""
+    """The day's twelve tests, by their starting hour in the paper."""
 
     def __init__(self, figures: ExperimentData) -> None:
         self.figures = figures
@@ -25,11 +25,11 @@ class Day:
         return self.figures.results(point("day", "", "fading", off=LOADS[HOURS.index(hour)]))[0]
 
     def seen(self, hour: int) -> Mapping[str, Any]:
-        """What its captures show."""
+        """The analysis of its captures."""
         return self.figures.analysis(self.run(hour), FLOW)
 
     def rtt(self, hour: int, which: str) -> float:
-        """Round-trip times at the sender, in ms."""
+        """RTT at the sender, in ms."""
         return float(flow_of(self.run(hour), FLOW)["rtt_ms"][which])
 
     def delay(self, hour: int, which: str) -> float:
@@ -41,7 +41,7 @@ class Day:
         return 100.0 * float(self.seen(hour)["loss_rate"])
 
     def bursts(self, hour: int) -> Sequence[Mapping[str, Any]]:
-        """Bursts with more than half of 100 ms lost."""
+        """Bursts: 100 ms bins with more than half of the packets lost."""
         found: Sequence[Mapping[str, Any]] = self.seen(hour)["loss_bursts"]["bursts"]
         return found
 
@@ -50,7 +50,7 @@ class Day:
         return max(HOURS, key=lambda hour: len(self.bursts(hour)))
 
     def delays(self, hour: int) -> list[tuple[float, float | None]]:
-        """Every data packet of a test: when it was sent, in s, and its one-way delay in ms, None if it was lost."""
+        """Every data packet of a test: its sending time in s, and its one-way delay in ms, None if lost."""
         from ackclock.analysis import analyze
 
         captures = Path(self.run(hour).folder or ".") / "captures"

@@ -23,7 +23,7 @@ def _place(hour: int) -> float:
 
 
 def drawings(figures: ExperimentData) -> list[PaperFigure]:
-    """In the paper's order."""
+    """The figures in the paper's order."""
     day = Day(figures)
     return [*_over_the_day(day), *_in_time(day, 22, "Figure 4", "stable, no bursts"), *_in_time(day, 12, "Figure 5", "the test with most bursts"),
             _durations(day), *_moment(day)]  # fmt: skip
@@ -55,7 +55,7 @@ def _over_the_day(day: Day) -> list[PaperFigure]:
 
 
 def _bins(day: Day, hour: int, width: float, begin: float, end: float) -> tuple[list[Point], list[Point]]:
-    """The mean delay in ms of what arrived, and the share lost in per cent, by the time of sending."""
+    """The mean delay of received packets in ms, and the share lost in per cent, by sending time."""
     delays: dict[int, list[float]] = defaultdict(list)
     lost: Counter[int] = Counter()
     for time, delay in day.delays(hour):

@@ -47,7 +47,7 @@ def _cause(figures: ExperimentData) -> tuple[bool, str]:
 
 
 def histogram(figures: ExperimentData, scheme: str) -> list[tuple[float, float]]:
-    """The paper's bins by their upper bound in ms, each with its share of the ACKs in per cent; what is beyond 600 ms stands at 1000."""
+    """The paper's bins by their upper bound in ms, each with its share of the ACKs in per cent; values above 600 ms are at 1000."""
     found = _histogram(figures, scheme)
     total = max(1, sum(found.values()))
     return [(1000.0 if bound == "None" else float(bound), 100.0 * count / total) for bound, count in found.items()]

@@ -24,7 +24,7 @@ from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 
 OVERLAP = (65.0, 240.0)
-"""When both run, the upload's slow start left out."""
+"""The time in which both transfers run, without the upload's slow start."""
 SIDES = (("residence", "down"), ("residence", "up"), ("campus", "down"), ("campus", "up"))
 
 

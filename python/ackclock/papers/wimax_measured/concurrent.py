@@ -1,4 +1,4 @@
-"""Section 4.4: four and ten downloads at once (Figure 13)."""
+"""Section 4.4: four and ten concurrent downloads (Figure 13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section 3.3: datagrams at constant rates, and over the strengths of the signal (Figures 2 and 3)."""
+"""Section 3.3: datagrams at constant rates, and at different signal strengths (Figures 2 and 3)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ackclock.statistics import Interval
 RATES = ("510 kb/s", "1019 kb/s", "1427 kb/s", "1529 kb/s", "2038 kb/s", "3057 kb/s", "4076 kb/s")
 AT_RATE, ABOVE = "1529 kb/s", RATES[4:]
 CAPACITY = {"down": 1.5, "up": 0.256}
-"""Mb/s that the provider sets; iperf counts payload."""
+"""The provider's rate limits in Mb/s; iperf counts payload."""
 
 
 def goodput(result: RunResult) -> float:
-    """Payload that arrived, in Mb/s."""
+    """Received payload, in Mb/s."""
     return float(flow_of(result)["goodput_bps"]) / 1e6
 
 
 def loss(result: RunResult) -> float:
-    """Datagrams dropped, in per cent of those sent."""
+    """Dropped datagrams, in per cent of the sent ones."""
     direction = flow_of(result)["direction"]
     dropped = sum(float(hop["drops"]) for hop in result.summary["hops"] if hop["direction"] == direction)
     return 100.0 * dropped / float(flow_of(result)["segments_sent"])

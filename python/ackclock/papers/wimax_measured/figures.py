@@ -1,4 +1,4 @@
-"""The figures of ``wimax-measured``: 2 to 5 and 7 to 9 here, those over time and of section 5 in ``traces``."""
+"""Figures 2 to 5 and 7 to 9 of ``wimax-measured``; those over time and of section 5 are in ``traces``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ackclock.papers.wimax_measured.transfers import DOWN, UP, VARIANTS, retrans
 from ackclock.simulation.runner import RunResult
 
 AUTO_KB = 128.0
-"""Where auto-tuning stands on the axis of buffers."""
+"""The position of auto-tuning on the axis of buffers."""
 
 
 def drawings(figures: ExperimentData) -> list[PaperFigure]:
-    """In the paper's order."""
+    """The figures in the paper's order."""
 
     def lines(direction: str, measure: Measure) -> dict[str, list[Point]]:
         sizes = DOWN if direction == "down" else UP

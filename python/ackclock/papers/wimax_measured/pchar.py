@@ -1,4 +1,4 @@
-"""Table 1: pchar's path characterisation, its 36 cells from probes of stepped sizes."""
+"""Table 1: pchar's path characterisation, its 36 cells, from probes of different sizes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ RUNS = {
     "Jul 4": point("pchar-up", "up, air first", "Jul 4"),
     "Feb 15": point("pchar-up", "up, air first", "Feb 15"),
 }
-"""The table's columns. One link stands for both downlink runs."""
+"""The table's columns. Both downlink runs use one link."""
 WIRE_KBPS = 1e5
-"""The hosts' own Ethernet: what a path without a slope is taken for."""
+"""The hosts' Ethernet, the rate of a path without a slope."""
 CONFIGURED_KBPS = {"Jun 8": 1500.0, "Jun 26": 1500.0, "Jul 4": 256.0, "Feb 15": 256.0}
 
 
@@ -41,12 +41,12 @@ class Fit:
     sd_ms: float
     """The intercept's standard error."""
     slope_ms: float
-    """Per byte."""
+    """Seconds per byte."""
     loss: float
 
 
 def fitted(result: RunResult, flow: str) -> Fit:
-    """The fit of one flow's probes (pchar: least RTT of each size = a + b * size)."""
+    """The fit of one flow's probes (pchar: minimum RTT of each size = a + b * size)."""
     rows = [row for row in flow_of(result, flow)["probes"] if row["rtt_ms"]["min"] is not None]
     sizes = [float(row["ip_bytes"]) for row in rows]
     minimum = [float(row["rtt_ms"]["min"]) for row in rows]

@@ -22,7 +22,7 @@ PADHYE_RTT_S = 0.134
 
 
 def _outstanding(result: RunResult) -> list[Point]:
-    """What the paper takes for the window: data sent and not yet acknowledged, in kB."""
+    """The paper's window: data sent and not yet acknowledged, in kB."""
     return traced(result.series["time_s"].to_list(), [value / 1e3 for value in result.series["flight_bytes"].to_list()])
 
 

@@ -31,7 +31,7 @@ VEGAS = (
     "here Vegas keeps a few segments queued and the link full; the paper's slow flows need rounds whose delay is another's load"
 )
 FULL_KB = 38.5
-"""What path and queue hold at the residence: 1.5 Mb/s for 120 ms, and 16 kB."""
+"""The capacity of path and queue at the residence: 1.5 Mb/s for 120 ms, and 16 kB."""
 
 
 def spot(direction: str, size: str, variant: str) -> ExperimentPoint:
@@ -46,7 +46,7 @@ def retransmitted(result: RunResult) -> float:
 
 
 def rtt(which: str) -> Callable[[RunResult], float]:
-    """A figure of the round-trip times at the sender, in ms."""
+    """A statistic of the RTT at the sender, in ms."""
     return lambda result: float(flow_of(result)["rtt_ms"][which] or 0.0)
 
 
@@ -145,7 +145,7 @@ def _doubles(figures: ExperimentData) -> tuple[bool, str]:
 
 
 def _deep(figures: ExperimentData) -> str:
-    """What auto-tuning adds, in the trace: the overshoot of the first slow start."""
+    """The effect of auto-tuning in the trace: the overshoot of the first slow start."""
     found = {}
     for size in ("64 KB", "auto"):
         runs = figures.results(spot("down", size, "CUBIC"))
@@ -177,7 +177,7 @@ def every(figures: ExperimentData, direction: str, measure: Callable[[RunResult]
 
 
 def _model(figures: ExperimentData) -> tuple[bool, str]:
-    """B = 0.75 * W / RTT (section 4.5) against the goodput at the same round trip."""
+    """B = 0.75 * W / RTT (section 4.5) against the goodput at the same RTT."""
     pairs = {}
     for size in ("8 KB", "16 KB", "32 KB"):
         here = spot("down", size, "New Reno")
@@ -202,7 +202,7 @@ def _aggressive(figures: ExperimentData) -> tuple[bool, str]:
 
 
 def _advice(figures: ExperimentData) -> tuple[bool, str]:
-    """Section 6: the kernel's default sends most again of all and gains nothing: "all TCP variants achieve similar throughput"."""
+    """Section 6: the kernel's default has the most retransmissions and no gain: "all TCP variants achieve similar throughput"."""
     cells = {f"{v} {s}": spot("down", s, v) for v in VARIANTS for s in ("64 KB", "auto")}
     again = {name: figures.mean(point, retransmitted).mean for name, point in cells.items()}
     goodput = {name: figures.mean(point, goodput_mbps).mean for name, point in cells.items()}

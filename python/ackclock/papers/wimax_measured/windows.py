@@ -1,4 +1,4 @@
-"""Section 4.3: windows over time, and how losses were mended (Figures 10 to 12)."""
+"""Section 4.3: windows over time, and loss recovery (Figures 10 to 12)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ackclock.statistics import Interval
 
 
 def _first_loss(figures: ExperimentData, variant: str) -> tuple[float, float]:
-    """The window before the first cut, in kB, and when that was, in s."""
+    """The window before the first reduction, in kB, and its time, in s."""
     series = figures.results(spot("down", "64 KB", variant))[0].series
     times, windows = series["time_s"].to_list(), series["cwnd_bytes"].to_list()
     again = series["retransmitted_segments"].to_list()

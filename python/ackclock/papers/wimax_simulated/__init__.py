@@ -12,7 +12,7 @@ CHANNEL_HZ, PREFIX, FRAME_S, GAPS_S = 7e6, 1 / 16, 5e-3, 10e-6
 
 
 def arithmetic_evaluators() -> dict[str, Evaluate]:
-    """What follows from the standard and the paper's Table 1 alone."""
+    """Consequences of the standard and of the paper's Table 1."""
     symbol = a.ofdm_symbol_s(CHANNEL_HZ, PREFIX)
     ratios = {
         f"P3-{18 + down:03d}": computed_number(a.downlink_fraction(down, 1), f"{down} / ({down} + 1)") for down in range(1, 7)

@@ -16,13 +16,13 @@ WIFI_RATES = (1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 1e-1)
 
 
 def drawings(figures: ExperimentData) -> list[PaperFigure]:
-    """In the paper's order."""
+    """The figures in the paper's order."""
 
     def goodput(spot: ExperimentPoint) -> Interval:
         return figures.mean(spot, goodput_mbps)
 
     def above(spot: ExperimentPoint, x: float, gains: Mapping[str, float]) -> dict[str, list[tuple[float, float]]]:
-        """The paper gives gains over New Reno: they stand on ours, as its own goodput is not in the text."""
+        """The paper has gains over New Reno; they are applied to ours, since its own goodput is not in the text."""
         base = goodput(spot.of("New Reno")).mean
         return {f"{scheme} {gain:+.0f} %": [(x, base * (1.0 + gain / 100.0))] for scheme, gain in gains.items()}
 

@@ -90,7 +90,7 @@ def _slower(figures: ExperimentData) -> tuple[bool, str]:
 
 
 def starvation(figures: ExperimentData, scheme: str = "New Reno") -> list[Mapping[str, float]]:
-    """By split: what the uplink's symbols leave of the ACKs."""
+    """By split: the share of the ACKs that the uplink's symbols carry."""
     return [{name: figures.mean(ratio(scheme, split), measure).mean for name, measure in ACKS.items()} for split in RATIOS]
 
 

@@ -1,4 +1,4 @@
-"""Scenarios 1 and 2: one transfer, over errors alone and over a congested wired link as well (Figures 4, 5, 7 and 8)."""
+"""Scenarios 1 and 2: one transfer, with errors only and with a congested wired link in addition (Figures 4, 5, 7 and 8)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def means(figures: ExperimentData, spots: Mapping[str, ExperimentPoint]) -> dict
 
 
 def of_five(figures: ExperimentData, spot: ExperimentPoint, schemes: tuple[str, ...] = FIVE) -> dict[str, float]:
-    """Mean goodputs in Mb/s of several schemes at one place."""
+    """Mean goodputs in Mb/s of several schemes at one point."""
     return means(figures, {scheme: spot.of(scheme) for scheme in schemes})
 
 
@@ -61,7 +61,7 @@ def window_kb(result: RunResult) -> float:
 
 
 def falls(values: list[float], slack: float = 0.02) -> bool:
-    """Never more than ``slack`` above what came before."""
+    """Whether no value is more than ``slack`` above the previous one."""
     return all(later <= earlier * (1.0 + slack) for earlier, later in pairwise(values))
 
 

@@ -1,4 +1,4 @@
-"""Figure 5 of ``wimax-simulated``, and what a trace shows of where ours contradicts the paper: Veno, and Westwood's estimate."""
+"""Figure 5 of ``wimax-simulated``, and traces of results that contradict the paper: Veno, and Westwood's estimate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ackclock.simulation.runner import RunResult
 
 SEGMENT = 1024
 BETA = 3.0
-"""Segments queued from which Veno takes a loss for congestion (Fu and Liew 2003; unclear.md of the digest, B7)."""
+"""Minimum queued segments for which Veno treats a loss as congestion (Fu and Liew 2003; unclear.md of the digest, B7)."""
 BEGIN_S, END_S = 5.0, 100.0
 """After the first slow start."""
 TIME = "time (s)"
@@ -44,7 +44,7 @@ def _window(figures: ExperimentData, scheme: str) -> list[Point]:
 
 
 def _veno(figures: ExperimentData) -> PaperFigure:
-    """What Veno counts as queued, N = cwnd (RTT - least RTT) / RTT, beside what does wait."""
+    """Veno's estimate of queued segments, N = cwnd (RTT - minimum RTT) / RTT, and the real queue."""
     result = _run(figures, "Veno")
     base = float(flow_of(result)["rtt_ms"]["min"])
     series = result.series.filter((result.series["time_s"] >= BEGIN_S) & (result.series["time_s"] <= END_S))
@@ -64,7 +64,7 @@ def _veno(figures: ExperimentData) -> PaperFigure:
 
 
 def _waiting(result: RunResult) -> list[Point]:
-    """The mean over each second of what is read every 100 ms, which is always a frame's start."""
+    """The mean over each second of samples every 100 ms, which are always at the start of a frame."""
     hop = result.hops.filter((result.hops["hop"] == "air") & (result.hops["direction"] == "down"))
     each: dict[int, list[float]] = defaultdict(list)
     for time, packets in zip(hop["time_s"].to_list(), hop["queue_packets"].to_list(), strict=True):
