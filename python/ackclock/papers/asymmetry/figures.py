@@ -6,7 +6,9 @@ one trace's own (Figure 9) or need the real air (Figure 13) are reported without
 
 from __future__ import annotations
 
-from statistics import mean, median, stdev
+import math
+from collections.abc import Iterable
+from statistics import mean, stdev
 
 from ackclock.papers import closed_forms as a
 from ackclock.papers.asymmetry.table1 import PATHS
@@ -16,6 +18,7 @@ from ackclock.papers.experiments import Experiments, hop_of, throughput_bps, tot
 from ackclock.papers.pauses import pauses_s
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import interval
+from ackclock.statistics.summary_stats import summary_stats
 
 BUFFERS = ("4 KiB", "8 KiB", "16 KiB", "32 KiB", "64 KiB")
 HOSTS = (1, 10, 20, 30, 40, 50)
@@ -113,10 +116,15 @@ def _spacing(runs: Experiments) -> Evaluate:
     return evaluate
 
 
+def _median(values: Iterable[float]) -> float:
+    """NaN without values."""
+    return float((summary_stats(values) or {}).get("p50") or math.nan)
+
+
 def _pause(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         each = [
-            median(pause for pause in pauses_s(run, "forward", 0.1, since=10.0))
+            _median(pauses_s(run, "forward", 0.1, since=10.0))
             for run in runs("figure7").at("V1, finely sampled", "ACC + acks-first")
         ]
         found = interval([1e3 * pause for pause in each])

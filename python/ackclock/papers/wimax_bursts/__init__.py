@@ -21,6 +21,7 @@ from ackclock.papers.evidence import Evaluate
 from ackclock.papers.experiments import Experiments
 from ackclock.papers.wimax_bursts.day import FLOW, HOURS, Day
 from ackclock.statistics import Interval, interval
+from ackclock.statistics.summary_stats import summary_stats
 
 POINTS = 1.5
 """Tolerance of loss ratios in the claims, in percentage points; times have a tolerance of a fifth."""
@@ -191,8 +192,8 @@ def _begins(day: Day) -> tuple[bool, str, Interval]:
 def _momentary(day: Day) -> tuple[bool, str, Interval]:
     bins = Counter(int(10.0 * float(packet["time_s"])) for packet in _lost_at(day))
     rate = flow_of(day.run(18), FLOW)["segments_sent"] / 6000.0
-    shares = sorted(100.0 * count / rate for count in bins.values())
-    median = shares[len(shares) // 2] if shares else 0.0
+    shares = [100.0 * count / rate for count in bins.values()]
+    median = float((summary_stats(shares) or {}).get("p50") or 0.0)
     text = f"of the 100 ms bins with loss, against {rate:.0f} packets a bin: median {median:.0f} %, most {max(shares, default=0.0):.0f} %"
     return 10.0 <= median <= 40.0, text, interval([median])
 
