@@ -4,10 +4,9 @@
 //!
 //! The first three are those of `benches/peers/speed.tcl` for ns-2.
 
+use ackclock_core::queue::DropFrom;
 use ackclock_core::tcp::{TcpConfig, Variant};
-use ackclock_sim::plan::{
-    Direction, DropFrom, Flow, Framing, Hop, HopDirection, Loss, Measure, Plan, Queue, RatePlan, Start, Workload,
-};
+use ackclock_sim::plan::{Direction, Flow, Framing, Hop, HopDirection, Loss, Measure, Plan, Queue, RatePlan, Start, Workload};
 
 /// Payload of a segment in bytes; its header is 40.
 pub const SEGMENT: u32 = 1024;

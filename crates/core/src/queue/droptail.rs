@@ -5,6 +5,7 @@ use super::{Queue, SingleFifo};
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::units::{Span, Time};
+use serde::Deserialize;
 
 /// Limit of queued packets and bytes; the packet in transmission does not count. A packet is
 /// accepted or dropped as a whole.
@@ -32,18 +33,23 @@ impl Limit {
 }
 
 /// Marking threshold K of DCTCP (RFC 8257, section 3.1). Not-ECT packets are left alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Threshold {
     /// Mark on arrival if more packets than this are queued.
-    Packets(u64),
+    Packets { packets: u64 },
     /// Mark on arrival if more IP bytes than this are queued.
-    Bytes(u64),
+    Bytes { bytes: u64 },
     /// Mark on departure if the sojourn time exceeds this.
-    Time(Span),
+    Time {
+        #[serde(rename = "ps")]
+        time: Span,
+    },
 }
 
 /// Which packet is dropped when the queue is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum DropFrom {
     /// The arriving packet.
     #[default]
@@ -93,9 +99,9 @@ impl SingleFifo for DropTail {
             return out.drop(packet, DropReason::QueueFull);
         }
         let above = match self.mark {
-            Some(Threshold::Packets(threshold)) => self.fifo.packets() > threshold,
-            Some(Threshold::Bytes(threshold)) => self.fifo.bytes() > threshold,
-            Some(Threshold::Time(_)) | None => false,
+            Some(Threshold::Packets { packets }) => self.fifo.packets() > packets,
+            Some(Threshold::Bytes { bytes }) => self.fifo.bytes() > bytes,
+            Some(Threshold::Time { .. }) | None => false,
         };
         // A packet that cannot be marked passes: the threshold is not a policer.
         let _ = above && out.mark(&mut packet);
@@ -108,7 +114,7 @@ impl SingleFifo for DropTail {
 
     fn take_next(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
         let mut first = self.fifo.pop()?;
-        let above = matches!(self.mark, Some(Threshold::Time(threshold)) if first.sojourn(now) > threshold);
+        let above = matches!(self.mark, Some(Threshold::Time { time }) if first.sojourn(now) > time);
         let _ = above && out.mark(&mut first.packet);
         Some((first.since, first.packet))
     }

@@ -27,6 +27,7 @@ use crate::packet::Packet;
 use crate::units::Time;
 use ack::AckAwareQueue;
 use fifo_queue::SingleFifo;
+use serde::Deserialize;
 
 /// A packet queue with a drop policy.
 pub trait Queue {
@@ -58,7 +59,8 @@ fn mark_or_drop(signal: AqmSignal, packet: &mut Packet, out: &mut Output<'_>) ->
 }
 
 /// How active queue management signals congestion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum AqmSignal {
     /// Mark ECN-capable packets (RFC 3168); drop others.
     Mark,

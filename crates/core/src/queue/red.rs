@@ -6,9 +6,11 @@ use crate::element::{DropReason, Output};
 use crate::packet::{Kind, Packet};
 use crate::rng::Rng;
 use crate::units::{Span, Time};
+use serde::Deserialize;
 
 /// Unit of the queue length and of both thresholds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum QueueUnit {
     Packets,
     /// IP bytes; the probability is proportional to the packet length (section VII of the paper).
@@ -16,7 +18,8 @@ pub enum QueueUnit {
 }
 
 /// Which packets may be marked or dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Candidates {
     All,
     /// Packets with payload only; pure ACKs pass (`asymmetry`, "RED only for data").

@@ -33,7 +33,7 @@ fn config(variant: Variant, recovery: RecoveryKind, ecn: EcnMode) -> TcpConfig {
 /// One upload by the client over a queue of 100 packets.
 fn path(config: &TcpConfig, threshold: u64) -> (Network, EndpointId, EndpointId) {
     let mut b: NetworkBuilder = Network::builder();
-    let queue = DropTail::new(Limit::packets(100)).mark_beyond(Some(Threshold::Packets(threshold)));
+    let queue = DropTail::new(Limit::packets(100)).mark_beyond(Some(Threshold::Packets { packets: threshold }));
     let link = b.element(RateLink::new(Rate::from_bps(RATE), Framing::None, AnyQueue::DropTail(queue)));
     let (down, up) = (b.element(Delay::new(Span::from_ms(20))), b.element(Delay::new(Span::from_ms(20))));
     let source = AnyApp::BulkSource(BulkSource::new(u64::MAX, Time::NEVER));

@@ -10,7 +10,7 @@ use ackclock_core::impairment::{
 };
 use ackclock_core::link::{Framing, FusedLink, LinkConfig, OPPORTUNITY_BYTES, RateLink, TraceLink};
 use ackclock_core::network::{NetworkBuilder, Route};
-use ackclock_core::queue::ack::{AckReconstructor, AckReconstructorConfig};
+use ackclock_core::queue::ack::AckReconstructor;
 use ackclock_core::queue::{AnyQueue, Limit};
 use ackclock_core::rng::Rng;
 use ackclock_core::{AnyElement, NodeId, Rate, Span, Time};
@@ -182,8 +182,7 @@ impl<'a> HopBuilder<'a> {
         if let Some(handover) = config.handover {
             elements.push(self.handover(handover, client).into());
         }
-        if let Some(made) = config.reconstruct {
-            let config = AckReconstructorConfig { every: made.every, within: Span(made.within_ps) };
+        if let Some(config) = config.reconstruct {
             elements.push(AckReconstructor::new(config).into());
         }
         elements

@@ -1,10 +1,10 @@
 //! The queue of a hop from its plan.
 
-use crate::plan::{self, DropFrom, HopDirection, Mark, Queue};
-use ackclock_core::queue::ack::{AckAwareQueue, AckFilter, AckFilterConfig, Duplicates, SackGuard, Survivor};
+use crate::plan::{HopDirection, Queue};
+use ackclock_core::queue::ack::{AckAwareQueue, AckFilter};
 use ackclock_core::queue::{
-    self, AnyQueue, Cake, CakeConfig, CoDel, CoDelConfig, CoDelParameters, DropTail, DualPi2, DualPi2Config, FqCoDel,
-    FqCoDelConfig, Limit, Order, Pie, PieConfig, Red, RedConfig, Threshold,
+    AnyQueue, AqmSignal, Cake, CakeConfig, CoDel, CoDelConfig, CoDelParameters, DropFrom, DropTail, DualPi2, DualPi2Config,
+    FqCoDel, FqCoDelConfig, Limit, Order, Pie, PieConfig, Red, RedConfig,
 };
 use ackclock_core::rng::Rng;
 use ackclock_core::{Rate, Span};
@@ -26,7 +26,7 @@ pub fn build(config: Option<&HopDirection>, rate: Option<Rate>, mut rng: Rng) ->
     let Some(acks) = acks.filter(|acks| acks.filter.is_some() || acks.drop == DropFrom::Front) else { return queue };
     let mut path = AckAwareQueue::new(queue);
     if let Some(filter) = acks.filter {
-        path = path.with_filter(AckFilter::new(filter_config(filter), rng.fork()));
+        path = path.with_filter(AckFilter::new(filter, rng.fork()));
     }
     if acks.drop == DropFrom::Front {
         path = path.drop_acks_from_front();
@@ -45,11 +45,7 @@ fn plain(queue: Queue, context: QueueContext) -> AnyQueue {
     let QueueContext { order, rate, rng } = context;
     match queue {
         Queue::Droptail { packets, bytes, mark, drop } => {
-            let from = match drop {
-                DropFrom::Tail => queue::DropFrom::Tail,
-                DropFrom::Front => queue::DropFrom::Front,
-            };
-            DropTail::new(limit(packets, bytes)).drop_from(from).mark_beyond(mark.map(threshold)).in_order(order).into()
+            DropTail::new(limit(packets, bytes)).drop_from(drop).mark_beyond(mark).in_order(order).into()
         }
         Queue::Red { .. } => red(queue, order, rate, rng),
         Queue::CoDel { packets, bytes, target_ps, interval_ps, mtu, signal } => {
@@ -72,7 +68,7 @@ fn plain(queue: Queue, context: QueueContext) -> AnyQueue {
                 alpha,
                 beta,
                 burst: Span(burst_ps),
-                signal: signal_of(signal),
+                signal,
                 mark_up_to,
                 mean_packet: u64::from(mean_packet),
                 order,
@@ -102,20 +98,14 @@ fn red(queue: Queue, order: Order, rate: Option<Rate>, rng: Rng) -> AnyQueue {
     };
     let config = RedConfig {
         limit: limit(packets, bytes),
-        amount: match amount {
-            plan::Amount::Packets => queue::QueueUnit::Packets,
-            plan::Amount::Bytes => queue::QueueUnit::Bytes,
-        },
+        amount,
         min,
         max,
         weight,
         max_p,
         gentle,
-        signal: signal_of(signal),
-        candidates: match only {
-            plan::Candidates::All => queue::Candidates::All,
-            plan::Candidates::Data => queue::Candidates::Data,
-        },
+        signal,
+        candidates: only,
         mean_packet: f64::from(mean_packet),
         service: rate.map_or(Span::ZERO, |rate| rate.time_to_send(mean_packet)),
         order,
@@ -123,8 +113,8 @@ fn red(queue: Queue, order: Order, rate: Option<Rate>, rng: Rng) -> AnyQueue {
     Red::new(config, rng).into()
 }
 
-fn codel_parameters(target_ps: u64, interval_ps: u64, mtu: u32, signal: plan::Signal) -> CoDelParameters {
-    CoDelParameters { target: Span(target_ps), interval: Span(interval_ps), mtu: u64::from(mtu), signal: signal_of(signal) }
+fn codel_parameters(target_ps: u64, interval_ps: u64, mtu: u32, signal: AqmSignal) -> CoDelParameters {
+    CoDelParameters { target: Span(target_ps), interval: Span(interval_ps), mtu: u64::from(mtu), signal }
 }
 
 /// CAKE's target is at least the serialization time of 1.5 packets, its interval at least two
@@ -133,45 +123,4 @@ fn for_rate(control: CoDelParameters, rate: Option<Rate>, mtu: u32) -> CoDelPara
     let packet = rate.map_or(Span::ZERO, |rate| rate.time_to_send(mtu));
     let target = control.target.max(Span(packet.0.saturating_mul(3) / 2));
     CoDelParameters { target, interval: control.interval.max(target.saturating_mul(2)), ..control }
-}
-
-fn signal_of(signal: plan::Signal) -> queue::AqmSignal {
-    match signal {
-        plan::Signal::Mark => queue::AqmSignal::Mark,
-        plan::Signal::Drop => queue::AqmSignal::Drop,
-    }
-}
-
-fn threshold(mark: Mark) -> Threshold {
-    match mark {
-        Mark::Packets { packets } => Threshold::Packets(packets),
-        Mark::Bytes { bytes } => Threshold::Bytes(bytes),
-        Mark::Time { ps } => Threshold::Time(Span(ps)),
-    }
-}
-
-fn filter_config(filter: plan::AckFilter) -> AckFilterConfig {
-    let plan::AckFilter { keep, occupancy, probability, survivor, window, sack, signs, duplicates } = filter;
-    AckFilterConfig {
-        keep,
-        occupancy,
-        probability,
-        survivor: match survivor {
-            plan::Survivor::Tail => Survivor::Tail,
-            plan::Survivor::Head => Survivor::Head,
-        },
-        window,
-        sack: match sack {
-            plan::SackGuard::Off => SackGuard::Off,
-            plan::SackGuard::Covered => SackGuard::Covered,
-            plan::SackGuard::New => SackGuard::New,
-        },
-        ecn_bits: signs,
-        duplicates: match duplicates {
-            plan::Duplicates::Keep => Duplicates::Keep,
-            plan::Duplicates::Below => Duplicates::Below,
-            plan::Duplicates::Sacked => Duplicates::Sacked,
-            plan::Duplicates::Mark => Duplicates::Mark,
-        },
-    }
 }

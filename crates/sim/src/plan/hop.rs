@@ -1,6 +1,7 @@
 //! The hops of a plan.
 
-use super::{Acks, FadingPlan, Medium, Queue, Reconstruction, Roaming, nullable};
+use super::{Acks, FadingPlan, Medium, Queue, Roaming, nullable};
+use ackclock_core::queue::ack::AckReconstructorConfig;
 use serde::Deserialize;
 
 /// A link between two nodes. A hop that only one direction uses has null for the other.
@@ -52,7 +53,7 @@ pub struct HopDirection {
     pub handover: Option<Handover>,
     /// Absent or null: no ACK reconstruction.
     #[serde(default)]
-    pub reconstruct: Option<Reconstruction>,
+    pub reconstruct: Option<AckReconstructorConfig>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -18,9 +18,7 @@ pub use grants::GrantsPlan;
 pub use hop::{Duplication, Framing, Handover, Hop, HopDirection, Jitter, Loss, OutageSpan, RatePlan, Reordering};
 pub use medium::{FrameError, Medium, PacketRadio};
 pub use proxy::{Handshake, Proxy};
-pub use queue::{
-    AckFilter, Acks, Amount, Candidates, DropFrom, Duplicates, Mark, Queue, Reconstruction, SackGuard, Signal, Survivor,
-};
+pub use queue::{Acks, Queue};
 pub use radio_channel::{FadingPlan, curve};
 pub use roaming::{CellPlan, Roaming};
 pub use wimax::WimaxPlan;

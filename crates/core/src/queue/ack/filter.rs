@@ -12,8 +12,10 @@ use crate::packet::{Packet, SackBlocks};
 use crate::queue::{Fifo, QueuedPacket};
 use crate::rng::Rng;
 use crate::view::{TcpEdit, TcpView, after};
+use serde::Deserialize;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AckFilterConfig {
     /// ACKs of a connection that stay queued, including the arriving one.
     pub keep: u32,
@@ -27,12 +29,14 @@ pub struct AckFilterConfig {
     pub sack: SackGuard,
     /// Keep ACKs whose congestion echo differs from that of the previous ACK or of the survivor,
     /// and ACKs with unknown options.
+    #[serde(rename = "signs")]
     pub ecn_bits: bool,
     pub duplicates: Duplicates,
 }
 
 /// Position of the arriving ACK.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Survivor {
     Tail,
     /// In the position of the oldest ACK that it removes.
@@ -40,7 +44,8 @@ pub enum Survivor {
 }
 
 /// Which ACKs with SACK blocks are redundant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SackGuard {
     /// All.
     Off,
@@ -51,7 +56,8 @@ pub enum SackGuard {
 }
 
 /// Which duplicate ACKs are redundant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Duplicates {
     /// None: neither duplicates of the survivor, nor ACKs that were duplicates on arrival.
     Keep,

@@ -9,13 +9,16 @@ use crate::element::{Element, Output, Port};
 use crate::packet::{Flags, Packet};
 use crate::units::{Span, Time};
 use crate::view::{Connection, TcpEdit, TcpView, after};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AckReconstructorConfig {
     /// Bytes to acknowledge per ACK.
     pub every: u32,
     /// Maximum delay of a packet.
+    #[serde(rename = "within_ps")]
     pub within: Span,
 }
 

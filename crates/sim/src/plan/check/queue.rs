@@ -1,11 +1,13 @@
 //! Checks of a queue.
 
-use super::super::{Acks, Amount, Mark, Queue, Reconstruction};
+use super::super::{Acks, Queue};
 use super::{Checked, ensure, fraction, span};
+use ackclock_core::queue::ack::AckReconstructorConfig;
+use ackclock_core::queue::{QueueUnit, Threshold};
 
 pub fn check(queue: &Queue) -> Checked {
     match *queue {
-        Queue::Droptail { mark: Some(Mark::Time { ps }), .. } => span("queue.mark.ps", ps),
+        Queue::Droptail { mark: Some(Threshold::Time { time }), .. } => span("queue.mark.ps", time.0),
         Queue::Droptail { .. } => Ok(()),
         Queue::Red { packets, bytes, amount, min, max, weight, max_p, mean_packet, .. } => {
             has_room(packets, bytes)?;
@@ -13,7 +15,7 @@ pub fn check(queue: &Queue) -> Checked {
                 format!("queue.min is {min} and queue.max {max}: both must be above 0, max above min")
             })?;
             ensure(weight > 0.0 && weight <= 1.0, || format!("queue.weight is {weight}: it must be above 0 and up to 1"))?;
-            ensure(amount == Amount::Packets || mean_packet > 0, || "queue.mean_packet is 0".into())?;
+            ensure(amount == QueueUnit::Packets || mean_packet > 0, || "queue.mean_packet is 0".into())?;
             fraction("queue.max_p", max_p)
         }
         Queue::CoDel { packets, bytes, target_ps, interval_ps, .. } => {
@@ -75,7 +77,7 @@ pub fn check_acks(acks: &Acks, queue: Option<Queue>) -> Checked {
     fraction("acks.filter.probability", filter.probability)
 }
 
-pub fn check_reconstruction(reconstruction: &Reconstruction) -> Checked {
+pub fn check_reconstruction(reconstruction: &AckReconstructorConfig) -> Checked {
     ensure(reconstruction.every > 0, || "reconstruct.every is 0 bytes".into())?;
-    span("reconstruct.within_ps", reconstruction.within_ps)
+    span("reconstruct.within_ps", reconstruction.within.0)
 }
