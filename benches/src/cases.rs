@@ -4,9 +4,9 @@
 //!
 //! The first three are those of `benches/peers/speed.tcl` for ns-2.
 
-use ackclock_core::queue::DropFrom;
+use ackclock_core::queue::{Limit, QueueConfig};
 use ackclock_core::tcp::{TcpConfig, Variant};
-use ackclock_sim::plan::{Direction, Flow, Framing, Hop, HopDirection, Loss, Measure, Plan, Queue, RatePlan, Start, Workload};
+use ackclock_sim::plan::{Direction, Flow, Framing, Hop, HopDirection, Loss, Measure, Plan, RatePlan, Start, Workload};
 
 /// Payload of a segment in bytes; its header is 40.
 pub const SEGMENT: u32 = 1024;
@@ -118,7 +118,7 @@ fn hop(name: &str, per_client: bool, down: HopDirection, up: HopDirection) -> Ho
 
 fn hop_direction(bps: f64, delay_ms: u64, buffer: Option<u64>) -> HopDirection {
     HopDirection {
-        queue: buffer.map(|packets| Queue::Droptail { packets: Some(packets), bytes: None, mark: None, drop: DropFrom::Tail }),
+        queue: buffer.map(|packets| QueueConfig::DropTail(Limit::packets(packets).into())),
         rate: Some(RatePlan::Fixed { bps: bps as u64 }),
         acks: None,
         framing: Framing::None,

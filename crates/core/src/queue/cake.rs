@@ -11,21 +11,27 @@ use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::Time;
 use crate::view::hash;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CakeConfig {
+    #[serde(flatten)]
     pub control: CoDelParameters,
     /// Number of FIFOs, in sets of eight; a flow may take any free one of its set.
     pub flows: u32,
     /// Bytes per round of a flow whose hosts have no other flow.
     pub quantum: u32,
     /// Limit of packets in all FIFOs; `memory` is the limit of bytes.
+    #[serde(rename = "packets")]
     pub limit: u64,
+    #[serde(rename = "bytes")]
     pub memory: u64,
     /// Fairness between source and destination hosts before flows ("triple isolation", section
     /// III.B), for packets whose hosts are known.
     pub hosts: bool,
+    #[serde(skip)]
     pub order: Order,
 }
 

@@ -4,25 +4,43 @@
 use super::{AqmSignal, Fifo, Limit, Order, Queue, QueuedPacket, SingleFifo, mark_or_drop};
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
-use crate::units::{Span, Time};
+use crate::units::{Rate, Span, Time};
+use serde::Deserialize;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CoDelConfig {
+    #[serde(flatten)]
     pub limit: Limit,
+    #[serde(flatten)]
     pub control: CoDelParameters,
+    #[serde(skip)]
     pub order: Order,
 }
 
 /// Parameters of the control law (RFC 8289, sections 4.2 and 4.3).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub struct CoDelParameters {
     /// Acceptable standing delay.
+    #[serde(rename = "target_ps")]
     pub target: Span,
     /// Time that the delay may stay above the target: a worst-case RTT.
+    #[serde(rename = "interval_ps")]
     pub interval: Span,
     /// No signal with at most this many bytes queued.
-    pub mtu: u64,
+    pub mtu: u32,
     pub signal: AqmSignal,
+}
+
+impl CoDelParameters {
+    /// CAKE's parameters for a service rate: the target is at least the serialization time of 1.5
+    /// packets, the interval at least two targets (Høiland-Jørgensen, Täht and Morton 2018, section
+    /// III).
+    pub fn at_rate(self, rate: Option<Rate>) -> CoDelParameters {
+        let packet = rate.map_or(Span::ZERO, |rate| rate.time_to_send(self.mtu));
+        let target = self.target.max(Span(packet.0.saturating_mul(3) / 2));
+        CoDelParameters { target, interval: self.interval.max(target.saturating_mul(2)), ..self }
+    }
 }
 
 /// State for one FIFO (RFC 8289, section 5.2).
@@ -88,7 +106,7 @@ impl CoDelState {
             self.first_above = None;
             return None;
         };
-        if first.sojourn(now) < control.target || fifo.bytes() <= control.mtu {
+        if first.sojourn(now) < control.target || fifo.bytes() <= u64::from(control.mtu) {
             self.first_above = None;
             return Some((first, false));
         }

@@ -2,6 +2,7 @@
 
 use super::fifo::{Fifo, Order};
 use super::{Queue, SingleFifo};
+use crate::config_form::unlimited;
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::units::{Span, Time};
@@ -9,10 +10,12 @@ use serde::Deserialize;
 
 /// Limit of queued packets and bytes; the packet in transmission does not count. A packet is
 /// accepted or dropped as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Limit {
+    #[serde(deserialize_with = "unlimited")]
     pub packets: u64,
     /// IP bytes.
+    #[serde(deserialize_with = "unlimited")]
     pub bytes: u64,
 }
 
@@ -58,34 +61,48 @@ pub enum DropFrom {
     Front,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DropTailConfig {
+    #[serde(flatten)]
+    pub limit: Limit,
+    /// None: no marking.
+    #[serde(default)]
+    pub mark: Option<Threshold>,
+    #[serde(default)]
+    pub drop: DropFrom,
+    #[serde(skip)]
+    pub order: Order,
+}
+
+impl DropTailConfig {
+    /// No marking, and the arriving packet is dropped.
+    pub fn is_plain(&self) -> bool {
+        self.mark.is_none() && self.drop == DropFrom::Tail
+    }
+}
+
+impl From<Limit> for DropTailConfig {
+    fn from(limit: Limit) -> DropTailConfig {
+        DropTailConfig { limit, mark: None, drop: DropFrom::Tail, order: Order::Arrival }
+    }
+}
+
 #[derive(Debug)]
 pub struct DropTail {
-    limit: Limit,
-    from: DropFrom,
-    mark: Option<Threshold>,
+    config: DropTailConfig,
     fifo: Fifo,
 }
 
 impl DropTail {
-    pub fn new(limit: Limit) -> DropTail {
-        DropTail { limit, from: DropFrom::Tail, mark: None, fifo: Fifo::default() }
-    }
-
-    pub fn in_order(self, order: Order) -> DropTail {
-        DropTail { fifo: Fifo::new(order), ..self }
-    }
-
-    pub fn drop_from(self, from: DropFrom) -> DropTail {
-        DropTail { from, ..self }
-    }
-
-    pub fn mark_beyond(self, mark: Option<Threshold>) -> DropTail {
-        DropTail { mark, ..self }
+    pub fn new(config: impl Into<DropTailConfig>) -> DropTail {
+        let config = config.into();
+        DropTail { config, fifo: Fifo::new(config.order) }
     }
 
     /// Drops from the front for a packet that fits into an empty queue.
     fn make_room(&mut self, packet: &Packet, out: &mut Output<'_>) {
-        while self.from == DropFrom::Front && self.limit.admits(0, 0, packet.len) && !self.has_room(packet) {
+        while self.config.drop == DropFrom::Front && self.config.limit.admits(0, 0, packet.len) && !self.has_room(packet) {
             let Some(first) = self.fifo.pop() else { return };
             out.drop(first.packet, DropReason::QueueFull);
         }
@@ -98,7 +115,7 @@ impl SingleFifo for DropTail {
         if !self.has_room(&packet) {
             return out.drop(packet, DropReason::QueueFull);
         }
-        let above = match self.mark {
+        let above = match self.config.mark {
             Some(Threshold::Packets { packets }) => self.fifo.packets() > packets,
             Some(Threshold::Bytes { bytes }) => self.fifo.bytes() > bytes,
             Some(Threshold::Time { .. }) | None => false,
@@ -114,13 +131,13 @@ impl SingleFifo for DropTail {
 
     fn take_next(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
         let mut first = self.fifo.pop()?;
-        let above = matches!(self.mark, Some(Threshold::Time { time }) if first.sojourn(now) > time);
+        let above = matches!(self.config.mark, Some(Threshold::Time { time }) if first.sojourn(now) > time);
         let _ = above && out.mark(&mut first.packet);
         Some((first.since, first.packet))
     }
 
     fn fifo(&self) -> (&Fifo, Limit) {
-        (&self.fifo, self.limit)
+        (&self.fifo, self.config.limit)
     }
     fn fifo_mut(&mut self) -> &mut Fifo {
         &mut self.fifo

@@ -5,14 +5,19 @@ use super::{Fifo, Limit, Queue};
 use crate::element::{DropReason, Output};
 use crate::packet::{Ecn, Packet};
 use crate::units::{Span, Time};
+use serde::Deserialize;
 
 /// Names and defaults as in RFC 9332, appendix A.1.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DualPi2Config {
     /// Limit of both queues together.
+    #[serde(flatten)]
     pub limit: Limit,
     /// Target delay of the classic queue.
+    #[serde(rename = "target_ps")]
     pub target: Span,
+    #[serde(rename = "update_ps")]
     pub update: Span,
     /// Gains per second: of the deviation from the target, and (`beta`) of the change in delay.
     pub alpha: f64,
@@ -21,6 +26,7 @@ pub struct DualPi2Config {
     /// probability.
     pub coupling: f64,
     /// Every L4S packet is marked from this sojourn time on.
+    #[serde(rename = "step_ps")]
     pub step: Span,
     /// Above this classic probability ECN-capable packets are dropped as well.
     pub overload: f64,

@@ -7,18 +7,24 @@ use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::Time;
+use serde::Deserialize;
 
 /// Names and defaults as in RFC 8290, section 5.2.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FqCoDelConfig {
+    #[serde(flatten)]
     pub control: CoDelParameters,
     /// Number of FIFOs; flows with the same hash share one.
     pub flows: u32,
     /// Bytes per round.
     pub quantum: u32,
     /// Limit of packets in all FIFOs; `memory` is the limit of bytes.
+    #[serde(rename = "packets")]
     pub limit: u64,
+    #[serde(rename = "bytes")]
     pub memory: u64,
+    #[serde(skip)]
     pub order: Order,
 }
 

@@ -4,6 +4,7 @@ pub mod ack;
 mod cake;
 mod cobalt;
 mod codel;
+mod config;
 mod droptail;
 mod drr;
 mod dualpi2;
@@ -15,7 +16,8 @@ mod red;
 
 pub use cake::{Cake, CakeConfig};
 pub use codel::{CoDel, CoDelConfig, CoDelParameters};
-pub use droptail::{DropFrom, DropTail, Limit, Threshold};
+pub use config::QueueConfig;
+pub use droptail::{DropFrom, DropTail, DropTailConfig, Limit, Threshold};
 pub use dualpi2::{DualPi2, DualPi2Config};
 pub use fifo::{Fifo, Order, QueuedPacket};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};

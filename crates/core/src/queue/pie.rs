@@ -6,25 +6,32 @@ use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
+use serde::Deserialize;
 
 /// Names and defaults as in RFC 8033, sections 4 and 5.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PieConfig {
+    #[serde(flatten)]
     pub limit: Limit,
+    #[serde(rename = "target_ps")]
     pub target: Span,
     /// Update interval of the probability.
+    #[serde(rename = "update_ps")]
     pub update: Span,
     /// Gains per second: of the deviation from the target, and (`beta`) of the change in delay.
     pub alpha: f64,
     pub beta: f64,
     /// Burst allowance: no drops for this time after the queue was idle.
+    #[serde(rename = "burst_ps")]
     pub burst: Span,
     pub signal: AqmSignal,
     /// Up to this probability ECN-capable packets are marked; above it they are dropped (section
     /// 5.1).
     pub mark_up_to: f64,
     /// In bytes. No drops while at most two mean packets are queued.
-    pub mean_packet: u64,
+    pub mean_packet: u32,
+    #[serde(skip)]
     pub order: Order,
 }
 
@@ -100,7 +107,7 @@ impl Pie {
     fn drop_early(&mut self) -> bool {
         let s = self.config;
         let low_delay = 2 * self.last_delay.0 < s.target.0 && self.probability < 0.2;
-        if self.allowance > Span::ZERO || low_delay || self.fifo.bytes() <= 2 * s.mean_packet {
+        if self.allowance > Span::ZERO || low_delay || self.fifo.bytes() <= 2 * u64::from(s.mean_packet) {
             return false;
         }
         self.accumulated = if self.probability == 0.0 { 0.0 } else { self.accumulated + self.probability };

@@ -26,8 +26,10 @@ pub enum Candidates {
     Data,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RedConfig {
+    #[serde(flatten)]
     pub limit: Limit,
     pub amount: QueueUnit,
     /// Thresholds of the average, in packets or bytes.
@@ -41,11 +43,14 @@ pub struct RedConfig {
     /// the gentle variant, 2000).
     pub gentle: bool,
     pub signal: AqmSignal,
+    #[serde(rename = "only")]
     pub candidates: Candidates,
     /// In bytes.
-    pub mean_packet: f64,
+    pub mean_packet: u32,
     /// Transmission time of a mean packet, the unit of idle time.
+    #[serde(skip)]
     pub service: Span,
+    #[serde(skip)]
     pub order: Order,
 }
 
@@ -99,7 +104,7 @@ impl Red {
         };
         let base = match self.config.amount {
             QueueUnit::Packets => base,
-            QueueUnit::Bytes => base * f64::from(packet.len) / self.config.mean_packet,
+            QueueUnit::Bytes => base * f64::from(packet.len) / f64::from(self.config.mean_packet),
         };
         let chosen = base >= 1.0 || self.rng.chance(spread_probability(base, self.count));
         self.count = if chosen { 0 } else { self.count + 1 };
@@ -178,7 +183,7 @@ mod tests {
             gentle: false,
             signal: AqmSignal::Mark,
             candidates: Candidates::All,
-            mean_packet: 500.0,
+            mean_packet: 500,
             service: Span::from_ms(10),
             order: Order::Arrival,
         }

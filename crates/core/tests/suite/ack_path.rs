@@ -7,7 +7,7 @@ use ackclock_core::packet::{Arena, Body, Ecn, Flags, Kind, Packet, SackBlocks, S
 use ackclock_core::queue::ack::{
     AckAwareQueue, AckFilter, AckFilterConfig, AckReconstructor, AckReconstructorConfig, Duplicates, Survivor,
 };
-use ackclock_core::queue::{AnyQueue, DropTail, Limit, Order, Queue};
+use ackclock_core::queue::{AnyQueue, DropTail, DropTailConfig, Limit, Order, Queue};
 use ackclock_core::rng::Rng;
 use ackclock_core::view::TcpEdit;
 use ackclock_core::{DropReason, Output, Port, Span, Time};
@@ -104,7 +104,7 @@ fn survivor_is_marked_after_three_removed_duplicates() {
 #[test]
 fn acks_first_keeps_the_order_within_each_kind() {
     let mut bench = Bench::new();
-    let mut queue = DropTail::new(Limit::NONE).in_order(Order::AcksFirst);
+    let mut queue = DropTail::new(DropTailConfig { order: Order::AcksFirst, ..Limit::NONE.into() });
     for id in 0..6 {
         let packet = if id % 2 == 0 { bench.data(id, 0, Ecn::NotEct) } else { bench.ack(id, 1, Segment::default()) };
         queue.enqueue(at(0), packet, &mut bench.out());

@@ -6,7 +6,7 @@ use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::impairment::Delay;
 use ackclock_core::link::{Framing, RateLink};
 use ackclock_core::network::{EndpointId, Network, NetworkBuilder, Route};
-use ackclock_core::queue::{AnyQueue, DropTail, Limit, Threshold};
+use ackclock_core::queue::{AnyQueue, DropTail, DropTailConfig, Limit, Threshold};
 use ackclock_core::tcp::{DelayedAck, EcnMode, RecoveryKind, TcpConfig, TcpEndpoint, Variant};
 use ackclock_core::units::{Rate, Span, Time};
 
@@ -33,7 +33,8 @@ fn config(variant: Variant, recovery: RecoveryKind, ecn: EcnMode) -> TcpConfig {
 /// One upload by the client over a queue of 100 packets.
 fn path(config: &TcpConfig, threshold: u64) -> (Network, EndpointId, EndpointId) {
     let mut b: NetworkBuilder = Network::builder();
-    let queue = DropTail::new(Limit::packets(100)).mark_beyond(Some(Threshold::Packets { packets: threshold }));
+    let queue =
+        DropTail::new(DropTailConfig { mark: Some(Threshold::Packets { packets: threshold }), ..Limit::packets(100).into() });
     let link = b.element(RateLink::new(Rate::from_bps(RATE), Framing::None, AnyQueue::DropTail(queue)));
     let (down, up) = (b.element(Delay::new(Span::from_ms(20))), b.element(Delay::new(Span::from_ms(20))));
     let source = AnyApp::BulkSource(BulkSource::new(u64::MAX, Time::NEVER));

@@ -5,8 +5,8 @@ use crate::queue_bench::Bench;
 use ackclock_core::link::{Framing, RateLink};
 use ackclock_core::packet::Ecn;
 use ackclock_core::queue::{
-    AnyQueue, AqmSignal, Cake, CakeConfig, Candidates, CoDel, CoDelConfig, CoDelParameters, DropTail, DualPi2, DualPi2Config,
-    FqCoDel, FqCoDelConfig, Limit, Order, Pie, PieConfig, Queue, QueueUnit, Red, RedConfig,
+    AnyQueue, AqmSignal, Cake, CakeConfig, Candidates, CoDel, CoDelConfig, CoDelParameters, DropTail, DropTailConfig, DualPi2,
+    DualPi2Config, FqCoDel, FqCoDelConfig, Limit, Order, Pie, PieConfig, Queue, QueueUnit, Red, RedConfig,
 };
 use ackclock_core::rng::Rng;
 use ackclock_core::{DropReason, Rate, Span, Time};
@@ -30,7 +30,7 @@ fn red(max_p: f64, signal: AqmSignal) -> RedConfig {
         gentle: false,
         signal,
         candidates: Candidates::All,
-        mean_packet: 1000.0,
+        mean_packet: 1000,
         service: MS(1),
         order: Order::Arrival,
     }
@@ -381,7 +381,7 @@ fn kinds(limit: u64, signal: AqmSignal) -> Vec<AnyQueue> {
     let rng = || Rng::for_element(5, "queue");
     vec![
         DropTail::new(room).into(),
-        DropTail::new(room).in_order(Order::AcksFirst).into(),
+        DropTail::new(DropTailConfig { order: Order::AcksFirst, ..room.into() }).into(),
         Red::new(RedConfig { limit: room, min: 1.0, max: 4.0, weight: 0.1, ..red(0.3, signal) }, rng()).into(),
         CoDel::new(CoDelConfig { limit: room, control: control(signal), order: Order::Arrival }).into(),
         FqCoDel::new(

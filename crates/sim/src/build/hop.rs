@@ -2,7 +2,7 @@
 //! outage, loss, duplication, delay, jitter, reordering, handover, ACK reconstruction.
 
 use super::{Metering, queue};
-use crate::plan::{self, Direction, Hop, HopDirection, Queue, RatePlan, curve};
+use crate::plan::{self, Direction, Hop, HopDirection, RatePlan, curve};
 use ackclock_core::element::{Port, QueueId};
 use ackclock_core::impairment::{
     Delay, Distribution, Duplicate, GilbertElliott, Handover, HandoverConfig, Jitter, Loss, LossList, LossModel, Outage, Paths,
@@ -11,7 +11,7 @@ use ackclock_core::impairment::{
 use ackclock_core::link::{Framing, FusedLink, LinkConfig, OPPORTUNITY_BYTES, RateLink, TraceLink};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::ack::AckReconstructor;
-use ackclock_core::queue::{AnyQueue, Limit};
+use ackclock_core::queue::{AnyQueue, Limit, QueueConfig};
 use ackclock_core::rng::Rng;
 use ackclock_core::{AnyElement, NodeId, Rate, Span, Time};
 use std::sync::Arc;
@@ -101,7 +101,7 @@ impl<'a> HopBuilder<'a> {
             }
         };
         let limit = match self.config.queue {
-            Some(Queue::Droptail { packets, bytes, .. }) => queue::limit(packets, bytes),
+            Some(QueueConfig::DropTail(config)) => config.limit,
             // Without a rate there is no queue.
             _ => Limit::NONE,
         };

@@ -1,7 +1,8 @@
 //! The hops of a plan.
 
-use super::{Acks, FadingPlan, Medium, Queue, Roaming, nullable};
-use ackclock_core::queue::ack::AckReconstructorConfig;
+use super::{FadingPlan, Medium, Roaming, nullable};
+use ackclock_core::queue::ack::{AckFilterConfig, AckReconstructorConfig};
+use ackclock_core::queue::{DropFrom, QueueConfig};
 use serde::Deserialize;
 
 /// A link between two nodes. A hop that only one direction uses has null for the other.
@@ -30,7 +31,7 @@ pub struct Hop {
 pub struct HopDirection {
     /// Null: no limit.
     #[serde(deserialize_with = "nullable")]
-    pub queue: Option<Queue>,
+    pub queue: Option<QueueConfig>,
     /// Absent or null: ACKs are queued like other packets.
     #[serde(default)]
     pub acks: Option<Acks>,
@@ -54,6 +55,18 @@ pub struct HopDirection {
     /// Absent or null: no ACK reconstruction.
     #[serde(default)]
     pub reconstruct: Option<AckReconstructorConfig>,
+}
+
+/// Handling of ACKs in a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Acks {
+    /// ACKs have priority over other packets.
+    pub first: bool,
+    /// `front`: a full queue drops its oldest ACK for a new one.
+    pub drop: DropFrom,
+    #[serde(deserialize_with = "nullable")]
+    pub filter: Option<AckFilterConfig>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -1,15 +1,15 @@
 //! Checks of one direction of a hop.
 
-use super::super::{Handover, HopDirection, Jitter, Loss, Queue, RatePlan, curve};
+use super::super::{Handover, HopDirection, Jitter, Loss, RatePlan, curve};
 use super::{Checked, MAX_SPAN_PS, check_shape, ensure, fraction, queue, span};
+use ackclock_core::queue::QueueConfig;
 
 pub fn check(config: &HopDirection) -> Checked {
     match (&config.rate, config.queue) {
         (Some(RatePlan::Fixed { bps: 0 }), _) => return Err("the rate is 0 b/s".into()),
-        (
-            Some(RatePlan::Trace { .. }),
-            Some(Queue::Droptail { packets: Some(0), .. } | Queue::Droptail { bytes: Some(0), .. }),
-        ) => {
+        (Some(RatePlan::Trace { .. }), Some(QueueConfig::DropTail(config)))
+            if config.limit.packets == 0 || config.limit.bytes == 0 =>
+        {
             return Err("the queue's limit is 0: a recorded rate needs a queue".into());
         }
         (Some(RatePlan::Trace { times_ms }), _) => check_trace(times_ms)?,
