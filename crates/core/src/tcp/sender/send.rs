@@ -341,19 +341,21 @@ impl Sender {
         }
     }
 
-    /// Whether the segment of new data just sent carries PSH. `more`: the windows allow another
-    /// full segment at once.
+    /// Whether the segment of new data just sent carries PSH. `more`: the windows allow another full
+    /// segment at once.
     #[inline]
     pub(super) fn sets_psh(&mut self, socket: &Socket, more: impl FnOnce(&Sender) -> bool) -> bool {
-        if self.config.push == Push::Every {
-            return true;
-        }
+        self.config.push == Push::Every || self.burst_sets_psh(socket, more)
+    }
+
+    /// Out of line, which keeps the fast path of hosts that set PSH on every segment short.
+    #[inline(never)]
+    fn burst_sets_psh(&mut self, socket: &Socket, more: impl FnOnce(&Sender) -> bool) -> bool {
         let last = self.next.saturating_sub(STREAM_START) >= socket.written;
         let mut burst = self.burst;
         let push = burst.sets_psh(last, |burst| {
-            let full =
-                burst.is_full(self.pacer.is_some(), self.config.tso, |tso| tso.burst(self.rate_or_infinite(), self.segment));
-            full || !more(self)
+            let paced = self.pacer.is_some();
+            burst.is_full(paced, self.config.tso, |tso| tso.burst(self.rate_or_infinite(), self.segment)) || !more(self)
         });
         self.burst = burst;
         push
