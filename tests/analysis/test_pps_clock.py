@@ -93,7 +93,7 @@ def test_one_way_interval_covers_unequal_delays_without_synchronized_clocks(ends
     [
         ("1 2\nx 3\n", 'list.pps:2: --pps: found "x 3"'),
         ("1000000000 7\n", "fewer than two pulses"),
-        ("5 1\n4 2\n", "rise"),
+        ("5 1\n4 2\n", "increase"),
         (None, "no such file"),
     ],
 )

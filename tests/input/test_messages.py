@@ -82,7 +82,7 @@ COMPLAINTS = [
     (HOP + "medium = { kind = 'wimax', channel = '7 MHz', dl_ul = '3' }\n", 6, "hop.air.medium.dl_ul", '"3"', "3:1"),
     (
         HOP + "medium = { kind = 'wimax', channel = '7 MHz', dl_ul = '6:1', contention_layout = 'whole' }\n",
-        6, "hop.air.medium", "left for data", "room for data",
+        6, "hop.air.medium", "have no room for data", "room for data",
     ),
     (HOP + "framing = 'ppp'\n", 6, "hop.air.framing", '"ppp"', '"none", "slip", "cslip"'),
     (HOP + "queue = { kind = 'codell' }\n", 6, "hop.air.queue.kind", '"codell"', "droptail"),
