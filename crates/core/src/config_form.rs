@@ -17,6 +17,17 @@ pub fn infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(nullable(from)?.unwrap_or(f64::INFINITY))
 }
 
+/// A value for each direction, `{"down": .., "up": ..}`, in the order of `Direction::BOTH`.
+pub fn per_direction<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<[T; 2], D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct PerDirection<T> {
+        down: T,
+        up: T,
+    }
+    PerDirection::deserialize(from).map(|PerDirection { down, up }| [down, up])
+}
+
 /// A name from a table; the error names `what` and the unknown name.
 pub fn named<'de, D: Deserializer<'de>, T>(
     from: D,

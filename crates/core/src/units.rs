@@ -138,7 +138,8 @@ impl fmt::Debug for Span {
 }
 
 /// A bit rate in bits per second, never zero.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "u64")]
 pub struct Rate {
     bps: u64,
     /// Picoseconds per byte if that is a whole number, else 0: avoids the division for most links.
@@ -178,6 +179,14 @@ impl Rate {
     /// Whole bytes transmitted in `span`.
     pub fn bytes_in(self, span: Span) -> u64 {
         (u128::from(span.0) * u128::from(self.bps) / u128::from(Self::PS_BITS)) as u64
+    }
+}
+
+impl TryFrom<u64> for Rate {
+    type Error = &'static str;
+
+    fn try_from(bps: u64) -> Result<Rate, &'static str> {
+        if bps > 0 { Ok(Rate::from_bps(bps)) } else { Err("the rate is 0 b/s") }
     }
 }
 

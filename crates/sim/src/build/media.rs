@@ -2,10 +2,10 @@
 
 use super::hop::{Chain, HopBuilder};
 use super::{DirectedHop, queue};
-use crate::plan::{self, Direction, Hop, Medium, Plan};
+use crate::plan::{Direction, Hop, Medium, Plan};
 use ackclock_core::element::Port;
 use ackclock_core::impairment::{Handover, HandoverConfig, Paths};
-use ackclock_core::medium::{Grants, HalfDuplex, PacketRadio, RadioConfig, Stream, Wimax, Wlan};
+use ackclock_core::medium::{Grants, HalfDuplex, PacketRadio, Stream, Wimax, Wlan};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::AnyQueue;
 use ackclock_core::rng::Rng;
@@ -31,11 +31,8 @@ fn element(plan: &Plan, hop: &Hop, medium: &Medium) -> Option<AnyElement> {
             let cell = wimax.config().and_then(|config| Wimax::new(config, queues.collect(), rng));
             cell.ok().map(|cell| roam(cell, hop))
         }
-        Medium::PacketRadio(ref radio) => Some(PacketRadio::new(radio_config(radio), queues, rng).into()),
-        Medium::Wlan(ref wlan) => {
-            let network = wlan.config().and_then(|config| Wlan::new(config, queues, rng));
-            network.ok().map(|network| roam(network, hop))
-        }
+        Medium::PacketRadio(ref radio) => Some(PacketRadio::new((**radio).clone(), queues, rng).into()),
+        Medium::Wlan(ref wlan) => Wlan::new((**wlan).clone(), queues, rng).ok().map(|network| roam(network, hop)),
         Medium::Grants(ref grants) => {
             let channel = grants.config().and_then(|config| Grants::new(config, queues, rng));
             channel.ok().map(|channel| roam(channel, hop))
@@ -62,29 +59,6 @@ fn cell_delay(plan: &Plan, hop: &Hop, client: u32) -> Option<AnyElement> {
     let paths = Paths::Listed(delays);
     let config = HandoverConfig { every: Span(roaming.every_ps), first, gap: Span::ZERO, loss: 0.0, paths };
     Some(Handover::new(config, 0, Rng::for_element(plan.seed, "step")).into())
-}
-
-fn radio_config(radio: &plan::PacketRadio) -> RadioConfig {
-    RadioConfig {
-        hops: radio.hops,
-        rate: Rate::from_bps(radio.bps),
-        latency: Span(radio.latency_ps),
-        to_receive: Span(radio.to_receive_ps),
-        to_send: Span(radio.to_send_ps),
-        rts_bytes: radio.rts_bytes,
-        cts_bytes: radio.cts_bytes,
-        header_bytes: radio.header_bytes,
-        ack_bytes: radio.ack_bytes,
-        backoff_base: Span(radio.backoff_base_ps),
-        backoff_cap: Span(radio.backoff_cap_ps),
-        defer_by_backoff: radio.defer_by_backoff,
-        nack_cts: radio.nack_cts,
-        piggyback: radio.piggyback,
-        ack_timeout: Span(radio.ack_timeout_ps),
-        tries: radio.tries,
-        relay_queue: radio.relay_packets,
-        frame_error: [radio.frame_error.down, radio.frame_error.up],
-    }
 }
 
 /// A queue for each client and direction in the order of [`Stream::index`], then the same for each

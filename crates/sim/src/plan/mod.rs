@@ -10,17 +10,15 @@ mod proxy;
 mod radio_channel;
 mod roaming;
 mod wimax;
-mod wlan;
 
 pub use flow::{Flow, Job, OnDistribution, Start, UDP_HEADER, Workload};
 pub use grants::GrantsPlan;
 pub use hop::{Acks, Duplication, Framing, Handover, Hop, HopDirection, Jitter, Loss, OutageSpan, RatePlan, Reordering};
-pub use medium::{FrameError, Medium, PacketRadio};
+pub use medium::Medium;
 pub use proxy::{Handshake, Proxy};
 pub use radio_channel::{FadingPlan, curve};
 pub use roaming::{CellPlan, Roaming};
 pub use wimax::WimaxPlan;
-pub use wlan::WlanPlan;
 
 pub use ackclock_core::medium::Direction;
 

@@ -242,5 +242,5 @@ fn wimax_plan_is_rejected_when_no_symbol_is_left_for_data() {
     medium["contention"]["layout"] = json!({"kind": "whole", "modulation": "bpsk-1/2"});
     let plan = plan(1000, json!([cell(medium)]), json!([bulk("b", &[0])]));
     let error = ackclock_sim::Plan::from_json(&plan.to_string()).unwrap_err().to_string();
-    assert!(error.contains("no symbol of the uplink's 21 is left for data"), "{error}");
+    assert!(error.contains("the uplink's 21 symbols have no room for data"), "{error}");
 }

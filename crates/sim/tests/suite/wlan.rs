@@ -64,8 +64,9 @@ fn wlan_plan_is_rejected_when_no_station_could_send() {
     let cases = [
         ("/hops/0/medium/slot_ps", json!(0), "slot"),
         ("/hops/0/medium/cw", json!([31, 7]), "contention window"),
-        ("/hops/0/medium/short_retries", json!(0), "retries"),
-        ("/hops/0/medium/data/bps", json!(0), "data.bps"),
+        ("/hops/0/medium/short_retries", json!(0), "retry limit"),
+        ("/hops/0/medium/data/bps", json!(0), "0 b/s"),
+        ("/hops/0/medium/data/bps", json!(u64::MAX), "data.bps"),
         ("/hops/0/medium/frame_error/up", json!(1.5), "frame_error.up"),
         ("/hops/0/medium/sifs_ps", json!(u64::MAX), "100 days"),
         ("/hops/0/medium/aggregate", json!({"frames": 0, "bytes": 1, "air_ps": MS}), "aggregate"),

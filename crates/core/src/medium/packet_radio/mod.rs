@@ -8,6 +8,7 @@ mod neighbor_queue;
 mod topology;
 
 use super::{Medium, StationQueues, Stream};
+use crate::config_form::per_direction;
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
@@ -15,19 +16,25 @@ use crate::ring::Ring;
 use crate::rng::Rng;
 use crate::units::{Rate, Span, Time};
 use neighbor_queue::{ExchangePhase, NeighborQueue};
+use serde::Deserialize;
 use topology::{Radio, Topology};
 
-/// Constants of the radios, the same for all.
-#[derive(Clone, Debug, PartialEq)]
+/// Constants of the radios, the same for all, with the keys of a plan (docs/plan.md).
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RadioConfig {
     /// Wireless hops between gateway and station, 1 or more.
     pub hops: u32,
+    #[serde(rename = "bps")]
     pub rate: Rate,
     /// From the end of a frame until its packet leaves the receiving radio.
+    #[serde(rename = "latency_ps")]
     pub latency: Span,
     /// T_TR, turnaround from sending to receiving.
+    #[serde(rename = "to_receive_ps")]
     pub to_receive: Span,
     /// T_RT, turnaround from receiving to sending.
+    #[serde(rename = "to_send_ps")]
     pub to_send: Span,
     pub rts_bytes: u32,
     pub cts_bytes: u32,
@@ -37,7 +44,9 @@ pub struct RadioConfig {
     pub ack_bytes: u32,
     /// Above zero, and the cap above twice the base: without randomness two radios could collide
     /// forever.
+    #[serde(rename = "backoff_base_ps")]
     pub backoff_base: Span,
+    #[serde(rename = "backoff_cap_ps")]
     pub backoff_cap: Span,
     /// A frame whose own radio is busy backs off, as after an unanswered RTS; otherwise it waits
     /// until the radio is free.
@@ -48,12 +57,15 @@ pub struct RadioConfig {
     /// time; otherwise it is a frame of its own.
     pub piggyback: bool,
     /// From the end of a frame to its retransmission if no link ACK has arrived.
+    #[serde(rename = "ack_timeout_ps")]
     pub ack_timeout: Span,
     /// Transmissions of a frame before its packet is dropped.
     pub tries: u32,
     /// Queue limit of a relay per direction, in packets.
+    #[serde(rename = "relay_packets")]
     pub relay_queue: u64,
     /// Error probability of data frames, downlink and uplink.
+    #[serde(deserialize_with = "per_direction")]
     pub frame_error: [f64; 2],
 }
 

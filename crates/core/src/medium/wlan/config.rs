@@ -2,7 +2,9 @@
 //! 802.11-2012, clause 9.3.
 
 use super::Format;
+use crate::config_form::per_direction;
 use crate::units::Span;
+use serde::Deserialize;
 
 /// Clause 8.3.1: an RTS, a CTS or an ACK, and a compressed block ACK.
 const RTS_BYTES: u32 = 20;
@@ -10,14 +12,20 @@ const CTS_BYTES: u32 = 14;
 const ACK_BYTES: u32 = 14;
 const BLOCK_ACK_BYTES: u32 = 32;
 
-/// Constants of the network, shared by the access point and all stations.
-#[derive(Clone, Debug, PartialEq)]
+/// Constants of the network, shared by the access point and all stations, with the keys of a plan
+/// (docs/plan.md).
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct WlanConfig {
+    #[serde(rename = "slot_ps")]
     pub slot: Span,
+    #[serde(rename = "sifs_ps")]
     pub sifs: Span,
     /// DIFS, or the AIFS of the access category.
+    #[serde(rename = "difs_ps")]
     pub difs: Span,
     /// Interframe space after a frame with errors.
+    #[serde(rename = "eifs_ps")]
     pub eifs: Span,
     /// CWmin and CWmax: a back-off is drawn from 0 to CW slots, inclusive.
     pub cw: [u32; 2],
@@ -25,6 +33,7 @@ pub struct WlanConfig {
     /// RTS, CTS, ACK and block ACK.
     pub control: Format,
     /// MAC header, FCS and LLC/SNAP per packet, in bytes.
+    #[serde(rename = "header_bytes")]
     pub header: u32,
     /// Longer frames use RTS/CTS; `None` is never.
     pub rts_threshold: Option<u32>,
@@ -35,19 +44,23 @@ pub struct WlanConfig {
     /// `None` is one packet per frame.
     pub aggregate: Option<AmpduConfig>,
     /// The access point has a single queue for all stations.
+    #[serde(default)]
     pub shared_queue: bool,
     /// Error probability of an MPDU, downlink and uplink.
+    #[serde(deserialize_with = "per_direction")]
     pub frame_error: [f64; 2],
 }
 
 /// A-MPDU: several packets to one receiver in one frame, each with a delimiter (clauses 8.6.1 and
 /// 9.12).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AmpduConfig {
     /// Size of the block ACK window.
     pub frames: u32,
     pub bytes: u32,
     /// Maximum air time of a frame.
+    #[serde(rename = "air_ps")]
     pub air: Span,
 }
 

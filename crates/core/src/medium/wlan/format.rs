@@ -1,19 +1,25 @@
 //! Air time of a frame in a PHY format: preamble, then the frame's bytes at a rate.
 
 use crate::units::{PS_PER_S, Rate, Span};
+use serde::Deserialize;
 
 /// DSSS and CCK (IEEE 802.11-2012, clauses 16 and 17) signal a frame's duration in whole
 /// microseconds. OFDM, HT and VHT (clauses 18 to 20; 802.11ac, clause 22) use whole symbols, which
 /// also carry 16 service and 6 tail bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Format {
+    #[serde(rename = "bps")]
     pub rate: Rate,
     /// Preamble and PHY header.
+    #[serde(rename = "preamble_ps")]
     pub preamble: Span,
     /// Symbol duration; zero is DSSS.
+    #[serde(rename = "symbol_ps")]
     pub symbol: Span,
     /// Signal extension: silence counted as part of the frame, 6 us for OFDM at 2.4 GHz (clause
     /// 19.3.2.4).
+    #[serde(rename = "extension_ps")]
     pub extension: Span,
 }
 
