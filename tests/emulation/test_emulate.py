@@ -323,9 +323,9 @@ def test_emulation_is_refused_when_the_process_has_several_threads(line):
     """Also as root: a forked child has copies of locks that other threads held."""
     script = (
         "import sys, threading\n"
-        "from ackclock.emulation.config import Settings, emulate_here, emulation_scenario\n"
+        "from ackclock.emulation.config import EmulationConfig, emulate_here, emulation_scenario\n"
         "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
-        "emulate_here(emulation_scenario(sys.argv[1]), 1, Settings(['true']))\n"
+        "emulate_here(emulation_scenario(sys.argv[1]), 1, EmulationConfig(['true']))\n"
     )
     done = subprocess.run([sys.executable, "-c", script, str(line)], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1

@@ -140,7 +140,7 @@ def test_measurement_report_has_its_results(measured):
     _, folder = measured
     page = ackclock.measurement.folder.read_folder(folder).report(folder / "page.html").read_text()
     assert "The path to 127.0.0.1" in page
-    assert "Round trips/min" in page
+    assert "RTTs/min" in page
 
 
 def test_compare_shows_a_measurement_beside_its_results(measured, tmp_path):
@@ -158,7 +158,7 @@ def test_compare_shows_a_measurement_beside_its_results(measured, tmp_path):
     ("arguments", "output"),
     [
         (["--token-file", "missing"], "token"),
-        (["--duration", "1000 s"], "allowed: 120 s"),
+        (["--duration", "1000 s"], "at most 120 s"),
         (["--tests", "delays"], "did you mean delay"),
         (["--congestion", "nonsense"], "congestion control"),
         (["--every", "1 h"], "--out"),

@@ -205,7 +205,7 @@ def test_new_token_writes_a_new_file_of_mode_0600_only(tmp_path):
     assert token.stat().st_mode & 0o7777 == 0o600
     again = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
     assert (again.returncode, token.read_text("ascii")) == (2, made)
-    assert "already" in again.stderr
+    assert "a file of this name exists" in again.stderr
 
 
 @pytest.mark.finding("S6")

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ackclock.cli.progress import status_line  # not later: `serve` drops the privilege to read the package
+
 if TYPE_CHECKING:
     from ackclock.errors import AckclockError
 
@@ -93,8 +95,6 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 def _complain(error: AckclockError, *, json: bool) -> int:
     if json:
         _print_document(error)
-    from ackclock.cli.progress import status_line
-
     status_line(f"ackclock: {error}")
     return error.status
 
