@@ -57,6 +57,8 @@ check: build ## formatting, lints, types, words and linked symbols
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/python tools/retired_words.py
+	$(BIN)/python tools/symbols.py README.md CONTRIBUTING.md docs/*.md docs/*/*.md
 
 # Some jobs only: make digest BASE=COMMIT ONLY='link/*'. Worktrees may share a store: DIGESTS=DIR.
 digest: build ## compare tables, captures and JSON of all examples, links, papers with those of commit BASE
