@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ SENTENCE = 40
 """Columns of a sentence in it; a notebook shows the whole."""
 
 
-class Result:
+class Result(ABC):
     """Base of every result. `document` is what the command prints with `--json`; `folder` is the run folder, None if
     nothing was written.
 
@@ -45,9 +46,9 @@ class Result:
         def folder(self) -> Path | None: ...
 
     @property
+    @abstractmethod
     def frames(self) -> dict[str, pl.DataFrame]:
         """Its tables by name, as Polars frames; those that this run has. `.to_pandas()` of a frame needs the extra `pyarrow`."""
-        raise NotImplementedError
 
     def to_json(self, path: Path | str | None = None) -> str:
         """The document as JSON text, also written to `path` if one is given."""
@@ -95,13 +96,13 @@ class Result:
 
         return page_of(self.folder)
 
+    @abstractmethod
     def _title(self) -> str:
         """One line: what this is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _tables(self) -> Iterable[Table]:
         """The tables that the command prints."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__}: {self._title()}", *_as_text(self._tables())]

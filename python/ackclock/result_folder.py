@@ -45,7 +45,9 @@ class FolderResult(Result):
     @property
     def flows(self) -> pl.DataFrame:
         """One row per run and flow."""
-        return self.frames["flows"]
+        import polars as pl
+
+        return pl.read_parquet(self._folder / "flows.parquet", glob=False)
 
     def plot(self) -> Plot:
         """The runs that the report draws, laid over each other."""

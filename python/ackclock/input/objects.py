@@ -28,9 +28,8 @@ class _Input:
 
     def to_dict(self) -> dict[str, Any]:
         """The table as a file would have it: plain values, quantities as text with units."""
-        kind = {"kind": self.kind} if isinstance(self, _Workload) else {}
         known = ((one, getattr(self, one.name)) for one in fields(self))
-        return kind | {one.name: _plain(value, str(one.type)) for one, value in known if value is not None}
+        return {one.name: plain(value, str(one.type)) for one, value in known if value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,30 +38,32 @@ class _Workload(_Input):
 
     kind: ClassVar[str]
 
+    def to_dict(self) -> dict[str, Any]:
+        """The workload's table."""
+        return {"kind": self.kind, **super().to_dict()}
 
-def _plain(value: Any, kind: str = "") -> Any:
+
+def plain(value: Any, kind: str = "") -> Any:
+    """A value with every typed input in it as a plain table, and every timedelta as text. `kind` is the name of a quantity's type: numbers
+    get its unit.
+    """
     if isinstance(value, _Input | Link):
         return value.to_dict()
     if isinstance(value, timedelta):
         return f"{value.days * 86_400 * 10**6 + value.seconds * 10**6 + value.microseconds} us"
     if isinstance(value, Mapping):
-        return {key: _plain(inner, kind) for key, inner in value.items()}
+        return {key: plain(inner, kind) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner, kind) for inner in value]
+        return [plain(inner, kind) for inner in value]
     unit = next((unit for name, unit in _UNITS.items() if name in kind), None)
     if unit and isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value!r} {unit}"
     return value
 
 
-def plain(value: Any) -> Any:
-    """A value with every typed input in it as a plain table, and every timedelta as text."""
-    return _plain(value)
-
-
 def time_text(value: Time) -> str:
     """A duration as text with a unit."""
-    return str(_plain(value, "Time"))
+    return str(plain(value, "Time"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,7 +311,7 @@ class Link:
         if name not in [hop["name"] for hop in hops]:
             raise KeyError(f"no hop {name!r}; hops: {', '.join(hop['name'] for hop in hops)}")
         kinds = {one.name: str(one.type) for one in fields(Hop)}
-        values = {key: _plain(value, "" if key == "loss" else kinds.get(key, "")) for key, value in keys.items()}
+        values = {key: plain(value, "" if key == "loss" else kinds.get(key, "")) for key, value in keys.items()}
         changed = [{**hop, **values} if hop["name"] == name else hop for hop in hops]
         return replace(self, hops=[{key: value for key, value in hop.items() if value is not None} for hop in changed])
 
