@@ -1,5 +1,6 @@
 //! Sockets with a test's options, and the values that the kernel applied.
 
+use super::tcp_info::TcpInfo;
 use crate::MeasureError;
 use crate::test_spec::Bulk;
 use ackclock_core::Problem;
@@ -182,6 +183,11 @@ pub fn reset_on_close(stream: &TcpStream) {
 pub fn limit_unsent(stream: &TcpStream, bytes: u64) {
     // Without the option the send buffer is the limit.
     let _ = set_int_option(stream, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, u32::try_from(bytes).unwrap_or(u32::MAX));
+}
+
+/// Bytes that may be written before the unsent data reaches `limit`.
+pub fn unsent_room(stream: &TcpStream, limit: u64) -> u64 {
+    limit.saturating_sub(TcpInfo::of(stream).map_or(0, |info| u64::from(info.notsent)))
 }
 
 /// Disables Nagle's algorithm for control frames and hellos.

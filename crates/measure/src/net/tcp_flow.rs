@@ -2,7 +2,7 @@
 //! the receiver counts it.
 
 use super::sample::{SampledFlow, sample_row};
-use super::sockets::{AppliedOptions, applied_options, reset_on_close, set_int_option, set_nodelay};
+use super::sockets::{AppliedOptions, applied_options, reset_on_close, set_int_option, set_nodelay, unsent_room};
 use super::tcp_info::TcpInfo;
 use crate::control::message::FlowOutcome;
 use crate::record::SAMPLE_COLUMNS;
@@ -137,8 +137,7 @@ impl TcpFlow {
 
     /// Bytes that may be written before the unsent data reaches its limit.
     pub fn unsent_room(&self) -> u64 {
-        let Some((limit, stream)) = self.unsent_limit.zip(self.stream.as_ref()) else { return u64::MAX };
-        limit.saturating_sub(TcpInfo::of(stream).map_or(0, |info| u64::from(info.notsent)))
+        self.unsent_limit.zip(self.stream.as_ref()).map_or(u64::MAX, |(limit, stream)| unsent_room(stream, limit))
     }
 
     /// Bytes of payload that the kernel has retransmitted since the last call.

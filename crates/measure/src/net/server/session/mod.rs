@@ -6,7 +6,6 @@ use super::super::capture::{HeaderCapture, canonical};
 use super::super::datagrams::ReceivedDatagram;
 use super::super::sockets;
 use super::super::tcp_flow::IoDirection;
-use super::super::tcp_info::TcpInfo;
 use super::super::test_io::TestIo;
 use super::ServerContext;
 use super::io_scheduler::{DirectionScheduler, IoStep};
@@ -401,8 +400,7 @@ impl Session {
 
     fn write_some(&mut self, now: Nanos, max: usize) -> usize {
         let output = self.control.outbox();
-        let unsent = TcpInfo::of(&self.stream).map_or(0, |info| u64::from(info.notsent));
-        let room = usize::try_from(self.unsent_limit.saturating_sub(unsent)).unwrap_or(max);
+        let room = usize::try_from(sockets::unsent_room(&self.stream, self.unsent_limit)).unwrap_or(max);
         if room == 0 {
             self.writable = false;
             return 0;
