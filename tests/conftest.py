@@ -18,6 +18,11 @@ settings.register_profile("fresh", deadline=None)
 settings.load_profile("fresh" if os.environ.get("ACKCLOCK_FRESH") else "gate")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the product's cache of this machine's user out of the tests, and one for the tests beside pytest's own."""
+    os.environ["XDG_CACHE_HOME"] = str(config.rootpath / ".pytest_cache" / "xdg")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Record which findings a test is for; ACKCLOCK_FINDINGS (ids joined by commas) keeps the tests of these only."""
     only = set(filter(None, os.environ.get("ACKCLOCK_FINDINGS", "").split(",")))

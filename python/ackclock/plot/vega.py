@@ -7,13 +7,16 @@ network.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cache, wraps
+from importlib.metadata import version
+from typing import Any, ParamSpec
 
 from ackclock.plot.theme import GRID, INK, MUTED, PALETTE, VEGA_DASHES, spread
 from ackclock.plot.time_series import Panel
+from ackclock.storage import user_cache
+
+P = ParamSpec("P")
 
 WIDTH = 700
 HEIGHT = 190
@@ -41,24 +44,41 @@ _CONFIG: dict[str, Any] = {
 _STYLES: dict[str, dict[str, Any]] = {"": {}, "steps": {"interpolate": "step-after"}, "samples": {"point": {"size": 9}}}
 
 
+_DRAW = "window.ackclockDraw = (id, spec) => vegaEmbed('#' + id, spec, {actions: false, renderer: 'svg'});"
+
+
 @cache
 def script() -> str:
     """JavaScript that defines ``ackclockDraw(id, spec)``, everything it needs included. Needs vl-convert.
+
+    vl-convert needs 1.4 s to bundle it, so the bundle is kept in the user's cache folder.
 
     Raises:
         ImportError: vl-convert is not installed.
     """
     import vl_convert
 
-    bundle = str(
-        vl_convert.javascript_bundle(
-            "window.ackclockDraw = (id, spec) => vegaEmbed('#' + id, spec, {actions: false, renderer: 'svg'});"
-        )
-    )
-    # "</script" inside a string literal would end the page's script element early.
-    return bundle.replace("</script", "<\\/script")
+    def bundle() -> bytes:
+        # "</script" inside a string literal would end the page's script element early.
+        return str(vl_convert.javascript_bundle(_DRAW)).replace("</script", "<\\/script").encode()
+
+    return user_cache.kept("charts", f"{version('vl-convert-python')} {_DRAW}", "js", bundle).decode()
 
 
+def _unvalidated(chart: Callable[P, dict[str, Any]]) -> Callable[P, dict[str, Any]]:
+    """Build a chart without altair's validation of each part, half of the time; a test validates every chart."""
+
+    @wraps(chart)
+    def build(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+        from altair.utils.schemapi import debug_mode
+
+        with debug_mode(False):
+            return chart(*args, **kwargs)
+
+    return build
+
+
+@_unvalidated
 def time_chart(panel: Panel, until: float | None = None) -> dict[str, Any]:
     """The Vega-Lite specification of one panel: lines over time, named at their ends, values on hover, zoomable in
     time. ``until`` is where the axis ends, if not with the lines.
@@ -109,12 +129,13 @@ def _labels(panel: Panel) -> list[dict[str, Any]]:
 
 def specification(chart: Any) -> dict[str, Any]:
     """The chart in the reports' style, as JSON."""
-    spec: dict[str, Any] = json.loads(chart.configure(**_CONFIG).to_json())
+    spec: dict[str, Any] = chart.configure(**_CONFIG).to_dict(validate=False)
     # The schema's address is never fetched, but a page that promises to need no network should not name one.
     spec.pop("$schema", None)
     return spec
 
 
+@_unvalidated
 def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Goodput against p95 RTT, a point per configuration with its 95 % intervals: up and to the left is better.
 
@@ -167,6 +188,7 @@ def _frontier(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return named
 
 
+@_unvalidated
 def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
     """A dot with its 95 % interval per row, best on top, and a hollow mark for the model where the row has one. ``rows`` have
     ``label``, ``mean``, ``lo``, ``hi``, and perhaps ``model``, in display order.
@@ -189,6 +211,7 @@ def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
     return specification(alt.layer(*layers).properties(width=WIDTH - 100, height=alt.Step(17)))
 
 
+@_unvalidated
 def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> dict[str, Any]:
     """A histogram: counts by bin, in the given order."""
     import altair as alt

@@ -11,6 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ackclock.storage import user_cache
+
 
 def environment(seeds: Iterable[int]) -> dict[str, Any]:
     """The document environment.json: versions, seeds and the machine."""
@@ -31,8 +33,16 @@ def environment(seeds: Iterable[int]) -> dict[str, Any]:
 
 @cache
 def engine_digest() -> str:
-    """16 hex digits over the engine's binary. Results of different engines are kept apart by it."""
+    """16 hex digits over the engine's binary. Results of different engines are kept apart by it.
+
+    The binary is read once: later processes read the digest from the user's cache while the file's inode, size and times
+    of change are the same.
+    """
     from ackclock import _native
 
-    file = _native.__file__
-    return sha256(Path(file).read_bytes()).hexdigest()[:16] if file else "unknown"
+    if not (name := _native.__file__):
+        return "unknown"
+    file = Path(name)
+    stat = file.stat()
+    state = f"{file} {stat.st_dev} {stat.st_ino} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}"
+    return user_cache.kept("engine", state, "txt", lambda: sha256(file.read_bytes()).hexdigest()[:16].encode()).decode()

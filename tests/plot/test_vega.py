@@ -1,0 +1,34 @@
+"""The charts' Vega-Lite specifications are valid: the product builds them without validation."""
+
+from typing import Any
+
+import pytest
+
+from ackclock.plot import vega
+from ackclock.plot.time_series import Line, Panel
+
+pytest.importorskip("altair")
+
+INTERVALS = {"goodput": 5.0, "goodput_lo": 4.0, "goodput_hi": 6.0, "rtt": 40.0, "rtt_lo": 39.0, "rtt_hi": 41.0}
+
+
+def _panel(style: str) -> Panel:
+    lines = (Line("cubic", [0.0, 1.0], [1.0, 2.0]), Line("reno", [0.0, 1.0], [1.0, 3.0]))
+    return Panel("cwnd", "Congestion window", "KB", "", lines, style)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *(vega.time_chart(_panel(style)) for style in ("", "steps", "samples")),
+        vega.trade_off([{"label": "cubic 64 KiB", "variant": "cubic", **INTERVALS}]),
+        vega.bars([{"label": "cubic", "mean": 5.0, "lo": 4.0, "hi": 6.0, "model": 5.5}], "Goodput (Mb/s)"),
+        vega.histogram([("0", 3), ("1", 4)], "Losses", "Bursts"),
+    ],
+    ids=["lines", "steps", "samples", "trade-off", "bars", "histogram"],
+)
+def test_specification_is_valid_vega_lite(spec: dict[str, Any]) -> None:
+    import altair
+
+    chart = altair.LayerChart if "layer" in spec else altair.Chart
+    chart.from_dict(spec, validate=True)
