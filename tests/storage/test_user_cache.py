@@ -1,4 +1,4 @@
-"""The user's cache: derived once, never in the way."""
+"""The user's cache: each result is derived once, and an unusable folder changes no result."""
 
 from pathlib import Path
 
