@@ -62,7 +62,9 @@ def instructions_per_packet(
 
 
 def print_engine(results: list[Result]) -> None:
-    print(f"{'case':18} {'data packets':>12} {'packets/CPU s':>14} {'calls/CPU s':>13} {'ns/packet':>10} {'peak MB':>8}")
+    print(
+        f"{'case':18} {'data packets':>12} {'packets/CPU s':>14} {'calls/CPU s':>13} {'ns/packet':>10} {'peak MB':>8}"
+    )
     for r in results:
         print(
             f"{r.case:18} {r.data_packets:12,} {r.data_packets / r.cpu_s:14,.0f} {r.element_calls / r.cpu_s:13,.0f}"
@@ -102,7 +104,9 @@ def print_instructions(binary: Path) -> dict[str, float]:
 
 def variant_names(binary: Path) -> list[str]:
     """Every congestion control of the binary."""
-    names: list[str] = json.loads(subprocess.run([str(binary), "variants"], check=True, capture_output=True, text=True).stdout)
+    names: list[str] = json.loads(
+        subprocess.run([str(binary), "variants"], check=True, capture_output=True, text=True).stdout
+    )
     return names
 
 
@@ -112,7 +116,9 @@ def print_variants(binary: Path) -> dict[str, float]:
     if valgrind is None:
         return {}
     names = variant_names(binary)
-    instructions = {name: instructions_per_packet(valgrind, binary, VARIANTS_CASE, VARIANTS_SECONDS, name) for name in names}
+    instructions = {
+        name: instructions_per_packet(valgrind, binary, VARIANTS_CASE, VARIANTS_SECONDS, name) for name in names
+    }
     for name, count in sorted(instructions.items(), key=lambda item: item[1]):
         ratio = count / instructions["newreno"]
         print(f"{name:18} {count:8,.0f} {ratio:6.2f}x{'' if ratio <= MAX_VARIANT_COST else '  OVER'}")

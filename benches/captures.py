@@ -51,7 +51,9 @@ def _memory(label: str, run: dict[str, Any]) -> str:
 def _tcptrace(file: Path) -> float:
     """CPU seconds of tcptrace's summary with RTT statistics, as in our table."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(["tcptrace", "-l", "-r", "-n", str(file)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        ["tcptrace", "-l", "-r", "-n", str(file)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
 
@@ -75,7 +77,10 @@ def table(binary: Path, repeats: int) -> tuple[list[str], dict[str, float]]:
             _generated(binary, folder, ["capture-write", str(MANY), str(EACH)]),
             _generated(binary, folder, ["capture-flood", str(FLOOD)]),
         )
-        figures |= {"bytes_per_flow_of_many": many["bytes_per_flow"], "bytes_per_half_open_flow": flood["bytes_per_flow"]}
+        figures |= {
+            "bytes_per_flow_of_many": many["bytes_per_flow"],
+            "bytes_per_half_open_flow": flood["bytes_per_flow"],
+        }
         lines = [
             f"{of_large['packets']:,} packets, {of_large['flows']:,} flows, {large.stat().st_size / 1e6:.0f} MB",
             f"ackclock  {packets / cpu / 1e6:6.2f} M packets/CPU s (target {TARGET / 1e6:.0f} M){'' if packets / cpu >= TARGET else '  UNDER'}"

@@ -50,11 +50,16 @@ def table(binary: Path, repeats: int) -> list[str]:
     for case, one in costs.items():
         instructions, instruction_ratio = "-", "-"
         if one.instructions and plain.instructions:
-            instructions, instruction_ratio = f"{one.instructions:,.0f}", f"{one.instructions / plain.instructions:.2f}x"
+            instructions, instruction_ratio = (
+                f"{one.instructions:,.0f}",
+                f"{one.instructions / plain.instructions:.2f}x",
+            )
         ratio = one.ns / plain.ns
         max_ratio = MAX_RATIO.get(case)
         bound = "" if max_ratio is None else f"  (at most {max_ratio}x){'' if ratio <= max_ratio else '  OVER'}"
-        lines.append(f"{case:10} {one.packets:8,} {one.ns:10.1f} {ratio:5.2f}x {instructions:>13} {instruction_ratio:>6}{bound}")
+        lines.append(
+            f"{case:10} {one.packets:8,} {one.ns:10.1f} {ratio:5.2f}x {instructions:>13} {instruction_ratio:>6}{bound}"
+        )
     return lines
 
 

@@ -55,7 +55,9 @@ def run_again_with_newer_python() -> int:
         other = shutil.which(f"python3.{minor}")
         if other and succeeds([other, "-c", ""]):
             return subprocess.run([other, *sys.argv], check=False).returncode
-    report(f"needs Python 3.11 or newer, found {sys.version.split()[0]} ({sys.executable}); make PYTHON=/path/to/python3")
+    report(
+        f"needs Python 3.11 or newer, found {sys.version.split()[0]} ({sys.executable}); make PYTHON=/path/to/python3"
+    )
     return 1
 
 
@@ -132,7 +134,9 @@ def fetch_pip(folder: Path, lock: Path) -> Path:
     name = f"pip-{entry[1]}-py3-none-any.whl"
     index = index_url()
     if index is None:
-        raise SystemExit("bootstrap: no pip and no uv here: install one of them, or say in PIP_INDEX_URL where packages are")
+        raise SystemExit(
+            "bootstrap: no pip and no uv here: install one of them, or say in PIP_INDEX_URL where packages are"
+        )
     page = index.rstrip("/") + "/pip/"
     report(f"no pip here: fetching {name}")
     links = Links()

@@ -140,7 +140,8 @@ def inputs() -> tuple[Path | None, Path | None]:
 def remove_stale(store: Path, commit: str) -> None:
     """Remove the worktrees of other commits, digests beyond the newest, and what an interrupted run left."""
     folders = sorted(
-        (path for path in store.glob("*/items.txt") if path.parent.name != "working"), key=lambda path: -path.stat().st_mtime
+        (path for path in store.glob("*/items.txt") if path.parent.name != "working"),
+        key=lambda path: -path.stat().st_mtime,
     )
     keep = {commit, *(path.parent.name for path in folders[:KEPT_COMMITS])}
     for tree in store.glob("*/tree"):
@@ -183,7 +184,10 @@ def of_commit(store: Path, commit: str, workers: int) -> dict[str, Item]:
 def build(tree: Path, cargo: Path) -> None:
     """Run `make build` in a tree, without the variables of the `make` that runs this tool."""
     mine = ("MAKEFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "MFLAGS", "VENV", "VIRTUAL_ENV", "BASE")
-    env = {**{name: value for name, value in os.environ.items() if name not in mine}, "CARGO_TARGET_DIR": str(cargo.resolve())}
+    env = {
+        **{name: value for name, value in os.environ.items() if name not in mine},
+        "CARGO_TARGET_DIR": str(cargo.resolve()),
+    }
     log = tree.parent / "build.log"
     print(f"digest: {tree.parent.name}: builds ({log})", flush=True)
     with log.open("w") as file:
@@ -195,7 +199,12 @@ def build(tree: Path, cargo: Path) -> None:
 def key_of(oracles: Path | None, data: Path | None) -> dict[str, Any]:
     """What kept items depend on besides the commit: the jobs, their canonical form, the shared captures and links."""
     folders = [folder for folder in (oracles, data) if folder]
-    files = [f"{path.name} {path.stat().st_size}" for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
+    files = [
+        f"{path.name} {path.stat().st_size}"
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    ]
     return {
         "digest_items.py": hashlib.sha256(Path(digest_items.__file__).read_bytes()).hexdigest(),
         "ACKCLOCK_ORACLES and ACKCLOCK_DATA": hashlib.sha256("\n".join(files).encode()).hexdigest(),
@@ -358,7 +367,9 @@ def print_comparison(comparison: Comparison, commit: str, exceptions: Sequence[E
     for job in comparison.added:
         print(f"new job, not in {commit}: {job}")
     for exception in exceptions:
-        print(f"expected: {comparison.expected.get(exception, 0)} of {exception.item} {exception.path}: {exception.reason}")
+        print(
+            f"expected: {comparison.expected.get(exception, 0)} of {exception.item} {exception.path}: {exception.reason}"
+        )
     agree = comparison.items - len(comparison.unexpected)
     print(
         f"digest: of {comparison.items} items of {commit} {agree} agree, {len(comparison.unexpected)} differ; "

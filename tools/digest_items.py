@@ -71,7 +71,9 @@ ENVIRONMENT = {"POLARS_MAX_THREADS": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8", "COL
 CAPTURE = re.compile(r"\.(pcap|pcapng|dmp)(\.gz)?$")
 
 BULK = '[[flow]]\nname = "{name}"\ndirection = "{direction}"\nstart = "{start}"\nworkload = {{ kind = "bulk" }}\n'
-BOTH = BULK.format(name="download", direction="down", start="0 s") + BULK.format(name="upload", direction="up", start="3 s")
+BOTH = BULK.format(name="download", direction="down", start="0 s") + BULK.format(
+    name="upload", direction="up", start="3 s"
+)
 LINE = """
 [[hop]]
 name  = "line"
@@ -159,8 +161,14 @@ def jobs(tree: Tree, scratch: Path) -> list[Job]:
         *papers(tree, scratch),
         *examples(tree),
         *comparisons(tree),
-        *(Job(f"list/{kind}", {"list": ("list", kind, "--json")}) for kind in ("links", "variants", "hosts", "queues", "papers")),
-        *(simulation(f"link/{name}", f'link = "{name}"\nduration = "10 s"\n' + BOTH) for name in tree.names("links", scratch)),
+        *(
+            Job(f"list/{kind}", {"list": ("list", kind, "--json")})
+            for kind in ("links", "variants", "hosts", "queues", "papers")
+        ),
+        *(
+            simulation(f"link/{name}", f'link = "{name}"\nduration = "10 s"\n' + BOTH)
+            for name in tree.names("links", scratch)
+        ),
         *(variant(name) for name in tree.names("variants", scratch)),
         *(host(name) for name in tree.names("hosts", scratch)),
         *recorded(tree),
@@ -207,7 +215,9 @@ def comparisons(tree: Tree) -> Iterator[Job]:
     yield comparison("compare/queues", "dsl-16m", *one, "--queue", "link,droptail,red,codel,fq-codel,cake,pie,dualpi2")
     policies = "link,none,safe,p1,cake,cake-aggressive,acks-first,drop-front,red,codel,fq-codel"
     yield comparison("compare/ack-policies", "dsl-16m", *one, "--ack-policy", policies, "--opposite", "1")
-    yield comparison("compare/ack-techniques", "cable-dialup", *one, "--ack", "none,acc,adapt,acc+adapt", "--direction", "down")
+    yield comparison(
+        "compare/ack-techniques", "cable-dialup", *one, "--ack", "none,acc,adapt,acc+adapt", "--direction", "down"
+    )
     yield comparison("compare/shared", "wimax-nist", *one, "--flows", "3", "--direction", "up", "--rank-by", "jain")
 
 
@@ -239,11 +249,22 @@ def recorded(tree: Tree) -> Iterator[Job]:
 
 def captures(tree: Tree) -> Iterator[Job]:
     """`analyze` of captures: of a simulation, at each end, joined, and as pcapng; and of the shared ones, where present."""
-    run = ("simulate", "examples/upload-hurts-download.toml", "--pcap", "--pcap-format", "pcapng", *QUIET, "--out", "simulate")
+    run = (
+        "simulate",
+        "examples/upload-hurts-download.toml",
+        "--pcap",
+        "--pcap-format",
+        "pcapng",
+        *QUIET,
+        "--out",
+        "simulate",
+    )
     if (tree.root / run[1]).exists():
         server, client = (f"simulate/captures/download-1.{end}.pcapng" for end in ("server", "client"))
         analyses = {"server": (server,), "client": (client,), "joined": (server, client)}
-        yield Job("analyze/simulated", {"simulate": run, **{name: analysis(name, *given) for name, given in analyses.items()}})
+        yield Job(
+            "analyze/simulated", {"simulate": run, **{name: analysis(name, *given) for name, given in analyses.items()}}
+        )
     if tree.oracles is None:
         return
     for folder in sorted(tree.oracles.glob("captures*")):
@@ -265,7 +286,9 @@ def collect(tree: Tree, chosen: Sequence[Job], scratch: Path, workers: int) -> t
     """The items of jobs, `workers` at a time, and a line for each job that failed."""
     with ThreadPoolExecutor(workers) as pool:
         done = list(pool.map(lambda job: run(tree, job, scratch), chosen))
-    items = {f"{job.name}:{name}": item for job, (found, _) in zip(chosen, done, strict=True) for name, item in found.items()}
+    items = {
+        f"{job.name}:{name}": item for job, (found, _) in zip(chosen, done, strict=True) for name, item in found.items()
+    }
     return items, [line for _, failed in done for line in failed]
 
 
@@ -351,7 +374,9 @@ def xplot(text: str) -> Iterator[str]:
 
 def item(kind: str, document: Any) -> Item:
     """The item of a JSON-like document."""
-    text = json.dumps(canonical(document), sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str).encode()
+    text = json.dumps(
+        canonical(document), sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str
+    ).encode()
     return Item(hashlib.sha256(text).hexdigest(), kind, gzip.compress(text, 6, mtime=0))
 
 
@@ -370,7 +395,10 @@ def parquet_item(data: bytes) -> Item:
     """The item of a table: its columns in order, each with its type and a hash of its values."""
     columns = table(data)
     lines = [f"{columns.height} rows"]
-    lines += [f"{column.name} {column.dtype} {hashlib.sha256(content(column)).hexdigest()}" for column in columns.iter_columns()]
+    lines += [
+        f"{column.name} {column.dtype} {hashlib.sha256(content(column)).hexdigest()}"
+        for column in columns.iter_columns()
+    ]
     return Item(hashlib.sha256("\n".join(lines).encode()).hexdigest(), "parquet", data)
 
 
@@ -380,7 +408,8 @@ def table(data: bytes) -> pl.DataFrame:
     frame = frame.drop([name for name in frame.columns if name in PROVENANCE])
     prose = [name for name, dtype in frame.schema.items() if dtype == pl.String and prose_column(name)]
     return frame.with_columns(
-        pl.when(pl.col(name).str.len_bytes() > 0).then(pl.lit(PROSE_TEXT)).otherwise(pl.col(name)).alias(name) for name in prose
+        pl.when(pl.col(name).str.len_bytes() > 0).then(pl.lit(PROSE_TEXT)).otherwise(pl.col(name)).alias(name)
+        for name in prose
     )
 
 

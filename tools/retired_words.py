@@ -262,7 +262,11 @@ def main() -> int:
             print(f"{count:6}  {folder}")
     else:
         print("\n".join(map(str, found)) or "no retired words in files")
-    faults = [] if options.paths else [(subject, fault) for subject in subjects() for fault in subject_faults(subject, patterns)]
+    faults = (
+        []
+        if options.paths
+        else [(subject, fault) for subject in subjects() for fault in subject_faults(subject, patterns)]
+    )
     for subject, fault in faults:
         print(f"commit {subject!r}: {fault}")
     return 1 if found or faults else 0

@@ -40,7 +40,10 @@ def defines(path: Path, symbol: str) -> bool:
     name = re.split(r"::|\.", symbol.removesuffix("()"))[-1]
     if path.suffix not in DEFINITIONS or path.name == name or not name.isidentifier():
         return path.name == symbol or path.is_dir() or symbol in path.read_text("utf-8")
-    return re.search(DEFINITIONS[path.suffix].format(name=re.escape(name)), path.read_text("utf-8"), re.MULTILINE) is not None
+    return (
+        re.search(DEFINITIONS[path.suffix].format(name=re.escape(name)), path.read_text("utf-8"), re.MULTILINE)
+        is not None
+    )
 
 
 def main() -> int:

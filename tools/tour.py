@@ -68,7 +68,11 @@ class Block:
             Path(scratch, "examples").symlink_to(ROOT / "examples")
             for command in self.commands:
                 print(command, file=sys.stderr, flush=True)
-                lines += [f"$ {command}", on_terminal(command, Path(scratch)) if self.is_repeatable else figures(command), ""]
+                lines += [
+                    f"$ {command}",
+                    on_terminal(command, Path(scratch)) if self.is_repeatable else figures(command),
+                    "",
+                ]
         return "\n".join(lines).strip() + "\n"
 
 

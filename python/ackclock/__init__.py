@@ -67,7 +67,9 @@ _HOME = {
     "open": "api:open_run",
     "Result": "result",
     "FolderResult": "result_folder",
-    **dict.fromkeys(("Link", "Hop", "Flow", "Tcp", "Bulk", "Transfer", "ConstantRate", "OnOff", "Web", "Probe"), "input.objects"),
+    **dict.fromkeys(
+        ("Link", "Hop", "Flow", "Tcp", "Bulk", "Transfer", "ConstantRate", "OnOff", "Web", "Probe"), "input.objects"
+    ),
 }
 
 __all__ = [

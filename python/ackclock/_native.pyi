@@ -103,7 +103,12 @@ class Run:
 
 class CaptureReader:
     def __init__(
-        self, path: str | Path, only: str, series: bool = False, pulses: tuple[str, str] | None = None, follow: bool = False
+        self,
+        path: str | Path,
+        only: str,
+        series: bool = False,
+        pulses: tuple[str, str] | None = None,
+        follow: bool = False,
     ) -> None: ...
     def advance(self, max_packets: int) -> int: ...
     def finish(self) -> None: ...

@@ -153,7 +153,9 @@ def _seeds(seeds: Seeds | None, seed: int | None) -> int | list[int] | None:
     if seed is None:
         return seeds if seeds is None or isinstance(seeds, int) else list(seeds)
     if seeds is not None:
-        raise InputError("seed and seeds", "one of them: seed=7 is the seed 7, seeds=7 are the seeds 1 to 7", key="seed")
+        raise InputError(
+            "seed and seeds", "one of them: seed=7 is the seed 7, seeds=7 are the seeds 1 to 7", key="seed"
+        )
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise InputError(repr(seed), "one whole number from 0 (several: seeds=[..])", key="seed")
     return [seed]

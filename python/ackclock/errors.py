@@ -82,7 +82,14 @@ class AckclockError(Exception):
 
     @classmethod
     def problem(
-        cls, statement: str, hint: str, *, file: str | None = None, line: int | None = None, key: str = "", option: str = ""
+        cls,
+        statement: str,
+        hint: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        key: str = "",
+        option: str = "",
     ) -> Self:
         """The second form: ``statement; hint``. The statement names the option, which `option` repeats as a field."""
         return cls._of(statement=statement, hint=hint, file=file, line=line, key=key, option=option)
@@ -209,7 +216,9 @@ def native_errors(*, file: str | None = None, option: str = "") -> Iterator[None
 def from_document(document: Mapping[str, Any]) -> AckclockError:
     """The error that another process printed as ``{"error": {..}}``: an InputError for exit status 2, else a RunFailed."""
     fields = document["error"]
-    kinds: dict[str, type[AckclockError]] = {kind.kind: kind for kind in (InputError, UsageError, RunFailed, Interrupted)}
+    kinds: dict[str, type[AckclockError]] = {
+        kind.kind: kind for kind in (InputError, UsageError, RunFailed, Interrupted)
+    }
     error = kinds.get(fields["kind"], RunFailed)._of(
         **{name: fields.get(name) or "" for name in ("found", "allowed", "hint", "key", "option")},
         file=fields.get("file"),
@@ -237,7 +246,10 @@ def not_readable(
 def not_writable(error: OSError, file: str | os.PathLike[str], *, option: str = "") -> RunFailed:
     """The error for a file or folder that could not be written, with the remedy."""
     return RunFailed(
-        _found_there(error, "write"), _REMEDIES.get(error.errno or 0, "name another folder"), file=str(file), option=option
+        _found_there(error, "write"),
+        _REMEDIES.get(error.errno or 0, "name another folder"),
+        file=str(file),
+        option=option,
     )
 
 

@@ -30,7 +30,10 @@ def notebook_progress() -> Progress | None:
         if now - began < PATIENCE_S or (now - shown < INTERVAL_S and done < total):
             return
         shown = now
-        line = {"text/plain": f"{done} of {total} runs, {now - began:.0f} s" + (f" ({label})" if label and done < total else "")}
+        line = {
+            "text/plain": f"{done} of {total} runs, {now - began:.0f} s"
+            + (f" ({label})" if label and done < total else "")
+        }
         if handle is None:
             handle = display(line, raw=True, display_id=True)
         else:

@@ -144,6 +144,8 @@ def _as_html(table: Table) -> str:
     justify = [column.justify if column.justify in ("right", "center") else "left" for column in table.columns]
     head = "".join(cell("th", column.header, side) for column, side in zip(table.columns, justify, strict=True))
     rows = zip(*(list(column.cells) for column in table.columns), strict=True)
-    body = "".join(f"<tr>{''.join(cell('td', c, side) for c, side in zip(row, justify, strict=True))}</tr>" for row in rows)
+    body = "".join(
+        f"<tr>{''.join(cell('td', c, side) for c, side in zip(row, justify, strict=True))}</tr>" for row in rows
+    )
     caption = f"<caption>{escape(str(table.title))}</caption>" if table.title else ""
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

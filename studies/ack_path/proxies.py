@@ -43,7 +43,9 @@ def scenario(place: str, variant: str, workload: str) -> Scenario:
     kind, seconds = WORKLOADS[workload]
     flow = {"name": "download", "workload": kind}
     tcp = {"variant": variant}
-    return draft_of({"hop": hops(place), "duration": f"{seconds} s", "sample": "0 s", "tcp": tcp, "flow": [flow]}).check()
+    return draft_of(
+        {"hop": hops(place), "duration": f"{seconds} s", "sample": "0 s", "tcp": tcp, "flow": [flow]}
+    ).check()
 
 
 def figure(results: Sequence[RunResult], workload: str) -> str:

@@ -58,7 +58,9 @@ TECHNIQUES: dict[str, Technique] = {
     "acks first": Technique("acks-first"),
     "acks first, filter safe": Technique("safe+acks-first"),
     "fq-codel": Technique("fq-codel"),
-    "ACK congestion control": Technique(tcp={"ack_congestion_control": True, "ecn": True, "timestamps": True}, queue=MARKS),
+    "ACK congestion control": Technique(
+        tcp={"ack_congestion_control": True, "ecn": True, "timestamps": True}, queue=MARKS
+    ),
 }
 
 
@@ -93,7 +95,9 @@ def scenario(link: str, variant: str, load: str, technique: Technique) -> Scenar
 
 def run(links: Sequence[str], folder: Path) -> dict[tuple[str, str, str, str], list[RunResult]]:
     """Every cell of these links by link, variant, load and technique; what the folder has is not run again."""
-    keys = [(link, variant, load, name) for link in links for variant in VARIANTS for load in LOADS for name in TECHNIQUES]
+    keys = [
+        (link, variant, load, name) for link in links for variant in VARIANTS for load in LOADS for name in TECHNIQUES
+    ]
     cells = [
         RunSpec(made, seed, dict(zip(("link", "variant", "load", "technique"), key, strict=True)))
         for key in keys

@@ -133,7 +133,9 @@ def scores_at_middle(folder: Path, scores: dict[str, Score]) -> None:
 
 def _scores_beyond(folder: Path, rows: pl.DataFrame, scores: dict[str, Score]) -> None:
     sent = set(truth(folder, "server")["packet"])
-    for (packet, why, kind), late in zip(rows.select("packet", "why", "kind").iter_rows(), _overtaken(rows, sent), strict=True):
+    for (packet, why, kind), late in zip(
+        rows.select("packet", "why", "kind").iter_rows(), _overtaken(rows, sent), strict=True
+    ):
         # A copy that the network made has a number of its own.
         true = ("reordered" if late else why) if packet in sent else "network_duplicate"
         _count(scores, why if late and why else true, _SAME.get(kind, kind))

@@ -30,7 +30,13 @@ class Grid:
         for (s, tcp), (w, (rate, delay, packets)), (t, (trouble, keys)), (k, seed) in product(
             enumerate(self.senders), enumerate(self.links), enumerate(self.troubles.items()), enumerate(self.seeds)
         ):
-            hop = {"name": "air", "rate": rate, "delay": delay, "queue": {"kind": "droptail", "packets": packets}, **keys}
+            hop = {
+                "name": "air",
+                "rate": rate,
+                "delay": delay,
+                "queue": {"kind": "droptail", "packets": packets},
+                **keys,
+            }
             tap = Tap(WHERE[(s + w + t + k) % 3], SHARES[(s + 2 * w + t) % 3])
             yield f"{' '.join(tcp.values())}, {rate}, {trouble}, seed {seed}", Case(hop, tcp, seed=seed, tap=tap)
 

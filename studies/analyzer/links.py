@@ -63,7 +63,11 @@ def _other(draw: random.Random, truth: str, seed: int) -> Case:
         # The queue and one round trip hold more than the window, so nothing overflows.
         tcp["receive_buffer"] = f"{max(8, int(draw.uniform(0.3, 1.4) * bdp / 1024))} KiB"
         hop["queue"] = {"kind": "droptail", "bytes": f"{int(max(30_000, 1.5 * bdp))} B"}
-    elsewhere: Keys = {"name": "radio", "rate": f"{round(5 * megabits, 2)} Mb/s", "delay": f"{draw.uniform(1, 20):.1f} ms"}
+    elsewhere: Keys = {
+        "name": "radio",
+        "rate": f"{round(5 * megabits, 2)} Mb/s",
+        "delay": f"{draw.uniform(1, 20):.1f} ms",
+    }
     if draw.random() < 0.3:
         elsewhere["jitter"] = {"down": {"kind": "uniform", "low": "0 ms", "high": f"{draw.uniform(0.2, 3):.2f} ms"}}
     place = draw.choice(("in it", "behind it", "before it"))

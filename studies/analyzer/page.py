@@ -14,7 +14,16 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-from studies.analyzer.captures import Case, Score, joined, missing, run, scores_at_middle, scores_at_receiver, scores_at_sender
+from studies.analyzer.captures import (
+    Case,
+    Score,
+    joined,
+    missing,
+    run,
+    scores_at_middle,
+    scores_at_receiver,
+    scores_at_sender,
+)
 from studies.analyzer.grids import HELD_OUT, THIRD, TUNED, Grid
 from studies.analyzer.links import lost_by, other_links, plain_links, true_verdicts
 from studies.analyzer.random_downloads import Wide
@@ -187,7 +196,9 @@ def _causes(at: dict[str, dict[str, Score]]) -> list[str]:
         for cause, score in sorted(scores.items(), key=lambda item: -(item[1].right + item[1].missed)):
             occurs = score.right + score.missed
             target = "rare" if occurs < _COMMON else _met(score, TARGETS[end])
-            lines.append(f"| {end} | {cause} | {occurs} | {_rate(score.precision)} | {_rate(score.recall)} | {target} |")
+            lines.append(
+                f"| {end} | {cause} | {occurs} | {_rate(score.precision)} | {_rate(score.recall)} | {target} |"
+            )
     return [*lines, ""]
 
 
@@ -197,7 +208,9 @@ def _met(score: Score, target: float) -> str:
 
 
 def _lost(placed: dict[str, list[int]]) -> list[str]:
-    counts = "; ".join(f"{span} {true}, detected {detected}, wrong {wrong}" for span, (true, detected, wrong) in placed.items())
+    counts = "; ".join(
+        f"{span} {true}, detected {detected}, wrong {wrong}" for span, (true, detected, wrong) in placed.items()
+    )
     return [f"Packets lost, by pairs of captures (wrong: sum of the differences of all runs): {counts}.", ""]
 
 
@@ -252,7 +265,9 @@ def _verdict(job: tuple[Case, Path]) -> str | None:
     if cause["verdict"] in right:
         return ""
     queue, radio = lost_by(summary)
-    return f"{_described(case)}: {cause['verdict']}; truth: {queue} by the queue, {radio} by a link ({cause['evidence']})"
+    return (
+        f"{_described(case)}: {cause['verdict']}; truth: {queue} by the queue, {radio} by a link ({cause['evidence']})"
+    )
 
 
 def _links() -> list[tuple[str, Iterable[Case]]]:
@@ -270,9 +285,7 @@ def _described(case: Case) -> str:
     (queue,) = [hop["queue"] for hop in hops if "queue" in hop]
     held = ", ".join(str(value) for value in queue.values())
     lossy = "".join(f", {hop['name']} loses" for hop in hops if "loss" in hop)
-    return (
-        f"{', '.join(hop['rate'] for hop in hops)}, {held}{lossy}, {' '.join(str(case.tcp[key]) for key in ('host', 'variant'))}"
-    )
+    return f"{', '.join(hop['rate'] for hop in hops)}, {held}{lossy}, {' '.join(str(case.tcp[key]) for key in ('host', 'variant'))}"
 
 
 def _offsets(folder: Path) -> list[str]:
@@ -283,8 +296,15 @@ def _offsets(folder: Path) -> list[str]:
         "| down | up | interval, ms | covers 0 | skew, ppm |",
         "|---|---|---|---|---:|",
     ]
-    for number, (down, up) in enumerate((("11 ms", "76 ms"), ("76 ms", "11 ms"), ("40 ms", "40 ms"), ("5 ms", "150 ms"))):
-        hop = {"name": "air", "rate": "5 Mb/s", "delay": {"down": down, "up": up}, "queue": {"kind": "droptail", "packets": 60}}
+    for number, (down, up) in enumerate(
+        (("11 ms", "76 ms"), ("76 ms", "11 ms"), ("40 ms", "40 ms"), ("5 ms", "150 ms"))
+    ):
+        hop = {
+            "name": "air",
+            "rate": "5 Mb/s",
+            "delay": {"down": down, "up": up},
+            "queue": {"kind": "droptail", "packets": 60},
+        }
         run(Case(hop, {"host": "linux-6", "variant": "cubic"}), folder / str(number))
         clock = joined(folder / str(number)).document["clock"]
         low, high = clock["offset_interval_ms"]

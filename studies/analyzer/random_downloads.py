@@ -53,7 +53,12 @@ class Wide:
 def _drawn(draw: random.Random, seed: int) -> tuple[str, Case]:
     megabits, trip = round(10 ** draw.uniform(-0.592, 2), 3), round(10 ** draw.uniform(0, 2.778), 2)
     troubles = _troubles(draw, trip)
-    hop: Keys = {"name": "air", "rate": f"{megabits} Mb/s", "delay": f"{trip / 2:.3f} ms", "queue": _queue(draw, megabits, trip)}
+    hop: Keys = {
+        "name": "air",
+        "rate": f"{megabits} Mb/s",
+        "delay": f"{trip / 2:.3f} ms",
+        "queue": _queue(draw, megabits, trip),
+    }
     for _, keys in troubles:
         hop |= keys
     tcp = _sender(draw)

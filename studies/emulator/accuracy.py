@@ -77,7 +77,13 @@ def rates() -> Iterator[Row]:
         full = run_until_valid(link(f'"{name}"', queue=queue), Stream("down", 1.3 * bps, SIZE), seconds)
         bps_measured = full.counted["down"]["bps"]
         yield Row(
-            f"{name}, saturated", name, f"{bps_measured / 1e6:.4f} Mb/s", bps_measured / bps - 1, MAX_RATE_ERROR, "+.2%", full
+            f"{name}, saturated",
+            name,
+            f"{bps_measured / 1e6:.4f} Mb/s",
+            bps_measured / bps - 1,
+            MAX_RATE_ERROR,
+            "+.2%",
+            full,
         )
         half = run_until_valid(link(f'"{name}"'), Stream("down", bps / 2, SIZE, even=True), seconds)
         exact_us = (DELAY_S + SIZE * 8 / bps) * 1e6
@@ -103,7 +109,9 @@ def losses() -> Iterator[Row]:
         counts = outcome.counted["down"]
         sent = counts["packets"] + counts["lost"]
         sigmas = (counts["lost"] - mean * sent) / math.sqrt(sent * mean * (1 - mean))
-        yield Row(f"loss {mean:g} of {sent}", f"{mean * sent:.0f}", str(counts["lost"]), sigmas, MAX_SIGMAS, "+.1f", outcome)
+        yield Row(
+            f"loss {mean:g} of {sent}", f"{mean * sent:.0f}", str(counts["lost"]), sigmas, MAX_SIGMAS, "+.1f", outcome
+        )
 
 
 def recorded_links(traces: Path | None) -> Iterator[Row]:

@@ -36,7 +36,9 @@ def page(parts: list[str]) -> Iterator[str]:
         data = os.environ.get("ACKCLOCK_DATA")
         yield "## Accuracy\n"
         yield from accuracy.markdown_table(
-            chain(accuracy.rates(), accuracy.losses(), accuracy.recorded_links(Path(data) / "cellular" if data else None))
+            chain(
+                accuracy.rates(), accuracy.losses(), accuracy.recorded_links(Path(data) / "cellular" if data else None)
+            )
         )
         yield f"\n{ABOUT_RECORDED}\n"
     if "speed" in parts:

@@ -110,7 +110,16 @@ def main() -> int:
         print("seconds resident_kB descriptors", file=out, flush=True)
         for usage in soak.samples(float(seconds)):
             print(f"{usage.at_s:.0f} {usage.resident_kb} {usage.descriptors}", file=out, flush=True)
-        keys = ("valid", "why", "release_error_us", "deadline_misses", "unintended_drops", "packets_out", "load", "steal_percent")
+        keys = (
+            "valid",
+            "why",
+            "release_error_us",
+            "deadline_misses",
+            "unintended_drops",
+            "packets_out",
+            "load",
+            "steal_percent",
+        )
         print(json.dumps({key: soak.document[key] for key in keys}), file=out)
     return 0
 

@@ -39,7 +39,9 @@ def one_link() -> Iterator[tuple[str, ...]]:
     the link's rate."""
     for total, rate in [(total, 4e9) for total in TOTALS] + [(OVERLOAD * total, total / 2) for total in SATURATED]:
         queue = '{ kind = "droptail", packets = 5000 }'
-        outcome = run(link(f'"{rate / 1e6:g} Mb/s"', queue=queue), [Stream("down", total / 2), Stream("up", total / 2)], SECONDS)
+        outcome = run(
+            link(f'"{rate / 1e6:g} Mb/s"', queue=queue), [Stream("down", total / 2), Stream("up", total / 2)], SECONDS
+        )
         document, counted = outcome.document, outcome.counted.values()
         late = document["release_error_us"]
         yield (
@@ -67,7 +69,8 @@ def generator_alone() -> str:
         for name in names:
             subprocess.run(["ip", "netns", "add", name], check=True)
         subprocess.run(
-            ["ip", "-n", names[0], "link", "add", "v", "type", "veth", "peer", "name", "v", "netns", names[1]], check=True
+            ["ip", "-n", names[0], "link", "add", "v", "type", "veth", "peer", "name", "v", "netns", names[1]],
+            check=True,
         )
         for number, name in enumerate(names, 1):
             subprocess.run(["ip", "-n", name, "address", "add", f"198.51.100.{number}/24", "dev", "v"], check=True)
@@ -75,7 +78,9 @@ def generator_alone() -> str:
             off = [word for feature in ("tx", "rx", "sg", "tso", "gso", "gro") for word in (feature, "off")]
             subprocess.run([*ip, name, "ethtool", "-K", "v", *off], check=False, capture_output=True)
         sinks = [
-            subprocess.Popen([*ip, name, str(PROGRAM), "sink", str(PORT), str(IDLE_S)], stdout=subprocess.PIPE, text=True)
+            subprocess.Popen(
+                [*ip, name, str(PROGRAM), "sink", str(PORT), str(IDLE_S)], stdout=subprocess.PIPE, text=True
+            )
             for name in names
         ]
         senders = [

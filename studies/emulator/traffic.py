@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PROGRAM = Path(os.environ.get("ACKCLOCK_TRAFFIC", Path(__file__).parents[2] / "target" / "release" / "ackclock-traffic"))
+PROGRAM = Path(
+    os.environ.get("ACKCLOCK_TRAFFIC", Path(__file__).parents[2] / "target" / "release" / "ackclock-traffic")
+)
 SERVER, CLIENT, PORT = "100.64.0.1", "100.64.0.2", 5000
 IDLE_S = 2.0
 """A receiver stops after this time without a datagram."""
@@ -63,7 +65,9 @@ def _sends(streams: Sequence[Stream], direction: str, to: str, seconds: float) -
     )
 
 
-def run(text: str, streams: Sequence[Stream], seconds: float, *, folder: Path | None = None, clients: int = 1) -> Outcome:
+def run(
+    text: str, streams: Sequence[Stream], seconds: float, *, folder: Path | None = None, clients: int = 1
+) -> Outcome:
     """Run streams for ``seconds`` through a link. With ``folder`` the log is kept there."""
     with tempfile.TemporaryDirectory() as scratch:
         scratch_folder = Path(scratch)
@@ -79,11 +83,21 @@ def run(text: str, streams: Sequence[Stream], seconds: float, *, folder: Path | 
             at_client.append(_sink(scratch_folder, "down"))
         # The command ends after the last receiver of the client; the server's receiver ends before.
         client = (
-            " & ".join(f"({part})" for part in at_client) + f" & wait; sleep {1 if 'down' in counted else seconds + IDLE_S + 1}"
+            " & ".join(f"({part})" for part in at_client)
+            + f" & wait; sleep {1 if 'down' in counted else seconds + IDLE_S + 1}"
         )
         server = " & ".join(f"({part})" for part in at_server) + " & wait"
         log = ["--out", str(folder)] if folder else ["--no-log", "--out", str(scratch_folder / "run")]
-        argv = [sys.executable, "-m", "ackclock", "emulate", str(scratch_folder / "link.toml"), "--json", "--no-report", *log]
+        argv = [
+            sys.executable,
+            "-m",
+            "ackclock",
+            "emulate",
+            str(scratch_folder / "link.toml"),
+            "--json",
+            "--no-report",
+            *log,
+        ]
         argv += [
             "--clients",
             str(clients),

@@ -22,7 +22,18 @@ PORT = 5001
 SAMPLE_S = 0.02
 READ = 1 << 18
 FIRST_FIELDS = ("rto", "ato", "snd_mss", "rcv_mss", "unacked", "sacked", "lost", "retrans", "fackets")
-MIDDLE_FIELDS = ("data_sent", "ack_sent", "data_recv", "ack_recv", "pmtu", "rcv_ssthresh", "rtt", "rttvar", "ssthresh", "cwnd")
+MIDDLE_FIELDS = (
+    "data_sent",
+    "ack_sent",
+    "data_recv",
+    "ack_recv",
+    "pmtu",
+    "rcv_ssthresh",
+    "rtt",
+    "rttvar",
+    "ssthresh",
+    "cwnd",
+)
 LAST_FIELDS = ("advmss", "reordering", "rcv_rtt", "rcv_space", "total_retrans")
 FIELDS = FIRST_FIELDS + MIDDLE_FIELDS + LAST_FIELDS
 """The 32-bit fields of `struct tcp_info` after its eight octets (linux/tcp.h); times in
@@ -87,7 +98,9 @@ def fetch(seconds: float, file: TextIO) -> None:
         if not count:
             break
         received += count
-    write(file, {"began": began, "clock": time.time() - time.monotonic() + began, "seconds": seconds, "bytes": received})
+    write(
+        file, {"began": began, "clock": time.time() - time.monotonic() + began, "seconds": seconds, "bytes": received}
+    )
 
 
 def request_realtime() -> None:

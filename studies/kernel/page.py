@@ -180,7 +180,9 @@ def measure(store: TransferStore, rows: Sequence[tuple[str, str]], jobs: int, un
         list(pool.map(lambda job: one(*job), missing_runs))
 
 
-def rows(variants: Sequence[str], store: TransferStore, earlier: dict[tuple[str, str], KernelSide]) -> Iterator[tuple[str, ...]]:
+def rows(
+    variants: Sequence[str], store: TransferStore, earlier: dict[tuple[str, str], KernelSide]
+) -> Iterator[tuple[str, ...]]:
     """A row per measured link and variant; for others link, variant and the reason."""
     for link in LINKS:
         for variant in variants:

@@ -28,7 +28,12 @@ SERVER, SERVER6 = "ACKCLOCK_SERVER", "ACKCLOCK_SERVER6"
 
 
 def measured(
-    link: str | None, *arguments: str, clock_shift_ns: int = 0, seconds: float = 60.0, packaged: str = "", server: str = SERVER
+    link: str | None,
+    *arguments: str,
+    clock_shift_ns: int = 0,
+    seconds: float = 60.0,
+    packaged: str = "",
+    server: str = SERVER,
 ) -> dict[str, Any]:
     """The document of a measurement over a link file's text or a packaged link, of a valid
     emulation. Raises Unmeasured."""
@@ -58,11 +63,24 @@ def _file(text: str | None, packaged: str, folder: Path) -> str:
     return str(path)
 
 
-def _once(link: str, folder: Path, arguments: list[str], shift: int, seconds: float) -> tuple[dict[str, Any], dict[str, Any]]:
+def _once(
+    link: str, folder: Path, arguments: list[str], shift: int, seconds: float
+) -> tuple[dict[str, Any], dict[str, Any]]:
     ackclock = [sys.executable, "-m", "ackclock"]
     token, out = str(folder / "token"), folder / "out"
     server, *arguments = arguments
-    serve = [*ackclock, "serve", "--listen", "::", "--token-file", token, "--clock-shift", str(shift), "--allow-capture", "16"]
+    serve = [
+        *ackclock,
+        "serve",
+        "--listen",
+        "::",
+        "--token-file",
+        token,
+        "--clock-shift",
+        str(shift),
+        "--allow-capture",
+        "16",
+    ]
     client = [
         sys.executable,
         "-c",

@@ -89,14 +89,28 @@ class Row:
 
     def line(self) -> str:
         """As Markdown."""
-        cells = (self.link, self.figure, self.direction, self.truth, self.measured, self.error, "yes" if self.holds else "**no**")
+        cells = (
+            self.link,
+            self.figure,
+            self.direction,
+            self.truth,
+            self.measured,
+            self.error,
+            "yes" if self.holds else "**no**",
+        )
         return "| " + " | ".join(cells) + " |"
 
 
 def saturated(truth: Truth) -> Iterator[Row]:
     """Capacity, buffer and one-way interval of a saturated link."""
     document = measured(
-        truth.toml(), "--tests", "delay,capacity", "--duration", "6 s", clock_shift_ns=truth.clock_shift_ns, seconds=120.0
+        truth.toml(),
+        "--tests",
+        "delay,capacity",
+        "--duration",
+        "6 s",
+        clock_shift_ns=truth.clock_shift_ns,
+        seconds=120.0,
     )
     for direction in ("down", "up"):
         yield from _capacity(
@@ -112,10 +126,19 @@ def framed() -> Iterator[Row]:
     """Capacity and buffer of a packaged link that sends in frames."""
     name, rates, buffers, frame_s = WIBRO
     document = measured(
-        None, "--tests", "delay,capacity", "--duration", "8 s", clock_shift_ns=HOUR_NS, seconds=180.0, packaged="wibro-wave2"
+        None,
+        "--tests",
+        "delay,capacity",
+        "--duration",
+        "8 s",
+        clock_shift_ns=HOUR_NS,
+        seconds=180.0,
+        packaged="wibro-wave2",
     )
     for direction in ("down", "up"):
-        yield from _capacity(name, document["capacity"][direction], direction, rates[direction], buffers[direction], frame_s)
+        yield from _capacity(
+            name, document["capacity"][direction], direction, rates[direction], buffers[direction], frame_s
+        )
 
 
 def noisy(truth: Truth) -> Iterator[Row]:
@@ -140,15 +163,33 @@ def noisy(truth: Truth) -> Iterator[Row]:
         loss = figures["loss"]
         within = loss["lo"] <= truth.loss <= loss["hi"]
         interval = f"{100 * loss['rate']:.2f} ({100 * loss['lo']:.2f} to {100 * loss['hi']:.2f})"
-        yield Row(truth.name, "loss, %", direction, f"{100 * truth.loss:g}", interval, "within" if within else "outside", within)
+        yield Row(
+            truth.name,
+            "loss, %",
+            direction,
+            f"{100 * truth.loss:g}",
+            interval,
+            "within" if within else "outside",
+            within,
+        )
         min_delay_ms = truth.delay_ms[direction] + 48 * 8e3 / truth.rate[direction]
         yield _interval(truth.name, figures, direction, min_delay_ms)
 
 
-def _capacity(link: str, figures: dict[str, Any], direction: str, rate: float, queue: int, frame_s: float) -> Iterator[Row]:
+def _capacity(
+    link: str, figures: dict[str, Any], direction: str, rate: float, queue: int, frame_s: float
+) -> Iterator[Row]:
     rate_bps = figures["rate_bps"]
     error = rate_bps / rate - 1.0
-    yield Row(link, "capacity, Mb/s", direction, f"{rate / 1e6:g}", f"{rate_bps / 1e6:.4g}", f"{error:+.2%}", abs(error) <= 0.02)
+    yield Row(
+        link,
+        "capacity, Mb/s",
+        direction,
+        f"{rate / 1e6:g}",
+        f"{rate_bps / 1e6:.4g}",
+        f"{error:+.2%}",
+        abs(error) <= 0.02,
+    )
     # The queue, and the packet in transmission.
     buffer = queue + figures["packet_bytes"]
     tolerance = max(0.1 * buffer, figures["packet_bytes"] + frame_s * rate / 8)
@@ -164,7 +205,9 @@ def _interval(link: str, figures: dict[str, Any], direction: str, min_delay_ms: 
     low, high = figures["least_delay_interval_ms"]
     within = low <= min_delay_ms <= high
     interval = f"{low:.2f} to {high:.2f}"
-    return Row(link, "minimum delay, ms", direction, f"{min_delay_ms:.2f}", interval, "within" if within else "outside", within)
+    return Row(
+        link, "minimum delay, ms", direction, f"{min_delay_ms:.2f}", interval, "within" if within else "outside", within
+    )
 
 
 CELLS: tuple[Callable[[], Iterator[Row]], ...] = (

@@ -72,7 +72,9 @@ def markdown(figures: Sequence[Figure]) -> str:
     """The figures as a Markdown table."""
     rows = [HEADINGS, *(figure.cells() for figure in figures)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
-    lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+    ]
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
     return "\n".join([lines[0], rule, *lines[1:]])
 

@@ -14,7 +14,9 @@ from studies.oracles.ns2 import LINUX_OTHERS, LINUX_RENO, Sender, dumbbell, ns2_
 SEEDS = 10
 
 ROWS = tuple(
-    (sender, p, 0.08 if sender is LINUX_RENO else 0.15) for sender in (LINUX_RENO, *LINUX_OTHERS) for p in ("1e-3", "1e-2")
+    (sender, p, 0.08 if sender is LINUX_RENO else 0.15)
+    for sender in (LINUX_RENO, *LINUX_OTHERS)
+    for p in ("1e-3", "1e-2")
 )
 """Sender, loss as the table writes it, and how far goodput may lie from ns-2's mean. A new variant is new rows."""
 
@@ -29,7 +31,9 @@ CASES = (*(f"{sender.name}-{p}" for sender, p, _ in ROWS), *(f"order-{p}" for p 
 
 
 def checks(oracles: Path) -> list[Check]:
-    rows = [Check(f"B {sender.name}, p = {p}", partial(figures, sender, p, limit, oracles)) for sender, p, limit in ROWS]
+    rows = [
+        Check(f"B {sender.name}, p = {p}", partial(figures, sender, p, limit, oracles)) for sender, p, limit in ROWS
+    ]
     return [*rows, *(Check(f"B order, p = {p}", partial(order, p, oracles)) for p in ORDERS)]
 
 

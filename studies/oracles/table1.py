@@ -37,7 +37,9 @@ def ours() -> ExperimentRuns:
 def checks(oracles: Path | None = None) -> list[Check]:
     """The oracles' values ship with the papers' claims, so no folder is needed."""
     ours_and_theirs = [Check(f"Table 1, Reno, {path}", partial(figures, claim, path)) for claim, path in CELLS.items()]
-    same_queues = [Check(f"{NS2_QUEUES}, {path}", partial(figures_with_ns2_queues, claim, path)) for claim, path in CELLS.items()]
+    same_queues = [
+        Check(f"{NS2_QUEUES}, {path}", partial(figures_with_ns2_queues, claim, path)) for claim, path in CELLS.items()
+    ]
     return [*ours_and_theirs, *same_queues]
 
 
@@ -76,6 +78,13 @@ def figures_with_ns2_queues(claim: str, path: str) -> Sequence[Figure]:
         flow = run(build_plan(scenario, 1)).summary["flows"][0]
         ours_mbps = flow["throughput_bps"] / 1e6
         found.append(
-            Figure(f"{NS2_QUEUES}, {path}", f"throughput, ns-2 {name}", ours_mbps, ns2_value(claim, name), CLOSE, unit="Mb/s")
+            Figure(
+                f"{NS2_QUEUES}, {path}",
+                f"throughput, ns-2 {name}",
+                ours_mbps,
+                ns2_value(claim, name),
+                CLOSE,
+                unit="Mb/s",
+            )
         )
     return found

@@ -67,7 +67,9 @@ def test_series_has_every_packet_and_agrees_with_the_figures(lossy):
     assert data["outstanding_bytes"].max() == flow["b2a"]["outstanding_bytes"]["max"]
     rtts = first.filter(pl.col("way") == "a2b")["rtt_ms"].drop_nulls()
     assert rtts.mean() == pytest.approx(flow["b2a"]["rtt_ms"]["mean"], rel=1e-6)
-    assert done.delays.filter(pl.col("way") == "b2a")["delay_ms"].null_count() == flow["b2a"]["lost"]["between_captures"]
+    assert (
+        done.delays.filter(pl.col("way") == "b2a")["delay_ms"].null_count() == flow["b2a"]["lost"]["between_captures"]
+    )
 
 
 def test_rates_over_time_add_up_to_the_delivered_bytes(lossy, tmp_path):
@@ -212,7 +214,9 @@ def test_truncated_capture_names_its_packet_and_byte_when_read(ackclock, tmp_pat
     begins = len(head) + 3 * len(record)
     truncated = {"kind": "cut_off_file", "packet": 4, "byte": begins, "end": begins + cut}
     assert json.loads(done.stdout)["truncated"] == truncated
-    assert f"packet 4 begins at byte {begins} and is not whole" in done.stderr and "the 3 packets before it" in done.stderr
+    assert (
+        f"packet 4 begins at byte {begins} and is not whole" in done.stderr and "the 3 packets before it" in done.stderr
+    )
     assert done.stderr.count("\n") == 1 and done.returncode == 0
     path.write_bytes(head + record * 3)
     assert json.loads(ackclock("analyze", path, "--json").stdout)["truncated"] is None

@@ -22,7 +22,9 @@ def buffer_of(folder: Path, hop: dict[str, Any], seed: int = 1, **rest: Any) -> 
 
 
 @pytest.mark.parametrize("queue", ["codel", "fq-codel", "pie", "red"])
-@pytest.mark.parametrize(("speed", "delay", "seed"), [("4 Mb/s", "20 ms", 1), ("12 Mb/s", "35 ms", 2), ("2 Mb/s", "60 ms", 3)])
+@pytest.mark.parametrize(
+    ("speed", "delay", "seed"), [("4 Mb/s", "20 ms", 1), ("12 Mb/s", "35 ms", 2), ("2 Mb/s", "60 ms", 3)]
+)
 def test_aqm_queue_is_not_measured_as_droptail(tmp_path, queue, speed, delay, seed):
     kind = {"kind": queue, "packets": 200} if queue == "red" else {"kind": queue}
     buffer = buffer_of(tmp_path, {"rate": speed, "delay": delay, "queue": kind}, seed)
@@ -33,7 +35,11 @@ def test_aqm_queue_is_not_measured_as_droptail(tmp_path, queue, speed, delay, se
 def test_droptail_queue_is_measured_within_10_percent_or_a_packet_without_reservation(tmp_path, seed):
     draw = random.Random(f"buffers {seed}")
     size, rate = int(10 ** draw.uniform(4, 6.3)), round(10 ** draw.uniform(0.3, 1.3), 2)
-    hop = {"rate": f"{rate} Mb/s", "delay": f"{draw.uniform(5, 60):.0f} ms", "queue": {"kind": "droptail", "bytes": f"{size} B"}}
+    hop = {
+        "rate": f"{rate} Mb/s",
+        "delay": f"{draw.uniform(5, 60):.0f} ms",
+        "queue": {"kind": "droptail", "bytes": f"{size} B"},
+    }
     buffer = buffer_of(tmp_path, hop, seed)
     if buffer["filled"]:
         assert buffer["doubts"] == [], hop
@@ -63,6 +69,8 @@ def test_radio_retransmissions_are_not_measured_as_a_queue(tmp_path, seed):
         "harq": {"attempts": 4, "feedback": "15 ms"},
     }
     queue = {"kind": "droptail", "packets": 100}
-    buffer = buffer_of(tmp_path, {"medium": medium, "delay": "20 ms", "queue": queue}, seed, tcp={"receive_buffer": "16 KiB"})
+    buffer = buffer_of(
+        tmp_path, {"medium": medium, "delay": "20 ms", "queue": queue}, seed, tcp={"receive_buffer": "16 KiB"}
+    )
     assert not buffer["filled"]
     assert buffer["max_based"] is None or buffer["max_based"] < 16 * 1024 * 1.1 or buffer["doubts"]

@@ -30,7 +30,9 @@ def test_link_rate_is_inferred_from_spacing_at_either_end_when_full(tmp_path, en
     assert found["token_bucket"] is None and "inferred_rate" in output
 
 
-@pytest.mark.parametrize(("cap", "bps", "burst", "size"), [("10 Mb/s", 10e6, "500 kB", 500e3), ("5 Mb/s", 5e6, "100 kB", 100e3)])
+@pytest.mark.parametrize(
+    ("cap", "bps", "burst", "size"), [("10 Mb/s", 10e6, "500 kB", 500e3), ("5 Mb/s", 5e6, "100 kB", 100e3)]
+)
 def test_token_bucket_is_inferred_at_the_receivers_end_only(tmp_path, cap, bps, burst, size):
     found, output = inferred(tmp_path, metered(cap, burst), "client")
     bucket = found["token_bucket"]

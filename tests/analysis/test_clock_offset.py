@@ -20,7 +20,9 @@ def clock_of(folder: Path, case: Case, **alter: Any) -> dict[str, Any] | None:
     """The client's clock against the server's, the simulator's being one."""
     run(case, folder)
     alter = {"offset_s": OFFSET_MS * 1e-3, "skew": SKEW_PPM * 1e-6, **alter}
-    document = analyze(folder / "server.pcap", altered_copy(folder / "client.pcap", folder / "altered.pcap", **alter)).document
+    document = analyze(
+        folder / "server.pcap", altered_copy(folder / "client.pcap", folder / "altered.pcap", **alter)
+    ).document
     clock: dict[str, Any] | None = document["clock"]
     return clock
 

@@ -25,7 +25,9 @@ def small_window(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def full_queue(tmp_path_factory):
-    return simulated_captures(tmp_path_factory.mktemp("queue"), {"queue": {"kind": "droptail", "packets": 200}}, duration="20 s")
+    return simulated_captures(
+        tmp_path_factory.mktemp("queue"), {"queue": {"kind": "droptail", "packets": 200}}, duration="20 s"
+    )
 
 
 def crossing(p50: float, p95: float) -> dict:
@@ -35,7 +37,9 @@ def crossing(p50: float, p95: float) -> dict:
 def seen(document, there=None, back=None, shared=0.0, **figures) -> FlowContext:
     """A view of the download with figures of one's own."""
     best = flow_context(document, document["flows"][0], "b2a")
-    return FlowContext(best.flow, "b2a", {**best.figures, **figures}, best.other, best.place, there or {}, back or {}, shared)
+    return FlowContext(
+        best.flow, "b2a", {**best.figures, **figures}, best.other, best.place, there or {}, back or {}, shared
+    )
 
 
 def test_diagnosis_at_the_receiver_omits_application_and_models(full_queue):
@@ -54,7 +58,13 @@ def test_receive_window_is_found_at_the_receiver_when_it_explains_the_rate(small
 
 def test_probed_zero_window_has_its_share_and_its_reason(small_window):
     document = analyze(small_window[0]).document
-    shares = {**document["flows"][0]["b2a"]["limited"], "receive_window": 0.9, "application": 0.0, "path_rate": 0.1, "cwnd": 0.0}
+    shares = {
+        **document["flows"][0]["b2a"]["limited"],
+        "receive_window": 0.9,
+        "application": 0.0,
+        "path_rate": 0.1,
+        "cwnd": 0.0,
+    }
     closed = seen(document, limited=shares, zero_windows=11, zero_window_probes=22)
     output = {finding.finding: finding for finding in limits.findings(closed)}
     assert output["receive_window"].share == pytest.approx(0.9)
@@ -94,7 +104,11 @@ def test_ack_priority_is_advised_only_when_data_shares_their_direction(full_queu
 
 def test_longer_buffer_is_not_advised_when_a_deep_one_overflows(full_queue):
     document = analyze(full_queue[0]).document
-    cause = {"loss_cause": {"verdict": "congestion", "evidence": "all"}, "lost": {"between_captures": 9}, "loss_rate": 0.01}
+    cause = {
+        "loss_cause": {"verdict": "congestion", "evidence": "all"},
+        "lost": {"between_captures": 9},
+        "loss_rate": 0.01,
+    }
     for delays, advice in (
         (crossing(900, 1050), "longer buffer would only add delay"),
         (crossing(62, 70), "A longer queue, active queue management"),
@@ -181,7 +195,9 @@ def test_reset_finding_names_its_side(full_queue):
         ({"a2b": 1, "b2a": 1}, ""),
     ):
         assert (
-            path._who_reset({direction: {**flow[direction], "resets": count} for direction, count in directions.items()})
+            path._who_reset(
+                {direction: {**flow[direction], "resets": count} for direction, count in directions.items()}
+            )
             == output
         )
 

@@ -88,7 +88,9 @@ def captures(tmp_path_factory):
     def of(name: str) -> tuple[Path, Path]:
         hops, tcp, flows = CASES[name]
         folder = tmp_path_factory.mktemp(name.replace(" ", "-"))
-        simulate({"hop": list(hops)}, list(flows), "20 s", 1, tcp={"host": "linux-6", **tcp}, out=folder, captures="pcap")
+        simulate(
+            {"hop": list(hops)}, list(flows), "20 s", 1, tcp={"host": "linux-6", **tcp}, out=folder, captures="pcap"
+        )
         made = folder / "captures"
         ends = [merged(folder / f"{end}.pcap", *sorted(made.glob(f"*.{end}.pcap"))) for end in ("server", "client")]
         return ends[0], ends[1]

@@ -73,7 +73,9 @@ def test_follow_shows_an_open_pipe_until_ctrl_c(lossy):
 def test_follow_shows_a_slow_stream_of_packets(lossy):
     whole = lossy.read_bytes()
     command = [sys.executable, "-m", "ackclock", "analyze", "--follow", "--json", "-"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0) as run:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0
+    ) as run:
         assert run.stdin is not None
         assert run.stderr is not None
         shown = 0

@@ -38,7 +38,9 @@ def restamped(source: Path, target: Path, counter: Callable[[float], int]) -> tu
         seconds, ns, captured, original = struct.unpack_from("<IIII", data, at)
         times.append(seconds + ns * 1e-9)
         ticks = counter(times[-1])
-        out += struct.pack("<IIII", ticks // 10**9, ticks % 10**9, captured, original) + data[at + 16 : at + 16 + captured]
+        out += (
+            struct.pack("<IIII", ticks // 10**9, ticks % 10**9, captured, original) + data[at + 16 : at + 16 + captured]
+        )
         at += 16 + captured
     target.write_bytes(out)
     return times[0], times[-1]

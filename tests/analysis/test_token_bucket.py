@@ -7,7 +7,9 @@ import pytest
 from tests.support.captures import buffer_of, metered
 
 
-@pytest.mark.parametrize(("cap", "bps", "burst", "size"), [("10 Mb/s", 10e6, "500 kB", 500e3), ("5 Mb/s", 5e6, "100 kB", 100e3)])
+@pytest.mark.parametrize(
+    ("cap", "bps", "burst", "size"), [("10 Mb/s", 10e6, "500 kB", 500e3), ("5 Mb/s", 5e6, "100 kB", 100e3)]
+)
 def test_token_bucket_is_measured_with_rate_and_burst(tmp_path, cap, bps, burst, size):
     buffer = buffer_of(tmp_path, metered(cap, burst))
     bucket = buffer["token_bucket"]

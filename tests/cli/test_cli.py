@@ -36,7 +36,16 @@ def test_simulate_json_is_one_document_with_the_documented_fields(ackclock, smal
     } <= set(flow)  # fmt: skip
     assert {"min", "mean", "p50", "p95", "max", "sd"} <= set(flow["rtt_ms"])
     for hop in document["hops"]:
-        assert {"hop", "direction", "utilization", "queue_delay_ms", "drops", "marks", "delivered", "control_packets"} <= set(hop)
+        assert {
+            "hop",
+            "direction",
+            "utilization",
+            "queue_delay_ms",
+            "drops",
+            "marks",
+            "delivered",
+            "control_packets",
+        } <= set(hop)
         assert {"mean", "p95", "max"} <= set(hop["queue_delay_ms"])
 
 

@@ -32,7 +32,9 @@ def test_input_error_names_the_option_in_place_of_the_key_when_typed_on_the_comm
 
 
 def test_invalid_value_becomes_an_error_of_its_form_when_located():
-    error = InputError.of(InvalidValue.problem("a flow has no workload", "add one"), file="s.toml", line=2, key="flow[1]")
+    error = InputError.of(
+        InvalidValue.problem("a flow has no workload", "add one"), file="s.toml", line=2, key="flow[1]"
+    )
     assert str(error) == "s.toml:2: flow[1]: a flow has no workload; add one"
 
 
@@ -80,7 +82,10 @@ def test_json_prints_the_error_of_failed_and_of_interrupted_work_when_it_ends_so
 
     from ackclock.simulation import run
 
-    for raised, status, kind in ((RunFailed("no luck", "try again"), 1, "failed"), (KeyboardInterrupt(), 130, "interrupted")):
+    for raised, status, kind in (
+        (RunFailed("no luck", "try again"), 1, "failed"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ):
 
         def fail(*_: object, raised: BaseException = raised, **__: object) -> None:
             raise raised

@@ -255,7 +255,9 @@ def test_serve_names_the_port_and_how_to_free_it_when_it_is_taken(ackclock, ther
         done = ackclock("serve", "--port", port, "--token-file", "ok.token", "--quiet")
     name = "TCP" if protocol == socket.SOCK_STREAM else "UDP"
     assert done.returncode == 1
-    assert f"another program uses {name} port {port} of 127.0.0.1; " in done.stderr and "--port" in done.stderr, done.stderr
+    assert f"another program uses {name} port {port} of 127.0.0.1; " in done.stderr and "--port" in done.stderr, (
+        done.stderr
+    )
 
 
 @pytest.mark.finding("U19")

@@ -96,12 +96,16 @@ def test_comparison_varies_queues_and_ack_techniques_over_a_slow_return(tmp_path
     document = done.document
     assert len(document["cells"]) == 8
     kept, filtered = (
-        next(r for r in done.ranking if (c := r.configuration).path_differences() == words and c.ack_technique == "none").metrics
+        next(
+            r for r in done.ranking if (c := r.configuration).path_differences() == words and c.ack_technique == "none"
+        ).metrics
         for words in (["ACKs: none"], ["ACKs: p1"])
     )
     # A filter takes out more than the full queue did, and leaves a short one.
     assert filtered["ack_queue_delay_ms"].mean < 0.5 * kept["ack_queue_delay_ms"].mean
-    assert document["asymmetry"]["implies"].startswith("with an ACK for every segment the reverse path carries one ACK in ")
+    assert document["asymmetry"]["implies"].startswith(
+        "with an ACK for every segment the reverse path carries one ACK in "
+    )
     page = for_run(tmp_path / "run").read_text("utf-8")
     assert "ACKs: p1" in page
 
@@ -122,7 +126,9 @@ def test_compare_writes_nothing_on_bad_input(tmp_path: Path) -> None:
 
 
 def test_comparison_of_several_flows_has_fairness() -> None:
-    done = compare("dumbbell-10m", variants=["cubic"], buffers=["auto"], delayed_ack=[True], flows=2, seeds=2, duration="5 s")
+    done = compare(
+        "dumbbell-10m", variants=["cubic"], buffers=["auto"], delayed_ack=[True], flows=2, seeds=2, duration="5 s"
+    )
     assert 0.5 <= done.best.metrics["jain"].mean <= 1.0
 
 
@@ -134,7 +140,9 @@ def test_comparison_runs_over_a_recorded_link(data: Path, tmp_path: Path) -> Non
         f'rate.down = {{ trace = "{traces}/Verizon-LTE-short.down.gz" }}\n'
         f'rate.up = {{ trace = "{traces}/Verizon-LTE-short.up.gz" }}\n'
     )
-    done = compare(link, variants=["cubic"], buffers=["auto"], delayed_ack=[True], seeds=2, duration="10 s", out=tmp_path / "run")
+    done = compare(
+        link, variants=["cubic"], buffers=["auto"], delayed_ack=[True], seeds=2, duration="10 s", out=tmp_path / "run"
+    )
     times = gzip.decompress((traces / "Verizon-LTE-short.down.gz").read_bytes()).split()
     chances = sum(int(time) < 10_000 for time in times)
     carried = done.best.metrics["throughput_bps"].mean * 10.0 / 8.0 / 1500.0
@@ -166,7 +174,12 @@ def test_table_1_agrees_with_ns2_within_2_percent_under_its_queue_rule(network: 
         "hop.cable.queue.packets": 9,
         "hop.server.queue.down.packets": hosts - 1,
     }
-    returns = {"P1-018": ("9.6", "none"), "P1-021": ("9.6", "cslip"), "P1-024": ("28.8", "none"), "P1-027": ("28.8", "cslip")}
+    returns = {
+        "P1-018": ("9.6", "none"),
+        "P1-021": ("9.6", "cslip"),
+        "P1-024": ("28.8", "none"),
+        "P1-027": ("28.8", "cslip"),
+    }
     for claim, (kbps, framing) in returns.items():
         point = {"hop.return.rate": f"{kbps} kb/s", "hop.return.framing": framing, **rule}
         found = run(build_plan(draft.check(point), 1)).summary["flows"][0]["throughput_bps"] / 1e6

@@ -76,7 +76,11 @@ def _hops(*written: dict[str, Any]) -> list[Hop]:
 
 def test_queues_are_replaced_at_the_bottleneck_of_their_direction() -> None:
     fast = {"name": "core", "rate": "1 Gb/s"}
-    slow = {"name": "air", "rate": {"down": "10 Mb/s", "up": "1 Mb/s"}, "queue": {"packets": 20, "ack": {"filter": "p1"}}}
+    slow = {
+        "name": "air",
+        "rate": {"down": "10 Mb/s", "up": "1 Mb/s"},
+        "queue": {"packets": 20, "ack": {"filter": "p1"}},
+    }
     thin = {"name": "tail", "only": "up", "rate": "100 kb/s", "queue": {"packets": 7, "mark": "3 packets"}}
     path = bottlenecks(_hops(fast, slow, thin), "down")
     (place, codel), *_ = path.queue_keys("codel").items()
@@ -93,7 +97,11 @@ def test_queues_are_replaced_at_the_bottleneck_of_their_direction() -> None:
 
 def test_ack_congestion_control_has_a_note_without_ecn_marking() -> None:
     plain = {"name": "air", "rate": "1 Mb/s", "queue": {"packets": 20}}
-    marking = {"name": "air", "rate": "1 Mb/s", "queue": {"up": {"kind": "red", "packets": 20}, "down": {"packets": 20}}}
+    marking = {
+        "name": "air",
+        "rate": "1 Mb/s",
+        "queue": {"up": {"kind": "red", "packets": 20}, "down": {"packets": 20}},
+    }
     dropping = {"name": "air", "rate": "1 Mb/s", "queue": {"kind": "codel", "ecn": False}}
     assert unmarked("acc+adapt", _hops(plain), "down")
     assert unmarked("acc", _hops(dropping), "down")
@@ -164,7 +172,9 @@ STARVED = flow(goodput_bps=3e6, limited_share=_limited(receive_window=0.97, cwnd
             "the return path dropped 87 % of its ACKs",
         ),
         (
-            summary([flow(goodput_bps=3e6, limited_share=_limited(recovery=0.7, cwnd=0.3))], hops=[hop(utilization=0.4)]),
+            summary(
+                [flow(goodput_bps=3e6, limited_share=_limited(recovery=0.7, cwnd=0.3))], hops=[hop(utilization=0.4)]
+            ),
             "70 % of the time in loss recovery",
         ),
         (summary([flow(goodput_bps=7.7e6)], hops=[hop(utilization=0.96)]), "uses 96 % of the bottleneck"),
@@ -187,7 +197,9 @@ def test_reason_of_the_winner_has_its_cost() -> None:
 
 def test_ties_are_ordered_by_delay_and_named() -> None:
     quick = flow(goodput_bps=7.99e6, rtt_ms={**flow()["rtt_ms"], "p95": 70.0})
-    lines = ranking({CUBIC: {s: of_run(summary()) for s in (1, 2)}, SMALL: {s: of_run(summary([quick])) for s in (1, 2)}})
+    lines = ranking(
+        {CUBIC: {s: of_run(summary()) for s in (1, 2)}, SMALL: {s: of_run(summary([quick])) for s in (1, 2)}}
+    )
     assert [(line.rank, line.configuration) for line in lines] == [(1, SMALL), (1, CUBIC)]
     assert lines[0].tied_with == (CUBIC.label,)
     assert lines[1].why.startswith("Tied, within 1 % of the best, 80 ms more p95 RTT: ")
@@ -222,13 +234,21 @@ def test_ranking_by_delay_has_the_short_queue_first() -> None:
 def _plan(up: dict[str, Any], *, timestamps: bool = False) -> dict[str, Any]:
     side = {"rate": {"kind": "fixed", "bps": 10_000_000}, "framing": "none"}
     tcp = {"segment": 960, "header": 40, "timestamps": timestamps, "timestamp_bytes": 12}
-    hops = [{"medium": None, "name": "air", "down": one, "up": other} for one, other in ((side, side), (side, None), (None, up))]
+    hops = [
+        {"medium": None, "name": "air", "down": one, "up": other}
+        for one, other in ((side, side), (side, None), (None, up))
+    ]
     return {"flows": [{"tcp": None}, {"tcp": tcp, "direction": "down", "hops": [0, 1, 2]}], "hops": hops}
 
 
 @pytest.mark.parametrize(
     ("bps", "framing", "timestamps", "k"),
-    [(28_800, "none", False, 13.9), (28_800, "cslip", False, 2.08), (9_600, "cslip", False, 6.25), (28_800, "cslip", True, 6.18)],
+    [
+        (28_800, "none", False, 13.9),
+        (28_800, "cslip", False, 2.08),
+        (9_600, "cslip", False, 6.25),
+        (28_800, "cslip", True, 6.18),
+    ],
 )
 def test_k_uses_the_slowest_hop_of_each_direction_and_header_compression(
     bps: int, framing: str, timestamps: bool, k: float
@@ -268,7 +288,12 @@ def test_k_has_its_consequence_in_words(k: float, text: str) -> None:
 def test_k_is_absent_without_rates() -> None:
     plan = _plan({"rate": None, "framing": "none"})
     plan["hops"] = [
-        {"medium": None, "name": "air", "down": {"rate": None, "framing": "none"}, "up": {"rate": None, "framing": "none"}}
+        {
+            "medium": None,
+            "name": "air",
+            "down": {"rate": None, "framing": "none"},
+            "up": {"rate": None, "framing": "none"},
+        }
     ] * 3
     assert asymmetry(plan) is None
     assert why_no_asymmetry(plan) == "no hop limits the direction down"

@@ -89,7 +89,9 @@ def test_tour_renews_a_printed_part_with_date_and_digest(tmp_path: Path) -> None
     assert subprocess.run([*tour, "--check", page], capture_output=True, check=False).returncode == 1, "no date"
     for _ in range(2):
         subprocess.run([*tour, page], capture_output=True, check=True)
-        assert re.search(r"-->\n\*Made by .*digest [0-9a-f]{12}\.\*\n\n\| a \|\n<!-- end -->\nAfter\.\n$", page.read_text())
+        assert re.search(
+            r"-->\n\*Made by .*digest [0-9a-f]{12}\.\*\n\n\| a \|\n<!-- end -->\nAfter\.\n$", page.read_text()
+        )
     assert subprocess.run([*tour, "--check", page], capture_output=True, check=False).returncode == 0
     page.write_text(page.read_text().replace("| a |\n<", "| c |\n<"))
     assert subprocess.run([*tour, "--check", page], capture_output=True, check=False).returncode == 1, "edited"
@@ -98,7 +100,12 @@ def test_tour_renews_a_printed_part_with_date_and_digest(tmp_path: Path) -> None
 def test_lock_pins_every_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
-    wanted = [*project["project"]["dependencies"], *extras["plot"], *extras["report"], *project["dependency-groups"]["dev"]]
+    wanted = [
+        *project["project"]["dependencies"],
+        *extras["plot"],
+        *extras["report"],
+        *project["dependency-groups"]["dev"],
+    ]
     pinned = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE))
     assert {re.split(r"[<>=\[]", name)[0] for name in wanted} <= pinned
 

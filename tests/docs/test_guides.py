@@ -16,7 +16,10 @@ import pytest
 from tests.support import ROOT
 from tests.support.namespaces import namespaces
 
-pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
+pytestmark = [
+    pytest.mark.realtime,
+    pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces"),
+]
 
 ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
@@ -43,7 +46,9 @@ def scratch(tmp_path: Path) -> Path:
 
 def start(line: str, folder: Path) -> subprocess.Popen[str]:
     command = ["sh", "-c", f"exec {line}"]
-    return subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def needed(line: str) -> list[str]:

@@ -19,7 +19,10 @@ from ackclock.errors import RunFailed
 from tests.support.emulation import ECHO, until
 from tests.support.namespaces import namespaces
 
-pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
+pytestmark = [
+    pytest.mark.realtime,
+    pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces"),
+]
 
 CLIENT = """
 import os, socket, time
@@ -70,7 +73,9 @@ delay = "15 ms"
 
 
 def test_datagram_round_trip_takes_the_link_files_delay(ackclock, line):
-    done = ackclock("emulate", line, "--json", "--server", f"{sys.executable} -c '{ECHO}'", "--", sys.executable, "-c", CLIENT)
+    done = ackclock(
+        "emulate", line, "--json", "--server", f"{sys.executable} -c '{ECHO}'", "--", sys.executable, "-c", CLIENT
+    )
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert {
@@ -144,7 +149,15 @@ print("FETCHED", received, file=sys.stderr)
 def test_data_of_the_server_arrives_when_its_process_has_ended(ackclock, line):
     # 150 kB take 1.2 s over 1 Mb/s, and fit into a send buffer.
     done = ackclock(
-        "emulate", line, "--json", "--server", f"{sys.executable} -c '{SERVE_150_KB}'", "--", sys.executable, "-c", FETCH
+        "emulate",
+        line,
+        "--json",
+        "--server",
+        f"{sys.executable} -c '{SERVE_150_KB}'",
+        "--",
+        sys.executable,
+        "-c",
+        FETCH,
     )
     assert done.returncode == 0, done.stderr
     assert "FETCHED 150000" in done.stderr
@@ -173,9 +186,7 @@ def test_emulator_sleeps_when_the_server_has_ended(ackclock, line):
 )
 def test_emulate_exits_with_its_commands_status(ackclock, line, script, options, status):
     # One datagram crosses the link: the audit needs a packet that can be late.
-    probe = (
-        f"{sys.executable} -c 'import os, socket; socket.socket(type=2).sendto(bytes(9), (os.environ[\"ACKCLOCK_SERVER\"], 9))'"
-    )
+    probe = f"{sys.executable} -c 'import os, socket; socket.socket(type=2).sendto(bytes(9), (os.environ[\"ACKCLOCK_SERVER\"], 9))'"
     done = ackclock("emulate", line, "--json", "--no-log", *options, "--", "sh", "-c", f"{probe}; sleep 0.1; {script}")
     assert done.returncode == status, done.stderr
     document = json.loads(done.stdout)
@@ -188,7 +199,20 @@ def test_emulate_exits_with_its_commands_status(ackclock, line, script, options,
 @pytest.mark.finding("L3")
 def test_emulate_ends_its_command_by_sigterm_when_it_gets_one(line, tmp_path):
     started = tmp_path / "started"
-    argv = [sys.executable, "-m", "ackclock", "emulate", str(line), "--no-log", "--quiet", "--out", "run", "--", "sh", "-c"]
+    argv = [
+        sys.executable,
+        "-m",
+        "ackclock",
+        "emulate",
+        str(line),
+        "--no-log",
+        "--quiet",
+        "--out",
+        "run",
+        "--",
+        "sh",
+        "-c",
+    ]
     running = subprocess.Popen([*argv, f"touch {started}; exec sleep 60"], cwd=tmp_path, stdout=subprocess.DEVNULL)
     until(started.exists)
     running.terminate()
@@ -201,7 +225,9 @@ def test_emulate_ends_its_command_by_sigterm_when_it_gets_one(line, tmp_path):
 @pytest.mark.parametrize(
     ("command", "status", "why"), [("no-such-command", 127, "No such file"), ("/etc/passwd", 126, "Permission denied")]
 )
-def test_emulate_writes_nothing_and_is_invalid_when_its_command_cannot_be_run(ackclock, line, tmp_path, command, status, why):
+def test_emulate_writes_nothing_and_is_invalid_when_its_command_cannot_be_run(
+    ackclock, line, tmp_path, command, status, why
+):
     done = ackclock("emulate", line, "--json", "--out", "run", "--", command)
     assert done.returncode == status
     document = json.loads(done.stdout)
@@ -327,7 +353,9 @@ def test_emulation_is_refused_when_the_process_has_several_threads(line):
         "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
         "emulate_here(emulation_scenario(sys.argv[1]), 1, EmulationConfig(['true']))\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, str(line)], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(line)], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 1
     assert "an emulation needs a process with one thread, this one has 2" in done.stderr
 

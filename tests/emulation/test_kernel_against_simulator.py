@@ -20,7 +20,9 @@ def compare(link: str, variant: str, seconds: float) -> list[str]:
     except Unmeasured as error:
         pytest.skip(f"the emulation's audit failed: {error}")
     simulated = simulator(link, variant, seconds)
-    return [f"{fault}: kernel {measured}, simulator {simulated}" for fault in faults(median(simulated), median(measured))]
+    return [
+        f"{fault}: kernel {measured}, simulator {simulated}" for fault in faults(median(simulated), median(measured))
+    ]
 
 
 @live

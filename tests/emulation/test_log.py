@@ -17,7 +17,10 @@ import ackclock
 from ackclock.emulation.run import open_emulation
 from tests.support.namespaces import namespaces
 
-pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
+pytestmark = [
+    pytest.mark.realtime,
+    pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces"),
+]
 
 LOSSY = """title = "two hops with a short queue and random loss"
 source = "test"
@@ -63,7 +66,19 @@ def emulation(tmp_path_factory):
     folder = tmp_path_factory.mktemp("emulation")
     (folder / "link.toml").write_text(LOSSY, encoding="utf-8")
 
-    argv = [sys.executable, "-m", "ackclock", "emulate", "link.toml", "--json", "--out", "run", "--no-report", "--seconds", "30"]
+    argv = [
+        sys.executable,
+        "-m",
+        "ackclock",
+        "emulate",
+        "link.toml",
+        "--json",
+        "--out",
+        "run",
+        "--no-report",
+        "--seconds",
+        "30",
+    ]
     argv += ["--server", shlex.join([sys.executable, "-c", SEND]), "--", sys.executable, "-c", FETCH]
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 0, done.stderr
@@ -81,7 +96,9 @@ def test_run_folder_has_all_files_and_one_fate_per_packet(emulation):
     dropped = fates.filter(~pl.col("fate").is_in(["delivered", "in_flight"]))
     assert set(dropped["fate"]) == {"loss", "queue_full"}
     counted = dropped.group_by("hop", "from").len()
-    reported = {(hop["hop"], "server" if hop["direction"] == "down" else "client"): hop["drops"] for hop in document["hops"]}
+    reported = {
+        (hop["hop"], "server" if hop["direction"] == "down" else "client"): hop["drops"] for hop in document["hops"]
+    }
     assert {(hop, by): n for hop, by, n in counted.iter_rows()} == {key: n for key, n in reported.items() if n}
     assert run.hops.filter(pl.col("hop") == "access")["queue_packets"].max() <= 6
 
@@ -108,7 +125,9 @@ def test_captures_and_log_have_the_same_times_for_the_same_packet_numbers(emulat
     fields = ["-T", "fields", "-e", "frame.packet_id", "-e", "frame.time_epoch", "-e", "ip.src"]
     try:
         outputs = [
-            subprocess.run(["tshark", "-r", str(path), *fields], capture_output=True, text=True, check=True).stdout.splitlines()
+            subprocess.run(
+                ["tshark", "-r", str(path), *fields], capture_output=True, text=True, check=True
+            ).stdout.splitlines()
             for path in run.captures
         ]
     except FileNotFoundError:
@@ -163,7 +182,9 @@ def test_captures_have_no_payload_and_are_readable_by_the_owner_only(tmp_path):
     server, client = ([sys.executable, "-c", text] for text in (RESPOND, REQUEST))
     before = os.umask(0)
     try:
-        run = ackclock.emulate({"title": "a line", "source": "test", "hop": [hop]}, client, server=server, out=tmp_path / "run")
+        run = ackclock.emulate(
+            {"title": "a line", "source": "test", "hop": [hop]}, client, server=server, out=tmp_path / "run"
+        )
     finally:
         os.umask(before)
     assert run.document["command"]["exit"] == 0
@@ -192,7 +213,18 @@ def test_run_folder_has_no_captures_with_no_log(tmp_path):
 def test_command_does_not_start_when_out_is_a_file(tmp_path):
     (tmp_path / "link.toml").write_text(LOSSY, encoding="utf-8")
     (tmp_path / "file").write_text("", encoding="utf-8")
-    argv = [sys.executable, "-m", "ackclock", "emulate", "link.toml", "--out", "file", "--", "touch", str(tmp_path / "ran")]
+    argv = [
+        sys.executable,
+        "-m",
+        "ackclock",
+        "emulate",
+        "link.toml",
+        "--out",
+        "file",
+        "--",
+        "touch",
+        str(tmp_path / "ran"),
+    ]
     done = subprocess.run(argv, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "--out" in done.stderr

@@ -20,7 +20,9 @@ pytestmark = [
 needs_root = pytest.mark.skipif(not ROOT, reason="requires root, unshare and chroot")
 
 LINK = 'title = "a line"\nsource = "test"\n[[hop]]\nname = "line"\nrate = "10 Mb/s"\n'
-VISIBLE = "echo PIDS $(ls /proc | grep -c '^[0-9]'); echo NET $(ls /sys/class/net); echo CGROUP $(ls /sys/fs/cgroup | wc -l)"
+VISIBLE = (
+    "echo PIDS $(ls /proc | grep -c '^[0-9]'); echo NET $(ls /sys/class/net); echo CGROUP $(ls /sys/fs/cgroup | wc -l)"
+)
 # A chroot jail in a mount namespace of the test. Its root is a plain directory and its mounts are
 # shared: making "/" private fails, as it is no mount point, and does not change the mounts below
 # it.
@@ -98,12 +100,16 @@ def test_proc_and_sys_of_a_command_have_only_its_own_processes_and_interfaces(tm
     (tmp_path / "line.toml").write_text(LINK, encoding="utf-8")
     outside = len(list(Path("/sys/fs/cgroup").iterdir())) if Path("/sys/fs/cgroup").is_dir() else 0
     server = tmp_path / "server"
-    argv = emulate("line.toml", "--out", "run", "--server-ready", "none", "--server", f"sh -c 'ls /sys/class/net > {server}'")
+    argv = emulate(
+        "line.toml", "--out", "run", "--server-ready", "none", "--server", f"sh -c 'ls /sys/class/net > {server}'"
+    )
     done = subprocess.run(
         [*argv, "--", "sh", "-c", f"{VISIBLE}; sleep 0.5"], capture_output=True, text=True, timeout=60, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    reported = dict(line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("PIDS", "NET", "CGROUP")))
+    reported = dict(
+        line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("PIDS", "NET", "CGROUP"))
+    )
     assert int(reported["PIDS"]) < 10
     assert sorted(reported["NET"].split()) == ["client", "lo"]
     assert sorted(server.read_text().split()) == ["lo", "server"]

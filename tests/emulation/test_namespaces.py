@@ -19,7 +19,10 @@ from ackclock.emulation.run import open_emulation
 from tests.support.emulation import ECHO, until
 from tests.support.namespaces import namespaces
 
-pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
+pytestmark = [
+    pytest.mark.realtime,
+    pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces"),
+]
 needs_root = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="requires root and iproute2")
 
 LINK = """title = "a line"
@@ -81,7 +84,9 @@ class Pair:
 
 
 def rtt_ms(prefix, address):
-    done = subprocess.run([*prefix, PYTHON, "-c", CLIENT, address], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        [*prefix, PYTHON, "-c", CLIENT, address], capture_output=True, text=True, timeout=30, check=False
+    )
     assert done.returncode == 0, done.stderr
     return float(done.stdout.split()[1])
 
@@ -89,7 +94,9 @@ def rtt_ms(prefix, address):
 EXACT_MS = 2 * (15 + 128 * 8 / 2e6 * 1e3)
 
 
-@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("ip"), reason="root's prefix is `ip netns exec`: requires iproute2")
+@pytest.mark.skipif(
+    os.geteuid() == 0 and not shutil.which("ip"), reason="root's prefix is `ip netns exec`: requires iproute2"
+)
 def test_pair_is_connected_by_the_link_and_removed_after_sigint(tmp_path, link):
     pair = Pair(tmp_path, link, "--name", "ackclocktest")
     server, client = pair.prefixes["ackclocktest-server"], pair.prefixes["ackclocktest-client"]
@@ -131,7 +138,9 @@ def test_names_of_a_killed_emulation_are_removed(tmp_path, link, guarded):
         pair.end(signal.SIGKILL)
     if not guarded:
         assert all(name.exists() for name in names), "without the guard the names remain"
-        subprocess.run(command(link, "--no-log", "--out", tmp_path / "next", "--", "true"), capture_output=True, check=True)
+        subprocess.run(
+            command(link, "--no-log", "--out", tmp_path / "next", "--", "true"), capture_output=True, check=True
+        )
     until(lambda: not any(path.exists() for path in (*names, journal)))
     until(lambda: not Path(f"/proc/{guard}").exists())
 
@@ -168,7 +177,9 @@ def test_processes_and_interfaces_are_gone_when_an_emulation_ends_by_a_signal(tm
     argv = command(link, "--out", tmp_path / "run", "--no-report", "--server", "sleep 1000", "--server-ready", "none")
     sleeps = ["--", "sh", "-c", "sleep 1000 & sleep 1000"]
     environment = {**os.environ, **dict([variable.split("=")])}
-    running = subprocess.Popen([*argv, *sleeps], env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True)
+    running = subprocess.Popen(
+        [*argv, *sleeps], env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True
+    )
     try:
         until(lambda: len(processes_with(variable)) >= 6)
     except AssertionError:
@@ -230,9 +241,21 @@ def test_nested_emulation_adds_the_delays_of_both_links(tmp_path, link):
     )
     ask = ask.replace('print("RTT", min(times) * 1e3)', "print(min(times) * 1e3, file=sys.stderr)")
     inner = command(
-        link, "--json", "--no-log", "--out", tmp_path / "inner", "--server", f"{PYTHON} {relay}", "--", PYTHON, "-c", ask
+        link,
+        "--json",
+        "--no-log",
+        "--out",
+        tmp_path / "inner",
+        "--server",
+        f"{PYTHON} {relay}",
+        "--",
+        PYTHON,
+        "-c",
+        ask,
     )
-    argv = command(link, "--json", "--no-log", "--out", tmp_path / "outer", "--server", shlex.join([PYTHON, "-c", ECHO]))
+    argv = command(
+        link, "--json", "--no-log", "--out", tmp_path / "outer", "--server", shlex.join([PYTHON, "-c", ECHO])
+    )
     argv += ["--", PYTHON, str(outer), *inner]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -311,11 +334,15 @@ def machine(tmp_path):
         def start(self, *argv):
             """Start a command in a process group of its own."""
             inside = ["ip", "netns", "exec", name, *map(str, argv)]
-            return subprocess.Popen(inside, env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True)
+            return subprocess.Popen(
+                inside, env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True
+            )
 
         def run(self, *argv):
             inside = ["ip", "netns", "exec", name, *map(str, argv)]
-            return subprocess.run(inside, capture_output=True, text=True, timeout=60, check=True, env=environment).stdout
+            return subprocess.run(
+                inside, capture_output=True, text=True, timeout=60, check=True, env=environment
+            ).stdout
 
         def uplink_state(self):
             """Whether forwarding is on, and the emulator's NAT tables."""
@@ -332,7 +359,9 @@ def machine(tmp_path):
 @pytest.mark.parametrize("guarded", [True, False], ids=["by_its_guard", "by_the_next_emulation"])
 def test_uplink_of_a_killed_emulation_is_removed(tmp_path, link, machine, guarded):
     started = tmp_path / "started"
-    argv = command(link, "--internet", "--no-log", "--out", tmp_path / "run", "--", "sh", "-c", f"touch {started}; sleep 60")
+    argv = command(
+        link, "--internet", "--no-log", "--out", tmp_path / "run", "--", "sh", "-c", f"touch {started}; sleep 60"
+    )
     running = machine.start(*argv)
     try:
         until(started.exists)
@@ -460,7 +489,9 @@ def test_uplink_masquerades_traffic_and_is_removed_at_the_end(tmp_path, link):
         )
         assert forward.stdout.strip() == "0"
         if shutil.which("nft"):
-            tables = subprocess.run(inside(machine, "nft", "list", "tables"), capture_output=True, text=True, check=True)
+            tables = subprocess.run(
+                inside(machine, "nft", "list", "tables"), capture_output=True, text=True, check=True
+            )
             assert "ackclock" not in tables.stdout
     finally:
         for name in (machine, outside):

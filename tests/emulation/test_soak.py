@@ -16,7 +16,10 @@ import pytest
 from studies.emulator.soak import LINK, Soak
 from tests.support.namespaces import namespaces
 
-pytestmark = [pytest.mark.realtime, pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")]
+pytestmark = [
+    pytest.mark.realtime,
+    pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces"),
+]
 
 MAX_GROWTH_KB = 2048
 

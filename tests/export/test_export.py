@@ -74,7 +74,10 @@ def test_tc_export_subtracts_the_ethernet_header(line):
         ),
         ("duplicate = 0.02", "duplicate 2%"),
         ('jitter = { kind = "uniform", low = "2 ms", high = "6 ms", in_order = false }', "delay 24ms 2ms"),
-        ('jitter = { kind = "normal", mean = "3 ms", sd = "1 ms", in_order = false }', "delay 23ms 1ms distribution normal"),
+        (
+            'jitter = { kind = "normal", mean = "3 ms", sd = "1 ms", in_order = false }',
+            "delay 23ms 1ms distribution normal",
+        ),
     ],
 )
 def test_tc_export_has_loss_and_delay(line, more, words):
@@ -90,7 +93,10 @@ def test_tc_export_has_loss_and_delay(line, more, words):
             "fq_codel limit 10240 flows 1024 quantum 1514 target 5000us interval 100000us noecn",
         ),
         ('{ kind = "pie" }', "pie limit 1000 target 15000us tupdate 15000us alpha 2 beta 20 ecn"),
-        ('{ kind = "cake", ack.filter = "cake" }', "cake bandwidth 1000000bit besteffort triple-isolate rtt 100000us ack-filter"),
+        (
+            '{ kind = "cake", ack.filter = "cake" }',
+            "cake bandwidth 1000000bit besteffort triple-isolate rtt 100000us ack-filter",
+        ),
         ('{ bytes = "30 kB" }', "bfifo limit 30000"),
         ('{ packets = 9, drop = "front" }', "pfifo_head_drop limit 9"),
     ],

@@ -62,7 +62,13 @@ def test_saturating_datagrams_have_the_nominal_rate(link, low, high):
 def test_k_counts_atm_cells():
     """1500 B and 52 B with 40 B more take 33 and 2 cells of 53 B; Ethernet frames of a cable upstream take 28 B more each."""
     dsl: Any = asymmetry(
-        plan_of({"name": "line", "rate": {"down": "16 Mb/s", "up": "1 Mb/s"}, "framing": {"kind": "atm", "overhead": "32 B"}})
+        plan_of(
+            {
+                "name": "line",
+                "rate": {"down": "16 Mb/s", "up": "1 Mb/s"},
+                "framing": {"kind": "atm", "overhead": "32 B"},
+            }
+        )
     )
     assert dsl.k == pytest.approx(16 / 1 * (2 * 53) / (33 * 53))
     cable = build_plan(draft_of({"link": "docsis-3.1", "duration": "1 s", "flow": [BULK]}).check(), 1).document
@@ -80,7 +86,9 @@ def test_handover_changes_rtt_in_both_directions_and_loses_a_share():
     flow = {"workload": {"kind": "cbr", "rate": "1 Mb/s", "packet": "1000 B"}}
     run = ackclock.simulate({"hop": [hop]}, [flow], duration="30 s", seed=1)
     [down] = [row for row in run.summaries[0]["hops"] if row["direction"] == "down"]
-    assert down["drops_by_cause"]["outage"] / (down["drops"] + down["delivered"]) == pytest.approx(0.1 * 29 / 30, rel=0.05)
+    assert down["drops_by_cause"]["outage"] / (down["drops"] + down["delivered"]) == pytest.approx(
+        0.1 * 29 / 30, rel=0.05
+    )
     with pytest.raises(InputError, match="gap shorter"):
         plan_of({**hop, "handover": {"every": "1 s", "gap": "1 s"}})
 
@@ -101,7 +109,11 @@ def test_clients_share_delay_and_drops_in_a_shared_access_point_queue():
 
     second = {}
     for kind in ("shared", "per-client"):
-        hop = {"name": "air", "queue": {"kind": "droptail", "packets": 50}, "medium": {"kind": "wlan", "ap_queue": kind}}
+        hop = {
+            "name": "air",
+            "queue": {"kind": "droptail", "packets": 50},
+            "medium": {"kind": "wlan", "ap_queue": kind},
+        }
         flows = [flow("greedy", "30 Mb/s", 1), flow("modest", "1 Mb/s", 2)]
         run = ackclock.simulate({"hop": [hop]}, flows, duration="60 s", seed=1, clients=2).summaries[0]
         second[kind] = next(row for row in run["flows"] if row["flow"] == "modest-2")
@@ -158,7 +170,10 @@ def test_traffic_of_further_connections_is_counted_once():
         ({"connections": [{"traffic": "udp", "service": {"kind": "ugs"}}]}, "interval and bytes"),
         ({"connections": [{"traffic": "all", "service": {"kind": "be"}}]}, "tcp"),
         ({"connections": [{"traffic": "udp", "service": {}}] * 9}, "connections"),
-        ({"connections": [{"traffic": "udp", "service": {}}], "caps": [{"direction": "up", "rate": "1 Mb/s"}]}, "all traffic"),
+        (
+            {"connections": [{"traffic": "udp", "service": {}}], "caps": [{"direction": "up", "rate": "1 Mb/s"}]},
+            "all traffic",
+        ),
         (
             {"connections": [{"traffic": "udp", "service": {}}], "handover": {"every": "5 s", "gap": "50 ms"}},
             "handover and connections exclude each other; leave one of them out",

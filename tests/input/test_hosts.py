@@ -49,7 +49,13 @@ def test_buffer_size_disables_tuning(host):
 
 def test_tuned_buffers_are_configurable_on_any_host():
     keys = tcp_plan(host="ns2", send_buffer="tuned", receive_buffer="tuned", receive_start="87378 B", window_share=1)
-    assert keys["receive_tuning"] == {"start": 87378, "share": 1.0, "opening": 5840, "growth": "double", "overhead": None}
+    assert keys["receive_tuning"] == {
+        "start": 87378,
+        "share": 1.0,
+        "opening": 5840,
+        "growth": "double",
+        "overhead": None,
+    }
     assert keys["send_tuning"]["start"] == 16384
     assert not set(keys) & {*RECEIVE_TUNING, *SEND_TUNING}
     assert tcp_plan(host="linux-2.6.20", receive_limit="40 KB")["receive_tuning"]["start"] == 40_000
@@ -77,7 +83,14 @@ RFC1323 = {"timestamps": True, "window_scaling": True, "segment": "1448 B"}
         ({"send_buffer": "256 KiB", "receive_buffer": "128 KiB", **RFC1323}, 128 * 1024, "receive_window"),
         ({"send_buffer": "128 KiB", "receive_buffer": "256 KiB", **RFC1323}, 128 * 1024, "send_buffer"),
     ],
-    ids=["as installed", "17 KB to receive", "64 KB to receive", "128 KB without RFC 1323", "128 KB with it", "128 KB to send"],
+    ids=[
+        "as installed",
+        "17 KB to receive",
+        "64 KB to receive",
+        "128 KB without RFC 1323",
+        "128 KB with it",
+        "128 KB to send",
+    ],
 )
 def test_windows_xp_exceeds_a_64_kb_window_only_with_rfc_1323(keys, window, why):
     """120 ms of round trip and a segment's time; in each a window in whole segments, of which delayed ACKs hold one back, less the
@@ -107,7 +120,9 @@ def test_cached_ssthresh_prevents_overflow_of_the_next_transfer():
     tcp = {"host": "linux-2.6.20", "variant": "reno", "initial_ssthresh": "unlimited"}
     again = {}
     for cache in (False, "rtt", "full"):
-        flows = ackclock.simulate("expedience-residential", [transfer], "90 s", seed=1, tcp={**tcp, "metrics_cache": cache}).flows
+        flows = ackclock.simulate(
+            "expedience-residential", [transfer], "90 s", seed=1, tcp={**tcp, "metrics_cache": cache}
+        ).flows
         first, *later = flows["retransmitted_segments"].to_list()
         assert first > 0  # the metrics cache is empty
         again[cache] = sum(later)
@@ -122,7 +137,9 @@ def test_tsq_is_off_by_default_and_shortens_the_host_queue_when_on():
     upload = {"workload": {"kind": "bulk"}, "direction": "up"}
 
     def uploaded(tsq):
-        row = ackclock.simulate(modem, [upload], "20 s", seed=1, tcp={"host": "linux-6", "tsq": tsq}).flows.row(0, named=True)
+        row = ackclock.simulate(modem, [upload], "20 s", seed=1, tcp={"host": "linux-6", "tsq": tsq}).flows.row(
+            0, named=True
+        )
         return row["rtt_ms_p95"], row["retransmitted_segments"], row["goodput_bps"]
 
     (long, lost, full), (short, kept, goodput) = uploaded(False), uploaded(True)

@@ -257,7 +257,9 @@ def test_invalid_trace_is_reported_at_the_key_that_names_it(tmp_path, write, con
 
 
 def test_missing_trace_is_reported_at_the_key_that_names_it(write):
-    with pytest.raises(InputError, match=r'hop.air.rate.trace: found no such file, ".*none"; allowed: a file in mahimahi'):
+    with pytest.raises(
+        InputError, match=r'hop.air.rate.trace: found no such file, ".*none"; allowed: a file in mahimahi'
+    ):
         read_draft(write("scenario.toml", HOP + "rate = { trace = 'none' }\n")).check()
 
 
@@ -269,4 +271,6 @@ def test_missing_scenario_suggests_a_similar_file(write):
 
 def test_errors_in_values_from_python_have_no_file():
     with pytest.raises(InputError, match=r"^flow\[1\]\.count: found 0; allowed: a whole number, 1 or more$"):
-        draft_of({"link": "dumbbell-10m", "duration": "1 s", "flow": [{"workload": {"kind": "bulk"}, "count": 0}]}).check()
+        draft_of(
+            {"link": "dumbbell-10m", "duration": "1 s", "flow": [{"workload": {"kind": "bulk"}, "count": 0}]}
+        ).check()

@@ -59,7 +59,10 @@ def test_wibro_wave2_has_the_capacity_of_its_slots():
 
 @pytest.mark.parametrize("phy, names", [("ofdm", OFDM), ("ofdma", OFDMA)])
 def test_modulations_of_links_are_the_engines_in_increasing_order(phy, names):
-    rates = [Wimax(kind="wimax", channel="7 MHz", phy=phy, dl_ul="1:1", modulation=name).nominal_bps("down") for name in names]
+    rates = [
+        Wimax(kind="wimax", channel="7 MHz", phy=phy, dl_ul="1:1", modulation=name).nominal_bps("down")
+        for name in names
+    ]
     assert rates == sorted(rates)
 
 

@@ -61,7 +61,9 @@ def test_sweep_path_sets_a_flow_by_name_and_a_top_level_key():
 
 
 def test_sweep_path_sets_the_link():
-    draft = draft_of({**{key: BASE[key] for key in ("duration", "flow")}, "sweep": {"link": ["cable-dialup", "dsl-16m"]}})
+    draft = draft_of(
+        {**{key: BASE[key] for key in ("duration", "flow")}, "sweep": {"link": ["cable-dialup", "dsl-16m"]}}
+    )
     assert [draft.check(point).hop[-1].name for point in draft.points()] == ["client", "dsl"]
 
 

@@ -58,7 +58,9 @@ def test_key_lines_has_tables_arrays_dotted_keys_and_inline_tables():
 
 KEYS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 PLAIN = st.one_of(st.booleans(), st.integers(-(2**60), 2**60), st.floats(allow_nan=False, allow_infinity=False), KEYS)
-VALUES = st.recursive(PLAIN, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=3)))
+VALUES = st.recursive(
+    PLAIN, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=3))
+)
 DOCUMENTS = st.dictionaries(KEYS, VALUES, max_size=5)
 
 

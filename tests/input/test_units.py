@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackclock.errors import InvalidValue
-from ackclock.input.units import FASTEST_BPS, LARGEST, rate_bps, show_rate, show_size, show_time, size_bytes, time_ps, uniform_ps
+from ackclock.input.units import (
+    FASTEST_BPS,
+    LARGEST,
+    rate_bps,
+    show_rate,
+    show_size,
+    show_time,
+    size_bytes,
+    time_ps,
+    uniform_ps,
+)
 
 
 @pytest.mark.parametrize(

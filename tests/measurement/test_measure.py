@@ -46,7 +46,20 @@ def measured(far_end, tmp_path_factory):
     plan.write_text(
         'tests = ["delay", "tcp", "latency", "transfers"]\nduration = "0.5 s"\nflows = 2\nsizes = ["20 kB"]\nrepeats = 2\n'
     )
-    argv = [*CLI, "measure", "127.0.0.1", "--port", str(port), "--token-file", token, "--plan", plan, "--json", "--out", folder]
+    argv = [
+        *CLI,
+        "measure",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--token-file",
+        token,
+        "--plan",
+        plan,
+        "--json",
+        "--out",
+        folder,
+    ]
     done = subprocess.run([*argv, "--no-report"], capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout), folder
@@ -65,7 +78,14 @@ def test_measurement_document_has_the_plans_tests_and_equals_the_folders(measure
     assert document["latency_under_load"]["down"]["responsiveness"]["rpm"] > 0
     assert document["clock"]["offset_interval_ms"][0] < 0.5
     assert json.loads((folder / "measurement.json").read_text()) == document
-    names = {"scenario.toml", "environment.json", "flows.parquet", "series.parquet", "delays.parquet", "measurement.json"}
+    names = {
+        "scenario.toml",
+        "environment.json",
+        "flows.parquet",
+        "series.parquet",
+        "delays.parquet",
+        "measurement.json",
+    }
     assert names <= {path.name for path in folder.iterdir()}
 
 
@@ -73,9 +93,25 @@ def test_measurement_document_has_the_plans_tests_and_equals_the_folders(measure
 @pytest.mark.finding("M1")
 def test_measure_finishes_every_test_when_none_is_named(far_end, tmp_path):
     port, token = far_end
-    argv = [*CLI, "measure", "127.0.0.1", "--port", str(port), "--token-file", token, "--duration", "0.1 s", "--sizes", "10 kB"]
+    argv = [
+        *CLI,
+        "measure",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--token-file",
+        token,
+        "--duration",
+        "0.1 s",
+        "--sizes",
+        "10 kB",
+    ]
     done = subprocess.run(
-        [*argv, "--json", "--no-report", "--out", tmp_path / "run"], capture_output=True, text=True, timeout=120, check=False
+        [*argv, "--json", "--no-report", "--out", tmp_path / "run"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
@@ -88,7 +124,9 @@ def test_measure_finishes_every_test_when_none_is_named(far_end, tmp_path):
 @pytest.mark.finding("M1")
 def test_measure_keeps_finished_tests_when_a_later_one_fails(tmp_path):
     serve = subprocess.Popen(
-        [*CLI, "serve", "--port", "0", "--token-file", tmp_path / "token", "--most-bytes", "1"], stdout=subprocess.PIPE, text=True
+        [*CLI, "serve", "--port", "0", "--token-file", tmp_path / "token", "--most-bytes", "1"],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert serve.stdout is not None
@@ -145,7 +183,9 @@ def test_measurement_report_has_its_results(measured):
 
 def test_compare_shows_a_measurement_beside_its_results(measured, tmp_path):
     document, folder = measured
-    done = ackclock.compare("cable-dialup", variants=["cubic"], buffers=["auto"], duration="2 s", seeds=1, measured=folder)
+    done = ackclock.compare(
+        "cable-dialup", variants=["cubic"], buffers=["auto"], duration="2 s", seeds=1, measured=folder
+    )
     (row,) = done.document["measured"]
     assert row["simulated"]["label"] == "cubic, auto buffers, delayed ACK"
     assert row["goodput_bps"] == next(f["goodput_bps"] for f in document["flows"] if f["purpose"] == "tcp")
@@ -183,7 +223,13 @@ def test_wrong_token_and_unknown_host_are_bad_input(far_end):
 
 
 def test_invalid_plan_names_its_key():
-    for key, value in (("buffers", ["1 B"]), ("sample", "1 ms"), ("directions", ["sideways"]), ("shares", [0]), ("colour", 1)):
+    for key, value in (
+        ("buffers", ["1 B"]),
+        ("sample", "1 ms"),
+        ("directions", ["sideways"]),
+        ("shares", [0]),
+        ("colour", 1),
+    ):
         with pytest.raises(InputError, match=key):
             plan_of(Document({key: value}))
     plan = plan_of(Document({"buffers": ["auto", "64 KiB", "auto"], "tests": ["tcp", "delay"]}))
@@ -215,7 +261,13 @@ class Machine:
 
     def run(self, folder, times=5):
         return keep(
-            folder, Schedule(100.0, times), {"host": "h"}, self.measure, report=print, now=lambda: self.time, sleep=self.sleep
+            folder,
+            Schedule(100.0, times),
+            {"host": "h"},
+            self.measure,
+            report=print,
+            now=lambda: self.time,
+            sleep=self.sleep,
         )
 
 
@@ -234,7 +286,9 @@ def test_schedule_keeps_times_records_failures_and_survives_restarts(tmp_path):
 
 
 def test_serve_refuses_an_invalid_address():
-    done = subprocess.run([*CLI, "serve", "--listen", "nowhere"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [*CLI, "serve", "--listen", "nowhere"], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 2
     assert "nowhere" in done.stderr
 
@@ -288,7 +342,14 @@ def test_path_is_not_full_when_it_carries_the_maximum_rate():
         train = specs[0]["datagrams"]["down"]
         rate = (train["payload"] + 28) * 8e9 / train["gap_ns"]
         return [7], [
-            [{"direction": "down", "received_bps": rate, "sent_bps": rate, "bottleneck": {"rate_bps": None, "filled": False}}]
+            [
+                {
+                    "direction": "down",
+                    "received_bps": rate,
+                    "sent_bps": rate,
+                    "bottleneck": {"rate_bps": None, "filled": False},
+                }
+            ]
         ]
 
     assert search(run, "down", 5.0, 1172, 1e6, 1e8) == (7, False)

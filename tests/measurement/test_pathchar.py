@@ -26,7 +26,9 @@ def probes(
                     forth = (forth // frame + 1.0) * frame
                 rtt = forth + 0.01 * hop + (rng.expovariate(1.0 / waiting) if waiting else 0.0)
                 answer = "reached" if hop == len(rates) else "expired"
-                rows.append({"hop": hop, "ip_bytes": size, "rtt_ms": rtt * 1e3, "address": f"10.0.0.{hop}", "answer": answer})
+                rows.append(
+                    {"hop": hop, "ip_bytes": size, "rtt_ms": rtt * 1e3, "address": f"10.0.0.{hop}", "answer": answer}
+                )
     return rows
 
 
@@ -64,7 +66,8 @@ def test_two_sizes_yield_no_capacity() -> None:
 
 def test_silent_hop_is_omitted_and_the_next_one_counts_its_links() -> None:
     rows = [
-        {**row, "rtt_ms": None, "answer": None, "address": None} if row["hop"] == 2 else row for row in probes([10e6, 2e6, 10e6])
+        {**row, "rtt_ms": None, "answer": None, "address": None} if row["hop"] == 2 else row
+        for row in probes([10e6, 2e6, 10e6])
     ]
     hops = hops_of(rows)
     assert [hop.hop for hop in hops] == [1, 3]

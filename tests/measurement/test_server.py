@@ -94,8 +94,21 @@ def test_captures_of_both_ends_are_analyzed_and_the_server_writes_nothing(tmp_pa
 
 def test_server_captures_nothing_by_default(tmp_path):
     with far_end(tmp_path) as (port, token):
-        argv = [*CLI, "measure", "127.0.0.1", "--port", port, "--token-file", token, "--tests", "delay", "--capture-far"]
-        done = subprocess.run([*argv, "--out", tmp_path / "run"], capture_output=True, text=True, timeout=100, check=False)
+        argv = [
+            *CLI,
+            "measure",
+            "127.0.0.1",
+            "--port",
+            port,
+            "--token-file",
+            token,
+            "--tests",
+            "delay",
+            "--capture-far",
+        ]
+        done = subprocess.run(
+            [*argv, "--out", tmp_path / "run"], capture_output=True, text=True, timeout=100, check=False
+        )
     assert done.returncode == 2
     assert "--allow-capture" in done.stderr
 
@@ -114,7 +127,10 @@ def test_reflector_answers_a_sender_by_rfc_8762(tmp_path, key):
     probe += bytes(30 if key is None else 70)
     probe += b"" if key is None else hmac.new(key, probe, hashlib.sha256).digest()[:16]
     assert len(probe) == (44 if key is None else 112)
-    with far_end(tmp_path, "--stamp-port", str(timestamp), *how), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+    with (
+        far_end(tmp_path, "--stamp-port", str(timestamp), *how),
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+    ):
         sender.settimeout(5.0)
         sender.connect(("127.0.0.1", timestamp))
         sender.send(probe)
@@ -134,7 +150,9 @@ def test_reflector_answers_a_sender_by_rfc_8762(tmp_path, key):
     assert struct.unpack_from(">I", answer, at["number"])[0] == 7
     assert answer[at["stamp"] : at["stamp"] + 8] == probe_timestamp
     assert answer[at["ttl"]] == 64
-    sent, received = (struct.unpack_from(">Q", answer, at[name])[0] / 2**32 - NTP_EPOCH for name in ("sent", "received"))
+    sent, received = (
+        struct.unpack_from(">Q", answer, at[name])[0] / 2**32 - NTP_EPOCH for name in ("sent", "received")
+    )
     assert abs(received - time.time()) < 10.0
     assert 0.0 <= sent - received < 1.0
 
@@ -183,7 +201,18 @@ def test_measurement_over_ipv6_equals_one_over_ipv4(tmp_path):
         where = re.search(r"\[::1\]:(\d+)", serve.stdout.readline())
         if where is None:
             pytest.skip("no IPv6 on loopback")
-        argv = [*CLI, "measure", "::1", "--port", where[1], "--token-file", token, "--tests", "delay,tcp,transfers", "--json"]
+        argv = [
+            *CLI,
+            "measure",
+            "::1",
+            "--port",
+            where[1],
+            "--token-file",
+            token,
+            "--tests",
+            "delay,tcp,transfers",
+            "--json",
+        ]
         argv += ["--duration", "0.5 s", "--sizes", "10 kB", "--no-report", "--out", tmp_path / "run"]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=100, check=False)
     finally:
@@ -236,8 +265,22 @@ def test_weak_token_is_refused_when_it_is_long_enough(tmp_path):
 def test_serve_log_has_clients_and_dropped_privileges(tmp_path):
     log = tmp_path / "log"
     with far_end(tmp_path, "--log", log, "--max-rate", "50") as (port, token):
-        argv = [*CLI, "measure", "127.0.0.1", "--port", port, "--token-file", token, "--tests", "delay", "--duration", "0.2 s"]
-        done = subprocess.run([*argv, "--no-report", "--out", tmp_path / "run"], capture_output=True, timeout=60, check=False)
+        argv = [
+            *CLI,
+            "measure",
+            "127.0.0.1",
+            "--port",
+            port,
+            "--token-file",
+            token,
+            "--tests",
+            "delay",
+            "--duration",
+            "0.2 s",
+        ]
+        done = subprocess.run(
+            [*argv, "--no-report", "--out", tmp_path / "run"], capture_output=True, timeout=60, check=False
+        )
         assert done.returncode == 0
         lines = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
     events = {line["event"]: line for line in lines}

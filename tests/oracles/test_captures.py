@@ -62,7 +62,9 @@ def counter(captures: Path, name: str, host: str, which: str) -> int:
 
 @pytest.mark.parametrize("sender", SIDES)
 def test_retransmissions_at_the_sender_are_the_kernels(captures: Path, name: str, sender: str) -> None:
-    assert seen(captures, name, sender, sender, "retransmitted_segments") == counter(captures, name, sender, "RetransSegs")
+    assert seen(captures, name, sender, sender, "retransmitted_segments") == counter(
+        captures, name, sender, "RetransSegs"
+    )
 
 
 @pytest.mark.parametrize("sender", SIDES)
@@ -93,7 +95,9 @@ def test_retransmission_kinds_at_the_sender_are_within_5_percent_or_one(
 @pytest.mark.parametrize("sender", SIDES)
 def test_fast_and_timeout_are_separated_at_the_receiver(captures: Path, name: str, sender: str) -> None:
     if name == "bidir-cubic":
-        pytest.skip("both queues overflow: what is lost twice is seen by its packet numbers only, and those name no cause")
+        pytest.skip(
+            "both queues overflow: what is lost twice is seen by its packet numbers only, and those name no cause"
+        )
     (receiver,) = set(SIDES) - {sender}
     for field, which in (
         ("fast_retransmits", "TCPFastRetrans"),
@@ -160,7 +164,9 @@ def test_slow_reader_time_is_that_of_the_receive_window_at_either_end(captures: 
         assert not shares["application"] or shares["application"] < 0.01
 
 
-@pytest.mark.parametrize(("name", "uncertain"), [("bidir-cubic", True), ("down-cubic", False)], ids=["beside-data", "alone"])
+@pytest.mark.parametrize(
+    ("name", "uncertain"), [("bidir-cubic", True), ("down-cubic", False)], ids=["beside-data", "alone"]
+)
 def test_rate_inferred_from_acks_has_a_reservation_when_data_shares_their_direction(
     captures: Path, name: str, uncertain: bool
 ) -> None:

@@ -36,7 +36,9 @@ def directions(document: dict[str, Any], key: str) -> list[Any]:
 
 def lost(document: dict[str, Any]) -> list[tuple[int, int]]:
     return sorted(
-        (packet["sequence"], packet["bytes"]) for direction in directions(document, "lost") for packet in direction["packets"]
+        (packet["sequence"], packet["bytes"])
+        for direction in directions(document, "lost")
+        for packet in direction["packets"]
     )
 
 
@@ -102,7 +104,8 @@ def test_packets_dropped_by_a_capture_are_not_losses(captures: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("which", "direction", "bytes_"), [("down-reno", "b2a", 150e3), ("down-cubic", "b2a", 150e3), ("up-reno", "a2b", 32e3)]
+    ("which", "direction", "bytes_"),
+    [("down-reno", "b2a", 150e3), ("down-cubic", "b2a", 150e3), ("up-reno", "a2b", 32e3)],
 )
 def test_buffer_is_measured_within_10_percent(captures: Path, which: str, direction: str, bytes_: float) -> None:
     document = joined(captures / f"{which}.client.pcap.gz", captures / f"{which}.server.pcap.gz")

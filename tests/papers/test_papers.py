@@ -104,7 +104,9 @@ def test_tolerance_in_words_requires_the_evaluators_verdict(text: str) -> None:
         ({"tolerance_reason": "configuration"}, Evidence(interval([1.78]), "set"), "calibration"),
     ],
 )
-def test_verdict_follows_from_claim_and_evidence(change: dict[str, str], evidence: Evidence | None, verdict: str) -> None:
+def test_verdict_follows_from_claim_and_evidence(
+    change: dict[str, str], evidence: Evidence | None, verdict: str
+) -> None:
     evaluate = None if evidence is None else lambda claim: evidence
     result = judge(_claim(**change), evaluate, "waits for a model")
     assert result.verdict == verdict
@@ -145,7 +147,9 @@ def test_table_1_has_verdicts_by_cell_with_ns2_values(runs: Experiments) -> None
         quantity = claims[name].quantity()
         assert quantity is not None
         ours: Any = entry["ours"]
-        within = abs(ours["mean"] / quantity.value - 1.0) <= (0.20 if name in ("P1-019", "P1-022", "P1-025", "P1-028") else 0.15)
+        within = abs(ours["mean"] / quantity.value - 1.0) <= (
+            0.20 if name in ("P1-019", "P1-022", "P1-025", "P1-028") else 0.15
+        )
         assert entry["verdict"] == ("holds" if within else "fails")
         assert entry["ns2_agrees"] is True, name
         assert entry["ns2"] == ns2_values(name)
@@ -155,7 +159,8 @@ def test_table_1_has_verdicts_by_cell_with_ns2_values(runs: Experiments) -> None
 def test_report_has_the_papers_tables_with_paper_and_ns2_values(runs: Experiments) -> None:
     evaluators = asymmetry.evaluators(runs)
     result = [
-        judge(c, evaluators.get(c.id) if c.id in table1.CELLS else None, "not run here").as_json() for c in claims_of("asymmetry")
+        judge(c, evaluators.get(c.id) if c.id in table1.CELLS else None, "not run here").as_json()
+        for c in claims_of("asymmetry")
     ]
     drawn = paper_tables.section("asymmetry", result)
     assert drawn is not None
@@ -168,7 +173,9 @@ def test_report_has_the_papers_tables_with_paper_and_ns2_values(runs: Experiment
 
 def test_analytical_claims_hold_by_our_functions(runs: Experiments) -> None:
     result = [
-        judge(claim, found, "") for claim in claims_of("asymmetry") if (found := asymmetry.arithmetic_evaluators().get(claim.id))
+        judge(claim, found, "")
+        for claim in claims_of("asymmetry")
+        if (found := asymmetry.arithmetic_evaluators().get(claim.id))
     ]
     assert len(result) == 14
     assert [claim.claim.id for claim in result if claim.verdict != "holds"] == []
@@ -177,7 +184,9 @@ def test_analytical_claims_hold_by_our_functions(runs: Experiments) -> None:
 @pytest.mark.parametrize("paper", [name for name in PAPERS if name != "asymmetry"])
 def test_papers_have_evaluators_for_60_percent_of_claims(paper: str) -> None:
     found = EVALUATORS[paper](Experiments((1,), paper=paper))
-    open_ = [claim for claim in claims_of(paper) if not (claim.is_configuration or claim.do_not_gate or calibrated(claim.id))]
+    open_ = [
+        claim for claim in claims_of(paper) if not (claim.is_configuration or claim.do_not_gate or calibrated(claim.id))
+    ]
     result = [claim.id for claim in open_ if claim.id in found]
     assert len(result) >= 0.6 * len(open_)
     assert set(found) <= {claim.id for claim in claims_of(paper)}
@@ -188,7 +197,9 @@ def test_wibro_claims_have_verdicts_and_reasons(tmp_path: Path) -> None:
     document = done.document
     assert [entry["id"] for entry in document["claims"]] == [claim.id for claim in claims_of("wibro")]
     assert sum(document["totals"].values()) == len(document["claims"])
-    assert all(entry["why"] for entry in document["claims"] if entry["verdict"] in ("not_tested", "fails", "calibration"))
+    assert all(
+        entry["why"] for entry in document["claims"] if entry["verdict"] in ("not_tested", "fails", "calibration")
+    )
     verdicts = {entry["id"]: (entry["verdict"], entry["gated"]) for entry in document["claims"]}
     assert verdicts["P4-001"] == ("calibration", False), "what a link was set up with proves nothing"
     assert verdicts["P4-028"][1] is False, "needs the paper's own network"
@@ -199,7 +210,12 @@ def test_wibro_claims_have_verdicts_and_reasons(tmp_path: Path) -> None:
     assert "Figure 5a" in done.report().read_text("utf-8")
     (line,) = summary([done])
     assert line["claims"] == line["calibrated"] + line["holding"] + line["failing"] + line["not_tested"]
-    assert sorted(name for group in line["why_not"] for name in group["claims"]) == ["P4-015", "P4-016", "P4-026", "P4-027"]
+    assert sorted(name for group in line["why_not"] for name in group["claims"]) == [
+        "P4-015",
+        "P4-016",
+        "P4-026",
+        "P4-027",
+    ]
 
 
 @pytest.mark.parametrize("link", sorted({entry["link"] for entry in calibrations() if "link" in entry}))
@@ -230,7 +246,9 @@ def test_pchar_fit_has_the_rate_of_a_link_by_bytes() -> None:
 
 
 def test_claims_without_evaluator_have_a_reason() -> None:
-    assert [claim.id for claim in all_claims() if "no evaluator" in untested(claim.id) and not _has_verdict(claim)] == []
+    assert [
+        claim.id for claim in all_claims() if "no evaluator" in untested(claim.id) and not _has_verdict(claim)
+    ] == []
 
 
 def _has_verdict(claim: Claim) -> bool:

@@ -62,7 +62,12 @@ def test_missing_kernel_variant_and_long_duration_have_a_reason(monkeypatch):
 
 def test_probes_of_a_partial_path_have_that_part_as_link():
     jobs = jobs_of(scenario("wibro", "hops", ""), Budget.quick(), 1)
-    assert [[hop["name"] for hop in job.hops] for job in jobs] == [["wired"], ["wired", "air"], ["air"], ["wired", "air"]]
+    assert [[hop["name"] for hop in job.hops] for job in jobs] == [
+        ["wired"],
+        ["wired", "air"],
+        ["air"],
+        ["wired", "air"],
+    ]
     assert [job.walk["from"] for job in jobs if job.walk] == ["server", "server", "client", "client"]
 
 

@@ -69,7 +69,11 @@ def _reproduced() -> dict[str, Any]:
 def _pages() -> dict[str, str]:
     panels = panels_of_runs({"cubic, auto": _frames(), "reno, auto": _frames()})
     sweep_cells = [
-        {"params": {"tcp.variant": v}, "n": 2, "metrics": {"goodput_bps": {"mean": 8e6, "lo": 7e6, "hi": 9e6, "sd": 1.0, "n": 2}}}
+        {
+            "params": {"tcp.variant": v},
+            "n": 2,
+            "metrics": {"goodput_bps": {"mean": 8e6, "lo": 7e6, "hi": 9e6, "sd": 1.0, "n": 2}},
+        }
         for v in ("reno", "cubic")
     ]
     return {
@@ -90,7 +94,9 @@ class _Loads(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.drawings += tag == "svg"
-        self.found += [f"{tag} {name}={value}" for name, value in attrs if name in ("src", "href", "srcset", "data", "action")]
+        self.found += [
+            f"{tag} {name}={value}" for name, value in attrs if name in ("src", "href", "srcset", "data", "action")
+        ]
         if tag in ("link", "iframe", "object", "embed", "img"):
             self.found.append(tag)
 
@@ -170,7 +176,8 @@ def test_link_description_is_in_path_order_with_values_by_direction() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.01234, "0.0123"), (1.0, "1.00"), (12.34, "12.3"), (123.4, "123"), (12345.0, "12345"), (0.0, "0")]
+    ("value", "text"),
+    [(0.01234, "0.0123"), (1.0, "1.00"), (12.34, "12.3"), (123.4, "123"), (12345.0, "12345"), (0.0, "0")],
 )
 def test_three_has_three_significant_digits(value: float, text: str) -> None:
     assert three(value) == text
@@ -202,7 +209,8 @@ def test_panels_of_several_runs_share_the_fullest_queue() -> None:
 
 @pytest.mark.finding("U22")
 @pytest.mark.parametrize(
-    ("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("pdf", b"%PDF"), ("json", b"{"), ("html", b"<!DOCTYPE html>")]
+    ("suffix", "start"),
+    [("png", b"\x89PNG"), ("svg", b"<svg"), ("pdf", b"%PDF"), ("json", b"{"), ("html", b"<!DOCTYPE html>")],
 )
 def test_plot_is_written_in_the_format_of_its_suffix(suffix: str, start: bytes, tmp_path: Path) -> None:
     path = Plot(panels_of_run(_frames()), "A run").save(tmp_path / f"run.{suffix}")

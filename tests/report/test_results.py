@@ -33,7 +33,9 @@ def results(tmp_path_factory) -> dict[str, ackclock.Result]:
     capture = next((folder / "simulate" / "captures").glob("*.server.pcap"))
     return {
         "simulate": run,
-        "sweep": ackclock.sweep("dsl-16m", BULK, duration=SHORT, over={"tcp.variant": ["reno", "bbr"]}, out=folder / "sweep"),
+        "sweep": ackclock.sweep(
+            "dsl-16m", BULK, duration=SHORT, over={"tcp.variant": ["reno", "bbr"]}, out=folder / "sweep"
+        ),
         "compare": ackclock.compare(
             "dsl-16m",
             variants=["reno", "bbr"],
@@ -65,7 +67,9 @@ def test_result_has_document_frames_json_plot_and_report(kind: str, results, tmp
     done = results[kind]
     assert json.loads(done.to_json(tmp_path / "document.json")) == json.loads((tmp_path / "document.json").read_text())
     assert "flows" in done.frames
-    assert all(isinstance(frame, pl.DataFrame) and frame.equals(getattr(done, name)) for name, frame in done.frames.items())
+    assert all(
+        isinstance(frame, pl.DataFrame) and frame.equals(getattr(done, name)) for name, frame in done.frames.items()
+    )
     assert done.plot()._repr_svg_().startswith("<svg")
     assert done.report(tmp_path / "page.html").read_text("utf-8").startswith("<!doctype html>")
 
@@ -110,11 +114,18 @@ def test_typed_inputs_are_the_same_run_as_dicts() -> None:
         [
             Hop(name="core", rate="100 Mb/s", delay=0.005),
             Hop(
-                name="air", rate={"down": 8e6, "up": "1 Mb/s"}, delay=timedelta(milliseconds=20), queue={"packets": 30}, loss=0.01
+                name="air",
+                rate={"down": 8e6, "up": "1 Mb/s"},
+                delay=timedelta(milliseconds=20),
+                queue={"packets": 30},
+                loss=0.01,
             ),
         ]
     )
-    flows = [Flow(workload=Transfer(size=500_000), tcp=Tcp(variant="cubic")), Flow(workload=ConstantRate(rate=1e6), start=0.5)]
+    flows = [
+        Flow(workload=Transfer(size=500_000), tcp=Tcp(variant="cubic")),
+        Flow(workload=ConstantRate(rate=1e6), start=0.5),
+    ]
     hops = [
         {"name": "core", "rate": "100 Mb/s", "delay": "5 ms"},
         {

@@ -29,7 +29,9 @@ def home(queue: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(queue: dict[str, Any], flows: list[dict[str, Any]], clients: int) -> Any:
-    done = ackclock.simulate(home(queue), flows, duration="40 s", seed=1, clients=clients, measure={"window": ["10 s", "40 s"]})
+    done = ackclock.simulate(
+        home(queue), flows, duration="40 s", seed=1, clients=clients, measure={"window": ["10 s", "40 s"]}
+    )
     return done.summaries[0]
 
 

@@ -144,11 +144,15 @@ def test_python_variant_fails_with_traceback_and_exit_status_1(tmp_path: Path, s
 
 
 def test_edited_class_has_another_digest(tmp_path: Path) -> None:
-    source = "import ackclock\nclass Mine(ackclock.CongestionControl):\n    def on_ack(self, ack):\n        self.cwnd = {}\n"
+    source = (
+        "import ackclock\nclass Mine(ackclock.CongestionControl):\n    def on_ack(self, ack):\n        self.cwnd = {}\n"
+    )
     rates = []
     for window in (4.0, 8.0):
         (tmp_path / "mine.py").write_text(source.format(window))
-        done = cli("simulate", scenario(tmp_path, "python:mine.Mine", 1), "--json", "--out", "out", "--force", cwd=tmp_path)
+        done = cli(
+            "simulate", scenario(tmp_path, "python:mine.Mine", 1), "--json", "--out", "out", "--force", cwd=tmp_path
+        )
         rates.append(json.loads(done.stdout)["flows"][0]["goodput_bps"])
     assert rates[1] > 1.5 * rates[0]
 

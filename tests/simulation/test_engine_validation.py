@@ -133,7 +133,9 @@ MEDIUM = st.one_of(
     ),
 )
 ON_LINE = ("rate", "framing")
-OVER_MEDIUM = table({"medium": MEDIUM}, per_client=FLAGS, **{key: side for key, side in SIDE.items() if key not in ON_LINE})
+OVER_MEDIUM = table(
+    {"medium": MEDIUM}, per_client=FLAGS, **{key: side for key, side in SIDE.items() if key not in ON_LINE}
+)
 ONE_DIRECTION = table({"only": st.sampled_from(["down", "up"])}, **SIDE)
 TCP = {
     "host": st.sampled_from(["ns2", "linux-6", "linux-2.6.20", "linux-2.6.8", "windows-xp", "bsd-1997"]),
@@ -155,8 +157,12 @@ TCP = {
     "pacing": FLAGS,
     "tso": st.one_of(st.just(False), table({"segments": COUNTS, "time": TIMES, "most": SIZES})),
     "tsq": st.one_of(FLAGS, table({"segments": COUNTS, "time": TIMES, "most": SIZES})),
-    "delayed_ack": st.one_of(FLAGS, table({"segments": COUNTS, "timer": TIMES}, per_rtt=st.sampled_from([0.1, 4]), push=FLAGS)),
-    "ack_congestion_control": st.one_of(FLAGS, table(max=COUNTS, timer=TIMES, option_bytes=st.sampled_from(["0 B", "40 B"]))),
+    "delayed_ack": st.one_of(
+        FLAGS, table({"segments": COUNTS, "timer": TIMES}, per_rtt=st.sampled_from([0.1, 4]), push=FLAGS)
+    ),
+    "ack_congestion_control": st.one_of(
+        FLAGS, table(max=COUNTS, timer=TIMES, option_bytes=st.sampled_from(["0 B", "40 B"]))
+    ),
     "push": st.sampled_from(["every", "chunks"]),
     "dupack_marking": FLAGS,
     "max_burst": COUNTS,

@@ -59,7 +59,9 @@ def test_plan_error_names_its_part_when_it_crosses_into_python(small):
 def test_measurement_error_has_fields_when_it_crosses_into_python():
     with pytest.raises(_native.InputError) as caught:
         _native.LiveSession("127.0.0.1", 1, "short")
-    assert caught.value.found == "a token of about 5 bits" and caught.value.allowed.startswith("at least 128 random bits")
+    assert caught.value.found == "a token of about 5 bits" and caught.value.allowed.startswith(
+        "at least 128 random bits"
+    )
     with pytest.raises(InputError) as refused, native_errors():
         _native.LiveSession("127.0.0.1", 1, "q7Zr2PxW9sKd0LmVtB4nHcFy8GjE1uRo")
     assert refused.value.option == "--port" and refused.value.hint.startswith("start `ackclock serve` there")

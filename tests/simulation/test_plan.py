@@ -133,7 +133,12 @@ def test_plan_of_ns2_and_linux_stacks_equals_the_snapshot(snapshot):
 
 
 def tcp_plan(tcp, flow=None):
-    data = {"link": "dumbbell-10m", "duration": "10 s", "tcp": tcp, "flow": [{"workload": {"kind": "bulk"}, **(flow or {})}]}
+    data = {
+        "link": "dumbbell-10m",
+        "duration": "10 s",
+        "tcp": tcp,
+        "flow": [{"workload": {"kind": "bulk"}, **(flow or {})}],
+    }
     return build_plan(draft_of(data).check(), 1).document["flows"][0]["tcp"]
 
 

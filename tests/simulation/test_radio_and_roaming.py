@@ -110,7 +110,10 @@ def test_signal_loss_shares_fading_between_directions():
     """A quarter of the time at 5 dB, where half is lost; beyond 20 dB nothing is."""
     loss = {"kind": "signal", "fading": LEVELS, "points": [[5, 0.5], [20, 0]]}
     summary = run(
-        {"name": "line", "rate": "10 Mb/s", "loss": loss}, datagrams("1 Mb/s"), datagrams("1 Mb/s", "up"), duration="600 s"
+        {"name": "line", "rate": "10 Mb/s", "loss": loss},
+        datagrams("1 Mb/s"),
+        datagrams("1 Mb/s", "up"),
+        duration="600 s",
     )
     shares = [row["drops_by_cause"]["loss"] / (row["drops"] + row["delivered"]) for row in summary["hops"]]
     assert shares[0] == pytest.approx(0.125, rel=0.15)
@@ -119,7 +122,12 @@ def test_signal_loss_shares_fading_between_directions():
 
 def test_wimax_station_loss_and_modulation_follow_one_signal():
     """At 5 dB, BPSK 1/2 and 30 % lost; at 20 dB, 64-QAM 2/3 and nothing. Datagrams that both modulations carry lose a quarter of 30 %."""
-    medium = {**MEDIA["wimax"], "fading": LEVELS, "amc": {"delay": "5 ms", "hysteresis": 0}, "signal_loss": [[5, 0.3], [20, 0]]}
+    medium = {
+        **MEDIA["wimax"],
+        "fading": LEVELS,
+        "amc": {"delay": "5 ms", "hysteresis": 0},
+        "signal_loss": [[5, 0.3], [20, 0]],
+    }
     summary = run({"name": "air", "medium": medium}, datagrams("200 kb/s"), duration="600 s")
     [row] = [row for row in summary["hops"] if row["direction"] == "down"]
     assert row["drops_by_cause"]["loss"] / (row["drops"] + row["delivered"]) == pytest.approx(0.075, rel=0.15)

@@ -23,7 +23,18 @@ from ackclock.simulation.sweep import sweep_draft
 
 SERIES = ["seed", "flow", "time_s", "cwnd_bytes", "ssthresh_bytes", "srtt_ms", "flight_bytes", "delivered_bytes",
           "retransmitted_segments"]  # fmt: skip
-HOPS = ["seed", "hop", "direction", "station", "time_s", "queue_packets", "queue_bytes", "drops", "marks", "delivered_bytes"]
+HOPS = [
+    "seed",
+    "hop",
+    "direction",
+    "station",
+    "time_s",
+    "queue_packets",
+    "queue_bytes",
+    "drops",
+    "marks",
+    "delivered_bytes",
+]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -118,7 +129,9 @@ def test_folder_with_other_files_is_refused_and_unchanged(small, tmp_path):
 
 @pytest.mark.parametrize("form", ["pcap", "pcapng"])
 def test_simulate_captures_every_flow_at_both_ends(small, tmp_path, form):
-    magic = {"pcap": (b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\xd4\xc3\xb2\xa1"), "pcapng": (b"\x0a\x0d\x0d\x0a",)}[form]
+    magic = {"pcap": (b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\xd4\xc3\xb2\xa1"), "pcapng": (b"\x0a\x0d\x0d\x0a",)}[
+        form
+    ]
     ackclock.simulate(small, seed=1, out=tmp_path / "run", captures=form)
     captures = {path.name: path.read_bytes()[:4] for path in (tmp_path / "run" / "captures").iterdir()}
     assert sorted(captures) == [f"download.client.{form}", f"download.server.{form}"]
@@ -152,7 +165,9 @@ def test_sweep_points_have_intervals(write, tmp_path):
     sweep = sweep_draft(read_draft(write("sweep.toml", SWEEP)), folder=tmp_path / "run")
     cells = sweep.document["cells"]
     assert [cell["params"] for cell in cells] == [
-        {"tcp.variant": variant, "hop.air.loss.down.mean": mean} for variant in ("reno", "cubic") for mean in (0, 0.01, 0.05)
+        {"tcp.variant": variant, "hop.air.loss.down.mean": mean}
+        for variant in ("reno", "cubic")
+        for mean in (0, 0.01, 0.05)
     ]
     for cell in cells:
         assert cell["n"] == 2
@@ -185,7 +200,9 @@ def test_sweep_runs_only_missing_points(write, tmp_path, monkeypatch):
     store = RunStore(tmp_path / "run")
     (kept,) = run_specs([RunSpec(scenario, 1)], store=store)
     seen: list[tuple[int, int, str]] = []
-    results = run_specs([RunSpec(scenario, 1), RunSpec(scenario, 2)], store=store, progress=lambda *now: seen.append(now))
+    results = run_specs(
+        [RunSpec(scenario, 1), RunSpec(scenario, 2)], store=store, progress=lambda *now: seen.append(now)
+    )
     assert [now[:2] for now in seen] == [(1, 2), (2, 2)]
     assert results[0].summary == kept.summary
     assert results[0].folder == kept.folder
@@ -274,7 +291,9 @@ def test_simulate_accepts_a_link_and_flows(tmp_path):
     assert run.flows.height == 4
     assert run.folder is None
     assert {"goodput_bps", "jain"} <= set(run.metrics)
-    sweep = ackclock.sweep("dumbbell-10m", [{"workload": {"kind": "bulk"}}], "2 s", over={"tcp.variant": ["reno", "cubic"]})
+    sweep = ackclock.sweep(
+        "dumbbell-10m", [{"workload": {"kind": "bulk"}}], "2 s", over={"tcp.variant": ["reno", "cubic"]}
+    )
     assert sweep.metrics["tcp.variant"].to_list() == ["reno", "cubic"]
     with pytest.raises(ackclock.InputError, match="nothing to sweep"):
         ackclock.sweep("dumbbell-10m", [{"workload": {"kind": "bulk"}}], "2 s")

@@ -31,7 +31,10 @@ def test_flow_is_split_at_the_proxy_and_its_last_part_has_its_name():
         ("put", [0]),
         ("put@sky", [1, 2]),
     ]
-    assert [(proxy["near"], proxy["far"], proxy["buffer"]) for proxy in plan["proxies"]] == [(0, 1, 10**6), (2, 3, 10**6)]
+    assert [(proxy["near"], proxy["far"], proxy["buffer"]) for proxy in plan["proxies"]] == [
+        (0, 1, 10**6),
+        (2, 3, 10**6),
+    ]
     assert [flow["tcp"]["variant"] for flow in plan["flows"]] == ["cubic"] * 4
     assert {proxy["tcp"]["variant"] for proxy in plan["proxies"]} == {"reno"}
 
@@ -39,7 +42,11 @@ def test_flow_is_split_at_the_proxy_and_its_last_part_has_its_name():
 def test_flow_across_two_proxies_has_three_parts():
     hops = [HOPS[0], HOPS[1], {**HOPS[2], "pep": {}}]
     plan = plan_of(hops, {"name": "get", **BULK})
-    assert [(flow["name"], flow["hops"]) for flow in plan["flows"]] == [("get@sky", [0]), ("get@home", [1]), ("get", [2])]
+    assert [(flow["name"], flow["hops"]) for flow in plan["flows"]] == [
+        ("get@sky", [0]),
+        ("get@home", [1]),
+        ("get", [2]),
+    ]
     assert [(proxy["near"], proxy["far"]) for proxy in plan["proxies"]] == [(0, 1), (1, 2)]
 
 

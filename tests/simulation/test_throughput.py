@@ -46,7 +46,12 @@ def test_model_uses_the_flows_figures() -> None:
 
 
 def test_byte_counting_reduces_segments_per_ack_in_the_model() -> None:
-    assert [throughput.segments_per_ack({**TCP, "byte_counting": limit}) for limit in (0, 1, 2, 65535)] == [2.0, 2.0, 1.0, 1.0]
+    assert [throughput.segments_per_ack({**TCP, "byte_counting": limit}) for limit in (0, 1, 2, 65535)] == [
+        2.0,
+        2.0,
+        1.0,
+        1.0,
+    ]
     assert throughput.segments_per_ack({**TCP, "delayed_ack": None}) == 1.0
 
 
@@ -74,10 +79,14 @@ def test_fixed_window_without_loss_has_one_window_per_rtt() -> None:
 
 def test_reports_show_the_model_with_an_explanation(tmp_path: Path) -> None:
     keys = {"host": "ns2", "variant": "reno"}
-    run = ackclock.simulate(line(1e-2), [{"workload": {"kind": "bulk"}, **keys}], "5 s", seeds=[1, 2], out=tmp_path / "one")
+    run = ackclock.simulate(
+        line(1e-2), [{"workload": {"kind": "bulk"}, **keys}], "5 s", seeds=[1, 2], out=tmp_path / "one"
+    )
     page = run.report().read_text("utf-8")
     assert "Padhye, full (Mb/s)" in page and ": model" in page and "A level is what Padhye" in page
-    compared = ackclock.compare(line(1e-2)["hop"], variants=["reno", "cubic"], buffers=["auto"], duration="5 s", seeds=2)
+    compared = ackclock.compare(
+        line(1e-2)["hop"], variants=["reno", "cubic"], buffers=["auto"], duration="5 s", seeds=2
+    )
     page = compared.report(tmp_path / "compare.html").read_text("utf-8")
     assert "hollow diamond" in page and '"model":' in page
     metrics = compared.document["cells"][0]["metrics"]

@@ -13,7 +13,8 @@ MBPS = 1448 * 8 / 1e6
 
 
 @pytest.mark.parametrize(
-    ("loss", "full", "approx"), [(0.018, 0.495, 0.506), (0.026, 0.396, 0.404), (0.034, 0.335, 0.339), (0.042, 0.292, 0.293)]
+    ("loss", "full", "approx"),
+    [(0.018, 0.495, 0.506), (0.026, 0.396, 0.404), (0.034, 0.335, 0.339), (0.042, 0.292, 0.293)],
 )
 def test_padhye_models_yield_rates_of_a_measured_link_in_mbps(loss: float, full: float, approx: float) -> None:
     assert models.padhye_full(loss, 0.134, 0.334, 2, WINDOW) * MBPS == pytest.approx(full, abs=5e-4)

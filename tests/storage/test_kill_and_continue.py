@@ -45,7 +45,13 @@ def compared(duration: str, seeds: int) -> list[str]:
 def test_killed_command_continues_to_the_same_bytes(command: str, kills: int, tmp_path: Path) -> None:
     arguments = {
         "simulate": lambda: ["simulate", scenario(tmp_path, duration="10 s", seeds=6), "--workers", "1", "--no-report"],
-        "sweep": lambda: ["sweep", scenario(tmp_path, duration="4 s", seeds=1, swept=SWEPT), "--workers", "1", "--no-report"],
+        "sweep": lambda: [
+            "sweep",
+            scenario(tmp_path, duration="4 s", seeds=1, swept=SWEPT),
+            "--workers",
+            "1",
+            "--no-report",
+        ],
         "compare": lambda: compared("4 s", 1),
     }[command]()
     found = Killed(arguments, tmp_path, seed=15).kill(kills, rerun_each=kills)
@@ -55,7 +61,9 @@ def test_killed_command_continues_to_the_same_bytes(command: str, kills: int, tm
 @pytest.mark.slow
 @pytest.mark.finding("U12", "L6")
 @pytest.mark.parametrize("command", ["simulate", "simulate --pcap", "sweep", "compare", "reproduce", "analyze"])
-def test_two_hundred_kills_lose_nothing(command: str, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+def test_two_hundred_kills_lose_nothing(
+    command: str, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     def capture() -> str:
         source = scenario(tmp_path, duration="60 s", seeds=1, rate="40 Mb/s")
         subprocess.run([*CLI, "simulate", source, "--pcap", "--no-report", "--quiet", "--out", str(tmp_path / "source")], check=True,
@@ -96,7 +104,16 @@ def far_end(tmp_path: Path) -> Iterator[list[str]]:
 @pytest.mark.realtime
 @pytest.mark.finding("U12", "L6")
 def test_two_hundred_kills_of_a_measurement_lose_nothing(far_end: list[str], tmp_path: Path) -> None:
-    arguments = ["measure", "127.0.0.1", "--tests", "delay,capacity,tcp", "--duration", "300 ms", "--no-report", *far_end]
+    arguments = [
+        "measure",
+        "127.0.0.1",
+        "--tests",
+        "delay,capacity,tcp",
+        "--duration",
+        "300 ms",
+        "--no-report",
+        *far_end,
+    ]
     print("measure", vars(Killed(arguments, tmp_path, seed=15, real=True).kill(KILLS, rerun_each=4)))
 
 

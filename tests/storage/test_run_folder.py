@@ -386,7 +386,9 @@ def test_empty_run_folder_is_known_when_its_process_is_killed_while_clearing_it(
 
 
 @pytest.mark.finding("L6")
-def test_sweep_leaves_a_folder_alone_while_its_process_writes_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_leaves_a_folder_alone_while_its_process_writes_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with RunFolder(Path("runs") / "mine", Identity("emulate", "0")) as run:
         strange = run.path / ".live.1-1-1-00000000.tmp"
@@ -403,7 +405,17 @@ def _on_a_full_disk(command: str, small: Path, another: Path, capture: Path) -> 
         "simulate": ["simulate", str(small), "--workers", "1"],
         "simulate --pcap": ["simulate", str(small), "--workers", "1", "--pcap"],
         "sweep": ["sweep", str(another), "--workers", "1"],
-        "compare": ["compare", "dumbbell-10m", "--quick", "--variants", "reno,cubic", "--duration", "2 s", "--workers", "1"],
+        "compare": [
+            "compare",
+            "dumbbell-10m",
+            "--quick",
+            "--variants",
+            "reno,cubic",
+            "--duration",
+            "2 s",
+            "--workers",
+            "1",
+        ],
         "analyze": ["analyze", str(capture)],
     }[command]
 
@@ -418,16 +430,23 @@ def _no_traceback(done: subprocess.CompletedProcess[str]) -> None:
 
 @pytest.mark.finding("U12")
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
-def test_full_disk_is_one_line_and_keeps_finished_results(small: Path, another: Path, capture: Path, tmp_path: Path) -> None:
+def test_full_disk_is_one_line_and_keeps_finished_results(
+    small: Path, another: Path, capture: Path, tmp_path: Path
+) -> None:
     """File systems of 16 to 160 KiB: full while the folder is begun, while runs are kept, and at the end."""
-    script = (
-        'mount -t tmpfs -o size=$1k none "$2" && shift 2 && out=$1 && shift && "$@"; s=$?; cp -r "$out"/. "$out"-copy; exit $s'
-    )
+    script = 'mount -t tmpfs -o size=$1k none "$2" && shift 2 && out=$1 && shift && "$@"; s=$?; cp -r "$out"/. "$out"-copy; exit $s'
     for number, (command, size) in enumerate([("simulate", 16), ("sweep", 48), ("compare", 96), ("analyze", 32)]):
         place = tmp_path / f"disk{number}"
         place.mkdir()
         (copy := tmp_path / f"run{number}-copy").mkdir()
-        argv = [*CLI, *_on_a_full_disk(command, small, another, capture), "--no-report", "--quiet", "--out", str(place / "run")]
+        argv = [
+            *CLI,
+            *_on_a_full_disk(command, small, another, capture),
+            "--no-report",
+            "--quiet",
+            "--out",
+            str(place / "run"),
+        ]
         run = [
             "unshare",
             "-m",
@@ -461,7 +480,14 @@ def test_file_size_limit_is_one_line_and_keeps_finished_results(
     command: str, small: Path, another: Path, capture: Path, tmp_path: Path, ackclock: Callable[..., Any]
 ) -> None:
     """`ulimit -f`, in blocks of 512 bytes, needs no root: writes fail as on a full disk."""
-    argv = [*CLI, *_on_a_full_disk(command, small, another, capture), "--no-report", "--quiet", "--out", str(tmp_path / "run")]
+    argv = [
+        *CLI,
+        *_on_a_full_disk(command, small, another, capture),
+        "--no-report",
+        "--quiet",
+        "--out",
+        str(tmp_path / "run"),
+    ]
     run = ["sh", "-c", 'ulimit -f 16; exec "$@"', "sh", *argv]
     _no_traceback(subprocess.run(run, capture_output=True, text=True, timeout=60, check=False))
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".tmp")]
@@ -495,7 +521,9 @@ def test_full_standard_output_is_one_line(small: Path, tmp_path: Path) -> None:
 
 @pytest.mark.finding("U12")
 def test_ctrl_c_prints_the_folder_when_results_are_finished(another: Path, tmp_path: Path) -> None:
-    long = another.read_text().replace('"1 s"', '"600 s"').replace("seeds = 2", "seeds = 50").replace("1 Mb/s", "20 Mb/s")
+    long = (
+        another.read_text().replace('"1 s"', '"600 s"').replace("seeds = 2", "seeds = 50").replace("1 Mb/s", "20 Mb/s")
+    )
     another.write_text(long)
     argv = [*CLI, "sweep", str(another), "--workers", "1", "--quiet", "--out", str(tmp_path / "run")]
     with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as process:

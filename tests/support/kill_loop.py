@@ -78,7 +78,9 @@ class Killed:
         return [*CLI, command, "--quiet", *(["--force"] if self.real else []), "--out", str(out), *others]
 
     def _killed(self, out: Path, after_s: float) -> None:
-        with subprocess.Popen(self._argv(out), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=self.place) as process:
+        with subprocess.Popen(
+            self._argv(out), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=self.place
+        ) as process:
             time.sleep(after_s)
             process.send_signal(signal.SIGKILL)
             _, stderr = process.communicate()

@@ -51,7 +51,9 @@ def test_bench_names_what_it_leaves_out_when_valgrind_is_missing(bench, binary, 
 
 
 @pytest.mark.finding("U23")
-def test_bench_has_a_row_for_each_congestion_control_when_valgrind_is_there(bench, binary, tmp_path, monkeypatch, capsys) -> None:
+def test_bench_has_a_row_for_each_congestion_control_when_valgrind_is_there(
+    bench, binary, tmp_path, monkeypatch, capsys
+) -> None:
     valgrind = tmp_path / "valgrind"
     valgrind.write_text("#!/bin/sh\necho '{\"data_packets\": 1}'; echo 'Collected : 1200' >&2\n")
     valgrind.chmod(0o755)

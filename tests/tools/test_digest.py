@@ -43,7 +43,9 @@ def compared(digest) -> Callable[..., list[tuple[str, str, str]]]:
     def of(before: Any, now: Any, exceptions: str = "") -> list[tuple[str, str, str]]:
         items = digest.digest_items
         make = (
-            (lambda table: items.parquet_item(parquet(table))) if before is TABLE else (lambda found: items.item("json", found))
+            (lambda table: items.parquet_item(parquet(table)))
+            if before is TABLE
+            else (lambda found: items.item("json", found))
         )
         done = digest.compare({"job:file": make(before)}, {"job:file": make(now)}, digest.read_exceptions(exceptions))
         assert done.agrees == (not done.unexpected)
@@ -73,7 +75,10 @@ def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
         (lambda d: d["flows"][0].update(ecn=0), ("flows.0.ecn", "absent", "0")),
         (lambda d: d["flows"].append({}), ("flows.length", "1", "2")),
         (lambda d: d["notes"].append("Another."), ("notes.length", "1", "2")),
-        (lambda d: d["diagnosis"][0].update(finding="loss_buffer"), ("diagnosis.0.finding", '"loss_radio"', '"loss_buffer"')),
+        (
+            lambda d: d["diagnosis"][0].update(finding="loss_buffer"),
+            ("diagnosis.0.finding", '"loss_radio"', '"loss_buffer"'),
+        ),
         (lambda d: d["diagnosis"][0].update(advice="Repair."), ("diagnosis.0.advice", '""', '"(prose)"')),
         (lambda d: d["figures"][0]["rows"][0].update(line="Reno"), ("figures.0.rows.0.line", '"CUBIC"', '"Reno"')),
         (lambda d: d["figures"][0]["rows"][0].update(x=2.0), ("figures.0.rows.0.x", "1.0", "2.0")),
@@ -133,7 +138,8 @@ def test_comparison_reports_missing_items_but_not_items_of_new_jobs(digest) -> N
 def test_comparison_counts_expected_changes_when_an_exception_covers_them(digest) -> None:
     items = digest.digest_items
     before, now = (
-        items.item("json", document) for document in (DOCUMENT, changed(lambda d: d["flows"][0]["rtt_ms"].update(p95=13, min=1)))
+        items.item("json", document)
+        for document in (DOCUMENT, changed(lambda d: d["flows"][0]["rtt_ms"].update(p95=13, min=1)))
     )
     exceptions = digest.read_exceptions("# reasons\njob:*  *.p95  one quantile rule\n")
     done = digest.compare({"job:file": before}, {"job:file": now}, exceptions)
@@ -169,7 +175,9 @@ def test_cells_keep_their_names_when_the_folders_hashes_change(digest, tmp_path)
 
     before, now = items(("aa", "bb")), items(("dd", "cc"))
     assert before == now
-    assert sorted(before) == [f"cells/00{place}/{name}" for place in (0, 1) for name in ("scenario.toml", "summary.json")]
+    assert sorted(before) == [
+        f"cells/00{place}/{name}" for place in (0, 1) for name in ("scenario.toml", "summary.json")
+    ]
 
 
 def test_items_are_the_same_when_read_back(digest, tmp_path) -> None:

@@ -96,7 +96,17 @@ def test_ackclockd_of_the_package_serves_a_measurement_until_sigterm(tmp_path: P
         assert serving.stdout is not None
         where = re.search(r"127\.0\.0\.1:(\d+)", serving.stdout.readline())
         assert where is not None
-        measure = [str(BIN / "ackclock"), "measure", "127.0.0.1", "--port", where[1], "--tests", "delay", "--duration", "1 s"]
+        measure = [
+            str(BIN / "ackclock"),
+            "measure",
+            "127.0.0.1",
+            "--port",
+            where[1],
+            "--tests",
+            "delay",
+            "--duration",
+            "1 s",
+        ]
         measure += ["--token-file", str(token), "--json", "--quiet", "--no-report", "--out", str(tmp_path / "run")]
         done = subprocess.run(measure, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr

@@ -20,7 +20,11 @@ def found(path: str, text: str) -> list[str]:
         ("a.rs", 'let lifetime: &\'a str = "nobody answers";\n', ["1 prose nobody"]),
         ("a.rs", 'let key = "told";\n', []),
         ("a.py", '"""Whoever asks."""\nsaid = 1\n', ["1 prose Whoever", "2 identifier said"]),
-        ("a.py", "least = 1\nat_least = 2\nmost_rate = 3\nalmost = 4\n", ["1 identifier least", "3 identifier most_rate"]),
+        (
+            "a.py",
+            "least = 1\nat_least = 2\nmost_rate = 3\nalmost = 4\n",
+            ["1 identifier least", "3 identifier most_rate"],
+        ),
         ("a.rs", "let one_way_delay = 1;\nlet way = 2;\n", ["2 identifier way"]),
         ("a.md", "The least of them.\n\n```\nthe least\n```\n`the least` at least\n", ["1 prose The least"]),
         ("a.md", "A one-way delay; in both ways; a way to measure\n", ["1 prose both ways"]),

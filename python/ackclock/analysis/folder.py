@@ -44,7 +44,9 @@ class AnalysisRequest:
         return Identity.of("analyze", [contents, options], once=once)
 
 
-def folder_for(out: str | Path | None, request: AnalysisRequest, *, force: bool) -> AbstractContextManager[RunFolder | None]:
+def folder_for(
+    out: str | Path | None, request: AnalysisRequest, *, force: bool
+) -> AbstractContextManager[RunFolder | None]:
     """The run folder of an analysis as a context manager; an empty context without an output folder."""
     return nullcontext() if out is None else RunFolder(out, request.identity, force=force)
 

@@ -45,7 +45,15 @@ def rates_frame(series: pl.DataFrame, step_s: float) -> pl.DataFrame:
             _bps(pl.col("ip_bytes"), step_s).alias("sent_bps"),
         )
         .sort("capture", "flow", "way", "step")
-        .select("capture", "flow", "way", (pl.col("step") * step_s).alias("time_s"), "throughput_bps", "goodput_bps", "sent_bps")
+        .select(
+            "capture",
+            "flow",
+            "way",
+            (pl.col("step") * step_s).alias("time_s"),
+            "throughput_bps",
+            "goodput_bps",
+            "sent_bps",
+        )
     )
 
 

@@ -156,7 +156,9 @@ def open_capture(
 
     pulses = clocks.texts()
     if path == second == "-":
-        raise InputError.problem("standard input cannot be both captures", "name a file for one of them", option="CAPTURE2")
+        raise InputError.problem(
+            "standard input cannot be both captures", "name a file for one of them", option="CAPTURE2"
+        )
     with native_errors(file=path):
         if second is None:
             return _native.CaptureReader(path, only.as_json(), series, pulses[0] if pulses else None, follow)
@@ -175,7 +177,9 @@ def analysis_of(path: str, reader: Any, flow: int | str | None = None, second: s
     if recorded is None:
         return Analysis(document)
     table, document["series_left_out"] = recorded
-    return Analysis(document, series_frame(table, numbers), None if second is None else delays_frame(reader.delays(), numbers))
+    return Analysis(
+        document, series_frame(table, numbers), None if second is None else delays_frame(reader.delays(), numbers)
+    )
 
 
 def document_of(path: str, reader: Any, flow: int | str | None = None, second: str | None = None) -> dict[str, Any]:
@@ -188,7 +192,11 @@ def document_of(path: str, reader: Any, flow: int | str | None = None, second: s
         wanted = str(flow)
         kept = [row for row in numbered if wanted in (str(row["flow"]), row["client"], row["server"])]
         if not kept:
-            allowed = f"a number from 1 to {len(numbered)}, or an end as ADDRESS:PORT" if numbered else "nothing: no flows here"
+            allowed = (
+                f"a number from 1 to {len(numbered)}, or an end as ADDRESS:PORT"
+                if numbered
+                else "nothing: no flows here"
+            )
             raise InputError(f'"{wanted}"', allowed, file=path, option="--flow")
         numbered = kept
     document["flows"] = numbered

@@ -57,7 +57,11 @@ def _flows(document: Mapping[str, Any]) -> Table:
         for direction, ends in (("a2b", ("client", "server")), ("b2a", ("server", "client"))):
             if flow[direction]["segments"]:
                 table.add_row(
-                    str(flow["flow"]), direction, flow[ends[0]], flow[ends[1]], *_figures(flow_context(document, flow, direction))
+                    str(flow["flow"]),
+                    direction,
+                    flow[ends[0]],
+                    flow[ends[1]],
+                    *_figures(flow_context(document, flow, direction)),
                 )
     return table
 
@@ -132,7 +136,9 @@ def _crossing(direction: Mapping[str, Any]) -> list[str]:
         str(lost["capture_drops_receiver"] + lost["capture_drops_sender"]),
         str(bursts["above_50"] + bursts["above_80"] + bursts["all_lost"]),
         "" if buffer_bytes is None else f"{'' if buffer['filled'] else 'over '}{buffer_bytes / 1000:.0f}",
-        f"{direction['loss_cause']['verdict']}: {direction['loss_cause']['evidence']}" if lost["between_captures"] else "",
+        f"{direction['loss_cause']['verdict']}: {direction['loss_cause']['evidence']}"
+        if lost["between_captures"]
+        else "",
     ]
 
 
@@ -144,5 +150,7 @@ def _findings(document: Mapping[str, Any]) -> Table | None:
     for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
         for finding in flow["diagnosis"]:
             text = finding["evidence"] + (f"\n-> {finding['advice']}" if finding["advice"] else "")
-            table.add_row(str(flow["flow"]), finding["direction"], finding["finding"], column_percent(finding["share"]), text)
+            table.add_row(
+                str(flow["flow"]), finding["direction"], finding["finding"], column_percent(finding["share"]), text
+            )
     return table if table.row_count else None

@@ -21,5 +21,7 @@ def truncations(document: Mapping[str, Any]) -> list[str]:
 
 def _truncation(name: str, cut: Mapping[str, Any]) -> str:
     why = _ENDINGS.get(cut["kind"], cut["kind"])
-    where = f"the record of packet {cut['packet']} begins at byte {cut['byte']} and is not whole ({why}, byte {cut['end']})"
+    where = (
+        f"the record of packet {cut['packet']} begins at byte {cut['byte']} and is not whole ({why}, byte {cut['end']})"
+    )
     return f"{name} is truncated: {where}; the figures are those of the {cut['packet'] - 1} packets before it"

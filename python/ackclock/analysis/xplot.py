@@ -50,7 +50,9 @@ def write_xplot(analysis: Analysis, folder: Path) -> list[Path]:
     written = []
     for flow, direction in directions:
         context = flow_context(analysis.document, flow, direction)
-        selected = (pl.col("flow") == flow["flow"]) & (pl.col("capture") == context.crossing.get("sender_side_capture", 1))
+        selected = (pl.col("flow") == flow["flow"]) & (
+            pl.col("capture") == context.crossing.get("sender_side_capture", 1)
+        )
         packets = analysis.series.filter(selected)
         sent, acks = packets.filter(pl.col("way") == direction), packets.filter(pl.col("way") != direction)
         start = float(analysis.document["start_s"] or 0.0)
@@ -104,4 +106,6 @@ def _time_sequence(sent: pl.DataFrame, acks: pl.DataFrame, start: float) -> Iter
 def _dots(frame: pl.DataFrame, column: str, start: float) -> Iterator[str]:
     yield "white"
     for time_s, value in frame.select("time_s", column).drop_nulls().iter_rows():
-        yield f"dot {_at(start, time_s)} {value:.3f}" if isinstance(value, float) else f"dot {_at(start, time_s)} {value}"
+        yield (
+            f"dot {_at(start, time_s)} {value:.3f}" if isinstance(value, float) else f"dot {_at(start, time_s)} {value}"
+        )

@@ -83,7 +83,9 @@ def _kept() -> str:
     run = folders.RunFolder.last_kept if folders else None
     if run is None:
         return "nothing was written"
-    return f"finished results are in {run.path}" + ("" if run.identity.once else ", and the same command continues from there")
+    return f"finished results are in {run.path}" + (
+        "" if run.identity.once else ", and the same command continues from there"
+    )
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:

@@ -12,14 +12,18 @@ from ackclock.cli.options import Force, Json, Quiet, Report, Seed, time_of
 
 
 def analyze(
-    capture: Annotated[str, typer.Argument(help="A capture: pcap or pcapng, plain or in gzip or zstd; - is standard input.")],
+    capture: Annotated[
+        str, typer.Argument(help="A capture: pcap or pcapng, plain or in gzip or zstd; - is standard input.")
+    ],
     second: Annotated[
         str | None,
         typer.Argument(
             metavar="[CAPTURE2]", help="A second capture of the same traffic, nearer the other end. The two are joined."
         ),
     ] = None,
-    flow: Annotated[str | None, typer.Option(help="Only this flow: its number, or one endpoint (ADDRESS:PORT).")] = None,
+    flow: Annotated[
+        str | None, typer.Option(help="Only this flow: its number, or one endpoint (ADDRESS:PORT).")
+    ] = None,
     filter: Annotated[
         str | None,
         typer.Option(
@@ -30,7 +34,9 @@ def analyze(
     until: Annotated[str | None, typer.Option(help="End time after the first packet, such as 1 min.")] = None,
     pps: Annotated[
         list[Path] | None,
-        typer.Option(help="Counter values at each PPS pulse, to convert counter timestamps to UTC. Once for each capture."),
+        typer.Option(
+            help="Counter values at each PPS pulse, to convert counter timestamps to UTC. Once for each capture."
+        ),
     ] = None,
     synchronized: Annotated[
         str | None, typer.Option(metavar="ERROR", help="Maximum error of both captures' clocks, such as `100 us`.")
@@ -44,7 +50,9 @@ def analyze(
     json: Json = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="The folder for an HTML report, tables, JSON and xplot graphs (default: nothing is written)."),
+        typer.Option(
+            help="The folder for an HTML report, tables, JSON and xplot graphs (default: nothing is written)."
+        ),
     ] = None,
     force: Force = False,
     report: Report = True,
@@ -62,7 +70,9 @@ def analyze(
     from ackclock.errors import InputError
 
     if follow and second is not None:
-        raise InputError.problem("--follow reads one capture while it grows", "leave out CAPTURE2 or --follow", option="--follow")
+        raise InputError.problem(
+            "--follow reads one capture while it grows", "leave out CAPTURE2 or --follow", option="--follow"
+        )
     packet_filter = PacketFilter(parse_filter(filter), _seconds(since, "--since"), _seconds(until, "--until"))
     clocks = clocks_of(pps or (), synchronized, 1 if second is None else 2)
     try:
@@ -71,7 +81,9 @@ def analyze(
         raise InputError.problem(
             "interrupted before the first packet", "name a file or a pipe that is written", file=capture
         ) from None
-    request = AnalysisRequest((capture,) if second is None else (capture, second), packet_filter, flow, clocks, follow=follow)
+    request = AnalysisRequest(
+        (capture,) if second is None else (capture, second), packet_filter, flow, clocks, follow=follow
+    )
     with folder_for(out, request, force=force) as run:
         if run and run.finished:
             analysis = read_folder(run.path)
@@ -81,7 +93,9 @@ def analyze(
             if run:
                 write_folder(run, analysis)
         if run:
-            page = write_page(lambda: analysis.report(run.path / "report.html"), run.path, quiet=quiet) if report else None
+            page = (
+                write_page(lambda: analysis.report(run.path / "report.html"), run.path, quiet=quiet) if report else None
+            )
             remark(f"report: {page}" if page else f"results: {run.path}", quiet=quiet)
     for warning in truncations(analysis.document):
         remark(f"warning: {warning}", quiet=quiet)

@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli import analyze, compare, emulate, export, kernel_cc, list_, measure, report, reproduce, serve, simulate, sweep
+from ackclock.cli import (
+    analyze,
+    compare,
+    emulate,
+    export,
+    kernel_cc,
+    list_,
+    measure,
+    report,
+    reproduce,
+    serve,
+    simulate,
+    sweep,
+)
 
 app = typer.Typer(
     name="ackclock",
@@ -27,7 +40,9 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def ackclock(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     pass
 

@@ -54,7 +54,9 @@ _DELAYED = {DelayedAcks.on: (True,), DelayedAcks.off: (False,), DelayedAcks.both
 
 
 def compare(
-    link: Annotated[str, typer.Argument(help="A packaged link (`ackclock list links`) or a link file.", show_default=False)],
+    link: Annotated[
+        str, typer.Argument(help="A packaged link (`ackclock list links`) or a link file.", show_default=False)
+    ],
     variants: Annotated[str | None, typer.Option(help="TCP variants, with commas between (default: all).")] = None,
     buffers: Annotated[
         str, typer.Option(help='Socket buffers, with commas between; "send/receive" for two sizes.')
@@ -75,7 +77,10 @@ def compare(
     ack: Annotated[str, typer.Option(help="ACK techniques of the hosts: none, acc, adapt, acc+adapt.")] = "none",
     flows: Annotated[int, typer.Option(min=1, help="Bulk flows that share the link.")] = 1,
     opposite: Annotated[
-        int, typer.Option(min=0, help="Bulk flows in the opposite direction, which share the ACKs' queue; they are not ranked.")
+        int,
+        typer.Option(
+            min=0, help="Bulk flows in the opposite direction, which share the ACKs' queue; they are not ranked."
+        ),
     ] = 0,
     direction: Annotated[str, typer.Option(help="down (server to client) or up.")] = "down",
     duration: Annotated[str, typer.Option(help="Simulated time of a run.")] = DURATION,
@@ -83,9 +88,12 @@ def compare(
     host: Annotated[str | None, typer.Option(help="Host stack (`ackclock list hosts`; default: linux-6).")] = None,
     rank_by: Annotated[RankBy, typer.Option(help="The metric of the ranking.")] = RankBy.goodput,
     measured: Annotated[
-        Path | None, typer.Option("--measured", help="A run folder of `measure`, shown beside the results.", show_default=False)
+        Path | None,
+        typer.Option("--measured", help="A run folder of `measure`, shown beside the results.", show_default=False),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A first look: 3 seeds, 10 s, buffers of 64 KiB and auto.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A first look: 3 seeds, 10 s, buffers of 64 KiB and auto.")
+    ] = False,
     workers: Workers = None,
     report: Report = True,
     json: Json = False,

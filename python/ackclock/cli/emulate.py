@@ -14,10 +14,12 @@ from ackclock.cli.options import Force, Json, Quiet, Report, Seed, time_above_ze
 
 def emulate(
     link: Annotated[
-        str, typer.Argument(help="A packaged link (`ackclock list links`), a link file or a scenario.", show_default=False)
+        str,
+        typer.Argument(help="A packaged link (`ackclock list links`), a link file or a scenario.", show_default=False),
     ],
     command: Annotated[
-        list[str] | None, typer.Argument(help="Command at the client's end, after --; a shell by default.", show_default=False)
+        list[str] | None,
+        typer.Argument(help="Command at the client's end, after --; a shell by default.", show_default=False),
     ] = None,
     server: Annotated[
         str | None,
@@ -35,24 +37,33 @@ def emulate(
         float | None,
         typer.Option("--seconds", min=0.001, help="Send the command SIGTERM after this time.", show_default=False),
     ] = None,
-    clients: Annotated[int, typer.Option("--clients", min=1, max=1000, help="Clients with a namespace of their own.")] = 1,
+    clients: Annotated[
+        int, typer.Option("--clients", min=1, max=1000, help="Clients with a namespace of their own.")
+    ] = 1,
     pair: Annotated[
-        bool, typer.Option("--pair", help="Name both namespaces, for scripts, and run until ended; no command is required.")
+        bool,
+        typer.Option("--pair", help="Name both namespaces, for scripts, and run until ended; no command is required."),
     ] = False,
     name: Annotated[str, typer.Option("--name", help="With --pair: NAME-server and NAME-client.")] = "ackclock",
     deadline: Annotated[str, typer.Option("--deadline", help="A packet released later than this is late.")] = "1 ms",
     internet: Annotated[
         bool,
         typer.Option(
-            "--internet", help="Connect the server's end to this machine's network. Requires root, and nftables or iptables."
+            "--internet",
+            help="Connect the server's end to this machine's network. Requires root, and nftables or iptables.",
         ),
     ] = False,
     log: Annotated[
-        bool, typer.Option("--log/--no-log", help="Write captures of both ends and a row for each packet into the run folder.")
+        bool,
+        typer.Option(
+            "--log/--no-log", help="Write captures of both ends and a row for each packet into the run folder."
+        ),
     ] = True,
     report: Report = True,
     json: Json = False,
-    out: Annotated[Path | None, typer.Option("--out", help="The run folder (default: one in runs/).", show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The run folder (default: one in runs/).", show_default=False)
+    ] = None,
     force: Force = False,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -67,7 +78,14 @@ def emulate(
     """
     from ackclock.cli.output import deliver, print_json, remark
     from ackclock.cli.tables import emulation_tables
-    from ackclock.emulation.config import PAIR_NAME, EmulationConfig, check_uplink, emulate_here, emulation_scenario, server_ready
+    from ackclock.emulation.config import (
+        PAIR_NAME,
+        EmulationConfig,
+        check_uplink,
+        emulate_here,
+        emulation_scenario,
+        server_ready,
+    )
     from ackclock.emulation.run import EmulationLog, default_folder, identity
     from ackclock.errors import InputError
     from ackclock.storage.run_folder import opened
@@ -77,7 +95,9 @@ def emulate(
     argv = command or ([] if pair else [os.environ.get("SHELL", "/bin/sh")])
     if not PAIR_NAME.fullmatch(name):
         raise InputError(
-            f'"{name}"', "at most 64 of letters, digits, _, - and ., beginning with a letter, a digit or _", option="--name"
+            f'"{name}"',
+            "at most 64 of letters, digits, _, - and ., beginning with a letter, a digit or _",
+            option="--name",
         )
     if internet:
         check_uplink()
@@ -134,4 +154,6 @@ def _command_line(text: str | None, option: str) -> list[str]:
     try:
         return shlex.split(text or "")
     except ValueError as error:
-        raise InputError(f"{text} ({str(error).lower()})", "a command line as a shell reads it", option=option) from None
+        raise InputError(
+            f"{text} ({str(error).lower()})", "a command line as a shell reads it", option=option
+        ) from None

@@ -17,7 +17,9 @@ class Emulator(StrEnum):
 
 
 def export(
-    link: Annotated[str, typer.Argument(help="A packaged link (`ackclock list links`) or a link file.", show_default=False)],
+    link: Annotated[
+        str, typer.Argument(help="A packaged link (`ackclock list links`) or a link file.", show_default=False)
+    ],
     to: Annotated[Emulator, typer.Option("--to", help="The target's format.", show_default=False)],
     json: Json = False,
     out: Annotated[

@@ -18,25 +18,33 @@ if TYPE_CHECKING:
 
 def measure(
     host: Annotated[str, typer.Argument(help="Where ackclockd or `ackclock serve` runs.", show_default=False)],
-    plan: Annotated[Path | None, typer.Option("--plan", help="A TOML file with what to measure.", show_default=False)] = None,
+    plan: Annotated[
+        Path | None, typer.Option("--plan", help="A TOML file with what to measure.", show_default=False)
+    ] = None,
     tests: Annotated[
         str | None,
         typer.Option(
             help="path (no far end needed), delay, capacity, steps, tcp, bidirectional, flows, latency, transfers, with commas between (default: all)."
         ),
     ] = None,
-    direction: Annotated[str | None, typer.Option(help="down (from the far end), up, or down,up.", show_default=False)] = None,
+    direction: Annotated[
+        str | None, typer.Option(help="down (from the far end), up, or down,up.", show_default=False)
+    ] = None,
     duration: Annotated[str | None, typer.Option(help="Time of one test (default: 10 s).", show_default=False)] = None,
-    congestion: Annotated[str | None, typer.Option(help="Congestion controls, with commas between (default: cubic).")] = None,
+    congestion: Annotated[
+        str | None, typer.Option(help="Congestion controls, with commas between (default: cubic).")
+    ] = None,
     buffers: Annotated[str | None, typer.Option(help='Socket buffers, with commas between (default: "auto").')] = None,
     flows: Annotated[int | None, typer.Option(min=1, help="Connections of `flows` and `latency` (default: 4).")] = None,
     sizes: Annotated[str | None, typer.Option(help="Sizes of transfers (default: 10 kB,100 kB,1 MB).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A look: delay, capacity, tcp and latency, 3 s each.")] = False,
     every: Annotated[
-        str | None, typer.Option(help="Measure again every so often, such as 1 h; with --times and --out.", show_default=False)
+        str | None,
+        typer.Option(help="Measure again every so often, such as 1 h; with --times and --out.", show_default=False),
     ] = None,
     times: Annotated[
-        int | None, typer.Option(min=1, help="How often, with --every (default: 24); the same command takes up what was begun.")
+        int | None,
+        typer.Option(min=1, help="How often, with --every (default: 24); the same command takes up what was begun."),
     ] = None,
     stamp: Annotated[
         bool, typer.Option("--stamp", help="Probe a STAMP reflector (RFC 8762) instead, ours or another's.")
@@ -46,7 +54,10 @@ def measure(
         Path | None, typer.Option("--stamp-key-file", help="The key of STAMP's authenticated mode.", show_default=False)
     ] = None,
     capture: Annotated[
-        bool, typer.Option("--capture", help="Keep this end's packets as capture.pcap in the run folder (needs CAP_NET_RAW).")
+        bool,
+        typer.Option(
+            "--capture", help="Keep this end's packets as capture.pcap in the run folder (needs CAP_NET_RAW)."
+        ),
     ] = False,
     capture_far: Annotated[
         bool,
@@ -78,9 +89,13 @@ def measure(
     from ackclock.measurement.terminal_tables import measurement_tables
 
     if every is not None and out is None:
-        raise InputError.problem("--every requires --out", "add --out DIR, in which the schedule is kept", option="--every")
+        raise InputError.problem(
+            "--every requires --out", "add --out DIR, in which the schedule is kept", option="--every"
+        )
     if times is not None and every is None:
-        raise InputError.problem("--times requires --every", "add --every TIME, such as --every '1 h'", option="--times")
+        raise InputError.problem(
+            "--times requires --every", "add --every TIME, such as --every '1 h'", option="--times"
+        )
     if stamp:
         return _stamp(host, stamp_port, stamp_key_file, json=json)
     document = read_document(plan) if plan else Document({})
@@ -93,7 +108,9 @@ def measure(
         checked = plan_of(Document({**usual, **document.data, **lists, **single}, document.file, document.text))
     seconds, each = (estimate(checked, rates) for rates in ({}, dict.fromkeys(checked.directions, 1e6)))
     size = f"{(each[1] - seconds[1]) / 1e6:.3g} MB for each Mb/s that the path carries"
-    slow = f" ({walk_seconds(checked):.0f} s more where routers answer once a second)" if "path" in checked.tests else ""
+    slow = (
+        f" ({walk_seconds(checked):.0f} s more where routers answer once a second)" if "path" in checked.tests else ""
+    )
     remark(f"measure: about {seconds[0]:.0f} s{slow}, {seconds[1] / 1e6:.2g} MB and {size}", quiet=quiet)
 
     def once(folder: Path, *, force: bool = force) -> Measurement:
@@ -114,7 +131,9 @@ def measure(
             )
 
     if every is not None:
-        return _scheduled(ScheduleOptions(host, port, every, times or _TIMES, out, force), checked, once, json=json, quiet=quiet)
+        return _scheduled(
+            ScheduleOptions(host, port, every, times or _TIMES, out, force), checked, once, json=json, quiet=quiet
+        )
     try:
         done = once(out or folder_of(host, port))
     except MeasurementFailed as failed:
@@ -129,7 +148,14 @@ def measure(
                 quiet=quiet,
             )
         raise
-    deliver(lambda: done.document, lambda: measurement_tables(done.document), done.folder, report=report, json=json, quiet=quiet)
+    deliver(
+        lambda: done.document,
+        lambda: measurement_tables(done.document),
+        done.folder,
+        report=report,
+        json=json,
+        quiet=quiet,
+    )
     return None
 
 
@@ -161,14 +187,18 @@ class ScheduleOptions:
     force: bool
 
 
-def _scheduled(repeat: ScheduleOptions, plan: Plan, once: Callable[..., Measurement], *, json: bool, quiet: bool) -> None:
+def _scheduled(
+    repeat: ScheduleOptions, plan: Plan, once: Callable[..., Measurement], *, json: bool, quiet: bool
+) -> None:
     from ackclock.cli.output import print_json, remark
     from ackclock.errors import InputError
     from ackclock.input.units import PS_PER_S
     from ackclock.measurement.schedule import Schedule, keep, overview
 
     if repeat.out is None:
-        raise InputError.problem("--every requires --out", "add --out DIR, in which the schedule is kept", option="--every")
+        raise InputError.problem(
+            "--every requires --out", "add --out DIR, in which the schedule is kept", option="--every"
+        )
     every_s = time_above_zero(repeat.every, "--every") / PS_PER_S
     what = {"host": repeat.host, "port": repeat.port, "plan": plan.model_dump(mode="json")}
     schedule = Schedule(every_s, repeat.times)

@@ -14,17 +14,26 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 Out = Annotated[Path | None, typer.Option("--out", help="The run folder (default: runs/<hash>).", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Rename another run in --out (to NAME.1) instead of stopping.")]
 Seed = Annotated[
-    int | None, typer.Option("--seed", min=0, max=2**63 - 1, help="One seed instead of the scenario's.", show_default=False)
+    int | None,
+    typer.Option("--seed", min=0, max=2**63 - 1, help="One seed instead of the scenario's.", show_default=False),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress and no remarks on stderr.")]
-Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Runs at a time (default: all cores).", show_default=False)]
-Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html into the run folder (some seconds).")]
-Dask = Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.", show_default=False)]
+Workers = Annotated[
+    int | None, typer.Option("--workers", min=1, help="Runs at a time (default: all cores).", show_default=False)
+]
+Report = Annotated[
+    bool, typer.Option("--report/--no-report", help="Write report.html into the run folder (some seconds).")
+]
+Dask = Annotated[
+    str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.", show_default=False)
+]
 
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP and UDP port of the server.")]
 TokenFile = Annotated[
     Path | None,
-    typer.Option("--token-file", help="The file with the shared token.", envvar="ACKCLOCK_TOKEN_FILE", show_default=False),
+    typer.Option(
+        "--token-file", help="The file with the shared token.", envvar="ACKCLOCK_TOKEN_FILE", show_default=False
+    ),
 ]
 
 

@@ -95,7 +95,9 @@ def live_tables(*, wanted: bool) -> Iterator[Callable[[Iterable[Table]], None] |
     from rich.console import Group
     from rich.live import Live
 
-    with Live(console=Console(highlight=False), auto_refresh=False, transient=True, vertical_overflow="ellipsis") as live:
+    with Live(
+        console=Console(highlight=False), auto_refresh=False, transient=True, vertical_overflow="ellipsis"
+    ) as live:
         yield lambda tables: live.update(Group(*tables), refresh=True)
 
 

@@ -42,7 +42,9 @@ def reproduce(
     if quick and full:
         raise InputError.problem("--quick and --full exclude each other", "leave one of them out", option="--full")
     if paper and every:
-        raise InputError.problem(f"--all and the paper {paper} exclude each other", "leave one of them out", option="--all")
+        raise InputError.problem(
+            f"--all and the paper {paper} exclude each other", "leave one of them out", option="--all"
+        )
     if live:
         return _reproduce_live(paper, LiveOptions(quick, full, workers, out, force), seed, json=json, quiet=quiet)
     papers = [paper] if paper else list(PAPERS)

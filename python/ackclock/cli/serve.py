@@ -21,33 +21,47 @@ def serve(
     new_token: Annotated[
         Path | None,
         typer.Option(
-            "--new-token", metavar="FILE", help="Write a new token to this new file (mode 0600), and exit.", show_default=False
+            "--new-token",
+            metavar="FILE",
+            help="Write a new token to this new file (mode 0600), and exit.",
+            show_default=False,
         ),
     ] = None,
     max_rate: Annotated[
         int,
         typer.Option(
-            "--max-rate", "--most-rate", min=1, help="Maximum Mb/s in each direction, for all sessions and tests together."
+            "--max-rate",
+            "--most-rate",
+            min=1,
+            help="Maximum Mb/s in each direction, for all sessions and tests together.",
         ),
     ] = 1000,
     max_bytes: Annotated[int, typer.Option("--most-bytes", min=1, help="Maximum MB of a session.")] = 20_000,
-    max_sessions: Annotated[int, typer.Option("--most-sessions", min=1, help="Maximum number of concurrent sessions.")] = 4,
+    max_sessions: Annotated[
+        int, typer.Option("--most-sessions", min=1, help="Maximum number of concurrent sessions.")
+    ] = 4,
     allow_capture: Annotated[
         int,
         typer.Option(
-            min=0, help="Maximum MB of captured headers of a client's own packets, for that client (requires CAP_NET_RAW)."
+            min=0,
+            help="Maximum MB of captured headers of a client's own packets, for that client (requires CAP_NET_RAW).",
         ),
     ] = 0,
     stamp_port: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65535, help="UDP port of a STAMP reflector; requires a key file or --stamp-open.", show_default=False
+            min=0,
+            max=65535,
+            help="UDP port of a STAMP reflector; requires a key file or --stamp-open.",
+            show_default=False,
         ),
     ] = None,
     stamp_key_file: Annotated[
         Path | None, typer.Option("--stamp-key-file", help="The key of STAMP's authenticated mode.", show_default=False)
     ] = None,
-    stamp_open: Annotated[bool, typer.Option("--stamp-open", help="Answer unauthenticated probes from any address.")] = False,
+    stamp_open: Annotated[
+        bool, typer.Option("--stamp-open", help="Answer unauthenticated probes from any address.")
+    ] = False,
     log: Annotated[
         Path | None,
         typer.Option(

@@ -19,7 +19,9 @@ class CaptureFormat(StrEnum):
 def simulate(
     scenario: Annotated[Path, typer.Argument(help="A scenario file.", show_default=False)],
     pcap: Annotated[bool, typer.Option("--pcap", help="Capture every flow at both ends.")] = False,
-    pcap_format: Annotated[CaptureFormat, typer.Option("--pcap-format", help="Format of captures.")] = CaptureFormat.pcap,
+    pcap_format: Annotated[
+        CaptureFormat, typer.Option("--pcap-format", help="Format of captures.")
+    ] = CaptureFormat.pcap,
     workers: Workers = None,
     report: Report = True,
     json: Json = False,

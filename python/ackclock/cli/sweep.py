@@ -31,9 +31,13 @@ def sweep(
 
     draft = read_draft(scenario)
     if not draft.document.data.get("sweep"):
-        raise InputError("no [sweep]", '[sweep] with a list, such as "tcp.variant" = ["reno", "cubic"]', file=str(scenario))
+        raise InputError(
+            "no [sweep]", '[sweep] with a list, such as "tcp.variant" = ["reno", "cubic"]', file=str(scenario)
+        )
     points = check_points(draft, None if seed is None else [seed])
     with progress("sweep", quiet=quiet) as update:
         folder = out or sweep_folder(points)
         result = sweep_checked(draft, points, folder=folder, force=force, workers=workers, dask=dask, progress=update)
-    deliver(lambda: result.document, lambda: [sweep_table(result)], result.folder, report=report, json=json, quiet=quiet)
+    deliver(
+        lambda: result.document, lambda: [sweep_table(result)], result.folder, report=report, json=json, quiet=quiet
+    )

@@ -31,7 +31,15 @@ def _table(title: str, text: Sequence[str], numbers: Sequence[str]) -> Table:
 
 def _flows(summaries: Sequence[Mapping[str, Any]]) -> Table:
     several = len(summaries) > 1
-    numbers = ["goodput", "RTT ms\nmean", "\np95", "retrans-\nmitted", "time-\nouts", "cuts", *([] if several else ["idle"])]
+    numbers = [
+        "goodput",
+        "RTT ms\nmean",
+        "\np95",
+        "retrans-\nmitted",
+        "time-\nouts",
+        "cuts",
+        *([] if several else ["idle"]),
+    ]
     table = _table("Flows", [*(["seed"] if several else []), "flow", "variant", "direction"], numbers)
     for summary in summaries:
         for flow in summary["flows"]:
@@ -75,7 +83,9 @@ def sweep_table(sweep: Sweep) -> Table:
     """One row for each point: goodput with its interval, p95 RTT, retransmission rate, Jain's index."""
     table = _table("Sweep", _short(list(sweep.points[0].params)), ["n", *_MEASURED, "Jain"])
     for point in sweep.points:
-        table.add_row(*(str(value) for value in point.params.values()), str(len(point.results)), *_measured(point.metrics))
+        table.add_row(
+            *(str(value) for value in point.params.values()), str(len(point.results)), *_measured(point.metrics)
+        )
     return table
 
 
@@ -107,7 +117,9 @@ def _measured(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def emulation_tables(document: Mapping[str, Any]) -> list[Table]:
     """Release errors of an emulation, and its hops. Times in microseconds."""
-    audit = _table("Emulation", ["", "verdict"], ["release error us\np50", "\np99", "\nmax", "missed", "lost", "load", "steal"])
+    audit = _table(
+        "Emulation", ["", "verdict"], ["release error us\np50", "\np99", "\nmax", "missed", "lost", "load", "steal"]
+    )
     error = document["release_error_us"]
     audit.add_row(
         document["link"],

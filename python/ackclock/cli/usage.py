@@ -60,7 +60,12 @@ def _bad_option(option: str, context: Any, arguments: Sequence[str]) -> UsageErr
         if any(argument.startswith(f"{option}=") for argument in arguments):
             return UsageError.problem(f"{option} takes no value", f"write {option} alone", option=option)
         return UsageError.problem(f"{option} requires a value", f"write it after {option}", option=option)
-    known = {name.lstrip("-"): name for parameter in context.command.params for name in parameter.opts if name.startswith("-")}
+    known = {
+        name.lstrip("-"): name
+        for parameter in context.command.params
+        for name in parameter.opts
+        if name.startswith("-")
+    }
     near = nearest(option.lstrip("-"), list(known))
     lists = f"`{context.command_path} --help` lists the options"
     hint = f"did you mean {known[near]}? {lists}" if near else lists
@@ -131,4 +136,6 @@ def _annotation(command: Callable[..., Any], name: str) -> tuple[list[Any], Any]
 
 def _words(annotation: tuple[list[Any], Any]) -> list[str]:
     """The values of an enumeration; none for another type."""
-    return [str(each.value) for kind in annotation[0] if isinstance(kind, type) and issubclass(kind, Enum) for each in kind]
+    return [
+        str(each.value) for kind in annotation[0] if isinstance(kind, type) and issubclass(kind, Enum) for each in kind
+    ]

@@ -47,7 +47,9 @@ def check_policies(policies: Sequence[str]) -> None:
             _known(parts, list(dict.fromkeys([*POLICIES, *QUEUES])), "ack_policy")
         keys = [key for part in parts for key in POLICIES.get(part, {"kind": part})]
         if len(set(keys)) < len(keys) or ("none" in parts and len(parts) > 1):
-            raise InputError(format_value(policy), "compatible parts, such as safe+acks-first or red+p1", key="ack_policy")
+            raise InputError(
+                format_value(policy), "compatible parts, such as safe+acks-first or red+p1", key="ack_policy"
+            )
 
 
 def check_techniques(techniques: Sequence[str]) -> None:
@@ -102,7 +104,10 @@ def bottlenecks(hops: Sequence[Hop], direction: str) -> Bottlenecks:
     reverse = "up" if direction == "down" else "down"
     data, acks = _slowest(hops, direction), _slowest(hops, reverse)
     return Bottlenecks(
-        f"hop.{data.name}.queue.{direction}", _queue(data, direction), f"hop.{acks.name}.queue.{reverse}", _queue(acks, reverse)
+        f"hop.{data.name}.queue.{direction}",
+        _queue(data, direction),
+        f"hop.{acks.name}.queue.{reverse}",
+        _queue(acks, reverse),
     )
 
 

@@ -123,6 +123,7 @@ def _slowest(hops: Sequence[Mapping[str, Any]], direction: str, size: int) -> tu
     candidates = [(float(side["rate"]["bps"]), on_wire(size, side["framing"])) for side in sides]
     granted = [hop["medium"][direction] for hop in hops if hop["medium"] and hop[direction]]
     candidates += [
-        (granted_bps(side, size) / size * (size + side["packet_header"]), size + side["packet_header"]) for side in granted
+        (granted_bps(side, size) / size * (size + side["packet_header"]), size + side["packet_header"])
+        for side in granted
     ]
     return max(candidates, key=lambda rate_size: rate_size[1] / rate_size[0], default=None)

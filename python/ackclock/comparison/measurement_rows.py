@@ -16,7 +16,9 @@ def read_measured(folder: str | Path) -> Mapping[str, Any]:
     from ackclock.measurement.folder import DOCUMENT, read_folder
 
     if not (Path(folder) / DOCUMENT).is_file():
-        raise InputError(describe_path(Path(folder)), "a run folder of `ackclock measure`", file=str(folder), option="--measured")
+        raise InputError(
+            describe_path(Path(folder)), "a run folder of `ackclock measure`", file=str(folder), option="--measured"
+        )
     return read_folder(Path(folder)).document
 
 
@@ -34,7 +36,8 @@ def _same_configuration(flow: Mapping[str, Any], cells: Sequence[Mapping[str, An
     same = [
         c
         for c in cells
-        if (c["variant"], c["send_buffer"], c["receive_buffer"]) == (flow["variant"], requested["buffer"], requested["buffer"])
+        if (c["variant"], c["send_buffer"], c["receive_buffer"])
+        == (flow["variant"], requested["buffer"], requested["buffer"])
     ]
     return max(same, key=lambda c: bool(c["delayed_ack"]), default=None)
 

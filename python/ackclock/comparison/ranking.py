@@ -62,7 +62,9 @@ def check_rank_by(rank_by: str, flows: int) -> None:
         )
 
 
-def ranking(runs: Mapping[Configuration, Mapping[int, Run]], rank_by: str = "goodput_bps", usual: str = "") -> list[Ranked]:
+def ranking(
+    runs: Mapping[Configuration, Mapping[int, Run]], rank_by: str = "goodput_bps", usual: str = ""
+) -> list[Ranked]:
     """Rank configurations by a metric; ``runs[configuration][seed]`` are the metrics of one run.
 
     Configurations share seeds and are compared by paired differences with Holm's correction (``statistics.rank``). Within a tie the order is
@@ -106,5 +108,7 @@ def ranking(runs: Mapping[Configuration, Mapping[int, Run]], rank_by: str = "goo
             else f"The same in every figure as {twin.label}."
         )
         same_as = None if twin == place.key else twin.label
-        lines.append(Ranked(place.rank, place.key, of, reason, tuple(other.label for other in place.tied_with), same_as))
+        lines.append(
+            Ranked(place.rank, place.key, of, reason, tuple(other.label for other in place.tied_with), same_as)
+        )
     return lines

@@ -152,7 +152,9 @@ def _contrast(metrics: Metrics, best: Metrics) -> str:
 
 def _delay(metrics: Metrics, best: Metrics) -> str:
     slower = mean(metrics, "rtt_p95_ms") - mean(best, "rtt_p95_ms")
-    return f"{abs(slower):.0f} ms {'more' if slower > 0 else 'less'} p95 RTT" if abs(slower) >= 1.0 else "the same p95 RTT"
+    return (
+        f"{abs(slower):.0f} ms {'more' if slower > 0 else 'less'} p95 RTT" if abs(slower) >= 1.0 else "the same p95 RTT"
+    )
 
 
 def _number(number: float) -> str:

@@ -102,7 +102,9 @@ def compare(
     )
     points = _points(choices, bottlenecks(draft.check().hop, direction) if _varies_path(choices) else None)
     scenarios = {choice: draft.check(point) for choice, point in points.items()}
-    specs = [RunSpec(scenario, seed, choice.params) for choice, scenario in scenarios.items() for seed in scenario.seeds]
+    specs = [
+        RunSpec(scenario, seed, choice.params) for choice, scenario in scenarios.items() for seed in scenario.seeds
+    ]
     identity = Identity.of("compare", [rank_by, beside_it, *([dict(cell.params), cell.plan.digest] for cell in specs)])
     folder = Path(out) if out is not None else identity.default_folder() if keep else None
     base = scenarios[choices[0]]
@@ -110,7 +112,10 @@ def compare(
         done = run_specs(specs, workers=workers, store=RunStore(folder) if folder else None, progress=progress)
         results = _by_choice(choices, done)
         ranked = ranking(
-            {choice: {one.seed: of_flows(one.summary, OPPOSITE) for one in of_choice} for choice, of_choice in results.items()},
+            {
+                choice: {one.seed: of_flows(one.summary, OPPOSITE) for one in of_choice}
+                for choice, of_choice in results.items()
+            },
             rank_by,
             usual=host_file(host or DEFAULT_HOST).tcp.variant or "",
         )

@@ -33,7 +33,9 @@ def ranking_table(comparison: Comparison) -> Table:
 
     first = comparison.best.metrics
     path = _varied(comparison)
-    table = Table(title=f"TCP over {comparison.title or comparison.link}", title_justify="left", box=None, pad_edge=False)
+    table = Table(
+        title=f"TCP over {comparison.title or comparison.link}", title_justify="left", box=None, pad_edge=False
+    )
     for column, justify in (
         ("rank", "right"),
         ("variant", "left"),
@@ -87,7 +89,9 @@ def _varied(comparison: Comparison) -> list[tuple[str, str]]:
     """Headings and parameters of what is varied on the path."""
     keys = (("queue", "queue"), ("ACK policy", "ack_policy"), ("hosts' ACKs", "ack_technique"))
     usual = {"queue": AS_IS, "ack_policy": AS_IS, "ack_technique": HOST}
-    return [(name, key) for name, key in keys if any(r.configuration.params[key] != usual[key] for r in comparison.ranking)]
+    return [
+        (name, key) for name, key in keys if any(r.configuration.params[key] != usual[key] for r in comparison.ranking)
+    ]
 
 
 def _mean(value: Interval | None, scale: float, decimals: int) -> str:

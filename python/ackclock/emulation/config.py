@@ -65,7 +65,9 @@ class EmulationConfig:
             {
                 "command": list(self.command),
                 "server": list(self.server),
-                "server_ready": {"port": self.server_ready} if isinstance(self.server_ready, int) else self.server_ready,
+                "server_ready": {"port": self.server_ready}
+                if isinstance(self.server_ready, int)
+                else self.server_ready,
                 "seconds": self.seconds,
                 "quiet_stdout": self.quiet_stdout,
                 "deadline_us": self.deadline_us,
@@ -97,7 +99,8 @@ def _with_live(draft: Draft, clients: int) -> Draft:
     data = draft.document.data
     flows = list(data.get("flow", []))
     has_live = any(
-        isinstance(flow, dict) and isinstance(w := flow.get("workload"), dict) and w.get("kind") == "live" for flow in flows
+        isinstance(flow, dict) and isinstance(w := flow.get("workload"), dict) and w.get("kind") == "live"
+        for flow in flows
     )
     # The log has its own sampling interval. Samples of 90 days would exceed the limit of a
     # simulation.
@@ -124,7 +127,9 @@ def check_uplink() -> None:
     iptables."""
     if os.geteuid() != 0:
         raise InputError.problem(
-            "--internet requires root: traffic leaves through this machine's network", "run it as root", option="--internet"
+            "--internet requires root: traffic leaves through this machine's network",
+            "run it as root",
+            option="--internet",
         )
     if not (shutil.which("nft") or shutil.which("iptables")):
         raise InputError.problem("--internet requires nft or iptables", "install nftables", option="--internet")

@@ -38,7 +38,9 @@ def run(verb: str, variants: Sequence[str], *, json: bool) -> int:
     """
     binary = find_binary()
     if binary is None:
-        raise InputError.problem(f"{BINARY} is not installed", "build it: `make kernel-cc` (Linux with BTF, clang, bpftool)")
+        raise InputError.problem(
+            f"{BINARY} is not installed", "build it: `make kernel-cc` (Linux with BTF, clang, bpftool)"
+        )
     if not json:
         return subprocess.run([binary, verb, *variants], check=False).returncode
     done = subprocess.run([binary, verb, *variants, "--json"], stderr=subprocess.PIPE, text=True, check=False)

@@ -193,7 +193,9 @@ def open_emulation(folder: Path, *, keep: bool = True) -> Emulation:
 
     frames = {name: table(name) for name in ("flows", *TABLES)}
     return Emulation(
-        {key: value for key, value in document.items() if keep or key != "folder"}, **frames, folder=folder if keep else None
+        {key: value for key, value in document.items() if keep or key != "folder"},
+        **frames,
+        folder=folder if keep else None,
     )
 
 
@@ -262,8 +264,16 @@ def emulate(
             "--seed": seed,
             "--out": folder,
         }
-        arguments = [word for option, value in options.items() if value not in (None, "") for word in (option, str(value))]
-        arguments += ["--force"] * force + ["--deadline", deadline, "--json", "--no-report", "--log" if log else "--no-log"]
+        arguments = [
+            word for option, value in options.items() if value not in (None, "") for word in (option, str(value))
+        ]
+        arguments += ["--force"] * force + [
+            "--deadline",
+            deadline,
+            "--json",
+            "--no-report",
+            "--log" if log else "--no-log",
+        ]
         # A child process: an emulation requires a process with one thread, and moves it into
         # namespaces.
         argv = [sys.executable, "-m", "ackclock", "emulate", str(link), *arguments, "--", *command]
@@ -340,7 +350,11 @@ def _schema(table: str) -> dict[str, Any]:
         counts = dict.fromkeys(("queue_packets", "queue_bytes", "drops", "marks", "delivered_bytes"), count)
         return {"hop": pl.Int64, "direction": pl.String, "station": pl.UInt32, "time_s": real, **counts}
     reals = dict.fromkeys(("time_s", "cwnd_bytes", "ssthresh_bytes", "srtt_ms"), real)
-    return {"flow": pl.Int64, **reals, **dict.fromkeys(("flight_bytes", "delivered_bytes", "retransmitted_segments"), count)}
+    return {
+        "flow": pl.Int64,
+        **reals,
+        **dict.fromkeys(("flight_bytes", "delivered_bytes", "retransmitted_segments"), count),
+    }
 
 
 def _flows(captures: list[Path]) -> pl.DataFrame:

@@ -50,7 +50,9 @@ def _line(direction: str, sides: Sequence[tuple[Hop, Direction]]) -> Line:
         if (hop, side) == slowest:
             _take_queue(line, hop, side)
         elif (bps := _mean_bps(direction, hop, side)) < inf:
-            line.lacks(hop.name, f"a second queue, at {show_rate(round(bps))}: only that of the slowest hop is exported")
+            line.lacks(
+                hop.name, f"a second queue, at {show_rate(round(bps))}: only that of the slowest hop is exported"
+            )
         elif side.queue is not None and side.queue.ack is not None:
             line.lacks(hop.name, "what this queue does to ACKs: only the slowest hop's queue is kept")
         _take_rest(line, hop, side)

@@ -51,7 +51,9 @@ def _delay(lines: dict[str, Line]) -> Iterator[str]:
         both = " and ".join(f"{line.delay / 1e9:g} ms {line.direction}" for line in lines.values())
         lines["down"].missing.append(f"both directions: a delay of {both}: {each} ms in each")
     elif each * 10**9 != total / 2:
-        lines["down"].missing.append(f"both directions: a delay of {total / 2e9:g} ms: {each} ms, in whole milliseconds")
+        lines["down"].missing.append(
+            f"both directions: a delay of {total / 2e9:g} ms: {each} ms, in whole milliseconds"
+        )
     if each:
         yield f"mm-delay {each}"
 
@@ -76,12 +78,12 @@ def _queue(line: Line, side: str) -> str:
         line.missing.append(f"{line.direction}: {queue.kind}: mahimahi's codel, one queue for all flows, replaces it")
     if isinstance(queue, CoDel):
         name = "codel"
-        arguments = (
-            f"packets={queue.limits()['packets'] or 1000}, target={queue.target // 10**9}, interval={queue.interval // 10**9}"
-        )
+        arguments = f"packets={queue.limits()['packets'] or 1000}, target={queue.target // 10**9}, interval={queue.interval // 10**9}"
     elif isinstance(queue, Pie):
         name, burst = "pie", queue.burst // 10**9
-        arguments = f"packets={queue.limits()['packets'] or 1000}, qdelay_ref={queue.target // 10**9}, max_burst={burst}"
+        arguments = (
+            f"packets={queue.limits()['packets'] or 1000}, qdelay_ref={queue.target // 10**9}, max_burst={burst}"
+        )
     elif isinstance(queue, DropTail):
         name, arguments = _droptail(line, queue)
     elif queue is not None:

@@ -57,7 +57,9 @@ def _commands(line: Line) -> str:
         commands.append(f"tc qdisc add dev {device} parent 1:1 handle 2: {sized} {shaper}")
         commands.append(f"tc qdisc add dev {device} parent 2:1 handle 3: {queue}")
     if line.loss or line.jitter:
-        line.missing.append(f"{line.direction}: loss and jitter after the queue: netem applies them, and the delay, before it")
+        line.missing.append(
+            f"{line.direction}: loss and jitter after the queue: netem applies them, and the delay, before it"
+        )
     return "".join(f"{command}\n" for command in commands)
 
 
@@ -118,7 +120,9 @@ def _gilbert_elliott(line: Line, loss: GilbertElliott, rate: int | None) -> str:
     if plan is None:
         return ""
     if rate is None:
-        line.missing.append(f"{line.direction}: loss by states in time: without a rate, times have no equivalent in packets")
+        line.missing.append(
+            f"{line.direction}: loss by states in time: without a rate, times have no equivalent in packets"
+        )
         return ""
     per_second = rate / 8 / FULL_PACKET
     leave_good, leave_bad = (min(1.0, PS_PER_S / (plan[key] * per_second)) for key in ("good_ps", "bad_ps"))

@@ -107,7 +107,9 @@ def _pie(line: Line, queue: Pie, _rate: int | None) -> str:
     gains = {name: round(16 * gain) for name, gain in (("alpha", queue.alpha), ("beta", queue.beta))}
     for name, sixteenths in gains.items():
         if sixteenths != 16 * getattr(queue, name) or sixteenths > LARGEST_PIE_GAIN:
-            line.missing.append(f"{line.direction}: pie's {name} of {getattr(queue, name):g}: tc has sixteenths up to 2")
+            line.missing.append(
+                f"{line.direction}: pie's {name} of {getattr(queue, name):g}: tc has sixteenths up to 2"
+            )
     alpha, beta = (min(LARGEST_PIE_GAIN, gain) for gain in gains.values())
     packets = queue.limits()["packets"] or UNLIMITED
     return f"pie limit {packets} target {_us(queue.target)} tupdate {_us(queue.update)} alpha {alpha} beta {beta} {_ecn(queue)}"

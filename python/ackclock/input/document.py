@@ -48,7 +48,9 @@ def read_document(path: Path) -> Document:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         near = nearest_file(path)
-        raise InputError("no such file", f"a TOML file (did you mean {near}?)" if near else "a TOML file", file=name) from None
+        raise InputError(
+            "no such file", f"a TOML file (did you mean {near}?)" if near else "a TOML file", file=name
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise not_readable(error, name, "a TOML file") from None
     try:

@@ -76,7 +76,12 @@ def number_field(check: Callable[[float], bool], allowed: str) -> BeforeValidato
     """A number (TOML integer or float) within limits."""
 
     def take(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not check(value) or not math.isfinite(value):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not check(value)
+            or not math.isfinite(value)
+        ):
             raise InvalidValue(format_value(value), allowed)
         return float(value)
 

@@ -119,7 +119,11 @@ def show_rate(bps: int) -> str:
 
 def show_size(size: int) -> str:
     """Bytes as the shortest text that `size_bytes` reads back: larger units only where they are whole."""
-    texts = [f"{size // _PREFIXES[prefix]} {prefix}B" for prefix in ("Mi", "Ki", "M", "k", "") if size % _PREFIXES[prefix] == 0]
+    texts = [
+        f"{size // _PREFIXES[prefix]} {prefix}B"
+        for prefix in ("Mi", "Ki", "M", "k", "")
+        if size % _PREFIXES[prefix] == 0
+    ]
     return min(texts, key=len) if size else "0 B"
 
 

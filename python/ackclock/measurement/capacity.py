@@ -22,7 +22,9 @@ ATTEMPTS = 3
 MAX_SECONDS = 60.0
 
 
-def search(run: Run, direction: str, seconds: float, payload: int, start_bps: float, max_bps: float) -> tuple[int, bool]:
+def search(
+    run: Run, direction: str, seconds: float, payload: int, start_bps: float, max_bps: float
+) -> tuple[int, bool]:
     """The number of the test that filled the path, and whether the path was filled."""
     rate, previous_bps = start_bps, 0.0
     while True:
@@ -36,12 +38,17 @@ def search(run: Run, direction: str, seconds: float, payload: int, start_bps: fl
         rate, previous_bps = min(rate * FASTER, max_bps), received_bps
 
 
-def _fill(run: Run, direction: str, received_bps: float, seconds: float, payload: int, max_bps: float) -> tuple[int, bool]:
+def _fill(
+    run: Run, direction: str, received_bps: float, seconds: float, payload: int, max_bps: float
+) -> tuple[int, bool]:
     """A run above the capacity, faster if it was below, longer if no buffer overflowed."""
     number, rate = 0, min(OVER * received_bps, max_bps)
     for _ in range(ATTEMPTS):
         number, figures = _ran(run, direction, rate, seconds, payload)
-        received, sent = figures["bottleneck"]["rate_bps"] or figures["received_bps"] or 0.0, figures["sent_bps"] or rate
+        received, sent = (
+            figures["bottleneck"]["rate_bps"] or figures["received_bps"] or 0.0,
+            figures["sent_bps"] or rate,
+        )
         if received > 0.97 * sent:
             if rate >= max_bps:
                 return number, False

@@ -91,7 +91,9 @@ class Capture:
                     continue
                 self._write(file, data, ancillary, address)
 
-    def _write(self, file: BinaryIO, data: bytes, ancillary: list[tuple[int, int, bytes]], address: tuple[str, int, int]) -> None:
+    def _write(
+        self, file: BinaryIO, data: bytes, ancillary: list[tuple[int, int, bytes]], address: tuple[str, int, int]
+    ) -> None:
         protocol, kind = address[1], address[2]
         ends = (data[12:16], data[16:20]) if protocol == V4 else (data[8:24], data[24:40])
         # Loopback delivers every packet twice, outgoing and incoming.

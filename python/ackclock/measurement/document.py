@@ -76,7 +76,9 @@ def document(session: Figures, log: TestLog, series: pl.DataFrame, names: Sequen
 
 def _shown(log: TestLog) -> set[int]:
     """Tests with datagrams in the report: without the trials of the search for the capacity."""
-    return {number for number, _ in log.filled.values()} | {n for n, p in log.purposes.items() if p["kind"] != "capacity"}
+    return {number for number, _ in log.filled.values()} | {
+        n for n, p in log.purposes.items() if p["kind"] != "capacity"
+    }
 
 
 def _of(purposes: Mapping[int, Figures], kind: str) -> Iterator[int]:

@@ -114,7 +114,9 @@ def capacity(hop: Hop, before: Hop | None) -> Capacity:
     lo, hi = (1.0 / maximum if maximum > 0.0 else None), (1.0 / minimum if minimum > 0.0 else None)
     why = _why_not(hop.line, slope, half)
     skipped = (
-        "" if before is None or hop.hop == before.hop + 1 else f" of the {hop.hop - before.hop} links since hop {before.hop}"
+        ""
+        if before is None or hop.hop == before.hop + 1
+        else f" of the {hop.hop - before.hop} links since hop {before.hop}"
     )
     return Capacity(bps, lo, hi, valid=why is None, why=why or f"minimum RTTs of {hop.line.n} sizes{skipped}")
 

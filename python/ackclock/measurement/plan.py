@@ -43,7 +43,11 @@ def _words(allowed: Mapping[str, str] | tuple[str, ...], what: str) -> BeforeVal
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) and 0 < len(one) <= 15 for one in value) or not value:
+    if (
+        not isinstance(value, list | tuple)
+        or not all(isinstance(one, str) and 0 < len(one) <= 15 for one in value)
+        or not value
+    ):
         raise InvalidValue(
             format_value(value), 'a list of congestion controls by their kernel\'s names, such as ["cubic", "bbr"]'
         )
@@ -173,7 +177,9 @@ def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
         "latency": t,
         "transfers": 0.0,
     }
-    size = sum(rates_bps.get(direction, 0.0) / 8 * sum(full[name] for name in plan.tests) for direction in plan.directions)
+    size = sum(
+        rates_bps.get(direction, 0.0) / 8 * sum(full[name] for name in plan.tests) for direction in plan.directions
+    )
     if "transfers" in plan.tests:
         size += directions * plan.repeats * sum(size_bytes(one) for one in plan.sizes)
     low_rate = 2 * 48 * 25 * sum(seconds[name] for name in plan.tests if name in ("delay", "latency"))

@@ -118,8 +118,12 @@ def overview(folder: Path, state: dict[str, Any]) -> list[dict[str, Any]]:
             document = json.loads((folder / run["folder"] / DOCUMENT).read_text("utf-8"))
             for direction in ("down", "up"):
                 row[f"capacity_{direction}_bps"] = (document["capacity"].get(direction) or {}).get("rate_bps")
-                goodputs = [f["goodput_bps"] for f in document["flows"] if f["purpose"] == "tcp" and f["direction"] == direction]
+                goodputs = [
+                    f["goodput_bps"] for f in document["flows"] if f["purpose"] == "tcp" and f["direction"] == direction
+                ]
                 row[f"goodput_{direction}_bps"] = max((g for g in goodputs if g is not None), default=None)
-                row[f"loss_{direction}"] = (((document["delay"] or {}).get(direction) or {}).get("loss") or {}).get("rate")
+                row[f"loss_{direction}"] = (((document["delay"] or {}).get(direction) or {}).get("loss") or {}).get(
+                    "rate"
+                )
         rows.append(row)
     return rows

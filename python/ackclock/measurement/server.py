@@ -65,7 +65,13 @@ def serve(
         ) from None
     limits = {**json.loads(_native.default_caps()), **(caps or {})}
     file = None if token_file is None else str(token_file)
-    options: dict[str, Any] = {"listen": listen, "port": port, "token_file": file, "caps": limits, "clock_shift": clock_shift_ns}
+    options: dict[str, Any] = {
+        "listen": listen,
+        "port": port,
+        "token_file": file,
+        "caps": limits,
+        "clock_shift": clock_shift_ns,
+    }
     key_file = None if stamp is None or stamp.key_file is None else str(stamp.key_file)
     options["stamp"] = None if stamp is None else {"port": stamp.port, "key_file": key_file}
     options["log"] = {"file": None if log is None else str(log)} if log is not None or logs else None

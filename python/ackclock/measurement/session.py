@@ -44,7 +44,9 @@ def read_token(file: str | Path | None, text: str | None = None) -> str:
         return text
     if file is None:
         raise InputError.problem(
-            "a measurement requires the server's token", "add --token-file FILE, or set ACKCLOCK_TOKEN", option="--token-file"
+            "a measurement requires the server's token",
+            "add --token-file FILE, or set ACKCLOCK_TOKEN",
+            option="--token-file",
         )
     from ackclock import _native
 

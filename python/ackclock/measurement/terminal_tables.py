@@ -41,7 +41,9 @@ def measurement_tables(document: Mapping[str, Any]) -> list[Table]:
 
 
 def _path(document: Mapping[str, Any]) -> Table:
-    table = _table("Path, by TTL-limited probes", ("hop", "address"), ("RTT ms min", "p50", "lost", "capacity", "95 % interval"))
+    table = _table(
+        "Path, by TTL-limited probes", ("hop", "address"), ("RTT ms min", "p50", "lost", "capacity", "95 % interval")
+    )
     for hop in document.get("path") or ():
         table.add_row(str(hop["hop"]), *path_cells(hop))
     return table
@@ -50,7 +52,9 @@ def _path(document: Mapping[str, Any]) -> Table:
 def path_cells(hop: Mapping[str, Any]) -> list[str]:
     """Address, RTT, loss, and the capacity of the link before the hop with its interval, or the reason of its absence."""
     document = hop["capacity"]
-    interval = f"{rate(document['lo'])} .. {rate(document['hi']) if document['hi'] else 'any'}" if document["lo"] else "-"
+    interval = (
+        f"{rate(document['lo'])} .. {rate(document['hi']) if document['hi'] else 'any'}" if document["lo"] else "-"
+    )
     capacity = rate(document["bps"]) if document["valid"] else "-"
     return [
         ", ".join(hop["addresses"]),
@@ -74,7 +78,11 @@ def _delay(document: Mapping[str, Any]) -> Table:
 
 def delay_cells(figures: Mapping[str, Any]) -> list[str]:
     """Bounds of the minimum delay, its value for symmetric delays, delay variation, loss."""
-    bounds, delays, variation = figures["least_delay_interval_ms"], figures["one_way_delay_ms"], figures["delay_variation_ms"]
+    bounds, delays, variation = (
+        figures["least_delay_interval_ms"],
+        figures["one_way_delay_ms"],
+        figures["delay_variation_ms"],
+    )
     between = "-" if bounds is None else f"{ms(max(0.0, bounds[0]))} .. {ms(bounds[1])}"
     minimum = "-" if delays is None else ms(delays["min"])
     cells = ["-"] * 3 if variation is None else [ms(variation[key]) for key in ("p50", "p95", "max")]
@@ -93,14 +101,18 @@ def loss(figures: Mapping[str, Any]) -> str:
 
 def _capacity(document: Mapping[str, Any]) -> Table:
     table = _table(
-        "Capacity and buffer, by evenly paced UDP", ("direction",), ("capacity", "sent", "buffer bytes", "largest", "overflowed")
+        "Capacity and buffer, by evenly paced UDP",
+        ("direction",),
+        ("capacity", "sent", "buffer bytes", "largest", "overflowed"),
     )
     for direction, figures in document["capacity"].items():
         size = figures["buffer_bytes"]
         minimum = ">= " if figures["at_least"] else ""
         sizes = ["-" if size[key] is None else f"{size[key]:.0f}" for key in ("min_based", "max_based")]
         sent = rate(figures["sent"]["sent_bps"])
-        table.add_row(direction, minimum + rate(figures["rate_bps"]), sent, *sizes, "yes" if figures["overflowed"] else "no")
+        table.add_row(
+            direction, minimum + rate(figures["rate_bps"]), sent, *sizes, "yes" if figures["overflowed"] else "no"
+        )
     return table
 
 
@@ -130,7 +142,10 @@ def _flows(document: Mapping[str, Any]) -> Table:
     )
     for flow in document["flows"]:
         rtt = flow["rtt_ms"] or {}
-        given = [(flow["given"][end] or {}).get(key) for end, key in (("sender", "send_buffer"), ("receiver", "receive_buffer"))]
+        given = [
+            (flow["given"][end] or {}).get(key)
+            for end, key in (("sender", "send_buffer"), ("receiver", "receive_buffer"))
+        ]
         table.add_row(
             flow["failed"] or flow["label"],
             flow["variant"] or "-",
@@ -163,7 +178,9 @@ def _latency(document: Mapping[str, Any]) -> Table:
 
 
 def _transfers(document: Mapping[str, Any]) -> Table:
-    table = _table("Transfers in sequence", ("size", "direction"), ("completed", "time p50 ms", "min", "max", "handshake p50"))
+    table = _table(
+        "Transfers in sequence", ("size", "direction"), ("completed", "time p50 ms", "min", "max", "handshake p50")
+    )
     for figures in document["transfers"]:
         times, handshakes = figures["completion_ms"] or {}, figures["handshake_ms"] or {}
         done = f"{figures['completed']} of {figures['completed'] + figures['failed']}"
@@ -188,6 +205,8 @@ def stamp_table(document: Mapping[str, Any]) -> Table:
         variation, bounds = figures["delay_variation_ms"] or {}, figures["least_delay_interval_ms"]
         minimum = "-" if bounds is None else f"{ms(max(0.0, bounds[0]))} .. {ms(bounds[1])}"
         table.add_row(
-            f"{figures['direction']}, above its minimum", minimum, *(ms(variation.get(key)) for key in ("p50", "p95", "max"))
+            f"{figures['direction']}, above its minimum",
+            minimum,
+            *(ms(variation.get(key)) for key in ("p50", "p95", "max")),
         )
     return table

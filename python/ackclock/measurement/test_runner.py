@@ -82,7 +82,9 @@ class TestRunner:
         maximum = float(self.session.far_end["caps"]["rate_bps"])
         for direction in self.plan.directions:
 
-            def run(specs: list[dict[str, Any]], label: str, direction: str = direction) -> tuple[list[int], list[list[Figures]]]:
+            def run(
+                specs: list[dict[str, Any]], label: str, direction: str = direction
+            ) -> tuple[list[int], list[list[Figures]]]:
                 numbers, directions = self._go(specs, label, {"kind": "capacity", "way": direction})
                 for figures in directions[0]:
                     if figures["direction"] == direction:
@@ -100,7 +102,11 @@ class TestRunner:
             for share in self.plan.shares if rate else ():
                 train = paced(share * (rate or 0.0), self.plan.seconds / 2, self.plan.payload)
                 spec = datagram_test(direction, train, low_rate(self.plan.seconds / 2))
-                self._go([spec], f"{share:.0%} of the capacity {direction}", {"kind": "steps", "way": direction, "share": share})
+                self._go(
+                    [spec],
+                    f"{share:.0%} of the capacity {direction}",
+                    {"kind": "steps", "way": direction, "share": share},
+                )
 
     def _bulk(self, down: int, up: int, congestion: str | None = None, buffer: str = AUTO) -> dict[str, Any]:
         size = None if buffer == AUTO else size_bytes(buffer)
@@ -116,7 +122,9 @@ class TestRunner:
             }
         }
 
-    def _single_direction(self, direction: str, count: int, congestion: str | None = None, buffer: str = AUTO) -> dict[str, Any]:
+    def _single_direction(
+        self, direction: str, count: int, congestion: str | None = None, buffer: str = AUTO
+    ) -> dict[str, Any]:
         return self._bulk(count if direction == "down" else 0, count if direction == "up" else 0, congestion, buffer)
 
     def _tcp(self) -> None:
@@ -126,12 +134,18 @@ class TestRunner:
                     requested = {"congestion": congestion, "buffer": buffer}
                     label = f"{congestion} {direction}, buffer {buffer}"
                     self._go(
-                        [self._single_direction(direction, 1, congestion, buffer)], label, {"kind": "tcp", "asked": requested}
+                        [self._single_direction(direction, 1, congestion, buffer)],
+                        label,
+                        {"kind": "tcp", "asked": requested},
                     )
 
     def _bidirectional(self) -> None:
         requested = {"congestion": self.plan.congestion[0], "buffer": AUTO}
-        self._go([self._bulk(1, 1, self.plan.congestion[0])], "both directions", {"kind": "bidirectional", "asked": requested})
+        self._go(
+            [self._bulk(1, 1, self.plan.congestion[0])],
+            "both directions",
+            {"kind": "bidirectional", "asked": requested},
+        )
 
     def _flows(self) -> None:
         requested = {"congestion": self.plan.congestion[0], "buffer": AUTO}
@@ -157,7 +171,9 @@ class TestRunner:
                 {"datagrams": {"down": probe, "up": probe}},
                 {"transfers": exchanges},
             ]
-            self._go(specs, f"latency under load {direction}", {"kind": "latency", "way": direction, "asked": requested})
+            self._go(
+                specs, f"latency under load {direction}", {"kind": "latency", "way": direction, "asked": requested}
+            )
 
     def _transfers(self) -> None:
         for direction in self.plan.directions:
@@ -170,4 +186,6 @@ class TestRunner:
                     "every_ns": 0,
                     "limit_ns": LONGEST_TRANSFER_NS,
                 }
-                self._go([{"transfers": spec}], f"{size} {direction}", {"kind": "transfers", "way": direction, "size": size})
+                self._go(
+                    [{"transfers": spec}], f"{size} {direction}", {"kind": "transfers", "way": direction, "size": size}
+                )

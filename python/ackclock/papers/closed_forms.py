@@ -75,5 +75,8 @@ def downlink_fraction(down: float, up: float) -> float:
 
 def contention_symbols(opportunities: int, symbol_bytes: float) -> int:
     """Uplink symbols of ranging and requests: preambles of two and one, payloads of 19 and 6 bytes, a gap after each."""
-    packed = [preamble * opportunities + math.ceil(opportunities * size / symbol_bytes) for preamble, size in ((2, 19), (1, 6))]
+    packed = [
+        preamble * opportunities + math.ceil(opportunities * size / symbol_bytes)
+        for preamble, size in ((2, 19), (1, 6))
+    ]
     return sum(packed) + 2

@@ -65,7 +65,11 @@ class ExperimentData:
     def gain(self, spot: ExperimentPoint, base: ExperimentPoint, measure: Measure) -> Interval:
         """The increase of a figure over that of another point, in per cent."""
         return interval(
-            [100.0 * (a / b - 1.0) for a, b in zip(self.each(spot, measure), self.each(base, measure), strict=True) if b]
+            [
+                100.0 * (a / b - 1.0)
+                for a, b in zip(self.each(spot, measure), self.each(base, measure), strict=True)
+                if b
+            ]
         )
 
 

@@ -100,9 +100,13 @@ def judge(claim: Claim, evaluate: Evaluate | None, untested: str, calibrated: st
     if claim.do_not_gate:
         return ClaimResult(claim, "not_tested", f"do not gate: {claim.tolerance_reason}")
     if claim.is_configuration:
-        return ClaimResult(claim, "calibration", "a setting of the paper's experiment, not a result: agreement proves nothing")
+        return ClaimResult(
+            claim, "calibration", "a setting of the paper's experiment, not a result: agreement proves nothing"
+        )
     if evaluate is None:
-        return ClaimResult(claim, "calibration", calibrated) if calibrated else ClaimResult(claim, "not_tested", untested)
+        return (
+            ClaimResult(claim, "calibration", calibrated) if calibrated else ClaimResult(claim, "not_tested", untested)
+        )
     try:
         found = evaluate(claim)
     except Unobservable as why:

@@ -67,7 +67,9 @@ def _is(swept: Any, expected: Any) -> bool:
 @cache
 def experiments_file(paper: str) -> dict[str, Any]:
     """A paper's networks, schemes and experiments (``<paper>/experiments.toml``)."""
-    return tomllib.loads(resources.files(__package__).joinpath(paper.replace("-", "_"), "experiments.toml").read_text("utf-8"))
+    return tomllib.loads(
+        resources.files(__package__).joinpath(paper.replace("-", "_"), "experiments.toml").read_text("utf-8")
+    )
 
 
 def scheme(name: str, paper: str = "asymmetry") -> dict[str, Any]:
@@ -114,7 +116,10 @@ class Experiments:
         step = 1000 if experiment.get("apart") else 0
         specs = [
             RunSpec(
-                scenario, seed + step * index, {"network": setting.network, "scheme": setting.scheme, **setting.point}, captures
+                scenario,
+                seed + step * index,
+                {"network": setting.network, "scheme": setting.scheme, **setting.point},
+                captures,
             )
             for index, (setting, scenario) in enumerate(settings_with_scenarios)
             for seed in seeds
@@ -131,7 +136,9 @@ class Experiments:
 
         ends = ("server", "client") if direction == "down" else ("client", "server")
         captures = [Path(result.folder or ".") / "captures" / f"{flow}.{end}.pcap" for end in ends]
-        flow_analysis: Mapping[str, Any] = analyze(*captures).document["flows"][0]["b2a" if direction == "down" else "a2b"]
+        flow_analysis: Mapping[str, Any] = analyze(*captures).document["flows"][0][
+            "b2a" if direction == "down" else "a2b"
+        ]
         return flow_analysis
 
     def _temporary(self) -> RunStore:

@@ -70,7 +70,10 @@ def lines(names: Sequence[str], xs: Sequence[float], find: Callable[[str, int], 
 
 
 def over(
-    spots: Sequence[ExperimentPoint], xs: Sequence[float], names: Sequence[str], figure: Callable[[ExperimentPoint], Interval]
+    spots: Sequence[ExperimentPoint],
+    xs: Sequence[float],
+    names: Sequence[str],
+    figure: Callable[[ExperimentPoint], Interval],
 ) -> dict[str, list[Point]]:
     """Lines of schemes over points that differ in one swept value."""
     return lines(names, xs, lambda name, place: figure(spots[place].of(name)))

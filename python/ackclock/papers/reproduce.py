@@ -132,7 +132,9 @@ def reproduce(
     experiments = Experiments(chosen, workers, folder, progress, paper)
     found = EVALUATORS[paper](experiments)
     with opened(folder, identity, seeds=chosen if found else (), force=force) as run:
-        claim_results = [judge(claim, found.get(claim.id), untested(claim.id), calibrated(claim.id)) for claim in claims]
+        claim_results = [
+            judge(claim, found.get(claim.id), untested(claim.id), calibrated(claim.id)) for claim in claims
+        ]
         drawn = _DRAWINGS[paper](ExperimentData(experiments)) if paper in _DRAWINGS else ()
         done = Reproduction(paper, claim_results, folder, drawn)
         if run:

@@ -58,7 +58,16 @@ def summary_tables(done: Sequence[Reproduction]) -> list[Table]:
     from rich.table import Table
 
     table = Table(title="The papers, claim by claim", title_justify="left", box=None, pad_edge=False)
-    for column in ("paper", "claims", "calibrated", "holding", "failing", "of them gated: holding", "failing", "not tested"):
+    for column in (
+        "paper",
+        "claims",
+        "calibrated",
+        "holding",
+        "failing",
+        "of them gated: holding",
+        "failing",
+        "not tested",
+    ):
         table.add_column(column, justify="left" if column == "paper" else "right", no_wrap=column == "paper")
     untested = Table(title="Not tested", title_justify="left", box=None, pad_edge=False)
     untested.add_column("claims", max_width=40)

@@ -67,7 +67,9 @@ def envelope(name: str, frame: pl.DataFrame, column: str, scale: float) -> Line:
         pl.col(column).max().alias("high"),
     )
     low = ends.select(pl.col("at_low").alias("t"), pl.col("low").alias("v"))
-    points = pl.concat([low, ends.select(pl.col("at_high").alias("t"), pl.col("high").alias("v"))]).unique().sort("t", "v")
+    points = (
+        pl.concat([low, ends.select(pl.col("at_high").alias("t"), pl.col("high").alias("v"))]).unique().sort("t", "v")
+    )
     return Line(name, points["t"].to_list(), points["v"].to_list())
 
 
@@ -102,7 +104,9 @@ def goodput(sent: pl.DataFrame) -> Line:
     )
     first, last = int(binned["bin"][0]), int(binned["bin"][-1])
     every = (
-        pl.DataFrame({"bin": range(first, last + 1)}, schema={"bin": pl.Int64}).join(binned, on="bin", how="left").fill_null(0)
+        pl.DataFrame({"bin": range(first, last + 1)}, schema={"bin": pl.Int64})
+        .join(binned, on="bin", how="left")
+        .fill_null(0)
     )
     times = [(number + 0.5) * width for number in every["bin"]]
     return Line("goodput", times, [count * 8e-6 / width for count in every["payload_bytes"]])

@@ -33,7 +33,9 @@ class Plot:
         self.title = title
         specs = [vega.time_chart(chart) if isinstance(chart, Panel) else dict(chart) for chart in charts]
         self._config = specs[0].get("config", {})
-        self._charts = [{key: value for key, value in spec.items() if key not in ("config", "padding")} for spec in specs]
+        self._charts = [
+            {key: value for key, value in spec.items() if key not in ("config", "padding")} for spec in specs
+        ]
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -78,4 +80,6 @@ class Plot:
         return self.to_svg()
 
     def __repr__(self) -> str:
-        return f"Plot of {len(self._charts)} charts: {self.title}" if self.title else f"Plot of {len(self._charts)} charts"
+        return (
+            f"Plot of {len(self._charts)} charts: {self.title}" if self.title else f"Plot of {len(self._charts)} charts"
+        )

@@ -47,7 +47,9 @@ class Sequence:
     def legend(self) -> list[tuple[str, str]]:
         """Names and colours of the kinds in the graph."""
         present = {
-            kind for kind in self.data["kinds"] if any(row[3] == self.data["kinds"].index(kind) for row in self.data["data"])
+            kind
+            for kind in self.data["kinds"]
+            if any(row[3] == self.data["kinds"].index(kind) for row in self.data["data"])
         }
         shown = [KINDS[kind] for kind in KINDS if kind in present]
         return shown + [LINES[key] for key in ("ack", "window", "sack", "lost") if self.data[key]]
@@ -71,7 +73,9 @@ def sequence(sent: pl.DataFrame, back: pl.DataFrame, lost: set[float]) -> Sequen
         "colours": [colour for _, colour in KINDS.values()],
         "data": rows,
         "ack": [[round(t, 6), ack] for t, ack in steps.select("time_s", "ack").iter_rows()],
-        "window": [[round(t, 6), ack + window] for t, ack, window in steps.select("time_s", "ack", "window_bytes").iter_rows()],
+        "window": [
+            [round(t, 6), ack + window] for t, ack, window in steps.select("time_s", "ack", "window_bytes").iter_rows()
+        ],
         "sack": _sacks(acks),
         "lost": [[round(t, 6), seq] for t, seq in gone.select("time_s", "seq").iter_rows()],
     }

@@ -31,7 +31,9 @@ def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
     line = base.mark_line(strokeWidth=1.2 if figure.get("trace") else 1.4, clip=True)
     layers = [line.encode(**on, strokeDash=alt.StrokeDash("line:N", scale=dots, legend=None))]
     if not figure.get("trace"):
-        layers.append(base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x=on["x"], y="lo:Q", y2="hi:Q", color=on["color"]))
+        layers.append(
+            base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x=on["x"], y="lo:Q", y2="hi:Q", color=on["color"])
+        )
         layers.append(base.mark_point(filled=True, size=45, opacity=0.9).encode(**on, tooltip=_hover(figure)))
     if theirs:
         stated = alt.Chart(alt.InlineData(values=theirs))
@@ -67,7 +69,8 @@ def _colour(names: Sequence[str], papers: Sequence[str]) -> Any:
 
     scale = alt.Scale(
         domain=[*names, *papers],
-        range=[PALETTE[i % len(PALETTE)] for i in range(len(names))] + [MUTED if i % 2 == 0 else INK for i in range(len(papers))],
+        range=[PALETTE[i % len(PALETTE)] for i in range(len(names))]
+        + [MUTED if i % 2 == 0 else INK for i in range(len(papers))],
     )
     columns = 5 if max((len(name) for name in (*names, *papers)), default=0) > LONG else LEGEND_COLUMNS
     legend = alt.Legend(title=None, orient="top", labelFontSize=12, columns=columns, labelLimit=260)

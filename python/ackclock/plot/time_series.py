@@ -137,7 +137,9 @@ def _rate(name: str, frame: pl.DataFrame) -> Line:
     every = max(1, frame.height // RATE_BINS)
     thin = frame.select("time_s", "delivered_bytes").gather_every(every)
     span = pl.col("time_s").diff()
-    rates = thin.select("time_s", (pl.col("delivered_bytes").cast(pl.Float64).diff() * 8e-6 / span).alias("rate")).drop_nulls()
+    rates = thin.select(
+        "time_s", (pl.col("delivered_bytes").cast(pl.Float64).diff() * 8e-6 / span).alias("rate")
+    ).drop_nulls()
     return Line(name, rates["time_s"].to_list(), rates["rate"].to_list())
 
 

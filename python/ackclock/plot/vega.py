@@ -94,7 +94,9 @@ def time_chart(panel: Panel, until: float | None = None) -> dict[str, Any]:
     end = until or max(line.times[-1] for line in panel.lines if line.times)
     colour = alt.Color("line:N", scale=alt.Scale(domain=names, range=list(PALETTE[: len(names)])), legend=None)
     dash = alt.StrokeDash("line:N", scale=alt.Scale(domain=names, range=list(VEGA_DASHES[: len(names)])), legend=None)
-    time = alt.X("t:Q", title="Time (s)", scale=alt.Scale(domain=[0, end], nice=False), axis=alt.Axis(grid=False, tickCount=8))
+    time = alt.X(
+        "t:Q", title="Time (s)", scale=alt.Scale(domain=[0, end], nice=False), axis=alt.Axis(grid=False, tickCount=8)
+    )
     value = alt.Y("v:Q", title=f"{panel.title} ({panel.unit})", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
     hover = [
         alt.Tooltip("line:N", title="line"),
@@ -115,7 +117,9 @@ def time_chart(panel: Panel, until: float | None = None) -> dict[str, Any]:
             .encode(x=alt.value(WIDTH), y=alt.Y("v:Q"), text="line:N", color=colour)
         )
         chart = alt.layer(lines, labels)
-    return specification(chart.properties(width=WIDTH, height=HEIGHT, padding={"right": 8, "left": 4, "top": 6, "bottom": 4}))
+    return specification(
+        chart.properties(width=WIDTH, height=HEIGHT, padding={"right": 8, "left": 4, "top": 6, "bottom": 4})
+    )
 
 
 def _labels(panel: Panel) -> list[dict[str, Any]]:
@@ -169,7 +173,9 @@ def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     shape = alt.Shape("variant:N", scale=alt.Scale(domain=variants), legend=None)
     across = base.mark_rule(strokeWidth=1, opacity=0.6).encode(x="rtt_lo:Q", x2="rtt_hi:Q", y=y, color=colour)
     along = base.mark_rule(strokeWidth=1, opacity=0.6).encode(x=x, y="goodput_lo:Q", y2="goodput_hi:Q", color=colour)
-    points = base.mark_point(filled=True, size=70, opacity=0.9).encode(x=x, y=y, color=colour, shape=shape, tooltip=hover)
+    points = base.mark_point(filled=True, size=70, opacity=0.9).encode(
+        x=x, y=y, color=colour, shape=shape, tooltip=hover
+    )
     names = (
         alt.Chart(alt.InlineData(values=_frontier(rows)))
         .mark_text(align="left", dx=9, dy=11, fontSize=11, color=INK)
@@ -206,7 +212,9 @@ def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
     layers = [ranges, dots]
     if modelled := [row for row in rows if "model" in row]:
         model_tooltip = [hover[0], alt.Tooltip("model:Q", title="Padhye's model", format=".4~g")]
-        marks = alt.Chart(alt.InlineData(values=modelled)).mark_point(shape="diamond", size=60, color=PALETTE[1], strokeWidth=1.4)
+        marks = alt.Chart(alt.InlineData(values=modelled)).mark_point(
+            shape="diamond", size=60, color=PALETTE[1], strokeWidth=1.4
+        )
         layers.append(marks.encode(x="model:Q", y=y, tooltip=model_tooltip))
     return specification(alt.layer(*layers).properties(width=WIDTH - 100, height=alt.Step(17)))
 

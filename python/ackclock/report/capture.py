@@ -119,7 +119,10 @@ def _direction(analysis: Analysis, context: FlowContext) -> Section:
     number = context.flow["flow"]
     assert analysis.series is not None
     packets = analysis.series.filter((pl.col("flow") == number) & (pl.col("capture") == capture))
-    sent, reverse = packets.filter(pl.col("way") == context.direction), packets.filter(pl.col("way") != context.direction)
+    sent, reverse = (
+        packets.filter(pl.col("way") == context.direction),
+        packets.filter(pl.col("way") != context.direction),
+    )
     delays = None
     if analysis.delays is not None and context.crossing:
         delays = analysis.delays.filter((pl.col("flow") == number) & (pl.col("way") == context.direction))
@@ -150,9 +153,7 @@ def _sequence_reading(context: FlowContext) -> str:
         "receive window. The slope is the rate. "
     )
     if context.pace_seen:
-        reading += (
-            "The vertical distance from the data to the ACK line is the bytes in flight, the horizontal distance is the RTT. "
-        )
+        reading += "The vertical distance from the data to the ACK line is the bytes in flight, the horizontal distance is the RTT. "
     else:
         reading += "At the receiver an ACK follows its data at once; data above the ACK line follows a segment that was lost before the capture. "
     crosses = ", and crosses are packets lost between the captures" if context.crossing else ""

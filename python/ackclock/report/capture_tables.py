@@ -29,7 +29,9 @@ _NOT_SEEN = (
 
 
 def _directions(document: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
-    return [(flow, direction) for flow in document["flows"] for direction in ("a2b", "b2a") if flow[direction]["segments"]]
+    return [
+        (flow, direction) for flow in document["flows"] for direction in ("a2b", "b2a") if flow[direction]["segments"]
+    ]
 
 
 def _name(flow: Mapping[str, Any], direction: str) -> Cell:
@@ -57,7 +59,8 @@ def flows_table(document: Mapping[str, Any]) -> Table:
             [
                 _name(flow, direction),
                 Cell(
-                    size(figures["unique_bytes"]), "1 segment" if figures["segments"] == 1 else f"{figures['segments']} segments"
+                    size(figures["unique_bytes"]),
+                    "1 segment" if figures["segments"] == 1 else f"{figures['segments']} segments",
                 ),
                 Cell(rate(figures["goodput_bps"])),
                 *_round_trips(context),
@@ -96,7 +99,9 @@ def _kinds(context: FlowContext) -> str:
         (figures["tlp_retransmits"] - new, "as tail loss probe"),
         (
             new,
-            "tail loss probes of new data (not retransmitted)" if new > 1 else "tail loss probe of new data (not retransmitted)",
+            "tail loss probes of new data (not retransmitted)"
+            if new > 1
+            else "tail loss probe of new data (not retransmitted)",
         ),
         (context.not_needed, "spurious"),
         (figures["repairs"]["pairs"], "of the timeouts in a recovery (pairs)"),
@@ -122,7 +127,9 @@ def handshakes_table(document: Mapping[str, Any]) -> Table:
         rows.append(
             [
                 Cell(str(flow["flow"]), f"{flow['client']} to {flow['server']}"),
-                Cell(milliseconds(flow["handshake_rtt_ms"]), sides) if shake["complete"] else Cell("incomplete", tone="muted"),
+                Cell(milliseconds(flow["handshake_rtt_ms"]), sides)
+                if shake["complete"]
+                else Cell("incomplete", tone="muted"),
                 _either(shake, "mss"),
                 _either(shake, "window_scale"),
                 _agreed(shake),

@@ -70,7 +70,10 @@ def _measured(document: Document) -> list[Section]:
     rows = document.get("measured")
     if not rows:
         return []
-    columns = [*(Column(word.capitalize()) for word in WORDS), *(Column(figure.capitalize(), numeric=True) for figure in FIGURES)]
+    columns = [
+        *(Column(word.capitalize()) for word in WORDS),
+        *(Column(figure.capitalize(), numeric=True) for figure in FIGURES),
+    ]
     table = Table(columns, [[Cell(text) for text in cells_of(row)] for row in rows], READING)
     return [Section("Measured and simulated", [table])]
 
@@ -78,7 +81,9 @@ def _measured(document: Document) -> list[Section]:
 def _runs(document: Document) -> str:
     n = document["cells"][0]["n"]
     beside = sum(
-        int(flow.get("count", 1)) for flow in document["scenario"].get("flow", ()) if flow["name"].startswith("opposite")
+        int(flow.get("count", 1))
+        for flow in document["scenario"].get("flow", ())
+        if flow["name"].startswith("opposite")
     )
     others = f", beside {beside} flow{'s' if beside > 1 else ''} in the opposite direction" if beside else ""
     return f"{n} seed{'s' if n > 1 else ''} each, {document['scenario']['duration']} per run{others}"

@@ -27,7 +27,9 @@ def page(
 ) -> Page:
     """The page of one emulation."""
     document = done.document
-    answer = "Valid: the link determined the time of each packet." if document["valid"] else f"INVALID: {document['why']}."
+    answer = (
+        "Valid: the link determined the time of each packet." if document["valid"] else f"INVALID: {document['why']}."
+    )
     error = document["release_error_us"]
     because = (
         f"The release error of {document['packets_out']} packets has a median of {_us(error['p50'])}, a 99th percentile of "
@@ -67,7 +69,10 @@ def _numeric(*titles: str) -> list[Column]:
 
 
 def _hops(document: Document) -> Table:
-    columns = [Column("Hop"), *_numeric("Configured", "Achieved", "Queue delay, mean", "Dropped", "Marked", "Delivered")]
+    columns = [
+        Column("Hop"),
+        *_numeric("Configured", "Achieved", "Queue delay, mean", "Dropped", "Marked", "Delivered"),
+    ]
     rows = [
         [
             Cell(hop["hop"], hop["direction"]),
@@ -93,10 +98,14 @@ def _packets(fates: pl.DataFrame) -> list[Block]:
             Cell(str(row["n"])),
             Cell(percent(row["n"] / row["all"])),
         ]
-        for row in counted.join(total, on=["flow", "from"]).sort("flow", "from", "n", descending=[False, False, True]).to_dicts()
+        for row in counted.join(total, on=["flow", "from"])
+        .sort("flow", "from", "n", descending=[False, False, True])
+        .to_dicts()
     ]
     columns = [Column("Flow"), Column("Fate"), *_numeric("Packets", "Share")]
-    return [Table(columns, rows, "All packets that entered the link, by their fate. fates.parquet has a row per packet.")]
+    return [
+        Table(columns, rows, "All packets that entered the link, by their fate. fates.parquet has a row per packet.")
+    ]
 
 
 def _connections(flows: pl.DataFrame) -> list[Block]:
@@ -117,16 +126,25 @@ def _connections(flows: pl.DataFrame) -> list[Block]:
         )
     return [
         Table(
-            columns, rows, "By an analysis of the captures; flows.parquet has all columns. The first end opened the connection."
+            columns,
+            rows,
+            "By an analysis of the captures; flows.parquet has all columns. The first end opened the connection.",
         )
     ]
 
 
 def _clients(document: Document) -> Table:
-    columns = [Column("Client"), *_numeric("Release error p50", "p99", "max", "Input lateness p99", "Deadline misses", "Lost")]
+    columns = [
+        Column("Client"),
+        *_numeric("Release error p50", "p99", "max", "Input lateness p99", "Deadline misses", "Lost"),
+    ]
     rows = [
         [
-            Cell(str(client["client"] + 1), "valid" if client["valid"] else client["why"], "" if client["valid"] else "bad"),
+            Cell(
+                str(client["client"] + 1),
+                "valid" if client["valid"] else client["why"],
+                "" if client["valid"] else "bad",
+            ),
             *(Cell(_us(client["release_error_us"][key])) for key in ("p50", "p99", "max")),
             Cell(_us(client["input_lateness_us"]["p99"])),
             Cell(str(client["deadline_misses"])),

@@ -8,7 +8,20 @@ from typing import Any
 
 from ackclock.report.page import Path, PathStep
 
-_KEYS = ("pep", "medium", "rate", "framing", "queue", "loss", "delay", "jitter", "outage", "duplicate", "reorder", "handover")
+_KEYS = (
+    "pep",
+    "medium",
+    "rate",
+    "framing",
+    "queue",
+    "loss",
+    "delay",
+    "jitter",
+    "outage",
+    "duplicate",
+    "reorder",
+    "handover",
+)
 _ARROW = {"down": "↓", "up": "↑"}
 
 

@@ -18,7 +18,9 @@ def page(document: Document, environment: Document | None = None) -> Page:
     totals, claims, live = document["totals"], document["claims"], document["live"]
     seen = [claim for claim in claims if claim["ours"] is not None or claim["verdict"] in ("holds", "fails")]
     rest = [claim for claim in claims if claim not in seen]
-    alike = sum(claim["verdict"] == claim["simulated"]["verdict"] for claim in seen if claim["verdict"] in ("holds", "fails"))
+    alike = sum(
+        claim["verdict"] == claim["simulated"]["verdict"] for claim in seen if claim["verdict"] in ("holds", "fails")
+    )
     tested = totals["holds"] + totals["fails"]
     version = (environment or {}).get("ackclock", "")
     invalid = sum(not run["valid"] for run in live["runs"])
@@ -78,7 +80,10 @@ def _untested(claims: Sequence[Document]) -> Table:
 
 
 def _audit(runs: Sequence[Document]) -> Table:
-    columns = [Column("Run", room="wide"), *(Column(name, numeric=True) for name in ("s", "p50", "p99", "most", "late", "lost"))]
+    columns = [
+        Column("Run", room="wide"),
+        *(Column(name, numeric=True) for name in ("s", "p50", "p99", "most", "late", "lost")),
+    ]
     columns.append(Column("Valid", room="medium"))
     rows = []
     for run in runs:

@@ -56,7 +56,8 @@ def _answer(document: Document) -> str:
     found = {direction: figures for direction, figures in document["capacity"].items() if figures["rate_bps"]}
     if found:
         parts = " and ".join(
-            f"{'at least ' * figures['at_least']}{rate(figures['rate_bps'])} {direction}" for direction, figures in found.items()
+            f"{'at least ' * figures['at_least']}{rate(figures['rate_bps'])} {direction}"
+            for direction, figures in found.items()
         )
         return f"The path carries {parts}."
     flows = [flow for flow in document["flows"] if flow["goodput_bps"]]
@@ -72,7 +73,9 @@ def _because(document: Document) -> str:
         maximum = figures["buffer_bytes"]["max_based"]
         if maximum and figures["overflowed"] and figures["rate_bps"]:
             time = 8e3 * maximum / figures["rate_bps"]
-            parts.append(f"the buffer {direction} holds {maximum / 1000:.0f} kB, which is {milliseconds(time)} of queue")
+            parts.append(
+                f"the buffer {direction} holds {maximum / 1000:.0f} kB, which is {milliseconds(time)} of queue"
+            )
     for direction, figures in document["latency_under_load"].items():
         if rpm := figures["responsiveness"]:
             parts.append(f"a full path {direction} has {rpm['rpm']:.0f} RTTs per minute")
@@ -103,7 +106,9 @@ def _delay(document: Document) -> Table:
         "20 bytes every 40 ms. Variation is exact to the clocks' resolution. The minimum delay of one direction is unknown from two-way traffic: it is between the "
         "bounds, and has the next column's value if both directions are equal, which is an assumption."
     )
-    return _table("Direction", "Minimum between (ms),If symmetric (ms),Variation p50 (ms),p95 (ms),max (ms),Lost", rows, reading)
+    return _table(
+        "Direction", "Minimum between (ms),If symmetric (ms),Variation p50 (ms),p95 (ms),max (ms),Lost", rows, reading
+    )
 
 
 def _capacity(document: Document) -> Table:
@@ -157,7 +162,9 @@ def _flows(document: Document) -> Table:
     rows = []
     for flow in document["flows"]:
         rtt, given = flow["rtt_ms"] or {}, flow["given"]
-        buffers = [(given[end] or {}).get(key) for end, key in (("sender", "send_buffer"), ("receiver", "receive_buffer"))]
+        buffers = [
+            (given[end] or {}).get(key) for end, key in (("sender", "send_buffer"), ("receiver", "receive_buffer"))
+        ]
         rows.append(
             [
                 flow["flow"].replace("-", NO_BREAK),
@@ -197,7 +204,10 @@ def _latency(document: Document) -> Table:
         "delay that is added to datagrams in each direction. RTTs per minute as in draft-ietf-ippm-responsiveness, without TLS and HTTP."
     )
     return _table(
-        "Load", "Goodput,RTTs/min,Handshake p50 (ms),Exchange p50,On load p50,Added down p95,Added up p95", rows, reading
+        "Load",
+        "Goodput,RTTs/min,Handshake p50 (ms),Exchange p50,On load p50,Added down p95,Added up p95",
+        rows,
+        reading,
     )
 
 
@@ -216,14 +226,19 @@ def _transfers(document: Document) -> Table:
             ]
         )
     return _table(
-        "Direction,Size", "Completed,Time p50 (ms),min,max,Handshake p50", rows, "From the first SYN to the last byte's arrival."
+        "Direction,Size",
+        "Completed,Time p50 (ms),min,max,Handshake p50",
+        rows,
+        "From the first SYN to the last byte's arrival.",
     )
 
 
 def _delay_charts(completed: Measurement, kind: str) -> Iterator[Chart]:
     """Delays over time of the delay test, or of the last run of each direction's capacity test."""
     document = completed.document
-    numbers = [figures["test"] for figures in document["tests"] if figures["kind"] == kind and figures.get("shown", True)]
+    numbers = [
+        figures["test"] for figures in document["tests"] if figures["kind"] == kind and figures.get("shown", True)
+    ]
     lines = []
     for number in numbers:
         for direction in DIRECTIONS:

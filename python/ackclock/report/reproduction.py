@@ -19,8 +19,18 @@ _VERDICTS = (
         "Ours and the paper's differ by more than the claim's tolerance, or the stated order is not there.",
     ),
     ("holds", "Holds", "good", "Computed or simulated here, and within the claim's tolerance of the paper's figure."),
-    ("calibration", "Calibration", "muted", "Used to set the experiment up, or a setting of it: agreeing proves nothing."),
-    ("not_tested", "Not tested", "muted", "No verdict, and why. Nothing follows from these lines for or against the paper."),
+    (
+        "calibration",
+        "Calibration",
+        "muted",
+        "Used to set the experiment up, or a setting of it: agreeing proves nothing.",
+    ),
+    (
+        "not_tested",
+        "Not tested",
+        "muted",
+        "No verdict, and why. Nothing follows from these lines for or against the paper.",
+    ),
 )
 
 

@@ -83,7 +83,9 @@ def page_of(folder: Path) -> Page:
         from ackclock.report.throughput_models import model_levels
 
         listed = summaries if isinstance(summaries, list) else [summaries]
-        return simulation.page(scenario, listed, panels_of_run(_frames(folder), model_levels(listed[0])), environment, toml)
+        return simulation.page(
+            scenario, listed, panels_of_run(_frames(folder), model_levels(listed[0])), environment, toml
+        )
     raise InputError.problem("no run in it has finished", "run its command again with the same --out", file=str(folder))
 
 

@@ -120,9 +120,7 @@ def _flows(summaries: Sequence[Summary]) -> Table:
                 metric_cell(_over(summaries, "flows", index, "idle_share"), 100.0),
             ]
         )
-    reading = (
-        "Goodput is payload delivered once and in order; idle is time without bytes in flight although there was data to send."
-    )
+    reading = "Goodput is payload delivered once and in order; idle is time without bytes in flight although there was data to send."
     return Table(columns, rows, reading)
 
 
@@ -147,5 +145,7 @@ def _hops(summaries: Sequence[Summary]) -> Table:
         for index, hop in enumerate(summaries[0]["hops"])
     ]
     return Table(
-        columns, rows, "In path order, a row for each direction. The most used hop in the data's direction is the bottleneck."
+        columns,
+        rows,
+        "In path order, a row for each direction. The most used hop in the data's direction is the bottleneck.",
     )

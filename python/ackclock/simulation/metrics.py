@@ -62,7 +62,9 @@ def of_flows(summary: Mapping[str, Any], prefix: str) -> dict[str, float]:
     rest = [flow for flow in summary["flows"] if not flow["flow"].startswith(prefix)]
     metrics = of_run({**summary, "flows": rest})
     if opposite:
-        metrics["opposite_goodput_bps"] = math.fsum(_numbers(flow["goodput_bps"] for flow in opposite if not flow.get("feeds")))
+        metrics["opposite_goodput_bps"] = math.fsum(
+            _numbers(flow["goodput_bps"] for flow in opposite if not flow.get("feeds"))
+        )
     return metrics
 
 

@@ -92,7 +92,8 @@ def build_plan(scenario: Scenario, seed: int, captures: Sequence[Capture] = (), 
     """
     if not live and any(flow.is_live for flow in scenario.flow):
         raise InputError.problem(
-            'a flow with workload = { kind = "live" } is for real hosts', "run `ackclock emulate`, or give it another kind"
+            'a flow with workload = { kind = "live" } is for real hosts',
+            "run `ackclock emulate`, or give it another kind",
         )
     flows, proxies = _flows(scenario)
     optional: dict[str, Any] = {"proxies": proxies} if proxies else {}

@@ -99,7 +99,9 @@ class Simulation(Result):
         from ackclock.input.units import show_time
 
         flows, seeds = len(self.summaries[0]["flows"]), len(self.summaries)
-        counts = f"{flows} flow{'s' * (flows != 1)}, {seeds} seed{'s' * (seeds != 1)}, {show_time(self.scenario.duration)}"
+        counts = (
+            f"{flows} flow{'s' * (flows != 1)}, {seeds} seed{'s' * (seeds != 1)}, {show_time(self.scenario.duration)}"
+        )
         return f"{self.scenario.title or self.name}: {counts}"
 
     def _tables(self) -> list[Table]:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def write_scenario(folder: Path, scenario: Scenario, traces: str = "traces", extra: Mapping[str, Any] | None = None) -> None:
+def write_scenario(
+    folder: Path, scenario: Scenario, traces: str = "traces", extra: Mapping[str, Any] | None = None
+) -> None:
     """Write the resolved scenario. Its trace files have paths under `traces`, relative to the run folder."""
     names = {recording.path: f"{traces}/{trace_file(recording)}" for recording in recordings(scenario)}
     extra = extra or {}
@@ -38,7 +40,9 @@ def keep_traces(folder: Path, scenario: Scenario) -> None:
             atomic_write(copy, recording.path.read_bytes())
 
 
-def flows_frame(summaries: Iterable[Mapping[str, Any]], extra: Iterable[Mapping[str, Any]] | None = None) -> pl.DataFrame:
+def flows_frame(
+    summaries: Iterable[Mapping[str, Any]], extra: Iterable[Mapping[str, Any]] | None = None
+) -> pl.DataFrame:
     """One row for each seed and flow: the fields of `simulate --json`, nested names joined by underscores."""
     import polars as pl
 

@@ -172,7 +172,9 @@ def run_specs(
     if progress:
         progress(len(results), len(specs), "from an earlier run" if results else "")
     with _executor(workers, dask) as executor:
-        in_subprocess = len(missing) > 1 and not dask and all(map(congestion_control.is_importable, _user_variants(specs)))
+        in_subprocess = (
+            len(missing) > 1 and not dask and all(map(congestion_control.is_importable, _user_variants(specs)))
+        )
         futures: dict[Future[engine.EngineOutput], int] = {}
         for index in missing:
             futures[_submit(executor, specs[index], store, in_subprocess=in_subprocess)] = index
@@ -188,7 +190,9 @@ def _user_variants(specs: Sequence[RunSpec]) -> set[str]:
     return {name for spec in specs for name in congestion_control.names_in(spec.plan.document)}
 
 
-def _submit(executor: Executor, spec: RunSpec, store: RunStore | None, *, in_subprocess: bool) -> Future[engine.EngineOutput]:
+def _submit(
+    executor: Executor, spec: RunSpec, store: RunStore | None, *, in_subprocess: bool
+) -> Future[engine.EngineOutput]:
     """Submit a run. One with a congestion control in Python gets a process of its own: threads would share the interpreter's lock."""
     run = worker_process.run if in_subprocess and congestion_control.names_in(spec.plan.document) else engine.run
     if not spec.captures or store is None:

@@ -12,7 +12,9 @@ from ackclock.input.scenario.model import Scenario
 Plan = dict[str, Any]
 
 
-def split(scenario: Scenario, flow: Flow, single: Mapping[str, Any], number: int, tcp: Any) -> tuple[list[Plan], list[Plan]]:
+def split(
+    scenario: Scenario, flow: Flow, single: Mapping[str, Any], number: int, tcp: Any
+) -> tuple[list[Plan], list[Plan]]:
     """The parts of one flow, server first, and the proxies between them. The first part has the index `number` in the plan.
 
     The part that delivers the data to its receiver keeps the flow's name. `tcp` converts a proxy's TCP keys to

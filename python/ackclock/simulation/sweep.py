@@ -153,7 +153,9 @@ def sweep_checked(
     with opened(folder, identity(checked), seeds=checked[0][1].seeds, force=force) as run:
         store = RunStore(folder) if folder else None
         results = iter(run_specs(specs, workers=workers, store=store, progress=progress, dask=dask))
-        points = tuple(SweepPoint(params, scenario, tuple(next(results) for _ in scenario.seeds)) for params, scenario in checked)
+        points = tuple(
+            SweepPoint(params, scenario, tuple(next(results) for _ in scenario.seeds)) for params, scenario in checked
+        )
         sweep = Sweep(points, folder)
         if run:
             _write(run.path, sweep, checked[0][1], draft.document.data.get("sweep", {}))

@@ -66,10 +66,14 @@ def against(values: Mapping[K, Mapping[int, float]], best: K, others: Sequence[K
 
     ``values[key][seed]`` is a metric of one run; configurations share seeds so that what a seed does to both cancels.
     """
-    pairs = {k: [values[best][s] - values[k][s] for s in sorted(values[best].keys() & values[k].keys())] for k in others}
+    pairs = {
+        k: [values[best][s] - values[k][s] for s in sorted(values[best].keys() & values[k].keys())] for k in others
+    }
     scale = max((abs(v) for v in values[best].values()), default=0.0)
     raw = [paired_p(pairs[k], scale) for k in others]
-    return {k: Difference(interval(pairs[k]), p, adjusted) for k, p, adjusted in zip(others, raw, holm(raw), strict=True)}
+    return {
+        k: Difference(interval(pairs[k]), p, adjusted) for k, p, adjusted in zip(others, raw, holm(raw), strict=True)
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,9 @@ class RunFolder:
             if empty:
                 RunFolder.last_kept = None
             then = AGAIN if empty or not self.identity.once else "run it again into another folder"
-            if not isinstance(error, WriteFailed) and (failed := write_failed(error, self.path, empty=empty, then=then)):
+            if not isinstance(error, WriteFailed) and (
+                failed := write_failed(error, self.path, empty=empty, then=then)
+            ):
                 raise failed from error
         finally:
             self._unlock()
@@ -226,7 +228,9 @@ class RunFolder:
         if contents.kind == "":
             return False
         if contents.kind is None:
-            raise _refused(self.path, "is a folder with other files", "name a new or empty folder, or that of an earlier run")
+            raise _refused(
+                self.path, "is a folder with other files", "name a new or empty folder, or that of an earlier run"
+            )
         reason = self._differs(contents)
         if reason and not self._force:
             aside = _free_name(self.path.resolve()).name
@@ -269,7 +273,9 @@ class RunFolder:
             if time.monotonic() > until:
                 os.close(descriptor)
                 raise _refused(
-                    self.path, "is being written to by another process", "wait until it has ended, or name another folder"
+                    self.path,
+                    "is being written to by another process",
+                    "wait until it has ended, or name another folder",
                 )
             time.sleep(0.05)
         if taken is None:
@@ -295,7 +301,9 @@ class RunFolder:
             yield
         except BaseException as error:
             self._unlock()
-            if isinstance(error, OSError) and (failed := write_failed(error, self.path, empty=_holds_nothing(self.path))):
+            if isinstance(error, OSError) and (
+                failed := write_failed(error, self.path, empty=_holds_nothing(self.path))
+            ):
                 raise failed from error
             raise
 
@@ -345,7 +353,11 @@ def _sweep_run(folder: Path) -> None:
     if contents.kind is None:
         return
     crowded = CROWDED[:1] if contents.finished else CROWDED
-    names = [name for name in crowded if any(temporary_files.is_leftover_name(entry.name) for entry in _listed(folder / name))]
+    names = [
+        name
+        for name in crowded
+        if any(temporary_files.is_leftover_name(entry.name) for entry in _listed(folder / name))
+    ]
     # Empty folders, and inputs without a run's identity, are of unknown origin and stay.
     bare = contents.kind == "" and (contents.identified or bool(names))
     if not names and not bare:

@@ -55,7 +55,11 @@ def excess(crossing: Mapping[str, Any], figure: str) -> float | None:
 def ack_queue_dominates(context: FlowContext) -> bool:
     """Whether the queue in the time limited by the path's rate is that of the ACKs. A few large delays are no standing queue."""
     there, back = excess(context.crossing, typical(context)), excess(context.back, typical(context))
-    return there is not None and back is not None and back > max(there, _STANDS * (context.figures["rtt_ms"]["min"] or 0.0))
+    return (
+        there is not None
+        and back is not None
+        and back > max(there, _STANDS * (context.figures["rtt_ms"]["min"] or 0.0))
+    )
 
 
 def typical(context: FlowContext) -> str:
@@ -65,7 +69,9 @@ def typical(context: FlowContext) -> str:
 
 def relief(context: FlowContext) -> str:
     """The advice about waiting ACKs, which depends on data in their direction."""
-    first = "ACKs first, or per-flow queues, in the direction of the ACKs (or a smaller buffer there) restore the ACK clock"
+    first = (
+        "ACKs first, or per-flow queues, in the direction of the ACKs (or a smaller buffer there) restore the ACK clock"
+    )
     if context.other["unique_bytes"] > 0.1 * context.figures["unique_bytes"] or context.shared_bps > _DATA_BPS:
         return f"Data shares the direction of the ACKs. {first}."
     return (
@@ -106,7 +112,9 @@ def _compressed(context: FlowContext) -> Finding | None:
 
 def _close(gaps: Mapping[str, Any]) -> float:
     """Share of gaps of 1 ms or less."""
-    return float(sum(b["count"] for b in gaps["histogram"] if b["up_to"] is not None and b["up_to"] <= 1) / max(1, gaps["count"]))
+    return float(
+        sum(b["count"] for b in gaps["histogram"] if b["up_to"] is not None and b["up_to"] <= 1) / max(1, gaps["count"])
+    )
 
 
 def _thinned(context: FlowContext) -> Finding | None:

@@ -47,4 +47,6 @@ def findings(context: FlowContext) -> Iterator[Finding]:
 
 def has_queue(buffer: Mapping[str, Any]) -> bool:
     """Whether the inferred buffer is more than jitter: above one packet, and at least 20 ms at the bottleneck's rate."""
-    return (buffer["max_based"] or 0) > _PACKET_BYTES and 0 < (buffer["rate_bps"] or 0.0) * _JITTER_S <= buffer["max_based"] * 8
+    return (buffer["max_based"] or 0) > _PACKET_BYTES and 0 < (buffer["rate_bps"] or 0.0) * _JITTER_S <= buffer[
+        "max_based"
+    ] * 8

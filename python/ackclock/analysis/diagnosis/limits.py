@@ -111,9 +111,9 @@ def _receive_window(context: FlowContext, share_of_time: float) -> Finding:
     limit_bps = float(context.figures["goodput_bps"] or 0.0)
     advice = f"Enlarge the receive buffer (SO_RCVBUF, rmem): {_fills(context, limit_bps)}."
     # The median, since delayed ACKs, not a queue, cause the maximum RTT.
-    if context.limited_share("path_rate") + context.limited_share("recovery") > share_of_time or rtt > _LENGTHENED * _rtt(
-        context
-    ):
+    if context.limited_share("path_rate") + context.limited_share(
+        "recovery"
+    ) > share_of_time or rtt > _LENGTHENED * _rtt(context):
         advice = "A larger one would only lengthen the queue: the path's rate is reached."
     return Finding(context.direction, "receive_window", evidence + scaling, share_of_time, advice)
 
@@ -137,7 +137,9 @@ def _path_rate(context: FlowContext, share_of_time: float) -> Finding:
     )
     if data_ms is None:
         # Bytes in flight are on the link or in a queue (Little's law), so the queue has at most this part.
-        part = min(queue * bottleneck_bps / 8e3, float(context.figures["outstanding_bytes"]["max"]) * queue / (queue + rtt))
+        part = min(
+            queue * bottleneck_bps / 8e3, float(context.figures["outstanding_bytes"]["max"]) * queue / (queue + rtt)
+        )
         where = f"up to {size(part)} of this flow in a queue of the data or of the ACKs: a second capture shows which"
     else:
         queue, ack_ms = data_ms, acks.excess(context.back, "p95") or 0.0

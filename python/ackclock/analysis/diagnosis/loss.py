@@ -14,7 +14,18 @@ _BURST = 4
 
 def findings(context: FlowContext) -> Iterator[Finding]:
     """The findings of all rules about losses."""
-    for rule in (_where, _buffer, _bursts, _capture_drops, loss_models.finding, _spurious, _pairs, _twice, _reordered, _marked):
+    for rule in (
+        _where,
+        _buffer,
+        _bursts,
+        _capture_drops,
+        loss_models.finding,
+        _spurious,
+        _pairs,
+        _twice,
+        _reordered,
+        _marked,
+    ):
         if (found := rule(context)) is not None:
             yield found
 
@@ -39,9 +50,7 @@ def _where(context: FlowContext) -> Finding | None:
             "Active queue management (CoDel, FQ-CoDel, PIE; with ECN without losses), or a sender that reduces its window before the buffer is full, avoids "
             "them. A longer buffer would only add delay; a better radio does not help."
         )
-    evidence = (
-        f"{sentence} ({cause['evidence']}; {percent(context.crossing['loss_rate'])} of the packets lost between the captures)."
-    )
+    evidence = f"{sentence} ({cause['evidence']}; {percent(context.crossing['loss_rate'])} of the packets lost between the captures)."
     return Finding(context.direction, f"loss_{cause['verdict']}", evidence, advice=advice)
 
 
@@ -68,7 +77,9 @@ def _buffer(context: FlowContext) -> Finding | None:
         return Finding(context.direction, "buffer_at_least", evidence)
     minimum = buffer["min_based"]
     estimate = (
-        f"{size(minimum)} by the minimum delay next to a loss, {size(full)} by the maximum delay" if minimum else size(full)
+        f"{size(minimum)} by the minimum delay next to a loss, {size(full)} by the maximum delay"
+        if minimum
+        else size(full)
     )
     if minimum and size(minimum) == size(full):
         estimate = f"{size(full)}, by the minimum delay next to a loss and by the maximum delay"
@@ -134,7 +145,9 @@ def _pairs(context: FlowContext) -> Finding | None:
     if not pairs:
         return None
     needed = "the segment had been lost" if pairs == 1 else "the segments had been lost"
-    verdict = f"{wasted} of them spurious, by the time of their ACK" if wasted else f"none had an early ACK, so {needed}"
+    verdict = (
+        f"{wasted} of them spurious, by the time of their ACK" if wasted else f"none had an early ACK, so {needed}"
+    )
     evidence = f"{pairs} of {many(timeouts, 'timeout')} occurred in a recovery started by duplicate ACKs: {verdict}."
     advice = (
         "F-RTO (RFC 5682) at the sender reverts such timeouts."
@@ -148,7 +161,9 @@ def _twice(context: FlowContext) -> Finding | None:
     count = context.figures["repairs"]["fast_then_timeout"]
     if not count:
         return None
-    evidence = f"{many(count, 'segment')} had a third transmission, after a timeout: the fast retransmission was lost, too."
+    evidence = (
+        f"{many(count, 'segment')} had a third transmission, after a timeout: the fast retransmission was lost, too."
+    )
     return Finding(
         context.direction,
         "lost_retransmissions",
@@ -177,5 +192,7 @@ def _marked(context: FlowContext) -> Finding | None:
     echoed = context.other["ecn"]["echoed"]
     if not marks and not echoed:
         return None
-    evidence = f"A queue on the path has active queue management: {many(max(marks, echoed), 'ECN mark')} captured or echoed."
+    evidence = (
+        f"A queue on the path has active queue management: {many(max(marks, echoed), 'ECN mark')} captured or echoed."
+    )
     return Finding(context.direction, "ecn", evidence)

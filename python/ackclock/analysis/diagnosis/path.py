@@ -65,7 +65,9 @@ def _proxy_signs(flow: Mapping[str, Any], other: Mapping[str, Any] | None) -> li
         answer, minimum = near_client["server_side_ms"], flow["a2b"].get("one_way_delay_ms", {}).get("min")
         back = flow["b2a"].get("one_way_delay_ms", {}).get("min")
         if answer is not None and minimum is not None and back is not None and answer < _FAR * (minimum + back):
-            signs.append(f"the SYN-ACK comes after {milliseconds(answer)}, too early for a round trip to the other capture")
+            signs.append(
+                f"the SYN-ACK comes after {milliseconds(answer)}, too early for a round trip to the other capture"
+            )
     # MSS clamping by a router is common and no evidence of a proxy by itself.
     if rewritten and (signs or len(rewritten) > 1):
         signs.append(f"options of the handshake differ between the captures: {', '.join(rewritten)}")
@@ -82,7 +84,9 @@ def _nothing_in_common(document: Mapping[str, Any], flow: Mapping[str, Any]) -> 
     there = [other for other in second["flows"] if (other["client"], other["server"]) == ends]
     if len(here) != 1 or len(there) != 1 or min(flow["packets"], there[0]["packets"]) < _ENOUGH_PACKETS:
         return []
-    apart = abs(float(document["start_s"] or 0.0) + flow["start_s"] - float(second["start_s"] or 0.0) - there[0]["start_s"])
+    apart = abs(
+        float(document["start_s"] or 0.0) + flow["start_s"] - float(second["start_s"] or 0.0) - there[0]["start_s"]
+    )
     if apart > _SAME_TIME_S:
         return []
     statement = "both captures have this connection by its addresses and ports, but no packet in common: it has other sequence numbers in each"

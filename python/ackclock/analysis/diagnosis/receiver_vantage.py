@@ -56,7 +56,12 @@ def _one_window_a_round_trip(context: FlowContext) -> Finding | None:
     rtt, origin = (median, "the median, by echoed timestamps") if median else (minimum, "the handshake's")
     retransmitted = context.figures["retransmitted_segments"]
     capped = window * 8e3 / rtt if rtt else 0.0
-    if not capped or context.figures["zero_windows"] or retransmitted or not _NEARLY * capped < goodput_bps < 1.2 * capped:
+    if (
+        not capped
+        or context.figures["zero_windows"]
+        or retransmitted
+        or not _NEARLY * capped < goodput_bps < 1.2 * capped
+    ):
         return None
     evidence = (
         f"The receive window never exceeded {size(window)}; one window per RTT of {milliseconds(rtt)} ({origin}) is {rate(capped)}, "
@@ -109,7 +114,11 @@ def _seen_by_echoes(context: FlowContext, goodput_bps: float) -> str:
     if median - minimum > max(5.0, _STANDS * minimum) and (gaps["p95"] or 0.0) < _STEADY * median:
         queue = median - minimum
         return f"{rtt_text}: half of the time {milliseconds(queue)} or more of queue, about {size(goodput_bps * queue / 8e3)} of this flow, in the direction of the data or of the ACKs. "
-    if median - minimum < 0.1 * minimum + 1.0 and not context.figures["retransmitted_segments"] and window > 1.5 * flight:
+    if (
+        median - minimum < 0.1 * minimum + 1.0
+        and not context.figures["retransmitted_segments"]
+        and window > 1.5 * flight
+    ):
         return (
             f"{rtt_text}, so no queue stood: about {size(flight)} in flight with a receive window of {size(window)} and no loss. "
             "The sender limits itself: its send buffer, its application, pacing, or a window that still grows. "

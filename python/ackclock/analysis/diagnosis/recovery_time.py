@@ -38,7 +38,9 @@ def _advice(context: FlowContext, share_of_time: float) -> str:
     if not context.flow["handshake"]["sack"]:
         reasons.append("SACK was not negotiated: with it, several losses of one window are recovered in one RTT.")
     elif repairs["timeouts"] and (share_of_time >= _MATTERS or 2 * repairs["timeouts"] >= context.loss_events):
-        reasons.append("Timeouts take most of it: tail loss probes and RACK (RFC 8985) at the sender replace many of them.")
+        reasons.append(
+            "Timeouts take most of it: tail loss probes and RACK (RFC 8985) at the sender replace many of them."
+        )
     cause = (context.crossing.get("loss_cause") or {}).get("verdict", "unclear")
     if at_once >= _AT_ONCE and cause != "radio":
         otherwise = "" if cause == "congestion" else ", or the link failed for a while"

@@ -175,12 +175,16 @@ class Grants(Table):
                 raise InvalidValue(f"{self.burst} B", "a burst of more than a block's header", ("burst",))
         if self._requests != "scheduled" and (self.period or self.first_grant):
             raise InvalidValue(
-                "period or first_grant", 'only with requests = "scheduled"', ("period" if self.period else "first_grant",)
+                "period or first_grant",
+                'only with requests = "scheduled"',
+                ("period" if self.period else "first_grant",),
             )
         if self._requests != "contention" and self.contention:
             raise InvalidValue("contention", 'only with requests = "contention"', ("contention",))
         if self._requests == "scheduled" and self._ask()["first_grant"] <= self._direction("up")["block_header"]:
-            raise InvalidValue(f"{self._ask()['first_grant']} B", "a first grant of more than a block's header", ("first_grant",))
+            raise InvalidValue(
+                f"{self._ask()['first_grant']} B", "a first grant of more than a block's header", ("first_grant",)
+            )
 
     @property
     def _fixed(self) -> Standard:

@@ -170,7 +170,9 @@ def _one_direction(data: dict[str, Any], direction: str, only: str | None) -> di
             out[key] = value
         elif only is not None and set(value) != {only}:
             extra = "up" if only == "down" else "down"
-            raise InvalidValue(f"{key}.{extra} on a hop with only = {format_value(only)}", f"{key} or {key}.{only}", (key, extra))
+            raise InvalidValue(
+                f"{key}.{extra} on a hop with only = {format_value(only)}", f"{key} or {key}.{only}", (key, extra)
+            )
         elif direction in value:
             out[key] = value[direction]
     return out

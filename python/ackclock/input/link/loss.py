@@ -46,7 +46,9 @@ class GilbertElliott(Table):
             allowed = "either mean and bad_sojourn, or good_sojourn, bad_sojourn, loss_good and loss_bad"
             raise InvalidValue(" and ".join(found), allowed)
         if self.mean and self.mean_good_sojourn() > LONGEST_PS:
-            raise InvalidValue(f"mean = {self.mean:g}", "a mean large enough for a loss within 100 days, or 0", ("mean",))
+            raise InvalidValue(
+                f"mean = {self.mean:g}", "a mean large enough for a loss within 100 days, or 0", ("mean",)
+            )
 
     def mean_good_sojourn(self) -> int:
         """Mean duration of the good state in ps, from `mean`."""

@@ -32,5 +32,13 @@ class DropTail(QueueLimits):
         return plan
 
 
-QUEUES = {"droptail": DropTail, "red": Red, "codel": CoDel, "fq-codel": FqCoDel, "cake": Cake, "pie": Pie, "dualpi2": DualPi2}
+QUEUES = {
+    "droptail": DropTail,
+    "red": Red,
+    "codel": CoDel,
+    "fq-codel": FqCoDel,
+    "cake": Cake,
+    "pie": Pie,
+    "dualpi2": DualPi2,
+}
 Queue = Annotated[DropTail | Red | CoDel | FqCoDel | Cake | Pie | DualPi2, by_kind(QUEUES, default="droptail")]

@@ -15,7 +15,9 @@ MS = 10**9
 class Cell(Table):
     """A cell: a share of the channel's rate, and a delay in each direction in addition to the hop's."""
 
-    speed: Annotated[float, number_field(lambda share: 0.01 <= share <= 1, "a share of the channel's speed from 0.01 to 1")] = 1.0
+    speed: Annotated[
+        float, number_field(lambda share: 0.01 <= share <= 1, "a share of the channel's speed from 0.01 to 1")
+    ] = 1.0
     delay: Time = 0
 
     def plan(self) -> dict[str, Any]:

@@ -62,7 +62,9 @@ def points(value: Any) -> tuple[tuple[float, float], ...]:
     if not isinstance(value, list | tuple) or not value:
         raise InvalidValue(format_value(value), allowed)
     for index, point in enumerate(value):
-        numbers = isinstance(point, list | tuple) and len(point) == 2 and all(type(part) in (int, float) for part in point)
+        numbers = (
+            isinstance(point, list | tuple) and len(point) == 2 and all(type(part) in (int, float) for part in point)
+        )
         if not numbers or not -200 <= point[0] <= 200 or not 0 <= point[1] <= 1:
             raise InvalidValue(format_value(point), allowed, (index,))
         if index and point[0] <= value[index - 1][0]:
@@ -82,4 +84,9 @@ class SignalLoss(Table):
     step: Span = 10 * MS
 
     def plan(self) -> Plan:
-        return {"kind": self.kind, "fading": self.fading.plan(), "step_ps": self.step, "points": [list(p) for p in self.points]}
+        return {
+            "kind": self.kind,
+            "fading": self.fading.plan(),
+            "step_ps": self.step,
+            "points": [list(p) for p in self.points],
+        }

@@ -71,4 +71,6 @@ def _first_bad_line(path: Path, content: bytes) -> InputError:
         if not re.fullmatch(rb"[0-9]{1,15}", line):
             found = format_value(line.decode("utf-8", "replace"))
             return InputError(found, "a whole number of milliseconds on each line", file=str(path), line=number)
-    return InputError("text that is not lines of numbers", "a whole number of milliseconds on each line", file=str(path))
+    return InputError(
+        "text that is not lines of numbers", "a whole number of milliseconds on each line", file=str(path)
+    )

@@ -45,7 +45,11 @@ def _ratio(value: Any) -> str:
 
 def _pair(low: int, allowed: str) -> BeforeValidator:
     def take(value: Any) -> tuple[int, int]:
-        if not isinstance(value, list | tuple) or len(value) != 2 or not all(type(n) is int and low <= n <= 9999 for n in value):
+        if (
+            not isinstance(value, list | tuple)
+            or len(value) != 2
+            or not all(type(n) is int and low <= n <= 9999 for n in value)
+        ):
             raise InvalidValue(format_value(value), allowed)
         return value[0], value[1]
 
@@ -114,7 +118,9 @@ class Wimax(Station):
     harq: Harq | None = None
     handover: Roaming | None = None
     stations: Annotated[tuple[Station, ...], table_array("a list of stations' own keys")] = ()
-    connections: Annotated[tuple[Connection, ...], table_array("a list of connections, each with traffic and service")] = ()
+    connections: Annotated[
+        tuple[Connection, ...], table_array("a list of connections, each with traffic and service")
+    ] = ()
 
     def model_post_init(self, _context: Any) -> None:
         if self.dl_ul and self.symbols:
@@ -122,7 +128,9 @@ class Wimax(Station):
         if self.arq and self.harq:
             raise InvalidValue.problem("arq and harq exclude each other", "leave one of them out", ("harq",))
         if self.handover and self.connections:
-            raise InvalidValue.problem("handover and connections exclude each other", "leave one of them out", ("connections",))
+            raise InvalidValue.problem(
+                "handover and connections exclude each other", "leave one of them out", ("connections",)
+            )
         known = OFDM if self.phy == "ofdm" else OFDMA
         for key in ("modulation", "map_modulation"):
             value = getattr(self, key)
@@ -174,7 +182,12 @@ class Wimax(Station):
             layout = {"kind": "columns", "columns": self.contention_columns}
         elif self.contention_layout != "request-only":
             layout["modulation"] = self.contention_modulation
-        return {"opportunities": self.contention, "layout": layout, "backoff": list(self.backoff), "tries": self.request_tries}
+        return {
+            "opportunities": self.contention,
+            "layout": layout,
+            "backoff": list(self.backoff),
+            "tries": self.request_tries,
+        }
 
     def _stations(self) -> list[Plan]:
         """The stations of the list; stations beyond its end have the cell's values."""

@@ -56,7 +56,11 @@ PREAMBLES = {"long": 192 * US, "short": 96 * US, "72-bit": 120 * US}
 
 
 def _windows(value: Any) -> tuple[int, int]:
-    good = isinstance(value, list | tuple) and len(value) == 2 and all(type(n) is int and 1 <= n <= MAX_SLOTS for n in value)
+    good = (
+        isinstance(value, list | tuple)
+        and len(value) == 2
+        and all(type(n) is int and 1 <= n <= MAX_SLOTS for n in value)
+    )
     if not good or value[0] > value[1]:
         raise InvalidValue(format_value(value), f"CWmin and CWmax in slots from 1 to {MAX_SLOTS}, such as [31, 1023]")
     return value[0], value[1]
@@ -113,10 +117,14 @@ class Wlan(Table):
             raise InvalidValue(format_value(self.streams), "1 to 4 spatial streams, and 1 before 802.11n", ("streams",))
         if self.aggregate and self.aggregate.bytes and self.aggregate.bytes > self._fixed.aggregate:
             maximum = show_size(self._fixed.aggregate)
-            raise InvalidValue(show_size(self.aggregate.bytes), f"at most {maximum} with {self.standard}", ("aggregate", "bytes"))
+            raise InvalidValue(
+                show_size(self.aggregate.bytes), f"at most {maximum} with {self.standard}", ("aggregate", "bytes")
+            )
         if self.handover and self.ap_queue == "shared":
             raise InvalidValue(
-                'ap_queue = "shared" and handover', "only one of them: a queue for all does not change cells", ("ap_queue",)
+                'ap_queue = "shared" and handover',
+                "only one of them: a queue for all does not change cells",
+                ("ap_queue",),
             )
         if self.header and self.header > 1000:
             raise InvalidValue(show_size(self.header), "a header of at most 1000 B", ("header",))

@@ -98,7 +98,9 @@ class _Checking:
             return
         name = self.data.pop("link")
         if "hop" in self.data:
-            raise self._error(("link",), InvalidValue("both link and [[hop]]", "either a link or [[hop]] tables, not both"))
+            raise self._error(
+                ("link",), InvalidValue("both link and [[hop]]", "either a link or [[hop]] tables, not both")
+            )
         if not isinstance(name, str) or not name:
             raise self._error(("link",), InvalidValue(format_value(name), "the name of a packaged link or a link file"))
         path = find_link(name, self.document.folder)
@@ -168,7 +170,8 @@ def no_link(name: str, folder: Path) -> InvalidValue:
     if "/" in name or path.suffix:
         near = nearest_file(path) or nearest(path.stem, list(packaged_links()))
         return InvalidValue(
-            f"no such file, {format_value(name)}", f"a link file or a packaged link{f' (did you mean {near}?)' if near else ''}"
+            f"no such file, {format_value(name)}",
+            f"a link file or a packaged link{f' (did you mean {near}?)' if near else ''}",
         )
     names = list(packaged_links())
     near = nearest(name, names)

@@ -57,7 +57,9 @@ class Flow(TcpKeys):
             raise InvalidValue(f"stop = {format_value(show_time(self.stop))}", "a stop after the start", ("stop",))
         if self.stop is not None and isinstance(self.workload, Web):
             raise InvalidValue(
-                f"stop = {format_value(show_time(self.stop))}", "no stop with web: its jobs end by themselves", ("stop",)
+                f"stop = {format_value(show_time(self.stop))}",
+                "no stop with web: its jobs end by themselves",
+                ("stop",),
             )
 
     @property

@@ -16,7 +16,14 @@ from ackclock.input.schema import Table, Text, first_invalid
 
 DEFAULT_HOST = "linux-6"
 TUNING_HOST = "linux-2.6.20"  # the tuning rules of hosts without their own
-RECEIVE_TUNING = ("receive_start", "receive_limit", "window_share", "receive_opening", "receive_growth", "receive_overhead")
+RECEIVE_TUNING = (
+    "receive_start",
+    "receive_limit",
+    "window_share",
+    "receive_opening",
+    "receive_growth",
+    "receive_overhead",
+)
 SEND_TUNING = ("send_start", "send_limit", "send_overhead")
 NEEDS_ECN = {"dctcp": True, "prague": "accecn"}  # without ECN these are Reno, so ECN is on by default
 WITHOUT_SACK = ("classic", "newreno")  # these recoveries use cumulative ACKs only, so SACK is off by default
@@ -75,7 +82,11 @@ class Tcp:
             keys["initial_ssthresh"] = None
         sack_compression = keys["sack_compression"]
         keys["sack_compression"] = (
-            {"segments": sack_compression.segments, "share": sack_compression.share, "longest_ps": sack_compression.longest}
+            {
+                "segments": sack_compression.segments,
+                "share": sack_compression.share,
+                "longest_ps": sack_compression.longest,
+            }
             if sack_compression
             else None
         )
@@ -146,4 +157,6 @@ def resolve(*tables: TcpKeys) -> Tcp:
         keys["delayed_ack"] = words["delayed_ack"]
     if not isinstance(keys["delayed_ack"], DelayedAck):
         keys["delayed_ack"] = False
-    return Tcp(name, {key: keys[key] for key in TcpKeys.model_fields if key in keys and key not in ("host", "overhead")})
+    return Tcp(
+        name, {key: keys[key] for key in TcpKeys.model_fields if key in keys and key not in ("host", "overhead")}
+    )

@@ -140,7 +140,9 @@ def _check_hops(hops: tuple[Hop, ...]) -> None:
         raise InvalidValue("no hops", "a link or at least one [[hop]]", ("hop",))
     if hops[0].pep:
         raise InvalidValue(
-            "a proxy before the first hop", "a pep on a later hop: the server is before the first one", ("hop", 0, "pep")
+            "a proxy before the first hop",
+            "a pep on a later hop: the server is before the first one",
+            ("hop", 0, "pep"),
         )
     names: set[str] = set()
     for index, hop in enumerate(hops):
@@ -222,13 +224,17 @@ def _check_proxies(scenario: Scenario, flow: Flow) -> None:
         loc = ("hop", index, "pep")
         if flow.is_live or (isinstance(flow.workload, Web) and not flow.workload.persistent):
             what = "a live flow" if flow.is_live else "web without persistent = true"
-            raise InvalidValue(f"a proxy on the path of {what}", "a proxy only for bulk, transfer and persistent web flows", loc)
+            raise InvalidValue(
+                f"a proxy on the path of {what}", "a proxy only for bulk, transfer and persistent web flows", loc
+            )
         crossed = scenario.hops_of(flow)
         for side in ([i for i in crossed if i < index], [i for i in crossed if i >= index]):
             hops = [scenario.hop[i] for i in side]
             both = all(any(getattr(hop, direction) for hop in hops) for direction in DIRECTIONS)
             if not both or not _takes_time(hops):
-                raise InvalidValue("a proxy with no path", "hops on both sides of it, in both directions, with some delay", loc)
+                raise InvalidValue(
+                    "a proxy with no path", "hops on both sides of it, in both directions, with some delay", loc
+                )
 
 
 def _takes_time(hops: Sequence[Hop]) -> bool:

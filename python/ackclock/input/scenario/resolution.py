@@ -19,7 +19,9 @@ from ackclock.input.units import show_time
 BRINGING = ("host", "variant", "recovery")  # keys that set others
 
 
-def resolved(scenario: Scenario, trace_name: Callable[[Path], str] = str, swept: Collection[str] = ()) -> dict[str, Any]:
+def resolved(
+    scenario: Scenario, trace_name: Callable[[Path], str] = str, swept: Collection[str] = ()
+) -> dict[str, Any]:
     """The scenario as plain TOML values. `trace_name` returns the name of a trace file.
 
     If a sweep varies a key that sets others, such as the variant, TCP keys are written as given: a resolved value
@@ -67,7 +69,10 @@ def _window(scenario: Scenario) -> Any:
 
 def _renamed(value: Any, trace_name: Callable[[Path], str]) -> Any:
     if isinstance(value, dict):
-        return {key: trace_name(Path(inner)) if key == "trace" else _renamed(inner, trace_name) for key, inner in value.items()}
+        return {
+            key: trace_name(Path(inner)) if key == "trace" else _renamed(inner, trace_name)
+            for key, inner in value.items()
+        }
     return value
 
 

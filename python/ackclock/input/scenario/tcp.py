@@ -37,7 +37,9 @@ def _buffer(*words: str) -> BeforeValidator:
             quoted = ", ".join(f'"{one}"' for one in words)
             raise InvalidValue(invalid.found, f"{quoted}, or {invalid.allowed}") from None
         if not 0 < size <= LARGEST_WINDOW:
-            raise InvalidValue(format_value(value), f"a buffer above zero, at most {LARGEST_WINDOW} B (RFC 7323, section 2.3)")
+            raise InvalidValue(
+                format_value(value), f"a buffer above zero, at most {LARGEST_WINDOW} B (RFC 7323, section 2.3)"
+            )
         return size
 
     return BeforeValidator(take)
@@ -75,7 +77,9 @@ def _variant(value: Any) -> Any:
         return value
     allowed = list(variants())
     if value not in allowed:
-        raise InvalidValue(format_value(value), f'a variant: {choices(allowed, value)}; or a class: "python:module.Class"')
+        raise InvalidValue(
+            format_value(value), f'a variant: {choices(allowed, value)}; or a class: "python:module.Class"'
+        )
     return value
 
 
@@ -224,7 +228,9 @@ class TcpKeys(Table):
     ] | None = None  # fmt: skip
     receive_start: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
     receive_limit: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
-    window_share: Annotated[float, number_field(lambda share: 0 < share <= 1, "a share above 0, at most 1")] | None = None
+    window_share: Annotated[float, number_field(lambda share: 0 < share <= 1, "a share above 0, at most 1")] | None = (
+        None
+    )
     receive_opening: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
     receive_growth: Annotated[str, choice_field("double", "lead", "near")] | None = None
     receive_overhead: Annotated[
@@ -282,4 +288,6 @@ class TcpKeys(Table):
     def explicit_keys(self) -> dict[str, Any]:
         """The keys in the file, checked."""
         keys = TcpKeys.model_fields
-        return {key: value for key in keys if key in self.model_fields_set and (value := getattr(self, key)) is not None}
+        return {
+            key: value for key in keys if key in self.model_fields_set and (value := getattr(self, key)) is not None
+        }

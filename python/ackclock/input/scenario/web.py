@@ -58,7 +58,13 @@ class Web(Table):
             page = {**flow, "job": {"name": flow["name"], "number": number}}
             name = f"{flow['name']}.{number + 1}" if self.jobs > 1 else flow["name"]
             start = {"after": previous, "start": self.think.plan()} if previous else {}
-            yield {**page, "name": f"{name}.request", "direction": BACK[flow["direction"]], **_transfer(self.request), **start}
+            yield {
+                **page,
+                "name": f"{name}.request",
+                "direction": BACK[flow["direction"]],
+                **_transfer(self.request),
+                **start,
+            }
             request = first + number * (1 + self.answers)
             for answer in range(1, self.answers + 1):
                 at_once = {"after": [request], "start": Start(0, 0).plan()}

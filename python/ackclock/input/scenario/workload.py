@@ -19,7 +19,9 @@ UDP_HEADERS = 28  # IPv4 20 B + UDP 8 B
 
 def _packet(size: int) -> int:
     if not UDP_HEADERS < size <= 65535:
-        raise InvalidValue(format_value(show_size(size)), f"an IP packet of {UDP_HEADERS + 1} B to 65535 B, headers included")
+        raise InvalidValue(
+            format_value(show_size(size)), f"an IP packet of {UDP_HEADERS + 1} B to 65535 B, headers included"
+        )
     return size
 
 
@@ -77,7 +79,9 @@ class OnOff(Table):
         one_packet = self.packet * 8 * PS_PER_S // self.rate
         if self.on < one_packet:
             raise InvalidValue(
-                f"on = {format_value(show_time(self.on))}", f"at least one packet's time, {show_time(one_packet)}", ("on",)
+                f"on = {format_value(show_time(self.on))}",
+                f"at least one packet's time, {show_time(one_packet)}",
+                ("on",),
             )
 
     def plan(self) -> Plan:
@@ -129,7 +133,15 @@ class Live(Table):
         return {"kind": self.kind}
 
 
-WORKLOADS = {"bulk": Bulk, "transfer": Transfer, "web": Web, "cbr": ConstantRate, "onoff": OnOff, "probe": Probe, "live": Live}
+WORKLOADS = {
+    "bulk": Bulk,
+    "transfer": Transfer,
+    "web": Web,
+    "cbr": ConstantRate,
+    "onoff": OnOff,
+    "probe": Probe,
+    "live": Live,
+}
 UDP = (ConstantRate, OnOff, Probe, Live)
 """Workloads without simulated TCP."""
 Workload = Annotated[Bulk | Transfer | Web | ConstantRate | OnOff | Probe | Live, by_kind(WORKLOADS)]

@@ -26,7 +26,9 @@ def _k(reverse_bps: float, ack_bytes: float, data_bytes: float = PACKET_BYTES) -
 
 
 def _k_claim(reverse_bps: float, ack_bytes: float) -> Evaluate:
-    return _computed(_k(reverse_bps, ack_bytes), f"k = (10 Mb/s / {reverse_bps / 1e3:g} kb/s) / (1000 B / {ack_bytes:g} B)")
+    return _computed(
+        _k(reverse_bps, ack_bytes), f"k = (10 Mb/s / {reverse_bps / 1e3:g} kb/s) / (1000 B / {ack_bytes:g} B)"
+    )
 
 
 def _ratios(claim: Claim) -> Evidence:
@@ -68,7 +70,9 @@ def arithmetic_evaluators() -> dict[str, Evaluate]:
         "P1-016": _true(two_data_packets, two_data_packets > 0.5, "two packets of 1000 B at 28.8 kb/s, in s"),
         "P1-017": _computed(a.transmission_time(60.0, 9.6e3) * 1e3, "10 ACKs of 6 B at 9.6 kb/s, in ms"),
         "P1-057": _computed(a.window_limited_throughput(100e3, 0.280) / 1e6, "100 KB window per 280 ms"),
-        "P1-060": _true(bdp / 1e3, bdp == 1.8e3 and bdp < 2.0 * PACKET_BYTES, "28.8 kb/s * 500 ms, under two packets of 1 KB"),
+        "P1-060": _true(
+            bdp / 1e3, bdp == 1.8e3 and bdp < 2.0 * PACKET_BYTES, "28.8 kb/s * 500 ms, under two packets of 1 KB"
+        ),
         "P1-128": _fairness_identity,
     }
 
@@ -76,4 +80,7 @@ def arithmetic_evaluators() -> dict[str, Evaluate]:
 def evaluators(runs: Experiments) -> dict[str, Evaluate]:
     """Claim id to evaluator; an experiment runs only when a claim needs it."""
     tables = (table1, table2, table3, radio, figures)
-    return {**arithmetic_evaluators(), **{claim: found for table in tables for claim, found in table.evaluators(runs).items()}}
+    return {
+        **arithmetic_evaluators(),
+        **{claim: found for table in tables for claim, found in table.evaluators(runs).items()},
+    }

@@ -55,7 +55,9 @@ def _dip(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         table = runs("figure3")
         at = {size: table.mean(total_mbps, "Ethernet", "Reno", receive_buffer=size).mean for size in BUFFERS}
-        lost = mean(hop_of(run, "server", "down")["drops"] for run in table.at("Ethernet", "Reno", receive_buffer="32 KiB"))
+        lost = mean(
+            hop_of(run, "server", "down")["drops"] for run in table.at("Ethernet", "Reno", receive_buffer="32 KiB")
+        )
         text = ", ".join(f"{size} {value:.2f}" for size, value in at.items())
         why = f"Mb/s by buffer: {text}. Path and queue hold 25 packets: a window of 32 KiB overflows the queue before the channel ({lost:.0f} lost)"
         return Evidence(None, why, holds=at["16 KiB"] == max(at.values()) and at["32 KiB"] < 0.97 * at["16 KiB"])
@@ -70,7 +72,8 @@ def _far_above_dialup(runs: Experiments) -> Evaluate:
             for network in ("SLIP", "CSLIP", "Ethernet")
         }
         ratios = [
-            ethernet / max(others) for ethernet, *others in zip(found["Ethernet"], found["SLIP"], found["CSLIP"], strict=True)
+            ethernet / max(others)
+            for ethernet, *others in zip(found["Ethernet"], found["SLIP"], found["CSLIP"], strict=True)
         ]
         why = f"Ethernet over the better dial-up return at {', '.join(BUFFERS)}: {', '.join(f'{ratio:.1f}' for ratio in ratios)} times"
         return Evidence(None, why, holds=min(ratios) >= 2.0)
@@ -111,7 +114,9 @@ def _spacing(runs: Experiments) -> Evaluate:
             f"k = 13.9: {slow['queue_packets_mean']:.1f} ACKs wait on average and leave {apart:.1f} ms apart, where data come 0.8 ms apart; "
             f"k = 0.052: {fast['queue_packets_mean']:.3f} wait"
         )
-        return Evidence(None, why, holds=slow["queue_packets_mean"] > 1.0 and apart > 8.0 and fast["queue_packets_mean"] < 0.1)
+        return Evidence(
+            None, why, holds=slow["queue_packets_mean"] > 1.0 and apart > 8.0 and fast["queue_packets_mean"] < 0.1
+        )
 
     return evaluate
 
@@ -163,7 +168,9 @@ def _varies(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         text = []
         for size in BUFFERS[1:]:
-            each = [throughput_bps(run) / 1e6 for run in runs("figure13").at("cable and radio", "Reno", receive_buffer=size)]
+            each = [
+                throughput_bps(run) / 1e6 for run in runs("figure13").at("cable and radio", "Reno", receive_buffer=size)
+            ]
             text.append(f"{size} {mean(each):.2f}" + (f" (sd {stdev(each):.3f})" if len(each) > 1 else ""))
         why = (
             f"a measurement on real air: reported, not judged. Ours in Mb/s by buffer: {', '.join(text)}. One transfer and a return that carries "
@@ -175,7 +182,11 @@ def _varies(runs: Experiments) -> Evaluate:
 
 
 def _web_s(runs: Experiments, scheme: str, hosts: int) -> float:
-    return runs("figure14").mean(lambda run: run.summary["jobs"]["mean_s"], "cable and radio", f"web {scheme}", count=hosts).mean
+    return (
+        runs("figure14")
+        .mean(lambda run: run.summary["jobs"]["mean_s"], "cable and radio", f"web {scheme}", count=hosts)
+        .mean
+    )
 
 
 def _web_order(runs: Experiments) -> Evaluate:

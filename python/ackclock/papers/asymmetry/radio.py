@@ -16,7 +16,9 @@ from ackclock.statistics import Interval, interval, jain_index
 COUNTS = (1, 2, 4, 6, 8, 10, 12)
 TIE = 0.03
 LASTING = "It falls with the duration, which the paper does not give (67, 50 and 39 % over three hops in 50, 100 and 200 s), as much of it is made in Reno's first timeouts"
-TURNAROUNDS = "A radio that goes on sending need not turn, so data come in batches during which ACKs wait at the client's radio"
+TURNAROUNDS = (
+    "A radio that goes on sending need not turn, so data come in batches during which ACKs wait at the client's radio"
+)
 
 
 def _kbps(runs: Experiments, experiment: str, network: str, scheme: str, **swept: int) -> Interval:
@@ -29,7 +31,9 @@ def _acks(runs: Experiments, hops: str) -> str:
         radios = [hop_of(run, "radio", "up") for run in runs("figure10").at(hops, f"radio {scheme}")]
         removed = sum(hop["drops_by_cause"]["ack_filter"] for hop in radios) / len(radios)
         waited = sum(hop["queue_delay_ms"]["mean"] for hop in radios) / len(radios)
-        text.append(f"{waited:.0f} ms with {scheme}" + (f", whose filter takes {removed:.0f} of them a run" if removed else ""))
+        text.append(
+            f"{waited:.0f} ms with {scheme}" + (f", whose filter takes {removed:.0f} of them a run" if removed else "")
+        )
     return f"{TURNAROUNDS}: {', '.join(text)}"
 
 
@@ -44,7 +48,10 @@ def _throughput(runs: Experiments, hops: str, scheme: str) -> Evaluate:
 def _rtt(runs: Experiments, scheme: str, part: str) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         ours = runs("figure10").mean(lambda run: _rtt_s(run, part), "2 hops", scheme)
-        queued = [hop_of(run, "radio", "down")["queue_delay_ms"]["mean"] / 1e3 for run in runs("figure10").at("2 hops", scheme)]
+        queued = [
+            hop_of(run, "radio", "down")["queue_delay_ms"]["mean"] / 1e3
+            for run in runs("figure10").at("2 hops", scheme)
+        ]
         why = f"of which {sum(queued) / len(queued):.2f} s is the wait in the gateway's queue; the rest are the relay's queues and back-off"
         return Evidence(ours, why)
 
@@ -68,7 +75,9 @@ def _order(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         text, holds = [], True
         for hops in ("1 hop", "2 hops", "3 hops"):
-            reno, acc, af = (_kbps(runs, "figure10", hops, scheme).mean for scheme in ("radio Reno", "radio ACC", "radio AF"))
+            reno, acc, af = (
+                _kbps(runs, "figure10", hops, scheme).mean for scheme in ("radio Reno", "radio ACC", "radio AF")
+            )
             text.append(f"{hops}: AF {af:.1f}, ACC {acc:.1f}, Reno {reno:.1f} kb/s")
             holds = holds and af >= acc * (1.0 - TIE) and acc >= reno * (1.0 - TIE)
         return Evidence(None, "; ".join(text), holds=holds)
@@ -115,7 +124,9 @@ def _each_count(runs: Experiments, what: str, low_first: bool, minimum: int) -> 
     def evaluate(claim: Claim) -> Evidence:
         text, broken = [], []
         for count in (n for n in COUNTS if n >= minimum):
-            reno, af = (runs("table5").mean(measure, "1 hop", scheme, count=count).mean for scheme in ("radio Reno", "radio AF"))
+            reno, af = (
+                runs("table5").mean(measure, "1 hop", scheme, count=count).mean for scheme in ("radio Reno", "radio AF")
+            )
             shown = (reno, af) if what == "fairness" else (reno / 1e3, af / 1e3)
             text.append(f"{count}: {shown[0]:.2f} | {shown[1]:.2f}")
             if not (af > reno if low_first else reno > af):

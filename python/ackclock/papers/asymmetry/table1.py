@@ -18,7 +18,9 @@ PATHS: dict[str, tuple[str, str]] = {
 """The return paths as the paper prints them: rate and framing ("C" with header compression)."""
 SCHEMES = ("Reno", "Reno+ACC", "Reno+AF")
 CELLS: dict[str, tuple[str, str]] = {
-    f"P1-{18 + 3 * row + column:03d}": (scheme, path) for row, path in enumerate(PATHS) for column, scheme in enumerate(SCHEMES)
+    f"P1-{18 + 3 * row + column:03d}": (scheme, path)
+    for row, path in enumerate(PATHS)
+    for column, scheme in enumerate(SCHEMES)
 }
 """Claim to cell."""
 TIE = 0.02
@@ -82,7 +84,10 @@ def _ordered(runs: Experiments) -> Evaluate:
 def _poor_above_ten(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         cells = {path: mbps(runs("table1"), "V1", "Reno", path).mean for path in PATHS}
-        k = {rate: a.normalized_bandwidth_ratio(10e6, bps, 1000.0, 40.0) for rate, bps in (("9.6", 9.6e3), ("28.8", 28.8e3))}
+        k = {
+            rate: a.normalized_bandwidth_ratio(10e6, bps, 1000.0, 40.0)
+            for rate, bps in (("9.6", 9.6e3), ("28.8", 28.8e3))
+        }
         ordered = max(cells["9.6"], cells["28.8"]) < min(cells["9.6 C"], cells["28.8 C"])
         why = (
             f"k = {k['9.6']:.1f} and {k['28.8']:.1f}; without compression {cells['9.6']:.2f} and {cells['28.8']:.2f} Mb/s, with it "
@@ -100,7 +105,11 @@ def _acks_waiting(runs: Experiments) -> Evaluate:
             rate, framing = PATHS[path]
             reno, acc, af = (
                 table.mean(
-                    lambda run: hop_of(run, "return", "up")["queue_packets_mean"], "V1", scheme, rate=rate, framing=framing
+                    lambda run: hop_of(run, "return", "up")["queue_packets_mean"],
+                    "V1",
+                    scheme,
+                    rate=rate,
+                    framing=framing,
                 ).mean
                 for scheme in SCHEMES
             )
@@ -149,5 +158,11 @@ def _no_loss(runs: Experiments) -> Evaluate:
 def evaluators(runs: Experiments) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
     cells = {claim: _cell(runs, scheme, path) for claim, (scheme, path) in CELLS.items()}
-    others = {"P1-012": _acks_passing, "P1-014": _no_loss, "P1-030": _ordered, "P1-031": _poor_above_ten, "P1-032": _acks_waiting}
+    others = {
+        "P1-012": _acks_passing,
+        "P1-014": _no_loss,
+        "P1-030": _ordered,
+        "P1-031": _poor_above_ten,
+        "P1-032": _acks_waiting,
+    }
     return {**cells, **{claim: make(runs) for claim, make in others.items()}}

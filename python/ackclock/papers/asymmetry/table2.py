@@ -53,7 +53,9 @@ def _fairness(runs: Experiments, scheme: str) -> Evaluate:
 def _fairness_order(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         reno, acc, af = (runs("table2").mean(fairness, "V1", scheme).mean for scheme in SCHEMES)
-        return Evidence(None, f"Reno {reno:.2f}, ACC {acc:.2f}, AF {af:.2f} on V1", holds=reno < 0.7 and min(acc, af) > 0.9)
+        return Evidence(
+            None, f"Reno {reno:.2f}, ACC {acc:.2f}, AF {af:.2f} on V1", holds=reno < 0.7 and min(acc, af) > 0.9
+        )
 
     return evaluate
 

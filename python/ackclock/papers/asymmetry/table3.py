@@ -70,7 +70,9 @@ def _cell(runs: Experiments, scheme: str, side: int) -> Evaluate:
         if v1 is None:
             return Evidence(None, why, holds=False, ns2=ns2, also=also)
         starved = v1.mean < STARVED_KBPS if quantity and quantity.value == 0.0 else None
-        return Evidence(v1, why, holds=starved, ns2=ns2, also=also, case="AF" if scheme == "Reno+AF" and side == 0 else "")
+        return Evidence(
+            v1, why, holds=starved, ns2=ns2, also=also, case="AF" if scheme == "Reno+AF" and side == 0 else ""
+        )
 
     return evaluate
 
@@ -83,7 +85,8 @@ def _modes(runs: Experiments) -> str:
         others = [forward for forward, reverse in found if reverse >= STARVED_KBPS]
         line = f"{network}: the reverse flow starves in {len(starved)} of {len(found)} starts"
         text.append(
-            line + (f", in the others the forward flow gets {min(others):.0f} to {max(others):.0f} kb/s" if others else "")
+            line
+            + (f", in the others the forward flow gets {min(others):.0f} to {max(others):.0f} kb/s" if others else "")
         )
     return f"two modes, compared in the paper's. {'; '.join(text)}. In ns-2 1 of 10 (V1) and 2 of 10 (V2)"
 
@@ -127,7 +130,9 @@ def _reverse_first(runs: Experiments) -> Evaluate:
 def _more_than_3_mbps(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         ours = _mean(runs, "RED only for data", 0)
-        return Evidence(interval([ours / 1e3]), f"{ours:.0f} kb/s on V1, but {_WHY['RED only for data']}", holds=ours > 3000.0)
+        return Evidence(
+            interval([ours / 1e3]), f"{ours:.0f} kb/s on V1, but {_WHY['RED only for data']}", holds=ours > 3000.0
+        )
 
     return evaluate
 
@@ -148,7 +153,9 @@ def _longest_idle_s(result: RunResult) -> float:
 
 def evaluators(runs: Experiments) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
-    cells = {f"P1-{41 + 2 * row + side:03d}": _cell(runs, scheme, side) for row, scheme in enumerate(ROWS) for side in (0, 1)}
+    cells = {
+        f"P1-{41 + 2 * row + side:03d}": _cell(runs, scheme, side) for row, scheme in enumerate(ROWS) for side in (0, 1)
+    }
     forward = ("Reno", "AF + acks-first", "RED only for data", "ACC + acks-first", "Reno+ACC", "Reno+AF")
     return {
         **cells,

@@ -61,7 +61,9 @@ class LiveExperimentRuns(ExperimentRuns):
 
     on_invalid: Callable[[str], None]
 
-    def __init__(self, results: Sequence[tuple[Setting, Sequence[LiveResult] | str]], on_invalid: Callable[[str], None]) -> None:
+    def __init__(
+        self, results: Sequence[tuple[Setting, Sequence[LiveResult] | str]], on_invalid: Callable[[str], None]
+    ) -> None:
         super().__init__([(place, cast("Sequence[RunResult]", found)) for place, found in results])
         # The tuple is frozen with the rest of what `Measured` holds.
         object.__setattr__(self, "on_invalid", on_invalid)
@@ -126,7 +128,9 @@ class LiveExperiments(Experiments):
 
     def _everything(self) -> dict[str, live.LiveRun]:
         for name, experiment in experiments_file(self.paper)["experiments"].items():
-            self._asked.of[name] = [(place, self._ask(scenario)) for place, scenario in settings_of(experiment, self.paper)]
+            self._asked.of[name] = [
+                (place, self._ask(scenario)) for place, scenario in settings_of(experiment, self.paper)
+            ]
         self.store.mkdir(parents=True, exist_ok=True)
         done = {key: found for key, job in self._asked.jobs.items() if (found := live.find(self.store, job))}
         missing = [job for key, job in self._asked.jobs.items() if key not in done]
@@ -190,7 +194,10 @@ class LiveExperiments(Experiments):
 
     def _row(self, key: str, done: live.LiveRun) -> dict[str, Any]:
         names = [
-            f"{name} {_place(place)}".strip() for name, of in self._asked.of.items() for place, keys in of if _has(keys, key)
+            f"{name} {_place(place)}".strip()
+            for name, of in self._asked.of.items()
+            for place, keys in of
+            if _has(keys, key)
         ]
         return {
             "run": key,

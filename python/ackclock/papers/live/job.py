@@ -117,7 +117,10 @@ def jobs_of(scenario: Scenario, budget: Budget, seed: int) -> list[Job]:
     """A scenario as emulations: one, or one for each flow of probes. Raises Unobservable where it cannot be done live."""
     hops = tuple(resolved(scenario)["hop"])
     if all(isinstance(flow.workload, Probe) for flow in scenario.flow):
-        return [_walk(flow, name, hops, budget, seed) for name, flow in zip(scenario.flow_names(), scenario.flow, strict=True)]
+        return [
+            _walk(flow, name, hops, budget, seed)
+            for name, flow in zip(scenario.flow_names(), scenario.flow, strict=True)
+        ]
     seconds = _seconds(scenario, budget)
     strands = tuple(_strands(scenario, seconds))
     window = (0.0, seconds)
@@ -189,7 +192,11 @@ def _sysctls(scenario: Scenario) -> dict[str, int]:
     for flow in scenario.flow:
         if not flow.is_udp:
             tcp = scenario.tcp_of(flow).keys
-            text = {"tcp_timestamps": tcp["timestamps"], "tcp_window_scaling": tcp["window_scaling"], "tcp_sack": tcp["sack"]}
+            text = {
+                "tcp_timestamps": tcp["timestamps"],
+                "tcp_window_scaling": tcp["window_scaling"],
+                "tcp_sack": tcp["sack"],
+            }
             found.update({name: int(bool(value)) for name, value in text.items()})
     return found
 

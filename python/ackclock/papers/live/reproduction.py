@@ -77,7 +77,9 @@ def reproduce_live(
     found = EVALUATORS[paper](experiments)
     with RunFolder(folder, identity, seeds=range(1, budget.repeats + 1), force=force) as run:
         claim_result = [
-            judge(claim, _live(found.get(claim.id), experiments.invalid_reasons), untested(claim.id), calibrated(claim.id))
+            judge(
+                claim, _live(found.get(claim.id), experiments.invalid_reasons), untested(claim.id), calibrated(claim.id)
+            )
             for claim in claims
         ]
         simulated = reproduce(paper, seeds=QUICK_SEEDS, out=folder / SIMULATED)

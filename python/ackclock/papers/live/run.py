@@ -92,7 +92,9 @@ def _held_up(folder: Path, job: Job, audit: Mapping[str, Any]) -> dict[str, Any]
         for number, strand in enumerate(job.strands)
         if strand["variant"] == "udp"
     ]
-    worst = max((held_up_ms(json.loads(path.read_text("utf-8")), direction) for path, direction in streams), default=0.0)
+    worst = max(
+        (held_up_ms(json.loads(path.read_text("utf-8")), direction) for path, direction in streams), default=0.0
+    )
     if worst <= LATE_MS or not audit["valid"]:
         return {}
     return {"valid": False, "why": f"the sender's process was held up for {worst:.0f} ms"}
@@ -100,7 +102,9 @@ def _held_up(folder: Path, job: Job, audit: Mapping[str, Any]) -> dict[str, Any]
 
 def _missing(folder: Path, job: Job) -> bool:
     """Whether an end has not said what it saw, as on a machine that is too busy."""
-    names = ["walk.parquet"] if job.walk is not None else [f"strand-{number}.json" for number in range(len(job.strands))]
+    names = (
+        ["walk.parquet"] if job.walk is not None else [f"strand-{number}.json" for number in range(len(job.strands))]
+    )
     return not all((folder / name).is_file() for name in names)
 
 
@@ -167,7 +171,10 @@ def _keep(folder: Path, job: Job, audit: Mapping[str, Any]) -> None:
     from ackclock.papers.live import summary
 
     if job.walk is not None:
-        found: dict[str, Any] = {"flows": [summary.of_walk(job.walk, pl.read_parquet(folder / "walk.parquet"))], "hops": []}
+        found: dict[str, Any] = {
+            "flows": [summary.of_walk(job.walk, pl.read_parquet(folder / "walk.parquet"))],
+            "hops": [],
+        }
     else:
         found, series = summary.of_strands(job.document, folder, captures_in(folder / "emulation"))
         atomic_files.write_parquet(folder / "series.parquet", series)

@@ -96,7 +96,9 @@ def _connections(
     import polars as pl
 
     down = strand["direction"] == "down"
-    senders, receivers = (found["far_flows"], found["near_flows"]) if down else (found["near_flows"], found["far_flows"])
+    senders, receivers = (
+        (found["far_flows"], found["near_flows"]) if down else (found["near_flows"], found["far_flows"])
+    )
     flows, analyses = [], {}
     for name, sender, receiver in zip(strand["names"], senders, receivers, strict=True):
         own = series.filter((pl.col("flow").str.split("-").list.last() == str(sender["flow"])) & pl.col("sends"))

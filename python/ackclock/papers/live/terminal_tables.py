@@ -19,8 +19,21 @@ def live_tables(done: LiveReproduction) -> list[Table]:
 def _verdicts(done: LiveReproduction) -> Table:
     from rich.table import Table
 
-    table = Table(title=f"{done.paper}, live: {format_totals(done.totals)}", title_justify="left", box=None, pad_edge=False)
-    for column in ("claim", "metric", "setting", "paper", "live", "simulated", "tolerance", "verdict live", "simulated", "why"):
+    table = Table(
+        title=f"{done.paper}, live: {format_totals(done.totals)}", title_justify="left", box=None, pad_edge=False
+    )
+    for column in (
+        "claim",
+        "metric",
+        "setting",
+        "paper",
+        "live",
+        "simulated",
+        "tolerance",
+        "verdict live",
+        "simulated",
+        "why",
+    ):
         table.add_column(column, no_wrap=column in ("claim", "verdict live"))
     for live, simulated in sides(done):
         if live.evidence is None:

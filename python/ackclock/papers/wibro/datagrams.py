@@ -52,7 +52,9 @@ def _datagrams(figures: ExperimentData) -> dict[str, Evaluate]:
         "P4-001": measured_number(lambda: figures.mean(point("udp", "down full"), rate_mbps)),
         "P4-002": measured_number(lambda: figures.mean(point("udp", "up full"), rate_mbps)),
         "P4-003": minimum("down probes"),
-        "P4-004": minimum("up probes", "the minimum of packets every 40 ms: some use a grant that an earlier one requested"),
+        "P4-004": minimum(
+            "up probes", "the minimum of packets every 40 ms: some use a grant that an earlier one requested"
+        ),
         "P4-005": minimum("up alone"),
         "P4-006": statement(lambda: _range(figures)),
         "P4-007": measured_number(lambda: _air(figures, "up alone")),
@@ -97,7 +99,9 @@ def _ratio(figures: ExperimentData) -> Interval:
 
 def _order(figures: ExperimentData) -> tuple[bool, str]:
     found = {spot: figures.mean(point("udp", spot), _minimum).mean for spot in ("down probes", "up probes", "up alone")}
-    return min(found["up probes"], found["up alone"]) > found["down probes"], "least one-way delay: " + format_values(found, "ms")
+    return min(found["up probes"], found["up alone"]) > found["down probes"], "least one-way delay: " + format_values(
+        found, "ms"
+    )
 
 
 def _derived() -> dict[str, Evaluate]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ackclock.papers import closed_forms as a
-from ackclock.papers.evaluators import ExperimentData, flow_of, format_values, goodput_mbps, measured_number, point, statement
+from ackclock.papers.evaluators import (
+    ExperimentData,
+    flow_of,
+    format_values,
+    goodput_mbps,
+    measured_number,
+    point,
+    statement,
+)
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.wibro.datagrams import rate_mbps
 from ackclock.simulation.runner import RunResult
@@ -88,7 +96,10 @@ def _window_stops(figures: ExperimentData) -> tuple[bool, str]:
     def flight(scheme: str, after: float, before: float) -> float:
         series = figures.results(point("tcp", scheme))[0].series
         times, flights = series["time_s"].to_list(), series["flight_bytes"].to_list()
-        return max((sent for time, sent in zip(times, flights, strict=True) if after <= time < before), default=0.0) / 1024.0
+        return (
+            max((sent for time, sent in zip(times, flights, strict=True) if after <= time < before), default=0.0)
+            / 1024.0
+        )
 
     small, early, late = flight("17 KB", 0.0, 300.0), flight("256 KB", 0.0, 1.0), flight("256 KB", 1.0, 10.0)
     text = f"most in flight: {small:.1f} KiB with 17 KB; with 256 KB {early:.0f} KiB in the first second, {late:.0f} in the next nine"
@@ -105,7 +116,9 @@ def _either(figures: ExperimentData) -> tuple[bool, str]:
 def _enough(figures: ExperimentData) -> tuple[bool, str]:
     found, udp = _goodputs(figures), figures.mean(point("udp", "down full"), rate_mbps).mean
     share = {scheme: found[scheme] / udp for scheme in ("64 KB", "128 KB")}
-    return share["64 KB"] < FULL <= share["128 KB"] * 1460.0 / 1400.0, "share of the datagrams' rate: " + format_values(share)
+    return share["64 KB"] < FULL <= share["128 KB"] * 1460.0 / 1400.0, "share of the datagrams' rate: " + format_values(
+        share
+    )
 
 
 def _tenth(figures: ExperimentData) -> tuple[bool, str, Interval]:

@@ -43,11 +43,14 @@ def _saturated(figures: ExperimentData) -> list[PaperFigure]:
         result = figures.results(point("udp", f"{direction} full"))[0]
         times, delivered = _arrivals(result, direction)
         steps = list(zip(times[9::10], delivered[9::10], strict=True))
-        rates[direction] = [(later, interval([(b - a) * 8e-6 / (later - sooner)])) for (sooner, a), (later, b) in pairwise(steps)]
+        rates[direction] = [
+            (later, interval([(b - a) * 8e-6 / (later - sooner)])) for (sooner, a), (later, b) in pairwise(steps)
+        ]
         waits[direction] = _filling(times, delivered, direction)
         delay = flow_of(result)["one_way_delay_ms"]
         shares[direction] = [
-            (float(delay[key]), interval([share])) for key, share in (("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("max", 1.0))
+            (float(delay[key]), interval([share]))
+            for key, share in (("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("max", 1.0))
         ]
     return [
         PaperFigure("Figure 3a: throughput of datagrams that fill the link", "The paper: 10 Mb/s down and 2.5 up.", "time (s)", "throughput (Mb/s)",
@@ -85,7 +88,10 @@ def _sequences(figures: ExperimentData) -> list[PaperFigure]:
         "XP as installed": "The paper: after a few rounds of slow start what is sent a round stays at the 17 KB of the send buffer.",
         "256 KB": "The paper: what is sent a round goes on growing after the first second.",
     }
-    names = {"XP as installed": "Figure 4a: a download with 17 KB to send", "256 KB": "Figure 4b: a download with 256 KB"}
+    names = {
+        "XP as installed": "Figure 4a: a download with 17 KB to send",
+        "256 KB": "Figure 4b: a download with 256 KB",
+    }
     return [
         PaperFigure(names[scheme], why, "time (s)", "sequence number (kB)", _sequence(figures, scheme), trace=True)
         for scheme, why in statements.items()
@@ -97,15 +103,26 @@ def _sequence(figures: ExperimentData, scheme: str) -> dict[str, list[Point]]:
     from ackclock.analysis import analyze
 
     result = figures.results(point("traced", scheme))[0]
-    series = analyze(Path(result.folder or ".") / "captures" / "download.server.pcap", until=FIRST_S, series=True).series
+    series = analyze(
+        Path(result.folder or ".") / "captures" / "download.server.pcap", until=FIRST_S, series=True
+    ).series
     if series is None:
         return {}
-    data, acks = series.filter((series["way"] == "b2a") & (series["payload_bytes"] > 0)), series.filter(series["way"] == "a2b")
+    data, acks = (
+        series.filter((series["way"] == "b2a") & (series["payload_bytes"] > 0)),
+        series.filter(series["way"] == "a2b"),
+    )
     first = min(data["seq"].to_list())
     acks = acks.filter(acks["ack"] >= first)
-    sent = [(seq + size - first) / 1e3 for seq, size in zip(data["seq"].to_list(), data["payload_bytes"].to_list(), strict=True)]
+    sent = [
+        (seq + size - first) / 1e3
+        for seq, size in zip(data["seq"].to_list(), data["payload_bytes"].to_list(), strict=True)
+    ]
     back = [(seq - first) / 1e3 for seq in acks["ack"].to_list()]
-    return {"sent": traced(data["time_s"].to_list(), sent, 1500), "acknowledged": traced(acks["time_s"].to_list(), back, 1500)}
+    return {
+        "sent": traced(data["time_s"].to_list(), sent, 1500),
+        "acknowledged": traced(acks["time_s"].to_list(), back, 1500),
+    }
 
 
 def _buffers(figures: ExperimentData) -> list[PaperFigure]:

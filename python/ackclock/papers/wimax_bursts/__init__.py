@@ -136,15 +136,16 @@ def _maximum(day: Day) -> tuple[bool, str]:
     hour = day.busiest()
     losses = {test: day.loss(test) for test in HOURS}
     minimum = min(losses, key=lambda test: losses[test])
-    text = (
-        f"most bursts ({len(day.bursts(hour))}) at {hour}:00, where the loss is {losses[hour]:.2f} %; least loss at {minimum}:00"
-    )
+    text = f"most bursts ({len(day.bursts(hour))}) at {hour}:00, where the loss is {losses[hour]:.2f} %; least loss at {minimum}:00"
     return losses[hour] <= sum(losses.values()) / len(losses), text + ": which hour has most is chance here"
 
 
 def _commonest(day: Day) -> tuple[bool, str]:
     bins = Counter(
-        int(10.0 * duration + 1e-6) for hour in HOURS for burst in day.bursts(hour) for duration in [burst["duration_ms"] / 1e3]
+        int(10.0 * duration + 1e-6)
+        for hour in HOURS
+        for burst in day.bursts(hour)
+        for duration in [burst["duration_ms"] / 1e3]
     )
     text = ", ".join(f"{bin_ * 100}-{bin_ * 100 + 100} ms {count}" for bin_, count in sorted(bins.items()))
     return bool(bins) and max(bins, key=lambda b: bins[b]) == 1, "bursts of all tests by duration: " + (text or "none")

@@ -44,7 +44,11 @@ def _over_the_day(day: Day) -> list[PaperFigure]:
         "highest mean, 08:00": [(_place(8), 315.47)],
         "longest at 20:00": [(_place(20), 604.67)],
     }
-    loss = {"mean of the day": level(6.177, 0.0, LAST), "most, 20:00": [(_place(20), 6.63)], "least, 12:00": [(_place(12), 5.37)]}
+    loss = {
+        "mean of the day": level(6.177, 0.0, LAST),
+        "most, 20:00": [(_place(20), 6.63)],
+        "least, 12:00": [(_place(12), 5.37)],
+    }
     return [
         PaperFigure("Figure 2: round trips over the day", "The paper: stable; the longest at 20:00.",
                 AXIS, "RTT (ms)", {which: line(partial(day.rtt, which=which)) for which in ("min", "mean", "max")}, paper=rtts),
@@ -75,7 +79,12 @@ def _in_time(day: Day, hour: int, name: str, statement: str) -> list[PaperFigure
     title = f"{name}: the {hour}:00 test"
     return [
         PaperFigure(
-            f"{title}, loss", f"The paper: {statement}. Ours by the second.", "time (s)", "loss (%)", {"loss": losses}, trace=True
+            f"{title}, loss",
+            f"The paper: {statement}. Ours by the second.",
+            "time (s)",
+            "loss (%)",
+            {"loss": losses},
+            trace=True,
         ),
         PaperFigure(
             f"{title}, delay",
@@ -90,7 +99,9 @@ def _in_time(day: Day, hour: int, name: str, statement: str) -> list[PaperFigure
 
 def _durations(day: Day) -> PaperFigure:
     found = Counter(int(burst["duration_ms"] / 100.0 + 1e-6) for hour in HOURS for burst in day.bursts(hour))
-    bars: list[tuple[float, Interval]] = [(100.0 * place, interval([float(found.get(place, 0))])) for place in range(1, 15)]
+    bars: list[tuple[float, Interval]] = [
+        (100.0 * place, interval([float(found.get(place, 0))])) for place in range(1, 15)
+    ]
     stated = {"longest of 12:00": [(1360.0, 1.0)], "second": [(1060.0, 1.0)]}
     return PaperFigure("Figure 6: bursts of all tests by duration", "The paper, at 12:00: most of 100 to 200 ms, eight above 0.5 s, two above 1 s.",
                    "duration (ms)", "bursts", {"bursts": bars}, paper=stated)  # fmt: skip

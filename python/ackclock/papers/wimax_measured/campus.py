@@ -82,9 +82,7 @@ _TABLE3 = {
 }
 
 
-_FIVE_MINUTES = (
-    "the download's means are over its five minutes, three of them with the upload, where the paper's campus runs had an hour"
-)
+_FIVE_MINUTES = "the download's means are over its five minutes, three of them with the upload, where the paper's campus runs had an hour"
 
 
 def _table3(figures: ExperimentData) -> dict[str, Evaluate]:
@@ -137,7 +135,8 @@ def pearson(x: Sequence[float], y: Sequence[float]) -> float:
 
 def _recovers(figures: ExperimentData) -> tuple[bool, str, Interval]:
     shares = [
-        rate_mbps(r, "down", 245.0, 295.0) / rate_mbps(r, "down", 20.0, 58.0) for r in figures.results(_spot("residence", "both"))
+        rate_mbps(r, "down", 245.0, 295.0) / rate_mbps(r, "down", 20.0, 58.0)
+        for r in figures.results(_spot("residence", "both"))
     ]
     ours = interval(shares)
     return ours.mean >= 0.9, "from 5 s after the upload's end, of the rate before it", ours
@@ -150,9 +149,10 @@ def campus_spot(variant: str = "New Reno") -> ExperimentPoint:
 
 def _bound(figures: ExperimentData) -> tuple[bool, str]:
     found = figures.each(campus_spot(), goodput_mbps)
-    return max(
-        found
-    ) < 1.0, f"{min(found):.2f} to {max(found):.2f} Mb/s in {len(found)} minutes; the cap it was calibrated to is 0.3 to 1.0"
+    return (
+        max(found) < 1.0,
+        f"{min(found):.2f} to {max(found):.2f} Mb/s in {len(found)} minutes; the cap it was calibrated to is 0.3 to 1.0",
+    )
 
 
 def _order(figures: ExperimentData) -> tuple[bool, str]:
@@ -193,9 +193,10 @@ def _padhye(figures: ExperimentData) -> tuple[bool, str]:
     if not pairs:
         return False, "no run lost anything, and the model needs losses"
     ratio = sum(model for model, _ in pairs) / sum(ours for _, ours in pairs)
-    return abs(
-        ratio - 1.0
-    ) <= 0.25, f"the model gives {ratio:.2f} of the goodput, over {len(pairs)} of the runs, from their own loss events and RTT"
+    return (
+        abs(ratio - 1.0) <= 0.25,
+        f"the model gives {ratio:.2f} of the goodput, over {len(pairs)} of the runs, from their own loss events and RTT",
+    )
 
 
 def _slower(figures: ExperimentData) -> tuple[bool, str, Interval]:

@@ -6,7 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from ackclock.papers.evaluators import ExperimentData, ExperimentPoint, fairness, format_values, goodput_mbps, point, statement
+from ackclock.papers.evaluators import (
+    ExperimentData,
+    ExperimentPoint,
+    fairness,
+    format_values,
+    goodput_mbps,
+    point,
+    statement,
+)
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.wimax_measured.transfers import (
     LINK_MBPS,
@@ -68,7 +76,9 @@ def _widest(figures: ExperimentData) -> tuple[bool, str]:
         f". A CUBIC flow of four has {windows['four']:.1f} segments of window on average, of ten {windows['ten']:.1f}: there a cut to 0.8 and one to a "
         "half are a segment or two apart and CUBIC grows as Reno (its friendly region), so that which range is widest is chance"
     )
-    return holds, "range over mean: " + "; ".join(f"{count}: {format_values(each)}" for count, each in found.items()) + why
+    return holds, "range over mean: " + "; ".join(
+        f"{count}: {format_values(each)}" for count, each in found.items()
+    ) + why
 
 
 def _cubic_fair(figures: ExperimentData) -> tuple[bool, str, Interval]:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ackclock.papers.evaluators import ExperimentData, ExperimentPoint, flow_of, format_values, measured_number, point, statement
+from ackclock.papers.evaluators import (
+    ExperimentData,
+    ExperimentPoint,
+    flow_of,
+    format_values,
+    measured_number,
+    point,
+    statement,
+)
 from ackclock.papers.evidence import Evaluate
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval
@@ -38,14 +46,18 @@ def _ssi(direction: str, lights: int) -> ExperimentPoint:
 def _tracks(figures: ExperimentData) -> tuple[bool, str]:
     sent = {rate: float(rate.split()[0]) / 1e3 * 1470.0 / 1498.0 for rate in RATES[:3]}
     shares = {rate: figures.mean(_down(rate), goodput).mean / sent[rate] for rate in sent}
-    return all(abs(share - 1.0) <= 0.02 for share in shares.values()), "of the rate sent: " + format_values(shares, "", 4)
+    return all(abs(share - 1.0) <= 0.02 for share in shares.values()), "of the rate sent: " + format_values(
+        shares, "", 4
+    )
 
 
 def _plateau(figures: ExperimentData) -> tuple[bool, str]:
     found = {rate: figures.mean(_down(rate), goodput).mean for rate in ABOVE}
     lost = [figures.mean(_down(rate), loss).mean for rate in (AT_RATE, *ABOVE)]
     flat = max(found.values()) <= 1.03 * min(found.values())
-    return flat and all(a < b for a, b in pairwise(lost)), f"{format_values(found, 'Mb/s')}; loss up to {lost[-1]:.0f} %"
+    return flat and all(
+        a < b for a, b in pairwise(lost)
+    ), f"{format_values(found, 'Mb/s')}; loss up to {lost[-1]:.0f} %"
 
 
 def _shares(figures: ExperimentData, direction: str, lights: range) -> dict[str, float]:
@@ -54,7 +66,8 @@ def _shares(figures: ExperimentData, direction: str, lights: range) -> dict[str,
 
 def _variability(figures: ExperimentData) -> tuple[bool, str]:
     spread = {
-        f"SSI {n}": max(figures.each(_ssi("down", n), goodput)) - min(figures.each(_ssi("down", n), goodput)) for n in range(2, 6)
+        f"SSI {n}": max(figures.each(_ssi("down", n), goodput)) - min(figures.each(_ssi("down", n), goodput))
+        for n in range(2, 6)
     }
     why = ". The map from lights to modulation is fixed here: below the cap no state of it varies"
     return spread["SSI 2"] > max(spread[f"SSI {n}"] for n in (3, 4, 5)), "range over the runs, Mb/s: " + format_values(

@@ -21,7 +21,8 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
         sizes = DOWN if direction == "down" else UP
         xs = [AUTO_KB if size == "auto" else float(size.split()[0]) for size in sizes]
         return {
-            v: [(x, figures.mean(spot(direction, size, v), measure)) for x, size in zip(xs, sizes, strict=True)] for v in VARIANTS
+            v: [(x, figures.mean(spot(direction, size, v), measure)) for x, size in zip(xs, sizes, strict=True)]
+            for v in VARIANTS
         }
 
     def sent(measure: Measure) -> list[Point]:

@@ -108,7 +108,15 @@ _WHY = {
     "bottleneck_kbps": _SLOPE,
     "loss": "no probe is lost in an idle cell with ARQ: the paper's loss is the routers' reluctance to answer, or another's load",
 }
-_ROWS = (("mean", 5), ("sd", 9), ("wired", 13), ("wired_sd", 17), ("wireless", 21), ("wireless_sd", 25), ("bottleneck_kbps", 29))
+_ROWS = (
+    ("mean", 5),
+    ("sd", 9),
+    ("wired", 13),
+    ("wired_sd", 17),
+    ("wireless", 21),
+    ("wireless_sd", 25),
+    ("bottleneck_kbps", 29),
+)
 
 
 def _cells(figures: ExperimentData) -> dict[str, Evaluate]:
@@ -144,7 +152,8 @@ def _sums() -> Evaluate:
     }
     off = {run: wired + wireless - total for run, (wired, wireless, total) in rows.items()}
     return computed_statement(
-        max(map(abs, off.values())) <= 0.2, f"the printed parts exceed the printed sums by {format_values(off, 'ms', 2)}"
+        max(map(abs, off.values())) <= 0.2,
+        f"the printed parts exceed the printed sums by {format_values(off, 'ms', 2)}",
     )
 
 
@@ -154,13 +163,16 @@ def _over(figures: ExperimentData, row: str) -> dict[str, float]:
 
 def _whole_above_part(figures: ExperimentData) -> tuple[bool, str]:
     ratios = {
-        run: _mean(figures, run, "sd").mean / max(1e-3, _mean(figures, run, "wired_sd").mean) for run in ("Jun 8", "Jun 26")
+        run: _mean(figures, run, "sd").mean / max(1e-3, _mean(figures, run, "wired_sd").mean)
+        for run in ("Jun 8", "Jun 26")
     }
     return min(ratios.values()) >= 5.0, "whole over wired: " + format_values(ratios)
 
 
 def _wireless_above_whole(figures: ExperimentData) -> tuple[bool, str]:
-    pairs = {run: (_mean(figures, run, "wireless_sd").mean, _mean(figures, run, "sd").mean) for run in ("Jul 4", "Feb 15")}
+    pairs = {
+        run: (_mean(figures, run, "wireless_sd").mean, _mean(figures, run, "sd").mean) for run in ("Jul 4", "Feb 15")
+    }
     text = "; ".join(f"{run}: air {air:.2f} ms, whole path {whole:.2f}" for run, (air, whole) in pairs.items())
     why = ". The answers of the partial path do not grow with the probe, those of the far host do"
     return all(air > whole for air, whole in pairs.values()), text + why

@@ -53,7 +53,10 @@ def transfers(figures: ExperimentData) -> list[PaperFigure]:
 def concurrency(figures: ExperimentData) -> list[PaperFigure]:
     """Figures 13 and 14."""
     places = list(enumerate(VARIANTS, 1))
-    fair = {f"{count} flows": [(float(n), shares(figures, count, variant)) for n, variant in places] for count in ("four", "ten")}
+    fair = {
+        f"{count} flows": [(float(n), shares(figures, count, variant)) for n, variant in places]
+        for count in ("four", "ten")
+    }
     sizes = ("8 KB", "16 KB", "32 KB")
     spots = [(float(size.split()[0]), spot("down", size, "New Reno")) for size in sizes]
     model = [
@@ -71,7 +74,11 @@ def concurrency(figures: ExperimentData) -> list[PaperFigure]:
 
 def _padhye(figures: ExperimentData) -> dict[str, list[Point]]:
     """Figure 16: each minute's throughput at its loss, and the model's with one RTT and with the minute's own."""
-    found: dict[str, list[Point]] = {"New Reno 64 KB, measured": [], "Padhye, RTT 134 ms": [], "Padhye, measured RTT": []}
+    found: dict[str, list[Point]] = {
+        "New Reno 64 KB, measured": [],
+        "Padhye, RTT 134 ms": [],
+        "Padhye, measured RTT": [],
+    }
     for result in sorted(figures.results(campus_spot()), key=retransmitted):
         flow, lost = flow_of(result), retransmitted(result)
         own = float(flow["rtt_ms"]["mean"]) / 1e3

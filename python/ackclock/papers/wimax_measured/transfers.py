@@ -27,9 +27,7 @@ DOWN = ("8 KB", "16 KB", "32 KB", "64 KB", "auto")
 UP = ("8 KB", "16 KB", "32 KB", "auto")
 LINK_MBPS = 1.5
 PAYLOAD = 1448.0 / 1500.0
-VEGAS = (
-    "here Vegas keeps a few segments queued and the link full; the paper's slow flows need rounds whose delay is another's load"
-)
+VEGAS = "here Vegas keeps a few segments queued and the link full; the paper's slow flows need rounds whose delay is another's load"
 FULL_KB = 38.5
 """The capacity of path and queue at the residence: 1.5 Mb/s for 120 ms, and 16 kB."""
 
@@ -50,12 +48,19 @@ def rtt(which: str) -> Callable[[RunResult], float]:
     return lambda result: float(flow_of(result)["rtt_ms"][which] or 0.0)
 
 
-def by_variant(figures: ExperimentData, direction: str, size: str, measure: Callable[[RunResult], float]) -> dict[str, float]:
+def by_variant(
+    figures: ExperimentData, direction: str, size: str, measure: Callable[[RunResult], float]
+) -> dict[str, float]:
     return {variant: figures.mean(spot(direction, size, variant), measure).mean for variant in VARIANTS}
 
 
-def by_size(figures: ExperimentData, direction: str, variant: str, measure: Callable[[RunResult], float]) -> dict[str, float]:
-    return {size: figures.mean(spot(direction, size, variant), measure).mean for size in (DOWN if direction == "down" else UP)}
+def by_size(
+    figures: ExperimentData, direction: str, variant: str, measure: Callable[[RunResult], float]
+) -> dict[str, float]:
+    return {
+        size: figures.mean(spot(direction, size, variant), measure).mean
+        for size in (DOWN if direction == "down" else UP)
+    }
 
 
 def rising(values: Sequence[float], slack: float = 0.0) -> bool:
@@ -97,9 +102,7 @@ def _vegas_flows(figures: ExperimentData) -> list[float]:
 
 def _vegas_range(figures: ExperimentData) -> tuple[bool, str]:
     flows = _vegas_flows(figures)
-    text = (
-        f"{min(flows):.2f} to {max(flows):.2f} Mb/s in {len(flows)} flows; here nothing but the draws of ARQ differs between them"
-    )
+    text = f"{min(flows):.2f} to {max(flows):.2f} Mb/s in {len(flows)} flows; here nothing but the draws of ARQ differs between them"
     return abs(min(flows) - 0.9) <= 0.2 and max(flows) <= 1.5, text
 
 
@@ -129,7 +132,9 @@ def rates(figures: ExperimentData, direction: str) -> str:
 
 def _rate_rises(figures: ExperimentData) -> tuple[bool, str]:
     each = {variant: list(by_size(figures, "down", variant, retransmitted).values()) for variant in VARIANTS}
-    return all(values[-1] >= values[0] and max(values[:3]) <= max(values[3:]) for values in each.values()), rates(figures, "down")
+    return all(values[-1] >= values[0] and max(values[:3]) <= max(values[3:]) for values in each.values()), rates(
+        figures, "down"
+    )
 
 
 def _auto_ratio(figures: ExperimentData, variant: str) -> float:
@@ -228,9 +233,14 @@ def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
         "P0-062": measured_number(lambda: _vegas_share(figures), VEGAS),
         "P0-064": measured_number(low, VEGAS),
         "P0-066": measured_number(lambda: interval([min(every(figures, "down", rtt("min")))])),
-        "P0-069": measured_number(lambda: figures.mean(spot("down", "auto", "CUBIC"), retransmitted), lambda: _deep(figures)),
+        "P0-069": measured_number(
+            lambda: figures.mean(spot("down", "auto", "CUBIC"), retransmitted), lambda: _deep(figures)
+        ),
         "P0-071": statement(
-            lambda: (2.5 <= _auto_ratio(figures, "CUBIC") <= 6.0, f"{_auto_ratio(figures, 'CUBIC'):.2f}. {_deep(figures)}")
+            lambda: (
+                2.5 <= _auto_ratio(figures, "CUBIC") <= 6.0,
+                f"{_auto_ratio(figures, 'CUBIC'):.2f}. {_deep(figures)}",
+            )
         ),
         "P0-073": computed_statement(64 * 1024 > 1.5e6 * 0.12 / 8, "1.5 Mb/s * 120 ms is 22.5 kB"),
     }

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ackclock.papers.evaluators import ExperimentData, computed_statement, format_values, goodput_mbps, measured_number, statement
+from ackclock.papers.evaluators import (
+    ExperimentData,
+    computed_statement,
+    format_values,
+    goodput_mbps,
+    measured_number,
+    statement,
+)
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.wimax_measured.transfers import (
     DOWN,
@@ -62,9 +69,9 @@ def _up_above_down(figures: ExperimentData) -> tuple[bool, str]:
 def _up_fills(figures: ExperimentData) -> tuple[bool, str]:
     found = by_variant(figures, "up", "32 KB", goodput_mbps)
     best = by_variant(figures, "up", "auto", goodput_mbps)
-    return all(found[v] >= 0.95 * best[v] and found[v] >= 0.8 * 0.256 * PAYLOAD for v in VARIANTS), "32 KB: " + format_values(
-        found, "Mb/s"
-    )
+    return all(
+        found[v] >= 0.95 * best[v] and found[v] >= 0.8 * 0.256 * PAYLOAD for v in VARIANTS
+    ), "32 KB: " + format_values(found, "Mb/s")
 
 
 def _spread(figures: ExperimentData) -> tuple[bool, str]:
@@ -95,7 +102,9 @@ def _up_rtt(figures: ExperimentData) -> tuple[bool, str]:
 
 
 def _up_over_down(figures: ExperimentData) -> tuple[bool, str, Interval]:
-    ratios = interval([figures.ratio(spot("up", s, v), spot("down", s, v), rtt("mean")).mean for v in VARIANTS for s in UP])
+    ratios = interval(
+        [figures.ratio(spot("up", s, v), spot("down", s, v), rtt("mean")).mean for v in VARIANTS for s in UP]
+    )
     return 1.5 <= ratios.mean <= 2.5, "over variants and sizes", ratios
 
 

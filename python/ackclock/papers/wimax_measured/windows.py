@@ -47,7 +47,9 @@ def _kinds(figures: ExperimentData) -> tuple[bool, str]:
     for variant in ("New Reno", "CUBIC"):
         flows = [flow_of(result) for result in figures.results(spot("down", "auto", variant))]
         found[variant] = (sum(f["timeouts"] for f in flows), sum(f["fast_retransmits"] for f in flows))
-    text = "; ".join(f"{variant}: {timeouts} timeouts, {fast} fast retransmits" for variant, (timeouts, fast) in found.items())
+    text = "; ".join(
+        f"{variant}: {timeouts} timeouts, {fast} fast retransmits" for variant, (timeouts, fast) in found.items()
+    )
     why = ". With SACK and a scoreboard holes are mended without a timeout here"
     return all(timeouts > fast for timeouts, fast in found.values()), text + why
 
@@ -99,7 +101,9 @@ def _cable(figures: ExperimentData) -> tuple[bool, str]:
 
 
 def _steady(figures: ExperimentData) -> tuple[bool, str]:
-    found = {f"{v} {s}": by_size(figures, "down", v, retransmitted)[s] for v in VARIANTS for s in ("8 KB", "16 KB", "32 KB")}
+    found = {
+        f"{v} {s}": by_size(figures, "down", v, retransmitted)[s] for v in VARIANTS for s in ("8 KB", "16 KB", "32 KB")
+    }
     return max(found.values()) < 0.5, f"at most {max(found.values()):.3f} % retransmitted"
 
 

@@ -15,10 +15,13 @@ def arithmetic_evaluators() -> dict[str, Evaluate]:
     """Consequences of the standard and of the paper's Table 1."""
     symbol = a.ofdm_symbol_s(CHANNEL_HZ, PREFIX)
     ratios = {
-        f"P3-{18 + down:03d}": computed_number(a.downlink_fraction(down, 1), f"{down} / ({down} + 1)") for down in range(1, 7)
+        f"P3-{18 + down:03d}": computed_number(a.downlink_fraction(down, 1), f"{down} / ({down} + 1)")
+        for down in range(1, 7)
     }
     return {
-        "P3-016": computed_number(symbol * 1e6, "256-point FFT at 8/7 of the channel width, and a cyclic prefix of 1/16, in us"),
+        "P3-016": computed_number(
+            symbol * 1e6, "256-point FFT at 8/7 of the channel width, and a cyclic prefix of 1/16, in us"
+        ),
         "P3-017": computed_number(a.ofdm_symbols(FRAME_S, symbol, GAPS_S), "what fits beside two gaps of 5 us"),
         "P3-018": computed_number(a.ofdm_symbol_bytes(6, 3 / 4), "192 carriers of 6 bits, 3/4 of them data"),
         **ratios,
@@ -29,4 +32,7 @@ def evaluators(runs: Experiments) -> dict[str, Evaluate]:
     """Claim id to evaluator; an experiment runs only when a claim needs it."""
     figures = ExperimentData(runs)
     parts = (single, scenario3, wifi, overall)
-    return {**arithmetic_evaluators(), **{claim: found for part in parts for claim, found in part.evaluators(figures).items()}}
+    return {
+        **arithmetic_evaluators(),
+        **{claim: found for part in parts for claim, found in part.evaluators(figures).items()},
+    }

@@ -11,7 +11,12 @@ from ackclock.papers.wimax_simulated.single import FIVE, LOW, QUEUES, RATES, RAT
 from ackclock.statistics import Interval
 
 SIX = (*FIVE, "BIAD")
-PER, GOODPUT, QUEUE, SPLIT = "packet error rate", "goodput (Mb/s)", "queue of the bottleneck (packets)", "share of the downlink"
+PER, GOODPUT, QUEUE, SPLIT = (
+    "packet error rate",
+    "goodput (Mb/s)",
+    "queue of the bottleneck (packets)",
+    "share of the downlink",
+)
 WIFI_RATES = (1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 1e-1)
 
 

@@ -86,12 +86,17 @@ _CAPACITY = (
 
 def _slower(figures: ExperimentData) -> tuple[bool, str]:
     first, rest = _step(figures, "2:1", "1:1").mean, _step(figures, "5:1", "2:1").mean / 3.0
-    return rest < first, f"{first:+.0f} % from 1:1 to 2:1, then {rest:+.1f} % a step up to 5:1, the mean of three schemes"
+    return (
+        rest < first,
+        f"{first:+.0f} % from 1:1 to 2:1, then {rest:+.1f} % a step up to 5:1, the mean of three schemes",
+    )
 
 
 def starvation(figures: ExperimentData, scheme: str = "New Reno") -> list[Mapping[str, float]]:
     """By split: the share of the ACKs that the uplink's symbols carry."""
-    return [{name: figures.mean(ratio(scheme, split), measure).mean for name, measure in ACKS.items()} for split in RATIOS]
+    return [
+        {name: figures.mean(ratio(scheme, split), measure).mean for name, measure in ACKS.items()} for split in RATIOS
+    ]
 
 
 def _up(result: RunResult, key: str) -> float:
@@ -101,7 +106,9 @@ def _up(result: RunResult, key: str) -> float:
 ACKS = {
     "share of the uplink in use": lambda result: _up(result, "utilization"),
     "wait of ACKs, ms": lambda result: float(hop_of(result, "air", "up")["queue_delay_ms"]["mean"] or 0.0),
-    "share of ACKs dropped": lambda result: _up(result, "drops") / max(1.0, _up(result, "drops") + _up(result, "delivered")),
+    "share of ACKs dropped": lambda result: (
+        _up(result, "drops") / max(1.0, _up(result, "drops") + _up(result, "delivered"))
+    ),
     "goodput, Mb/s": goodput_mbps,
 }
 
@@ -142,7 +149,8 @@ def _derived(splits: Sequence[str]) -> Evaluate:
         for earlier, later, share_earlier, share_later in zip(symbols, symbols[1:], shares, shares[1:], strict=False)
     )
     return computed_statement(
-        faster, f"uplink symbols for data {symbols}; 1/(ratio + 1) alone would leave {[round(54 * 2 * s) for s in shares]}"
+        faster,
+        f"uplink symbols for data {symbols}; 1/(ratio + 1) alone would leave {[round(54 * 2 * s) for s in shares]}",
     )
 
 

@@ -87,7 +87,9 @@ def _figure4(figures: ExperimentData) -> dict[str, Evaluate]:
             "Westwood as the text describes it, a sample a round trip; the other two and other lengths of the bad state beside it",
             also=lambda: {**_sojourns(figures, "Westwood"), **_westwoods(figures, low)},
         ),
-        "P3-027": measured_number(lambda: _gain(figures, low.of("BIC")), BIC_CAUSE, also=lambda: _sojourns(figures, "BIC")),
+        "P3-027": measured_number(
+            lambda: _gain(figures, low.of("BIC")), BIC_CAUSE, also=lambda: _sojourns(figures, "BIC")
+        ),
         "P3-028": statement(lambda: _order(figures, low)),
         "P3-029": statement(lambda: _vegas_and_veno(figures)),
         "P3-030": statement(lambda: _windows(figures, low)),
@@ -185,7 +187,8 @@ def _low_everywhere(figures: ExperimentData) -> tuple[bool, str]:
     found = {rate: of_five(figures, scenario2("New Reno", rate)) for rate in RATES2}
     holds = all(max(each["Vegas"], each["Veno"]) < each["New Reno"] for each in found.values())
     statement = "; ".join(
-        f"{rate:g}: {format_values({n: each[n] for n in ('New Reno', 'Vegas', 'Veno')})}" for rate, each in found.items()
+        f"{rate:g}: {format_values({n: each[n] for n in ('New Reno', 'Vegas', 'Veno')})}"
+        for rate, each in found.items()
     )
     return (
         holds,
@@ -194,7 +197,10 @@ def _low_everywhere(figures: ExperimentData) -> tuple[bool, str]:
 
 
 def _figure8(figures: ExperimentData) -> dict[str, Evaluate]:
-    return {"P3-036": measured_number(lambda: _best_queue(figures), _QUEUE), "P3-037": statement(lambda: _queue_order(figures))}
+    return {
+        "P3-036": measured_number(lambda: _best_queue(figures), _QUEUE),
+        "P3-037": statement(lambda: _queue_order(figures)),
+    }
 
 
 _QUEUE = (
@@ -213,7 +219,9 @@ def _best_queue(figures: ExperimentData) -> Interval:
 
 def _queue_order(figures: ExperimentData) -> tuple[bool, str]:
     found = {packets: of_five(figures, point("queues", "New Reno", packets=packets)) for packets in QUEUES}
-    holds = all(each["Westwood"] >= each["BIC"] > each["New Reno"] > max(each["Veno"], each["Vegas"]) for each in found.values())
+    holds = all(
+        each["Westwood"] >= each["BIC"] > each["New Reno"] > max(each["Veno"], each["Vegas"]) for each in found.values()
+    )
     statement = "; ".join(f"{packets}: {format_values(each)}" for packets, each in found.items())
     return (
         holds,

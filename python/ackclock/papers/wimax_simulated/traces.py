@@ -50,7 +50,9 @@ def _veno(figures: ExperimentData) -> PaperFigure:
     series = result.series.filter((result.series["time_s"] >= BEGIN_S) & (result.series["time_s"] <= END_S))
     rows = zip(series["cwnd_bytes"].to_list(), series["srtt_ms"].to_list(), strict=True)
     counted = [None if not rtt else cwnd / SEGMENT * (rtt - base) / rtt for cwnd, rtt in rows]
-    wait = {direction: float(hop_of(result, "air", direction)["queue_delay_ms"]["mean"]) for direction in ("down", "up")}
+    wait = {
+        direction: float(hop_of(result, "air", direction)["queue_delay_ms"]["mean"]) for direction in ("down", "up")
+    }
     held = float(hop_of(result, "air", "down")["queue_packets_mean"])
     return PaperFigure(
         "Finding: what Veno takes for a queue",
@@ -81,7 +83,9 @@ def _westwood(figures: ExperimentData) -> PaperFigure:
     ):
         series = _run(figures, scheme).series
         pairs = zip(series["ssthresh_bytes"].to_list(), series["retransmitted_segments"].to_list(), strict=True)
-        lines[name] = traced(series["time_s"].to_list(), [value / 1e3 if again and value else None for value, again in pairs])
+        lines[name] = traced(
+            series["time_s"].to_list(), [value / 1e3 if again and value else None for value, again in pairs]
+        )
     return PaperFigure(
         "Finding: what Westwood's two estimates make of a loss",
         "The threshold that each sets after a loss. ACKs come up a frame's worth at a time, microseconds apart: a sample an ACK takes that for a rate many times "

@@ -37,7 +37,10 @@ def _ge(rate: float) -> dict[str, Any]:
 def _alike(figures: ExperimentData) -> tuple[bool, str]:
     found = of_five(figures, first("New Reno", 1e-5))
     spread = 1.0 - min(found.values()) / max(found.values())
-    return spread <= ALIKE, f"{format_values(found, 'Mb/s')}: within {spread:.0%}; the air, not the window, is the limit"
+    return (
+        spread <= ALIKE,
+        f"{format_values(found, 'Mb/s')}: within {spread:.0%}; the air, not the window, is the limit",
+    )
 
 
 def _gain(figures: ExperimentData, scheme: str) -> Interval:
@@ -73,9 +76,7 @@ def _queues(figures: ExperimentData) -> tuple[bool, str]:
     found = {packets: of_five(figures, point("wifi-queues", "New Reno", packets=packets)) for packets in QUEUES}
     holds = all(min(each["Westwood"], each["BIC"]) > max(each["Vegas"], each["Veno"]) for each in found.values())
     text = "; ".join(f"{packets}: {format_values(each)}" for packets, each in found.items())
-    why = (
-        ". Westwood is high at every queue, but all lie close: the air is the limit, and a queue of any size is enough for 4 Mb/s"
-    )
+    why = ". Westwood is high at every queue, but all lie close: the air is the limit, and a queue of any size is enough for 4 Mb/s"
     return holds, f"{text} Mb/s{why}"
 
 
