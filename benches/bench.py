@@ -1,7 +1,9 @@
-"""Speed of the engine: packets and element calls per CPU second, instructions, memory, growth, ratio to ns-2.
+"""Speed of the engine: packets and element calls per CPU second, instructions, memory, growth,
+ratio to ns-2.
 
-Standard library only. Every figure is of the engine alone (`ackclock-bench`, one process, one core): the minimum
-of several runs, as other work on the machine only adds. The output ends with the parts left out and the reasons.
+Standard library only. Every figure is of the engine alone (`ackclock-bench`, one process, one
+core): the minimum of several runs, as other work on the machine only adds. The output ends with the
+parts left out and the reasons.
 
 usage: bench.py [--binary target/release/ackclock-bench] [--repeats 5] [--json FILE]
 """
@@ -87,7 +89,8 @@ def print_growth(results: list[Result]) -> list[dict[str, object]]:
         rows.append({"what": what, "ratio": ratio, "most": max_ratio})
     memory = by_name["hundred-1g"].peak_rss_mb
     print(
-        f"{'peak memory with 100 flows':50} {memory:5.1f} MB (at most {MAX_RSS_MB} MB){'' if memory <= MAX_RSS_MB else '  OVER'}"
+        f"{'peak memory with 100 flows':50} {memory:5.1f} MB (at most {MAX_RSS_MB} "
+        f"MB){'' if memory <= MAX_RSS_MB else '  OVER'}"
     )
     return rows
 

@@ -1,7 +1,8 @@
-"""Speed of the analyzer: packets and bytes per CPU second, peak memory, bytes per flow, beside tcptrace.
+"""Speed of the analyzer: packets and bytes per CPU second, peak memory, bytes per flow, beside
+tcptrace.
 
-The capture consists of interleaved copies of simulated flows, headers only. The cost of a small capture is
-subtracted, which removes the start-up.
+The capture consists of interleaved copies of simulated flows, headers only. The cost of a small
+capture is subtracted, which removes the start-up.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def _generated(binary: Path, folder: str, command: list[str]) -> dict[str, Any]:
 
 def _memory(label: str, run: dict[str, Any]) -> str:
     over = "" if run["bytes_per_flow"] <= MAX_FLOW_BYTES else "  OVER"
-    return f"          {run['bytes_per_flow']:6.0f} B a flow (target {MAX_FLOW_BYTES}){over}: {run['flows']:,} {label}; peak {run['peak_rss_kb'] / 1024:.0f} MB"
+    return (
+        f"          {run['bytes_per_flow']:6.0f} B a flow (target {MAX_FLOW_BYTES}){over}: "
+        f"{run['flows']:,} {label}; peak {run['peak_rss_kb'] / 1024:.0f} MB"
+    )
 
 
 def _tcptrace(file: Path) -> float:
@@ -83,8 +87,11 @@ def table(binary: Path, repeats: int) -> tuple[list[str], dict[str, float]]:
         }
         lines = [
             f"{of_large['packets']:,} packets, {of_large['flows']:,} flows, {large.stat().st_size / 1e6:.0f} MB",
-            f"ackclock  {packets / cpu / 1e6:6.2f} M packets/CPU s (target {TARGET / 1e6:.0f} M){'' if packets / cpu >= TARGET else '  UNDER'}"
-            f"  {megabytes / cpu:6.0f} MB/CPU s  peak {figures['peak_mb']:.1f} MB",
+            (
+                f"ackclock  {packets / cpu / 1e6:6.2f} M packets/CPU s (target {TARGET / 1e6:.0f} "
+                f"M){'' if packets / cpu >= TARGET else '  UNDER'}  {megabytes / cpu:6.0f} MB/CPU s  "
+                f"peak {figures['peak_mb']:.1f} MB"
+            ),
             *(
                 _memory(label, run)
                 for label, run in (("all active, with losses", of_large), (f"of {EACH} packets, mostly idle", many))

@@ -1,7 +1,8 @@
 """Cost of an access medium: six overloaded stations, beside the same datagrams over a fixed rate.
 
-CPU time per delivered packet with sources, queues and sinks, the minimum of several runs; and instructions, where
-valgrind is installed. Every link measures its queue, as in a run with a summary.
+CPU time per delivered packet with sources, queues and sinks, the minimum of several runs; and
+instructions, where valgrind is installed. Every link measures its queue, as in a run with a
+summary.
 
 usage: media.py [--binary target/release/ackclock-bench] [--repeats 5]
 """

@@ -15,7 +15,10 @@ _left_out: list[str] = []
 
 
 def find(program: str, gives: str) -> str | None:
-    """The program's path. Without one, prints that `gives` is left out and keeps the line for `left_out`."""
+    """The program's path.
+
+    Without one, prints that `gives` is left out and keeps the line for `left_out`.
+    """
     path = shutil.which(program)
     if path is None:
         line = f"{gives}: {program} is not installed ({PACKAGES.get(program, program)})"
@@ -31,7 +34,9 @@ def left_out() -> list[str]:
 
 
 def instructions_per_packet(valgrind: str, binary: Path, arguments: list[str]) -> float:
-    """Instructions of one run of `ackclock-bench` over its delivered data packets, counted by callgrind."""
+    """Instructions of one run of `ackclock-bench` over its delivered data packets, counted by
+    callgrind.
+    """
     command = [valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", str(binary), *arguments]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     collected = re.search(r"Collected : (\d+)", done.stderr)

@@ -1,4 +1,6 @@
-"""Two congestion controls in Python: the engine's Reno, and one that keeps two segments in the queue."""
+"""Two congestion controls in Python: the engine's Reno, and one that keeps two segments in the
+queue.
+"""
 
 import math
 
@@ -32,7 +34,7 @@ class Reno(ackclock.CongestionControl):
 
 
 class TwoInQueue(ackclock.CongestionControl):
-    """Grows by a segment per RTT until two segments wait in the queue, then holds; Reno's reduction on loss."""
+    """Grow by a segment per RTT until two segments wait in the queue, then hold; reduce as Reno."""
 
     QUEUED = 2.0
 

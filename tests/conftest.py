@@ -1,4 +1,6 @@
-"""Fixtures: folders of oracles and recorded links (tests are skipped without them), scenarios, the command line."""
+"""Fixtures: folders of oracles and recorded links (tests are skipped without them), scenarios, the
+command line.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +13,24 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# A loaded machine is no bug. `make test` draws the same cases every time, as a gate must say the same twice;
-# `make test-slow` (ACKCLOCK_FRESH=1) looks for new ones.
+# A loaded machine is no bug. `make test` draws the same cases every time, as a gate must say the
+# same twice; `make test-slow` (ACKCLOCK_FRESH=1) looks for new ones.
 settings.register_profile("gate", deadline=None, derandomize=True)
 settings.register_profile("fresh", deadline=None)
 settings.load_profile("fresh" if os.environ.get("ACKCLOCK_FRESH") else "gate")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the product's cache of this machine's user out of the tests, and one for the tests beside pytest's own."""
+    """Keep the product's cache of this machine's user out of the tests, and one for the tests
+    beside pytest's own.
+    """
     os.environ["XDG_CACHE_HOME"] = str(config.rootpath / ".pytest_cache" / "xdg")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Record which findings a test is for; ACKCLOCK_FINDINGS (ids joined by commas) keeps the tests of these only."""
+    """Record which findings a test is for; ACKCLOCK_FINDINGS (ids joined by commas) keeps the tests
+    of these only.
+    """
     only = set(filter(None, os.environ.get("ACKCLOCK_FINDINGS", "").split(",")))
     others = []
     for item in items:
@@ -123,7 +129,9 @@ class Done:
 
 @pytest.fixture
 def ackclock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Runs the command line in the test's folder, in this process: starting one takes longer than most runs."""
+    """Runs the command line in the test's folder, in this process: starting one takes longer than
+    most runs.
+    """
     from ackclock.cli import run as command_line
 
     def run(*arguments: object) -> Done:

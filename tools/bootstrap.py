@@ -1,7 +1,8 @@
-"""Make .venv and put everything in it that `make` needs, from a bare Python and the package index it is set up for.
+"""Make .venv and put everything in it that `make` needs, from a bare Python and the package index
+it is set up for.
 
-Standard library only, because it runs before anything is installed. `requirements.lock` says what is installed:
-exact versions, each with its hashes. The ways to an installer, in the order tried:
+Standard library only, because it runs before anything is installed. `requirements.lock` says what
+is installed: exact versions, each with its hashes. The ways to an installer, in the order tried:
 
 1. uv, where present;
 2. the pip that `ensurepip` brings (Debian and Ubuntu ship it apart, as python3-venv);
@@ -43,7 +44,8 @@ def main() -> int:
         return run_again_with_newer_python()
     python = make_venv(args.venv)
     install(python, args.lock)
-    # `uv pip install` and `pip install` leave alone what is right already, so a second run is short.
+    # `uv pip install` and `pip install` leave alone what is right already, so a second run is
+    # short.
     check = subprocess.run([python, "-c", "import polars, pydantic, scipy, maturin"], check=False)
     if check.returncode != 0:
         report("the environment does not import; remove it and try again: make distclean")
@@ -126,7 +128,9 @@ def other_pips() -> Iterator[list[str]]:
 
 
 def fetch_pip(folder: Path, lock: Path) -> Path:
-    """Pip's wheel of the locked version, from the configured index; only a file with a locked hash is taken."""
+    """Pip's wheel of the locked version, from the configured index; only a file with a locked hash
+    is taken.
+    """
     entry = re.search(r"^pip==(\S+)(?: |\\\n|--hash=sha256:[0-9a-f]+)*", lock.read_text(), re.MULTILINE)
     if entry is None:
         raise SystemExit(f"bootstrap: {lock} does not pin pip")
@@ -169,7 +173,9 @@ def index_url() -> str | None:
 
 
 def pip_config(key: str) -> str | None:
-    """A setting from pip's configuration files: the environment's file wins over the user's over the machine's."""
+    """A setting from pip's configuration files: the environment's file wins over the user's over
+    the machine's.
+    """
     home = Path.home()
     user = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
     files = [Path("/etc/pip.conf"), home / ".pip" / "pip.conf", user / "pip" / "pip.conf"]

@@ -1,9 +1,11 @@
-"""Compare the results of the working tree with those of a commit, to show that a refactoring changed none.
+"""Compare the results of the working tree with those of a commit, to show that a refactoring
+changed none.
 
-The results are the tables, captures, JSON documents and resolved scenarios of all examples, packaged
-links, congestion controls, hosts, papers (`--quick`) and some comparisons, and the analyses of the
-captures below ACKCLOCK_ORACLES and simulations of the recorded links below ACKCLOCK_DATA, where these
-are set. `digest_items.py` lists the jobs and what is compared of each kind of file.
+The results are the tables, captures, JSON documents and resolved scenarios of all examples,
+packaged links, congestion controls, hosts, papers (`--quick`) and some comparisons, and the
+analyses of the captures below ACKCLOCK_ORACLES and simulations of the recorded links below
+ACKCLOCK_DATA, where these are set. `digest_items.py` lists the jobs and what is compared of each
+kind of file.
 
 The commit is built in a git worktree below the store. Its results are kept, so a second comparison
 with the same commit runs the working tree only. STORE/COMMIT/items.txt has a line for each item:
@@ -14,7 +16,8 @@ name, SHA-256, kind. STORE/working/items.txt has those of the working tree.
     ITEM  PATH  REASON
 
 ITEM is the name of an item. PATH is a path in a JSON or TOML document (`flows.0.rtt_ms.p95`), a
-Parquet column, or `-` for a whole item (a capture, a missing item). Both may have the wildcards * and ?.
+Parquet column, or `-` for a whole item (a capture, a missing item). Both may have the wildcards *
+and ?.
 
 Exit status 0: all values agree, except those listed. 1: other values differ, or an item is missing.
 2: a tree does not build, or a job failed.
@@ -82,8 +85,8 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Unexpected differences by item, the number of differences that each exception covers, and the jobs that only the
-    working tree has."""
+    """Unexpected differences by item, the number of differences that each exception covers, and the
+    jobs that only the working tree has."""
 
     items: int
     unexpected: Mapping[str, Sequence[Difference]]
@@ -138,7 +141,9 @@ def inputs() -> tuple[Path | None, Path | None]:
 
 
 def remove_stale(store: Path, commit: str) -> None:
-    """Remove the worktrees of other commits, digests beyond the newest, and what an interrupted run left."""
+    """Remove the worktrees of other commits, digests beyond the newest, and what an interrupted run
+    left.
+    """
     folders = sorted(
         (path for path in store.glob("*/items.txt") if path.parent.name != "working"),
         key=lambda path: -path.stat().st_mtime,
@@ -156,7 +161,9 @@ def remove_stale(store: Path, commit: str) -> None:
 
 
 def of_commit(store: Path, commit: str, workers: int) -> dict[str, Item]:
-    """The items of a commit: the kept ones where jobs and inputs are the same, otherwise those of a new run."""
+    """The items of a commit: the kept ones where jobs and inputs are the same, otherwise those of a
+    new run.
+    """
     folder = store / commit
     oracles, data = inputs()
     key = key_of(oracles, data)
@@ -197,7 +204,9 @@ def build(tree: Path, cargo: Path) -> None:
 
 
 def key_of(oracles: Path | None, data: Path | None) -> dict[str, Any]:
-    """What kept items depend on besides the commit: the jobs, their canonical form, the shared captures and links."""
+    """What kept items depend on besides the commit: the jobs, their canonical form, the shared
+    captures and links.
+    """
     folders = [folder for folder in (oracles, data) if folder]
     files = [
         f"{path.name} {path.stat().st_size}"
@@ -326,7 +335,9 @@ def shown(value: Any) -> str:
 
 
 def table_differences(before: bytes, now: bytes) -> Iterator[tuple[str, str, str]]:
-    """Column, value before and value now of each column that differs, by its first row that does."""
+    """Column, value before and value now of each column that differs, by its first row that
+    does.
+    """
     old, new = digest_items.table(before), digest_items.table(now)
     for name in [*old.columns, *(name for name in new.columns if name not in old.columns)]:
         if name not in new.columns or name not in old.columns:
@@ -368,7 +379,8 @@ def print_comparison(comparison: Comparison, commit: str, exceptions: Sequence[E
         print(f"new job, not in {commit}: {job}")
     for exception in exceptions:
         print(
-            f"expected: {comparison.expected.get(exception, 0)} of {exception.item} {exception.path}: {exception.reason}"
+            f"expected: {comparison.expected.get(exception, 0)} of {exception.item} "
+            f"{exception.path}: {exception.reason}"
         )
     agree = comparison.items - len(comparison.unexpected)
     print(

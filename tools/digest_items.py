@@ -1,8 +1,8 @@
 """The jobs of `make digest`, and the canonical form of their results.
 
-A job runs commands of one tree's `ackclock`. Each file that a command writes is an item, and so is its
-standard output. Jobs use the command line only, so that they are the same for every commit, whatever
-modules it has.
+A job runs commands of one tree's `ackclock`. Each file that a command writes is an item, and so is
+its standard output. Jobs use the command line only, so that they are the same for every commit,
+whatever modules it has.
 
 kind     files                           what is compared
 json     *.json, standard output         keys, numbers, booleans, null, strings that are data
@@ -13,8 +13,8 @@ xplot    *.xpl                           all lines but titles and axis labels
 status                                   the exit status
 
 Not compared: HTML, plots, standard error, and the fields in PROSE and PROVENANCE below. All other
-strings are data: names, labels, enumerations, quantities with units, the papers' claims. A string of
-PROSE counts as equal to any other that is not empty.
+strings are data: names, labels, enumerations, quantities with units, the papers' claims. A string
+of PROSE counts as equal to any other that is not empty.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ PROVENANCE = {
     "cell": "the name of a cell's folder, a hash over the engine's binary",
     "shown": "the names of the cells' folders that a comparison's report shows",
 }
-"""Fields and columns that depend on where a result was made. Of `environment.json` nothing is compared."""
+"""Fields and columns that depend on where a result was made.
+
+Of `environment.json` nothing is compared.
+"""
 
 PROSE_TEXT = "(prose)"
 LONG_DURATION = re.compile(r'^(duration\s*=\s*)"\d+ h"', re.MULTILINE)
@@ -103,14 +106,18 @@ queue     = {{ kind = "droptail", packets = 250 }}
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree with a built environment, and the folders of shared captures and recorded links (None: absent)."""
+    """A tree with a built environment, and the folders of shared captures and recorded links (None:
+    absent).
+    """
 
     root: Path
     oracles: Path | None
     data: Path | None
 
     def run(self, folder: Path, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """`ackclock ARGUMENTS` in `folder`, with `examples`, `oracles` and `data` of this tree linked there."""
+        """`ackclock ARGUMENTS` in `folder`, with `examples`, `oracles` and `data` of this tree
+        linked there.
+        """
         for name, target in (("examples", self.root / "examples"), ("oracles", self.oracles), ("data", self.data)):
             if target and not (folder / name).exists():
                 (folder / name).symlink_to(target.resolve())
@@ -136,8 +143,9 @@ class Tree:
 
 @dataclass(frozen=True)
 class Job:
-    """Commands in a folder of their own that has `files`. The results of command NAME are NAME.json (standard
-    output) and the folder NAME (`--out NAME`). With `refusal` exit status 2 is a result, too."""
+    """Commands in a folder of their own that has `files`. The results of command NAME are NAME.json
+    (standard output) and the folder NAME (`--out NAME`). With `refusal` exit status 2 is a result,
+    too."""
 
     name: str
     commands: Mapping[str, Sequence[str]]
@@ -147,8 +155,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Item:
-    """One result: the SHA-256 of its canonical form, its kind, and the content that differences are named from:
-    a document compressed, a Parquet file as it is, nothing of captures."""
+    """One result: the SHA-256 of its canonical form, its kind, and the content that differences are
+    named from: a document compressed, a Parquet file as it is, nothing of captures."""
 
     sha256: str
     kind: str
@@ -184,8 +192,8 @@ def papers(tree: Tree, scratch: Path) -> Iterator[Job]:
 
 
 def examples(tree: Tree) -> Iterator[Job]:
-    """Each scenario file: simulated, its sweep for one seed, and its captures for one seed (of its first 30 s where it
-    takes hours). A file without flows is a link, and compared."""
+    """Each scenario file: simulated, its sweep for one seed, and its captures for one seed (of its
+    first 30 s where it takes hours). A file without flows is a link, and compared."""
     for path in sorted((tree.root / "examples").glob("*.toml")):
         text = path.read_text("utf-8")
         document = tomllib.loads(text)
@@ -207,7 +215,9 @@ def examples(tree: Tree) -> Iterator[Job]:
 
 
 def comparisons(tree: Tree) -> Iterator[Job]:
-    """`compare` on its axes, with few variants: sockets, queues, ACK policies, ACK techniques, both directions."""
+    """`compare` on its axes, with few variants: sockets, queues, ACK policies, ACK techniques, both
+    directions.
+    """
     variants = ("--variants", "reno,cubic,bbr")
     one = ("--variants", "cubic", "--buffers", "auto", "--delayed-ack", "on", "--duration", "10 s", "--seeds", "1")
     yield comparison("compare/sockets", "dsl-16m", *variants, "--rank-by", "rtt")
@@ -248,7 +258,9 @@ def recorded(tree: Tree) -> Iterator[Job]:
 
 
 def captures(tree: Tree) -> Iterator[Job]:
-    """`analyze` of captures: of a simulation, at each end, joined, and as pcapng; and of the shared ones, where present."""
+    """`analyze` of captures: of a simulation, at each end, joined, and as pcapng; and of the shared
+    ones, where present.
+    """
     run = (
         "simulate",
         "examples/upload-hurts-download.toml",
@@ -310,7 +322,8 @@ def run(tree: Tree, job: Job, scratch: Path) -> tuple[dict[str, Item], list[str]
             allowed = []
         if done.returncode not in allowed:
             failed.append(
-                f"{job.name}: ackclock {' '.join(arguments)}: exit status {done.returncode}: {done.stderr.strip()[-300:]}"
+                f"{job.name}: ackclock {' '.join(arguments)}: exit status {done.returncode}: "
+                f"{done.stderr.strip()[-300:]}"
             )
     for name in job.commands:
         items |= {f"{name}/{relative}": found for relative, found in files(folder / name)}
@@ -319,8 +332,8 @@ def run(tree: Tree, job: Job, scratch: Path) -> tuple[dict[str, Item], list[str]
 
 
 def files(folder: Path) -> Iterator[tuple[str, Item]]:
-    """The items of a run folder. A cell's folder has a hash for its name; here it is the cell's place in the order of
-    the scenarios."""
+    """The items of a run folder. A cell's folder has a hash for its name; here it is the cell's
+    place in the order of the scenarios."""
     own = {path: found for path in sorted(folder.rglob("*")) if (found := file_item(path)) is not None}
     cells: dict[Path, list[tuple[str, Item]]] = defaultdict(list)
     for path, found in own.items():
@@ -381,7 +394,10 @@ def item(kind: str, document: Any) -> Item:
 
 
 def canonical(document: Any, key: str = "", parent: str = "") -> Any:
-    """A document without provenance, and with one text for all prose. A list's elements have the list's key."""
+    """A document without provenance, and with one text for all prose.
+
+    A list's elements have the list's key.
+    """
     if isinstance(document, dict):
         kept = {name: value for name, value in document.items() if name not in PROVENANCE}
         return {name: canonical(value, name, key) for name, value in kept.items()}
@@ -418,7 +434,9 @@ def prose_column(name: str) -> bool:
 
 
 def content(column: pl.Series) -> bytes:
-    """The values of a column: numbers by their bits (every NaN by the same), other types as JSON."""
+    """The values of a column: numbers by their bits (every NaN by the same), other types as
+    JSON.
+    """
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         values = column.fill_nan(float("nan")) if column.dtype.is_float() else column
         zero = False if column.dtype == pl.Boolean else 0

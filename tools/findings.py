@@ -34,7 +34,10 @@ APART = ("ackclock-kernel-cc",)
 
 @dataclass(frozen=True)
 class Shown:
-    """One test of one finding. `result` is "passed", "failed", "skipped", "ignored" or "not run"."""
+    """One test of one finding.
+
+    `result` is "passed", "failed", "skipped", "ignored" or "not run".
+    """
 
     finding: str
     test: str
@@ -71,7 +74,9 @@ def print_table(wanted: Iterable[str], findings: dict[str, str], shown: dict[str
 
 
 def verdict(tests: list[Shown]) -> str:
-    """A finding passes when at least one of its tests passes and none fails; a skipped test has no effect."""
+    """A finding passes when at least one of its tests passes and none fails; a skipped test has no
+    effect.
+    """
     if not tests:
         return "NO TEST"
     results = {one.result for one in tests}
@@ -99,11 +104,14 @@ def rust_tests() -> Iterator[RustTest]:
 
 
 def rust(wanted: set[str]) -> list[Shown]:
-    """Run the marked Rust tests of the workspace's crates, those that `cargo test` ignores included."""
+    """Run the marked Rust tests of the workspace's crates, those that `cargo test` ignores
+    included.
+    """
     tests = [test for test in rust_tests() if wanted & set(test.findings)]
     if not tests:
         return []
-    # Profile and packages as in `make test`, so that nothing is compiled again. A crate outside the workspace is not among them.
+    # Profile and packages as in `make test`, so that nothing is compiled again. A crate outside the
+    # workspace is not among them.
     command = ["cargo", "test", "--release", "--workspace", "--no-fail-fast", "--quiet"]
     command += ["--", "--include-ignored", "--format=pretty", *sorted({test.name for test in tests})]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -124,7 +132,9 @@ def rust(wanted: set[str]) -> list[Shown]:
 
 
 def python(wanted: set[str], *, slow: bool) -> list[Shown]:
-    """Run the marked Python tests, one after another, since some need the machine for themselves."""
+    """Run the marked Python tests, one after another, since some need the machine for
+    themselves.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
         chosen = "finding" if slow else "finding and not slow"

@@ -1,4 +1,5 @@
-"""Find retired words (tools/retired-words.txt) in sources, documentation, file names and commit subjects.
+"""Find retired words (tools/retired-words.txt) in sources, documentation, file names and commit
+subjects.
 
 python tools/retired_words.py                 all files that git knows, and commit subjects
 python tools/retired_words.py PATH ...        files below these paths only
@@ -200,7 +201,9 @@ def findings(path: str, text: str, patterns: list[Pattern]) -> Iterator[Finding]
 
 
 def _retired(name: str, patterns: list[Pattern]) -> Pattern | None:
-    """The pattern that a part of this name matches; `at_least`, `at_most` and `one_way` (RFC 7679) are right."""
+    """The pattern that a part of this name matches; `at_least`, `at_most` and `one_way` (RFC 7679)
+    are right.
+    """
     named = parts(name)
     for at, part in enumerate(named):
         if at and (named[at - 1], part) in (("at", "least"), ("at", "most"), ("one", "way")):
@@ -223,7 +226,9 @@ def subject_faults(subject: str, patterns: list[Pattern]) -> list[str]:
 
 
 def files(below: list[str]) -> list[str]:
-    """Paths, relative to the root, of the sources that git knows and new ones that it does not ignore."""
+    """Paths, relative to the root, of the sources that git knows and new ones that it does not
+    ignore.
+    """
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *below]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     known = (path for path in dict.fromkeys(listed) if Path(path).suffix in SOURCES and not path.startswith(SKIPPED))
@@ -231,7 +236,9 @@ def files(below: list[str]) -> list[str]:
 
 
 def subjects() -> list[str]:
-    """Subjects of the commits after the one that added the patterns; none where git has no such history."""
+    """Subjects of the commits after the one that added the patterns; none where git has no such
+    history.
+    """
     relative = str(PATTERNS.relative_to(ROOT))
     added = ["git", "log", "--diff-filter=A", "--format=%H", "--", relative]
     commits = subprocess.run(added, cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()

@@ -1,6 +1,7 @@
 """Update the parts of documents that are the output of a command, or check them against it.
 
-Standard library only; `ackclock` on PATH. There are three kinds. Blocks that begin with "```console":
+Standard library only; `ackclock` on PATH. There are three kinds. Blocks that begin with
+"```console":
 
 - `$ ackclock ...`: the same output on every machine. It runs in an empty folder with `examples` in
   it, so no earlier run folder answers. `--check` runs it and compares; the gate does.
@@ -106,7 +107,10 @@ def check(document: Path) -> Iterator[str]:
     """Errors of a document's parts, one text each. Repeatable commands are run."""
     for part in PART.finditer(document.read_text("utf-8")):
         if part["digest"] != digest(part["body"]):
-            yield f"{document.name}: {part['command']}: without a date or edited by hand; tools/tour.py {document.name} renews it"
+            yield (
+                f"{document.name}: {part['command']}: without a date or edited by hand; "
+                f"tools/tour.py {document.name} renews it"
+            )
     for block in blocks(document):
         where = f"{document.name}: {block.commands[0] if block.commands else 'a block without a command'}"
         if not block.is_repeatable:
@@ -141,7 +145,10 @@ def machine() -> str:
     ticks = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
     steal = 100 * ticks[7] / sum(ticks[:8])
     load = os.getloadavg()[0]
-    return f"{model[1] if model else os.uname().machine}, {os.cpu_count()} cores, load {load:.1f}, steal {steal:.1f} % since boot"
+    return (
+        f"{model[1] if model else os.uname().machine}, {os.cpu_count()} cores, load {load:.1f}, "
+        f"steal {steal:.1f} % since boot"
+    )
 
 
 def digest(body: str) -> str:
@@ -157,7 +164,10 @@ def figures(command: str) -> str:
 
 
 def on_terminal(command: str, folder: Path) -> str:
-    """A command's output in a folder on a plain terminal of a fixed width. A command that fails ends the tool."""
+    """A command's output in a folder on a plain terminal of a fixed width.
+
+    A command that fails ends the tool.
+    """
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)

@@ -1,7 +1,8 @@
 """ackclock and ns-2: CPU seconds per million delivered data packets for the same cases.
 
-Runs of both programs alternate, so that other load affects both alike. CPU time is that of the child process
-(user and system), start-up included. Without an `ns` program it prints one line and exits 0.
+Runs of both programs alternate, so that other load affects both alike. CPU time is that of the
+child process (user and system), start-up included. Without an `ns` program it prints one line and
+exits 0.
 
 usage: ns2_speed.py [--binary target/release/ackclock-bench] [--repeats 5]
 """
@@ -50,7 +51,9 @@ class Child:
 
 @dataclass(frozen=True)
 class Cost:
-    """Several runs of one program on one case: delivered data packets and CPU seconds per million of them."""
+    """Several runs of one program on one case: delivered data packets and CPU seconds per million
+    of them.
+    """
 
     packets: int
     cpu_s_per_million: list[float]

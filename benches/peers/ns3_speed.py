@@ -1,9 +1,9 @@
 """IEEE 802.16 and 802.11b of ackclock and ns-3: CPU seconds per million delivered datagrams.
 
-Six stations are offered more datagrams of 1000 bytes than the medium carries. The 802.16 cells have equal settings
-but different capacities (ns-3's is half of ours), so each is offered 120 % of its own. Runs of both programs
-alternate; CPU time is that of the child process. Without ns-3 (Debian: libns3-dev and g++) it prints one line and
-exits 0.
+Six stations are offered more datagrams of 1000 bytes than the medium carries. The 802.16 cells have
+equal settings but different capacities (ns-3's is half of ours), so each is offered 120 % of its
+own. Runs of both programs alternate; CPU time is that of the child process. Without ns-3 (Debian:
+libns3-dev and g++) it prints one line and exits 0.
 
 usage: ns3_speed.py [--binary target/release/ackclock-bench] [--repeats 5]
 """
@@ -38,7 +38,8 @@ class Case:
     seconds: float
 
 
-# Capacities of ns-3: 7.7 Mb/s for 802.16 with a frame split of its own, 5.1 Mb/s for 802.11b as ours.
+# Capacities of ns-3: 7.7 Mb/s for 802.16 with a frame split of its own, 5.1 Mb/s for 802.11b as
+# ours.
 CASES = [Case("wimax-6", "wimax", 1.5e6, 30), Case("wlan-6", "wifi", 1e6, 30)]
 
 

@@ -1,4 +1,6 @@
-"""The engine against a lower bound: the same cases as one static loop (static_loop.rs describes its limits)."""
+"""The engine against a lower bound: the same cases as one static loop (static_loop.rs describes its
+limits).
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,9 @@ class ControlError(Exception):
     """A congestion control raised; its exception is the cause."""
 
 class NativeError(Exception):
-    """The base of the engine's errors; the fields are those of `ackclock.errors.AckclockError`, "" and None for what is not known."""
+    """The base of the engine's errors; the fields are those of `ackclock.errors.AckclockError`, ""
+    and None for what is not known.
+    """
 
     file: str | None
     line: int | None
@@ -37,11 +39,15 @@ class Ack:
     now: float
     """Time since the start of the run."""
     credit: float
-    """Growth it earns: 1, or the segments it covers up to the host's byte-counting limit (RFC 3465)."""
+    """Growth it earns: 1, or the segments it covers up to the host's byte-counting limit (RFC
+    3465).
+    """
     acked: int
     """Segments it takes off the scoreboard."""
     delivered: int
-    """Segments of which it is the first to say that they arrived, by number or SACK; in `on_delivery` only."""
+    """Segments of which it is the first to say that they arrived, by number or SACK; in
+    `on_delivery` only.
+    """
     lost: int
     """Segments taken for lost since the last ACK; in `on_delivery` only."""
     in_flight: int
@@ -59,7 +65,9 @@ class Ack:
     cleared: int
     """Segments acknowledged since the connection began."""
     sent: int
-    """Segments sent, each counted once: a round trip is over when `cleared` passes what `sent` was at its start."""
+    """Segments sent, each counted once: a round trip is over when `cleared` passes what `sent` was
+    at its start.
+    """
     rate: float | None
     """Delivery rate over the flight of the newest segment that arrived; in `on_delivery` only."""
     app_limited: bool
@@ -77,7 +85,9 @@ class Congestion:
     now: float
     """Time since the start of the run, in seconds."""
     signal: str
-    """"duplicates" (loss by duplicate ACKs, SACKs or time), "timeout", or "ecn" (a mark was echoed)."""
+    """"duplicates" (loss by duplicate ACKs, SACKs or time), "timeout", or "ecn" (a mark was
+    echoed).
+    """
     flight: float
     """FlightSize of RFC 5681, in segments."""
 

@@ -1,4 +1,7 @@
-"""The functions of `import ackclock`. Quantities are strings with units, as in files: "10 Mb/s", "45 ms", "64 KiB"."""
+"""The functions of `import ackclock`.
+
+Quantities are strings with units, as in files: "10 Mb/s", "45 ms", "64 KiB".
+"""
 
 from __future__ import annotations
 
@@ -51,32 +54,40 @@ def simulate(
     """Simulate flows over a link.
 
     Args:
-        link: with `flows`: a packaged link's name, a link file, a `Link`, or a dict with `hop` (the link file as a dict).
-            Without `flows`: a scenario file, or a scenario as a dict.
-        flows: `Flow` objects, or [[flow]] tables as dicts, such as ``{"workload": {"kind": "bulk"}, "count": 2}``.
-        duration: simulated time: ``"60 s"``, seconds as a number, or a timedelta. Needed unless the scenario has it.
-        seeds: how many (10 means 1 to 10), or a list of whole numbers from 0; default: those of the scenario, else 1.
+        link: with `flows`: a packaged link's name, a link file, a `Link`, or a dict with `hop` (the
+            link file as a dict). Without `flows`: a scenario file, or a scenario as a dict.
+        flows: `Flow` objects, or [[flow]] tables as dicts, such as ``{"workload": {"kind": "bulk"},
+            "count": 2}``.
+        duration: simulated time: ``"60 s"``, seconds as a number, or a timedelta. Needed unless the
+            scenario has it.
+        seeds: how many (10 means 1 to 10), or a list of whole numbers from 0; default: those of the
+            scenario, else 1.
         seed: this one seed instead.
         tcp: the [tcp] table: `Tcp`, or a dict such as ``{"host": "ns2", "variant": "reno"}``.
         clients: number of clients.
         sample: interval of the time series; 0 for none. Default 100 ms.
         measure: the [measure] table, such as ``{"window": ["5 s", "-5 s"]}``.
-        phase_jitter: whether starts and sending hosts have random delays, which keep flows out of phase. Default true.
-        out: a run folder to write; nothing is written without it. A finished or interrupted run of the same call there is continued.
-        force: move another run that is in `out` aside (to `out`.1) instead of refusing to write there.
+        phase_jitter: whether starts and sending hosts have random delays, which keep flows out of
+            phase. Default true.
+        out: a run folder to write; nothing is written without it. A finished or interrupted run of
+            the same call there is continued.
+        force: move another run that is in `out` aside (to `out`.1) instead of refusing to write
+            there.
         captures: captures of every flow at both ends, in ``out/captures``; needs `out`.
         workers: threads for several seeds; default: all cores.
 
     Returns:
-        A Simulation: `summaries` (dicts), `flows`, `series`, `hops` (Polars frames; rates in bits/s, RTT in ms,
-        times in s), `plot()`, `report()`.
+        A Simulation: `summaries` (dicts), `flows`, `series`, `hops` (Polars frames; rates in
+        bits/s, RTT in ms, times in s), `plot()`, `report()`.
 
     Raises:
-        InputError: bad input, with file, line and key where there are any; or another run is in `out`, and stays as it is.
+        InputError: bad input, with file, line and key where there are any; or another run is in
+            `out`, and stays as it is.
         RunFailed: the engine gave up on a run.
 
     >>> import ackclock
-    >>> run = ackclock.simulate("dsl-16m", [ackclock.Flow(workload=ackclock.Bulk())], duration="5 s", seeds=2)
+    >>> flows = [ackclock.Flow(workload=ackclock.Bulk())]
+    >>> run = ackclock.simulate("dsl-16m", flows, duration="5 s", seeds=2)
     >>> run.flows.select("seed", "flow", "timeouts").rows()
     [(1, 'flow1', 0), (2, 'flow1', 0)]
     """
@@ -114,21 +125,24 @@ def sweep(
     """Simulate every combination of values. Arguments as for `simulate`, and:
 
     Args:
-        over: values by dotted path, such as ``{"tcp.variant": ["reno", "cubic"], "hop.air.loss.down.mean": [0, 1e-3]}``;
-            it replaces the scenario's own [sweep].
-        out: a folder that keeps every finished run, so that an interrupted sweep is continued there.
+        over: values by dotted path, such as ``{"tcp.variant": ["reno", "cubic"],
+            "hop.air.loss.down.mean": [0, 1e-3]}``; it replaces the scenario's own [sweep].
+        out: a folder that keeps every finished run, so that an interrupted sweep is continued
+            there.
         dask: address of a Dask scheduler to run on, instead of this machine's cores.
 
     Returns:
-        A Sweep: `points` (params, metrics with 95 % intervals, runs), `metrics` and `flows` (Polars frames).
+        A Sweep: `points` (params, metrics with 95 % intervals, runs), `metrics` and `flows` (Polars
+        frames).
 
     Raises:
         InputError: bad input, nothing to sweep, or another run in `out`.
         RunFailed: the engine gave up on a run.
 
     >>> import ackclock
+    >>> flows = [ackclock.Flow(workload=ackclock.Bulk())]
     >>> variants = {"tcp.variant": ["reno", "cubic"]}
-    >>> done = ackclock.sweep("dsl-16m", [ackclock.Flow(workload=ackclock.Bulk())], duration="5 s", over=variants)
+    >>> done = ackclock.sweep("dsl-16m", flows, duration="5 s", over=variants)
     >>> done.metrics["tcp.variant"].to_list()
     ['reno', 'cubic']
     """
@@ -169,7 +183,9 @@ def _draft(
     tcp: Tcp | Mapping[str, Any] | None,
     keys: Mapping[str, Any],
 ) -> Draft:
-    """The scenario that the arguments describe: a link with flows, or a scenario with some keys replaced."""
+    """The scenario that the arguments describe: a link with flows, or a scenario with some keys
+    replaced.
+    """
     from ackclock.congestion_control import with_names
     from ackclock.input.scenario.draft import draft_of, read_draft
 
@@ -185,7 +201,8 @@ def _draft(
 def open_run(folder: str | Path) -> Result:
     """The result in a run folder of any command, as the class that the command's function returns.
 
-    A finished sweep, comparison or reproduction is a `FolderResult` with the same document, frames, plot and report.
+    A finished sweep, comparison or reproduction is a `FolderResult` with the same document, frames,
+    plot and report.
 
     Args:
         folder: a run folder, such as ``runs/3f0c..``.

@@ -1,8 +1,9 @@
 """User-defined congestion controls in Python: `class Mine(ackclock.CongestionControl)`.
 
-A scenario names a class as ``variant = "python:module.Class"``; the module must be importable, also from the current
-folder. A call may pass the class itself: ``flows=[{"variant": Mine, ...}]``. The engine creates one object for each
-connection, calls its methods and, after each call, reads `cwnd`, `ssthresh`, `pacing_rate` and `halving_floor`.
+A scenario names a class as ``variant = "python:module.Class"``; the module must be importable, also
+from the current folder. A call may pass the class itself: ``flows=[{"variant": Mine, ...}]``. The
+engine creates one object for each connection, calls its methods and, after each call, reads `cwnd`,
+`ssthresh`, `pacing_rate` and `halving_floor`.
 """
 
 from __future__ import annotations
@@ -28,16 +29,19 @@ _PASSED: dict[str, type[CongestionControl]] = {}  # classes passed as objects, b
 
 
 class CongestionControl:
-    """Controls the congestion window. Windows are in segments, times in seconds, rates in segments a second.
+    """Controls the congestion window. Windows are in segments, times in seconds, rates in segments
+    a second.
 
-    It has no access to packets or timers. Loss detection and retransmission belong to the scenario's `recovery`, which
-    controls the window from `on_congestion` to `on_recovered`. Two runs with one seed must have equal results: draw random
-    numbers from a generator seeded in `__init__`. The object is copied (`copy.deepcopy`) before each reduction that may be undone.
+    It has no access to packets or timers. Loss detection and retransmission belong to the
+    scenario's `recovery`, which controls the window from `on_congestion` to `on_recovered`. Two
+    runs with one seed must have equal results: draw random numbers from a generator seeded in
+    `__init__`. The object is copied (`copy.deepcopy`) before each reduction that may be undone.
 
     Attributes:
         cwnd: the congestion window, 1 or more.
         ssthresh: the slow-start threshold, 1 or more; infinity for none.
-        pacing_rate: the rate at which segments are sent; None: as soon as the window allows. Assign it in `__init__` to use pacing.
+        pacing_rate: the rate at which segments are sent; None: as soon as the window allows. Assign
+            it in `__init__` to use pacing.
         halving_floor: lower limit of the window in recovery "rate-halving"; None: `ssthresh`.
     """
 
@@ -60,10 +64,13 @@ class CongestionControl:
         """
 
     def on_loss(self, loss: Loss) -> None:
-        """A segment was marked lost; called only if a class overrides `on_delivery` or `on_loss`."""
+        """A segment was marked lost; called only if a class overrides `on_delivery` or
+        `on_loss`.
+        """
 
     def on_congestion(self, congestion: Congestion) -> None:
-        """Reduce the window: set `ssthresh`, and `cwnd` to its value at the end of recovery (1 after a timeout).
+        """Reduce the window: set `ssthresh`, and `cwnd` to its value at the end of recovery (1
+        after a timeout).
 
         Default: half the flight (Reno; RFC 5681, equation (4)).
         """
@@ -79,7 +86,9 @@ class CongestionControl:
 
     @classmethod
     def watches_deliveries(cls) -> bool:
-        """Whether the class overrides `on_delivery` or `on_loss`, which requires delivery rate samples in the sender."""
+        """Whether the class overrides `on_delivery` or `on_loss`, which requires delivery rate
+        samples in the sender.
+        """
         base = CongestionControl
         return cls.on_delivery is not base.on_delivery or cls.on_loss is not base.on_loss
 
@@ -154,7 +163,9 @@ def classes(names: Iterable[str]) -> dict[str, type[CongestionControl]]:
 
 
 def is_importable(name: str) -> bool:
-    """Whether another process can import the class: not one of the running script or within a function or a class."""
+    """Whether another process can import the class: not one of the running script or within a
+    function or a class.
+    """
     class_ = find(name)
     return class_.__module__ != "__main__" and class_.__qualname__.isidentifier()
 

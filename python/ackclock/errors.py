@@ -23,8 +23,8 @@ FIELDS = ("kind", "message", "file", "line", "key", "option", "found", "allowed"
 class InvalidValue(ValueError):
     """An invalid value, raised where the file that contains it is not known.
 
-    `key` is the location below the one where it is raised. `InvalidValue.problem` makes the second form,
-    with `statement` and `hint` instead of `found` and `allowed`.
+    `key` is the location below the one where it is raised. `InvalidValue.problem` makes the second
+    form, with `statement` and `hint` instead of `found` and `allowed`.
     """
 
     def __init__(self, found: str, allowed: str, key: Key = ()) -> None:
@@ -91,7 +91,9 @@ class AckclockError(Exception):
         key: str = "",
         option: str = "",
     ) -> Self:
-        """The second form: ``statement; hint``. The statement names the option, which `option` repeats as a field."""
+        """The second form: ``statement; hint``. The statement names the option, which `option`
+        repeats as a field.
+        """
         return cls._of(statement=statement, hint=hint, file=file, line=line, key=key, option=option)
 
     @classmethod
@@ -126,7 +128,9 @@ class AckclockError(Exception):
         return str(self)
 
     def document(self) -> dict[str, Any]:
-        """What `--json` prints: ``{"error": {kind, message, file, line, key, option, found, allowed, hint}}``, None for an unknown field."""
+        """What `--json` prints: ``{"error": {kind, message, file, line, key, option, found,
+        allowed, hint}}``, None for an unknown field.
+        """
         fields = {name: getattr(self, name) for name in FIELDS}
         return {"error": {name: None if value == "" else value for name, value in fields.items()}}
 
@@ -174,7 +178,8 @@ class UsageError(InputError):
 class RunFailed(AckclockError):
     """The work failed; the message has its parameters and seed. The command line exits with 1.
 
-    ``RunFailed(statement)``, or with `hint`, the remedy. The traceback of user code keeps its lines.
+    ``RunFailed(statement)``, or with `hint`, the remedy. The traceback of user code keeps its
+    lines.
     """
 
     def __init__(self, statement: str, hint: str = "", *, file: str | None = None, option: str = "") -> None:
@@ -191,16 +196,21 @@ class Interrupted(AckclockError):
 
 
 class Internal(AckclockError):
-    """A defect of this program: an unexpected exception. Its traceback is printed to standard error; exit status 1."""
+    """A defect of this program: an unexpected exception.
+
+    Its traceback is printed to standard error; exit status 1.
+    """
 
     kind: ClassVar[str] = "internal"
 
 
 @contextmanager
 def native_errors(*, file: str | None = None, option: str = "") -> Iterator[None]:
-    """Convert the engine's exceptions to this package's, field by field; `file` and `option` apply where the engine gives none.
+    """Convert the engine's exceptions to this package's, field by field; `file` and `option` apply
+    where the engine gives none.
 
-    Raises InputError for bad input, RunFailed for failed work and for a plan that the engine refuses (this program wrote it).
+    Raises InputError for bad input, RunFailed for failed work and for a plan that the engine
+    refuses (this program wrote it).
     """
     from ackclock import _native
 
@@ -214,7 +224,9 @@ def native_errors(*, file: str | None = None, option: str = "") -> Iterator[None
 
 
 def from_document(document: Mapping[str, Any]) -> AckclockError:
-    """The error that another process printed as ``{"error": {..}}``: an InputError for exit status 2, else a RunFailed."""
+    """The error that another process printed as ``{"error": {..}}``: an InputError for exit status
+    2, else a RunFailed.
+    """
     fields = document["error"]
     kinds: dict[str, type[AckclockError]] = {
         kind.kind: kind for kind in (InputError, UsageError, RunFailed, Interrupted)
@@ -239,7 +251,9 @@ def _again(kind: type[AckclockError], fields: dict[str, Any], args: tuple[Any, .
 def not_readable(
     error: OSError | UnicodeDecodeError, file: str | os.PathLike[str], allowed: str, *, option: str = ""
 ) -> InputError:
-    """The error for an unreadable file: the path does not exist, is a folder, or lacks the permission."""
+    """The error for an unreadable file: the path does not exist, is a folder, or lacks the
+    permission.
+    """
     return InputError(_found_there(error, "read"), allowed, file=str(file), option=option)
 
 
@@ -309,7 +323,7 @@ MAX_NAMES = 30
 
 
 def choices(names: Iterable[str], found: object = None) -> str:
-    """The allowed names and, if there is one, the most similar; of many names only the most similar."""
+    """The allowed names and the nearest one if there is one; of many names the similar ones."""
     names = list(names)
     near = nearest(found, names) if isinstance(found, str) else None
     if len(names) > MAX_NAMES:
@@ -328,7 +342,9 @@ def nearest_file(path: Path) -> str | None:
 
 
 def nearest(found: str, names: list[str]) -> str | None:
-    """The name most similar to `found`, with letter case as a tie-break; None without a similar one."""
+    """The name most similar to `found`, with letter case as a tie-break; None without a similar
+    one.
+    """
     if found in names:
         return found
     by_lower = {name.lower(): name for name in reversed(names)}

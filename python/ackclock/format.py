@@ -1,4 +1,7 @@
-"""Numbers as text: three significant digits with the unit that fits. `column_*` are for narrow columns, whose title has the unit."""
+"""Numbers as text: three significant digits with the unit that fits.
+
+`column_*` are for narrow columns, whose title has the unit.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import math
 
 
 def significant(value: float, digits: int) -> str:
-    """``digits`` significant digits without an exponent: 0.0123, 1.23, 12.3, 123, 12300 for three."""
+    """``digits`` significant digits without an exponent: 0.0123, 1.23, 12.3, 123, 12300 for
+    three.
+    """
     if not math.isfinite(value):
         return "-"
     if value == 0.0:

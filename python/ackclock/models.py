@@ -1,11 +1,12 @@
 """Throughput of long transfers in closed form.
 
-Times are in seconds, windows in segments, rates in segments a second (times 8 and the segment's bytes: bits/s). The
-models assume random losses, an RTT that does not depend on the load, and no slow start; `loss` counts loss events
-(the losses of one window are one event).
+Times are in seconds, windows in segments, rates in segments a second (times 8 and the segment's
+bytes: bits/s). The models assume random losses, an RTT that does not depend on the load, and no
+slow start; `loss` counts loss events (the losses of one window are one event).
 
 >>> from ackclock import models
->>> round(models.padhye_full(0.018, rtt=0.134, rto=0.334, max_window=65536 / 1448) * 1448 * 8 / 1e6, 3)    # Mb/s
+>>> segments_s = models.padhye_full(0.018, rtt=0.134, rto=0.334, max_window=65536 / 1448)
+>>> round(segments_s * 1448 * 8 / 1e6, 3)    # Mb/s
 0.495
 """
 
@@ -19,7 +20,8 @@ __all__ = ["cubic_response", "mathis", "padhye_approx", "padhye_full", "window_o
 
 
 def window_over_rtt(window: float, rtt: float) -> float:
-    """0.75*W/RTT: the mean rate of a sawtooth between W/2 and W. A constant window has the rate W/RTT.
+    """0.75*W/RTT: the mean rate of a sawtooth between W/2 and W. A constant window has the rate
+    W/RTT.
 
     Args:
         window: the maximum window W, above 0, in any unit (bytes, segments).
@@ -36,7 +38,8 @@ def window_over_rtt(window: float, rtt: float) -> float:
 
 
 def mathis(loss: float, rtt: float, per_ack: float = 1.0) -> float:
-    """C/(RTT*sqrt(p)) with C = sqrt(3/(2*b)): Mathis, Semke, Mahdavi and Ott, CCR 27(3), 1997, equation (3).
+    """C/(RTT*sqrt(p)) with C = sqrt(3/(2*b)): Mathis, Semke, Mahdavi and Ott, CCR 27(3), 1997,
+    equation (3).
 
     Reno's sawtooth without timeouts, so for small p (below about 1 %).
 
@@ -53,7 +56,8 @@ def mathis(loss: float, rtt: float, per_ack: float = 1.0) -> float:
 
 
 def padhye_full(loss: float, rtt: float, rto: float, per_ack: float = 2.0, max_window: float = math.inf) -> float:
-    """Reno's send rate with timeouts and a maximum window: Padhye, Firoiu, Towsley and Kurose, SIGCOMM 1998, the full model of section 2.3.
+    """Reno's send rate with timeouts and a maximum window: Padhye, Firoiu, Towsley and Kurose,
+    SIGCOMM 1998, the full model of section 2.3.
 
     Args:
         loss: loss events a segment, p, between 0 and 1.
@@ -70,7 +74,8 @@ def padhye_full(loss: float, rtt: float, rto: float, per_ack: float = 2.0, max_w
 
 
 def padhye_approx(loss: float, rtt: float, rto: float, per_ack: float = 2.0, max_window: float = math.inf) -> float:
-    """The approximate model of the same paper, whose second branch is RFC 5348's equation (section 3.1). Arguments as for `padhye_full`.
+    """The approximate model of the same paper, whose second branch is RFC 5348's equation (section
+    3.1). Arguments as for `padhye_full`.
 
     Returns:
         Segments a second, retransmissions included.
@@ -80,7 +85,8 @@ def padhye_approx(loss: float, rtt: float, rto: float, per_ack: float = 2.0, max
 
 
 def cubic_response(loss: float, rtt: float, c: float = 0.4, beta: float = 0.7) -> float:
-    """CUBIC's mean window where it is not Reno-friendly, 1.054*(RTT/p)^0.75 with RFC 9438's constants (section 5.1). Divided by the RTT it is a rate.
+    """CUBIC's mean window where it is not Reno-friendly, 1.054*(RTT/p)^0.75 with RFC 9438's
+    constants (section 5.1). Divided by the RTT it is a rate.
 
     Args:
         loss: loss events a segment, p, between 0 and 1.

@@ -1,4 +1,6 @@
-"""The shape that all results have: a document, frames, plots, a report, and a summary for a notebook or a prompt."""
+"""The shape that all results have: a document, frames, plots, a report, and a summary for a
+notebook or a prompt.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,11 @@ SENTENCE = 40
 
 
 class Result(ABC):
-    """Base of every result. `document` is what the command prints with `--json`; `folder` is the run folder, None if
-    nothing was written.
+    """Base of every result. `document` is what the command prints with `--json`; `folder` is the
+    run folder, None if nothing was written.
 
-    A result shows itself: `repr` is its tables in at most 12 lines, in a notebook it is the whole tables.
+    A result shows itself: `repr` is its tables in at most 12 lines, in a notebook it is the whole
+    tables.
 
     >>> import ackclock
     >>> run = ackclock.simulate("dsl-16m", [{"workload": {"kind": "bulk"}}], duration="2 s")
@@ -48,7 +51,10 @@ class Result(ABC):
     @property
     @abstractmethod
     def frames(self) -> dict[str, pl.DataFrame]:
-        """Its tables by name, as Polars frames; those that this run has. `.to_pandas()` of a frame needs the extra `pyarrow`."""
+        """Its tables by name, as Polars frames; those that this run has.
+
+        `.to_pandas()` of a frame needs the extra `pyarrow`.
+        """
 
     def to_json(self, path: Path | str | None = None) -> str:
         """The document as JSON text, also written to `path` if one is given."""
@@ -60,7 +66,8 @@ class Result(ABC):
         return text
 
     def plot(self) -> Plot:
-        """Its charts over time. The plot shows itself in a notebook; `.save("run.svg")` writes SVG, PDF or PNG.
+        """Its charts over time. The plot shows itself in a notebook; `.save("run.svg")` writes SVG,
+        PDF or PNG.
 
         Raises:
             ValueError: this run has nothing to draw.
@@ -73,7 +80,8 @@ class Result(ABC):
         return Plot([block.spec for block in blocks if isinstance(block, Chart)], self._title())
 
     def report(self, path: Path | str | None = None) -> Path:
-        """Write the HTML report, one file that opens without a network, to `path` or into the run folder; return its path.
+        """Write the HTML report, one file that opens without a network, to `path` or into the run
+        folder; return its path.
 
         Raises:
             ValueError: there is neither a path nor a run folder.

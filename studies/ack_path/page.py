@@ -1,6 +1,8 @@
-"""`python -m studies.ack_path.page [FILE]`: the effect of each ACK technique on today's asymmetric links, as Markdown.
+"""`python -m studies.ack_path.page [FILE]`: the effect of each ACK technique on today's asymmetric
+links, as Markdown.
 
-`make ack-path` writes it to docs. Runs are kept in `runs/ack-path`, so that a call that was stopped goes on.
+`make ack-path` writes it to docs. Runs are kept in `runs/ack-path`, so that a call that was stopped
+goes on.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ def round_trip(results: Sequence[RunResult]) -> str:
 
 
 def acks(results: Sequence[RunResult]) -> str:
-    """Packets that the first hop delivers up, for 100 of the download's segments that come that far."""
+    """Packets that the first hop delivers up, for 100 of the download's segments that come that
+    far.
+    """
     shares = []
     for one in results:
         first = one.summary["hops"][0]["hop"]

@@ -1,4 +1,6 @@
-"""A geostationary satellite without a proxy, with one at the gateway, and with one at each end: goodput and completion times."""
+"""A geostationary satellite without a proxy, with one at the gateway, and with one at each end:
+goodput and completion times.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def scenario(place: str, variant: str, workload: str) -> Scenario:
 
 
 def figure(results: Sequence[RunResult], workload: str) -> str:
-    """Completion times in seconds, or goodput of a bulk flow in Mb/s, with half the 95 % interval."""
+    """Completion times in seconds, or goodput of a bulk flow in Mb/s, with half the 95 %
+    interval.
+    """
     rows = [next(row for row in one.summary["flows"] if row["flow"] == "download") for one in results]
     values = [row["goodput_bps"] / 1e6 if workload == "bulk" else row["completed_s"] for row in rows]
     found = interval(float("nan") if value is None else float(value) for value in values)
@@ -59,7 +63,12 @@ def figure(results: Sequence[RunResult], workload: str) -> str:
 
 def section(folder: Path) -> Iterator[str]:
     """The table, as lines of Markdown."""
-    yield "## geo-100m-pep\n\nOne download through a proxy or two: completion times, and goodput over the first 40 s of a bulk flow.\n"
+    yield (
+        "## geo-100m-pep\n"
+        "\n"
+        "One download through a proxy or two: completion times, and goodput over the first 40 s of "
+        "a bulk flow.\n"
+    )
     yield "| proxy | variant of the server | " + " | ".join(WORKLOADS) + " |"
     yield "|" + "---|" * (2 + len(WORKLOADS))
     keys = [(place, variant, workload) for place in PLACES for variant in VARIANTS for workload in WORKLOADS]

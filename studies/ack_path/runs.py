@@ -94,7 +94,9 @@ def scenario(link: str, variant: str, load: str, technique: Technique) -> Scenar
 
 
 def run(links: Sequence[str], folder: Path) -> dict[tuple[str, str, str, str], list[RunResult]]:
-    """Every cell of these links by link, variant, load and technique; what the folder has is not run again."""
+    """Every cell of these links by link, variant, load and technique; what the folder has is not
+    run again.
+    """
     keys = [
         (link, variant, load, name) for link in links for variant in VARIANTS for load in LOADS for name in TECHNIQUES
     ]

@@ -1,4 +1,6 @@
-"""Simulated captures with ground truth: the number of each packet, and the reason of each retransmission."""
+"""Simulated captures with ground truth: the number of each packet, and the reason of each
+retransmission.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ _SAME = {"rack": "fast"}
 
 @dataclass(frozen=True)
 class Tap:
-    """A capture between the hosts, after this share of the delay. Impairments are after it (seen from the server), before it, or on both sides."""
+    """A capture between the hosts, after this share of the delay.
+
+    Impairments are after it (seen from the server), before it, or on both sides.
+    """
 
     where: str
     share: float
@@ -31,7 +36,9 @@ class Tap:
 
 @dataclass(frozen=True)
 class Case:
-    """One simulated download over one hop, which a capture in the middle divides into two, and over those `beyond` it as well."""
+    """One simulated download over one hop, which a capture in the middle divides into two, and over
+    those `beyond` it as well.
+    """
 
     hop: Mapping[str, Any]
     tcp: Mapping[str, Any]
@@ -78,7 +85,9 @@ class Score:
 
 
 def _halved(value: Any) -> Any:
-    """A rate of trouble, or the mean of a jitter, half of it on each side; how long each lasts stays."""
+    """A rate of trouble, or the mean of a jitter, half of it on each side; how long each lasts
+    stays.
+    """
     if isinstance(value, float):
         return value / 2
     if isinstance(value, str):
@@ -93,7 +102,9 @@ def _half_of(quantity: str) -> str:
 
 
 def run(case: Case, folder: Path) -> dict[str, Any]:
-    """Simulate; the captures of both ends, and of the middle if there is one, and their truths are `PLACE.pcap` and `PLACE.csv`. Returns the run's summary."""
+    """Simulate; the captures of both ends, and of the middle if there is one, and their truths are
+    `PLACE.pcap` and `PLACE.csv`. Returns the run's summary.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     flows = [{"name": "download", **case.flow}, *({"name": f"cross-{i}", **flow} for i, flow in enumerate(case.cross))]
     scenario = draft_of(
@@ -122,7 +133,11 @@ def scores_at_sender(folder: Path, scores: dict[str, Score]) -> None:
 
 
 def scores_at_receiver(folder: Path, scores: dict[str, Score]) -> None:
-    """The same where the data arrives. A retransmission whose first copy did arrive is one here too; overtaken packets are judged as such."""
+    """The same where the data arrives.
+
+    A retransmission whose first copy did arrive is one here too; overtaken packets are judged as
+    such.
+    """
     _scores_beyond(folder, _labelled(folder, "client").filter(pl.col("sent") == 0), scores)
 
 
@@ -179,7 +194,8 @@ def lost(folder: Path) -> set[int]:
 def missing(folder: Path, near: str, far: str) -> set[int]:
     """The server's packets that passed at `near`, and not at `far`."""
     of = {place: _passed(folder, place) for place in (near, far, "server")}
-    # Packets sent after the last received one may be in flight; duplicates of the network are not the server's.
+    # Packets sent after the last received one may be in flight; duplicates of the network are not
+    # the server's.
     last = max(of[far], default=0)
     return {packet for packet in of[near] & of["server"] if packet < last} - of[far]
 

@@ -1,4 +1,6 @@
-"""Simulated downloads for the accuracy of retransmission kinds: the grid used for the rules' development, and two later ones."""
+"""Simulated downloads for the accuracy of retransmission kinds: the grid used for the rules'
+development, and two later ones.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,17 @@ from studies.analyzer.captures import Case, Tap
 Keys = Mapping[str, Any]
 WHERE = ("behind", "before", "both")
 SHARES = (0.25, 0.5, 0.75)
-"""Where the capture in the middle stands changes from run to run: what goes wrong behind it, before it or on both sides, and its share of the delay."""
+"""Where the capture in the middle stands changes from run to run: what goes wrong behind it, before
+it or on both sides, and its share of the delay.
+"""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Every sender over every link with every trouble, by every seed. Links are rate, one-way delay and packets of queue."""
+    """Every sender over every link with every trouble, by every seed.
+
+    Links are rate, one-way delay and packets of queue.
+    """
 
     title: str
     senders: tuple[Mapping[str, str], ...]
@@ -44,9 +51,10 @@ class Grid:
     def described(self) -> str:
         """What it is made of."""
         return (
-            f"{self.size} downloads of 20 s: senders {', '.join(' '.join(tcp.values()) for tcp in self.senders)}; links "
-            f"{'; '.join(f'{speed}, {delay}, {packets} packets' for speed, delay, packets in self.links)}; {', '.join(self.troubles)}; "
-            f"seeds {', '.join(map(str, self.seeds))}."
+            f"{self.size} downloads of 20 s: senders "
+            f"{', '.join(' '.join(tcp.values()) for tcp in self.senders)}; links "
+            f"{'; '.join(f'{speed}, {delay}, {packets} packets' for speed, delay, packets in self.links)}; "
+            f"{', '.join(self.troubles)}; seeds {', '.join(map(str, self.seeds))}."
         )
 
     @property

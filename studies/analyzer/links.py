@@ -1,4 +1,6 @@
-"""Simulated links on which losses have a known cause: the hundred that the verdict was first judged on, and any number of others."""
+"""Simulated links on which losses have a known cause: the hundred that the verdict was first judged
+on, and any number of others.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ FEW = 4
 
 
 def plain_links(count: int, seed: int = 1) -> Iterator[Case]:
-    """Overflow alone, random loss alone (a window that fills no buffer), or both, over one droptail hop of few speeds and delays."""
+    """Overflow alone, random loss alone (a window that fills no buffer), or both, over one droptail
+    hop of few speeds and delays.
+    """
     draw = random.Random(seed)
     for number in range(count):
         truth = TRUTHS[number % 3]
@@ -37,8 +41,9 @@ def plain_links(count: int, seed: int = 1) -> Iterator[Case]:
 
 
 def other_links(count: int, seed: int) -> Iterator[Case]:
-    """Any rate and delay, queues in packets or bytes from very short to long, drops at the front, managed queues, loss alone or in bursts, before the
-    bottleneck, in it or behind it, jitter behind it, senders of all ages."""
+    """Any rate and delay, queues in packets or bytes from very short to long, drops at the front,
+    managed queues, loss alone or in bursts, before the bottleneck, in it or behind it, jitter
+    behind it, senders of all ages."""
     draw = random.Random(f"other links {seed}")
     for number in range(count):
         yield _other(draw, TRUTHS[number % 3], seed * 1000 + number + 1)
@@ -108,7 +113,9 @@ def lost_by(summary: dict[str, Any]) -> tuple[int, int]:
 
 
 def true_verdicts(summary: dict[str, Any]) -> set[str]:
-    """What may be said, by the run's own counters; a share below 15 % of either counts as none, as in the analyzer."""
+    """What may be said, by the run's own counters; a share below 15 % of either counts as none, as
+    in the analyzer.
+    """
     queue, radio = lost_by(summary)
     if queue + radio == 0:
         return {"unclear"}

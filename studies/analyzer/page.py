@@ -1,5 +1,6 @@
-"""`python -m studies.analyzer.page FILE`: the analyzer's accuracy on simulated captures with ground truth, as a Markdown page. With
-`--only PART` one part of it, to standard output: a grid's number (1 to 11), buffers, verdicts or offsets."""
+"""`python -m studies.analyzer.page FILE`: the analyzer's accuracy on simulated captures with ground
+truth, as a Markdown page. With `--only PART` one part of it, to standard output: a grid's number (1
+to 11), buffers, verdicts or offsets."""
 
 from __future__ import annotations
 
@@ -131,7 +132,9 @@ def _head() -> list[str]:
 
 @dataclass
 class Tallied:
-    """Scores of one run or many by capture; and, by span: packets lost, detected as lost, and the sum of the runs' differences."""
+    """Scores of one run or many by capture; and, by span: packets lost, detected as lost, and the
+    sum of the runs' differences.
+    """
 
     at: dict[str, dict[str, Score]] = field(default_factory=lambda: {place: {} for place in TARGETS})
     placed: dict[str, list[int]] = field(default_factory=lambda: {span: [0, 0, 0] for span in SPANS})
@@ -235,13 +238,16 @@ def _buffers(folder: Path) -> list[str]:
         hits, number = hits + good, number + 1
         bounds = [f"{found[key]:.0f}" if found[key] else "-" for key in ("min_based", "max_based")]
         lines.append(
-            f"| {size} | {speed}, {delay} | {bounds[0]} | {bounds[1]} | {'yes' if good else '**no**' if found['filled'] else '**no**, not filled'} |"
+            f"| {size} | {speed}, {delay} | {bounds[0]} | {bounds[1]} | "
+            f"{'yes' if good else '**no**' if found['filled'] else '**no**, not filled'} |"
         )
     return [*lines, "", f"{hits} of {number} within.", ""]
 
 
 def _verdicts(folder: Path) -> list[str]:
-    """Links of one kind used in development, the same kind with other random draws, and links of all kinds."""
+    """Links of one kind used in development, the same kind with other random draws, and links of
+    all kinds.
+    """
     lines = ["## Congestion or radio", ""]
     for number, (title, cases) in enumerate(_links()):
         jobs = [(case, folder / f"{number}-{at}") for at, case in enumerate(cases)]
@@ -285,7 +291,10 @@ def _described(case: Case) -> str:
     (queue,) = [hop["queue"] for hop in hops if "queue" in hop]
     held = ", ".join(str(value) for value in queue.values())
     lossy = "".join(f", {hop['name']} loses" for hop in hops if "loss" in hop)
-    return f"{', '.join(hop['rate'] for hop in hops)}, {held}{lossy}, {' '.join(str(case.tcp[key]) for key in ('host', 'variant'))}"
+    return (
+        f"{', '.join(hop['rate'] for hop in hops)}, {held}{lossy}, "
+        f"{' '.join(str(case.tcp[key]) for key in ('host', 'variant'))}"
+    )
 
 
 def _offsets(folder: Path) -> list[str]:
@@ -309,7 +318,8 @@ def _offsets(folder: Path) -> list[str]:
         clock = joined(folder / str(number)).document["clock"]
         low, high = clock["offset_interval_ms"]
         lines.append(
-            f"| {down} | {up} | {low:.3f} to {high:.3f} | {'yes' if low <= 0 <= high else '**no**'} | {clock['skew_ppm']:.2f} |"
+            f"| {down} | {up} | {low:.3f} to {high:.3f} | {'yes' if low <= 0 <= high else '**no**'} "
+            f"| {clock['skew_ppm']:.2f} |"
         )
     return [*lines, ""]
 

@@ -1,5 +1,5 @@
-"""Downloads drawn at random, by seed: any host and variant, links of 256 kb/s to 100 Mb/s and round trips of 1 to 600 ms, queues of all kinds, every
-trouble, other flows beside it or none."""
+"""Downloads drawn at random, by seed: any host and variant, links of 256 kb/s to 100 Mb/s and round
+trips of 1 to 600 ms, queues of all kinds, every trouble, other flows beside it or none."""
 
 from __future__ import annotations
 
@@ -43,10 +43,12 @@ class Wide:
     def described(self) -> str:
         """What it is made of."""
         return (
-            f"{self.size} downloads drawn at random with seed {self.seed}: senders of {', '.join(host for host, _ in SENDERS)}, each with any of several "
-            "variants, SACK and timestamps on or off; 256 kb/s to 100 Mb/s, round trips of 1 to 600 ms, droptail queues of 0.1 to 3 bandwidth-delay "
-            "products or a managed one; none or several of: random loss, bursts, outages, ACKs lost, reordering, doubled packets, jitter; "
-            "delayed ACKs or one for each segment; alone, beside other downloads, or beside uploads."
+            f"{self.size} downloads drawn at random with seed {self.seed}: senders of "
+            f"{', '.join(host for host, _ in SENDERS)}, each with any of several variants, SACK and "
+            "timestamps on or off; 256 kb/s to 100 Mb/s, round trips of 1 to 600 ms, droptail "
+            "queues of 0.1 to 3 bandwidth-delay products or a managed one; none or several of: "
+            "random loss, bursts, outages, ACKs lost, reordering, doubled packets, jitter; delayed "
+            "ACKs or one for each segment; alone, beside other downloads, or beside uploads."
         )
 
 

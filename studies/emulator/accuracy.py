@@ -1,4 +1,6 @@
-"""The emulator's accuracy: rates, delays, losses and recorded opportunities against the link file."""
+"""The emulator's accuracy: rates, delays, losses and recorded opportunities against the link
+file.
+"""
 
 from __future__ import annotations
 

@@ -60,7 +60,9 @@ def one_link() -> Iterator[tuple[str, ...]]:
 
 
 def generator_alone() -> str:
-    """The throughput of sender and receiver, in both directions over a veth pair without offloads."""
+    """The throughput of sender and receiver, in both directions over a veth pair without
+    offloads.
+    """
     if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "ethtool"))):
         return "The generator alone was not measured: it requires root, iproute2 and ethtool."
     names = [f"ackgen{end}-{os.getpid()}" for end in "ab"]
@@ -100,8 +102,10 @@ def generator_alone() -> str:
     total, lost = sum(sink["bps"] for sink in counts), sum(sink["lost"] for sink in counts)
     packets = sum(sink["packets"] for sink in counts)
     return (
-        f"The generator alone, at full speed in both directions over a veth pair without offloads:\n{total / 1e9:.2f} Gb/s are received "
-        f"({100 * lost / max(1, packets + lost):.0f} % of the packets are lost at the receiver's full buffer)."
+        "The generator alone, at full speed in both directions over a veth pair without "
+        "offloads:\n"
+        f"{total / 1e9:.2f} Gb/s are received ({100 * lost / max(1, packets + lost):.0f} % of the "
+        "packets are lost at the receiver's full buffer)."
     )
 
 
@@ -115,8 +119,10 @@ def hundred_links() -> str:
     worst = max(client["release_error_us"]["p99"] or 0.0 for client in clients)
     down = next(hop for hop in document["hops"] if hop["direction"] == "down")
     return (
-        f"{LINKS} links of {LINK_BPS / 1e6:g} Mb/s at once in one process, 98 % loaded for 10 s: {down['delivered'] * 1500 * 8 / 10 / 1e9:.3f} Gb/s\n"
-        f"carried, {valid} of {LINKS} pass their audits (maximum p99 {worst:.0f} us late), {document['unintended_drops']} packets lost by the\n"
+        f"{LINKS} links of {LINK_BPS / 1e6:g} Mb/s at once in one process, 98 % loaded for 10 s: "
+        f"{down['delivered'] * 1500 * 8 / 10 / 1e9:.3f} Gb/s\n"
+        f"carried, {valid} of {LINKS} pass their audits (maximum p99 {worst:.0f} us late), "
+        f"{document['unintended_drops']} packets lost by the\n"
         f"emulator; load {document['load']:.1f}, steal {document['steal_percent']:.1f} %."
         + (
             ""

@@ -1,4 +1,6 @@
-"""Streams of numbered datagrams through emulated links, by the program `ackclock-traffic` of benches/."""
+"""Streams of numbered datagrams through emulated links, by the program `ackclock-traffic` of
+benches/.
+"""
 
 from __future__ import annotations
 

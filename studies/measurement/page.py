@@ -228,7 +228,11 @@ def page() -> Iterator[str]:
                 yield row.line()
         except Unmeasured as why:
             yield f"| | | | | no valid emulation: {why} | | |"
-    yield f"\n{holding} of {count} hold. Load before the last run: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors."
+    yield (
+        "\n"
+        f"{holding} of {count} hold. Load before the last run: {os.getloadavg()[0]:.1f} on "
+        f"{os.cpu_count()} processors."
+    )
 
 
 def main() -> int:

@@ -11,7 +11,9 @@ Kind = Literal["relative", "equal", "at least"]
 
 @dataclass(frozen=True)
 class Figure:
-    """`kind` says what `limit` bounds: the relative difference, nothing (the two are equal), or ours from below."""
+    """`kind` says what `limit` bounds: the relative difference, nothing (the two are equal), or
+    ours from below.
+    """
 
     case: str
     name: str
@@ -81,7 +83,10 @@ def markdown(figures: Sequence[Figure]) -> str:
 
 @dataclass(frozen=True)
 class Check:
-    """A row of a test's table: a case, and what measures its figures. `known` names figures that miss, and why."""
+    """A row of a test's table: a case, and what measures its figures.
+
+    `known` names figures that miss, and why.
+    """
 
     case: str
     figures: Callable[[], Sequence[Figure]]

@@ -1,11 +1,12 @@
 """ns-2's TCP scenarios and results, and metrics calculated on both sides in the same way.
 
-Three of ns-2's ways are translated, each found in a trace of its own scripts (docs/models/rate-halving.md and
-docs/models/wire.md say how):
+Three of ns-2's ways are translated, each found in a trace of its own scripts
+(docs/models/rate-halving.md and docs/models/wire.md say how):
 
 - its DropTail of limit B drops an arrival that finds B - 1 packets waiting, so our limit is B - 1;
 - it has no handshake, so times count from each sender's first ACK of data;
-- `window_` W bounds what is in flight: `receive_buffer` is W segments, with the host's `window_rule`.
+- `window_` W bounds what is in flight: `receive_buffer` is W segments, with the host's
+  `window_rule`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ SEGMENT = 1024
 """Payload, bytes."""
 
 FIRST_DATA_ACK_S = 0.100925
-"""When ns-2's sender gets its first ACK of data: segment 0 is the SYN's size, segment 1 is data and goes out with it at 0."""
+"""When ns-2's sender gets its first ACK of data: segment 0 is the SYN's size, segment 1 is data and
+goes out with it at 0.
+"""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,9 @@ NATIVE_NEWRENO = Sender("nativeNewreno", "newreno", "newreno")
 
 
 def dumbbell(sender: Sender, buffer: int, duration: str, sample: str, loss: Any = None, **tcp: Any) -> dict[str, Any]:
-    """S --1 Gb/s, 1 ms-- R1 --10 Mb/s, 48 ms, `buffer` packets-- R2 --1 Gb/s, 1 ms-- D; losses after the bottleneck."""
+    """S --1 Gb/s, 1 ms-- R1 --10 Mb/s, 48 ms, `buffer` packets-- R2 --1 Gb/s, 1 ms-- D; losses
+    after the bottleneck.
+    """
     bottleneck: dict[str, Any] = {
         "name": "bottleneck",
         "rate": "10 Mb/s",
@@ -80,7 +85,9 @@ def dumbbell(sender: Sender, buffer: int, duration: str, sample: str, loss: Any 
 
 @dataclass(frozen=True)
 class Series:
-    """What changed over time: windows in segments, `acked` segments at the sender, `queue` packets that wait."""
+    """What changed over time: windows in segments, `acked` segments at the sender, `queue` packets
+    that wait.
+    """
 
     time: Sequence[float]
     cwnd: Sequence[float]
@@ -128,7 +135,10 @@ def our_series(run: ackclock.simulation.run.Simulation) -> Series:
 
 
 def ns2_series(oracles: Path, name: str) -> Series:
-    """One of ns-2's series. It counts the SYN-sized segment 0, so `acked` is its number of data segments."""
+    """One of ns-2's series.
+
+    It counts the SYN-sized segment 0, so `acked` is its number of data segments.
+    """
     with (oracles / "ns2" / "series" / f"{name}.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
 

@@ -1,4 +1,5 @@
-"""`python -m studies.oracles.page`: every figure that is compared with an oracle, as a Markdown table.
+"""`python -m studies.oracles.page`: every figure that is compared with an oracle, as a Markdown
+table.
 
 ACKCLOCK_ORACLES names the folder of the oracles' results; `make accuracy` sets it.
 """

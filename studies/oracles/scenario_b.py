@@ -18,14 +18,19 @@ ROWS = tuple(
     for sender in (LINUX_RENO, *LINUX_OTHERS)
     for p in ("1e-3", "1e-2")
 )
-"""Sender, loss as the table writes it, and how far goodput may lie from ns-2's mean. A new variant is new rows."""
+"""Sender, loss as the table writes it, and how far goodput may lie from ns-2's mean.
+
+A new variant is new rows.
+"""
 
 
 ORDERS = ("1e-3", "1e-2")
 """Losses at which the senders' order is to be ns-2's."""
 
 TIED = 0.08
-"""Senders whose means in ns-2 lie this close have no order: its own README calls cubic and reno equal at 1e-2, 5 % apart."""
+"""Senders whose means in ns-2 lie this close have no order: its own README calls cubic and reno
+equal at 1e-2, 5 % apart.
+"""
 
 CASES = (*(f"{sender.name}-{p}" for sender, p, _ in ROWS), *(f"order-{p}" for p in ORDERS))
 

@@ -1,4 +1,6 @@
-"""ns-2's scenario E: seven listed data packets are lost, the window is at most 150 segments, no queue overflows."""
+"""ns-2's scenario E: seven listed data packets are lost, the window is at most 150 segments, no
+queue overflows.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ def checks(oracles: Path) -> list[Check]:
 def figures(sender: Sender, oracles: Path) -> Sequence[Figure]:
     loss = {"kind": "list", "packets": LOST}
     window = f"{WINDOW * SEGMENT} B"
-    # Longer than ns-2's run by the handshake: both sides are looked at for the same time after their first data ACK.
+    # Longer than ns-2's run by the handshake: both sides are looked at for the same time after
+    # their first data ACK.
     run = our_run(dumbbell(sender, 400, f"{END_S + 0.2} s", "1 ms", loss, receive_buffer=window))
     ours, flow = our_series(run), run.summaries[0]["flows"][0]
     oracle, counts = ns2_series(oracles, f"e_{sender.name}_droplist"), ns2_run(oracles, f"e_{sender.name}_droplist")
@@ -65,7 +68,9 @@ def figures(sender: Sender, oracles: Path) -> Sequence[Figure]:
 
 
 def close_share(ours: Series, oracle: Series, shift: float) -> float:
-    """The share of ns-2's samples, those soon after the start and near a cut left out, to which our window is close."""
+    """The share of ns-2's samples, those soon after the start and near a cut left out, to which our
+    window is close.
+    """
     cuts = [*oracle.cuts(), *(t - shift for t in ours.cuts())]
     close = []
     for t, cwnd in zip(oracle.time, oracle.cwnd, strict=True):

@@ -23,7 +23,10 @@ LIMIT = 0.10
 
 NS2_QUEUES = "Table 1, Reno, ns-2's queues"
 NS2_LIMITS = {"V1": 10, "V2": 50}
-"""The sending host's queue in ns-2's script; the routers' queues are 10. One packet less waits: see docs/models/wire.md."""
+"""The sending host's queue in ns-2's script; the routers' queues are 10.
+
+One packet less waits: see docs/models/wire.md.
+"""
 CLOSE = 0.02
 SEEDS = range(1, 4)
 """Only the phase of the start differs, and throughput does not feel it: a spread below 0.1 %."""

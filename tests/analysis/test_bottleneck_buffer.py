@@ -1,4 +1,6 @@
-"""The bottleneck's buffer from two captures: measured for one droptail queue, qualified or absent otherwise."""
+"""The bottleneck's buffer from two captures: measured for one droptail queue, qualified or absent
+otherwise.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def test_droptail_queue_is_measured_within_10_percent_or_a_packet_without_reserv
 
 
 def test_flow_queues_are_detected_by_reordering_between_flows(tmp_path):
-    """A bulk download beside a stream of small datagrams' worth of web traffic, each in its own queue."""
+    """A bulk download beside a stream of small datagrams' worth of web traffic, each in its own
+    queue.
+    """
     cross = ({"workload": {"kind": "bulk"}, "direction": "down"},)
     hop = {"rate": "6 Mb/s", "delay": "20 ms"}
     own = buffer_of(tmp_path / "own", {**hop, "queue": {"kind": "fq-codel"}}, cross=cross)
@@ -60,7 +64,9 @@ def test_flow_queues_are_detected_by_reordering_between_flows(tmp_path):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_radio_retransmissions_are_not_measured_as_a_queue(tmp_path, seed):
-    """A window far below the bandwidth-delay product, so no queue stands; one burst in ten is damaged and retransmitted after 10 ms, at most four times."""
+    """A window far below the bandwidth-delay product, so no queue stands; one burst in ten is
+    damaged and retransmitted after 10 ms, at most four times.
+    """
     medium = {
         "kind": "wimax",
         "channel": "7 MHz",

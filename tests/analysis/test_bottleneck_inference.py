@@ -1,4 +1,6 @@
-"""The bottleneck inferred from one capture: its rate from spacing at either end, and a token bucket at the receiver."""
+"""The bottleneck inferred from one capture: its rate from spacing at either end, and a token bucket
+at the receiver.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Clock offset and skew of two captures, estimated from traffic on links of all kinds, with much or little of it."""
+"""Clock offset and skew of two captures, estimated from traffic on links of all kinds, with much or
+little of it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def clock_of(folder: Path, case: Case, **alter: Any) -> dict[str, Any] | None:
 
 
 def covers(clock: dict[str, Any], first_s: float = 0.0) -> None:
-    """Both intervals contain the truth; the client's first packet may be later than the server's, by whose time its clock runs away."""
+    """Both intervals contain the truth; the client's first packet may be later than the server's,
+    by whose time its clock runs away.
+    """
     low, high = clock["offset_interval_ms"]
     assert low <= OFFSET_MS + first_s * SKEW_PPM * 1e-3 <= high
     slowest, fastest = clock["skew_interval_ppm"]
@@ -97,7 +101,9 @@ def test_clock_offset_is_estimated_from_few_packets(tmp_path, size):
 
 
 def test_clock_offset_is_absent_when_captures_share_one_direction_only(tmp_path):
-    """The client's capture has only what arrives there, as a mirror port of one direction gives it."""
+    """The client's capture has only what arrives there, as a mirror port of one direction gives
+    it.
+    """
     hop = {"name": "air", "rate": "2 Mb/s", "delay": "20 ms", "queue": {"kind": "droptail", "packets": 30}}
     run(Case(hop, {"host": "linux-6", "variant": "cubic"}, "5 s"), tmp_path)
     one_way = one_direction(tmp_path / "client.pcap", tmp_path / "one.pcap")

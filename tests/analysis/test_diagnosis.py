@@ -81,7 +81,8 @@ def test_limit_is_the_direction_whose_queue_stands_longer(full_queue):
     standing = seen(document, crossing(63, 179), crossing(997, 1059))
     assert next(f.finding for f in limits.findings(standing)) == "ack_path"
     assert acks._queued(standing) is None
-    # A fifth of the time has a queue, and it is the ACKs' then: medians over the whole flow do not speak of it.
+    # A fifth of the time has a queue, and it is the ACKs' then: medians over the whole flow do not
+    # speak of it.
     shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "path_rate": 0.19, "cwnd": 0.78}
     rarely = seen(document, crossing(68, 94), crossing(60.1, 490), limited=shares)
     assert "ack_path" in {f.finding for f in limits.findings(rarely)}

@@ -1,4 +1,6 @@
-"""Findings on captures with one known fault each: the fault's finding is present, and others' are not."""
+"""Findings on captures with one known fault each: the fault's finding is present, and others' are
+not.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ WATCHED = {
     "receive_window", "send_buffer", "application", "ack_compression", "stretch_acks", "split_tcp_proxy", "reordering", "ecn", "ack_path",
     "ack_queue", "loss_radio", "loss_both", "lost_retransmissions", "capture_drops", "handshake_loss",
 }  # fmt: skip
-"""What no capture may show by accident; `path_rate`, `cwnd`, `recovery` and `models` are matters of degree."""
+"""What no capture may show by accident; `path_rate`, `cwnd`, `recovery` and `models` are matters of
+degree.
+"""
 SENDER = {
     "small receive window": {"receive_window"},
     "slow reader": {"receive_window"},
@@ -205,7 +209,9 @@ def test_split_connection_is_found_by_different_sequence_numbers(tmp_path):
 
 
 def ported(capture: Path, to: Path, ports: Mapping[int, int]) -> Path:
-    """The capture with these ports in the place of those (Ethernet, IPv4 without options); checksums are left wrong."""
+    """The capture with these ports in the place of those (Ethernet, IPv4 without options);
+    checksums are left wrong.
+    """
     content = bytearray(capture.read_bytes())
     at = 24
     while at < len(content):

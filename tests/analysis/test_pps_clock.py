@@ -1,5 +1,5 @@
-"""Clocks of captures: PPS counters at each end, and synchronised clocks. The simulator's captures have the true time; their timestamps
-are made into those of two drifting counters."""
+"""Clocks of captures: PPS counters at each end, and synchronised clocks. The simulator's captures
+have the true time; their timestamps are made into those of two drifting counters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def ends(tmp_path_factory) -> tuple[Path, Path]:
 
 
 def restamped(source: Path, target: Path, counter: Callable[[float], int]) -> tuple[float, float]:
-    """A copy whose timestamps, nanoseconds of a pcap, are a counter's; the true times of its first and last packet."""
+    """A copy whose timestamps, nanoseconds of a pcap, are a counter's; the true times of its first
+    and last packet.
+    """
     data = source.read_bytes()
     assert data[:4] == b"\x4d\x3c\xb2\xa1"
     out, at, times = bytearray(data[:24]), 24, []
@@ -55,7 +57,9 @@ def pulses(target: Path, counter: Callable[[float], int], first: float, last: fl
 
 
 def drifting(rate: float, origin: float, wobble: float) -> Callable[[float], int]:
-    """A counter of `rate` ticks a second since `origin`, whose rate goes up and down by `wobble` in 200 s."""
+    """A counter of `rate` ticks a second since `origin`, whose rate goes up and down by `wobble` in
+    200 s.
+    """
     swing = wobble * 200 / math.tau
     return lambda t: round(rate * (t - origin + 50 + swing * math.sin(math.tau * (t - origin) / 200)))
 

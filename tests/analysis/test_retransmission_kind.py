@@ -1,4 +1,6 @@
-"""Retransmission kinds on a few simulated downloads with ground truth, at both ends and within the path; docs/analyze-accuracy.md has the full grids."""
+"""Retransmission kinds on a few simulated downloads with ground truth, at both ends and within the
+path; docs/analyze-accuracy.md has the full grids.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ def test_losses_before_and_after_a_capture_in_the_middle_are_separated(tmp_path)
 
 
 def test_segment_without_room_for_options_is_one_packet(tmp_path):
-    # ns-2's segments are as long as what was agreed, with their options beside it (RFC 6691 has them within).
+    # ns-2's segments are as long as what was agreed, with their options beside it (RFC 6691 has
+    # them within).
     run(Case({**_LINK, **_RANDOM}, {"host": "ns2", "variant": "newreno"}, seed=3), tmp_path)
     reported = joined(tmp_path).document["flows"][0]["b2a"]["lost"]["between_captures"]
     assert reported == len(missing(tmp_path, "server", "client"))
@@ -66,7 +69,9 @@ def _scored(grid: Grid, number: int, folder) -> dict[str, dict[str, Score]]:
 
 
 def test_syn_acks_to_a_retransmitted_syn_are_not_network_duplicates(tmp_path):
-    """linux-6 reno, 2 Mb/s, outages: the first answer is lost, and the timer's and the second SYN's pass together."""
+    """linux-6 reno, 2 Mb/s, outages: the first answer is lost, and the timer's and the second SYN's
+    pass together.
+    """
     for place, scores in _scored(HELD_OUT, 13, tmp_path).items():
         assert (scores["handshake"].missed, scores["handshake"].wrong) == (0, 0), place
 
@@ -87,7 +92,9 @@ def test_partial_acks_without_sack_are_not_classified_as_timeouts(tmp_path):
     ],
 )
 def test_timeout_in_recovery_is_classified_by_later_packets(tmp_path, number, seed, reaches):
-    """ns-2's senders, whose timer runs out while duplicates come in, or whose first repair was lost too: all that follows is go-back-N."""
+    """ns-2's senders, whose timer runs out while duplicates come in, or whose first repair was lost
+    too: all that follows is go-back-N.
+    """
     run(list(Wide("", number, seed).cases())[-1][1], tmp_path)
     at: dict[str, dict[str, Score]] = {"sender": {}, "receiver": {}}
     scores_at_sender(tmp_path, at["sender"])

@@ -124,10 +124,14 @@ def test_list_prints_names(ackclock, kind):
 
 def test_help_is_fast_and_imports_no_heavy_module():
     heavy = ("pydantic", "polars", "scipy", "jinja2", "ackclock._native", "matplotlib", "altair", "rich")
-    code = f"import sys; from ackclock.cli import run; run(['--help']); sys.exit(str([m for m in {heavy} if m in sys.modules]))"
+    code = (
+        "import sys; from ackclock.cli import run; run(['--help']); sys.exit(str([m for m in "
+        f"{heavy} if m in sys.modules]))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == "[]"
-    # On a crowded machine a CPU second does less: there, the interpreter's own start is the yardstick.
+    # On a crowded machine a CPU second does less: there, the interpreter's own start is the
+    # yardstick.
     assert cpu_seconds("-m", "ackclock", "--help") < max(0.3, 12 * cpu_seconds("-c", "pass"))
 
 

@@ -1,4 +1,6 @@
-"""Errors as objects: two forms of message, the document under --json, and their fields after pickling."""
+"""Errors as objects: two forms of message, the document under --json, and their fields after
+pickling.
+"""
 
 from __future__ import annotations
 

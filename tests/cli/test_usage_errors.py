@@ -1,6 +1,8 @@
-"""Usage errors: each is one line with the argument as typed and the remedy, and a JSON document with the same fields.
+"""Usage errors: each is one line with the argument as typed and the remedy, and a JSON document
+with the same fields.
 
-A table, one mistake a row; mistakes inside files are in test_messages.py. Nothing here runs the engine.
+A table, one mistake a row; mistakes inside files are in test_messages.py. Nothing here runs the
+engine.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ FILES: dict[str, str | bytes] = {
 UNITS_OF_TIME = "a time with a unit"
 CAPTURE = "a pcap or pcapng capture"
 
-# what is typed; option; then of the first form found and allowed, of the second (after "!") problem and what to do (parts of them)
+# what is typed; option; then of the first form found and allowed, of the second (after "!") problem
+# and what to do (parts of them)
 MISTAKES = [
     # the command line itself
     ("frobnicate", "COMMAND", 'no command "frobnicate"', "compare, simulate"),

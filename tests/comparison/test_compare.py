@@ -166,7 +166,9 @@ def test_reproduce_lists_every_claim_of_asymmetry() -> None:
 
 @pytest.mark.parametrize(("network", "hosts", "within"), [("V1", 10, 0.02), ("V2", 50, 0.005)])
 def test_table_1_agrees_with_ns2_within_2_percent_under_its_queue_rule(network: str, hosts: int, within: float) -> None:
-    """ns-2's DropTail refuses an arrival when length + 1 >= limit_, so a limit of 10 lets 9 wait; ours lets 10 wait."""
+    """ns-2's DropTail refuses an arrival when length + 1 >= limit_, so a limit of 10 lets 9 wait;
+    ours lets 10 wait.
+    """
     draft = read_draft(scenario_path("asymmetry-table1"))
     rule = {
         **network_keys(network),

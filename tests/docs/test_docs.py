@@ -174,7 +174,9 @@ def test_list_lines_have_summary_and_source(kind: str) -> None:
 
 
 def commands_named(document: Path) -> set[str]:
-    """Every `ackclock VERB ARGUMENT..` of a document, inline or in a block, without comments, pipes and what follows `--`."""
+    """Every `ackclock VERB ARGUMENT..` of a document, inline or in a block, without comments, pipes
+    and what follows `--`.
+    """
     text = document.read_text()
     inline = re.findall(r"`(?:sudo )?(?:\.venv/bin/)?(ackclock [a-z-]+ [^`]+)`", text)
     lines = re.findall(r"^(?:    |\$ )?(?:sudo )?(?:\.venv/bin/)?(ackclock [a-z-]+ .+)$", text, flags=re.MULTILINE)

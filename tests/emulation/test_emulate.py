@@ -186,7 +186,10 @@ def test_emulator_sleeps_when_the_server_has_ended(ackclock, line):
 )
 def test_emulate_exits_with_its_commands_status(ackclock, line, script, options, status):
     # One datagram crosses the link: the audit needs a packet that can be late.
-    probe = f"{sys.executable} -c 'import os, socket; socket.socket(type=2).sendto(bytes(9), (os.environ[\"ACKCLOCK_SERVER\"], 9))'"
+    probe = (
+        f"{sys.executable} -c 'import os, socket; socket.socket(type=2).sendto(bytes(9), "
+        '(os.environ["ACKCLOCK_SERVER"], 9))\''
+    )
     done = ackclock("emulate", line, "--json", "--no-log", *options, "--", "sh", "-c", f"{probe}; sleep 0.1; {script}")
     assert done.returncode == status, done.stderr
     document = json.loads(done.stdout)
@@ -292,7 +295,10 @@ def test_http_request_succeeds_in_20_of_20_emulations(ackclock, line):
 def test_command_starts_with_a_warning_when_the_server_ends_before_it_listens(ackclock, line):
     done = ackclock("emulate", line, "--json", "--no-log", "--server", "sh -c 'exit 3'", "--", "true")
     assert done.returncode == 0
-    note = "the server's command ended with status 3 before it listened on any port; the client's command starts without it"
+    note = (
+        "the server's command ended with status 3 before it listened on any port; the client's "
+        "command starts without it"
+    )
     assert json.loads(done.stdout)["notes"] == [note]
     assert done.stderr.count(note) == 1
 

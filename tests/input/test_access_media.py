@@ -60,7 +60,9 @@ def test_saturating_datagrams_have_the_nominal_rate(link, low, high):
 
 
 def test_k_counts_atm_cells():
-    """1500 B and 52 B with 40 B more take 33 and 2 cells of 53 B; Ethernet frames of a cable upstream take 28 B more each."""
+    """1500 B and 52 B with 40 B more take 33 and 2 cells of 53 B; Ethernet frames of a cable
+    upstream take 28 B more each.
+    """
     dsl: Any = asymmetry(
         plan_of(
             {
@@ -94,7 +96,9 @@ def test_handover_changes_rtt_in_both_directions_and_loses_a_share():
 
 
 def test_clients_share_delay_and_drops_in_a_shared_access_point_queue():
-    """Client 0 is sent six times what goes and, like client 1, a little beside: behind one queue both wait and lose, behind two only the first."""
+    """Client 0 is sent six times what goes and, like client 1, a little beside: behind one queue
+    both wait and lose, behind two only the first.
+    """
 
     def flow(name, rate, count):
         workload = {
@@ -160,7 +164,8 @@ def test_traffic_of_further_connections_is_counted_once():
         _, summary = beside_an_upload(voice, **more)
         up = next(hop for hop in summary["hops"] if hop["direction"] == "up")
         sent = sum(flow["segments_sent"] for flow in summary["flows"])
-        # What has been sent has been delivered or dropped, but for what is in queues and windows at the end.
+        # What has been sent has been delivered or dropped, but for what is in queues and windows at
+        # the end.
         assert 0 <= sent - up["delivered"] - up["drops"] <= 3 * 51 + 12
 
 

@@ -93,8 +93,8 @@ RFC1323 = {"timestamps": True, "window_scaling": True, "segment": "1448 B"}
     ],
 )
 def test_windows_xp_exceeds_a_64_kb_window_only_with_rfc_1323(keys, window, why):
-    """120 ms of round trip and a segment's time; in each a window in whole segments, of which delayed ACKs hold one back, less the
-    start: 3 to 4 % of the 30 s."""
+    """120 ms of round trip and a segment's time; in each a window in whole segments, of which
+    delayed ACKs hold one back, less the start: 3 to 4 % of the 30 s."""
     flow = run("30 s", LONG, host="windows-xp", **keys)
     segment = 1448 if "segment" in keys else 1460
     minimum, maximum = (8 * bytes_ / 0.1225 for bytes_ in (window - 2 * segment, window))

@@ -1,4 +1,7 @@
-"""Messages for bad input: file, line, key, what was found, what is allowed. One table row for each."""
+"""Messages for bad input: file, line, key, what was found, what is allowed.
+
+One table row for each.
+"""
 
 from __future__ import annotations
 

@@ -44,14 +44,18 @@ def cell(link):
 
 
 def test_wimax_nist_has_the_capacity_of_its_symbols():
-    """3:1 of 146 symbols: 109 down less six of overhead, 37 up less eleven of contention, 108 bytes each, 200 frames a second."""
+    """3:1 of 146 symbols: 109 down less six of overhead, 37 up less eleven of contention, 108 bytes
+    each, 200 frames a second.
+    """
     medium = cell("wimax-nist")
     assert medium.nominal_bps("down") == (109 - 6) * 108 * 8 * 200
     assert medium.nominal_bps("up") == (37 - 11) * 108 * 8 * 200
 
 
 def test_wibro_wave2_has_the_capacity_of_its_slots():
-    """13 columns of 30 slots down less frame control (4) and maps (67 bytes in 12 slots, four times over), 4 of 35 up."""
+    """13 columns of 30 slots down less frame control (4) and maps (67 bytes in 12 slots, four times
+    over), 4 of 35 up.
+    """
     medium = cell("wibro-wave2")
     assert medium.nominal_bps("down") == (13 * 30 - 4 - 4 * 12) * 30 * 8 * 200
     assert medium.nominal_bps("up") == 4 * 35 * 18 * 8 * 200

@@ -236,7 +236,8 @@ def test_invalid_plan_names_its_key():
     assert plan.buffers == ("auto", "64 KiB")
     assert plan.tests == ("delay", "tcp")
     assert plan_of(Document(plan.model_dump(mode="json"))) == plan
-    # Two transfers in each direction of 10 s at 1 MB/s, and 48 bytes in each direction 25 times a second.
+    # Two transfers in each direction of 10 s at 1 MB/s, and 48 bytes in each direction 25 times a
+    # second.
     assert estimate(plan, {"down": 8e6, "up": 8e6})[1] == pytest.approx(4e7 + 11 * 2400)
 
 
@@ -277,7 +278,8 @@ def test_schedule_keeps_times_records_failures_and_survives_restarts(tmp_path):
         machine.run(tmp_path / "s")
     machine.time, machine.power_cut = 1320.0, 9999.0
     state = machine.run(tmp_path / "s")
-    # The third's time passed while the machine was off; the fourth is late by 20 s, the fifth is on time.
+    # The third's time passed while the machine was off; the fourth is late by 20 s, the fifth is on
+    # time.
     assert [time for time, _ in machine.made] == [1000.0, 1100.0, 1320.0, 1400.0]
     rows = overview(tmp_path / "s", state)
     assert [row["failed"] for row in rows] == [None, "found no host; allowed: a host", "missed", None, None]

@@ -14,8 +14,9 @@ SIZES = (64, 300, 600, 900, 1200, 1500)
 def probes(
     rates: list[float], *, rounds: int = 8, waiting: float = 0.0, frame: float = 0.0, seed: int = 1
 ) -> list[dict[str, object]]:
-    """Probes over links of these rates (b/s) with 5 ms in each direction; ``waiting`` is the mean of an exponential wait per probe, ``frame`` a grid of
-    the last link's departures, both in seconds."""
+    """Probes over links of these rates (b/s) with 5 ms in each direction; ``waiting`` is the mean
+    of an exponential wait per probe, ``frame`` a grid of the last link's departures, both in
+    seconds."""
     rng = random.Random(seed)
     rows: list[dict[str, object]] = []
     for _ in range(rounds):

@@ -1,4 +1,7 @@
-"""Options of the server: captures at both ends, a STAMP reflector, `ackclockd --help`. All on loopback."""
+"""Options of the server: captures at both ends, a STAMP reflector, `ackclockd --help`.
+
+All on loopback.
+"""
 
 from __future__ import annotations
 
@@ -84,10 +87,12 @@ def test_captures_of_both_ends_are_analyzed_and_the_server_writes_nothing(tmp_pa
     found = json.loads((run / "analysis" / "analysis.json").read_text("utf-8"))
     flow = max(found["flows"], key=lambda f: f["b2a"]["unique_bytes"])
     assert flow["b2a"]["unique_bytes"] > 10_000
-    # On loopback both ends see a packet at the same instant, so there is no delay to measure; the tests over an emulated link have one.
+    # On loopback both ends see a packet at the same instant, so there is no delay to measure; the
+    # tests over an emulated link have one.
     assert found["joined_flows"] == 2
     other = max(found["second"]["flows"], key=lambda f: f["b2a"]["unique_bytes"])
-    # Loopback is faster than a busy machine's captures; the kernel reports dropped packets, at most 64 KB each.
+    # Loopback is faster than a busy machine's captures; the kernel reports dropped packets, at most
+    # 64 KB each.
     missed = document["capture"]["dropped"] + document["capture_far"]["dropped"]
     assert abs(other["b2a"]["unique_bytes"] - flow["b2a"]["unique_bytes"]) <= missed * 65536
 
@@ -119,7 +124,9 @@ def _ntp(at: float) -> bytes:
 
 @pytest.mark.parametrize("key", [None, b"a key that both know"])
 def test_reflector_answers_a_sender_by_rfc_8762(tmp_path, key):
-    """Sections 4.2 and 4.3, by another hand than the product's: 44 octets without a key, 112 with one."""
+    """Sections 4.2 and 4.3, by another hand than the product's: 44 octets without a key, 112 with
+    one.
+    """
     timestamp = free_port()
     (tmp_path / "key").write_bytes(key or b"")
     how = ["--stamp-open"] if key is None else ["--stamp-key-file", str(tmp_path / "key")]

@@ -1,4 +1,6 @@
-"""Table 1 of `asymmetry`, plain Reno: within 10 % of the paper or of ns-2 on either network; all three are reported."""
+"""Table 1 of `asymmetry`, plain Reno: within 10 % of the paper or of ns-2 on either network; all
+three are reported.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Captures of kernel TCP: our figures compared with the kernel's counters, and with tcptrace's for equal definitions."""
+"""Captures of kernel TCP: our figures compared with the kernel's counters, and with tcptrace's for
+equal definitions.
+"""
 
 from __future__ import annotations
 

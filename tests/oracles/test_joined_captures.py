@@ -80,7 +80,10 @@ def test_offset_interval_covers_the_offset_and_symmetric_estimate_is_within_1_ms
 
 def test_skew_is_within_2_ppm(captures: Path, name: str, request: pytest.FixtureRequest) -> None:
     if name == "up-reno":
-        why = "the ACKs' minimum delay itself varies from 60.04 to 60.2 ms and back within the 20 s: 2.3 ppm measured, the interval has +-8"
+        why = (
+            "the ACKs' minimum delay itself varies from 60.04 to 60.2 ms and back within the 20 s: "
+            "2.3 ppm measured, the interval has +-8"
+        )
         request.applymarker(pytest.mark.xfail(reason=why, strict=False))
     clock = joined(captures / f"{name}.client.pcap.gz", captures / f"{name}.server.pcap.gz")["clock"]
     assert clock["skew_ppm"] == pytest.approx(0.0, abs=2)

@@ -1,4 +1,6 @@
-"""Scenario E against ns-2: the same losses yield the same recovery, reductions, window and goodput."""
+"""Scenario E against ns-2: the same losses yield the same recovery, reductions, window and
+goodput.
+"""
 
 import pytest
 

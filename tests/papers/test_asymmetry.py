@@ -38,15 +38,20 @@ def plain_mbps(path: tuple[str, str], ack: dict[str, str], seed: int, **more: ob
 
 
 def test_ack_filtering_of_a_plain_sender_is_not_better_than_reno_with_ns2_queues() -> None:
-    """Reno is ns-2's to 0.03 Mb/s. Two per cent are for 28.8 kb/s, 1 % better here and 20 % worse in ns-2: docs/models/ack-filter.md says why."""
+    """Reno is ns-2's to 0.03 Mb/s.
+
+    Two per cent are for 28.8 kb/s, 1 % better here and 20 % worse in ns-2:
+    docs/models/ack-filter.md says why.
+    """
     for path, ns2 in zip(table1.PATHS.values(), (1.93, 6.96, 4.48, 9.31), strict=True):
         reno, af = plain_mbps(path, {}, 1), plain_mbps(path, {"filter": "p1"}, 1)
         assert reno == pytest.approx(ns2, abs=0.03) and af < 1.02 * reno, (path, reno, af)
 
 
 def test_plain_senders_agree_with_ns2_with_and_without_filtered_acks_under_jitter() -> None:
-    """Means of ns-2.35 on V1 with `overhead_ 0.001`, eight seeds each: Reno and Reno with filtered ACKs. Jitter of the length of a packet
-    leaves no pattern of bursts to be kept from a slow start for the rest of the run."""
+    """Means of ns-2.35 on V1 with `overhead_ 0.001`, eight seeds each: Reno and Reno with filtered
+    ACKs. Jitter of the length of a packet leaves no pattern of bursts to be kept from a slow start
+    for the rest of the run."""
     ns2 = ((0.73, 1.20), (6.92, 6.24), (4.46, 3.31), (9.22, 5.51))
     jitter = {"hop.server.jitter.up": {"kind": "uniform", "low": "0 s", "high": "1 ms", "in_order": True}}
     for path, wanted in zip(table1.PATHS.values(), ns2, strict=True):
@@ -56,7 +61,9 @@ def test_plain_senders_agree_with_ns2_with_and_without_filtered_acks_under_jitte
 
 
 def test_ecn_marks_on_data_only_halve_the_reverse_flow(runs: Experiments) -> None:
-    """Retransmissions must be ECN-capable, as in ns-2: RED drops what it cannot mark, and a queue full of ACKs is above its threshold."""
+    """Retransmissions must be ECN-capable, as in ns-2: RED drops what it cannot mark, and a queue
+    full of ACKs is above its threshold.
+    """
     for result in runs("table3").at("V1", "RED only for data"):
         forward, reverse = table3.kbps(result)
         assert forward > 9000.0 or reverse > 15.0, (forward, reverse)

@@ -1,4 +1,7 @@
-"""`reproduce --live`: jobs, runs, and verdicts beside the simulator's. Real traffic where network namespaces are allowed."""
+"""`reproduce --live`: jobs, runs, and verdicts beside the simulator's.
+
+Real traffic where network namespaces are allowed.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,9 @@ def test_live_reproduction_refuses_papers_without_a_path(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
 def test_live_setting_yields_figures_and_is_reused(tmp_path, monkeypatch):
-    """One stream of wibro alone: the cap's 10 Mb/s, whatever the machine's load makes of the audit."""
+    """One stream of wibro alone: the cap's 10 Mb/s, whatever the machine's load makes of the
+    audit.
+    """
     only = {"experiments": {"udp": {**experiments_file("wibro")["experiments"]["udp"], "schemes": ["down full"]}}}
     for module in ("ackclock.papers.live.experiments.book", "ackclock.papers.experiments.book"):
         monkeypatch.setattr(module, lambda paper: {**experiments_file.__wrapped__(paper), **only})

@@ -1,4 +1,6 @@
-"""Results: one shape for all, opened again from their folders; inputs as objects; progress in a notebook."""
+"""Results: one shape for all, opened again from their folders; inputs as objects; progress in a
+notebook.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""CAKE before an uplink modem, end to end: rate, delay, fairness between hosts, and ACK filtering."""
+"""CAKE before an uplink modem, end to end: rate, delay, fairness between hosts, and ACK
+filtering.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Congestion controls in Python: equal to built-in ones, in one process or several, and their errors."""
+"""Congestion controls in Python: equal to built-in ones, in one process or several, and their
+errors.
+"""
 
 import json
 import re

@@ -1,4 +1,6 @@
-"""The engine accepts every scenario that Python accepts: each is refused with a message, or runs."""
+"""The engine accepts every scenario that Python accepts: each is refused with a message, or
+runs.
+"""
 
 from __future__ import annotations
 

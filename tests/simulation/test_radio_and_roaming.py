@@ -39,7 +39,9 @@ def run(hop, *flows, duration="30 s", **keys):
 
 @pytest.mark.parametrize("kind", MEDIA)
 def test_handover_gap_delays_packets_and_next_cell_adds_its_delay(kind):
-    """Two cells, of which the second is 40 ms further away: half of all packets wait that long, and those of the gap longer."""
+    """Two cells, of which the second is 40 ms further away: half of all packets wait that long, and
+    those of the gap longer.
+    """
     hop = air(kind, every="2 s", gap="100 ms", cells=[{}, {"delay": "40 ms"}])
     for direction in ("down", "up"):
         [flow] = run(hop, datagrams("400 kb/s", direction))["flows"]
@@ -121,7 +123,10 @@ def test_signal_loss_shares_fading_between_directions():
 
 
 def test_wimax_station_loss_and_modulation_follow_one_signal():
-    """At 5 dB, BPSK 1/2 and 30 % lost; at 20 dB, 64-QAM 2/3 and nothing. Datagrams that both modulations carry lose a quarter of 30 %."""
+    """At 5 dB, BPSK 1/2 and 30 % lost; at 20 dB, 64-QAM 2/3 and nothing.
+
+    Datagrams that both modulations carry lose a quarter of 30 %.
+    """
     medium = {
         **MEDIA["wimax"],
         "fading": LEVELS,

@@ -1,4 +1,6 @@
-"""Throughput models of simulated flows: their input, their agreement, and their place in reports."""
+"""Throughput models of simulated flows: their input, their agreement, and their place in
+reports.
+"""
 
 from __future__ import annotations
 

@@ -41,8 +41,9 @@ def test_web_refuses_stop():
 
 
 def test_answer_of_the_initial_window_takes_one_rtt_on_linux_6():
-    """Three one-way delays for the request, two for the answer's handshake, one for ten segments, which the first send buffer holds
-    with room to spare; one of `tcp_wmem[1]` = 16 KiB holds eight, and the last two go a round trip later."""
+    """Three one-way delays for the request, two for the answer's handshake, one for ten segments,
+    which the first send buffer holds with room to spare; one of `tcp_wmem[1]` = 16 KiB holds eight,
+    and the last two go a round trip later."""
     for tcp, round_trips in (({}, 3), ({"send_start": "16384 B"}, 4)):
         flow = {"name": "web", "workload": {"kind": "web", "answers": 1, "size": "14480 B"}}
         run = ackclock.simulate({"hop": [HOP]}, [flow], duration="5 s", tcp={"host": "linux-6", **tcp})

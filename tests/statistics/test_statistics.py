@@ -13,7 +13,8 @@ from scipy import stats
 
 from ackclock.statistics import against, holm, interval, jain_index, modes, paired_p, rank
 
-# Student (1908), table of Cushny and Peebles: extra hours of sleep, drug 2 minus drug 1, ten patients.
+# Student (1908), table of Cushny and Peebles: extra hours of sleep, drug 2 minus drug 1, ten
+# patients.
 SLEEP = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4]
 
 
@@ -179,7 +180,8 @@ def test_ranking_is_independent_of_the_unit(means: list[float], factor: float) -
 
 
 def test_bimodal_sample_has_two_modes() -> None:
-    # ns-2's two-way Reno: one start of ten leaves the forward transfer at full rate, the others starve it (kb/s).
+    # ns-2's two-way Reno: one start of ten leaves the forward transfer at full rate, the others
+    # starve it (kb/s).
     found = interval([9790.0, 310.0, 280.0, 355.0, 190.0, 330.0, 240.0, 300.0, 260.0, 205.0])
     assert [(mode.n, round(mode.mean)) for mode in found.modes] == [(9, 274), (1, 9790)]
     assert found.as_json()["modes"] == [

@@ -1,4 +1,6 @@
-"""`kill -9` at random moments: finished results are readable, and the same command continues to the same bytes."""
+"""`kill -9` at random moments: finished results are readable, and the same command continues to the
+same bytes.
+"""
 
 from __future__ import annotations
 

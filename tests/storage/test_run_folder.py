@@ -1,4 +1,6 @@
-"""Run folders: another experiment is refused, a killed one continues, and a full disk keeps finished results."""
+"""Run folders: another experiment is refused, a killed one continues, and a full disk keeps
+finished results.
+"""
 
 from __future__ import annotations
 
@@ -343,7 +345,9 @@ def test_next_run_sweeps_folders_in_runs_when_their_processes_were_killed(
 
 @pytest.mark.finding("L6")
 def test_empty_run_folder_is_known_when_its_process_is_killed_while_clearing_it(tmp_path: Path) -> None:
-    """Whatever is removed first: 200 kills met a folder without environment.json, which the next run refused."""
+    """Whatever is removed first: 200 kills met a folder without environment.json, which the next
+    run refused.
+    """
     killed = textwrap.dedent("""
         import os, sys
         from pathlib import Path
@@ -433,7 +437,9 @@ def _no_traceback(done: subprocess.CompletedProcess[str]) -> None:
 def test_full_disk_is_one_line_and_keeps_finished_results(
     small: Path, another: Path, capture: Path, tmp_path: Path
 ) -> None:
-    """File systems of 16 to 160 KiB: full while the folder is begun, while runs are kept, and at the end."""
+    """File systems of 16 to 160 KiB: full while the folder is begun, while runs are kept, and at
+    the end.
+    """
     script = 'mount -t tmpfs -o size=$1k none "$2" && shift 2 && out=$1 && shift && "$@"; s=$?; cp -r "$out"/. "$out"-copy; exit $s'
     for number, (command, size) in enumerate([("simulate", 16), ("sweep", 48), ("compare", 96), ("analyze", 32)]):
         place = tmp_path / f"disk{number}"
@@ -465,7 +471,9 @@ def test_full_disk_is_one_line_and_keeps_finished_results(
 
 
 def _readable(folder: Path) -> None:
-    """Every file of a run folder is whole; a folder that is not there holds nothing that is broken."""
+    """Every file of a run folder is whole; a folder that is not there holds nothing that is
+    broken.
+    """
     import polars as pl
 
     for path in folder.rglob("*.parquet"):
@@ -534,8 +542,8 @@ def test_ctrl_c_prints_the_folder_when_results_are_finished(another: Path, tmp_p
         _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
     assert (
-        stderr
-        == f"ackclock: interrupted; finished results are in {tmp_path / 'run'}, and the same command continues from there\n"
+        stderr == f"ackclock: interrupted; finished results are in {tmp_path / 'run'}, and the same "
+        "command continues from there\n"
     )
     assert not list(tmp_path.rglob("*.tmp"))
     with pytest.raises(InputError, match=r"holds an unfinished sweep; run the same command again"):

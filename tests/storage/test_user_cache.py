@@ -39,7 +39,9 @@ def test_result_is_derived_again_for_other_inputs(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("obstacle", ["file", "full", "no home"])
-def test_result_is_derived_each_time_without_a_usable_folder(cache: Path, monkeypatch: pytest.MonkeyPatch, obstacle: str) -> None:
+def test_result_is_derived_each_time_without_a_usable_folder(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, obstacle: str
+) -> None:
     if obstacle == "file":
         cache.parent.write_text("a file where the folder would be")
     elif obstacle == "full":

@@ -17,7 +17,9 @@ def altered_copy(
     skew: float = 50e-6,
     until_s: float = float("inf"),
 ) -> Path:
-    """A copy of a pcap, in gzip or plain, whose clock is ahead and runs fast, with only the packets that are kept (by number from 0)."""
+    """A copy of a pcap, in gzip or plain, whose clock is ahead and runs fast, with only the packets
+    that are kept (by number from 0).
+    """
     raw = source.read_bytes()
     raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
     order = "<" if raw[:1] in (b"\xd4", b"\x4d") else ">"

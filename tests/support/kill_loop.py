@@ -26,7 +26,9 @@ EARLIEST_S = 0.2
 
 @dataclass
 class Figures:
-    """Number of kills, of absent, unfinished and finished folders after them, and of complete reruns."""
+    """Number of kills, of absent, unfinished and finished folders after them, and of complete
+    reruns.
+    """
 
     kills: int = 0
     absent: int = 0
@@ -39,7 +41,8 @@ class Figures:
 class Killed:
     """A command line without ``--out``, killed again and again in folders below ``place``.
 
-    ``real``: its traffic is real, so its tables differ each time, and a folder with results is moved aside by the next run.
+    ``real``: its traffic is real, so its tables differ each time, and a folder with results is
+    moved aside by the next run.
     """
 
     arguments: Sequence[str]
@@ -48,7 +51,9 @@ class Killed:
     real: bool = False
 
     def kill(self, times: int, *, rerun_each: int = 2) -> Figures:
-        """Kill it so many times; after every ``rerun_each`` kills in one folder run it to its end there, and compare."""
+        """Kill it so many times; after every ``rerun_each`` kills in one folder run it to its end
+        there, and compare.
+        """
         rng, found = random.Random(self.seed), Figures()
         reference = self.place / "reference"
         longest = self._complete(reference)
@@ -95,7 +100,9 @@ class Killed:
 
 
 def check_readable(folder: Path) -> str:
-    """Read every file of a run folder but those under construction; say whether it is "absent", "unfinished" or "finished"."""
+    """Read every file of a run folder but those under construction; say whether it is "absent",
+    "unfinished" or "finished".
+    """
     if not folder.is_dir():
         return "absent"
     for root, folders, files in os.walk(folder):
@@ -115,7 +122,9 @@ def check_readable(folder: Path) -> str:
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    """Every table by its bytes, every other file by its name, as documents contain the path of their folder."""
+    """Every table by its bytes, every other file by its name, as documents contain the path of
+    their folder.
+    """
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() if path.suffix == ".parquet" else b"" for path in files}
 

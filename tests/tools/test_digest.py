@@ -38,7 +38,9 @@ def digest(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture
 def compared(digest) -> Callable[..., list[tuple[str, str, str]]]:
-    """Compares two documents (or two tables); returns path, value before and value now of each unexpected difference."""
+    """Compares two documents (or two tables); returns path, value before and value now of each
+    unexpected difference.
+    """
 
     def of(before: Any, now: Any, exceptions: str = "") -> list[tuple[str, str, str]]:
         items = digest.digest_items

@@ -15,7 +15,9 @@ PULSES_ERROR_S = 1e-4  # accuracy of a pulse on a serial line
 
 @dataclass(frozen=True)
 class Clocks:
-    """PPS files, one for each capture or none, and the maximum error of synchronised clocks in seconds."""
+    """PPS files, one for each capture or none, and the maximum error of synchronised clocks in
+    seconds.
+    """
 
     pulses: tuple[Path, ...] = ()
     error_s: float | None = None
@@ -33,7 +35,8 @@ def clocks_of(pps: Sequence[str | Path], synchronized: str | float | None, captu
     """The clocks of `captures` captures, checked.
 
     Args:
-        pps: PPS files: none, or one for each capture in order. Two captures with PPS files have synchronised clocks.
+        pps: PPS files: none, or one for each capture in order. Two captures with PPS files have
+            synchronised clocks.
         synchronized: maximum error of both clocks: seconds, or text such as ``100 us``.
         captures: 1 or 2.
 
@@ -59,14 +62,19 @@ def clocks_of(pps: Sequence[str | Path], synchronized: str | float | None, captu
 
 
 def known_clocks(clock: Mapping[str, Any]) -> str | None:
-    """A clause about clocks given as synchronised; None if the offset was estimated from traffic."""
+    """A clause about clocks given as synchronised; None if the offset was estimated from
+    traffic.
+    """
     if not clock["assumption"].startswith("known"):
         return None
     error = clock["offset_interval_ms"][1]
     conflict = clock["conflict_ms"]
     if conflict is None:
         return f"both clocks have errors of at most {error:g} ms, as given; no packet contradicts it"
-    return f"both clocks have errors of at most {error:g} ms, as given, but packets arrive {conflict:.3f} ms before they were sent: one clock is wrong"
+    return (
+        f"both clocks have errors of at most {error:g} ms, as given, but packets arrive "
+        f"{conflict:.3f} ms before they were sent: one clock is wrong"
+    )
 
 
 def format_clock(clock: Mapping[str, Any]) -> str:
@@ -74,8 +82,9 @@ def format_clock(clock: Mapping[str, Any]) -> str:
     low, high = clock["offset_interval_ms"]
     offset, skew = clock["offset_ms"], clock["skew_ppm"]
     return (
-        f"{_against(offset)} if the minimum delays of both directions are equal, which is an assumption "
-        f"(from two-way traffic alone: between {_against(low)} and {_against(high)}), and {abs(skew):.1f} ppm {'fast' if skew >= 0 else 'slow'}"
+        f"{_against(offset)} if the minimum delays of both directions are equal, which is an "
+        f"assumption (from two-way traffic alone: between {_against(low)} and {_against(high)}), "
+        f"and {abs(skew):.1f} ppm {'fast' if skew >= 0 else 'slow'}"
     )
 
 

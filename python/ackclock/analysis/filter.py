@@ -12,7 +12,9 @@ from typing import Any
 from ackclock.errors import InputError, format_value
 
 Ends = Mapping[str, Any]
-"""Conditions on a flow's endpoints, for the engine: {"net": [..]}, {"ports": [..]}, {"all": [..]}, {"any": [..]} or {"not": ..}."""
+"""Conditions on a flow's endpoints, for the engine: {"net": [..]}, {"ports": [..]}, {"all": [..]},
+{"any": [..]} or {"not": ..}.
+"""
 
 _ALLOWED = (
     "host ADDRESS, net NETWORK/BITS, port NUMBER or portrange FIRST-LAST, joined by `and`, `or`, `not` and parentheses "
@@ -26,7 +28,9 @@ _WORDS = {"&&": "and", "||": "or", "!": "not"}
 
 @dataclass(frozen=True)
 class PacketFilter:
-    """A filter: conditions on a flow's endpoints (`parse_filter`), and times after the first packet, in seconds."""
+    """A filter: conditions on a flow's endpoints (`parse_filter`), and times after the first
+    packet, in seconds.
+    """
 
     ends: Ends | None = None
     since_s: float | None = None
@@ -44,7 +48,8 @@ class PacketFilter:
 def parse_filter(expression: str | None) -> Ends | None:
     """Parse an expression such as ``host 10.0.0.1 and not (port 22 or port 53)``; None without one.
 
-    As in tcpdump's filters, `and` and `or` have equal precedence, from left to right, and `not` a higher one. ``tcp`` before a term is ignored.
+    As in tcpdump's filters, `and` and `or` have equal precedence, from left to right, and `not` a
+    higher one. ``tcp`` before a term is ignored.
 
     Raises:
         InputError: a syntax error.

@@ -32,7 +32,10 @@ class AnalysisRequest:
 
     @property
     def identity(self) -> Identity:
-        """Identity by the captures' contents. A stream or a growing file has none before it is read: its analysis is not repeatable."""
+        """Identity by the captures' contents.
+
+        A stream or a growing file has none before it is read: its analysis is not repeatable.
+        """
         once = self.follow or not all(Path(capture).is_file() for capture in self.captures)
         contents = [] if once else [_digest(Path(capture)) for capture in self.captures]
         options = [
@@ -47,7 +50,9 @@ class AnalysisRequest:
 def folder_for(
     out: str | Path | None, request: AnalysisRequest, *, force: bool
 ) -> AbstractContextManager[RunFolder | None]:
-    """The run folder of an analysis as a context manager; an empty context without an output folder."""
+    """The run folder of an analysis as a context manager; an empty context without an output
+    folder.
+    """
     return nullcontext() if out is None else RunFolder(out, request.identity, force=force)
 
 

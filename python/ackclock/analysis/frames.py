@@ -30,8 +30,9 @@ def delays_frame(table: Any, flows: Sequence[int]) -> pl.DataFrame:
 def rates_frame(series: pl.DataFrame, step_s: float) -> pl.DataFrame:
     """Throughput and goodput over time at each capture, in steps of `step_s` seconds, bit/s.
 
-    Columns `capture`, `flow`, `way`, `time_s` (start of the step), `throughput_bps` (IP bytes of data, without retransmissions), `goodput_bps`
-    (payload, without retransmissions), `sent_bps` (IP bytes of all packets, retransmissions and ACKs included). Empty steps are left out.
+    Columns `capture`, `flow`, `way`, `time_s` (start of the step), `throughput_bps` (IP bytes of
+    data, without retransmissions), `goodput_bps` (payload, without retransmissions), `sent_bps` (IP
+    bytes of all packets, retransmissions and ACKs included). Empty steps are left out.
     """
     import polars as pl
 

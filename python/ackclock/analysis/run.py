@@ -26,10 +26,11 @@ NO_CLOCKS = Clocks()
 
 @dataclass(frozen=True, repr=False)
 class Analysis(Result):
-    """The result of an analysis. `document` is the JSON of `ackclock analyze --json` (docs/analyze.md).
+    """The result of an analysis. `document` is the JSON of `ackclock analyze --json`
+    (docs/analyze.md).
 
-    `series` (one row per packet) is None unless it was asked for; `delays` (one row per packet, between two captures) needs two captures
-    as well.
+    `series` (one row per packet) is None unless it was asked for; `delays` (one row per packet,
+    between two captures) needs two captures as well.
     """
 
     document: dict[str, Any]
@@ -45,7 +46,8 @@ class Analysis(Result):
         return flows_frame(self.document)
 
     def rates(self, step: float = 0.1) -> pl.DataFrame:
-        """Throughput and goodput over time, bit/s, in steps of `step` seconds; needs the series. docs/analyze.md has the columns (`rates.parquet`).
+        """Throughput and goodput over time, bit/s, in steps of `step` seconds; needs the series.
+        docs/analyze.md has the columns (`rates.parquet`).
 
         Raises:
             InputError: the analysis has no series, or the step is not above zero.
@@ -79,7 +81,9 @@ class Analysis(Result):
         return analysis_tables(self.document)
 
     def xplot(self, folder: str | Path) -> list[Path]:
-        """Write time-sequence, RTT and outstanding-data graphs of the largest flows for xplot; needs the series. Returns the files."""
+        """Write time-sequence, RTT and outstanding-data graphs of the largest flows for xplot;
+        needs the series. Returns the files.
+        """
         from ackclock.analysis.xplot import write_xplot
 
         return write_xplot(self, Path(folder))
@@ -99,21 +103,29 @@ def analyze(
     pps: Sequence[str | Path] = (),
     synchronized: str | float | None = None,
 ) -> Analysis:
-    """Per-flow metrics and diagnosis of a capture; with a second one of the same traffic, also delay and loss between them.
+    """Per-flow metrics and diagnosis of a capture; with a second one of the same traffic, also
+    delay and loss between them.
 
     Args:
         capture: a pcap or pcapng file, plain or in gzip or zstd; "-" is standard input.
-        second: a capture of the same traffic nearer the other end, for delays in each direction, losses between the two, clock offset and buffer.
-        flow: only this flow: its number, from 1 in order of appearance, or one of its ends ("10.0.0.1:443").
-        filter: only flows with such ends, as ``"host 10.0.0.1 and not (port 22 or net 192.168.0.0/16)"``: `host`, `net`, `port`, `portrange`,
-            joined by `and`, `or`, `not`.
+        second: a capture of the same traffic nearer the other end, for delays in each direction,
+            losses between the two, clock offset and buffer.
+        flow: only this flow: its number, from 1 in order of appearance, or one of its ends
+            ("10.0.0.1:443").
+        filter: only flows with such ends, as ``"host 10.0.0.1 and not (port 22 or net
+            192.168.0.0/16)"``: `host`, `net`, `port`, `portrange`, joined by `and`, `or`, `not`.
         since: seconds from the first packet; what comes before is left out.
         until: seconds from the first packet; what comes then or later is left out.
-        out: a folder for the document, Parquet tables, the HTML report and xplot graphs; nothing is written without it.
-        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
-        series: keep a row for each packet (about 90 bytes; the first 2 million): `Analysis.series`, `Analysis.delays`. Implied by `out`.
-        pps: for each capture a file with its counter's values at PPS pulses, by which its timestamps are converted to UTC.
-        synchronized: both captures' clocks are right within this (seconds, or such as ``100 us``): delays are absolute then.
+        out: a folder for the document, Parquet tables, the HTML report and xplot graphs; nothing is
+            written without it.
+        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write
+            there.
+        series: keep a row for each packet (about 90 bytes; the first 2 million): `Analysis.series`,
+            `Analysis.delays`. Implied by `out`.
+        pps: for each capture a file with its counter's values at PPS pulses, by which its
+            timestamps are converted to UTC.
+        synchronized: both captures' clocks are right within this (seconds, or such as ``100 us``):
+            delays are absolute then.
 
     Raises:
         InputError: the capture cannot be read, an argument is bad, or ``out`` holds another run.

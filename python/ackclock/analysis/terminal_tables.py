@@ -67,7 +67,10 @@ def _flows(document: Mapping[str, Any]) -> Table:
 
 
 def _figures(context: FlowContext) -> list[str]:
-    """Figures from the capture near the sender. If it is not at the sender, RTT and flight are not the sender's and are left out."""
+    """Figures from the capture near the sender.
+
+    If it is not at the sender, RTT and flight are not the sender's and are left out.
+    """
     direction = context.figures
     rtt = direction["rtt_ms"] if not context.far else dict.fromkeys(("min", "mean", "p95"))
     return [
@@ -88,7 +91,9 @@ def _figures(context: FlowContext) -> list[str]:
 
 
 def _timeouts(document: Mapping[str, Any]) -> Table | None:
-    """Timeouts in a recovery started by duplicate ACKs, and timeouts with an early ACK (papers' digest, 7.7)."""
+    """Timeouts in a recovery started by duplicate ACKs, and timeouts with an early ACK (papers'
+    digest, 7.7).
+    """
     table = _table("Pairs of a fast retransmission and a timeout, and timeouts with an early ACK")
     for column in ("flow", "direction"):
         table.add_column(column)

@@ -1,4 +1,6 @@
-"""xplot graphs: text with drawing commands, `timeval unsigned`, in tcptrace's format (<http://www.xplot.org>)."""
+"""xplot graphs: text with drawing commands, `timeval unsigned`, in tcptrace's format
+(<http://www.xplot.org>).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ _LABELS = {
 
 
 def write_xplot(analysis: Analysis, folder: Path) -> list[Path]:
-    """Write time-sequence, RTT and outstanding-data graphs of the largest directions: `flow1-a2b.tsg.xpl`, `.rtt.xpl`, `.owin.xpl`."""
+    """Write time-sequence, RTT and outstanding-data graphs of the largest directions:
+    `flow1-a2b.tsg.xpl`, `.rtt.xpl`, `.owin.xpl`.
+    """
     import polars as pl
 
     from ackclock.analysis.diagnosis.flow_context import flow_context

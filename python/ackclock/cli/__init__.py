@@ -89,7 +89,10 @@ def _kept() -> str:
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
-    """Whether --json was given, even on an invalid command line. Arguments after -- belong to another command."""
+    """Whether --json was given, even on an invalid command line.
+
+    Arguments after -- belong to another command.
+    """
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in own
 

@@ -27,7 +27,8 @@ def analyze(
     filter: Annotated[
         str | None,
         typer.Option(
-            help="Only flows with these endpoints: `host ADDRESS`, `net A/BITS`, `port N`, `portrange N-M`, with and, or, not, ( )."
+            help="Only flows with these endpoints: `host ADDRESS`, `net A/BITS`, `port N`, "
+            "`portrange N-M`, with and, or, not, ( )."
         ),
     ] = None,
     since: Annotated[str | None, typer.Option(help="Start time after the first packet, such as 5 s.")] = None,
@@ -106,7 +107,10 @@ def analyze(
 
 
 def _read(capture: str, reader: Any, flow: str | None, *, follow: bool, quiet: bool, print_live: bool) -> None:
-    """Read the capture to its end. With `follow`, update the tables on the terminal while it grows."""
+    """Read the capture to its end.
+
+    With `follow`, update the tables on the terminal while it grows.
+    """
     from ackclock.analysis.run import document_of
     from ackclock.analysis.terminal_tables import analysis_tables
     from ackclock.cli.follow import read_all

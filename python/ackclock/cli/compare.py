@@ -65,13 +65,15 @@ def compare(
     queue: Annotated[
         str,
         typer.Option(
-            help="Queues of the data's bottleneck, with commas between: droptail, codel, fq-codel, .. (link: the link's)."
+            help="Queues of the data's bottleneck, with commas between: droptail, codel, fq-codel, "
+            ".. (link: the link's)."
         ),
     ] = "link",
     ack_policy: Annotated[
         str,
         typer.Option(
-            help="ACK policy of the ACKs' bottleneck: none, safe, p1, cake, acks-first, drop-front, red, .. (+ joins; link: the link's)."
+            help="ACK policy of the ACKs' bottleneck: none, safe, p1, cake, acks-first, drop-front, "
+            "red, .. (+ joins; link: the link's)."
         ),
     ] = "link",
     ack: Annotated[str, typer.Option(help="ACK techniques of the hosts: none, acc, adapt, acc+adapt.")] = "none",
@@ -102,7 +104,9 @@ def compare(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Rank TCP variants, socket buffers and ACK policies over a link, with reasons and an HTML report."""
+    """Rank TCP variants, socket buffers and ACK policies over a link, with reasons and an HTML
+    report.
+    """
     from ackclock.cli.output import deliver
     from ackclock.cli.progress import progress
     from ackclock.comparison import compare as run_comparison

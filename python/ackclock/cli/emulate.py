@@ -68,13 +68,14 @@ def emulate(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run a command behind a link, in real time. Root is not required where user namespaces are allowed.
+    """Run a command behind a link, in real time. Root is not required where user namespaces are
+    allowed.
 
-    The command runs at the client's end; $ACKCLOCK_SERVER is the server's address. A scenario's simulated flows and stations
-    share the link with it.
+    The command runs at the client's end; $ACKCLOCK_SERVER is the server's address. A scenario's
+    simulated flows and stations share the link with it.
 
-    The exit status is the command's: 128 + n for signal n (143 after --seconds or SIGTERM), 127 if it is not found. It is 1 if
-    the emulation failed and 2 for bad input.
+    The exit status is the command's: 128 + n for signal n (143 after --seconds or SIGTERM), 127 if
+    it is not found. It is 1 if the emulation failed and 2 for bad input.
     """
     from ackclock.cli.output import deliver, print_json, remark
     from ackclock.cli.tables import emulation_tables
@@ -135,7 +136,10 @@ def emulate(
 
 
 def _write_report(folder: Path | None, *, quiet: bool) -> bool:
-    """Write the report; return whether it exists. On a full disk the summary is printed all the same, since an emulation is not repeatable."""
+    """Write the report; return whether it exists.
+
+    On a full disk the summary is printed all the same, since an emulation is not repeatable.
+    """
     from ackclock.cli.output import remark, write_report
     from ackclock.storage.run_folder import WriteFailed
 

@@ -29,7 +29,9 @@ def export(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a link as files of Linux tc or mahimahi, with a list of properties that these cannot express."""
+    """Write a link as files of Linux tc or mahimahi, with a list of properties that these cannot
+    express.
+    """
     from ackclock.cli.output import print_json, remark
     from ackclock.export import export_link
 

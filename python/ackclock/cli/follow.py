@@ -16,9 +16,11 @@ DRAWING_SHARE = 0.1
 
 
 def read_all(path: str, reader: Any, *, follow: bool, quiet: bool, show: Callable[[], None] | None = None) -> None:
-    """Read the capture. With `follow`, wait for more data until Ctrl-C; a pipe ends with its writer.
+    """Read the capture. With `follow`, wait for more data until Ctrl-C; a pipe ends with its
+    writer.
 
-    `show` is called when a followed capture has grown; without it, a line with the number of packets goes to stderr.
+    `show` is called when a followed capture has grown; without it, a line with the number of
+    packets goes to stderr.
     """
     total = 0
     display = _Display(show or (lambda: None if quiet else status_line(f"{total} packets")))
@@ -49,7 +51,9 @@ class _Display:
         self._due = 0.0
 
     def update(self, total: int) -> None:
-        """Show the number of packets read, if it has changed and the last update is long enough ago."""
+        """Show the number of packets read, if it has changed and the last update is long enough
+        ago.
+        """
         began = time.monotonic()
         if total == self._shown or began < self._due:
             return

@@ -23,7 +23,8 @@ def kernel_cc(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Load the papers' congestion controls into the running kernel, for any program (TCP_CONGESTION). `make kernel-cc` builds them.
+    """Load the papers' congestion controls into the running kernel, for any program
+    (TCP_CONGESTION). `make kernel-cc` builds them.
 
     Loading requires root. They remain until they are unloaded or the machine restarts.
     """

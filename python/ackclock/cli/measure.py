@@ -24,7 +24,8 @@ def measure(
     tests: Annotated[
         str | None,
         typer.Option(
-            help="path (no far end needed), delay, capacity, steps, tcp, bidirectional, flows, latency, transfers, with commas between (default: all)."
+            help="path (no far end needed), delay, capacity, steps, tcp, bidirectional, flows, "
+            "latency, transfers, with commas between (default: all)."
         ),
     ] = None,
     direction: Annotated[
@@ -63,7 +64,8 @@ def measure(
         bool,
         typer.Option(
             "--capture-far",
-            help="Have the far end's headers of the session, too, if it runs with --allow-capture; with --capture both are analyzed together.",
+            help="Have the far end's headers of the session, too, if it runs with --allow-capture; "
+            "with --capture both are analyzed together.",
         ),
     ] = False,
     port: Port = 4862,
@@ -74,7 +76,8 @@ def measure(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """The path to a far end by active tests: delays, capacity, buffers, TCP, latency under load; with an HTML report.
+    """The path to a far end by active tests: delays, capacity, buffers, TCP, latency under load;
+    with an HTML report.
 
     The token comes from --token-file or the environment's ACKCLOCK_TOKEN.
     """

@@ -39,7 +39,8 @@ TokenFile = Annotated[
 
 @contextmanager
 def typed(options: Mapping[str, str], *, over_file: bool = False) -> Iterator[None]:
-    """Name the command line's option in an error instead of the key that it sets. `options` maps key to option.
+    """Name the command line's option in an error instead of the key that it sets. `options` maps
+    key to option.
 
     An error in a line of a file keeps its key, unless the options override the file (`over_file`).
     """
@@ -53,7 +54,10 @@ def typed(options: Mapping[str, str], *, over_file: bool = False) -> Iterator[No
 
 
 def time_of(text: str, option: str) -> int:
-    """An option's time, such as "5 ms", in picoseconds. Raises InputError, which names the option."""
+    """An option's time, such as "5 ms", in picoseconds.
+
+    Raises InputError, which names the option.
+    """
     from ackclock.errors import InputError, InvalidValue
     from ackclock.input.units import time_ps
 

@@ -41,7 +41,9 @@ def deliver(
 
 
 def write_report(folder: Path, *, quiet: bool) -> Path | None:
-    """Write the HTML report of a run folder; None, with a remark, without the packages that draw it."""
+    """Write the HTML report of a run folder; None, with a remark, without the packages that draw
+    it.
+    """
     page = folder / "report.html"
     if page.is_file():
         return page
@@ -88,7 +90,9 @@ def print_tables(tables: Iterable[Table]) -> None:
 
 @contextmanager
 def live_tables(*, wanted: bool) -> Iterator[Callable[[Iterable[Table]], None] | None]:
-    """A function that redraws tables in place, cut to the screen, and removes them at the end; None if stdout is no terminal."""
+    """A function that redraws tables in place, cut to the screen, and removes them at the end; None
+    if stdout is no terminal.
+    """
     if not wanted or not sys.stdout.isatty():
         yield None
         return

@@ -20,7 +20,8 @@ def reproduce(
         bool,
         typer.Option(
             "--live",
-            help="Use the running kernel's TCP and probes over emulated links, beside the simulator (wibro, wimax-measured): minutes.",
+            help="Use the running kernel's TCP and probes over emulated links, beside the simulator "
+            "(wibro, wimax-measured): minutes.",
         ),
     ] = False,
     workers: Workers = None,

@@ -83,7 +83,8 @@ def serve(
 ) -> None:
     """Run the measurement server for `measure`, until Ctrl-C. A client needs the token.
 
-    --token-file names the file with the token (mode 0600); it is created if it does not exist. Without it, a new token is printed once.
+    --token-file names the file with the token (mode 0600); it is created if it does not exist.
+    Without it, a new token is printed once.
     """
     from ackclock.measurement.server import StampReflector
     from ackclock.measurement.server import new_token as make_token

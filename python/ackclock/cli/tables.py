@@ -80,7 +80,9 @@ _MEASURED = ["goodput", "95 %\ninterval", "RTT ms\np95", "retrans-\nmitted"]
 
 
 def sweep_table(sweep: Sweep) -> Table:
-    """One row for each point: goodput with its interval, p95 RTT, retransmission rate, Jain's index."""
+    """One row for each point: goodput with its interval, p95 RTT, retransmission rate, Jain's
+    index.
+    """
     table = _table("Sweep", _short(list(sweep.points[0].params)), ["n", *_MEASURED, "Jain"])
     for point in sweep.points:
         table.add_row(
@@ -142,7 +144,9 @@ def _us(value: float | None) -> str:
 
 
 def document_tables(kind: str, document: Mapping[str, Any]) -> list[Table]:
-    """A finished run by its document: the ranking of a comparison, the points of a sweep, or the totals of a reproduction."""
+    """A finished run by its document: the ranking of a comparison, the points of a sweep, or the
+    totals of a reproduction.
+    """
     if kind == "compare":
         table = _table("Ranking", ["rank", "choice"], _MEASURED)
         metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}

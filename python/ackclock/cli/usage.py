@@ -13,7 +13,9 @@ from ackclock.errors import UsageError, choices, format_value, nearest
 
 
 def is_usage(error: Exception) -> bool:
-    """Whether it is a usage error of typer, detected by its `format_message`: the classes have no public path in all versions."""
+    """Whether it is a usage error of typer, detected by its `format_message`: the classes have no
+    public path in all versions.
+    """
     return hasattr(error, "format_message")
 
 
@@ -113,7 +115,9 @@ def _typed(error: Any, parameter: Any, arguments: Sequence[str]) -> str | None:
 
 
 def _allowed(command: Callable[..., Any], name: str, typed: str | None) -> str | None:
-    """The allowed values by the annotations: the values of an enumeration, or a number within limits."""
+    """The allowed values by the annotations: the values of an enumeration, or a number within
+    limits.
+    """
     kinds, limits = _annotation(command, name)
     if words := _words((kinds, limits)):
         return choices(words, typed)

@@ -1,4 +1,6 @@
-"""Comparison of TCP variants, socket buffers and ACK policies over a link: intervals, and a ranking with reasons."""
+"""Comparison of TCP variants, socket buffers and ACK policies over a link: intervals, and a ranking
+with reasons.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Path options of a comparison: the bottleneck's queue, the ACK policy, and the hosts' ACK techniques."""
+"""Path options of a comparison: the bottleneck's queue, the ACK policy, and the hosts' ACK
+techniques.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,9 @@ TECHNIQUES: dict[str, dict[str, Any]] = {
     "acc": {"ack_congestion_control": True, "ecn": True, "timestamps": True},
     "adapt": {"max_burst": 3, "dupack_marking": True, "byte_counting": 2},
 }
-"""ACK techniques of hosts, as TCP keys: ACK congestion control (requires an ECN-marking queue, such as `red`, in the direction of the ACKs)
-and sender adaptation (`asymmetry`, sections 4.3.1 and 4.3.3; byte counting as in RFC 3465)."""
+"""ACK techniques of hosts, as TCP keys: ACK congestion control (requires an ECN-marking queue, such
+as `red`, in the direction of the ACKs) and sender adaptation (`asymmetry`, sections 4.3.1 and
+4.3.3; byte counting as in RFC 3465)."""
 
 
 def check_queues(kinds: Sequence[str]) -> None:
@@ -71,7 +74,9 @@ def technique_keys(technique: str) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Bottlenecks:
-    """The bottleneck of each direction: `data` and `acks` are the sweep paths of their queues, with the link's queues."""
+    """The bottleneck of each direction: `data` and `acks` are the sweep paths of their queues, with
+    the link's queues.
+    """
 
     data: str
     data_queue: Mapping[str, Any]
@@ -83,7 +88,9 @@ class Bottlenecks:
         return {self.data: _of_kind(self.data_queue, kind)}
 
     def policy_keys(self, policy: str) -> dict[str, object]:
-        """The ACKs' bottleneck with another policy; a part that is a kind of queue replaces the queue."""
+        """The ACKs' bottleneck with another policy; a part that is a kind of queue replaces the
+        queue.
+        """
         if policy == AS_IS:
             return {self.acks: dict(self.ack_queue)}
         queue, acks = dict(self.ack_queue), {}
@@ -112,15 +119,18 @@ def bottlenecks(hops: Sequence[Hop], direction: str) -> Bottlenecks:
 
 
 def unmarked(technique: str, hops: Sequence[Hop], direction: str) -> bool:
-    """Whether hosts use ACK congestion control without an ECN-marking queue in the direction of the ACKs (data is sent in `direction`)."""
+    """Whether hosts use ACK congestion control without an ECN-marking queue in the direction of the
+    ACKs (data is sent in `direction`).
+    """
     reverse = "up" if direction == "down" else "down"
     sides = [getattr(hop, reverse) for hop in hops]
     return "acc" in technique.split("+") and not any(side and side.queue and side.queue.marks for side in sides)
 
 
 UNMARKED = (
-    "Hosts with acc receive no congestion signal for ACKs without an ECN-marking queue in their direction: the only effect is an ACK for each segment "
-    "(use the ACK policy red, codel or another queue with ECN)."
+    "Hosts with acc receive no congestion signal for ACKs without an ECN-marking queue in their "
+    "direction: the only effect is an ACK for each segment (use the ACK policy red, codel or "
+    "another queue with ECN)."
 )
 """The note about configurations for which `unmarked` is true."""
 

@@ -1,4 +1,6 @@
-"""The normalised bandwidth ratio k of a planned run: whether a link's reverse path carries the ACKs."""
+"""The normalised bandwidth ratio k of a planned run: whether a link's reverse path carries the
+ACKs.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class Asymmetry:
 
 
 def implied(k: float) -> str:
-    """The consequence of k for ACKs when the forward link is full (`asymmetry`, section 2), as a clause."""
+    """The consequence of k for ACKs when the forward link is full (`asymmetry`, section 2), as a
+    clause.
+    """
     if k <= 1.0:
         return "the reverse path carries an ACK for every segment"
     every = f"with an ACK for every segment the reverse path carries one ACK in {_few(k)}"
@@ -47,7 +51,9 @@ def implied(k: float) -> str:
 
 
 def asymmetry(plan: Mapping[str, Any]) -> Asymmetry | None:
-    """k of the first TCP flow of a plan (``docs/plan.md``); None without one (see ``why_no_asymmetry``)."""
+    """k of the first TCP flow of a plan (``docs/plan.md``); None without one (see
+    ``why_no_asymmetry``).
+    """
     flow = _first_tcp(plan)
     if flow is None or why_no_asymmetry(plan):
         return None
@@ -118,7 +124,9 @@ def _few(ratio: float) -> str:
 
 
 def _slowest(hops: Sequence[Mapping[str, Any]], direction: str, size: int) -> tuple[float, int] | None:
-    """Rate and size on the wire at the hop with the longest transmission time of a packet of ``size`` bytes."""
+    """Rate and size on the wire at the hop with the longest transmission time of a packet of
+    ``size`` bytes.
+    """
     sides = [hop[direction] for hop in hops if hop[direction] and hop[direction]["rate"]]
     candidates = [(float(side["rate"]["bps"]), on_wire(size, side["framing"])) for side in sides]
     granted = [hop["medium"][direction] for hop in hops if hop["medium"] and hop[direction]]

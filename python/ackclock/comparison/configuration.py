@@ -1,4 +1,6 @@
-"""Configurations of a comparison: congestion control, socket buffers, delayed ACKs, queues and ACK techniques."""
+"""Configurations of a comparison: congestion control, socket buffers, delayed ACKs, queues and ACK
+techniques.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ DEFAULT_BUFFERS = ("16 KiB", "64 KiB", "256 KiB", "auto")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Configuration:
-    """One configuration. Buffers are quantities as in a scenario file, or ``auto`` (the host's rule). ``queue`` is the kind of queue at the data's
-    bottleneck, ``ack_policy`` the policy at the ACKs' bottleneck ("link": that of the link), ``ack_technique`` that of the hosts.
+    """One configuration. Buffers are quantities as in a scenario file, or ``auto`` (the host's
+    rule). ``queue`` is the kind of queue at the data's bottleneck, ``ack_policy`` the policy at the
+    ACKs' bottleneck ("link": that of the link), ``ack_technique`` that of the hosts.
     """
 
     variant: str
@@ -77,7 +80,8 @@ def configurations(
     ack_policies: Sequence[str] = (AS_IS,),
     ack_techniques: Sequence[str] = (HOST,),
 ) -> list[Configuration]:
-    """Every combination, in the order given. A buffer is one quantity for both sockets or a (send, receive) pair.
+    """Every combination, in the order given. A buffer is one quantity for both sockets or a (send,
+    receive) pair.
 
     Raises:
         InputError: one of the lists is empty, names something twice or what does not exist.

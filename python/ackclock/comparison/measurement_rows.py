@@ -23,9 +23,11 @@ def read_measured(folder: str | Path) -> Mapping[str, Any]:
 
 
 def beside(document: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], direction: str) -> list[Row]:
-    """Each single bulk transfer of the measurement in this direction, with the simulated configuration of the same variant and buffers.
+    """Each single bulk transfer of the measurement in this direction, with the simulated
+    configuration of the same variant and buffers.
 
-    A measured buffer is the requested one. With both delayed-ACK settings, the simulated one is that of the host's rule.
+    A measured buffer is the requested one. With both delayed-ACK settings, the simulated one is
+    that of the host's rule.
     """
     flows = [f for f in document["flows"] if f["purpose"] == "tcp" and f["direction"] == direction and not f["failed"]]
     return [_row(flow, _same_configuration(flow, cells)) for flow in flows]
@@ -75,8 +77,9 @@ FIGURES = (
     "simulated",
 )
 READING = (
-    "Single bulk transfers of the measurement and the simulated configuration with the same variant and buffers. The measured path had other traffic, "
-    "and its host was this machine's kernel."
+    "Single bulk transfers of the measurement and the simulated configuration with the same "
+    "variant and buffers. The measured path had other traffic, and its host was this machine's "
+    "kernel."
 )
 
 

@@ -1,4 +1,6 @@
-"""The ranking: by goodput (or another metric) with ties, by p95 RTT within a tie, with a reason for each."""
+"""The ranking: by goodput (or another metric) with ties, by p95 RTT within a tie, with a reason for
+each.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ RANK_BY: dict[str, bool] = {"goodput_bps": True, "rtt_p95_ms": False, "retransmi
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One row of the ranking. ``tied_with`` are the labels of the configurations without a significant difference; ``same_as`` is the label of
-    an earlier one with equal figures, or None.
+    """One row of the ranking. ``tied_with`` are the labels of the configurations without a
+    significant difference; ``same_as`` is the label of an earlier one with equal figures, or None.
     """
 
     rank: int
@@ -42,8 +44,8 @@ class Ranked:
 
 
 def equal_configurations(label: str, twins: Sequence[str]) -> str:
-    """A sentence that names the configurations with the same figures as ``label``; empty without any. Those that differ in the variant
-    only are named by it.
+    """A sentence that names the configurations with the same figures as ``label``; empty without
+    any. Those that differ in the variant only are named by it.
     """
     if not twins:
         return ""
@@ -67,9 +69,10 @@ def ranking(
 ) -> list[Ranked]:
     """Rank configurations by a metric; ``runs[configuration][seed]`` are the metrics of one run.
 
-    Configurations share seeds and are compared by paired differences with Holm's correction (``statistics.rank``). Within a tie the order is
-    by p95 RTT (two digits), then by retransmission rate, then by the number of changes: the ``usual`` variant, delayed ACKs, the link's
-    queues. ``rank_by`` has passed ``check_rank_by``.
+    Configurations share seeds and are compared by paired differences with Holm's correction
+    (``statistics.rank``). Within a tie the order is by p95 RTT (two digits), then by retransmission
+    rate, then by the number of changes: the ``usual`` variant, delayed ACKs, the link's queues.
+    ``rank_by`` has passed ``check_rank_by``.
     """
     metrics = {choice: over_seeds(of_seed.values()) for choice, of_seed in runs.items()}
     values = {
@@ -104,7 +107,8 @@ def ranking(
         reason = (
             why(of, place.key, best=best, standing=standing(place))
             if twin == place.key
-            # Two variants can be equal on a host: newreno with SACK, or any variant whose window remains small.
+            # Two variants can be equal on a host: newreno with SACK, or any variant whose window
+            # remains small.
             else f"The same in every figure as {twin.label}."
         )
         same_as = None if twin == place.key else twin.label

@@ -11,8 +11,8 @@ from ackclock.statistics import SAME_WITHIN, Interval
 
 Metrics = Mapping[str, Interval]
 Standing = Literal["best", "tied", "undecided", "behind"]
-"""The standing of a configuration: the winner, tied with it, below it by the mean alone (not significant, since the seeds scatter too
-much), or below it."""
+"""The standing of a configuration: the winner, tied with it, below it by the mean alone (not
+significant, since the seeds scatter too much), or below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,19 @@ def _timeouts(metrics: Metrics, choice: Configuration) -> str:
 
 def _recovery(metrics: Metrics, choice: Configuration) -> str:
     rate = _percent(mean(metrics, "retransmission_rate"))
-    return f"it spent {_percent(mean(metrics, 'limited_recovery'))} of the time in loss recovery ({rate} of its segments were retransmitted)"
+    return (
+        f"it spent {_percent(mean(metrics, 'limited_recovery'))} of the time in loss recovery "
+        f"({rate} of its segments were retransmitted)"
+    )
 
 
 def _lost_acks(metrics: Metrics, choice: Configuration) -> str:
     taken = mean(metrics, "ack_filter_share")
     by_filter = f" ({_percent(taken)} by its filter)" if taken > 0.0 else ""
     return (
-        f"the return path dropped {_percent(mean(metrics, 'ack_drop_share'))} of its ACKs{by_filter} and delayed the others by "
-        f"{mean(metrics, 'ack_queue_delay_ms'):.0f} ms, so the window grows late and in bursts"
+        f"the return path dropped {_percent(mean(metrics, 'ack_drop_share'))} of its "
+        f"ACKs{by_filter} and delayed the others by {mean(metrics, 'ack_queue_delay_ms'):.0f} ms, "
+        "so the window grows late and in bursts"
     )
 
 
@@ -94,8 +98,9 @@ _CAUSES: tuple[Cause, ...] = (
     Cause(lambda m: mean(m, "limited_recovery"), _recovery),
     Cause(lambda m: 0.25 * mean(m, "limited_cwnd"), _congestion),
 )
-"""In order of precedence among equal weights. The congestion window is the intended limit, so it is the cause only if no other is; lost ACKs
-weigh a little less than a limit that the sender reports."""
+"""In order of precedence among equal weights. The congestion window is the intended limit, so it is
+the cause only if no other is; lost ACKs weigh a little less than a limit that the sender reports.
+"""
 
 
 def main_cause(metrics: Metrics, choice: Configuration) -> str:
@@ -115,7 +120,9 @@ def cost(metrics: Metrics) -> str:
 
 
 def why(metrics: Metrics, choice: Configuration, *, best: Metrics, standing: Standing) -> str:
-    """One sentence: the comparison with the best configuration, the main cause, and, for the best, the cost."""
+    """One sentence: the comparison with the best configuration, the main cause, and, for the best,
+    the cost.
+    """
     cause = main_cause(metrics, choice)
     ours, top = mean(metrics, "goodput_bps"), mean(best, "goodput_bps")
     if ours <= 0.0:
@@ -140,13 +147,18 @@ def _success(metrics: Metrics, cause: str) -> str:
 
 
 def _contrast(metrics: Metrics, best: Metrics) -> str:
-    """A clause if the configuration has clearly more timeouts or retransmissions than the best; else empty."""
+    """A clause if the configuration has clearly more timeouts or retransmissions than the best;
+    else empty.
+    """
     timeouts = mean(metrics, "timeouts"), mean(best, "timeouts")
     if timeouts[0] >= timeouts[1] + 1.0:
         return f", with {_count(timeouts[0], 'timeout')} per run instead of {_number(timeouts[1])}"
     retransmission_rates = mean(metrics, "retransmission_rate"), mean(best, "retransmission_rate")
     if retransmission_rates[0] >= retransmission_rates[1] + 0.005:
-        return f", with {_percent(retransmission_rates[0])} of its segments retransmitted instead of {_percent(retransmission_rates[1])}"
+        return (
+            f", with {_percent(retransmission_rates[0])} of its segments retransmitted instead of "
+            f"{_percent(retransmission_rates[1])}"
+        )
     return ""
 
 

@@ -1,4 +1,6 @@
-"""The result of a comparison: configurations with intervals, a ranking with reasons, and the runs of the charts."""
+"""The result of a comparison: configurations with intervals, a ranking with reasons, and the runs
+of the charts.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,10 @@ def _among(ranked: Ranked, others: Sequence[Ranked]) -> bool:
 class Comparison(Result):
     """The result of ``compare``.
 
-    ``link`` is the link as given, ``title`` its title, ``scenario`` the first configuration's resolved scenario, ``folder`` the run folder
-    (None without one). ``no_asymmetry`` is the reason if ``asymmetry`` is None; ``points`` are the configurations as sweep parameters;
-    ``measured`` are a measurement's transfers; ``notes`` are sentences about the ranking.
+    ``link`` is the link as given, ``title`` its title, ``scenario`` the first configuration's
+    resolved scenario, ``folder`` the run folder (None without one). ``no_asymmetry`` is the reason
+    if ``asymmetry`` is None; ``points`` are the configurations as sweep parameters; ``measured``
+    are a measurement's transfers; ``notes`` are sentences about the ranking.
     """
 
     link: str
@@ -65,7 +68,8 @@ class Comparison(Result):
 
     @property
     def low_latency_choice(self) -> Ranked | None:
-        """The configuration with the lowest p95 RTT of those with 90 % of the best goodput or more and half its p95 RTT or less.
+        """The configuration with the lowest p95 RTT of those with 90 % of the best goodput or more
+        and half its p95 RTT or less.
 
         None without one.
         """
@@ -97,7 +101,9 @@ class Comparison(Result):
 
     @property
     def choices(self) -> pl.DataFrame:
-        """The ranking as a Polars frame, one row per configuration: rank, the choices, and each metric's mean, lo and hi."""
+        """The ranking as a Polars frame, one row per configuration: rank, the choices, and each
+        metric's mean, lo and hi.
+        """
         import polars as pl
 
         rows = [
@@ -118,7 +124,8 @@ class Comparison(Result):
     def shown(self) -> dict[str, RunResult]:
         """The runs of the charts, those of the lowest seed, by label.
 
-        They are the best, the ``low_latency_choice``, the best of each other variant that differs from these, and the last.
+        They are the best, the ``low_latency_choice``, the best of each other variant that differs
+        from these, and the last.
         """
         picked = [self.best]
         if self.low_latency_choice:
@@ -135,7 +142,9 @@ class Comparison(Result):
         return {r.configuration.label: min(self.results[r.configuration], key=lambda one: one.seed) for r in picked}
 
     def shown_folders(self) -> dict[str, str]:
-        """The names of the folders in ``cells/`` of the runs in ``shown``; empty without a run folder."""
+        """The names of the folders in ``cells/`` of the runs in ``shown``; empty without a run
+        folder.
+        """
         return {label: one.folder.name for label, one in self.shown().items() if one.folder}
 
     def panels(self) -> list[Panel]:

@@ -1,4 +1,6 @@
-"""``compare``: every variant, socket buffer and delayed-ACK setting over one link, on all cores, ranked."""
+"""``compare``: every variant, socket buffer and delayed-ACK setting over one link, on all cores,
+ranked.
+"""
 
 from __future__ import annotations
 
@@ -59,32 +61,41 @@ def compare(
     Args:
         link: a packaged link's name, a link file, or [[hop]] tables as dicts.
         variants: congestion controls by name, or classes; None: all of the engine.
-        buffers: socket buffers, each one quantity for both ends ("64 KiB", "auto") or a (send, receive) pair.
+        buffers: socket buffers, each one quantity for both ends ("64 KiB", "auto") or a (send,
+            receive) pair.
         delayed_ack: delayed-ACK settings: the host's rule (True), an ACK per segment (False).
-        queue: kinds of queue ("droptail", "codel", ..) at the data's bottleneck, with that hop's limits; "link": the link's queue.
-        ack_policy: the policy at the ACKs' bottleneck: "link", "none", a filter's rule ("safe", "p1", "cake",
-            "cake-aggressive"), "acks-first", "drop-front", a kind of queue ("red"), or several with + between.
-        ack: ACK techniques of the hosts: "none", "acc" (ACK congestion control), "adapt" (sender adaptation), or "acc+adapt".
+        queue: kinds of queue ("droptail", "codel", ..) at the data's bottleneck, with that hop's
+            limits; "link": the link's queue.
+        ack_policy: the policy at the ACKs' bottleneck: "link", "none", a filter's rule ("safe",
+            "p1", "cake", "cake-aggressive"), "acks-first", "drop-front", a kind of queue ("red"),
+            or several with + between.
+        ack: ACK techniques of the hosts: "none", "acc" (ACK congestion control), "adapt" (sender
+            adaptation), or "acc+adapt".
         flows: bulk flows that share the link, 1 or more.
-        opposite: bulk flows in the opposite direction with the same TCP, which share the queue of the ACKs. They are not part of the metrics;
-            their goodput is `opposite_goodput_bps`.
+        opposite: bulk flows in the opposite direction with the same TCP, which share the queue of
+            the ACKs. They are not part of the metrics; their goodput is `opposite_goodput_bps`.
         direction: "down" (server to client) or "up".
-        duration: a quantity such as "30 s"; long compared with the link's RTT and its variations, so that the start has little weight.
+        duration: a quantity such as "30 s"; long compared with the link's RTT and its variations,
+            so that the start has little weight.
         seeds: a number (10 means 1..10), or a list; every configuration runs with each seed.
         host: the host stack of all other TCP keys; "linux-6" when None.
         rank_by: "goodput_bps" (the flows' sum), "rtt_p95_ms", "retransmission_rate" or "jain".
-        measured: the run folder of a measurement; its bulk transfers are shown beside the simulated ones.
+        measured: the run folder of a measurement; its bulk transfers are shown beside the simulated
+            ones.
         workers: threads; all cores when None.
         out: the run folder; finished runs in it are reused.
         force: rename another run in ``out`` (to ``out.1``) instead of raising InputError.
         keep: without ``out``, keep the runs in ``runs/<hash>``.
-        progress: called with the number of finished runs, the number of all runs, and the label of the last one.
+        progress: called with the number of finished runs, the number of all runs, and the label of
+            the last one.
 
-    Ties: in the order of the means, all configurations tie with the best until the first whose difference over shared seeds is significant at
-    5 % after Holm's correction and above 1 % of the better; that one leads the next tie. Within a tie the lower p95 RTT is first.
+    Ties: in the order of the means, all configurations tie with the best until the first whose
+    difference over shared seeds is significant at 5 % after Holm's correction and above 1 % of the
+    better; that one leads the next tie. Within a tie the lower p95 RTT is first.
 
     Raises:
-        InputError: an invalid link, choice or quantity, or another run in ``out``; nothing is written.
+        InputError: an invalid link, choice or quantity, or another run in ``out``; nothing is
+            written.
         RunFailed: a run failed in the engine.
     """
     check_rank_by(rank_by, flows)
@@ -180,7 +191,9 @@ def _write(comparison: Comparison, folder: Path) -> None:
 
 
 def _sweep(points: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """The points as axes of a sweep; none where techniques set keys that other points do not have."""
+    """The points as axes of a sweep; none where techniques set keys that other points do not
+    have.
+    """
     if any(point.keys() != points[0].keys() for point in points):
         return {}
     axes: dict[str, list[Any]] = {key: [] for key in points[0]}

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from ackclock.comparison.result import Comparison
 
 
-# A terminal shows the head of a long ranking and its last line; the report and --json have all of it.
+# A terminal shows the head of a long ranking and its last line; the report and --json have all of
+# it.
 _HEAD = 15
 
 
 def ranking_table(comparison: Comparison) -> Table:
-    """One row per configuration, best first, those with the same figures in one; "=" marks ties, ranges are 95 %
-    intervals. Of a long ranking the first rows and the last.
+    """One row per configuration, best first, those with the same figures in one; "=" marks ties,
+    ranges are 95 % intervals. Of a long ranking the first rows and the last.
     """
     from rich.table import Table
 

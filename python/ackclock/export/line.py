@@ -1,4 +1,6 @@
-"""A link reduced to what other emulators have: one queue, rate, delay and loss in each direction."""
+"""A link reduced to what other emulators have: one queue, rate, delay and loss in each
+direction.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A link as mahimahi shells: mm-delay, mm-loss and mm-link with a trace for each direction (Netravali et al. 2015)."""
+"""A link as mahimahi shells: mm-delay, mm-loss and mm-link with a trace for each direction
+(Netravali et al. 2015).
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,10 @@ def _queue(line: Line, side: str) -> str:
         line.missing.append(f"{line.direction}: {queue.kind}: mahimahi's codel, one queue for all flows, replaces it")
     if isinstance(queue, CoDel):
         name = "codel"
-        arguments = f"packets={queue.limits()['packets'] or 1000}, target={queue.target // 10**9}, interval={queue.interval // 10**9}"
+        arguments = (
+            f"packets={queue.limits()['packets'] or 1000}, target={queue.target // 10**9}, "
+            f"interval={queue.interval // 10**9}"
+        )
     elif isinstance(queue, Pie):
         name, burst = "pie", queue.burst // 10**9
         arguments = (
@@ -114,7 +119,9 @@ def _trace(line: Line) -> str:
 
 
 def _chances(line: Line, bps: int) -> list[int]:
-    """Opportunities to send 1500 B at a fixed rate, over the shortest period of whole milliseconds, or one close to it."""
+    """Opportunities to send 1500 B at a fixed rate, over the shortest period of whole milliseconds,
+    or one close to it.
+    """
     period_ms = BITS_PER_CHANCE * 1000 // gcd(BITS_PER_CHANCE * 1000, bps)
     if period_ms > LONGEST_PERIOD_MS:
         period_ms = LONGEST_PERIOD_MS

@@ -1,4 +1,6 @@
-"""A link as Linux qdiscs: netem for delay and loss, tbf for the rate, and the queue in it (tc-netem(8), tc-tbf(8))."""
+"""A link as Linux qdiscs: netem for delay and loss, tbf for the rate, and the queue in it
+(tc-netem(8), tc-tbf(8)).
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ def _commands(line: Line) -> str:
     queue = queue_arguments(line, rate)
     commands = [
         f"tc qdisc del dev {device} root 2>/dev/null || true",
-        f"tc qdisc add dev {device} root handle 1: netem limit {NETEM_LIMIT}{_delay(line)}{_loss(line, rate)}{_duplicate(line)}",
+        (
+            f"tc qdisc add dev {device} root handle 1: netem limit "
+            f"{NETEM_LIMIT}{_delay(line)}{_loss(line, rate)}{_duplicate(line)}"
+        ),
     ]
     sized = f"stab overhead -{ETHERNET_HEADER} linklayer ethernet"
     if isinstance(line.queue, Cake):
@@ -72,7 +77,9 @@ def _rate_bps(line: Line) -> int | None:
 
 
 def _burst(rate: int) -> int:
-    """The burst of tbf in bytes: a packet, or the bytes of a tick of 1 ms / 8, below which tbf cannot keep the rate."""
+    """The burst of tbf in bytes: a packet, or the bytes of a tick of 1 ms / 8, below which tbf
+    cannot keep the rate.
+    """
     return max(FULL_PACKET + ETHERNET_HEADER, ceil(rate / 8 / 8000))
 
 
@@ -115,7 +122,9 @@ def _loss(line: Line, rate: int | None) -> str:
 
 
 def _gilbert_elliott(line: Line, loss: GilbertElliott, rate: int | None) -> str:
-    """netem's states change with packets: sojourn times become numbers of full packets at the link's rate."""
+    """netem's states change with packets: sojourn times become numbers of full packets at the
+    link's rate.
+    """
     plan = loss.plan()
     if plan is None:
         return ""
@@ -127,7 +136,8 @@ def _gilbert_elliott(line: Line, loss: GilbertElliott, rate: int | None) -> str:
     per_second = rate / 8 / FULL_PACKET
     leave_good, leave_bad = (min(1.0, PS_PER_S / (plan[key] * per_second)) for key in ("good_ps", "bad_ps"))
     line.missing.append(
-        f"{line.direction}: loss by states in time: here in packets, which is correct for a link full of {FULL_PACKET} B"
+        f"{line.direction}: loss by states in time: here in packets, which is correct for a link "
+        f"full of {FULL_PACKET} B"
     )
     shares = (leave_good, leave_bad, plan["loss_bad"], plan["loss_good"])
     return " loss gemodel " + " ".join(_percent(share) for share in shares)

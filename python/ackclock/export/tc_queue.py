@@ -55,7 +55,10 @@ def _red(line: Line, queue: Red, rate: int | None) -> str:
     burst = max(1, ceil((2 * low + high) / (3 * queue.mean_packet)))
     bandwidth = f" bandwidth {rate}bit" if rate else ""
     ecn = " ecn" if queue.ecn else ""
-    return f"red limit {limit} min {low} max {high} avpkt {queue.mean_packet} burst {burst}{bandwidth} probability {queue.max_p:g}{ecn}"
+    return (
+        f"red limit {limit} min {low} max {high} avpkt {queue.mean_packet} burst {burst}{bandwidth} "
+        f"probability {queue.max_p:g}{ecn}"
+    )
 
 
 def _us(ps: int) -> str:
@@ -112,7 +115,10 @@ def _pie(line: Line, queue: Pie, _rate: int | None) -> str:
             )
     alpha, beta = (min(LARGEST_PIE_GAIN, gain) for gain in gains.values())
     packets = queue.limits()["packets"] or UNLIMITED
-    return f"pie limit {packets} target {_us(queue.target)} tupdate {_us(queue.update)} alpha {alpha} beta {beta} {_ecn(queue)}"
+    return (
+        f"pie limit {packets} target {_us(queue.target)} tupdate {_us(queue.update)} alpha {alpha} "
+        f"beta {beta} {_ecn(queue)}"
+    )
 
 
 def _dualpi2(line: Line, queue: DualPi2, _rate: int | None) -> str:

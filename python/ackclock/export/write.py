@@ -33,7 +33,8 @@ class Exported:
         return {"link": self.link, "to": self.to, "files": self.files, "missing": list(self.missing)}
 
     def write(self, folder: Path, *, force: bool = False) -> list[Path]:
-        """Write the files into `folder`, scripts executable; equal files of the same export are kept.
+        """Write the files into `folder`, scripts executable; equal files of the same export are
+        kept.
 
         Raises:
             InputError: the folder has other contents (without ``force``), or cannot be written.

@@ -1,4 +1,6 @@
-"""Valid names: variants, recoveries, slow starts and queues of the engine; hosts and links from files."""
+"""Valid names: variants, recoveries, slow starts and queues of the engine; hosts and links from
+files.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def _engine_catalogue() -> dict[str, Any]:
 
 
 def entries(kind: str) -> list[dict[str, str]]:
-    """The engine's entries of one kind ("variants", "recoveries", "slow_starts", "queues"): name, summary, source."""
+    """The engine's entries of one kind ("variants", "recoveries", "slow_starts", "queues"): name,
+    summary, source.
+    """
     listed: list[dict[str, str]] = _engine_catalogue()[kind]
     return listed
 

@@ -19,7 +19,10 @@ _LINE_IN_MESSAGE = re.compile(r"\s*\(at line (\d+), column \d+\)|\s*\(at end of 
 
 @dataclass(frozen=True)
 class Document:
-    """The values of a document and the lines of its keys. `file` is None for values passed in Python."""
+    """The values of a document and the lines of its keys.
+
+    `file` is None for values passed in Python.
+    """
 
     data: dict[str, Any]
     file: str | None = None
@@ -35,7 +38,9 @@ class Document:
         return key_lines(self.text) if self.file is not None else {}
 
     def error(self, loc: Loc, invalid: InvalidValue) -> InputError:
-        """The error about the key at `loc`, with the line of the key or of the nearest key above it."""
+        """The error about the key at `loc`, with the line of the key or of the nearest key above
+        it.
+        """
         line = next((self.lines[loc[:n]] for n in range(len(loc), 0, -1) if loc[:n] in self.lines), None)
         key = format_loc(loc, self.data)
         return InputError.of(invalid, file=self.file, line=line, key=key)

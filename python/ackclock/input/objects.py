@@ -1,7 +1,9 @@
-"""Typed inputs: links, hops, flows, TCP and workloads as Python objects beside the dicts and strings of files.
+"""Typed inputs: links, hops, flows, TCP and workloads as Python objects beside the dicts and
+strings of files.
 
 The keys are those of link files and scenarios; `input/scenario` checks the values. A
-time is text with a unit, seconds as a number, or a timedelta; a size is text, or bytes; a rate is text, or bits a second.
+time is text with a unit, seconds as a number, or a timedelta; a size is text, or bytes; a rate is
+text, or bits a second.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ class _Workload(_Input):
 
 
 def plain(value: Any, kind: str = "") -> Any:
-    """A value with every typed input in it as a plain table, and every timedelta as text. `kind` is the name of a quantity's type: numbers
-    get its unit.
+    """A value with every typed input in it as a plain table, and every timedelta as text. `kind` is
+    the name of a quantity's type: numbers get its unit.
     """
     if isinstance(value, _Input | Link):
         return value.to_dict()
@@ -94,7 +96,9 @@ class ConstantRate(_Workload):
 
 @dataclass(frozen=True, kw_only=True)
 class OnOff(_Workload):
-    """UDP at `rate` in on periods; mean lengths of on and off periods, exponential or Pareto with `shape`."""
+    """UDP at `rate` in on periods; mean lengths of on and off periods, exponential or Pareto with
+    `shape`.
+    """
 
     kind: ClassVar[str] = "onoff"
     rate: Rate
@@ -107,7 +111,9 @@ class OnOff(_Workload):
 
 @dataclass(frozen=True, kw_only=True)
 class Web(_Workload):
-    """Pages: a request, then `answers` answers of `size` each; `jobs` pages with `think` times between them."""
+    """Pages: a request, then `answers` answers of `size` each; `jobs` pages with `think` times
+    between them.
+    """
 
     kind: ClassVar[str] = "web"
     request: Size | None = None
@@ -120,7 +126,9 @@ class Web(_Workload):
 
 @dataclass(frozen=True, kw_only=True)
 class Probe(_Workload):
-    """Probes of stepped sizes, one at a time, answered where the flow ends (docs/measure.md, test `path`)."""
+    """Probes of stepped sizes, one at a time, answered where the flow ends (docs/measure.md, test
+    `path`).
+    """
 
     kind: ClassVar[str] = "probe"
     first: Size | None = None
@@ -138,7 +146,8 @@ Workload = Bulk | Transfer | ConstantRate | OnOff | Web | Probe
 
 @dataclass(frozen=True, kw_only=True)
 class Tcp(_Input):
-    """The keys of [tcp]; what is None comes from the host stack (`ackclock.list_hosts()`). Windows are in segments.
+    """The keys of [tcp]; what is None comes from the host stack (`ackclock.list_hosts()`). Windows
+    are in segments.
 
     >>> Tcp(variant="cubic", rto_min=0.2, receive_buffer=65536).to_dict()
     {'variant': 'cubic', 'receive_buffer': '65536 B', 'rto_min': '0.2 s'}
@@ -242,7 +251,9 @@ Sides = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Hop(_Input):
-    """A hop of a link: queue, rate, impairments and delay, the same in both directions unless a value is ``{"down": .., "up": ..}``."""
+    """A hop of a link: queue, rate, impairments and delay, the same in both directions unless a
+    value is ``{"down": .., "up": ..}``.
+    """
 
     name: str
     rate: Rate | Sides | None = None

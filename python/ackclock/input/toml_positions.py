@@ -1,7 +1,7 @@
 """The line of each key in a TOML text: path of the key -> line number.
 
-tomllib returns values without positions. This parser runs on a text that tomllib has accepted, so it
-assumes valid TOML 1.0 and only tracks keys, tables and array elements.
+tomllib returns values without positions. This parser runs on a text that tomllib has accepted, so
+it assumes valid TOML 1.0 and only tracks keys, tables and array elements.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _STRINGS = (
 
 
 def key_lines(text: str) -> dict[Path, int]:
-    """Lines (from 1) of every table, array element and key, by path; array elements are counted from 0."""
+    """Lines (from 1) of every table, array element and key, by path; array elements are counted
+    from 0.
+    """
     walk = _Walk(text)
     walk.document()
     return walk.lines

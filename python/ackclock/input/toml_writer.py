@@ -1,4 +1,6 @@
-"""Writes plain values as TOML: top-level keys, then tables, then arrays of tables with inline inner tables."""
+"""Writes plain values as TOML: top-level keys, then tables, then arrays of tables with inline inner
+tables.
+"""
 
 from __future__ import annotations
 
@@ -53,5 +55,6 @@ def _value(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    # JSON's escapes are TOML's, except for DEL and for lone surrogates, which stand for undecodable bytes of paths.
+    # JSON's escapes are TOML's, except for DEL and for lone surrogates, which stand for undecodable
+    # bytes of paths.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

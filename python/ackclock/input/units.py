@@ -1,4 +1,5 @@
-"""Quantities with units as exact integers: "10 Mb/s" is 10000000 bits/s; sizes are in bytes, times in picoseconds.
+"""Quantities with units as exact integers: "10 Mb/s" is 10000000 bits/s; sizes are in bytes, times
+in picoseconds.
 
 `b` is a bit and `B` a byte; `k` (or `K`) is 1000 and `Ki` 1024. A value that is no whole number of
 picoseconds, bits per second or bytes is an error; nothing is rounded.
@@ -16,9 +17,17 @@ LARGEST = 2**63 - 1  # the engine's integers have 64 bits
 FASTEST_BPS = 10**14  # above 100 Tb/s a small packet takes about a picosecond
 
 _PREFIXES = {
-    "": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
-    "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40,
-}  # fmt: skip
+    "": 1,
+    "k": 10**3,
+    "K": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+    "Ki": 2**10,
+    "Mi": 2**20,
+    "Gi": 2**30,
+    "Ti": 2**40,
+}
 
 TIMES: dict[str, Fraction] = {
     "ps": Fraction(1),
@@ -42,12 +51,17 @@ _UNIFORM = re.compile(r"\s*uniform\s*\(([^,()]*),([^,()]*)\)\s*")
 
 
 def time_ps(text: object) -> int:
-    """A time such as "45 ms" in whole picoseconds; units ps, ns, us, ms, s, min, h, day. May be negative."""
+    """A time such as "45 ms" in whole picoseconds; units ps, ns, us, ms, s, min, h, day.
+
+    May be negative.
+    """
     return _whole(text, TIMES, 'a time with a unit, such as "45 ms"', "picoseconds")
 
 
 def rate_bps(text: object) -> int:
-    """A rate such as "1.5 Mb/s" in whole bits per second, above zero; units b/s, kb/s, Mb/s, Gb/s, Kib/s, MB/s, .."""
+    """A rate such as "1.5 Mb/s" in whole bits per second, above zero; units b/s, kb/s, Mb/s, Gb/s,
+    Kib/s, MB/s, ..
+    """
     rate = _whole(text, RATES, 'a rate with a unit, such as "10 Mb/s"', "bits per second")
     if rate <= 0:
         raise InvalidValue(format_value(text), "a rate above zero (leave the key out for an unlimited rate)")
@@ -57,7 +71,9 @@ def rate_bps(text: object) -> int:
 
 
 def size_bytes(text: object) -> int:
-    """A size such as "64 KiB" in whole bytes, zero or more; units B, kB (KB), KiB, MB, .., and b for bits."""
+    """A size such as "64 KiB" in whole bytes, zero or more; units B, kB (KB), KiB, MB, .., and b
+    for bits.
+    """
     size = _whole(text, SIZES, 'a size with a unit, such as "64 KiB" or "1500 B"', "bytes")
     if size < 0:
         raise InvalidValue(format_value(text), "a size of zero or more")
@@ -65,7 +81,9 @@ def size_bytes(text: object) -> int:
 
 
 def uniform_ps(text: object) -> tuple[int, int] | None:
-    """`uniform(5 s, 10 s)` as (low, high) in picoseconds; None when the text is not of that form."""
+    """`uniform(5 s, 10 s)` as (low, high) in picoseconds; None when the text is not of that
+    form.
+    """
     match = _UNIFORM.fullmatch(text) if isinstance(text, str) else None
     return (time_ps(match[1]), time_ps(match[2])) if match else None
 
@@ -102,8 +120,22 @@ def _common_spelling(unit: str) -> str:
     unit = re.sub(r"(?i)bits?(/s|ps)?$", r"b\1", unit)
     unit = re.sub(r"(?i)bytes?(/s|ps)?$", r"B\1", unit)
     unit = re.sub(r"ps$", "/s", unit) if len(unit) > 2 else unit
-    long_names = {"sec": "s", "secs": "s", "second": "s", "seconds": "s", "msec": "ms", "usec": "us", "µs": "us",
-                  "minutes": "min", "minute": "min", "m": "min", "hour": "h", "hours": "h", "days": "day", "d": "day"}  # fmt: skip
+    long_names = {
+        "sec": "s",
+        "secs": "s",
+        "second": "s",
+        "seconds": "s",
+        "msec": "ms",
+        "usec": "us",
+        "µs": "us",
+        "minutes": "min",
+        "minute": "min",
+        "m": "min",
+        "hour": "h",
+        "hours": "h",
+        "days": "day",
+        "d": "day",
+    }
     return long_names.get(unit, unit)
 
 
@@ -118,7 +150,9 @@ def show_rate(bps: int) -> str:
 
 
 def show_size(size: int) -> str:
-    """Bytes as the shortest text that `size_bytes` reads back: larger units only where they are whole."""
+    """Bytes as the shortest text that `size_bytes` reads back: larger units only where they are
+    whole.
+    """
     texts = [
         f"{size // _PREFIXES[prefix]} {prefix}B"
         for prefix in ("Mi", "Ki", "M", "k", "")
@@ -128,7 +162,9 @@ def show_size(size: int) -> str:
 
 
 def _shortest(value: int, units: list[tuple[str, Fraction]]) -> str:
-    """The first unit in which the value is 1 or more with at most three decimals; the last unit fits always."""
+    """The first unit in which the value is 1 or more with at most three decimals; the last unit
+    fits always.
+    """
     for name, factor in units:
         scaled = Fraction(value) / factor
         if (abs(scaled) >= 1 or value == 0) and (scaled * 1000).denominator == 1:

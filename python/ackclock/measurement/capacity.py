@@ -1,4 +1,6 @@
-"""Capacity and bottleneck buffer of one direction: evenly paced UDP at increasing rates, up to an overflow."""
+"""Capacity and bottleneck buffer of one direction: evenly paced UDP at increasing rates, up to an
+overflow.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ TRIAL_S = 0.4
 FASTER = 4.0
 """Ratio of the rates of two trials."""
 GROWN = 1.3
-"""The path is full if the received rate grows by less than this factor when the sent rate grows by FASTER. Loss is no criterion: radio links lose, too."""
+"""The path is full if the received rate grows by less than this factor when the sent rate grows by
+FASTER. Loss is no criterion: radio links lose, too.
+"""
 OVER = 1.25
 """Rate of the last run relative to the capacity: enough to fill a buffer."""
 ATTEMPTS = 3

@@ -21,7 +21,9 @@ def flow_name(test: int, connection: int) -> str:
 
 
 def series_frame(table: Any) -> pl.DataFrame:
-    """One row for each sample of a connection at either end, first with the columns of every ``series.parquet``."""
+    """One row for each sample of a connection at either end, first with the columns of every
+    ``series.parquet``.
+    """
     import polars as pl
 
     raw = pl.DataFrame(table)
@@ -52,26 +54,35 @@ def series_frame(table: Any) -> pl.DataFrame:
 
 
 def document(session: Figures, log: TestLog, series: pl.DataFrame, names: Sequence[str]) -> Figures:
-    """The figures of a session by test. ``session`` is the engine's document, ``names`` are the plan's tests."""
+    """The figures of a session by test.
+
+    ``session`` is the engine's document, ``names`` are the plan's tests.
+    """
     tests = session["tests"]
     purposes = log.purposes
     return {
         "clock": session["clock"],
         "path": None if log.path is None else [hop.as_json() for hop in log.path],
         "delay": next((_directions(tests[n]) for n in _of(purposes, "delay")), None),
-        "capacity": {direction: _capacity(tests[number], direction, filled) for direction, (number, filled) in log.filled.items()},
-        "steps": [{**_direction(tests[n], purposes[n]["way"]), "share": purposes[n]["share"]} for n in _of(purposes, "steps")],
+        "capacity": {
+            direction: _capacity(tests[number], direction, filled) for direction, (number, filled) in log.filled.items()
+        },
+        "steps": [
+            {**_direction(tests[n], purposes[n]["way"]), "share": purposes[n]["share"]} for n in _of(purposes, "steps")
+        ],
         "flows": [flow for n in sorted(purposes) for flow in _flows(tests[n], purposes[n], series)],
         "transfers": [_transfers(tests[n], purposes[n]) for n in _of(purposes, "transfers")],
-        "latency_under_load": {purposes[ns[0]]["way"]: _latency([tests[n] for n in ns], purposes[ns[0]], series)
-                               for ns in _together(purposes)},
+        "latency_under_load": {
+            purposes[ns[0]]["way"]: _latency([tests[n] for n in ns], purposes[ns[0]], series)
+            for ns in _together(purposes)
+        },
         "tests": [{"test": n, "shown": n in _shown(log), **purposes[n]} for n in sorted(purposes)],
         "unsent_datagrams": sum(test["unsent"] for test in tests),
         "held_datagrams": sum(test["held"] for test in tests),
         "cut_short": [test["cut_short"] for test in tests if test["cut_short"]],
         "unfinished": [name for name in names if name not in log.finished],
         "failed": log.failed,
-    }  # fmt: skip
+    }
 
 
 def _shown(log: TestLog) -> set[int]:

@@ -1,4 +1,7 @@
-"""The ``path`` test: the hops of a path and the capacity of each link. It requires no server and no privilege."""
+"""The ``path`` test: the hops of a path and the capacity of each link.
+
+It requires no server and no privilege.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +18,27 @@ from ackclock.measurement.session import guarded
 LOOKS = 3
 """Probes for each hop during the search for hops."""
 EVERY_S = 1.0
-"""Interval between probes to a hop with an ICMP rate limit; Linux replies this often by default (icmp_ratelimit), others similarly."""
+"""Interval between probes to a hop with an ICMP rate limit; Linux replies this often by default
+(icmp_ratelimit), others similarly.
+"""
 BRISK_S = 0.02
 """Interval between probes to any other hop."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathProbes:
-    """``probes`` has a row for each: ``hop``, ``ip_bytes``, ``sent_s``, ``rtt_ms`` (null: no reply), ``address``, ``answer``, ``brisk``."""
+    """``probes`` has a row for each: ``hop``, ``ip_bytes``, ``sent_s``, ``rtt_ms`` (null: no
+    reply), ``address``, ``answer``, ``brisk``.
+    """
 
     probes: pl.DataFrame
     hops: list[Hop]
 
 
 def seconds(plan: Plan, every_s: float = EVERY_S) -> float:
-    """Duration of a walk over few hops with a probe every ``every_s``; by default as if every hop had an ICMP rate limit."""
+    """Duration of a walk over few hops with a probe every ``every_s``; by default as if every hop
+    had an ICMP rate limit.
+    """
     return every_s * (LOOKS + len(plan.path_sizes) * plan.path_rounds)
 
 

@@ -1,9 +1,11 @@
 """Per-hop RTT, loss and link capacity from probes of different sizes (pathchar).
 
-A packet of b bytes takes b * 8 / rate on each link, so the minimum RTT to a hop is linear in b, and its slope is the sum of 8 / rate over
-the links. The difference of the slopes of two hops is that of the link between them (pathchar, van Jacobson 1997; pchar; papers' digest,
-section 2.3). Assumptions: replies of one size, a minimum RTT without queueing, links that send bit by bit. Frames, grants, full token
-buckets and slow routers violate them, which shows in the residuals and the interval: then the capacity is invalid, with a reason.
+A packet of b bytes takes b * 8 / rate on each link, so the minimum RTT to a hop is linear in b, and
+its slope is the sum of 8 / rate over the links. The difference of the slopes of two hops is that of
+the link between them (pathchar, van Jacobson 1997; pchar; papers' digest, section 2.3).
+Assumptions: replies of one size, a minimum RTT without queueing, links that send bit by bit.
+Frames, grants, full token buckets and slow routers violate them, which shows in the residuals and
+the interval: then the capacity is invalid, with a reason.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Capacity of the link before a hop, in b/s. ``lo`` and ``hi`` are the 95 % interval, from the difference of the slopes."""
+    """Capacity of the link before a hop, in b/s.
+
+    ``lo`` and ``hi`` are the 95 % interval, from the difference of the slopes.
+    """
 
     bps: float | None
     lo: float | None
@@ -37,7 +42,11 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A hop. Times in ms; ``answered`` of ``sent`` probes, without brisk probes if the hop limits its replies."""
+    """A hop.
+
+    Times in ms; ``answered`` of ``sent`` probes, without brisk probes if the hop limits its
+    replies.
+    """
 
     hop: int
     addresses: tuple[str, ...]
@@ -51,7 +60,9 @@ class Hop:
     capacity: Capacity = field(default=Capacity(None, None, None, valid=False, why="no sizes were sent"))
 
     def as_json(self) -> dict[str, object]:
-        """The fields of one entry of ``path`` in the JSON document; ``residual_ms`` is about the line."""
+        """The fields of one entry of ``path`` in the JSON document; ``residual_ms`` is about the
+        line.
+        """
         line, link = self.line, self.capacity
         return {
             "hop": self.hop,
@@ -68,8 +79,9 @@ class Hop:
 
 
 def hops_of(rows: Sequence[Mapping[str, object]]) -> list[Hop]:
-    """The hops of a path, in order. A row is a probe: ``hop``, ``ip_bytes``, ``rtt_ms`` (None: no reply), ``address``, ``answer`` (``expired``,
-    ``reached``, ``too-big``, ``refused`` or None), ``brisk`` (sent earlier than the interval of an ICMP rate limit).
+    """The hops of a path, in order. A row is a probe: ``hop``, ``ip_bytes``, ``rtt_ms`` (None: no
+    reply), ``address``, ``answer`` (``expired``, ``reached``, ``too-big``, ``refused`` or None),
+    ``brisk`` (sent earlier than the interval of an ICMP rate limit).
     """
     hops: list[Hop] = []
     for number in sorted({int(str(row["hop"])) for row in rows}):
@@ -125,13 +137,14 @@ def _why_not(line: Line, slope: float, half: float) -> str | None:
     """The reason of an invalid capacity; None for a valid one."""
     if slope <= half:
         return (
-            "the minimum RTT does not increase more with size than that of the hop before: the link is too fast for these probes, or delays "
-            "short packets as much as long ones (frames, grants, a full token bucket)"
+            "the minimum RTT does not increase more with size than that of the hop before: the "
+            "link is too fast for these probes, or delays short packets as much as long ones "
+            "(frames, grants, a full token bucket)"
         )
     rise = line.slope * line.span
     if line.residual_sd > STRAIGHT * rise:
         return (
-            f"the minimum RTTs are not on a line (residuals {line.residual_sd * 1e3:.2g} ms of a rise of {rise * 1e3:.2g} ms): "
-            "frames, load, or a router with slow replies"
+            f"the minimum RTTs are not on a line (residuals {line.residual_sd * 1e3:.2g} ms of a "
+            f"rise of {rise * 1e3:.2g} ms): frames, load, or a router with slow replies"
         )
     return None

@@ -146,7 +146,8 @@ def plan_of(document: Document) -> Plan:
 
 
 def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
-    """Estimated seconds, and IP bytes of both directions. Without a direction's rate its bytes count as zero.
+    """Estimated seconds, and IP bytes of both directions. Without a direction's rate its bytes
+    count as zero.
 
     A path whose hops have an ICMP rate limit takes longer: `ackclock.measurement.path.seconds`.
     """

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Measurement(Result):
-    """The result of a measurement. ``document`` is the JSON of ``ackclock measure --json`` (docs/measure.md).
+    """The result of a measurement. ``document`` is the JSON of ``ackclock measure --json``
+    (docs/measure.md).
 
-    ``series`` has a row for each sample of a TCP connection, ``delays`` one for each datagram (null: lost), ``probes``
-    one for each probe of the test ``path`` (None without it). ``folder`` is the run folder, None without one.
+    ``series`` has a row for each sample of a TCP connection, ``delays`` one for each datagram
+    (null: lost), ``probes`` one for each probe of the test ``path`` (None without it). ``folder``
+    is the run folder, None without one.
     """
 
     document: dict[str, Any]
@@ -34,7 +36,9 @@ class Measurement(Result):
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row for each TCP connection: the document's fields, nested names joined by underscores."""
+        """One row for each TCP connection: the document's fields, nested names joined by
+        underscores.
+        """
         from ackclock.simulation.run_files import flows_frame
 
         return flows_frame([{"seed": 0, "flows": self.document["flows"]}])
@@ -60,8 +64,8 @@ class Measurement(Result):
 
 
 class MeasurementFailed(RunFailed):
-    """A test failed after others had finished. ``measurement`` has their results; its document has the reason (``failed``) and the missing tests
-    of the plan (``unfinished``).
+    """A test failed after others had finished. ``measurement`` has their results; its document has
+    the reason (``failed``) and the missing tests of the plan (``unfinished``).
     """
 
     def __init__(self, measurement: Measurement) -> None:

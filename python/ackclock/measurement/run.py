@@ -54,14 +54,18 @@ def measure(
         token_file: a file with the token.
         out: the run folder; nothing is written without it.
         force: rename another run in ``out`` (to ``out.1``) instead of raising InputError.
-        capture: capture the client's packets of the session as ``capture.pcap`` in ``out``; requires CAP_NET_RAW.
-        capture_far: store the server's headers of the session's packets as ``capture-far.pcap`` in ``out``, if it allows that; with
-            ``capture`` both are analyzed together into ``analysis``.
+        capture: capture the client's packets of the session as ``capture.pcap`` in ``out``;
+            requires CAP_NET_RAW.
+        capture_far: store the server's headers of the session's packets as ``capture-far.pcap`` in
+            ``out``, if it allows that; with ``capture`` both are analyzed together into
+            ``analysis``.
         progress: called with the number of finished tests, the number of all tests, and a label.
 
     Raises:
-        InputError: the host is unreachable, the token is wrong, the plan or its size is not allowed, or ``out`` has another run.
-        RunFailed: the session failed; MeasurementFailed if some tests had finished, whose results are kept.
+        InputError: the host is unreachable, the token is wrong, the plan or its size is not
+            allowed, or ``out`` has another run.
+        RunFailed: the session failed; MeasurementFailed if some tests had finished, whose results
+            are kept.
     """
     checked = plan if isinstance(plan, Plan) else plan_of(Document(dict(plan or {})))
     if not 0 < port < 65536:

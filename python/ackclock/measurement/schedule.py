@@ -17,7 +17,9 @@ from ackclock.storage.run_folder import Identity, RunFolder
 
 STATE = "schedule.json"
 LOOK_S = 1.0
-"""Maximum duration of a sleep, since the wall clock may be set and a suspended machine wakes late."""
+"""Maximum duration of a sleep, since the wall clock may be set and a suspended machine wakes
+late.
+"""
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,10 @@ def keep(
 ) -> dict[str, Any]:
     """Run the schedule or the rest of it. The folder has its state, updated after each measurement.
 
-    ``what`` identifies the measurement; a folder with another schedule or plan is refused, or renamed with ``force``. ``once`` measures
-    into a folder. A failure is recorded and does not end the schedule. A measurement whose time has passed is recorded as missed,
-    except the latest one, which begins at once. Returns the state.
+    ``what`` identifies the measurement; a folder with another schedule or plan is refused, or
+    renamed with ``force``. ``once`` measures into a folder. A failure is recorded and does not end
+    the schedule. A measurement whose time has passed is recorded as missed, except the latest one,
+    which begins at once. Returns the state.
 
     Raises:
         InputError: the folder has other contents.

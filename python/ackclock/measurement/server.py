@@ -17,7 +17,10 @@ Announce = Callable[[str, str | None], None]
 
 @dataclass(frozen=True)
 class StampReflector:
-    """A STAMP reflector: its UDP port (0: chosen by the kernel) and its key file. Without a key it answers any host."""
+    """A STAMP reflector: its UDP port (0: chosen by the kernel) and its key file.
+
+    Without a key it answers any host.
+    """
 
     port: int
     key_file: Path | None = None
@@ -42,7 +45,8 @@ def serve(
     Args:
         listen: the address to bind; ``0.0.0.0`` or ``::`` for all.
         port: TCP and UDP port; 0: chosen by the kernel.
-        token_file: the file with the token, created if it does not exist; without it a new token is passed to ``announce``.
+        token_file: the file with the token, created if it does not exist; without it a new token is
+            passed to ``announce``.
         caps: limits that replace the defaults (docs/measure.md).
         stamp: a STAMP reflector to run.
         announce: called with the address and the new token or None.
@@ -81,7 +85,10 @@ def serve(
 
 
 def new_token(path: str | Path) -> None:
-    """Write a token of 192 random bits to a new file of mode 0600. Raises InputError if the file exists or cannot be written."""
+    """Write a token of 192 random bits to a new file of mode 0600.
+
+    Raises InputError if the file exists or cannot be written.
+    """
     from ackclock import _native
 
     with native_errors():

@@ -59,7 +59,10 @@ def read_token(file: str | Path | None, text: str | None = None) -> str:
 
 
 class Session:
-    """An authenticated session. Raises InputError if the server is unreachable or refuses, RunFailed if it fails."""
+    """An authenticated session.
+
+    Raises InputError if the server is unreachable or refuses, RunFailed if it fails.
+    """
 
     def __init__(self, host: str, port: int, token: str) -> None:
         from ackclock import _native
@@ -72,18 +75,26 @@ class Session:
         self.tests = 0
 
     def run(self, specs: Sequence[Mapping[str, Any]], watch: Watch) -> tuple[list[int], list[list[Figures]]]:
-        """Run tests concurrently. Returns their numbers and the datagram figures of each by direction, without clock offsets."""
+        """Run tests concurrently.
+
+        Returns their numbers and the datagram figures of each by direction, without clock offsets.
+        """
         directions = json.loads(guarded(lambda: self._live.run(json.dumps(list(specs)), watch)))
         numbers = list(range(self.tests, self.tests + len(specs)))
         self.tests += len(specs)
         return numbers, directions
 
     def keep_alive(self) -> None:
-        """Keep the session from its idle timeout; call this once a second or more often while no test runs."""
+        """Keep the session from its idle timeout; call this once a second or more often while no
+        test runs.
+        """
         guarded(self._live.keep_alive)
 
     def capture(self, max_bytes: int) -> None:
-        """Let the server capture this session's headers. Raises InputError if it does not allow that."""
+        """Let the server capture this session's headers.
+
+        Raises InputError if it does not allow that.
+        """
         guarded(lambda: self._live.capture(max_bytes))
 
     def captured(self) -> tuple[bytes, int]:

@@ -14,7 +14,8 @@ PORT = 862
 def stamp(
     host: str, port: int = PORT, *, key_file: str | Path | None = None, gap_s: float = 0.04, count: int = 250
 ) -> dict[str, Any]:
-    """RTTs, one-way delays and a clock comparison: the document of ``measure --stamp`` (docs/measure.md).
+    """RTTs, one-way delays and a clock comparison: the document of ``measure --stamp``
+    (docs/measure.md).
 
     Args:
         host: a name or an address.

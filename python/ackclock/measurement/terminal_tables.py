@@ -50,7 +50,9 @@ def _path(document: Mapping[str, Any]) -> Table:
 
 
 def path_cells(hop: Mapping[str, Any]) -> list[str]:
-    """Address, RTT, loss, and the capacity of the link before the hop with its interval, or the reason of its absence."""
+    """Address, RTT, loss, and the capacity of the link before the hop with its interval, or the
+    reason of its absence.
+    """
     document = hop["capacity"]
     interval = (
         f"{rate(document['lo'])} .. {rate(document['hi']) if document['hi'] else 'any'}" if document["lo"] else "-"

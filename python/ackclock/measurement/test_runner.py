@@ -30,11 +30,17 @@ class TestLog:
     finished: list[str] = field(default_factory=list)
     """The finished tests of the plan."""
     failed: Figures | None = None
-    """The failed test (``test``), its step (``label``) and the reason (``why``); later tests were not started."""
+    """The failed test (``test``), its step (``label``) and the reason (``why``); later tests were
+    not started.
+    """
 
 
 class TestRunner:
-    """Runs a plan's tests. ``report`` is called with the number of finished steps, the number of all steps, and the next one."""
+    """Runs a plan's tests.
+
+    ``report`` is called with the number of finished steps, the number of all steps, and the next
+    one.
+    """
 
     def __init__(self, session: Session, plan: Plan, report: Report | None, done: TestLog) -> None:
         self.session, self.plan, self.done = session, plan, done

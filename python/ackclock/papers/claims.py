@@ -20,7 +20,9 @@ PAPERS: dict[str, str] = {
 """The papers' names and the prefix of their claims' ids."""
 
 _ALSO_SETTINGS = frozenset({"P1-056", "P1-126"})
-"""Other names of settings: the reverse link's rate, and the size of the Web workload's transfers."""
+"""Other names of settings: the reverse link's rate, and the size of the Web workload's
+transfers.
+"""
 
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _UNIT = re.compile(r"\s*(Mbps|Kbps|kbps|KB|KBytes|ms|s|%|bytes|packets)?(?![A-Za-z])")
@@ -28,7 +30,9 @@ _UNIT = re.compile(r"\s*(Mbps|Kbps|kbps|KB|KBytes|ms|s|%|bytes|packets)?(?![A-Za
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number as printed, its unit ("" for a pure number) and half a unit of its last printed digit."""
+    """A number as printed, its unit ("" for a pure number) and half a unit of its last printed
+    digit.
+    """
 
     value: float
     unit: str
@@ -63,7 +67,9 @@ class Claim:
         return self.tolerance == "do not gate"
 
     def quantity(self) -> Quantity | None:
-        """The first number in ``value`` that is no part of a word, with its unit; None without one."""
+        """The first number in ``value`` that is no part of a word, with its unit; None without
+        one.
+        """
         text = self.value.removeprefix("k = ")
         found = _NUMBER.search(text)
         if found is None:

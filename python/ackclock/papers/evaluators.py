@@ -15,7 +15,9 @@ from ackclock.statistics import Interval, interval, jain_index
 
 @dataclass(frozen=True)
 class ExperimentPoint:
-    """A point of an experiment: its name, the scheme, the network and the swept values by the last part of their path."""
+    """A point of an experiment: its name, the scheme, the network and the swept values by the last
+    part of their path.
+    """
 
     experiment: str
     scheme: str = ""
@@ -110,7 +112,9 @@ def statement(find: Callable[[], tuple[bool, str] | tuple[bool, str, Interval]])
 
 
 def goodput_mbps(result: RunResult) -> float:
-    """The mean goodput of the TCP flows, in Mb/s (wimax-simulated, section 3: the sum over connections by their number)."""
+    """The mean goodput of the TCP flows, in Mb/s (wimax-simulated, section 3: the sum over
+    connections by their number).
+    """
     flows = [flow for flow in result.summary["flows"] if flow["variant"] != "udp"]
     return sum(flow["goodput_bps"] or 0.0 for flow in flows) / len(flows) / 1e6
 

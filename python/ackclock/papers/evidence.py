@@ -21,9 +21,11 @@ class Unobservable(Exception):
 class Evidence:
     """Our result for a claim.
 
-    ``ours`` is in the paper's unit. ``holds`` is the evaluator's verdict for orderings and inequalities; None if the claim's tolerance
-    decides. ``ns2`` has ns-2's values by network, in the same unit. ``also`` has results on variants of the network, by name, for
-    information. ``decidable`` is False for a figure of one particular measurement: ours is shown, without a verdict.
+    ``ours`` is in the paper's unit. ``holds`` is the evaluator's verdict for orderings and
+    inequalities; None if the claim's tolerance decides. ``ns2`` has ns-2's values by network, in
+    the same unit. ``also`` has results on variants of the network, by name, for information.
+    ``decidable`` is False for a figure of one particular measurement: ours is shown, without a
+    verdict.
     """
 
     ours: Interval | None
@@ -95,7 +97,8 @@ def judge(claim: Claim, evaluate: Evaluate | None, untested: str, calibrated: st
     """The verdict on one claim.
 
     Doubtful figures and settings have no verdict, whatever the evaluator; a claim without an
-    evaluator is ``not_tested`` because of ``untested``, and one that set something up is ``calibration`` because of ``calibrated``.
+    evaluator is ``not_tested`` because of ``untested``, and one that set something up is
+    ``calibration`` because of ``calibrated``.
     """
     if claim.do_not_gate:
         return ClaimResult(claim, "not_tested", f"do not gate: {claim.tolerance_reason}")
@@ -131,7 +134,9 @@ NS2_SPREAD = 0.10
 
 
 def _ns2_agrees(found: Evidence) -> bool | None:
-    """Whether our value is within 10 % of the range of ns-2's over its networks; None without ns-2's values."""
+    """Whether our value is within 10 % of the range of ns-2's over its networks; None without
+    ns-2's values.
+    """
     if not found.ns2 or found.ours is None:
         return None
     low, high = min(found.ns2.values()), max(found.ns2.values())

@@ -1,8 +1,10 @@
-"""The papers' tables and figures as experiments (``<paper>/experiments.toml``): schemes on networks, every point of a sweep, every seed.
+"""The papers' tables and figures as experiments (``<paper>/experiments.toml``): schemes on
+networks, every point of a sweep, every seed.
 
-An experiment names a scenario file and may leave out ``networks`` and ``schemes`` (then the scenario is run as it is), replace its
-``sweep``, take fewer ``seeds``, ask for draws of its own for each place (``apart``), and for ``captures`` of both ends, which are read while
-it runs and not kept.
+An experiment names a scenario file and may leave out ``networks`` and ``schemes`` (then the
+scenario is run as it is), replace its ``sweep``, take fewer ``seeds``, ask for draws of its own for
+each place (``apart``), and for ``captures`` of both ends, which are read while it runs and not
+kept.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class ExperimentRuns:
     runs: Sequence[tuple[Setting, Sequence[RunResult]]]
 
     def at(self, network: str, scheme: str, **swept: Any) -> Sequence[RunResult]:
-        """The runs of one setting, one for each seed; ``swept`` has values by the last part of their path, as in ``count=4``.
+        """The runs of one setting, one for each seed; ``swept`` has values by the last part of
+        their path, as in ``count=4``.
 
         Raises:
             KeyError: the experiment has no such place.
@@ -142,7 +145,9 @@ class Experiments:
         return flow_analysis
 
     def _temporary(self) -> RunStore:
-        """A temporary store: captures are large and quickly reproduced, so they are removed with this object."""
+        """A temporary store: captures are large and quickly reproduced, so they are removed with
+        this object.
+        """
         if self._scratch is None:
             self._scratch = TemporaryDirectory(prefix="ackclock-captures-")
         return RunStore(Path(self._scratch.name))
@@ -163,7 +168,10 @@ def settings_of(experiment: Mapping[str, Any], paper: str) -> list[tuple[Setting
 
 
 def throughput_bps(result: RunResult) -> float:
-    """The throughput of all flows of a run, in bits/s. P1 counts packets of 1000 bytes, headers included."""
+    """The throughput of all flows of a run, in bits/s.
+
+    P1 counts packets of 1000 bytes, headers included.
+    """
     return sum(flow_bps(result))
 
 

@@ -1,11 +1,12 @@
 """ns-2's values for the papers' claims: ``ns2.csv``, from our runs of ns-2 2.35.
 
-They ship as data, so that a verdict never depends on what is installed. Network V1 is the paper's authors'
-published script (access links of 1 ms, 10 packets in every queue, 20 towards the server). V2 differs in two fitted
-numbers: access links of 2.25 ms and 50 packets in the hosts' own queues.
+They ship as data, so that a verdict never depends on what is installed. Network V1 is the paper's
+authors' published script (access links of 1 ms, 10 packets in every queue, 20 towards the server).
+V2 differs in two fitted numbers: access links of 2.25 ms and 50 packets in the hosts' own queues.
 
-ns-2's DropTail refuses an arrival when length + 1 >= limit_, so its 10-packet queues let 9 wait. Ours let 10 wait,
-as the paper says; with one packet less our runs equal ns-2's, most of them within 0.5 %.
+ns-2's DropTail refuses an arrival when length + 1 >= limit_, so its 10-packet queues let 9 wait.
+Ours let 10 wait, as the paper says; with one packet less our runs equal ns-2's, most of them within
+0.5 %.
 """
 
 from __future__ import annotations

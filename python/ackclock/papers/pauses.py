@@ -6,8 +6,8 @@ from ackclock.simulation.runner import RunResult
 
 
 def pauses_s(run: RunResult, flow: str, longer_than: float, since: float = 0.0) -> list[float]:
-    """Durations without newly acknowledged data, in seconds, at the resolution of the series: those above ``longer_than`` that begin at
-    ``since`` or later and have ended."""
+    """Durations without newly acknowledged data, in seconds, at the resolution of the series: those
+    above ``longer_than`` that begin at ``since`` or later and have ended."""
     series = run.series
     of = series.filter(series["flow"] == flow)
     pauses: list[float] = []

@@ -54,7 +54,9 @@ class Reproduction(Result):
 
     @property
     def gated(self) -> dict[str, int]:
-        """The number of claims that hold and fail, of those that do not depend on the paper's own network."""
+        """The number of claims that hold and fail, of those that do not depend on the paper's own
+        network.
+        """
         return {verdict: sum(c.verdict == verdict and c.gated for c in self.claims) for verdict in ("holds", "fails")}
 
     @property
@@ -118,7 +120,8 @@ def reproduce(
         out: the run folder; finished runs in it are reused.
         force: rename another run in ``out`` (to ``out.1``) instead of raising InputError.
         keep: without ``out``, keep the runs in ``runs/<hash>``.
-        progress: called with the number of finished runs, the number of all runs, and the label of the last one.
+        progress: called with the number of finished runs, the number of all runs, and the label of
+            the last one.
 
     Raises:
         InputError: no paper has that name, or another run is in ``out``.
@@ -179,13 +182,17 @@ def _ids(named: Sequence[str]) -> list[str]:
 
 @cache
 def calibrations() -> tuple[Mapping[str, Any], ...]:
-    """The entries of ``calibrated.toml``: ``claims``, ``why``, and the packaged ``link`` that was calibrated with them, if any."""
+    """The entries of ``calibrated.toml``: ``claims``, ``why``, and the packaged ``link`` that was
+    calibrated with them, if any.
+    """
     text = resources.files(__package__).joinpath("calibrated.toml").read_text("utf-8")
     return tuple(tomllib.loads(text)["set"])
 
 
 def untested(claim_id: str) -> str:
-    """The reason why a claim without an evaluator is not tested (``not_tested.toml``; the first entry that names it)."""
+    """The reason why a claim without an evaluator is not tested (``not_tested.toml``; the first
+    entry that names it).
+    """
     reasons = _entries("not_tested.toml", "reason")
     return next((why for ids, why in reasons if claim_id in ids), "no evaluator covers this claim yet")
 

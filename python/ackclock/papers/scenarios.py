@@ -1,4 +1,6 @@
-"""The scenarios of the papers' experiments: `papers/PAPER/scenarios/NAME.toml` has the name `PAPER-NAME`."""
+"""The scenarios of the papers' experiments: `papers/PAPER/scenarios/NAME.toml` has the name
+`PAPER-NAME`.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,10 @@ def by_reason(claims: Iterable[ClaimResult]) -> dict[str, list[str]]:
 
 def format_totals(totals: Mapping[Verdict, int]) -> str:
     """The number of claims by verdict, in words."""
-    return f"{totals['holds']} hold, {totals['fails']} fail, {totals['calibration']} are calibration, {totals['not_tested']} not tested"
+    return (
+        f"{totals['holds']} hold, {totals['fails']} fail, {totals['calibration']} are calibration, "
+        f"{totals['not_tested']} not tested"
+    )
 
 
 def format_ours(claim_result: ClaimResult) -> str:
@@ -33,7 +36,9 @@ def format_ours(claim_result: ClaimResult) -> str:
 
 
 def summary(done: Sequence[Reproduction]) -> list[dict[str, Any]]:
-    """An entry for each paper: numbers of claims by verdict, and the reasons of those not tested."""
+    """An entry for each paper: numbers of claims by verdict, and the reasons of those not
+    tested.
+    """
     entries = []
     for each in done:
         why = by_reason(claim_result for claim_result in each.claims if claim_result.verdict == "not_tested")

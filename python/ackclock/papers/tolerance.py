@@ -1,7 +1,7 @@
 """The tolerances of ``claims.csv``, and whether a number is within one.
 
-A tolerance that is a sentence ("westwood/BIC tie within 10 %") or ``none`` is not read here: such a claim is an
-ordering, a pattern or an inequality, and the claim's own evaluator judges it.
+A tolerance that is a sentence ("westwood/BIC tie within 10 %") or ``none`` is not read here: such a
+claim is an ordering, a pattern or an inequality, and the claim's own evaluator judges it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ _SIMPLE: tuple[tuple[str, Kind], ...] = (
 class Tolerance:
     """Maximum distance of a number from the paper's.
 
-    ``relative``: ``a`` is a fraction of the paper's value. ``absolute``: ``a`` in the unit of the paper's value.
-    ``factor``: within a factor ``a`` up or down. ``range``: from ``a`` to ``b``, independent of the paper's value.
-    ``rounding``: equal as printed. ``stated``: the evaluator decides by the claim's text.
+    ``relative``: ``a`` is a fraction of the paper's value. ``absolute``: ``a`` in the unit of the
+    paper's value. ``factor``: within a factor ``a`` up or down. ``range``: from ``a`` to ``b``,
+    independent of the paper's value. ``rounding``: equal as printed. ``stated``: the evaluator
+    decides by the claim's text.
     """
 
     kind: Kind
@@ -63,7 +64,9 @@ class Tolerance:
 
 
 def read_tolerance(text: str, case: str = "") -> Tolerance:
-    """Read a tolerance; ``case`` picks one of several, as in ``+-15 % (rates, RTT), factor 2 (retransmissions)``."""
+    """Read a tolerance; ``case`` picks one of several, as in ``+-15 % (rates, RTT), factor 2
+    (retransmissions)``.
+    """
     if text == "exact":
         return Tolerance("rounding")
     if several := _SEVERAL.match(text):

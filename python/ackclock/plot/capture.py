@@ -1,4 +1,6 @@
-"""Panels of a captured direction over time: RTT, outstanding data, rate, delay between captures, loss."""
+"""Panels of a captured direction over time: RTT, outstanding data, rate, delay between captures,
+loss.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,26 @@ RATE_BINS = 120
 _LOSS_BIN_S = 0.1
 MAX_LOSS_BINS = 1200
 _READING = {
-    "rtt": "From a segment at the capture to its ACK; minimum and maximum of each bin. The floor is the path itself, what "
-    "lies above it is time in queues, or an ACK that the receiver held back. Dots are samples; a line without them is a time without samples.",
-    "outstanding": "Bytes sent and not yet acknowledged, SACK taken off: the congestion window as far as it is used. A sawtooth is loss and "
-    "recovery, a flat top below the offered window is a buffer, one at the offered window is the receiver.",
-    "rate": "New payload a second as it passes the capture; at the sender's end it may stand above the path's rate while a queue fills. Steps down "
-    "are cuts of the window, gaps are timeouts or an idle application.",
-    "delay": "From one capture to the other, the clocks aligned as if the minimum delays of both directions were equal: the level is an assumption, the "
-    "differences are not. Peaks are queues. Dots are packets; a line without them is a time in which none crossed.",
+    "rtt": (
+        "From a segment at the capture to its ACK; minimum and maximum of each bin. The floor is "
+        "the path itself, what lies above it is time in queues, or an ACK that the receiver held "
+        "back. Dots are samples; a line without them is a time without samples."
+    ),
+    "outstanding": (
+        "Bytes sent and not yet acknowledged, SACK taken off: the congestion window as far as it "
+        "is used. A sawtooth is loss and recovery, a flat top below the offered window is a "
+        "buffer, one at the offered window is the receiver."
+    ),
+    "rate": (
+        "New payload a second as it passes the capture; at the sender's end it may stand above the "
+        "path's rate while a queue fills. Steps down are cuts of the window, gaps are timeouts or "
+        "an idle application."
+    ),
+    "delay": (
+        "From one capture to the other, the clocks aligned as if the minimum delays of both "
+        "directions were equal: the level is an assumption, the differences are not. Peaks are "
+        "queues. Dots are packets; a line without them is a time in which none crossed."
+    ),
     "loss": "Share of the packets sent in each {width} s that never reached the other capture. Beside peaks of the delay it is overflow; "
     "without them it is the link.",
 }
@@ -29,7 +43,9 @@ _STYLE = {"rtt": "samples", "delay": "samples", "outstanding": "steps"}
 
 
 def panels(sent: pl.DataFrame, back: pl.DataFrame, delays: pl.DataFrame | None) -> list[Panel]:
-    """The panels of one direction: its sender's packets, the other end's, and with two captures the delay of each packet between them."""
+    """The panels of one direction: its sender's packets, the other end's, and with two captures the
+    delay of each packet between them.
+    """
     made = [
         _panel("rtt", "Round-trip time", "ms", [envelope("RTT", back, "rtt_ms", 1.0)]),
         _panel("outstanding", "Outstanding data", "KB", _outstanding(sent, back)),
@@ -113,7 +129,9 @@ def goodput(sent: pl.DataFrame) -> Line:
 
 
 def loss_share(delays: pl.DataFrame, width: float) -> Line:
-    """Lost packets of each `width` seconds in percent; bins without packets have no value and interrupt the line."""
+    """Lost packets of each `width` seconds in percent; bins without packets have no value and
+    interrupt the line.
+    """
     binned = (
         delays.group_by((pl.col("time_s") / width).floor().cast(pl.Int64).alias("bin"))
         .agg(pl.col("delay_ms").is_null().mean().alias("lost"))

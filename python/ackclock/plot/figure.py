@@ -1,4 +1,6 @@
-"""A result's charts one below the other: shown in a notebook as SVG, written as SVG, PDF, PNG, HTML or JSON."""
+"""A result's charts one below the other: shown in a notebook as SVG, written as SVG, PDF, PNG, HTML
+or JSON.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ class Plot:
         return str(vl_convert.vegalite_to_svg(self.spec))
 
     def save(self, path: Path | str) -> Path:
-        """Write the drawing; the suffix is the format: .svg, .pdf, .png, .html (zoomable, with its script) or .json (Vega-Lite).
+        """Write the drawing; the suffix is the format: .svg, .pdf, .png, .html (zoomable, with its
+        script) or .json (Vega-Lite).
 
         Raises:
             InputError: another suffix.

@@ -1,6 +1,8 @@
-"""Time-sequence graphs as tcptrace's: data, ACKs, window, SACK and retransmissions by kind, for each packet.
+"""Time-sequence graphs as tcptrace's: data, ACKs, window, SACK and retransmissions by kind, for
+each packet.
 
-The page draws them on a canvas with a script of its own, because a capture has more packets than a vector drawing bears.
+The page draws them on a canvas with a script of its own, because a capture has more packets than a
+vector drawing bears.
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ from typing import Any
 import polars as pl
 
 MAX_MARKS = 40_000
-"""Maximum data packets, ACKs and SACK blocks of a graph, which limits the page's size. Retransmissions take precedence."""
+"""Maximum data packets, ACKs and SACK blocks of a graph, which limits the page's size.
+
+Retransmissions take precedence.
+"""
 KINDS: dict[str, tuple[str, str]] = {
     "new": ("data", "#0072B2"),
     "fast": ("fast retransmission", "#D55E00"),
@@ -38,7 +43,9 @@ LINES = {
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """A graph: its data (times in s, positions in bytes of the stream), and the intervals to show, each with an explanation."""
+    """A graph: its data (times in s, positions in bytes of the stream), and the intervals to show,
+    each with an explanation.
+    """
 
     data: dict[str, Any]
     views: list[tuple[str, float, float]] = field(default_factory=list)
@@ -56,7 +63,9 @@ class Sequence:
 
 
 def sequence(sent: pl.DataFrame, back: pl.DataFrame, lost: set[float]) -> Sequence:
-    """The graph of one direction: its sender's packets, those of the other end, and the times of lost packets."""
+    """The graph of one direction: its sender's packets, those of the other end, and the times of
+    lost packets.
+    """
     data = sent.filter((pl.col("payload_bytes") > 0) | pl.col("kind").is_in(["syn", "handshake"]))
     data = data.with_columns(pl.col("kind").replace({"after_hole": "new", "syn": "new"}))
     kinds = list(KINDS)
@@ -94,7 +103,8 @@ def _thinned(frame: pl.DataFrame) -> pl.DataFrame:
 def _sacks(acks: pl.DataFrame) -> list[list[float]]:
     blocks: list[list[float]] = []
     for t, edges in acks.filter(pl.col("sack").list.len() > 0).select("time_s", "sack").iter_rows():
-        # The first block is the newest (RFC 2018, section 4); the others repeat what has been drawn.
+        # The first block is the newest (RFC 2018, section 4); the others repeat what has been
+        # drawn.
         if len(blocks) < MAX_MARKS:
             blocks.append([round(t, 6), edges[0], edges[1]])
     return blocks

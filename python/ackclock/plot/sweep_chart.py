@@ -1,4 +1,6 @@
-"""Lines over a swept value or over time, with the paper's values: a Vega-Lite specification for the report."""
+"""Lines over a swept value or over time, with the paper's values: a Vega-Lite specification for the
+report.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,11 @@ NAMED_PLACES = 12
 
 
 def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
-    """``figure`` has ``x``, ``y`` (titles), ``log_x`` and ``rows`` of ``line``, ``x``, ``y``, ``lo`` and ``hi``.
+    """``figure`` has ``x``, ``y`` (titles), ``log_x`` and ``rows`` of ``line``, ``x``, ``y``,
+    ``lo`` and ``hi``.
 
-    Rows that are the ``paper``'s own are dashed, in grey; a ``trace`` has no marks at its points; what is above ``top`` is cut off.
+    Rows that are the ``paper``'s own are dashed, in grey; a ``trace`` has no marks at its points;
+    what is above ``top`` is cut off.
     """
     import altair as alt
 

@@ -16,7 +16,9 @@ MAX_LINES = len(PALETTE)
 
 
 def spread(positions: list[float], gap: float) -> list[float]:
-    """Move label positions apart until neighbours are at least ``gap`` away, in the same order and near their original positions."""
+    """Move label positions apart until neighbours are at least ``gap`` away, in the same order and
+    near their original positions.
+    """
     order = sorted(range(len(positions)), key=lambda i: positions[i])
     placed = list(positions)
     clusters: list[list[int]] = []

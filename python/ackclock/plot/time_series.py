@@ -26,8 +26,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One chart: what it shows, the unit of its values, its lines, and a sentence on how to read it. ``style`` is ``steps`` (a value holds until
-    the next), ``samples`` (a dot where a value was taken) or empty.
+    """One chart: what it shows, the unit of its values, its lines, and a sentence on how to read
+    it. ``style`` is ``steps`` (a value holds until the next), ``samples`` (a dot where a value was
+    taken) or empty.
     """
 
     key: str
@@ -40,8 +41,8 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """A run's ``series`` and ``hops`` frames (the columns of ``series.parquet`` and ``hops.parquet``), one seed or
-    more.
+    """A run's ``series`` and ``hops`` frames (the columns of ``series.parquet`` and
+    ``hops.parquet``), one seed or more.
     """
 
     series: pl.DataFrame
@@ -59,22 +60,35 @@ def _first_seed(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 _READING = {
-    "cwnd": "The congestion window in force. A sawtooth is loss and recovery; a flat top is a buffer, not the network, setting the pace.",
-    "rtt": "The sender's smoothed round-trip time. The lowest level is the path itself; whatever lies above it is time spent in queues.",
-    "goodput": "Payload acknowledged per second, averaged over short bins. Gaps are stalls, mostly retransmission timeouts.",
-    "queue": "Packets waiting. A queue that never empties adds delay without adding throughput; one that is often empty wastes the link.",
+    "cwnd": (
+        "The congestion window in force. A sawtooth is loss and recovery; a flat top is a buffer, "
+        "not the network, setting the pace."
+    ),
+    "rtt": (
+        "The sender's smoothed round-trip time. The lowest level is the path itself; whatever lies "
+        "above it is time spent in queues."
+    ),
+    "goodput": (
+        "Payload acknowledged per second, averaged over short bins. Gaps are stalls, mostly retransmission timeouts."
+    ),
+    "queue": (
+        "Packets waiting. A queue that never empties adds delay without adding throughput; one "
+        "that is often empty wastes the link."
+    ),
 }
 
 
 _LEVELS = (
-    "A level is what Padhye's model gives a Reno flow with the losses and the mean RTT of the whole run: goodput above it is more than Reno "
-    "would get from them, goodput below it was held back by something else."
+    "A level is what Padhye's model gives a Reno flow with the losses and the mean RTT of the "
+    "whole run: goodput above it is more than Reno would get from them, goodput below it was held "
+    "back by something else."
 )
 
 
 def panels_of_run(frames: Frames, levels: Mapping[str, float] | None = None) -> list[Panel]:
-    """Panels of one run: a line for every flow (the busiest ones when there are many) and for every queue that was
-    used. ``levels`` are what a model gives some flows, in Mb/s by name: they lie over the goodput while there is room.
+    """Panels of one run: a line for every flow (the busiest ones when there are many) and for every
+    queue that was used. ``levels`` are what a model gives some flows, in Mb/s by name: they lie
+    over the goodput while there is room.
     """
     one = frames.one_seed()
     shown = _busiest(one.series)
@@ -95,8 +109,8 @@ def _with_levels(panel: Panel, levels: Mapping[str, float]) -> Panel:
 
 
 def panels_of_runs(runs: Mapping[str, Frames]) -> list[Panel]:
-    """Panels that lay runs over each other, one line per run: its first flow's window and RTT, the sum of its
-    flows' goodput, and the queue that was fullest on average over all the runs."""
+    """Panels that lay runs over each other, one line per run: its first flow's window and RTT, the
+    sum of its flows' goodput, and the queue that was fullest on average over all the runs."""
     ones = {name: frames.one_seed() for name, frames in list(runs.items())[:MAX_LINES]}
     firsts = {name: _first_flow(one.series) for name, one in ones.items()}
     totals = {name: _total(one.series) for name, one in ones.items()}

@@ -1,8 +1,8 @@
-"""Interactive charts for the report, by altair: the panels as Vega-Lite specifications, and the script that draws
-them.
+"""Interactive charts for the report, by altair: the panels as Vega-Lite specifications, and the
+script that draws them.
 
-The script (Vega, Vega-Lite and vega-embed) is bundled by vl-convert and inlined once per page, so the page needs no
-network.
+The script (Vega, Vega-Lite and vega-embed) is bundled by vl-convert and inlined once per page, so
+the page needs no network.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ _DRAW = "window.ackclockDraw = (id, spec) => vegaEmbed('#' + id, spec, {actions:
 
 @cache
 def script() -> str:
-    """JavaScript that defines ``ackclockDraw(id, spec)``, everything it needs included. Needs vl-convert.
+    """JavaScript that defines ``ackclockDraw(id, spec)``, everything it needs included. Needs
+    vl-convert.
 
     vl-convert needs 1.4 s to bundle it, so the bundle is kept in the user's cache folder.
 
@@ -66,7 +67,9 @@ def script() -> str:
 
 
 def _unvalidated(chart: Callable[P, dict[str, Any]]) -> Callable[P, dict[str, Any]]:
-    """Build a chart without altair's validation of each part, half of the time; a test validates every chart."""
+    """Build a chart without altair's validation of each part, half of the time; a test validates
+    every chart.
+    """
 
     @wraps(chart)
     def build(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
@@ -80,8 +83,8 @@ def _unvalidated(chart: Callable[P, dict[str, Any]]) -> Callable[P, dict[str, An
 
 @_unvalidated
 def time_chart(panel: Panel, until: float | None = None) -> dict[str, Any]:
-    """The Vega-Lite specification of one panel: lines over time, named at their ends, values on hover, zoomable in
-    time. ``until`` is where the axis ends, if not with the lines.
+    """The Vega-Lite specification of one panel: lines over time, named at their ends, values on
+    hover, zoomable in time. ``until`` is where the axis ends, if not with the lines.
     """
     import altair as alt
 
@@ -134,17 +137,19 @@ def _labels(panel: Panel) -> list[dict[str, Any]]:
 def specification(chart: Any) -> dict[str, Any]:
     """The chart in the reports' style, as JSON."""
     spec: dict[str, Any] = chart.configure(**_CONFIG).to_dict(validate=False)
-    # The schema's address is never fetched, but a page that promises to need no network should not name one.
+    # The schema's address is never fetched, but a page that promises to need no network should not
+    # name one.
     spec.pop("$schema", None)
     return spec
 
 
 @_unvalidated
 def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Goodput against p95 RTT, a point per configuration with its 95 % intervals: up and to the left is better.
+    """Goodput against p95 RTT, a point per configuration with its 95 % intervals: up and to the
+    left is better.
 
-    ``rows`` have ``label``, ``variant``, ``goodput``, ``goodput_lo``, ``goodput_hi`` (Mb/s), ``rtt``, ``rtt_lo``,
-    ``rtt_hi`` (ms).
+    ``rows`` have ``label``, ``variant``, ``goodput``, ``goodput_lo``, ``goodput_hi`` (Mb/s),
+    ``rtt``, ``rtt_lo``, ``rtt_hi`` (ms).
     """
     import altair as alt
 
@@ -185,7 +190,9 @@ def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _frontier(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The configurations on the Pareto front of goodput and delay; of close neighbours only the first has a name."""
+    """The configurations on the Pareto front of goodput and delay; of close neighbours only the
+    first has a name.
+    """
     named: list[dict[str, Any]] = []
     top = max((row["goodput"] for row in rows), default=0.0)
     for row in sorted(rows, key=lambda row: (row["rtt"], -row["goodput"])):
@@ -196,8 +203,9 @@ def _frontier(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @_unvalidated
 def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
-    """A dot with its 95 % interval per row, best on top, and a hollow mark for the model where the row has one. ``rows`` have
-    ``label``, ``mean``, ``lo``, ``hi``, and perhaps ``model``, in display order.
+    """A dot with its 95 % interval per row, best on top, and a hollow mark for the model where the
+    row has one. ``rows`` have ``label``, ``mean``, ``lo``, ``hi``, and perhaps ``model``, in
+    display order.
     """
     import altair as alt
 

@@ -51,7 +51,8 @@ def page(analysis: Analysis) -> Page:
     answer, because = _answer(shown)
     return Page(
         title=f"Analysis of {name}",
-        subtitle=f"{_in_each(document, 'packets', ' and ')} packets, {many(len(document['flows']), 'flow')}, {document['duration_s']:.1f} s",
+        subtitle=f"{_in_each(document, 'packets', ' and ')} packets, "
+        f"{many(len(document['flows']), 'flow')}, {document['duration_s']:.1f} s",
         answer=answer,
         because=because,
         sections=sections,
@@ -68,8 +69,8 @@ def _answer(document: Mapping[str, Any]) -> tuple[str, str]:
     figures = flow[direction]
     ends = (flow["client"], flow["server"]) if direction == "a2b" else (flow["server"], flow["client"])
     answer = (
-        f"The largest transfer, {size(figures['unique_bytes'])} from {ends[0]} to {ends[1]}, ran at {rate(figures['goodput_bps'])} "
-        f"for {flow['duration_s']:.1f} s."
+        f"The largest transfer, {size(figures['unique_bytes'])} from {ends[0]} to {ends[1]}, ran at "
+        f"{rate(figures['goodput_bps'])} for {flow['duration_s']:.1f} s."
     )
     about = [finding for finding in flow["diagnosis"] if finding["direction"] == direction]
     timed = [finding for finding in about if finding["share"] is not None]
@@ -91,15 +92,19 @@ def _findings(document: Mapping[str, Any]) -> list[Block]:
     if not rows:
         return [Facts([("No findings", "No direction has enough data for a diagnosis.")])]
     reading = (
-        "a2b is the client's data, b2a the server's. The share is of the direction's time after its first data; findings without a share are "
-        "not about time. The advice is below each finding."
+        "a2b is the client's data, b2a the server's. The share is of the direction's time after "
+        "its first data; findings without a share are not about time. The advice is below each "
+        "finding."
     )
     return [Table(columns, rows, reading)]
 
 
 def _clock(clock: Mapping[str, Any] | None) -> str:
     if clock is None:
-        return "No constant clock offset and skew explain the packets of both directions, so delays and losses are unknown."
+        return (
+            "No constant clock offset and skew explain the packets of both directions, so delays "
+            "and losses are unknown."
+        )
     if finding := known_clocks(clock):
         return f"{finding[0].upper()}{finding[1:]}."
     return f"The second capture's clock is {format_clock(clock)}."
@@ -136,29 +141,41 @@ def _direction(analysis: Analysis, context: FlowContext) -> Section:
     gaps = context.figures["ack_interarrival_ms"]
     if gaps["count"] >= 20 and not context.far:
         reading = (
-            "Gaps between ACKs at the capture. Evenly spaced ACKs clock the sender evenly; many small gaps and a tail of large ones are "
-            "the mark of a reverse path that transmits in bursts, which releases bursts of data."
+            "Gaps between ACKs at the capture. Evenly spaced ACKs clock the sender evenly; many "
+            "small gaps and a tail of large ones are the mark of a reverse path that transmits in "
+            "bursts, which releases bursts of data."
         )
         blocks.append(Chart("Gaps between ACKs", reading, vega.histogram(_gap_bars(gaps), "Gap up to (ms)", "ACKs")))
-    where = "at the sender's end" if context.at_sender else {"unknown": "at an unknown point of the path", "middle": "in the middle of the path"}.get(
-        context.place, "at the receiver's end"
-    )  # fmt: skip
+    where = (
+        "at the sender's end"
+        if context.at_sender
+        else {"unknown": "at an unknown point of the path", "middle": "in the middle of the path"}.get(
+            context.place, "at the receiver's end"
+        )
+    )
     lead = f"Captured {where}. Hold Shift and scroll over a chart to zoom, drag to move."
     return Section(f"Flow {number}, {ends[0]} to {ends[1]}", blocks, lead)
 
 
 def _sequence_reading(context: FlowContext) -> str:
     reading = (
-        "Each mark is a segment at its sequence number; the lower line is the acknowledged sequence number, the upper one the edge of the "
-        "receive window. The slope is the rate. "
+        "Each mark is a segment at its sequence number; the lower line is the acknowledged "
+        "sequence number, the upper one the edge of the receive window. The slope is the rate. "
     )
     if context.pace_seen:
-        reading += "The vertical distance from the data to the ACK line is the bytes in flight, the horizontal distance is the RTT. "
+        reading += (
+            "The vertical distance from the data to the ACK line is the bytes in flight, the "
+            "horizontal distance is the RTT. "
+        )
     else:
-        reading += "At the receiver an ACK follows its data at once; data above the ACK line follows a segment that was lost before the capture. "
+        reading += (
+            "At the receiver an ACK follows its data at once; data above the ACK line follows a "
+            "segment that was lost before the capture. "
+        )
     crosses = ", and crosses are packets lost between the captures" if context.crossing else ""
     return reading + (
-        f"Marks with a dot are retransmissions, with a colour for each cause{crosses}. Drag over an interval to zoom, double-click to return."
+        f"Marks with a dot are retransmissions, with a colour for each cause{crosses}. Drag over an "
+        "interval to zoom, double-click to return."
     )
 
 

@@ -23,8 +23,8 @@ _LIMITS = (
 _OFFERS = ("sack", "timestamps", "ecn")
 _OPTIONS = (("sack", "SACK"), ("timestamps", "timestamps"), ("window_scaling", "window scaling"), ("ecn", "ECN"))
 _NOT_SEEN = (
-    "The shares of time are known only at the sender's end. This capture is not there, or has too little data. The findings have what it "
-    "shows."
+    "The shares of time are known only at the sender's end. This capture is not there, or has too "
+    "little data. The findings have what it shows."
 )
 
 
@@ -72,12 +72,16 @@ def flows_table(document: Mapping[str, Any]) -> Table:
     return Table(
         columns,
         rows,
-        "With two captures, each direction's figures are from the one near its sender. At the receiver's end, the RTT is that of echoed timestamps (a pause of the sender makes them longer), and flight is left out: it is not the sender's there.",
+        "With two captures, each direction's figures are from the one near its sender. At the "
+        "receiver's end, the RTT is that of echoed timestamps (a pause of the sender makes them "
+        "longer), and flight is left out: it is not the sender's there.",
     )
 
 
 def _round_trips(context: FlowContext) -> list[Cell]:
-    """Mean and p95 of the RTT: from ACKs at the sender's end, from echoed timestamps at the receiver's."""
+    """Mean and p95 of the RTT: from ACKs at the sender's end, from echoed timestamps at the
+    receiver's.
+    """
     if not context.far:
         rtt, note = context.figures["rtt_ms"], ""
     elif receiver_vantage.round_trips(context)[1] is not None:
@@ -112,7 +116,9 @@ def _kinds(context: FlowContext) -> str:
 
 
 def handshakes_table(document: Mapping[str, Any]) -> Table:
-    """Handshake and end of each connection: RTT, negotiated options, times of the first data and of the last ACK."""
+    """Handshake and end of each connection: RTT, negotiated options, times of the first data and of
+    the last ACK.
+    """
     columns = [
         Column("Flow", room="ends"),
         *_numeric("Handshake", "Segment size", "Window scale"),
@@ -141,8 +147,9 @@ def handshakes_table(document: Mapping[str, Any]) -> Table:
             ]
         )
     reading = (
-        "The handshake's RTT, and its parts on the client's and the server's side of the capture. First data is the time after the connection's "
-        "first packet; the last ACK is the time after the last data, which is long if the tail was retransmitted."
+        "The handshake's RTT, and its parts on the client's and the server's side of the capture. "
+        "First data is the time after the connection's first packet; the last ACK is the time "
+        "after the last data, which is long if the tail was retransmitted."
     )
     return Table(columns, rows, reading)
 
@@ -181,7 +188,8 @@ def limits_table(document: Mapping[str, Any]) -> Table | Facts:
                 *(_share(context.limited[key], maximum) for key, _ in _LIMITS),
                 Cell(
                     rate(context.figures["goodput_bps"]),
-                    f"Reno {rate(models['padhye_bps'])} or {rate(models['counted_bps'])}, CUBIC {rate(models['cubic_bps'])}"
+                    f"Reno {rate(models['padhye_bps'])} or {rate(models['counted_bps'])}, CUBIC "
+                    f"{rate(models['cubic_bps'])}"
                     if models
                     else "",
                 ),
@@ -190,9 +198,13 @@ def limits_table(document: Mapping[str, Any]) -> Table | Facts:
     if not rows:
         return Facts([("Not visible", _NOT_SEEN)])
     reading = (
-        "Shares of each direction's time after its first data, in percent: the receive window, the send buffer, the path's rate, the congestion window or pacing, the application, loss recovery. A send buffer is inferred: it is not on the wire. Reno's model is "
-        "that of Padhye and others (1998), for a window that grows by ACKs or by the segments they acknowledge, CUBIC's the response function of RFC 9438 (and no less than Reno's), both for the loss events and the mean RTT seen here; "
-        "they require three loss events. Green is the largest limit."
+        "Shares of each direction's time after its first data, in percent: the receive window, the "
+        "send buffer, the path's rate, the congestion window or pacing, the application, loss "
+        "recovery. A send buffer is inferred: it is not on the wire. Reno's model is that of "
+        "Padhye and others (1998), for a window that grows by ACKs or by the segments they "
+        "acknowledge, CUBIC's the response function of RFC 9438 (and no less than Reno's), both "
+        "for the loss events and the mean RTT seen here; they require three loss events. Green is "
+        "the largest limit."
     )
     return Table(columns, rows, reading)
 
@@ -242,8 +254,10 @@ def between_table(document: Mapping[str, Any]) -> Table:
             ]
         )
     reading = (
-        "Delays are from capture to capture. The buffer is what its delay times the rate through a standing queue holds, by the minimum delay next to "
-        "a loss and by the maximum delay (the WiBro measurements' method); “over” without an overflow. Bursts are runs of 100 ms bins with more than half lost, even of a single packet; packets not captured "
-        "passed a capture that dropped them."
+        "Delays are from capture to capture. The buffer is what its delay times the rate through a "
+        "standing queue holds, by the minimum delay next to a loss and by the maximum delay (the "
+        "WiBro measurements' method); “over” without an overflow. Bursts are runs of 100 ms bins "
+        "with more than half lost, even of a single packet; packets not captured passed a capture "
+        "that dropped them."
     )
     return Table(columns, rows, reading)

@@ -1,4 +1,6 @@
-"""The report of a comparison: the recommendation with reasons, the ranking, the trade-off, and charts of runs."""
+"""The report of a comparison: the recommendation with reasons, the ranking, the trade-off, and
+charts of runs.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,8 @@ def page(document: Document, panels: Sequence[Panel], environment: Document | No
             Section("Goodput against delay", [_trade_off(metrics), _intervals(document, metrics)]),
             time_section(
                 panels,
-                "one seed each: the best, the one with the lowest delay of those with a good rate, the best of every other variant, and the last",
+                "one seed each: the best, the one with the lowest delay of those with a good rate, "
+                "the best of every other variant, and the last",
             ),
             Section("The link", [link_path(document["scenario"]["hop"]), Facts(_link_facts(document))]),
             run_section(document["scenario"], environment, toml),
@@ -99,7 +102,8 @@ def _answer(document: Document, metrics: Mapping[str, Document]) -> str:
     sockets = "the host's automatic socket buffers" if buffers == "auto" else f"{buffers} socket buffers"
     acks = "delayed ACKs" if params["delayed_ack"] else "an ACK for every segment"
     return (
-        f"Use {params['variant']} with {sockets} and {acks}{_on_path(params)}: {rate(of['goodput_bps']['mean'])} of goodput at a p95 RTT of "
+        f"Use {params['variant']} with {sockets} and {acks}{_on_path(params)}: "
+        f"{rate(of['goodput_bps']['mean'])} of goodput at a p95 RTT of "
         f"{three(of['rtt_p95_ms']['mean'])} ms."
     )
 
@@ -117,7 +121,9 @@ def _on_path(params: Document) -> str:
 
 
 def _tie(document: Document, metrics: Mapping[str, Document]) -> str:
-    """The choices that tie with the winner, and those that this number of seeds cannot separate from it."""
+    """The choices that tie with the winner, and those that this number of seeds cannot separate
+    from it.
+    """
     best, *tied = [ranked for ranked in document["ranking"] if ranked["rank"] == 1]
     by = document["rank_by"]
     values = {ranked["label"]: metrics[ranked["label"]][by]["mean"] for ranked in (best, *tied)}
@@ -135,7 +141,8 @@ def _tie(document: Document, metrics: Mapping[str, Document]) -> str:
         subject = f"1 {further}cannot" if unsure == 1 else f"{unsure} {further}cannot"
         parts += (
             f" {subject} be separated from it by {seeds} seed{'s' if seeds > 1 else ''}, although "
-            f"{'its mean is' if unsure == 1 else 'their means are up to'} {percent(max(gaps.values()))} away: use more seeds."
+            f"{'its mean is' if unsure == 1 else 'their means are up to'} "
+            f"{percent(max(gaps.values()))} away: use more seeds."
         )
     return parts
 
@@ -171,8 +178,8 @@ def _notes(document: Document) -> list[str]:
     ]
     if any("trace" in str(hop.get("rate", "")) for hop in document["scenario"]["hop"]):
         notes.append(
-            "The link's rate is recorded: every run replays the same recording from its start, so the intervals show the effect of "
-            "chance within a run, not that of other recordings."
+            "The link's rate is recorded: every run replays the same recording from its start, so "
+            "the intervals show the effect of chance within a run, not that of other recordings."
         )
     return notes
 
@@ -183,9 +190,10 @@ def _word(value: Any) -> str:
 
 def _rule(document: Document) -> str:
     return (
-        f"By {_RANKED_BY[document['rank_by']]}. Equal ranks are ties: those configurations have no significant difference from the best of them over "
-        "the seeds, or are within 1 % of it; a tie ends at the first with one. Within a tie the order is by p95 RTT, then by retransmissions, then by the number "
-        "of changes from the host's variant and delayed ACKs."
+        f"By {_RANKED_BY[document['rank_by']]}. Equal ranks are ties: those configurations have no "
+        "significant difference from the best of them over the seeds, or are within 1 % of it; a "
+        "tie ends at the first with one. Within a tie the order is by p95 RTT, then by "
+        "retransmissions, then by the number of changes from the host's variant and delayed ACKs."
     )
 
 
@@ -223,7 +231,10 @@ def _ranking(document: Document, metrics: Mapping[str, Document], several: bool)
             ]
         )
         emphasis.append("best" if ranked["rank"] == 1 else "")
-    reading = "Configurations with the same figures share a row. Means over seeds, with the 95 % interval below if it is wider than the last digit shown."
+    reading = (
+        "Configurations with the same figures share a row. Means over seeds, with the 95 % "
+        "interval below if it is wider than the last digit shown."
+    )
     return Table(columns, rows, reading, emphasis)
 
 

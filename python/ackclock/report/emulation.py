@@ -32,8 +32,9 @@ def page(
     )
     error = document["release_error_us"]
     because = (
-        f"The release error of {document['packets_out']} packets has a median of {_us(error['p50'])}, a 99th percentile of "
-        f"{_us(error['p99'])} and a maximum of {_us(error['max'])}; {document['unintended_drops']} packets were lost outside the link."
+        f"The release error of {document['packets_out']} packets has a median of "
+        f"{_us(error['p50'])}, a 99th percentile of {_us(error['p99'])} and a maximum of "
+        f"{_us(error['max'])}; {document['unintended_drops']} packets were lost outside the link."
     )
     return Page(
         title=f"Emulation of {document['link']}",
@@ -53,8 +54,11 @@ def page(
             ),
         ],
         notes=[
-            "Captures have network time: a packet from a host has the kernel's RX timestamp, a packet to a host its planned release. "
-            "`ackclock analyze captures/server.pcapng captures/client.pcapng` analyzes each connection.",
+            (
+                "Captures have network time: a packet from a host has the kernel's RX timestamp, a "
+                "packet to a host its planned release. `ackclock analyze captures/server.pcapng "
+                "captures/client.pcapng` analyzes each connection."
+            ),
             *(f"{note[:1].upper()}{note[1:]}." for note in document.get("notes", ())),
         ],
     )

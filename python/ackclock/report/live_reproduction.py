@@ -1,4 +1,6 @@
-"""The report of a live reproduction: measured and simulated results of claims, and the emulator's audit."""
+"""The report of a live reproduction: measured and simulated results of claims, and the emulator's
+audit.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +29,32 @@ def page(document: Document, environment: Document | None = None) -> Page:
     return Page(
         title=f"Reproduction, live: {document['paper']}",
         subtitle=f"{len(claims)} claims" + (f", ackclock {version}" if version else ""),
-        answer=f"{totals['holds']} of the {tested} claims tested by real traffic hold; {alike} of them come out as in the simulator.",
+        answer=f"{totals['holds']} of the {tested} claims tested by real traffic hold; {alike} of them "
+        "come out as in the simulator.",
         because=(
-            f"{len(live['runs'])} emulations of up to {live['longest_s']:.0f} s or as long as their course takes, {live['repeats']} of each place; "
-            f"{invalid} were not valid by their own audit, and no verdict rests on them. {totals['calibration']} claims are calibration, "
+            f"{len(live['runs'])} emulations of up to {live['longest_s']:.0f} s or as long as their "
+            f"course takes, {live['repeats']} of each place; {invalid} were not valid by their own "
+            f"audit, and no verdict rests on them. {totals['calibration']} claims are calibration, "
             f"{totals['not_tested']} are not tested live. {'; '.join(live['notes'])}."
         ),
         sections=[
-            Section("Claim by claim", [_claims(seen)], "The same evaluators over what was measured, and over one seed of the simulator."),
-            Section(f"Not tested live ({len(rest)})", [_untested(rest)], "What real traffic cannot show, or this machine could not."),
-            Section("The emulator's audit", [_audit(live["runs"])], "How late packets left, in microseconds, against the time that the link gave them."),
+            Section(
+                "Claim by claim",
+                [_claims(seen)],
+                "The same evaluators over what was measured, and over one seed of the simulator.",
+            ),
+            Section(
+                f"Not tested live ({len(rest)})",
+                [_untested(rest)],
+                "What real traffic cannot show, or this machine could not.",
+            ),
+            Section(
+                "The emulator's audit",
+                [_audit(live["runs"])],
+                "How late packets left, in microseconds, against the time that the link gave them.",
+            ),
         ],
-    )  # fmt: skip
+    )
 
 
 def _claims(claims: Sequence[Document]) -> Table:

@@ -43,7 +43,10 @@ def page(completed: Measurement) -> Page:
         because=_because(document),
         sections=[section for section in sections if section.blocks],
         notes=[
-            "down is from the server to the client. Every figure includes the effect of other traffic on the path at the time."
+            (
+                "down is from the server to the client. Every figure includes the effect of other "
+                "traffic on the path at the time."
+            )
         ],
     )
 
@@ -94,8 +97,10 @@ def _table(words: str, figures: str, rows: list[list[str]], reading: str) -> Tab
 def _path(document: Document) -> Table:
     rows = [[str(hop["hop"]), *path_cells(hop), hop["capacity"]["why"]] for hop in document.get("path") or ()]
     reading = (
-        "TTL-limited probes of different sizes to each hop. The minimum RTT increases with size by the time of a bit on every link, so the "
-        "difference of two hops' slopes is that of the link between them. Frames, grants and token buckets violate this: then no capacity is given."
+        "TTL-limited probes of different sizes to each hop. The minimum RTT increases with size by "
+        "the time of a bit on every link, so the difference of two hops' slopes is that of the "
+        "link between them. Frames, grants and token buckets violate this: then no capacity is "
+        "given."
     )
     return _table("Hop,Address", "RTT min (ms),p50,Lost,Capacity,95 % interval,Why", rows, reading)
 
@@ -103,8 +108,9 @@ def _path(document: Document) -> Table:
 def _delay(document: Document) -> Table:
     rows = [[direction, *delay_cells(figures)] for direction, figures in (document["delay"] or {}).items()]
     reading = (
-        "20 bytes every 40 ms. Variation is exact to the clocks' resolution. The minimum delay of one direction is unknown from two-way traffic: it is between the "
-        "bounds, and has the next column's value if both directions are equal, which is an assumption."
+        "20 bytes every 40 ms. Variation is exact to the clocks' resolution. The minimum delay of "
+        "one direction is unknown from two-way traffic: it is between the bounds, and has the next "
+        "column's value if both directions are equal, which is an assumption."
     )
     return _table(
         "Direction", "Minimum between (ms),If symmetric (ms),Variation p50 (ms),p95 (ms),max (ms),Lost", rows, reading
@@ -132,8 +138,9 @@ def _capacity(document: Document) -> Table:
             ]
         )
     reading = (
-        "Evenly paced UDP above the path's rate. The capacity is the received IP rate while a queue stood. The buffer is the queueing delay at an overflow times that "
-        "rate: by the minimum delay next to a loss, and by the maximum delay."
+        "Evenly paced UDP above the path's rate. The capacity is the received IP rate while a "
+        "queue stood. The buffer is the queueing delay at an overflow times that rate: by the "
+        "minimum delay next to a loss, and by the maximum delay."
     )
     figures = "Capacity,Sent,Requested gap (us),Actual gap p50 (p99),Buffer by min (kB),by max (kB),Lost"
     return _table("Direction", figures, rows, reading)
@@ -154,7 +161,10 @@ def _steps(document: Document) -> Table:
                 loss(figures),
             ]
         )
-    reading = "Evenly paced UDP at shares of the capacity. Losses here are not due to a full queue. Intervals are 95 %, wider for bursty losses."
+    reading = (
+        "Evenly paced UDP at shares of the capacity. Losses here are not due to a full queue. "
+        "Intervals are 95 %, wider for bursty losses."
+    )
     return _table("Direction", "Share,Sent,Received,Variation p50 (ms),p95 (ms),Lost", rows, reading)
 
 
@@ -178,8 +188,9 @@ def _flows(document: Document) -> Table:
             ]
         )
     reading = (
-        "Goodput is the rate of received payload over the whole time, handshake included. RTTs are the sender's smoothed ones. Buffers are those of the "
-        "kernel; it doubles a requested size for its own bookkeeping, and tunes auto buffers."
+        "Goodput is the rate of received payload over the whole time, handshake included. RTTs are "
+        "the sender's smoothed ones. Buffers are those of the kernel; it doubles a requested size "
+        "for its own bookkeeping, and tunes auto buffers."
     )
     figures = "Goodput,RTT min (ms),mean,p95,Retransmitted,Requested buffer,Send (KiB),Receive (KiB)"
     return _table("Flow,Test,Variant", figures, rows, reading)
@@ -200,8 +211,10 @@ def _latency(document: Document) -> Table:
             ]
         )
     reading = (
-        "While TCP fills the path in one direction: a handshake and a one-byte exchange on new connections, RTTs on the connections of the load, and the "
-        "delay that is added to datagrams in each direction. RTTs per minute as in draft-ietf-ippm-responsiveness, without TLS and HTTP."
+        "While TCP fills the path in one direction: a handshake and a one-byte exchange on new "
+        "connections, RTTs on the connections of the load, and the delay that is added to "
+        "datagrams in each direction. RTTs per minute as in draft-ietf-ippm-responsiveness, "
+        "without TLS and HTTP."
     )
     return _table(
         "Load",

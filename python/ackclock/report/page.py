@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table column; ``numeric`` ones are set right-aligned; ``room`` is ``medium``, ``wide``, ``ends`` (small
-    lines do not wrap) or empty (as needed).
+    """A table column; ``numeric`` ones are set right-aligned; ``room`` is ``medium``, ``wide``,
+    ``ends`` (small lines do not wrap) or empty (as needed).
     """
 
     title: str
@@ -23,7 +23,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table cell: its text, a smaller second line, and a ``tone`` (good, bad, muted) that colours it."""
+    """A table cell: its text, a smaller second line, and a ``tone`` (good, bad, muted) that colours
+    it.
+    """
 
     text: str
     note: str = ""
@@ -108,7 +110,10 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A report. ``answer`` is its main result in one sentence; ``because`` is the reason in another."""
+    """A report.
+
+    ``answer`` is its main result in one sentence; ``because`` is the reason in another.
+    """
 
     title: str
     subtitle: str

@@ -15,7 +15,9 @@ Claims = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A printed table: the columns' heads, the first one over the rows' names, and each row's claims."""
+    """A printed table: the columns' heads, the first one over the rows' names, and each row's
+    claims.
+    """
 
     title: str
     heads: Sequence[str]
@@ -92,7 +94,10 @@ def section(paper: str, claims: Sequence[Mapping[str, Any]]) -> Section | None:
     tables = [_table(layout, by_id) for layout in _LAYOUTS.get(paper, ())]
     if not tables:
         return None
-    lead = "In each cell ours, below it the paper's value and ns-2's on both networks. Green: within the claim's tolerance of the paper."
+    lead = (
+        "In each cell ours, below it the paper's value and ns-2's on both networks. Green: within "
+        "the claim's tolerance of the paper."
+    )
     return Section("The paper's tables", tables, lead)
 
 

@@ -10,7 +10,8 @@ from ackclock.report.page import Chart, Page, Sequences
 
 
 def html(page: Page) -> str:
-    """Render ``page``. Text is escaped; the chart script is inlined once, and only when the page has a chart.
+    """Render ``page``. Text is escaped; the chart script is inlined once, and only when the page
+    has a chart.
 
     Raises:
         ImportError: the page has charts and vl-convert is not installed.
@@ -43,7 +44,8 @@ def html(page: Page) -> str:
         graph_id=lambda block: graph_ids[id(block)],
         graphs=Markup(_safe_json({graph_ids[id(block)]: _drawing(block) for block in graphs})),
         chart_id=lambda chart: ids[id(chart)],
-        # Specifications and script are ours and already safe inside a script element; escaping would break them.
+        # Specifications and script are ours and already safe inside a script element; escaping
+        # would break them.
         specs=Markup(_safe_json({ids[id(chart)]: chart.spec for chart in charts})),
         script=Markup(script),
     )
@@ -54,5 +56,6 @@ def _drawing(block: Sequences) -> dict[str, Any]:
 
 
 def _safe_json(value: Mapping[str, Any]) -> str:
-    # Inside a script element only "</" and "<!--" could end or confuse it; names come from users' files.
+    # Inside a script element only "</" and "<!--" could end or confuse it; names come from users'
+    # files.
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")

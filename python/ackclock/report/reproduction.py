@@ -48,8 +48,8 @@ def page(document: Document, environment: Document | None = None) -> Page:
     if figures := document.get("figures"):
         blocks = [Chart(figure["title"], figure["reading"], swept(figure)) for figure in figures]
         lead = (
-            "Ours, means with 95 % intervals where there is more than one run; above each what the paper says of its own. Dashed in grey: what its "
-            "text states in numbers."
+            "Ours, means with 95 % intervals where there is more than one run; above each what the "
+            "paper says of its own. Dashed in grey: what its text states in numbers."
         )
         sections.append(Section("The paper's figures", blocks, lead))
     for verdict, title, tone, lead in _VERDICTS:
@@ -82,12 +82,16 @@ def page(document: Document, environment: Document | None = None) -> Page:
         because=(
             f"Of the tested, {simulated} were simulated and {tested - simulated} are arithmetic. {totals['fails']} fail"
             + (f", in {sided} of which an independent simulator, ns-2, has what we have; " if sided else "; ")
-            + f"{totals['calibration']} more are calibration, settings or what settings were chosen on, which prove nothing; not "
-            f"tested: {totals['not_tested']}. Every claim is listed with its reason."
+            + f"{totals['calibration']} more are calibration, settings or what settings were "
+            f"chosen on, which prove nothing; not tested: {totals['not_tested']}. Every claim "
+            "is listed with its reason."
         ),
         sections=sections,
         notes=[
-            "ns-2 columns say whether an independent simulator (ns-2 2.35, our own runs) agrees: ours within 10 % of the spread of its values over both networks."
+            (
+                "ns-2 columns say whether an independent simulator (ns-2 2.35, our own runs) "
+                "agrees: ours within 10 % of the spread of its values over both networks."
+            )
         ]
         if compared
         else [],
@@ -95,7 +99,9 @@ def page(document: Document, environment: Document | None = None) -> Page:
 
 
 def _table(claims: Sequence[Document], tone: str, *, has_verdicts: bool, compared: bool) -> Table:
-    """With ``has_verdicts`` the claims have figures of ours and a tolerance; those of a ``compared`` paper ns-2's, too."""
+    """With ``has_verdicts`` the claims have figures of ours and a tolerance; those of a
+    ``compared`` paper ns-2's, too.
+    """
     columns = [Column("Claim"), Column("What", room="medium"), Column("Paper", numeric=True)]
     if has_verdicts:
         columns += [Column("Ours", numeric=True), Column("Tolerance")]
@@ -112,7 +118,8 @@ def _table(claims: Sequence[Document], tone: str, *, has_verdicts: bool, compare
             row += [_ours(claim), Cell(claim["tolerance"])]
             row += [Cell({True: "yes", False: "no", None: "-"}[claim["ns2_agrees"]])] if compared else []
         rows.append([*row, Cell(claim["why"])])
-    # Orderings are sentences, which a right-aligned column without wrapping would stretch across the page.
+    # Orderings are sentences, which a right-aligned column without wrapping would stretch across
+    # the page.
     if any(len(claim["paper_value"]) > 24 for claim in claims):
         columns[2] = Column("Paper")
     return Table(columns, rows)
@@ -126,7 +133,8 @@ def _ours(claim: Document) -> Cell:
     ours = claim["ours"]
     if ours is None or ours["mean"] is None:
         return Cell("-", tone="muted")
-    # Four digits: the paper prints up to four, and rounding ours to fewer would hide what the verdict was made on.
+    # Four digits: the paper prints up to four, and rounding ours to fewer would hide what the
+    # verdict was made on.
     text = f"{significant(ours['mean'], 4)} {claim['unit']}".strip()
     wide = ours["n"] > 1 and ours["hi"] - ours["lo"] > 5e-4 * abs(ours["mean"])
     lo, hi = significant(ours["lo"], 4), significant(ours["hi"], 4)

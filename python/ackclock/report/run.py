@@ -31,7 +31,8 @@ MAX_POINTS = 5
 
 
 def for_run(path: Path | str) -> Path:
-    """Write the HTML report of a run folder (of any command that makes one) and return the file's path.
+    """Write the HTML report of a run folder (of any command that makes one) and return the file's
+    path.
 
     Raises:
         InputError: the folder holds no finished run.
@@ -118,7 +119,9 @@ def _frames(folder: Path) -> Frames:
 
 
 def panels_of(folder: Path, document: dict[str, Any]) -> list[Panel]:
-    """Panels of the runs that the report of a comparison or a sweep draws; none for other folders."""
+    """Panels of the runs that the report of a comparison or a sweep draws; none for other
+    folders.
+    """
     if "ranking" in document:
         return _of_runs(folder, document["shown"])
     return _of_runs(folder, _points(folder, document)) if "cells" in document else []

@@ -77,10 +77,11 @@ def _because(metrics: Mapping[str, Interval]) -> str:
     lost = _mean(metrics, "ack_drop_share")
     acks = f" The return path dropped {percent(lost)} of the ACKs." if lost >= 0.01 else ""
     return (
-        f"{_LIMIT_NAMES[strongest].capitalize()} limited it {percent(limits[strongest])} of the time. The utilization of the bottleneck was "
-        f"{percent(_mean(metrics, 'utilization'))}, queues added {milliseconds(_mean(metrics, 'queue_delay_ms'))} on average, "
-        f"{percent(_mean(metrics, 'retransmission_rate'))} of the segments were retransmitted, and there were "
-        f"{three(_mean(metrics, 'timeouts'))} retransmission timeouts per run.{acks}"
+        f"{_LIMIT_NAMES[strongest].capitalize()} limited it {percent(limits[strongest])} of the "
+        f"time. The utilization of the bottleneck was {percent(_mean(metrics, 'utilization'))}, "
+        f"queues added {milliseconds(_mean(metrics, 'queue_delay_ms'))} on average, "
+        f"{percent(_mean(metrics, 'retransmission_rate'))} of the segments were retransmitted, and "
+        f"there were {three(_mean(metrics, 'timeouts'))} retransmission timeouts per run.{acks}"
     )
 
 
@@ -120,7 +121,10 @@ def _flows(summaries: Sequence[Summary]) -> Table:
                 metric_cell(_over(summaries, "flows", index, "idle_share"), 100.0),
             ]
         )
-    reading = "Goodput is payload delivered once and in order; idle is time without bytes in flight although there was data to send."
+    reading = (
+        "Goodput is payload delivered once and in order; idle is time without bytes in flight "
+        "although there was data to send."
+    )
     return Table(columns, rows, reading)
 
 

@@ -11,8 +11,9 @@ from ackclock.report.page import Cell, Column, Table
 from ackclock.statistics import interval
 
 MARK_READING = (
-    "A hollow diamond is what Padhye's model gives a Reno flow with the same share of loss events and the same mean RTT: a dot to its right "
-    "gets more out of its losses than Reno would, one to its left was held back by something else; none is drawn where nothing was lost."
+    "A hollow diamond is what Padhye's model gives a Reno flow with the same share of loss events "
+    "and the same mean RTT: a dot to its right gets more out of its losses than Reno would, one to "
+    "its left was held back by something else; none is drawn where nothing was lost."
 )
 _MODELS = (
     ("0.75 W/RTT", "window_bps"),
@@ -24,7 +25,10 @@ _MODELS = (
 
 
 def bar(label: str, metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """A row of the chart of goodputs: mean, interval, and the model's mean, if any. None without a goodput."""
+    """A row of the chart of goodputs: mean, interval, and the model's mean, if any.
+
+    None without a goodput.
+    """
     goodput, model = metrics.get("goodput_bps"), metrics.get("model_bps")
     if not goodput or goodput["mean"] is None:
         return None
@@ -60,8 +64,10 @@ def model_table(summaries: Sequence[Mapping[str, Any]]) -> Table | None:
     return Table(
         columns,
         rows,
-        "What each model gives a flow with this one's loss events (window cuts) and mean RTT; 0.75 W/RTT is of its socket buffer. Reno should lie "
-        "near Padhye and CUBIC near the larger of its own and Padhye: far above, the losses did not slow it down; far below, something else did.",
+        "What each model gives a flow with this one's loss events (window cuts) and mean RTT; 0.75 "
+        "W/RTT is of its socket buffer. Reno should lie near Padhye and CUBIC near the larger of "
+        "its own and Padhye: far above, the losses did not slow it down; far below, something else "
+        "did.",
     )
 
 

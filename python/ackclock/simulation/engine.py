@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EngineOutput:
-    """The engine's output for one plan: the summary (the fields of `simulate --json`) and the sampled tables."""
+    """The engine's output for one plan: the summary (the fields of `simulate --json`) and the
+    sampled tables.
+    """
 
     summary: dict[str, Any]
     series: pl.DataFrame

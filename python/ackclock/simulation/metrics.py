@@ -19,15 +19,19 @@ def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
     """The metrics of one run, from its summary (``docs/plan.md``).
 
     - ``goodput_bps``, ``throughput_bps``: sums over the TCP flows.
-    - ``rtt_*_ms``, ``idle_share``, ``limited_*`` (shares of a flow's lifetime, 0..1): means over the flows.
-    - ``timeouts``, ``fast_retransmits``, ``window_cuts``, ``retransmission_rate`` (of the sent segments): over all flows.
+    - ``rtt_*_ms``, ``idle_share``, ``limited_*`` (shares of a flow's lifetime, 0..1): means over
+      the flows.
+    - ``timeouts``, ``fast_retransmits``, ``window_cuts``, ``retransmission_rate`` (of the sent
+      segments): over all flows.
     - ``queue_delay_ms``: mean queueing delay of data packets, summed over the hops.
     - ``utilization``: of the most used hop in the direction of the data.
-    - ``ack_drop_share``: share of packets lost in the direction of the ACKs; ``ack_filter_share``: the share
-      removed by ACK filters.
-    - ``model_bps``: Padhye's rate for Reno with the same loss events and RTTs; NaN if the model does not apply.
+    - ``ack_drop_share``: share of packets lost in the direction of the ACKs; ``ack_filter_share``:
+      the share removed by ACK filters.
+    - ``model_bps``: Padhye's rate for Reno with the same loss events and RTTs; NaN if the model
+      does not apply.
 
-    Of a split connection, goodput and RTT are those of the last part, retransmissions those of all parts.
+    Of a split connection, goodput and RTT are those of the last part, retransmissions those of all
+    parts.
     """
     parts = [flow for flow in summary["flows"] if flow["variant"] != "udp"]
     sent = sum(flow["segments_sent"] for flow in parts)
@@ -57,7 +61,9 @@ def _model(flows: Sequence[Mapping[str, Any]]) -> float:
 
 
 def of_flows(summary: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    """:func:`of_run` without the flows whose names begin with `prefix`; their goodput is ``opposite_goodput_bps``."""
+    """:func:`of_run` without the flows whose names begin with `prefix`; their goodput is
+    ``opposite_goodput_bps``.
+    """
     opposite = [flow for flow in summary["flows"] if flow["flow"].startswith(prefix)]
     rest = [flow for flow in summary["flows"] if not flow["flow"].startswith(prefix)]
     metrics = of_run({**summary, "flows": rest})
@@ -109,7 +115,10 @@ def _mean(values: Iterable[float | None]) -> float:
 
 
 def over_seeds(runs: Iterable[Run]) -> dict[str, Interval]:
-    """Mean and 95 % interval of every metric over runs that differ in their seed only. Metrics without values are left out."""
+    """Mean and 95 % interval of every metric over runs that differ in their seed only.
+
+    Metrics without values are left out.
+    """
     rows = list(runs)
     names = dict.fromkeys(name for row in rows for name in row)
     intervals = {name: interval(row.get(name) for row in rows) for name in names}
@@ -117,7 +126,8 @@ def over_seeds(runs: Iterable[Run]) -> dict[str, Interval]:
 
 
 def metrics_json(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Mean, lo, hi and sd of every metric over runs that differ in their seed only; rates in bits/s, times in ms.
+    """Mean, lo, hi and sd of every metric over runs that differ in their seed only; rates in
+    bits/s, times in ms.
 
     UDP flows count only in runs without TCP flows.
     """

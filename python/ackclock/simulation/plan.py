@@ -86,7 +86,8 @@ def _recordings(document: dict[str, Any]) -> set[Recording]:
 
 
 def build_plan(scenario: Scenario, seed: int, captures: Sequence[Capture] = (), *, live: bool = False) -> Plan:
-    """The plan of `scenario` with one seed. Only an emulation may have a live flow, which is traffic of real hosts.
+    """The plan of `scenario` with one seed. Only an emulation may have a live flow, which is
+    traffic of real hosts.
 
     Raises InputError for a live flow without ``live``.
     """

@@ -35,8 +35,8 @@ class Simulation(Result):
         summaries: one document for each seed, as `simulate --json` prints it.
         flows: one row for each seed and flow.
         series: one row for each seed, flow and sample.
-        hops: one row for each seed, hop, direction, station and sample. Columns as in the Parquet files:
-            rates in bits/s, RTT in ms, times in s.
+        hops: one row for each seed, hop, direction, station and sample. Columns as in the Parquet
+            files: rates in bits/s, RTT in ms, times in s.
         folder: the run folder; None without one.
     """
 
@@ -49,7 +49,9 @@ class Simulation(Result):
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row for each seed and flow: the fields of the JSON document, nested names joined by underscores."""
+        """One row for each seed and flow: the fields of the JSON document, nested names joined by
+        underscores.
+        """
         return run_files.flows_frame(self.summaries)
 
     @property
@@ -120,7 +122,10 @@ def simulate_scenario(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Simulation:
-    """Run every seed of a scenario. With a `folder`, stored results are reused and all results are stored."""
+    """Run every seed of a scenario.
+
+    With a `folder`, stored results are reused and all results are stored.
+    """
     name = name or scenario.title or "scenario"
     specs = [RunSpec(scenario, seed, captures=captures) for seed in scenario.seeds]
     if folder is None:
@@ -148,7 +153,10 @@ def joined(results: Sequence[RunResult]) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def identity(scenario: Scenario) -> Identity:
-    """The identity of a simulation: its scenario. Captures are no part of it and may be added to a finished run."""
+    """The identity of a simulation: its scenario.
+
+    Captures are no part of it and may be added to a finished run.
+    """
     return Identity("simulate", scenario_hash(scenario))
 
 
@@ -167,7 +175,10 @@ def open_run(folder: Path, scenario: Scenario, name: str) -> Simulation:
 
 
 def _finish(run: RunFolder, simulation: Simulation, results: Sequence[RunResult]) -> None:
-    """Write the run folder's files. `run.finish` writes environment.json last, which marks the folder as finished."""
+    """Write the run folder's files.
+
+    `run.finish` writes environment.json last, which marks the folder as finished.
+    """
     folder = run.path
     if run.finished:  # captures are added
         run.reopen()

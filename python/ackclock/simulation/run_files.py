@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def write_scenario(
     folder: Path, scenario: Scenario, traces: str = "traces", extra: Mapping[str, Any] | None = None
 ) -> None:
-    """Write the resolved scenario. Its trace files have paths under `traces`, relative to the run folder."""
+    """Write the resolved scenario.
+
+    Its trace files have paths under `traces`, relative to the run folder.
+    """
     names = {recording.path: f"{traces}/{trace_file(recording)}" for recording in recordings(scenario)}
     extra = extra or {}
     data = resolved(scenario, lambda path: names[path], extra.get("sweep", ()))
@@ -27,7 +30,9 @@ def write_scenario(
 
 
 def trace_file(recording: Recording) -> str:
-    """The name of a trace's copy in a run folder: the file's name after 8 digits of its hash, since two files may share a name."""
+    """The name of a trace's copy in a run folder: the file's name after 8 digits of its hash, since
+    two files may share a name.
+    """
     return f"{recording.digest[:8]}-{recording.path.name}"
 
 
@@ -43,7 +48,9 @@ def keep_traces(folder: Path, scenario: Scenario) -> None:
 def flows_frame(
     summaries: Iterable[Mapping[str, Any]], extra: Iterable[Mapping[str, Any]] | None = None
 ) -> pl.DataFrame:
-    """One row for each seed and flow: the fields of `simulate --json`, nested names joined by underscores."""
+    """One row for each seed and flow: the fields of `simulate --json`, nested names joined by
+    underscores.
+    """
     import polars as pl
 
     summaries = list(summaries)

@@ -1,4 +1,6 @@
-"""Runs of one scenario with one seed, on all cores; each result is written to disk when its run ends."""
+"""Runs of one scenario with one seed, on all cores; each result is written to disk when its run
+ends.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,17 @@ if TYPE_CHECKING:
     import polars as pl
 
 Progress = Callable[[int, int, str], None]
-"""Called with the number of finished runs, the number of all runs, and the label of the last one."""
+"""Called with the number of finished runs, the number of all runs, and the label of the last
+one.
+"""
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run to execute. `params` has the varied values, for tables; `captures` is "pcap", "pcapng" or None."""
+    """One run to execute.
+
+    `params` has the varied values, for tables; `captures` is "pcap", "pcapng" or None.
+    """
 
     scenario: Scenario
     seed: int
@@ -65,7 +72,10 @@ class RunSpec:
 
 
 class RunResult:
-    """The result of a run. `summary` has the fields of `simulate --json`; the tables are read on access."""
+    """The result of a run.
+
+    `summary` has the fields of `simulate --json`; the tables are read on access.
+    """
 
     def __init__(self, spec: RunSpec, summary: dict[str, Any], stored: engine.EngineOutput | Path) -> None:
         self.spec = spec
@@ -154,10 +164,11 @@ def run_specs(
     progress: Progress | None = None,
     dask: str | None = None,
 ) -> list[RunResult]:
-    """Execute runs on `workers` threads (default: all cores) or on the Dask cluster at `dask`. Results keep the order of `specs`.
+    """Execute runs on `workers` threads (default: all cores) or on the Dask cluster at `dask`.
+    Results keep the order of `specs`.
 
-    With a `store`, stored results are reused and each new one is stored when its run ends. An interrupted
-    call loses only the runs in progress.
+    With a `store`, stored results are reused and each new one is stored when its run ends. An
+    interrupted call loses only the runs in progress.
 
     Raises:
         RunFailed: a run failed.
@@ -193,7 +204,11 @@ def _user_variants(specs: Sequence[RunSpec]) -> set[str]:
 def _submit(
     executor: Executor, spec: RunSpec, store: RunStore | None, *, in_subprocess: bool
 ) -> Future[engine.EngineOutput]:
-    """Submit a run. One with a congestion control in Python gets a process of its own: threads would share the interpreter's lock."""
+    """Submit a run.
+
+    One with a congestion control in Python gets a process of its own: threads would share the
+    interpreter's lock.
+    """
     run = worker_process.run if in_subprocess and congestion_control.names_in(spec.plan.document) else engine.run
     if not spec.captures or store is None:
         return executor.submit(run, spec.plan)

@@ -1,4 +1,6 @@
-"""Split connections in a plan: a flow across a proxy becomes one flow for each part, joined by proxies."""
+"""Split connections in a plan: a flow across a proxy becomes one flow for each part, joined by
+proxies.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,11 @@ Plan = dict[str, Any]
 def split(
     scenario: Scenario, flow: Flow, single: Mapping[str, Any], number: int, tcp: Any
 ) -> tuple[list[Plan], list[Plan]]:
-    """The parts of one flow, server first, and the proxies between them. The first part has the index `number` in the plan.
+    """The parts of one flow, server first, and the proxies between them. The first part has the
+    index `number` in the plan.
 
-    The part that delivers the data to its receiver keeps the flow's name. `tcp` converts a proxy's TCP keys to
-    their plan.
+    The part that delivers the data to its receiver keeps the flow's name. `tcp` converts a proxy's
+    TCP keys to their plan.
     """
     cuts = scenario.cuts(flow)
     pieces = list(_pieces(single["hops"], cuts))

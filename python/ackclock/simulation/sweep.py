@@ -1,4 +1,6 @@
-"""`sweep`: every combination of a scenario's [sweep] with every seed, on all cores; an interrupted sweep continues."""
+"""`sweep`: every combination of a scenario's [sweep] with every seed, on all cores; an interrupted
+sweep continues.
+"""
 
 from __future__ import annotations
 
@@ -56,14 +58,18 @@ class Sweep(Result):
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row for each point, seed and flow, with the swept values and the name of the run's folder as columns."""
+        """One row for each point, seed and flow, with the swept values and the name of the run's
+        folder as columns.
+        """
         results = [(point, result) for point in self.points for result in point.results]
         extra = [{**_columns(point.params), "cell": result.spec.key} for point, result in results]
         return run_files.flows_frame([result.summary for _, result in results], extra)
 
     @property
     def metrics(self) -> pl.DataFrame:
-        """One row for each point: swept values, n, and `<metric>`, `<metric>_lo`, `<metric>_hi`, `<metric>_sd`."""
+        """One row for each point: swept values, n, and `<metric>`, `<metric>_lo`, `<metric>_hi`,
+        `<metric>_sd`.
+        """
         import polars as pl
 
         rows = []
@@ -148,7 +154,10 @@ def sweep_checked(
     dask: str | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
-    """Run checked points. With a `folder`, stored results are reused and each new one is stored when its run ends."""
+    """Run checked points.
+
+    With a `folder`, stored results are reused and each new one is stored when its run ends.
+    """
     specs = [RunSpec(scenario, seed, params) for params, scenario in checked for seed in scenario.seeds]
     with opened(folder, identity(checked), seeds=checked[0][1].seeds, force=force) as run:
         store = RunStore(folder) if folder else None

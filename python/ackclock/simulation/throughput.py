@@ -22,17 +22,18 @@ def with_models(summary: dict[str, Any], flows: Sequence[Mapping[str, Any]]) -> 
 
 
 def of_flow(flow: Mapping[str, Any], tcp: Mapping[str, Any]) -> dict[str, float | None] | None:
-    """The models of `ackclock.models` for one flow. Rates are payload in bits/s, without retransmissions.
+    """The models of `ackclock.models` for one flow. Rates are payload in bits/s, without
+    retransmissions.
 
     Args:
         flow: the flow's part of a run's summary.
         tcp: the flow's TCP keys in the plan.
 
     Returns:
-        None without losses and with an unlimited window, else a dict. `loss`: window cuts for each sent segment,
-        a measure of loss events; 0 without cuts. `window_bps`: 0.75*W/RTT of a fixed window. `mathis_bps`,
-        `padhye_bps`, `padhye_approx_bps`: Reno. `cubic_bps`: CUBIC's response function. A model that does
-        not apply is None.
+        None without losses and with an unlimited window, else a dict. `loss`: window cuts for each
+        sent segment, a measure of loss events; 0 without cuts. `window_bps`: 0.75*W/RTT of a fixed
+        window. `mathis_bps`, `padhye_bps`, `padhye_approx_bps`: Reno. `cubic_bps`: CUBIC's response
+        function. A model that does not apply is None.
     """
     rtt_ms, sent = (flow.get("rtt_ms") or {}).get("mean"), flow["segments_sent"]
     if not rtt_ms or not sent:
@@ -60,20 +61,28 @@ def of_flow(flow: Mapping[str, Any], tcp: Mapping[str, Any]) -> dict[str, float 
 
 
 def largest_window(tcp: Mapping[str, Any]) -> float:
-    """W_m in whole segments, 1 or more: the smaller socket buffer; infinity if both are tuned or unlimited."""
+    """W_m in whole segments, 1 or more: the smaller socket buffer; infinity if both are tuned or
+    unlimited.
+    """
     sizes = [tcp["receive_buffer"] if not tcp.get("receive_tuning") else None]
     sizes.append(tcp["send_buffer"] if not tcp.get("send_tuning") else None)
     return min((max(size // tcp["segment"], 1) for size in sizes if size is not None), default=math.inf)
 
 
 def segments_per_ack(tcp: Mapping[str, Any]) -> float:
-    """b of the models: segments per ACK, divided by the segments that byte counting (RFC 3465) credits to one ACK."""
+    """b of the models: segments per ACK, divided by the segments that byte counting (RFC 3465)
+    credits to one ACK.
+    """
     each = float((tcp.get("delayed_ack") or {}).get("segments", 1))
     counted = float(tcp["byte_counting"])
     return max(1.0, each / counted) if counted else each
 
 
 def first_timeout(rtt: float, tcp: Mapping[str, Any]) -> float:
-    """T0 in seconds. On Linux the minimum RTO bounds the variance term and is added to the RTT; elsewhere max(minimum, 2*RTT)."""
+    """T0 in seconds.
+
+    On Linux the minimum RTO bounds the variance term and is added to the RTT; elsewhere
+    max(minimum, 2*RTT).
+    """
     rto_min = float(tcp["rto_min_ps"]) / PER_SECOND_PS
     return rtt + rto_min if tcp["rto_floor"] == "variance" else max(rto_min, 2.0 * rtt)

@@ -1,4 +1,5 @@
-"""One run in a subprocess, for congestion controls in Python: threads of one process would share the interpreter's lock.
+"""One run in a subprocess, for congestion controls in Python: threads of one process would share
+the interpreter's lock.
 
 The subprocess is a new interpreter. A fork would copy this process without its threads, and
 multiprocessing would run the user's script a second time.

@@ -1,4 +1,6 @@
-"""Intervals, paired comparisons, rankings with ties, modes and fairness (docs/models/statistics.md)."""
+"""Intervals, paired comparisons, rankings with ties, modes and fairness
+(docs/models/statistics.md).
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 
 def jain_index(rates: Iterable[float]) -> float:
-    """Jain's fairness index (sum x)^2 / (n sum x^2) of non-negative rates, in [1/n, 1]; NaN when nothing flows.
+    """Jain's fairness index (sum x)^2 / (n sum x^2) of non-negative rates, in [1/n, 1]; NaN when
+    nothing flows.
 
     Jain, Chiu and Hawe 1984.
     """

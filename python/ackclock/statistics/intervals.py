@@ -1,7 +1,7 @@
 """Means with confidence intervals, and the modes of a bimodal sample.
 
-Samples are small (a few seeds), so intervals use Student's t; with enough values for its coverage, the bias-corrected and
-accelerated bootstrap (BCa).
+Samples are small (a few seeds), so intervals use Student's t; with enough values for its coverage,
+the bias-corrected and accelerated bootstrap (BCa).
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ Method = Literal["none", "single", "constant", "t", "bca"]
 BCA_FROM = 20
 """Minimum number of values for a BCa interval."""
 BCA_FROM_IF_SKEWED = 10
-"""Minimum number of values for a BCa interval of a skewed sample; with fewer its coverage is too low."""
+"""Minimum number of values for a BCa interval of a skewed sample; with fewer its coverage is too
+low.
+"""
 SKEWED = 1.0
 """Minimum absolute skewness of a skewed sample."""
 
@@ -34,8 +36,9 @@ class Mode:
 class Interval:
     """A mean with its confidence interval, in the unit of the values.
 
-    ``method`` is the origin of ``lo`` and ``hi``: ``t`` (Student), ``bca`` (bootstrap), ``constant`` (all values equal), ``single`` (one
-    value: ``lo == hi == mean``) or ``none`` (no value: all are NaN). ``modes`` has two entries if the values are bimodal, when the mean
+    ``method`` is the origin of ``lo`` and ``hi``: ``t`` (Student), ``bca`` (bootstrap),
+    ``constant`` (all values equal), ``single`` (one value: ``lo == hi == mean``) or ``none`` (no
+    value: all are NaN). ``modes`` has two entries if the values are bimodal, when the mean
     describes neither group; else none.
     """
 
@@ -48,7 +51,9 @@ class Interval:
     modes: tuple[Mode, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """The fields of a metric in JSON documents: NaN is null, ``modes`` is absent without modes."""
+        """The fields of a metric in JSON documents: NaN is null, ``modes`` is absent without
+        modes.
+        """
         out: dict[str, object] = {
             key: (value if math.isfinite(value) else None)
             for key, value in (("mean", self.mean), ("lo", self.lo), ("hi", self.hi), ("sd", self.sd))
@@ -62,8 +67,8 @@ class Interval:
 def interval(values: Iterable[float | None], *, confidence: float = 0.95) -> Interval:
     """Mean and two-sided confidence interval of ``values`` (any unit; None and NaN are left out).
 
-    Student's t below ``BCA_FROM`` values (``BCA_FROM_IF_SKEWED`` for a skewed sample), else BCa (Efron
-    there on. ``sd`` is the sample standard deviation (n - 1); 0 for one value.
+    Student's t below ``BCA_FROM`` values (``BCA_FROM_IF_SKEWED`` for a skewed sample), else BCa
+    (Efron there on. ``sd`` is the sample standard deviation (n - 1); 0 for one value.
 
     Raises:
         ValueError: ``confidence`` is not between 0 and 1.
@@ -98,7 +103,8 @@ def skewness(values: Sequence[float]) -> float:
 
 def negligible(spread: float, scale: float) -> bool:
     """Whether a spread is only rounding at this scale (same unit)."""
-    # Rounding of the mean leaves about 1e-16 of the scale; a test on it would find "significant" noise.
+    # Rounding of the mean leaves about 1e-16 of the scale; a test on it would find "significant"
+    # noise.
     return spread <= 1e-12 * abs(scale)
 
 
@@ -125,11 +131,13 @@ def _bca(sample: Sequence[float], confidence: float) -> tuple[float, float]:
 
 
 def modes(values: Sequence[float]) -> tuple[Mode, ...]:
-    """The two groups of a bimodal sample, larger mean last; empty when one group describes the values well.
+    """The two groups of a bimodal sample, larger mean last; empty when one group describes the
+    values well.
 
-    The sorted sample is divided where the variance within the two parts is minimal (Otsu 1979). It is bimodal if the division explains at
-    least 96 % of the variance (98 % below ten values; a large normal sample: 64 %, a uniform one: 75 %) and the means of the parts differ
-    by at least a quarter of the larger. Samples of fewer than 5 values are not bimodal.
+    The sorted sample is divided where the variance within the two parts is minimal (Otsu 1979). It
+    is bimodal if the division explains at least 96 % of the variance (98 % below ten values; a
+    large normal sample: 64 %, a uniform one: 75 %) and the means of the parts differ by at least a
+    quarter of the larger. Samples of fewer than 5 values are not bimodal.
     """
     sample = sorted(values)
     n = len(sample)

@@ -13,18 +13,20 @@ from ackclock.statistics.intervals import Interval, interval, negligible
 K = TypeVar("K")
 
 SAME_WITHIN = 0.01
-"""Differences below this share of the better mean are ties for any p value: too small for a decision."""
+"""Differences below this share of the better mean are ties for any p value: too small for a
+decision.
+"""
 
 
 NEAR_THE_BEST = 0.05
-"""Within a tie, only configurations with means this close to the leader's are ordered by another criterion: with few seeds
-a tie may have very different means."""
+"""Within a tie, only configurations with means this close to the leader's are ordered by another
+criterion: with few seeds a tie may have very different means."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Paired difference a - b over the seeds both have: its interval, its p value, and that value after Holm's
-    correction.
+    """Paired difference a - b over the seeds both have: its interval, its p value, and that value
+    after Holm's correction.
     """
 
     interval: Interval
@@ -35,8 +37,8 @@ class Difference:
 def paired_p(differences: Sequence[float], scale: float) -> float:
     """Two-sided p value of Student's paired t test that the mean difference is 0.
 
-    ``scale`` is the size of the values compared; differences far below it are rounding. One pair decides nothing (p
-    = 1); identical non-zero differences have p = 0.
+    ``scale`` is the size of the values compared; differences far below it are rounding. One pair
+    decides nothing (p = 1); identical non-zero differences have p = 0.
     """
     found = interval(differences)
     if found.n < 2 or negligible(max((abs(d) for d in differences), default=0.0), scale):
@@ -50,7 +52,9 @@ def paired_p(differences: Sequence[float], scale: float) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's (1979) step-down adjustment of a family of p values, in the order given; each is in 0..1."""
+    """Holm's (1979) step-down adjustment of a family of p values, in the order given; each is in
+    0..1.
+    """
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     adjusted = [0.0] * len(p_values)
     worst = 0.0
@@ -61,10 +65,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def against(values: Mapping[K, Mapping[int, float]], best: K, others: Sequence[K]) -> dict[K, Difference]:
-    """Paired differences of ``best`` against each of ``others`` over their common seeds, Holm-corrected as one
-    family.
+    """Paired differences of ``best`` against each of ``others`` over their common seeds,
+    Holm-corrected as one family.
 
-    ``values[key][seed]`` is a metric of one run; configurations share seeds so that what a seed does to both cancels.
+    ``values[key][seed]`` is a metric of one run; configurations share seeds so that what a seed
+    does to both cancels.
     """
     pairs = {
         k: [values[best][s] - values[k][s] for s in sorted(values[best].keys() & values[k].keys())] for k in others
@@ -80,7 +85,8 @@ def against(values: Mapping[K, Mapping[int, float]], best: K, others: Sequence[K
 class Rank(Generic[K]):
     """One row of a ranking: competition rank (1, 1, 3, ..) and the other members of its tie.
 
-    ``undecided``: it is below the first tie because of a better mean between them; the test itself finds no difference from the leader.
+    ``undecided``: it is below the first tie because of a better mean between them; the test itself
+    finds no difference from the leader.
     """
 
     key: K
@@ -99,13 +105,14 @@ def rank(
 ) -> list[Rank[K]]:
     """Order configurations by the mean of a metric, with ties shown as ties.
 
-    The best mean leads; every other configuration is compared with it by a paired t test over shared seeds, Holm-
-    corrected over all those comparisons. Down from the leader by their means, all tie with it until the first that is
-    significantly worse at ``alpha`` and not within ``same_within`` of the leader's mean; that one leads the next tie.
-    What follows it does not come before it again, however much it scatters: nothing stands above a better mean that it
-    does not tie with. With a single seed there is no test, and only ``same_within`` makes ties. Inside a tie, what is
-    within ``NEAR_THE_BEST`` of the leader is ordered by ``then`` (smaller first), the others follow by their mean. A
-    configuration without any value comes last.
+    The best mean leads; every other configuration is compared with it by a paired t test over
+    shared seeds, Holm- corrected over all those comparisons. Down from the leader by their means,
+    all tie with it until the first that is significantly worse at ``alpha`` and not within
+    ``same_within`` of the leader's mean; that one leads the next tie. What follows it does not come
+    before it again, however much it scatters: nothing stands above a better mean that it does not
+    tie with. With a single seed there is no test, and only ``same_within`` makes ties. Inside a
+    tie, what is within ``NEAR_THE_BEST`` of the leader is ordered by ``then`` (smaller first), the
+    others follow by their mean. A configuration without any value comes last.
     """
     sign = -1.0 if higher_is_better else 1.0
     means = {k: interval(v.values()).mean for k, v in values.items()}

@@ -13,9 +13,11 @@ EMPTY_SUMMARY: Mapping[str, float | None] = {
 
 
 def summary_stats(values: Iterable[float]) -> dict[str, float | None] | None:
-    """``{count, min, mean, sd, p50, p95, p99, max}`` in the unit of the values; None without values.
+    """``{count, min, mean, sd, p50, p95, p99, max}`` in the unit of the values; None without
+    values.
 
-    Quantiles by nearest rank (Hyndman and Fan 1996, definition 1), ``sd`` over n - 1, 0 for one value.
+    Quantiles by nearest rank (Hyndman and Fan 1996, definition 1), ``sd`` over n - 1, 0 for one
+    value.
     """
     from ackclock import _native
 

@@ -1,4 +1,6 @@
-"""Files and folders written beside their name and renamed when complete, so that no reader finds a part."""
+"""Files and folders written beside their name and renamed when complete, so that no reader finds a
+part.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,19 @@ def write_json(path: Path, document: Any) -> None:
 
 
 def write_parquet(path: Path, frame: pl.DataFrame) -> None:
-    """Write Parquet with fixed settings: equal tables have equal bytes. Raises OSError, such as on a full disk."""
+    """Write Parquet with fixed settings: equal tables have equal bytes.
+
+    Raises OSError, such as on a full disk.
+    """
     content = io.BytesIO()  # Polars' own write does not report the errno
     frame.write_parquet(content, compression="zstd", compression_level=3, statistics=True, row_group_size=1 << 18)
     atomic_write(path, content.getvalue())
 
 
 def errno_of(error: BaseException) -> int | None:
-    """The errno of an exception, parsed from its message where native code raised it; None without one."""
+    """The errno of an exception, parsed from its message where native code raised it; None without
+    one.
+    """
     if isinstance(error, OSError):
         return error.errno
     text = str(error).lower()
@@ -55,7 +62,10 @@ def errno_of(error: BaseException) -> int | None:
 
 @contextlib.contextmanager
 def folder_by_rename(final: Path) -> Iterator[Path]:
-    """A temporary folder that is renamed to `final` at the end. If `final` exists by then, it stays."""
+    """A temporary folder that is renamed to `final` at the end.
+
+    If `final` exists by then, it stays.
+    """
     beside = temporary_files.beside(final)
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(parents=True)

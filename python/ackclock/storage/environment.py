@@ -35,8 +35,8 @@ def environment(seeds: Iterable[int]) -> dict[str, Any]:
 def engine_digest() -> str:
     """16 hex digits over the engine's binary. Results of different engines are kept apart by it.
 
-    The binary is read once: later processes read the digest from the user's cache while the file's inode, size and times
-    of change are the same.
+    The binary is read once: later processes read the digest from the user's cache while the file's
+    inode, size and times of change are the same.
     """
     from ackclock import _native
 

@@ -1,8 +1,9 @@
-"""Run folders: the identity and state of the experiment in a folder, and a lock for one writer at a time.
+"""Run folders: the identity and state of the experiment in a folder, and a lock for one writer at a
+time.
 
-Every command that writes a run folder enters a `RunFolder`. Results are never overwritten: a folder with another experiment is
-refused before anything is done or written, or is renamed with ``force``. environment.json has the identity as
-``run = {kind, digest, state}``, whatever the other files are.
+Every command that writes a run folder enters a `RunFolder`. Results are never overwritten: a folder
+with another experiment is refused before anything is done or written, or is renamed with ``force``.
+environment.json has the identity as ``run = {kind, digest, state}``, whatever the other files are.
 """
 
 from __future__ import annotations
@@ -76,10 +77,11 @@ REMEDIES = {
 
 @dataclass(frozen=True)
 class Identity:
-    """The identity of an experiment: the command, and 16 hex digits of a hash over its resolved input.
+    """The identity of an experiment: the command, and 16 hex digits of a hash over its resolved
+    input.
 
-    ``once``: the experiment is not repeatable (real traffic), so results of the same command are not replaced. ``any_engine``: results do
-    not depend on the engine's version.
+    ``once``: the experiment is not repeatable (real traffic), so results of the same command are
+    not replaced. ``any_engine``: results do not depend on the engine's version.
     """
 
     kind: str
@@ -93,14 +95,20 @@ class Identity:
         return cls(kind, sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()[:16], once, any_engine)
 
     def default_folder(self) -> Path:
-        """`runs/<hash>`: where the run goes without ``--out``. Another engine's results are in another folder."""
+        """`runs/<hash>`: where the run goes without ``--out``.
+
+        Another engine's results are in another folder.
+        """
         engine = "" if self.any_engine else engine_digest()
         return RUNS / sha256(f"{self.kind} {self.digest} {engine}".encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class _Contents:
-    """The existing contents of a folder. ``kind`` is "" for an empty folder, None for files of another origin."""
+    """The existing contents of a folder.
+
+    ``kind`` is "" for an empty folder, None for files of another origin.
+    """
 
     kind: str | None = ""
     digest: str = ""
@@ -116,11 +124,13 @@ class WriteFailed(RunFailed):
 class RunFolder:
     """A run folder as a context manager: entered while a command writes to it.
 
-    ``finished`` is true where the folder holds the whole experiment; else the caller runs the missing part and calls `finish`. On exit
-    this process's temporary files are removed, and so is a folder without finished results.
+    ``finished`` is true where the folder holds the whole experiment; else the caller runs the
+    missing part and calls `finish`. On exit this process's temporary files are removed, and so is a
+    folder without finished results.
 
     Raises:
-        InputError: the folder has other contents, or another process is writing to it; nothing is changed.
+        InputError: the folder has other contents, or another process is writing to it; nothing is
+            changed.
         WriteFailed: the disk is full, or does not take writes.
     """
 
@@ -173,7 +183,9 @@ class RunFolder:
             self._unlock()
 
     def finish(self, **more: Any) -> None:
-        """Mark the experiment as finished in environment.json, which also gets the fields of `more`."""
+        """Mark the experiment as finished in environment.json, which also gets the fields of
+        `more`.
+        """
         self._write(FINISHED, more)
         self.finished = True
 
@@ -214,7 +226,9 @@ class RunFolder:
                 raise
 
     def _removed_if_empty(self) -> bool:
-        """Remove a folder without results, or only its contents if the folder existed before; return whether it had none."""
+        """Remove a folder without results, or only its contents if the folder existed before;
+        return whether it had none.
+        """
         if not _holds_nothing(self.path):
             return False
         _clear(self.path)
@@ -224,7 +238,10 @@ class RunFolder:
         return True
 
     def _refusal(self, contents: _Contents) -> bool:
-        """Whether the existing folder is to be moved aside. Raises InputError where that is not allowed."""
+        """Whether the existing folder is to be moved aside.
+
+        Raises InputError where that is not allowed.
+        """
         if contents.kind == "":
             return False
         if contents.kind is None:
@@ -258,9 +275,11 @@ class RunFolder:
         atomic_files.write_json(self.path / ENVIRONMENT, {**environment(self._seeds), **more, "run": run})
 
     def _locked(self) -> bool:
-        """Take the folder's lock, which ends with the process. False where the folder has been moved or removed meanwhile.
+        """Take the folder's lock, which ends with the process. False where the folder has been
+        moved or removed meanwhile.
 
-        The lock is on the folder itself, so it leaves no file. Where a file system has no such locks, none is taken.
+        The lock is on the folder itself, so it leaves no file. Where a file system has no such
+        locks, none is taken.
         """
         until = time.monotonic() + PATIENCE_S
         try:
@@ -335,7 +354,8 @@ def opened(
 
 
 def sweep_runs(besides: Path | None = None) -> None:
-    """Remove the temporary files of ended processes from the folders in runs/, and their folders without finished results.
+    """Remove the temporary files of ended processes from the folders in runs/, and their folders
+    without finished results.
 
     No later run names the folder of a killed emulation or measurement.
     """
@@ -428,7 +448,9 @@ def _holds_nothing(path: Path) -> bool:
 
 
 def _clear(path: Path) -> None:
-    """Remove a folder's contents, its identity last: a process killed meanwhile leaves a folder that is still identified."""
+    """Remove a folder's contents, its identity last: a process killed meanwhile leaves a folder
+    that is still identified.
+    """
     for entry in sorted(_listed(path), key=lambda entry: entry.name == ENVIRONMENT):
         temporary_files.remove(entry)
 
@@ -441,7 +463,10 @@ def _free_name(path: Path) -> Path:
 
 
 def _set_aside(path: Path) -> None:
-    """Move a run folder to NAME.1, or the first such name that is free. A link stays where it is; the folder it names moves."""
+    """Move a run folder to NAME.1, or the first such name that is free.
+
+    A link stays where it is; the folder it names moves.
+    """
     real = path.resolve()
     while True:
         try:

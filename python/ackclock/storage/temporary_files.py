@@ -1,7 +1,7 @@
 """Temporary files and folders, `.NAME.OWNER.tmp`, and the removal of those whose process has ended.
 
-OWNER is `PID-START-NAMESPACE-BOOT`: a process ID alone may have been given to another process, and means nothing in another PID
-namespace or after a reboot.
+OWNER is `PID-START-NAMESPACE-BOOT`: a process ID alone may have been given to another process, and
+means nothing in another PID namespace or after a reboot.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def is_leftover_name(name: str) -> bool:
 def sweep(folder: Path, *, alone: bool) -> None:
     """Remove the temporary files of ended processes from a folder.
 
-    `alone`: this process holds the folder's lock. Then files of processes that are not visible here are removed too: of another PID
-    namespace, or from before a reboot.
+    `alone`: this process holds the folder's lock. Then files of processes that are not visible here
+    are removed too: of another PID namespace, or from before a reboot.
     """
     for path in _entries(folder):
         if _is_abandoned(path.name, alone=alone):
@@ -80,7 +80,9 @@ def _owner(pid: int) -> str:
 
 
 def _start_of(pid: int) -> int | None:
-    """Start time of a process in clock ticks since boot; 0 where it is not readable, None without such a process."""
+    """Start time of a process in clock ticks since boot; 0 where it is not readable, None without
+    such a process.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:

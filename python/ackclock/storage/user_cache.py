@@ -1,4 +1,6 @@
-"""Files derived once per user and machine, in ``$XDG_CACHE_HOME/ackclock`` or ``~/.cache/ackclock``. Each may be deleted at any time."""
+"""Files derived once per user and machine, in ``$XDG_CACHE_HOME/ackclock`` or
+``~/.cache/ackclock``. Each may be deleted at any time.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,11 @@ from ackclock.storage.atomic_files import atomic_write
 
 
 def kept(name: str, inputs: str, suffix: str, derive: Callable[[], bytes]) -> bytes:
-    """The result of `derive`, which depends on `inputs` alone. It is read from the cache, or derived and kept there.
+    """The result of `derive`, which depends on `inputs` alone. It is read from the cache, or
+    derived and kept there.
 
-    A file of another user is not read, and none is written to a folder of another user: with `sudo`, the home folder is
-    the caller's. Without a usable folder, `derive` runs each time.
+    A file of another user is not read, and none is written to a folder of another user: with
+    `sudo`, the home folder is the caller's. Without a usable folder, `derive` runs each time.
     """
     content: bytes | None = None
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: no home folder

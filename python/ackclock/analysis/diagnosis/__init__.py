@@ -1,4 +1,6 @@
-"""Diagnosis: what limits each flow and what would improve it, as sentences from the document's figures."""
+"""Diagnosis: what limits each flow and what would improve it, as sentences from the document's
+figures.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ RULES = (limits, bottleneck, loss, acks)
 
 
 def diagnose(document: dict[str, Any]) -> None:
-    """Add `diagnosis` to each flow of the document: the findings about its directions, by decreasing share of time."""
+    """Add `diagnosis` to each flow of the document: the findings about its directions, by
+    decreasing share of time.
+    """
     shared = concurrency.findings(document)
     for flow in document["flows"]:
         flow_findings = [finding for context in views(document, flow) for finding in _of(context)]

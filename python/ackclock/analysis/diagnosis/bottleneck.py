@@ -13,8 +13,8 @@ _NEARLY = 0.9
 _PACKET_BYTES = 1500
 _JITTER_S = 0.02
 _BESIDE = 0.004
-"""Rate of other data in the ACKs' direction, relative to this direction's goodput, above which the ACKs' spacing is not that of the data: a fifth
-of the share that one ACK for two segments takes."""
+"""Rate of other data in the ACKs' direction, relative to this direction's goodput, above which the
+ACKs' spacing is not that of the data: a fifth of the share that one ACK for two segments takes."""
 
 
 def findings(context: FlowContext) -> Iterator[Finding]:
@@ -25,16 +25,21 @@ def findings(context: FlowContext) -> Iterator[Finding]:
     # A rate below the goodput is the sender's own spacing, window by window.
     if inferred["rate_bps"] and inferred["rate_bps"] >= _NEARLY * float(context.figures["goodput_bps"] or 0.0):
         evidence = (
-            f"The bottleneck carries {rate(inferred['rate_bps'])} (inferred: {share(inferred['share'])} of the {_BY[inferred['by']]} with the spacing of "
+            f"The bottleneck carries {rate(inferred['rate_bps'])} (inferred: "
+            f"{share(inferred['share'])} of the {_BY[inferred['by']]} with the spacing of "
             "back-to-back packets at that rate)."
         )
         if inferred["by"] == "acks" and context.shared_bps > _BESIDE * float(context.figures["goodput_bps"] or 0.0):
-            evidence += " Data shares the direction of the ACKs and changes their spacing: a capture at the receiver measures the rate better."
+            evidence += (
+                " Data shares the direction of the ACKs and changes their spacing: a capture at "
+                "the receiver measures the rate better."
+            )
         yield Finding(context.direction, "inferred_rate", evidence)
     bucket = inferred["token_bucket"]
     if bucket:
         evidence = (
-            f"A token bucket limits the path (inferred from arrivals): {size(bucket['burst_bytes'])} pass at up to {rate(bucket['peak_bps'])}, then "
+            "A token bucket limits the path (inferred from arrivals): "
+            f"{size(bucket['burst_bytes'])} pass at up to {rate(bucket['peak_bps'])}, then "
             f"{rate(bucket['rate_bps'])}."
         )
         yield Finding(
@@ -46,7 +51,9 @@ def findings(context: FlowContext) -> Iterator[Finding]:
 
 
 def has_queue(buffer: Mapping[str, Any]) -> bool:
-    """Whether the inferred buffer is more than jitter: above one packet, and at least 20 ms at the bottleneck's rate."""
+    """Whether the inferred buffer is more than jitter: above one packet, and at least 20 ms at the
+    bottleneck's rate.
+    """
     return (buffer["max_based"] or 0) > _PACKET_BYTES and 0 < (buffer["rate_bps"] or 0.0) * _JITTER_S <= buffer[
         "max_based"
     ] * 8

@@ -20,6 +20,10 @@ def findings(document: Mapping[str, Any]) -> dict[int, list[Finding]]:
         if one not in numbers or one == two or _AGAINST < r < _TOGETHER:
             continue
         conclusion = "one gains what the other loses: they share a bottleneck" if r < 0 else "both have a common limit"
-        evidence = f"Its goodput goes {'against' if r < 0 else 'with'} that of flow {two} ({other_direction}) (r = {r:.2f} over {pair['bins']} bins of {pair['bin_s']:.2g} s): {conclusion}."
+        evidence = (
+            f"Its goodput goes {'against' if r < 0 else 'with'} that of flow {two} "
+            f"({other_direction}) (r = {r:.2f} over {pair['bins']} bins of {pair['bin_s']:.2g} s): "
+            f"{conclusion}."
+        )
         findings_of.setdefault(one, []).append(Finding(direction, "concurrent_flows", evidence))
     return findings_of

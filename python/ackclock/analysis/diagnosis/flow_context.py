@@ -15,7 +15,9 @@ FULL_BYTES = 1460
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding: `evidence` and `advice` are sentences; `share` is the share of the direction's time, None if time is no part of it."""
+    """A finding: `evidence` and `advice` are sentences; `share` is the share of the direction's
+    time, None if time is no part of it.
+    """
 
     direction: str
     finding: str
@@ -36,7 +38,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class FlowContext:
-    """One direction. `figures` are from the capture near its sender, `crossing` from both captures (empty with one)."""
+    """One direction.
+
+    `figures` are from the capture near its sender, `crossing` from both captures (empty with one).
+    """
 
     flow: Mapping[str, Any]
     direction: str
@@ -59,12 +64,17 @@ class FlowContext:
 
     @property
     def far(self) -> bool:
-        """Whether the capture is known not to be at this direction's sender: its RTT and flight are not the sender's."""
+        """Whether the capture is known not to be at this direction's sender: its RTT and flight are
+        not the sender's.
+        """
         return not self.at_sender and self.place != "unknown"
 
     @property
     def pace_seen(self) -> bool:
-        """Whether the capture shows the sender's flight and RTT. Elsewhere ACKs follow data at once, as if no data were in flight."""
+        """Whether the capture shows the sender's flight and RTT.
+
+        Elsewhere ACKs follow data at once, as if no data were in flight.
+        """
         return (self.figures["limited"] or {}).get("path_rate") is not None
 
     @property
@@ -94,7 +104,10 @@ class FlowContext:
 
     @property
     def not_needed(self) -> int:
-        """Spurious retransmissions. The receiver's capture has more evidence of them: D-SACKs may be lost on the path."""
+        """Spurious retransmissions.
+
+        The receiver's capture has more evidence of them: D-SACKs may be lost on the path.
+        """
         ends = (self.figures, self.arriving or self.figures)
         return max(int(figures["spurious_retransmits"]) for figures in ends)
 
@@ -130,7 +143,9 @@ def flow_context(document: Mapping[str, Any], flow: Mapping[str, Any], direction
 
 
 def _shared_bps(document: Mapping[str, Any], flow: Mapping[str, Any], back: str) -> float:
-    """Rate of the other flows of the host that sends in direction `back`, in bit/s, each over its own duration."""
+    """Rate of the other flows of the host that sends in direction `back`, in bit/s, each over its
+    own duration.
+    """
     total = 0.0
     for other in document["flows"]:
         for direction in ("a2b", "b2a"):

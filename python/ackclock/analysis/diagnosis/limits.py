@@ -19,7 +19,9 @@ _DEEP = 1.0
 _NEARLY = 0.75
 """A rate above this share of a limit reaches the limit, slow start included."""
 _FULL = 0.9
-"""Share of the receive window: mean bytes in flight are below it by a segment that does not fit or an ACK in transit."""
+"""Share of the receive window: mean bytes in flight are below it by a segment that does not fit or
+an ACK in transit.
+"""
 
 
 def findings(context: FlowContext) -> Iterator[Finding]:
@@ -50,11 +52,16 @@ def _window_rate(bytes_: float, rtt_ms: float) -> str:
 
 
 def _fills(context: FlowContext, limit_bps: float) -> str:
-    """The buffer that fills the path if its rate is known, else the effect of doubling the buffer."""
+    """The buffer that fills the path if its rate is known, else the effect of doubling the
+    buffer.
+    """
     rtt, bottleneck_bps = _rtt(context), path_bps(context)
     flight = float(context.figures["outstanding_bytes"]["max"])
     if bottleneck_bps and rtt and bottleneck_bps > 1.2 * limit_bps:
-        return f"about {size(1.25 * bottleneck_bps * rtt / 8e3)} would fill the path, whose rate is about {rate(bottleneck_bps)}"
+        return (
+            f"about {size(1.25 * bottleneck_bps * rtt / 8e3)} would fill the path, whose rate is "
+            f"about {rate(bottleneck_bps)}"
+        )
     return f"doubling it to {size(2 * flight)} doubles the rate while the RTT remains {milliseconds(rtt)}"
 
 
@@ -68,8 +75,9 @@ def _send_buffer(context: FlowContext, share_of_time: float) -> Finding:
     flight, window = context.figures["outstanding_bytes"]["max"], context.figures["advertised_window_bytes"]["max"]
     limit_bps = float(context.figures["goodput_bps"] or 0.0)
     evidence = (
-        f"At most {size(flight)} in flight with a receive window of {size(window)} and no loss: a send buffer (inferred, "
-        f"not on the wire) limits this flow to {_window_rate(flight, float(context.figures['rtt_ms']['p50'] or _rtt(context)))}."
+        f"At most {size(flight)} in flight with a receive window of {size(window)} and no loss: a "
+        "send buffer (inferred, not on the wire) limits this flow to "
+        f"{_window_rate(flight, float(context.figures['rtt_ms']['p50'] or _rtt(context)))}."
     )
     advice = f"Enlarge the send buffer (SO_SNDBUF, wmem): {_fills(context, limit_bps)}."
     bottleneck_bps, minimum = path_bps(context), _rtt(context)
@@ -86,8 +94,9 @@ def _receive_window(context: FlowContext, share_of_time: float) -> Finding:
     rtt = float(context.figures["rtt_ms"]["p50"] or _rtt(context))
     if zero:
         evidence = (
-            f"The receive window limits this flow {share(share_of_time)} of the time; the receiver closed it {many(zero, 'time')}: the application there reads "
-            f"more slowly than data arrives ({rate(context.figures['goodput_bps'])} in all)."
+            f"The receive window limits this flow {share(share_of_time)} of the time; the receiver "
+            f"closed it {many(zero, 'time')}: the application there reads more slowly than data "
+            f"arrives ({rate(context.figures['goodput_bps'])} in all)."
             + (" The sender probed the closed window, so it had data waiting." if context.waits_closed else "")
         )
         return Finding(
@@ -100,8 +109,8 @@ def _receive_window(context: FlowContext, share_of_time: float) -> Finding:
     if slow := receiver_vantage.shrinking_window(context, share_of_time):
         return slow
     evidence = (
-        f"The receive window limits this flow {share(share_of_time)} of the time: one window of {size(window)} per RTT of {milliseconds(rtt)} "
-        f"is {_window_rate(window, rtt)}."
+        f"The receive window limits this flow {share(share_of_time)} of the time: one window of "
+        f"{size(window)} per RTT of {milliseconds(rtt)} is {_window_rate(window, rtt)}."
     )
     scaling = (
         ""
@@ -136,21 +145,26 @@ def _path_rate(context: FlowContext, share_of_time: float) -> Finding:
         else f"A queue on the path, through which this flow had {rate(bottleneck_bps)},"
     )
     if data_ms is None:
-        # Bytes in flight are on the link or in a queue (Little's law), so the queue has at most this part.
+        # Bytes in flight are on the link or in a queue (Little's law), so the queue has at most
+        # this part.
         part = min(
             queue * bottleneck_bps / 8e3, float(context.figures["outstanding_bytes"]["max"]) * queue / (queue + rtt)
         )
         where = f"up to {size(part)} of this flow in a queue of the data or of the ACKs: a second capture shows which"
     else:
         queue, ack_ms = data_ms, acks.excess(context.back, "p95") or 0.0
-        where = f"{waiting(data_ms)} of queue in the direction of the data, {size(data_ms * bottleneck_bps / 8e3)} at the bottleneck, {waiting(ack_ms)} in that of the ACKs (p95 each)"
+        where = (
+            f"{waiting(data_ms)} of queue in the direction of the data, "
+            f"{size(data_ms * bottleneck_bps / 8e3)} at the bottleneck, {waiting(ack_ms)} in that "
+            "of the ACKs (p95 each)"
+        )
     evidence = f"{limit} limited this flow {share(share_of_time)} of the time; {stood}, {where}."
     full = known_bps and float(context.figures["throughput_bps"] or 0.0) > _NEARLY * known_bps
     advice = "The path is full: hardly anything but a faster bottleneck makes this flow faster." if full else ""
     if full and acks.wait_at_times(context):
         advice = (
-            "While data waits the path is full, and hardly anything but a faster bottleneck makes this flow faster. While ACKs wait, their direction "
-            "limits it."
+            "While data waits the path is full, and hardly anything but a faster bottleneck makes "
+            "this flow faster. While ACKs wait, their direction limits it."
         )
     if queue > max(50.0, _DEEP * rtt):
         # With other flows on the path, this flow's rate is not the path's.
@@ -167,8 +181,10 @@ def _reverse_path(context: FlowContext, share_of_time: float) -> Finding:
     figure = acks.typical(context)
     data_ms, ack_ms = acks.excess(context.crossing, figure) or 0.0, acks.excess(context.back, figure) or 0.0
     evidence = (
-        f"A queue stood {share(share_of_time)} of the time, with the RTT up to {milliseconds(_queue_ms(context))} above its minimum of {milliseconds(_rtt(context))} (p95): ACKs wait "
-        f"{waiting(ack_ms)} in their direction, data {waiting(data_ms)} in theirs ({'medians' if figure == 'p50' else figure})."
+        f"A queue stood {share(share_of_time)} of the time, with the RTT up to "
+        f"{milliseconds(_queue_ms(context))} above its minimum of {milliseconds(_rtt(context))} "
+        f"(p95): ACKs wait {waiting(ack_ms)} in their direction, data {waiting(data_ms)} in theirs "
+        f"({'medians' if figure == 'p50' else figure})."
     )
     return Finding(context.direction, "ack_path", evidence, share_of_time, acks.relief(context))
 
@@ -177,19 +193,26 @@ def _cwnd(context: FlowContext, share_of_time: float) -> Finding:
     flight, segment = float(context.figures["outstanding_bytes"]["max"]), context.segment
     mean = float(context.figures["outstanding_bytes"]["mean"] or 0.0)
     evidence = (
-        f"The congestion window (or pacing) limited this flow {share(share_of_time)} of the time while the RTT was near its minimum of "
-        f"{milliseconds(_rtt(context))}: {size(mean)}, {mean / segment:.0f} segments, in flight on average, at most {size(flight)}."
+        f"The congestion window (or pacing) limited this flow {share(share_of_time)} of the time "
+        f"while the RTT was near its minimum of {milliseconds(_rtt(context))}: {size(mean)}, "
+        f"{mean / segment:.0f} segments, in flight on average, at most {size(flight)}."
     )
     events, bottleneck_bps = context.loss_events, path_bps(context)
     window = float(context.figures["advertised_window_bytes"]["max"] or 0.0)
     throughput_bps = float(context.figures["throughput_bps"] or 0.0)
     if bottleneck_bps and throughput_bps > _NEARLY * bottleneck_bps:
         short = context.limited_share("path_rate") < _QUEUED
-        advice = f"With {rate(throughput_bps)} of the path's {rate(bottleneck_bps)} there is little to gain{': the sender keeps the queue short' if short else ''}."
+        advice = (
+            f"With {rate(throughput_bps)} of the path's {rate(bottleneck_bps)} there is little to "
+            f"gain{': the sender keeps the queue short' if short else ''}."
+        )
     elif context.limited_share("receive_window") > share_of_time and mean >= _FULL * window:
         advice = f"That is nearly the receive window of {size(window)}: enlarge the receive window."
     elif (echoes := context.other["ecn"]["echoed"]) and not events:
-        advice = f"{echoes} echoes of ECN marks kept the window small: active queue management keeps delays short, and there is little to gain."
+        advice = (
+            f"{echoes} echoes of ECN marks kept the window small: active queue management keeps "
+            "delays short, and there is little to gain."
+        )
     elif events >= loss_models.EVENTS and context.figures["retransmitted_segments"]:
         advice = _after_losses(context, events)
     elif context.figures["unique_bytes"] < 64 * segment:
@@ -204,16 +227,21 @@ def _after_losses(context: FlowContext, events: int) -> str:
     queued = context.limited_share("path_rate")
     if queued >= _QUEUED:
         return (
-            f"A queue stood {share(queued)} of the time, so the sender reaches the path's rate; {many(events, 'loss event')} reduced the window in between, or "
-            "it paces below that rate."
+            f"A queue stood {share(queued)} of the time, so the sender reaches the path's rate; "
+            f"{many(events, 'loss event')} reduced the window in between, or it paces below that "
+            "rate."
         )
     small = f"{many(events, 'loss event')} kept the window small with hardly any queue"
     if (context.crossing.get("loss_cause") or {}).get("verdict") == "radio":
-        return f"{small}: the link loses packets. Link-layer retransmission or a congestion control that does not reduce its window for each loss (BBR) helps."
+        return (
+            f"{small}: the link loses packets. Link-layer retransmission or a congestion control "
+            "that does not reduce its window for each loss (BBR) helps."
+        )
     hint = "" if context.crossing else " (two captures show which)"
     return (
-        f"{small}: a link that loses packets, or a queue that drops early{hint}. Link-layer retransmission, or a congestion control that does not reduce its window for each "
-        "loss (BBR), helps against the first."
+        f"{small}: a link that loses packets, or a queue that drops early{hint}. Link-layer "
+        "retransmission, or a congestion control that does not reduce its window for each loss "
+        "(BBR), helps against the first."
     )
 
 

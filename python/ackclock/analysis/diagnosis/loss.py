@@ -36,30 +36,48 @@ def _where(context: FlowContext) -> Finding | None:
     if not cause or not lost or cause["verdict"] == "unclear":
         return None
     sentences = {
-        "congestion": ("Losses follow delay peaks: buffer overflow, not radio", "A longer queue, active queue management, or a sender that reduces "
-            "its window before the buffer is full avoids them; a better radio does not."),
-        "radio": ("Losses come at any delay: the link loses packets, no buffer overflows", "Use link-layer retransmission (ARQ, HARQ) or FEC, or "
-            "a congestion control that does not reduce its window for each loss."),
-        "both": ("Some losses follow delay peaks, others come at any delay: buffer overflow and a link that loses packets", ""),
-    }  # fmt: skip
+        "congestion": (
+            "Losses follow delay peaks: buffer overflow, not radio",
+            "A longer queue, active queue management, or a sender that reduces its window before "
+            "the buffer is full avoids them; a better radio does not.",
+        ),
+        "radio": (
+            "Losses come at any delay: the link loses packets, no buffer overflows",
+            "Use link-layer retransmission (ARQ, HARQ) or FEC, or a congestion control that does "
+            "not reduce its window for each loss.",
+        ),
+        "both": (
+            "Some losses follow delay peaks, others come at any delay: buffer overflow and a link that loses packets",
+            "",
+        ),
+    }
     sentence, advice = sentences[cause["verdict"]]
     if cause["verdict"] == "congestion" and (acks.excess(context.crossing, "p95") or 0.0) > (
         context.figures["rtt_ms"]["min"] or 0.0
     ):
         advice = (
-            "Active queue management (CoDel, FQ-CoDel, PIE; with ECN without losses), or a sender that reduces its window before the buffer is full, avoids "
-            "them. A longer buffer would only add delay; a better radio does not help."
+            "Active queue management (CoDel, FQ-CoDel, PIE; with ECN without losses), or a sender "
+            "that reduces its window before the buffer is full, avoids them. A longer buffer would "
+            "only add delay; a better radio does not help."
         )
-    evidence = f"{sentence} ({cause['evidence']}; {percent(context.crossing['loss_rate'])} of the packets lost between the captures)."
+    evidence = (
+        f"{sentence} ({cause['evidence']}; {percent(context.crossing['loss_rate'])} of the packets "
+        "lost between the captures)."
+    )
     return Finding(context.direction, f"loss_{cause['verdict']}", evidence, advice=advice)
 
 
 # Reasons why the estimate may not be the size of one droptail queue.
 _UNCERTAINTY = {
-    "marks": "Packets were marked with CE, so the queue has active queue management, and this is its length, not its size.",
+    "marks": (
+        "Packets were marked with CE, so the queue has active queue management, and this is its length, not its size."
+    ),
     "early_drops": "Drops occur well below the maximum delay: active queue management, or several queues.",
     "delay_tail": "The largest delays are outliers, such as retransmissions of a radio, and are left out.",
-    "flow_queues": "Packets of different flows are reordered, those of one flow are not: each flow has a queue, and this is one of them.",
+    "flow_queues": (
+        "Packets of different flows are reordered, those of one flow are not: each flow has a "
+        "queue, and this is one of them."
+    ),
     "token_bucket": "A token bucket limits the link, so the rate depends on earlier traffic.",
 }
 
@@ -73,7 +91,10 @@ def _buffer(context: FlowContext) -> Finding | None:
     if not buffer["filled"]:
         if seconds < 0.05:
             return None
-        evidence = f"At least {size(full)} waited at the bottleneck, {milliseconds(1e3 * seconds)} at {rate(buffer['rate_bps'])}, and nothing overflowed."
+        evidence = (
+            f"At least {size(full)} waited at the bottleneck, {milliseconds(1e3 * seconds)} at "
+            f"{rate(buffer['rate_bps'])}, and nothing overflowed."
+        )
         return Finding(context.direction, "buffer_at_least", evidence)
     minimum = buffer["min_based"]
     estimate = (
@@ -96,9 +117,10 @@ def _bursts(context: FlowContext) -> Finding | None:
         return None
     longest = max(large, key=lambda b: b["duration_ms"])
     evidence = (
-        f"{many(len(large), 'loss burst')} (bins of {bursts['bin_ms']} ms with more than half lost, at least {_BURST} packets; "
-        f"{sum(b['peak_share'] >= 0.8 for b in large)} with 80 % or more, {sum(b['peak_share'] >= 1 for b in large)} with all); the longest lasted {milliseconds(longest['duration_ms'])}, "
-        f"{longest['lost']} of {longest['sent']} packets."
+        f"{many(len(large), 'loss burst')} (bins of {bursts['bin_ms']} ms with more than half lost, "
+        f"at least {_BURST} packets; {sum(b['peak_share'] >= 0.8 for b in large)} with 80 % or "
+        f"more, {sum(b['peak_share'] >= 1 for b in large)} with all); the longest lasted "
+        f"{milliseconds(longest['duration_ms'])}, {longest['lost']} of {longest['sent']} packets."
     )
     return Finding(context.direction, "loss_bursts", evidence)
 
@@ -108,9 +130,15 @@ def _capture_drops(context: FlowContext) -> Finding | None:
     drops = lost.get("capture_drops_receiver", 0) + lost.get("capture_drops_sender", 0)
     missed = 0 if context.crossing else context.figures["repairs"]["missed_bytes"]
     if drops:
-        evidence = f"{many(drops, 'packet')} passed a capture point but are missing in its capture: the capturing host dropped them, not the network."
+        evidence = (
+            f"{many(drops, 'packet')} passed a capture point but are missing in its capture: the "
+            "capturing host dropped them, not the network."
+        )
     elif missed > 2 * context.segment:
-        evidence = f"{size(missed)} were acknowledged but not captured: the capture dropped packets, or they took another path."
+        evidence = (
+            f"{size(missed)} were acknowledged but not captured: the capture dropped packets, or "
+            "they took another path."
+        )
     else:
         return None
     return Finding(
@@ -133,13 +161,21 @@ def _spurious(context: FlowContext) -> Finding | None:
         for key, name in (("dsack", "D-SACK"), ("timestamp", "the echoed timestamp"), ("early_ack", "an early ACK"))
         if by[key]
     ]
-    evidence = f"{spurious} of {many(retransmitted, 'retransmission')} were spurious ({', '.join(evidence_of)}): the segments had arrived."
-    advice = "Search for delay spikes or reordering on the path; F-RTO and RACK's reordering window (RFC 5682, RFC 8985) help at the sender."
+    evidence = (
+        f"{spurious} of {many(retransmitted, 'retransmission')} were spurious "
+        f"({', '.join(evidence_of)}): the segments had arrived."
+    )
+    advice = (
+        "Search for delay spikes or reordering on the path; F-RTO and RACK's reordering window "
+        "(RFC 5682, RFC 8985) help at the sender."
+    )
     return Finding(context.direction, "spurious_retransmissions", evidence, advice=advice)
 
 
 def _pairs(context: FlowContext) -> Finding | None:
-    """wimax-measured's question (papers' digest, 7.7): are timeouts after a fast retransmission spurious?"""
+    """wimax-measured's question (papers' digest, 7.7): are timeouts after a fast retransmission
+    spurious?
+    """
     repairs = context.figures["repairs"]
     pairs, wasted, timeouts = repairs["pairs"], repairs["pairs_not_needed"], repairs["timeouts"]
     if not pairs:

@@ -13,7 +13,9 @@ _RTO_MIN_S = 0.2
 _REACHED = 0.3
 """Share of time: a longer standing queue shows that the path's rate is reached."""
 _COUNTS = 1.2
-"""Above this number of segments per ACK, a sender that counts ACKs grows slower than one that counts segments."""
+"""Above this number of segments per ACK, a sender that counts ACKs grows slower than one that
+counts segments.
+"""
 LIMITS = {
     "receive_window": "the receive window",
     "send_buffer": "a send buffer",
@@ -27,10 +29,12 @@ EVENTS = 3
 
 
 def rate_models(context: FlowContext, times: float = 1.0) -> dict[str, float]:
-    """Rates of closed-form models for the direction's loss rate, RTT and window, in bit/s; empty below three loss events.
+    """Rates of closed-form models for the direction's loss rate, RTT and window, in bit/s; empty
+    below three loss events.
 
-    `counted_bps` is Padhye's model of a sender whose window grows with acknowledged segments (Linux, RFC 3465) instead of ACKs. CUBIC is
-    at least as fast as such a Reno (RFC 9438, section 4.3). `times` multiplies the losses.
+    `counted_bps` is Padhye's model of a sender whose window grows with acknowledged segments
+    (Linux, RFC 3465) instead of ACKs. CUBIC is at least as fast as such a Reno (RFC 9438, section
+    4.3). `times` multiplies the losses.
     """
     rtt, events = context.figures["rtt_ms"], context.loss_events
     if events < EVENTS or not rtt["mean"] or not context.pace_seen:
@@ -63,9 +67,11 @@ def finding(context: FlowContext) -> Finding | None:
         else ""
     )
     evidence = (
-        f"With {context.loss_events} loss events in {context.figures['segments']} segments and a mean RTT of "
-        f"{milliseconds(context.figures['rtt_ms']['mean'])}, Reno would get {rate(models_bps['padhye_bps'])} (Padhye's model; "
-        f"{rate(models_bps['mathis_bps'])} by the square-root formula){counted} and CUBIC {rate(models_bps['cubic_bps'])}; measured: {rate(measured)}."
+        f"With {context.loss_events} loss events in {context.figures['segments']} segments and a "
+        f"mean RTT of {milliseconds(context.figures['rtt_ms']['mean'])}, Reno would get "
+        f"{rate(models_bps['padhye_bps'])} (Padhye's model; {rate(models_bps['mathis_bps'])} by the "
+        f"square-root formula){counted} and CUBIC {rate(models_bps['cubic_bps'])}; measured: "
+        f"{rate(measured)}."
     )
     return Finding(context.direction, "models", evidence, advice=_what_losses_allow(context, models_bps, measured))
 
@@ -84,7 +90,10 @@ def _what_losses_allow(context: FlowContext, models_bps: dict[str, float], measu
         return "The sender does not respond to losses as Reno or CUBIC do, or losses do not limit its rate."
     if measured < 0.5 * min(reno, cubic):
         maximum = max((by for by in LIMITS if by != "recovery"), key=context.limited_share)
-        return f"These losses alone would allow more: {LIMITS[maximum]} limited the flow {share(context.limited_share(maximum))} of the time."
+        return (
+            f"These losses alone would allow more: {LIMITS[maximum]} limited the flow "
+            f"{share(context.limited_share(maximum))} of the time."
+        )
     return _what_fewer_give(context, models_bps, measured)
 
 
@@ -100,11 +109,15 @@ def _what_fewer_give(context: FlowContext, models_bps: dict[str, float], measure
     is_reno = abs(math.log(measured / reno)) <= abs(math.log(measured / cubic))
     minimum, mean = context.figures["rtt_ms"]["min"], context.figures["rtt_ms"]["mean"]
     shorter = (
-        f" The RTT matters, too: at its minimum, {milliseconds(minimum)}, Reno would get {rate(reno * mean / minimum)} with these losses."
+        f" The RTT matters, too: at its minimum, {milliseconds(minimum)}, Reno would get "
+        f"{rate(reno * mean / minimum)} with these losses."
         if is_reno and mean > 1.5 * minimum
         else ""
     )
     nearest = "Reno's and CUBIC's alike" if reno == cubic else f"{'Reno' if is_reno else 'CUBIC'}'s"
     gives = [f"{rate(fewer[counts])} with Reno", f"{rate(fewer['cubic_bps'])} with CUBIC"]
     rates = f"{rate(fewer[counts])} with either" if fewer[counts] == fewer["cubic_bps"] else " and ".join(gives)
-    return f"The losses limit the rate, which is near {nearest}: a quarter of them would give about {rates}, up to the path's rate.{shorter}"
+    return (
+        f"The losses limit the rate, which is near {nearest}: a quarter of them would give about "
+        f"{rates}, up to the path's rate.{shorter}"
+    )

@@ -1,4 +1,6 @@
-"""Findings about the path and the handshake: proxies, rewritten options, retransmitted SYNs, resets."""
+"""Findings about the path and the handshake: proxies, rewritten options, retransmitted SYNs,
+resets.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,13 @@ _FAR = 0.6
 
 _ENOUGH_PACKETS = 10
 _SAME_TIME_S = 3600.0
-"""Maximum difference of the captures' clocks for which equal addresses and ports are the same connection."""
-_RESET = "Harmless if a program closes a socket with unread data, as measurement tools do at the end of a test; otherwise search for the reason there."
+"""Maximum difference of the captures' clocks for which equal addresses and ports are the same
+connection.
+"""
+_RESET = (
+    "Harmless if a program closes a socket with unread data, as measurement tools do at the end of "
+    "a test; otherwise search for the reason there."
+)
 
 
 def of_handshake(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[Finding]:
@@ -39,7 +46,10 @@ def of_handshake(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[F
 
 
 def _who_reset(flow: Mapping[str, Any]) -> str:
-    """The side from which resets come, if the capture has them from one only. A middlebox may have sent them."""
+    """The side from which resets come, if the capture has them from one only.
+
+    A middlebox may have sent them.
+    """
     sides = [who for direction, who in (("a2b", "client"), ("b2a", "server")) if flow[direction]["resets"]]
     return f" from the {sides[0]}'s side" if len(sides) == 1 else ""
 
@@ -75,7 +85,9 @@ def _proxy_signs(flow: Mapping[str, Any], other: Mapping[str, Any] | None) -> li
 
 
 def _nothing_in_common(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[str]:
-    """The same connection by addresses and ports in both captures, without a common packet: its sequence numbers are different."""
+    """The same connection by addresses and ports in both captures, without a common packet: its
+    sequence numbers are different.
+    """
     second = document.get("second")
     if second is None or any(first == flow["flow"] for first, _ in document.get("partners", ())):
         return []
@@ -89,18 +101,24 @@ def _nothing_in_common(document: Mapping[str, Any], flow: Mapping[str, Any]) -> 
     )
     if apart > _SAME_TIME_S:
         return []
-    statement = "both captures have this connection by its addresses and ports, but no packet in common: it has other sequence numbers in each"
+    statement = (
+        "both captures have this connection by its addresses and ports, but no packet in common: "
+        "it has other sequence numbers in each"
+    )
     findings = [statement]
     trips = _answers(flow, there[0])
     if trips is not None and max(trips) > 1.25 * min(trips):
         findings.append(
-            f"one side's data is answered after {milliseconds(min(trips))}, the other's after {milliseconds(max(trips))}"
+            f"one side's data is answered after {milliseconds(min(trips))}, the other's after "
+            f"{milliseconds(max(trips))}"
         )
     return findings
 
 
 def _answers(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Minimum RTTs in ms from the capture at each end to the host that answers there; equal if the ends have one connection."""
+    """Minimum RTTs in ms from the capture at each end to the host that answers there; equal if the
+    ends have one connection.
+    """
     places = {flow["vantage"]["place"]: flow["vantage"] for flow in (one, other)}
     server, client = places.get("server"), places.get("client")
     if server is None or client is None or not server["to_client_ms"] or not client["to_server_ms"]:

@@ -1,4 +1,6 @@
-"""Findings from a capture at the receiver, which does not see the sender's flight but estimates RTTs by echoed timestamps (TSecr)."""
+"""Findings from a capture at the receiver, which does not see the sender's flight but estimates
+RTTs by echoed timestamps (TSecr).
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def _closed(context: FlowContext) -> Finding | None:
 
 
 def round_trips(context: FlowContext) -> tuple[float, float | None, float | None]:
-    """Minimum, median and p95 RTT in ms, from echoed timestamps or from the handshake alone; 0 for an unknown minimum."""
+    """Minimum, median and p95 RTT in ms, from echoed timestamps or from the handshake alone; 0 for
+    an unknown minimum.
+    """
     echoes = context.other["timestamp_rtt_ms"]
     minimum = float(context.flow["handshake_rtt_ms"] or 0.0)
     if not context.far or context.place == "middle" or echoes["count"] < _ECHOES:
@@ -64,15 +68,21 @@ def _one_window_a_round_trip(context: FlowContext) -> Finding | None:
     ):
         return None
     evidence = (
-        f"The receive window never exceeded {size(window)}; one window per RTT of {milliseconds(rtt)} ({origin}) is {rate(capped)}, "
-        f"and {rate(goodput_bps)} arrived without loss: the receive window limits this flow."
+        f"The receive window never exceeded {size(window)}; one window per RTT of "
+        f"{milliseconds(rtt)} ({origin}) is {rate(capped)}, and {rate(goodput_bps)} arrived without "
+        "loss: the receive window limits this flow."
     )
-    advice = f"Enlarge the receive buffer (SO_RCVBUF, rmem): doubling it to {size(2 * window)} doubles the rate while nothing else limits."
+    advice = (
+        f"Enlarge the receive buffer (SO_RCVBUF, rmem): doubling it to {size(2 * window)} doubles "
+        "the rate while nothing else limits."
+    )
     return Finding(context.direction, "receive_window", evidence, advice=advice)
 
 
 def shrinking_window(context: FlowContext, share_of_time: float | None = None) -> Finding | None:
-    """A window that is mostly far below its maximum and that explains the rate: the application reads slowly."""
+    """A window that is mostly far below its maximum and that explains the rate: the application
+    reads slowly.
+    """
     window, goodput_bps = context.figures["advertised_window_bytes"], float(context.figures["goodput_bps"] or 0.0)
     rtt = round_trips(context)[0] or float(context.figures["rtt_ms"]["min"] or 0.0)
     if not window["max"] or not rtt or window["mean"] > 0.5 * window["max"] or window["min"] > 0.25 * window["max"]:
@@ -81,8 +91,9 @@ def shrinking_window(context: FlowContext, share_of_time: float | None = None) -
     if not 0.5 < goodput_bps * rtt / (8e3 * window["mean"]) < 1.2:
         return None
     evidence = (
-        f"The receive window, at most {size(window['max'])}, was {size(window['mean'])} on average and at least {size(window['min'])}: the application "
-        f"there reads more slowly than data could arrive, {rate(goodput_bps)} in all."
+        f"The receive window, at most {size(window['max'])}, was {size(window['mean'])} on average "
+        f"and at least {size(window['min'])}: the application there reads more slowly than data "
+        f"could arrive, {rate(goodput_bps)} in all."
     )
     return Finding(context.direction, "receive_window", evidence, share_of_time, SLOW_READER)
 
@@ -92,7 +103,10 @@ def _rest(context: FlowContext) -> Finding:
     repairs = context.figures["repairs"]
     lost = f"{many(retransmitted, 'segment')} retransmitted" if retransmitted else "nothing retransmitted"
     if retransmitted and repairs["lost_upstream"]:
-        lost += f" ({many(repairs['lost_upstream'], 'hole')} in the received data, {many(context.loss_events, 'loss event')})"
+        lost += (
+            f" ({many(repairs['lost_upstream'], 'hole')} in the received data, "
+            f"{many(context.loss_events, 'loss event')})"
+        )
     evidence = f"{rate(goodput_bps)} arrived, {lost}. {_seen_by_echoes(context, goodput_bps)}"
     return Finding(
         context.direction,
@@ -108,21 +122,32 @@ def _seen_by_echoes(context: FlowContext, goodput_bps: float) -> str:
     if median is None or high is None:
         return ""
     flight = goodput_bps * median / 8e3
-    rtt_text = f"By echoed timestamps the RTT was at least {milliseconds(minimum)}, {milliseconds(median)} in the median (p95 {milliseconds(high)})"
+    rtt_text = (
+        f"By echoed timestamps the RTT was at least {milliseconds(minimum)}, {milliseconds(median)} "
+        f"in the median (p95 {milliseconds(high)})"
+    )
     gaps = context.figures["ack_interarrival_ms"]
     window = float(context.figures["advertised_window_bytes"]["max"] or 0.0)
     if median - minimum > max(5.0, _STANDS * minimum) and (gaps["p95"] or 0.0) < _STEADY * median:
         queue = median - minimum
-        return f"{rtt_text}: half of the time {milliseconds(queue)} or more of queue, about {size(goodput_bps * queue / 8e3)} of this flow, in the direction of the data or of the ACKs. "
+        return (
+            f"{rtt_text}: half of the time {milliseconds(queue)} or more of queue, about "
+            f"{size(goodput_bps * queue / 8e3)} of this flow, in the direction of the data or of "
+            "the ACKs. "
+        )
     if (
         median - minimum < 0.1 * minimum + 1.0
         and not context.figures["retransmitted_segments"]
         and window > 1.5 * flight
     ):
         return (
-            f"{rtt_text}, so no queue stood: about {size(flight)} in flight with a receive window of {size(window)} and no loss. "
-            "The sender limits itself: its send buffer, its application, pacing, or a window that still grows. "
+            f"{rtt_text}, so no queue stood: about {size(flight)} in flight with a receive window "
+            f"of {size(window)} and no loss. The sender limits itself: its send buffer, its "
+            "application, pacing, or a window that still grows. "
         )
     if median - minimum < 0.1 * minimum + 1.0 and context.loss_events >= _EVENTS:
-        return f"{rtt_text}: hardly any queue stood, so losses other than overflow keep the window small, or the sender does. "
+        return (
+            f"{rtt_text}: hardly any queue stood, so losses other than overflow keep the window "
+            "small, or the sender does. "
+        )
     return f"{rtt_text}. "

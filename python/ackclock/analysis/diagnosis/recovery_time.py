@@ -22,9 +22,10 @@ def finding(context: FlowContext, share_of_time: float) -> Finding:
     )
     trips = f", {each / rtt:.1f} times the median RTT" if rtt else ""
     evidence = (
-        f"{share(share_of_time)} of the time was loss recovery: {many(retransmitted, 'segment')} retransmitted in "
-        f"{many(fast, 'fast recovery').replace('recoverys', 'recoveries')} and {many(timeouts, 'timeout') if timeouts else 'no timeout'}, "
-        f"{milliseconds(each)} each on average{trips}."
+        f"{share(share_of_time)} of the time was loss recovery: {many(retransmitted, 'segment')} "
+        f"retransmitted in {many(fast, 'fast recovery').replace('recoverys', 'recoveries')} and "
+        f"{many(timeouts, 'timeout') if timeouts else 'no timeout'}, {milliseconds(each)} each on "
+        f"average{trips}."
     )
     return Finding(context.direction, "recovery", evidence, share_of_time, _advice(context, share_of_time))
 
@@ -45,15 +46,18 @@ def _advice(context: FlowContext, share_of_time: float) -> str:
     if at_once >= _AT_ONCE and cause != "radio":
         otherwise = "" if cause == "congestion" else ", or the link failed for a while"
         reasons.append(
-            f"{at_once:.0f} segments were lost at a time: the window far exceeded the path's capacity{otherwise}. A slow start that ends earlier (HyStart++, RFC 9406), "
-            "pacing, or a queue that drops or marks early loses fewer in an overflow."
+            f"{at_once:.0f} segments were lost at a time: the window far exceeded the path's "
+            f"capacity{otherwise}. A slow start that ends earlier (HyStart++, RFC 9406), pacing, or "
+            "a queue that drops or marks early loses fewer in an overflow."
         )
     if minimum and mean > _LONG * minimum:
         reasons.append(
-            f"A recovery takes an RTT, which is {milliseconds(mean)} on average instead of {milliseconds(minimum)}: a shorter queue shortens recovery, too."
+            f"A recovery takes an RTT, which is {milliseconds(mean)} on average instead of "
+            f"{milliseconds(minimum)}: a shorter queue shortens recovery, too."
         )
     if not reasons:
         reasons.append(
-            f"Each loss costs about an RTT of {milliseconds(mean or minimum)}: only fewer losses (link-layer ARQ, FEC) or a nearer server reduce it."
+            f"Each loss costs about an RTT of {milliseconds(mean or minimum)}: only fewer losses "
+            "(link-layer ARQ, FEC) or a nearer server reduce it."
         )
     return " ".join(reasons)

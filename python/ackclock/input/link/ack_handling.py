@@ -18,16 +18,19 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cake": {"keep": 2, "window": False, "sack": "covered", "duplicates": "sacked"},
     "cake-aggressive": {"keep": 1, "window": False, "sack": "covered", "duplicates": "sacked"},
 }
-"""Filter rules by name: `safe` removes only redundant ACKs, `p1` is `asymmetry`'s, the others are CAKE's."""
+"""Filter rules by name: `safe` removes only redundant ACKs, `p1` is `asymmetry`'s, the others are
+CAKE's.
+"""
 
 
 class Filter(Table):
     """ACK filtering: an arriving ACK removes older ACKs of its connection from the queue.
 
-    `keep` ACKs of a connection remain; the filter is inactive while fewer than `occupancy` packets wait; each removable ACK is
-    removed with `probability`; the arriving ACK goes to the tail, or to the position of the oldest removed one (`survivor`). An ACK
-    is not removed if it differs in `window`, has SACK blocks (`sack`: `new` ones, ones not `covered` by the survivor, or `off`), has
-    other ECN flags or unknown options (`signs`), or is a duplicate (`duplicates`).
+    `keep` ACKs of a connection remain; the filter is inactive while fewer than `occupancy` packets
+    wait; each removable ACK is removed with `probability`; the arriving ACK goes to the tail, or to
+    the position of the oldest removed one (`survivor`). An ACK is not removed if it differs in
+    `window`, has SACK blocks (`sack`: `new` ones, ones not `covered` by the survivor, or `off`),
+    has other ECN flags or unknown options (`signs`), or is a duplicate (`duplicates`).
     """
 
     preset: Annotated[str, choice_field(*PRESETS)] = "safe"
@@ -55,7 +58,9 @@ def _filter(value: Any) -> Filter:
 
 
 class Acks(Table):
-    """Handling of ACKs in a queue: `filter` them, send them `first`, or `drop` the oldest one when the queue is full."""
+    """Handling of ACKs in a queue: `filter` them, send them `first`, or `drop` the oldest one when
+    the queue is full.
+    """
 
     filter: Annotated[Filter | None, BeforeValidator(_filter)] = None
     first: Flag = False
@@ -66,7 +71,9 @@ class Acks(Table):
 
 
 class Reconstruction(Table):
-    """Reconstruction of filtered ACKs at the end of the hop: one for `every` so many bytes, each delayed by at most `within`."""
+    """Reconstruction of filtered ACKs at the end of the hop: one for `every` so many bytes, each
+    delayed by at most `within`.
+    """
 
     every: SomeBytes
     within: Span = 100 * 10**9

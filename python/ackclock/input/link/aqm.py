@@ -26,7 +26,10 @@ def _at_least_1_us(value: Any) -> int:
 
 
 class AqmQueue(QueueLimits):
-    """A queue with active queue management. With `ecn` it marks ECN-capable packets and drops others; else it drops all."""
+    """A queue with active queue management.
+
+    With `ecn` it marks ECN-capable packets and drops others; else it drops all.
+    """
 
     default_packets: ClassVar[int] = 1000
     ecn: Flag = True
@@ -45,8 +48,9 @@ class AqmQueue(QueueLimits):
 
 
 class Red(AqmQueue):
-    """Random early detection (Floyd and Jacobson 1993). Default thresholds are those of `asymmetry`: 0.15 and 0.6 of the limit
-    (papers' B31); so are the defaults of weight and probability. The unit is that of the thresholds, else of the limit.
+    """Random early detection (Floyd and Jacobson 1993). Default thresholds are those of
+    `asymmetry`: 0.15 and 0.6 of the limit (papers' B31); so are the defaults of weight and
+    probability. The unit is that of the thresholds, else of the limit.
     """
 
     kind: Annotated[str, choice_field("red")]
@@ -126,7 +130,9 @@ def _quantum(value: Any) -> int:
 
 
 class FqCoDel(CoDel):
-    """FQ-CoDel (RFC 8290): a CoDel queue for each flow, served by deficit round robin with `quantum` bytes, new flows first."""
+    """FQ-CoDel (RFC 8290): a CoDel queue for each flow, served by deficit round robin with
+    `quantum` bytes, new flows first.
+    """
 
     default_packets: ClassVar[int] = 10_240
     kind: Annotated[str, choice_field("fq-codel")]
@@ -140,9 +146,11 @@ class FqCoDel(CoDel):
 
 
 class Cake(FqCoDel):
-    """CAKE's core (Høiland-Jørgensen, Täht and Morton 2018): FQ-CoDel with 8-way set-associative hashing and COBALT (CoDel and BLUE).
+    """CAKE's core (Høiland-Jørgensen, Täht and Morton 2018): FQ-CoDel with 8-way set-associative
+    hashing and COBALT (CoDel and BLUE).
 
-    With `hosts`, fairness is between hosts first, then between a host's flows, if packets have real addresses.
+    With `hosts`, fairness is between hosts first, then between a host's flows, if packets have real
+    addresses.
     """
 
     kind: Annotated[str, choice_field("cake")]
@@ -154,7 +162,10 @@ class Cake(FqCoDel):
 
 
 class Pie(AqmQueue):
-    """PIE (RFC 8033): a controller keeps the delay near `target`. Above the probability `mark_up_to` it drops all packets."""
+    """PIE (RFC 8033): a controller keeps the delay near `target`.
+
+    Above the probability `mark_up_to` it drops all packets.
+    """
 
     kind: Annotated[str, choice_field("pie")]
     target: Time = 15 * 10**9
@@ -181,7 +192,9 @@ class Pie(AqmQueue):
 
 
 class DualPi2(QueueLimits):
-    """DualPI2 (RFC 9332): a separate queue for L4S traffic (ECT(1) and CE), marked from `step` on and coupled to the classic queue."""
+    """DualPI2 (RFC 9332): a separate queue for L4S traffic (ECT(1) and CE), marked from `step` on
+    and coupled to the classic queue.
+    """
 
     kind: Annotated[str, choice_field("dualpi2")]
     target: Time = 15 * 10**9

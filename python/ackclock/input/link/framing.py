@@ -13,7 +13,9 @@ from ackclock.input.schema import Table, choice_field
 WORDS = ("none", "slip", "cslip")
 CELL, CELL_PAYLOAD, TRAILER = 53, 48, 8
 HEADER, COMPRESSED = 40, 6
-"""Bytes of IPv4 and TCP header without options, and what CSLIP sends instead (RFC 1144), options left as they are."""
+"""Bytes of IPv4 and TCP header without options, and what CSLIP sends instead (RFC 1144), options
+left as they are.
+"""
 MAX_ROWS = 1000
 
 
@@ -24,9 +26,11 @@ def _overhead(size: int) -> int:
 
 
 class Atm(Table):
-    """Whole ATM cells (AAL5, RFC 2684): `overhead` bytes of encapsulation and an 8-byte trailer go with each packet.
+    """Whole ATM cells (AAL5, RFC 2684): `overhead` bytes of encapsulation and an 8-byte trailer go
+    with each packet.
 
-    2 B is PPP over ATM with VC multiplexing, 32 B PPP over Ethernet, bridged with LLC/SNAP and without the Ethernet FCS.
+    2 B is PPP over ATM with VC multiplexing, 32 B PPP over Ethernet, bridged with LLC/SNAP and
+    without the Ethernet FCS.
     """
 
     kind: Annotated[str, choice_field("atm")]

@@ -45,20 +45,29 @@ class Standard:
 
 
 def _harq(round_trip: int, round_delay: int) -> dict[str, Any]:
-    """HARQ with an error rate of 10 %, the target of link adaptation: four transmissions, then RLC retransmission."""
+    """HARQ with an error rate of 10 %, the target of link adaptation: four transmissions, then RLC
+    retransmission.
+    """
     return {"error": 0.1, "attempts": 4, "delay_ps": round_trip, "rounds": 3, "round_delay_ps": round_delay}
 
 
 STANDARDS = {
-    # An Ethernet frame (18 B) with a 10 B MAC header around each packet, an 8 B segment header for each grant; MAP interval 2 ms.
+    # An Ethernet frame (18 B) with a 10 B MAC header around each packet, an 8 B segment header for
+    # each grant; MAP interval 2 ms.
     "docsis-3.1": Standard(
         StandardDirection(MS // 5, False, 28, 0), StandardDirection(2 * MS, False, 28, 8), 4 * MS, "contention", True
     ),
-    # FDD, 1 ms subframes, 8 ms from one transmission of a block to the next. PDCP, RLC and MAC take 2 + 2 + 3 B a packet, 3 B a block.
+    # FDD, 1 ms subframes, 8 ms from one transmission of a block to the next. PDCP, RLC and MAC take
+    # 2 + 2 + 3 B a packet, 3 B a block.
     "lte": Standard(
-        StandardDirection(MS, True, 4, 3, _harq(8 * MS, 40 * MS)), StandardDirection(MS, True, 4, 3, _harq(8 * MS, 40 * MS)), 7 * MS, "scheduled", False
+        StandardDirection(MS, True, 4, 3, _harq(8 * MS, 40 * MS)),
+        StandardDirection(MS, True, 4, 3, _harq(8 * MS, 40 * MS)),
+        7 * MS,
+        "scheduled",
+        False,
     ),
-    # TDD at 30 kHz: slots of 0.5 ms, of which the last of each five goes up (DDDSU). PDCP 3, RLC 3, SDAP 1, MAC 3 B.
+    # TDD at 30 kHz: slots of 0.5 ms, of which the last of each five goes up (DDDSU). PDCP 3, RLC 3,
+    # SDAP 1, MAC 3 B.
     "nr": Standard(
         StandardDirection(MS // 2, True, 7, 3, _harq(5 * MS, 25 * MS)),
         StandardDirection(5 * MS // 2, True, 7, 3, _harq(5 * MS, 25 * MS)),
@@ -66,7 +75,7 @@ STANDARDS = {
         "scheduled",
         False,
     ),
-}  # fmt: skip
+}
 
 
 def per_direction(value: Any) -> Any:
@@ -118,7 +127,9 @@ class Contention(Table):
 
 
 class Repair(Table):
-    """Retransmission of a damaged block: `attempts` transmissions, `delay` apart, then `rounds` of retransmission requests."""
+    """Retransmission of a damaged block: `attempts` transmissions, `delay` apart, then `rounds` of
+    retransmission requests.
+    """
 
     error: Annotated[Errors, BeforeValidator(per_direction)] = Errors()
     attempts: Count | None = None
@@ -141,7 +152,10 @@ class Repair(Table):
 
 
 class Grants(Table):
-    """One channel. `rate` is shared by all stations; `cap` limits the mean rate of one after an initial `burst`."""
+    """One channel.
+
+    `rate` is shared by all stations; `cap` limits the mean rate of one after an initial `burst`.
+    """
 
     kind: Annotated[str, choice_field("grants")]
     standard: Annotated[str, choice_field(*STANDARDS)]
@@ -237,7 +251,9 @@ class Grants(Table):
         }
 
     def nominal_bps(self, direction: str) -> int:
-        """Rate of one station that always has 1500-byte packets, in bits per second, without the initial burst."""
+        """Rate of one station that always has 1500-byte packets, in bits per second, without the
+        initial burst.
+        """
         return granted_bps(self._direction(direction))
 
 

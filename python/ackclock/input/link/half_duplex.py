@@ -10,8 +10,8 @@ from ackclock.input.schema import Table, choice_field
 
 
 class HalfDuplex(Table):
-    """One frame at a time, in either direction. Stations alternate packet by packet, without collisions: an upper bound for a real
-    medium access.
+    """One frame at a time, in either direction. Stations alternate packet by packet, without
+    collisions: an upper bound for a real medium access.
     """
 
     kind: Annotated[str, choice_field("half-duplex")]

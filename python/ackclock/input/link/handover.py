@@ -1,4 +1,6 @@
-"""A path that changes at fixed times, such as that of a satellite constellation or a moving terminal."""
+"""A path that changes at fixed times, such as that of a satellite constellation or a moving
+terminal.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,9 @@ from ackclock.input.units import show_time
 
 
 class Handover(Table):
-    """The path changes at `first` and then `every` so long. For `gap` after a change no packet is released: arrivals are lost with
-    probability `loss`, else they wait. Each path adds a delay drawn from `low` to `high`; both directions of a hop with the same table share the paths."""
+    """The path changes at `first` and then `every` so long. For `gap` after a change no packet is
+    released: arrivals are lost with probability `loss`, else they wait. Each path adds a delay
+    drawn from `low` to `high`; both directions of a hop with the same table share the paths."""
 
     every: Span
     first: Time | None = None

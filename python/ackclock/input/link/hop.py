@@ -24,8 +24,9 @@ DIRECTIONS = ("down", "up")
 
 
 class Direction(Table):
-    """One direction of a hop: queue, rate (and framing), outage, loss and duplicates, delay, jitter, reordering, handover,
-    reconstruction of ACKs, in this order. Defaults: no queue limit, no rate limit, no loss, no delay.
+    """One direction of a hop: queue, rate (and framing), outage, loss and duplicates, delay,
+    jitter, reordering, handover, reconstruction of ACKs, in this order. Defaults: no queue limit,
+    no rate limit, no loss, no delay.
     """
 
     queue: Queue | None = None
@@ -76,10 +77,11 @@ def is_per_direction(value: Any) -> bool:
 
 
 class Hop(Table):
-    """One hop. Clients share it unless `per_client`; `only` restricts it to one direction (the other one is None).
+    """One hop. Clients share it unless `per_client`; `only` restricts it to one direction (the
+    other one is None).
 
-    With a `medium` each client is a station with a queue for each direction; `per_client` then applies to the elements after the
-    medium. A `pep` is at the hop's server side.
+    With a `medium` each client is a station with a queue for each direction; `per_client` then
+    applies to the elements after the medium. A `pep` is at the hop's server side.
     """
 
     name: Name
@@ -96,7 +98,9 @@ class Hop(Table):
     @model_validator(mode="before")
     @classmethod
     def _check_keys(cls, data: Any) -> Any:
-        """Check the keys as written, instead of Table's check, then split them into `down` and `up`."""
+        """Check the keys as written, instead of Table's check, then split them into `down` and
+        `up`.
+        """
         if not isinstance(data, dict):
             raise InvalidValue(format_value(data), "a [[hop]] table")
         for key in data:
@@ -116,7 +120,10 @@ class Hop(Table):
         return checked
 
     def slowest_bps(self, direction: str) -> int | None:
-        """The rate limit of a direction: a fixed rate, or the maximum of its medium. None without either."""
+        """The rate limit of a direction: a fixed rate, or the maximum of its medium.
+
+        None without either.
+        """
         side: Direction | None = getattr(self, direction)
         if side is None or self.medium:
             return self.medium.nominal_bps(direction) if side and self.medium else None
@@ -179,7 +186,9 @@ def _one_direction(data: dict[str, Any], direction: str, only: str | None) -> di
 
 
 def written_loc(data: Any, loc: Loc) -> Loc:
-    """The location in the hop as written, from the location in the checked hop (.., direction, key, ..)."""
+    """The location in the hop as written, from the location in the checked hop (.., direction, key,
+    ..).
+    """
     if len(loc) < 2 or loc[0] not in DIRECTIONS or not isinstance(data, dict):
         return loc
     direction, key, *rest = loc

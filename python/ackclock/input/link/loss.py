@@ -1,4 +1,6 @@
-"""Packet loss and duplication: random loss, loss by signal strength, a list, outages, duplicates."""
+"""Packet loss and duplication: random loss, loss by signal strength, a list, outages,
+duplicates.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,9 @@ class Bernoulli(Table):
 class GilbertElliott(Table):
     """Two states in continuous time with exponential sojourns (Gilbert 1960, Elliott 1963).
 
-    Either `mean` and `bad_sojourn`, or all four of good_sojourn, bad_sojourn, loss_good and loss_bad. With `mean` the bad state
-    loses all packets, the good state none, and the mean good sojourn is bad_sojourn * (1 - mean) / mean.
+    Either `mean` and `bad_sojourn`, or all four of good_sojourn, bad_sojourn, loss_good and
+    loss_bad. With `mean` the bad state loses all packets, the good state none, and the mean good
+    sojourn is bad_sojourn * (1 - mean) / mean.
     """
 
     kind: Annotated[str, choice_field("gilbert-elliott")]

@@ -1,4 +1,6 @@
-"""A chain of half-duplex packet radios with RTS/CTS, after Metricom's Ricochet (docs/models/packet-radio.md)."""
+"""A chain of half-duplex packet radios with RTS/CTS, after Metricom's Ricochet
+(docs/models/packet-radio.md).
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,9 @@ def _hops(value: int) -> int:
 class PacketRadio(Table):
     """Gateway, relays with one radio each, and a radio for each client.
 
-    "Table 4" is that of Balakrishnan, Padmanabhan and Katz 1997; "script" is the MAC that its authors published with ns-2, which calls
-    the sizes of RTS and CTS arbitrary. The paper has neither.
+    "Table 4" is that of Balakrishnan, Padmanabhan and Katz 1997; "script" is the MAC that its
+    authors published with ns-2, which calls the sizes of RTS and CTS arbitrary. The paper has
+    neither.
     """
 
     kind: Annotated[str, choice_field("packet-radio")]
@@ -36,7 +39,9 @@ class PacketRadio(Table):
     rate: Rate = rate_bps("100 kb/s")
     """Table 4."""
     latency: Time = time_ps("10 ms")
-    """From the end of a frame to the release of its packet by the receiving radio, which is idle meanwhile (Table 4, fixed link latency)."""
+    """From the end of a frame to the release of its packet by the receiving radio, which is idle
+    meanwhile (Table 4, fixed link latency).
+    """
     transmit_to_receive: Time = time_ps("11.125 ms")
     """Table 4, T_TR."""
     receive_to_transmit: Time = time_ps("13.25 ms")
@@ -52,20 +57,27 @@ class PacketRadio(Table):
     backoff: Span = time_ps("20 ms")
     """Script: the base of the random exponential back-off."""
     backoff_cap: Span | None = None
-    """Maximum back-off. Default: the maximum first back-off, 6 times the base, so that back-offs do not grow: section 5.1 has a radio back
-    off "for a random amount of time". The script doubles without a limit."""
+    """Maximum back-off. Default: the maximum first back-off, 6 times the base, so that back-offs do
+    not grow: section 5.1 has a radio back off "for a random amount of time". The script doubles
+    without a limit."""
     defer: Annotated[str, choice_field("back-off", "wait")] = "back-off"
-    """A frame for a busy radio: back off as if its RTS had no answer (script), or wait for the radio."""
+    """A frame for a busy radio: back off as if its RTS had no answer (script), or wait for the
+    radio.
+    """
     nack_cts: Flag = False
     """Section 5.1 allows a busy radio to answer with a refusal; the script sends nothing."""
     piggyback: Flag = True
-    """Section 5.3.1: link ACKs are piggybacked on the peer's next frame, RTS and CTS included, and take no time of their own."""
+    """Section 5.3.1: link ACKs are piggybacked on the peer's next frame, RTS and CTS included, and
+    take no time of their own.
+    """
     ack_timeout: Time = time_ps("100 ms")
     """ns-2's link layer; the paper says "a timeout"."""
     tries: Count = 8
     """ns-2's link layer: transmissions of a frame before its packet is dropped."""
     relay_queue: Annotated[int, int_field(0, "a whole number, 0 or more")] = 10
-    """Packets that wait at a relay in each direction (Table 4: radio queue); the hop's `queue` is the entry radios' own."""
+    """Packets that wait at a relay in each direction (Table 4: radio queue); the hop's `queue` is
+    the entry radios' own.
+    """
     frame_error: Annotated[FrameError, BeforeValidator(both)] = FrameError()
     """The paper's simulations have none."""
 
@@ -100,8 +112,9 @@ class PacketRadio(Table):
         }
 
     def datagram_bps(self, size: int) -> float:
-        """Rate of datagrams of `size` bytes over one hop in one direction, in bits per second. Each takes RTS, CTS, its frame and the
-        turnarounds between them; without piggybacking also a link ACK and two turnarounds (docs/models/packet-radio.md)."""
+        """Rate of datagrams of `size` bytes over one hop in one direction, in bits per second. Each
+        takes RTS, CTS, its frame and the turnarounds between them; without piggybacking also a link
+        ACK and two turnarounds (docs/models/packet-radio.md)."""
         turnaround = max(self.receive_to_transmit, self.transmit_to_receive)
         turnarounds = 2 * turnaround if self.piggyback else self.receive_to_transmit + 3 * turnaround
         sent = self.rts + self.cts + self.header + size + (0 if self.piggyback else self.link_ack)

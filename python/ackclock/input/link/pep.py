@@ -1,4 +1,6 @@
-"""A performance-enhancing proxy that splits connections (RFC 3135, section 2.4). docs/models/pep.md."""
+"""A performance-enhancing proxy that splits connections (RFC 3135, section 2.4).
+docs/models/pep.md.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,12 @@ def _tcp(value: Any) -> Any:
 
 
 class Pep(Table):
-    """It stands where the hop begins, seen from the server. TCP connections end there and go on as others.
+    """It stands where the hop begins, seen from the server. TCP connections end there and go on as
+    others.
 
-    At most `buffer` bytes are stored in each direction. `handshake`: it answers a caller at once (`local`), or when it has itself been
-    answered (`through`). `tcp` are the proxy's own keys, over those of the flow.
+    At most `buffer` bytes are stored in each direction. `handshake`: it answers a caller at once
+    (`local`), or when it has itself been answered (`through`). `tcp` are the proxy's own keys, over
+    those of the flow.
     """
 
     buffer: SomeBytes = 4 * 1024 * 1024

@@ -11,8 +11,9 @@ from ackclock.input.schema import by_kind, choice_field
 
 
 class DropTail(QueueLimits):
-    """FIFO queue that drops arrivals when full, or with `drop = "front"` the oldest packets. The packet in transmission does not count.
-    Above `mark`, ECN-capable packets are marked (RFC 8257, section 3.1).
+    """FIFO queue that drops arrivals when full, or with `drop = "front"` the oldest packets. The
+    packet in transmission does not count. Above `mark`, ECN-capable packets are marked (RFC 8257,
+    section 3.1).
     """
 
     kind: Annotated[str, choice_field("droptail")]

@@ -21,13 +21,16 @@ def _trace_path(value: Any) -> Path:
     except InputError as error:
         if not Path(value).is_file():
             raise InvalidValue(f"{error.found}, {format_value(value)}", error.allowed) from None
-        # The error's line is the one that names the trace; the line in the trace is part of the message.
+        # The error's line is the one that names the trace; the line in the trace is part of the
+        # message.
         position = f"line {error.line} of " if error.line else ""
         raise InvalidValue(f"{error.found} in {position}{error.file}", error.allowed) from None
 
 
 class TraceRate(Table):
-    """A recorded rate: opportunities to send 1500 bytes (mahimahi's format); the recording repeats."""
+    """A recorded rate: opportunities to send 1500 bytes (mahimahi's format); the recording
+    repeats.
+    """
 
     trace: Annotated[Path, BeforeValidator(_trace_path)]
 

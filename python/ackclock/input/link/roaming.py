@@ -13,7 +13,9 @@ MS = 10**9
 
 
 class Cell(Table):
-    """A cell: a share of the channel's rate, and a delay in each direction in addition to the hop's."""
+    """A cell: a share of the channel's rate, and a delay in each direction in addition to the
+    hop's.
+    """
 
     speed: Annotated[
         float, number_field(lambda share: 0.01 <= share <= 1, "a share of the channel's speed from 0.01 to 1")
@@ -25,10 +27,12 @@ class Cell(Table):
 
 
 class Roaming(Table):
-    """A client changes cells at `first` and then `every` so long; each client does so `spread` after the one before.
+    """A client changes cells at `first` and then `every` so long; each client does so `spread`
+    after the one before.
 
-    It is not served for `gap`. Its packets in the network are forwarded to the next cell (`queue = "forwarded"`) or lost; packets
-    at the client remain. The `cells` follow in rotation from the first one.
+    It is not served for `gap`. Its packets in the network are forwarded to the next cell (`queue =
+    "forwarded"`) or lost; packets at the client remain. The `cells` follow in rotation from the
+    first one.
     """
 
     every: Span

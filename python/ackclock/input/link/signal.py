@@ -20,7 +20,9 @@ StandardDeviation = Annotated[float, number_field(lambda db: 0 <= db <= 200, "de
 
 
 class Ar1(Table):
-    """Signal quality (CINR) in dB: normal with mean `mean`; the autocorrelation is 1/e at `correlation`."""
+    """Signal quality (CINR) in dB: normal with mean `mean`; the autocorrelation is 1/e at
+    `correlation`.
+    """
 
     kind: Annotated[str, choice_field("ar1")]
     mean: Decibels
@@ -39,7 +41,9 @@ class Level(Table):
 
 
 class Markov(Table):
-    """Signal quality with exponential durations at each level and a uniform choice of the next level."""
+    """Signal quality with exponential durations at each level and a uniform choice of the next
+    level.
+    """
 
     kind: Annotated[str, choice_field("markov")]
     levels: Annotated[tuple[Level, ...], table_array("a list such as [{ cinr = 25, stay = '10 s' }]")]
@@ -73,7 +77,8 @@ def points(value: Any) -> tuple[tuple[float, float], ...]:
 
 
 class SignalLoss(Table):
-    """Loss as a function of signal quality: linear between `points`, constant outside. The signal is updated every `step`.
+    """Loss as a function of signal quality: linear between `points`, constant outside. The signal
+    is updated every `step`.
 
     Both directions of a hop with the same table share the signal; their losses are independent.
     """

@@ -40,7 +40,9 @@ def threshold_plan(value: Any) -> Plan:
 
 
 def amount(value: Any) -> tuple[str, float]:
-    """A mean queue length: its unit, `packets` or `bytes`, and the number, which may be a fraction."""
+    """A mean queue length: its unit, `packets` or `bytes`, and the number, which may be a
+    fraction.
+    """
     count, unit = _words(value)
     if unit in SIZES and size_bytes(value) > 0:
         return "bytes", float(size_bytes(value))

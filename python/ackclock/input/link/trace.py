@@ -1,4 +1,6 @@
-"""Recorded rates in mahimahi's format: each line is the time in ms of an opportunity to send 1500 bytes."""
+"""Recorded rates in mahimahi's format: each line is the time in ms of an opportunity to send 1500
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _ALL_NUMBERS = re.compile(rb"(?:[0-9]{1,15}\r?\n)*[0-9]{1,15}\s*")
 
 @dataclass(frozen=True)
 class Recording:
-    """A checked trace: non-decreasing times of the opportunities in ms; the last one is also the period."""
+    """A checked trace: non-decreasing times of the opportunities in ms; the last one is also the
+    period.
+    """
 
     path: Path
     times_ms: tuple[int, ...]

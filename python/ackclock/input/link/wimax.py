@@ -62,7 +62,9 @@ Exponents = Annotated[tuple[int, int], _pair(0, "two exponents, such as [2, 6]")
 
 
 class Arq(Table):
-    """ARQ: a lost block is retransmitted after `timer`, `attempts` transmissions in all (IEEE 802.16-2004, 6.3.4)."""
+    """ARQ: a lost block is retransmitted after `timer`, `attempts` transmissions in all (IEEE
+    802.16-2004, 6.3.4).
+    """
 
     block: SomeBytes = 64
     window: Annotated[int, int_field(1, "a window from 1 to 1024 blocks")] = 1024
@@ -75,7 +77,9 @@ class Arq(Table):
 
 
 class Harq(Table):
-    """HARQ: a damaged burst is retransmitted after `feedback`, `attempts` transmissions in all (IEEE 802.16e-2005, 6.3.17)."""
+    """HARQ: a damaged burst is retransmitted after `feedback`, `attempts` transmissions in all
+    (IEEE 802.16e-2005, 6.3.17).
+    """
 
     attempts: Count = 4
     feedback: Span = 10 * MS
@@ -85,7 +89,10 @@ class Harq(Table):
 
 
 class Wimax(Station):
-    """A cell. Defaults are those of fixed 802.16 OFDM; `phy = "ofdma"` selects those of mobile 802.16."""
+    """A cell.
+
+    Defaults are those of fixed 802.16 OFDM; `phy = "ofdma"` selects those of mobile 802.16.
+    """
 
     kind: Annotated[str, choice_field("wimax")]
     channel: Annotated[str, BeforeValidator(_channel)]

@@ -21,8 +21,8 @@ ALL = tuple(dict.fromkeys(OFDM + OFDMA))
 
 SSI = {5: ("64qam-3/4", 1.0, 1.0), 4: ("64qam-2/3", 1.0, 1.0), 3: ("16qam-3/4", 1.0, 1.0),
        2: ("16qam-1/2", 1.0, 0.88), 1: ("qpsk-3/4", 0.78, 0.88)}  # fmt: skip
-"""A modem's five signal LEDs: modulation (our assumption), and the share of a cap in each direction, from Figure 3 of
-`wimax-measured`."""
+"""A modem's five signal LEDs: modulation (our assumption), and the share of a cap in each
+direction, from Figure 3 of `wimax-measured`."""
 
 
 def direction(value: Any, direction: str) -> Any:
@@ -61,7 +61,10 @@ SignalLosses = Annotated[Any, per_direction(points, "a list of [decibels, share 
 
 
 class Amc(Table):
-    """Adaptive modulation. The error rate is `error` at a modulation's threshold and a tenth of it `decade` dB above."""
+    """Adaptive modulation.
+
+    The error rate is `error` at a modulation's threshold and a tenth of it `decade` dB above.
+    """
 
     hysteresis: StandardDeviation = 1.0
     delay: Span = 10 * 10**9
@@ -167,7 +170,10 @@ class Station(Table):
         }  # fmt: skip
 
     def over(self, base: Station) -> Station:
-        """This station's keys with the cell's for absent ones. Its signal quality determines its modulation before the cell's key does."""
+        """This station's keys with the cell's for absent ones.
+
+        Its signal quality determines its modulation before the cell's key does.
+        """
         keys = {key: getattr(base if getattr(self, key) is None else self, key) for key in Station.model_fields}
         if self.ssi and self.modulation is None:
             keys["modulation"] = None

@@ -1,4 +1,6 @@
-"""An 802.11 network: an access point and stations that contend for one channel (docs/models/wlan.md)."""
+"""An 802.11 network: an access point and stations that contend for one channel
+(docs/models/wlan.md).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ SERVICE_AND_TAIL = 22
 
 @dataclass(frozen=True)
 class Standard:
-    """A standard's constants; times in microseconds, rates in Mb/s. IEEE 802.11-2012, tables 16-2, 17-5, 18-17, 19-8, 20-25."""
+    """A standard's constants; times in microseconds, rates in Mb/s.
+
+    IEEE 802.11-2012, tables 16-2, 17-5, 18-17, 19-8, 20-25.
+    """
 
     rate: int
     basic_rate: int
@@ -46,13 +51,16 @@ STANDARDS = {
     "802.11b": Standard(11, 1, 1, 20, 10, 50, (31, 1023), 192, 192, False, 0, 36, 0),
     # ERP-OFDM without stations of 802.11b, so with the short slot.
     "802.11g": Standard(54, 24, 6, 9, 10, 28, (15, 1023), 20, 20, True, 6, 36, 0),
-    # HT mixed format at 5 GHz, one stream, 20 MHz, long guard interval; AIFS of best effort; QoS MAC header.
+    # HT mixed format at 5 GHz, one stream, 20 MHz, long guard interval; AIFS of best effort; QoS
+    # MAC header.
     "802.11n": Standard(65, 24, 6, 9, 16, 43, (15, 1023), 36, 20, True, 0, 38, 65535),
     # VHT, one stream, 80 MHz, long guard interval.
     "802.11ac": Standard(390, 24, 6, 9, 16, 43, (15, 1023), 40, 20, True, 0, 38, 1048575),
 }
 PREAMBLES = {"long": 192 * US, "short": 96 * US, "72-bit": 120 * US}
-"""Preamble and header of 802.11b: 144 + 48 bits at 1 Mb/s; 72 at 1 and 48 at 2 Mb/s; 72 + 48 at 1 Mb/s, as ns-2 with a preamble of 72."""
+"""Preamble and header of 802.11b: 144 + 48 bits at 1 Mb/s; 72 at 1 and 48 at 2 Mb/s; 72 + 48 at 1
+Mb/s, as ns-2 with a preamble of 72.
+"""
 
 
 def _windows(value: Any) -> tuple[int, int]:
@@ -187,7 +195,9 @@ class Wlan(Table):
         }
 
     def nominal_bps(self, direction: str) -> int:
-        """Rate of a single sender of 1500-byte packets, with the largest aggregates and no RTS, in bits per second."""
+        """Rate of a single sender of 1500-byte packets, with the largest aggregates and no RTS, in
+        bits per second.
+        """
         plan, packet, count = self.plan(), 1500, 1
         data, maximum = plan["data"], plan["aggregate"]
         each = plan["header_bytes"] + packet

@@ -24,7 +24,10 @@ LINK_KEYS = ("title", "source", "hop")
 
 @dataclass(frozen=True)
 class Draft:
-    """An unchecked scenario. `check` converts one point of its sweep to a Scenario or raises InputError."""
+    """An unchecked scenario.
+
+    `check` converts one point of its sweep to a Scenario or raises InputError.
+    """
 
     document: Document
 
@@ -134,7 +137,9 @@ class _Checking:
 
 
 def absolute_traces(value: Any, folder: Path) -> None:
-    """Make the paths of recorded rates absolute, in place: they are relative to the folder of the file that names them."""
+    """Make the paths of recorded rates absolute, in place: they are relative to the folder of the
+    file that names them.
+    """
     if isinstance(value, dict):
         for key, inner in value.items():
             if key == "trace" and isinstance(inner, str) and inner:
@@ -155,7 +160,9 @@ def link_path(name: str) -> Path:
 
 
 def find_link(name: str, folder: Path) -> Path | None:
-    """A link file (relative to `folder`, with or without `.toml`) or a packaged link; None without either."""
+    """A link file (relative to `folder`, with or without `.toml`) or a packaged link; None without
+    either.
+    """
     for path in (folder / name, folder / f"{name}.toml", PACKAGED / f"{name}.toml"):
         if path.is_file():
             return path
@@ -163,7 +170,9 @@ def find_link(name: str, folder: Path) -> Path | None:
 
 
 def no_link(name: str, folder: Path) -> InvalidValue:
-    """The error for a name without a link: a missing file, a folder, or a misspelt packaged link."""
+    """The error for a name without a link: a missing file, a folder, or a misspelt packaged
+    link.
+    """
     path = folder / name
     if path.is_dir():
         return InvalidValue(f"a folder, {format_value(name)}", "a link file or a packaged link")
@@ -193,12 +202,17 @@ def a_link(name: str) -> InputError:
 
 
 def read_draft(path: Path) -> Draft:
-    """Read a scenario file. Raises InputError if it is missing or invalid, or names a packaged link."""
+    """Read a scenario file.
+
+    Raises InputError if it is missing or invalid, or names a packaged link.
+    """
     if not path.exists() and str(path) in packaged_links():
         raise a_link(str(path))
     return Draft(read_document(path))
 
 
 def draft_of(data: Mapping[str, Any]) -> Draft:
-    """A scenario from Python: the tables of a scenario file as dicts, paths relative to the working folder."""
+    """A scenario from Python: the tables of a scenario file as dicts, paths relative to the working
+    folder.
+    """
     return Draft(Document(dict(data)))

@@ -36,8 +36,8 @@ def _bounds(tso: Tso) -> dict[str, int]:
 class HostFile(Table):
     """A file in hosts/.
 
-    [tcp] has every key, [words] the values of "auto" and true, [tuning] the growth of a "tuned" buffer,
-    [variant.X] and [recovery.X] the keys that X sets.
+    [tcp] has every key, [words] the values of "auto" and true, [tuning] the growth of a "tuned"
+    buffer, [variant.X] and [recovery.X] the keys that X sets.
     """
 
     title: Text
@@ -121,7 +121,9 @@ def host_file(name: str) -> HostFile:
 
 
 def resolve(*tables: TcpKeys) -> Tcp:
-    """The TCP keys of a flow: explicit keys (later tables override earlier ones), then those of the variant and the host."""
+    """The TCP keys of a flow: explicit keys (later tables override earlier ones), then those of the
+    variant and the host.
+    """
     explicit: dict[str, Any] = {}
     for table in tables:
         explicit.update(table.explicit_keys())

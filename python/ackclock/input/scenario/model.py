@@ -93,7 +93,9 @@ class Scenario(Table):
         return resolve(self.tcp, flow, *([over] if over else []))
 
     def cuts(self, flow: Flow) -> list[int]:
-        """Indices of the hops with a proxy before them that splits the flow's connections, server first."""
+        """Indices of the hops with a proxy before them that splits the flow's connections, server
+        first.
+        """
         crossed = self.hops_of(flow)
         return [] if flow.is_udp else [index for index in crossed[1:] if self.hop[index].pep]
 
@@ -102,15 +104,19 @@ class Scenario(Table):
         return [index for index, hop in enumerate(self.hop) if flow.over is None or hop.name in flow.over]
 
     def flow_names(self) -> list[str]:
-        """Base names of the [[flow]] tables, in order; a flow without a name is `flow1`, `flow2`, .. by its position."""
+        """Base names of the [[flow]] tables, in order; a flow without a name is `flow1`, `flow2`,
+        .. by its position.
+        """
         return [flow.name or f"flow{position}" for position, flow in enumerate(self.flow, start=1)]
 
     def overhead_ps(self, flow: Flow) -> int:
-        """Maximum random delay of a packet in its sending host, in ps: `overhead`, or a share of the service time at the slowest hop.
+        """Maximum random delay of a packet in its sending host, in ps: `overhead`, or a share of
+        the service time at the slowest hop.
 
-        TCP flows that share a queue may synchronise in phase (Floyd and Jacobson, On Traffic Phase Effects in Packet-Switched
-        Gateways, 1992). Half a service time reorders their packets, which prevents it; with a tenth, six flows had the same
-        result in every seed, in another order. A single flow cannot synchronise: a tenth affects it little.
+        TCP flows that share a queue may synchronise in phase (Floyd and Jacobson, On Traffic Phase
+        Effects in Packet-Switched Gateways, 1992). Half a service time reorders their packets,
+        which prevents it; with a tenth, six flows had the same result in every seed, in another
+        order. A single flow cannot synchronise: a tenth affects it little.
         """
         for overhead in (flow.overhead, self.tcp.overhead):
             if overhead is not None:

@@ -24,8 +24,8 @@ def resolved(
 ) -> dict[str, Any]:
     """The scenario as plain TOML values. `trace_name` returns the name of a trace file.
 
-    If a sweep varies a key that sets others, such as the variant, TCP keys are written as given: a resolved value
-    would override the one that each variant sets.
+    If a sweep varies a key that sets others, such as the variant, TCP keys are written as given: a
+    resolved value would override the one that each variant sets.
     """
     keep_explicit = any(path.rsplit(".", 1)[-1] in BRINGING for path in swept)
     shared = _explicit(scenario.tcp) if keep_explicit else resolve(scenario.tcp).written()

@@ -1,4 +1,6 @@
-"""Dotted paths of a sweep, such as `tcp.variant` or `hop.air.loss.down.mean`, and the values that replace theirs."""
+"""Dotted paths of a sweep, such as `tcp.variant` or `hop.air.loss.down.mean`, and the values that
+replace theirs.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ Point = dict[str, Any]
 
 
 def points(sweep: Any) -> Iterator[Point]:
-    """Every combination of the swept values; the last path varies fastest. Without a sweep, one empty point."""
+    """Every combination of the swept values; the last path varies fastest.
+
+    Without a sweep, one empty point.
+    """
     paths = _checked(sweep)
     for values in itertools.product(*paths.values()):
         yield dict(zip(paths, values, strict=True))
@@ -34,7 +39,9 @@ def _checked(sweep: Any) -> dict[str, list[Any]]:
 
 
 def _flattened(sweep: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """TOML parses unquoted dotted keys as nested tables: tcp.variant = [..] is "tcp.variant" = [..]."""
+    """TOML parses unquoted dotted keys as nested tables: tcp.variant = [..] is "tcp.variant" =
+    [..].
+    """
     flat: dict[str, Any] = {}
     for key, value in sweep.items():
         path = f"{prefix}.{key}" if prefix else key
@@ -73,7 +80,9 @@ def _put_in_element(data: dict[str, Any], parts: list[str], value: Any) -> Loc:
 
 
 def _put_in_hop(hop: dict[str, Any], loc: Loc, keys: list[str], value: Any) -> Loc:
-    """Set a hop key, which a file may have for each direction or for both; the path may name a direction."""
+    """Set a hop key, which a file may have for each direction or for both; the path may name a
+    direction.
+    """
     key, *rest = keys
     current = hop.get(key)
     if rest and rest[0] in DIRECTIONS:

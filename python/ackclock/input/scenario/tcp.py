@@ -87,7 +87,8 @@ Timer = Annotated[Span, AfterValidator(_timer)]
 
 
 class DelayedAck(Table):
-    """One ACK for every `segments` full segments, or `timer` after the first unacknowledged one, at most `per_rtt` ACKs per RTT (TACK).
+    """One ACK for every `segments` full segments, or `timer` after the first unacknowledged one, at
+    most `per_rtt` ACKs per RTT (TACK).
 
     With `push`, also at once when the application has read all data and a segment had PSH (Linux).
     """
@@ -110,8 +111,8 @@ def _option(size: int) -> int:
 
 
 class AckControl(Table):
-    """ACK congestion control (`asymmetry`, section 4.3.1): maximum segments and time of an ACK's delay, and the size of the sender's
-    option."""
+    """ACK congestion control (`asymmetry`, section 4.3.1): maximum segments and time of an ACK's
+    delay, and the size of the sender's option."""
 
     max: Count = 25
     timer: Timer = 100 * 10**9
@@ -138,7 +139,9 @@ def _delayed_ack(value: Any) -> Any:
 
 
 class SackCompression(Table):
-    """While segments arrive out of order, one SACK for up to `segments` more, after `share` of the RTT and at most `longest`."""
+    """While segments arrive out of order, one SACK for up to `segments` more, after `share` of the
+    RTT and at most `longest`.
+    """
 
     segments: Annotated[int, int_field(1, "a whole number of segments, 1 or more")]
     share: Annotated[float, number_field(lambda share: 0 < share <= 1, "a share of the round trip above 0, at most 1")]
@@ -154,8 +157,8 @@ def _sack_compression(value: Any) -> Any:
 
 
 class Tso(Table):
-    """The data of `time` at the pacing rate, from `segments` to `most`: the size of a TSO burst (`tso`), or the limit of the
-    host's queue (`tsq`)."""
+    """The data of `time` at the pacing rate, from `segments` to `most`: the size of a TSO burst
+    (`tso`), or the limit of the host's queue (`tsq`)."""
 
     segments: Annotated[int, int_field(1, "a whole number of segments, 1 or more")]
     time: Timer
@@ -211,7 +214,10 @@ def _advertisable(size: int) -> int:
 
 
 class TcpKeys(Table):
-    """The TCP keys of a file; None for an absent key. Sizes in bytes, times in ps, windows in segments."""
+    """The TCP keys of a file; None for an absent key.
+
+    Sizes in bytes, times in ps, windows in segments.
+    """
 
     host: Annotated[str, _known(hosts, "a host stack:")] | None = None
     variant: Annotated[str, BeforeValidator(_variant)] | None = None

@@ -1,5 +1,5 @@
-"""Web pages: a request and parallel answers, each on a connection of its own (asymmetry paper, section 6), or all on one
-persistent connection (its footnote 3)."""
+"""Web pages: a request and parallel answers, each on a connection of its own (asymmetry paper,
+section 6), or all on one persistent connection (its footnote 3)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ BACK = {"down": "up", "up": "down"}
 
 
 class Web(Table):
-    """`jobs` pages in sequence: a `request`, then `answers` parallel transfers of `size` bytes. `think` is the time between the last byte
-    of a page and the next request. `persistent`: one connection for all of them, with the answers in sequence."""
+    """`jobs` pages in sequence: a `request`, then `answers` parallel transfers of `size` bytes.
+    `think` is the time between the last byte of a page and the next request. `persistent`: one
+    connection for all of them, with the answers in sequence."""
 
     kind: Annotated[str, choice_field("web")]
     request: SomeBytes = 500

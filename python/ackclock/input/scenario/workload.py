@@ -29,7 +29,11 @@ Packet = Annotated[SomeBytes, AfterValidator(_packet)]
 
 
 class Bulk(Table):
-    """Unlimited data. `read_rate` limits the rate at which the receiving application reads; by default it reads at once."""
+    """Unlimited data.
+
+    `read_rate` limits the rate at which the receiving application reads; by default it reads at
+    once.
+    """
 
     kind: Annotated[str, choice_field("bulk")]
     read_rate: Rate | None = None
@@ -85,16 +89,25 @@ class OnOff(Table):
             )
 
     def plan(self) -> Plan:
-        return {"kind": self.kind, "bps": self.rate, "on_ps": self.on, "off_ps": self.off,
-                "distribution": self.distribution, "shape": self.shape, "packet": self.packet}  # fmt: skip
+        return {
+            "kind": self.kind,
+            "bps": self.rate,
+            "on_ps": self.on,
+            "off_ps": self.off,
+            "distribution": self.distribution,
+            "shape": self.shape,
+            "packet": self.packet,
+        }
 
 
 class Probe(Table):
-    """Path characterisation (pathchar): probes of IP sizes `first`, `first + step`, .. `last`, each once in a round, one at a time.
+    """Path characterisation (pathchar): probes of IP sizes `first`, `first + step`, .. `last`, each
+    once in a round, one at a time.
 
-    The end of the flow's path answers with `reply` bytes (ICMP: 56), or with more of the probe quoted, up to `reply_most` bytes
-    (RFC 1812 and Linux: 576). A flow `over` the first hops is a TTL-limited probe. The next probe follows `gap` after an
-    answer or after `timeout` without one. pchar's values: 32 rounds, 250 ms, 3 s.
+    The end of the flow's path answers with `reply` bytes (ICMP: 56), or with more of the probe
+    quoted, up to `reply_most` bytes (RFC 1812 and Linux: 576). A flow `over` the first hops is a
+    TTL-limited probe. The next probe follows `gap` after an answer or after `timeout` without one.
+    pchar's values: 32 rounds, 250 ms, 3 s.
     """
 
     kind: Annotated[str, choice_field("probe")]
@@ -119,8 +132,17 @@ class Probe(Table):
         return self.last
 
     def plan(self) -> Plan:
-        return {"kind": self.kind, "first": self.first, "last": self.last, "step": self.step, "rounds": self.rounds,
-                "gap_ps": self.gap, "timeout_ps": self.timeout, "reply": self.reply, "reply_most": self.reply_most}  # fmt: skip
+        return {
+            "kind": self.kind,
+            "first": self.first,
+            "last": self.last,
+            "step": self.step,
+            "rounds": self.rounds,
+            "gap_ps": self.gap,
+            "timeout_ps": self.timeout,
+            "reply": self.reply,
+            "reply_most": self.reply_most,
+        }
 
 
 class Live(Table):

@@ -1,4 +1,6 @@
-"""Evaluators for ``asymmetry``: Balakrishnan, Padmanabhan and Katz, "The Effects of Asymmetry on TCP Performance"."""
+"""Evaluators for ``asymmetry``: Balakrishnan, Padmanabhan and Katz, "The Effects of Asymmetry on
+TCP Performance".
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Evaluators for the figures of ``asymmetry`` other than its tables: 3, 7, 9, 13 and 14, and the ACKs of section 4.2.1.
+"""Evaluators for the figures of ``asymmetry`` other than its tables: 3, 7, 9, 13 and 14, and the
+ACKs of section 4.2.1.
 
-Figures 3, 9 and 13 are measurements on the paper's own networks. Orders and patterns are judged on our models of these; numbers that are
-one trace's own (Figure 9) or need the real air (Figure 13) are reported without a verdict.
+Figures 3, 9 and 13 are measurements on the paper's own networks. Orders and patterns are judged on
+our models of these; numbers that are one trace's own (Figure 9) or need the real air (Figure 13)
+are reported without a verdict.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from ackclock.statistics.summary_stats import summary_stats
 BUFFERS = ("4 KiB", "8 KiB", "16 KiB", "32 KiB", "64 KiB")
 HOSTS = (1, 10, 20, 30, 40, 50)
 LONG_PAUSE_S = 2.0
-"""Minimum idle time of Figure 9: a batch of 10 packets takes 1.2 s over one hop, and its ACKs 0.5 s more."""
+"""Minimum idle time of Figure 9: a batch of 10 packets takes 1.2 s over one hop, and its ACKs 0.5 s
+more.
+"""
 FAST = "fast retransmissions"
 """The second of Figure 9's two counts, beside the timeouts."""
 LIMITS_MBPS = {"SLIP": 1.1, "CSLIP": 3.2}
@@ -32,7 +36,9 @@ LITTLE = 0.10
 
 
 def _close_to_limits(runs: Experiments) -> Evaluate:
-    """At the largest buffer for which the return link carries every ACK, as the calculation assumes."""
+    """At the largest buffer for which the return link carries every ACK, as the calculation
+    assumes.
+    """
 
     def evaluate(claim: Claim) -> Evidence:
         text, holds = [], True
@@ -41,7 +47,10 @@ def _close_to_limits(runs: Experiments) -> Evaluate:
             at = runs("figure3").mean(total_mbps, network, "Reno", receive_buffer=whole[-1]).mean
             text.append(f"{network}: {at:.2f} Mb/s with {whole[-1]}, limit {limit:g}")
             holds = holds and abs(at / limit - 1.0) <= 0.20
-        why = f"{'; '.join(text)}. Larger buffers lose ACKs at the return line's queue, and each that passes then stands for more than two packets"
+        why = (
+            f"{'; '.join(text)}. Larger buffers lose ACKs at the return line's queue, and each that "
+            "passes then stands for more than two packets"
+        )
         return Evidence(None, why, holds=holds)
 
     return evaluate
@@ -59,7 +68,10 @@ def _dip(runs: Experiments) -> Evaluate:
             hop_of(run, "server", "down")["drops"] for run in table.at("Ethernet", "Reno", receive_buffer="32 KiB")
         )
         text = ", ".join(f"{size} {value:.2f}" for size, value in at.items())
-        why = f"Mb/s by buffer: {text}. Path and queue hold 25 packets: a window of 32 KiB overflows the queue before the channel ({lost:.0f} lost)"
+        why = (
+            f"Mb/s by buffer: {text}. Path and queue hold 25 packets: a window of 32 KiB overflows "
+            f"the queue before the channel ({lost:.0f} lost)"
+        )
         return Evidence(None, why, holds=at["16 KiB"] == max(at.values()) and at["32 KiB"] < 0.97 * at["16 KiB"])
 
     return evaluate
@@ -75,7 +87,10 @@ def _far_above_dialup(runs: Experiments) -> Evaluate:
             ethernet / max(others)
             for ethernet, *others in zip(found["Ethernet"], found["SLIP"], found["CSLIP"], strict=True)
         ]
-        why = f"Ethernet over the better dial-up return at {', '.join(BUFFERS)}: {', '.join(f'{ratio:.1f}' for ratio in ratios)} times"
+        why = (
+            f"Ethernet over the better dial-up return at {', '.join(BUFFERS)}: "
+            f"{', '.join(f'{ratio:.1f}' for ratio in ratios)} times"
+        )
         return Evidence(None, why, holds=min(ratios) >= 2.0)
 
     return evaluate
@@ -96,8 +111,9 @@ def _bursts(runs: Experiments) -> Evaluate:
         k = a.normalized_bandwidth_ratio(10e6, 28.8e3, 1000.0, 6.0)
         text = ", ".join(f"{path}: {value:.1f}" for path, value in each.items())
         why = (
-            f"packets released by an ACK on V1 at {text}. Only 28.8 C (k = {k:.2f}) keeps the forward channel full, as k assumes; the others "
-            "have fewer, as the window and the queued ACKs' delay bound them"
+            f"packets released by an ACK on V1 at {text}. Only 28.8 C (k = {k:.2f}) keeps the "
+            "forward channel full, as k assumes; the others have fewer, as the window and the "
+            "queued ACKs' delay bound them"
         )
         return Evidence(interval([each["28.8 C"]]), why, holds=abs(each["28.8 C"] - k) <= 1.0)
 
@@ -111,8 +127,9 @@ def _spacing(runs: Experiments) -> Evaluate:
         fast = hop_of(runs("figure3").at("Ethernet", "Reno", receive_buffer="16 KiB")[0], "ethernet", "up")
         apart = 50e3 / slow["delivered"]
         why = (
-            f"k = 13.9: {slow['queue_packets_mean']:.1f} ACKs wait on average and leave {apart:.1f} ms apart, where data come 0.8 ms apart; "
-            f"k = 0.052: {fast['queue_packets_mean']:.3f} wait"
+            f"k = 13.9: {slow['queue_packets_mean']:.1f} ACKs wait on average and leave {apart:.1f} "
+            f"ms apart, where data come 0.8 ms apart; k = 0.052: {fast['queue_packets_mean']:.3f} "
+            "wait"
         )
         return Evidence(
             None, why, holds=slow["queue_packets_mean"] > 1.0 and apart > 8.0 and fast["queue_packets_mean"] < 0.1
@@ -133,7 +150,10 @@ def _pause(runs: Experiments) -> Evaluate:
             for run in runs("figure7").at("V1, finely sampled", "ACC + acks-first")
         ]
         found = interval([1e3 * pause for pause in each])
-        why = "median pause of the forward flow above 100 ms once both are there, in ms, sampled every 5 ms: the reverse packet's 278 ms on the line"
+        why = (
+            "median pause of the forward flow above 100 ms once both are there, in ms, sampled "
+            "every 5 ms: the reverse packet's 278 ms on the line"
+        )
         return Evidence(found, why, holds=abs(found.mean - 1e3 * REVERSE_PACKET_S) <= 20.0)
 
     return evaluate
@@ -146,8 +166,9 @@ def _figure9(runs: Experiments, part: str) -> Evaluate:
         timeouts, fast = (mean(flow[key] for flow in flows) for key in ("timeouts", "fast_retransmits"))
         ours = interval([_of_figure9(run, part) for run in ran])
         why = (
-            f"one trace of the real network, whose load is not given: reported, not judged. Our 200 KB over one hop of Table 4's radios: "
-            f"{timeouts:.1f} timeouts and {fast:.1f} fast retransmissions a transfer, {throughput_bps(ran[0]) / 1e3:.0f} kb/s"
+            "one trace of the real network, whose load is not given: reported, not judged. Our 200 "
+            f"KB over one hop of Table 4's radios: {timeouts:.1f} timeouts and {fast:.1f} fast "
+            f"retransmissions a transfer, {throughput_bps(ran[0]) / 1e3:.0f} kb/s"
         )
         also = {FAST: interval([float(flow["fast_retransmits"]) for flow in flows])} if part == "timeouts" else {}
         return Evidence(ours, why, decidable=False, also=also)
@@ -173,8 +194,9 @@ def _varies(runs: Experiments) -> Evaluate:
             ]
             text.append(f"{size} {mean(each):.2f}" + (f" (sd {stdev(each):.3f})" if len(each) > 1 else ""))
         why = (
-            f"a measurement on real air: reported, not judged. Ours in Mb/s by buffer: {', '.join(text)}. One transfer and a return that carries "
-            "nothing but its ACKs leave nothing to chance in the model, which has neither frame errors nor other stations"
+            "a measurement on real air: reported, not judged. Ours in Mb/s by buffer: "
+            f"{', '.join(text)}. One transfer and a return that carries nothing but its ACKs leave "
+            "nothing to chance in the model, which has neither frame errors nor other stations"
         )
         return Evidence(None, why, decidable=False)
 
@@ -206,7 +228,10 @@ def _adaptation_matters_little(runs: Experiments) -> Evaluate:
         pairs = [(hosts, _web_s(runs, "AF + adaptation", hosts), _web_s(runs, "AF", hosts)) for hosts in HOSTS]
         text = ", ".join(f"{hosts}: {with_it:.1f} | {without:.1f}" for hosts, with_it, without in pairs)
         overall = mean(without / with_it for _, with_it, without in pairs) - 1.0
-        why = f"mean completion time in s with | without, by hosts: {text}; without it {100.0 * overall:+.0f} % on average over these"
+        why = (
+            f"mean completion time in s with | without, by hosts: {text}; without it "
+            f"{100.0 * overall:+.0f} % on average over these"
+        )
         return Evidence(None, why, holds=abs(overall) <= LITTLE)
 
     return evaluate

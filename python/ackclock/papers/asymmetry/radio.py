@@ -1,6 +1,7 @@
 """Evaluators for the packet-radio rows of ``asymmetry``: Figures 10 to 12 and Table 5.
 
-Table 5's spread columns fit no single unit, so only throughput, fairness and the spread's order are compared.
+Table 5's spread columns fit no single unit, so only throughput, fairness and the spread's order are
+compared.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from ackclock.statistics import Interval, interval, jain_index
 
 COUNTS = (1, 2, 4, 6, 8, 10, 12)
 TIE = 0.03
-LASTING = "It falls with the duration, which the paper does not give (67, 50 and 39 % over three hops in 50, 100 and 200 s), as much of it is made in Reno's first timeouts"
+LASTING = (
+    "It falls with the duration, which the paper does not give (67, 50 and 39 % over three hops in "
+    "50, 100 and 200 s), as much of it is made in Reno's first timeouts"
+)
 TURNAROUNDS = (
     "A radio that goes on sending need not turn, so data come in batches during which ACKs wait at the client's radio"
 )
@@ -52,7 +56,10 @@ def _rtt(runs: Experiments, scheme: str, part: str) -> Evaluate:
             hop_of(run, "radio", "down")["queue_delay_ms"]["mean"] / 1e3
             for run in runs("figure10").at("2 hops", scheme)
         ]
-        why = f"of which {sum(queued) / len(queued):.2f} s is the wait in the gateway's queue; the rest are the relay's queues and back-off"
+        why = (
+            f"of which {sum(queued) / len(queued):.2f} s is the wait in the gateway's queue; the "
+            "rest are the relay's queues and back-off"
+        )
         return Evidence(ours, why)
 
     return evaluate
@@ -103,7 +110,10 @@ def _rtt_order(runs: Experiments) -> Evaluate:
 def _aggregate(runs: Experiments, scheme: str, count: int) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         ours = _kbps(runs, "table5", "1 hop", scheme, count=count)
-        why = "all connections together over 100 s; RTS and CTS sizes and the back-off are those of the authors' script, not of the paper"
+        why = (
+            "all connections together over 100 s; RTS and CTS sizes and the back-off are those of "
+            "the authors' script, not of the paper"
+        )
         return Evidence(ours, why)
 
     return evaluate
@@ -148,7 +158,11 @@ def _fairness(run: RunResult) -> float:
 def _index(runs: Experiments, count: int) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         ours = runs("table5").mean(_fairness, "1 hop", "radio Reno", count=count)
-        why = f"Jain's index of {count} connections over 100 s; how long the paper's transfers lasted is not said, and the index rises with it (of two 0.91, 0.95 and 0.98 in 50, 100 and 200 s)"
+        why = (
+            f"Jain's index of {count} connections over 100 s; how long the paper's transfers lasted "
+            "is not said, and the index rises with it (of two 0.91, 0.95 and 0.98 in 50, 100 and "
+            "200 s)"
+        )
         return Evidence(ours, why)
 
     return evaluate
@@ -186,5 +200,7 @@ def evaluators(runs: Experiments) -> dict[str, Evaluate]:
 
 
 def _table5_ids(row: int) -> tuple[str, str]:
-    """The throughput claims of a row of Table 5; from its second row on, each is followed by a column with the standard deviation."""
+    """The throughput claims of a row of Table 5; from its second row on, each is followed by a
+    column with the standard deviation.
+    """
     return ("P1-090", "P1-091") if row == 0 else (f"P1-{88 + 4 * row:03d}", f"P1-{90 + 4 * row:03d}")

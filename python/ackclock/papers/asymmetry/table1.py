@@ -1,4 +1,6 @@
-"""Evaluators for Table 1 of ``asymmetry``: one 50 s transfer over four return paths, and section 4.4.1."""
+"""Evaluators for Table 1 of ``asymmetry``: one 50 s transfer over four return paths, and section
+4.4.1.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ TIE = 0.02
 
 _WHY = {
     "Reno": "ns-2's 10-packet queues hold 9 packets, which explains most of the difference from ns-2",
-    "Reno+ACC": "the thinning of ACKs depends on RED's thresholds, which the paper does not have; these are those of the authors' script",
+    "Reno+ACC": (
+        "the thinning of ACKs depends on RED's thresholds, which the paper does not have; these "
+        "are those of the authors' script"
+    ),
     "Reno+AF": "the filter leaves at most one ACK in the queue, so the window is sent at the rate cwnd/srtt",
 }
 
@@ -49,8 +54,9 @@ def _cell(runs: Experiments, scheme: str, path: str) -> Evaluate:
         why = f"V1, the authors' published network (ns-2 there: {ns2['V1']:g} Mb/s). "
         if lost:
             why += (
-                f"Its sending host queues 10 packets and lost {lost:.0f} of a window of 100, more than path and queue hold, each "
-                f"loss halving the window; with 50 there and links of 2.25 ms (V2) ours is {fitted.mean:.2f} and ns-2's {ns2['V2']:g}. "
+                f"Its sending host queues 10 packets and lost {lost:.0f} of a window of 100, more "
+                "than path and queue hold, each loss halving the window; with 50 there and links "
+                f"of 2.25 ms (V2) ours is {fitted.mean:.2f} and ns-2's {ns2['V2']:g}. "
             )
         else:
             why += f"No data is lost; on V2 ours is {fitted.mean:.2f} and ns-2's {ns2['V2']:g}. "
@@ -73,8 +79,9 @@ def _ordered(runs: Experiments) -> Evaluate:
             holds[network] = not broken
             text.append(f"{network}: " + (f"not at {', '.join(broken)}" if broken else "in all four"))
         why = (
-            f"Reno, ACC, AF in Mb/s; {'; '.join(text)}. Where it breaks the sender adaptation keeps the window at 100 packets, more than "
-            "V1's path and 10-packet host queue hold, and loses what Reno's slower ACKs hold back"
+            f"Reno, ACC, AF in Mb/s; {'; '.join(text)}. Where it breaks the sender adaptation keeps "
+            "the window at 100 packets, more than V1's path and 10-packet host queue hold, and "
+            "loses what Reno's slower ACKs hold back"
         )
         return Evidence(None, why, holds=holds["V1"])
 
@@ -90,8 +97,8 @@ def _poor_above_ten(runs: Experiments) -> Evaluate:
         }
         ordered = max(cells["9.6"], cells["28.8"]) < min(cells["9.6 C"], cells["28.8 C"])
         why = (
-            f"k = {k['9.6']:.1f} and {k['28.8']:.1f}; without compression {cells['9.6']:.2f} and {cells['28.8']:.2f} Mb/s, with it "
-            f"{cells['9.6 C']:.2f} and {cells['28.8 C']:.2f}"
+            f"k = {k['9.6']:.1f} and {k['28.8']:.1f}; without compression {cells['9.6']:.2f} and "
+            f"{cells['28.8']:.2f} Mb/s, with it {cells['9.6 C']:.2f} and {cells['28.8 C']:.2f}"
         )
         return Evidence(None, why, holds=ordered and min(k.values()) > 10.0)
 
@@ -128,7 +135,8 @@ def _acks_passing(runs: Experiments) -> Evaluate:
         sent, passed = sum(hop["delivered"] + hop["drops"] for hop in hops), sum(hop["delivered"] for hop in hops)
         return Evidence(
             None,
-            f"at 28.8 C, where the forward link is kept full, one ACK in {sent / passed:.2f} passes the return link, with k = {k:.2f}",
+            f"at 28.8 C, where the forward link is kept full, one ACK in {sent / passed:.2f} passes "
+            f"the return link, with k = {k:.2f}",
             holds=abs(sent / passed / k - 1.0) <= 0.15,
         )
 
@@ -147,8 +155,9 @@ def _no_loss(runs: Experiments) -> Evaluate:
                 ) / len(ran)
         v1, v2 = ([f"{lost[network, path]:.0f} at {path}" for path in ("9.6 C", "28.8 C")] for network in ("V1", "V2"))
         why = (
-            f"data packets lost, a run: {', '.join(v1)} on V1, {', '.join(v2)} on V2. On V1 the loss at k = 2.1 is not the "
-            "burst's: a window of 100 packets is more than the path and the host's queue of 10 hold"
+            f"data packets lost, a run: {', '.join(v1)} on V1, {', '.join(v2)} on V2. On V1 the "
+            "loss at k = 2.1 is not the burst's: a window of 100 packets is more than the path and "
+            "the host's queue of 10 hold"
         )
         return Evidence(None, why, holds=not (lost["V1", "9.6 C"] or lost["V1", "28.8 C"]))
 

@@ -1,4 +1,6 @@
-"""Evaluators for Table 2 of ``asymmetry``: two transfers to the client, the second at a random time."""
+"""Evaluators for Table 2 of ``asymmetry``: two transfers to the client, the second at a random
+time.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,15 @@ def _total(runs: Experiments, scheme: str) -> Evaluate:
         v1, v2 = (runs("table2").mean(total_mbps, network, scheme) for network in ("V1", "V2"))
         ns2 = ns2_values(claim.id)
         why = (
-            f"both flows while both are there, V1; on V2 ours is {v2.mean:.2f} Mb/s. ns-2 has {ns2['V1']:g} and {ns2['V2']:g}. What V1 "
-            "lacks it loses at the sending host's queue of 10, which bursts of two flows overflow"
+            f"both flows while both are there, V1; on V2 ours is {v2.mean:.2f} Mb/s. ns-2 has "
+            f"{ns2['V1']:g} and {ns2['V2']:g}. What V1 lacks it loses at the sending host's queue "
+            "of 10, which bursts of two flows overflow"
         )
         if scheme == "Reno+ACC":
-            why += "; ns-2's runs average the queue with w = 0.1 (the authors' other script) instead of 0.01; with it ours has 6.00 and 7.71"
+            why += (
+                "; ns-2's runs average the queue with w = 0.1 (the authors' other script) instead "
+                "of 0.01; with it ours has 6.00 and 7.71"
+            )
         return Evidence(v1, why, ns2=ns2, also={"V2": v2})
 
     return evaluate
@@ -41,8 +47,9 @@ def _fairness(runs: Experiments, scheme: str) -> Evaluate:
         if scheme == "Reno":
             shut = sum(index < 0.55 for index in each)
             why += (
-                f". In {shut} of {len(each)} starts the first flow's ACKs fill the return queue and the second gets next to nothing "
-                "(0.5); in the others its first ACKs find room and the first flow times out"
+                f". In {shut} of {len(each)} starts the first flow's ACKs fill the return queue and "
+                "the second gets next to nothing (0.5); in the others its first ACKs find room and "
+                "the first flow times out"
             )
             return Evidence(v1, why, holds=0.5 - 1e-9 <= v1.mean <= 0.6, ns2=ns2_values(claim.id), also={"V2": v2})
         return Evidence(v1, why, ns2=ns2_values(claim.id), also={"V2": v2})

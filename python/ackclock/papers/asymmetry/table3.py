@@ -1,7 +1,8 @@
 """Evaluators for Table 3 of ``asymmetry``: a transfer in each direction over one slow return link.
 
-Plain Reno has two modes: either the ACKs keep the reverse transfer's first packets out and it starves, or one gets in, the ACKs wait
-behind data and the forward transfer starves. A mean over both says nothing, so the paper's mode is compared with the paper.
+Plain Reno has two modes: either the ACKs keep the reverse transfer's first packets out and it
+starves, or one gets in, the ACKs wait behind data and the forward transfer starves. A mean over
+both says nothing, so the paper's mode is compared with the paper.
 """
 
 from __future__ import annotations
@@ -22,18 +23,36 @@ STARVED_KBPS = 1.0
 LONG_IDLE_S = 1.0
 
 _WHY = {
-    "Reno+ACC": "a forward packet's ACK waits behind reverse data, 280 ms for each packet, which may cause a timeout; "
-    "in ns-2 (traced) the forward ACKs overflow the return queue, a thousand per run, and the reverse flow loses data there and pauses "
-    "for a timeout every 3.5 s, which the forward flow uses; here ACKs are thinned in time, 16 packets per run are lost and the reverse flow continues. "
-    "Not the cause: a marked window of one packet, as ns-2 has, instead of two gives 598 kb/s on V1 and 653 on V2",
-    "ACC + acks-first": "ACKs wait at most for the reverse packet in transmission; a window of 100 KB per 280 ms would be 2850 kb/s",
-    "Reno+AF": "the remaining ACK waits behind a queue of reverse data, up to 2.8 s with 10 packets, so the forward flow has "
-    "80 ACKs and three timeouts in 40 s; ns-2's reverse flow loses data and pauses, as with ACC",
-    "AF + acks-first": "the reverse flow starves only while the forward one does not pause; V1's losses at the sending host make it pause",
-    "RED only for data": "with marks on data only, ACKs fill the queue: the reverse flow starves for some start times, as with Reno, and has half its rate for others",
+    "Reno+ACC": (
+        "a forward packet's ACK waits behind reverse data, 280 ms for each packet, which may cause "
+        "a timeout; in ns-2 (traced) the forward ACKs overflow the return queue, a thousand per "
+        "run, and the reverse flow loses data there and pauses for a timeout every 3.5 s, which "
+        "the forward flow uses; here ACKs are thinned in time, 16 packets per run are lost and the "
+        "reverse flow continues. Not the cause: a marked window of one packet, as ns-2 has, "
+        "instead of two gives 598 kb/s on V1 and 653 on V2"
+    ),
+    "ACC + acks-first": (
+        "ACKs wait at most for the reverse packet in transmission; a window of 100 KB per 280 ms would be 2850 kb/s"
+    ),
+    "Reno+AF": (
+        "the remaining ACK waits behind a queue of reverse data, up to 2.8 s with 10 packets, so "
+        "the forward flow has 80 ACKs and three timeouts in 40 s; ns-2's reverse flow loses data "
+        "and pauses, as with ACC"
+    ),
+    "AF + acks-first": (
+        "the reverse flow starves only while the forward one does not pause; V1's losses at the "
+        "sending host make it pause"
+    ),
+    "RED only for data": (
+        "with marks on data only, ACKs fill the queue: the reverse flow starves for some start "
+        "times, as with Reno, and has half its rate for others"
+    ),
 }
 
-_ORDER = "Out of the paper's order is AF + acks-first, which starves the reverse flow on V2 only: V1's losses at the sending host make it pause"
+_ORDER = (
+    "Out of the paper's order is AF + acks-first, which starves the reverse flow on V2 only: V1's "
+    "losses at the sending host make it pause"
+)
 
 
 def kbps(result: RunResult) -> tuple[float, float]:
@@ -47,7 +66,9 @@ def _of(runs: Experiments, network: str, scheme: str) -> list[tuple[float, float
 
 
 def compared(runs: Experiments, network: str, scheme: str) -> list[tuple[float, float]]:
-    """The runs compared with the paper: all, or for Reno those in the paper's mode (the reverse flow starves)."""
+    """The runs compared with the paper: all, or for Reno those in the paper's mode (the reverse
+    flow starves).
+    """
     found = _of(runs, network, scheme)
     return [run for run in found if run[1] < STARVED_KBPS] if scheme == "Reno" else found
 
@@ -65,7 +86,10 @@ def _cell(runs: Experiments, scheme: str, side: int) -> Evaluate:
             why, ns2 = _modes(runs), {}  # ns-2's values are means over both modes
         else:
             ns2 = ns2_values(claim.id)
-            why = f"V1, while both are there{f'; {v2.mean:.1f} on V2' if v2 else ''}; ns-2 has {ns2['V1']:g} and {ns2['V2']:g}. {_WHY[scheme]}"
+            why = (
+                f"V1, while both are there{f'; {v2.mean:.1f} on V2' if v2 else ''}; ns-2 has "
+                f"{ns2['V1']:g} and {ns2['V2']:g}. {_WHY[scheme]}"
+            )
         quantity = claim.quantity()
         if v1 is None:
             return Evidence(None, why, holds=False, ns2=ns2, also=also)
@@ -140,7 +164,10 @@ def _more_than_3_mbps(runs: Experiments) -> Evaluate:
 def _idle(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         longest = [_longest_idle_s(result) for result in runs("table3").at("V1", "Reno+AF")]
-        why = f"the forward transfer's longest time without progress: {min(longest):.1f} to {max(longest):.1f} s over {len(longest)} starts"
+        why = (
+            f"the forward transfer's longest time without progress: {min(longest):.1f} to "
+            f"{max(longest):.1f} s over {len(longest)} starts"
+        )
         return Evidence(None, why, holds=min(longest) >= LONG_IDLE_S)
 
     return evaluate

@@ -1,4 +1,6 @@
-"""The papers' experiments live: emulated links, the running kernel's TCP, `measure`'s probes, and the same evaluators."""
+"""The papers' experiments live: emulated links, the running kernel's TCP, `measure`'s probes, and
+the same evaluators.
+"""
 
 from ackclock.papers.live.experiments import LiveExperiments
 from ackclock.papers.live.job import Budget

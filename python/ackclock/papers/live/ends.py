@@ -1,6 +1,8 @@
-"""The two ends of one live run: `python -m ackclock.papers.live.ends server|client FOLDER`, each in its namespace of an emulation.
+"""The two ends of one live run: `python -m ackclock.papers.live.ends server|client FOLDER`, each in
+its namespace of an emulation.
 
-FOLDER has `job.json`. The client leaves `strand-N.json`, `strand-N-series.parquet` and `strand-N-delays.parquet` there, or `walk.parquet`.
+FOLDER has `job.json`. The client leaves `strand-N.json`, `strand-N-series.parquet` and
+`strand-N-delays.parquet` there, or `walk.parquet`.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ def main() -> int:
 
 
 def _come_first() -> None:
-    """Raise this process's priority, if allowed: a stream that pauses drains a queue that the paper's hosts kept full."""
+    """Raise this process's priority, if allowed: a stream that pauses drains a queue that the
+    paper's hosts kept full.
+    """
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 

@@ -1,4 +1,6 @@
-"""The experiments of a paper, live: an emulation for each setting, several at a time, stored and reused as simulated runs are."""
+"""The experiments of a paper, live: an emulation for each setting, several at a time, stored and
+reused as simulated runs are.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class LiveResult:
 
     @classmethod
     def of(cls, done: Sequence[live.LiveRun]) -> LiveResult:
-        """The result of several emulations of one setting, if each of its flows has its own link."""
+        """The result of several emulations of one setting, if each of its flows has its own
+        link.
+        """
         summaries = [each.summary for each in done]
         flows = [flow for summary in summaries for flow in summary["flows"]]
         hops = [hop for summary in summaries for hop in summary["hops"]]
@@ -56,8 +60,8 @@ class LiveResult:
 
 
 class LiveExperimentRuns(ExperimentRuns):
-    """The runs of an experiment, by setting. A setting that could not be run raises the reason on access. ``on_invalid`` is called with the reason why a run
-    for was not valid."""
+    """The runs of an experiment, by setting. A setting that could not be run raises the reason on
+    access. ``on_invalid`` is called with the reason why a run for was not valid."""
 
     on_invalid: Callable[[str], None]
 
@@ -93,7 +97,9 @@ class _Asked:
 
 
 class LiveExperiments(Experiments):
-    """Runs all experiments of a paper on first use: they take real time, so they run concurrently."""
+    """Runs all experiments of a paper on first use: they take real time, so they run
+    concurrently.
+    """
 
     def __init__(
         self, paper: str, budget: Budget, folder: Path, workers: int | None = None, progress: Progress | None = None

@@ -21,9 +21,14 @@ from ackclock.storage.environment import engine_digest
 
 PS = 1e12
 BACK = {"payload": 20, "gap_ns": 1_000_000_000}
-"""With datagrams in one direction, one a second in the opposite one, to bound the clock offset at a negligible load."""
+"""With datagrams in one direction, one a second in the opposite one, to bound the clock offset at a
+negligible load.
+"""
 SAMPLE_MS, SAMPLE_MS_BESIDE = 50, 250
-"""Interval between samples of TCP_INFO. If one transfer ends while another runs, its samples cross the link, so they are fewer."""
+"""Interval between samples of TCP_INFO.
+
+If one transfer ends while another runs, its samples cross the link, so they are fewer.
+"""
 SIZES = (60, 348, 636, 924, 1212, 1500)
 MIN_BUFFER = 2304
 VARIANTS = {**KERNEL_NAMES, "reno": "reno", "newreno": "reno", "cubic": "cubic", "cubic-2.0": "cubic", "bbr": "bbr"}
@@ -33,16 +38,17 @@ NOTES = {
     "newreno": "the hosts are Linux without SACK, not Windows XP: recovery is the running kernel's",
 }
 BUFFERS = (
-    "the receiver advertises the paper's window (TCP_WINDOW_CLAMP); a send buffer is what the kernel makes of it: it takes one more segment train of "
-    "up to 64 KB once it is short of full"
+    "the receiver advertises the paper's window (TCP_WINDOW_CLAMP); a send buffer is what the "
+    "kernel makes of it: it takes one more segment train of up to 64 KB once it is short of full"
 )
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Maximum duration of a setting. ``longest_s`` limits streams and transfers without an end of their own; a scenario with a course of its own
-    (a second flow that begins later) is done whole or, above ``whole_s``, not at all. ``rounds``: probes of each size."""
+    """Maximum duration of a setting. ``longest_s`` limits streams and transfers without an end of
+    their own; a scenario with a course of its own (a second flow that begins later) is done whole
+    or, above ``whole_s``, not at all. ``rounds``: probes of each size."""
 
     longest_s: float = 60.0
     whole_s: float = 400.0
@@ -66,7 +72,10 @@ def available() -> frozenset[str]:
 
 
 def kernel_name(variant: str) -> str:
-    """The value of TCP_CONGESTION for a variant. Raises Unobservable if the kernel has no such congestion control."""
+    """The value of TCP_CONGESTION for a variant.
+
+    Raises Unobservable if the kernel has no such congestion control.
+    """
     name = VARIANTS.get(variant)
     if name is None or name not in available():
         more = "; `ackclock kernel-cc load` brings it" if variant in KERNEL_NAMES else ""
@@ -76,8 +85,9 @@ def kernel_name(variant: str) -> str:
 
 @dataclass(frozen=True)
 class Job:
-    """One emulation. ``hops``: the link file's tables. ``strands``: sessions of `measure`, each with its beginning and one test.
-    ``walk``: probes of stepped sizes instead, from which end. ``sysctls``: of both ends' namespaces."""
+    """One emulation. ``hops``: the link file's tables. ``strands``: sessions of `measure`, each
+    with its beginning and one test. ``walk``: probes of stepped sizes instead, from which end.
+    ``sysctls``: of both ends' namespaces."""
 
     hops: tuple[Mapping[str, Any], ...]
     strands: tuple[Mapping[str, Any], ...]
@@ -107,14 +117,17 @@ class Job:
 
 
 def deadline_of(hops: Sequence[Mapping[str, Any]]) -> str:
-    """What counts as late on a link of these resolved hops. A radio that sends in frames adds more than a millisecond to any packet: a frame then,
-    or what `emulate` takes."""
+    """What counts as late on a link of these resolved hops. A radio that sends in frames adds more
+    than a millisecond to any packet: a frame then, or what `emulate` takes."""
     frames = (hop["medium"].get("frame") for hop in hops if isinstance(hop.get("medium"), Mapping))
     return next((str(frame) for frame in frames if frame), "1 ms")
 
 
 def jobs_of(scenario: Scenario, budget: Budget, seed: int) -> list[Job]:
-    """A scenario as emulations: one, or one for each flow of probes. Raises Unobservable where it cannot be done live."""
+    """A scenario as emulations: one, or one for each flow of probes.
+
+    Raises Unobservable where it cannot be done live.
+    """
     hops = tuple(resolved(scenario)["hop"])
     if all(isinstance(flow.workload, Probe) for flow in scenario.flow):
         return [
@@ -177,8 +190,9 @@ def _bulk(flow: Flow, tcp: Mapping[str, Any], seconds: float, *, alone: bool) ->
 
 
 def _buffers(send: int | str, receive: int | str) -> dict[str, int | None]:
-    """The kernel doubles what it is asked for. Of a receive buffer that is room enough for the window, which is held to what the paper's host
-    advertised; of a send buffer half is asked, where that is what bounds the flow."""
+    """The kernel doubles what it is asked for. Of a receive buffer that is room enough for the
+    window, which is held to what the paper's host advertised; of a send buffer half is asked, where
+    that is what bounds the flow."""
     window = receive if isinstance(receive, int) else None
     size = send if isinstance(send, int) else None
     if size is not None and (window is None or size < window):
@@ -187,7 +201,10 @@ def _buffers(send: int | str, receive: int | str) -> dict[str, int | None]:
 
 
 def _sysctls(scenario: Scenario) -> dict[str, int]:
-    """The options that a host of the paper's has off. All TCP flows of a scenario share the hosts."""
+    """The options that a host of the paper's has off.
+
+    All TCP flows of a scenario share the hosts.
+    """
     found: dict[str, int] = {}
     for flow in scenario.flow:
         if not flow.is_udp:
@@ -202,7 +219,9 @@ def _sysctls(scenario: Scenario) -> dict[str, int]:
 
 
 def _walk(flow: Flow, name: str, hops: tuple[Mapping[str, Any], ...], budget: Budget, seed: int) -> Job:
-    """Probes of different sizes over a part of the link, emulated as a link of its own: an emulated link's inner hops send no ICMP errors."""
+    """Probes of different sizes over a part of the link, emulated as a link of its own: an emulated
+    link's inner hops send no ICMP errors.
+    """
     probe = flow.workload
     assert isinstance(probe, Probe)
     sizes = [probe.first] if probe.first == probe.last else [min(max(size, probe.first), probe.last) for size in SIZES]

@@ -1,4 +1,6 @@
-"""``reproduce --live``: a paper's claims by real traffic over its packaged links, beside what the simulator makes of them."""
+"""``reproduce --live``: a paper's claims by real traffic over its packaged links, beside what the
+simulator makes of them.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,20 @@ SIMULATED = "simulated"
 
 @dataclass(frozen=True, repr=False)
 class LiveReproduction(Reproduction):
-    """Every claim judged by live runs. ``simulated`` is the same by simulation, ``runs`` what was done and how the emulator judged itself."""
+    """Every claim judged by live runs.
+
+    ``simulated`` is the same by simulation, ``runs`` what was done and how the emulator judged
+    itself.
+    """
 
     simulated: Reproduction | None = None
     runs: Mapping[str, Any] | None = None
 
     @property
     def document(self) -> dict[str, Any]:
-        """The document of ``reproduce --live --json``: as without ``--live``, with ``simulated`` in each claim, and ``live``."""
+        """The document of ``reproduce --live --json``: as without ``--live``, with ``simulated`` in
+        each claim, and ``live``.
+        """
         document = super().document
         beside = {claim.claim.id: claim for claim in self.simulated.claims} if self.simulated else {}
         for claim in document["claims"]:
@@ -52,7 +60,8 @@ def reproduce_live(
     force: bool = False,
     progress: Progress | None = None,
 ) -> LiveReproduction:
-    """Judge a paper's claims by the running kernel's TCP and by `measure`'s probes over emulated links, and by one seed of the simulator.
+    """Judge a paper's claims by the running kernel's TCP and by `measure`'s probes over emulated
+    links, and by one seed of the simulator.
 
     Args:
         paper: one of ``LIVE``.
@@ -60,11 +69,13 @@ def reproduce_live(
         full: the papers' own lengths, three times each.
         workers: emulations at a time; six when None.
         out: the run folder; valid runs found there are not run again.
-        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write there.
+        force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write
+            there.
         progress: called with runs done, runs in all, and what was done last.
 
     Raises:
-        InputError: the paper's experiments are not such that they can be made live, or another run is in ``out``.
+        InputError: the paper's experiments are not such that they can be made live, or another run
+            is in ``out``.
         RunFailed: this machine allows no emulation.
     """
     claims = claims_of(paper)
@@ -92,8 +103,9 @@ def reproduce_live(
 
 
 def _live(evaluate: Evaluate | None, invalid_reasons: list[str]) -> Evaluate | None:
-    """The same evaluator, whose figures now are measured ones. Arithmetic needs no traffic, and so no verdict here; and there is none on runs
-    that the emulator calls invalid, whose figures are shown all the same."""
+    """The same evaluator, whose figures now are measured ones. Arithmetic needs no traffic, and so
+    no verdict here; and there is none on runs that the emulator calls invalid, whose figures are
+    shown all the same."""
     if evaluate is None:
         return None
 
@@ -102,11 +114,13 @@ def _live(evaluate: Evaluate | None, invalid_reasons: list[str]) -> Evaluate | N
         try:
             found = evaluate(claim)
         except (ArithmeticError, LookupError, TypeError) as missing:
-            # Evaluators are written for simulated runs, which have every figure: a loss in each, a sample of each second.
+            # Evaluators are written for simulated runs, which have every figure: a loss in each, a
+            # sample of each second.
             raise Unobservable(f"a figure that these runs did not give ({missing!r})") from None
         if found.by == "arithmetic":
             raise Unobservable("arithmetic, which no traffic can confirm or refute")
-        # A number's sentence explains the simulator's figure; a statement's has the figures that it rests on.
+        # A number's sentence explains the simulator's figure; a statement's has the figures that it
+        # rests on.
         why = found.why if found.holds is not None else ""
         if invalid_reasons:
             why = f"no verdict, as no emulation was valid in {ATTEMPTS} attempts: {invalid_reasons[0]}" + (

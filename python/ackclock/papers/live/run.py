@@ -33,7 +33,9 @@ ENDED_BY_SIGTERM = 128 + signal.SIGTERM
 LOOK_S = 0.5
 """Between two looks whether all is to stop."""
 LATE_MS = 25.0
-"""What a stream's sender may pause too long: a tenth of what wibro's smaller buffer takes to drain."""
+"""What a stream's sender may pause too long: a tenth of what wibro's smaller buffer takes to
+drain.
+"""
 
 
 class LiveRun:
@@ -66,7 +68,9 @@ def find(store: Path, job: Job) -> LiveRun | None:
 
 
 def run(store: Path, job: Job, stop: Event) -> LiveRun:
-    """Do it, again up to three times in all while the emulation's audit calls it invalid, and not at all once ``stop`` is set. Raises RunFailed."""
+    """Do it, again up to three times in all while the emulation's audit calls it invalid, and not
+    at all once ``stop`` is set. Raises RunFailed.
+    """
     final = store / job.key
     shutil.rmtree(final, ignore_errors=True)
     with atomic_files.folder_by_rename(final) as folder:
@@ -148,7 +152,10 @@ def _emulated(folder: Path, job: Job, stop: Event) -> dict[str, Any]:
 
 
 def _until_done(argv: Sequence[str], limit_s: float, stop: Event) -> tuple[int, str, str]:
-    """A command's exit status and what it said. Interrupted, its process ends with its namespaces, and no other begins."""
+    """A command's exit status and what it said.
+
+    Interrupted, its process ends with its namespaces, and no other begins.
+    """
     if stop.is_set():
         raise RunFailed("interrupted")
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -58,7 +58,10 @@ def of_strands(job: Mapping[str, Any], folder: Path, captures: Sequence[Path]) -
 def _datagrams(
     strand: Mapping[str, Any], found: Mapping[str, Any], delays: pl.DataFrame, window: Sequence[float]
 ) -> tuple[dict[str, Any], int]:
-    """A stream's figures over the datagrams sent within the window. Both ends are processes of one machine, so they share a clock, as with GPS."""
+    """A stream's figures over the datagrams sent within the window.
+
+    Both ends are processes of one machine, so they share a clock, as with GPS.
+    """
     import polars as pl
 
     direction = strand["direction"]
@@ -84,7 +87,9 @@ def _datagrams(
 
 
 def held_up_ms(found: Mapping[str, Any], direction: str) -> float:
-    """The excess of the longest gap between two datagrams over the requested gap, at the sender's process."""
+    """The excess of the longest gap between two datagrams over the requested gap, at the sender's
+    process.
+    """
     figures = next(each for each in found["ways"] if each["direction"] == direction)
     gaps = figures["sent_gap_us"]
     return max(0.0, (gaps["max"] - figures["asked_gap_us"]) / 1e3) if gaps else 0.0
@@ -127,7 +132,9 @@ def _connections(
 
 
 def _cuts(thresholds: Sequence[float | None]) -> int:
-    """The number of changes of the slow-start threshold: one for each reduction, if the samples are frequent enough."""
+    """The number of changes of the slow-start threshold: one for each reduction, if the samples are
+    frequent enough.
+    """
     text = [value for value in thresholds if value is not None]
     return sum(1 for before, after in zip([None, *text], text, strict=False) if before != after)
 

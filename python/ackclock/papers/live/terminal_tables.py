@@ -1,4 +1,6 @@
-"""A live reproduction as tables for the terminal: verdicts beside the simulator's, untested claims, the emulator's audit."""
+"""A live reproduction as tables for the terminal: verdicts beside the simulator's, untested claims,
+the emulator's audit.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Evaluators for ``wibro``: datagrams and downloads over WiBro Wave 2, measured with synchronised clocks."""
+"""Evaluators for ``wibro``: datagrams and downloads over WiBro Wave 2, measured with synchronised
+clocks.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ def _maximum(result: RunResult) -> float:
 
 
 def buffer_kb(figures: ExperimentData, direction: str) -> Interval:
-    """The paper's estimate: (minimum delay when full - minimum delay at a low rate) * throughput, in kB (section 4.3)."""
+    """The paper's estimate: (minimum delay when full - minimum delay at a low rate) * throughput,
+    in kB (section 4.3).
+    """
     full, light = point("udp", f"{direction} full"), point("udp", f"{direction} light")
     rows = zip(figures.each(full, _minimum), figures.each(light, _minimum), figures.each(full, rate_mbps), strict=True)
     return interval([(when_full - when_light) * mbps / 8.0 for when_full, when_light, mbps in rows])
@@ -76,8 +78,9 @@ def _datagrams(figures: ExperimentData) -> dict[str, Evaluate]:
 def _above_a_second(figures: ExperimentData) -> tuple[bool, str]:
     maximum = figures.mean(point("udp", "down full"), _maximum).mean
     why = (
-        f"none: the longest delay is {maximum:.0f} ms. The buffer that the paper's own method gives, 1,100 kB, is 0.88 s at 10 Mb/s, so that "
-        "nothing can wait for 1 s; half above it needs a deeper buffer or a slower channel than it reports (its abstract has 2 s)"
+        f"none: the longest delay is {maximum:.0f} ms. The buffer that the paper's own method "
+        "gives, 1,100 kB, is 0.88 s at 10 Mb/s, so that nothing can wait for 1 s; half above it "
+        "needs a deeper buffer or a slower channel than it reports (its abstract has 2 s)"
     )
     return maximum > 1000.0, why
 
@@ -109,7 +112,8 @@ def _derived() -> dict[str, Evaluate]:
     return {
         "P4-019": computed_statement(
             False,
-            "10 / 2.5 is 4, measured as computed: the paper states 5 and contradicts its own figures, whatever the network",
+            "10 / 2.5 is 4, measured as computed: the paper states 5 and contradicts its own "
+            "figures, whatever the network",
             4.0,
         ),
         "P4-020": computed_statement(
@@ -128,13 +132,15 @@ def _method(figures: ExperimentData) -> tuple[bool, str]:
 
 
 _BIAS = (
-    ". Down the method is right. Up it counts the wait for a grant as buffer: under light load a packet may ride in part in an earlier one's grant "
-    "(41 ms, the minimum), and behind a full queue each waits for its own, 11 frames. What is sold up is kept before the packets ask, here; a base "
-    "station that kept it by its grants would have that wait within the queue's"
+    ". Down the method is right. Up it counts the wait for a grant as buffer: under light load a "
+    "packet may ride in part in an earlier one's grant (41 ms, the minimum), and behind a full "
+    "queue each waits for its own, 11 frames. What is sold up is kept before the packets ask, "
+    "here; a base station that kept it by its grants would have that wait within the queue's"
 )
 _NO_ROOM = (
-    "a packet of 1410 bytes: grants of 1500 B, set on small packets, have room for little of a second large one. With 3000 B it is 36 ms, and the "
-    "downloads' ACKs come up in larger groups, so that 128 KB no longer fill the link (9.1 Mb/s)"
+    "a packet of 1410 bytes: grants of 1500 B, set on small packets, have room for little of a "
+    "second large one. With 3000 B it is 36 ms, and the downloads' ACKs come up in larger groups, "
+    "so that 128 KB no longer fill the link (9.1 Mb/s)"
 )
 
 

@@ -50,12 +50,13 @@ def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
 
 
 _ROUND = (
-    "a window of 17 KiB a round trip, which is 110 ms here: the ACKs' way up is 25 to 115 ms, as their grant and back-off go. The paper's 1.5 Mb/s are "
-    "93 ms, within its own delays only if ACKs seldom asked for a grant of their own; its section 5 has about 1 Mb/s for the same 17 KB"
+    "a window of 17 KiB a round trip, which is 110 ms here: the ACKs' way up is 25 to 115 ms, as "
+    "their grant and back-off go. The paper's 1.5 Mb/s are 93 ms, within its own delays only if "
+    "ACKs seldom asked for a grant of their own; its section 5 has about 1 Mb/s for the same 17 KB"
 )
 _SEVENTEEN = (
-    "17 KiB sent and 64 received. The paper has 1.5 Mb/s for 17 KB in its introduction and 1 here; a delayed ACK that waits for an odd "
-    "segment of the window is what lies between"
+    "17 KiB sent and 64 received. The paper has 1.5 Mb/s for 17 KB in its introduction and 1 here; "
+    "a delayed ACK that waits for an odd segment of the window is what lies between"
 )
 
 
@@ -68,9 +69,10 @@ def _too_large(figures: ExperimentData) -> tuple[bool, str]:
     flow = flow_of(figures.results(point("tcp", "1024 KB"))[0])
     best = max(found[scheme] for scheme in ("128 KB", "256 KB", "512 KB"))
     why = (
-        f"{format_values(found, 'Mb/s')}; {flow['retransmitted_segments']} segments retransmitted with 1024 KB, {flow['timeouts']} timeouts. A window of "
-        "1 MiB is 1.08 MB with its headers, of which 0.1 are in flight: the 1.1 MB that were calibrated hold it, just. The paper's loss there "
-        "needs other traffic, or less room than its own estimate"
+        f"{format_values(found, 'Mb/s')}; {flow['retransmitted_segments']} segments retransmitted "
+        f"with 1024 KB, {flow['timeouts']} timeouts. A window of 1 MiB is 1.08 MB with its headers, "
+        "of which 0.1 are in flight: the 1.1 MB that were calibrated hold it, just. The paper's "
+        "loss there needs other traffic, or less room than its own estimate"
     )
     return found["1024 KB"] < 0.98 * best, why
 
@@ -102,7 +104,10 @@ def _window_stops(figures: ExperimentData) -> tuple[bool, str]:
         )
 
     small, early, late = flight("17 KB", 0.0, 300.0), flight("256 KB", 0.0, 1.0), flight("256 KB", 1.0, 10.0)
-    text = f"most in flight: {small:.1f} KiB with 17 KB; with 256 KB {early:.0f} KiB in the first second, {late:.0f} in the next nine"
+    text = (
+        f"most in flight: {small:.1f} KiB with 17 KB; with 256 KB {early:.0f} KiB in the first "
+        f"second, {late:.0f} in the next nine"
+    )
     return small <= 17.0 and late > 1.5 * early, text
 
 
@@ -127,5 +132,8 @@ def _tenth(figures: ExperimentData) -> tuple[bool, str, Interval]:
         figures.mean(point("udp", "down full"), rate_mbps).mean,
     )
     ours = tcp / udp
-    text = f"{tcp:.2f} of {udp:.2f} Mb/s; {a.window_limited_throughput(17408.0, 0.1) / 1e6:.2f} Mb/s would be 17 KiB every 100 ms"
+    text = (
+        f"{tcp:.2f} of {udp:.2f} Mb/s; {a.window_limited_throughput(17408.0, 0.1) / 1e6:.2f} Mb/s "
+        "would be 17 KiB every 100 ms"
+    )
     return abs(ours - 0.1) <= 0.02, text, interval([ours])

@@ -33,8 +33,14 @@ def _hops(figures: ExperimentData) -> PaperFigure:
         direction: [(float(place), interval([minimum[name]])) for place, name in enumerate(names, 1)]
         for direction, names in (("down", ("down, wired part", "down, all")), ("up", ("up, air", "up, all")))
     }
-    return PaperFigure("Figure 2: least round trips of 15 probes, by hop", "The paper: the wired part is below 7 ms; the air is nearly all, and all of its variation.",
-                   "hop of the link, from the prober", "RTT (ms)", lines, paper={"wired part, at most": [(1.0, 7.0)]})  # fmt: skip
+    return PaperFigure(
+        "Figure 2: least round trips of 15 probes, by hop",
+        "The paper: the wired part is below 7 ms; the air is nearly all, and all of its variation.",
+        "hop of the link, from the prober",
+        "RTT (ms)",
+        lines,
+        paper={"wired part, at most": [(1.0, 7.0)]},
+    )
 
 
 def _saturated(figures: ExperimentData) -> list[PaperFigure]:
@@ -53,13 +59,38 @@ def _saturated(figures: ExperimentData) -> list[PaperFigure]:
             for key, share in (("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("max", 1.0))
         ]
     return [
-        PaperFigure("Figure 3a: throughput of datagrams that fill the link", "The paper: 10 Mb/s down and 2.5 up.", "time (s)", "throughput (Mb/s)",
-                rates, paper={direction: level(rate, 0.0, 300.0) for direction, rate in RATES_MBPS.items()}, trace=True),
-        PaperFigure("Figure 3b: one-way delay in the first three seconds", "The paper: it grows as the queue fills. Dashed: the full queue that the paper's own method gives, 1,100 and 110 kB.",
-                "time (s)", "one-way delay (ms)", waits, paper={direction: level(BUFFERS_KB[direction] * 8.0 / rate, 0.0, FIRST_S) for direction, rate in RATES_MBPS.items()}, trace=True),
-        PaperFigure("Figure 3c: one-way delays, by share", "Ours: least, median, 95th percentile and most, once the queue is full. The paper: half of the packets down wait for more than 1 s (P4-017).",
-                "one-way delay (ms)", "share of packets", shares, paper={"down": [(1000.0, 0.5)]}),
-    ]  # fmt: skip
+        PaperFigure(
+            "Figure 3a: throughput of datagrams that fill the link",
+            "The paper: 10 Mb/s down and 2.5 up.",
+            "time (s)",
+            "throughput (Mb/s)",
+            rates,
+            paper={direction: level(rate, 0.0, 300.0) for direction, rate in RATES_MBPS.items()},
+            trace=True,
+        ),
+        PaperFigure(
+            "Figure 3b: one-way delay in the first three seconds",
+            "The paper: it grows as the queue fills. Dashed: the full queue that the paper's own "
+            "method gives, 1,100 and 110 kB.",
+            "time (s)",
+            "one-way delay (ms)",
+            waits,
+            paper={
+                direction: level(BUFFERS_KB[direction] * 8.0 / rate, 0.0, FIRST_S)
+                for direction, rate in RATES_MBPS.items()
+            },
+            trace=True,
+        ),
+        PaperFigure(
+            "Figure 3c: one-way delays, by share",
+            "Ours: least, median, 95th percentile and most, once the queue is full. The paper: "
+            "half of the packets down wait for more than 1 s (P4-017).",
+            "one-way delay (ms)",
+            "share of packets",
+            shares,
+            paper={"down": [(1000.0, 0.5)]},
+        ),
+    ]
 
 
 def _arrivals(result: RunResult, direction: str) -> tuple[list[float], list[float]]:
@@ -70,7 +101,9 @@ def _arrivals(result: RunResult, direction: str) -> tuple[list[float], list[floa
 
 
 def _filling(times: list[float], delivered: list[float], direction: str) -> list[Point]:
-    """No packet is dropped while the queue fills, so the n-th received packet is the n-th sent one; a full queue delays all packets equally."""
+    """No packet is dropped while the queue fills, so the n-th received packet is the n-th sent one;
+    a full queue delays all packets equally.
+    """
     gap = PACKET * 8e-6 / OFFERED_MBPS[direction]
     room = BUFFERS_KB[direction] * 8e-3
     full = room / (OFFERED_MBPS[direction] - RATES_MBPS[direction])
@@ -85,7 +118,9 @@ def _filling(times: list[float], delivered: list[float], direction: str) -> list
 
 def _sequences(figures: ExperimentData) -> list[PaperFigure]:
     statements: Mapping[str, str] = {
-        "XP as installed": "The paper: after a few rounds of slow start what is sent a round stays at the 17 KB of the send buffer.",
+        "XP as installed": (
+            "The paper: after a few rounds of slow start what is sent a round stays at the 17 KB of the send buffer."
+        ),
         "256 KB": "The paper: what is sent a round goes on growing after the first second.",
     }
     names = {
@@ -99,7 +134,9 @@ def _sequences(figures: ExperimentData) -> list[PaperFigure]:
 
 
 def _sequence(figures: ExperimentData, scheme: str) -> dict[str, list[Point]]:
-    """The first three seconds in the sender's capture: the end of each segment, and the acknowledged bytes."""
+    """The first three seconds in the sender's capture: the end of each segment, and the
+    acknowledged bytes.
+    """
     from ackclock.analysis import analyze
 
     result = figures.results(point("traced", scheme))[0]
@@ -135,8 +172,21 @@ def _buffers(figures: ExperimentData) -> list[PaperFigure]:
     axis = "socket buffers (KB)"
     rtts = {which: line(partial(rtt, which)) for which in ("p50", "p95")}
     return [
-        PaperFigure("Figure 5a: one download, by socket buffer", "The paper: 1.5 Mb/s at 17 KB, 5 at 64, 10 from 128 on, and less above 512.",
-                axis, "goodput (Mb/s)", {"ours": line(goodput_mbps)}, log_x=True, paper={"up to 512 KB": [(17.0, 1.5), (64.0, 5.0), (128.0, 10.0), (512.0, 10.0)]}),
-        PaperFigure("Figure 5b: its round trips", "The paper: the median grows with the buffer, and varies very much at 1024 KB.",
-                axis, "RTT (ms)", rtts, log_x=True),
-    ]  # fmt: skip
+        PaperFigure(
+            "Figure 5a: one download, by socket buffer",
+            "The paper: 1.5 Mb/s at 17 KB, 5 at 64, 10 from 128 on, and less above 512.",
+            axis,
+            "goodput (Mb/s)",
+            {"ours": line(goodput_mbps)},
+            log_x=True,
+            paper={"up to 512 KB": [(17.0, 1.5), (64.0, 5.0), (128.0, 10.0), (512.0, 10.0)]},
+        ),
+        PaperFigure(
+            "Figure 5b: its round trips",
+            "The paper: the median grows with the buffer, and varies very much at 1024 KB.",
+            axis,
+            "RTT (ms)",
+            rtts,
+            log_x=True,
+        ),
+    ]

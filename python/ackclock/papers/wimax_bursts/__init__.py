@@ -1,4 +1,6 @@
-"""Evaluators for ``wimax-bursts``: a day of BIC downloads over a pre-WiMAX access, captured at both ends."""
+"""Evaluators for ``wimax-bursts``: a day of BIC downloads over a pre-WiMAX access, captured at both
+ends.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from ackclock.statistics import Interval, interval
 from ackclock.statistics.summary_stats import summary_stats
 
 POINTS = 1.5
-"""Tolerance of loss ratios in the claims, in percentage points; times have a tolerance of a fifth."""
+"""Tolerance of loss ratios in the claims, in percentage points; times have a tolerance of a
+fifth.
+"""
 FIFTH = 0.2
 
 
@@ -35,18 +39,21 @@ def _near(ours: Sequence[float], paper: float, why: str, *, points: float | None
 
 
 _CLOCK = (
-    "the paper's one-way delays are longer than its round trips (219 and 186.5 ms on average): they carry the offset of clocks set by NTP. Ours share "
-    "a clock, and no delay one way is above the round trip"
+    "the paper's one-way delays are longer than its round trips (219 and 186.5 ms on average): "
+    "they carry the offset of clocks set by NTP. Ours share a clock, and no delay one way is above "
+    "the round trip"
 )
 _LOAD = "a load of ours follows the day, as the paper's is not given"
 _FLAT = (
-    "the transfer fills its queue at every hour, which sets the mean; others' 600 kb/s for a tenth of the time do not show beside it. The paper's peak at "
-    "20:00 is 8 % above its mean, of a load that it does not give"
+    "the transfer fills its queue at every hour, which sets the mean; others' 600 kb/s for a tenth "
+    "of the time do not show beside it. The paper's peak at 20:00 is 8 % above its mean, of a load "
+    "that it does not give"
 )
 _SAME_QUEUE = "every test overflows the same queue, so that which is first in either is chance here"
 _PARTIAL = (
-    "here a fade loses all or nothing (which P2-020 counts), and an overflow seldom half of 100 ms: between the two lie fades that lose a part, of "
-    "which the paper gives neither depth nor number"
+    "here a fade loses all or nothing (which P2-020 counts), and an overflow seldom half of 100 "
+    "ms: between the two lie fades that lose a part, of which the paper gives neither depth nor "
+    "number"
 )
 
 
@@ -67,7 +74,8 @@ def _delays(day: Day) -> dict[str, Evaluate]:
             lambda: _near(
                 [day.rtt(20, "max")],
                 603.0,
-                f"{_LOAD}; a buffer of 50 kB, which loses from 300 ms on as the paper does, gives no 600: seconds without service would",
+                f"{_LOAD}; a buffer of 50 kB, which loses from 300 ms on as the paper does, gives "
+                "no 600: seconds without service would",
             )
         ),
         "P2-004": statement(lambda: _near([min(all_delays())], 184.12, _CLOCK)),
@@ -84,8 +92,9 @@ def _delays(day: Day) -> dict[str, Evaluate]:
 
 
 _BIC = (
-    "nearly all of it is the transfer's own: BIC as Linux 2.6.8 had it aims above the window at which it lost before, so that it overflows the "
-    "queue by several packets about once a second (2.6.15, without that fault, loses a tenth of it on the same link)"
+    "nearly all of it is the transfer's own: BIC as Linux 2.6.8 had it aims above the window at "
+    "which it lost before, so that it overflows the queue by several packets about once a second "
+    "(2.6.15, without that fault, loses a tenth of it on the same link)"
 )
 
 
@@ -101,7 +110,8 @@ def _together(day: Day) -> tuple[bool, str]:
     longest, maximum = (max(found, key=lambda hour: found[hour]) for found in (delays, losses))
     return (
         longest == maximum == 20,
-        f"longest delay at {longest}:00 ({delays[longest]:.0f} ms), most loss at {maximum}:00 ({losses[maximum]:.2f} %): {_SAME_QUEUE}",
+        f"longest delay at {longest}:00 ({delays[longest]:.0f} ms), most loss at {maximum}:00 "
+        f"({losses[maximum]:.2f} %): {_SAME_QUEUE}",
     )
 
 
@@ -113,7 +123,10 @@ def _bursts(day: Day) -> dict[str, Evaluate]:
         return interval([float(sum(of_peak(low, high)))])
 
     return {
-        "P2-019": measured_number(lambda: interval([float(sum(not day.bursts(hour) for hour in HOURS))]), "tests without a burst", ),
+        "P2-019": measured_number(
+            lambda: interval([float(sum(not day.bursts(hour) for hour in HOURS))]),
+            "tests without a burst",
+        ),
         "P2-020": measured_number(lambda: count(100.0, 100.0)),
         "P2-021": measured_number(lambda: interval([float(sum(map(bool, of_peak(80.0, 99.99))))]), _PARTIAL),
         "P2-022": measured_number(lambda: count(50.0, 79.99), _PARTIAL),
@@ -122,10 +135,13 @@ def _bursts(day: Day) -> dict[str, Evaluate]:
         "P2-025": statement(lambda: _commonest(day)),
         "P2-026": measured_number(lambda: interval([float(sum(d > 0.5 for d in _durations(day)))]), _FADES),
         "P2-027": measured_number(lambda: interval([float(sum(d > 1.0 for d in _durations(day)))]), _FADES),
-    }  # fmt: skip
+    }
 
 
-_FADES = "of the test with most bursts. Fades are drawn with one mean for the day; the paper has eight of its longest in one test"
+_FADES = (
+    "of the test with most bursts. Fades are drawn with one mean for the day; the paper has eight "
+    "of its longest in one test"
+)
 
 
 def _durations(day: Day) -> list[float]:
@@ -136,7 +152,10 @@ def _maximum(day: Day) -> tuple[bool, str]:
     hour = day.busiest()
     losses = {test: day.loss(test) for test in HOURS}
     minimum = min(losses, key=lambda test: losses[test])
-    text = f"most bursts ({len(day.bursts(hour))}) at {hour}:00, where the loss is {losses[hour]:.2f} %; least loss at {minimum}:00"
+    text = (
+        f"most bursts ({len(day.bursts(hour))}) at {hour}:00, where the loss is {losses[hour]:.2f} "
+        f"%; least loss at {minimum}:00"
+    )
     return losses[hour] <= sum(losses.values()) / len(losses), text + ": which hour has most is chance here"
 
 
@@ -170,8 +189,10 @@ def _evening(day: Day) -> dict[str, Evaluate]:
 
 _COUNT = "the paper's very number of packets is one run's own: ours is within a twentieth, as its goodput and loss are"
 _CYCLE = (
-    "from one cut of the window to the next, in ms: eight round trips of 190 ms, in which BIC climbs from 0.8 of a queue of 50 kB and a path of 40 and "
-    "then overshoots. In the paper's 700 ms there are fewer than four, which a queue half as deep would give, but not with losses from 300 ms on"
+    "from one cut of the window to the next, in ms: eight round trips of 190 ms, in which BIC "
+    "climbs from 0.8 of a queue of 50 kB and a path of 40 and then overshoots. In the paper's 700 "
+    "ms there are fewer than four, which a queue half as deep would give, but not with losses from "
+    "300 ms on"
 )
 
 
@@ -195,7 +216,10 @@ def _momentary(day: Day) -> tuple[bool, str, Interval]:
     rate = flow_of(day.run(18), FLOW)["segments_sent"] / 6000.0
     shares = [100.0 * count / rate for count in bins.values()]
     median = float((summary_stats(shares) or {}).get("p50") or 0.0)
-    text = f"of the 100 ms bins with loss, against {rate:.0f} packets a bin: median {median:.0f} %, most {max(shares, default=0.0):.0f} %"
+    text = (
+        f"of the 100 ms bins with loss, against {rate:.0f} packets a bin: median {median:.0f} %, "
+        f"most {max(shares, default=0.0):.0f} %"
+    )
     return 10.0 <= median <= 40.0, text, interval([median])
 
 
@@ -215,7 +239,10 @@ def _cycles(day: Day) -> tuple[bool, str]:
     mean = sum(rtts) / len(rtts)
     crossings = sum((a < mean) != (b < mean) for a, b in pairwise(rtts))
     cuts = flow_of(day.run(18), FLOW)["window_cuts"]
-    text = f"the smoothed RTT crosses its mean {crossings} times while the window is cut {cuts} times, between {min(rtts):.0f} and {max(rtts):.0f} ms"
+    text = (
+        f"the smoothed RTT crosses its mean {crossings} times while the window is cut {cuts} times, "
+        f"between {min(rtts):.0f} and {max(rtts):.0f} ms"
+    )
     return 0.5 * cuts <= crossings <= 4.0 * cuts, text
 
 
@@ -235,8 +262,8 @@ def _up(day: Day) -> tuple[bool, str]:
     result = day.figures.results(point("up", "up"))[0]
     up = 100.0 * float(day.figures.analysis(result, FLOW, "up")["loss_rate"])
     why = (
-        ": up, BIC of 2.6.15 over the two packets of the modem (set on wimax-measured, of the same make); down, BIC of 2.6.8, whose fault it is that it "
-        "loses as much (P2-010)"
+        ": up, BIC of 2.6.15 over the two packets of the modem (set on wimax-measured, of the same "
+        "make); down, BIC of 2.6.8, whose fault it is that it loses as much (P2-010)"
     )
     return up > day.loss(18), f"{up:.2f} % up, {day.loss(18):.2f} % down{why}"
 

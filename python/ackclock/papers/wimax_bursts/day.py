@@ -50,7 +50,9 @@ class Day:
         return max(HOURS, key=lambda hour: len(self.bursts(hour)))
 
     def delays(self, hour: int) -> list[tuple[float, float | None]]:
-        """Every data packet of a test: its sending time in s, and its one-way delay in ms, None if lost."""
+        """Every data packet of a test: its sending time in s, and its one-way delay in ms, None if
+        lost.
+        """
         from ackclock.analysis import analyze
 
         captures = Path(self.run(hour).folder or ".") / "captures"

@@ -25,8 +25,13 @@ def _place(hour: int) -> float:
 def drawings(figures: ExperimentData) -> list[PaperFigure]:
     """The figures in the paper's order."""
     day = Day(figures)
-    return [*_over_the_day(day), *_in_time(day, 22, "Figure 4", "stable, no bursts"), *_in_time(day, 12, "Figure 5", "the test with most bursts"),
-            _durations(day), *_moment(day)]  # fmt: skip
+    return [
+        *_over_the_day(day),
+        *_in_time(day, 22, "Figure 4", "stable, no bursts"),
+        *_in_time(day, 12, "Figure 5", "the test with most bursts"),
+        _durations(day),
+        *_moment(day),
+    ]
 
 
 def _over_the_day(day: Day) -> list[PaperFigure]:
@@ -50,12 +55,31 @@ def _over_the_day(day: Day) -> list[PaperFigure]:
         "least, 12:00": [(_place(12), 5.37)],
     }
     return [
-        PaperFigure("Figure 2: round trips over the day", "The paper: stable; the longest at 20:00.",
-                AXIS, "RTT (ms)", {which: line(partial(day.rtt, which=which)) for which in ("min", "mean", "max")}, paper=rtts),
-        PaperFigure("Figure 3: one-way delays", "The paper's carry the offset of its clocks, as they are longer than its round trips.",
-                AXIS, "one-way delay (ms)", {which: line(partial(day.delay, which=which)) for which in ("min", "mean", "max")}, paper=delays),
-        PaperFigure("Figure 3: loss", "The paper: least at 12:00, most at 20:00.", AXIS, "loss (%)", {"loss": line(day.loss)}, paper=loss),
-    ]  # fmt: skip
+        PaperFigure(
+            "Figure 2: round trips over the day",
+            "The paper: stable; the longest at 20:00.",
+            AXIS,
+            "RTT (ms)",
+            {which: line(partial(day.rtt, which=which)) for which in ("min", "mean", "max")},
+            paper=rtts,
+        ),
+        PaperFigure(
+            "Figure 3: one-way delays",
+            "The paper's carry the offset of its clocks, as they are longer than its round trips.",
+            AXIS,
+            "one-way delay (ms)",
+            {which: line(partial(day.delay, which=which)) for which in ("min", "mean", "max")},
+            paper=delays,
+        ),
+        PaperFigure(
+            "Figure 3: loss",
+            "The paper: least at 12:00, most at 20:00.",
+            AXIS,
+            "loss (%)",
+            {"loss": line(day.loss)},
+            paper=loss,
+        ),
+    ]
 
 
 def _bins(day: Day, hour: int, width: float, begin: float, end: float) -> tuple[list[Point], list[Point]]:
@@ -103,16 +127,37 @@ def _durations(day: Day) -> PaperFigure:
         (100.0 * place, interval([float(found.get(place, 0))])) for place in range(1, 15)
     ]
     stated = {"longest of 12:00": [(1360.0, 1.0)], "second": [(1060.0, 1.0)]}
-    return PaperFigure("Figure 6: bursts of all tests by duration", "The paper, at 12:00: most of 100 to 200 ms, eight above 0.5 s, two above 1 s.",
-                   "duration (ms)", "bursts", {"bursts": bars}, paper=stated)  # fmt: skip
+    return PaperFigure(
+        "Figure 6: bursts of all tests by duration",
+        "The paper, at 12:00: most of 100 to 200 ms, eight above 0.5 s, two above 1 s.",
+        "duration (ms)",
+        "bursts",
+        {"bursts": bars},
+        paper=stated,
+    )
 
 
 def _moment(day: Day) -> list[PaperFigure]:
     delays, losses = _bins(day, 18, 0.1, *MOMENT)
     title = "Figure 7: seconds 85 to 105 of the 18:00 test"
     return [
-        PaperFigure(f"{title}, delay", "The paper: a sawtooth, some 700 ms for a window to grow in full; loss begins at delays of 300 ms and more (of its clocks).",
-                "time (s)", "one-way delay (ms)", {"delay": delays}, paper={"loss begins": level(300.0, *MOMENT)}, trace=True),
-        PaperFigure(f"{title}, loss", "The paper: near the peaks of the delay, 20 to 30 % at moments.", "time (s)", "loss in 100 ms (%)", {"loss": losses},
-                paper={"at moments": level(30.0, *MOMENT)}, trace=True),
-    ]  # fmt: skip
+        PaperFigure(
+            f"{title}, delay",
+            "The paper: a sawtooth, some 700 ms for a window to grow in full; loss begins at "
+            "delays of 300 ms and more (of its clocks).",
+            "time (s)",
+            "one-way delay (ms)",
+            {"delay": delays},
+            paper={"loss begins": level(300.0, *MOMENT)},
+            trace=True,
+        ),
+        PaperFigure(
+            f"{title}, loss",
+            "The paper: near the peaks of the delay, 20 to 30 % at moments.",
+            "time (s)",
+            "loss in 100 ms (%)",
+            {"loss": losses},
+            paper={"at moments": level(30.0, *MOMENT)},
+            trace=True,
+        ),
+    ]

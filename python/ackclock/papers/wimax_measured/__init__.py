@@ -1,4 +1,6 @@
-"""Evaluators for ``wimax-measured``: four TCP variants over a commercial fixed WiMAX access, at a residence and on a campus."""
+"""Evaluators for ``wimax-measured``: four TCP variants over a commercial fixed WiMAX access, at a
+residence and on a campus.
+"""
 
 from __future__ import annotations
 

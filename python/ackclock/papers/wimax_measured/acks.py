@@ -24,30 +24,40 @@ def _compressed(figures: ExperimentData) -> tuple[bool, str]:
     at_once, middle, long = _acks(figures, "both")
     return (
         at_once > 0.5 and long > 0.0,
-        f"{at_once:.0%} within 1 ms of the one before, {middle:.0%} after 5 to 20 ms, {long:.0%} after more than 80 ms{_SPACED}",
+        f"{at_once:.0%} within 1 ms of the one before, {middle:.0%} after 5 to 20 ms, {long:.0%} "
+        f"after more than 80 ms{_SPACED}",
     )
 
 
 _SPACED = (
-    ". An ACK takes 1.6 ms at the modem's 256 kb/s, so that two come within 1 ms only where the air carries both in one frame: the paper's majority "
-    "within 1 ms must have left the modem together"
+    ". An ACK takes 1.6 ms at the modem's 256 kb/s, so that two come within 1 ms only where the "
+    "air carries both in one frame: the paper's majority within 1 ms must have left the modem "
+    "together"
 )
 
 
 def _single(figures: ExperimentData) -> tuple[bool, str]:
     at_once, middle, long = _acks(figures, "download alone")
-    why = ". A frame of 5 ms and an ACK for two segments: gaps are whole frames, and at the campus's rate longer than the paper's 6 to 8 ms"
+    why = (
+        ". A frame of 5 ms and an ACK for two segments: gaps are whole frames, and at the campus's "
+        "rate longer than the paper's 6 to 8 ms"
+    )
     return middle > 0.5, f"{at_once:.0%} within 1 ms, {middle:.0%} after 5 to 20 ms, {long:.0%} above 80 ms{why}"
 
 
 def _cause(figures: ExperimentData) -> tuple[bool, str]:
     both, alone = _acks(figures, "both"), _acks(figures, "download alone")
-    text = f"within 1 ms {both[0]:.0%} with the upload, {alone[0]:.0%} without; above 80 ms {both[2]:.0%} and {alone[2]:.0%}"
+    text = (
+        f"within 1 ms {both[0]:.0%} with the upload, {alone[0]:.0%} without; above 80 ms "
+        f"{both[2]:.0%} and {alone[2]:.0%}"
+    )
     return both[0] > 1.5 * alone[0] and both[2] > alone[2], text
 
 
 def histogram(figures: ExperimentData, scheme: str) -> list[tuple[float, float]]:
-    """The paper's bins by their upper bound in ms, each with its share of the ACKs in per cent; values above 600 ms are at 1000."""
+    """The paper's bins by their upper bound in ms, each with its share of the ACKs in per cent;
+    values above 600 ms are at 1000.
+    """
     found = _histogram(figures, scheme)
     total = max(1, sum(found.values()))
     return [(1000.0 if bound == "None" else float(bound), 100.0 * count / total) for bound, count in found.items()]

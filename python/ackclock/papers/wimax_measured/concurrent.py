@@ -55,7 +55,9 @@ def _range(figures: ExperimentData, count: str, variant: str) -> float:
 
 
 def shares(figures: ExperimentData, count: str, variant: str) -> Interval:
-    """The mean share of a flow in per cent, with the minimum and maximum of any flow in any run instead of an interval."""
+    """The mean share of a flow in per cent, with the minimum and maximum of any flow in any run
+    instead of an interval.
+    """
     each: list[float] = []
     for result in figures.results(_together(count, variant)):
         rates = [float(f["goodput_bps"] or 0.0) for f in result.summary["flows"]]
@@ -73,8 +75,9 @@ def _widest(figures: ExperimentData) -> tuple[bool, str]:
     holds = all(max(each, key=lambda v: each[v]) == "CUBIC" for each in found.values())
     windows = {count: figures.mean(_together(count, "CUBIC"), _window).mean for count in found}
     why = (
-        f". A CUBIC flow of four has {windows['four']:.1f} segments of window on average, of ten {windows['ten']:.1f}: there a cut to 0.8 and one to a "
-        "half are a segment or two apart and CUBIC grows as Reno (its friendly region), so that which range is widest is chance"
+        f". A CUBIC flow of four has {windows['four']:.1f} segments of window on average, of ten "
+        f"{windows['ten']:.1f}: there a cut to 0.8 and one to a half are a segment or two apart and "
+        "CUBIC grows as Reno (its friendly region), so that which range is widest is chance"
     )
     return holds, "range over mean: " + "; ".join(
         f"{count}: {format_values(each)}" for count, each in found.items()
@@ -89,7 +92,10 @@ def _cubic_fair(figures: ExperimentData) -> tuple[bool, str, Interval]:
 def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
     patterns: dict[str, Callable[[ExperimentData], tuple[bool, str] | tuple[bool, str, Interval]]] = {
-        "P0-111": lambda f: _shares(f, "four", 4), "P0-112": lambda f: _shares(f, "ten", 10), "P0-113": _cubic_fair, "P0-114": _others_fair,
+        "P0-111": lambda f: _shares(f, "four", 4),
+        "P0-112": lambda f: _shares(f, "ten", 10),
+        "P0-113": _cubic_fair,
+        "P0-114": _others_fair,
         "P0-115": _widest,
-    }  # fmt: skip
+    }
     return {claim: statement(partial(find, figures)) for claim, find in patterns.items()}

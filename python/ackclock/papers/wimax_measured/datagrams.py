@@ -105,10 +105,13 @@ def _proportional(figures: ExperimentData) -> tuple[bool, str]:
 
 
 _FRAMING = (
-    "the limiter counts IP bytes, of which iperf's payload at the link's rate makes 1.019 times as many, so that 1.9 % is too much; what the buffer "
-    "takes up at first comes off that"
+    "the limiter counts IP bytes, of which iperf's payload at the link's rate makes 1.019 times as "
+    "many, so that 1.9 % is too much; what the buffer takes up at first comes off that"
 )
-_UP_LOSS = ". Nothing else loses: ARQ mends the air. The paper's 4.9 % up needs a rate 3 % below what was sold, or losses that ARQ does not mend"
+_UP_LOSS = (
+    ". Nothing else loses: ARQ mends the air. The paper's 4.9 % up needs a rate 3 % below what was "
+    "sold, or losses that ARQ does not mend"
+)
 
 
 def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:

@@ -1,4 +1,6 @@
-"""Figures 2 to 5 and 7 to 9 of ``wimax-measured``; those over time and of section 5 are in ``traces``."""
+"""Figures 2 to 5 and 7 to 9 of ``wimax-measured``; those over time and of section 5 are in
+``traces``.
+"""
 
 from __future__ import annotations
 
@@ -39,21 +41,66 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
 
     axis = "socket buffers (KB; auto-tuning at 128)"
     drawn = [
-        PaperFigure("Figure 2: datagrams down", "The paper: follows the rate sent up to 1.5 Mb/s (2.6 % lost there), then flat; loss rises.",
-                "rate sent (Mb/s)", "throughput (Mb/s), share lost", {"throughput": sent(goodput), "share lost": sent(share)},
-                paper={"link limit": level(1.5, 1.5, 4.0), "lost at the limit": [(1.5, 0.026)]}),
-        PaperFigure("Figure 3: datagrams by signal", "The paper: full from 2 lights on down (78 % at 1) and from 3 on up (88 % below).",
-                "SSI (lights)", "throughput (Mb/s)", {"down": by_lights("down"), "up": by_lights("up")},
-                paper={"down": [(1.0, 0.78 * 1.5), *level(1.5, 2.0, 5.0)], "up": [*level(0.88 * 0.256, 1.0, 2.0), *level(0.256, 3.0, 5.0)]}),
-        PaperFigure("Figure 4: downloads by buffer", "The paper: the window limits up to 32 KB; 64 KB and auto fill 1.5 Mb/s.",
-                axis, "throughput (Mb/s)", lines("down", goodput_mbps), log_x=True),
-        PaperFigure("Figure 5: their round trips", "The paper: alike for all variants at a buffer, 120 ms at least.",
-                axis, "mean RTT (ms)", lines("down", rtt("mean")), log_x=True),
-        PaperFigure("Figure 7: retransmissions", "The paper: rises with the buffer, near 3 % for CUBIC with auto-tuning; Vegas least.",
-                axis, "retransmitted (%)", lines("down", retransmitted), log_x=True, paper={"CUBIC, auto": [(AUTO_KB, 3.0)]}),
-        PaperFigure("Figure 8: uploads by buffer", "The paper: rises with the buffer; Veno best at 32 KB and auto.",
-                axis, "throughput (Mb/s)", lines("up", goodput_mbps), log_x=True),
-        PaperFigure("Figure 9: their round trips", "The paper: 200 to 300 ms on average, whatever the buffer.",
-                axis, "mean RTT (ms)", lines("up", rtt("mean")), log_x=True, paper={"least of the means": level(200.0, 8.0, 128.0), "largest": level(300.0, 8.0, 128.0)}),
-    ]  # fmt: skip
+        PaperFigure(
+            "Figure 2: datagrams down",
+            "The paper: follows the rate sent up to 1.5 Mb/s (2.6 % lost there), then flat; loss rises.",
+            "rate sent (Mb/s)",
+            "throughput (Mb/s), share lost",
+            {"throughput": sent(goodput), "share lost": sent(share)},
+            paper={"link limit": level(1.5, 1.5, 4.0), "lost at the limit": [(1.5, 0.026)]},
+        ),
+        PaperFigure(
+            "Figure 3: datagrams by signal",
+            "The paper: full from 2 lights on down (78 % at 1) and from 3 on up (88 % below).",
+            "SSI (lights)",
+            "throughput (Mb/s)",
+            {"down": by_lights("down"), "up": by_lights("up")},
+            paper={
+                "down": [(1.0, 0.78 * 1.5), *level(1.5, 2.0, 5.0)],
+                "up": [*level(0.88 * 0.256, 1.0, 2.0), *level(0.256, 3.0, 5.0)],
+            },
+        ),
+        PaperFigure(
+            "Figure 4: downloads by buffer",
+            "The paper: the window limits up to 32 KB; 64 KB and auto fill 1.5 Mb/s.",
+            axis,
+            "throughput (Mb/s)",
+            lines("down", goodput_mbps),
+            log_x=True,
+        ),
+        PaperFigure(
+            "Figure 5: their round trips",
+            "The paper: alike for all variants at a buffer, 120 ms at least.",
+            axis,
+            "mean RTT (ms)",
+            lines("down", rtt("mean")),
+            log_x=True,
+        ),
+        PaperFigure(
+            "Figure 7: retransmissions",
+            "The paper: rises with the buffer, near 3 % for CUBIC with auto-tuning; Vegas least.",
+            axis,
+            "retransmitted (%)",
+            lines("down", retransmitted),
+            log_x=True,
+            paper={"CUBIC, auto": [(AUTO_KB, 3.0)]},
+        ),
+        PaperFigure(
+            "Figure 8: uploads by buffer",
+            "The paper: rises with the buffer; Veno best at 32 KB and auto.",
+            axis,
+            "throughput (Mb/s)",
+            lines("up", goodput_mbps),
+            log_x=True,
+        ),
+        PaperFigure(
+            "Figure 9: their round trips",
+            "The paper: 200 to 300 ms on average, whatever the buffer.",
+            axis,
+            "mean RTT (ms)",
+            lines("up", rtt("mean")),
+            log_x=True,
+            paper={"least of the means": level(200.0, 8.0, 128.0), "largest": level(300.0, 8.0, 128.0)},
+        ),
+    ]
     return [*drawn, *traces.transfers(figures), *traces.concurrency(figures), *traces.campus(figures)]

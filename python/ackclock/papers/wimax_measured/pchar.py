@@ -34,8 +34,9 @@ CONFIGURED_KBPS = {"Jun 8": 1500.0, "Jun 26": 1500.0, "Jul 4": 256.0, "Feb 15": 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """pchar's estimate for one partial path: a line through the minimum RTT of each size. The ``rtt`` that it prints, and
-    with it ``stddev rtt``, is the line's intercept, a packet of no size."""
+    """pchar's estimate for one partial path: a line through the minimum RTT of each size. The
+    ``rtt`` that it prints, and with it ``stddev rtt``, is the line's intercept, a packet of no
+    size."""
 
     mean_ms: float
     sd_ms: float
@@ -70,7 +71,9 @@ class Column:
 
 
 def column(result: RunResult, *, up: bool) -> Column:
-    """The partial path ends before the air link when probed from the wired side, and after it from the other."""
+    """The partial path ends before the air link when probed from the wired side, and after it from
+    the other.
+    """
     part, whole = fitted(result, "part"), fitted(result, "all")
     rest = whole.mean_ms - part.mean_ms
     slope = part.slope_ms if up else whole.slope_ms - part.slope_ms
@@ -91,22 +94,31 @@ def _mean(figures: ExperimentData, run: str, row: str) -> Interval:
 
 
 _SLOPE = (
-    "8 bits over the slope of the minimum RTT against size. Down, a probe alone finds the limiter's bucket of 3000 bytes full; what takes longer "
-    "is its answer, in which the far host, a Linux, quotes up to 576 bytes of it, and which goes up at 256 kb/s. Up, 1500 bytes take 47 ms in the "
-    "modem and three frames in the air. One link stands for both days of a direction, which are 1.3 and 1.9 times apart"
+    "8 bits over the slope of the minimum RTT against size. Down, a probe alone finds the "
+    "limiter's bucket of 3000 bytes full; what takes longer is its answer, in which the far host, "
+    "a Linux, quotes up to 576 bytes of it, and which goes up at 256 kb/s. Up, 1500 bytes take 47 "
+    "ms in the modem and three frames in the air. One link stands for both days of a direction, "
+    "which are 1.3 and 1.9 times apart"
 )
 _INTERCEPT = (
-    "the line's intercept, which pchar prints as rtt. One link stands for four runs on as many days and two routes: only the wired part is each run's "
-    "own, and the air's of the paper are up to twice one another"
+    "the line's intercept, which pchar prints as rtt. One link stands for four runs on as many "
+    "days and two routes: only the wired part is each run's own, and the air's of the paper are up "
+    "to twice one another"
 )
 _WHY = {
     "mean": _INTERCEPT,
     "wireless": _INTERCEPT,
-    "sd": "the intercept's standard error, after 32 rounds in an idle cell: another's load, which the paper's runs had, leaves more of it",
+    "sd": (
+        "the intercept's standard error, after 32 rounds in an idle cell: another's load, which "
+        "the paper's runs had, leaves more of it"
+    ),
     "wired_sd": "of a wired part without other traffic, which has no spread of its own here",
     "wireless_sd": "of the partial path over the air alone, as the whole path's",
     "bottleneck_kbps": _SLOPE,
-    "loss": "no probe is lost in an idle cell with ARQ: the paper's loss is the routers' reluctance to answer, or another's load",
+    "loss": (
+        "no probe is lost in an idle cell with ARQ: the paper's loss is the routers' reluctance to "
+        "answer, or another's load"
+    ),
 }
 _ROWS = (
     ("mean", 5),
@@ -126,7 +138,8 @@ def _cells(figures: ExperimentData) -> dict[str, Evaluate]:
     found: dict[str, Evaluate] = {}
     for row, first in _ROWS:
         for place, run in enumerate(RUNS):
-            # pchar gives a spread for the partial path only: of the wired part down, of the air link up.
+            # pchar gives a spread for the partial path only: of the wired part down, of the air
+            # link up.
             missing = (row == "wired_sd" and place > 1) or (row == "wireless_sd" and place < 2)
             none = statement(partial(_not_given, figures, run, row))
             found[f"P0-{first + place:03d}"] = none if missing else cell(run, row)

@@ -1,4 +1,6 @@
-"""Figures 6 and 10 to 18 of ``wimax-measured``: runs over time, concurrent flows, models, both directions."""
+"""Figures 6 and 10 to 18 of ``wimax-measured``: runs over time, concurrent flows, models, both
+directions.
+"""
 
 from __future__ import annotations
 
@@ -39,15 +41,44 @@ def transfers(figures: ExperimentData) -> list[PaperFigure]:
     cable = figures.results(point("cable", "down auto", "cable", variant="cubic-2.0"))[0]
     full = {"rate times least RTT": level(BDP_KB, 0.0, 60.0)}
     return [
-        PaperFigure("Figure 6: round trips of a download (smoothed)", "The paper: 120 ms at least, and up to 300, throughout the connection.",
-                SECONDS, "RTT (ms)", trips, paper={"least": level(120.0, 0.0, 60.0), "most": level(300.0, 0.0, 60.0)}, trace=True),
-        PaperFigure("Figure 10: CUBIC with auto-tuning on a cable modem of 5 Mb/s", "The paper: the regular pattern of a cubic function; auto-tuning does no harm.",
-                SECONDS, WINDOW, {"CUBIC": _outstanding(cable)}, trace=True),
-        PaperFigure("Figure 11: windows with 64 KB", "The paper: both reach about the same window before the first loss, in under 10 s; New Reno halves and grows, most losses end in a timeout.",
-                SECONDS, WINDOW, _windows(figures, "64 KB", ("CUBIC", "New Reno")), paper=full, trace=True),
-        PaperFigure("Figure 12: windows with auto-tuning", "The paper: CUBIC erratic, around the rate times the minimum RTT only late; New Reno sooner. Ours settles at once (P0-107).",
-                SECONDS, WINDOW, _windows(figures, "auto", ("CUBIC", "New Reno")), paper=full, trace=True),
-    ]  # fmt: skip
+        PaperFigure(
+            "Figure 6: round trips of a download (smoothed)",
+            "The paper: 120 ms at least, and up to 300, throughout the connection.",
+            SECONDS,
+            "RTT (ms)",
+            trips,
+            paper={"least": level(120.0, 0.0, 60.0), "most": level(300.0, 0.0, 60.0)},
+            trace=True,
+        ),
+        PaperFigure(
+            "Figure 10: CUBIC with auto-tuning on a cable modem of 5 Mb/s",
+            "The paper: the regular pattern of a cubic function; auto-tuning does no harm.",
+            SECONDS,
+            WINDOW,
+            {"CUBIC": _outstanding(cable)},
+            trace=True,
+        ),
+        PaperFigure(
+            "Figure 11: windows with 64 KB",
+            "The paper: both reach about the same window before the first loss, in under 10 s; New "
+            "Reno halves and grows, most losses end in a timeout.",
+            SECONDS,
+            WINDOW,
+            _windows(figures, "64 KB", ("CUBIC", "New Reno")),
+            paper=full,
+            trace=True,
+        ),
+        PaperFigure(
+            "Figure 12: windows with auto-tuning",
+            "The paper: CUBIC erratic, around the rate times the minimum RTT only late; New Reno "
+            "sooner. Ours settles at once (P0-107).",
+            SECONDS,
+            WINDOW,
+            _windows(figures, "auto", ("CUBIC", "New Reno")),
+            paper=full,
+            trace=True,
+        ),
+    ]
 
 
 def concurrency(figures: ExperimentData) -> list[PaperFigure]:
@@ -65,15 +96,28 @@ def concurrency(figures: ExperimentData) -> list[PaperFigure]:
     ]
     axis = ", ".join(f"{n}: {variant}" for n, variant in places)
     return [
-        PaperFigure("Figure 13: shares of four and ten flows, mean and range", "The paper: 25 and 10 % on average, CUBIC's range the widest, none starves.",
-                axis, "share of the whole (%)", fair, paper={"25 %": level(25.0, 1.0, 4.0), "10 %": level(10.0, 1.0, 4.0)}),
-        PaperFigure("Figure 14: New Reno and B = 0.75 W/RTT", "The paper: the model has the trend and is too high.", "socket buffers (KB)", "throughput (Mb/s)",
-                {"New Reno": [(kb, figures.mean(where, goodput_mbps)) for kb, where in spots], "model": model}),
-    ]  # fmt: skip
+        PaperFigure(
+            "Figure 13: shares of four and ten flows, mean and range",
+            "The paper: 25 and 10 % on average, CUBIC's range the widest, none starves.",
+            axis,
+            "share of the whole (%)",
+            fair,
+            paper={"25 %": level(25.0, 1.0, 4.0), "10 %": level(10.0, 1.0, 4.0)},
+        ),
+        PaperFigure(
+            "Figure 14: New Reno and B = 0.75 W/RTT",
+            "The paper: the model has the trend and is too high.",
+            "socket buffers (KB)",
+            "throughput (Mb/s)",
+            {"New Reno": [(kb, figures.mean(where, goodput_mbps)) for kb, where in spots], "model": model},
+        ),
+    ]
 
 
 def _padhye(figures: ExperimentData) -> dict[str, list[Point]]:
-    """Figure 16: each minute's throughput at its loss, and the model's with one RTT and with the minute's own."""
+    """Figure 16: each minute's throughput at its loss, and the model's with one RTT and with the
+    minute's own.
+    """
     found: dict[str, list[Point]] = {
         "New Reno 64 KB, measured": [],
         "Padhye, RTT 134 ms": [],
@@ -110,11 +154,37 @@ def campus(figures: ExperimentData) -> list[PaperFigure]:
         for name, scheme in (("with an upload", "both"), ("download alone", "download alone"))
     }
     return [
-        PaperFigure("Figure 15: downloads of a minute on the campus", "The paper: they vary, and never reach 1 Mb/s. A minute of ours is a seed.", "minute", "throughput (Mb/s)",
-                {"New Reno 64 KB": minutes}, paper={"never reached": level(1.0, 1.0, float(max(2, len(minutes))))}),
-        PaperFigure("Figure 16: throughput and loss on the campus", "The paper: losses of 1.8 to 4.2 %, and the model fits.", "retransmitted (%)", "throughput (Mb/s)", _padhye(figures)),
-        PaperFigure("Figure 17: both directions at the residence", "The paper: the download falls and fluctuates while the upload is there, and recovers. Dashed: the means of its Table 3.",
-                SECONDS, "throughput (Mb/s)", rates, paper=stated, trace=True),
-        PaperFigure("Figure 18: times between the download's ACKs on the campus", "The paper: most within 1 ms of the one before, spikes at 5 to 20 and 90 to 400 ms; 6 to 8 ms alone.",
-                "up to (ms)", "share of ACKs (%)", gaps, log_x=True),
-    ]  # fmt: skip
+        PaperFigure(
+            "Figure 15: downloads of a minute on the campus",
+            "The paper: they vary, and never reach 1 Mb/s. A minute of ours is a seed.",
+            "minute",
+            "throughput (Mb/s)",
+            {"New Reno 64 KB": minutes},
+            paper={"never reached": level(1.0, 1.0, float(max(2, len(minutes))))},
+        ),
+        PaperFigure(
+            "Figure 16: throughput and loss on the campus",
+            "The paper: losses of 1.8 to 4.2 %, and the model fits.",
+            "retransmitted (%)",
+            "throughput (Mb/s)",
+            _padhye(figures),
+        ),
+        PaperFigure(
+            "Figure 17: both directions at the residence",
+            "The paper: the download falls and fluctuates while the upload is there, and recovers. "
+            "Dashed: the means of its Table 3.",
+            SECONDS,
+            "throughput (Mb/s)",
+            rates,
+            paper=stated,
+            trace=True,
+        ),
+        PaperFigure(
+            "Figure 18: times between the download's ACKs on the campus",
+            "The paper: most within 1 ms of the one before, spikes at 5 to 20 and 90 to 400 ms; 6 to 8 ms alone.",
+            "up to (ms)",
+            "share of ACKs (%)",
+            gaps,
+            log_x=True,
+        ),
+    ]

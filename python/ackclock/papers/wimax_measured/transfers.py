@@ -1,4 +1,6 @@
-"""Section 4: single and concurrent transfers at the residence, by variant and socket buffer (Figures 4 to 14, Table 2)."""
+"""Section 4: single and concurrent transfers at the residence, by variant and socket buffer
+(Figures 4 to 14, Table 2).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ DOWN = ("8 KB", "16 KB", "32 KB", "64 KB", "auto")
 UP = ("8 KB", "16 KB", "32 KB", "auto")
 LINK_MBPS = 1.5
 PAYLOAD = 1448.0 / 1500.0
-VEGAS = "here Vegas keeps a few segments queued and the link full; the paper's slow flows need rounds whose delay is another's load"
+VEGAS = (
+    "here Vegas keeps a few segments queued and the link full; the paper's slow flows need rounds "
+    "whose delay is another's load"
+)
 FULL_KB = 38.5
 """The capacity of path and queue at the residence: 1.5 Mb/s for 120 ms, and 16 kB."""
 
@@ -102,7 +107,10 @@ def _vegas_flows(figures: ExperimentData) -> list[float]:
 
 def _vegas_range(figures: ExperimentData) -> tuple[bool, str]:
     flows = _vegas_flows(figures)
-    text = f"{min(flows):.2f} to {max(flows):.2f} Mb/s in {len(flows)} flows; here nothing but the draws of ARQ differs between them"
+    text = (
+        f"{min(flows):.2f} to {max(flows):.2f} Mb/s in {len(flows)} flows; here nothing but the "
+        "draws of ARQ differs between them"
+    )
     return abs(min(flows) - 0.9) <= 0.2 and max(flows) <= 1.5, text
 
 
@@ -121,7 +129,10 @@ def _rtts_alike(figures: ExperimentData) -> tuple[bool, str]:
         found = by_variant(figures, "down", size, rtt("mean"))
         spread = max(spread, 1.0 - min(found.values()) / max(found.values()))
         text.append(f"{size}: {format_values(found)}")
-    why = ". Up to 32 KB the window sets it, for all alike; above, a queue of 16 kB, of which Vegas fills the smallest part"
+    why = (
+        ". Up to 32 KB the window sets it, for all alike; above, a queue of 16 kB, of which Vegas "
+        "fills the smallest part"
+    )
     return spread <= 0.2, "; ".join(text) + f" ms; at most {spread:.0%} apart{why}"
 
 
@@ -158,9 +169,11 @@ def _deep(figures: ExperimentData) -> str:
         found[size] = (early, sum(int(flow_of(run)["retransmitted_segments"]) for run in runs) / len(runs) - early)
     (first, later), (first_auto, later_auto) = found["64 KB"], found["auto"]
     return (
-        f"CUBIC sends {first_auto:.0f} segments again in the first 5 s with auto and {first:.0f} with 64 KB, and {later_auto:.0f} and {later:.0f} in "
-        f"the 55 s after: what auto-tuning adds is the first overshoot. After it the queue overflows at {FULL_KB} kB, below either window; for three or "
-        "four times as many, windows would have to go far beyond it again and again, as the paper's erratic CUBIC did"
+        f"CUBIC sends {first_auto:.0f} segments again in the first 5 s with auto and {first:.0f} "
+        f"with 64 KB, and {later_auto:.0f} and {later:.0f} in the 55 s after: what auto-tuning adds "
+        f"is the first overshoot. After it the queue overflows at {FULL_KB} kB, below either "
+        "window; for three or four times as many, windows would have to go far beyond it again and "
+        "again, as the paper's erratic CUBIC did"
     )
 
 
@@ -193,8 +206,9 @@ def _model(figures: ExperimentData) -> tuple[bool, str]:
         )
     text = "; ".join(f"{size}: model {model:.2f}, ours {ours:.2f} Mb/s" for size, (model, ours) in pairs.items())
     why = (
-        ". W is the socket's size, of which Linux advertises 3/4; whole segments of that, never cut, are a little less than 0.75 of W. A window of "
-        "all of W would be a third above the model, where the paper is below it"
+        ". W is the socket's size, of which Linux advertises 3/4; whole segments of that, never "
+        "cut, are a little less than 0.75 of W. A window of all of W would be a third above the "
+        "model, where the paper is below it"
     )
     return all(model > ours for model, ours in pairs.values()), text + why
 
@@ -207,22 +221,38 @@ def _aggressive(figures: ExperimentData) -> tuple[bool, str]:
 
 
 def _advice(figures: ExperimentData) -> tuple[bool, str]:
-    """Section 6: the kernel's default has the most retransmissions and no gain: "all TCP variants achieve similar throughput"."""
+    """Section 6: the kernel's default has the most retransmissions and no gain: "all TCP variants
+    achieve similar throughput".
+    """
     cells = {f"{v} {s}": spot("down", s, v) for v in VARIANTS for s in ("64 KB", "auto")}
     again = {name: figures.mean(point, retransmitted).mean for name, point in cells.items()}
     goodput = {name: figures.mean(point, goodput_mbps).mean for name, point in cells.items()}
     ours, best = goodput.pop("CUBIC auto"), max(goodput.values())
-    text = f"CUBIC with auto-tuning gets {ours:.2f} Mb/s, the best of the others {best:.2f}; retransmitted: {format_values(again, '%')}"
+    text = (
+        f"CUBIC with auto-tuning gets {ours:.2f} Mb/s, the best of the others {best:.2f}; "
+        f"retransmitted: {format_values(again, '%')}"
+    )
     return again["CUBIC auto"] == max(again.values()) and ours <= 1.02 * best, text
 
 
 def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
     patterns: dict[str, Callable[[ExperimentData], tuple[bool, str] | tuple[bool, str, Interval]]] = {
-        "P0-057": lambda f: _limited(f, "8 KB"), "P0-058": lambda f: _limited(f, "16 KB"), "P0-059": lambda f: _limited(f, "32 KB"),
-        "P0-060": _fills, "P0-061": _monotone, "P0-063": _vegas_range, "P0-065": _alike, "P0-067": _rtts_alike,
-        "P0-068": _rate_rises, "P0-070": _doubles, "P0-072": _vegas_lowest, "P0-116": _model, "P0-148": _aggressive, "P0-149": _advice,
-    }  # fmt: skip
+        "P0-057": lambda f: _limited(f, "8 KB"),
+        "P0-058": lambda f: _limited(f, "16 KB"),
+        "P0-059": lambda f: _limited(f, "32 KB"),
+        "P0-060": _fills,
+        "P0-061": _monotone,
+        "P0-063": _vegas_range,
+        "P0-065": _alike,
+        "P0-067": _rtts_alike,
+        "P0-068": _rate_rises,
+        "P0-070": _doubles,
+        "P0-072": _vegas_lowest,
+        "P0-116": _model,
+        "P0-148": _aggressive,
+        "P0-149": _advice,
+    }
 
     def low() -> Interval:
         flows = _vegas_flows(figures)

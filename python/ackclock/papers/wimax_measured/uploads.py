@@ -1,4 +1,6 @@
-"""Section 4.2: uploads at the residence, by variant and socket buffer (Figures 8 and 9, Table 2)."""
+"""Section 4.2: uploads at the residence, by variant and socket buffer (Figures 8 and 9, Table
+2).
+"""
 
 from __future__ import annotations
 
@@ -30,16 +32,24 @@ from ackclock.papers.wimax_measured.transfers import (
 )
 from ackclock.statistics import Interval, interval
 
-TABLE2 = "the modem holds two packets beside the one that it sends, at 47 ms each, so that a window of more than six segments overflows it every second or two"
-SMALL = (
-    "a window of 8 KB (four segments of 1448 B in the 3/4 that Linux advertises) fits into path and modem, and nothing is lost: the paper's 3 to 5 % "
-    "there are no overflow of its own; a limiter that drops without a full queue, or another's load, would do it"
+TABLE2 = (
+    "the modem holds two packets beside the one that it sends, at 47 ms each, so that a window of "
+    "more than six segments overflows it every second or two"
 )
-BOUNDED = "the modem's queue bounds what is in flight from 16 KB on, so that auto-tuning adds nothing to 32 KB, where the paper has a third more"
+SMALL = (
+    "a window of 8 KB (four segments of 1448 B in the 3/4 that Linux advertises) fits into path "
+    "and modem, and nothing is lost: the paper's 3 to 5 % there are no overflow of its own; a "
+    "limiter that drops without a full queue, or another's load, would do it"
+)
+BOUNDED = (
+    "the modem's queue bounds what is in flight from 16 KB on, so that auto-tuning adds nothing to "
+    "32 KB, where the paper has a third more"
+)
 MIN = "of full segments, 47 ms each at 256 kb/s"
 SPIKES = (
-    "the modem's two packets are 94 ms, and ARQ adds tens: the paper's spikes of 2 s, at small windows too, are no queue of the flow's own. Seconds "
-    "without service (a fade, another's load) would do it, of which the paper gives neither number nor length"
+    "the modem's two packets are 94 ms, and ARQ adds tens: the paper's spikes of 2 s, at small "
+    "windows too, are no queue of the flow's own. Seconds without service (a fade, another's load) "
+    "would do it, of which the paper gives neither number nor length"
 )
 
 
@@ -90,8 +100,9 @@ def _veno_best(figures: ExperimentData) -> tuple[bool, str]:
     found = {size: by_variant(figures, "up", size, goodput_mbps) for size in ("32 KB", "auto")}
     best = all(max(each, key=lambda v: each[v]) == "Veno" for each in found.values())
     why = (
-        ". CUBIC and Veno both cut to 0.8 (Veno as it counts under 3 segments queued in windows of 5), New Reno to a half, below what the path "
-        "holds: the first two tie, and which is ahead is chance"
+        ". CUBIC and Veno both cut to 0.8 (Veno as it counts under 3 segments queued in windows of "
+        "5), New Reno to a half, below what the path holds: the first two tie, and which is ahead "
+        "is chance"
     )
     return best, "; ".join(f"{size}: {format_values(each, 'Mb/s', 4)}" for size, each in found.items()) + why
 
@@ -142,9 +153,17 @@ def _extreme(figures: ExperimentData) -> tuple[bool, str]:
 def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
     patterns: dict[str, Callable[[ExperimentData], tuple[bool, str] | tuple[bool, str, Interval]]] = {
-        "P0-092": _up_rises, "P0-093": _up_flat, "P0-094": _up_above_down, "P0-095": _up_fills, "P0-096": _veno_best, "P0-097": _spread,
-        "P0-098": _up_rtt, "P0-099": _up_over_down, "P0-101": _extremes, "P0-102": _extreme,
-    }  # fmt: skip
+        "P0-092": _up_rises,
+        "P0-093": _up_flat,
+        "P0-094": _up_above_down,
+        "P0-095": _up_fills,
+        "P0-096": _veno_best,
+        "P0-097": _spread,
+        "P0-098": _up_rtt,
+        "P0-099": _up_over_down,
+        "P0-101": _extremes,
+        "P0-102": _extreme,
+    }
     return {
         **{claim: statement(partial(find, figures)) for claim, find in patterns.items()},
         **_table2(figures),

@@ -78,9 +78,11 @@ def _wander(figures: ExperimentData, variant: str, size: str, after: float = 20.
 def _erratic(figures: ExperimentData) -> tuple[bool, str]:
     auto, fixed = _wander(figures, "CUBIC", "auto", 0.0), _wander(figures, "CUBIC", "64 KB", 0.0)
     why = (
-        ". With auto the first overflow comes at 45 segments and is cut to the path's within 2 s; from then on the queue overflows at 38.5 kB, below "
-        "either window, so that auto-tuning has no part in it. With 64 KB (48 KiB advertised) a hole stops the sender at the window's end until it is "
-        "filled, and the window dips with what is in flight. The paper's CUBIC went far beyond for most of a minute: on ours the first loss ends that"
+        ". With auto the first overflow comes at 45 segments and is cut to the path's within 2 s; "
+        "from then on the queue overflows at 38.5 kB, below either window, so that auto-tuning has "
+        "no part in it. With 64 KB (48 KiB advertised) a hole stops the sender at the window's end "
+        "until it is filled, and the window dips with what is in flight. The paper's CUBIC went "
+        "far beyond for most of a minute: on ours the first loss ends that"
     )
     return auto > 1.5 * fixed, f"the window's spread over its mean: {auto:.2f} with auto, {fixed:.2f} with 64 KB{why}"
 
@@ -96,7 +98,10 @@ def _settle(figures: ExperimentData) -> tuple[bool, str]:
 def _cable(figures: ExperimentData) -> tuple[bool, str]:
     result = figures.results(point("cable", "down auto", "cable", variant="cubic-2.0"))[0]
     flow = flow_of(result)
-    text = f"{flow['goodput_bps'] / 1e6:.2f} of 5 Mb/s, {flow['window_cuts']} cuts, {100.0 * flow['retransmission_rate']:.2f} % retransmitted, {flow['timeouts']} timeouts"
+    text = (
+        f"{flow['goodput_bps'] / 1e6:.2f} of 5 Mb/s, {flow['window_cuts']} cuts, "
+        f"{100.0 * flow['retransmission_rate']:.2f} % retransmitted, {flow['timeouts']} timeouts"
+    )
     return flow["goodput_bps"] >= 0.9 * 5e6 * PAYLOAD and flow["timeouts"] == 0, text
 
 
@@ -110,7 +115,13 @@ def _steady(figures: ExperimentData) -> tuple[bool, str]:
 def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
     """Claim id to evaluator."""
     patterns: dict[str, Callable[[ExperimentData], tuple[bool, str] | tuple[bool, str, Interval]]] = {
-        "P0-103": _same_window, "P0-104": _soon, "P0-105": _kinds, "P0-106": _spurious, "P0-107": _erratic, "P0-108": _settle,
-        "P0-109": _cable, "P0-110": _steady,
-    }  # fmt: skip
+        "P0-103": _same_window,
+        "P0-104": _soon,
+        "P0-105": _kinds,
+        "P0-106": _spurious,
+        "P0-107": _erratic,
+        "P0-108": _settle,
+        "P0-109": _cable,
+        "P0-110": _steady,
+    }
     return {claim: statement(partial(find, figures)) for claim, find in patterns.items()}

@@ -1,4 +1,6 @@
-"""Evaluators for ``wimax-simulated``: five TCP schemes over simulated 802.16 and 802.11b networks, and BIAD beside them."""
+"""Evaluators for ``wimax-simulated``: five TCP schemes over simulated 802.16 and 802.11b networks,
+and BIAD beside them.
+"""
 
 from __future__ import annotations
 

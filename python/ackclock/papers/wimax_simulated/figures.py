@@ -27,7 +27,9 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
         return figures.mean(spot, goodput_mbps)
 
     def above(spot: ExperimentPoint, x: float, gains: Mapping[str, float]) -> dict[str, list[tuple[float, float]]]:
-        """The paper has gains over New Reno; they are applied to ours, since its own goodput is not in the text."""
+        """The paper has gains over New Reno; they are applied to ours, since its own goodput is not
+        in the text.
+        """
         base = goodput(spot.of("New Reno")).mean
         return {f"{scheme} {gain:+.0f} %": [(x, base * (1.0 + gain / 100.0))] for scheme, gain in gains.items()}
 
@@ -42,32 +44,100 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
     wifi_queues = [point("wifi-queues", packets=packets) for packets in QUEUES]
     four = (*scenario3.THREE, "BIAD")
     return [
-        PaperFigure("Figure 4: scenario 1", "The paper: Westwood 96 % and BIC 18 % above New Reno at 0.001; Vegas and Veno below it at high rates.",
-                PER, GOODPUT, over([scenario1("", r) for r in RATES], RATES, (*SIX, "Westwood (2001)", "Westwood (ns-2)"), goodput), True,
-                paper=above(scenario1("", LOW), LOW, {"Westwood": 96.0, "BIC": 18.0})),
+        PaperFigure(
+            "Figure 4: scenario 1",
+            "The paper: Westwood 96 % and BIC 18 % above New Reno at 0.001; Vegas and Veno below it at high rates.",
+            PER,
+            GOODPUT,
+            over([scenario1("", r) for r in RATES], RATES, (*SIX, "Westwood (2001)", "Westwood (ns-2)"), goodput),
+            True,
+            paper=above(scenario1("", LOW), LOW, {"Westwood": 96.0, "BIC": 18.0}),
+        ),
         *traces.drawings(figures),
-        PaperFigure("Figure 7: scenario 2", "The paper: below scenario 1; Westwood +108 % and BIC +10 % at 0.001, Westwood's gain gone above 0.005.",
-                PER, GOODPUT, over([scenario2("", r) for r in RATES2], RATES2, SIX, goodput), True,
-                paper=above(scenario2("", LOW), LOW, {"Westwood": 108.0, "BIC": 10.0})),
-        PaperFigure("Figure 8: scenario 2, the bottleneck's queue", "The paper: Westwood best, with a peak near 80 packets; then BIC; Veno and Vegas poor.",
-                QUEUE, GOODPUT, over(queues, QUEUES, SIX, goodput)),
-        PaperFigure("Figure 10: scenario 3, 3:1", "The paper: Westwood +58 % and BIC +54 % a connection at 0.0001; Veno and Vegas below New Reno.",
-                PER, "goodput of each of six (Mb/s)", over(errors, scenario3.RATES, SIX, goodput), True,
-                paper=above(scenario3.errors("", 1e-4), 1e-4, {"Westwood": 58.0, "BIC": 54.0})),
-        PaperFigure("Figure 11: scenario 3, fairness", "The paper: near 1 up to an error rate of 1 %, low above 5 %.",
-                PER, "Jain's index", over(errors, scenario3.RATES, SIX, fair), True),
-        PaperFigure("Figure 12: scenario 3, the split of the frame", "The paper: +20 % from 1:1 to 2:1, then slower, as ACKs are delayed or lost; BIC best at 6:1. Here contention takes ranging too: at 6:1 two symbols a frame are left for ACKs.",
-                SPLIT, "goodput of each of six (Mb/s)", over(splits, shares, four, goodput)),
-        PaperFigure("Figure 12 again: contention for requests only", "With ten symbols left at 6:1 no ACK starves: it is the uplink's symbols that do it.",
-                SPLIT, "goodput of each of six (Mb/s)", over(requests, shares, four, goodput)),
-        PaperFigure("The ACKs behind Figure 12", "Of the ACKs of New Reno's six transfers, the share that the stations' queues of 50 drop.",
-                SPLIT, "share of ACKs dropped", over(splits, shares, four, lambda spot: figures.mean(spot, scenario3.ACKS["share of ACKs dropped"]))),
-        PaperFigure("Figure 13: scenario 3, fairness over the split", "The paper: Westwood fluctuates at high splits.",
-                SPLIT, "Jain's index", over(splits, shares, four, fair)),
-        PaperFigure("Figure 14: 802.11b, scenario 1", "The paper: alike at low rates; from 0.01 to 0.1 Westwood +35 % and BIC +9 %.",
-                PER, GOODPUT, over([wifi.first("", r) for r in WIFI_RATES], WIFI_RATES, SIX, goodput), True),
-        PaperFigure("Figure 15: 802.11b, scenario 2", "The paper: the congested link hurts Reno, Vegas and Veno; Westwood and BIC hold out up to 0.01.",
-                PER, GOODPUT, over([point("wifi2", mean=r) for r in RATES2], RATES2, SIX, goodput), True),
-        PaperFigure("Figure 16: 802.11b, the bottleneck's queue", "The paper: Westwood and BIC high, Vegas and Veno low.",
-                QUEUE, GOODPUT, over(wifi_queues, QUEUES, SIX, goodput)),
-    ]  # fmt: skip
+        PaperFigure(
+            "Figure 7: scenario 2",
+            "The paper: below scenario 1; Westwood +108 % and BIC +10 % at 0.001, Westwood's gain gone above 0.005.",
+            PER,
+            GOODPUT,
+            over([scenario2("", r) for r in RATES2], RATES2, SIX, goodput),
+            True,
+            paper=above(scenario2("", LOW), LOW, {"Westwood": 108.0, "BIC": 10.0}),
+        ),
+        PaperFigure(
+            "Figure 8: scenario 2, the bottleneck's queue",
+            "The paper: Westwood best, with a peak near 80 packets; then BIC; Veno and Vegas poor.",
+            QUEUE,
+            GOODPUT,
+            over(queues, QUEUES, SIX, goodput),
+        ),
+        PaperFigure(
+            "Figure 10: scenario 3, 3:1",
+            "The paper: Westwood +58 % and BIC +54 % a connection at 0.0001; Veno and Vegas below New Reno.",
+            PER,
+            "goodput of each of six (Mb/s)",
+            over(errors, scenario3.RATES, SIX, goodput),
+            True,
+            paper=above(scenario3.errors("", 1e-4), 1e-4, {"Westwood": 58.0, "BIC": 54.0}),
+        ),
+        PaperFigure(
+            "Figure 11: scenario 3, fairness",
+            "The paper: near 1 up to an error rate of 1 %, low above 5 %.",
+            PER,
+            "Jain's index",
+            over(errors, scenario3.RATES, SIX, fair),
+            True,
+        ),
+        PaperFigure(
+            "Figure 12: scenario 3, the split of the frame",
+            "The paper: +20 % from 1:1 to 2:1, then slower, as ACKs are delayed or lost; BIC best "
+            "at 6:1. Here contention takes ranging too: at 6:1 two symbols a frame are left for "
+            "ACKs.",
+            SPLIT,
+            "goodput of each of six (Mb/s)",
+            over(splits, shares, four, goodput),
+        ),
+        PaperFigure(
+            "Figure 12 again: contention for requests only",
+            "With ten symbols left at 6:1 no ACK starves: it is the uplink's symbols that do it.",
+            SPLIT,
+            "goodput of each of six (Mb/s)",
+            over(requests, shares, four, goodput),
+        ),
+        PaperFigure(
+            "The ACKs behind Figure 12",
+            "Of the ACKs of New Reno's six transfers, the share that the stations' queues of 50 drop.",
+            SPLIT,
+            "share of ACKs dropped",
+            over(splits, shares, four, lambda spot: figures.mean(spot, scenario3.ACKS["share of ACKs dropped"])),
+        ),
+        PaperFigure(
+            "Figure 13: scenario 3, fairness over the split",
+            "The paper: Westwood fluctuates at high splits.",
+            SPLIT,
+            "Jain's index",
+            over(splits, shares, four, fair),
+        ),
+        PaperFigure(
+            "Figure 14: 802.11b, scenario 1",
+            "The paper: alike at low rates; from 0.01 to 0.1 Westwood +35 % and BIC +9 %.",
+            PER,
+            GOODPUT,
+            over([wifi.first("", r) for r in WIFI_RATES], WIFI_RATES, SIX, goodput),
+            True,
+        ),
+        PaperFigure(
+            "Figure 15: 802.11b, scenario 2",
+            "The paper: the congested link hurts Reno, Vegas and Veno; Westwood and BIC hold out up to 0.01.",
+            PER,
+            GOODPUT,
+            over([point("wifi2", mean=r) for r in RATES2], RATES2, SIX, goodput),
+            True,
+        ),
+        PaperFigure(
+            "Figure 16: 802.11b, the bottleneck's queue",
+            "The paper: Westwood and BIC high, Vegas and Veno low.",
+            QUEUE,
+            GOODPUT,
+            over(wifi_queues, QUEUES, SIX, goodput),
+        ),
+    ]

@@ -20,7 +20,10 @@ def _places() -> dict[str, ExperimentPoint]:
 def _bic(figures: ExperimentData) -> tuple[bool, str]:
     gains = {name: figures.gain(spot.of("BIC"), spot, goodput_mbps).mean for name, spot in _places().items()}
     inside = [name for name, gain in gains.items() if BAND[0] <= gain <= BAND[1]]
-    text = f"{min(gains.values()):+.0f} % to {max(gains.values()):+.0f} %, {len(inside)} of {len(gains)} cases within the paper's band"
+    text = (
+        f"{min(gains.values()):+.0f} % to {max(gains.values()):+.0f} %, {len(inside)} of "
+        f"{len(gains)} cases within the paper's band"
+    )
     return len(inside) == len(gains), f"{text}; the paper itself has 54 % in scenario 3. {BIC_CAUSE}"
 
 
@@ -34,8 +37,8 @@ def _order(figures: ExperimentData) -> tuple[bool, str]:
     cases = len(_places())
     text = f"Westwood and BIC are the best two, or within 2 % of them, in {cases - len(wrong)} of {cases} cases"
     why = (
-        ". Where errors leave windows of a few segments BIC halves as Reno does (below its low window of 14) and waits for its timer more often than Veno, "
-        "which cuts to 4/5 there"
+        ". Where errors leave windows of a few segments BIC halves as Reno does (below its low "
+        "window of 14) and waits for its timer more often than Veno, which cuts to 4/5 there"
     )
     return not wrong, text + (f"; not in {'; '.join(wrong)}{why}" if wrong else "")
 
@@ -56,8 +59,9 @@ def _biad(figures: ExperimentData) -> tuple[bool, str]:
         if found["BIAD"] > max(found["Westwood"], found["BIC"]):
             ahead.append(name)
     why = (
-        "BIAD takes Westwood's estimate of 2001, a sample an ACK. 802.16 brings ACKs up bunched, a frame's worth within microseconds, and the "
-        "estimate is many times the path's rate: the window is not cut, the queue overflows, and at low error rates timeouts eat the gain. "
+        "BIAD takes Westwood's estimate of 2001, a sample an ACK. 802.16 brings ACKs up bunched, a "
+        "frame's worth within microseconds, and the estimate is many times the path's rate: the "
+        "window is not cut, the queue overflows, and at low error rates timeouts eat the gain. "
         "Where errors dominate, not cutting is right"
     )
     return len(ahead) == len(

@@ -1,4 +1,6 @@
-"""Scenario 3: six stations of one base station, over error rates and over the split of the frame (Figures 10 to 13)."""
+"""Scenario 3: six stations of one base station, over error rates and over the split of the frame
+(Figures 10 to 13).
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,9 @@ ACKS = {
 
 
 def uplink_symbols(split: str) -> int:
-    """Symbols of the uplink left for data, of 146, with ranging and requests packed at 64-QAM 3/4."""
+    """Symbols of the uplink left for data, of 146, with ranging and requests packed at 64-QAM
+    3/4.
+    """
     down, up = map(int, split.split(":"))
     return 146 - int(146 * a.downlink_fraction(down, up)) - a.contention_symbols(5, a.ofdm_symbol_bytes(6, 3 / 4))
 

@@ -1,4 +1,6 @@
-"""Scenarios 1 and 2: one transfer, with errors only and with a congested wired link in addition (Figures 4, 5, 7 and 8)."""
+"""Scenarios 1 and 2: one transfer, with errors only and with a congested wired link in addition
+(Figures 4, 5, 7 and 8).
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,10 @@ RATES2 = (1e-5, 1e-4, 1e-3, 1e-2)
 QUEUES = (10, 40, 80, 120, 200)
 LOW = 1e-3
 BIC_CAUSE = (
-    "Reno halves its window at a loss that is no congestion and grows by a segment a round trip; BIC keeps 0.8 of it and is back "
-    "within a few: so the window's mean, and the goodput, differ by far more than the paper has. At 0.001 Reno's window would have to be "
-    "capped by something else for 18 %"
+    "Reno halves its window at a loss that is no congestion and grows by a segment a round trip; "
+    "BIC keeps 0.8 of it and is back within a few: so the window's mean, and the goodput, differ "
+    "by far more than the paper has. At 0.001 Reno's window would have to be capped by something "
+    "else for 18 %"
 )
 
 
@@ -84,7 +87,8 @@ def _figure4(figures: ExperimentData) -> dict[str, Evaluate]:
         "P3-025": statement(lambda: _all_fall(figures)),
         "P3-026": measured_number(
             lambda: _gain(figures, low.of("Westwood")),
-            "Westwood as the text describes it, a sample a round trip; the other two and other lengths of the bad state beside it",
+            "Westwood as the text describes it, a sample a round trip; the other two and other "
+            "lengths of the bad state beside it",
             also=lambda: {**_sojourns(figures, "Westwood"), **_westwoods(figures, low)},
         ),
         "P3-027": measured_number(
@@ -106,8 +110,9 @@ def _all_fall(figures: ExperimentData) -> tuple[bool, str]:
 def _order(figures: ExperimentData, low: ExperimentPoint) -> tuple[bool, str]:
     found = of_five(figures, low)
     why = (
-        ". Westwood's cut is the smaller (the delivered rate times the minimum RTT is nine tenths of the window, BIC leaves eight), but it grows "
-        "by a segment a round trip, and BIC is back where it was within a few"
+        ". Westwood's cut is the smaller (the delivered rate times the minimum RTT is nine tenths "
+        "of the window, BIC leaves eight), but it grows by a segment a round trip, and BIC is back "
+        "where it was within a few"
     )
     return found["Westwood"] > found["BIC"] > found["New Reno"], format_values(found, "Mb/s") + why
 
@@ -127,10 +132,11 @@ def _veno(figures: ExperimentData) -> str:
     rtt = flow_of(figures.results(scenario1("Veno", LOW))[0])["rtt_ms"]
     base, usual = rtt["min"], rtt["p50"]
     return (
-        f"Veno's least RTT is {base:.0f} ms and its usual one {usual:.0f}, queue or not, as ACKs wait for their grants: so it counts 3 "
-        f"segments as queued from a window of {3.0 * usual / (usual - base):.0f} on, takes losses above that for congestion and grows every "
-        "other round there; it is below New Reno while windows are larger. Where losses keep them smaller its cut to 4/5 puts it above, as "
-        "its authors say and the paper does not"
+        f"Veno's least RTT is {base:.0f} ms and its usual one {usual:.0f}, queue or not, as ACKs "
+        "wait for their grants: so it counts 3 segments as queued from a window of "
+        f"{3.0 * usual / (usual - base):.0f} on, takes losses above that for congestion and grows "
+        "every other round there; it is below New Reno while windows are larger. Where losses keep "
+        "them smaller its cut to 4/5 puts it above, as its authors say and the paper does not"
     )
 
 
@@ -177,8 +183,9 @@ def _below_scenario1(figures: ExperimentData) -> tuple[bool, str]:
 def _high_rates(figures: ExperimentData) -> tuple[bool, str, Interval]:
     found = _gain(figures, scenario2("Westwood", 1e-2))
     why = (
-        f"{found.mean:+.0f} % at 0.01: after a loss New Reno without SACK mends one segment a round trip, Westwood with SACK a window; "
-        "with bursts the gain falls only when timeouts take over"
+        f"{found.mean:+.0f} % at 0.01: after a loss New Reno without SACK mends one segment a round "
+        "trip, Westwood with SACK a window; with bursts the gain falls only when timeouts take "
+        "over"
     )
     return found.mean < 15.0, why, found
 
@@ -192,7 +199,8 @@ def _low_everywhere(figures: ExperimentData) -> tuple[bool, str]:
     )
     return (
         holds,
-        f"{statement} Mb/s. Vegas yields to the cross traffic's queue; Veno is not below New Reno: its cut is the smaller",
+        f"{statement} Mb/s. Vegas yields to the cross traffic's queue; Veno is not below New Reno: "
+        "its cut is the smaller",
     )
 
 
@@ -204,8 +212,9 @@ def _figure8(figures: ExperimentData) -> dict[str, Evaluate]:
 
 
 _QUEUE = (
-    "packets, seed by seed. The bottleneck is not given; with ours the path holds about 400 packets, and goodput rises up to the longest "
-    "queue tried: the paper's own rule, a queue below the bandwidth-delay product, is not yet broken there"
+    "packets, seed by seed. The bottleneck is not given; with ours the path holds about 400 "
+    "packets, and goodput rises up to the longest queue tried: the paper's own rule, a queue below "
+    "the bandwidth-delay product, is not yet broken there"
 )
 
 
@@ -225,7 +234,8 @@ def _queue_order(figures: ExperimentData) -> tuple[bool, str]:
     statement = "; ".join(f"{packets}: {format_values(each)}" for packets, each in found.items())
     return (
         holds,
-        f"{statement} Mb/s. Westwood and BIC are above New Reno at every queue and Vegas far below, but BIC is ahead of Westwood",
+        f"{statement} Mb/s. Westwood and BIC are above New Reno at every queue and Vegas far below, "
+        "but BIC is ahead of Westwood",
     )
 
 

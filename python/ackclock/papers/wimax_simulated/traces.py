@@ -1,4 +1,6 @@
-"""Figure 5 of ``wimax-simulated``, and traces of results that contradict the paper: Veno, and Westwood's estimate."""
+"""Figure 5 of ``wimax-simulated``, and traces of results that contradict the paper: Veno, and
+Westwood's estimate.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from ackclock.simulation.runner import RunResult
 
 SEGMENT = 1024
 BETA = 3.0
-"""Minimum queued segments for which Veno treats a loss as congestion (Fu and Liew 2003; unclear.md of the digest, B7)."""
+"""Minimum queued segments for which Veno treats a loss as congestion (Fu and Liew 2003; unclear.md
+of the digest, B7).
+"""
 BEGIN_S, END_S = 5.0, 100.0
 """After the first slow start."""
 TIME = "time (s)"
@@ -32,10 +36,19 @@ def _windows(figures: ExperimentData) -> list[PaperFigure]:
     statement = "The paper: Westwood holds the largest window, BIC refills fast, Vegas and Veno stay very low."
     five = {scheme: _window(figures, scheme) for scheme in FIVE}
     return [
-        PaperFigure("Figure 5: windows at an error rate of 0.001", statement, TIME, "congestion window (kB)", five, trace=True),
-        PaperFigure("Figure 5 with BIAD", "It overshoots to some 10 MB, which is cut off here, as it takes Westwood's estimate of 2001 (below).",
-                TIME, "congestion window (kB)", {"BIAD": _window(figures, "BIAD")}, trace=True, top=500.0),
-    ]  # fmt: skip
+        PaperFigure(
+            "Figure 5: windows at an error rate of 0.001", statement, TIME, "congestion window (kB)", five, trace=True
+        ),
+        PaperFigure(
+            "Figure 5 with BIAD",
+            "It overshoots to some 10 MB, which is cut off here, as it takes Westwood's estimate of 2001 (below).",
+            TIME,
+            "congestion window (kB)",
+            {"BIAD": _window(figures, "BIAD")},
+            trace=True,
+            top=500.0,
+        ),
+    ]
 
 
 def _window(figures: ExperimentData, scheme: str) -> list[Point]:
@@ -44,7 +57,9 @@ def _window(figures: ExperimentData, scheme: str) -> list[Point]:
 
 
 def _veno(figures: ExperimentData) -> PaperFigure:
-    """Veno's estimate of queued segments, N = cwnd (RTT - minimum RTT) / RTT, and the real queue."""
+    """Veno's estimate of queued segments, N = cwnd (RTT - minimum RTT) / RTT, and the real
+    queue.
+    """
     result = _run(figures, "Veno")
     base = float(flow_of(result)["rtt_ms"]["min"])
     series = result.series.filter((result.series["time_s"] >= BEGIN_S) & (result.series["time_s"] <= END_S))
@@ -56,17 +71,29 @@ def _veno(figures: ExperimentData) -> PaperFigure:
     held = float(hop_of(result, "air", "down")["queue_packets_mean"])
     return PaperFigure(
         "Finding: what Veno takes for a queue",
-        f"At an error rate of 0.001. ACKs wait {wait['up']:.0f} ms for their grants on average, but the minimum RTT, {base:.0f} ms, has hardly such a wait in it: so the usual "
-        f"one is longer whether packets queue or not (the data wait {wait['down']:.1f} ms), and Veno counts segments as queued in proportion to its window. Above its threshold of 3 it "
-        "takes random losses for congestion, and grows every other round: that puts it below New Reno while windows are large. Where losses keep them "
-        f"small its cut to 4/5 puts it above (P3-029). What waits is read as a frame begins, when it is most; over time it is {held:.1f} packets.",
-        TIME, "packets", {"counted as queued by Veno": traced(series["time_s"].to_list(), counted), "at the base station": _waiting(result)},
-        paper={"Veno's threshold": level(BETA, BEGIN_S, END_S)}, trace=True,
-    )  # fmt: skip
+        f"At an error rate of 0.001. ACKs wait {wait['up']:.0f} ms for their grants on average, but "
+        f"the minimum RTT, {base:.0f} ms, has hardly such a wait in it: so the usual one is longer "
+        f"whether packets queue or not (the data wait {wait['down']:.1f} ms), and Veno counts "
+        "segments as queued in proportion to its window. Above its threshold of 3 it takes random "
+        "losses for congestion, and grows every other round: that puts it below New Reno while "
+        "windows are large. Where losses keep them small its cut to 4/5 puts it above (P3-029). "
+        f"What waits is read as a frame begins, when it is most; over time it is {held:.1f} "
+        "packets.",
+        TIME,
+        "packets",
+        {
+            "counted as queued by Veno": traced(series["time_s"].to_list(), counted),
+            "at the base station": _waiting(result),
+        },
+        paper={"Veno's threshold": level(BETA, BEGIN_S, END_S)},
+        trace=True,
+    )
 
 
 def _waiting(result: RunResult) -> list[Point]:
-    """The mean over each second of samples every 100 ms, which are always at the start of a frame."""
+    """The mean over each second of samples every 100 ms, which are always at the start of a
+    frame.
+    """
     hop = result.hops.filter((result.hops["hop"] == "air") & (result.hops["direction"] == "down"))
     each: dict[int, list[float]] = defaultdict(list)
     for time, packets in zip(hop["time_s"].to_list(), hop["queue_packets"].to_list(), strict=True):
@@ -88,7 +115,12 @@ def _westwood(figures: ExperimentData) -> PaperFigure:
         )
     return PaperFigure(
         "Finding: what Westwood's two estimates make of a loss",
-        "The threshold that each sets after a loss. ACKs come up a frame's worth at a time, microseconds apart: a sample an ACK takes that for a rate many times "
-        "the channel's, and the window is not cut to what the path holds (P3-026 and 033, +96 and +108 %, are from the estimate that is not deceived).",
-        TIME, "threshold after a loss (kB)", lines, trace=True,
-    )  # fmt: skip
+        "The threshold that each sets after a loss. ACKs come up a frame's worth at a time, "
+        "microseconds apart: a sample an ACK takes that for a rate many times the channel's, and "
+        "the window is not cut to what the path holds (P3-026 and 033, +96 and +108 %, are from "
+        "the estimate that is not deceived).",
+        TIME,
+        "threshold after a loss (kB)",
+        lines,
+        trace=True,
+    )

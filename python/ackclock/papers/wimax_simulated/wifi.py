@@ -21,8 +21,8 @@ HIGH = (1e-2, 3e-2, 1e-1)
 LOW = (1e-5, 1e-4, 1e-3)
 ALIKE = 0.1
 _BURSTS = (
-    "the bad state lasts 7.5 ms, three segments of 802.11b: New Reno, which has no SACK, mends one a round trip, the others all at once. "
-    "That alone is more than the paper's gain"
+    "the bad state lasts 7.5 ms, three segments of 802.11b: New Reno, which has no SACK, mends one "
+    "a round trip, the others all at once. That alone is more than the paper's gain"
 )
 
 
@@ -67,7 +67,10 @@ def _congested(figures: ExperimentData) -> tuple[bool, str]:
         for scheme in ("Westwood", "BIC")
     }
     firm = min(kept["Westwood"], kept["BIC"]) > max(kept["New Reno"], kept["Vegas"], kept["Veno"])
-    text = f"least share of scenario 1 kept up to 0.001: {format_values(kept)}; from 0.001 to 0.01 then {format_values(fall)}"
+    text = (
+        f"least share of scenario 1 kept up to 0.001: {format_values(kept)}; from 0.001 to 0.01 "
+        f"then {format_values(fall)}"
+    )
     why = ". The air carries 4 Mb/s and the bottleneck leaves 5 while the cross traffic is on: there is little to lose"
     return firm and max(fall.values()) < 0.9, text + why
 
@@ -76,7 +79,10 @@ def _queues(figures: ExperimentData) -> tuple[bool, str]:
     found = {packets: of_five(figures, point("wifi-queues", "New Reno", packets=packets)) for packets in QUEUES}
     holds = all(min(each["Westwood"], each["BIC"]) > max(each["Vegas"], each["Veno"]) for each in found.values())
     text = "; ".join(f"{packets}: {format_values(each)}" for packets, each in found.items())
-    why = ". Westwood is high at every queue, but all lie close: the air is the limit, and a queue of any size is enough for 4 Mb/s"
+    why = (
+        ". Westwood is high at every queue, but all lie close: the air is the limit, and a queue "
+        "of any size is enough for 4 Mb/s"
+    )
     return holds, f"{text} Mb/s{why}"
 
 
