@@ -129,6 +129,158 @@ fn flood(syns: u32, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
+/// How the connections of a generated capture end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mix {
+    /// Requests and responses of 12 packets. Of 100 connections two are refused, two unanswered, two
+    /// reset by the client, and one has a segment that a timeout retransmits.
+    Short,
+    /// One host tries the ports of another: all are refused but one in 500, which answers and is
+    /// reset.
+    Scan,
+}
+
+const SYN: u8 = 2;
+const FIN_ACK: u8 = 0x11;
+const RST: u8 = 4;
+const RST_ACK: u8 = 0x14;
+const SYN_ACK: u8 = 0x12;
+const ACK: u8 = 0x10;
+const PSH_ACK: u8 = 0x18;
+const SEGMENT: u32 = 1448;
+/// Time between the starts of generated connections.
+const START_GAP_NS: i64 = 1_000_000;
+const MS: i64 = 1_000_000;
+
+/// One packet of a generated connection, relative to the connection's first.
+struct Sent {
+    after: i64,
+    from_client: bool,
+    flags: u8,
+    seq: u32,
+    ack: u32,
+    payload: u32,
+}
+
+impl Mix {
+    /// The packets of connection `number`, as captured at the client with an RTT of 20 ms.
+    fn packets(self, number: u32) -> Vec<Sent> {
+        let sent = |after: i64, from_client: bool, flags: u8, seq: u32, ack: u32, payload: u32| Sent {
+            after: after * MS,
+            from_client,
+            flags,
+            seq,
+            ack,
+            payload,
+        };
+        let opened = || vec![sent(0, true, SYN, 0, 0, 0), sent(20, false, SYN_ACK, 0, 1, 0), sent(20, true, ACK, 1, 1, 0)];
+        let refused = || vec![sent(0, true, SYN, 0, 0, 0), sent(20, false, RST_ACK, 0, 1, 0)];
+        if self == Mix::Scan {
+            let mut packets = if number % 500 == 499 { opened() } else { refused() };
+            if packets.len() == 3 {
+                packets[2].flags = RST;
+            }
+            return packets;
+        }
+        match number % 100 {
+            7 | 57 => return refused(),
+            13 | 63 => return [0, 1000, 3000].map(|after| sent(after, true, SYN, 0, 0, 0)).into(),
+            _ => {}
+        }
+        let mut packets = opened();
+        packets.push(sent(21, true, PSH_ACK, 1, 1, 300));
+        packets.push(sent(41, false, ACK, 1, 301, 0));
+        let lost = number % 100 == 33;
+        packets.extend((0..3).filter(|i| !(lost && *i == 2)).map(|i| sent(45, false, ACK, 1 + i * SEGMENT, 301, SEGMENT)));
+        let end = 1 + 3 * SEGMENT;
+        if lost {
+            packets.push(sent(45, true, ACK, 301, 1 + 2 * SEGMENT, 0));
+            packets.push(sent(300, false, PSH_ACK, 1 + 2 * SEGMENT, 301, SEGMENT));
+        }
+        let at = if lost { 300 } else { 45 };
+        packets.push(sent(at, true, ACK, 301, end, 0));
+        if matches!(number % 100, 21 | 71) {
+            packets.push(sent(at + 5, true, RST_ACK, 301, end, 0));
+        } else {
+            packets.push(sent(at + 5, true, FIN_ACK, 301, end, 0));
+            packets.push(sent(at + 25, false, FIN_ACK, end, 302, 0));
+            packets.push(sent(at + 25, true, ACK, 302, end + 1, 0));
+        }
+        packets
+    }
+
+    /// Addresses and ports of connection `number`: client, server.
+    fn ends(self, number: u32) -> [([u8; 4], u16); 2] {
+        match self {
+            Mix::Short => {
+                let client = [10, 1, (number / 200 % 4) as u8, (number % 200) as u8 + 1];
+                [
+                    (client, 1024 + (number / 800 % 60_000) as u16),
+                    ([192, 0, 2, (number % 97) as u8 + 1], [443, 80, 22][(number % 3) as usize]),
+                ]
+            }
+            Mix::Scan => [([10, 1, 0, 1], 40_000 + (number / 65_000) as u16), ([192, 0, 2, 1], (number % 65_000) as u16 + 1)],
+        }
+    }
+}
+
+/// Writes `flows` connections to `path`, a thousand a second, in the order of time.
+pub fn write_connections(path: &Path, flows: u32, mix: Mix) -> Result<String, String> {
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(path).map_err(|e| e.to_string())?);
+    let packets = connections(flows, mix, &mut out).and_then(|n| out.flush().map(|()| n)).map_err(|e| e.to_string())?;
+    Ok(format!("{{\"packets\":{packets},\"flows\":{flows}}}"))
+}
+
+fn connections(flows: u32, mix: Mix, out: &mut impl Write) -> io::Result<u64> {
+    out.write_all(&HEADER)?;
+    let (mut pending, mut written) = (BinaryHeap::new(), 0u64);
+    for number in 0..=flows {
+        let now = i64::from(number) * START_GAP_NS;
+        // After the last connection everything is due.
+        let due = if number == flows { i64::MAX } else { now };
+        while pending.peek().is_some_and(|Reverse((at, ..)): &Reverse<(i64, u64, Vec<u8>)>| *at <= due) {
+            let Some(Reverse((at, _, bytes))) = pending.pop() else { break };
+            let original_len = u32::from(u16::from_be_bytes([bytes[16], bytes[17]])) + 14;
+            for field in [(at / 1_000_000_000) as u32, (at % 1_000_000_000) as u32, bytes.len() as u32, original_len] {
+                out.write_all(&field.to_le_bytes())?;
+            }
+            out.write_all(&bytes)?;
+            written += 1;
+        }
+        if number < flows {
+            for (i, packet) in mix.packets(number).iter().enumerate() {
+                // Unique and increasing: packets of one time stay in order.
+                pending.push(Reverse((
+                    now + packet.after,
+                    u64::from(number) * 64 + i as u64,
+                    frame(mix.ends(number), number, packet),
+                )));
+            }
+        }
+    }
+    Ok(written)
+}
+
+/// An Ethernet frame without the payload's bytes and without checksums.
+fn frame([client, server]: [([u8; 4], u16); 2], number: u32, packet: &Sent) -> Vec<u8> {
+    let (from, to) = if packet.from_client { (client, server) } else { (server, client) };
+    let mut bytes = vec![0; 54];
+    bytes[12..14].copy_from_slice(&[8, 0]);
+    bytes[14..24].copy_from_slice(&[0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 6]);
+    bytes[16..18].copy_from_slice(&((40 + packet.payload) as u16).to_be_bytes());
+    bytes[26..30].copy_from_slice(&from.0);
+    bytes[30..34].copy_from_slice(&to.0);
+    bytes[34..36].copy_from_slice(&from.1.to_be_bytes());
+    bytes[36..38].copy_from_slice(&to.1.to_be_bytes());
+    let initial = |from_client: bool| number.wrapping_mul(if from_client { 0x9e37_79b1 } else { 0x85eb_ca6b });
+    let seq = initial(packet.from_client).wrapping_add(packet.seq);
+    let ack = initial(!packet.from_client).wrapping_add(packet.ack);
+    bytes[38..42].copy_from_slice(&seq.to_be_bytes());
+    bytes[42..46].copy_from_slice(&(if packet.flags & ACK == 0 { 0 } else { ack }).to_be_bytes());
+    bytes[46..50].copy_from_slice(&[0x50, packet.flags, 0xff, 0xff]);
+    bytes
+}
+
 /// pcap file header: nanoseconds, snap length 128, Ethernet.
 const HEADER: [u8; 24] = [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128, 0, 0, 0, 1, 0, 0, 0];
 

@@ -4,6 +4,8 @@
 //!
 //!     ackclock-bench capture-write FILE PACKETS [MAX_PER_FLOW]
 //!     ackclock-bench capture-flood FILE SYNS
+//!     ackclock-bench capture-short FILE FLOWS
+//!     ackclock-bench capture-scan FILE PORTS
 //!     ackclock-bench capture-read FILE [WORKERS]
 //!     ackclock-bench variants
 //!
@@ -55,6 +57,12 @@ fn main() -> ExitCode {
             integer(packets).and_then(|n| captures::write(file.as_ref(), n, integer(max)? as usize))
         }
         ["capture-flood", file, syns] => integer(syns).and_then(|n| captures::write_flood(file.as_ref(), n as u32)),
+        ["capture-short", file, flows] => {
+            integer(flows).and_then(|n| captures::write_connections(file.as_ref(), n as u32, captures::Mix::Short))
+        }
+        ["capture-scan", file, ports] => {
+            integer(ports).and_then(|n| captures::write_connections(file.as_ref(), n as u32, captures::Mix::Scan))
+        }
         ["capture-read", file] => captures::read(file.as_ref(), 1),
         ["capture-read", file, workers] => integer(workers).and_then(|n| captures::read(file.as_ref(), n as usize)),
         ["variants"] => variants(),
