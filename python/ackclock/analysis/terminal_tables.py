@@ -9,7 +9,8 @@ from rich.table import Table
 
 from ackclock.analysis.clocks import format_clock, known_clocks
 from ackclock.analysis.diagnosis.bottleneck import has_queue
-from ackclock.analysis.diagnosis.flow_context import FlowContext, flow_context, size
+from ackclock.analysis.diagnosis.capture_context import CaptureContext
+from ackclock.analysis.diagnosis.flow_context import FlowContext, size
 from ackclock.format import column_ms, column_percent, rate
 
 MAX_ROWS = 50  # --json and --out have all rows
@@ -52,6 +53,7 @@ def _flows(document: Mapping[str, Any]) -> Table:
         table.add_column(column, overflow="fold")
     for column in (*_COLUMNS, *_TIMES):
         table.add_column(column, justify="right", no_wrap=True)
+    capture = CaptureContext(document)
     largest = sorted(flows, key=lambda flow: -int(flow["bytes"]))[:MAX_ROWS]
     for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
         for direction, ends in (("a2b", ("client", "server")), ("b2a", ("server", "client"))):
@@ -61,7 +63,7 @@ def _flows(document: Mapping[str, Any]) -> Table:
                     direction,
                     flow[ends[0]],
                     flow[ends[1]],
-                    *_figures(flow_context(document, flow, direction)),
+                    *_figures(capture.flow_context(flow, direction)),
                 )
     return table
 
@@ -99,10 +101,11 @@ def _timeouts(document: Mapping[str, Any]) -> Table | None:
         table.add_column(column)
     for column in ("time-\nouts", "in\npairs", "of one\nsegment", "pairs\nspurious", "ACK before\nmin RTT"):
         table.add_column(column, justify="right", no_wrap=True)
+    capture = CaptureContext(document)
     largest = sorted(document["flows"], key=lambda flow: -int(flow["bytes"]))[:MAX_ROWS]
     for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
         for direction in ("a2b", "b2a"):
-            figures = flow_context(document, flow, direction).figures
+            figures = capture.flow_context(flow, direction).figures
             repairs, early = figures["repairs"], figures["spurious"]["early_timeouts"]
             if repairs["pairs"] or early:
                 counts = (repairs[key] for key in ("timeouts", "pairs", "fast_then_timeout", "pairs_not_needed"))

@@ -39,7 +39,7 @@ def write_xplot(analysis: Analysis, folder: Path) -> list[Path]:
     """
     import polars as pl
 
-    from ackclock.analysis.diagnosis.flow_context import flow_context
+    from ackclock.analysis.diagnosis.capture_context import CaptureContext
 
     if analysis.series is None:
         raise InputError.problem("this analysis has no series", "pass series=True to analyze")
@@ -52,8 +52,9 @@ def write_xplot(analysis: Analysis, folder: Path) -> list[Path]:
     directions = sorted(directions, key=lambda pair: -int(pair[0][pair[1]]["unique_bytes"]))[:MAX_FLOWS]
     folder.mkdir(parents=True, exist_ok=True)
     written = []
+    capture = CaptureContext(analysis.document)
     for flow, direction in directions:
-        context = flow_context(analysis.document, flow, direction)
+        context = capture.flow_context(flow, direction)
         selected = (pl.col("flow") == flow["flow"]) & (
             pl.col("capture") == context.crossing.get("sender_side_capture", 1)
         )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ackclock.analysis.clocks import format_clock, known_clocks
-from ackclock.analysis.diagnosis.flow_context import FlowContext, flow_context, many, size
+from ackclock.analysis.diagnosis.capture_context import CaptureContext
+from ackclock.analysis.diagnosis.flow_context import FlowContext, many, size
 from ackclock.analysis.truncation import truncations
 from ackclock.format import rate
 from ackclock.plot import vega
@@ -113,7 +114,8 @@ def _clock(clock: Mapping[str, Any] | None) -> str:
 def _drawn(analysis: Analysis, document: Mapping[str, Any]) -> list[Section]:
     if analysis.series is None:
         return []
-    directions = [flow_context(document, flow, direction) for flow in document["flows"] for direction in ("a2b", "b2a")]
+    capture = CaptureContext(document)
+    directions = [capture.flow_context(flow, direction) for flow in document["flows"] for direction in ("a2b", "b2a")]
     directions = [v for v in directions if v.figures["unique_bytes"] >= _ENOUGH_BYTES]
     largest = sorted(directions, key=lambda v: -int(v.figures["unique_bytes"]))[:MAX_DRAWN]
     return [_direction(analysis, v) for v in directions if v in largest]

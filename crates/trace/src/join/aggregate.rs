@@ -11,8 +11,7 @@ use super::token_bucket::{self, TokenBucketEstimate};
 pub struct Aggregate {
     /// Departure time and delay of each packet that arrived, by departure.
     delays: Vec<(i64, i64)>,
-    /// Arrival time by the sender's clock, IP bytes and delay, by arrival.
-    arrivals: Vec<(i64, u32, i64)>,
+    standing: StandingRates,
     /// A token bucket that shaped the aggregate.
     pub token_bucket: Option<TokenBucketEstimate>,
     /// The queueing of each packet at the bottleneck.
@@ -39,13 +38,15 @@ impl Aggregate {
     pub fn of<'a>(directions: impl Iterator<Item = &'a MatchedDirection<'a>>) -> Aggregate {
         let mut aggregate = Aggregate::default();
         let (mut transits, mut sizes) = (Vec::new(), Vec::new());
+        // Arrival time by the sender's clock, IP bytes and delay.
+        let mut arrivals: Vec<(i64, u32, i64)> = Vec::new();
         for (direction, matched) in directions.enumerate() {
             sizes.push(matched.sent.len());
             for (index, (packet, fate)) in matched.sent.iter().zip(&matched.fates.fates).enumerate() {
                 transits.push(Transit { at: packet.at, ip_len: packet.ip_len, fate: *fate, direction, index });
                 if let Fate::Arrived(delay) = fate {
                     aggregate.delays.push((packet.at, *delay));
-                    aggregate.arrivals.push((packet.at.saturating_add(*delay), packet.ip_len, *delay));
+                    arrivals.push((packet.at.saturating_add(*delay), packet.ip_len, *delay));
                 }
             }
         }
@@ -54,9 +55,10 @@ impl Aggregate {
         aggregate.schedule = BottleneckSchedule::of(&transits, &sizes);
         aggregate.flow_queues = has_flow_queues(&transits);
         aggregate.delays.sort_unstable();
-        aggregate.arrivals.sort_unstable();
-        aggregate.max_in_transit = max_in_transit(&transits, &aggregate.arrivals);
-        let arrivals: Vec<(i64, u32)> = aggregate.arrivals.iter().map(|a| (a.0, a.1)).collect();
+        arrivals.sort_unstable();
+        aggregate.max_in_transit = max_in_transit(&transits, &arrivals);
+        aggregate.standing = StandingRates::of(&arrivals);
+        let arrivals: Vec<(i64, u32)> = arrivals.iter().map(|a| (a.0, a.1)).collect();
         aggregate.token_bucket = token_bucket::find(&arrivals);
         aggregate
     }
@@ -83,12 +85,37 @@ impl Aggregate {
     /// The bottleneck's rate in bit/s: bytes over time of consecutive arrivals with delays from
     /// `standing` on, which left a standing queue.
     pub fn rate(&self, standing: i64) -> Option<f64> {
-        let (mut bytes, mut time) = (0u64, 0i64);
-        for pair in self.arrivals.windows(2).filter(|w| w[0].2 >= standing && w[1].2 >= standing) {
-            bytes += u64::from(pair[1].1);
-            time = time.saturating_add(pair[1].0.saturating_sub(pair[0].0));
-        }
+        let (bytes, time) = self.standing.from(standing);
         (time >= MIN_BUSY_NS).then(|| bytes as f64 * 8e9 / time as f64)
+    }
+}
+
+/// Bytes and time between consecutive arrivals, summed over those that both waited at least so
+/// long. Every direction asks for another minimum, so the sums are kept by delay.
+#[derive(Debug, Default)]
+struct StandingRates {
+    /// Descending minimum delay of two consecutive arrivals; bytes and time of all up to here.
+    sums: Vec<(i64, u64, i64)>,
+}
+
+impl StandingRates {
+    /// `arrivals`: time, IP bytes and delay, in order of time.
+    fn of(arrivals: &[(i64, u32, i64)]) -> StandingRates {
+        let gap = |w: &[(i64, u32, i64)]| (w[0].2.min(w[1].2), u64::from(w[1].1), w[1].0.saturating_sub(w[0].0));
+        let mut sums: Vec<(i64, u64, i64)> = arrivals.windows(2).map(gap).collect();
+        sums.sort_unstable_by_key(|gap| std::cmp::Reverse(gap.0));
+        let (mut bytes, mut time) = (0u64, 0i64);
+        for gap in &mut sums {
+            (bytes, time) = (bytes + gap.1, time.saturating_add(gap.2));
+            (gap.1, gap.2) = (bytes, time);
+        }
+        StandingRates { sums }
+    }
+
+    /// Bytes and nanoseconds of the consecutive arrivals that both waited at least `delay`.
+    fn from(&self, delay: i64) -> (u64, i64) {
+        let end = self.sums.partition_point(|sum| sum.0 >= delay);
+        end.checked_sub(1).map_or((0, 0), |last| (self.sums[last].1, self.sums[last].2))
     }
 }
 
@@ -119,4 +146,22 @@ fn max_in_transit(packets: &[Transit], arrivals: &[(i64, u32, i64)]) -> u64 {
         max = max.max(in_transit);
     }
     max
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standing_rates_equal_the_sums_over_all_arrivals_for_every_minimum_delay() {
+        let arrivals: Vec<(i64, u32, i64)> =
+            (0..200i64).map(|i| (i * 1000 + i * i % 37, 40 + (i * 731 % 1460) as u32, i * 271 % 97)).collect();
+        let rates = StandingRates::of(&arrivals);
+        for delay in -1..100 {
+            let both = arrivals.windows(2).filter(|w| w[0].2 >= delay && w[1].2 >= delay);
+            let sums = both.fold((0, 0), |sum, w| (sum.0 + u64::from(w[1].1), sum.1 + w[1].0 - w[0].0));
+            assert_eq!(rates.from(delay), sums, "{delay}");
+        }
+        assert_eq!(StandingRates::of(&arrivals[..1]).from(0), (0, 0));
+    }
 }

@@ -7,7 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from ackclock.analysis.diagnosis import acks, bottleneck, concurrency, limits, loss, path
-from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, views
+from ackclock.analysis.diagnosis.capture_context import CaptureContext
+from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext
 
 RULES = (limits, bottleneck, loss, acks)
 
@@ -17,10 +18,11 @@ def diagnose(document: dict[str, Any]) -> None:
     decreasing share of time.
     """
     shared = concurrency.findings(document)
+    capture = CaptureContext(document)
     for flow in document["flows"]:
-        flow_findings = [finding for context in views(document, flow) for finding in _of(context)]
+        flow_findings = [finding for context in capture.flow_contexts(flow) for finding in _of(context)]
         flow_findings += shared.get(flow["flow"], [])
-        flow_findings += path.of_handshake(document, flow)
+        flow_findings += path.of_handshake(capture, flow)
         flow_findings.sort(key=lambda finding: -(finding.share or 0.0))
         flow["diagnosis"] = [finding.as_json() for finding in flow_findings]
 

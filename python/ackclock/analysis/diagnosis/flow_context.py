@@ -1,4 +1,7 @@
-"""The input of a diagnosis rule: one direction of a flow, from the capture nearer to its sender."""
+"""The input of a diagnosis rule: one direction of a flow, from the capture nearer to its sender.
+
+`capture_context` builds it.
+"""
 
 from __future__ import annotations
 
@@ -115,57 +118,6 @@ class FlowContext:
     def loss_rate(self) -> float:
         """Loss events per segment, the p of throughput models."""
         return self.loss_events / max(1, int(self.figures["segments"]))
-
-
-def views(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[FlowContext]:
-    """The contexts of both directions, if they have enough data."""
-    return [
-        v
-        for direction in ("a2b", "b2a")
-        if (v := flow_context(document, flow, direction)).figures["unique_bytes"] >= ENOUGH_BYTES
-    ]
-
-
-def flow_context(document: Mapping[str, Any], flow: Mapping[str, Any], direction: str) -> FlowContext:
-    """The context of one direction, from the capture nearer to its sender."""
-    crossing = flow[direction] if "lost" in flow[direction] else {}
-    source = flow
-    if crossing.get("sender_side_capture") == 2:
-        source = partner(document, flow) or flow
-    back = {"a2b": "b2a", "b2a": "a2b"}[direction]
-    behind = flow[back] if "lost" in flow[back] else {}
-    shared = _shared_bps(document, flow, back)
-    far = (partner(document, flow) if source is flow else flow) if crossing else None
-    arriving = None if far is None else far[direction]
-    return FlowContext(
-        flow, direction, source[direction], source[back], source["vantage"]["place"], crossing, behind, shared, arriving
-    )
-
-
-def _shared_bps(document: Mapping[str, Any], flow: Mapping[str, Any], back: str) -> float:
-    """Rate of the other flows of the host that sends in direction `back`, in bit/s, each over its
-    own duration.
-    """
-    total = 0.0
-    for other in document["flows"]:
-        for direction in ("a2b", "b2a"):
-            if other["flow"] != flow["flow"] and _sender(other, direction) == _sender(flow, back):
-                total += float(other[direction]["throughput_bps"] or 0.0)
-    return total
-
-
-def _sender(flow: Mapping[str, Any], direction: str) -> str:
-    """The address of a direction's sender, without its port."""
-    return str(flow["client" if direction == "a2b" else "server"]).rpartition(":")[0]
-
-
-def partner(document: Mapping[str, Any], flow: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The same flow in the second capture."""
-    for first, second in document.get("partners", ()):
-        if first == flow["flow"]:
-            found: Mapping[str, Any] = document["second"]["flows"][second - 1]
-            return found
-    return None
 
 
 def size(count: float) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ackclock.analysis.diagnosis.flow_context import Finding, many, partner
+from ackclock.analysis.diagnosis.capture_context import CaptureContext
+from ackclock.analysis.diagnosis.flow_context import Finding, many
 from ackclock.format import milliseconds
 
 _FAR = 0.6
@@ -25,10 +26,10 @@ _RESET = (
 )
 
 
-def of_handshake(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[Finding]:
+def of_handshake(capture: CaptureContext, flow: Mapping[str, Any]) -> list[Finding]:
     """A proxy on the path, retransmitted SYNs, and resets."""
     findings = []
-    if signs := _proxy_signs(flow, partner(document, flow)) + _nothing_in_common(document, flow):
+    if signs := _proxy_signs(flow, capture.partner(flow)) + _nothing_in_common(capture, flow):
         evidence = f"{'; '.join(signs)}: a split-TCP proxy is between client and server."
         evidence = evidence[0].upper() + evidence[1:]
         advice = "Each side of it has its own windows, losses and RTT: capture on both sides."
@@ -84,18 +85,16 @@ def _proxy_signs(flow: Mapping[str, Any], other: Mapping[str, Any] | None) -> li
     return signs
 
 
-def _nothing_in_common(document: Mapping[str, Any], flow: Mapping[str, Any]) -> list[str]:
+def _nothing_in_common(capture: CaptureContext, flow: Mapping[str, Any]) -> list[str]:
     """The same connection by addresses and ports in both captures, without a common packet: its
     sequence numbers are different.
     """
-    second = document.get("second")
-    if second is None or any(first == flow["flow"] for first, _ in document.get("partners", ())):
+    if capture.partner(flow) is not None:
         return []
-    ends = (flow["client"], flow["server"])
-    here = [other for other in document["flows"] if (other["client"], other["server"]) == ends]
-    there = [other for other in second["flows"] if (other["client"], other["server"]) == ends]
+    here, there = capture.with_ends_of(flow)
     if len(here) != 1 or len(there) != 1 or min(flow["packets"], there[0]["packets"]) < _ENOUGH_PACKETS:
         return []
+    document, second = capture.document, capture.document["second"]
     apart = abs(
         float(document["start_s"] or 0.0) + flow["start_s"] - float(second["start_s"] or 0.0) - there[0]["start_s"]
     )
