@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow findings check digest format bench bench-peers accuracy analyze-accuracy bench-live soak measure-accuracy attack kernel kernel-cc ack-path lock clean distclean
+.PHONY: help build demo test test-slow findings check digest format bench bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack kernel kernel-cc ack-path lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -85,6 +85,12 @@ accuracy: build ## our figures beside ns-2's and the papers', as docs/accuracy.m
 # One part to the terminal: make analyze-accuracy PART=verdicts
 analyze-accuracy: build ## the analyzer's causes, losses, buffers and verdicts against the simulator's truth, into docs/analyze-accuracy.md: five minutes on two cores
 	POLARS_MAX_THREADS=1 $(BIN)/python -m studies.analyzer.page $(if $(PART),--only $(PART),docs/analyze-accuracy.md)
+
+# Of captures that exist: .venv/bin/python -m studies.analyzer.host_accuracy FOLDER
+# Debian: apt-get install iperf3 tcpdump iproute2 ethtool. tshark and tcptrace stand beside where installed.
+host-accuracy: build ## the analyzer beside the kernel's counters, on 12 new captures of this machine with offloads on and on the shared ones: four minutes
+	$(BIN)/python -m studies.analyzer.host_captures runs/host-captures
+	$(BIN)/python -m studies.analyzer.host_accuracy runs/host-captures $(addprefix $(ACKCLOCK_ORACLES)/,$(if $(ACKCLOCK_ORACLES),captures-host captures))
 
 bench-live: build ## the emulator's accuracy and speed, into docs/emulator-measured.md: eight minutes on a quiet machine
 	$(CARGO) build --quiet --release --workspace --bin ackclock-traffic
