@@ -1,18 +1,19 @@
-"""`python -m studies.analyzer.host_accuracy [FOLDER..]`: the analyzer's retransmissions beside the kernel's counters.
+"""`python -m studies.analyzer.host_accuracy [FOLDER..]`: the analyzer's retransmissions beside the
+kernel's counters.
 
-A folder has captures `NAME.client.pcap` and `NAME.server.pcap` (also .gz) and the counters of both hosts
-in `NAME.nstat.txt`, as `host_captures.py` writes them. Without a folder the shared captures are read
-(`captures-host` and `captures` in $ACKCLOCK_ORACLES). Each capture has a row for each host that
-retransmitted, or is said to have: kernel/analyzer. A row is OK if the totals are equal and fast,
-go-back-N and timeouts are within 3 % or 2 of the kernel's. Probes are shown and not judged. The exit
-status is 1 if a row is a MISS.
+A folder has captures `NAME.client.pcap` and `NAME.server.pcap` (also .gz) and the counters of both
+hosts in `NAME.nstat.txt`, as `host_captures.py` writes them. Without a folder the shared captures
+are read (`captures-host` and `captures` in $ACKCLOCK_ORACLES). Each capture has a row for each host
+that retransmitted, or is said to have: kernel/analyzer. A row is OK if the totals are equal and
+fast, go-back-N and timeouts are within 3 % or 2 of the kernel's. Probes are shown and not judged.
+The exit status is 1 if a row is a MISS.
 
-At the host's own end the capture has every retransmission. At the peer's end it lacks those that were
-lost on the path (`lost`, from both captures joined), and those of a tail or a handshake whose first
-copy was lost look like first transmissions: nothing shows a hole. A total may be lower by all of
-these, a cause by `lost`. tshark (tcp.analysis.retransmission) and
-tcptrace (rexmt data pkts) stand beside, at the host's own end and where they are installed; both count
-a super-segment as one packet.
+At the host's own end the capture has every retransmission. At the peer's end it lacks those that
+were lost on the path (`lost`, from both captures joined), and those of a tail or a handshake whose
+first copy was lost look like first transmissions: nothing shows a hole. A total may be lower by all
+of these, a cause by `lost`. tshark (tcp.analysis.retransmission) and tcptrace (rexmt data pkts)
+stand beside, at the host's own end and where they are installed; both count a super-segment as one
+packet.
 """
 
 from __future__ import annotations
@@ -87,12 +88,15 @@ class Row:
         unseen = 0 if self.own else self.lost + of_tails
         wrong = [] if self.kernel.total - unseen <= self.analyzer.total <= self.kernel.total else ["total"]
         return wrong + [
-            cause for cause in CAUSES if not within(getattr(self.analyzer, cause), getattr(self.kernel, cause), self.lost)
+            cause
+            for cause in CAUSES
+            if not within(getattr(self.analyzer, cause), getattr(self.kernel, cause), self.lost)
         ]
 
 
 def within(reported: int, true: int, lost: int = 0) -> bool:
-    """Whether a count is within 3 % or 2 of the true one; at the peer's end `lost` ones may be missing."""
+    """Whether a count is within 3 % or 2 of the true one; at the peer's end `lost` ones may be
+    missing."""
     error = max(0, abs(reported - true) - (lost if reported < true else 0))
     return error <= max(TOLERANCE_COUNT, TOLERANCE * true)
 
@@ -122,7 +126,8 @@ def rows(pair: CapturePair, *, peers: bool = True) -> Iterator[Row]:
 
 
 def lost_retransmissions(pair: CapturePair) -> dict[str, int]:
-    """By sending host, the retransmissions of data that the capture at the other end lacks; 0 without both captures."""
+    """By sending host, the retransmissions of data that the capture at the other end lacks; 0
+    without both captures."""
     if len(pair.captures) < len(_HOSTS):
         return dict.fromkeys(_HOSTS, 0)
     return {
@@ -132,7 +137,8 @@ def lost_retransmissions(pair: CapturePair) -> dict[str, int]:
 
 
 def _lost_retransmissions(own: Path, peer: Path, direction: str) -> int:
-    """Lost packets that carry bytes below the highest sequence number that the host sent before, as its own capture has them."""
+    """Lost packets that carry bytes below the highest sequence number that the host sent before, as
+    its own capture has them."""
     joined = analyze(own, peer, series=True)
     assert joined.series is not None
     sent = joined.series.filter((pl.col("capture") == 1) & (pl.col("way") == direction) & (pl.col("payload_bytes") > 0))
@@ -155,7 +161,8 @@ def _reported(path: Path) -> dict[str, Retransmissions]:
         for host, direction in (("client", flow["a2b"]), ("server", flow["b2a"])):
             sums[host].update(_counts(direction))
     return {
-        host: Retransmissions(**{name: of[name] for name in Retransmissions.__dataclass_fields__}) for host, of in sums.items()
+        host: Retransmissions(**{name: of[name] for name in Retransmissions.__dataclass_fields__})
+        for host, of in sums.items()
     }
 
 
@@ -172,13 +179,17 @@ def _counts(direction: dict[str, Any]) -> dict[str, int]:
 
 
 def peer_programs(path: Path) -> dict[str, str]:
-    """Retransmissions by host, as `tshark/tcptrace` counts them; `-` for a program that is not installed."""
+    """Retransmissions by host, as `tshark/tcptrace` counts them; `-` for a program that is not
+    installed."""
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "capture.pcap"
         plain.write_bytes(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
         client = _client_address(path)
         tshark, tcptrace = _tshark(plain, client), _tcptrace(plain, client)
-    return {host: f"{tshark.get(host, 0) if tshark else '-'}/{tcptrace.get(host, 0) if tcptrace else '-'}" for host in _HOSTS}
+    return {
+        host: f"{tshark.get(host, 0) if tshark else '-'}/{tcptrace.get(host, 0) if tcptrace else '-'}"
+        for host in _HOSTS
+    }
 
 
 def _client_address(path: Path) -> str:
@@ -253,7 +264,10 @@ def table(lines: Sequence[tuple[str, ...]]) -> str:
 
 def main() -> int:
     """Print the table of the folders that the command line names."""
-    parser = argparse.ArgumentParser(prog="python -m studies.analyzer.host_accuracy", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.analyzer.host_accuracy",
+        description="The analyzer's retransmissions beside the kernel's counters.",
+    )
     parser.add_argument("folder", nargs="*", type=Path)
     parser.add_argument("--no-peers", action="store_true", help="without tshark and tcptrace")
     arguments = parser.parse_args()

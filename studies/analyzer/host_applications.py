@@ -148,7 +148,7 @@ def _sized(connection: socket.socket) -> None:
 
 
 def _short_connections(address: str, port: int, unanswered: str) -> None:
-    """Many transfers of some kB; each tenth connection is refused, each twentieth gets no answer."""
+    """Many transfers of some kB; 1 in 10 connections is refused, 1 in 20 gets no answer."""
     rng = random.Random(5)
     threads = []
     for count in range(SHORT_CONNECTIONS):

@@ -1,17 +1,18 @@
-"""`python -m studies.analyzer.host_captures FOLDER [NAME..]`: captures of the running kernel with offloads on.
+"""`python -m studies.analyzer.host_captures FOLDER [NAME..]`: captures of the running kernel with
+offloads on.
 
-Each case is two hosts with GSO, TSO and GRO in namespaces of their own (`host_namespaces.py`). tcpdump keeps
-128 bytes of each packet at both ends. Into FOLDER go, per case,
+Each case is two hosts with GSO, TSO and GRO in namespaces of their own (`host_namespaces.py`).
+tcpdump keeps 128 bytes of each packet at both ends. Into FOLDER go, per case,
 
 - `NAME.client.pcap`, `NAME.server.pcap`;
 - `NAME.nstat.txt`: the kernel's counters of both hosts over the run;
 - `NAME.ss.txt`: the last `ss -ti` of each connection;
-- `NAME.truth.json`: the set-up, the kernel's retransmissions by cause, and the packets that each part
-  of the path dropped.
+- `NAME.truth.json`: the set-up, the kernel's retransmissions by cause, and the packets that each
+  part of the path dropped.
 
-The packages iperf3, tcpdump, iproute2, ethtool and util-linux are required (Debian: `apt-get install
-iperf3 tcpdump iproute2 ethtool`); root is not where user namespaces are permitted. All cases take
-four minutes at most. Everything is removed at the end, also after a failure.
+The packages iperf3, tcpdump, iproute2, ethtool and util-linux are required (Debian: `apt-get
+install iperf3 tcpdump iproute2 ethtool`); root is not where user namespaces are permitted. All
+cases take four minutes at most. Everything is removed at the end, also after a failure.
 """
 
 from __future__ import annotations
@@ -19,9 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -44,6 +43,7 @@ from studies.analyzer.host_namespaces import (
     Testbed,
     TokenBucket,
     end,
+    end_tcpdump,
     enter_user_namespace,
 )
 from studies.analyzer.kernel_counters import KernelRetransmissions, read_counters
@@ -124,7 +124,9 @@ CASES: Mapping[str, HostCase] = {
     ),
     "jumbo": HostCase(
         "MTU 9000, reno, 60 Mb/s, no delay; the bucket drops whole super-segments",
-        PathConfig(None, TokenBucket(60_000_000, 70_000, 80_000), whole_segments=True, mtu=9000, congestion_control="reno"),
+        PathConfig(
+            None, TokenBucket(60_000_000, 70_000, 80_000), whole_segments=True, mtu=9000, congestion_control="reno"
+        ),
         arguments=_download(5),
     ),
     "ipv6": HostCase(
@@ -136,7 +138,11 @@ CASES: Mapping[str, HostCase] = {
     "no-sack": HostCase(
         "SACK off, reno, 10 Mb/s, RTT 40 ms, 1 % lost",
         PathConfig(
-            _link("20 ms", loss__down="0.01"), _10M, congestion_control="reno", sysctls={"net.ipv4.tcp_sack": "0"}, seed=3
+            _link("20 ms", loss__down="0.01"),
+            _10M,
+            congestion_control="reno",
+            sysctls={"net.ipv4.tcp_sack": "0"},
+            seed=3,
         ),
         arguments=_download(8),
     ),
@@ -147,7 +153,9 @@ CASES: Mapping[str, HostCase] = {
     ),
     "random-loss": HostCase(
         "an upload with bbr, 20 Mb/s, RTT 30 ms, 2 % of data and ACKs lost",
-        PathConfig(_link("15 ms", loss="0.02"), up=TokenBucket(20_000_000, 32_000, 150_000), congestion_control="bbr", seed=5),
+        PathConfig(
+            _link("15 ms", loss="0.02"), up=TokenBucket(20_000_000, 32_000, 150_000), congestion_control="bbr", seed=5
+        ),
         arguments=("-t", "7"),
     ),
     "bursts": HostCase(
@@ -193,7 +201,7 @@ def capture(name: str, case: HostCase, folder: Path) -> dict[str, Any]:
     """Run a case. Return the document of `NAME.truth.json`."""
     sockets, over = _SocketLog(), threading.Event()
     with tempfile.TemporaryDirectory() as scratch, Testbed(case.path, Path(scratch)) as testbed:
-        dumps = {host: _start_tcpdump(testbed, host, folder / f"{name}.{host}.pcap") for host in HOSTS}
+        dumps = {host: testbed.start_tcpdump(host, folder / f"{name}.{host}.pcap", SNAP_BYTES) for host in HOSTS}
         server = testbed.start("server", case.server_command())
         testbed.wait_until_listening(case.port)
         watcher = threading.Thread(target=sockets.watch, args=(over,), daemon=True)
@@ -213,7 +221,7 @@ def capture(name: str, case: HostCase, folder: Path) -> dict[str, Any]:
         end(server)
         time.sleep(0.2)
         nstat = "".join(f"== {host}\n{testbed.output(host, 'nstat', '-asz')}" for host in HOSTS)
-        dropped = {host: _end_tcpdump(dump) for host, dump in dumps.items()}
+        dropped = {host: end_tcpdump(dump) for host, dump in dumps.items()}
         offloads = {host: testbed.offloads(host) for host in HOSTS}
         buckets = testbed.bucket_drops()
         testbed.end_emulator()
@@ -240,28 +248,9 @@ def capture(name: str, case: HostCase, folder: Path) -> dict[str, Any]:
     return document
 
 
-def _start_tcpdump(testbed: Testbed, host: str, path: Path) -> subprocess.Popen[Any]:
-    command = ["tcpdump", "-i", "eth0", "-n", "-s", str(SNAP_BYTES), "-B", "8192", "-w", str(path), "tcp"]
-    dump = testbed.start(host, command, subprocess.PIPE)
-    assert dump.stdout is not None
-    line = dump.stdout.readline()
-    if b"listening" not in line:
-        raise RuntimeError(f"tcpdump at the {host}: {line.decode()}")
-    return dump
-
-
-def _end_tcpdump(dump: subprocess.Popen[Any]) -> int:
-    """End tcpdump. Return the number of packets that it missed."""
-    dump.send_signal(signal.SIGINT)
-    text = dump.communicate(timeout=10)[0].decode()
-    found = re.search(r"(\d+) packets dropped by kernel", text)
-    if found is None:
-        raise RuntimeError(f"tcpdump reports no drops: {text}")
-    return int(found[1])
-
-
 def _link_fates(run: Path) -> dict[str, dict[str, int]]:
-    """By sending host, the packets that the emulator did not deliver, by reason; empty without an emulator."""
+    """By sending host, the packets that the emulator did not deliver, by reason; empty without an
+    emulator."""
     path = run / "fates.parquet"
     if not path.exists():
         return {}
@@ -274,7 +263,9 @@ def _link_fates(run: Path) -> dict[str, dict[str, int]]:
 
 def main() -> int:
     """Make the captures that the command line names."""
-    parser = argparse.ArgumentParser(prog="python -m studies.analyzer.host_captures", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.analyzer.host_captures", description="Captures of the running kernel with offloads on."
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("name", nargs="*", help=f"some of: {', '.join(CASES)} (default: all)")
     arguments = parser.parse_args()

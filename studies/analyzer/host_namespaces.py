@@ -1,11 +1,11 @@
 """Two hosts and a path between them, in network namespaces inside a user namespace of their own.
 
-The path is `client - client-edge - server-edge - server`. The hosts have GSO, TSO and GRO on, as hosts
-have by default. The edges segment in software (their interfaces to the hosts and to each other have
-TSO off), so that every packet on the path has the size of a packet on a wire, and the receiving host
-merges packets by GRO. Between the edges is a veth pair or, where the path delays, loses or reorders
-packets, the emulator (`ackclock emulate --pair`). A token bucket (tc tbf) limits the direction
-towards the client, and another the direction towards the server.
+The path is `client - client-edge - server-edge - server`. The hosts have GSO, TSO and GRO on, as
+hosts have by default. The edges segment in software (their interfaces to the hosts and to each
+other have TSO off), so that every packet on the path has the size of a packet on a wire, and the
+receiving host merges packets by GRO. Between the edges is a veth pair or, where the path delays,
+loses or reorders packets, the emulator (`ackclock emulate --pair`). A token bucket (tc tbf) limits
+the direction towards the client, and another the direction towards the server.
 
 `enter_user_namespace` needs no root where user namespaces are permitted. Processes, namespaces and
 interfaces end with the process, also if it is killed.
@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,7 +32,8 @@ from typing import IO, Any
 INSIDE = "ACKCLOCK_TESTBED"
 """Environment variable that marks a process in the testbed's user namespace."""
 CLIENT, SERVER = ("100.64.0.2", "fd5c:acc1:c::2"), ("10.9.2.2", "fd09:2::2")
-"""The hosts' addresses. The client has that of the emulator's client, to which the emulator delivers."""
+"""The hosts' addresses. The client has that of the emulator's client, to which the emulator
+delivers."""
 UNANSWERED = "10.9.3.1"
 """An address behind the path at which packets vanish without an answer."""
 HOSTS = ("client", "server")
@@ -74,8 +76,9 @@ class PathConfig:
 
 
 def enter_user_namespace(argv: Sequence[str]) -> int | None:
-    """Outside: run the Python module and arguments `argv` in a user, mount, network and PID namespace, and
-    return its exit status. Inside: mount a private /run for names of namespaces, and return None.
+    """Outside: run the Python module and arguments `argv` in a user, mount, network and PID
+    namespace, and return its exit status. Inside: mount a private /run for names of namespaces, and
+    return None.
 
     The user in the namespace is not root, but has all capabilities there: tcpdump, started by root,
     changes to a user that the namespace does not have.
@@ -88,7 +91,16 @@ def enter_user_namespace(argv: Sequence[str]) -> int | None:
         # The first process of a PID namespace ignores signals that it does not handle.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         return None
-    unshare = ["unshare", "--user", f"--map-user={_USER}", f"--map-group={_USER}", "--keep-caps", "--mount", "--net", "--pid"]
+    unshare = [
+        "unshare",
+        "--user",
+        f"--map-user={_USER}",
+        f"--map-group={_USER}",
+        "--keep-caps",
+        "--mount",
+        "--net",
+        "--pid",
+    ]
     unshare += ["--fork", "--kill-child", "--mount-proc", sys.executable, "-m", *argv]
     return subprocess.run(unshare, env={**os.environ, INSIDE: "1"}, check=False).returncode
 
@@ -115,7 +127,9 @@ class Testbed:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -143,6 +157,16 @@ class Testbed:
         self._processes.append(process)
         return process
 
+    def start_tcpdump(self, host: str, path: Path, snap_bytes: int) -> subprocess.Popen[Any]:
+        """Capture a host's TCP packets into `path`. Returns when the capture has begun."""
+        command = ["tcpdump", "-i", "eth0", "-n", "-s", str(snap_bytes), "-B", "16384", "-w", str(path), "tcp"]
+        dump = self.start(host, command, subprocess.PIPE)
+        assert dump.stdout is not None
+        line = dump.stdout.readline()
+        if b"listening" not in line:
+            raise RuntimeError(f"tcpdump at the {host}: {line.decode()}")
+        return dump
+
     def output(self, namespace: str, *command: str) -> str:
         """Run a command in a namespace. Return its output."""
         return _run("ip", "netns", "exec", namespace, *command)
@@ -167,7 +191,11 @@ class Testbed:
         """Whether TSO, GSO and GRO of a host's interface are on."""
         lines = self.output(host, "ethtool", "-k", "eth0").splitlines()
         states = dict(line.strip().split(": ") for line in lines[1:] if ": " in line)
-        names = {"tso": "tcp-segmentation-offload", "gso": "generic-segmentation-offload", "gro": "generic-receive-offload"}
+        names = {
+            "tso": "tcp-segmentation-offload",
+            "gso": "generic-segmentation-offload",
+            "gro": "generic-receive-offload",
+        }
         return {short: states[name].startswith("on") for short, name in names.items()}
 
     def _make_path(self) -> None:
@@ -204,7 +232,9 @@ class Testbed:
         argv = [sys.executable, "-m", "ackclock", "emulate", str(link), "--pair", "--name", "link", "--no-report"]
         argv += ["--seed", str(self._path.seed), "--out", str(self._folder / "run"), "--force"]
         output = subprocess.PIPE
-        self._emulator = subprocess.Popen(argv, text=True, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        self._emulator = subprocess.Popen(
+            argv, text=True, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
         self._edges = {host: f"link-{host}" for host in HOSTS}
         _wait_for(self._emulator, "link-client:")
         for host, (v4, v6) in (("client", CLIENT), ("server", ("100.64.0.1", "fd5c:acc1:c::1"))):
@@ -229,7 +259,8 @@ class Testbed:
         _run(*f"ip -n {edge} addr add {gateway}/32 dev host".split())
         _run(*f"ip -n {edge} addr add fe80::1/64 dev host nodad".split())
         _run(*f"ip -n {host} route add {gateway} dev eth0 src {v4}".split())
-        # The sysctl of congestion controls is limited to the machine's allowed ones, the attribute of a route is not.
+        # The sysctl accepts only the machine's allowed congestion controls; a route's attribute
+        # accepts all.
         control = self._path.congestion_control
         _run(*f"ip -n {host} route add default via {gateway} src {v4} congctl {control}".split())
         _run(*f"ip -n {host} -6 route add default via fe80::1 dev eth0 src {v6} congctl {control}".split())
@@ -246,8 +277,8 @@ class Testbed:
             _run("tc", "-n", namespace, "qdisc", "add", "dev", interface, "root", *bucket.arguments)
 
     def _bucket_interfaces(self) -> dict[str, tuple[str, str]]:
-        """By direction, the edge and the interface of a bucket: at the near edge before segmentation, at the far
-        edge after it."""
+        """By direction, the edge and the interface of a bucket: at the near edge before
+        segmentation, at the far edge after it."""
         whole, path = self._path.whole_segments, self._interfaces
         down = (self._edges["server"], path["server"]) if whole else (self._edges["client"], "host")
         up = (self._edges["client"], path["client"]) if whole else (self._edges["server"], "host")
@@ -270,6 +301,16 @@ def end(process: subprocess.Popen[Any], seconds: float = 5.0) -> None:
     if process.poll() is None:
         process.kill()
         process.wait()
+
+
+def end_tcpdump(dump: subprocess.Popen[Any]) -> int:
+    """End a capture. Return the number of packets that it missed."""
+    dump.send_signal(signal.SIGINT)
+    text = dump.communicate(timeout=10)[0].decode()
+    found = re.search(r"(\d+) packets dropped by kernel", text)
+    if found is None:
+        raise RuntimeError(f"tcpdump reports no drops: {text}")
+    return int(found[1])
 
 
 def _edge_address(host: str, family: str) -> str:

@@ -1,4 +1,5 @@
-"""The Linux kernel's counters of a host's retransmissions, as `nstat` prints them or /proc/net has them."""
+"""The Linux kernel's counters of a host's retransmissions, as `nstat` prints them or /proc/net has
+them."""
 
 from __future__ import annotations
 
@@ -13,12 +14,13 @@ Counters = Mapping[str, int]
 class KernelRetransmissions:
     """A host's retransmissions by cause.
 
-    `total` is RetransSegs, `fast` TCPFastRetrans, `go_back_n` TCPSlowStartRetrans, `handshake` TCPSynRetrans
-    (SYN and SYN-ACK). `timeouts` is TcpTimeoutRehash without the SYNs: TCPTimeouts counts the timer of a
-    SYN-ACK as well. The kernel counts tail loss probes (TCPLossProbes), but not how many of them are
-    retransmissions: `tlp_retransmits` is the rest of the total, and `new_data_probes` are the other
-    probes. `spurious_timeouts` is TCPSpuriousRTOs (F-RTO), `dsack_segments` TCPDSACKRecvSegs: segments
-    that the peer received twice. `lost_retransmissions` is TCPLostRetransmit.
+    `total` is RetransSegs, `fast` TCPFastRetrans, `go_back_n` TCPSlowStartRetrans, `handshake`
+    TCPSynRetrans (SYN and SYN-ACK). `timeouts` is TcpTimeoutRehash without the SYNs: TCPTimeouts
+    counts the timer of a SYN-ACK as well. The kernel counts tail loss probes (TCPLossProbes), but
+    not how many of them are retransmissions: `tlp_retransmits` is the rest of the total, and
+    `new_data_probes` are the other probes. `spurious_timeouts` is TCPSpuriousRTOs (F-RTO),
+    `dsack_segments` TCPDSACKRecvSegs: segments that the peer received twice. `lost_retransmissions`
+    is TCPLostRetransmit.
     """
 
     total: int
@@ -35,7 +37,9 @@ class KernelRetransmissions:
     @staticmethod
     def of(counters: Counters) -> KernelRetransmissions:
         """From a host's counters; an absent counter is zero."""
-        total, fast, go_back_n = (counters.get(name, 0) for name in ("RetransSegs", "TCPFastRetrans", "TCPSlowStartRetrans"))
+        total, fast, go_back_n = (
+            counters.get(name, 0) for name in ("RetransSegs", "TCPFastRetrans", "TCPSlowStartRetrans")
+        )
         handshake, probes = counters.get("TCPSynRetrans", 0), counters.get("TCPLossProbes", 0)
         of_syn = handshake if counters.get("ActiveOpens", 0) else 0
         timeouts = counters.get("TcpTimeoutRehash", 0) - of_syn
@@ -60,7 +64,8 @@ class KernelRetransmissions:
 
 
 def read_counters(path: Path) -> dict[str, dict[str, int]]:
-    """The counters of `client` and `server` in a file with a header `== NAME` per host, a counter a line.
+    """The counters of `client` and `server` in a file with a header `== NAME` per host, a counter a
+    line.
 
     A header that ends with `c` or `client` begins the client's counters, any other the server's.
     """
@@ -76,7 +81,8 @@ def read_counters(path: Path) -> dict[str, dict[str, int]]:
 
 
 def _short(name: str) -> str:
-    """The counter's name in /proc/net, without the prefix of nstat: `TcpExtTCPTimeouts` is TCPTimeouts."""
+    """The counter's name in /proc/net, without the prefix of nstat: `TcpExtTCPTimeouts` is
+    TCPTimeouts."""
     if name.startswith("TcpExt"):
         return name.removeprefix("TcpExt")
     return name.removeprefix("Tcp") if name.startswith("Tcp") and not name.startswith("TcpTimeoutRehash") else name

@@ -1,4 +1,4 @@
-"""Captures of the running kernel with offloads, and the table of the analyzer beside its counters."""
+"""Captures of the running kernel with offloads, and the analyzer beside its counters."""
 
 from __future__ import annotations
 
