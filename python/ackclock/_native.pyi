@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from ackclock.control import CongestionControl
+from ackclock.congestion_control import CongestionControl
 
 __version__: str
 

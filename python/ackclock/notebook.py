@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-if TYPE_CHECKING:
-    from ackclock.simulation.runner import Progress
-
+Progress = Callable[[int, int, str], None]
+"""Called with the number of finished runs, the number of all runs, and the label of the last
+one.
+"""
 INTERVAL_S = 0.5
 PATIENCE_S = 1.0
 """Work shorter than this shows nothing."""

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from ackclock.plot.figure import Plot
     from ackclock.report.page import Page
 
+REPORT = "report.html"
+"""The report's name in a run folder."""
 MAX_LINES = 12
 """Lines of a result's `repr`."""
 WIDTH = 140
@@ -92,17 +95,13 @@ class Result(ABC):
 
         if path is None and self.folder is None:
             raise ValueError("this result has no run folder; pass a path, or out= to the call that makes it")
-        target = Path(path) if path is not None else Path(self.folder or ".") / "report.html"
+        target = Path(path) if path is not None else Path(self.folder or ".") / REPORT
         atomic_write(target, html(self._page()).encode())
         return target
 
+    @abstractmethod
     def _page(self) -> Page:
         """The report's content."""
-        if self.folder is None:
-            raise ValueError("the report is made from the run folder; pass out= to the call that makes this result")
-        from ackclock.report.run import page_of
-
-        return page_of(self.folder)
 
     @abstractmethod
     def _title(self) -> str:
@@ -113,10 +112,18 @@ class Result(ABC):
         """The tables that the command prints."""
 
     def __repr__(self) -> str:
-        lines = [f"{type(self).__name__}: {self._title()}", *_as_text(self._tables())]
-        if len(lines) > MAX_LINES:
-            lines[MAX_LINES - 1 :] = [f"... {len(lines) - MAX_LINES + 1} more lines; frames: {', '.join(self.frames)}"]
+        lines = [f"{type(self).__name__}: {self._title()}"]
+        tables = list(self._tables())
+        lines += [line for table in tables for line in _as_text(table, MAX_LINES) if line]
+        total = len(lines) + sum(max(0, table.row_count - MAX_LINES) for table in tables)
+        if total > MAX_LINES:
+            frames = ", ".join(f"{name} ({rows} row{'s' * (rows != 1)})" for name, rows in self._frame_rows().items())
+            lines[MAX_LINES - 1 :] = [f"... {total - MAX_LINES + 1} more lines; frames: {frames}"]
         return "\n".join(lines)
+
+    def _frame_rows(self) -> Mapping[str, int]:
+        """The number of rows of each of `frames`."""
+        return {name: frame.height for name, frame in self.frames.items()}
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -124,30 +131,45 @@ class Result(ABC):
         return f"<p><b>{type(self).__name__}</b>: {escape(self._title())}</p>" + "".join(map(_as_html, self._tables()))
 
 
-def _as_text(tables: Iterable[Table]) -> list[str]:
-    from io import StringIO
+def _as_text(table: Table, rows: int) -> list[str]:
+    """The title, the headings and the first rows of a table, a line each.
 
-    from rich.console import Console
+    rich needs 1 ms to lay out a row; these tables need no colours and no wrapping.
+    """
+    columns = []
+    for column in table.columns:
+        cells = [_plain(cell) for cell in islice(column.cells, rows)]
+        if not column.no_wrap:
+            cells = [_cut(cell, SENTENCE) for cell in cells]
+        headings = str(column.header).split("\n")
+        width = max(map(len, [*headings, *cells]))
+        justify = str.rjust if column.justify == "right" else str.ljust
+        columns.append([[justify(text, width) for text in texts] for texts in (headings, cells)])
+    height = max(len(headings) for headings, _ in columns)
+    for lines in columns:
+        lines[0][:0] = [" " * len(lines[0][0])] * (height - len(lines[0]))
+    body = [*zip(*(lines[0] for lines in columns), strict=True), *zip(*(lines[1] for lines in columns), strict=True)]
+    return [str(table.title or ""), *(_cut("  ".join(cells).rstrip(), WIDTH) for cells in body)]
 
-    text = StringIO()
-    console = Console(file=text, width=WIDTH, highlight=False, color_system=None)
-    for table in tables:
-        for column in table.columns:
-            if not column.no_wrap:
-                column.no_wrap, column.overflow, column.max_width = True, "ellipsis", SENTENCE
-        console.print(table)
-    return [stripped for line in text.getvalue().splitlines() if (stripped := line.rstrip())]
+
+def _plain(content: Any) -> str:
+    """A cell's text in one line, without markup."""
+    from rich.text import Text
+
+    text = Text.from_markup(content).plain if isinstance(content, str) and "[" in content else str(content)
+    return " ".join(text.split())
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _as_html(table: Table) -> str:
     """A terminal's table as an HTML table."""
     from html import escape
 
-    from rich.text import Text
-
     def cell(tag: str, content: Any, justify: str) -> str:
-        plain = Text.from_markup(content).plain if isinstance(content, str) else str(content)
-        return f'<{tag} style="text-align: {justify}">{escape(" ".join(plain.split()))}</{tag}>'
+        return f'<{tag} style="text-align: {justify}">{escape(_plain(content))}</{tag}>'
 
     justify = [column.justify if column.justify in ("right", "center") else "left" for column in table.columns]
     head = "".join(cell("th", column.header, side) for column, side in zip(table.columns, justify, strict=True))

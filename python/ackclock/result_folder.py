@@ -1,29 +1,49 @@
-"""Results read back from run folders."""
+"""Results and reports of run folders, by the kind of the folder."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import InputError, describe_path
-from ackclock.result import Result
+from ackclock.report.page import Page
+from ackclock.report.run_input import read_environment
+from ackclock.result import REPORT, Result
+from ackclock.storage.run_kind import (
+    ANALYZE,
+    COMPARE,
+    EMULATE,
+    MEASURE,
+    REPRODUCE,
+    SCHEDULE,
+    SIMULATE,
+    SWEEP,
+    RunKind,
+    kind_of,
+)
 
 if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
     from ackclock.plot.figure import Plot
+    from ackclock.plot.time_series import Panel
 
 
 class FolderResult(Result):
     """A finished sweep, comparison or reproduction, read from its run folder by `ackclock.open`."""
 
-    def __init__(self, folder: Path, kind: str, document: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, kind: RunKind) -> None:
         self._folder = folder
-        self.kind = kind
-        self._document = dict(document)
+        self._kind = kind
+        self._document: dict[str, Any] = json.loads((folder / kind.document).read_text("utf-8"))
+
+    @property
+    def kind(self) -> str:
+        """The command: "sweep", "compare" or "reproduce"."""
+        return self._kind.command
 
     @property
     def document(self) -> dict[str, Any]:
@@ -40,7 +60,7 @@ class FolderResult(Result):
         """The Parquet tables of the run folder, by file name."""
         import polars as pl
 
-        return {path.stem: pl.read_parquet(path, glob=False) for path in sorted(self._folder.glob("*.parquet"))}
+        return {path.stem: pl.read_parquet(path, glob=False) for path in self._tables_in_folder()}
 
     @property
     def flows(self) -> pl.DataFrame:
@@ -52,46 +72,169 @@ class FolderResult(Result):
     def plot(self) -> Plot:
         """The runs that the report draws, laid over each other."""
         from ackclock.plot.figure import Plot
-        from ackclock.report.run import panels_of
 
-        panels = panels_of(self._folder, self._document)
+        panels = self._panels()
         return Plot(panels, self._title()) if panels else super().plot()
+
+    def _panels(self) -> list[Panel]:
+        if self._kind == COMPARE:
+            from ackclock.plot.time_series import panels_of_cells
+
+            return panels_of_cells(self._folder, self._document["shown"])
+        if self._kind == SWEEP:
+            from ackclock.simulation.sweep_page import folder_panels
+
+            return folder_panels(self._folder, self._document)
+        return []
+
+    def _page(self) -> Page:
+        return page_of(self._folder)
 
     def _title(self) -> str:
         named = self._document.get("title") or self._document.get("paper") or ""
         return f"{self.kind} {named}".strip() + f" in {self._folder}"
 
     def _tables(self) -> Iterable[Table]:
-        from ackclock.cli.tables import document_tables
+        if self._kind == COMPARE:
+            from ackclock.comparison.terminal_tables import short_ranking_table
 
-        return document_tables(self.kind, self._document)
+            return [short_ranking_table(self._document)]
+        if self._kind == SWEEP:
+            from ackclock.simulation.terminal_tables import points_table
+
+            return [points_table(self._document)]
+        from ackclock.papers.terminal_tables import totals_table
+
+        return [totals_table(self._document)]
+
+    def _frame_rows(self) -> Mapping[str, int]:
+        import polars as pl
+
+        scans = {path.stem: pl.scan_parquet(path, glob=False) for path in self._tables_in_folder()}
+        return {name: int(scan.select(pl.len()).collect().item()) for name, scan in scans.items()}
+
+    def _tables_in_folder(self) -> list[Path]:
+        return sorted(self._folder.glob("*.parquet"))
 
 
 def open_folder(folder: Path) -> Result:
     """The finished run in a folder. Raises InputError if there is none."""
-    if (folder / "analysis.json").is_file():
-        from ackclock.analysis.folder import read_folder
+    return _RESULTS[_finished(folder)](folder)
 
-        return read_folder(folder)
-    if (folder / "measurement.json").is_file():
-        from ackclock.measurement.folder import read_folder as read_measurement
 
-        return read_measurement(folder)
-    if (folder / "emulation.json").is_file():
-        from ackclock.emulation.run import open_emulation
+def page_of(folder: Path) -> Page:
+    """The report's content of a run folder. Raises InputError if it holds no finished run."""
+    return _PAGES[_finished(folder)](folder)
 
-        return open_emulation(folder)
-    for name, kind in (("reproduce.json", "reproduce"), ("compare.json", "compare"), ("sweep.json", "sweep")):
-        if (folder / name).is_file():
-            return FolderResult(folder, kind, json.loads((folder / name).read_text("utf-8")))
-    if (folder / "summary.json").is_file():
-        from ackclock.input.scenario.draft import read_draft
-        from ackclock.simulation.run import open_run
 
-        scenario = read_draft(folder / "scenario.toml").check()
-        return open_run(folder, scenario, scenario.title or str(folder))
-    environment = folder / "environment.json"
-    if environment.is_file() and (run := json.loads(environment.read_text("utf-8")).get("run")):
-        statement = f"an unfinished {run['kind']}"
+def write_report(folder: Path | str) -> Path:
+    """Write the HTML report of a run folder (of any command that makes one).
+
+    Returns the file's path.
+
+    Raises:
+        InputError: the folder holds no finished run.
+        ImportError: the extra `report` is not installed.
+    """
+    from ackclock.report.render import html
+    from ackclock.storage.atomic_files import atomic_write
+
+    target = Path(folder) / REPORT
+    atomic_write(target, html(page_of(Path(folder))).encode())
+    return target
+
+
+def _finished(folder: Path) -> RunKind:
+    """The kind of a finished run folder with results; otherwise raises InputError."""
+    kind = kind_of(folder)
+    if kind == SCHEDULE:
+        statement = f"{folder} holds the schedule of several measurements"
+        raise InputError.problem(statement, "name the folder of one measurement in it", file=str(folder))
+    if kind is not None:
+        return kind
+    if run := read_environment(folder).get("run"):
+        statement = f"{folder} holds an unfinished {run['kind']}"
         raise InputError.problem(statement, "run the same command again, which continues it", file=str(folder))
+    if (folder / "scenario.toml").is_file():
+        raise InputError.problem(
+            "no run in it has finished", "run its command again with the same --out", file=str(folder)
+        )
     raise InputError(describe_path(folder), "a run folder, such as those in runs/", file=str(folder))
+
+
+def _analysis(folder: Path) -> Result:
+    from ackclock.analysis.folder import read_folder
+
+    return read_folder(folder)
+
+
+def _measurement(folder: Path) -> Result:
+    from ackclock.measurement.folder import read_folder
+
+    return read_folder(folder)
+
+
+def _emulation(folder: Path) -> Result:
+    from ackclock.emulation.run import open_emulation
+
+    return open_emulation(folder)
+
+
+def _simulation(folder: Path) -> Result:
+    from ackclock.input.scenario.draft import read_draft
+    from ackclock.simulation.run import open_run
+
+    scenario = read_draft(folder / "scenario.toml").check()
+    return open_run(folder, scenario, scenario.title or str(folder))
+
+
+def _emulation_page(folder: Path) -> Page:
+    from ackclock.emulation.report_page import folder_page
+
+    return folder_page(folder)
+
+
+def _simulation_page(folder: Path) -> Page:
+    from ackclock.simulation.report_page import folder_page
+
+    return folder_page(folder)
+
+
+def _comparison_page(folder: Path) -> Page:
+    from ackclock.comparison.report_page import folder_page
+
+    return folder_page(folder)
+
+
+def _sweep_page(folder: Path) -> Page:
+    from ackclock.simulation.sweep_page import folder_page
+
+    return folder_page(folder)
+
+
+def _paper_page(folder: Path) -> Page:
+    from ackclock.papers.report_page import folder_page
+
+    return folder_page(folder)
+
+
+_RESULTS: dict[RunKind, Callable[[Path], Result]] = {
+    REPRODUCE: lambda folder: FolderResult(folder, REPRODUCE),
+    ANALYZE: _analysis,
+    MEASURE: _measurement,
+    EMULATE: _emulation,
+    COMPARE: lambda folder: FolderResult(folder, COMPARE),
+    SWEEP: lambda folder: FolderResult(folder, SWEEP),
+    SIMULATE: _simulation,
+}
+# Not the results' own pages: a report needs the files only, not the program of a run's congestion
+# control in Python.
+_PAGES: dict[RunKind, Callable[[Path], Page]] = {
+    REPRODUCE: _paper_page,
+    ANALYZE: lambda folder: _analysis(folder)._page(),
+    MEASURE: lambda folder: _measurement(folder)._page(),
+    EMULATE: _emulation_page,
+    COMPARE: _comparison_page,
+    SWEEP: _sweep_page,
+    SIMULATE: _simulation_page,
+}

@@ -10,10 +10,10 @@ from ackclock.analysis.diagnosis import acks, bottleneck, limits, loss, loss_mod
 from ackclock.analysis.diagnosis.bottleneck import has_queue
 from ackclock.analysis.diagnosis.capture_context import CaptureContext
 from ackclock.analysis.diagnosis.flow_context import FlowContext
+from ackclock.analysis.report_page import page
+from ackclock.analysis.report_tables import flows_table, handshakes_table, limits_table
 from ackclock.analysis.terminal_tables import analysis_tables
 from ackclock.format import milliseconds, rate
-from ackclock.report.capture import page
-from ackclock.report.capture_tables import flows_table, handshakes_table, limits_table
 from ackclock.report.page import Chart, Facts
 from tests.support.captures import finding_of, simulated_captures
 

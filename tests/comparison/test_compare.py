@@ -17,7 +17,7 @@ from ackclock.papers.experiments import network as network_keys
 from ackclock.papers.ns2 import ns2_value
 from ackclock.papers.reproduce import reproduce
 from ackclock.papers.scenarios import scenario_path
-from ackclock.report import for_run
+from ackclock.result_folder import write_report
 from ackclock.simulation.engine import run
 from ackclock.simulation.plan import build_plan
 
@@ -66,7 +66,7 @@ def test_comparison_folder_has_tables_and_a_renewable_report(dumbbell: Compariso
     assert dumbbell.folder is not None
     names = {path.name for path in dumbbell.folder.iterdir()}
     assert names >= {"scenario.toml", "environment.json", "flows.parquet", "compare.json", "cells"}
-    page = for_run(dumbbell.folder).read_text("utf-8")
+    page = write_report(dumbbell.folder).read_text("utf-8")
     best = dumbbell.best.configuration
     assert f"Use {best.variant} with" in page
     assert page.count('class="chart"') == 6
@@ -106,7 +106,7 @@ def test_comparison_varies_queues_and_ack_techniques_over_a_slow_return(tmp_path
     assert document["asymmetry"]["implies"].startswith(
         "with an ACK for every segment the reverse path carries one ACK in "
     )
-    page = for_run(tmp_path / "run").read_text("utf-8")
+    page = write_report(tmp_path / "run").read_text("utf-8")
     assert "ACKs: p1" in page
 
 

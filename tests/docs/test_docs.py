@@ -207,7 +207,7 @@ def test_commands_in_documents_parse(document: Path) -> None:
 @pytest.mark.finding("N2")
 def test_journey_names_the_event_loop_and_both_drivers_that_call_it() -> None:
     journey = (ROOT / "docs" / "journey.md").read_text()
-    loop = journey[journey.index("## The loop") : journey.index("## Out: a data packet")]
+    loop = journey[journey.index("### The event loop") : journey.index("### Out: a data packet")]
     assert "run_until" in loop
     assert "pub fn run_until" in (ROOT / "crates" / "core" / "src" / "network" / "event_loop.rs").read_text()
     drivers = [(ROOT / "docs" / link).resolve() for link in re.findall(r"\(([^()]+(?:run|bridge)\.rs)\)", loop)]

@@ -13,7 +13,7 @@ import pytest
 from ackclock.errors import InputError
 from ackclock.input.link import PACKAGED
 from ackclock.input.scenario.draft import draft_of
-from ackclock.papers import asymmetry, closed_forms
+from ackclock.papers import asymmetry, closed_forms, report_tables
 from ackclock.papers.asymmetry import table1
 from ackclock.papers.claims import PAPERS, Claim, Quantity, all_claims, claims_of
 from ackclock.papers.evidence import Evidence, judge
@@ -23,7 +23,6 @@ from ackclock.papers.reproduce import EVALUATORS, calibrated, calibrations, repr
 from ackclock.papers.terminal_tables import summary
 from ackclock.papers.tolerance import read_tolerance
 from ackclock.papers.wimax_measured.pchar import column
-from ackclock.report import paper_tables
 from ackclock.report.page import Table
 from ackclock.simulation.runner import RunSpec, run_specs
 from ackclock.statistics import interval
@@ -162,13 +161,13 @@ def test_report_has_the_papers_tables_with_paper_and_ns2_values(runs: Experiment
         judge(c, evaluators.get(c.id) if c.id in table1.CELLS else None, "not run here").as_json()
         for c in claims_of("asymmetry")
     ]
-    drawn = paper_tables.section("asymmetry", result)
+    drawn = report_tables.section("asymmetry", result)
     assert drawn is not None
     first = drawn.blocks[0]
     assert isinstance(first, Table)
     assert [len(row) for row in first.rows] == [4, 4, 4, 4]
     assert first.rows[0][1].note == "paper 1.78, ns-2 1.93 / 1.82"
-    assert paper_tables.section("wibro", []) is None
+    assert report_tables.section("wibro", []) is None
 
 
 def test_analytical_claims_hold_by_our_functions(runs: Experiments) -> None:

@@ -12,16 +12,20 @@ from typing import Any
 
 import pytest
 
+from ackclock.comparison import report_page as comparison
 from ackclock.comparison.configuration import configurations
 from ackclock.comparison.ranking import ranking
 from ackclock.errors import InputError
 from ackclock.format import rate, significant, three
+from ackclock.papers import report_page as reproduction
 from ackclock.papers.reproduce import reproduce
 from ackclock.plot import Frames, Plot, panels_of_run, panels_of_runs
 from ackclock.plot.theme import spread
-from ackclock.report import comparison, for_run, reproduction, simulation, sweep
 from ackclock.report.link_path import link_path
 from ackclock.report.render import html
+from ackclock.result_folder import write_report
+from ackclock.simulation import report_page as simulation
+from ackclock.simulation import sweep_page as sweep
 from ackclock.simulation.metrics import of_run
 from tests.support.synthetic import flow, hops, scenario, series, summary
 
@@ -155,7 +159,7 @@ def test_charts_are_drawn_by_a_browser_without_network(kind: str, tmp_path: Path
 
 def test_report_refuses_a_folder_without_a_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no such run"):
-        for_run(tmp_path)
+        write_report(tmp_path)
 
 
 def test_report_is_written_into_the_run_folder(tmp_path: Path) -> None:
@@ -165,7 +169,7 @@ def test_report_is_written_into_the_run_folder(tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text(json.dumps([summary()]))
     series().write_parquet(tmp_path / "series.parquet")
     hops().write_parquet(tmp_path / "hops.parquet")
-    page = for_run(tmp_path).read_text("utf-8")
+    page = write_report(tmp_path).read_text("utf-8")
     assert "The TCP flow had 8.00 Mb/s of goodput at a p95 RTT of 150 ms." in page
 
 

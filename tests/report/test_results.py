@@ -7,6 +7,7 @@ from __future__ import annotations
 import doctest
 import json
 import sys
+import time
 from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
@@ -16,11 +17,26 @@ import polars as pl
 import pytest
 
 import ackclock
-from ackclock import Bulk, ConstantRate, Flow, Hop, Link, Probe, Tcp, Transfer, Web, api, notebook, result
+from ackclock import (
+    Bulk,
+    ConstantRate,
+    Flow,
+    Hop,
+    Link,
+    Probe,
+    Tcp,
+    Transfer,
+    Web,
+    api,
+    notebook,
+    result,
+    result_folder,
+)
 from ackclock.errors import InputError
 from ackclock.input import objects
 from ackclock.input.link.hop import Hop as HopModel
 from ackclock.input.scenario import flow, tcp, web, workload
+from ackclock.storage import run_kind
 
 pytestmark = pytest.mark.finding("U22")
 BULK = [{"workload": {"kind": "bulk"}}]
@@ -87,6 +103,37 @@ def test_open_gives_the_result_of_a_run_folder(kind: str, results, tmp_path) -> 
     assert 2 < len(repr(again).splitlines()) <= 12
     assert again.plot()._repr_svg_().startswith("<svg")
     assert again.report(tmp_path / "page.html").stat().st_size > 10_000
+
+
+def test_sweep_of_200_runs_shows_itself_in_10_ms_without_reading_tables(tmp_path, monkeypatch) -> None:
+    metric = {"mean": 1e6, "lo": 9e5, "hi": 1.1e6, "n": 2}
+    metrics = {"goodput_bps": metric, "rtt_p95_ms": metric, "retransmission_rate": metric, "jain": metric}
+    points = [{"params": {"tcp.initial_window": n}, "n": 2, "metrics": metrics} for n in range(100)]
+    (tmp_path / "sweep.json").write_text(json.dumps({"cells": points}))
+    pl.DataFrame({"seed": range(200)}).write_parquet(tmp_path / "flows.parquet")
+    monkeypatch.setattr(pl, "read_parquet", None)
+    done = ackclock.open(tmp_path)
+    lines = repr(done).splitlines()
+    assert len(lines) == 12 and lines[-1] == "... 93 more lines; frames: flows (200 rows)"
+
+    def seconds() -> float:
+        began = time.perf_counter()
+        repr(done)
+        return time.perf_counter() - began
+
+    assert min(seconds() for _ in range(10)) < 0.01
+
+
+def test_each_kind_of_run_folder_has_a_result_and_a_page() -> None:
+    finished = set(run_kind.KINDS) - {run_kind.SCHEDULE}
+    assert result_folder._RESULTS.keys() == result_folder._PAGES.keys() == finished
+
+
+def test_open_and_report_refuse_a_schedule_of_measurements(tmp_path) -> None:
+    (tmp_path / run_kind.SCHEDULE.document).write_text("{}")
+    for read in (ackclock.open, result_folder.write_report):
+        with pytest.raises(InputError, match="schedule of several measurements"):
+            read(tmp_path)
 
 
 def test_open_refuses_other_folders(tmp_path) -> None:

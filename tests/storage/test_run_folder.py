@@ -23,7 +23,7 @@ from ackclock.errors import InputError
 from ackclock.input.scenario import read_draft
 from ackclock.measurement.schedule import Schedule, keep
 from ackclock.papers.reproduce import reproduce
-from ackclock.report import for_run
+from ackclock.result_folder import write_report
 from ackclock.simulation.sweep import sweep_draft
 from ackclock.storage import temporary_files
 from ackclock.storage.run_folder import Identity, RunFolder, WriteFailed, sweep_runs
@@ -215,7 +215,7 @@ def test_folder_of_an_earlier_version_is_reported_but_not_replaced(small: Path, 
         with pytest.raises(InputError, match=f"results of {kind} by an earlier version"):
             ackclock.simulate(small, out=tmp_path / kind)
         assert contents(tmp_path / kind) == before
-        assert for_run(tmp_path / kind).is_file()
+        assert write_report(tmp_path / kind).is_file()
 
 
 @pytest.mark.finding("U1")
@@ -547,7 +547,7 @@ def test_ctrl_c_prints_the_folder_when_results_are_finished(another: Path, tmp_p
     )
     assert not list(tmp_path.rglob("*.tmp"))
     with pytest.raises(InputError, match=r"holds an unfinished sweep; run the same command again"):
-        for_run(tmp_path / "run")
+        write_report(tmp_path / "run")
 
 
 @pytest.mark.finding("U1")

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from ackclock.analysis.clocks import Clocks
 from ackclock.analysis.filter import PacketFilter
+from ackclock.storage import run_kind
 from ackclock.storage.atomic_files import write_json, write_parquet
 from ackclock.storage.run_folder import Identity, RunFolder
 
 if TYPE_CHECKING:
     from ackclock.analysis.run import Analysis
 
-DOCUMENT = "analysis.json"
+DOCUMENT = run_kind.ANALYZE.document
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class Analysis(Result):
         return {name: frame for name, frame in known.items() if frame is not None}
 
     def _page(self) -> Page:
-        from ackclock.report.capture import page
+        from ackclock.analysis.report_page import page
 
         return page(self)
 

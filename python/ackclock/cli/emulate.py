@@ -78,7 +78,6 @@ def emulate(
     it is not found. It is 1 if the emulation failed and 2 for bad input.
     """
     from ackclock.cli.output import deliver, print_json, remark
-    from ackclock.cli.tables import emulation_tables
     from ackclock.emulation.config import (
         PAIR_NAME,
         EmulationConfig,
@@ -88,6 +87,7 @@ def emulate(
         server_ready,
     )
     from ackclock.emulation.run import EmulationLog, default_folder, identity
+    from ackclock.emulation.terminal_tables import emulation_tables
     from ackclock.errors import InputError
     from ackclock.storage.run_folder import opened
 

@@ -48,12 +48,9 @@ def write_report(folder: Path, *, quiet: bool) -> Path | None:
     if page.is_file():
         return page
 
-    def write() -> Path:
-        from ackclock.report import for_run
+    from ackclock import result_folder
 
-        return for_run(folder)
-
-    return write_page(write, folder, quiet=quiet)
+    return write_page(lambda: result_folder.write_report(folder), folder, quiet=quiet)
 
 
 def write_page(write: Callable[[], Path], folder: Path, *, quiet: bool) -> Path | None:

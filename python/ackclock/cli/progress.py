@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ackclock.simulation.runner import Progress
+    from ackclock.notebook import Progress
 
 BETWEEN_LINES_S = 5.0
 

@@ -19,9 +19,9 @@ def report(
 ) -> None:
     """Write the HTML report of a run folder."""
     from ackclock.cli.output import print_json
-    from ackclock.report import for_run
+    from ackclock.result_folder import write_report
 
-    page = for_run(run)
+    page = write_report(run)
     if json:
         print_json({"run": str(run), "report": str(page)})
     else:

@@ -33,10 +33,10 @@ def simulate(
     """Simulate a scenario: flows, hops, time series, captures."""
     from ackclock.cli.output import deliver, remark
     from ackclock.cli.progress import progress
-    from ackclock.cli.tables import simulation_tables
     from ackclock.input.scenario.draft import read_draft
     from ackclock.simulation.run import default_folder, simulate_scenario
     from ackclock.simulation.sweep import check_points
+    from ackclock.simulation.terminal_tables import simulation_tables
 
     draft = read_draft(scenario)
     checked = draft.check()

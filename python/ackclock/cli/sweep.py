@@ -24,10 +24,10 @@ def sweep(
     """Run a scenario's [sweep] on all cores. The same command continues an interrupted sweep."""
     from ackclock.cli.output import deliver
     from ackclock.cli.progress import progress
-    from ackclock.cli.tables import sweep_table
     from ackclock.errors import InputError
     from ackclock.input.scenario.draft import read_draft
     from ackclock.simulation.sweep import check_points, sweep_checked, sweep_folder
+    from ackclock.simulation.terminal_tables import sweep_table
 
     draft = read_draft(scenario)
     if not draft.document.data.get("sweep"):

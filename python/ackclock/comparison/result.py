@@ -171,7 +171,7 @@ class Comparison(Result):
         return Plot(self.panels(), self.title or self.link)
 
     def _page(self) -> Page:
-        from ackclock.report.comparison import page
+        from ackclock.comparison.report_page import page
 
         return page(self.document, self.panels())
 

@@ -21,15 +21,16 @@ from ackclock.input.objects import Hop, Link, plain
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
 from ackclock.input.scenario.resolution import resolved
+from ackclock.notebook import Progress
 from ackclock.simulation import run_files
 from ackclock.simulation.metrics import of_flows
-from ackclock.simulation.runner import Progress, RunResult, RunSpec, RunStore, run_specs
-from ackclock.storage import atomic_files
+from ackclock.simulation.runner import RunResult, RunSpec, RunStore, run_specs
+from ackclock.storage import atomic_files, run_kind
 from ackclock.storage.run_folder import Identity, opened
 
 OPPOSITE = "opposite"
 """Base name of the flows beside those that are compared."""
-DOCUMENT = "compare.json"
+DOCUMENT = run_kind.COMPARE.document
 """The run folder's file with the JSON document and what the report needs besides."""
 
 

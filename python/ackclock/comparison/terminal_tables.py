@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.asymmetry import implied, recorded_warning
@@ -83,6 +84,19 @@ def ranking_table(comparison: Comparison) -> Table:
             *([_mean(metrics.get("opposite_goodput_bps"), 1e-6, 3)] if "opposite_goodput_bps" in first else []),
             ranked.why + equal_configurations(choice.label, twins.get(choice.label, [])),
         )
+    return table
+
+
+def short_ranking_table(document: Mapping[str, Any]) -> Table:
+    """The ranking of a comparison's document in the columns of a sweep."""
+    from ackclock.simulation.terminal_tables import MEASURED, measured_cells
+    from ackclock.terminal import text_table
+
+    table = text_table("Ranking", ["rank", "configuration"], MEASURED)
+    metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
+    for ranked in document["ranking"]:
+        cells = measured_cells(metrics[ranked["label"]])[: len(MEASURED)]
+        table.add_row(str(ranked["rank"]), ranked["label"], *cells)
     return table
 
 

@@ -18,7 +18,7 @@ from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.resolution import scenario_hash
 from ackclock.result import Result
 from ackclock.simulation import run_files
-from ackclock.storage import atomic_files, temporary_files
+from ackclock.storage import atomic_files, run_kind, temporary_files
 from ackclock.storage.run_folder import RUNS, Identity, RunFolder
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ackclock.plot.figure import Plot
+    from ackclock.report.page import Page
 
-DOCUMENT = "emulation.json"
+DOCUMENT = run_kind.EMULATE.document
 TABLES = ("fates", "hops", "series")
 PS_PER_S = 1e12
 RESERVED_BYTES, RESERVED_BYTES_PER_CLIENT = 1 << 15, 1 << 10
@@ -73,12 +74,19 @@ class Emulation(Result):
 
         return Plot(panels_of_run(Frames(self.series, self.hops)), str(self.document["link"]))
 
+    def _page(self) -> Page:
+        if self.folder is None:
+            raise ValueError("the report is made from the run folder; pass out= to the call that makes this result")
+        from ackclock.emulation.report_page import folder_page
+
+        return folder_page(self.folder)
+
     def _title(self) -> str:
         command = " ".join(self.document["command"]["argv"]) or "no command"
         return f"{self.document['link']}, {self.document['seconds']:.1f} s, {command}"
 
     def _tables(self) -> list[Table]:
-        from ackclock.cli.tables import emulation_tables
+        from ackclock.emulation.terminal_tables import emulation_tables
 
         return emulation_tables(self.document)
 

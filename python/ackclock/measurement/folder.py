@@ -10,9 +10,10 @@ from ackclock.input.document import Document
 from ackclock.input.toml_writer import to_toml
 from ackclock.measurement.plan import plan_of
 from ackclock.measurement.result import Measurement
+from ackclock.storage import run_kind
 from ackclock.storage.atomic_files import atomic_write, write_json, write_parquet
 
-DOCUMENT = "measurement.json"
+DOCUMENT = run_kind.MEASURE.document
 
 
 def write_folder(folder: Path, measurement: Measurement) -> None:

@@ -50,7 +50,7 @@ class Measurement(Result):
         return {"flows": self.flows, "series": self.series, "delays": self.delays, **probes}
 
     def _page(self) -> Page:
-        from ackclock.report.measurement import page
+        from ackclock.measurement.report_page import page
 
         return page(self)
 

@@ -12,10 +12,11 @@ from typing import Any
 
 from ackclock.errors import InputError, RunFailed
 from ackclock.measurement.folder import DOCUMENT, is_complete
+from ackclock.storage import run_kind
 from ackclock.storage.atomic_files import write_json
 from ackclock.storage.run_folder import Identity, RunFolder
 
-STATE = "schedule.json"
+STATE = run_kind.SCHEDULE.document
 LOOK_S = 1.0
 """Maximum duration of a sleep, since the wall clock may be set and a suspended machine wakes
 late.
@@ -56,7 +57,7 @@ def keep(
         InputError: the folder has other contents.
     """
     request = {"every_s": schedule.every_s, "times": schedule.times, "what": what}
-    with RunFolder(folder, Identity.of("measure --every", request, any_engine=True), force=force) as run:
+    with RunFolder(folder, Identity.of(run_kind.SCHEDULE.command, request, any_engine=True), force=force) as run:
         state = _read_state(folder / STATE, request, now())
         _run_rest(folder, schedule, state, once, report=report, now=now, sleep=sleep)
         run.finish()

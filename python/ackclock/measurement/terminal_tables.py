@@ -8,17 +8,9 @@ from typing import Any
 from rich.table import Table
 
 from ackclock.format import column_percent, rate, three
+from ackclock.terminal import text_table
 
 DIRECTIONS = ("down", "up")
-
-
-def _table(title: str, text: tuple[str, ...], figures: tuple[str, ...]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for word in text:
-        table.add_column(word)
-    for figure in figures:
-        table.add_column(figure, justify="right", no_wrap=True)
-    return table
 
 
 def ms(value: float | None) -> str:
@@ -41,7 +33,7 @@ def measurement_tables(document: Mapping[str, Any]) -> list[Table]:
 
 
 def _path(document: Mapping[str, Any]) -> Table:
-    table = _table(
+    table = text_table(
         "Path, by TTL-limited probes", ("hop", "address"), ("RTT ms min", "p50", "lost", "capacity", "95 % interval")
     )
     for hop in document.get("path") or ():
@@ -68,7 +60,7 @@ def path_cells(hop: Mapping[str, Any]) -> list[str]:
 
 
 def _delay(document: Mapping[str, Any]) -> Table:
-    table = _table(
+    table = text_table(
         "One-way delay, 20 bytes every 40 ms",
         ("direction",),
         ("minimum between", "if symmetric", "variation p50", "p95", "max ms", "lost"),
@@ -102,7 +94,7 @@ def loss(figures: Mapping[str, Any]) -> str:
 
 
 def _capacity(document: Mapping[str, Any]) -> Table:
-    table = _table(
+    table = text_table(
         "Capacity and buffer, by evenly paced UDP",
         ("direction",),
         ("capacity", "sent", "buffer bytes", "largest", "overflowed"),
@@ -119,7 +111,7 @@ def _capacity(document: Mapping[str, Any]) -> Table:
 
 
 def _steps(document: Mapping[str, Any]) -> Table:
-    table = _table(
+    table = text_table(
         "Evenly paced UDP below the capacity", ("direction", "share"), ("sent", "received", "variation p95 ms", "lost")
     )
     for figures in document["steps"]:
@@ -137,7 +129,7 @@ def _steps(document: Mapping[str, Any]) -> Table:
 
 
 def _flows(document: Mapping[str, Any]) -> Table:
-    table = _table(
+    table = text_table(
         "TCP",
         ("test", "variant", "direction"),
         ("goodput", "RTT ms min", "mean", "p95", "retransmitted", "send buffer", "receive buffer"),
@@ -161,7 +153,7 @@ def _flows(document: Mapping[str, Any]) -> Table:
 
 
 def _latency(document: Mapping[str, Any]) -> Table:
-    table = _table(
+    table = text_table(
         "Latency while TCP fills the path",
         ("load",),
         ("goodput", "RTTs/min", "handshake p50 ms", "on load p50", "down p95", "up p95"),
@@ -180,7 +172,7 @@ def _latency(document: Mapping[str, Any]) -> Table:
 
 
 def _transfers(document: Mapping[str, Any]) -> Table:
-    table = _table(
+    table = text_table(
         "Transfers in sequence", ("size", "direction"), ("completed", "time p50 ms", "min", "max", "handshake p50")
     )
     for figures in document["transfers"]:
@@ -200,7 +192,7 @@ def stamp_table(document: Mapping[str, Any]) -> Table:
     """The result of STAMP probes: a row for the RTT and one for each direction."""
     mode = "authenticated" if document["authenticated"] else "unauthenticated"
     title = f"STAMP, {mode}: {document['received']} of {document['sent']} probes answered"
-    table = _table(title, ("what",), ("min ms", "p50", "p95", "max"))
+    table = text_table(title, ("what",), ("min ms", "p50", "p95", "max"))
     trip = document["round_trip_ms"] or {}
     table.add_row("RTT", *(ms(trip.get(key)) for key in ("min", "p50", "p95", "max")))
     for figures in document["ways"]:

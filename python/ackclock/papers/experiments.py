@@ -19,8 +19,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ackclock.input.scenario.draft import read_draft
+from ackclock.notebook import Progress
 from ackclock.papers.scenarios import scenario_path
-from ackclock.simulation.runner import Progress, RunResult, RunSpec, RunStore, run_specs
+from ackclock.simulation.runner import RunResult, RunSpec, RunStore, run_specs
 from ackclock.statistics import Interval, interval
 
 Measure = Callable[[RunResult], float]

@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from ackclock.notebook import Progress
 from ackclock.papers import asymmetry, wibro, wimax_bursts, wimax_measured, wimax_simulated
 from ackclock.papers.claims import claims_of
 from ackclock.papers.evaluators import ExperimentData
@@ -22,8 +23,7 @@ from ackclock.papers.wimax_bursts import figures as bursts_figures
 from ackclock.papers.wimax_measured import figures as measured_figures
 from ackclock.papers.wimax_simulated import figures as simulated_figures
 from ackclock.result import Result
-from ackclock.simulation.runner import Progress
-from ackclock.storage import atomic_files
+from ackclock.storage import atomic_files, run_kind
 from ackclock.storage.run_folder import Identity, opened
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from ackclock.report.page import Page
 
-DOCUMENT = "reproduce.json"
+DOCUMENT = run_kind.REPRODUCE.document
 QUICK_SEEDS = (1,)
 FULL_SEEDS = tuple(range(1, 11))
 """The number of seeds is that of P1's random cases."""
@@ -86,7 +86,7 @@ class Reproduction(Result):
         return {"verdicts": self.verdicts}
 
     def _page(self) -> Page:
-        from ackclock.report.reproduction import page
+        from ackclock.papers.report_page import page
 
         return page(self.document)
 

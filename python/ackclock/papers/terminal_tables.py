@@ -108,3 +108,13 @@ def verdict_table(done: Reproduction) -> Table:
             claim_result.why,
         )
     return table
+
+
+def totals_table(document: Mapping[str, Any]) -> Table:
+    """The number of claims by verdict, from the document of a reproduction."""
+    from ackclock.terminal import text_table
+
+    table = text_table("Claims", ["verdict"], ["claims"])
+    for verdict, count in document["totals"].items():
+        table.add_row(verdict, str(count))
+    return table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import polars as pl
 
@@ -51,6 +52,18 @@ class Frames:
     def one_seed(self) -> Frames:
         """The lowest seed's rows only: curves of different seeds do not line up."""
         return Frames(_first_seed(self.series), _first_seed(self.hops))
+
+
+def frames_in(folder: Path) -> Frames:
+    """The frames in a folder with series.parquet and hops.parquet."""
+    return Frames(*(pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("series", "hops")))
+
+
+def panels_of_cells(folder: Path, shown: Mapping[str, str]) -> list[Panel]:
+    """Panels of runs in ``cells`` of a run folder, laid over each other; `shown` has their folders
+    by label.
+    """
+    return panels_of_runs({label: frames_in(folder / "cells" / cell) for label, cell in shown.items()})
 
 
 def _first_seed(frame: pl.DataFrame) -> pl.DataFrame:

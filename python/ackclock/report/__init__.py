@@ -1,7 +1,5 @@
-"""Self-contained HTML reports: one file without network access, also for print."""
+"""Self-contained HTML reports: one file without network access, also for print.
 
-from __future__ import annotations
-
-from ackclock.report.run import for_run
-
-__all__ = ["for_run"]
+`page` has the parts of a page, `render` makes HTML of them. Each result's page is in the package of
+the result, as `report_page`.
+"""

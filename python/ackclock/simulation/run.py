@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.resolution import resolved, scenario_hash
+from ackclock.notebook import Progress
 from ackclock.result import Result
 from ackclock.simulation import run_files
 from ackclock.simulation.metrics import metrics_json
-from ackclock.simulation.runner import Progress, RunResult, RunSpec, RunStore, run_specs
-from ackclock.storage import atomic_files
+from ackclock.simulation.runner import RunResult, RunSpec, RunStore, run_specs
+from ackclock.storage import atomic_files, run_kind
 from ackclock.storage.run_folder import Identity, RunFolder
 
 if TYPE_CHECKING:
@@ -86,16 +87,16 @@ class Simulation(Result):
 
     def _panels(self) -> list[Panel]:
         from ackclock.plot.time_series import Frames, panels_of_run
-        from ackclock.report.throughput_models import model_levels
+        from ackclock.simulation.model_tables import model_levels
 
         return panels_of_run(Frames(self.series, self.hops), model_levels(self.summaries[0]))
 
     def _page(self) -> Page:
-        if self.folder is not None:
-            return super()._page()
-        from ackclock.report import simulation
+        from ackclock.simulation import report_page
 
-        return simulation.page(resolved(self.scenario), self.summaries, self._panels())
+        if self.folder is not None:
+            return report_page.folder_page(self.folder)
+        return report_page.page(resolved(self.scenario), self.summaries, self._panels())
 
     def _title(self) -> str:
         from ackclock.input.units import show_time
@@ -107,7 +108,7 @@ class Simulation(Result):
         return f"{self.scenario.title or self.name}: {counts}"
 
     def _tables(self) -> list[Table]:
-        from ackclock.cli.tables import simulation_tables
+        from ackclock.simulation.terminal_tables import simulation_tables
 
         return simulation_tables(self)
 
@@ -169,7 +170,7 @@ def open_run(folder: Path, scenario: Scenario, name: str) -> Simulation:
     """Read a finished run."""
     import polars as pl
 
-    summaries = json.loads((folder / "summary.json").read_text())
+    summaries = json.loads((folder / run_kind.SIMULATE.document).read_text())
     series, hops = (pl.read_parquet(folder / f"{table}.parquet", glob=False) for table in ("series", "hops"))
     return Simulation(scenario, name, tuple(summaries), series, hops, folder)
 
@@ -186,7 +187,7 @@ def _finish(run: RunFolder, simulation: Simulation, results: Sequence[RunResult]
     atomic_files.write_parquet(folder / "flows.parquet", simulation.flows)
     atomic_files.write_parquet(folder / "series.parquet", simulation.series)
     atomic_files.write_parquet(folder / "hops.parquet", simulation.hops)
-    atomic_files.write_json(folder / "summary.json", simulation.summaries)
+    atomic_files.write_json(folder / run_kind.SIMULATE.document, simulation.summaries)
     _gather_captures(folder, results)
     run.finish()
     shutil.rmtree(folder / "cells")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,20 +19,15 @@ from typing import TYPE_CHECKING, Any
 from ackclock import congestion_control
 from ackclock.errors import InputError, RunFailed
 from ackclock.input.scenario.model import Scenario
-from ackclock.notebook import notebook_progress
+from ackclock.notebook import Progress, notebook_progress
 from ackclock.simulation import engine, run_files, worker_process
 from ackclock.simulation.plan import Capture, Plan, build_plan
 from ackclock.simulation.throughput import with_models
-from ackclock.storage import atomic_files, temporary_files
+from ackclock.storage import atomic_files, run_kind, temporary_files
 from ackclock.storage.environment import engine_digest, environment
 
 if TYPE_CHECKING:
     import polars as pl
-
-Progress = Callable[[int, int, str], None]
-"""Called with the number of finished runs, the number of all runs, and the label of the last
-one.
-"""
 
 
 @dataclass(frozen=True)
@@ -145,14 +140,14 @@ class RunStore:
             atomic_files.write_parquet(folder / "flows.parquet", run_files.flows_frame([result.summary]))
             atomic_files.write_parquet(folder / "series.parquet", result.series)
             atomic_files.write_parquet(folder / "hops.parquet", result.hops)
-            atomic_files.write_json(folder / "summary.json", result.summary)
+            atomic_files.write_json(folder / run_kind.SIMULATE.document, result.summary)
             if captures:
                 captures.rename(folder / "captures")
         return RunResult(spec, result.summary, final)
 
 
 def _read_summary(folder: Path) -> dict[str, Any]:
-    summary: dict[str, Any] = json.loads((folder / "summary.json").read_text())
+    summary: dict[str, Any] = json.loads((folder / run_kind.SIMULATE.document).read_text())
     return summary
 
 

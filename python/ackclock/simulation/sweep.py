@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from ackclock.input.scenario.draft import Draft
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.resolution import resolved, scenario_hash
+from ackclock.notebook import Progress
 from ackclock.result import Result
 from ackclock.simulation import run_files
 from ackclock.simulation.metrics import metrics_json
-from ackclock.simulation.runner import Progress, RunResult, RunSpec, RunStore, run_specs
-from ackclock.storage import atomic_files
+from ackclock.simulation.runner import RunResult, RunSpec, RunStore, run_specs
+from ackclock.storage import atomic_files, run_kind
 from ackclock.storage.run_folder import Identity, opened
 
 if TYPE_CHECKING:
@@ -94,25 +95,23 @@ class Sweep(Result):
 
     def _panels(self) -> list[Panel]:
         from ackclock.plot.time_series import Frames, panels_of_runs
-        from ackclock.report.run import MAX_POINTS
-        from ackclock.report.sweep import label
+        from ackclock.simulation.sweep_page import label, picked
 
-        picked = self.points[:: -(-len(self.points) // MAX_POINTS)]
-        first = {label(point.params): min(point.results, key=lambda one: one.seed) for point in picked}
+        first = {label(point.params): min(point.results, key=lambda one: one.seed) for point in picked(self.points)}
         return panels_of_runs({name: Frames(one.series, one.hops) for name, one in first.items()})
 
     def _page(self) -> Page:
-        if self.folder is not None:
-            return super()._page()
-        from ackclock.report import sweep
+        from ackclock.simulation import sweep_page
 
-        return sweep.page(self.document, resolved(self.points[0].scenario), self._panels())
+        if self.folder is not None:
+            return sweep_page.folder_page(self.folder)
+        return sweep_page.page(self.document, resolved(self.points[0].scenario), self._panels())
 
     def _title(self) -> str:
         return f"{len(self.points)} points, {len(self.points[0].results)} seeds each"
 
     def _tables(self) -> list[Table]:
-        from ackclock.cli.tables import sweep_table
+        from ackclock.simulation.terminal_tables import sweep_table
 
         return [sweep_table(self)]
 
@@ -186,4 +185,4 @@ def _write(folder: Path, sweep: Sweep, first: Scenario, swept: Mapping[str, Any]
     """Write the sweep's files."""
     run_files.write_scenario(folder, first, extra={"sweep": dict(swept)})
     atomic_files.write_parquet(folder / "flows.parquet", sweep.flows)
-    atomic_files.write_json(folder / "sweep.json", {"cells": sweep.document["cells"]})
+    atomic_files.write_json(folder / run_kind.SWEEP.document, {"cells": sweep.document["cells"]})

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Self
 from ackclock.errors import InputError, RunFailed
 from ackclock.storage import atomic_files, temporary_files
 from ackclock.storage.environment import engine_digest, environment
+from ackclock.storage.run_kind import kind_among
 
 try:
     import fcntl
@@ -36,20 +37,8 @@ ENVIRONMENT = "environment.json"
 BEGUN, FINISHED = "begun", "finished"
 INPUTS = (ENVIRONMENT, "scenario.toml", "traces")
 """Files of a run folder without finished results."""
-WITHOUT_IDENTITY = {
-    "reproduce.json": "reproduce",
-    "analysis.json": "analyze",
-    "measurement.json": "measure",
-    "schedule.json": "measure --every",
-    "emulation.json": "emulate",
-    "compare.json": "compare",
-    "sweep.json": "sweep",
-    "summary.json": "simulate",
-    "cells": "sweep or compare",
-    "live": "reproduce --live",
-    **dict.fromkeys(INPUTS, "a run"),
-}
-"""The files that identify a run folder of an earlier version, which wrote no identity."""
+PARTS = {"cells": "sweep or compare", "live": "reproduce --live", **dict.fromkeys(INPUTS, "a run")}
+"""Files and subfolders of an unfinished run of an earlier version, which wrote no identity."""
 CROWDED = (
     *("", "cells", "traces", "live", "xplot"),
     *("analysis", "analysis/xplot", "simulated", "simulated/cells", "simulated/traces"),
@@ -425,7 +414,9 @@ def _contents(path: Path) -> _Contents:
         return _Contents(run["kind"], run["digest"], environment["engine"], finished, identified=True)
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    return _Contents(next((kind for name, kind in WITHOUT_IDENTITY.items() if name in names), None))
+    if kind := kind_among(names):
+        return _Contents(kind.command)
+    return _Contents(next((run for name, run in PARTS.items() if name in names), None))
 
 
 def _listed(path: Path) -> list[Path]:

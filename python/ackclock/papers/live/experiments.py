@@ -12,11 +12,12 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, cast
 
 from ackclock.errors import RunFailed
+from ackclock.notebook import Progress
 from ackclock.papers.evidence import Unobservable
 from ackclock.papers.experiments import ExperimentRuns, Experiments, Setting, experiments_file, settings_of
 from ackclock.papers.live import run as live
 from ackclock.papers.live.job import BUFFERS, NOTES, Budget, Job, jobs_of
-from ackclock.simulation.runner import Progress, RunResult
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError, choices, format_value
+from ackclock.notebook import Progress
 from ackclock.papers.claims import Claim, claims_of
 from ackclock.papers.evidence import ClaimResult, Evaluate, Evidence, Unobservable, judge
 from ackclock.papers.live.experiments import LiveExperiments
 from ackclock.papers.live.job import Budget
 from ackclock.papers.live.run import ATTEMPTS
 from ackclock.papers.reproduce import DOCUMENT, EVALUATORS, QUICK_SEEDS, Reproduction, calibrated, reproduce, untested
-from ackclock.simulation.runner import Progress
 from ackclock.storage import atomic_files
 from ackclock.storage.run_folder import Identity, RunFolder
 

@@ -4,7 +4,9 @@ charts of runs.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.comparison.ack_path import AS_IS, HOST
@@ -16,9 +18,11 @@ from ackclock.plot import vega
 from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Chart, Column, Facts, Page, Section, Table
+from ackclock.report.run_input import read_input
 from ackclock.report.sections import run_section, time_section
-from ackclock.report.throughput_models import bar, bars_reading
+from ackclock.simulation.model_tables import bar, bars_reading
 from ackclock.statistics import SAME_WITHIN
+from ackclock.storage.run_kind import COMPARE
 
 if TYPE_CHECKING:
     from ackclock.plot.time_series import Panel
@@ -67,6 +71,15 @@ def page(document: Document, panels: Sequence[Panel], environment: Document | No
         ],
         notes=_notes(document),
     )
+
+
+def folder_page(folder: Path) -> Page:
+    """The page of a comparison by its run folder."""
+    from ackclock.plot.time_series import panels_of_cells
+
+    document = json.loads((folder / COMPARE.document).read_text("utf-8"))
+    given = read_input(folder)
+    return page(document, panels_of_cells(folder, document["shown"]), given.environment, given.toml)
 
 
 def _measured(document: Document) -> list[Section]:

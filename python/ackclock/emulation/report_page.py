@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,6 +13,7 @@ import polars as pl
 from ackclock.format import milliseconds, percent, rate
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Block, Cell, Column, Facts, Page, Section, Table
+from ackclock.report.run_input import read_input
 from ackclock.report.sections import run_section, time_section
 
 if TYPE_CHECKING:
@@ -62,6 +64,16 @@ def page(
             *(f"{note[:1].upper()}{note[1:]}." for note in document.get("notes", ())),
         ],
     )
+
+
+def folder_page(folder: Path) -> Page:
+    """The page of an emulation by its run folder."""
+    from ackclock.emulation.run import open_emulation
+    from ackclock.plot.time_series import frames_in, panels_of_run
+
+    given = read_input(folder)
+    panels = panels_of_run(frames_in(folder)) if (folder / "hops.parquet").is_file() else []
+    return page(open_emulation(folder), given.scenario, panels, given.environment, given.toml)
 
 
 def _us(value: float | None) -> str:

@@ -11,12 +11,12 @@ import polars as pl
 from ackclock.analysis.clocks import format_clock, known_clocks
 from ackclock.analysis.diagnosis.capture_context import CaptureContext
 from ackclock.analysis.diagnosis.flow_context import FlowContext, many, size
+from ackclock.analysis.report_tables import between_table, flows_table, handshakes_table, limits_table
 from ackclock.analysis.truncation import truncations
 from ackclock.format import rate
 from ackclock.plot import vega
 from ackclock.plot.capture import end, panels
 from ackclock.plot.sequence import sequence
-from ackclock.report.capture_tables import between_table, flows_table, handshakes_table, limits_table
 from ackclock.report.page import Block, Cell, Chart, Column, Facts, Page, Section, Sequences, Table
 
 if TYPE_CHECKING:

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import polars as pl
 
 from ackclock.format import rate, three
 from ackclock.plot import vega
 from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
+from ackclock.report.run_input import read_input
 from ackclock.report.sections import run_section, time_section
-from ackclock.report.throughput_models import bar, bars_reading
+from ackclock.simulation.model_tables import bar, bars_reading
+from ackclock.storage.run_kind import SWEEP
 
 if TYPE_CHECKING:
     from ackclock.plot.time_series import Panel
 
+T = TypeVar("T")
 Document = Mapping[str, Any]
+MAX_POINTS = 5
+"""Maximum points of a sweep in the time-series charts."""
+
+
+def picked(points: Sequence[T]) -> Sequence[T]:
+    """At most MAX_POINTS of the points, evenly."""
+    return points[:: -(-len(points) // MAX_POINTS)]
 
 
 def label(params: Mapping[str, Any]) -> str:
@@ -98,3 +111,25 @@ def _chart(cells: Sequence[Document]) -> Chart:
     rows = [row for cell in cells if (row := bar(label(cell["params"]), cell["metrics"]))]
     reading = bars_reading(rows, "Dots are means over seeds, lines their 95 % intervals.")
     return Chart("Goodput at every point", reading, vega.bars(rows, "Goodput (Mb/s)"))
+
+
+def folder_page(folder: Path) -> Page:
+    """The page of a sweep by its run folder."""
+    document = json.loads((folder / SWEEP.document).read_text("utf-8"))
+    given = read_input(folder)
+    return page(document, given.scenario, folder_panels(folder, document), given.environment, given.toml)
+
+
+def folder_panels(folder: Path, document: Document) -> list[Panel]:
+    """The panels of one seed of some evenly picked points."""
+    from ackclock.plot.time_series import panels_of_cells
+
+    flows = pl.read_parquet(folder / "flows.parquet", glob=False)
+    shown = {}
+    for cell in picked(document["cells"]):
+        rows = flows
+        for key, value in cell["params"].items():
+            text = json.dumps(value) if isinstance(value, dict | list) else value
+            rows = rows.filter(pl.col(key) == text)
+        shown[label(cell["params"])] = str(rows.sort("seed")["cell"][0])
+    return panels_of_cells(folder, shown)

@@ -1,4 +1,4 @@
-"""Results as tables for the terminal."""
+"""Simulations and sweeps as tables for the terminal."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from ackclock.format import column_ms, column_percent, rate
+from ackclock.terminal import text_table
 
 if TYPE_CHECKING:
     from ackclock.simulation.run import Simulation
@@ -17,16 +18,6 @@ if TYPE_CHECKING:
 def simulation_tables(done: Simulation) -> list[Table]:
     """The flows of every seed, and the hops of the first seed."""
     return [_flows(done.summaries), _hops(done.summaries[0])]
-
-
-def _table(title: str, text: Sequence[str], numbers: Sequence[str]) -> Table:
-    """A table with columns of text, then columns of numbers."""
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for column in text:
-        table.add_column(column, overflow="fold")
-    for column in numbers:
-        table.add_column(column, justify="right", no_wrap=True)
-    return table
 
 
 def _flows(summaries: Sequence[Mapping[str, Any]]) -> Table:
@@ -40,7 +31,7 @@ def _flows(summaries: Sequence[Mapping[str, Any]]) -> Table:
         "cuts",
         *([] if several else ["idle"]),
     ]
-    table = _table("Flows", [*(["seed"] if several else []), "flow", "variant", "direction"], numbers)
+    table = text_table("Flows", [*(["seed"] if several else []), "flow", "variant", "direction"], numbers)
     for summary in summaries:
         for flow in summary["flows"]:
             rtt, is_tcp = flow["rtt_ms"] or {}, flow["variant"] != "udp"
@@ -62,7 +53,7 @@ def _flows(summaries: Sequence[Mapping[str, Any]]) -> Table:
 
 def _hops(summary: Mapping[str, Any]) -> Table:
     numbers = ["used", "queue ms\nmean", "\np95", "\nmax", "drops", "delivered"]
-    table = _table(f"Hops (seed {summary['seed']})", ["hop", "direction"], numbers)
+    table = text_table(f"Hops (seed {summary['seed']})", ["hop", "direction"], numbers)
     for hop in summary["hops"]:
         delay = hop["queue_delay_ms"]
         table.add_row(
@@ -76,17 +67,17 @@ def _hops(summary: Mapping[str, Any]) -> Table:
     return table
 
 
-_MEASURED = ["goodput", "95 %\ninterval", "RTT ms\np95", "retrans-\nmitted"]
+MEASURED = ["goodput", "95 %\ninterval", "RTT ms\np95", "retrans-\nmitted"]
 
 
 def sweep_table(sweep: Sweep) -> Table:
     """One row for each point: goodput with its interval, p95 RTT, retransmission rate, Jain's
     index.
     """
-    table = _table("Sweep", _short(list(sweep.points[0].params)), ["n", *_MEASURED, "Jain"])
+    table = text_table("Sweep", _short(list(sweep.points[0].params)), ["n", *MEASURED, "Jain"])
     for point in sweep.points:
         table.add_row(
-            *(str(value) for value in point.params.values()), str(len(point.results)), *_measured(point.metrics)
+            *(str(value) for value in point.params.values()), str(len(point.results)), *measured_cells(point.metrics)
         )
     return table
 
@@ -100,7 +91,9 @@ def _short(paths: Sequence[str]) -> list[str]:
     return short
 
 
-def _measured(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def measured_cells(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The cells below `MEASURED`, then Jain's index."""
+
     def mean(name: str) -> float | None:
         metric = metrics.get(name)
         return metric["mean"] if metric else None
@@ -117,48 +110,10 @@ def _measured(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def emulation_tables(document: Mapping[str, Any]) -> list[Table]:
-    """Release errors of an emulation, and its hops. Times in microseconds."""
-    audit = _table(
-        "Emulation", ["", "verdict"], ["release error us\np50", "\np99", "\nmax", "missed", "lost", "load", "steal"]
-    )
-    error = document["release_error_us"]
-    audit.add_row(
-        document["link"],
-        "valid" if document["valid"] else "INVALID",
-        *(_us(error[name]) for name in ("p50", "p99", "max")),
-        str(document["deadline_misses"]),
-        str(document["unintended_drops"]),
-        f"{document['load']:.1f}",
-        f"{document['steal_percent']:.1f} %",
-    )
-    hops = _table("Hops", ["hop", "direction"], ["configured", "achieved", "drops", "delivered"])
-    for hop in document["hops"]:
-        rates = (rate(hop["asked_bps"]), rate(hop["achieved_bps"]))
-        hops.add_row(hop["hop"], hop["direction"], *rates, str(hop["drops"]), str(hop["delivered"]))
-    return [audit, hops]
-
-
-def _us(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0f}"
-
-
-def document_tables(kind: str, document: Mapping[str, Any]) -> list[Table]:
-    """A finished run by its document: the ranking of a comparison, the points of a sweep, or the
-    totals of a reproduction.
-    """
-    if kind == "compare":
-        table = _table("Ranking", ["rank", "choice"], _MEASURED)
-        metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
-        for ranked in document["ranking"]:
-            table.add_row(str(ranked["rank"]), ranked["label"], *_measured(metrics[ranked["label"]])[: len(_MEASURED)])
-        return [table]
-    if "cells" in document:
-        table = _table("Sweep", _short(list(document["cells"][0]["params"])), ["n", *_MEASURED, "Jain"])
-        for cell in document["cells"]:
-            table.add_row(*map(str, cell["params"].values()), str(cell["n"]), *_measured(cell["metrics"]))
-        return [table]
-    table = _table("Claims", ["verdict"], ["claims"])
-    for verdict, count in document["totals"].items():
-        table.add_row(verdict, str(count))
-    return [table]
+def points_table(document: Mapping[str, Any]) -> Table:
+    """`sweep_table` from a sweep's document."""
+    points = document["cells"]
+    table = text_table("Sweep", _short(list(points[0]["params"])), ["n", *MEASURED, "Jain"])
+    for point in points:
+        table.add_row(*map(str, point["params"].values()), str(point["n"]), *measured_cells(point["metrics"]))
+    return table

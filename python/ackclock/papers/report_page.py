@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ackclock.format import significant
+from ackclock.papers import report_tables
+from ackclock.papers.live import report_page as live_page
 from ackclock.plot.sweep_chart import swept
-from ackclock.report import live_reproduction, paper_tables
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
+from ackclock.report.run_input import read_environment
+from ackclock.storage.run_kind import REPRODUCE
 
 Document = Mapping[str, Any]
 _VERDICTS = (
@@ -37,13 +42,13 @@ _VERDICTS = (
 def page(document: Document, environment: Document | None = None) -> Page:
     """The page of ``reproduce``'s JSON document."""
     if "live" in document:
-        return live_reproduction.page(document, environment)
+        return live_page.page(document, environment)
     totals, gated, claims = document["totals"], document["gated"], document["claims"]
     tested = totals["holds"] + totals["fails"]
     simulated = sum(claim["by"] == "simulation" and claim["verdict"] in ("holds", "fails") for claim in claims)
     compared = any(claim["ns2_agrees"] is not None for claim in claims)
     sided = sum(claim["verdict"] == "fails" and claim["ns2_agrees"] is True for claim in claims)
-    drawn = paper_tables.section(document["paper"], claims)
+    drawn = report_tables.section(document["paper"], claims)
     sections = [drawn] if drawn else []
     if figures := document.get("figures"):
         blocks = [Chart(figure["title"], figure["reading"], swept(figure)) for figure in figures]
@@ -96,6 +101,12 @@ def page(document: Document, environment: Document | None = None) -> Page:
         if compared
         else [],
     )
+
+
+def folder_page(folder: Path) -> Page:
+    """The page of a reproduction by its run folder."""
+    document = json.loads((folder / REPRODUCE.document).read_text("utf-8"))
+    return page(document, read_environment(folder))
 
 
 def _table(claims: Sequence[Document], tone: str, *, has_verdicts: bool, compared: bool) -> Table:

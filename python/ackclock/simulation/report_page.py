@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.format import milliseconds, percent, rate, three
 from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Column, Page, Section, Table
+from ackclock.report.run_input import read_input
 from ackclock.report.sections import run_section, time_section
-from ackclock.report.throughput_models import model_table
 from ackclock.simulation.metrics import LIMITS, of_run, over_seeds
+from ackclock.simulation.model_tables import model_levels, model_table
 from ackclock.statistics import Interval, interval
+from ackclock.storage.run_kind import SIMULATE
 
 if TYPE_CHECKING:
     from ackclock.plot.time_series import Panel
@@ -52,6 +56,17 @@ def page(
         ],
         notes=["Means over seeds; with several seeds the 95 % interval of the mean is below."] if n > 1 else [],
     )
+
+
+def folder_page(folder: Path) -> Page:
+    """The page of a simulation by its run folder."""
+    from ackclock.plot.time_series import frames_in, panels_of_run
+
+    written = json.loads((folder / SIMULATE.document).read_text("utf-8"))
+    summaries = written if isinstance(written, list) else [written]
+    given = read_input(folder)
+    panels = panels_of_run(frames_in(folder), model_levels(summaries[0]))
+    return page(given.scenario, summaries, panels, given.environment, given.toml)
 
 
 def _many(number: int, noun: str) -> str:

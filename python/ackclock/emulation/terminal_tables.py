@@ -1,0 +1,37 @@
+"""An emulation as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+
+from ackclock.format import rate
+from ackclock.terminal import text_table
+
+
+def emulation_tables(document: Mapping[str, Any]) -> list[Table]:
+    """Release errors of an emulation, and its hops. Times in microseconds."""
+    audit = text_table(
+        "Emulation", ["", "verdict"], ["release error us\np50", "\np99", "\nmax", "missed", "lost", "load", "steal"]
+    )
+    error = document["release_error_us"]
+    audit.add_row(
+        document["link"],
+        "valid" if document["valid"] else "INVALID",
+        *(_us(error[name]) for name in ("p50", "p99", "max")),
+        str(document["deadline_misses"]),
+        str(document["unintended_drops"]),
+        f"{document['load']:.1f}",
+        f"{document['steal_percent']:.1f} %",
+    )
+    hops = text_table("Hops", ["hop", "direction"], ["configured", "achieved", "drops", "delivered"])
+    for hop in document["hops"]:
+        rates = (rate(hop["asked_bps"]), rate(hop["achieved_bps"]))
+        hops.add_row(hop["hop"], hop["direction"], *rates, str(hop["drops"]), str(hop["delivered"]))
+    return [audit, hops]
+
+
+def _us(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"
