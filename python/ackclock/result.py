@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,28 +135,14 @@ def _as_text(table: Table, rows: int) -> list[str]:
 
     rich needs 1 ms to lay out a row; these tables need no colours and no wrapping.
     """
-    columns = []
-    for column in table.columns:
-        cells = [_plain(cell) for cell in islice(column.cells, rows)]
-        if not column.no_wrap:
-            cells = [_cut(cell, SENTENCE) for cell in cells]
-        headings = str(column.header).split("\n")
-        width = max(map(len, [*headings, *cells]))
-        justify = str.rjust if column.justify == "right" else str.ljust
-        columns.append([[justify(text, width) for text in texts] for texts in (headings, cells)])
-    height = max(len(headings) for headings, _ in columns)
-    for lines in columns:
-        lines[0][:0] = [" " * len(lines[0][0])] * (height - len(lines[0]))
-    body = [*zip(*(lines[0] for lines in columns), strict=True), *zip(*(lines[1] for lines in columns), strict=True)]
-    return [str(table.title or ""), *(_cut("  ".join(cells).rstrip(), WIDTH) for cells in body)]
+    from ackclock.terminal import columns_of, grid
 
-
-def _plain(content: Any) -> str:
-    """A cell's text in one line, without markup."""
-    from rich.text import Text
-
-    text = Text.from_markup(content).plain if isinstance(content, str) and "[" in content else str(content)
-    return " ".join(text.split())
+    columns = columns_of(table, rows)
+    for column in columns:
+        if column.wraps:
+            column.cells = [_cut(cell, SENTENCE) for cell in column.cells]
+    head, body = grid(columns)
+    return [str(table.title or ""), *(_cut(line, WIDTH) for line in (*head, *body))]
 
 
 def _cut(text: str, width: int) -> str:
@@ -168,8 +153,10 @@ def _as_html(table: Table) -> str:
     """A terminal's table as an HTML table."""
     from html import escape
 
+    from ackclock.terminal import plain
+
     def cell(tag: str, content: Any, justify: str) -> str:
-        return f'<{tag} style="text-align: {justify}">{escape(_plain(content))}</{tag}>'
+        return f'<{tag} style="text-align: {justify}">{escape(plain(content))}</{tag}>'
 
     justify = [column.justify if column.justify in ("right", "center") else "left" for column in table.columns]
     head = "".join(cell("th", column.header, side) for column, side in zip(table.columns, justify, strict=True))

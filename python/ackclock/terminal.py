@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from textwrap import wrap
+from typing import Any
 
 from rich.table import Table
+from rich.text import Text
+
+GAP = "  "
+"""Between two columns."""
+INDENT = "    "
+"""Before the text below a row."""
+MAX_KEY = 12
+"""Columns of a leading text column that is repeated if the columns are split."""
+MAX_TEXT = 40
+"""Columns of text that stay a column in a narrow terminal."""
 
 
 def text_table(title: str, text: Sequence[str], numbers: Sequence[str]) -> Table:
@@ -15,3 +29,127 @@ def text_table(title: str, text: Sequence[str], numbers: Sequence[str]) -> Table
     for column in numbers:
         table.add_column(column, justify="right", no_wrap=True)
     return table
+
+
+def plain(content: Any) -> str:
+    """A cell's text in one line, without markup."""
+    text = Text.from_markup(content).plain if isinstance(content, str) and "[" in content else str(content)
+    return " ".join(text.split())
+
+
+@dataclass
+class TextColumn:
+    """A column of a table as plain text: the lines of its heading, and a line per cell."""
+
+    heading: list[str]
+    cells: list[str]
+    right: bool = False
+    wraps: bool = False
+
+    @property
+    def width(self) -> int:
+        """The width of the longest line."""
+        return max(map(len, [*self.heading, *self.cells]))
+
+    @property
+    def name(self) -> str:
+        """The heading in one line."""
+        return " ".join(self.heading).replace("- ", "").strip()
+
+
+def columns_of(table: Table, rows: int | None = None) -> list[TextColumn]:
+    """The columns of a table, with its first rows only if their number is given."""
+    return [
+        TextColumn(
+            plain_lines(column.header),
+            [plain(cell) for cell in islice(column.cells, rows)],
+            column.justify == "right",
+            not column.no_wrap,
+        )
+        for column in table.columns
+    ]
+
+
+def plain_lines(content: Any) -> list[str]:
+    """The lines of a heading."""
+    return str(content).split("\n")
+
+
+def grid(columns: Sequence[TextColumn]) -> tuple[list[str], list[str]]:
+    """The lines of the headings, aligned at the bottom, and a line per row."""
+    height = max(len(column.heading) for column in columns)
+
+    def line(texts: Sequence[str]) -> str:
+        cells = (
+            text.rjust(column.width) if column.right else text.ljust(column.width)
+            for text, column in zip(texts, columns, strict=True)
+        )
+        return GAP.join(cells).rstrip()
+
+    headings = [[""] * (height - len(column.heading)) + column.heading for column in columns]
+    head = [line(texts) for texts in zip(*headings, strict=True)]
+    return head, [line(texts) for texts in zip(*(column.cells for column in columns), strict=True)]
+
+
+def narrow(table: Table, width: int) -> list[tuple[str, str]] | None:
+    """A table that is too wide for a terminal, as lines of at most `width` columns with their rich
+    styles; None if the table fits.
+
+    The text of the last column is below each row. Other columns are split into several tables with
+    the same leading columns, or into a paragraph per row if there is more text.
+    """
+    columns = columns_of(table)
+    if _span([min(column.width, MAX_TEXT) if column.wraps else column.width for column in columns]) <= width:
+        return None
+    below = columns.pop() if columns[-1].wraps and columns[-1].width > MAX_TEXT else None
+    lines = [("italic", line) for line in wrap(str(table.title or ""), width)]
+    if any(column.wraps and column.width > MAX_TEXT for column in columns):
+        lines += _paragraphs(columns, below, width)
+    else:
+        blocks = _blocks(columns, width)
+        for block in blocks:
+            head, rows = grid(block)
+            lines += [("bold", line) for line in head]
+            for number, row in enumerate(rows):
+                lines.append(("", row))
+                if below and block is blocks[-1]:
+                    lines += _below(below.cells[number], width)
+    return [*lines, *(("dim", line) for note in _notes(table) for line in wrap(note, width))]
+
+
+def _notes(table: Table) -> list[str]:
+    return str(table.caption).splitlines() if table.caption else []
+
+
+def _span(widths: Sequence[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def _below(text: str, width: int) -> Iterator[tuple[str, str]]:
+    for part in text.replace(" -> ", "\n-> ").split("\n"):
+        for line in wrap(part, width, initial_indent=INDENT, subsequent_indent=INDENT):
+            yield "", line
+
+
+def _blocks(columns: Sequence[TextColumn], width: int) -> list[list[TextColumn]]:
+    """The columns in groups that fit; each begins with the leading columns of short text."""
+    keys = 1
+    while keys < min(3, len(columns) - 1) and columns[keys].wraps and columns[keys].width <= MAX_KEY:
+        keys += 1
+    leading, blocks = list(columns[:keys]), [list(columns[:keys])]
+    for column in columns[keys:]:
+        if len(blocks[-1]) > keys and _span([one.width for one in [*blocks[-1], column]]) > width:
+            blocks.append(list(leading))
+        blocks[-1].append(column)
+    return blocks
+
+
+def _paragraphs(columns: Sequence[TextColumn], below: TextColumn | None, width: int) -> Iterator[tuple[str, str]]:
+    """For each row the first cell, the other cells after their headings, and the text below."""
+    for number, key in enumerate(columns[0].cells):
+        yield "bold", key
+        named = ((column.name, column.cells[number]) for column in columns[1:])
+        text = "; ".join(f"{name} {cell}" for name, cell in named if cell not in ("", "-"))
+        yield from _below(text, width)
+        if below:
+            yield from _below(below.cells[number], width)

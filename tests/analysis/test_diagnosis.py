@@ -165,7 +165,7 @@ def test_page_has_no_rtt_chart_when_the_capture_is_at_the_receiver(full_queue):
     for capture in full_queue:
         section = next(s for s in page(analyze(capture, series=True)).sections if s.title.startswith("Flow 1"))
         drawn.append({block.title for block in section.blocks if isinstance(block, Chart)})
-    assert {"Round-trip time", "Outstanding data", "Gaps between ACKs"} <= drawn[0]
+    assert {"Round-trip time", "Bytes in flight", "Gaps between ACKs"} <= drawn[0]
     assert drawn[1] == {"Goodput"}
 
 

@@ -158,26 +158,26 @@ STARVED = flow(goodput_bps=3e6, limited_share=_limited(receive_window=0.97, cwnd
 @pytest.mark.parametrize(
     ("runs", "text"),
     [
-        (summary([STARVED], hops=[hop(utilization=0.4)]), "receive window (64 KiB) limited it 97 % of the time"),
+        (summary([STARVED], hops=[hop(utilization=0.4)]), "receive window (64 KiB) limited goodput 97 % of the time"),
         (
             summary([flow(goodput_bps=3e6, limited_share=_limited(send_buffer=0.9))], hops=[hop(utilization=0.4)]),
-            "send buffer (64 KiB) limited it 90 % of the time",
+            "send buffer (64 KiB) limited goodput 90 % of the time",
         ),
         (
             summary([flow(goodput_bps=3e6, timeouts=7, idle_share=0.6)], hops=[hop(utilization=0.4)]),
-            "7 retransmission timeouts per run left it idle 60 % of the time",
+            "7 retransmission timeouts per run caused 60 % idle time",
         ),
         (
             summary([flow(goodput_bps=3e6)], hops=[hop(utilization=0.4), hop("up", "up", drops=870, delivered=130)]),
-            "the return path dropped 87 % of its ACKs",
+            "the reverse path dropped 87 % of the ACKs",
         ),
         (
             summary(
                 [flow(goodput_bps=3e6, limited_share=_limited(recovery=0.7, cwnd=0.3))], hops=[hop(utilization=0.4)]
             ),
-            "70 % of the time in loss recovery",
+            "70 % of the time was loss recovery",
         ),
-        (summary([flow(goodput_bps=7.7e6)], hops=[hop(utilization=0.96)]), "uses 96 % of the bottleneck"),
+        (summary([flow(goodput_bps=7.7e6)], hops=[hop(utilization=0.96)]), "96 % utilization of the bottleneck"),
     ],
 )
 def test_reason_of_a_loser_is_from_its_runs(runs: Mapping[str, Any], text: str) -> None:
@@ -191,7 +191,7 @@ def test_reason_of_a_loser_is_from_its_runs(runs: Mapping[str, Any], text: str) 
 def test_reason_of_the_winner_has_its_cost() -> None:
     lines = ranking({CUBIC: {1: of_run(summary())}})
     assert lines[0].why == (
-        "It uses 98 % of the bottleneck; it adds 40 ms of queueing on average to a 60 ms path, without a timeout."
+        "98 % utilization of the bottleneck; 40 ms of queueing delay on average on a path of 60 ms, without a timeout."
     )
 
 

@@ -22,6 +22,7 @@ from ackclock.papers.reproduce import reproduce
 from ackclock.plot import Frames, Plot, panels_of_run, panels_of_runs
 from ackclock.plot.theme import spread
 from ackclock.report.link_path import link_path
+from ackclock.report.page import Facts, Listing, Page, Section
 from ackclock.report.render import html
 from ackclock.result_folder import write_report
 from ackclock.simulation import report_page as simulation
@@ -30,6 +31,7 @@ from ackclock.simulation.metrics import of_run
 from tests.support.synthetic import flow, hops, scenario, series, summary
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+NO_BREAK = "\N{NO-BREAK SPACE}"
 HOSTILE = "</script><b>bold</b>"
 
 
@@ -121,7 +123,7 @@ def test_report_loads_no_external_resource(kind: str) -> None:
 
 
 def test_comparison_report_begins_with_the_recommendation() -> None:
-    page = _pages()["compare"]
+    page = _pages()["compare"].replace(NO_BREAK, " ")
     answer = page.index("Use cubic with 64 KiB socket buffers and delayed ACKs: 8.16 Mb/s")
     assert answer < page.index("<h2>Ranking")
     assert "6.25 = (10.0 Mb/s / 9.60 kb/s) / (1000 B / 6 B on the wire)" in page
@@ -170,7 +172,16 @@ def test_report_is_written_into_the_run_folder(tmp_path: Path) -> None:
     series().write_parquet(tmp_path / "series.parquet")
     hops().write_parquet(tmp_path / "hops.parquet")
     page = write_report(tmp_path).read_text("utf-8")
-    assert "The TCP flow had 8.00 Mb/s of goodput at a p95 RTT of 150 ms." in page
+    assert f"The TCP flow had 8.00{NO_BREAK}Mb/s of goodput at a p95 RTT of 150{NO_BREAK}ms." in page
+
+
+def test_line_breaks_between_no_number_and_its_unit_except_in_a_listing() -> None:
+    section = Section(
+        "S", [Facts([("rate", "16 Mb/s, 1.5 s, 3 seeds, 20 % of 64 KiB")]), Listing("L", 'rate = "8 Mb/s"')]
+    )
+    page = html(Page("T", "", "", "", [section]))
+    assert f"16{NO_BREAK}Mb/s, 1.5{NO_BREAK}s, 3 seeds, 20{NO_BREAK}% of 64{NO_BREAK}KiB" in page
+    assert "rate = &#34;8 Mb/s&#34;" in page
 
 
 def test_link_description_is_in_path_order_with_values_by_direction() -> None:

@@ -85,7 +85,7 @@ def test_reports_show_the_model_with_an_explanation(tmp_path: Path) -> None:
         line(1e-2), [{"workload": {"kind": "bulk"}, **keys}], "5 s", seeds=[1, 2], out=tmp_path / "one"
     )
     page = run.report().read_text("utf-8")
-    assert "Padhye, full (Mb/s)" in page and ": model" in page and "A level is what Padhye" in page
+    assert "Padhye, full (Mb/s)" in page and ": model" in page and "A level is the goodput of a Reno flow" in page
     compared = ackclock.compare(
         line(1e-2)["hop"], variants=["reno", "cubic"], buffers=["auto"], duration="5 s", seeds=2
     )

@@ -93,9 +93,9 @@ def _findings(document: Mapping[str, Any]) -> list[Block]:
     if not rows:
         return [Facts([("No findings", "No direction has enough data for a diagnosis.")])]
     reading = (
-        "a2b is the client's data, b2a the server's. The share is of the direction's time after "
-        "its first data; findings without a share are not about time. The advice is below each "
-        "finding."
+        "a2b is data of the client, b2a data of the server. The share is the share of the "
+        "direction's time after its first data; a finding that is not about time has none. The "
+        "advice is below each finding."
     )
     return [Table(columns, rows, reading)]
 
@@ -143,9 +143,8 @@ def _direction(analysis: Analysis, context: FlowContext) -> Section:
     gaps = context.figures["ack_interarrival_ms"]
     if gaps["count"] >= 20 and not context.far:
         reading = (
-            "Gaps between ACKs at the capture. Evenly spaced ACKs clock the sender evenly; many "
-            "small gaps and a tail of large ones are the mark of a reverse path that transmits in "
-            "bursts, which releases bursts of data."
+            "Gaps between ACKs at the capture. Many small gaps with a tail of large ones show a "
+            "reverse path that transmits in bursts; bursts of ACKs release bursts of data."
         )
         blocks.append(Chart("Gaps between ACKs", reading, vega.histogram(_gap_bars(gaps), "Gap up to (ms)", "ACKs")))
     where = (
@@ -161,8 +160,8 @@ def _direction(analysis: Analysis, context: FlowContext) -> Section:
 
 def _sequence_reading(context: FlowContext) -> str:
     reading = (
-        "Each mark is a segment at its sequence number; the lower line is the acknowledged "
-        "sequence number, the upper one the edge of the receive window. The slope is the rate. "
+        "A mark is a segment at its sequence number. The lower line is the acknowledged sequence "
+        "number, the upper line the right edge of the receive window. The slope is the rate. "
     )
     if context.pace_seen:
         reading += (

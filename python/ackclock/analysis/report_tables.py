@@ -24,8 +24,8 @@ _LIMITS = (
 _OFFERS = ("sack", "timestamps", "ecn")
 _OPTIONS = (("sack", "SACK"), ("timestamps", "timestamps"), ("window_scaling", "window scaling"), ("ecn", "ECN"))
 _NOT_SEEN = (
-    "The shares of time are known only at the sender's end. This capture is not there, or has too "
-    "little data. The findings have what it shows."
+    "The shares of time are known only at the sender's end; this capture was taken elsewhere, or "
+    "has too little data. The findings state what the capture shows."
 )
 
 
@@ -74,9 +74,9 @@ def flows_table(document: Mapping[str, Any]) -> Table:
     return Table(
         columns,
         rows,
-        "With two captures, each direction's figures are from the one near its sender. At the "
-        "receiver's end, the RTT is that of echoed timestamps (a pause of the sender makes them "
-        "longer), and flight is left out: it is not the sender's there.",
+        "With two captures, the figures of a direction are from the capture nearer its sender. At "
+        "the receiver's end the RTT is that of echoed timestamps (pauses of the sender lengthen "
+        "it), and bytes in flight are omitted.",
     )
 
 
@@ -150,8 +150,8 @@ def handshakes_table(document: Mapping[str, Any]) -> Table:
         )
     reading = (
         "The handshake's RTT, and its parts on the client's and the server's side of the capture. "
-        "First data is the time after the connection's first packet; the last ACK is the time "
-        "after the last data, which is long if the tail was retransmitted."
+        "First data is the time since the connection's first packet; last ACK is the time from the "
+        "last data to its ACK, which is long after a retransmission of the tail."
     )
     return Table(columns, rows, reading)
 
@@ -203,11 +203,10 @@ def limits_table(document: Mapping[str, Any]) -> Table | Facts:
     reading = (
         "Shares of each direction's time after its first data, in percent: the receive window, the "
         "send buffer, the path's rate, the congestion window or pacing, the application, loss "
-        "recovery. A send buffer is inferred: it is not on the wire. Reno's model is that of "
-        "Padhye and others (1998), for a window that grows by ACKs or by the segments they "
-        "acknowledge, CUBIC's the response function of RFC 9438 (and no less than Reno's), both "
-        "for the loss events and the mean RTT seen here; they require three loss events. Green is "
-        "the largest limit."
+        "recovery. The send buffer is inferred. Reno's model is that of Padhye and others (1998), "
+        "for a window that grows by ACKs or by acknowledged segments; CUBIC's is the response "
+        "function of RFC 9438, and at least Reno's. Both use the loss events and the mean RTT of "
+        "the capture, and need three loss events. Green marks the largest limit."
     )
     return Table(columns, rows, reading)
 
@@ -257,10 +256,10 @@ def between_table(document: Mapping[str, Any]) -> Table:
             ]
         )
     reading = (
-        "Delays are from capture to capture. The buffer is what its delay times the rate through a "
-        "standing queue holds, by the minimum delay next to a loss and by the maximum delay (the "
-        "WiBro measurements' method); “over” without an overflow. Bursts are runs of 100 ms bins "
-        "with more than half lost, even of a single packet; packets not captured passed a capture "
-        "that dropped them."
+        "Delays are from capture to capture. The buffer is the queueing delay times the rate "
+        "through a standing queue, by the minimum delay next to a loss and by the maximum delay "
+        "(the method of the WiBro measurements); “over” if no overflow was seen. A burst is a run "
+        "of 100 ms bins with more than half of the packets lost. Packets not captured passed a "
+        "capture that dropped them."
     )
     return Table(columns, rows, reading)

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.text import Text
 
 from ackclock.cli.progress import status_line
+from ackclock.terminal import narrow
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -82,7 +84,11 @@ def print_tables(tables: Iterable[Table]) -> None:
     for number, table in enumerate(tables):
         if number:
             console.print()
-        console.print(table)
+        if (lines := narrow(table, console.width)) is None:
+            console.print(table)
+        else:
+            for style, line in lines:
+                console.print(Text(line, style=style), soft_wrap=True)
 
 
 @contextmanager

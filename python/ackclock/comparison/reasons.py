@@ -34,7 +34,7 @@ def _percent(share: float) -> str:
 
 def _window_ceiling(metrics: Metrics, who: str, size: str) -> str:
     rtt = mean(metrics, "rtt_mean_ms")
-    return f"{who} ({size}) limited it {{share}} of the time: it carries one window per RTT of {rtt:.0f} ms"
+    return f"{who} ({size}) limited goodput {{share}} of the time: one window per RTT of {rtt:.0f} ms"
 
 
 def _receive_window(metrics: Metrics, choice: Configuration) -> str:
@@ -49,39 +49,39 @@ def _send_buffer(metrics: Metrics, choice: Configuration) -> str:
 
 def _timeouts(metrics: Metrics, choice: Configuration) -> str:
     return (
-        f"{_count(mean(metrics, 'timeouts'), 'retransmission timeout')} per run left it idle "
-        f"{_percent(mean(metrics, 'idle_share'))} of the time"
+        f"{_count(mean(metrics, 'timeouts'), 'retransmission timeout')} per run caused "
+        f"{_percent(mean(metrics, 'idle_share'))} idle time"
     )
 
 
 def _recovery(metrics: Metrics, choice: Configuration) -> str:
     rate = _percent(mean(metrics, "retransmission_rate"))
     return (
-        f"it spent {_percent(mean(metrics, 'limited_recovery'))} of the time in loss recovery "
-        f"({rate} of its segments were retransmitted)"
+        f"{_percent(mean(metrics, 'limited_recovery'))} of the time was loss recovery ({rate} of "
+        "the segments were retransmitted)"
     )
 
 
 def _lost_acks(metrics: Metrics, choice: Configuration) -> str:
     taken = mean(metrics, "ack_filter_share")
-    by_filter = f" ({_percent(taken)} by its filter)" if taken > 0.0 else ""
+    by_filter = f" ({_percent(taken)} by an ACK filter)" if taken > 0.0 else ""
     return (
-        f"the return path dropped {_percent(mean(metrics, 'ack_drop_share'))} of its "
+        f"the reverse path dropped {_percent(mean(metrics, 'ack_drop_share'))} of the "
         f"ACKs{by_filter} and delayed the others by {mean(metrics, 'ack_queue_delay_ms'):.0f} ms, "
         "so the window grows late and in bursts"
     )
 
 
 def _full(metrics: Metrics, choice: Configuration) -> str:
-    return f"it uses {_percent(mean(metrics, 'utilization'))} of the bottleneck"
+    return f"{_percent(mean(metrics, 'utilization'))} utilization of the bottleneck"
 
 
 def _congestion(metrics: Metrics, choice: Configuration) -> str:
     cuts = mean(metrics, "window_cuts")
     cut = f", reduced {_count(cuts, 'time')} per run," if cuts >= 0.05 else ""
     return (
-        f"its congestion window{cut} limited it {_percent(mean(metrics, 'limited_cwnd'))} of the time and used "
-        f"{_percent(mean(metrics, 'utilization'))} of the bottleneck"
+        f"the congestion window{cut} limited goodput {_percent(mean(metrics, 'limited_cwnd'))} of "
+        f"the time, at {_percent(mean(metrics, 'utilization'))} utilization of the bottleneck"
     )
 
 
@@ -112,11 +112,11 @@ def main_cause(metrics: Metrics, choice: Configuration) -> str:
 def cost(metrics: Metrics) -> str:
     """The cost in delay and timeouts, as a clause."""
     queue = mean(metrics, "queue_delay_ms")
-    added = f"adds {queue:.0f} ms of queueing on average" if queue >= 1.0 else "adds no queueing"
+    added = f"{queue:.0f} ms of queueing delay on average" if queue >= 1.0 else "no queueing delay"
     base = mean(metrics, "rtt_min_ms")
     timeouts = mean(metrics, "timeouts")
     repair = f"with {_count(timeouts, 'timeout')} per run" if timeouts >= 0.05 else "without a timeout"
-    return f"it {added} to a {base:.0f} ms path, {repair}"
+    return f"{added} on a path of {base:.0f} ms, {repair}"
 
 
 def why(metrics: Metrics, choice: Configuration, *, best: Metrics, standing: Standing) -> str:
@@ -135,15 +135,15 @@ def why(metrics: Metrics, choice: Configuration, *, best: Metrics, standing: Sta
         apart = "within 1 % of" if abs(behind) <= SAME_WITHIN else f"not significantly different ({difference}) from"
         return f"Tied, {apart} the best, {_delay(metrics, best)}: {cause}."
     if abs(behind) > SAME_WITHIN:
-        scatter = " (by the mean: not significant, since its seeds scatter too much)" if standing == "undecided" else ""
+        scatter = " (by the mean: not significant, since the seeds scatter too much)" if standing == "undecided" else ""
         return f"{difference[0].upper()}{difference[1:]} than the best{scatter}: {cause}{_contrast(metrics, best)}."
     return f"Same goodput as the best, {_delay(metrics, best)}: {cause}{_contrast(metrics, best)}."
 
 
 def _success(metrics: Metrics, cause: str) -> str:
     """The winner's utilization, and its limit."""
-    limit = f"; its limit: {cause}" if not _fills(metrics) else ""
-    return f"It uses {_percent(mean(metrics, 'utilization'))} of the bottleneck{limit}"
+    limit = f"; {cause}" if not _fills(metrics) else ""
+    return f"{_percent(mean(metrics, 'utilization'))} utilization of the bottleneck{limit}"
 
 
 def _contrast(metrics: Metrics, best: Metrics) -> str:
@@ -156,7 +156,7 @@ def _contrast(metrics: Metrics, best: Metrics) -> str:
     retransmission_rates = mean(metrics, "retransmission_rate"), mean(best, "retransmission_rate")
     if retransmission_rates[0] >= retransmission_rates[1] + 0.005:
         return (
-            f", with {_percent(retransmission_rates[0])} of its segments retransmitted instead of "
+            f", with {_percent(retransmission_rates[0])} of the segments retransmitted instead of "
             f"{_percent(retransmission_rates[1])}"
         )
     return ""

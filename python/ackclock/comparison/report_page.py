@@ -153,8 +153,8 @@ def _tie(document: Document, metrics: Mapping[str, Document]) -> str:
         further = "more " if close else ""
         subject = f"1 {further}cannot" if unsure == 1 else f"{unsure} {further}cannot"
         parts += (
-            f" {subject} be separated from it by {seeds} seed{'s' if seeds > 1 else ''}, although "
-            f"{'its mean is' if unsure == 1 else 'their means are up to'} "
+            f" {subject} be separated from the best by {seeds} seed{'s' if seeds > 1 else ''}, "
+            f"although {'the mean is' if unsure == 1 else 'the means are up to'} "
             f"{percent(max(gaps.values()))} away: use more seeds."
         )
     return parts
@@ -203,9 +203,9 @@ def _word(value: Any) -> str:
 
 def _rule(document: Document) -> str:
     return (
-        f"By {_RANKED_BY[document['rank_by']]}. Equal ranks are ties: those configurations have no "
-        "significant difference from the best of them over the seeds, or are within 1 % of it; a "
-        "tie ends at the first with one. Within a tie the order is by p95 RTT, then by "
+        f"Ranked by {_RANKED_BY[document['rank_by']]}. Equal ranks are ties: those configurations "
+        "have no significant difference from the best of them over the seeds, or are within 1 % of "
+        "it; a tie ends at the first with one. Within a tie the order is by p95 RTT, then by "
         "retransmissions, then by the number of changes from the host's variant and delayed ACKs."
     )
 
@@ -245,8 +245,8 @@ def _ranking(document: Document, metrics: Mapping[str, Document], several: bool)
         )
         emphasis.append("best" if ranked["rank"] == 1 else "")
     reading = (
-        "Configurations with the same figures share a row. Means over seeds, with the 95 % "
-        "interval below if it is wider than the last digit shown."
+        "Configurations with the same figures share a row. Figures are means over seeds; the 95 % "
+        "interval is below if it is wider than the last digit."
     )
     return Table(columns, rows, reading, emphasis)
 
@@ -269,8 +269,8 @@ def _trade_off(metrics: Mapping[str, Document]) -> Chart:
                 }
             )
     reading = (
-        "Each point is a configuration, its lines the 95 % intervals; higher is faster, left is lower delay, so the "
-        "best choices are at the upper left. Point at one for its name."
+        "Each point is a configuration, its lines are the 95 % intervals. The best configurations "
+        "are at the upper left: high goodput, low delay. The pointer over a point shows the name."
     )
     return Chart("Goodput against delay", reading, vega.trade_off(rows))
 
@@ -278,7 +278,7 @@ def _trade_off(metrics: Mapping[str, Document]) -> Chart:
 def _intervals(document: Document, metrics: Mapping[str, Document]) -> Chart:
     shown = [ranked["label"] for ranked in document["ranking"] if not ranked["same_as"]]
     rows = [row for label in shown if (row := bar(label, metrics[label]))]
-    reading = bars_reading(rows, "In ranking order. If the intervals overlap widely, the choice hardly matters.")
+    reading = bars_reading(rows, "In ranking order. Configurations with widely overlapping intervals hardly differ.")
     return Chart("Goodput of every configuration", reading, vega.bars(rows, "Goodput (Mb/s)"))
 
 
@@ -300,7 +300,7 @@ def _link_facts(document: Document) -> list[tuple[str, str]]:
     facts += [("ACK congestion control", note) for note in document.get("notes", ())]
     best = next(c for c in document["cells"] if c["label"] == document["ranking"][0]["label"])["metrics"]
     for name, key in (
-        ("Most used hop, best configuration", "utilization"),
+        ("Hop with the highest utilization, best configuration", "utilization"),
         ("ACKs dropped, best configuration", "ack_drop_share"),
     ):
         if key in best:

@@ -36,20 +36,24 @@ def ranking_table(comparison: Comparison) -> Table:
     first = comparison.best.metrics
     path = _varied(comparison)
     table = Table(
-        title=f"TCP over {comparison.title or comparison.link}", title_justify="left", box=None, pad_edge=False
+        title=f"TCP over {comparison.title or comparison.link}",
+        title_justify="left",
+        caption_justify="left",
+        box=None,
+        pad_edge=False,
     )
     for column, justify in (
         ("rank", "right"),
         ("variant", "left"),
         ("buffers", "left"),
-        ("delayed ACK", "left"),
+        ("delayed\nACK", "left"),
         *((name, "left") for name, _ in path),
-        ("goodput Mb/s", "right"),
-        ("95 % interval", "right"),
-        ("p95 RTT ms", "right"),
-        ("retransmitted %", "right"),
+        ("goodput\nMb/s", "right"),
+        ("95 %\ninterval", "right"),
+        ("p95 RTT\nms", "right"),
+        ("retrans-\nmitted %", "right"),
         *([("Jain", "right")] if "jain" in first else []),
-        *([("opposite Mb/s", "right")] if "opposite_goodput_bps" in first else []),
+        *([("opposite\nMb/s", "right")] if "opposite_goodput_bps" in first else []),
         ("why", "left"),
     ):
         table.add_column(column, justify="right" if justify == "right" else "left", no_wrap=column != "why")

@@ -99,7 +99,9 @@ def _hops(document: Document) -> Table:
         ]
         for hop in document["hops"]
     ]
-    return Table(columns, rows, "In path order, a row per direction. The achieved rate is that of the hop's busy time.")
+    return Table(
+        columns, rows, "In path order, a row per direction. The achieved rate is the rate while the hop was busy."
+    )
 
 
 def _packets(fates: pl.DataFrame) -> list[Block]:
@@ -119,9 +121,7 @@ def _packets(fates: pl.DataFrame) -> list[Block]:
         .to_dicts()
     ]
     columns = [Column("Flow"), Column("Fate"), *_numeric("Packets", "Share")]
-    return [
-        Table(columns, rows, "All packets that entered the link, by their fate. fates.parquet has a row per packet.")
-    ]
+    return [Table(columns, rows, "Packets that entered the link, by fate. fates.parquet has one row per packet.")]
 
 
 def _connections(flows: pl.DataFrame) -> list[Block]:

@@ -97,10 +97,10 @@ def _table(words: str, figures: str, rows: list[list[str]], reading: str) -> Tab
 def _path(document: Document) -> Table:
     rows = [[str(hop["hop"]), *path_cells(hop), hop["capacity"]["why"]] for hop in document.get("path") or ()]
     reading = (
-        "TTL-limited probes of different sizes to each hop. The minimum RTT increases with size by "
-        "the time of a bit on every link, so the difference of two hops' slopes is that of the "
-        "link between them. Frames, grants and token buckets violate this: then no capacity is "
-        "given."
+        "TTL-limited probes of different sizes to each hop. The minimum RTT grows with the size by "
+        "the transmission time on every link, so the difference of two hops' slopes gives the "
+        "capacity of the link between them. Frames, grants and token buckets violate this model; "
+        "the capacity is then omitted."
     )
     return _table("Hop,Address", "RTT min (ms),p50,Lost,Capacity,95 % interval,Why", rows, reading)
 
@@ -108,9 +108,9 @@ def _path(document: Document) -> Table:
 def _delay(document: Document) -> Table:
     rows = [[direction, *delay_cells(figures)] for direction, figures in (document["delay"] or {}).items()]
     reading = (
-        "20 bytes every 40 ms. Variation is exact to the clocks' resolution. The minimum delay of "
-        "one direction is unknown from two-way traffic: it is between the bounds, and has the next "
-        "column's value if both directions are equal, which is an assumption."
+        "20 bytes every 40 ms. Variation is exact to the clocks' resolution. Two-way traffic "
+        "bounds the minimum delay of one direction; the next column assumes equal minimum delays "
+        "of both directions."
     )
     return _table(
         "Direction", "Minimum between (ms),If symmetric (ms),Variation p50 (ms),p95 (ms),max (ms),Lost", rows, reading
@@ -189,8 +189,7 @@ def _flows(document: Document) -> Table:
         )
     reading = (
         "Goodput is the rate of received payload over the whole time, handshake included. RTTs are "
-        "the sender's smoothed ones. Buffers are those of the kernel; it doubles a requested size "
-        "for its own bookkeeping, and tunes auto buffers."
+        "the sender's SRTT. Buffers are the kernel's values: twice a requested size, or autotuned."
     )
     figures = "Goodput,RTT min (ms),mean,p95,Retransmitted,Requested buffer,Send (KiB),Receive (KiB)"
     return _table("Flow,Test,Variant", figures, rows, reading)
@@ -305,5 +304,5 @@ def _facts(document: Document) -> Facts:
         low, high = clock["offset_interval_ms"]
         steered = "; both clocks are disciplined, which narrows it" if clock["steered"] else ""
         items.append(("The server's clock is ahead by", f"{low:.3f} to {high:.3f} ms{steered}"))
-        items.append(("Its clock is fast by", f"{clock['skew_ppm']:.1f} ppm"))
+        items.append(("The server's clock is fast by", f"{clock['skew_ppm']:.1f} ppm"))
     return Facts(items)

@@ -28,13 +28,13 @@ _VERDICTS = (
         "calibration",
         "Calibration",
         "muted",
-        "Used to set the experiment up, or a setting of it: agreeing proves nothing.",
+        "Settings of the experiment, or figures that the settings were chosen by: agreement proves nothing.",
     ),
     (
         "not_tested",
         "Not tested",
         "muted",
-        "No verdict, and why. Nothing follows from these lines for or against the paper.",
+        "No verdict, with the reason. These claims are evidence neither for nor against the paper.",
     ),
 )
 
@@ -53,8 +53,9 @@ def page(document: Document, environment: Document | None = None) -> Page:
     if figures := document.get("figures"):
         blocks = [Chart(figure["title"], figure["reading"], swept(figure)) for figure in figures]
         lead = (
-            "Ours, means with 95 % intervals where there is more than one run; above each what the "
-            "paper says of its own. Dashed in grey: what its text states in numbers."
+            "Solid: ours, means with 95 % intervals where there is more than one run. Dashed grey: "
+            "numbers that the paper's text states. The line above a figure is what the paper "
+            "states about its own."
         )
         sections.append(Section("The paper's figures", blocks, lead))
     for verdict, title, tone, lead in _VERDICTS:
@@ -80,22 +81,24 @@ def page(document: Document, environment: Document | None = None) -> Page:
         subtitle=f"{len(claims)} claims" + (f", ackclock {version}" if version else ""),
         answer=f"{totals['holds']} of the {tested} claims tested hold"
         + (
-            f", and {gated['holds']} of the {sum(gated.values())} that do not need the paper's own network."
+            f", and {gated['holds']} of the {sum(gated.values())} that are independent of the paper's own network."
             if sum(gated.values()) < tested
             else "."
         ),
         because=(
-            f"Of the tested, {simulated} were simulated and {tested - simulated} are arithmetic. {totals['fails']} fail"
-            + (f", in {sided} of which an independent simulator, ns-2, has what we have; " if sided else "; ")
-            + f"{totals['calibration']} more are calibration, settings or what settings were "
-            f"chosen on, which prove nothing; not tested: {totals['not_tested']}. Every claim "
-            "is listed with its reason."
+            f"Of the tested claims, {simulated} were simulated and {tested - simulated} are "
+            f"arithmetic. {totals['fails']} fail"
+            + (f", and in {sided} of these an independent simulator, ns-2, agrees with ours; " if sided else "; ")
+            + f"{totals['calibration']} are calibration (settings, or figures that settings were "
+            f"chosen by) and prove nothing; not tested: {totals['not_tested']}. Every claim is "
+            "listed with its reason."
         ),
         sections=sections,
         notes=[
             (
-                "ns-2 columns say whether an independent simulator (ns-2 2.35, our own runs) "
-                "agrees: ours within 10 % of the spread of its values over both networks."
+                "The columns of ns-2 state whether an independent simulator (ns-2 2.35, our own "
+                "runs) agrees: ours is within 10 % of the spread of ns-2's values over both "
+                "networks."
             )
         ]
         if compared

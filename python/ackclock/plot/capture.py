@@ -17,27 +17,27 @@ _LOSS_BIN_S = 0.1
 MAX_LOSS_BINS = 1200
 _READING = {
     "rtt": (
-        "From a segment at the capture to its ACK; minimum and maximum of each bin. The floor is "
-        "the path itself, what lies above it is time in queues, or an ACK that the receiver held "
-        "back. Dots are samples; a line without them is a time without samples."
+        "Time from a segment at the capture to its ACK; minimum and maximum of each bin. The "
+        "lowest RTT is the path without queues; the rest is queueing delay or a delayed ACK. Dots "
+        "are samples; a line without dots spans a time without samples."
     ),
     "outstanding": (
-        "Bytes sent and not yet acknowledged, SACK taken off: the congestion window as far as it "
-        "is used. A sawtooth is loss and recovery, a flat top below the offered window is a "
-        "buffer, one at the offered window is the receiver."
+        "Bytes sent and neither acknowledged nor SACKed: the used part of the congestion window. A "
+        "sawtooth shows losses and recoveries, a flat top below the advertised window a send "
+        "buffer, a flat top at the advertised window the receive window."
     ),
     "rate": (
-        "New payload a second as it passes the capture; at the sender's end it may stand above the "
-        "path's rate while a queue fills. Steps down are cuts of the window, gaps are timeouts or "
-        "an idle application."
+        "New payload per second at the capture; at the sender's end the rate exceeds the path's "
+        "while a queue fills. Steps down are window reductions, gaps are timeouts or an idle "
+        "application."
     ),
     "delay": (
-        "From one capture to the other, the clocks aligned as if the minimum delays of both "
-        "directions were equal: the level is an assumption, the differences are not. Peaks are "
-        "queues. Dots are packets; a line without them is a time in which none crossed."
+        "Delay between the captures, with the clocks aligned for equal minimum delays of both "
+        "directions: the level is an assumption, differences are measured. Peaks are queues. Dots "
+        "are packets; a line without dots spans a time without packets."
     ),
-    "loss": "Share of the packets sent in each {width} s that never reached the other capture. Beside peaks of the delay it is overflow; "
-    "without them it is the link.",
+    "loss": "Share of the packets sent in each {width} s that did not reach the other capture. "
+    "Losses at peaks of the delay are overflows; others are losses of the link.",
 }
 _STYLE = {"rtt": "samples", "delay": "samples", "outstanding": "steps"}
 
@@ -48,7 +48,7 @@ def panels(sent: pl.DataFrame, back: pl.DataFrame, delays: pl.DataFrame | None) 
     """
     made = [
         _panel("rtt", "Round-trip time", "ms", [envelope("RTT", back, "rtt_ms", 1.0)]),
-        _panel("outstanding", "Outstanding data", "KB", _outstanding(sent, back)),
+        _panel("outstanding", "Bytes in flight", "KB", _outstanding(sent, back)),
         _panel("rate", "Goodput", "Mb/s", [goodput(sent)]),
     ]
     if delays is not None:

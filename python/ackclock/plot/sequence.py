@@ -129,7 +129,9 @@ def _views(data: pl.DataFrame, acks: pl.DataFrame) -> list[tuple[str, float, flo
         worst = max(((again.is_between(t, t + span)).sum(), -t) for t in again.gather_every(-(-again.len() // 400)))
         at = -worst[1] - 0.15 * span
         if end - start > 2 * span:
-            views.append((f"Most repetitions: {worst[0]} in {span:.1f} s", max(start, at), min(end, at + 1.3 * span)))
+            views.append(
+                (f"Maximum of retransmissions: {worst[0]} in {span:.1f} s", max(start, at), min(end, at + 1.3 * span))
+            )
     return views
 
 

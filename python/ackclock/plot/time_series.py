@@ -74,27 +74,21 @@ def _first_seed(frame: pl.DataFrame) -> pl.DataFrame:
 
 _READING = {
     "cwnd": (
-        "The congestion window in force. A sawtooth is loss and recovery; a flat top is a buffer, "
-        "not the network, setting the pace."
+        "The congestion window. A sawtooth shows losses and recoveries; a flat top shows a flow "
+        "limited by a socket buffer."
     ),
-    "rtt": (
-        "The sender's smoothed round-trip time. The lowest level is the path itself; whatever lies "
-        "above it is time spent in queues."
-    ),
-    "goodput": (
-        "Payload acknowledged per second, averaged over short bins. Gaps are stalls, mostly retransmission timeouts."
-    ),
+    "rtt": ("The sender's smoothed RTT. The minimum is the path without queues; the rest is queueing delay."),
+    "goodput": ("Payload acknowledged per second, averaged over short bins. Gaps are mostly retransmission timeouts."),
     "queue": (
-        "Packets waiting. A queue that never empties adds delay without adding throughput; one "
-        "that is often empty wastes the link."
+        "Packets in the queue. A standing queue adds delay without throughput; while the queue is "
+        "empty the link may be idle."
     ),
 }
 
 
 _LEVELS = (
-    "A level is what Padhye's model gives a Reno flow with the losses and the mean RTT of the "
-    "whole run: goodput above it is more than Reno would get from them, goodput below it was held "
-    "back by something else."
+    "A level is the goodput of a Reno flow with the losses and the mean RTT of the whole run, by "
+    "Padhye's model. Goodput below its level is limited by something other than losses."
 )
 
 

@@ -10,7 +10,8 @@ from ackclock.report.page import Cell
 
 
 def metric_cell(metric: Mapping[str, Any] | None, scale: float = 1.0) -> Cell:
-    """A metric's mean with its 95 % interval below it, or with its modes if there are several.
+    """A metric's mean with its 95 % interval below it, or with its modes if there are several; the
+    value of one run.
 
     ``scale`` converts the metric to the unit of the column.
     """
@@ -22,5 +23,5 @@ def metric_cell(metric: Mapping[str, Any] | None, scale: float = 1.0) -> Cell:
         modes = " or ".join(f"{three(scale * m['mean'])} ({m['n']} runs)" for m in metric["modes"])
         return Cell(three(mean), f"two modes: {modes}")
     if int(metric.get("n", 1)) < 2:
-        return Cell(three(mean), "one run")
+        return Cell(f"{mean:.0f}" if mean.is_integer() else three(mean))
     return Cell(three(mean), f"{three(lo)} to {three(hi)}" if hi - lo > 5e-4 * abs(mean) else "")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from ackclock.report.page import Chart, Page, Sequences
+
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|(?:[kKMGT]i?)?(?:b/s|B)|[num]?s|min|dB|ppm)(?!\w))")
 
 
 def html(page: Page) -> str:
@@ -22,6 +25,7 @@ def html(page: Page) -> str:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("ackclock.report"),
         autoescape=True,
+        finalize=lambda value: value if isinstance(value, Markup) or not isinstance(value, str) else _unbroken(value),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -49,6 +53,11 @@ def html(page: Page) -> str:
         specs=Markup(_safe_json({ids[id(chart)]: chart.spec for chart in charts})),
         script=Markup(script),
     )
+
+
+def _unbroken(text: str) -> str:
+    """Text whose lines do not break between a number and its unit."""
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
 def _drawing(block: Sequences) -> dict[str, Any]:

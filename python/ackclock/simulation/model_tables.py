@@ -11,9 +11,10 @@ from ackclock.report.page import Cell, Column, Table
 from ackclock.statistics import interval
 
 MARK_READING = (
-    "A hollow diamond is what Padhye's model gives a Reno flow with the same share of loss events "
-    "and the same mean RTT: a dot to its right gets more out of its losses than Reno would, one to "
-    "its left was held back by something else; none is drawn where nothing was lost."
+    "A hollow diamond is the goodput of a Reno flow with the same rate of loss events and the same "
+    "mean RTT, by Padhye's model. A dot right of its diamond has more goodput than Reno would have "
+    "at that loss rate; a dot left of it is limited by something other than losses. Without a loss "
+    "there is no diamond."
 )
 _MODELS = (
     ("0.75 W/RTT", "window_bps"),
@@ -64,10 +65,10 @@ def model_table(summaries: Sequence[Mapping[str, Any]]) -> Table | None:
     return Table(
         columns,
         rows,
-        "What each model gives a flow with this one's loss events (window cuts) and mean RTT; 0.75 "
-        "W/RTT is of its socket buffer. Reno should lie near Padhye and CUBIC near the larger of "
-        "its own and Padhye: far above, the losses did not slow it down; far below, something else "
-        "did.",
+        "Goodput by each model, from the flow's loss events (window cuts) and mean RTT; W in 0.75 "
+        "W/RTT is the socket buffer. Reno is expected near Padhye, CUBIC near the larger of "
+        "CUBIC's model and Padhye. A goodput far above the models is not limited by losses; one "
+        "far below is limited by something else.",
     )
 
 

@@ -54,7 +54,7 @@ def page(
             Section("The link", [link_path(scenario["hop"])]),
             run_section(scenario, environment, toml),
         ],
-        notes=["Means over seeds; with several seeds the 95 % interval of the mean is below."] if n > 1 else [],
+        notes=["Means over seeds with the 95 % interval of the mean below."] if n > 1 else ["One seed: no intervals."],
     )
 
 
@@ -90,10 +90,10 @@ def _because(metrics: Mapping[str, Interval]) -> str:
         return ""
     strongest = max(limits, key=lambda limit: limits[limit])
     lost = _mean(metrics, "ack_drop_share")
-    acks = f" The return path dropped {percent(lost)} of the ACKs." if lost >= 0.01 else ""
+    acks = f" The reverse path dropped {percent(lost)} of the ACKs." if lost >= 0.01 else ""
     return (
-        f"{_LIMIT_NAMES[strongest].capitalize()} limited it {percent(limits[strongest])} of the "
-        f"time. The utilization of the bottleneck was {percent(_mean(metrics, 'utilization'))}, "
+        f"{_LIMIT_NAMES[strongest].capitalize()} limited the flows {percent(limits[strongest])} of "
+        f"the time. The utilization of the bottleneck was {percent(_mean(metrics, 'utilization'))}, "
         f"queues added {milliseconds(_mean(metrics, 'queue_delay_ms'))} on average, "
         f"{percent(_mean(metrics, 'retransmission_rate'))} of the segments were retransmitted, and "
         f"there were {three(_mean(metrics, 'timeouts'))} retransmission timeouts per run.{acks}"
@@ -137,8 +137,7 @@ def _flows(summaries: Sequence[Summary]) -> Table:
             ]
         )
     reading = (
-        "Goodput is payload delivered once and in order; idle is time without bytes in flight "
-        "although there was data to send."
+        "Goodput counts payload delivered in order, once. Idle is the time with data to send and no bytes in flight."
     )
     return Table(columns, rows, reading)
 
@@ -146,7 +145,7 @@ def _flows(summaries: Sequence[Summary]) -> Table:
 def _hops(summaries: Sequence[Summary]) -> Table:
     columns = [
         Column("Hop"),
-        Column("Busy (%)", numeric=True),
+        Column("Utilization (%)", numeric=True),
         Column("Queue delay, mean (ms)", numeric=True),
         Column("p95 (ms)", numeric=True),
         Column("Dropped", numeric=True),
@@ -166,5 +165,6 @@ def _hops(summaries: Sequence[Summary]) -> Table:
     return Table(
         columns,
         rows,
-        "In path order, a row for each direction. The most used hop in the data's direction is the bottleneck.",
+        "One row per hop and direction, in path order. The bottleneck is the hop with the highest "
+        "utilization in the direction of the data.",
     )

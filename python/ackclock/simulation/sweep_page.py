@@ -54,16 +54,16 @@ def page(
     best = max(cells, key=lambda cell: _goodput(cell) or 0.0)
     worst = min(cells, key=lambda cell: _goodput(cell) or 0.0)
     return Page(
-        title=f"Sweep: {scenario.get('title') or 'scenario'}",
-        subtitle=f"{len(cells)} points, {cells[0]['n']} seeds each, {scenario['duration']} a run",
+        title=f"Sweep: {scenario['title']}" if scenario.get("title") else "Sweep",
+        subtitle=f"{len(cells)} points, {cells[0]['n']} seeds each, {scenario['duration']} per run",
         answer=(
-            f"Most goodput: {rate(_goodput(best))} with {label(best['params'])}; least: {rate(_goodput(worst))} with "
-            f"{label(worst['params'])}."
+            f"Maximum goodput: {rate(_goodput(best))} with {label(best['params'])}; minimum: "
+            f"{rate(_goodput(worst))} with {label(worst['params'])}."
         ),
         because=_because(best),
         sections=[
             Section("Points", [_table(cells), _chart(cells)]),
-            time_section(panels, "some of the points, lowest seed"),
+            time_section(panels, "the lowest seed of some points"),
             Section("The link at the first point", [link_path(scenario["hop"])]),
             run_section(scenario, environment, toml),
         ],
@@ -78,7 +78,7 @@ def _goodput(cell: Document) -> float | None:
 
 def _because(cell: Document) -> str:
     rtt = cell["metrics"].get("rtt_p95_ms", {}).get("mean")
-    return f"Its 95th percentile of the RTT is {three(float(rtt))} ms." if rtt is not None else ""
+    return f"At the maximum goodput the p95 RTT is {three(float(rtt))} ms." if rtt is not None else ""
 
 
 def _table(cells: Sequence[Document]) -> Table:
@@ -104,7 +104,7 @@ def _table(cells: Sequence[Document]) -> Table:
         ]
         for cell in cells
     ]
-    return Table(columns, rows, "One line per combination of the swept values, in the order they were given.")
+    return Table(columns, rows, "One row per combination of the swept values, in the order of the scenario.")
 
 
 def _chart(cells: Sequence[Document]) -> Chart:

@@ -31,7 +31,7 @@ def _flows(summaries: Sequence[Mapping[str, Any]]) -> Table:
         "cuts",
         *([] if several else ["idle"]),
     ]
-    table = text_table("Flows", [*(["seed"] if several else []), "flow", "variant", "direction"], numbers)
+    table = text_table("Flows", [*(["seed"] if several else []), "flow", "variant", "direc-\ntion"], numbers)
     for summary in summaries:
         for flow in summary["flows"]:
             rtt, is_tcp = flow["rtt_ms"] or {}, flow["variant"] != "udp"
@@ -52,7 +52,7 @@ def _flows(summaries: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _hops(summary: Mapping[str, Any]) -> Table:
-    numbers = ["used", "queue ms\nmean", "\np95", "\nmax", "drops", "delivered"]
+    numbers = ["utili-\nzation", "queue ms\nmean", "\np95", "\nmax", "drops", "delivered"]
     table = text_table(f"Hops (seed {summary['seed']})", ["hop", "direction"], numbers)
     for hop in summary["hops"]:
         delay = hop["queue_delay_ms"]

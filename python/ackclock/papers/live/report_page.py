@@ -32,9 +32,9 @@ def page(document: Document, environment: Document | None = None) -> Page:
         answer=f"{totals['holds']} of the {tested} claims tested by real traffic hold; {alike} of them "
         "come out as in the simulator.",
         because=(
-            f"{len(live['runs'])} emulations of up to {live['longest_s']:.0f} s or as long as their "
-            f"course takes, {live['repeats']} of each place; {invalid} were not valid by their own "
-            f"audit, and no verdict rests on them. {totals['calibration']} claims are calibration, "
+            f"{len(live['runs'])} emulations of at most {live['longest_s']:.0f} s or the duration "
+            f"of their course, {live['repeats']} per experiment; {invalid} failed the emulator's "
+            f"audit and support no verdict. {totals['calibration']} claims are calibration, "
             f"{totals['not_tested']} are not tested live. {'; '.join(live['notes'])}."
         ),
         sections=[
@@ -46,12 +46,12 @@ def page(document: Document, environment: Document | None = None) -> Page:
             Section(
                 f"Not tested live ({len(rest)})",
                 [_untested(rest)],
-                "What real traffic cannot show, or this machine could not.",
+                "Claims that real traffic cannot show, or that this machine could not run.",
             ),
             Section(
                 "The emulator's audit",
                 [_audit(live["runs"])],
-                "How late packets left, in microseconds, against the time that the link gave them.",
+                "Release error of packets against the times of the link, in microseconds.",
             ),
         ],
     )
