@@ -8,7 +8,7 @@ from ackclock import analyze
 from ackclock.analysis.clocks import format_clock
 from ackclock.analysis.diagnosis import acks, bottleneck, limits, loss, loss_models, path, recovery_time
 from ackclock.analysis.diagnosis.bottleneck import has_queue
-from ackclock.analysis.diagnosis.capture_context import CaptureContext
+from ackclock.analysis.diagnosis.capture_context import DocumentContext
 from ackclock.analysis.diagnosis.flow_context import FlowContext
 from ackclock.analysis.report_page import page
 from ackclock.analysis.report_tables import flows_table, handshakes_table, limits_table
@@ -37,7 +37,7 @@ def crossing(p50: float, p95: float) -> dict:
 
 def seen(document, there=None, back=None, shared=0.0, **figures) -> FlowContext:
     """A view of the download with figures of one's own."""
-    best = CaptureContext(document).flow_context(document["flows"][0], "b2a")
+    best = DocumentContext(document).flow_context(document["flows"][0], "b2a")
     return FlowContext(
         best.flow, "b2a", {**best.figures, **figures}, best.other, best.place, there or {}, back or {}, shared
     )

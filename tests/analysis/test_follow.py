@@ -136,7 +136,7 @@ def _drawn(screen: int) -> int:
 
 def test_follow_reads_a_growing_file(lossy, tmp_path):
     from ackclock.analysis.filter import PacketFilter
-    from ackclock.analysis.run import document_of, open_capture
+    from ackclock.analysis.run import live_document, open_capture
 
     whole, growing = lossy.read_bytes(), tmp_path / "growing.pcap"
     growing.write_bytes(whole[: len(whole) // 2 + 7])
@@ -153,7 +153,7 @@ def test_follow_reads_a_growing_file(lossy, tmp_path):
     writer.join()
     assert reader.advance(1_000_000) > 0
     reader.finish()
-    document = document_of(str(growing), reader)
+    document = live_document(str(growing), reader).whole()
     assert document["packets"] > first
     assert document["malformed"] == 0
     assert document["flows"] == analyze(lossy).document["flows"]

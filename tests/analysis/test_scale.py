@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from ackclock import analyze
+from ackclock import InputError, analyze
+from ackclock.analysis.capture_document import LiveDocument
 from ackclock.analysis.diagnosis import diagnose
-from tests.support.short_flows import Connection, exchange, refused, write_connections
+from ackclock.analysis.filter import PacketFilter
+from ackclock.analysis.folder import read_folder
+from ackclock.analysis.run import open_capture
+from tests.support.capture_copies import altered_copy
+from tests.support.short_flows import Connection, exchange, refused, unanswered, write_connections
 
 
 class _Counted(dict):
@@ -43,3 +50,90 @@ def test_diagnosis_reads_a_flow_as_often_when_there_are_twenty_times_as_many(man
     few, all_ = _reads_per_flow(document, 100), _reads_per_flow(document, 2000)
     assert few > 10
     assert all_ < 1.1 * few
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """100 short exchanges; among them one of 30 kB, a refused one and an unanswered one."""
+    kinds = {20: exchange(0.02, 21), 40: refused(0.04), 60: unanswered(0.06)}
+    connections = [
+        Connection(kinds.get(number, exchange(number * 1e-3)), ("10.0.0.1", 2000 + number)) for number in range(100)
+    ]
+    return write_connections(tmp_path_factory.mktemp("mixed") / "mixed.pcap", connections)
+
+
+class _CountingReader:
+    """A reader whose report counts the flows that become objects."""
+
+    def __init__(self, reader) -> None:
+        self._reader = reader
+        self.flows: list[int] = []
+
+    def report(self, thresholds):
+        self._report = self._reader.report(thresholds)
+        return self
+
+    def flow(self, number):
+        self.flows.append(number)
+        return self._report.flow(number)
+
+    def __getattr__(self, name):
+        return getattr(self._report, name)
+
+
+@pytest.mark.finding("C1")
+def test_document_makes_objects_only_of_flows_that_may_have_findings(mixed):
+    reader = open_capture(str(mixed), PacketFilter())
+    while reader.advance(1000):
+        pass
+    counting = _CountingReader(reader)
+    document = LiveDocument(counting, [str(mixed)])
+    text = b"".join(document.json_text())
+    assert sorted(counting.flows) == [21, 41, 61]
+    assert [flow["flow"] for flow in json.loads(text)["flows"] if flow["diagnosis"]] == [21, 41, 61]
+
+
+@pytest.mark.parametrize("captures", [1, 2])
+def test_every_flow_with_a_finding_is_diagnosed(mixed, captures, tmp_path):
+    paths = [mixed, altered_copy(mixed, tmp_path / "other.pcap", lambda number: number % 7 > 0)][:captures]
+    document = analyze(*paths).document
+    found = [flow["diagnosis"] for flow in document["flows"]]
+    diagnose(document)  # all of them
+    assert [flow["diagnosis"] for flow in document["flows"]] == found
+    assert sum(map(bool, found)) >= 3
+
+
+@pytest.mark.parametrize("captures", [1, 2])
+def test_document_is_the_same_as_text_as_objects_and_read_back(mixed, captures, tmp_path):
+    paths = [mixed, altered_copy(mixed, tmp_path / "other.pcap", skew=0.0)][:captures]
+    analysis = analyze(*paths, out=tmp_path / "run")
+    stored = read_folder(tmp_path / "run")
+    text = b"".join(analysis.source.json_text()).decode()
+    assert text == json.dumps(analysis.document, indent=2)
+    assert b"".join(stored.source.json_text()).decode() == text
+    assert stored.document == analysis.document
+    numbers = analysis.source.largest(5)
+    assert 21 in numbers
+    assert numbers == stored.source.largest(5)
+    assert analysis.source.part(numbers) == stored.source.part(numbers)
+    assert analysis.flows.equals(stored.flows)
+
+
+def test_table_of_flows_has_the_fields_of_the_document(mixed):
+    analysis = analyze(mixed)
+    row, flow = analysis.flows.row(20, named=True), analysis.document["flows"][20]
+    assert list(row)[:4] == ["flow", "client", "server", "packets"]
+    assert row["client"] == flow["client"]
+    assert row["b2a_rtt_ms_p95"] == flow["b2a"]["rtt_ms"]["p95"]
+    assert row["handshake_ended"] == "closed"
+    assert analysis.flows["a2b_cause_handshake"].to_list()[60] == 2
+    assert analysis.flows["a2b_cause_handshake"].null_count() == 99
+
+
+@pytest.mark.parametrize("flow", [21, "10.0.0.1:2020"])
+def test_flow_is_selected_by_its_number_or_its_end(mixed, flow):
+    analysis = analyze(mixed, flow=flow)
+    assert [one["flow"] for one in analysis.document["flows"]] == [21]
+    assert analysis.flows["flow"].to_list() == [21]
+    with pytest.raises(InputError, match="a number from 1 to 100"):
+        analyze(mixed, flow=0)

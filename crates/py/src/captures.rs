@@ -1,6 +1,7 @@
 //! Reading and analyzing captures from Python.
 
 use crate::capture_columns::{self, CaptureRows, on_first_clock, seconds_since};
+use crate::capture_report::{CaptureReport, ReportSource};
 use crate::errors::{failure, refusal};
 use crate::nonblocking_reader::{NonblockingReader, pause};
 use crate::table::Table;
@@ -9,7 +10,6 @@ use ackclock_pcap::read::{Capture, PpsClock, ReadError, decompress};
 use ackclock_trace::analyze::{Analysis, PacketFilter};
 use ackclock_trace::infer::ArrivalRecorder;
 use ackclock_trace::join::{CaptureSide, Joined, join};
-use ackclock_trace::report::Report;
 use ackclock_trace::series::Packets;
 use pyo3::prelude::*;
 use std::collections::HashMap;
@@ -22,11 +22,11 @@ use std::time::Duration;
 #[pyclass]
 pub struct CaptureReader {
     path: PathBuf,
-    capture: Capture,
-    analysis: Analysis,
+    pub capture: Capture,
+    pub analysis: Analysis,
     packets: Option<Packets>,
     /// Arrival times of packets and ACKs; none for a large file.
-    arrivals: Option<ArrivalRecorder>,
+    pub arrivals: Option<ArrivalRecorder>,
     /// For a followed pipe: true after the end of its writer.
     ended: Option<Arc<AtomicBool>>,
 }
@@ -109,13 +109,11 @@ impl CaptureReader {
         Ok(Some((Table::new(batch), packets.left_out)))
     }
 
-    /// The report so far, as JSON.
-    fn report(&self) -> PyResult<String> {
-        let mut report = Report::of(&self.analysis, &self.capture);
-        if let Some(arrivals) = &self.arrivals {
-            report.infer(&self.analysis, arrivals);
-        }
-        serde_json::to_string(&report).map_err(failure)
+    /// The report of the packets read so far; reading on makes it invalid. `thresholds`:
+    /// `FindingThresholds` as JSON.
+    fn report(slf: Py<Self>, py: Python<'_>, thresholds: &str) -> PyResult<CaptureReport> {
+        let order = slf.borrow(py).analysis.flow_order();
+        CaptureReport::new(py, ReportSource::One(slf), [order.clone(), order], thresholds)
     }
 }
 
@@ -124,7 +122,7 @@ impl CaptureReader {
 #[pyclass]
 pub struct CapturePairReader {
     paths: [PathBuf; 2],
-    sides: [CaptureSide; 2],
+    pub sides: [CaptureSide; 2],
     /// Maximum error of both clocks, if known.
     clock_error_ns: Option<f64>,
     joined: OnceLock<Joined>,
@@ -171,10 +169,11 @@ impl CapturePairReader {
         }
     }
 
-    /// The report of the matched captures as JSON, after both have been read.
-    fn report(&self, py: Python<'_>) -> PyResult<String> {
-        let [first, second] = &self.sides;
-        py.detach(|| serde_json::to_string(&Report::joined(first, second, self.joined()))).map_err(failure)
+    /// The report of the matched captures, after both have been read. `thresholds`:
+    /// `FindingThresholds` as JSON.
+    fn report(slf: Py<Self>, py: Python<'_>, thresholds: &str) -> PyResult<CaptureReport> {
+        let orders = slf.borrow(py).sides.each_ref().map(|side| side.analysis.flow_order());
+        CaptureReport::new(py, ReportSource::Two(slf), orders, thresholds)
     }
 
     /// The packets of both on the clock of the first, and the number of packets beyond the maximum;
@@ -210,7 +209,8 @@ impl CapturePairReader {
 }
 
 impl CapturePairReader {
-    fn joined(&self) -> &Joined {
+    /// The comparison, made when it is first asked for.
+    pub fn joined(&self) -> &Joined {
         self.joined.get_or_init(|| join(&self.sides[0], &self.sides[1], self.clock_error_ns))
     }
 }

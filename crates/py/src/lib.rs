@@ -2,6 +2,7 @@
 //! Defaults, units and documents belong to Python.
 
 mod capture_columns;
+mod capture_report;
 mod captures;
 mod cc_events;
 mod errors;
@@ -118,6 +119,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Table>()?;
     module.add_class::<captures::CaptureReader>()?;
     module.add_class::<captures::CapturePairReader>()?;
+    module.add_class::<capture_report::CaptureReport>()?;
     module.add_class::<PyAck>()?;
     module.add_class::<PyCongestion>()?;
     module.add_class::<PyLoss>()?;

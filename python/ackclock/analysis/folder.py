@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from hashlib import file_digest
@@ -12,13 +11,14 @@ from typing import TYPE_CHECKING
 from ackclock.analysis.clocks import Clocks
 from ackclock.analysis.filter import PacketFilter
 from ackclock.storage import run_kind
-from ackclock.storage.atomic_files import write_json, write_parquet
+from ackclock.storage.atomic_files import atomic_file, write_parquet
 from ackclock.storage.run_folder import Identity, RunFolder
 
 if TYPE_CHECKING:
     from ackclock.analysis.run import Analysis
 
 DOCUMENT = run_kind.ANALYZE.document
+FLOWS = "flows.parquet"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def folder_for(
 
 def write_folder(run: RunFolder, analysis: Analysis) -> None:
     """Write the tables, the xplot graphs and the document."""
-    write_parquet(run.path / "flows.parquet", analysis.flows)
+    write_parquet(run.path / FLOWS, analysis.flows)
     for name, frame in (("series", analysis.series), ("delays", analysis.delays)):
         if frame is not None:
             write_parquet(run.path / f"{name}.parquet", frame)
@@ -67,7 +67,10 @@ def write_folder(run: RunFolder, analysis: Analysis) -> None:
         write_parquet(run.path / "rates.parquet", analysis.rates())
         analysis.xplot(run.path / "xplot")
     # Last: every file that it names exists.
-    write_json(run.path / DOCUMENT, analysis.document)
+    with atomic_file(run.path / DOCUMENT) as file:
+        for text in analysis.source.json_text():
+            file.write(text)
+        file.write(b"\n")
     run.finish()
 
 
@@ -80,10 +83,12 @@ def read_folder(folder: Path) -> Analysis:
     """Read an analysis that `write_folder` wrote."""
     import polars as pl
 
+    from ackclock.analysis.capture_document import StoredDocument
     from ackclock.analysis.run import Analysis
 
     frames = {}
     for name in ("series", "delays"):
         path = folder / f"{name}.parquet"
         frames[name] = pl.read_parquet(path, glob=False) if path.is_file() else None
-    return Analysis(json.loads((folder / DOCUMENT).read_text("utf-8")), frames["series"], frames["delays"], folder)
+    source = StoredDocument(folder / DOCUMENT, folder / FLOWS)
+    return Analysis(source, frames["series"], frames["delays"], folder)

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def flows_frame(document: Mapping[str, Any]) -> pl.DataFrame:
-    """One row for each flow, without lists (histograms, findings), which are in the document."""
+def rows_frame(batches: Iterable[tuple[bytes, Sequence[str]]]) -> pl.DataFrame:
+    """One row for each flow, of the engine's rows: texts with a JSON object per line, and columns.
+
+    A column for each kind of retransmission in any flow; null where a flow has none.
+    """
     import polars as pl
 
-    frame = pl.DataFrame([_flat(flow) for flow in document["flows"]], infer_schema_length=None)
-    return frame.with_columns(pl.col(pl.Null).cast(pl.Float64)) if frame.width else frame
+    frames, columns = [], dict[str, None]()
+    for text, names in batches:
+        frames.append(pl.read_ndjson(io.BytesIO(text), infer_schema_length=None))
+        columns.update(dict.fromkeys(names))
+    if not frames:
+        return pl.DataFrame()
+    return (
+        pl.concat(frames, how="diagonal_relaxed").select(list(columns)).with_columns(pl.col(pl.Null).cast(pl.Float64))
+    )
 
 
 def series_frame(table: Any, flows: Sequence[int]) -> pl.DataFrame:
@@ -66,15 +77,3 @@ def _of_flows(table: Any, flows: Sequence[int]) -> pl.DataFrame:
     import polars as pl
 
     return pl.DataFrame(table).filter(pl.col("flow").is_in(list(flows)))
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in table.items():
-        if key == "causes":  # a column for each cause in any flow
-            flat.update({f"{prefix}cause_{name}": cause["count"] for name, cause in value.items()})
-        elif isinstance(value, Mapping):
-            flat.update(_flat(value, f"{prefix}{key}_"))
-        elif not isinstance(value, list):
-            flat[f"{prefix}{key}"] = value
-    return flat

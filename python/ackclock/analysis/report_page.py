@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ackclock.analysis.clocks import format_clock, known_clocks
-from ackclock.analysis.diagnosis.capture_context import CaptureContext
+from ackclock.analysis.diagnosis.capture_context import DocumentContext
 from ackclock.analysis.diagnosis.flow_context import FlowContext, many, size
 from ackclock.analysis.report_tables import between_table, flows_table, handshakes_table, limits_table
 from ackclock.analysis.truncation import truncations
@@ -32,33 +32,39 @@ _SENDERS_OWN = ("rtt", "outstanding")
 
 def page(analysis: Analysis) -> Page:
     """The page of an analysis, with charts if it has its series."""
-    document = analysis.document
-    flows = sorted(document["flows"], key=lambda flow: -int(flow["bytes"]))[:MAX_LISTED]
-    flows.sort(key=lambda flow: int(flow["flow"]))
-    shown = {**document, "flows": flows}
+    source = analysis.source
+    document = source.part(source.largest(MAX_LISTED))
+    listed = len(source.numbers)
     other = document.get("second")
     sections = [
-        Section("Findings", _findings(shown)),
-        Section("Flows", [flows_table(shown)]),
-        Section("Limits", [limits_table(shown)]),
+        Section("Findings", _findings(document)),
+        Section("Flows", [flows_table(document)], _shown(len(document["flows"]), listed)),
+        Section("Limits", [limits_table(document)]),
     ]
     if other is not None:
-        sections.append(Section("Between the captures", [between_table(shown)], _clock(document["clock"])))
-    sections += _drawn(analysis, shown)
-    if flows:
-        sections.append(Section("Handshake and end", [handshakes_table(shown)]))
+        sections.append(Section("Between the captures", [between_table(document)], _clock(document["clock"])))
+    sections += _drawn(analysis, document)
+    if listed:
+        sections.append(Section("Handshake and end", [handshakes_table(document)]))
     sections.append(Section("The capture" if other is None else "The captures", [_facts(document)]))
     name = Path(document["capture"]).name + (f" and {Path(other['capture']).name}" if other is not None else "")
-    answer, because = _answer(shown)
+    answer, because = _answer(document)
     return Page(
         title=f"Analysis of {name}",
         subtitle=f"{_in_each(document, 'packets', ' and ')} packets, "
-        f"{many(len(document['flows']), 'flow')}, {document['duration_s']:.1f} s",
+        f"{many(listed, 'flow')}, {document['duration_s']:.1f} s",
         answer=answer,
         because=because,
         sections=sections,
         notes=["Rates are over the whole flow, handshake included. docs/analyze.md defines each figure."],
     )
+
+
+def _shown(shown: int, listed: int) -> str:
+    """A sentence about flows that the tables leave out."""
+    if shown == listed:
+        return ""
+    return f"The tables and findings are those of the {shown} largest of {listed} flows; the JSON and flows.parquet have all."
 
 
 def _answer(document: Mapping[str, Any]) -> tuple[str, str]:
@@ -114,7 +120,7 @@ def _clock(clock: Mapping[str, Any] | None) -> str:
 def _drawn(analysis: Analysis, document: Mapping[str, Any]) -> list[Section]:
     if analysis.series is None:
         return []
-    capture = CaptureContext(document)
+    capture = DocumentContext(document)
     directions = [capture.flow_context(flow, direction) for flow in document["flows"] for direction in ("a2b", "b2a")]
     directions = [v for v in directions if v.figures["unique_bytes"] >= _ENOUGH_BYTES]
     largest = sorted(directions, key=lambda v: -int(v.figures["unique_bytes"]))[:MAX_DRAWN]

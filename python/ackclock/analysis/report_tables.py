@@ -7,7 +7,7 @@ from typing import Any
 
 from ackclock.analysis.diagnosis import receiver_vantage
 from ackclock.analysis.diagnosis.bottleneck import has_queue
-from ackclock.analysis.diagnosis.capture_context import CaptureContext
+from ackclock.analysis.diagnosis.capture_context import DocumentContext
 from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, FlowContext, size
 from ackclock.analysis.diagnosis.loss_models import rate_models
 from ackclock.format import milliseconds, percent, rate
@@ -52,7 +52,7 @@ def flows_table(document: Mapping[str, Any]) -> Table:
         Column("Kinds", room="medium"),
     ]
     rows = []
-    capture = CaptureContext(document)
+    capture = DocumentContext(document)
     for flow, direction in _directions(document):
         context = capture.flow_context(flow, direction)
         figures, here = context.figures, not context.far
@@ -178,7 +178,7 @@ def limits_table(document: Mapping[str, Any]) -> Table | Facts:
     """Shares of time by limit, and closed-form models beside the rate."""
     columns = [Column("Flow", room="ends"), *_numeric(*(title for _, title in _LIMITS), "Goodput and models")]
     rows = []
-    capture = CaptureContext(document)
+    capture = DocumentContext(document)
     for flow, direction in _directions(document):
         context = capture.flow_context(flow, direction)
         if not context.pace_seen or context.figures["unique_bytes"] < ENOUGH_BYTES:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackclock.analysis.capture_document import CaptureDocument, LiveDocument
 from ackclock.analysis.clocks import Clocks, clocks_of
-from ackclock.analysis.diagnosis import diagnose
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.errors import InputError, native_errors
 from ackclock.result import Result
@@ -24,26 +23,47 @@ PIECE = 1_000_000  # packets between two looks at signals: a fraction of a secon
 NO_CLOCKS = Clocks()
 
 
-@dataclass(frozen=True, repr=False)
 class Analysis(Result):
-    """The result of an analysis. `document` is the JSON of `ackclock analyze --json`
-    (docs/analyze.md).
+    """The result of an analysis.
 
     `series` (one row per packet) is None unless it was asked for; `delays` (one row per packet,
-    between two captures) needs two captures as well.
+    between two captures) needs two captures as well. `folder` is the run folder, None if nothing
+    was written.
+
+    >>> import ackclock
+    >>> analysis = ackclock.analyze("slow.pcap")  # doctest: +SKIP
+    >>> analysis.flows.filter(pl.col("b2a_retransmitted_segments") > 0)  # doctest: +SKIP
     """
 
-    document: dict[str, Any]
-    series: pl.DataFrame | None = None
-    delays: pl.DataFrame | None = None
-    folder: Path | None = None
+    def __init__(
+        self,
+        source: CaptureDocument,
+        series: pl.DataFrame | None = None,
+        delays: pl.DataFrame | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.source = source
+        self.series = series
+        self.delays = delays
+        self._folder = folder
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The JSON of `ackclock analyze --json` (docs/analyze.md), made when it is first asked for.
+
+        It takes about 90 KB of memory a flow: of a capture with tens of thousands, `flows` has the
+        figures in a hundredth of that, and `source.part(numbers)` the document of some.
+        """
+        return self.source.whole()
 
     @property
+    def folder(self) -> Path | None:
+        return self._folder
+
+    @cached_property
     def flows(self) -> pl.DataFrame:
         """One row per flow: the JSON's fields, nested names joined by underscores."""
-        from ackclock.analysis.frames import flows_frame
-
-        return flows_frame(self.document)
+        return self.source.flows_frame()
 
     def rates(self, step: float = 0.1) -> pl.DataFrame:
         """Throughput and goodput over time, bit/s, in steps of `step` seconds; needs the series.
@@ -71,14 +91,19 @@ class Analysis(Result):
 
         return page(self)
 
+    def _frame_rows(self) -> Mapping[str, int]:
+        known = {"series": self.series, "delays": self.delays}
+        rows = {name: frame.height for name, frame in known.items() if frame is not None}
+        return {"flows": len(self.source.numbers), **rows}
+
     def _title(self) -> str:
-        flows = len(self.document["flows"])
-        return f"{self.document['capture']}: {flows} flow{'s' * (flows != 1)}"
+        flows = len(self.source.numbers)
+        return f"{self.source.head['capture']}: {flows} flow{'s' * (flows != 1)}"
 
     def _tables(self) -> list[Table]:
-        from ackclock.analysis.terminal_tables import analysis_tables
+        from ackclock.analysis.terminal_tables import source_tables
 
-        return analysis_tables(self.document)
+        return source_tables(self.source)
 
     def xplot(self, folder: str | Path) -> list[Path]:
         """Write time-sequence, RTT and outstanding-data graphs of the largest flows for xplot;
@@ -144,9 +169,8 @@ def analyze(
             while reader.advance(PIECE) == PIECE:
                 pass
         reader.finish()
-        done = analysis_of(str(capture), reader, flow, other)
+        done = analysis_of(str(capture), reader, flow, other, run.path if run else None)
         if run:
-            done = replace(done, folder=run.path)
             write_folder(run, done)
     return done
 
@@ -179,38 +203,25 @@ def open_capture(
         return _native.CapturePairReader(path, second, only.as_json(), series, pair, error_ns)
 
 
-def analysis_of(path: str, reader: Any, flow: int | str | None = None, second: str | None = None) -> Analysis:
+def analysis_of(
+    path: str,
+    reader: Any,
+    flow: int | str | None = None,
+    second: str | None = None,
+    folder: Path | None = None,
+) -> Analysis:
     """The analysis of the packets read so far, of all flows or of one."""
     from ackclock.analysis.frames import delays_frame, series_frame
 
-    document = document_of(path, reader, flow, second)
-    numbers = [row["flow"] for row in document["flows"]]
+    source = live_document(path, reader, flow, second)
     recorded = reader.series()
     if recorded is None:
-        return Analysis(document)
-    table, document["series_left_out"] = recorded
-    return Analysis(
-        document, series_frame(table, numbers), None if second is None else delays_frame(reader.delays(), numbers)
-    )
+        return Analysis(source, folder=folder)
+    table, source.head["series_left_out"] = recorded
+    delays = None if second is None else delays_frame(reader.delays(), source.numbers)
+    return Analysis(source, series_frame(table, source.numbers), delays, folder)
 
 
-def document_of(path: str, reader: Any, flow: int | str | None = None, second: str | None = None) -> dict[str, Any]:
-    """The document of what has been read so far, of all flows or one."""
-    document = {"capture": path, **json.loads(reader.report())}
-    if second is not None:
-        document["second"] = {"capture": second, **document["second"]}
-    numbered = [{"flow": number, **row} for number, row in enumerate(document["flows"], 1)]
-    if flow is not None:
-        wanted = str(flow)
-        kept = [row for row in numbered if wanted in (str(row["flow"]), row["client"], row["server"])]
-        if not kept:
-            allowed = (
-                f"a number from 1 to {len(numbered)}, or an end as ADDRESS:PORT"
-                if numbered
-                else "nothing: no flows here"
-            )
-            raise InputError(f'"{wanted}"', allowed, file=path, option="--flow")
-        numbered = kept
-    document["flows"] = numbered
-    diagnose(document)
-    return document
+def live_document(path: str, reader: Any, flow: int | str | None = None, second: str | None = None) -> LiveDocument:
+    """The document of what has been read so far, of all flows or of one."""
+    return LiveDocument(reader, [path] if second is None else [path, second], flow)

@@ -7,9 +7,10 @@ from typing import Any
 
 from rich.table import Table
 
+from ackclock.analysis.capture_document import CaptureDocument
 from ackclock.analysis.clocks import format_clock, known_clocks
 from ackclock.analysis.diagnosis.bottleneck import has_queue
-from ackclock.analysis.diagnosis.capture_context import CaptureContext
+from ackclock.analysis.diagnosis.capture_context import DocumentContext
 from ackclock.analysis.diagnosis.flow_context import FlowContext, size
 from ackclock.format import column_ms, column_percent, rate
 
@@ -28,9 +29,19 @@ _COLUMNS = [
 _TIMES = ["RTT ms\nmin", "\nmean", "\np95", "in flight\nmax"]
 
 
-def analysis_tables(document: Mapping[str, Any]) -> list[Table]:
-    """Flows by direction, then the findings."""
-    tables = [_flows(document)]
+def source_tables(source: CaptureDocument) -> list[Table]:
+    """The tables of the largest flows."""
+    return analysis_tables(source.part(source.largest(MAX_ROWS)), len(source.numbers))
+
+
+def analysis_tables(document: Mapping[str, Any], listed: int | None = None) -> list[Table]:
+    """Flows by direction, then the findings.
+
+    Args:
+        document: the document, or a part of it.
+        listed: the number of flows of the whole document.
+    """
+    tables = [_flows(document, len(document["flows"]) if listed is None else listed)]
     if timed := _timeouts(document):
         tables.append(timed)
     if "second" in document:
@@ -44,16 +55,16 @@ def _table(title: str) -> Table:
     return Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
 
 
-def _flows(document: Mapping[str, Any]) -> Table:
+def _flows(document: Mapping[str, Any], listed: int) -> Table:
     flows = document["flows"]
     bad = f", {document['malformed']} malformed" if document["malformed"] else ""
-    cut = f"; the {MAX_ROWS} largest of {len(flows)} flows" if len(flows) > MAX_ROWS else ""
+    cut = f"; the {MAX_ROWS} largest of {listed} flows" if listed > MAX_ROWS else ""
     table = _table(f"{document['capture']}: {document['packets']} packets{bad}{cut}")
     for column in ("flow", "direction", "from", "to"):
         table.add_column(column, overflow="fold")
     for column in (*_COLUMNS, *_TIMES):
         table.add_column(column, justify="right", no_wrap=True)
-    capture = CaptureContext(document)
+    capture = DocumentContext(document)
     largest = sorted(flows, key=lambda flow: -int(flow["bytes"]))[:MAX_ROWS]
     for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
         for direction, ends in (("a2b", ("client", "server")), ("b2a", ("server", "client"))):
@@ -101,7 +112,7 @@ def _timeouts(document: Mapping[str, Any]) -> Table | None:
         table.add_column(column)
     for column in ("time-\nouts", "in\npairs", "of one\nsegment", "pairs\nspurious", "ACK before\nmin RTT"):
         table.add_column(column, justify="right", no_wrap=True)
-    capture = CaptureContext(document)
+    capture = DocumentContext(document)
     largest = sorted(document["flows"], key=lambda flow: -int(flow["bytes"]))[:MAX_ROWS]
     for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
         for direction in ("a2b", "b2a"):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_FLOWS = 16
 """Maximum number of directions, the largest ones; a packet takes several lines."""
+CONSIDERED = 64
+"""Flows among whose directions the largest are searched."""
 _LABELS = {
     "fast": "R",
     "rack": "R",
@@ -39,20 +41,21 @@ def write_xplot(analysis: Analysis, folder: Path) -> list[Path]:
     """
     import polars as pl
 
-    from ackclock.analysis.diagnosis.capture_context import CaptureContext
+    from ackclock.analysis.diagnosis.capture_context import DocumentContext
 
     if analysis.series is None:
         raise InputError.problem("this analysis has no series", "pass series=True to analyze")
+    document = analysis.source.part(analysis.source.largest(CONSIDERED))
     directions = [
         (flow, direction)
-        for flow in analysis.document["flows"]
+        for flow in document["flows"]
         for direction in ("a2b", "b2a")
         if flow[direction]["segments"] > 1
     ]
     directions = sorted(directions, key=lambda pair: -int(pair[0][pair[1]]["unique_bytes"]))[:MAX_FLOWS]
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    capture = CaptureContext(analysis.document)
+    capture = DocumentContext(document)
     for flow, direction in directions:
         context = capture.flow_context(flow, direction)
         selected = (pl.col("flow") == flow["flow"]) & (
@@ -60,7 +63,7 @@ def write_xplot(analysis: Analysis, folder: Path) -> list[Path]:
         )
         packets = analysis.series.filter(selected)
         sent, acks = packets.filter(pl.col("way") == direction), packets.filter(pl.col("way") != direction)
-        start = float(analysis.document["start_s"] or 0.0)
+        start = float(document["start_s"] or 0.0)
         ends = [flow["client"], flow["server"]] if direction == "a2b" else [flow["server"], flow["client"]]
         for kind, title, y, lines in (
             ("tsg", "time sequence graph", "sequence number", _time_sequence(sent, acks, start)),

@@ -65,9 +65,9 @@ def analyze(
     from ackclock.analysis.filter import PacketFilter, parse_filter
     from ackclock.analysis.folder import AnalysisRequest, folder_for, read_folder, write_folder
     from ackclock.analysis.run import analysis_of, open_capture
-    from ackclock.analysis.terminal_tables import analysis_tables
+    from ackclock.analysis.terminal_tables import source_tables
     from ackclock.analysis.truncation import truncations
-    from ackclock.cli.output import print_json, print_tables, remark, write_page
+    from ackclock.cli.output import print_json_text, print_tables, remark, write_page
     from ackclock.errors import InputError
 
     if follow and second is not None:
@@ -90,7 +90,7 @@ def analyze(
             analysis = read_folder(run.path)
         else:
             _read(capture, reader, flow, follow=follow, quiet=quiet, print_live=not json)
-            analysis = analysis_of(capture, reader, flow, second)
+            analysis = analysis_of(capture, reader, flow, second, run.path if run else None)
             if run:
                 write_folder(run, analysis)
         if run:
@@ -98,12 +98,12 @@ def analyze(
                 write_page(lambda: analysis.report(run.path / "report.html"), run.path, quiet=quiet) if report else None
             )
             remark(f"report: {page}" if page else f"results: {run.path}", quiet=quiet)
-    for warning in truncations(analysis.document):
+    for warning in truncations(analysis.source.head):
         remark(f"warning: {warning}", quiet=quiet)
     if json:
-        print_json(analysis.document)
+        print_json_text(analysis.source.json_text())
     else:
-        print_tables(analysis_tables(analysis.document))
+        print_tables(source_tables(analysis.source))
 
 
 def _read(capture: str, reader: Any, flow: str | None, *, follow: bool, quiet: bool, print_live: bool) -> None:
@@ -111,8 +111,8 @@ def _read(capture: str, reader: Any, flow: str | None, *, follow: bool, quiet: b
 
     With `follow`, update the tables on the terminal while it grows.
     """
-    from ackclock.analysis.run import document_of
-    from ackclock.analysis.terminal_tables import analysis_tables
+    from ackclock.analysis.run import live_document
+    from ackclock.analysis.terminal_tables import source_tables
     from ackclock.cli.follow import read_all
     from ackclock.cli.output import live_tables
     from ackclock.errors import InputError
@@ -123,7 +123,7 @@ def _read(capture: str, reader: Any, flow: str | None, *, follow: bool, quiet: b
 
             def show() -> None:
                 with suppress(InputError):  # the selected flow may not have begun
-                    draw(analysis_tables(document_of(capture, reader, flow)))
+                    draw(source_tables(live_document(capture, reader, flow)))
 
         read_all(capture, reader, follow=follow, quiet=quiet, show=show)
 

@@ -78,6 +78,18 @@ def print_json(document: Any) -> None:
     print(json_format.dumps(document, indent=2, allow_nan=False))
 
 
+def print_json_text(pieces: Iterable[bytes]) -> None:
+    """Print one document on stdout, of its text in pieces, which are ASCII."""
+    sys.stdout.flush()
+    stream = getattr(sys.stdout, "buffer", None)
+    for piece in pieces:
+        if stream is not None:
+            stream.write(piece)
+        else:  # a text stream in the place of stdout
+            sys.stdout.write(piece.decode())
+    print()
+
+
 def print_tables(tables: Iterable[Table]) -> None:
     """Print tables on stdout, without a limit of width outside of a terminal."""
     console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)

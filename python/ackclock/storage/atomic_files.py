@@ -13,7 +13,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ackclock.storage import temporary_files
 
@@ -25,9 +25,17 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 def atomic_write(path: Path, content: bytes) -> None:
     """Write a file under a temporary name, then rename it."""
+    with atomic_file(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file that is written under a temporary name, and renamed to `path` at the end."""
     beside = temporary_files.beside(path)
     try:
-        beside.write_bytes(content)
+        with beside.open("wb") as file:
+            yield file
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)

@@ -2,13 +2,31 @@
 
 use super::flow_store::FlowRef;
 use super::shard::Shard;
+use std::sync::Arc;
+
+/// The order of flows by their first packets: number of the packet, worker, number of the flow at
+/// that worker. Empty with one worker, whose own order it is.
+#[derive(Debug, Clone)]
+pub struct FlowOrder(Arc<[(u64, u32, u32)]>);
+
+impl FlowOrder {
+    pub(super) fn of(shards: &[Shard]) -> FlowOrder {
+        let mut order: Vec<(u64, u32, u32)> = Vec::new();
+        if shards.len() > 1 {
+            for (number, shard) in shards.iter().enumerate() {
+                let flows = shard.first_packet.iter().enumerate();
+                order.extend(flows.map(|(flow, &packet)| (packet, number as u32, flow as u32)));
+            }
+            order.sort_unstable();
+        }
+        FlowOrder(order.into())
+    }
+}
 
 #[derive(Debug)]
 pub struct FlowList<'a> {
     pub(super) shards: &'a [Shard],
-    /// Number of the first packet, worker, number of the flow at that worker. Empty with one
-    /// worker, whose own order it is.
-    pub(super) order: Vec<(u64, u32, u32)>,
+    pub(super) order: FlowOrder,
 }
 
 impl<'a> FlowList<'a> {
@@ -22,7 +40,7 @@ impl<'a> FlowList<'a> {
 
     /// The flow with this number, from 0. Panics if there is none.
     pub fn get(&self, number: usize) -> FlowRef<'a> {
-        match self.order.get(number) {
+        match self.order.0.get(number) {
             Some(&(_, shard, number)) => self.shards[shard as usize].flows.get(number),
             None => self.shards[0].flows.get(number as u32),
         }

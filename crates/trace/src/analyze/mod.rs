@@ -10,7 +10,7 @@ mod shard;
 mod workers;
 
 pub use filter::PacketFilter;
-pub use flow_list::FlowList;
+pub use flow_list::{FlowList, FlowOrder};
 pub use flow_store::{CachePolicy, FlowRef};
 pub use observer::PacketObserver;
 pub use reassembly::FragmentCounts;
@@ -65,16 +65,17 @@ impl Analysis {
 
     /// All flows, in the order of their first packets.
     pub fn flows(&self) -> FlowList<'_> {
-        let mut order: Vec<(u64, u32, u32)> = Vec::new();
-        // The flows of one worker are in order already.
-        if self.shards.len() > 1 {
-            for (number, shard) in self.shards.iter().enumerate() {
-                let flows = shard.first_packet.iter().enumerate();
-                order.extend(flows.map(|(flow, &packet)| (packet, number as u32, flow as u32)));
-            }
-            order.sort_unstable();
-        }
-        FlowList { shards: &self.shards, order }
+        self.flows_in(&self.flow_order())
+    }
+
+    /// The order of the flows read so far. With several workers it takes a sort of all flows.
+    pub fn flow_order(&self) -> FlowOrder {
+        FlowOrder::of(&self.shards)
+    }
+
+    /// As [`Analysis::flows`], with an order that is known already.
+    pub fn flows_in(&self, order: &FlowOrder) -> FlowList<'_> {
+        FlowList { shards: &self.shards, order: order.clone() }
     }
 
     /// Memory of all flows and of their index in bytes.

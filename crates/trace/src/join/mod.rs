@@ -74,6 +74,23 @@ pub struct Joined {
     pub flows: Vec<JoinedFlow>,
 }
 
+impl Joined {
+    /// The comparison of the first capture's flow with this number, by the side that sends.
+    pub fn directions(&self, number: usize) -> Option<&[Option<JoinedDirection>; 2]> {
+        Some(&self.joined_flow(number)?.directions)
+    }
+
+    /// The number in the second capture of the first capture's flow with this number.
+    pub fn partner(&self, number: usize) -> Option<usize> {
+        Some(self.joined_flow(number)?.other_number)
+    }
+
+    /// Flows are in the order of the first capture.
+    fn joined_flow(&self, number: usize) -> Option<&JoinedFlow> {
+        self.flows.binary_search_by_key(&number, |flow| flow.number).ok().map(|i| &self.flows[i])
+    }
+}
+
 /// A matched packet: its indexes in the fingerprint lists of the first and the second capture.
 pub type MatchedPair = (u32, u32);
 

@@ -149,8 +149,6 @@ impl DirectionReport {
         let (c, kinds) = (&half.counts, half.tally());
         let (a, t) = half.sending().map(|s| (s.amounts, s.times)).unwrap_or_default();
         let spurious = half.trouble().map_or(Spurious::default(), |t| t.oddities().spurious);
-        let duration = seconds(flow.last_at - flow.first_at);
-        let rate = |bytes: u64| (duration > 0.0).then(|| bytes as f64 * 8.0 / duration);
         let span = t.busy + t.idle + t.closed;
         let share = |part: i64| (span > 0).then(|| part as f64 / span as f64);
         let present = SegmentKind::ALL.into_iter().filter_map(|kind| Some((kind, kinds.confidence(kind)?)));
@@ -173,8 +171,8 @@ impl DirectionReport {
             rtt_ms: half.rtt.summary_ms(),
             timestamp_rtt_ms: half.timestamp_rtt.summary_ms(),
             outstanding_bytes: Bytes::of(half),
-            throughput_bps: rate(a.unique_ip_bytes),
-            goodput_bps: rate(a.unique),
+            throughput_bps: rate_bps(flow, a.unique_ip_bytes),
+            goodput_bps: rate_bps(flow, a.unique),
             window_limited_share: share(t.window + t.closed),
             limited: limits::of(flow, side, vantage),
             recovery_share: share(t.recovery),
@@ -212,6 +210,17 @@ impl DirectionReport {
             joined: None,
         }
     }
+}
+
+/// Bytes over the flow's duration.
+fn rate_bps(flow: &Flow, bytes: u64) -> Option<f64> {
+    let duration = seconds(flow.last_at - flow.first_at);
+    (duration > 0.0).then(|| bytes as f64 * 8.0 / duration)
+}
+
+/// IP bytes of data, each byte once, over the flow's duration.
+pub fn throughput_bps(flow: &Flow, side: Side) -> Option<f64> {
+    rate_bps(flow, flow.half(side).sending().map_or(0, |sending| sending.amounts.unique_ip_bytes))
 }
 
 impl Bytes {

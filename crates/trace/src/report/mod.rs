@@ -1,16 +1,23 @@
 //! The JSON document of `ackclock analyze --json`. docs/analyze.md defines all fields.
 
+mod capture_index;
 mod concurrency;
 mod direction;
+mod flat_table;
+mod flow_rows;
+pub mod json_text;
 mod limits;
 mod path_estimate;
 mod two_captures;
 mod vantage;
 
+pub use capture_index::{CaptureIndex, FindingThresholds, with_end};
 pub use concurrency::FlowCorrelation;
 pub use direction::DirectionReport;
+pub use flat_table::FlatTable;
+pub use flow_rows::FlowRows;
 pub use limits::Limits;
-pub use path_estimate::PathEstimate;
+pub use path_estimate::{PathEstimate, PathEstimates};
 pub use two_captures::{BucketReport, JoinReport, JoinedDirectionReport};
 pub use vantage::{Vantage, VantagePoint};
 
@@ -69,6 +76,9 @@ impl FragmentReport {
 
 #[derive(Debug, Serialize)]
 pub struct FlowReport {
+    /// Number in the document, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<usize>,
     pub client: String,
     pub server: String,
     pub packets: u64,
@@ -82,6 +92,18 @@ pub struct FlowReport {
     pub vantage: Vantage,
     pub a2b: DirectionReport,
     pub b2a: DirectionReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Vec<Finding>>,
+}
+
+/// A finding of the diagnosis, which Python makes.
+#[derive(Debug, Clone, Serialize)]
+pub struct Finding {
+    pub direction: String,
+    pub finding: String,
+    pub share: Option<f64>,
+    pub evidence: String,
+    pub advice: String,
 }
 
 /// The handshake and what it negotiated.
@@ -114,6 +136,13 @@ const MAX_LISTED: usize = 100_000;
 
 impl Report {
     pub fn of(analysis: &Analysis, capture: &Capture) -> Report {
+        let flows = FlowRows::of(analysis);
+        let listed = (0..flows.len()).map(|number| flows.row(number)).collect();
+        Report { flows: listed, ..Report::without_flows(analysis, capture) }
+    }
+
+    /// The document without its flows, which [`FlowRows`] makes one by one.
+    pub fn without_flows(analysis: &Analysis, capture: &Capture) -> Report {
         let (totals, counts) = (&analysis.totals, analysis.counts());
         let mut malformed_kinds: BTreeMap<&'static str, u64> = capture.damage().iter().map(|(d, &n)| (d.name(), n)).collect();
         let mut skipped = BTreeMap::new();
@@ -151,7 +180,7 @@ impl Report {
             duration_s: seconds(totals.last_at.saturating_sub(start).max(0)),
             concurrent: concurrency::correlations(&flows),
             flows_left_out: flows.len().checked_sub(MAX_LISTED).filter(|&n| n > 0).map(|n| n as u64),
-            flows: flows.iter().take(MAX_LISTED).map(|flow| FlowReport::of(&flow, start)).collect(),
+            flows: Vec::new(),
             joined: None,
         }
     }
@@ -165,6 +194,7 @@ impl FlowReport {
         let h = &flow.handshake;
         let [syn_at, answer_at, done_at] = [h.syn_at, h.answer_at, h.done_at].map(Moment::get);
         FlowReport {
+            flow: None,
             client: name(flow.end(a)),
             server: name(flow.end(b)),
             packets: u64::from(client.counts.packets) + u64::from(server.counts.packets),
@@ -196,6 +226,7 @@ impl FlowReport {
             a2b: DirectionReport::of(flow, a, vantage.place),
             b2a: DirectionReport::of(flow, b, vantage.place),
             vantage,
+            diagnosis: None,
         }
     }
 }

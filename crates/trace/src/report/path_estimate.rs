@@ -1,12 +1,12 @@
 //! Estimate of the bottleneck from one capture.
 
-use super::{BucketReport, Report, VantagePoint};
-use crate::analyze::Analysis;
+use super::{BucketReport, FlowReport, FlowRows, VantagePoint};
+use crate::flow::Side;
 use crate::infer::{ArrivalRecorder, FlowArrivals, estimate_rate, token_bucket};
 use serde::Serialize;
 
 /// Estimated from the spacing of ACKs at the sender, elsewhere from that of data packets.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct PathEstimate {
     /// `acks` or `arrivals`.
     pub by: &'static str,
@@ -37,17 +37,28 @@ impl PathEstimate {
     }
 }
 
-impl Report {
-    /// Adds the estimates, for a capture that was read by one worker with `recorder` as observer.
-    pub fn infer(&mut self, analysis: &Analysis, recorder: &ArrivalRecorder) {
-        let flows = analysis.flows();
-        for (number, row) in self.flows.iter_mut().enumerate() {
-            let Some(arrivals) = recorder.arrivals(number) else { continue };
-            let client = flows.get(number).client() as usize;
-            row.a2b.inferred_path =
-                PathEstimate::of(&arrivals[client], row.vantage.place == VantagePoint::Client, row.a2b.goodput_bps);
-            row.b2a.inferred_path =
-                PathEstimate::of(&arrivals[1 - client], row.vantage.place == VantagePoint::Server, row.b2a.goodput_bps);
-        }
+/// The estimates of the first flows, `a2b` first.
+#[derive(Debug, Default)]
+pub struct PathEstimates(Vec<[Option<PathEstimate>; 2]>);
+
+impl PathEstimates {
+    /// For a capture that was read by one worker with `recorder` as observer.
+    pub fn of(rows: &FlowRows<'_>, recorder: &ArrivalRecorder) -> PathEstimates {
+        let recorded = (0..rows.len()).map_while(|number| Some((number, recorder.arrivals(number)?)));
+        PathEstimates(
+            recorded.map(|(number, arrivals)| estimate(&rows.row(number), arrivals, rows.flow(number).client())).collect(),
+        )
     }
+
+    pub(super) fn of_flow(&self, number: usize) -> Option<&[Option<PathEstimate>; 2]> {
+        self.0.get(number)
+    }
+}
+
+fn estimate(row: &FlowReport, arrivals: &[FlowArrivals; 2], client: Side) -> [Option<PathEstimate>; 2] {
+    let (client, place) = (client as usize, row.vantage.place);
+    [
+        PathEstimate::of(&arrivals[client], place == VantagePoint::Client, row.a2b.goodput_bps),
+        PathEstimate::of(&arrivals[1 - client], place == VantagePoint::Server, row.b2a.goodput_bps),
+    ]
 }

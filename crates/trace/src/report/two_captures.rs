@@ -1,7 +1,7 @@
 //! Results of the comparison of two captures: fields of each direction and of the document.
 //! docs/analyze.md has their definitions.
 
-use super::{Report, ms};
+use super::{FlowRows, Report, ms};
 use crate::join::{BufferCaveat, CaptureSide, ClockRelation, Joined, JoinedDirection, LossBursts, TokenBucketEstimate};
 use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
@@ -77,7 +77,7 @@ pub struct BufferReport {
     pub token_bucket: Option<BucketReport>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct BucketReport {
     pub rate_bps: f64,
     pub burst_bytes: f64,
@@ -128,19 +128,24 @@ const SYMMETRIC: &str = "symmetric: assumes equal minimum delays in both directi
 impl Report {
     /// The first capture's report with the results of the comparison.
     pub fn joined(first: &CaptureSide, second: &CaptureSide, joined: &Joined) -> Report {
-        let mut report = Report::of(&first.analysis, &first.capture);
-        let flows = first.analysis.flows();
-        for flow in &joined.flows {
-            let client = flows.get(flow.number).client() as usize;
-            let Some(row) = report.flows.get_mut(flow.number) else { continue };
-            row.a2b.joined = flow.directions[client].as_ref().map(JoinedDirectionReport::of);
-            row.b2a.joined = flow.directions[1 - client].as_ref().map(JoinedDirectionReport::of);
+        let rows = FlowRows::of(&first.analysis).with_joined(joined);
+        let of_second = FlowRows::of(&second.analysis);
+        let mut report = Report::joined_without_flows(first, second, joined);
+        report.flows = (0..rows.len()).map(|number| rows.row(number)).collect();
+        if let Some(joined) = &mut report.joined {
+            joined.second.flows = (0..of_second.len()).map(|number| of_second.row(number)).collect();
         }
+        report
+    }
+
+    /// As [`Report::joined`], without the flows of either capture.
+    pub fn joined_without_flows(first: &CaptureSide, second: &CaptureSide, joined: &Joined) -> Report {
+        let mut report = Report::without_flows(&first.analysis, &first.capture);
         report.joined = Some(JoinReport {
             clock: joined.clock.as_ref().map(ClockReport::of),
             joined_flows: joined.flows.len(),
             partners: joined.flows.iter().map(|f| [f.number + 1, f.other_number + 1]).collect(),
-            second: Box::new(Report::of(&second.analysis, &second.capture)),
+            second: Box::new(Report::without_flows(&second.analysis, &second.capture)),
         });
         report
     }
@@ -160,7 +165,7 @@ impl ClockReport {
 }
 
 impl JoinedDirectionReport {
-    fn of(direction: &JoinedDirection) -> JoinedDirectionReport {
+    pub(super) fn of(direction: &JoinedDirection) -> JoinedDirectionReport {
         let lost = direction.lost.len() as u64;
         JoinedDirectionReport {
             sender_side_capture: if direction.first_to_second { 1 } else { 2 },

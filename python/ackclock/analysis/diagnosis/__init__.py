@@ -4,27 +4,43 @@ figures.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from ackclock.analysis.diagnosis import acks, bottleneck, concurrency, limits, loss, path
-from ackclock.analysis.diagnosis.capture_context import CaptureContext
-from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext
+from ackclock.analysis.diagnosis.capture_context import CaptureContext, DocumentContext
+from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, Finding, FlowContext
 
 RULES = (limits, bottleneck, loss, acks)
 
 
+class Diagnosis:
+    """The findings of a capture's flows."""
+
+    def __init__(self, capture: CaptureContext) -> None:
+        self._capture = capture
+        self._concurrent = concurrency.findings(capture.head)
+
+    def of(self, flow: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The findings about a flow's directions, by decreasing share of time."""
+        findings = [finding for context in self._capture.flow_contexts(flow) for finding in _of(context)]
+        findings += self._concurrent.get(flow["flow"], [])
+        findings += path.of_handshake(self._capture, flow)
+        findings.sort(key=lambda finding: -(finding.share or 0.0))
+        return [finding.as_json() for finding in findings]
+
+
 def diagnose(document: dict[str, Any]) -> None:
-    """Add `diagnosis` to each flow of the document: the findings about its directions, by
-    decreasing share of time.
-    """
-    shared = concurrency.findings(document)
-    capture = CaptureContext(document)
+    """Add `diagnosis` to each flow of a document."""
+    diagnosis = Diagnosis(DocumentContext(document))
     for flow in document["flows"]:
-        flow_findings = [finding for context in capture.flow_contexts(flow) for finding in _of(context)]
-        flow_findings += shared.get(flow["flow"], [])
-        flow_findings += path.of_handshake(capture, flow)
-        flow_findings.sort(key=lambda finding: -(finding.share or 0.0))
-        flow["diagnosis"] = [finding.as_json() for finding in flow_findings]
+        flow["diagnosis"] = diagnosis.of(flow)
+
+
+def thresholds() -> str:
+    """The evidence below which no rule has a finding about a flow, as JSON for the engine."""
+    return json.dumps({"bytes": ENOUGH_BYTES, "ttl_difference": path.TTL_DIFFERENCE, "packets": path.ENOUGH_PACKETS})
 
 
 def _of(context: FlowContext) -> list[Finding]:

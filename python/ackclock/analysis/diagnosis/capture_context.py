@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,28 +13,27 @@ Flow = Mapping[str, Any]
 DIRECTIONS = ("a2b", "b2a")
 
 
-class CaptureContext:
-    """Indexes of a document, made in one pass over its flows.
+class CaptureContext(ABC):
+    """A capture as the rules see it. Each method takes constant time for a flow."""
 
-    Each of its methods takes constant time for a flow.
-    """
+    @property
+    @abstractmethod
+    def head(self) -> Mapping[str, Any]:
+        """The document's figures of the whole capture, and of the second in `second`."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self.document = document
-        self._rates = HostRates(document["flows"])
-        self._second: list[Flow] = document["second"]["flows"] if "second" in document else []
-        self._partners: dict[int, int] = dict(document.get("partners", ()))
-        self._by_ends = [_by_ends(document["flows"]), _by_ends(self._second)] if self._second else []
-
+    @abstractmethod
     def partner(self, flow: Flow) -> Flow | None:
         """The same flow in the second capture."""
-        number = self._partners.get(flow["flow"])
-        return None if number is None else self._second[number - 1]
 
-    def with_ends_of(self, flow: Flow) -> tuple[list[Flow], list[Flow]]:
-        """The flows of each of two captures with this flow's addresses and ports."""
-        here, there = (by_ends.get(_ends(flow), []) for by_ends in self._by_ends) if self._by_ends else ([], [])
-        return here, there
+    @abstractmethod
+    def with_ends_of(self, flow: Flow) -> tuple[int, list[Flow]]:
+        """The flows with this flow's addresses and ports: in the first of two captures their
+        number, in the second the flows; none with one capture.
+        """
+
+    @abstractmethod
+    def rate_of_others(self, flow: Flow, direction: str) -> float:
+        """The rate at which the sender of this flow's direction sends in its other flows, bit/s."""
 
     def flow_contexts(self, flow: Flow) -> list[FlowContext]:
         """The contexts of both directions, if they have enough data for a diagnosis."""
@@ -58,9 +58,35 @@ class CaptureContext:
             source["vantage"]["place"],
             crossing,
             behind,
-            self._rates.of_others(flow, back),
+            self.rate_of_others(flow, back),
             arriving,
         )
+
+
+class DocumentContext(CaptureContext):
+    """The context of a document with all its flows, indexed in one pass over them."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = document
+        self._rates = HostRates(document["flows"])
+        self._second: list[Flow] = document["second"]["flows"] if "second" in document else []
+        self._partners: dict[int, int] = dict(document.get("partners", ()))
+        self._by_ends = [_by_ends(document["flows"]), _by_ends(self._second)] if self._second else []
+
+    @property
+    def head(self) -> Mapping[str, Any]:
+        return self._document
+
+    def partner(self, flow: Flow) -> Flow | None:
+        number = self._partners.get(flow["flow"], 0)
+        return self._second[number - 1] if 0 < number <= len(self._second) else None
+
+    def with_ends_of(self, flow: Flow) -> tuple[int, list[Flow]]:
+        here, there = (by_ends.get(_ends(flow), []) for by_ends in self._by_ends) if self._by_ends else ([], [])
+        return len(here), there
+
+    def rate_of_others(self, flow: Flow, direction: str) -> float:
+        return self._rates.of_others(flow, direction)
 
 
 class HostRates:

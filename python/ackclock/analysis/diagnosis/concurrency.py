@@ -11,13 +11,12 @@ _AGAINST = -0.5
 _TOGETHER = 0.6
 
 
-def findings(document: Mapping[str, Any]) -> dict[int, list[Finding]]:
+def findings(head: Mapping[str, Any]) -> dict[int, list[Finding]]:
     """By flow: the correlation of its goodput with that of another flow."""
     findings_of: dict[int, list[Finding]] = {}
-    numbers = {flow["flow"] for flow in document["flows"]}
-    for pair in document.get("concurrent", ()):
+    for pair in head.get("concurrent", ()):
         (one, two), (direction, other_direction), r = pair["flows"], pair["ways"], pair["correlation"]
-        if one not in numbers or one == two or _AGAINST < r < _TOGETHER:
+        if one == two or _AGAINST < r < _TOGETHER:
             continue
         conclusion = "one gains what the other loses: they share a bottleneck" if r < 0 else "both have a common limit"
         evidence = (

@@ -15,7 +15,10 @@ _FAR = 0.6
 """A SYN-ACK sooner than this share of the data's minimum RTT is not from the remote host."""
 
 
-_ENOUGH_PACKETS = 10
+ENOUGH_PACKETS = 10
+"""Minimum packets of a connection that two captures must have in common."""
+TTL_DIFFERENCE = 1
+"""Maximum difference of the TTLs of one host's SYN and data."""
 _SAME_TIME_S = 3600.0
 """Maximum difference of the captures' clocks for which equal addresses and ports are the same
 connection.
@@ -59,7 +62,7 @@ def _proxy_signs(flow: Mapping[str, Any], other: Mapping[str, Any] | None) -> li
     signs = []
     for direction, who in (("a2b", "client"), ("b2a", "server")):
         ttl = flow[direction]["ttl"]
-        if ttl["syn"] and ttl["data"] and abs(ttl["syn"] - ttl["data"]) > 1:
+        if ttl["syn"] and ttl["data"] and abs(ttl["syn"] - ttl["data"]) > TTL_DIFFERENCE:
             signs.append(f"the {who}'s SYN has a TTL of {ttl['syn']}, its data one of {ttl['data']}")
     rewritten = []
     if other is not None:
@@ -92,9 +95,9 @@ def _nothing_in_common(capture: CaptureContext, flow: Mapping[str, Any]) -> list
     if capture.partner(flow) is not None:
         return []
     here, there = capture.with_ends_of(flow)
-    if len(here) != 1 or len(there) != 1 or min(flow["packets"], there[0]["packets"]) < _ENOUGH_PACKETS:
+    if here != 1 or len(there) != 1 or min(flow["packets"], there[0]["packets"]) < ENOUGH_PACKETS:
         return []
-    document, second = capture.document, capture.document["second"]
+    document, second = capture.head, capture.head["second"]
     apart = abs(
         float(document["start_s"] or 0.0) + flow["start_s"] - float(second["start_s"] or 0.0) - there[0]["start_s"]
     )

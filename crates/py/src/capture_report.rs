@@ -1,0 +1,217 @@
+//! The report of one capture or two, a flow at a time: Python holds objects only of the flows that
+//! it diagnoses or shows.
+
+use crate::captures::{CapturePairReader, CaptureReader};
+use crate::errors::failure;
+use ackclock_trace::analyze::FlowOrder;
+use ackclock_trace::report::{
+    CaptureIndex, Finding, FlatTable, FlowReport, FlowRows, PathEstimates, Report, json_text, with_end,
+};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::collections::HashMap;
+
+/// What has been read.
+pub enum ReportSource {
+    One(Py<CaptureReader>),
+    Two(Py<CapturePairReader>),
+}
+
+/// The report of the packets that a reader has read. Flows have numbers from 1.
+#[pyclass(frozen)]
+pub struct CaptureReport {
+    source: ReportSource,
+    orders: [FlowOrder; 2],
+    /// Of the first capture, and of the second if there is one.
+    indexes: [CaptureIndex; 2],
+    /// Of the first flows of a single capture.
+    estimates: PathEstimates,
+    /// The document without flows.
+    head: String,
+    counts: [usize; 2],
+}
+
+/// Indentation of a flow in the document, and in the second capture's part of it.
+const FLOW_LEVELS: [usize; 2] = [2, 3];
+
+impl CaptureReport {
+    pub fn new(py: Python<'_>, source: ReportSource, orders: [FlowOrder; 2], thresholds: &str) -> PyResult<CaptureReport> {
+        let thresholds = serde_json::from_str(thresholds).map_err(failure)?;
+        let (report, estimates, indexes, counts) = match &source {
+            ReportSource::One(reader) => {
+                let reader = reader.borrow(py);
+                let report = Report::without_flows(&reader.analysis, &reader.capture);
+                let rows = FlowRows::in_order(&reader.analysis, &orders[0]);
+                let index = CaptureIndex::of(&rows, thresholds, &report.concurrent, None);
+                let estimates = reader.arrivals.as_ref().map(|arrivals| PathEstimates::of(&rows, arrivals));
+                (report, estimates, [index, CaptureIndex::default()], [rows.len(), 0])
+            }
+            ReportSource::Two(reader) => {
+                let reader = reader.borrow(py);
+                let ([first, second], joined) = (&reader.sides, reader.joined());
+                let report = Report::joined_without_flows(first, second, joined);
+                let [here, there] =
+                    [(first, &orders[0]), (second, &orders[1])].map(|(side, order)| FlowRows::in_order(&side.analysis, order));
+                let index = CaptureIndex::of(&here, thresholds, &report.concurrent, Some(joined)).with_ends(&here);
+                let counts = [here.len(), there.len()];
+                (report, None, [index, CaptureIndex::default().with_ends(&there)], counts)
+            }
+        };
+        let head = serde_json::to_string(&report).map_err(failure)?;
+        Ok(CaptureReport { source, orders, indexes, estimates: estimates.unwrap_or_default(), head, counts })
+    }
+
+    /// Calls `make` with the rows of the first (0) or second (1) capture.
+    fn with_rows<T>(&self, py: Python<'_>, capture: usize, make: impl FnOnce(&FlowRows<'_>) -> PyResult<T>) -> PyResult<T> {
+        match &self.source {
+            ReportSource::One(reader) => {
+                let reader = reader.borrow(py);
+                make(&FlowRows::in_order(&reader.analysis, &self.orders[0]).with_estimates(&self.estimates))
+            }
+            ReportSource::Two(reader) => {
+                let reader = reader.borrow(py);
+                let rows = FlowRows::in_order(&reader.sides[capture].analysis, &self.orders[capture]);
+                make(&if capture == 0 { rows.with_joined(reader.joined()) } else { rows })
+            }
+        }
+    }
+
+    /// The index of flow `number` of a capture.
+    fn index(&self, capture: usize, number: usize) -> PyResult<usize> {
+        number
+            .checked_sub(1)
+            .filter(|&index| index < self.counts[capture])
+            .ok_or_else(|| PyIndexError::new_err(format!("flow {number} of {} flows", self.counts[capture])))
+    }
+
+    /// The row of a flow; numbered in the first capture.
+    fn row(&self, py: Python<'_>, capture: usize, number: usize) -> PyResult<FlowReport> {
+        let index = self.index(capture, number)?;
+        let row = self.with_rows(py, capture, |rows| Ok(rows.row(index)))?;
+        Ok(FlowReport { flow: (capture == 0).then_some(number), ..row })
+    }
+
+    fn json(&self, py: Python<'_>, capture: usize, number: usize) -> PyResult<String> {
+        serde_json::to_string(&self.row(py, capture, number)?).map_err(failure)
+    }
+
+    /// Rows as indented text, separated by commas, each on lines of its own.
+    fn indented(&self, py: Python<'_>, capture: usize, numbers: &[usize], edit: impl Fn(&mut FlowReport)) -> PyResult<Vec<u8>> {
+        let level = FLOW_LEVELS[capture];
+        let mut text = Vec::new();
+        for (i, &number) in numbers.iter().enumerate() {
+            let mut row = self.row(py, capture, number)?;
+            edit(&mut row);
+            if i > 0 {
+                text.push(b',');
+            }
+            json_text::append_line_break(&mut text, level);
+            json_text::append(&mut text, &row, level).map_err(failure)?;
+        }
+        Ok(text)
+    }
+}
+
+#[pymethods]
+impl CaptureReport {
+    /// The document as JSON, with empty lists of flows.
+    fn head(&self) -> &str {
+        &self.head
+    }
+
+    /// Number of flows listed of the first and of the second capture.
+    fn counts(&self) -> [usize; 2] {
+        self.counts
+    }
+
+    /// A flow of the first capture as JSON, without its diagnosis.
+    fn flow(&self, py: Python<'_>, number: usize) -> PyResult<String> {
+        self.json(py, 0, number)
+    }
+
+    /// A flow of the second capture as JSON.
+    fn second_flow(&self, py: Python<'_>, number: usize) -> PyResult<String> {
+        self.json(py, 1, number)
+    }
+
+    /// The number in the second capture of a flow of the first.
+    fn partner(&self, py: Python<'_>, number: usize) -> PyResult<Option<usize>> {
+        let index = self.index(0, number)?;
+        let ReportSource::Two(reader) = &self.source else { return Ok(None) };
+        Ok(reader.borrow(py).joined().partner(index).map(|other| other + 1).filter(|&other| other <= self.counts[1]))
+    }
+
+    /// Numbers of the flows of each capture with the addresses and ports of this flow of the first;
+    /// none with one capture.
+    fn with_ends_of(&self, py: Python<'_>, number: usize) -> PyResult<[Vec<usize>; 2]> {
+        let index = self.index(0, number)?;
+        self.with_rows(py, 0, |rows| {
+            let flow = rows.flow(index);
+            Ok(self.indexes.each_ref().map(|capture| from_one(capture.with_ends_of(&flow))))
+        })
+    }
+
+    /// Rate at which the sender of each direction, `a2b` first, sends in its other flows, bit/s.
+    fn rates_of_others(&self, py: Python<'_>, number: usize) -> PyResult<[f64; 2]> {
+        let index = self.index(0, number)?;
+        self.with_rows(py, 0, |rows| Ok(self.indexes[0].rates_of_others(&rows.flow(index))))
+    }
+
+    /// Numbers of the flows that a finding may be about, ascending.
+    fn to_diagnose(&self) -> Vec<usize> {
+        from_one(self.indexes[0].to_diagnose())
+    }
+
+    /// Numbers of the `count` flows with most bytes, ascending.
+    fn largest(&self, count: usize) -> Vec<usize> {
+        from_one(&self.indexes[0].largest(count))
+    }
+
+    /// Numbers of the flows with this end, `ADDRESS:PORT`.
+    fn with_end(&self, py: Python<'_>, end: &str) -> PyResult<Vec<usize>> {
+        self.with_rows(py, 0, |rows| Ok(from_one(&with_end(rows, end))))
+    }
+
+    /// Flows of the first capture as indented text, with these findings by number; the others have
+    /// none.
+    fn flows_text<'py>(
+        &self,
+        py: Python<'py>,
+        numbers: Vec<usize>,
+        findings: HashMap<usize, Vec<FindingFields>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let diagnose = |row: &mut FlowReport| {
+            let found = row.flow.and_then(|number| findings.get(&number)).map_or(&[][..], Vec::as_slice);
+            row.diagnosis = Some(found.iter().cloned().map(finding).collect());
+        };
+        Ok(PyBytes::new(py, &self.indented(py, 0, &numbers, diagnose)?))
+    }
+
+    /// Flows of the second capture as indented text.
+    fn second_flows_text<'py>(&self, py: Python<'py>, numbers: Vec<usize>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.indented(py, 1, &numbers, |_| ())?))
+    }
+
+    /// Flows of the first capture as rows of a table, a JSON object per line, and its columns.
+    fn rows<'py>(&self, py: Python<'py>, numbers: Vec<usize>) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
+        let mut table = FlatTable::default();
+        for number in numbers {
+            table.add(&self.row(py, 0, number)?).map_err(failure)?;
+        }
+        Ok((PyBytes::new(py, table.text.as_bytes()), table.columns))
+    }
+}
+
+/// The fields of a [`Finding`] in their order. As JSON the share would be rounded: this JSON reader's
+/// numbers are exact to one unit in the last place only.
+type FindingFields = (String, String, Option<f64>, String, String);
+
+fn finding((direction, finding, share, evidence, advice): FindingFields) -> Finding {
+    Finding { direction, finding, share, evidence, advice }
+}
+
+/// Numbers from 1 of indexes.
+fn from_one(indexes: &[u32]) -> Vec<usize> {
+    indexes.iter().map(|&index| index as usize + 1).collect()
+}

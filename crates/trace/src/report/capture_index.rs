@@ -1,0 +1,144 @@
+//! What a diagnosis needs of all flows, in one pass: the rates of each host, flows by their ends,
+//! the largest flows, and which flows show anything that a finding could be about.
+
+use super::{FlowCorrelation, FlowRows, name};
+use crate::classify::SegmentKind;
+use crate::decode::EndpointAddress;
+use crate::flow::{Flow, Side};
+use crate::join::Joined;
+use serde::Deserialize;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// Evidence below which a flow has no finding: the thresholds of the diagnosis, which passes them.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct FindingThresholds {
+    /// Data of a direction, in bytes, from which its limits and losses are diagnosed.
+    pub bytes: u64,
+    /// Difference of the TTLs of a SYN and of data above which a middlebox answers.
+    pub ttl_difference: u8,
+    /// Packets from which a flow of one of two captures is expected in the other.
+    pub packets: u64,
+}
+
+#[derive(Debug, Default)]
+pub struct CaptureIndex {
+    hosts: HashMap<u128, HostRate>,
+    /// Numbers of the flows that a finding may be about, from 0.
+    to_diagnose: Vec<u32>,
+    /// IP bytes and number of each flow.
+    sizes: Vec<(u64, u32)>,
+    by_ends: HashMap<Ends, Vec<u32>>,
+}
+
+/// Client and server.
+type Ends = (EndpointAddress, EndpointAddress);
+
+/// The directions of data that a host sends.
+#[derive(Debug, Clone, Copy, Default)]
+struct HostRate {
+    bps: f64,
+    directions: u32,
+}
+
+impl CaptureIndex {
+    /// `joined` is the comparison with a second capture, of which `rows` are the first's.
+    pub fn of(
+        rows: &FlowRows<'_>,
+        thresholds: FindingThresholds,
+        concurrent: &[FlowCorrelation],
+        joined: Option<&Joined>,
+    ) -> CaptureIndex {
+        let mut index = CaptureIndex::default();
+        let mut correlated: Vec<usize> = concurrent.iter().map(|pair| pair.flows[0] - 1).collect();
+        correlated.sort_unstable();
+        for number in 0..rows.len() {
+            let flow = rows.flow(number);
+            for (host, bps) in sent(&flow) {
+                let rate = index.hosts.entry(host).or_default();
+                *rate = HostRate { bps: rate.bps + bps, directions: rate.directions + 1 };
+            }
+            let sides = [flow.client(), flow.client().other()].map(|side| flow.half(side));
+            let packets: u64 = sides.iter().map(|half| u64::from(half.counts.packets)).sum();
+            let bytes: u64 = sides.iter().map(|half| half.counts.ip_bytes).sum();
+            // Findings about two captures compare them, and need no more than a common packet, or
+            // its absence.
+            let compared = joined.is_some_and(|joined| packets >= thresholds.packets || joined.partner(number).is_some());
+            if compared || correlated.binary_search(&number).is_ok() || shows_evidence(&flow, thresholds) {
+                index.to_diagnose.push(number as u32);
+            }
+            index.sizes.push((bytes, number as u32));
+        }
+        index
+    }
+
+    /// Adds an index of flows by their ends.
+    pub fn with_ends(mut self, rows: &FlowRows<'_>) -> CaptureIndex {
+        for number in 0..rows.len() {
+            self.by_ends.entry(ends(&rows.flow(number))).or_default().push(number as u32);
+        }
+        self
+    }
+
+    /// Numbers of the flows that a finding may be about, from 0 and ascending: the others have none.
+    pub fn to_diagnose(&self) -> &[u32] {
+        &self.to_diagnose
+    }
+
+    /// Numbers of the flows with this client and this server.
+    pub fn with_ends_of(&self, flow: &Flow) -> &[u32] {
+        self.by_ends.get(&ends(flow)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Rate at which the sender of each direction, the client first, sends data in its other flows;
+    /// each over its own duration, bit/s.
+    pub fn rates_of_others(&self, flow: &Flow) -> [f64; 2] {
+        [flow.client(), flow.client().other()].map(|side| {
+            let host = flow.end(side).ip;
+            let own: Vec<f64> = sent(flow).filter(|(sender, _)| *sender == host).map(|(_, bps)| bps).collect();
+            let all = self.hosts.get(&host).copied().unwrap_or_default();
+            // The difference of equal sums need not be 0 in floating point.
+            if all.directions as usize > own.len() { all.bps - own.iter().sum::<f64>() } else { 0.0 }
+        })
+    }
+
+    /// Numbers of the `count` flows with most bytes, ascending.
+    pub fn largest(&self, count: usize) -> Vec<u32> {
+        let mut sizes = self.sizes.clone();
+        sizes.sort_unstable_by_key(|&(bytes, number)| (Reverse(bytes), number));
+        let mut numbers: Vec<u32> = sizes.iter().take(count).map(|&(_, number)| number).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+}
+
+/// Numbers of the flows with an end of this name, `ADDRESS:PORT`.
+pub fn with_end(rows: &FlowRows<'_>, wanted: &str) -> Vec<u32> {
+    let has_end = |flow: &Flow| [Side::Low, Side::High].into_iter().any(|side| name(flow.end(side)) == wanted);
+    (0..rows.len()).filter(|&number| has_end(&rows.flow(number))).map(|number| number as u32).collect()
+}
+
+fn ends(flow: &Flow) -> Ends {
+    (flow.end(flow.client()), flow.end(flow.client().other()))
+}
+
+/// The sender's address and the throughput of each direction with data.
+fn sent(flow: &Flow) -> impl Iterator<Item = (u128, f64)> + '_ {
+    [flow.client(), flow.client().other()].into_iter().filter_map(|side| {
+        let bps = super::direction::throughput_bps(flow, side).filter(|bps| *bps > 0.0)?;
+        Some((flow.end(side).ip, bps))
+    })
+}
+
+/// True if the flow alone shows what a finding could be about.
+fn shows_evidence(flow: &Flow, thresholds: FindingThresholds) -> bool {
+    let has_evidence = |side: Side| {
+        let half = flow.half(side);
+        let has_data = half.sending().is_some_and(|sending| sending.amounts.unique >= thresholds.bytes);
+        let ttl_changes = half.choices.seen
+            && half.sending().is_some_and(|sending| sending.times.first_data.get().is_some())
+            && half.choices.ttl.abs_diff(half.data_ttl) > thresholds.ttl_difference;
+        has_data || ttl_changes || half.tally().count(SegmentKind::Handshake) > 0
+    };
+    flow.handshake.reset || has_evidence(Side::Low) || has_evidence(Side::High)
+}

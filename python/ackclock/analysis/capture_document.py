@@ -1,0 +1,299 @@
+"""The document of an analysis, made a part at a time: of 100,000 flows it is a gigabyte of text."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock.analysis.diagnosis import Diagnosis, thresholds
+from ackclock.analysis.diagnosis.capture_context import CaptureContext, Flow
+from ackclock.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BATCH = 256
+"""Flows whose text is in memory at once."""
+ROWS = 4096
+"""Rows of the table of flows that are read at once."""
+
+
+class CaptureDocument(ABC):
+    """The document of `ackclock analyze --json` (docs/analyze.md), as a whole or in parts."""
+
+    head: dict[str, Any]
+    """The document without flows: `flows` is empty."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> Sequence[int]:
+        """The numbers of the flows in it."""
+
+    @abstractmethod
+    def largest(self, count: int) -> list[int]:
+        """The numbers of the flows with most bytes, ascending."""
+
+    @abstractmethod
+    def whole(self) -> dict[str, Any]:
+        """The document with all flows. It takes about 90 KB of memory a flow."""
+
+    @abstractmethod
+    def part(self, numbers: Iterable[int]) -> dict[str, Any]:
+        """The document of some flows. Of the second capture it has these flows only, and
+        `partners` counts in its own lists.
+        """
+
+    @abstractmethod
+    def json_text(self) -> Iterator[bytes]:
+        """The whole document as JSON text, indented by 2, in pieces."""
+
+    @abstractmethod
+    def flows_frame(self) -> pl.DataFrame:
+        """One row for each flow, without lists (histograms, findings)."""
+
+
+class LiveDocument(CaptureDocument):
+    """The document of the packets that a reader has read so far.
+
+    Args:
+        reader: the engine's reader of one capture or of two; reading on makes the document invalid.
+        captures: the path of each.
+        flow: only this flow, by its number or one of its ends (`ADDRESS:PORT`).
+
+    Raises:
+        InputError: there is no such flow.
+    """
+
+    def __init__(self, reader: Any, captures: Sequence[str], flow: int | str | None = None) -> None:
+        self._report = reader.report(thresholds())
+        self._counts: tuple[int, int] = self._report.counts()
+        self._to_diagnose = frozenset(self._report.to_diagnose())
+        self.head = {"capture": captures[0], **json.loads(self._report.head())}
+        if len(captures) > 1:
+            self.head["second"] = {"capture": captures[1], **self.head["second"]}
+        self._capture = _LiveContext(self._report, self.head)
+        self._diagnosis = Diagnosis(self._capture)
+        self._numbers: Sequence[int] = range(1, self._counts[0] + 1)
+        if flow is not None:
+            self._numbers = self._selected(str(flow))
+
+    def _selected(self, wanted: str) -> Sequence[int]:
+        number = int(wanted) if wanted.isascii() and wanted.isdigit() else 0
+        selected = [number] if str(number) == wanted and number in self._numbers else self._report.with_end(wanted)
+        if not selected:
+            count = self._counts[0]
+            allowed = f"a number from 1 to {count}, or an end as ADDRESS:PORT" if count else "nothing: no flows here"
+            raise InputError(f'"{wanted}"', allowed, file=self.head["capture"], option="--flow")
+        return selected
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        return self._numbers
+
+    def largest(self, count: int) -> list[int]:
+        if len(self._numbers) <= count:
+            return list(self._numbers)
+        if isinstance(self._numbers, range):
+            largest: list[int] = self._report.largest(count)
+            return largest
+        bytes_of = {number: int(self._capture.flow(number)["bytes"]) for number in self._numbers}
+        return sorted(sorted(bytes_of, key=lambda number: -bytes_of[number])[:count])
+
+    def whole(self) -> dict[str, Any]:
+        document = {**self.head, "flows": list(self._flows(self._numbers))}
+        if "second" in self.head:
+            others = [self._capture.second_flow(number) for number in range(1, self._counts[1] + 1)]
+            document["second"] = {**self.head["second"], "flows": others}
+        return document
+
+    def part(self, numbers: Iterable[int]) -> dict[str, Any]:
+        flows = list(self._flows(numbers))
+        partners = ((flow["flow"], self._capture.partner(flow)) for flow in flows)
+        return _part(self.head, flows, [(number, other) for number, other in partners if other is not None])
+
+    def _flows(self, numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
+        for number in numbers:
+            flow = self._capture.flow(number)
+            yield {**flow, "diagnosis": self._diagnosis.of(flow) if number in self._to_diagnose else []}
+
+    def json_text(self) -> Iterator[bytes]:
+        """Flows without findings go from the engine into the text without becoming objects."""
+        before, after = _around_flows(json.dumps(self.head, indent=2, allow_nan=False), 1)
+        yield before
+        yield from _listed((self._flows_text(batch) for batch in _batches(self._numbers, BATCH)), 1)
+        if "second" in self.head:
+            between, after = _around_flows(after.decode(), 2)
+            yield between
+            numbers = range(1, self._counts[1] + 1)
+            yield from _listed((self._report.second_flows_text(batch) for batch in _batches(numbers, BATCH)), 2)
+        yield after
+
+    def _flows_text(self, numbers: Sequence[int]) -> bytes:
+        found = {
+            number: [tuple(finding.values()) for finding in findings]
+            for number in numbers
+            if number in self._to_diagnose and (findings := self._diagnosis.of(self._capture.flow(number)))
+        }
+        text: bytes = self._report.flows_text(numbers, found)
+        return text
+
+    def flows_frame(self) -> pl.DataFrame:
+        from ackclock.analysis.frames import rows_frame
+
+        return rows_frame(self._report.rows(batch) for batch in _batches(self._numbers, ROWS))
+
+
+class _LiveContext(CaptureContext):
+    """The context of a capture that the engine holds: flows become objects on demand."""
+
+    def __init__(self, report: Any, head: Mapping[str, Any]) -> None:
+        self._report = report
+        self._head = head
+
+    @property
+    def head(self) -> Mapping[str, Any]:
+        return self._head
+
+    def flow(self, number: int) -> dict[str, Any]:
+        """A flow of the first capture, without its diagnosis."""
+        flow: dict[str, Any] = json.loads(self._report.flow(number))
+        return flow
+
+    def second_flow(self, number: int) -> dict[str, Any]:
+        """A flow of the second capture."""
+        flow: dict[str, Any] = json.loads(self._report.second_flow(number))
+        return flow
+
+    def partner(self, flow: Flow) -> Flow | None:
+        if "second" not in self._head:
+            return None
+        number = self._report.partner(flow["flow"])
+        return None if number is None else self.second_flow(number)
+
+    def with_ends_of(self, flow: Flow) -> tuple[int, list[Flow]]:
+        if "second" not in self._head:
+            return 0, []
+        here, there = self._report.with_ends_of(flow["flow"])
+        return len(here), [self.second_flow(number) for number in there]
+
+    def rate_of_others(self, flow: Flow, direction: str) -> float:
+        of_client, of_server = self._report.rates_of_others(flow["flow"])
+        return float(of_client if direction == "a2b" else of_server)
+
+
+class StoredDocument(CaptureDocument):
+    """The document in a run folder, as `json_text` wrote it: each flow is read when it is needed.
+
+    Args:
+        document: the JSON.
+        flows: the table of flows, in Parquet.
+    """
+
+    def __init__(self, document: Path, flows: Path) -> None:
+        self._path = document
+        self._flows_path = flows
+        self.head = json.loads(b"".join(text for level, text in self._pieces() if level == 0))
+
+    def _pieces(self) -> Iterator[tuple[int, bytes]]:
+        """The text in pieces: 0 and a line outside of the lists of flows; 1 and a flow, 2 and one
+        of the second capture.
+        """
+        with self._path.open("rb") as file:
+            level, lines = 0, list[bytes]()
+            for line in file:
+                if level == 0:
+                    level = _FLOWS_BEGIN.get(line, 0)
+                    yield 0, line
+                elif line.startswith(b"  " * level + b"]"):
+                    level = 0
+                    yield 0, line
+                else:
+                    lines.append(line)
+                    if line.rstrip(b",\n") == b"  " * (level + 1) + b"}":
+                        yield level, b"".join(lines).rstrip(b",\n")
+                        lines.clear()
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        return self._column("flow")
+
+    def _column(self, name: str) -> list[int]:
+        import polars as pl
+
+        if not self._flows_path.is_file():
+            return []
+        frame = pl.read_parquet(self._flows_path, glob=False)
+        return frame[name].to_list() if name in frame.columns else []
+
+    def largest(self, count: int) -> list[int]:
+        sizes = sorted(zip(self._column("bytes"), self._column("flow"), strict=True), key=lambda one: -one[0])
+        return sorted(number for _, number in sizes[:count])
+
+    def whole(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self._path.read_text("utf-8"))
+        return document
+
+    def part(self, numbers: Iterable[int]) -> dict[str, Any]:
+        wanted = frozenset(numbers)
+        partners = {second: first for first, second in self.head.get("partners", ()) if first in wanted}
+        flows, others = [], []
+        in_second = 0
+        for level, text in self._pieces():
+            if level == 1 and int(text.split(b"\n", 2)[1].strip(b' "flow:,')) in wanted:
+                flows.append(json.loads(text))
+            elif level == 2:
+                in_second += 1
+                if in_second in partners:
+                    others.append((partners[in_second], json.loads(text)))
+        return _part(self.head, flows, others)
+
+    def json_text(self) -> Iterator[bytes]:
+        with self._path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                yield piece if file.peek(1) else piece.removesuffix(b"\n")
+
+    def flows_frame(self) -> pl.DataFrame:
+        import polars as pl
+
+        return pl.read_parquet(self._flows_path, glob=False)
+
+
+_FLOWS_BEGIN = {b'  "flows": [\n': 1, b'    "flows": [\n': 2}
+"""Lines after which flows follow, and their captures."""
+
+
+def _part(head: Mapping[str, Any], flows: list[dict[str, Any]], others: Sequence[tuple[int, Flow]]) -> dict[str, Any]:
+    """The document of some flows; `others` are theirs in the second capture, with their numbers."""
+    document = {**head, "flows": flows}
+    if "second" in head:
+        document["partners"] = [[number, index] for index, (number, _) in enumerate(others, 1)]
+        document["second"] = {**head["second"], "flows": [other for _, other in others]}
+    return document
+
+
+def _batches(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    for first in range(0, len(numbers), size):
+        yield numbers[first : first + size]
+
+
+def _around_flows(text: str, level: int) -> tuple[bytes, bytes]:
+    """The text before and after the empty list of flows at this depth."""
+    key = f'\n{"  " * level}"flows": '
+    before, _, after = text.partition(key + "[]")
+    return (before + key).encode(), after.encode()
+
+
+def _listed(texts: Iterator[bytes], level: int) -> Iterator[bytes]:
+    """A list of what the texts contain, each of them one value or several with commas."""
+    yield b"["
+    for first in islice(texts, 1):
+        yield first
+        for text in texts:
+            yield b","
+            yield text
+        yield b"\n" + b"  " * level
+    yield b"]"
