@@ -61,6 +61,7 @@ fn capture_at_server(plan: &Plan, number: usize, path: PathBuf) -> CapturePlan {
         after: 0,
         path,
         format: CaptureFormat::Pcap,
+        offloads: None,
         truth: None,
     }
 }

@@ -49,6 +49,7 @@ def simulate(
     out: str | Path | None = None,
     force: bool = False,
     captures: Literal["pcap", "pcapng"] | None = None,
+    offloads: bool = False,
     workers: int | None = None,
 ) -> Simulation:
     """Simulate flows over a link.
@@ -74,6 +75,8 @@ def simulate(
         force: move another run that is in `out` aside (to `out`.1) instead of refusing to write
             there.
         captures: captures of every flow at both ends, in ``out/captures``; needs `out`.
+        offloads: the captures have super-segments, as those of hosts with GSO, TSO and GRO:
+            segments sent at one instant, or received within 50 us, are one packet of up to 64 KB.
         workers: threads for several seeds; default: all cores.
 
     Returns:
@@ -97,11 +100,15 @@ def simulate(
         raise InputError(repr(captures), '"pcap" or "pcapng"', key="captures")
     if captures and out is None:
         raise InputError.problem("captures need a run folder", "pass out=", key="captures")
+    if offloads and captures is None:
+        raise InputError.problem("offloads are of captures", 'pass captures="pcap"', key="offloads")
     keys = {"clients": clients, "sample": _time(sample), "measure": measure, "phase_jitter": phase_jitter}
     scenario = _draft(link, flows, duration, _seeds(seeds, seed), tcp, keys).check()
     name = str(link) if isinstance(link, str | Path) else ""
     folder = Path(out) if out is not None else None
-    return simulate_scenario(scenario, name=name, folder=folder, force=force, captures=captures, workers=workers)
+    return simulate_scenario(
+        scenario, name=name, folder=folder, force=force, captures=captures, offloads=offloads, workers=workers
+    )
 
 
 def sweep(

@@ -120,8 +120,9 @@ def run(case: Case, folder: Path) -> dict[str, Any]:
 
 
 def truth(folder: Path, end: str) -> pl.DataFrame:
-    """The capture's packets in order: `packet`, `sent`, `why`."""
-    schema = {"packet": pl.UInt64, "sent": pl.UInt8, "why": pl.String}
+    """The capture's segments in order: `record` (number of the captured packet), `packet`, `sent`,
+    `why`."""
+    schema = {"record": pl.UInt64, "packet": pl.UInt64, "sent": pl.UInt8, "why": pl.String}
     return pl.read_csv(folder / f"{end}.csv", schema=schema).with_columns(pl.col("why").fill_null(""))
 
 
@@ -159,7 +160,8 @@ def _scores_beyond(folder: Path, rows: pl.DataFrame, scores: dict[str, Score]) -
 def _labelled(folder: Path, end: str) -> pl.DataFrame:
     series = analyze(folder / f"{end}.pcap", series=True).series
     assert series is not None
-    labels = truth(folder, end)
+    # Of a super-segment: its first segment. One end sends all of them for one reason.
+    labels = truth(folder, end).unique("record", keep="first", maintain_order=True)
     assert series.height == labels.height, (series.height, labels.height)
     return pl.concat([labels, series], how="horizontal")
 

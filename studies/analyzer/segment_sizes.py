@@ -14,7 +14,9 @@ file:
   of the payload in packets of more than one segment;
 - `gap_us_p10`, `_p50`, `_p90`: time from a captured packet to the next.
 
-Slow start (the first half second) is left out. All runs take two minutes.
+Slow start (the first half second) is left out. All runs take two minutes. With `--simulated` the
+file is read, and the simulator's captures (`simulate --pcap-offloads`) stand beside the measured
+ones.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from typing import Any
 
 import polars as pl
 
-from ackclock import analyze
+from ackclock import analyze, simulate
 from studies.analyzer.host_namespaces import (
     HOSTS,
     SERVER,
@@ -64,6 +66,12 @@ class Run:
     mtu: int
     control: str
     delay_ms: int = 0
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The columns that identify the run."""
+        columns = ("rtt_ms", "rate_bps", "mtu", "congestion_control")
+        return dict(zip(columns, (2 * self.delay_ms, self.rate_bps, self.mtu, self.control), strict=True))
 
     @property
     def path(self) -> PathConfig:
@@ -102,17 +110,38 @@ def measure(run: Run) -> list[dict[str, Any]]:
         missed = sum(end_tcpdump(dump) for dump in dumps)
         if missed:
             print(f"tcpdump missed {missed} packets", file=sys.stderr)
-        set_up = {
-            "rtt_ms": 2 * run.delay_ms,
-            "rate_bps": run.rate_bps,
-            "mtu": run.mtu,
-            "congestion_control": run.control,
-        }
         pacing = round(median(rates)) if rates else None
         return [
-            {**set_up, "pacing_bps": pacing, "end": end, **_sizes(path, run.mtu - _HEADERS)}
+            {**run.document, "pacing_bps": pacing, "end": end, **_sizes(path, run.mtu - _HEADERS)}
             for end, path in sorted(captures.items())
         ]
+
+
+def simulated(run: Run, seconds: int = SECONDS) -> list[dict[str, Any]]:
+    """The same rows of a simulated download, without the pacing rate; no delay is 50 us here."""
+    queue = {"kind": "droptail", "bytes": f"{max(run.rate_bps // 8 // 25, 20 * run.mtu)} B"}
+    hop = {"name": "path", "rate": f"{run.rate_bps} b/s", "delay": f"{run.delay_ms or 0.05} ms", "queue": queue}
+    tcp = {"host": "linux-6", "variant": run.control, "segment": f"{run.mtu - _HEADERS} B"}
+    flow = {"name": "download", "workload": {"kind": "bulk"}}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "run"
+        simulate({"hop": [hop]}, [flow], f"{seconds} s", 1, tcp=tcp, out=folder, captures="pcap", offloads=True)
+        captures = {end: folder / "captures" / f"download.{end}.offloads.pcap" for end in HOSTS}
+        return [{**run.document, "end": end, **_sizes(path, run.mtu - _HEADERS)} for end, path in captures.items()]
+
+
+def compared(measured: pl.DataFrame) -> pl.DataFrame:
+    """Measured and simulated quantiles, as `measured/simulated`, of the runs with a rate limit."""
+    columns = [f"segments_p{round(100 * q)}" for q in QUANTILES] + ["super_share", "gap_us_p50"]
+    rows = []
+    for run in all_runs():
+        if not run.rate_bps:
+            continue
+        for row in simulated(run):
+            key = {**run.document, "end": row["end"]}
+            (real,) = measured.filter(*(pl.col(name) == value for name, value in key.items())).iter_rows(named=True)
+            rows.append({**key, **{name: f"{real[name]}/{row[name]}" for name in columns}})
+    return pl.DataFrame(rows)
 
 
 def _pacing_rates(testbed: Testbed) -> list[float]:
@@ -127,15 +156,15 @@ def _sizes(path: Path, mss: int) -> dict[str, Any]:
     series = analyze(path, series=True).series
     assert series is not None
     data = series.filter((pl.col("way") == "b2a") & (pl.col("payload_bytes") > 0) & (pl.col("time_s") > SLOW_START_S))
-    segments = (data["payload_bytes"] + mss - 1) // mss
+    segments = data.select((pl.col("payload_bytes") + mss - 1) // mss)["payload_bytes"]
     gaps = data["time_s"].diff().drop_nulls() * 1e6
-    whole = data.filter(pl.col("payload_bytes") > mss)["payload_bytes"].sum()
+    merged = int(data.filter(pl.col("payload_bytes") > mss)["payload_bytes"].sum())
     return {
         "packets": data.height,
         "segments": segments.sum(),
         **{f"segments_p{round(100 * q)}": _integer(segments.quantile(q, "nearest")) for q in QUANTILES},
         "segments_max": segments.max(),
-        "super_share": round(whole / max(data["payload_bytes"].sum(), 1), 3),
+        "super_share": round(merged / max(int(data["payload_bytes"].sum()), 1), 3),
         **{f"gap_us_p{round(100 * q)}": _integer(gaps.quantile(q, "nearest")) for q in QUANTILES[:3]},
     }
 
@@ -151,7 +180,12 @@ def main() -> int:
         description="Sizes of segments as tcpdump captures them on hosts with offloads.",
     )
     parser.add_argument("file", type=Path)
+    parser.add_argument("--simulated", action="store_true", help="compare the file with simulated captures")
     arguments = parser.parse_args()
+    if arguments.simulated:
+        with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, tbl_hide_dataframe_shape=True):
+            print(compared(pl.read_csv(arguments.file)))
+        return 0
     outside = enter_user_namespace(["studies.analyzer.segment_sizes", str(arguments.file.resolve())])
     if outside is not None:
         return outside

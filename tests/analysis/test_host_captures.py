@@ -16,6 +16,7 @@ import ackclock
 from studies.analyzer.host_accuracy import Retransmissions, Row, capture_pairs, rows, within
 from studies.analyzer.host_captures import CASES, PROGRAMS
 from studies.analyzer.kernel_counters import KernelRetransmissions, read_counters
+from studies.analyzer.segment_sizes import Run, simulated
 from tests.support.namespaces import namespaces
 
 ORACLES = Path(os.environ.get("ACKCLOCK_ORACLES", "absent"))
@@ -118,3 +119,18 @@ def test_cases_cover_the_hosts_that_the_accuracy_page_names():
     assert any(case.ipv6 for case in CASES.values())
     assert {case.path.mtu for case in CASES.values()} == {1500, 9000}
     assert {"net.ipv4.tcp_sack": "0"} in [dict(case.path.sysctls) for case in CASES.values()]
+
+
+SIZES = pl.read_csv(Path(__file__).parents[2] / "studies" / "analyzer" / "segment_sizes.csv")
+
+
+@pytest.mark.parametrize("control", ["cubic", "bbr"])
+@pytest.mark.parametrize("rate", [10_000_000, 100_000_000])
+def test_simulated_super_segments_have_the_measured_sizes_when_the_path_has_a_delay(control, rate):
+    run = Run(rate, 1500, control, delay_ms=10)
+    for row in simulated(run, seconds=2):
+        is_same = (pl.col(name) == value for name, value in {**run.document, "end": row["end"]}.items())
+        (measured,) = SIZES.filter(*is_same).iter_rows(named=True)
+        for quantile in ("segments_p50", "segments_p90", "segments_p99"):
+            assert abs(row[quantile] - measured[quantile]) <= 1, (row, measured)
+        assert row["gap_us_p50"] == pytest.approx(measured["gap_us_p50"], rel=0.15)

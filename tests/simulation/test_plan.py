@@ -248,6 +248,8 @@ def test_plan_digest_omits_captures(small, tmp_path):
     assert plan.expanded()["captures"] == [
         {"flow": "download", "end": "server", "path": str(tmp_path / "x.pcap"), "format": "pcap"}
     ]
+    with_offloads = Capture("download", "server", tmp_path / "x.pcap", offloads=True).plan()
+    assert with_offloads["offloads"] == {"max_bytes": 65_535, "gro_ps": 50_000_000}
     assert plan.digest == build_plan(scenario, 1).digest
     assert plan.digest != build_plan(scenario, 2).digest
 

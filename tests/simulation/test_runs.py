@@ -144,6 +144,26 @@ def test_captures_of_several_seeds_have_distinct_names(small, tmp_path):
     assert names == [f"seed{seed}-download.{end}.pcap" for seed in (1, 2) for end in ("client", "server")]
 
 
+def test_captures_with_offloads_are_added_to_a_finished_run_with_captures(small, tmp_path):
+    ackclock.simulate(small, seed=1, out=tmp_path / "run", captures="pcap")
+    ackclock.simulate(small, seed=1, out=tmp_path / "run", captures="pcap", offloads=True)
+    names = sorted(path.name for path in (tmp_path / "run" / "captures").iterdir())
+    ends = ("client", "server")
+    assert names == [f"download.{end}.{kind}" for end in ends for kind in ("offloads.pcap", "pcap")]
+    plain, merged = (
+        ackclock.analyze(tmp_path / "run" / "captures" / f"download.server.{kind}")
+        for kind in ("pcap", "offloads.pcap")
+    )
+    assert merged.document["packets"] < plain.document["packets"]
+    for counted in ("segments", "payload_bytes", "unique_bytes"):
+        assert merged.document["flows"][0]["b2a"][counted] == plain.document["flows"][0]["b2a"][counted]
+
+
+def test_offloads_without_captures_are_refused(small):
+    with pytest.raises(ackclock.InputError, match="offloads are of captures"):
+        ackclock.simulate(small, offloads=True)
+
+
 SWEEP = """\
 duration = "3 s"
 sample = "1 s"

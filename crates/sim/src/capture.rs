@@ -7,9 +7,11 @@ use crate::run::RunError;
 use ackclock_core::Time;
 use ackclock_core::element::Port;
 use ackclock_core::network::{EndpointId, NodeId, Route};
-use ackclock_core::packet::{Arena, Body, Packet};
+use ackclock_core::packet::{Arena, Body, Packet, RetransmitReason};
 use ackclock_core::probe::Probe;
-use ackclock_pcap::write::{CaptureWriter, FlowEnd, FlowFrames, HEADERS_SNAP_LEN, PcapWriter, PcapngWriter};
+use ackclock_pcap::write::{
+    CaptureRecord, CaptureWriter, FlowEnd, FlowFrames, HEADERS_SNAP_LEN, PcapWriter, PcapngWriter, SuperSegments,
+};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -37,7 +39,10 @@ struct CaptureFile {
     path: PathBuf,
     frames: FlowFrames,
     writer: CaptureWriter<File>,
+    offloads: Option<SuperSegments>,
     truth: Option<BufWriter<File>>,
+    /// Number of packets written.
+    packets: u64,
     failed: Option<io::Error>,
 }
 
@@ -64,14 +69,20 @@ impl Captures {
             let frames = FlowFrames::new(number as u32, plan.flows[number].client, HEADERS_SNAP_LEN);
             let truth =
                 capture.truth.as_ref().map(|path| create_truth(path).map_err(|error| failure(path, error))).transpose()?;
-            captures.files.push(CaptureFile { path: capture.path.clone(), frames, writer, truth, failed: None });
+            let offloads = capture.offloads.map(SuperSegments::new);
+            let path = capture.path.clone();
+            captures.files.push(CaptureFile { path, frames, writer, offloads, truth, packets: 0, failed: None });
         }
         Ok(captures)
     }
 
     /// Closes all files. Error: the first file that could not be written.
     pub fn finish(self) -> Result<(), RunError> {
-        for CaptureFile { path, writer, truth, failed, .. } in self.files {
+        for mut file in self.files {
+            while let Some(record) = file.offloads.as_mut().and_then(SuperSegments::pop) {
+                file.put(&record);
+            }
+            let CaptureFile { path, writer, truth, failed, .. } = file;
             failed.map_or_else(|| writer.finish(), Err).map_err(|error| failure(&path, error))?;
             truth.map_or(Ok(()), |mut truth| truth.flush()).map_err(|error| failure(&path, error))?;
         }
@@ -90,15 +101,41 @@ impl Captures {
 
 impl CaptureFile {
     fn write(&mut self, now: Time, (from, ip_id, sent): (FlowEnd, u16, bool), packet: &Packet, body: &Body) {
+        let Some(offloads) = &mut self.offloads else {
+            let reason = if let Body::Segment(segment) = body { segment.reason } else { RetransmitReason::No };
+            return self.put_frame(now, (from, ip_id, sent), packet, body, &[(packet.id, reason)]);
+        };
+        offloads.add(CaptureRecord::new(now, from, sent, ip_id, packet, body));
+        while let Some(record) = self.offloads.as_mut().and_then(SuperSegments::pop_complete) {
+            self.put(&record);
+        }
+    }
+
+    fn put(&mut self, record: &CaptureRecord) {
+        let CaptureRecord { at, from, sent, ip_id, packet, body, parts } = record;
+        self.put_frame(*at, (*from, *ip_id, *sent), packet, body, parts);
+    }
+
+    fn put_frame(
+        &mut self,
+        at: Time,
+        (from, ip_id, sent): (FlowEnd, u16, bool),
+        packet: &Packet,
+        body: &Body,
+        parts: &[(u64, RetransmitReason)],
+    ) {
         if self.failed.is_some() {
             return;
         }
         let frame = self.frames.frame(from, ip_id, packet, body);
-        self.failed = self.writer.write(now, &frame).err();
+        self.failed = self.writer.write(at, &frame).err();
         if let Some(truth) = &mut self.truth {
-            let reason = if let Body::Segment(s) = body { s.reason.name() } else { "" };
-            self.failed = self.failed.take().or(writeln!(truth, "{},{},{reason}", packet.id, u8::from(sent)).err());
+            for (id, reason) in parts {
+                let line = writeln!(truth, "{},{id},{},{}", self.packets, u8::from(sent), reason.name());
+                self.failed = self.failed.take().or(line.err());
+            }
         }
+        self.packets += 1;
     }
 }
 
@@ -152,7 +189,7 @@ fn create(path: &Path, format: CaptureFormat, name: &str) -> io::Result<CaptureW
 
 fn create_truth(path: &Path) -> io::Result<BufWriter<File>> {
     let mut file = BufWriter::new(File::create(path)?);
-    writeln!(file, "packet,sent,why")?;
+    writeln!(file, "record,packet,sent,why")?;
     Ok(file)
 }
 

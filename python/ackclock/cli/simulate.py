@@ -22,6 +22,12 @@ def simulate(
     pcap_format: Annotated[
         CaptureFormat, typer.Option("--pcap-format", help="Format of captures.")
     ] = CaptureFormat.pcap,
+    pcap_offloads: Annotated[
+        bool,
+        typer.Option(
+            "--pcap-offloads", help="Capture super-segments, as hosts with GSO, TSO and GRO do; implies --pcap."
+        ),
+    ] = False,
     workers: Workers = None,
     report: Report = True,
     json: Json = False,
@@ -51,7 +57,8 @@ def simulate(
             name=str(scenario),
             folder=out or default_folder(checked),
             force=force,
-            captures=pcap_format.value if pcap else None,
+            captures=pcap_format.value if pcap or pcap_offloads else None,
+            offloads=pcap_offloads,
             workers=workers,
             progress=update,
         )

@@ -18,6 +18,15 @@ from ackclock.input.scenario.model import Scenario, measured_ps
 from ackclock.input.scenario.web import Web
 from ackclock.simulation.split_tcp import split
 
+MAX_SUPER_SEGMENT_BYTES = 65_535
+"""IP length of the longest super-segment: the length field of IPv4."""
+GRO_INTERVAL_PS = 50_000_000
+"""GRO merges what arrives within 50 us.
+
+By studies/analyzer/segment_sizes.csv: where packets arrive 72 us apart or more, 5 % of the bytes at
+most are merged; at 12 us nearly all are.
+"""
+
 
 @dataclass(frozen=True)
 class Capture:
@@ -28,6 +37,7 @@ class Capture:
         end: "server", "client" or "middle".
         after: for "middle": the number of hops between the server and the capture.
         format: "pcap" or "pcapng".
+        offloads: merge segments as the host's GSO, TSO and GRO do; not for "middle".
     """
 
     flow: str
@@ -35,14 +45,17 @@ class Capture:
     path: Path
     format: str = "pcap"
     after: int = 0
+    offloads: bool = False
 
-    def plan(self) -> dict[str, str | int]:
-        plan: dict[str, str | int] = {
+    def plan(self) -> dict[str, Any]:
+        plan: dict[str, Any] = {
             "flow": self.flow,
             "end": self.end,
             "path": str(self.path.absolute()),
             "format": self.format,
         }
+        if self.offloads:
+            plan["offloads"] = {"max_bytes": MAX_SUPER_SEGMENT_BYTES, "gro_ps": GRO_INTERVAL_PS}
         return {**plan, "after": self.after} if self.end == "middle" else plan
 
 

@@ -120,19 +120,21 @@ def simulate_scenario(
     folder: Path | None = None,
     force: bool = False,
     captures: str | None = None,
+    offloads: bool = False,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Simulation:
     """Run every seed of a scenario.
 
-    With a `folder`, stored results are reused and all results are stored.
+    With a `folder`, stored results are reused and all results are stored. `offloads` merges the
+    captured segments as the hosts' GSO, TSO and GRO do.
     """
     name = name or scenario.title or "scenario"
-    specs = [RunSpec(scenario, seed, captures=captures) for seed in scenario.seeds]
+    specs = [RunSpec(scenario, seed, captures=captures, offloads=offloads) for seed in scenario.seeds]
     if folder is None:
         return _simulation(scenario, name, run_specs(specs, workers=workers, progress=progress))
     with RunFolder(folder, identity(scenario), seeds=scenario.seeds, force=force) as run:
-        if run.finished and (not captures or list((folder / "captures").glob(f"*.{captures}"))):
+        if run.finished and all(spec.captures_exist(folder / "captures", _prefix(spec, specs)) for spec in specs):
             shutil.rmtree(folder / "cells", ignore_errors=True)
             return open_run(folder, scenario, name)
         results = run_specs(specs, workers=workers, store=RunStore(folder), progress=progress)
@@ -197,6 +199,11 @@ def _gather_captures(folder: Path, results: Sequence[RunResult]) -> None:
     for result in results:
         if result.spec.captures and result.folder:
             (folder / "captures").mkdir(exist_ok=True)
-            prefix = "" if len(results) == 1 else f"seed{result.seed}-"
+            prefix = _prefix(result.spec, results)
             for capture in sorted((result.folder / "captures").iterdir()):
                 capture.rename(folder / "captures" / f"{prefix}{capture.name}")
+
+
+def _prefix(spec: RunSpec, of: Sequence[object]) -> str:
+    """What the names of a run's captures begin with, among several runs."""
+    return "" if len(of) == 1 else f"seed{spec.seed}-"

@@ -34,13 +34,15 @@ if TYPE_CHECKING:
 class RunSpec:
     """One run to execute.
 
-    `params` has the varied values, for tables; `captures` is "pcap", "pcapng" or None.
+    `params` has the varied values, for tables; `captures` is "pcap", "pcapng" or None; `offloads`
+    merges the captured segments as the hosts' GSO, TSO and GRO do.
     """
 
     scenario: Scenario
     seed: int
     params: Mapping[str, Any] = field(default_factory=dict)
     captures: str | None = None
+    offloads: bool = False
 
     @cached_property
     def plan(self) -> Plan:
@@ -51,15 +53,26 @@ class RunSpec:
         """16 hex digits over the plan and the engine: equal keys have equal results."""
         return sha256(f"{self.plan.digest} {engine_digest()}".encode()).hexdigest()[:16]
 
+    @cached_property
+    def capture_names(self) -> dict[str, tuple[str, str]]:
+        """The flow and the end of each capture, by file name; empty without captures."""
+        if self.captures is None:
+            return {}
+        suffix = f"offloads.{self.captures}" if self.offloads else self.captures
+        flows = [flow["name"] for flow in self.plan.document["flows"]]
+        return {f"{flow}.{end}.{suffix}": (flow, end) for flow in flows for end in ("server", "client")}
+
     def capture_plan(self, folder: Path) -> Plan:
         """The plan with captures of every flow at both ends, written to `folder`."""
-        format_ = self.captures or "pcap"
         captures = [
-            Capture(flow["name"], end, folder / f"{flow['name']}.{end}.{format_}", format_)
-            for flow in self.plan.document["flows"]
-            for end in ("server", "client")
+            Capture(flow, end, folder / name, self.captures or "pcap", offloads=self.offloads)
+            for name, (flow, end) in self.capture_names.items()
         ]
         return build_plan(self.scenario, self.seed, captures)
+
+    def captures_exist(self, folder: Path, prefix: str = "") -> bool:
+        """Whether a folder has every capture of this run."""
+        return all((folder / f"{prefix}{name}").exists() for name in self.capture_names)
 
     def label(self) -> str:
         values = [f"{key}={value}" for key, value in self.params.items()]
@@ -123,7 +136,7 @@ class RunStore:
     def find(self, spec: RunSpec) -> RunResult | None:
         """The stored result of a run; None without one."""
         folder = self.cells / spec.key
-        if not folder.is_dir() or (spec.captures and not (folder / "captures").is_dir()):
+        if not folder.is_dir() or not spec.captures_exist(folder / "captures"):
             return None
         return RunResult(spec, _read_summary(folder), folder)
 

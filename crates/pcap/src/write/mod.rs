@@ -4,11 +4,13 @@
 mod frame;
 mod pcap;
 mod pcapng;
+mod super_segments;
 mod tcp_options;
 
 pub use frame::{Address, CapturedFrame, FlowEnd, FlowFrames};
 pub use pcap::PcapWriter;
 pub use pcapng::PcapngWriter;
+pub use super_segments::{CaptureRecord, OffloadConfig, SuperSegments};
 
 use ackclock_core::Time;
 use std::io::{self, Write};

@@ -26,6 +26,7 @@ use ackclock_core::Problem;
 use ackclock_core::config_form::nullable;
 use ackclock_core::tcp::TcpConfig;
 use ackclock_core::tcp::cc::UserVariant;
+use ackclock_pcap::write::OffloadConfig;
 use serde::Deserialize;
 
 /// One run. Times are picoseconds, rates bits per second, sizes bytes, probabilities fractions.
@@ -75,10 +76,13 @@ pub struct Capture {
     pub after: u32,
     pub path: std::path::PathBuf,
     pub format: CaptureFormat,
-    /// A file with the ground truth for the analyzer: a line for each packet in the order of the
-    /// capture, with the packet's number in the run, whether this end (in the middle: the server)
-    /// sent it, and the reason of a retransmission (`fast`, `timeout`, `go_back_n`, `tail_probe`,
-    /// `handshake`; empty for a first transmission).
+    /// Merges segments as the offloads of a host do (GSO, TSO and GRO); not in the middle.
+    #[serde(default)]
+    pub offloads: Option<OffloadConfig>,
+    /// A file with the ground truth for the analyzer: a line for each segment in the order of the
+    /// capture, with the number of its captured packet, its own number in the run, whether this end
+    /// (in the middle: the server) sent it, and the reason of a retransmission (`fast`, `timeout`,
+    /// `go_back_n`, `tail_probe`, `handshake`; empty for a first transmission).
     #[serde(default)]
     pub truth: Option<std::path::PathBuf>,
 }

@@ -101,3 +101,60 @@ fn run_fails_when_a_capture_cannot_be_written() {
     let error = ackclock_sim::run(&plan).unwrap_err().to_string();
     assert!(error.contains("/nonexistent/x.pcap") && !error.contains('\n'), "{error}");
 }
+
+/// The lines of a ground truth: captured packet, and the rest of the line.
+fn truth_lines(path: &str) -> Vec<(u64, String)> {
+    let text = std::fs::read_to_string(path).expect("a truth");
+    let line = |line: &str| line.split_once(',').map(|(record, rest)| (record.parse().expect("a number"), rest.to_owned()));
+    text.lines().skip(1).filter_map(line).collect()
+}
+
+#[test]
+fn capture_with_offloads_has_the_same_segments_in_fewer_packets() {
+    let mut plan = lossy();
+    plan["flows"][0]["tcp"]["push"] = json!("chunks");
+    let mut captures = Vec::new();
+    for end in ["server", "client"] {
+        for offloads in [json!(null), json!({"max_bytes": 65_535, "gro_ps": 10_000_000_000u64})] {
+            let name = format!("{end}-{}", if offloads.is_null() { "segments" } else { "offloads" });
+            let mut capture = capture("d", end, &scratch(&format!("{name}.pcap")), "pcap");
+            capture["truth"] = json!(scratch(&format!("{name}.csv")));
+            capture["offloads"] = offloads;
+            captures.push(capture);
+        }
+    }
+    plan["captures"] = Value::Array(captures);
+    go(&plan);
+    for end in ["server", "client"] {
+        let [segments, merged] = ["segments", "offloads"].map(|kind| truth_lines(&scratch(&format!("{end}-{kind}.csv"))));
+        assert!(segments.iter().zip(0..).all(|((record, _), line)| *record == line));
+        let sorted = |lines: &[(u64, String)]| {
+            let mut rest: Vec<String> = lines.iter().map(|(_, rest)| rest.clone()).collect();
+            rest.sort();
+            rest
+        };
+        assert_eq!(sorted(&segments), sorted(&merged), "{end}");
+        let records = merged.last().expect("packets").0 + 1;
+        assert!(records < merged.len() as u64, "{end}: {records} of {}", merged.len());
+        let mut capture =
+            ackclock_pcap::read::Capture::open(std::path::Path::new(&scratch(&format!("{end}-offloads.pcap")))).unwrap();
+        let (mut packets, mut longest, mut last) = (0, 0, i64::MIN);
+        while let Some(record) = capture.packet().unwrap() {
+            assert!(record.at >= last, "times do not decrease");
+            (packets, longest, last) = (packets + 1, longest.max(record.original_len), record.at);
+        }
+        assert_eq!(packets, records);
+        assert!(longest > 1514, "{end}: {longest}");
+    }
+}
+
+#[test]
+fn plan_is_refused_when_a_capture_between_hops_has_offloads() {
+    let mut plan = lossy();
+    let mut middle = capture("d", "middle", "/tmp/x.pcap", "pcap");
+    middle["after"] = json!(1);
+    middle["offloads"] = json!({"max_bytes": 65_535, "gro_ps": 1});
+    plan["captures"] = json!([middle]);
+    let error = ackclock_sim::Plan::from_json(&plan.to_string()).unwrap_err().to_string();
+    assert!(error.contains("which only hosts have"), "{error}");
+}

@@ -98,6 +98,9 @@ impl Plan {
             ensure(paths.insert(&capture.path), || format!("two captures have the path {}", capture.path.display()))?;
             let flow = self.flows.iter().find(|f| f.name == capture.flow);
             let flow = flow.ok_or_else(|| format!("a capture names the unknown flow '{}'", capture.flow))?;
+            ensure(capture.offloads.is_none() || capture.end != End::Middle, || {
+                format!("a capture of '{}' between hops has offloads, which only hosts have", capture.flow)
+            })?;
             let between = |direction| {
                 let path = flow.path(&self.hops, direction);
                 path.iter().any(|&hop| hop < capture.after as usize) && path.iter().any(|&hop| hop >= capture.after as usize)
