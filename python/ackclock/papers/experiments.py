@@ -159,7 +159,7 @@ def settings_of(experiment: Mapping[str, Any], paper: str) -> list[tuple[Setting
     draft = read_draft(scenario_path(experiment["scenario"]))
     if sweep := experiment.get("sweep"):
         draft = draft.replaced({"sweep": sweep})
-    # A network may change what a point has put there, as the length of a loss burst.
+    # A network may replace values of a point, such as the length of a loss burst.
     return [
         (Setting(on, by, dict(point)), draft.check({**point, **network(on, paper), **scheme(by, paper)}))
         for on in experiment.get("networks", [""])

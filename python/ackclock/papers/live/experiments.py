@@ -52,7 +52,7 @@ class LiveResult:
     @property
     def hops(self) -> pl.DataFrame:
         """Unobservable: a measurement observes a path, not its queues."""
-        raise Unobservable("queues of the link's hops, which no measurement of a path sees")
+        raise Unobservable("queues of the link's hops, which a measurement of the path cannot observe")
 
     def analysis(self, flow: str) -> Mapping[str, Any]:
         """The analysis of a flow's data direction, from the captures of both ends."""

@@ -38,8 +38,8 @@ NOTES = {
     "newreno": "the hosts are Linux without SACK, not Windows XP: recovery is the running kernel's",
 }
 BUFFERS = (
-    "the receiver advertises the paper's window (TCP_WINDOW_CLAMP); a send buffer is what the "
-    "kernel makes of it: it takes one more segment train of up to 64 KB once it is short of full"
+    "the receiver advertises the paper's window (TCP_WINDOW_CLAMP); the kernel fills a send buffer "
+    "with up to one more segment train of 64 KB"
 )
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
@@ -147,7 +147,7 @@ def _seconds(scenario: Scenario, budget: Budget) -> float:
     whole = scenario.duration / PS
     if any(flow.start.high_ps or flow.stop for flow in scenario.flow):
         if whole > budget.whole_s:
-            raise Unobservable(f"its course takes {whole:.0f} s of real time, which --quick leaves out")
+            raise Unobservable(f"its course takes {whole:.0f} s of real time, which --quick omits")
         return whole
     return min(whole, budget.longest_s)
 

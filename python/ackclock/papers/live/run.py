@@ -82,7 +82,7 @@ def run(store: Path, job: Job, stop: Event) -> LiveRun:
             if (audit["valid"] and not missing) or attempt == ATTEMPTS:
                 break
         if missing:
-            raise RunFailed(f"its ends did not come to an end in {job.seconds + GRACE_S:.0f} s, in {ATTEMPTS} attempts")
+            raise RunFailed(f"the ends did not finish within {job.seconds + GRACE_S:.0f} s, in {ATTEMPTS} attempts")
         _keep(folder, job, {**{key: audit[key] for key in AUDIT}, "attempts": attempt})
     return LiveRun(final)
 
@@ -101,7 +101,7 @@ def _held_up(folder: Path, job: Job, audit: Mapping[str, Any]) -> dict[str, Any]
     )
     if worst <= LATE_MS or not audit["valid"]:
         return {}
-    return {"valid": False, "why": f"the sender's process was held up for {worst:.0f} ms"}
+    return {"valid": False, "why": f"the sender's process was suspended for {worst:.0f} ms"}
 
 
 def _missing(folder: Path, job: Job) -> bool:

@@ -50,13 +50,14 @@ def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
 
 
 _ROUND = (
-    "a window of 17 KiB a round trip, which is 110 ms here: the ACKs' way up is 25 to 115 ms, as "
-    "their grant and back-off go. The paper's 1.5 Mb/s are 93 ms, within its own delays only if "
-    "ACKs seldom asked for a grant of their own; its section 5 has about 1 Mb/s for the same 17 KB"
+    "a window of 17 KiB per RTT of 110 ms: the uplink delay of an ACK is 25 to 115 ms, by its "
+    "grant and back-off. The paper's 1.5 Mb/s mean an RTT of 93 ms, which agrees with the paper's "
+    "delays only if ACKs seldom request grants of their own; section 5 of the paper has about 1 "
+    "Mb/s for the same 17 KB"
 )
 _SEVENTEEN = (
-    "17 KiB sent and 64 received. The paper has 1.5 Mb/s for 17 KB in its introduction and 1 here; "
-    "a delayed ACK that waits for an odd segment of the window is what lies between"
+    "send buffer 17 KiB, receive buffer 64. The paper has 1.5 Mb/s for 17 KB in its introduction "
+    "and 1 in section 5; a delayed ACK for the odd segment of a window explains the difference"
 )
 
 
@@ -70,9 +71,9 @@ def _too_large(figures: ExperimentData) -> tuple[bool, str]:
     best = max(found[scheme] for scheme in ("128 KB", "256 KB", "512 KB"))
     why = (
         f"{format_values(found, 'Mb/s')}; {flow['retransmitted_segments']} segments retransmitted "
-        f"with 1024 KB, {flow['timeouts']} timeouts. A window of 1 MiB is 1.08 MB with its headers, "
-        "of which 0.1 are in flight: the 1.1 MB that were calibrated hold it, just. The paper's "
-        "loss there needs other traffic, or less room than its own estimate"
+        f"with 1024 KB, {flow['timeouts']} timeouts. A window of 1 MiB is 1.08 MB with headers, of "
+        "which 0.1 MB are on the path: the calibrated buffer of 1.1 MB just holds the rest. The "
+        "paper's loss needs other traffic, or a smaller buffer than the paper's estimate"
     )
     return found["1024 KB"] < 0.98 * best, why
 
@@ -105,7 +106,7 @@ def _window_stops(figures: ExperimentData) -> tuple[bool, str]:
 
     small, early, late = flight("17 KB", 0.0, 300.0), flight("256 KB", 0.0, 1.0), flight("256 KB", 1.0, 10.0)
     text = (
-        f"most in flight: {small:.1f} KiB with 17 KB; with 256 KB {early:.0f} KiB in the first "
+        f"maximum in flight: {small:.1f} KiB with 17 KB; with 256 KB {early:.0f} KiB in the first "
         f"second, {late:.0f} in the next nine"
     )
     return small <= 17.0 and late > 1.5 * early, text
@@ -121,9 +122,9 @@ def _either(figures: ExperimentData) -> tuple[bool, str]:
 def _enough(figures: ExperimentData) -> tuple[bool, str]:
     found, udp = _goodputs(figures), figures.mean(point("udp", "down full"), rate_mbps).mean
     share = {scheme: found[scheme] / udp for scheme in ("64 KB", "128 KB")}
-    return share["64 KB"] < FULL <= share["128 KB"] * 1460.0 / 1400.0, "share of the datagrams' rate: " + format_values(
-        share
-    )
+    return share["64 KB"] < FULL <= share[
+        "128 KB"
+    ] * 1460.0 / 1400.0, "share of the rate of the datagrams: " + format_values(share)
 
 
 def _tenth(figures: ExperimentData) -> tuple[bool, str, Interval]:

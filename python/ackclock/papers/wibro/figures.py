@@ -34,8 +34,8 @@ def _hops(figures: ExperimentData) -> PaperFigure:
         for direction, names in (("down", ("down, wired part", "down, all")), ("up", ("up, air", "up, all")))
     }
     return PaperFigure(
-        "Figure 2: least round trips of 15 probes, by hop",
-        "The paper: the wired part is below 7 ms; the air is nearly all, and all of its variation.",
+        "Figure 2: minimum RTT of 15 probes, by hop",
+        "The paper: the wired part is below 7 ms; the air has nearly all of the RTT and all of its variation.",
         "hop of the link, from the prober",
         "RTT (ms)",
         lines,
@@ -61,7 +61,7 @@ def _saturated(figures: ExperimentData) -> list[PaperFigure]:
     return [
         PaperFigure(
             "Figure 3a: throughput of datagrams that fill the link",
-            "The paper: 10 Mb/s down and 2.5 up.",
+            "The paper: downlink 10 Mb/s, uplink 2.5 Mb/s.",
             "time (s)",
             "throughput (Mb/s)",
             rates,
@@ -70,8 +70,8 @@ def _saturated(figures: ExperimentData) -> list[PaperFigure]:
         ),
         PaperFigure(
             "Figure 3b: one-way delay in the first three seconds",
-            "The paper: it grows as the queue fills. Dashed: the full queue that the paper's own "
-            "method gives, 1,100 and 110 kB.",
+            "The paper: the delay grows while the queue fills. Dashed: the full queue by the "
+            "paper's method, 1,100 and 110 kB.",
             "time (s)",
             "one-way delay (ms)",
             waits,
@@ -83,8 +83,8 @@ def _saturated(figures: ExperimentData) -> list[PaperFigure]:
         ),
         PaperFigure(
             "Figure 3c: one-way delays, by share",
-            "Ours: least, median, 95th percentile and most, once the queue is full. The paper: "
-            "half of the packets down wait for more than 1 s (P4-017).",
+            "Ours: minimum, median, 95th percentile and maximum, with a full queue. The paper: "
+            "half of the packets of the downlink are delayed by more than 1 s (P4-017).",
             "one-way delay (ms)",
             "share of packets",
             shares,
@@ -119,12 +119,12 @@ def _filling(times: list[float], delivered: list[float], direction: str) -> list
 def _sequences(figures: ExperimentData) -> list[PaperFigure]:
     statements: Mapping[str, str] = {
         "XP as installed": (
-            "The paper: after a few rounds of slow start what is sent a round stays at the 17 KB of the send buffer."
+            "The paper: after a few RTTs of slow start the data per RTT stays at the send buffer's 17 KB."
         ),
-        "256 KB": "The paper: what is sent a round goes on growing after the first second.",
+        "256 KB": "The paper: the data per RTT grows beyond the first second.",
     }
     names = {
-        "XP as installed": "Figure 4a: a download with 17 KB to send",
+        "XP as installed": "Figure 4a: a download with a send buffer of 17 KB",
         "256 KB": "Figure 4b: a download with 256 KB",
     }
     return [
@@ -182,8 +182,8 @@ def _buffers(figures: ExperimentData) -> list[PaperFigure]:
             paper={"up to 512 KB": [(17.0, 1.5), (64.0, 5.0), (128.0, 10.0), (512.0, 10.0)]},
         ),
         PaperFigure(
-            "Figure 5b: its round trips",
-            "The paper: the median grows with the buffer, and varies very much at 1024 KB.",
+            "Figure 5b: RTT of the download",
+            "The paper: the median grows with the buffer; at 1024 KB the RTT varies strongly.",
             axis,
             "RTT (ms)",
             rtts,

@@ -40,20 +40,20 @@ def _near(ours: Sequence[float], paper: float, why: str, *, points: float | None
 
 _CLOCK = (
     "the paper's one-way delays are longer than its round trips (219 and 186.5 ms on average): "
-    "they carry the offset of clocks set by NTP. Ours share a clock, and no delay one way is above "
-    "the round trip"
+    "they contain the offset of clocks set by NTP. Our ends share a clock, and no one-way delay "
+    "exceeds the RTT"
 )
-_LOAD = "a load of ours follows the day, as the paper's is not given"
+_LOAD = "our load follows the time of day, since the paper does not give its load"
 _FLAT = (
-    "the transfer fills its queue at every hour, which sets the mean; others' 600 kb/s for a tenth "
-    "of the time do not show beside it. The paper's peak at 20:00 is 8 % above its mean, of a load "
-    "that it does not give"
+    "the transfer fills the queue at every hour, which determines the mean; 600 kb/s of other "
+    "flows for a tenth of the time have no visible effect. The paper's peak at 20:00 is 8 % above "
+    "its mean, from a load that the paper does not give"
 )
-_SAME_QUEUE = "every test overflows the same queue, so that which is first in either is chance here"
+_SAME_QUEUE = "every test overflows the same queue, so the order of the hours is chance"
 _PARTIAL = (
-    "here a fade loses all or nothing (which P2-020 counts), and an overflow seldom half of 100 "
-    "ms: between the two lie fades that lose a part, of which the paper gives neither depth nor "
-    "number"
+    "in the model a fade loses all packets or none (which P2-020 counts), and an overflow seldom "
+    "half of the packets of 100 ms. Fades that lose a part of the packets are missing: the paper "
+    "gives neither their depth nor their number"
 )
 
 
@@ -74,8 +74,8 @@ def _delays(day: Day) -> dict[str, Evaluate]:
             lambda: _near(
                 [day.rtt(20, "max")],
                 603.0,
-                f"{_LOAD}; a buffer of 50 kB, which loses from 300 ms on as the paper does, gives "
-                "no 600: seconds without service would",
+                f"{_LOAD}; a buffer of 50 kB, which loses packets from 300 ms on as in the paper, "
+                "cannot cause delays of 600 ms; seconds without service would",
             )
         ),
         "P2-004": statement(lambda: _near([min(all_delays())], 184.12, _CLOCK)),
@@ -92,9 +92,9 @@ def _delays(day: Day) -> dict[str, Evaluate]:
 
 
 _BIC = (
-    "nearly all of it is the transfer's own: BIC as Linux 2.6.8 had it aims above the window at "
-    "which it lost before, so that it overflows the queue by several packets about once a second "
-    "(2.6.15, without that fault, loses a tenth of it on the same link)"
+    "the transfer itself causes nearly all of the loss: BIC of Linux 2.6.8 aims above the window "
+    "of its last loss and overflows the queue by several packets about once per second (BIC of "
+    "2.6.15, without that fault, has a tenth of the loss on the same link)"
 )
 
 
@@ -110,7 +110,7 @@ def _together(day: Day) -> tuple[bool, str]:
     longest, maximum = (max(found, key=lambda hour: found[hour]) for found in (delays, losses))
     return (
         longest == maximum == 20,
-        f"longest delay at {longest}:00 ({delays[longest]:.0f} ms), most loss at {maximum}:00 "
+        f"maximum delay at {longest}:00 ({delays[longest]:.0f} ms), maximum loss at {maximum}:00 "
         f"({losses[maximum]:.2f} %): {_SAME_QUEUE}",
     )
 
@@ -139,8 +139,8 @@ def _bursts(day: Day) -> dict[str, Evaluate]:
 
 
 _FADES = (
-    "of the test with most bursts. Fades are drawn with one mean for the day; the paper has eight "
-    "of its longest in one test"
+    "of the test with the maximum number of bursts. Fades are drawn with one mean for the day; the "
+    "paper has eight of its longest fades in one test"
 )
 
 
@@ -153,10 +153,10 @@ def _maximum(day: Day) -> tuple[bool, str]:
     losses = {test: day.loss(test) for test in HOURS}
     minimum = min(losses, key=lambda test: losses[test])
     text = (
-        f"most bursts ({len(day.bursts(hour))}) at {hour}:00, where the loss is {losses[hour]:.2f} "
-        f"%; least loss at {minimum}:00"
+        f"maximum of bursts ({len(day.bursts(hour))}) at {hour}:00, where the loss is "
+        f"{losses[hour]:.2f} %; minimum loss at {minimum}:00"
     )
-    return losses[hour] <= sum(losses.values()) / len(losses), text + ": which hour has most is chance here"
+    return losses[hour] <= sum(losses.values()) / len(losses), text + ": the hour of the maximum is chance"
 
 
 def _commonest(day: Day) -> tuple[bool, str]:
@@ -187,12 +187,11 @@ def _evening(day: Day) -> dict[str, Evaluate]:
     }
 
 
-_COUNT = "the paper's very number of packets is one run's own: ours is within a twentieth, as its goodput and loss are"
+_COUNT = "the paper's number of packets is that of one run; ours is within 5 %, like goodput and loss"
 _CYCLE = (
-    "from one cut of the window to the next, in ms: eight round trips of 190 ms, in which BIC "
-    "climbs from 0.8 of a queue of 50 kB and a path of 40 and then overshoots. In the paper's 700 "
-    "ms there are fewer than four, which a queue half as deep would give, but not with losses from "
-    "300 ms on"
+    "time between two window reductions, in ms: eight RTTs of 190 ms, in which BIC grows from 0.8 "
+    "of the queue's 50 kB plus the path's 40 kB and then overshoots. The paper's 700 ms are fewer "
+    "than four RTTs, as with a queue half as large, which contradicts losses from 300 ms on"
 )
 
 
@@ -206,7 +205,7 @@ def _begins(day: Day) -> tuple[bool, str, Interval]:
     ours = delay["p95"]
     return (
         abs(ours - 300.0) <= 50.0,
-        f"delays' 95th percentile, where the queue is full; {day.seen(18)['loss_cause']['evidence']}",
+        f"95th percentile of the delays, with a full queue; {day.seen(18)['loss_cause']['evidence']}",
         interval([ours]),
     )
 
@@ -217,7 +216,7 @@ def _momentary(day: Day) -> tuple[bool, str, Interval]:
     shares = [100.0 * count / rate for count in bins.values()]
     median = float((summary_stats(shares) or {}).get("p50") or 0.0)
     text = (
-        f"of the 100 ms bins with loss, against {rate:.0f} packets a bin: median {median:.0f} %, "
+        f"of the 100 ms bins with loss, against {rate:.0f} packets per bin: median {median:.0f} %, "
         f"most {max(shares, default=0.0):.0f} %"
     )
     return 10.0 <= median <= 40.0, text, interval([median])
@@ -240,8 +239,8 @@ def _cycles(day: Day) -> tuple[bool, str]:
     crossings = sum((a < mean) != (b < mean) for a, b in pairwise(rtts))
     cuts = flow_of(day.run(18), FLOW)["window_cuts"]
     text = (
-        f"the smoothed RTT crosses its mean {crossings} times while the window is cut {cuts} times, "
-        f"between {min(rtts):.0f} and {max(rtts):.0f} ms"
+        f"the smoothed RTT crosses its mean {crossings} times while the window is reduced {cuts} "
+        f"times, between {min(rtts):.0f} and {max(rtts):.0f} ms"
     )
     return 0.5 * cuts <= crossings <= 4.0 * cuts, text
 
@@ -262,8 +261,9 @@ def _up(day: Day) -> tuple[bool, str]:
     result = day.figures.results(point("up", "up"))[0]
     up = 100.0 * float(day.figures.analysis(result, FLOW, "up")["loss_rate"])
     why = (
-        ": up, BIC of 2.6.15 over the two packets of the modem (set on wimax-measured, of the same "
-        "make); down, BIC of 2.6.8, whose fault it is that it loses as much (P2-010)"
+        ": uplink, BIC of Linux 2.6.15 over the modem's queue of two packets (calibrated on "
+        "wimax-measured, the same equipment); downlink, BIC of 2.6.8, whose fault causes the loss "
+        "(P2-010)"
     )
     return up > day.loss(18), f"{up:.2f} % up, {day.loss(18):.2f} % down{why}"
 

@@ -28,7 +28,7 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
     return [
         *_over_the_day(day),
         *_in_time(day, 22, "Figure 4", "stable, no bursts"),
-        *_in_time(day, 12, "Figure 5", "the test with most bursts"),
+        *_in_time(day, 12, "Figure 5", "the test with the maximum number of bursts"),
         _durations(day),
         *_moment(day),
     ]
@@ -56,8 +56,8 @@ def _over_the_day(day: Day) -> list[PaperFigure]:
     }
     return [
         PaperFigure(
-            "Figure 2: round trips over the day",
-            "The paper: stable; the longest at 20:00.",
+            "Figure 2: RTT over the day",
+            "The paper: stable; maximum at 20:00.",
             AXIS,
             "RTT (ms)",
             {which: line(partial(day.rtt, which=which)) for which in ("min", "mean", "max")},
@@ -65,7 +65,7 @@ def _over_the_day(day: Day) -> list[PaperFigure]:
         ),
         PaperFigure(
             "Figure 3: one-way delays",
-            "The paper's carry the offset of its clocks, as they are longer than its round trips.",
+            "The paper's delays contain the clock offset: they exceed the RTTs.",
             AXIS,
             "one-way delay (ms)",
             {which: line(partial(day.delay, which=which)) for which in ("min", "mean", "max")},
@@ -73,7 +73,7 @@ def _over_the_day(day: Day) -> list[PaperFigure]:
         ),
         PaperFigure(
             "Figure 3: loss",
-            "The paper: least at 12:00, most at 20:00.",
+            "The paper: minimum at 12:00, maximum at 20:00.",
             AXIS,
             "loss (%)",
             {"loss": line(day.loss)},
@@ -129,7 +129,7 @@ def _durations(day: Day) -> PaperFigure:
     stated = {"longest of 12:00": [(1360.0, 1.0)], "second": [(1060.0, 1.0)]}
     return PaperFigure(
         "Figure 6: bursts of all tests by duration",
-        "The paper, at 12:00: most of 100 to 200 ms, eight above 0.5 s, two above 1 s.",
+        "The paper, at 12:00: the majority 100 to 200 ms, eight above 0.5 s, two above 1 s.",
         "duration (ms)",
         "bursts",
         {"bursts": bars},
@@ -143,8 +143,8 @@ def _moment(day: Day) -> list[PaperFigure]:
     return [
         PaperFigure(
             f"{title}, delay",
-            "The paper: a sawtooth, some 700 ms for a window to grow in full; loss begins at "
-            "delays of 300 ms and more (of its clocks).",
+            "The paper: a sawtooth with a period of some 700 ms; loss begins at delays of 300 ms "
+            "(by the paper's clocks).",
             "time (s)",
             "one-way delay (ms)",
             {"delay": delays},
@@ -153,7 +153,7 @@ def _moment(day: Day) -> list[PaperFigure]:
         ),
         PaperFigure(
             f"{title}, loss",
-            "The paper: near the peaks of the delay, 20 to 30 % at moments.",
+            "The paper: losses near the peaks of the delay, of up to 20 to 30 %.",
             "time (s)",
             "loss in 100 ms (%)",
             {"loss": losses},

@@ -24,23 +24,23 @@ def _compressed(figures: ExperimentData) -> tuple[bool, str]:
     at_once, middle, long = _acks(figures, "both")
     return (
         at_once > 0.5 and long > 0.0,
-        f"{at_once:.0%} within 1 ms of the one before, {middle:.0%} after 5 to 20 ms, {long:.0%} "
+        f"{at_once:.0%} within 1 ms of the previous ACK, {middle:.0%} after 5 to 20 ms, {long:.0%} "
         f"after more than 80 ms{_SPACED}",
     )
 
 
 _SPACED = (
-    ". An ACK takes 1.6 ms at the modem's 256 kb/s, so that two come within 1 ms only where the "
-    "air carries both in one frame: the paper's majority within 1 ms must have left the modem "
-    "together"
+    ". The transmission time of an ACK is 1.6 ms at the modem's 256 kb/s, so two ACKs arrive "
+    "within 1 ms only if one frame carries both: the paper's majority within 1 ms requires a modem "
+    "that transmits ACKs together"
 )
 
 
 def _single(figures: ExperimentData) -> tuple[bool, str]:
     at_once, middle, long = _acks(figures, "download alone")
     why = (
-        ". A frame of 5 ms and an ACK for two segments: gaps are whole frames, and at the campus's "
-        "rate longer than the paper's 6 to 8 ms"
+        ". With frames of 5 ms and an ACK per two segments, gaps are whole frames, and at the rate "
+        "of the campus longer than the paper's 6 to 8 ms"
     )
     return middle > 0.5, f"{at_once:.0%} within 1 ms, {middle:.0%} after 5 to 20 ms, {long:.0%} above 80 ms{why}"
 

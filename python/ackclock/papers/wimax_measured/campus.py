@@ -64,47 +64,46 @@ def _flow(figures: ExperimentData, network: str, flow: str, measure: Any) -> Int
 
 
 _SHARED = (
-    "the upload's segments hold the modem for 47 ms each, two or three at a time: the download's "
-    "ACKs come after them in groups, each of which releases a burst into the queue of 16 kB"
+    "each segment of the upload occupies the modem for 47 ms, two or three in sequence: the "
+    "download's ACKs follow in groups, and each group releases a burst into the queue of 16 kB"
 )
 _HALVED = (
-    "the modem's two packets are used up in a round trip once New Reno has halved its window, "
-    "every second or two; CUBIC and Veno, which cut to 0.8, get 0.23. A longer queue would outlast "
-    "the cut, and lose less and wait longer than Table 2 and Figure 9 have it"
+    "New Reno halves the window every second or two, and the modem's queue of two packets is then "
+    "empty within an RTT; CUBIC and Veno, which reduce to 0.8, get 0.23 Mb/s. A longer queue would "
+    "bridge the reduction, with less loss and more delay than in Table 2 and Figure 9"
 )
 _ALONE = (
-    "the limit wanders evenly between 0.3 and 1.0 Mb/s, whose mean is above the paper's day: its "
-    "0.40 is of ten minutes of one network"
+    "the limit varies uniformly between 0.3 and 1.0 Mb/s, with a mean above the paper's day: the "
+    "paper's 0.40 is from ten minutes of one network"
 )
 _TABLE3 = {
     "P0-125": _HALVED,
     "P0-126": _ALONE,
     "P0-127": _HALVED,
     "P0-128": (
-        f"{_SHARED}: 5 cuts a quarter of a minute, and the window is below what the longer round "
-        "trip holds. The paper lost less; how its modem queued is not described"
+        f"{_SHARED}: 5 window reductions in 15 s, and the window is below the BDP of the longer "
+        "RTT. The paper lost less; the paper does not describe the queue of its modem"
     ),
     "P0-130": (
-        f"{_SHARED} or the limiter's burst of 8 kB. The paper has half of that again: its hour had "
-        "a lower limit (alone 0.40 Mb/s, ours 0.5)"
+        f"{_SHARED} or the limiter's burst of 8 kB. The paper has 1.5 times that: the limit in the "
+        "paper's hour was lower (0.40 Mb/s alone, ours 0.5)"
     ),
     "P0-133": (
-        "below the 200 ms of a lone upload's least round trip (Figure 9): on another day or route, "
-        "which this link does not have"
+        "below the minimum RTT of a single upload, 200 ms (Figure 9): of another day or route, "
+        "which this link does not model"
     ),
     "P0-134": (
-        "the limiter drops and does not delay (it was set on the loss of section 5.2): what is 321 "
-        "ms in the paper must have waited somewhere, too"
+        "the limiter drops and does not delay (it was calibrated on the loss of section 5.2); the "
+        "paper's 321 ms include a queue that the model does not have"
     ),
     "P0-135": (
-        "the ACKs of the upload do not wait at the limiter, which drops: 334 ms is the paper's for both directions"
+        "the upload's ACKs have no delay at the limiter, which drops; the paper's 334 ms is for both directions"
     ),
 }
 
 
 _FIVE_MINUTES = (
-    "the download's means are over its five minutes, three of them with the upload, where the "
-    "paper's campus runs had an hour"
+    "the download's means are over five minutes, three of them with the upload; the paper's campus runs lasted an hour"
 )
 
 
@@ -143,9 +142,9 @@ def _correlation(figures: ExperimentData) -> tuple[bool, str, Interval]:
         found.append(pearson(*rates))
     ours = interval(found)
     why = (
-        "of the rates in 5 s over the download's five minutes. Ours is two steps, a rate with the "
-        "upload and one without; the paper's curves fluctuate on each (Figure 17), by what else "
-        "was in the air"
+        "of the rates in 5 s over the download's five minutes. Ours has two levels, with and "
+        "without the upload; the paper's curves fluctuate at each level (Figure 17), because of "
+        "other traffic in the cell"
     )
     return abs(ours.mean + 0.71) <= 0.25, why, ours
 
@@ -175,8 +174,8 @@ def _bound(figures: ExperimentData) -> tuple[bool, str]:
     found = figures.each(campus_spot(), goodput_mbps)
     return (
         max(found) < 1.0,
-        f"{min(found):.2f} to {max(found):.2f} Mb/s in {len(found)} minutes; the cap it was "
-        "calibrated to is 0.3 to 1.0",
+        f"{min(found):.2f} to {max(found):.2f} Mb/s in {len(found)} minutes; the limit was "
+        "calibrated to 0.3 to 1.0 Mb/s",
     )
 
 
@@ -184,9 +183,9 @@ def _order(figures: ExperimentData) -> tuple[bool, str]:
     found = {variant: figures.mean(campus_spot(variant), goodput_mbps).mean for variant in VARIANTS}
     holds = max(found, key=lambda v: found[v]) == "Veno" and min(found, key=lambda v: found[v]) == "Vegas"
     why = (
-        "; variants share the seeds, and so the limit's walk. CUBIC, which cuts to 0.8 and grows "
-        "by time, loses least at a limiter that drops; Vegas and New Reno tie, as a limiter "
-        "without a queue gives Vegas no delay to heed"
+        "; variants share the seeds, and with them the variation of the limit. CUBIC, which "
+        "reduces to 0.8 and grows with time, has the minimum loss at a limiter that drops; Vegas "
+        "and New Reno tie, because a limiter without a queue gives Vegas no delay signal"
     )
     return holds, format_values(found, "Mb/s", 4) + why
 
@@ -204,8 +203,8 @@ def _classes(figures: ExperimentData) -> tuple[bool, str]:
 def _losses(figures: ExperimentData) -> tuple[bool, str]:
     found = figures.each(campus_spot(), retransmitted)
     text = (
-        f"{min(found):.2f} to {max(found):.2f} % retransmitted over {len(found)} minutes, most "
-        "where the limit is lowest"
+        f"{min(found):.2f} to {max(found):.2f} % retransmitted over {len(found)} minutes, with the "
+        "maximum at the lowest limit"
     )
     return min(found) >= 1.8 and max(found) <= 4.2, text
 

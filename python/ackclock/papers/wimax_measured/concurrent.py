@@ -76,8 +76,9 @@ def _widest(figures: ExperimentData) -> tuple[bool, str]:
     windows = {count: figures.mean(_together(count, "CUBIC"), _window).mean for count in found}
     why = (
         f". A CUBIC flow of four has {windows['four']:.1f} segments of window on average, of ten "
-        f"{windows['ten']:.1f}: there a cut to 0.8 and one to a half are a segment or two apart and "
-        "CUBIC grows as Reno (its friendly region), so that which range is widest is chance"
+        f"{windows['ten']:.1f}: with windows that small a reduction to 0.8 and one to 0.5 differ by "
+        "a segment or two, and CUBIC grows as Reno (its Reno-friendly region), so the order of the "
+        "ranges is chance"
     )
     return holds, "range over mean: " + "; ".join(
         f"{count}: {format_values(each)}" for count, each in found.items()

@@ -69,7 +69,7 @@ def _variability(figures: ExperimentData) -> tuple[bool, str]:
         f"SSI {n}": max(figures.each(_ssi("down", n), goodput)) - min(figures.each(_ssi("down", n), goodput))
         for n in range(2, 6)
     }
-    why = ". The map from lights to modulation is fixed here: below the cap no state of it varies"
+    why = ". The model maps lights to modulations without variation: below the limit no state varies"
     return spread["SSI 2"] > max(spread[f"SSI {n}"] for n in (3, 4, 5)), "range over the runs, Mb/s: " + format_values(
         spread
     ) + why
@@ -105,12 +105,12 @@ def _proportional(figures: ExperimentData) -> tuple[bool, str]:
 
 
 _FRAMING = (
-    "the limiter counts IP bytes, of which iperf's payload at the link's rate makes 1.019 times as "
-    "many, so that 1.9 % is too much; what the buffer takes up at first comes off that"
+    "the limiter counts IP bytes. iperf's payload at the link's rate is 1.019 times as many IP "
+    "bytes, so 1.9 % exceed the limit, less what fills the buffer at first"
 )
 _UP_LOSS = (
-    ". Nothing else loses: ARQ mends the air. The paper's 4.9 % up needs a rate 3 % below what was "
-    "sold, or losses that ARQ does not mend"
+    ". There are no other losses: ARQ repairs those of the air. The paper's 4.9 % in the uplink "
+    "need a rate 3 % below the subscribed rate, or losses that ARQ does not repair"
 )
 
 

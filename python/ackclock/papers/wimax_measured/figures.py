@@ -43,7 +43,7 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
     drawn = [
         PaperFigure(
             "Figure 2: datagrams down",
-            "The paper: follows the rate sent up to 1.5 Mb/s (2.6 % lost there), then flat; loss rises.",
+            "The paper: throughput equals the sent rate up to 1.5 Mb/s (with 2.6 % lost), then is flat; loss rises.",
             "rate sent (Mb/s)",
             "throughput (Mb/s), share lost",
             {"throughput": sent(goodput), "share lost": sent(share)},
@@ -51,7 +51,7 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
         ),
         PaperFigure(
             "Figure 3: datagrams by signal",
-            "The paper: full from 2 lights on down (78 % at 1) and from 3 on up (88 % below).",
+            "The paper: full rate from 2 lights in the downlink (78 % at 1), from 3 lights in the uplink (88 % below).",
             "SSI (lights)",
             "throughput (Mb/s)",
             {"down": by_lights("down"), "up": by_lights("up")},
@@ -69,8 +69,8 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
             log_x=True,
         ),
         PaperFigure(
-            "Figure 5: their round trips",
-            "The paper: alike for all variants at a buffer, 120 ms at least.",
+            "Figure 5: RTT of the downloads",
+            "The paper: equal for all variants at a buffer, at least 120 ms.",
             axis,
             "mean RTT (ms)",
             lines("down", rtt("mean")),
@@ -78,7 +78,7 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
         ),
         PaperFigure(
             "Figure 7: retransmissions",
-            "The paper: rises with the buffer, near 3 % for CUBIC with auto-tuning; Vegas least.",
+            "The paper: rises with the buffer, near 3 % for CUBIC with auto-tuning; Vegas has the minimum.",
             axis,
             "retransmitted (%)",
             lines("down", retransmitted),
@@ -94,8 +94,8 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
             log_x=True,
         ),
         PaperFigure(
-            "Figure 9: their round trips",
-            "The paper: 200 to 300 ms on average, whatever the buffer.",
+            "Figure 9: RTT of the uploads",
+            "The paper: 200 to 300 ms on average, independent of the buffer.",
             axis,
             "mean RTT (ms)",
             lines("up", rtt("mean")),

@@ -94,30 +94,30 @@ def _mean(figures: ExperimentData, run: str, row: str) -> Interval:
 
 
 _SLOPE = (
-    "8 bits over the slope of the minimum RTT against size. Down, a probe alone finds the "
-    "limiter's bucket of 3000 bytes full; what takes longer is its answer, in which the far host, "
-    "a Linux, quotes up to 576 bytes of it, and which goes up at 256 kb/s. Up, 1500 bytes take 47 "
-    "ms in the modem and three frames in the air. One link stands for both days of a direction, "
-    "which are 1.3 and 1.9 times apart"
+    "8 bits over the slope of the minimum RTT against size. In the downlink a single probe meets a "
+    "full token bucket of 3000 bytes; the slope is that of the reply, in which the remote host "
+    "(Linux) quotes up to 576 bytes, at 256 kb/s in the uplink. In the uplink 1500 bytes take 47 "
+    "ms in the modem and three frames in the air. One link models both days of a direction, which "
+    "differ by factors of 1.3 and 1.9"
 )
 _INTERCEPT = (
-    "the line's intercept, which pchar prints as rtt. One link stands for four runs on as many "
-    "days and two routes: only the wired part is each run's own, and the air's of the paper are up "
-    "to twice one another"
+    "the intercept of the fitted line, which pchar prints as rtt. One link models four runs on "
+    "four days and two routes: only the wired part differs by run, while the paper's air parts "
+    "differ by a factor of up to two"
 )
 _WHY = {
     "mean": _INTERCEPT,
     "wireless": _INTERCEPT,
     "sd": (
-        "the intercept's standard error, after 32 rounds in an idle cell: another's load, which "
-        "the paper's runs had, leaves more of it"
+        "the standard error of the intercept after 32 rounds in an idle cell; other traffic, as in "
+        "the paper's runs, increases the error"
     ),
-    "wired_sd": "of a wired part without other traffic, which has no spread of its own here",
+    "wired_sd": "of a wired part without other traffic, which has no variation in the model",
     "wireless_sd": "of the partial path over the air alone, as the whole path's",
     "bottleneck_kbps": _SLOPE,
     "loss": (
-        "no probe is lost in an idle cell with ARQ: the paper's loss is the routers' reluctance to "
-        "answer, or another's load"
+        "no probe is lost in an idle cell with ARQ: the paper's loss is rate limiting of ICMP in "
+        "routers, or other traffic"
     ),
 }
 _ROWS = (
@@ -149,7 +149,7 @@ def _cells(figures: ExperimentData) -> dict[str, Evaluate]:
 
 
 def _not_given(figures: ExperimentData, run: str, row: str) -> tuple[bool, str]:
-    return all(getattr(each, row) is None for each in columns(figures, run)), "not to be had from its partial path"
+    return all(getattr(each, row) is None for each in columns(figures, run)), "not determined by the partial path"
 
 
 def _loss(figures: ExperimentData, run: str) -> Interval:
@@ -187,7 +187,7 @@ def _wireless_above_whole(figures: ExperimentData) -> tuple[bool, str]:
         run: (_mean(figures, run, "wireless_sd").mean, _mean(figures, run, "sd").mean) for run in ("Jul 4", "Feb 15")
     }
     text = "; ".join(f"{run}: air {air:.2f} ms, whole path {whole:.2f}" for run, (air, whole) in pairs.items())
-    why = ". The answers of the partial path do not grow with the probe, those of the far host do"
+    why = ". Replies of the partial path do not grow with the probe; replies of the remote host do"
     return all(air > whole for air, whole in pairs.values()), text + why
 
 
@@ -211,7 +211,8 @@ def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:
         "P0-038": statement(
             lambda: (
                 abs(share().mean - 74.6) <= 1.0,
-                "88.2 of 118.2 ms in the paper, whose air took 30.0 ms that day and 37.0 on the next; ours is between",
+                "88.2 of 118.2 ms in the paper, whose air part was 30.0 ms on that day and 37.0 on "
+                "the next; ours is between",
                 share(),
             )
         ),

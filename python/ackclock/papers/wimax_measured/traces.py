@@ -18,7 +18,7 @@ from ackclock.statistics import interval
 
 BDP_KB = 22.5
 """1.5 Mb/s for 120 ms, of section 4.1."""
-SECONDS, WINDOW = "connection time (s)", "outstanding data (kB)"
+SECONDS, WINDOW = "connection time (s)", "bytes in flight (kB)"
 PADHYE_RTT_S = 0.134
 """The RTT of one of the model's curves (Figure 16)."""
 
@@ -39,11 +39,11 @@ def transfers(figures: ExperimentData) -> list[PaperFigure]:
         series = figures.results(spot("down", "64 KB", variant))[0].series
         trips[variant] = traced(series["time_s"].to_list(), series["srtt_ms"].to_list())
     cable = figures.results(point("cable", "down auto", "cable", variant="cubic-2.0"))[0]
-    full = {"rate times least RTT": level(BDP_KB, 0.0, 60.0)}
+    full = {"rate times minimum RTT": level(BDP_KB, 0.0, 60.0)}
     return [
         PaperFigure(
-            "Figure 6: round trips of a download (smoothed)",
-            "The paper: 120 ms at least, and up to 300, throughout the connection.",
+            "Figure 6: SRTT of a download",
+            "The paper: 120 to 300 ms throughout the connection.",
             SECONDS,
             "RTT (ms)",
             trips,
@@ -61,7 +61,7 @@ def transfers(figures: ExperimentData) -> list[PaperFigure]:
         PaperFigure(
             "Figure 11: windows with 64 KB",
             "The paper: both reach about the same window before the first loss, in under 10 s; New "
-            "Reno halves and grows, most losses end in a timeout.",
+            "Reno halves the window and grows; the majority of losses ends in a timeout.",
             SECONDS,
             WINDOW,
             _windows(figures, "64 KB", ("CUBIC", "New Reno")),
@@ -70,8 +70,8 @@ def transfers(figures: ExperimentData) -> list[PaperFigure]:
         ),
         PaperFigure(
             "Figure 12: windows with auto-tuning",
-            "The paper: CUBIC erratic, around the rate times the minimum RTT only late; New Reno "
-            "sooner. Ours settles at once (P0-107).",
+            "The paper: CUBIC is erratic and settles near the BDP late, New Reno earlier. Ours "
+            "settles at once (P0-107).",
             SECONDS,
             WINDOW,
             _windows(figures, "auto", ("CUBIC", "New Reno")),
@@ -156,7 +156,7 @@ def campus(figures: ExperimentData) -> list[PaperFigure]:
     return [
         PaperFigure(
             "Figure 15: downloads of a minute on the campus",
-            "The paper: they vary, and never reach 1 Mb/s. A minute of ours is a seed.",
+            "The paper: downloads vary and never reach 1 Mb/s. Our minutes are seeds.",
             "minute",
             "throughput (Mb/s)",
             {"New Reno 64 KB": minutes},
@@ -171,8 +171,8 @@ def campus(figures: ExperimentData) -> list[PaperFigure]:
         ),
         PaperFigure(
             "Figure 17: both directions at the residence",
-            "The paper: the download falls and fluctuates while the upload is there, and recovers. "
-            "Dashed: the means of its Table 3.",
+            "The paper: the download falls and fluctuates during the upload, and recovers. Dashed: "
+            "the means of the paper's Table 3.",
             SECONDS,
             "throughput (Mb/s)",
             rates,
@@ -181,7 +181,8 @@ def campus(figures: ExperimentData) -> list[PaperFigure]:
         ),
         PaperFigure(
             "Figure 18: times between the download's ACKs on the campus",
-            "The paper: most within 1 ms of the one before, spikes at 5 to 20 and 90 to 400 ms; 6 to 8 ms alone.",
+            "The paper: the majority within 1 ms of the previous ACK, spikes at 5 to 20 and 90 to "
+            "400 ms; 6 to 8 ms without the upload.",
             "up to (ms)",
             "share of ACKs (%)",
             gaps,

@@ -30,8 +30,8 @@ UP = ("8 KB", "16 KB", "32 KB", "auto")
 LINK_MBPS = 1.5
 PAYLOAD = 1448.0 / 1500.0
 VEGAS = (
-    "here Vegas keeps a few segments queued and the link full; the paper's slow flows need rounds "
-    "whose delay is another's load"
+    "in the model Vegas keeps a few segments queued and the link full; the paper's slow flows need "
+    "RTTs that other traffic increases"
 )
 FULL_KB = 38.5
 """The capacity of path and queue at the residence: 1.5 Mb/s for 120 ms, and 16 kB."""
@@ -108,8 +108,8 @@ def _vegas_flows(figures: ExperimentData) -> list[float]:
 def _vegas_range(figures: ExperimentData) -> tuple[bool, str]:
     flows = _vegas_flows(figures)
     text = (
-        f"{min(flows):.2f} to {max(flows):.2f} Mb/s in {len(flows)} flows; here nothing but the "
-        "draws of ARQ differs between them"
+        f"{min(flows):.2f} to {max(flows):.2f} Mb/s in {len(flows)} flows; in the model they differ "
+        "in the random numbers of ARQ only"
     )
     return abs(min(flows) - 0.9) <= 0.2 and max(flows) <= 1.5, text
 
@@ -130,8 +130,8 @@ def _rtts_alike(figures: ExperimentData) -> tuple[bool, str]:
         spread = max(spread, 1.0 - min(found.values()) / max(found.values()))
         text.append(f"{size}: {format_values(found)}")
     why = (
-        ". Up to 32 KB the window sets it, for all alike; above, a queue of 16 kB, of which Vegas "
-        "fills the smallest part"
+        ". Up to 32 KB the window determines the RTT of all variants; above, a queue of 16 kB, of "
+        "which Vegas uses the smallest part"
     )
     return spread <= 0.2, "; ".join(text) + f" ms; at most {spread:.0%} apart{why}"
 
@@ -169,11 +169,11 @@ def _deep(figures: ExperimentData) -> str:
         found[size] = (early, sum(int(flow_of(run)["retransmitted_segments"]) for run in runs) / len(runs) - early)
     (first, later), (first_auto, later_auto) = found["64 KB"], found["auto"]
     return (
-        f"CUBIC sends {first_auto:.0f} segments again in the first 5 s with auto and {first:.0f} "
-        f"with 64 KB, and {later_auto:.0f} and {later:.0f} in the 55 s after: what auto-tuning adds "
-        f"is the first overshoot. After it the queue overflows at {FULL_KB} kB, below either "
-        "window; for three or four times as many, windows would have to go far beyond it again and "
-        "again, as the paper's erratic CUBIC did"
+        f"CUBIC retransmits {first_auto:.0f} segments in the first 5 s with auto and {first:.0f} "
+        f"with 64 KB, and {later_auto:.0f} and {later:.0f} in the 55 s after: auto-tuning adds the "
+        f"first overshoot only. Later the queue overflows at {FULL_KB} kB, below either window; "
+        "three or four times as many retransmissions need windows far above the queue repeatedly, "
+        "as in the paper's erratic CUBIC"
     )
 
 
@@ -206,9 +206,9 @@ def _model(figures: ExperimentData) -> tuple[bool, str]:
         )
     text = "; ".join(f"{size}: model {model:.2f}, ours {ours:.2f} Mb/s" for size, (model, ours) in pairs.items())
     why = (
-        ". W is the socket's size, of which Linux advertises 3/4; whole segments of that, never "
-        "cut, are a little less than 0.75 of W. A window of all of W would be a third above the "
-        "model, where the paper is below it"
+        ". W is the socket buffer, of which Linux advertises 3/4; whole segments of that, without "
+        "a window reduction, are slightly less than 0.75 W. A window of W would be a third above "
+        "the model, and the paper is below the model"
     )
     return all(model > ours for model, ours in pairs.values()), text + why
 

@@ -33,23 +33,23 @@ from ackclock.papers.wimax_measured.transfers import (
 from ackclock.statistics import Interval, interval
 
 TABLE2 = (
-    "the modem holds two packets beside the one that it sends, at 47 ms each, so that a window of "
-    "more than six segments overflows it every second or two"
+    "the modem queues two packets behind the one in transmission, at 47 ms each, so a window of "
+    "more than six segments overflows the queue every second or two"
 )
 SMALL = (
-    "a window of 8 KB (four segments of 1448 B in the 3/4 that Linux advertises) fits into path "
-    "and modem, and nothing is lost: the paper's 3 to 5 % there are no overflow of its own; a "
-    "limiter that drops without a full queue, or another's load, would do it"
+    "a window of 8 KB (four segments of 1448 B in the 3/4 that Linux advertises) fits into the "
+    "path and the modem, and no packet is lost. The paper's 3 to 5 % are not an overflow by the "
+    "flow itself; a limiter that drops without a full queue, or other traffic, explains them"
 )
 BOUNDED = (
-    "the modem's queue bounds what is in flight from 16 KB on, so that auto-tuning adds nothing to "
-    "32 KB, where the paper has a third more"
+    "the modem's queue bounds the bytes in flight from 16 KB on, so auto-tuning adds nothing to 32 "
+    "KB; the paper has a third more"
 )
 MIN = "of full segments, 47 ms each at 256 kb/s"
 SPIKES = (
-    "the modem's two packets are 94 ms, and ARQ adds tens: the paper's spikes of 2 s, at small "
-    "windows too, are no queue of the flow's own. Seconds without service (a fade, another's load) "
-    "would do it, of which the paper gives neither number nor length"
+    "the modem's two packets are 94 ms, and ARQ adds tens of ms: the paper's spikes of 2 s, with "
+    "small windows too, are not a queue of the flow itself. Seconds without service (a fade, other "
+    "traffic) explain them; the paper gives neither their number nor their length"
 )
 
 
@@ -62,7 +62,7 @@ def _up_rises(figures: ExperimentData) -> tuple[bool, str]:
 def _up_flat(figures: ExperimentData) -> tuple[bool, str]:
     each = {variant: list(by_size(figures, "up", variant, retransmitted).values()) for variant in ("Vegas", "Veno")}
     flat = all(abs(values[-1] - values[1]) <= max(1.0, 0.25 * values[1]) for values in each.values())
-    return flat, f"{rates(figures, 'up')}; from 16 KB on, as the paper's Veno"
+    return flat, f"{rates(figures, 'up')}; flat from 16 KB on, as the paper's Veno"
 
 
 def _up_above_down(figures: ExperimentData) -> tuple[bool, str]:
@@ -100,9 +100,8 @@ def _veno_best(figures: ExperimentData) -> tuple[bool, str]:
     found = {size: by_variant(figures, "up", size, goodput_mbps) for size in ("32 KB", "auto")}
     best = all(max(each, key=lambda v: each[v]) == "Veno" for each in found.values())
     why = (
-        ". CUBIC and Veno both cut to 0.8 (Veno as it counts under 3 segments queued in windows of "
-        "5), New Reno to a half, below what the path holds: the first two tie, and which is ahead "
-        "is chance"
+        ". CUBIC and Veno reduce to 0.8 (Veno because it counts under 3 queued segments in windows "
+        "of 5), New Reno to 0.5, below the BDP: CUBIC and Veno tie, and their order is chance"
     )
     return best, "; ".join(f"{size}: {format_values(each, 'Mb/s', 4)}" for size, each in found.items()) + why
 

@@ -50,7 +50,7 @@ def _kinds(figures: ExperimentData) -> tuple[bool, str]:
     text = "; ".join(
         f"{variant}: {timeouts} timeouts, {fast} fast retransmits" for variant, (timeouts, fast) in found.items()
     )
-    why = ". With SACK and a scoreboard holes are mended without a timeout here"
+    why = ". With SACK and a scoreboard, holes are repaired without a timeout in the model"
     return all(timeouts > fast for timeouts, fast in found.values()), text + why
 
 
@@ -61,7 +61,9 @@ def _spurious(figures: ExperimentData) -> tuple[bool, str]:
         for r in figures.results(point("traced", "down 64 KB", variant=v))
     ]
     early = sum(each["spurious"]["early_ack"] for each in seen)
-    return early == 0, f"{early} timeouts' segments acknowledged sooner than the minimum RTT, in {len(seen)} traces"
+    return early == 0, (
+        f"{early} segments retransmitted by a timeout and acknowledged before the minimum RTT, in {len(seen)} traces"
+    )
 
 
 def _wander(figures: ExperimentData, variant: str, size: str, after: float = 20.0) -> float:
@@ -78,11 +80,12 @@ def _wander(figures: ExperimentData, variant: str, size: str, after: float = 20.
 def _erratic(figures: ExperimentData) -> tuple[bool, str]:
     auto, fixed = _wander(figures, "CUBIC", "auto", 0.0), _wander(figures, "CUBIC", "64 KB", 0.0)
     why = (
-        ". With auto the first overflow comes at 45 segments and is cut to the path's within 2 s; "
-        "from then on the queue overflows at 38.5 kB, below either window, so that auto-tuning has "
-        "no part in it. With 64 KB (48 KiB advertised) a hole stops the sender at the window's end "
-        "until it is filled, and the window dips with what is in flight. The paper's CUBIC went "
-        "far beyond for most of a minute: on ours the first loss ends that"
+        ". With auto the first overflow is at 45 segments, and the window is reduced to the BDP "
+        "within 2 s; from then on the queue overflows at 38.5 kB, below either window, so "
+        "auto-tuning has no effect. With 64 KB (48 KiB advertised) a hole stops the sender at the "
+        "end of the receive window until the hole is filled, and the window falls with the bytes "
+        "in flight. The paper's CUBIC stayed far above for nearly a minute; in the model the first "
+        "loss ends the overshoot"
     )
     return auto > 1.5 * fixed, f"the window's spread over its mean: {auto:.2f} with auto, {fixed:.2f} with 64 KB{why}"
 

@@ -24,7 +24,7 @@ def arithmetic_evaluators() -> dict[str, Evaluate]:
         "P3-016": computed_number(
             symbol * 1e6, "256-point FFT at 8/7 of the channel width, and a cyclic prefix of 1/16, in us"
         ),
-        "P3-017": computed_number(a.ofdm_symbols(FRAME_S, symbol, GAPS_S), "what fits beside two gaps of 5 us"),
+        "P3-017": computed_number(a.ofdm_symbols(FRAME_S, symbol, GAPS_S), "symbols beside two gaps of 5 us"),
         "P3-018": computed_number(a.ofdm_symbol_bytes(6, 3 / 4), "192 carriers of 6 bits, 3/4 of them data"),
         **ratios,
     }

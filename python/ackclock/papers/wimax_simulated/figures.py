@@ -46,7 +46,8 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
     return [
         PaperFigure(
             "Figure 4: scenario 1",
-            "The paper: Westwood 96 % and BIC 18 % above New Reno at 0.001; Vegas and Veno below it at high rates.",
+            "The paper: Westwood 96 % and BIC 18 % above New Reno at 0.001; Vegas and Veno below "
+            "New Reno at high error rates.",
             PER,
             GOODPUT,
             over([scenario1("", r) for r in RATES], RATES, (*SIX, "Westwood (2001)", "Westwood (ns-2)"), goodput),
@@ -72,7 +73,7 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
         ),
         PaperFigure(
             "Figure 10: scenario 3, 3:1",
-            "The paper: Westwood +58 % and BIC +54 % a connection at 0.0001; Veno and Vegas below New Reno.",
+            "The paper: Westwood +58 % and BIC +54 % per connection at 0.0001; Veno and Vegas below New Reno.",
             PER,
             "goodput of each of six (Mb/s)",
             over(errors, scenario3.RATES, SIX, goodput),
@@ -90,22 +91,22 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
         PaperFigure(
             "Figure 12: scenario 3, the split of the frame",
             "The paper: +20 % from 1:1 to 2:1, then slower, as ACKs are delayed or lost; BIC best "
-            "at 6:1. Here contention takes ranging too: at 6:1 two symbols a frame are left for "
-            "ACKs.",
+            "at 6:1. Ours includes contention slots for ranging: at 6:1 two symbols per frame "
+            "remain for ACKs.",
             SPLIT,
             "goodput of each of six (Mb/s)",
             over(splits, shares, four, goodput),
         ),
         PaperFigure(
             "Figure 12 again: contention for requests only",
-            "With ten symbols left at 6:1 no ACK starves: it is the uplink's symbols that do it.",
+            "With ten symbols for ACKs at 6:1 no ACK is dropped: the number of uplink symbols is the cause.",
             SPLIT,
             "goodput of each of six (Mb/s)",
             over(requests, shares, four, goodput),
         ),
         PaperFigure(
             "The ACKs behind Figure 12",
-            "Of the ACKs of New Reno's six transfers, the share that the stations' queues of 50 drop.",
+            "Share of the ACKs of six New Reno transfers that the stations' queues of 50 packets drop.",
             SPLIT,
             "share of ACKs dropped",
             over(splits, shares, four, lambda spot: figures.mean(spot, scenario3.ACKS["share of ACKs dropped"])),
@@ -119,7 +120,7 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
         ),
         PaperFigure(
             "Figure 14: 802.11b, scenario 1",
-            "The paper: alike at low rates; from 0.01 to 0.1 Westwood +35 % and BIC +9 %.",
+            "The paper: equal at low error rates; from 0.01 to 0.1 Westwood +35 % and BIC +9 %.",
             PER,
             GOODPUT,
             over([wifi.first("", r) for r in WIFI_RATES], WIFI_RATES, SIX, goodput),
@@ -127,7 +128,7 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
         ),
         PaperFigure(
             "Figure 15: 802.11b, scenario 2",
-            "The paper: the congested link hurts Reno, Vegas and Veno; Westwood and BIC hold out up to 0.01.",
+            "The paper: the congested link hurts Reno, Vegas and Veno; Westwood and BIC keep their goodput up to 0.01.",
             PER,
             GOODPUT,
             over([point("wifi2", mean=r) for r in RATES2], RATES2, SIX, goodput),

@@ -37,8 +37,8 @@ def _order(figures: ExperimentData) -> tuple[bool, str]:
     cases = len(_places())
     text = f"Westwood and BIC are the best two, or within 2 % of them, in {cases - len(wrong)} of {cases} cases"
     why = (
-        ". Where errors leave windows of a few segments BIC halves as Reno does (below its low "
-        "window of 14) and waits for its timer more often than Veno, which cuts to 4/5 there"
+        ". At error rates that leave windows of a few segments, BIC halves as Reno (below its low "
+        "window of 14) and has more timeouts than Veno, which reduces to 4/5"
     )
     return not wrong, text + (f"; not in {'; '.join(wrong)}{why}" if wrong else "")
 
@@ -48,7 +48,9 @@ def _fair(figures: ExperimentData) -> tuple[bool, str]:
         scenario3.ratio("", split) for split in scenario3.RATIOS
     ]
     found = {s: min(figures.mean(spot.of(s), fairness).mean for spot in spots) for s in ("Westwood", "BIC")}
-    return min(found.values()) >= 0.9, "least index over error rates up to 1 % and all splits: " + format_values(found)
+    return min(found.values()) >= 0.9, "minimum index over error rates up to 1 % and all splits: " + format_values(
+        found
+    )
 
 
 def _biad(figures: ExperimentData) -> tuple[bool, str]:
@@ -59,10 +61,10 @@ def _biad(figures: ExperimentData) -> tuple[bool, str]:
         if found["BIAD"] > max(found["Westwood"], found["BIC"]):
             ahead.append(name)
     why = (
-        "BIAD takes Westwood's estimate of 2001, a sample an ACK. 802.16 brings ACKs up bunched, a "
-        "frame's worth within microseconds, and the estimate is many times the path's rate: the "
-        "window is not cut, the queue overflows, and at low error rates timeouts eat the gain. "
-        "Where errors dominate, not cutting is right"
+        "BIAD uses Westwood's estimate of 2001, with a sample per ACK. An 802.16 uplink delivers "
+        "all ACKs of a frame within microseconds, and the estimate is many times the path's rate: "
+        "the window is not reduced, the queue overflows, and at low error rates timeouts cancel "
+        "the gain. At high error rates no reduction is right"
     )
     return len(ahead) == len(
         places

@@ -31,8 +31,9 @@ THREE = ("New Reno", "Westwood", "BIC")
 NETWORK = "with ranging"
 TIE = 0.1
 FULL = (
-    "six transfers fill the cell whatever their scheme: New Reno's already get {share:.0%} of what the best of five get, so that no scheme "
-    "can be half as fast again. The paper's cell must have been less than full, which its 25 Mb/s channel is not with six windows"
+    "six transfers fill the cell with every variant: New Reno's already get {share:.0%} of the "
+    "best of five, so no variant can be half as fast again. The paper's cell cannot have been full; "
+    "with six windows a channel of 25 Mb/s is"
 )
 
 
@@ -66,14 +67,14 @@ def _order(figures: ExperimentData) -> tuple[bool, str]:
 
 def _fair(figures: ExperimentData) -> tuple[bool, str]:
     found = {s: min(figures.mean(errors(s, rate), fairness).mean for rate in RATES if rate <= 1e-2) for s in FIVE}
-    return min(found.values()) >= 0.9, "least index up to 1 %: " + format_values(found)
+    return min(found.values()) >= 0.9, "minimum index up to 1 %: " + format_values(found)
 
 
 def _unfair(figures: ExperimentData) -> tuple[bool, str]:
     before, after = ({s: figures.mean(errors(s, rate), fairness).mean for s in FIVE} for rate in (1e-2, 1e-1))
     mean = [sum(found.values()) / len(found) for found in (before, after)]
     text = f"at 1 %: {format_values(before)}; at 10 %: {format_values(after)}"
-    return mean[1] < mean[0], text + f"; on average {mean[0]:.3f} and {mean[1]:.3f}: lower, though over 300 s not low"
+    return mean[1] < mean[0], text + f"; on average {mean[0]:.3f} and {mean[1]:.3f}: lower, but not low over 300 s"
 
 
 def _step(figures: ExperimentData, split: str, base: str) -> Interval:
@@ -81,8 +82,9 @@ def _step(figures: ExperimentData, split: str, base: str) -> Interval:
 
 
 _CAPACITY = (
-    "the cell is full at every split, so goodput goes as the downlink's symbols less their overhead of about 6: 67, 91 and 115 at 1:1, 2:1 "
-    "and 5:1, or {0}. The paper's smaller steps need flows that errors or ACKs limit, not the split"
+    "the cell is full at every split, so goodput is proportional to the downlink's symbols less an "
+    "overhead of about 6: 67, 91 and 115 at 1:1, 2:1 and 5:1, or {0}. The paper's smaller steps "
+    "need flows that errors or ACKs limit, not the split"
 )
 
 
@@ -90,7 +92,7 @@ def _slower(figures: ExperimentData) -> tuple[bool, str]:
     first, rest = _step(figures, "2:1", "1:1").mean, _step(figures, "5:1", "2:1").mean / 3.0
     return (
         rest < first,
-        f"{first:+.0f} % from 1:1 to 2:1, then {rest:+.1f} % a step up to 5:1, the mean of three schemes",
+        f"{first:+.0f} % from 1:1 to 2:1, then {rest:+.1f} % per step up to 5:1, the mean of three schemes",
     )
 
 
@@ -142,7 +144,9 @@ def _fluctuates(figures: ExperimentData) -> tuple[bool, str]:
     low = min(min(values) for split, values in spread.items() if split in RATIOS[:4])
     high = min(min(values) for split, values in spread.items() if split in RATIOS[4:])
     text = ", ".join(f"{split} {min(values):.3f}" for split, values in spread.items())
-    return high < low - 0.005, f"least index over the seeds: {text}; the uplink's lost ACKs deal rounds unevenly"
+    return high < low - 0.005, (
+        f"minimum index over the seeds: {text}; ACKs lost in the uplink distribute the rate unevenly"
+    )
 
 
 def _derived(splits: Sequence[str]) -> Evaluate:

@@ -28,10 +28,9 @@ RATES2 = (1e-5, 1e-4, 1e-3, 1e-2)
 QUEUES = (10, 40, 80, 120, 200)
 LOW = 1e-3
 BIC_CAUSE = (
-    "Reno halves its window at a loss that is no congestion and grows by a segment a round trip; "
-    "BIC keeps 0.8 of it and is back within a few: so the window's mean, and the goodput, differ "
-    "by far more than the paper has. At 0.001 Reno's window would have to be capped by something "
-    "else for 18 %"
+    "at a loss without congestion Reno halves the window and grows by a segment per RTT; BIC keeps "
+    "0.8 and recovers within a few RTTs. The mean windows, and goodput, therefore differ by far "
+    "more than in the paper. At 0.001 a gain of 18 % needs another limit of Reno's window"
 )
 
 
@@ -87,8 +86,8 @@ def _figure4(figures: ExperimentData) -> dict[str, Evaluate]:
         "P3-025": statement(lambda: _all_fall(figures)),
         "P3-026": measured_number(
             lambda: _gain(figures, low.of("Westwood")),
-            "Westwood as the text describes it, a sample a round trip; the other two and other "
-            "lengths of the bad state beside it",
+            "Westwood as the text describes it, with a sample per RTT; two other variants and "
+            "other durations of the bad state for comparison",
             also=lambda: {**_sojourns(figures, "Westwood"), **_westwoods(figures, low)},
         ),
         "P3-027": measured_number(
@@ -110,9 +109,8 @@ def _all_fall(figures: ExperimentData) -> tuple[bool, str]:
 def _order(figures: ExperimentData, low: ExperimentPoint) -> tuple[bool, str]:
     found = of_five(figures, low)
     why = (
-        ". Westwood's cut is the smaller (the delivered rate times the minimum RTT is nine tenths "
-        "of the window, BIC leaves eight), but it grows by a segment a round trip, and BIC is back "
-        "where it was within a few"
+        ". Westwood reduces less (to the delivered rate times the minimum RTT, 0.9 of the window; "
+        "BIC to 0.8), but grows by a segment per RTT, and BIC recovers within a few RTTs"
     )
     return found["Westwood"] > found["BIC"] > found["New Reno"], format_values(found, "Mb/s") + why
 
@@ -132,11 +130,12 @@ def _veno(figures: ExperimentData) -> str:
     rtt = flow_of(figures.results(scenario1("Veno", LOW))[0])["rtt_ms"]
     base, usual = rtt["min"], rtt["p50"]
     return (
-        f"Veno's least RTT is {base:.0f} ms and its usual one {usual:.0f}, queue or not, as ACKs "
-        "wait for their grants: so it counts 3 segments as queued from a window of "
-        f"{3.0 * usual / (usual - base):.0f} on, takes losses above that for congestion and grows "
-        "every other round there; it is below New Reno while windows are larger. Where losses keep "
-        "them smaller its cut to 4/5 puts it above, as its authors say and the paper does not"
+        f"Veno's minimum RTT is {base:.0f} ms and the usual RTT {usual:.0f} with and without a "
+        "queue, because of the grant latency of ACKs: Veno counts 3 segments as queued from a "
+        f"window of {3.0 * usual / (usual - base):.0f} on, treats losses above that as congestion "
+        "and grows every second RTT, so Veno is below New Reno with larger windows. With smaller "
+        "windows Veno's reduction to 4/5 puts Veno above New Reno, as its authors state and the "
+        "paper does not"
     )
 
 
@@ -153,7 +152,7 @@ def _figure7(figures: ExperimentData) -> dict[str, Evaluate]:
         "P3-032": measured_number(lambda: _gain(figures, low.of("BIC")), BIC_CAUSE),
         "P3-033": measured_number(
             lambda: _gain(figures, low.of("Westwood")),
-            "at 0.001, where section 4 puts it; at 0.0001, where the conclusion does, beside it",
+            "at 0.001, as in section 4; for comparison at 0.0001, as in the conclusion",
             also=lambda: {
                 "at 0.0001": _gain(figures, scenario2("Westwood", 1e-4)),
                 "Westwood (ns-2)": _gain(figures, low.of("Westwood (ns-2)")),
@@ -183,9 +182,9 @@ def _below_scenario1(figures: ExperimentData) -> tuple[bool, str]:
 def _high_rates(figures: ExperimentData) -> tuple[bool, str, Interval]:
     found = _gain(figures, scenario2("Westwood", 1e-2))
     why = (
-        f"{found.mean:+.0f} % at 0.01: after a loss New Reno without SACK mends one segment a round "
-        "trip, Westwood with SACK a window; with bursts the gain falls only when timeouts take "
-        "over"
+        f"{found.mean:+.0f} % at 0.01: New Reno without SACK repairs one segment per RTT, Westwood "
+        "with SACK a window; with loss bursts the gain falls only at error rates where timeouts "
+        "dominate"
     )
     return found.mean < 15.0, why, found
 
@@ -199,8 +198,8 @@ def _low_everywhere(figures: ExperimentData) -> tuple[bool, str]:
     )
     return (
         holds,
-        f"{statement} Mb/s. Vegas yields to the cross traffic's queue; Veno is not below New Reno: "
-        "its cut is the smaller",
+        f"{statement} Mb/s. Vegas reduces its window at the cross traffic's queue; Veno is not "
+        "below New Reno, because Veno reduces less",
     )
 
 
@@ -212,9 +211,9 @@ def _figure8(figures: ExperimentData) -> dict[str, Evaluate]:
 
 
 _QUEUE = (
-    "packets, seed by seed. The bottleneck is not given; with ours the path holds about 400 "
-    "packets, and goodput rises up to the longest queue tried: the paper's own rule, a queue below "
-    "the bandwidth-delay product, is not yet broken there"
+    "packets, seed by seed. The paper does not give the bottleneck; the BDP of ours is about 400 "
+    "packets, and goodput rises up to the longest simulated queue, which still meets the paper's "
+    "rule of a queue below the BDP"
 )
 
 

@@ -33,7 +33,7 @@ def _run(figures: ExperimentData, scheme: str) -> RunResult:
 
 
 def _windows(figures: ExperimentData) -> list[PaperFigure]:
-    statement = "The paper: Westwood holds the largest window, BIC refills fast, Vegas and Veno stay very low."
+    statement = "The paper: Westwood has the largest window, BIC recovers fast, Vegas and Veno stay very low."
     five = {scheme: _window(figures, scheme) for scheme in FIVE}
     return [
         PaperFigure(
@@ -41,7 +41,7 @@ def _windows(figures: ExperimentData) -> list[PaperFigure]:
         ),
         PaperFigure(
             "Figure 5 with BIAD",
-            "It overshoots to some 10 MB, which is cut off here, as it takes Westwood's estimate of 2001 (below).",
+            "BIAD overshoots to some 10 MB (beyond the axis), because BIAD uses Westwood's estimate of 2001 (below).",
             TIME,
             "congestion window (kB)",
             {"BIAD": _window(figures, "BIAD")},
@@ -70,15 +70,15 @@ def _veno(figures: ExperimentData) -> PaperFigure:
     }
     held = float(hop_of(result, "air", "down")["queue_packets_mean"])
     return PaperFigure(
-        "Finding: what Veno takes for a queue",
-        f"At an error rate of 0.001. ACKs wait {wait['up']:.0f} ms for their grants on average, but "
-        f"the minimum RTT, {base:.0f} ms, has hardly such a wait in it: so the usual one is longer "
-        f"whether packets queue or not (the data wait {wait['down']:.1f} ms), and Veno counts "
-        "segments as queued in proportion to its window. Above its threshold of 3 it takes random "
-        "losses for congestion, and grows every other round: that puts it below New Reno while "
-        "windows are large. Where losses keep them small its cut to 4/5 puts it above (P3-029). "
-        f"What waits is read as a frame begins, when it is most; over time it is {held:.1f} "
-        "packets.",
+        "Finding: segments that Veno counts as queued",
+        f"At an error rate of 0.001. The grant latency of ACKs is {wait['up']:.0f} ms on average, "
+        f"but the minimum RTT, {base:.0f} ms, contains hardly any of it: the usual RTT is longer "
+        f"with and without a queue (the data's queueing delay is {wait['down']:.1f} ms), and Veno "
+        "counts segments as queued in proportion to its window. Above its threshold of 3 Veno "
+        "treats random losses as congestion and grows every second RTT, which puts Veno below New "
+        "Reno with large windows. With small windows the reduction to 4/5 puts Veno above "
+        "(P3-029). The queue is sampled at the start of a frame, at its maximum; the mean over "
+        f"time is {held:.1f} packets.",
         TIME,
         "packets",
         {
@@ -105,8 +105,8 @@ def _waiting(result: RunResult) -> list[Point]:
 def _westwood(figures: ExperimentData) -> PaperFigure:
     lines = {}
     for name, scheme in (
-        ("Westwood of 2001, a sample an ACK", "Westwood (2001)"),
-        ("Westwood+, a sample a round trip", "Westwood"),
+        ("Westwood of 2001, a sample per ACK", "Westwood (2001)"),
+        ("Westwood+, a sample per RTT", "Westwood"),
     ):
         series = _run(figures, scheme).series
         pairs = zip(series["ssthresh_bytes"].to_list(), series["retransmitted_segments"].to_list(), strict=True)
@@ -114,13 +114,13 @@ def _westwood(figures: ExperimentData) -> PaperFigure:
             series["time_s"].to_list(), [value / 1e3 if again and value else None for value, again in pairs]
         )
     return PaperFigure(
-        "Finding: what Westwood's two estimates make of a loss",
-        "The threshold that each sets after a loss. ACKs come up a frame's worth at a time, "
-        "microseconds apart: a sample an ACK takes that for a rate many times the channel's, and "
-        "the window is not cut to what the path holds (P3-026 and 033, +96 and +108 %, are from "
-        "the estimate that is not deceived).",
+        "Finding: ssthresh by Westwood's two estimates",
+        "The ssthresh of each variant after a loss. The ACKs of a frame arrive microseconds apart: "
+        "an estimate with a sample per ACK is many times the channel's rate, and the window is not "
+        "reduced to the BDP. P3-026 and 033 (+96 and +108 %) use the estimate with a sample per "
+        "RTT.",
         TIME,
-        "threshold after a loss (kB)",
+        "ssthresh after a loss (kB)",
         lines,
         trace=True,
     )

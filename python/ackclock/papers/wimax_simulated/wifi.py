@@ -21,8 +21,8 @@ HIGH = (1e-2, 3e-2, 1e-1)
 LOW = (1e-5, 1e-4, 1e-3)
 ALIKE = 0.1
 _BURSTS = (
-    "the bad state lasts 7.5 ms, three segments of 802.11b: New Reno, which has no SACK, mends one "
-    "a round trip, the others all at once. That alone is more than the paper's gain"
+    "the bad state lasts 7.5 ms, three segments of 802.11b: New Reno, without SACK, repairs one "
+    "segment per RTT, the other variants all at once. This alone exceeds the paper's gain"
 )
 
 
@@ -67,11 +67,11 @@ def _congested(figures: ExperimentData) -> tuple[bool, str]:
         for scheme in ("Westwood", "BIC")
     }
     firm = min(kept["Westwood"], kept["BIC"]) > max(kept["New Reno"], kept["Vegas"], kept["Veno"])
-    text = (
-        f"least share of scenario 1 kept up to 0.001: {format_values(kept)}; from 0.001 to 0.01 "
-        f"then {format_values(fall)}"
+    text = f"minimum share of scenario 1 up to 0.001: {format_values(kept)}; from 0.001 to 0.01: {format_values(fall)}"
+    why = (
+        ". The air carries 4 Mb/s, and beside the cross traffic the bottleneck has 5 Mb/s left: "
+        "cross traffic hardly costs goodput"
     )
-    why = ". The air carries 4 Mb/s and the bottleneck leaves 5 while the cross traffic is on: there is little to lose"
     return firm and max(fall.values()) < 0.9, text + why
 
 
@@ -80,8 +80,8 @@ def _queues(figures: ExperimentData) -> tuple[bool, str]:
     holds = all(min(each["Westwood"], each["BIC"]) > max(each["Vegas"], each["Veno"]) for each in found.values())
     text = "; ".join(f"{packets}: {format_values(each)}" for packets, each in found.items())
     why = (
-        ". Westwood is high at every queue, but all lie close: the air is the limit, and a queue "
-        "of any size is enough for 4 Mb/s"
+        ". Westwood is high at every queue, but all variants are close: the air limits them, and a "
+        "queue of any size suffices for 4 Mb/s"
     )
     return holds, f"{text} Mb/s{why}"
 
