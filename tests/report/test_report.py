@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -230,6 +232,25 @@ def test_panels_of_several_runs_share_the_fullest_queue() -> None:
 def test_plot_is_written_in_the_format_of_its_suffix(suffix: str, start: bytes, tmp_path: Path) -> None:
     path = Plot(panels_of_run(_frames()), "A run").save(tmp_path / f"run.{suffix}")
     assert path.read_bytes().startswith(start)
+
+
+@pytest.mark.finding("U22")
+def test_plot_of_several_charts_draws_each_line_in_its_colour() -> None:
+    panels = panels_of_runs({"a": _frames(), "b": _frames()})
+    lines = re.findall(r'<path aria-label="[^"]*line: (\w+);[^"]*"[^>]* stroke="(#\w+)"', Plot(panels).to_svg())
+    assert len(lines) == sum(len(panel.lines) for panel in panels) == 8
+    assert len(set(lines)) == 2 and len({colour for _, colour in lines}) == 2
+
+
+@pytest.mark.finding("U22")
+def test_plot_gives_charts_with_other_lines_colours_of_their_own() -> None:
+    one, two = panels_of_run(_frames())[:2]
+    other = replace(two, lines=tuple(replace(line, name=f"other {line.name}") for line in two.lines))
+    svg = Plot([one, replace(other, lines=(*other.lines, *two.lines))]).to_svg()
+    drawn = re.findall(r'<path aria-label="[^"]*line: ([^;]+);[^"]*"[^>]* stroke="(#\w+)"', svg)
+    assert len(drawn) == len(one.lines) + 2 * len(two.lines)
+    for lines in (drawn[: len(one.lines)], drawn[len(one.lines) :]):
+        assert len({colour for _, colour in lines}) == len({name for name, _ in lines})
 
 
 def test_plot_refuses_another_suffix(tmp_path: Path) -> None:

@@ -98,12 +98,12 @@ def _outstanding(sent: pl.DataFrame, back: pl.DataFrame) -> list[Line]:
     own = sent.select("time_s", pl.col("outstanding_bytes").alias("bytes"))
     theirs = back.select("time_s", pl.col("peer_outstanding_bytes").alias("bytes"))
     both = pl.concat([own, theirs]).sort("time_s", maintain_order=True)
-    lines = [envelope("outstanding", both, "bytes", 1e-3)]
+    lines = [envelope("bytes in flight", both, "bytes", 1e-3)]
     offered = back.filter(~pl.col("kind").is_in(["reset", "syn"]))
     top = float(both["bytes"].max() or 0.0)  # type: ignore[arg-type]
     # A window far above what is in flight says nothing, and would press the curve to the ground.
     if offered.height and top and float(offered["window_bytes"].median() or 0.0) <= 3 * top:  # type: ignore[arg-type]
-        lines.append(envelope("offered window", offered, "window_bytes", 1e-3))
+        lines.append(envelope("advertised window", offered, "window_bytes", 1e-3))
     return lines
 
 

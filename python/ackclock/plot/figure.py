@@ -35,15 +35,25 @@ class Plot:
         self.title = title
         specs = [vega.time_chart(chart) if isinstance(chart, Panel) else dict(chart) for chart in charts]
         self._config = specs[0].get("config", {})
+        # Vega-Lite finds named data sets at the top of a specification only.
+        self._datasets = {name: rows for spec in specs for name, rows in spec.get("datasets", {}).items()}
         self._charts = [
-            {key: value for key, value in spec.items() if key not in ("config", "padding")} for spec in specs
+            {key: value for key, value in spec.items() if key not in ("config", "padding", "datasets")}
+            for spec in specs
         ]
 
     @property
     def spec(self) -> dict[str, Any]:
         """The Vega-Lite specification of all charts."""
         title = {"title": {"text": self.title, "anchor": "start"}} if self.title else {}
-        return {**title, "vconcat": self._charts, "config": self._config, "background": "white"}
+        return {
+            **title,
+            "vconcat": self._charts,
+            "resolve": {"scale": dict.fromkeys(("color", "strokeDash", "shape"), "independent")},
+            "datasets": self._datasets,
+            "config": self._config,
+            "background": "white",
+        }
 
     def to_svg(self) -> str:
         """The drawing as SVG; its text stays text."""

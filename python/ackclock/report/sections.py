@@ -16,7 +16,7 @@ def time_section(panels: Sequence[Panel], which: str) -> Section:
     """The panels as charts; ``which`` describes their lines."""
     blocks = [Chart(panel.title, panel.reading, vega.time_chart(panel)) for panel in panels]
     lead = (
-        f"Lines are {which}. Hold Shift and scroll over a chart to look closer, drag to move."
+        f"Lines are {which}. Hold Shift and scroll over a chart to zoom, drag to move."
         if blocks
         else "No series was recorded."
     )

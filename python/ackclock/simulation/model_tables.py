@@ -20,7 +20,7 @@ _MODELS = (
     ("0.75 W/RTT", "window_bps"),
     ("Mathis", "mathis_bps"),
     ("Padhye, full", "padhye_bps"),
-    ("approximate", "padhye_approx_bps"),
+    ("Padhye, approximate", "padhye_approx_bps"),
     ("CUBIC", "cubic_bps"),
 )
 
@@ -58,7 +58,7 @@ def model_table(summaries: Sequence[Mapping[str, Any]]) -> Table | None:
             [
                 Cell(str(flows[i]["flow"]), str(flows[i]["variant"])),
                 metric_cell(interval(summary["flows"][i]["goodput_bps"] for summary in summaries).as_json(), 1e-6),
-                Cell(significant(losses.mean, 2), "a segment"),
+                Cell(significant(losses.mean, 2), "per segment"),
                 *(metric_cell(interval(model.get(key) for model in found).as_json(), 1e-6) for _, key in _MODELS),
             ]
         )
