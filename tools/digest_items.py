@@ -60,7 +60,8 @@ column of strings is prose when its name is `key` or ends with `_key`."""
 PROVENANCE = {
     "folder": "the run folder's path",
     "cell": "the name of a cell's folder, a hash over the engine's binary",
-    "shown": "the names of the cells' folders that a comparison's report shows",
+    "shown": "the runs that a comparison's report shows: numbers, or names of folders",
+    "digest": "the digest of a dataset, over its runs' numbers and values",
 }
 """Fields and columns that depend on where a result was made.
 
@@ -332,17 +333,48 @@ def run(tree: Tree, job: Job, scratch: Path) -> tuple[dict[str, Item], list[str]
 
 
 def files(folder: Path) -> Iterator[tuple[str, Item]]:
-    """The items of a run folder. A cell's folder has a hash for its name; here it is the cell's
-    place in the order of the scenarios."""
+    """The items of a run folder. The runs of a sweep or a comparison are two items, whether they
+    are a dataset or, as in earlier versions, a folder each in `cells`.
+    """
+    several = any((folder / name).is_file() for name in ("sweep.json", "compare.json"))
     own = {path: found for path in sorted(folder.rglob("*")) if (found := file_item(path)) is not None}
     cells: dict[Path, list[tuple[str, Item]]] = defaultdict(list)
     for path, found in own.items():
+        if several and path.relative_to(folder).parts[0] in OF_RUNS:
+            continue
         if path.parent.parent == folder / "cells":
             cells[path.parent].append((path.name, found))
         else:
             yield str(path.relative_to(folder)), found
     for place, cell in enumerate(sorted(cells.values(), key=scenario_first)):
         yield from ((f"cells/{place:03}/{name}", found) for name, found in cell)
+    if several:
+        yield "flows.parquet", flows_item(folder)
+        yield "summaries.json", item("json", sorted(summaries(folder)))
+
+
+OF_RUNS = ("cells", "runs", "flows", "series", "hops", "summaries", "flows.parquet", "dataset.json")
+"""The files and folders of a sweep's or comparison's runs, in all layouts."""
+
+
+def flows_item(folder: Path) -> Item:
+    """The item of the table of a row for each run and flow, with its columns by name."""
+    files_of_table = sorted((folder / "flows").glob("*.parquet")) or [folder / "flows.parquet"]
+    frame = pl.concat([pl.read_parquet(path, glob=False) for path in files_of_table])
+    frame = frame.select(sorted(set(frame.columns) - {"run"})).cast({pl.UInt64: pl.Int64})
+    content = io.BytesIO()
+    frame.write_parquet(content)
+    return parquet_item(content.getvalue())
+
+
+def summaries(folder: Path) -> Iterator[str]:
+    """The summaries of the runs of a sweep or a comparison as canonical JSON."""
+    if (folder / "summaries").is_dir():
+        texts = [pl.read_parquet(path)["summary"].to_list() for path in sorted((folder / "summaries").iterdir())]
+        documents = [json.loads(text) for part in texts for text in part]
+    else:
+        documents = [json.loads(path.read_text("utf-8")) for path in folder.glob("cells/*/summary.json")]
+    return (json.dumps(canonical(document), sort_keys=True) for document in documents)
 
 
 def scenario_first(cell: Sequence[tuple[str, Item]]) -> list[str]:

@@ -7,6 +7,26 @@ from ackclock.congestion_control import CongestionControl
 
 __version__: str
 
+class Batch:
+    """The results of several runs, in their order."""
+
+    def summaries(self) -> list[str]: ...
+    def series(self) -> Table: ...
+    def hops(self) -> Table: ...
+
+class Batches:
+    """Threads that run plans."""
+
+    def __init__(self, threads: int) -> None: ...
+    def run(
+        self,
+        plans: list[str],
+        runs: list[tuple[int, int, bool]],
+        first: int,
+        controls: dict[str, type[CongestionControl]] | None = None,
+    ) -> Batch: ...
+    def stop(self) -> None: ...
+
 class ControlError(Exception):
     """A congestion control raised; its exception is the cause."""
 

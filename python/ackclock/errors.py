@@ -179,8 +179,10 @@ class RunFailed(AckclockError):
     """The work failed; the message has its parameters and seed. The command line exits with 1.
 
     ``RunFailed(statement)``, or with `hint`, the remedy. The traceback of user code keeps its
-    lines.
+    lines. ``run`` is the index in its chunk of the run that failed.
     """
+
+    run: int | None = None
 
     def __init__(self, statement: str, hint: str = "", *, file: str | None = None, option: str = "") -> None:
         super().__init__(statement=statement, hint=hint, file=file, option=option)

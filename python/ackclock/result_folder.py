@@ -57,17 +57,13 @@ class FolderResult(Result):
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
-        """The Parquet tables of the run folder, by file name."""
-        import polars as pl
-
-        return {path.stem: pl.read_parquet(path, glob=False) for path in self._tables_in_folder()}
+        """The Parquet tables of the run folder, by file name, and those of its dataset, by folder."""
+        return {name: scan.collect() for name, scan in self._scans().items()}
 
     @property
     def flows(self) -> pl.DataFrame:
         """One row per run and flow."""
-        import polars as pl
-
-        return pl.read_parquet(self._folder / "flows.parquet", glob=False)
+        return self._scans()["flows"].collect()
 
     def plot(self) -> Plot:
         """The runs that the report draws, laid over each other."""
@@ -78,9 +74,9 @@ class FolderResult(Result):
 
     def _panels(self) -> list[Panel]:
         if self._kind == COMPARE:
-            from ackclock.plot.time_series import panels_of_cells
+            from ackclock.plot.time_series import panels_of_dataset
 
-            return panels_of_cells(self._folder, self._document["shown"])
+            return panels_of_dataset(self._folder, self._document["shown"])
         if self._kind == SWEEP:
             from ackclock.simulation.sweep_page import folder_panels
 
@@ -110,11 +106,16 @@ class FolderResult(Result):
     def _frame_rows(self) -> Mapping[str, int]:
         import polars as pl
 
-        scans = {path.stem: pl.scan_parquet(path, glob=False) for path in self._tables_in_folder()}
-        return {name: int(scan.select(pl.len()).collect().item()) for name, scan in scans.items()}
+        return {name: int(scan.select(pl.len()).collect().item()) for name, scan in self._scans().items()}
 
-    def _tables_in_folder(self) -> list[Path]:
-        return sorted(self._folder.glob("*.parquet"))
+    def _scans(self) -> dict[str, pl.LazyFrame]:
+        import polars as pl
+
+        from ackclock.storage.dataset_files import INDEX, TABLES, scan
+
+        files = {path.stem: pl.scan_parquet(path, glob=False) for path in sorted(self._folder.glob("*.parquet"))}
+        tables = TABLES if (self._folder / INDEX).is_file() else ()
+        return files | {name: scan(self._folder, name) for name in tables}
 
 
 def open_folder(folder: Path) -> Result:

@@ -20,6 +20,7 @@ from ackclock.papers.scenarios import scenario_path
 from ackclock.result_folder import write_report
 from ackclock.simulation.engine import run
 from ackclock.simulation.plan import build_plan
+from ackclock.storage.dataset_files import TABLES
 
 SMALL: dict[str, Any] = {"variants": ["reno", "cubic"], "buffers": ["32 KiB", "auto"], "seeds": 2, "duration": "5 s"}
 
@@ -65,7 +66,7 @@ def test_comparison_reuses_finished_runs(dumbbell: Comparison) -> None:
 def test_comparison_folder_has_tables_and_a_renewable_report(dumbbell: Comparison) -> None:
     assert dumbbell.folder is not None
     names = {path.name for path in dumbbell.folder.iterdir()}
-    assert names >= {"scenario.toml", "environment.json", "flows.parquet", "compare.json", "cells"}
+    assert names >= {"scenario.toml", "environment.json", "compare.json", "dataset.json", *TABLES}
     page = write_report(dumbbell.folder).read_text("utf-8")
     best = dumbbell.best.configuration
     assert f"Use {best.variant} with" in page

@@ -14,7 +14,9 @@ from ackclock.comparison.ranking import check_rank_by, equal_configurations, ran
 from ackclock.comparison.result import Comparison
 from ackclock.errors import InputError
 from ackclock.input.link.hop import Hop
+from ackclock.simulation.dataset import Dataset
 from ackclock.simulation.metrics import of_flows, of_run, over_seeds
+from ackclock.simulation.run_list import RunList
 from tests.support.synthetic import flow, hop, summary
 
 CUBIC = Configuration("cubic", "auto", "auto", True)
@@ -217,7 +219,9 @@ def test_low_latency_choice_halves_the_delay_at_90_percent_of_the_goodput() -> N
     def compared(goodput: float, p95: float) -> Comparison:
         small = flow(goodput_bps=goodput, rtt_ms={**flow()["rtt_ms"], "p95": p95})
         runs = {CUBIC: {s: of_run(summary()) for s in (1, 2)}, SMALL: {s: of_run(summary([small])) for s in (1, 2)}}
-        return Comparison("link", "", {}, "goodput_bps", ranking(runs), {CUBIC: [], SMALL: []}, None, None)
+        return Comparison(
+            "link", "", {}, "goodput_bps", ranking(runs), Dataset(RunList([], [], (1,), of_run)), None, None
+        )
 
     assert (found := compared(7.3e6, 70.0).low_latency_choice) is not None
     assert found.configuration == SMALL

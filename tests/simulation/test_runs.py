@@ -17,9 +17,12 @@ import pytest
 import ackclock
 from ackclock.input.scenario import draft_of, read_draft
 from ackclock.input.scenario.resolution import scenario_hash
+from ackclock.simulation.chunk_runner import run_missing
+from ackclock.simulation.dataset import Dataset
 from ackclock.simulation.run import simulate_scenario
 from ackclock.simulation.runner import RunSpec, RunStore, run_specs
-from ackclock.simulation.sweep import sweep_draft
+from ackclock.simulation.sweep import check_points, run_list, sweep_draft
+from ackclock.storage.dataset_files import TABLES
 
 SERIES = ["seed", "flow", "time_s", "cwnd_bytes", "ssthresh_bytes", "srtt_ms", "flight_bytes", "delivered_bytes",
           "retransmitted_segments"]  # fmt: skip
@@ -195,9 +198,15 @@ def test_sweep_points_have_intervals(write, tmp_path):
         goodput = cell["metrics"]["goodput_bps"]
         assert goodput["lo"] <= goodput["mean"] <= goodput["hi"]
     assert cells[0]["metrics"]["goodput_bps"]["mean"] > cells[2]["metrics"]["goodput_bps"]["mean"]
-    flows = pl.read_parquet(tmp_path / "run" / "flows.parquet")
-    assert flows.height == 12
-    assert set(flows["cell"]) == {path.name for path in (tmp_path / "run" / "cells").iterdir()}
+    runs = pl.read_parquet(tmp_path / "run" / "runs" / "*.parquet")
+    assert runs["run"].to_list() == list(range(12))
+    assert runs["hop.air.loss.down.mean"].to_list() == [0.0, 0.0, 0.01, 0.01, 0.05, 0.05] * 2
+    assert runs["seed"].to_list() == [1, 2] * 6
+    assert runs["goodput_bps"][:2].mean() == pytest.approx(cells[0]["metrics"]["goodput_bps"]["mean"])
+    assert pl.read_parquet(tmp_path / "run" / "flows" / "*.parquet").height == 12
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
+        "dataset.json", "environment.json", "flows", "hops", "runs", "scenario.toml", "series", "summaries", "sweep.json",
+    ]  # fmt: skip
     assert tomllib.loads((tmp_path / "run" / "scenario.toml").read_text())["sweep"]["tcp.variant"] == ["reno", "cubic"]
 
 
@@ -212,6 +221,40 @@ def test_resolved_sweep_yields_the_same_result(write, tmp_path):
     first = sweep_draft(read_draft(write("sweep.toml", SWEEP)), folder=tmp_path / "first")
     second = sweep_draft(read_draft(tmp_path / "first" / "scenario.toml"))
     assert first.document["cells"] == second.document["cells"]
+
+
+def test_finished_sweep_is_read_and_not_run_again(write, tmp_path, monkeypatch):
+    draft = read_draft(write("sweep.toml", SWEEP))
+    first = sweep_draft(draft, folder=tmp_path / "run")
+    before = contents(tmp_path / "run")
+    monkeypatch.setattr("ackclock.simulation.engine.Batches.run", None)
+    again = sweep_draft(draft, folder=tmp_path / "run")
+    assert again.document == first.document
+    assert again.flows.equals(first.flows)
+    assert again.points[3].results[1].summary == first.points[3].results[1].summary
+    assert contents(tmp_path / "run") == before
+
+
+def test_sweep_in_memory_equals_the_sweep_in_a_folder(write, tmp_path):
+    draft = read_draft(write("sweep.toml", SWEEP))
+    stored, free = sweep_draft(draft, folder=tmp_path / "run"), sweep_draft(draft)
+    assert free.document["cells"] == stored.document["cells"]
+    assert free.document["digest"] == stored.document["digest"]
+    assert free.runs.equals(stored.runs)
+    assert free.flows.equals(stored.flows)
+    for one, other in zip(free.points[1].results, stored.points[1].results, strict=True):
+        assert one.series.equals(other.series)
+        assert one.hops.equals(other.hops)
+
+
+def test_sweep_keeps_the_series_of_one_seed_by_default(write, tmp_path):
+    draft = read_draft(write("sweep.toml", SWEEP))
+    kept = {}
+    for series in ("none", "sampled", "all"):
+        sweep = sweep_draft(draft, folder=tmp_path / series, series=series)
+        kept[series] = sweep.data.table("series")["run"].unique().sort().to_list()
+        assert sweep.points[1].results[1].series.height == 3  # simulated again where it is not kept
+    assert kept == {"none": [], "sampled": list(range(0, 12, 2)), "all": list(range(12))}
 
 
 def test_sweep_runs_only_missing_points(write, tmp_path, monkeypatch):
@@ -246,18 +289,18 @@ def start_sweep(scenario: Path, out: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def wait_for_cells(out: Path, running: subprocess.Popen[str], number: int = 2) -> None:
+def wait_for_a_chunk(out: Path, running: subprocess.Popen[str]) -> None:
     until = time.monotonic() + 60
     while time.monotonic() < until and running.poll() is None:
-        if len(finished(out)) >= number:
+        if finished(out):
             return
         time.sleep(0.01)
     pytest.fail("the sweep ended, or hung, before it could be stopped")
 
 
 def finished(out: Path) -> set[str]:
-    cells = out / "cells"
-    return {path.name for path in cells.iterdir() if not path.name.startswith(".")} if cells.is_dir() else set()
+    chunks = out / "chunks"
+    return {path.name for path in chunks.iterdir() if not path.name.startswith(".")} if chunks.is_dir() else set()
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
@@ -267,7 +310,7 @@ def test_interrupted_sweep_continues(write, tmp_path, how):
     scenario = write("sweep.toml", text)
     running = start_sweep(scenario, out)
     try:
-        wait_for_cells(out, running)
+        wait_for_a_chunk(out, running)
         os.kill(running.pid, how)
         _, complaint = running.communicate(timeout=30)
     finally:
@@ -277,18 +320,20 @@ def test_interrupted_sweep_continues(write, tmp_path, how):
     assert "Traceback" not in complaint
     assert kept
     assert not (out / "sweep.json").exists()
-    for name in kept:  # whole cells only
-        assert json.loads((out / "cells" / name / "summary.json").read_text())["flows"]
-        assert pl.read_parquet(out / "cells" / name / "series.parquet").columns == SERIES
-    timestamps = {name: (out / "cells" / name / "summary.json").stat().st_mtime_ns for name in kept}
+    timestamps = {name: (out / "chunks" / name / "chunk.json").stat().st_mtime_ns for name in kept}
 
-    draft = read_draft(scenario)
-    cell = next(iter(RunSpec(draft.check(draft.points()[0]), seed) for seed in (1,)))
-    assert cell.key in kept
-    results = run_specs([cell], store=RunStore(out))
-    assert results[0].folder == out / "cells" / cell.key
-    assert not list((out / "cells").glob(".*.tmp"))
-    assert {name: (out / "cells" / name / "summary.json").stat().st_mtime_ns for name in kept} == timestamps
+    data = Dataset(run_list(check_points(read_draft(scenario))), out)
+    missing = data.missing()
+    assert len(missing) == len(data.runs.chunks) - len(kept)
+    run_missing(data, chunks=missing[:1])
+    assert not list((out / "chunks").glob(".*.tmp"))
+    assert {name: (out / "chunks" / name / "chunk.json").stat().st_mtime_ns for name in kept} == timestamps
+    for name in finished(out):  # complete chunks only
+        tables = {table: pl.read_parquet(out / "chunks" / name / f"{table}.parquet") for table in TABLES}
+        runs = tables["runs"]["run"].to_list()
+        assert runs == list(range(runs[0], runs[0] + len(runs)))
+        assert all(set(table["run"]) <= set(runs) for table in tables.values())
+        assert tables["summaries"]["run"].to_list() == runs
 
 
 def test_default_folder_is_named_by_the_scenario_hash(small, write):

@@ -6,6 +6,7 @@ import math
 import random
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -47,6 +48,21 @@ def test_interval_of_a_large_or_skewed_sample_is_a_reproducible_bca() -> None:
     assert found.lo < found.mean < found.hi
     assert interval(SLEEP).method == "bca"
     assert interval([1.0, 2.0, 1.5, 1.7, 1.2, 1.9, 1.4, 1.6, 1.3, 1.8]).method == "t"
+
+
+@pytest.mark.parametrize("n", [10, 23, 200])
+@pytest.mark.parametrize("shape", ["normal", "skewed", "ties"])
+def test_bca_interval_is_that_of_scipy(n: int, shape: str) -> None:
+    draw = random.Random(n)
+    sample = sorted(
+        {"normal": draw.gauss(5.0, 1.0), "skewed": draw.lognormvariate(0.0, 1.5), "ties": draw.randint(1, 4)}[shape]
+        for _ in range(n)
+    )
+    reference = stats.bootstrap((sample,), np.mean, n_resamples=4000, rng=np.random.default_rng(0)).confidence_interval
+    found = interval(sample)
+    if found.method == "bca":
+        assert (found.lo, found.hi) == tuple(reference)
+    assert (found.method == "bca") == (n >= 20 or shape == "skewed")
 
 
 @pytest.mark.parametrize(

@@ -535,8 +535,8 @@ def test_ctrl_c_prints_the_folder_when_results_are_finished(another: Path, tmp_p
     another.write_text(long)
     argv = [*CLI, "sweep", str(another), "--workers", "1", "--quiet", "--out", str(tmp_path / "run")]
     with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as process:
-        cells = tmp_path / "run" / "cells"
-        while process.poll() is None and not list(cells.glob("[0-9a-f]*")):
+        chunks = tmp_path / "run" / "chunks"
+        while process.poll() is None and not list(chunks.glob("[0-9]*")):
             pass
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=30)

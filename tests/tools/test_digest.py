@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -180,6 +181,32 @@ def test_cells_keep_their_names_when_the_folders_hashes_change(digest, tmp_path)
     assert sorted(before) == [
         f"cells/00{place}/{name}" for place in (0, 1) for name in ("scenario.toml", "summary.json")
     ]
+
+
+def test_runs_are_the_same_items_in_both_layouts(digest, tmp_path) -> None:
+    summaries = [{"seed": seed, "flows": [{"goodput_bps": 1.5 * seed}]} for seed in (2, 1)]
+    flows = pl.DataFrame({"seed": [2, 1], "tcp.variant": ["reno", "reno"], "goodput_bps": [3.0, 1.5]})
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "sweep.json").write_text("{}")
+    for name, summary in zip("ab", summaries, strict=True):
+        (old / "cells" / name).mkdir(parents=True)
+        (old / "cells" / name / "summary.json").write_text(json.dumps(summary))
+    flows.with_columns(cell=pl.lit("a")).write_parquet(old / "flows.parquet")
+    for name in ("flows", "summaries"):
+        (new / name).mkdir()
+    numbered = flows.with_columns(pl.col("seed").cast(pl.UInt64)).with_row_index("run")
+    numbered.write_parquet(new / "flows" / "00000.parquet")
+    texts = pl.DataFrame({"run": [0, 1], "summary": [json.dumps(one, indent=1) for one in summaries]})
+    texts.write_parquet(new / "summaries" / "00000.parquet")
+    before, now = (dict(digest.digest_items.files(folder)) for folder in (old, new))
+    assert digest.compare(before, now, []).agrees
+    assert sorted(now) == ["flows.parquet", "summaries.json", "sweep.json"]
+    texts.with_columns(summary=texts["summary"].str.replace("1.5", "1.6")).write_parquet(
+        new / "summaries" / "00000.parquet"
+    )
+    assert dict(digest.digest_items.files(new))["summaries.json"] != now["summaries.json"]
 
 
 def test_items_are_the_same_when_read_back(digest, tmp_path) -> None:

@@ -1,6 +1,7 @@
 //! The Python module `ackclock._native`: converts arguments, calls the crates, converts results.
 //! Defaults, units and documents belong to Python.
 
+mod batch;
 mod capture_columns;
 mod capture_report;
 mod captures;
@@ -82,8 +83,8 @@ fn run(py: Python<'_>, plan: &str, controls: Option<&Bound<'_, PyDict>>) -> PyRe
     }
     let (plan, result) = outcome.map_err(errors::of_run)?;
     let summary = serde_json::to_string(&result.summary).map_err(failure)?;
-    let series = run_columns::series(&plan, &result.series).map_err(failure)?;
-    let hops = run_columns::hops(&plan, &result.hops).map_err(failure)?;
+    let series = run_columns::series(&plan, plan.seed, &result.series).map_err(failure)?;
+    let hops = run_columns::hops(&plan, plan.seed, &result.hops).map_err(failure)?;
     Ok(Run { summary, series: Table::new(series), hops: Table::new(hops) })
 }
 
@@ -130,6 +131,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PlanError", py.get_type::<errors::PlanError>())?;
     module.add("FailedError", py.get_type::<errors::FailedError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_class::<batch::Batch>()?;
+    module.add_class::<batch::Batches>()?;
     module.add_function(wrap_pyfunction!(emulate, module)?)?;
     module.add_class::<measurement::LiveSession>()?;
     module.add_function(wrap_pyfunction!(measurement::serve, module)?)?;

@@ -1,4 +1,4 @@
-//! The time series of a run as Arrow columns: `series.parquet` and `hops.parquet`.
+//! The time series of runs as Arrow columns: `series.parquet` and `hops.parquet`.
 
 use ackclock_sim::Plan;
 use ackclock_sim::recorder::{HopSeries, Series};
@@ -6,11 +6,39 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array,
 use arrow_schema::ArrowError;
 use std::sync::Arc;
 
+/// One run of several: its number, plan and seed, and its samples.
+pub type Numbered<'a, T> = (u64, &'a Plan, u64, &'a T);
+
+/// The time series of several runs, with the number of the run in the column `run`.
+pub fn series_of_runs<'a>(runs: impl Iterator<Item = Numbered<'a, Series>>) -> Result<RecordBatch, ArrowError> {
+    concatenated(runs.map(|(run, plan, seed, s)| numbered(run, &series(plan, seed, s)?)))
+}
+
+/// The samples of the queues of several runs, with the number of the run in the column `run`.
+pub fn hops_of_runs<'a>(runs: impl Iterator<Item = Numbered<'a, HopSeries>>) -> Result<RecordBatch, ArrowError> {
+    concatenated(runs.map(|(run, plan, seed, s)| numbered(run, &hops(plan, seed, s)?)))
+}
+
+fn numbered(run: u64, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let number = constant(run, batch.num_rows());
+    let schema = batch.schema();
+    let columns = schema.fields().iter().map(|field| field.name().clone()).zip(batch.columns().iter().cloned());
+    RecordBatch::try_from_iter_with_nullable(
+        std::iter::once(("run".to_owned(), number)).chain(columns).map(|(name, array)| (name, array, true)),
+    )
+}
+
+fn concatenated(batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>) -> Result<RecordBatch, ArrowError> {
+    let batches = batches.collect::<Result<Vec<_>, _>>()?;
+    let first = batches.first().ok_or_else(|| ArrowError::InvalidArgumentError("no runs".into()))?;
+    arrow_select::concat::concat_batches(&first.schema(), &batches)
+}
+
 /// A row for each flow and sample.
-pub fn series(plan: &Plan, s: &Series) -> Result<RecordBatch, ArrowError> {
+pub fn series(plan: &Plan, seed: u64, s: &Series) -> Result<RecordBatch, ArrowError> {
     let flow = s.flow.iter().map(|&i| plan.flows[i as usize].name.as_str());
     table([
-        ("seed", seed(plan, s.flow.len())),
+        ("seed", constant(seed, s.flow.len())),
         ("flow", text(flow)),
         ("time_s", real(&s.time_s)),
         ("cwnd_bytes", real(&s.cwnd_bytes)),
@@ -23,10 +51,10 @@ pub fn series(plan: &Plan, s: &Series) -> Result<RecordBatch, ArrowError> {
 }
 
 /// A row for each queue and sample.
-pub fn hops(plan: &Plan, s: &HopSeries) -> Result<RecordBatch, ArrowError> {
+pub fn hops(plan: &Plan, seed: u64, s: &HopSeries) -> Result<RecordBatch, ArrowError> {
     let hop = s.hop.iter().map(|&i| plan.hops[i as usize].name.as_str());
     table([
-        ("seed", seed(plan, s.hop.len())),
+        ("seed", constant(seed, s.hop.len())),
         ("hop", text(hop)),
         ("direction", text(s.direction.iter().copied())),
         ("station", Arc::new(UInt32Array::from(s.station.clone()))),
@@ -44,8 +72,8 @@ pub fn table<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<RecordBat
     RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)))
 }
 
-fn seed(plan: &Plan, rows: usize) -> ArrayRef {
-    Arc::new(UInt64Array::from_value(plan.seed, rows))
+fn constant(value: u64, rows: usize) -> ArrayRef {
+    Arc::new(UInt64Array::from_value(value, rows))
 }
 
 fn text<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {

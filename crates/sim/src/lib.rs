@@ -5,6 +5,7 @@
 //! summary.
 #![forbid(unsafe_code)]
 
+pub mod batch;
 pub mod build;
 pub mod capture;
 pub mod catalogue;
@@ -16,6 +17,7 @@ pub mod recorder;
 pub mod run;
 pub mod summary;
 
+pub use batch::{BatchError, BatchPool, BatchRun};
 pub use plan::{Plan, PlanError};
 pub use run::{RunError, RunResult, run, run_while};
 

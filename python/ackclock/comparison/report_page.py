@@ -75,11 +75,11 @@ def page(document: Document, panels: Sequence[Panel], environment: Document | No
 
 def folder_page(folder: Path) -> Page:
     """The page of a comparison by its run folder."""
-    from ackclock.plot.time_series import panels_of_cells
+    from ackclock.plot.time_series import panels_of_dataset
 
     document = json.loads((folder / COMPARE.document).read_text("utf-8"))
     given = read_input(folder)
-    return page(document, panels_of_cells(folder, document["shown"]), given.environment, given.toml)
+    return page(document, panels_of_dataset(folder, document["shown"]), given.environment, given.toml)
 
 
 def _measured(document: Document) -> list[Section]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,7 @@ from ackclock.comparison.asymmetry import Asymmetry
 from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.ranking import Ranked
 from ackclock.result import Result
-from ackclock.simulation import run_files
-from ackclock.simulation.runner import RunResult
+from ackclock.simulation.dataset import Dataset, DatasetRun
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,13 +53,20 @@ class Comparison(Result):
     scenario: Mapping[str, Any]
     rank_by: str
     ranking: Sequence[Ranked]
-    results: Mapping[Configuration, Sequence[RunResult]]
+    data: Dataset
     asymmetry: Asymmetry | None
     folder: Path | None
     no_asymmetry: str | None = None
     points: Mapping[Configuration, Mapping[str, Any]] = field(default_factory=dict)
     measured: Sequence[Mapping[str, Any]] = ()
     notes: Sequence[str] = ()
+
+    @cached_property
+    def results(self) -> Mapping[Configuration, Sequence[DatasetRun]]:
+        """The runs of each configuration, in the order of the seeds; their tables are read on
+        access.
+        """
+        return {choice: self.data.results(index) for index, choice in enumerate(self.points)}
 
     @property
     def best(self) -> Ranked:
@@ -121,7 +128,7 @@ class Comparison(Result):
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def shown(self) -> dict[str, RunResult]:
+    def shown(self) -> dict[str, DatasetRun]:
         """The runs of the charts, those of the lowest seed, by label.
 
         They are the best, the ``low_latency_choice``, the best of each other variant that differs
@@ -141,11 +148,9 @@ class Comparison(Result):
             picked.append(self.ranking[-1])
         return {r.configuration.label: min(self.results[r.configuration], key=lambda one: one.seed) for r in picked}
 
-    def shown_folders(self) -> dict[str, str]:
-        """The names of the folders in ``cells/`` of the runs in ``shown``; empty without a run
-        folder.
-        """
-        return {label: one.folder.name for label, one in self.shown().items() if one.folder}
+    def shown_numbers(self) -> dict[str, int]:
+        """The numbers of the runs in ``shown``, by label."""
+        return {label: one.number for label, one in self.shown().items()}
 
     def panels(self) -> list[Panel]:
         """Window, RTT, goodput and queue over time of the runs in ``shown``."""
@@ -155,14 +160,18 @@ class Comparison(Result):
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row for each run and flow, with the configuration and the seed."""
-        every = [one for of_choice in self.results.values() for one in of_choice]
-        return run_files.flows_frame([one.summary for one in every], [one.params for one in every])
+        """One row for each run and flow, with the run's number, the configuration and the seed."""
+        return self.data.table("flows")
+
+    @property
+    def runs(self) -> pl.DataFrame:
+        """One row for each run: its number, the configuration, the seed, the metrics."""
+        return self.data.table("runs")
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
-        """`choices` and `flows`."""
-        return {"choices": self.choices, "flows": self.flows}
+        """`choices`, `runs` and `flows`."""
+        return {"choices": self.choices, "runs": self.runs, "flows": self.flows}
 
     def plot(self) -> Plot:
         """The panels."""

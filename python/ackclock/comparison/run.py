@@ -23,8 +23,11 @@ from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
 from ackclock.input.scenario.resolution import resolved
 from ackclock.notebook import Progress
 from ackclock.simulation import run_files
+from ackclock.simulation.chunk_runner import run_missing
+from ackclock.simulation.dataset import Dataset
 from ackclock.simulation.metrics import of_flows
-from ackclock.simulation.runner import RunResult, RunSpec, RunStore, run_specs
+from ackclock.simulation.plan import build_plan
+from ackclock.simulation.run_list import RunList
 from ackclock.storage import atomic_files, run_kind
 from ackclock.storage.run_folder import Identity, opened
 
@@ -52,6 +55,7 @@ def compare(
     rank_by: str = "goodput_bps",
     measured: str | Path | None = None,
     workers: int | None = None,
+    series: str = "sampled",
     out: str | Path | None = None,
     force: bool = False,
     keep: bool = False,
@@ -84,6 +88,8 @@ def compare(
         measured: the run folder of a measurement; its bulk transfers are shown beside the simulated
             ones.
         workers: threads; all cores when None.
+        series: whose time series are kept: "none", "sampled" (one seed of each configuration) or
+            "all".
         out: the run folder; finished runs in it are reused.
         force: rename another run in ``out`` (to ``out.1``) instead of raising InputError.
         keep: without ``out``, keep the runs in ``runs/<hash>``.
@@ -114,19 +120,19 @@ def compare(
     )
     points = _points(choices, bottlenecks(draft.check().hop, direction) if _varies_path(choices) else None)
     scenarios = {choice: draft.check(point) for choice, point in points.items()}
-    specs = [
-        RunSpec(scenario, seed, choice.params) for choice, scenario in scenarios.items() for seed in scenario.seeds
-    ]
-    identity = Identity.of("compare", [rank_by, beside_it, *([dict(cell.params), cell.plan.digest] for cell in specs)])
-    folder = Path(out) if out is not None else identity.default_folder() if keep else None
     base = scenarios[choices[0]]
+    runs = RunList([choice.params for choice in choices], list(scenarios.values()), base.seeds, of_compared, series)
+    plans = [build_plan(scenario, base.seeds[0]) for scenario in scenarios.values()]
+    resolved_points = [[dict(params), plan.digest] for params, plan in zip(runs.params, plans, strict=True)]
+    identity = Identity.of("compare", [rank_by, beside_it, series, list(base.seeds), resolved_points])
+    folder = Path(out) if out is not None else identity.default_folder() if keep else None
     with opened(folder, identity, seeds=base.seeds, force=force) as run:
-        done = run_specs(specs, workers=workers, store=RunStore(folder) if folder else None, progress=progress)
-        results = _by_choice(choices, done)
+        data = Dataset(runs, folder)
+        run_missing(data, workers=workers, progress=progress)
         ranked = ranking(
             {
-                choice: {one.seed: of_flows(one.summary, OPPOSITE) for one in of_choice}
-                for choice, of_choice in results.items()
+                choice: dict(zip(runs.seeds, of_choice, strict=True))
+                for choice, of_choice in zip(choices, data.metrics(), strict=True)
             },
             rank_by,
             usual=host_file(host or DEFAULT_HOST).tcp.variant or "",
@@ -137,10 +143,10 @@ def compare(
             scenario=resolved(base, lambda path: path.name),
             rank_by=rank_by,
             ranking=ranked,
-            results=results,
-            asymmetry=asymmetry(specs[0].plan.document),
+            data=data,
+            asymmetry=asymmetry(plans[0].document),
             folder=folder,
-            no_asymmetry=why_no_asymmetry(specs[0].plan.document),
+            no_asymmetry=why_no_asymmetry(plans[0].document),
             points=points,
             notes=[UNMARKED] if any(unmarked(c.ack_technique, s.hop, direction) for c, s in scenarios.items()) else [],
         )
@@ -150,6 +156,7 @@ def compare(
         if run:
             _write(comparison, run.path)
             run.finish()
+            data.clear()
     return comparison
 
 
@@ -177,9 +184,9 @@ def _points(choices: Sequence[Configuration], path: Bottlenecks | None) -> dict[
     return {choice: {**choice.tcp_keys, **of_path[choice]} for choice in choices}
 
 
-def _by_choice(choices: Sequence[Configuration], done: Sequence[RunResult]) -> dict[Configuration, list[RunResult]]:
-    each = len(done) // len(choices)
-    return {choice: list(done[i * each : (i + 1) * each]) for i, choice in enumerate(choices)}
+def of_compared(summary: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics of a run: of the compared flows, and the goodput of the opposite ones."""
+    return of_flows(summary, OPPOSITE)
 
 
 def _write(comparison: Comparison, folder: Path) -> None:
@@ -187,8 +194,10 @@ def _write(comparison: Comparison, folder: Path) -> None:
     swept = {"sweep": swept} if (swept := _sweep(list(comparison.points.values()))) else {}
     scenario = first[0].spec.scenario
     run_files.write_scenario(folder, scenario, extra=swept)
-    atomic_files.write_parquet(folder / "flows.parquet", comparison.flows)
-    atomic_files.write_json(folder / DOCUMENT, {**comparison.document, "shown": comparison.shown_folders()})
+    for of_point in comparison.data.runs.scenarios:
+        run_files.keep_traces(folder, of_point)
+    comparison.data.join()
+    atomic_files.write_json(folder / DOCUMENT, {**comparison.document, "shown": comparison.shown_numbers()})
 
 
 def _sweep(points: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from ackclock.plot.theme import MAX_LINES
+from ackclock.storage.dataset_files import scan
 
 POINTS = 400
 """Maximum points of a line; a chart is about that many pixels wide."""
@@ -59,11 +60,21 @@ def frames_in(folder: Path) -> Frames:
     return Frames(*(pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("series", "hops")))
 
 
-def panels_of_cells(folder: Path, shown: Mapping[str, str]) -> list[Panel]:
-    """Panels of runs in ``cells`` of a run folder, laid over each other; `shown` has their folders
-    by label.
+def panels_of_dataset(folder: Path, shown: Mapping[str, int | str]) -> list[Panel]:
+    """Panels of runs of a dataset in a run folder, laid over each other; `shown` has their numbers
+    by label, in a folder of an earlier version the names of their folders in ``cells``. A run
+    without series is left out.
     """
-    return panels_of_runs({label: frames_in(folder / "cells" / cell) for label, cell in shown.items()})
+    frames = {
+        label: frames_in(folder / "cells" / run) if isinstance(run, str) else _frames_of(folder, run)
+        for label, run in shown.items()
+    }
+    return panels_of_runs({label: one for label, one in frames.items() if not one.hops.is_empty()})
+
+
+def _frames_of(folder: Path, run: int) -> Frames:
+    tables = (scan(folder, name).filter(pl.col("run") == run) for name in ("series", "hops"))
+    return Frames(*(table.drop("run").collect() for table in tables))
 
 
 def _first_seed(frame: pl.DataFrame) -> pl.DataFrame:

@@ -1,8 +1,9 @@
-"""The Rust engine: runs a plan, returns a summary and tables."""
+"""The Rust engine: runs plans, returns summaries and tables."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,3 +41,53 @@ def run(plan: Plan) -> EngineOutput:
     except _native.ControlError as error:
         raise RunFailed(congestion_control.traceback_of(error)) from error.__cause__
     return EngineOutput(json.loads(done.summary()), pl.DataFrame(done.series()), pl.DataFrame(done.hops()))
+
+
+@dataclass(frozen=True)
+class BatchOutput:
+    """The engine's output for several runs: their summaries as JSON, and the sampled tables with
+    the run's number as `run`.
+    """
+
+    summaries: list[str]
+    series: pl.DataFrame
+    hops: pl.DataFrame
+
+
+class Batches:
+    """Threads of the engine. Several threads of Python may call `run` at a time."""
+
+    def __init__(self, threads: int) -> None:
+        from ackclock import _native
+
+        self._native = _native.Batches(threads)
+
+    def run(self, plans: Sequence[Plan], runs: Sequence[tuple[int, int, bool]], first: int) -> BatchOutput:
+        """Run plans with other seeds: for each run the index of its plan, its seed, and whether its
+        series are kept.
+
+        The first run has the number `first`; the plans have no captures.
+
+        Raises RunFailed; its `run` is the index of the run that failed.
+        """
+        import polars as pl
+
+        from ackclock import _native, congestion_control
+
+        names = {name for plan in plans for name in congestion_control.names_in(plan.document)}
+        controls = congestion_control.classes(sorted(names))
+        try:
+            with native_errors():
+                done = self._native.run([plan.text() for plan in plans], list(runs), first, controls or None)
+        except _native.ControlError as error:
+            failed = RunFailed(congestion_control.traceback_of(error))
+            failed.run = getattr(error, "run", None)
+            raise failed from error.__cause__
+        except RunFailed as error:
+            error.run = getattr(error.__context__, "run", None)
+            raise
+        return BatchOutput(done.summaries(), pl.DataFrame(done.series()), pl.DataFrame(done.hops()))
+
+    def stop(self) -> None:
+        """End the runs in progress; `run` raises RunFailed."""
+        self._native.stop()

@@ -131,8 +131,20 @@ def metrics_json(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, 
 
     UDP flows count only in runs without TCP flows.
     """
-    rows = [{**of_run(_without_background(summary)), "jain": summary["jain"]} for summary in summaries]
-    return {name: dict(intervals.as_json()) for name, intervals in over_seeds(rows).items()}
+    return metrics_of(of_run_with_jain(summary) for summary in summaries)
+
+
+def metrics_of(runs: Iterable[Run]) -> dict[str, dict[str, Any]]:
+    """Mean, lo, hi and sd of every metric over runs that differ in their seed only, as JSON."""
+    return {name: dict(intervals.as_json()) for name, intervals in over_seeds(runs).items()}
+
+
+def of_run_with_jain(summary: Mapping[str, Any]) -> dict[str, float]:
+    """:func:`of_run` without UDP flows, if there are TCP flows, and with the engine's index of
+    fairness as `jain`.
+    """
+    jain = summary["jain"]
+    return {**of_run(_without_background(summary)), "jain": math.nan if jain is None else jain}
 
 
 def _without_background(summary: Mapping[str, Any]) -> dict[str, Any]:

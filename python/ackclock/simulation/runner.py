@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -217,7 +217,8 @@ def _submit(
     One with a congestion control in Python gets a process of its own: threads would share the
     interpreter's lock.
     """
-    run = worker_process.run if in_subprocess and congestion_control.names_in(spec.plan.document) else engine.run
+    in_subprocess = in_subprocess and bool(congestion_control.names_in(spec.plan.document))
+    run = partial(worker_process.call, engine.run) if in_subprocess else engine.run
     if not spec.captures or store is None:
         return executor.submit(run, spec.plan)
     folder = _capture_folder(spec, store)
@@ -242,7 +243,7 @@ def _take(spec: RunSpec, future: Future[engine.EngineOutput], store: RunStore | 
 @contextmanager
 def _executor(workers: int | None, dask: str | None) -> Iterator[Executor]:
     if dask:
-        with _dask_client(dask) as client:
+        with dask_client(dask) as client:
             yield client.get_executor()
         return
     threads = ThreadPoolExecutor(workers or os.cpu_count() or 1)
@@ -255,7 +256,7 @@ def _executor(workers: int | None, dask: str | None) -> Iterator[Executor]:
     threads.shutdown()
 
 
-def _dask_client(address: str) -> Any:
+def dask_client(address: str) -> Any:
     try:
         from distributed import Client
     except ImportError:

@@ -5,7 +5,7 @@ sweep continues.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,10 @@ from ackclock.input.scenario.resolution import resolved, scenario_hash
 from ackclock.notebook import Progress
 from ackclock.result import Result
 from ackclock.simulation import run_files
-from ackclock.simulation.metrics import metrics_json
-from ackclock.simulation.runner import RunResult, RunSpec, RunStore, run_specs
+from ackclock.simulation.chunk_runner import run_missing
+from ackclock.simulation.dataset import Dataset, DatasetRun
+from ackclock.simulation.metrics import metrics_of, of_run_with_jain
+from ackclock.simulation.run_list import RunList
 from ackclock.storage import atomic_files, run_kind
 from ackclock.storage.run_folder import Identity, opened
 
@@ -32,39 +34,54 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """One combination of swept values, with a run for each seed."""
+    """One combination of swept values, with a run for each seed.
+
+    Attributes:
+        params: the swept values by dotted path.
+        metrics: mean, lo, hi (95 % interval) and sd over the seeds, by metric; rates in bits/s,
+            times in ms.
+        results: the runs, in the order of the seeds; their tables are read on access.
+    """
 
     params: Mapping[str, Any]
-    scenario: Scenario
-    results: tuple[RunResult, ...]
+    metrics: Mapping[str, Mapping[str, Any]]
+    results: tuple[DatasetRun, ...]
 
     @property
-    def metrics(self) -> dict[str, dict[str, Any]]:
-        """Mean, lo, hi (95 % interval) and sd over the seeds, by metric."""
-        return metrics_json(result.summary for result in self.results)
+    def scenario(self) -> Scenario:
+        """The checked scenario of the point."""
+        return self.results[0].spec.scenario
 
 
 @dataclass(frozen=True, repr=False)
 class Sweep(Result):
-    """The result of a sweep. `folder` is None without a run folder."""
+    """The result of a sweep. `folder` is None without a run folder.
+
+    Attributes:
+        data: the runs of the sweep: `data.table("runs")` and others.
+    """
 
     points: tuple[SweepPoint, ...]
+    data: Dataset
     folder: Path | None = None
 
     @property
     def document(self) -> dict[str, Any]:
         """The document `ackclock sweep --json` prints."""
         points = [{"params": dict(p.params), "n": len(p.results), "metrics": p.metrics} for p in self.points]
-        return {"cells": points, **({"folder": str(self.folder)} if self.folder else {})}
+        return {"cells": points, "digest": self.data.digest(), **({"folder": str(self.folder)} if self.folder else {})}
+
+    @property
+    def runs(self) -> pl.DataFrame:
+        """One row for each run: its number, the swept values, the seed, the metrics."""
+        return self.data.table("runs")
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row for each point, seed and flow, with the swept values and the name of the run's
-        folder as columns.
+        """One row for each run and flow, with the run's number, the swept values and the seed as
+        columns.
         """
-        results = [(point, result) for point in self.points for result in point.results]
-        extra = [{**_columns(point.params), "cell": result.spec.key} for point, result in results]
-        return run_files.flows_frame([result.summary for _, result in results], extra)
+        return self.data.table("flows")
 
     @property
     def metrics(self) -> pl.DataFrame:
@@ -74,8 +91,8 @@ class Sweep(Result):
         import polars as pl
 
         rows = []
-        for point in self.points:
-            row: dict[str, Any] = {**_columns(point.params), "n": len(point.results)}
+        for index, point in enumerate(self.points):
+            row: dict[str, Any] = {**self.data.runs.columns(index), "n": len(point.results)}
             for name, value in point.metrics.items():
                 row[name] = value["mean"]
                 row.update({f"{name}_{part}": value[part] for part in ("lo", "hi", "sd")})
@@ -84,8 +101,8 @@ class Sweep(Result):
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
-        """`metrics` and `flows`."""
-        return {"metrics": self.metrics, "flows": self.flows}
+        """`metrics`, `runs` and `flows`."""
+        return {"metrics": self.metrics, "runs": self.runs, "flows": self.flows}
 
     def plot(self) -> Plot:
         """Runs of some of the points (lowest seed), evenly picked and laid over each other."""
@@ -116,17 +133,18 @@ class Sweep(Result):
         return [sweep_table(self)]
 
 
-def _columns(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Swept values as table columns; tables and lists become JSON."""
-    return {key: json.dumps(value) if isinstance(value, dict | list) else value for key, value in params.items()}
-
-
 def check_points(draft: Draft, seeds: Sequence[int] | None = None) -> list[tuple[dict[str, Any], Scenario]]:
     """The checked scenario of every point. Raises InputError before any run."""
     checked = [(dict(point), draft.check(point)) for point in draft.points()]
     if seeds is not None:
         checked = [(point, scenario.model_copy(update={"seeds": tuple(seeds)})) for point, scenario in checked]
     return checked
+
+
+def run_list(checked: Sequence[tuple[Mapping[str, Any], Scenario]], series: str = "sampled") -> RunList:
+    """The runs of checked points, numbered."""
+    params, scenarios = zip(*checked, strict=True)
+    return RunList(params, scenarios, scenarios[0].seeds, of_run_with_jain, series)
 
 
 def sweep_draft(
@@ -136,11 +154,14 @@ def sweep_draft(
     force: bool = False,
     workers: int | None = None,
     dask: str | None = None,
+    series: str = "sampled",
     progress: Progress | None = None,
 ) -> Sweep:
     """Check a scenario's sweep and run it."""
     points = check_points(draft)
-    return sweep_checked(draft, points, folder=folder, force=force, workers=workers, dask=dask, progress=progress)
+    return sweep_checked(
+        draft, points, folder=folder, force=force, workers=workers, dask=dask, series=series, progress=progress
+    )
 
 
 def sweep_checked(
@@ -151,38 +172,64 @@ def sweep_checked(
     force: bool = False,
     workers: int | None = None,
     dask: str | None = None,
+    series: str = "sampled",
     progress: Progress | None = None,
 ) -> Sweep:
-    """Run checked points.
+    """Run checked points. With a `folder`, stored chunks are reused and each new one is stored when
+    it ends.
 
-    With a `folder`, stored results are reused and each new one is stored when its run ends.
+    `series` says whose time series are kept: "none", "sampled" (one seed of each point) or "all".
     """
-    specs = [RunSpec(scenario, seed, params) for params, scenario in checked for seed in scenario.seeds]
-    with opened(folder, identity(checked), seeds=checked[0][1].seeds, force=force) as run:
-        store = RunStore(folder) if folder else None
-        results = iter(run_specs(specs, workers=workers, store=store, progress=progress, dask=dask))
-        points = tuple(
-            SweepPoint(params, scenario, tuple(next(results) for _ in scenario.seeds)) for params, scenario in checked
-        )
-        sweep = Sweep(points, folder)
+    runs = run_list(checked, series)
+    with opened(folder, identity(checked, series), seeds=runs.seeds, force=force) as run:
+        data = Dataset(runs, folder)
+        if run and run.finished and (folder_sweep := read_sweep(data)):
+            data.clear()
+            if progress:
+                progress(len(runs), len(runs), "from an earlier run")
+            return folder_sweep
+        run_missing(data, workers=workers, progress=progress, dask=dask)
+        points = _points(data, (metrics_of(rows) for rows in data.metrics()))
+        sweep = Sweep(points, data, folder)
         if run:
             _write(run.path, sweep, checked[0][1], draft.document.data.get("sweep", {}))
             run.finish()
+            data.clear()
     return sweep
 
 
-def identity(checked: Sequence[tuple[Mapping[str, Any], Scenario]]) -> Identity:
-    """The identity of a sweep: its points."""
-    return Identity.of("sweep", [[dict(params), scenario_hash(scenario)] for params, scenario in checked])
+def _points(data: Dataset, metrics: Iterable[Mapping[str, Mapping[str, Any]]]) -> tuple[SweepPoint, ...]:
+    params = data.runs.params
+    return tuple(SweepPoint(params[i], of_point, data.results(i)) for i, of_point in enumerate(metrics))
 
 
-def sweep_folder(checked: Sequence[tuple[Mapping[str, Any], Scenario]]) -> Path:
+def read_sweep(data: Dataset) -> Sweep | None:
+    """The finished sweep in a run folder; None if the folder has another layout."""
+    assert data.folder is not None
+    if not data.joined:
+        return None
+    cells = json.loads((data.folder / run_kind.SWEEP.document).read_text("utf-8"))["cells"]
+    return Sweep(_points(data, (cell["metrics"] for cell in cells)), data, data.folder)
+
+
+def identity(checked: Sequence[tuple[Mapping[str, Any], Scenario]], series: str = "sampled") -> Identity:
+    """The identity of a sweep: its points, and whose series it keeps."""
+    points = [[dict(params), scenario_hash(scenario)] for params, scenario in checked]
+    return Identity.of("sweep", points if series == "sampled" else [series, points])
+
+
+def sweep_folder(checked: Sequence[tuple[Mapping[str, Any], Scenario]], series: str = "sampled") -> Path:
     """`runs/<hash>`: the folder of a sweep without `out`."""
-    return identity(checked).default_folder()
+    return identity(checked, series).default_folder()
 
 
 def _write(folder: Path, sweep: Sweep, first: Scenario, swept: Mapping[str, Any]) -> None:
     """Write the sweep's files."""
+    for scenario in sweep.data.runs.scenarios:
+        run_files.keep_traces(folder, scenario)
     run_files.write_scenario(folder, first, extra={"sweep": dict(swept)})
-    atomic_files.write_parquet(folder / "flows.parquet", sweep.flows)
-    atomic_files.write_json(folder / run_kind.SWEEP.document, {"cells": sweep.document["cells"]})
+    sweep.data.join()
+    document = sweep.document
+    atomic_files.write_json(
+        folder / run_kind.SWEEP.document, {"cells": document["cells"], "digest": document["digest"]}
+    )

@@ -14,9 +14,11 @@ from ackclock.plot import vega
 from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
-from ackclock.report.run_input import read_input
+from ackclock.report.run_input import read_environment, read_input
 from ackclock.report.sections import run_section, time_section
 from ackclock.simulation.model_tables import bar, bars_reading
+from ackclock.simulation.run_list import sampled_stride
+from ackclock.storage.dataset_files import INDEX
 from ackclock.storage.run_kind import SWEEP
 
 if TYPE_CHECKING:
@@ -122,14 +124,26 @@ def folder_page(folder: Path) -> Page:
 
 def folder_panels(folder: Path, document: Document) -> list[Panel]:
     """The panels of one seed of some evenly picked points."""
-    from ackclock.plot.time_series import panels_of_cells
+    from ackclock.plot.time_series import panels_of_dataset
 
-    flows = pl.read_parquet(folder / "flows.parquet", glob=False)
-    shown = {}
-    for cell in picked(document["cells"]):
-        rows = flows
-        for key, value in cell["params"].items():
-            text = json.dumps(value) if isinstance(value, dict | list) else value
-            rows = rows.filter(pl.col(key) == text)
-        shown[label(cell["params"])] = str(rows.sort("seed")["cell"][0])
-    return panels_of_cells(folder, shown)
+    return panels_of_dataset(folder, _shown(folder, document["cells"]))
+
+
+def _shown(folder: Path, cells: Sequence[Document]) -> dict[str, int | str]:
+    """The lowest seed's run of some points, by label: its number in the dataset, in a folder of an
+    earlier version the name of its folder.
+    """
+    if not (folder / INDEX).is_file():
+        return {label(cell["params"]): _cell_folder(folder, cell) for cell in picked(cells)}
+    seeds = read_environment(folder)["seeds"]
+    stride = sampled_stride(len(cells))
+    points = [index - index % stride for index in picked(range(len(cells)))]
+    return {label(cells[i]["params"]): i * len(seeds) + seeds.index(min(seeds)) for i in points}
+
+
+def _cell_folder(folder: Path, cell: Document) -> str:
+    rows = pl.read_parquet(folder / "flows.parquet", glob=False)
+    for key, value in cell["params"].items():
+        text = json.dumps(value) if isinstance(value, dict | list) else value
+        rows = rows.filter(pl.col(key) == text)
+    return str(rows.sort("seed")["cell"][0])

@@ -1,5 +1,5 @@
-"""One run in a subprocess, for congestion controls in Python: threads of one process would share
-the interpreter's lock.
+"""A call in a subprocess, for congestion controls in Python: threads of one process would share the
+interpreter's lock.
 
 The subprocess is a new interpreter. A fork would copy this process without its threads, and
 multiprocessing would run the user's script a second time.
@@ -11,40 +11,41 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import Any, TypeVar, cast
 
 from ackclock.errors import RunFailed
 
-if TYPE_CHECKING:
-    from ackclock.simulation.engine import EngineOutput
-    from ackclock.simulation.plan import Plan
+T = TypeVar("T")
 
 
-def run(plan: Plan) -> EngineOutput:
-    """`engine.run` in a subprocess. Raises RunFailed."""
-    request = pickle.dumps(([str(Path.cwd()), *sys.path], plan))
+def call(function: Callable[..., T], *arguments: Any) -> T:
+    """`function(*arguments)` in a subprocess; `function` is one of a module. Raises RunFailed."""
+    request = pickle.dumps([str(Path.cwd()), *sys.path]), pickle.dumps((function, arguments))
     process = subprocess.run(
-        [sys.executable, "-m", "ackclock.simulation.worker_process"], input=request, stdout=subprocess.PIPE, check=False
+        [sys.executable, "-m", "ackclock.simulation.worker_process"],
+        input=pickle.dumps(request),
+        stdout=subprocess.PIPE,
+        check=False,
     )
     if process.returncode != 0:
         raise RunFailed(f"its process ended with status {process.returncode}")
     result, failure = pickle.loads(process.stdout)
     if failure is not None:
         raise failure
-    return cast("EngineOutput", result)
+    return cast("T", result)
 
 
 def _main() -> None:
     stdout = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a congestion control may print
-    paths, plan = pickle.load(sys.stdin.buffer)
-    sys.path[:] = paths
-    from ackclock.simulation import engine
-
-    reply: tuple[EngineOutput | None, RunFailed | None]
+    paths, request = pickle.load(sys.stdin.buffer)
+    sys.path[:] = pickle.loads(paths)
+    function, arguments = pickle.loads(request)
+    reply: tuple[Any, RunFailed | None]
     try:
-        reply = (engine.run(plan), None)
+        reply = (function(*arguments), None)
     except RunFailed as error:
         reply = (None, error)
     with stdout:

@@ -25,13 +25,18 @@ criterion: with few seeds a tie may have very different means."""
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Paired difference a - b over the seeds both have: its interval, its p value, and that value
-    after Holm's correction.
+    """Paired differences a - b over the seeds both have, their p value, and that value after Holm's
+    correction.
     """
 
-    interval: Interval
+    pairs: tuple[float, ...]
     p: float
     p_holm: float
+
+    @property
+    def interval(self) -> Interval:
+        """The interval of the mean difference."""
+        return interval(self.pairs)
 
 
 def paired_p(differences: Sequence[float], scale: float) -> float:
@@ -40,15 +45,17 @@ def paired_p(differences: Sequence[float], scale: float) -> float:
     ``scale`` is the size of the values compared; differences far below it are rounding. One pair
     decides nothing (p = 1); identical non-zero differences have p = 0.
     """
-    found = interval(differences)
-    if found.n < 2 or negligible(max((abs(d) for d in differences), default=0.0), scale):
+    found = sorted(d for d in differences if not math.isnan(d))
+    n = len(found)
+    if n < 2 or negligible(max(abs(d) for d in found), scale):
         return 1.0
-    if found.sd == 0.0:
+    mean = math.fsum(found) / n
+    sd = math.sqrt(math.fsum((d - mean) ** 2 for d in found) / (n - 1))
+    if negligible(sd, mean):
         return 0.0
     from scipy.special import stdtr
 
-    t = found.mean / (found.sd / math.sqrt(found.n))
-    return float(2.0 * stdtr(found.n - 1, -abs(t)))
+    return float(2.0 * stdtr(n - 1, -abs(mean / (sd / math.sqrt(n)))))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -76,9 +83,7 @@ def against(values: Mapping[K, Mapping[int, float]], best: K, others: Sequence[K
     }
     scale = max((abs(v) for v in values[best].values()), default=0.0)
     raw = [paired_p(pairs[k], scale) for k in others]
-    return {
-        k: Difference(interval(pairs[k]), p, adjusted) for k, p, adjusted in zip(others, raw, holm(raw), strict=True)
-    }
+    return {k: Difference(tuple(pairs[k]), p, adjusted) for k, p, adjusted in zip(others, raw, holm(raw), strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,4 +143,4 @@ def rank(
 
 
 def _is_tie(found: Difference, alpha: float) -> bool:
-    return found.interval.n != 1 and found.p_holm >= alpha
+    return len(found.pairs) != 1 and found.p_holm >= alpha

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import version
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,12 @@ def environment(seeds: Iterable[int]) -> dict[str, Any]:
         },
         "packages": {name: version(name) for name in ("polars", "pydantic")},
     }
+
+
+@cache
+def version(package: str) -> str:
+    """The version of an installed package."""
+    return metadata.version(package)
 
 
 @cache

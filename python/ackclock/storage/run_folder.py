@@ -40,7 +40,8 @@ INPUTS = (ENVIRONMENT, "scenario.toml", "traces")
 PARTS = {"cells": "sweep or compare", "live": "reproduce --live", **dict.fromkeys(INPUTS, "a run")}
 """Files and subfolders of an unfinished run of an earlier version, which wrote no identity."""
 CROWDED = (
-    *("", "cells", "traces", "live", "xplot"),
+    *("", "cells", "chunks", "traces", "live", "xplot"),
+    *("runs", "flows", "series", "hops", "summaries"),
     *("analysis", "analysis/xplot", "simulated", "simulated/cells", "simulated/traces"),
 )
 """Subfolders of a run folder that may hold temporary files."""

@@ -2,6 +2,7 @@
 
 mod ack_runs;
 mod analysis;
+mod batch;
 mod captures;
 mod common;
 mod contract;

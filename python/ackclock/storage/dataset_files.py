@@ -1,0 +1,87 @@
+"""The files of a dataset: five tables of all runs of a sweep or a comparison, in few files.
+
+A run folder has `runs/`, `flows/`, `series/`, `hops/` and `summaries/`, each with Parquet files of
+one schema: Polars and DuckDB read a table with one call. `run` is the number of the run in every
+table.
+
+- runs: a row for each run: the varied values, the seed, the metrics.
+- flows: a row for each run and flow: the fields of `simulate --json`, nested names joined by
+  underscores.
+- series, hops: samples of flows and queues, of the runs whose series are kept.
+- summaries: the summary of each run as JSON (docs/plan.md).
+
+While runs are missing, each finished chunk is a folder in `chunks/`, which appears by a rename,
+complete.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock.storage import atomic_files, temporary_files
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TABLES = ("runs", "flows", "series", "hops", "summaries")
+INDEX = "dataset.json"
+"""The file with the number of runs and the digest of a complete dataset."""
+CHUNKS = "chunks"
+"""The folder of the finished chunks of an unfinished dataset."""
+CHUNK_FILE = "chunk.json"
+"""The file of a chunk with the numbers of its runs and their digest."""
+ROWS_A_FILE = 4_000_000
+"""Maximum rows of a file, but for a chunk with more."""
+
+
+def scan(folder: Path, name: str) -> pl.LazyFrame:
+    """A table of a complete dataset in a run folder."""
+    import polars as pl
+
+    return pl.concat([pl.scan_parquet(path, glob=False) for path in sorted((folder / name).glob("*.parquet"))])
+
+
+def read_index(folder: Path) -> dict[str, Any]:
+    """dataset.json of a run folder: `runs`, `chunks`, `digest`."""
+    index: dict[str, Any] = json.loads((folder / INDEX).read_text("utf-8"))
+    return index
+
+
+def join(folder: Path, name: str, chunks: Sequence[Path]) -> None:
+    """Write a table of all chunks as few files of one schema, in the order of the chunks.
+
+    The bytes follow from the chunks: an interrupted call may be repeated.
+    """
+    import polars as pl
+
+    paths = [chunk / f"{name}.parquet" for chunk in chunks]
+    # Columns of chunks without values, and columns that only some chunks have, get the type of the
+    # others.
+    heads = [pl.read_parquet(path, n_rows=0, glob=False) for path in paths]
+    empty = pl.concat(heads, how="diagonal_relaxed")
+    target = folder / name
+    target.mkdir(exist_ok=True)
+    for old in target.iterdir():
+        temporary_files.remove(old)
+    for number, group in enumerate(_grouped(paths)):
+        parts = [pl.read_parquet(path, glob=False) for path in group]
+        atomic_files.write_parquet(target / f"{number:05d}.parquet", pl.concat([empty, *parts], how="diagonal_relaxed"))
+
+
+def _grouped(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Parquet files in groups of at most `ROWS_A_FILE` rows, in order."""
+    import polars as pl
+
+    group: list[Path] = []
+    rows = 0
+    for path in paths:
+        here = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
+        if group and rows + here > ROWS_A_FILE:
+            yield group
+            group, rows = [], 0
+        group.append(path)
+        rows += here
+    yield group
