@@ -43,13 +43,13 @@ impl Flattening<'_> {
         self.rest = self.rest.get(count..).unwrap_or_default();
     }
 
-    /// The members of the object that begins here, each as a scalar with `prefix` before its name.
-    fn object(&mut self, prefix: &str) {
+    /// Calls `each` at the value of every member of the object that begins here, with its name.
+    fn members(&mut self, mut each: impl FnMut(&mut Self, &str)) {
         self.skip(1);
         while self.rest.first().is_some_and(|&byte| byte != b'}') {
             let name = self.string().to_owned();
             self.skip(1);
-            self.member(prefix, &name);
+            each(self, &name);
             if self.rest.first() == Some(&b',') {
                 self.skip(1);
             }
@@ -57,32 +57,29 @@ impl Flattening<'_> {
         self.skip(1);
     }
 
-    fn member(&mut self, prefix: &str, name: &str) {
-        match self.rest.first() {
-            Some(b'{') if name == "causes" => self.causes(prefix),
-            Some(b'{') => self.object(&format!("{prefix}{name}_")),
-            Some(b'[') => drop(self.value()),
+    /// The members of the object that begins here, each as a scalar with `prefix` before its name.
+    fn object(&mut self, prefix: &str) {
+        self.members(|walk, name| match walk.rest.first() {
+            Some(b'{') if name == "causes" => walk.causes(prefix),
+            Some(b'{') => walk.object(&format!("{prefix}{name}_")),
+            Some(b'[') => drop(walk.value()),
             _ => {
-                let scalar = self.value().to_owned();
-                self.column(&format!("{prefix}{name}"), &scalar);
+                let scalar = walk.value().to_owned();
+                walk.column(&format!("{prefix}{name}"), &scalar);
             }
-        }
+        });
     }
 
-    /// `causes`: an object of objects, of which the first member is the count.
+    /// `causes`: by kind an object with `count`.
     fn causes(&mut self, prefix: &str) {
-        self.skip(1);
-        while self.rest.first().is_some_and(|&byte| byte != b'}') {
-            let kind = self.string().to_owned();
-            self.skip(1);
-            let value = self.value();
-            let count = value.trim_start_matches("{\"count\":").split(',').next().unwrap_or("null").to_owned();
-            self.column(&format!("{prefix}cause_{kind}"), &count);
-            if self.rest.first() == Some(&b',') {
-                self.skip(1);
-            }
-        }
-        self.skip(1);
+        self.members(|walk, kind| {
+            walk.members(|walk, name| {
+                let value = walk.value().to_owned();
+                if name == "count" {
+                    walk.column(&format!("{prefix}cause_{kind}"), &value);
+                }
+            });
+        });
     }
 
     fn column(&mut self, name: &str, value: &str) {
