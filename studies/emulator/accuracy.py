@@ -28,7 +28,17 @@ MAX_P50_US, MAX_P99_US = 50.0, 500.0
 MAX_SIGMAS = 3.3
 """A binomial count is within 3.3 standard deviations in 999 of 1,000 runs."""
 MAX_OPPORTUNITY_ERROR = 0.01
-HEADINGS = ("quantity", "configured", "measured", "error", "limit", "holds", "audit: late p50, p99 us", "load", "steal")
+HEADINGS = (
+    "quantity",
+    "configured",
+    "measured",
+    "error",
+    "limit",
+    "holds",
+    "audit: release error p50, p99 us",
+    "load",
+    "steal",
+)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ HEADINGS = (
     "received",
     "lost by the link",
     "lost by the emulator",
-    "late p50, p99 us",
+    "release error p50, p99 us",
     "CPU us per packet",
     "valid",
     "load",

@@ -12,6 +12,7 @@ from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import polars as pl
 import pytest
@@ -268,3 +269,27 @@ def test_folder_of_a_reproduction_is_opened(tmp_path: Path) -> None:
     assert again.document["totals"] == done.document["totals"]
     assert done.verdicts.height == len(done.claims)
     assert len(repr(done).splitlines()) <= 12
+
+
+def test_times_of_every_call_are_text_seconds_or_timedeltas(tmp_path, results) -> None:
+    capture = next((results["simulate"].folder / "captures").glob("*.server.pcap"))
+    for since, until in (("500 ms", "1 s"), (0.5, 1), (timedelta(seconds=0.5), timedelta(seconds=1))):
+        part = ackclock.analyze(capture, since=since, until=until)
+        assert part.document["packets"] == ackclock.analyze(capture, since=0.5, until=1.0).document["packets"] > 0
+    with pytest.raises(InputError, match="1 fortnight"):
+        ackclock.analyze(capture, until="1 fortnight")
+    known: Any = {"variants": ["reno"], "buffers": ["auto"], "delayed_ack": [True], "seeds": 1}
+    goodputs = {
+        ackclock.compare("dsl-16m", duration=duration, **known).best.metrics["goodput_bps"].mean
+        for duration in ("2 s", 2, timedelta(seconds=2))
+    }
+    assert len(goodputs) == 1
+
+
+@pytest.mark.parametrize("duration", ["3 s", 3, 3.0, timedelta(seconds=3)])
+def test_times_of_a_measurement_plan_are_text_seconds_or_timedeltas(duration, monkeypatch) -> None:
+    from ackclock.measurement import run
+
+    monkeypatch.setattr(run, "_measured", lambda host, plan, **_: plan)
+    plan: Any = run.measure("192.0.2.1", {"duration": duration, "sample": 0.02})
+    assert (plan.seconds, plan.sample_ns) == (3.0, 20_000_000)

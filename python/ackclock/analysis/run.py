@@ -11,6 +11,7 @@ from ackclock.analysis.capture_document import CaptureDocument, LiveDocument
 from ackclock.analysis.clocks import Clocks, clocks_of
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.errors import InputError, native_errors
+from ackclock.input.objects import Time, time_seconds
 from ackclock.result import Result
 
 if TYPE_CHECKING:
@@ -120,8 +121,8 @@ def analyze(
     *,
     flow: int | str | None = None,
     filter: str | None = None,
-    since: float | None = None,
-    until: float | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
     out: str | Path | None = None,
     force: bool = False,
     series: bool = False,
@@ -139,8 +140,9 @@ def analyze(
             ("10.0.0.1:443").
         filter: only flows with such ends, as ``"host 10.0.0.1 and not (port 22 or net
             192.168.0.0/16)"``: `host`, `net`, `port`, `portrange`, joined by `and`, `or`, `not`.
-        since: seconds from the first packet; what comes before is left out.
-        until: seconds from the first packet; what comes then or later is left out.
+        since: time after the first packet (``"5 s"``, seconds as a number, or a timedelta); earlier
+            packets are left out.
+        until: time after the first packet; packets from then on are left out.
         out: a folder for the document, Parquet tables, the HTML report and xplot graphs; nothing is
             written without it.
         force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write
@@ -159,7 +161,11 @@ def analyze(
 
     other = None if second is None else str(second)
     clocks = clocks_of(pps, synchronized, 1 if second is None else 2)
-    only = PacketFilter(parse_filter(filter), since, until)
+    only = PacketFilter(
+        parse_filter(filter),
+        None if since is None else time_seconds(since, "since"),
+        None if until is None else time_seconds(until, "until"),
+    )
     reader = open_capture(str(capture), only, other, series=series or out is not None, clocks=clocks)
     captures = (str(capture),) if other is None else (str(capture), other)
     with folder_for(out, AnalysisRequest(captures, only, flow, clocks), force=force) as run:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def measure(
     host: Annotated[str, typer.Argument(help="Where ackclockd or `ackclock serve` runs.", show_default=False)],
     plan: Annotated[
-        Path | None, typer.Option("--plan", help="A TOML file with what to measure.", show_default=False)
+        Path | None, typer.Option("--plan", help="A TOML file with the plan of the measurement.", show_default=False)
     ] = None,
     tests: Annotated[
         str | None,
@@ -38,17 +38,26 @@ def measure(
     buffers: Annotated[str | None, typer.Option(help='Socket buffers, with commas between (default: "auto").')] = None,
     flows: Annotated[int | None, typer.Option(min=1, help="Connections of `flows` and `latency` (default: 4).")] = None,
     sizes: Annotated[str | None, typer.Option(help="Sizes of transfers (default: 10 kB,100 kB,1 MB).")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A look: delay, capacity, tcp and latency, 3 s each.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A first look: delay, capacity, tcp and latency, 3 s each.")
+    ] = False,
     every: Annotated[
         str | None,
-        typer.Option(help="Measure again every so often, such as 1 h; with --times and --out.", show_default=False),
+        typer.Option(
+            help="Repeat the measurement at this interval, such as 1 h; with --times and --out.", show_default=False
+        ),
     ] = None,
     times: Annotated[
         int | None,
-        typer.Option(min=1, help="How often, with --every (default: 24); the same command takes up what was begun."),
+        typer.Option(
+            min=1,
+            help="Number of measurements with --every (default: 24); the same command continues an "
+            "interrupted schedule.",
+        ),
     ] = None,
     stamp: Annotated[
-        bool, typer.Option("--stamp", help="Probe a STAMP reflector (RFC 8762) instead, ours or another's.")
+        bool,
+        typer.Option("--stamp", help="Probe a STAMP reflector (RFC 8762) instead, of ackclock or of another program."),
     ] = False,
     stamp_port: Annotated[int, typer.Option(min=1, max=65535, help="The reflector's UDP port.")] = 862,
     stamp_key_file: Annotated[
@@ -64,7 +73,7 @@ def measure(
         bool,
         typer.Option(
             "--capture-far",
-            help="Have the far end's headers of the session, too, if it runs with --allow-capture; "
+            help="Fetch the far end's capture of the session's headers, too, if it runs with --allow-capture; "
             "with --capture both are analyzed together.",
         ),
     ] = False,

@@ -12,7 +12,9 @@ from ackclock.cli.options import Force, Json, Out, Quiet, Seed, Workers
 
 
 def reproduce(
-    paper: Annotated[str | None, typer.Argument(help="A paper (`ackclock list papers`); all when left out.")] = None,
+    paper: Annotated[
+        str | None, typer.Argument(help="A paper (`ackclock list papers`); all without this argument.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A first look: one seed.")] = False,
     full: Annotated[bool, typer.Option("--full", help="All seeds (default).")] = False,
     every: Annotated[bool, typer.Option("--all", help="All papers.")] = False,

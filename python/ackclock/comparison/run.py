@@ -17,7 +17,7 @@ from ackclock.comparison.ranking import check_rank_by, ranking
 from ackclock.comparison.result import Comparison
 from ackclock.congestion_control import CongestionControl, with_names
 from ackclock.input import catalogue
-from ackclock.input.objects import Hop, Link, plain
+from ackclock.input.objects import Hop, Link, Time, plain, time_text
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
 from ackclock.input.scenario.resolution import resolved
@@ -49,7 +49,7 @@ def compare(
     flows: int = 1,
     opposite: int = 0,
     direction: str = "down",
-    duration: str = "30 s",
+    duration: Time = "30 s",
     seeds: int | Sequence[int] = 10,
     host: str | None = None,
     rank_by: str = "goodput_bps",
@@ -80,8 +80,8 @@ def compare(
         opposite: bulk flows in the opposite direction with the same TCP, which share the queue of
             the ACKs. They are not part of the metrics; their goodput is `opposite_goodput_bps`.
         direction: "down" (server to client) or "up".
-        duration: a quantity such as "30 s"; long compared with the link's RTT and its variations,
-            so that the start has little weight.
+        duration: simulated time: ``"30 s"``, seconds as a number, or a timedelta; long compared
+            with the link's RTT and its variations, so that the start has little weight.
         seeds: a number (10 means 1..10), or a list; every configuration runs with each seed.
         host: the host stack of all other TCP keys; "linux-6" when None.
         rank_by: "goodput_bps" (the flows' sum), "rtt_p95_ms", "retransmission_rate" or "jain".
@@ -112,7 +112,7 @@ def compare(
     draft = draft_of(
         {
             **_path(link),
-            "duration": duration,
+            "duration": time_text(duration),
             "seeds": seeds if isinstance(seeds, int) else list(seeds),
             "tcp": {"host": host} if host is not None else {},
             "flow": _flows(flows, opposite, direction),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ackclock.emulation.config import emulation_scenario
 from ackclock.errors import AckclockError, InputError, describe_path
-from ackclock.input.objects import Link, plain
+from ackclock.input.objects import Link, Time, plain, time_seconds, time_text
 from ackclock.input.scenario.draft import read_draft
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.resolution import scenario_hash
@@ -213,13 +213,13 @@ def emulate(
     *,
     server: Sequence[str] = (),
     server_ready: str | int = "any",
-    seconds: float | None = None,
+    seconds: Time | None = None,
     clients: int = 1,
     seed: int | None = None,
     out: str | Path | None = None,
     force: bool = False,
     log: bool = True,
-    deadline: str = "1 ms",
+    deadline: Time = "1 ms",
 ) -> Emulation:
     """Run a command behind a link, in real time. The command's output goes to standard error.
 
@@ -232,13 +232,15 @@ def emulate(
             latest after 5 s.
         server_ready: "none" starts the command at once. A port number waits for that port; the
             emulation fails after 30 s.
-        seconds: sends the command SIGTERM after this time (exit status 143).
+        seconds: send the command SIGTERM after this time: seconds as a number, text such as ``"1
+            min"``, or a timedelta (exit status 143).
         clients: number of clients with a namespace; the command runs in the first.
         seed: of the link's random numbers; default: the scenario's, else 1.
         out: run folder to write; default: none.
         force: moves another run in ``out`` aside (to ``out.1``) instead of refusing to write there.
         log: writes fates, queue samples and captures.
-        deadline: a packet released later than this after its planned time is late, such as "5 ms".
+        deadline: a packet released later than this after its planned time is late: ``"5 ms"``,
+            seconds as a number, or a timedelta.
 
     Returns:
         An Emulation: `document`, `valid`, `flows`, `hops`, `fates`, `series` (Polars frames),
@@ -267,7 +269,7 @@ def emulate(
         options = {
             "--server": shlex.join(server),
             "--server-ready": server_ready,
-            "--seconds": seconds,
+            "--seconds": None if seconds is None else time_seconds(seconds, "seconds"),
             "--clients": clients,
             "--seed": seed,
             "--out": folder,
@@ -277,7 +279,7 @@ def emulate(
         ]
         arguments += ["--force"] * force + [
             "--deadline",
-            deadline,
+            time_text(deadline),
             "--json",
             "--no-report",
             "--log" if log else "--no-log",

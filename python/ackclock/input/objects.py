@@ -68,6 +68,19 @@ def time_text(value: Time) -> str:
     return str(plain(value, "Time"))
 
 
+def time_seconds(value: Time, key: str) -> float:
+    """A duration in seconds. Raises InputError, which names `key`."""
+    from ackclock.errors import InputError, InvalidValue
+    from ackclock.input.units import PS_PER_S, time_ps
+
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    try:
+        return time_ps(time_text(value)) / PS_PER_S
+    except InvalidValue as error:
+        raise InputError.of(error, key=key) from None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bulk(_Workload):
     """Data without end. `read_rate` bounds the receiving application."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import InputError, RunFailed
 from ackclock.input.document import Document
+from ackclock.input.objects import time_text
 from ackclock.measurement.capture import FAR, NEAR, join
 from ackclock.measurement.document import document, series_frame
 from ackclock.measurement.path import PathProbes, walk
@@ -48,7 +49,8 @@ def measure(
 
     Args:
         host: a name or an address.
-        plan: the plan of docs/measure.md as a mapping; absent keys have defaults.
+        plan: the plan of docs/measure.md as a mapping; absent keys have defaults. `duration` and
+            `sample` may also be seconds as a number, or a timedelta.
         port: TCP and UDP port of the server.
         token: the server's token; else ``token_file`` or the environment's ACKCLOCK_TOKEN.
         token_file: a file with the token.
@@ -67,7 +69,7 @@ def measure(
         RunFailed: the session failed; MeasurementFailed if some tests had finished, whose results
             are kept.
     """
-    checked = plan if isinstance(plan, Plan) else plan_of(Document(dict(plan or {})))
+    checked = plan if isinstance(plan, Plan) else plan_of(Document(_with_time_units(plan or {})))
     if not 0 < port < 65536:
         raise InputError(str(port), "a port from 1 to 65535", key="port")
     resolved = {"host": host, "port": port, "plan": checked.model_dump(mode="json")}
@@ -86,6 +88,11 @@ def measure(
         if run:
             run.finish()
     return done
+
+
+def _with_time_units(plan: Mapping[str, Any]) -> dict[str, Any]:
+    times = {key: time_text(plan[key]) for key in ("duration", "sample") if key in plan}
+    return {**plan, **times}
 
 
 def _measured(
