@@ -82,9 +82,9 @@ bench-peers: ## our 802.16 and 802.11b beside ns-3's, where it is installed
 accuracy: build ## our figures beside ns-2's and the papers', as docs/accuracy.md has them
 	$(BIN)/python -m studies.oracles.page
 
-# One part to the terminal: make analyze-accuracy PART=verdicts
+# One part to the terminal: make analyze-accuracy PART=verdicts. With grids of a new seed: FRESH=1
 analyze-accuracy: build ## the analyzer's causes, losses, buffers and verdicts against the simulator's truth, into docs/analyze-accuracy.md: five minutes on two cores
-	POLARS_MAX_THREADS=1 $(BIN)/python -m studies.analyzer.page $(if $(PART),--only $(PART),docs/analyze-accuracy.md)
+	POLARS_MAX_THREADS=1 $(BIN)/python -m studies.analyzer.page $(if $(PART),--only $(PART),docs/analyze-accuracy.md) $(if $(FRESH),--fresh)
 
 # Of captures that exist: .venv/bin/python -m studies.analyzer.host_accuracy FOLDER
 # Debian: apt-get install iperf3 tcpdump iproute2 ethtool. tshark and tcptrace stand beside where installed.

@@ -5,6 +5,7 @@ retransmission.
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from ackclock import _native, analyze
 from ackclock.analysis.run import Analysis
 from ackclock.input.scenario.draft import draft_of
 from ackclock.simulation.plan import Capture, build_plan
+from studies.analyzer.perturbations import PCAP_HEADER, PERTURBATIONS, interleaved, read_capture, write_capture
 
 PLACES = ("server", "middle", "client")
 RETRANSMISSIONS = ("fast", "timeout", "go_back_n", "tail_probe", "handshake")
@@ -38,6 +40,9 @@ class Tap:
 class Case:
     """One simulated download over one hop, which a capture in the middle divides into two, and over
     those `beyond` it as well.
+
+    `offloads`: the ends (server, client) whose captures have super-segments, GRO within `gro_us`;
+    `perturbation`: a name in `PERTURBATIONS`. A `flow` with a count is many in one capture.
     """
 
     hop: Mapping[str, Any]
@@ -48,6 +53,9 @@ class Case:
     cross: tuple[Mapping[str, Any], ...] = ()
     beyond: tuple[Mapping[str, Any], ...] = ()
     tap: Tap | None = None
+    offloads: tuple[str, ...] = ()
+    gro_us: int = 50
+    perturbation: str = ""
 
     @property
     def hops(self) -> list[dict[str, Any]]:
@@ -111,12 +119,44 @@ def run(case: Case, folder: Path) -> dict[str, Any]:
         {"hop": case.hops, "flow": flows, "duration": case.duration, "tcp": dict(case.tcp), "sample": "0 s"}
     ).check()
     places = [place for place in PLACES if case.tap or place != "middle"]
-    captures = [Capture("download", place, folder / f"{place}.pcap", after=1) for place in places]
+    count = case.flow.get("count", 1)
+    names = [f"download-{number}" for number in range(1, count + 1)] if count > 1 else ["download"]
+    captures = [
+        Capture(name, place, folder / f"{name}.{place}.pcap", after=1, offloads=place in case.offloads)
+        for place in places
+        for name in names
+    ]
     plan = build_plan(scenario, case.seed, captures)
-    wanted = [{**output, "truth": str(folder / f"{output['end']}.csv")} for output in plan.document["captures"]]
+    wanted = [_with_truth(output, case.gro_us) for output in plan.document["captures"]]
     done = _native.run(replace(plan, document={**plan.document, "captures": wanted}).text())
+    for place in places:
+        _combine([folder / f"{name}.{place}.pcap" for name in names], folder / f"{place}.pcap", case)
     summary: dict[str, Any] = json.loads(done.summary())
     return summary
+
+
+def _with_truth(output: dict[str, Any], gro_us: int) -> dict[str, Any]:
+    """A capture of the plan with its ground truth, and the case's GRO interval."""
+    offloads = output.get("offloads")
+    merging = {"offloads": {**offloads, "gro_ps": gro_us * 1_000_000}} if offloads else {}
+    return {**output, **merging, "truth": str(Path(output["path"]).with_suffix(".csv"))}
+
+
+def _combine(of_flows: list[Path], to: Path, case: Case) -> None:
+    """One capture of all flows at one place, perturbed as the case says, and its ground truth."""
+    if len(of_flows) == 1 and not case.perturbation:
+        of_flows[0].rename(to)
+        of_flows[0].with_suffix(".csv").rename(to.with_suffix(".csv"))
+        return
+    captures = [read_capture(path, path.with_suffix(".csv"), flow) for flow, path in enumerate(of_flows)]
+    packets = interleaved(captures)
+    if case.perturbation:
+        packets = PERTURBATIONS[case.perturbation](packets, random.Random(f"{case.seed} {to.stem}"))
+    header = of_flows[0].read_bytes()[:PCAP_HEADER]
+    write_capture(packets, header, to, to.with_suffix(".csv"))
+    for path in of_flows:
+        path.unlink()
+        path.with_suffix(".csv").unlink()
 
 
 def truth(folder: Path, end: str) -> pl.DataFrame:
@@ -167,13 +207,17 @@ def _labelled(folder: Path, end: str) -> pl.DataFrame:
 
 
 def _overtaken(rows: pl.DataFrame, sent: set[int]) -> list[bool]:
-    """Data that arrives for the first time after data sent later, by the packets' numbers."""
-    late, highest = [], -1
-    for packet, payload in rows.select("packet", "payload_bytes").iter_rows():
+    """Data that arrives for the first time after data that its flow sent later, by the packets'
+    numbers.
+    """
+    overtaken: list[bool] = []
+    highest: dict[int, int] = {}
+    for flow, packet, payload in rows.select("flow", "packet", "payload_bytes").iter_rows():
         data = bool(payload) and packet in sent
-        late.append(data and packet < highest)
-        highest = max(highest, packet) if data else highest
-    return late
+        overtaken.append(data and packet < highest.get(flow, -1))
+        if data:
+            highest[flow] = max(highest.get(flow, -1), packet)
+    return overtaken
 
 
 def _count(scores: dict[str, Score], true: str, output: str) -> None:

@@ -4,7 +4,7 @@ trips of 1 to 600 ms, queues of all kinds, every trouble, other flows beside it 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,7 @@ class Wide:
         """A name, and what to run."""
         draw = random.Random(f"wide {self.seed}")
         for number in range(self.size):
-            yield _drawn(draw, self.seed * 10_000 + number + 1)
+            yield drawn_case(draw, self.seed * 10_000 + number + 1)
 
     @property
     def described(self) -> str:
@@ -52,7 +52,10 @@ class Wide:
         )
 
 
-def _drawn(draw: random.Random, seed: int) -> tuple[str, Case]:
+def drawn_case(
+    draw: random.Random, seed: int, senders: Sequence[tuple[str, tuple[str, ...]]] = SENDERS
+) -> tuple[str, Case]:
+    """A name, and a download by one of the senders."""
     megabits, trip = round(10 ** draw.uniform(-0.592, 2), 3), round(10 ** draw.uniform(0, 2.778), 2)
     troubles = _troubles(draw, trip)
     hop: Keys = {
@@ -63,7 +66,7 @@ def _drawn(draw: random.Random, seed: int) -> tuple[str, Case]:
     }
     for _, keys in troubles:
         hop |= keys
-    tcp = _sender(draw)
+    tcp = _sender(draw, senders)
     beside, cross = _cross(draw, tcp)
     seconds = min(20.0, max(MAX_PACKETS * 0.012 / megabits, ROUNDS * trip / 1000, 2.0))
     tap = Tap(draw.choice(("behind", "before", "both")), draw.choice((0.25, 0.5, 0.75)))
@@ -74,8 +77,8 @@ def _drawn(draw: random.Random, seed: int) -> tuple[str, Case]:
     return name, Case(hop, tcp, f"{seconds:.2f} s", seed, cross=cross, tap=tap)
 
 
-def _sender(draw: random.Random) -> Keys:
-    host, variants = draw.choice(SENDERS)
+def _sender(draw: random.Random, senders: Sequence[tuple[str, tuple[str, ...]]]) -> Keys:
+    host, variants = draw.choice(senders)
     tcp: Keys = {"host": host, "variant": draw.choice(variants)}
     if draw.random() < 0.2 and host.startswith("linux"):
         tcp["recovery"] = "newreno"
