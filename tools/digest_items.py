@@ -353,7 +353,7 @@ def files(folder: Path) -> Iterator[tuple[str, Item]]:
         yield "summaries.json", item("json", sorted(summaries(folder)))
 
 
-OF_RUNS = ("cells", "runs", "flows", "series", "hops", "summaries", "flows.parquet", "dataset.json")
+OF_RUNS = ("cells", "runs", "flows", "series", "hops", "summaries", "flows.parquet", "dataset.json", "points.json")
 """The files and folders of a sweep's or comparison's runs, in all layouts."""
 
 

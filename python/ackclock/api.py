@@ -128,6 +128,7 @@ def sweep(
     force: bool = False,
     workers: int | None = None,
     dask: str | None = None,
+    series: str = "sampled",
 ) -> Sweep:
     """Simulate every combination of values. Arguments as for `simulate`, and:
 
@@ -137,6 +138,7 @@ def sweep(
         out: a folder that keeps every finished run, so that an interrupted sweep is continued
             there.
         dask: address of a Dask scheduler to run on, instead of this machine's cores.
+        series: whose time series are kept: "none", "sampled" (one seed of each point) or "all".
 
     Returns:
         A Sweep: `points` (params, metrics with 95 % intervals, runs), `metrics` and `flows` (Polars
@@ -162,7 +164,7 @@ def sweep(
     if not draft.document.data.get("sweep"):
         raise InputError("nothing to sweep", 'over={"tcp.variant": ["reno", "cubic"]}, or a [sweep] in the scenario')
     folder = Path(out) if out is not None else None
-    return sweep_draft(draft, folder=folder, force=force, workers=workers, dask=dask)
+    return sweep_draft(draft, folder=folder, force=force, workers=workers, dask=dask, series=series)
 
 
 def _time(value: Time | None) -> str | None:

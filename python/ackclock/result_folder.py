@@ -57,7 +57,7 @@ class FolderResult(Result):
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
-        """The Parquet tables of the run folder, by file name, and those of its dataset, by folder."""
+        """The Parquet tables of the run folder by file name, those of its dataset by folder."""
         return {name: scan.collect() for name, scan in self._scans().items()}
 
     @property

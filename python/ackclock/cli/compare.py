@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import Force, Json, Out, Quiet, Report, Seed, Workers, typed
+from ackclock.cli.options import Force, Json, Out, Quiet, Report, Seed, Series, Workers, one_of, typed
 
 
 class DelayedAcks(StrEnum):
@@ -97,6 +97,7 @@ def compare(
         bool, typer.Option("--quick", help="A first look: 3 seeds, 10 s, buffers of 64 KiB and auto.")
     ] = False,
     workers: Workers = None,
+    series: Series = "sampled",
     report: Report = True,
     json: Json = False,
     out: Out = None,
@@ -111,6 +112,9 @@ def compare(
     from ackclock.cli.progress import progress
     from ackclock.comparison import compare as run_comparison
     from ackclock.comparison.terminal_tables import measured_table, ranking_table
+    from ackclock.simulation.run_list import SERIES
+
+    one_of(series, SERIES, "--series")
 
     if quick:  # options given by the user keep their values
         buffers, duration = _QUICK.get(buffers, buffers), _QUICK.get(duration, duration)
@@ -133,6 +137,7 @@ def compare(
             rank_by=_METRIC[rank_by],
             measured=measured,
             workers=workers,
+            series=series,
             out=out,
             force=force,
             keep=True,

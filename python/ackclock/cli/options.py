@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -28,6 +28,11 @@ Dask = Annotated[
     str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.", show_default=False)
 ]
 
+Series = Annotated[
+    str,
+    typer.Option("--series", help="Time series to keep: none, sampled (one seed of each point) or all."),
+]
+
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP and UDP port of the server.")]
 TokenFile = Annotated[
     Path | None,
@@ -35,6 +40,15 @@ TokenFile = Annotated[
         "--token-file", help="The file with the shared token.", envvar="ACKCLOCK_TOKEN_FILE", show_default=False
     ),
 ]
+
+
+def one_of(value: str, allowed: Iterable[str], option: str) -> None:
+    """Raise InputError for a value that is not allowed."""
+    from ackclock.errors import InputError, choices, format_value
+
+    names = list(allowed)
+    if value not in names:
+        raise InputError(format_value(value), choices(names, value), option=option)
 
 
 @contextmanager

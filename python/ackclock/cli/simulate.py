@@ -17,7 +17,16 @@ class CaptureFormat(StrEnum):
 
 
 def simulate(
-    scenario: Annotated[Path, typer.Argument(help="A scenario file.", show_default=False)],
+    scenario: Annotated[Path | None, typer.Argument(help="A scenario file.", show_default=False)] = None,
+    from_: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="The run folder of a sweep or comparison, instead of a scenario.", show_default=False
+        ),
+    ] = None,
+    run: Annotated[
+        int | None, typer.Option("--run", min=0, help="With --from: the number of the run.", show_default=False)
+    ] = None,
     pcap: Annotated[bool, typer.Option("--pcap", help="Capture every flow at both ends.")] = False,
     pcap_format: Annotated[
         CaptureFormat, typer.Option("--pcap-format", help="Format of captures.")
@@ -39,22 +48,36 @@ def simulate(
     """Simulate a scenario: flows, hops, time series, captures."""
     from ackclock.cli.output import deliver, remark
     from ackclock.cli.progress import progress
+    from ackclock.errors import InputError
     from ackclock.input.scenario.draft import read_draft
+    from ackclock.simulation.dataset_run import scenario_of_run
     from ackclock.simulation.run import default_folder, simulate_scenario
     from ackclock.simulation.sweep import check_points
     from ackclock.simulation.terminal_tables import simulation_tables
 
-    draft = read_draft(scenario)
-    checked = draft.check()
-    if "sweep" in draft.document.data:
-        check_points(draft, None)  # report errors in the [sweep], although it is not run
-        remark(f"{scenario}: its [sweep] is ignored; `ackclock sweep` runs it", quiet=quiet)
+    if from_ is not None:
+        if scenario is not None or run is None:
+            raise InputError.problem(
+                "--from takes the place of a scenario", "give --run NUMBER with it", option="--from"
+            )
+        checked, name = scenario_of_run(from_, run), f"{from_} run {run}"
+    elif scenario is None or run is not None:
+        raise InputError(
+            "no scenario file" if run is None else "--run without --from",
+            "a scenario file, or --from FOLDER --run NUMBER",
+        )
+    else:
+        draft = read_draft(scenario)
+        checked, name = draft.check(), str(scenario)
+        if "sweep" in draft.document.data:
+            check_points(draft, None)  # report errors in the [sweep], although it is not run
+            remark(f"{scenario}: its [sweep] is ignored; `ackclock sweep` runs it", quiet=quiet)
     if seed is not None:
         checked = checked.model_copy(update={"seeds": (seed,)})
     with progress("simulate", quiet=quiet) as update:
         simulation = simulate_scenario(
             checked,
-            name=str(scenario),
+            name=name,
             folder=out or default_folder(checked),
             force=force,
             captures=pcap_format.value if pcap or pcap_offloads else None,

@@ -7,13 +7,22 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import Dask, Force, Json, Out, Quiet, Report, Seed, Workers
+from ackclock.cli.options import Dask, Force, Json, Out, Quiet, Report, Seed, Series, Workers, one_of
 
 
 def sweep(
     scenario: Annotated[Path, typer.Argument(help="A scenario file with a [sweep].", show_default=False)],
     workers: Workers = None,
     dask: Dask = None,
+    series: Series = "sampled",
+    part: Annotated[
+        str | None,
+        typer.Option("--part", help="Run part i of n only, such as 2/3, for --collect.", show_default=False),
+    ] = None,
+    collect: Annotated[
+        list[Path] | None,
+        typer.Option("--collect", help="The folder of a part (repeat for each); joins them.", show_default=False),
+    ] = None,
     report: Report = True,
     json: Json = False,
     out: Out = None,
@@ -22,22 +31,60 @@ def sweep(
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario's [sweep] on all cores. The same command continues an interrupted sweep."""
-    from ackclock.cli.output import deliver
+    from ackclock.cli.output import deliver, print_json, remark
     from ackclock.cli.progress import progress
     from ackclock.errors import InputError
     from ackclock.input.scenario.draft import read_draft
-    from ackclock.simulation.sweep import check_points, sweep_checked, sweep_folder
+    from ackclock.simulation.run_list import SERIES
+    from ackclock.simulation.sweep import check_points, sweep_checked, sweep_folder, sweep_part
     from ackclock.simulation.terminal_tables import sweep_table
 
+    one_of(series, SERIES, "--series")
+    piece = _part(part) if part is not None else None
+    if piece and collect:
+        raise InputError.problem("--part and --collect exclude each other", "run the parts first", option="--collect")
     draft = read_draft(scenario)
     if not draft.document.data.get("sweep"):
         raise InputError(
             "no [sweep]", '[sweep] with a list, such as "tcp.variant" = ["reno", "cubic"]', file=str(scenario)
         )
     points = check_points(draft, None if seed is None else [seed])
+    folder = out or sweep_folder(points, series)
     with progress("sweep", quiet=quiet) as update:
-        folder = out or sweep_folder(points)
-        result = sweep_checked(draft, points, folder=folder, force=force, workers=workers, dask=dask, progress=update)
+        if piece:
+            done = sweep_part(
+                points, piece, folder=folder, force=force, workers=workers, dask=dask, series=series, progress=update
+            )
+        else:
+            result = sweep_checked(
+                draft,
+                points,
+                folder=folder,
+                force=force,
+                workers=workers,
+                dask=dask,
+                series=series,
+                collect=collect or (),
+                progress=update,
+            )
+    if piece:
+        if json:
+            print_json(done.document)
+        else:
+            remark(f"part {part}: {done.runs} runs in {done.chunks} chunks; run folder: {folder}", quiet=quiet)
+        return
     deliver(
         lambda: result.document, lambda: [sweep_table(result)], result.folder, report=report, json=json, quiet=quiet
     )
+    if not json:
+        remark(f"digest: {result.data.digest()}", quiet=quiet)
+
+
+def _part(text: str) -> tuple[int, int]:
+    """The number and the number of parts of "2/3". Raises InputError."""
+    from ackclock.errors import InputError
+
+    number, slash, of = text.partition("/")
+    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of) <= 10**6):
+        raise InputError(f'"{text}"', "a part such as 2/3: a number from 1, and how many parts", option="--part")
+    return int(number), int(of)

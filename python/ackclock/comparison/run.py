@@ -28,7 +28,7 @@ from ackclock.simulation.dataset import Dataset
 from ackclock.simulation.metrics import of_flows
 from ackclock.simulation.plan import build_plan
 from ackclock.simulation.run_list import RunList
-from ackclock.storage import atomic_files, run_kind
+from ackclock.storage import atomic_files, dataset_files, run_kind
 from ackclock.storage.run_folder import Identity, opened
 
 OPPOSITE = "opposite"
@@ -191,9 +191,11 @@ def of_compared(summary: Mapping[str, Any]) -> dict[str, float]:
 
 def _write(comparison: Comparison, folder: Path) -> None:
     first = next(iter(comparison.results.values()))
-    swept = {"sweep": swept} if (swept := _sweep(list(comparison.points.values()))) else {}
+    points = list(comparison.points.values())
+    swept = {"sweep": swept} if (swept := _sweep(points)) else {}
     scenario = first[0].spec.scenario
-    run_files.write_scenario(folder, scenario, extra=swept)
+    run_files.write_scenario(folder, scenario, extra=swept, swept={key for keys in points for key in keys})
+    dataset_files.write_points(folder, points, comparison.data.runs.seeds)
     for of_point in comparison.data.runs.scenarios:
         run_files.keep_traces(folder, of_point)
     comparison.data.join()

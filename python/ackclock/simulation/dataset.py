@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -17,11 +17,13 @@ from ackclock.simulation import engine, run_files
 from ackclock.simulation.run_list import ChunkWork, RunList
 from ackclock.simulation.runner import RunResult, RunSpec
 from ackclock.simulation.throughput import with_models
-from ackclock.storage import atomic_files, dataset_files, temporary_files
+from ackclock.storage import atomic_files, dataset_files, run_folder, temporary_files
 from ackclock.storage.dataset_files import CHUNK_FILE, CHUNKS, INDEX, TABLES
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from ackclock.storage.run_folder import Identity
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,9 @@ class ChunkTables:
         numbers = itertools.count(work.first)
         for part in work.points:
             planned = part.plan.document["flows"]
-            label = json.dumps(part.columns, sort_keys=True)
             for seed, _ in part.runs:
                 number, text = next(numbers), next(texts)
-                digest.update(f"{number} {seed} {label}\n{text}\n".encode())
+                digest.update(run_bytes(number, seed, part.columns, text))
                 summary = with_models(json.loads(text), planned)
                 key = {"run": number, **part.columns, "seed": seed}
                 rows.append({**key, **work.metrics(summary)})
@@ -64,6 +65,11 @@ class ChunkTables:
             ),
         }
         return cls(tables, digest.hexdigest())
+
+
+def run_bytes(number: int, seed: int, columns: Mapping[str, Any], summary: str) -> bytes:
+    """The bytes of one run that a chunk's digest covers."""
+    return f"{number} {seed} {json.dumps(columns, sort_keys=True)}\n{summary}\n".encode()
 
 
 def _typed(frame: pl.DataFrame, types: Mapping[str, type]) -> pl.DataFrame:
@@ -116,6 +122,56 @@ class Dataset:
         if self.folder and not self.joined:
             (self.folder / CHUNKS).mkdir(parents=True, exist_ok=True)
             temporary_files.sweep(self.folder / CHUNKS, alone=False)
+
+    def collect(self, parts: Sequence[Path], identity: Identity) -> None:
+        """Copy the chunks of other run folders of the same runs, and check that none is missing.
+
+        Raises:
+            InputError: a folder of other runs, a chunk whose content is not that of its digest, or
+                a chunk that no folder has.
+        """
+        assert self.folder is not None
+        self.open()
+        for part in parts:
+            if run_folder.identity_in(part) != identity:
+                raise InputError(
+                    "a folder without chunks of this sweep",
+                    "the folders of `sweep --part`",
+                    option="--collect",
+                    file=str(part),
+                )
+            for index in self.missing():
+                if (chunk := part / CHUNKS / f"{index:05d}").is_dir():
+                    self._check_content(index, chunk)
+                    with atomic_files.folder_by_rename(self._chunk_folder(index)) as copy:
+                        shutil.copytree(chunk, copy, dirs_exist_ok=True)
+        if missing := self.missing():
+            first = self.runs.chunks[missing[0]]
+            raise InputError.problem(
+                f"{len(missing)} of {len(self.runs.chunks)} chunks are in no part; the first is chunk {missing[0]} "
+                f"(runs {first.start} to {first.stop - 1})",
+                "run the missing part, or give its folder, too",
+                option="--collect",
+            )
+
+    def _check_content(self, index: int, chunk: Path) -> None:
+        """Check the tables of a chunk from elsewhere against its digest."""
+        import polars as pl
+
+        numbers = self.runs.chunks[index]
+        about = json.loads((chunk / CHUNK_FILE).read_text("utf-8"))
+        texts = pl.read_parquet(chunk / "summaries.parquet", glob=False)
+        found = sha256()
+        for number, text in texts.iter_rows():
+            found.update(run_bytes(number, self.runs.seed(number), self.runs.columns(self.runs.point(number)), text))
+        rows = pl.read_parquet(chunk / "runs.parquet", glob=False)["run"].to_list()
+        if (texts["run"].to_list(), rows, found.hexdigest()) != (list(numbers), list(numbers), about["digest"]):
+            raise InputError.problem(
+                f"chunk {index} is damaged: its runs do not have its digest",
+                "run its part again into another folder",
+                option="--collect",
+                file=str(chunk),
+            )
 
     def digest(self) -> str:
         """SHA-256 over the digests of all chunks in order: equal results have equal digests."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def write_scenario(
-    folder: Path, scenario: Scenario, traces: str = "traces", extra: Mapping[str, Any] | None = None
+    folder: Path,
+    scenario: Scenario,
+    traces: str = "traces",
+    extra: Mapping[str, Any] | None = None,
+    swept: Collection[str] = (),
 ) -> None:
     """Write the resolved scenario.
 
@@ -25,7 +29,7 @@ def write_scenario(
     """
     names = {recording.path: f"{traces}/{trace_file(recording)}" for recording in recordings(scenario)}
     extra = extra or {}
-    data = resolved(scenario, lambda path: names[path], extra.get("sweep", ()))
+    data = resolved(scenario, lambda path: names[path], swept or extra.get("sweep", ()))
     atomic_write(folder / "scenario.toml", to_toml({**data, **extra}).encode())
 
 

@@ -20,7 +20,7 @@ from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset, DatasetRun
 from ackclock.simulation.metrics import metrics_of, of_run_with_jain
 from ackclock.simulation.run_list import RunList
-from ackclock.storage import atomic_files, run_kind
+from ackclock.storage import atomic_files, dataset_files, run_kind
 from ackclock.storage.run_folder import Identity, opened
 
 if TYPE_CHECKING:
@@ -173,12 +173,17 @@ def sweep_checked(
     workers: int | None = None,
     dask: str | None = None,
     series: str = "sampled",
+    collect: Sequence[Path] = (),
     progress: Progress | None = None,
 ) -> Sweep:
     """Run checked points. With a `folder`, stored chunks are reused and each new one is stored when
     it ends.
 
     `series` says whose time series are kept: "none", "sampled" (one seed of each point) or "all".
+    `collect` are the folders of parts, whose chunks are used and must be all.
+
+    Raises:
+        InputError: a part of another sweep, or a chunk that no part has.
     """
     runs = run_list(checked, series)
     with opened(folder, identity(checked, series), seeds=runs.seeds, force=force) as run:
@@ -188,6 +193,8 @@ def sweep_checked(
             if progress:
                 progress(len(runs), len(runs), "from an earlier run")
             return folder_sweep
+        if collect:
+            data.collect(collect, identity(checked, series))
         run_missing(data, workers=workers, progress=progress, dask=dask)
         points = _points(data, (metrics_of(rows) for rows in data.metrics()))
         sweep = Sweep(points, data, folder)
@@ -196,6 +203,53 @@ def sweep_checked(
             run.finish()
             data.clear()
     return sweep
+
+
+@dataclass(frozen=True)
+class SweepPart:
+    """One part of a sweep that several machines run: every `of`-th chunk, from chunk `number` - 1.
+
+    Attributes:
+        runs: the runs of the part.
+        chunks: the chunks of the part.
+        folder: the run folder, for `sweep --collect`.
+    """
+
+    number: int
+    of: int
+    runs: int
+    chunks: int
+    folder: Path
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The document `ackclock sweep --part --json` prints."""
+        return {
+            "part": f"{self.number}/{self.of}",
+            "runs": self.runs,
+            "chunks": self.chunks,
+            "folder": str(self.folder),
+        }
+
+
+def sweep_part(
+    checked: Sequence[tuple[dict[str, Any], Scenario]],
+    part: tuple[int, int],
+    *,
+    folder: Path,
+    force: bool = False,
+    workers: int | None = None,
+    dask: str | None = None,
+    series: str = "sampled",
+    progress: Progress | None = None,
+) -> SweepPart:
+    """Run part `number` of `of`, such as (2, 3), of checked points. Finished chunks are kept."""
+    number, of = part
+    runs = run_list(checked, series)
+    mine = range(number - 1, len(runs.chunks), of)
+    with opened(folder, identity(checked, series), seeds=runs.seeds, force=force):
+        run_missing(Dataset(runs, folder), chunks=mine, workers=workers, progress=progress, dask=dask)
+    return SweepPart(number, of, sum(len(runs.chunks[index]) for index in mine), len(mine), folder)
 
 
 def _points(data: Dataset, metrics: Iterable[Mapping[str, Mapping[str, Any]]]) -> tuple[SweepPoint, ...]:
@@ -228,6 +282,7 @@ def _write(folder: Path, sweep: Sweep, first: Scenario, swept: Mapping[str, Any]
     for scenario in sweep.data.runs.scenarios:
         run_files.keep_traces(folder, scenario)
     run_files.write_scenario(folder, first, extra={"sweep": dict(swept)})
+    dataset_files.write_points(folder, sweep.data.runs.params, sweep.data.runs.seeds)
     sweep.data.join()
     document = sweep.document
     atomic_files.write_json(

@@ -17,7 +17,7 @@ complete.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,8 @@ CHUNKS = "chunks"
 """The folder of the finished chunks of an unfinished dataset."""
 CHUNK_FILE = "chunk.json"
 """The file of a chunk with the numbers of its runs and their digest."""
+POINTS = "points.json"
+"""The file with the varied values of each point by dotted path, and the seeds."""
 ROWS_A_FILE = 4_000_000
 """Maximum rows of a file, but for a chunk with more."""
 
@@ -48,6 +50,18 @@ def read_index(folder: Path) -> dict[str, Any]:
     """dataset.json of a run folder: `runs`, `chunks`, `digest`."""
     index: dict[str, Any] = json.loads((folder / INDEX).read_text("utf-8"))
     return index
+
+
+def write_points(folder: Path, points: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> None:
+    """Write points.json, from which each run can be made again."""
+    document = {"seeds": list(seeds), "points": [dict(point) for point in points]}
+    atomic_files.atomic_write(folder / POINTS, json.dumps(document).encode())
+
+
+def read_points(folder: Path) -> tuple[list[dict[str, Any]], list[int]]:
+    """The points and seeds of a dataset. Run `n` is point `n // len(seeds)`, seed `n % len(seeds)`."""
+    document = json.loads((folder / POINTS).read_text("utf-8"))
+    return document["points"], document["seeds"]
 
 
 def join(folder: Path, name: str, chunks: Sequence[Path]) -> None:

@@ -336,6 +336,17 @@ def _refused(path: Path, statement: str, hint: str = "name another folder") -> I
     return InputError.problem(f"--out {path} {statement}", hint, option="--out")
 
 
+def identity_in(path: Path) -> Identity | None:
+    """The identity of the experiment in a run folder by this engine; None without one."""
+    try:
+        environment = json.loads((path / ENVIRONMENT).read_text("utf-8"))
+        if environment["engine"] != engine_digest():
+            return None
+        return Identity(environment["run"]["kind"], environment["run"]["digest"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def opened(
     path: str | Path | None, identity: Identity, *, seeds: Iterable[int] = (), force: bool = False
 ) -> AbstractContextManager[RunFolder | None]:
