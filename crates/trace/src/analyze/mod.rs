@@ -2,6 +2,7 @@
 //! not of packets.
 
 mod filter;
+mod flow_index;
 mod flow_list;
 mod flow_store;
 mod observer;

@@ -1,13 +1,14 @@
 //! The flows of one worker: all flows, or those whose key hashes to it.
 
+use super::flow_index::FlowIndex;
 use super::flow_store::{CachePolicy, FlowStore};
 use super::{PacketFilter, PacketObserver};
 use crate::decode::{Flags, Segment, Skip};
-use crate::flow::{Flow, Table};
+use crate::flow::Flow;
 
 #[derive(Debug)]
 pub struct Shard {
-    table: Table,
+    index: FlowIndex,
     pub flows: FlowStore,
     /// Packet number of each flow's first packet in the capture.
     pub first_packet: Vec<u64>,
@@ -48,7 +49,7 @@ impl Shard {
     pub fn new(policy: CachePolicy, workers: usize) -> Shard {
         let max_flows = MAX_FLOWS / workers;
         Shard {
-            table: Table::default(),
+            index: FlowIndex::default(),
             flows: FlowStore::new(policy),
             first_packet: Vec::new(),
             counts: DecodeCounts::default(),
@@ -68,8 +69,8 @@ impl Shard {
             self.counts.malformed_options += u64::from(s.options.malformed);
         }
         let (key, from) = (&s.key, s.from);
-        let hash = key.hash(self.table.seed());
-        let mut number = match self.table.find(hash, |n| self.flows.has_key(n, key)) {
+        let hash = key.hash(self.index.seed());
+        let mut number = match self.index.find(hash, |n| self.flows.has_key(n, key)) {
             Some(number) => number,
             None if !self.has_room(s) => {
                 self.counts.over_capacity += 1;
@@ -77,7 +78,7 @@ impl Shard {
             }
             None => {
                 let new = self.add_flow(Flow::new(*key, from, at, s), packet);
-                self.table.insert(hash, new);
+                self.index.insert(hash, new);
                 new
             }
         };
@@ -85,7 +86,7 @@ impl Shard {
         if s.flags.has(Flags::SYN) && flow.is_over_for(from, s) && self.first_packet.len() < self.max_flows {
             let old = number;
             number = self.add_flow(Flow::new(*key, from, at, s), packet);
-            self.table.replace(hash, old, number);
+            self.index.replace(hash, old, number);
             flow = self.flows.get_mut(number, at);
         }
         let passed = flow.pass(at, from, s);
@@ -107,7 +108,7 @@ impl Shard {
 
     /// Memory of the flows and of their index in bytes.
     pub fn memory(&self) -> usize {
-        self.table.memory() + self.flows.memory() + self.first_packet.capacity() * size_of::<u64>()
+        self.index.memory() + self.flows.memory() + self.first_packet.capacity() * size_of::<u64>()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::episode::Episode;
 use super::half::Half;
-use super::seq::{ahead, before, later};
+use super::seq::{seq_diff, seq_lt, seq_max};
 use super::told::Word;
 use super::trouble::Trouble;
 use crate::decode::{Flags, SackBlocks, Segment};
@@ -46,7 +46,7 @@ impl Half {
         if !blocks.is_empty() {
             heard.spurious += self.duplicate_report(s.ack, &blocks);
         }
-        let ahead_by = ahead(self.una, s.ack);
+        let ahead_by = seq_diff(self.una, s.ack);
         if ahead_by > 0 {
             self.news(now, s, &mut heard);
         } else if ahead_by == 0 {
@@ -110,7 +110,7 @@ impl Half {
     #[inline]
     fn echoed(&mut self, now: i64, s: &Segment<'_>) {
         if let (Some(stamps), Some(at)) = (s.options.timestamps, self.watched_at.get()) {
-            let past = ahead(self.watched, stamps.echo);
+            let past = seq_diff(self.watched, stamps.echo);
             if past >= 0 {
                 self.watched_at.clear();
                 if past == 0 {
@@ -123,7 +123,7 @@ impl Half {
     /// The cumulative number moved.
     #[inline]
     fn news(&mut self, now: i64, s: &Segment<'_>, heard: &mut Heard) {
-        let news = ahead(self.una, s.ack) as u32;
+        let news = seq_diff(self.una, s.ack) as u32;
         if let Some(trouble) = self.trouble.as_deref_mut() {
             trouble.timer_fired = false;
             if trouble.is_open() {
@@ -134,13 +134,13 @@ impl Half {
         let mut last = None;
         let Half { sending, trouble, sacked, rtt, .. } = self;
         let sending = sending.get_or_insert_default();
-        while let Some(sent) = sending.outstanding.acknowledged(s.ack) {
-            if sent.times > 1 {
+        while let Some(sent) = sending.outstanding.pop_acked(s.ack) {
+            if sent.transmissions > 1 {
                 latest_again = latest_again.max(sent.last_at);
             }
             if let Some(trouble) = trouble.as_deref_mut()
                 && !sent.sacked
-                && (sent.times == 1 || sent.arrived(now, rtt.min().unwrap_or(0)))
+                && (sent.transmissions == 1 || sent.could_be_acked_by(now, rtt.min().unwrap_or(0)))
             {
                 trouble.delivered.add(&sent, now);
             }
@@ -151,15 +151,15 @@ impl Half {
         }
         if let Some(sent) = last {
             // Karn; and a segment that waited for one below it to be repaired says nothing about the path.
-            if sent.end() == s.ack && sent.times == 1 && !sent.sacked && latest_again <= sent.first_at {
+            if sent.end() == s.ack && sent.transmissions == 1 && !sent.sacked && latest_again <= sent.first_at {
                 let sample = now - sent.first_at;
                 self.sampled(sample);
                 heard.rtt = Some(sample);
             }
-            if s.flags.has(Flags::SYN) && sent.times > 1 {
+            if s.flags.has(Flags::SYN) && sent.transmissions > 1 {
                 self.trouble_mut().syn_turn = Some(now - sent.last_at);
             }
-            let (gap, first) = (now - self.last_news_at, ahead(self.una, self.next) as u64);
+            let (gap, first) = (now - self.last_news_at, seq_diff(self.una, self.next) as u64);
             let emptied = self.emptied;
             let sending = self.sending_mut();
             if sending.amounts.payload > 0 {
@@ -173,15 +173,15 @@ impl Half {
             }
         }
         self.una = s.ack;
-        if before(self.next, s.ack) {
+        if seq_lt(self.next, s.ack) {
             // Acknowledged, so it was sent; the capture has not seen it.
-            let unseen = ahead(self.next, s.ack) as u32;
+            let unseen = seq_diff(self.next, s.ack) as u32;
             self.trouble_mut().oddities_mut().missed_bytes += u64::from(unseen);
             self.next = s.ack;
         }
         let sending = self.sending_mut();
         sending.times.last_advance = now;
-        sending.outstanding.settle();
+        sending.outstanding.shrink();
         if sending.outstanding.is_empty() {
             let blank = sending.is_blank();
             self.sacked = 0;
@@ -200,27 +200,23 @@ impl Half {
         let mut delivered = self.trouble_mut().delivered;
         let mut marked = [(0, 0); 4];
         for (place, &(left, right)) in marked.iter_mut().zip(blocks) {
-            let sound = before(left, right) && !before(left, una) && !before(next, right);
-            if !sound || ahead(una, left) < 0 {
+            let sound = seq_lt(left, right) && !seq_lt(left, una) && !seq_lt(next, right);
+            if !sound || seq_diff(una, left) < 0 {
                 continue;
             }
             *place = (left, right);
-            let known = self.trouble_mut().episode().marked.iter().find(|m| m.0 == left && !before(right, m.1)).copied();
+            let known = self.trouble_mut().episode().marked.iter().find(|m| m.0 == left && !seq_lt(right, m.1)).copied();
             let from = known.map_or(left, |m| m.1);
             let outstanding = &mut self.sending.get_or_insert_default().outstanding;
-            let mut i = outstanding.find(from);
-            while let Some(sent) = outstanding.get_mut(i).filter(|e| !before(right, e.end())) {
-                if !sent.sacked && !before(sent.start, from) {
-                    sent.sacked = true;
-                    self.sacked += sent.len;
-                    if sent.arrived(now, least) {
-                        delivered.add(sent, now);
-                    }
+            let sacked = &mut self.sacked;
+            outstanding.sack(from, right, |range| {
+                *sacked += range.len;
+                if range.could_be_acked_by(now, least) {
+                    delivered.add(range, now);
                 }
-                i += 1;
-            }
+            });
             let episode = self.trouble_mut().episode_mut();
-            episode.sack_high = Some(episode.sack_high.map_or(right, |high| later(high, right)));
+            episode.sack_high = Some(episode.sack_high.map_or(right, |high| seq_max(high, right)));
         }
         let trouble = self.trouble_mut();
         trouble.delivered = delivered;
@@ -233,9 +229,9 @@ impl Half {
     /// Returns the retransmissions that it shows to have been unnecessary.
     fn duplicate_report(&mut self, ack: u32, blocks: &[(u32, u32)]) -> u32 {
         let (left, right) = blocks[0];
-        let below = !before(ack, right);
-        let within = blocks.get(1).is_some_and(|b| !before(left, b.0) && !before(b.1, right));
-        if !before(left, right) || !(below || within) {
+        let below = !seq_lt(ack, right);
+        let within = blocks.get(1).is_some_and(|b| !seq_lt(left, b.0) && !seq_lt(b.1, right));
+        if !seq_lt(left, right) || !(below || within) {
             return 0;
         }
         self.trouble_mut().reported(left, right)
@@ -264,7 +260,7 @@ impl Trouble {
         if episode.told.is_none() {
             episode.reached(now, ack);
         }
-        if episode.sack_high.is_some_and(|high| !before(ack, high)) {
+        if episode.sack_high.is_some_and(|high| !seq_lt(ack, high)) {
             episode.sack_high = None;
         }
         let missed = episode.pass_holes(ack);
@@ -277,11 +273,11 @@ impl Trouble {
 impl Episode {
     /// The sender knows this number to be reached.
     pub fn reached(&mut self, now: i64, ack: u32) {
-        if let Some(point) = self.loss_point.filter(|p| !before(ack, *p)) {
+        if let Some(point) = self.loss_point.filter(|p| !seq_lt(ack, *p)) {
             self.repaired = Some((point, now));
             self.loss_point = None;
         }
-        if self.recovery_point.is_some_and(|p| !before(ack, p)) {
+        if self.recovery_point.is_some_and(|p| !seq_lt(ack, p)) {
             self.recovery_point = None;
         }
     }
@@ -289,10 +285,10 @@ impl Episode {
     /// Forgets holes below `ack`: their bytes.
     fn pass_holes(&mut self, ack: u32) -> u64 {
         let mut missed = 0;
-        while let Some(hole) = self.holes.front_mut().filter(|h| before(h.start, ack)) {
-            let gone = if before(ack, hole.end) { ahead(hole.start, ack) } else { ahead(hole.start, hole.end) };
+        while let Some(hole) = self.holes.front_mut().filter(|h| seq_lt(h.start, ack)) {
+            let gone = if seq_lt(ack, hole.end) { seq_diff(hole.start, ack) } else { seq_diff(hole.start, hole.end) };
             missed += gone as u64;
-            if before(ack, hole.end) {
+            if seq_lt(ack, hole.end) {
                 hole.start = ack;
             } else {
                 self.holes.pop_front();

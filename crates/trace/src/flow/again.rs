@@ -4,13 +4,15 @@ use super::data::{Data, sent_of};
 use super::episode::{AT_ONCE, Hole};
 use super::half::Half;
 use super::outpaced::Amended;
-use super::sent::Sent;
-use super::seq::{ahead, before, earlier, later};
+use super::outstanding::SentRange;
+use super::seq::{seq_diff, seq_lt, seq_max, seq_min};
 use super::told::{Told, Word};
 use super::trouble::Repair;
 use super::view::View;
-use crate::classify::{Classification, GapFill, RetransmissionEvidence, SegmentKind, classify_gap_fill, classify_retransmission};
 use crate::decode::{Flags, Segment};
+use crate::flow::classify::{
+    Classification, GapFill, RetransmissionEvidence, SegmentKind, classify_gap_fill, classify_retransmission,
+};
 
 /// One old byte after less silence than this is a retransmission, not a keep-alive: timers of common stacks ask after minutes or hours.
 const KEEP_ALIVE: i64 = 10_000_000_000;
@@ -28,17 +30,17 @@ impl Half {
             && long_silent
             && !s.flags.has(Flags::SYN | Flags::FIN)
             && self.una == self.next
-            && ahead(start, self.next) == 1
+            && seq_diff(start, self.next) == 1
         {
             return self.question();
         }
-        let known_end = earlier(end, self.next);
-        let data = match self.trouble.as_ref().and_then(|t| t.episode().hole_at(later(start, self.una))) {
-            Some(hole) if before(later(start, self.una), earlier(end, hole.end)) => self.fill(now, s, view, hole),
+        let known_end = seq_min(end, self.next);
+        let data = match self.trouble.as_ref().and_then(|t| t.episode().hole_at(seq_max(start, self.una))) {
+            Some(hole) if seq_lt(seq_max(start, self.una), seq_min(end, hole.end)) => self.fill(now, s, view, hole),
             _ => self.repeat(now, s, view, known_end),
         };
-        if before(self.next, end) {
-            let more = ahead(self.next, end) as u32;
+        if seq_lt(self.next, end) {
+            let more = seq_diff(self.next, end) as u32;
             self.sending_mut().amounts.unique += u64::from(more.min(s.payload));
             self.push(now, s, self.next, more, both_ways);
         }
@@ -51,12 +53,12 @@ impl Half {
         let filler = GapFill {
             waited: now - hole.found_at,
             sender_rtt: view.turn,
-            tsval_diff: s.options.timestamps.zip(hole.stamp).map(|(mine, after)| ahead(after, mine.value)),
+            tsval_diff: s.options.timestamps.zip(hole.stamp).map(|(mine, after)| seq_diff(after, mine.value)),
             ip_id_diff: s.ip_id.zip(hole.id).filter(|_| counts_ids).map(|(mine, after)| mine.wrapping_sub(after) as i16),
         };
         let mut verdict = classify_gap_fill(&filler);
-        let start = later(s.seq, hole.start);
-        let end = earlier(s.seq.wrapping_add(s.seq_len()), hole.end);
+        let start = seq_max(s.seq, hole.start);
+        let end = seq_min(s.seq.wrapping_add(s.seq_len()), hole.end);
         let segments = self.segments_in(s.payload, s.header_len);
         if verdict.kind != SegmentKind::Reordered {
             let found = self.situation(now, s, view, None);
@@ -85,11 +87,10 @@ impl Half {
             self.asked_in_vain(hole.found_at, start);
         }
         let outstanding = &mut self.sending_mut().outstanding;
-        let at = outstanding.find(start);
-        outstanding.fill(at, sent_of(now, s, start, ahead(start, end).max(0) as u32));
+        outstanding.insert(sent_of(now, s, start, seq_diff(start, end).max(0) as u32));
         self.trouble_mut().episode_mut().cover(start, end);
         let amounts = &mut self.sending_mut().amounts;
-        amounts.unique += u64::from((ahead(start, end).max(0) as u32).min(s.payload));
+        amounts.unique += u64::from((seq_diff(start, end).max(0) as u32).min(s.payload));
         amounts.unique_ip_bytes += u64::from(s.ip_len);
         Data::Odd(verdict)
     }
@@ -97,7 +98,7 @@ impl Half {
     /// What lies behind the hole has been repaired since it was there: a recovery begins at the lowest (RFC 6675, section 4), so that this has been
     /// sent again before, and lost.
     fn went_back(&self, start: u32, hole: &Hole) -> bool {
-        let behind = |r: &Repair| before(start, r.start) && r.at > hole.found_at && r.kind == SegmentKind::Fast;
+        let behind = |r: &Repair| seq_lt(start, r.start) && r.at > hole.found_at && r.kind == SegmentKind::Fast;
         self.trouble.as_ref().is_some_and(|t| t.repairs.iter().any(behind))
     }
 
@@ -106,8 +107,7 @@ impl Half {
         let segments = self.segments_in(s.payload, s.header_len).max(1);
         let una = self.una;
         let outstanding = &mut self.sending_mut().outstanding;
-        let at = outstanding.find(later(s.seq, una));
-        let earlier_one = outstanding.get(at).filter(|e| before(e.start, end)).copied();
+        let earlier_one = outstanding.first_above(seq_max(s.seq, una)).filter(|e| seq_lt(e.start, end)).copied();
         let opening = s.flags.has(Flags::SYN);
         let answer = opening && s.flags.has(Flags::ACK) && view.syn_again;
         let doubled = || earlier_one.is_some_and(|first| self.is_same_packet(now, s, &first)) || self.is_old_packet(s, end);
@@ -131,11 +131,11 @@ impl Half {
         self.learn_probes(&verdict, end);
         self.repaired(now, s, verdict, segments);
         self.lost_with(verdict.kind, s, view);
-        self.mark_again(now, s, at, end);
+        self.mark_again(now, s, seq_max(s.seq, una), end);
         let again = self.trouble.as_ref().is_some_and(|t| t.repairs.iter().filter(|r| r.start == s.seq).count() > 1);
         self.suspects(now, s, verdict, again, view.acks);
         if !self.at_sender(view) && self.trouble.as_ref().is_some_and(|t| t.episode().told.is_none()) {
-            let una = earlier(self.una, s.seq);
+            let una = seq_min(self.una, s.seq);
             let word = Word { at: now, first: now, stamp: None, una, duplicates: 0, sack_high: None };
             let told = Told::shown(word, view.turn.unwrap_or(0));
             self.trouble_mut().episode_mut().told = Some(Box::new(told));
@@ -175,7 +175,7 @@ impl Half {
     /// more go out again. Who takes it back has nothing lost before the next one (RFC 4015, section 3.2).
     fn goes_on(&mut self, now: i64, s: &Segment<'_>, view: &View, verdict: Classification) -> Classification {
         let episode = self.trouble.as_ref().map(|t| t.episode());
-        let kept = episode.and_then(|e| e.taken_back).filter(|&point| before(s.seq, point));
+        let kept = episode.and_then(|e| e.taken_back).filter(|&point| seq_lt(s.seq, point));
         let at_once = self.at_sender(view)
             && episode.is_some_and(|e| e.taken_at == self.last_heard_at)
             && now - self.last_heard_at < AT_ONCE;
@@ -190,11 +190,11 @@ impl Half {
     }
 
     /// One packet that the network doubled carries the same number and stamp, and comes within the time in which nobody can have asked for it.
-    fn is_same_packet(&self, now: i64, s: &Segment<'_>, first: &Sent) -> bool {
+    fn is_same_packet(&self, now: i64, s: &Segment<'_>, first: &SentRange) -> bool {
         let soon = now - first.last_at < self.rtt.min().unwrap_or(20_000_000).max(2_000_000) / 2;
         match s.options.timestamps {
             // Nobody sends a segment again within the millisecond that a stamp is good for.
-            Some(stamps) => soon && stamps.value == first.stamp,
+            Some(stamps) => soon && stamps.value == first.tsval,
             None => soon && s.ip_id.is_some_and(|id| id == first.ip_id) && self.counts_ids(),
         }
     }
@@ -205,7 +205,7 @@ impl Half {
         if self.counts_ids() && s.ip_id.is_some() {
             return self.id_step() <= 0;
         }
-        let newest = !before(end, self.next);
+        let newest = !seq_lt(end, self.next);
         s.options.timestamps.is_some()
             && self.sending.as_ref().is_some_and(|sending| sending.stamp_clock.step() < i32::from(newest))
     }

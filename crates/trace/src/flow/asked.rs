@@ -1,10 +1,10 @@
 //! What third duplicates have asked a sender for, seen from elsewhere: its answer comes even where the hole has filled itself meanwhile.
 
 use super::half::Half;
-use super::seq::before;
+use super::seq::seq_lt;
 use super::view::View;
-use crate::classify::{Classification, SegmentKind};
 use crate::compact::compact;
+use crate::flow::classify::{Classification, SegmentKind};
 
 #[derive(Debug, Clone, Copy)]
 struct Third {
@@ -50,7 +50,7 @@ impl Asked {
     /// What starts here answers one of them, or goes on with what did.
     fn answers(&self, seq: u32, now: i64, (turn, longest): (i64, i64)) -> bool {
         let timely = |third: &&Third| now - third.at >= turn * 9 / 10 && now - third.at <= longest * 3 + LEEWAY;
-        now < self.until && before(seq, self.point) || self.thirds.iter().filter(timely).any(|third| third.seq == seq)
+        now < self.until && seq_lt(seq, self.point) || self.thirds.iter().filter(timely).any(|third| third.seq == seq)
     }
 }
 
@@ -70,7 +70,7 @@ impl Half {
     /// It is below what has been acknowledged here, and a third duplicate asked for it before: both were on their way at once.
     pub(super) fn asked_before(&mut self, now: i64, seq: u32, view: &View) -> Option<Classification> {
         let (next, una, turn) = (self.next, self.una, view.turn?);
-        if !before(seq, una) || self.at_sender(view) {
+        if !seq_lt(seq, una) || self.at_sender(view) {
             return None;
         }
         let trouble = self.trouble.as_deref_mut()?;

@@ -2,16 +2,16 @@
 
 use super::doubt::Doubt;
 use super::half::Half;
-use super::seq::before;
+use super::seq::seq_lt;
 use super::trouble::Repair;
-use crate::classify::{Classification, SegmentKind};
 use crate::decode::Segment;
+use crate::flow::classify::{Classification, SegmentKind};
 
 impl Half {
     /// A timer that sends the beginning of several outstanding segments, with no probe before, is that of a sender without probes.
     pub(super) fn learn_probes(&mut self, verdict: &Classification, end: u32) {
         let (is_last, next_fired) =
-            (!before(end, self.next), self.trouble.as_ref().is_some_and(|t| t.timer_fired || t.repairing(self.una)));
+            (!seq_lt(end, self.next), self.trouble.as_ref().is_some_and(|t| t.timer_fired || t.repairing(self.una)));
         let trouble = self.trouble_mut();
         match verdict.kind {
             SegmentKind::TailProbe if is_last && verdict.confidence > 0.95 => trouble.probes = Some(true),
@@ -38,9 +38,9 @@ impl Half {
                     trouble.oddities_mut().fast_then_timeout += 1;
                 }
                 let episode = trouble.episode_mut();
-                let open = |point: Option<u32>| point.filter(|&p| before(una, p));
+                let open = |point: Option<u32>| point.filter(|&p| seq_lt(una, p));
                 // With news on its way to the sender, anything may follow.
-                let doubtful = episode.told.is_some() && open(episode.loss_point).is_none() && !before(s.seq, una);
+                let doubtful = episode.told.is_some() && open(episode.loss_point).is_none() && !seq_lt(s.seq, una);
                 let recovery_point = open(episode.recovery_point);
                 let doubt = Doubt { at: now, recovery_point, pair, segments, confidence: verdict.confidence };
                 episode.doubt = doubtful.then_some(doubt);
@@ -50,15 +50,15 @@ impl Half {
                     let pairs = &mut trouble.oddities_mut().pairs;
                     pairs.all += 1;
                     // The ACK for the first covered it already, as it passed on its way to the sender.
-                    pairs.not_needed += u32::from(!before(una, end));
+                    pairs.not_needed += u32::from(!seq_lt(una, end));
                 }
             }
             // The timeout itself was not seen, or not recognised.
-            SegmentKind::GoBackN if trouble.episode().loss_point.is_none_or(|p| !before(una, p)) => {
+            SegmentKind::GoBackN if trouble.episode().loss_point.is_none_or(|p| !seq_lt(una, p)) => {
                 trouble.episode_mut().loss_point = Some(next);
             }
             SegmentKind::TailProbe => trouble.timer_fired = true,
-            SegmentKind::Fast | SegmentKind::Rack if !trouble.episode().recovery_point.is_some_and(|p| before(una, p)) => {
+            SegmentKind::Fast | SegmentKind::Rack if !trouble.episode().recovery_point.is_some_and(|p| seq_lt(una, p)) => {
                 trouble.episode_mut().recovery_point = Some(next);
                 trouble.recoveries += 1;
             }
@@ -79,14 +79,8 @@ impl Half {
         });
     }
 
-    pub(super) fn mark_again(&mut self, now: i64, s: &Segment<'_>, from: usize, end: u32) {
+    pub(super) fn mark_again(&mut self, now: i64, s: &Segment<'_>, from: u32, end: u32) {
         let stamp = s.options.timestamps.map_or(0, |t| t.value);
-        let mut i = from;
-        while let Some(sent) = self.sending_mut().outstanding.get_mut(i).filter(|e| before(e.start, end)) {
-            sent.times = sent.times.saturating_add(1);
-            (sent.last_at, sent.stamp) = (now, stamp);
-            sent.ip_id = s.ip_id.unwrap_or(0);
-            i += 1;
-        }
+        self.sending_mut().outstanding.retransmit(from, end, now, stamp, s.ip_id.unwrap_or(0));
     }
 }

@@ -2,11 +2,11 @@
 
 use super::episode::Hole;
 use super::half::Half;
-use super::sent::Sent;
-use super::seq::{ahead, earlier, later};
+use super::outstanding::SentRange;
+use super::seq::{seq_diff, seq_max, seq_min};
 use super::view::View;
-use crate::classify::{COMMON_RTO_MIN, Classification, SegmentKind};
 use crate::decode::{Flags, Segment};
+use crate::flow::classify::{COMMON_RTO_MIN, Classification, SegmentKind};
 use crate::metrics::ByteTimeline;
 
 /// What a packet's data was.
@@ -35,12 +35,12 @@ impl Half {
         self.count(s);
         self.watch_ids(s);
         if let Some(stamps) = s.options.timestamps {
-            if !self.watched_at.has_come() {
+            if !self.watched_at.is_some() {
                 self.watched = stamps.value;
                 self.watched_at.set(now);
             }
             if s.seq_len() > 0 {
-                self.sending_mut().stamp_clock.passed(stamps.value, now);
+                self.sending_mut().stamp_clock.on_packet(stamps.value, now);
             }
         }
         let space = s.seq_len();
@@ -55,7 +55,7 @@ impl Half {
             self.bears_out(now, s, other);
         }
         self.falls_silent(now, s, other);
-        let off = ahead(self.next, s.seq);
+        let off = seq_diff(self.next, s.seq);
         let data = if off == 0 {
             self.fresh(now, s, other)
         } else if off > 0 {
@@ -74,7 +74,7 @@ impl Half {
         if s.payload > 0 {
             let times = &mut self.sending_mut().times;
             times.last_data = now;
-            if !times.first_data.has_come() {
+            if !times.first_data.is_some() {
                 times.first_data.set(now);
                 self.data_ttl = s.ttl;
             }
@@ -122,7 +122,7 @@ impl Half {
         if !self.started {
             (self.next, self.una, self.started) = (s.seq, s.seq, true);
         }
-        if ahead(s.seq, self.una) == 1 && self.heard && self.payload() > 0 {
+        if seq_diff(s.seq, self.una) == 1 && self.heard && self.payload() > 0 {
             return self.question();
         }
         Data::None
@@ -231,7 +231,7 @@ impl Half {
         self.listen_afar(now, &View::of(self, other));
         let (start, end) = (self.next, s.seq);
         // What was acknowledged without having been seen is no hole any more, but lost to the capture.
-        let start = later(start, earlier(self.una, end));
+        let start = seq_max(start, seq_min(self.una, end));
         if start != end {
             let stamp = s.options.timestamps.map(|t| t.value);
             self.trouble_mut().episode_mut().add_hole(Hole { start, end, found_at: now, stamp, id: s.ip_id });
@@ -249,15 +249,15 @@ impl Half {
 }
 
 #[inline]
-pub(super) fn sent_of(now: i64, s: &Segment<'_>, start: u32, len: u32) -> Sent {
-    Sent {
+pub(super) fn sent_of(now: i64, s: &Segment<'_>, start: u32, len: u32) -> SentRange {
+    SentRange {
         start,
         len,
         first_at: now,
         last_at: now,
-        stamp: s.options.timestamps.map_or(0, |t| t.value),
+        tsval: s.options.timestamps.map_or(0, |t| t.value),
         ip_id: s.ip_id.unwrap_or(0),
-        times: 1,
+        transmissions: 1,
         sacked: false,
     }
 }

@@ -4,9 +4,9 @@
 use super::half::Half;
 use super::outpaced::Amended;
 use super::view::View;
-use crate::classify::{Classification, SegmentKind};
 use crate::compact::compact;
 use crate::decode::Segment;
+use crate::flow::classify::{Classification, SegmentKind};
 
 /// What a timeout changed, should it turn out to have been none.
 #[derive(Debug, Clone, Copy)]

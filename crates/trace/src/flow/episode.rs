@@ -3,7 +3,7 @@
 use super::delivered::Delivered;
 use super::doubt::Doubt;
 use super::outpaced::Amended;
-use super::seq::{ahead, before};
+use super::seq::{seq_diff, seq_lt};
 use super::silenced::Suspect;
 use super::told::Told;
 use crate::compact::compact;
@@ -107,7 +107,7 @@ impl Episode {
     /// A recovery or the repair of a timeout is under way.
     #[inline]
     pub fn repairing(&self, una: u32) -> bool {
-        let open = |point: Option<u32>| point.is_some_and(|p| before(una, p));
+        let open = |point: Option<u32>| point.is_some_and(|p| seq_lt(una, p));
         open(self.loss_point) || open(self.recovery_point)
     }
 
@@ -120,7 +120,7 @@ impl Episode {
 
     /// What starts here has been sent before.
     pub fn is_resumed(&self, start: u32) -> bool {
-        self.resumed.is_some_and(|end| before(start, end))
+        self.resumed.is_some_and(|end| seq_lt(start, end))
     }
 
     /// Nothing that may still come could ask for any of it; everything below `una` is acknowledged.
@@ -129,7 +129,7 @@ impl Episode {
             && self.told.is_none()
             && self.sack_high.is_none()
             && !self.repairing(una)
-            && self.taken_back.is_none_or(|point| !before(una, point))
+            && self.taken_back.is_none_or(|point| !seq_lt(una, point))
             && !self.is_resumed(una)
             && self.repaired.is_none_or(|(_, at)| now - at > REMEMBERED)
     }
@@ -143,14 +143,14 @@ impl Episode {
 
     /// The hole in which `seq` lies.
     pub fn hole_at(&self, seq: u32) -> Option<Hole> {
-        self.holes.iter().find(|h| !before(seq, h.start) && before(seq, h.end)).copied()
+        self.holes.iter().find(|h| !seq_lt(seq, h.start) && seq_lt(seq, h.end)).copied()
     }
 
     /// `start..end` has been seen now: what is left of the holes.
     pub fn cover(&mut self, start: u32, end: u32) {
-        let Some(i) = self.holes.iter().position(|h| before(start, h.end) && before(h.start, end)) else { return };
+        let Some(i) = self.holes.iter().position(|h| seq_lt(start, h.end) && seq_lt(h.start, end)) else { return };
         let hole = self.holes[i];
-        let (left, right) = (ahead(hole.start, start) > 0, ahead(end, hole.end) > 0);
+        let (left, right) = (seq_diff(hole.start, start) > 0, seq_diff(end, hole.end) > 0);
         match (left, right) {
             (false, false) => drop(self.holes.remove(i)),
             (true, false) => self.holes[i].end = start,

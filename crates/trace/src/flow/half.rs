@@ -1,11 +1,11 @@
 //! One direction of a flow: what one end sent, and what came back for it.
 
-use super::moment::Moment;
+use super::opt_time::OptTime;
 use super::sending::Sending;
-use super::seq::ahead;
+use super::seq::seq_diff;
 use super::trouble::Trouble;
-use crate::classify::{KindCounts, SegmentKind};
 use crate::compact::compact;
+use crate::flow::classify::{KindCounts, SegmentKind};
 use crate::metrics::{AckClock, ByteTimeline, Plateau, RttSampleSet};
 
 /// Counters and clocks of what one end sends.
@@ -21,7 +21,7 @@ pub struct Half {
     pub(super) window: u32,
     /// The last time stamp value sent that waits for its echo, and since when.
     pub(super) watched: u32,
-    pub(super) watched_at: Moment,
+    pub(super) watched_at: OptTime,
     pub(super) last_sent_at: i64,
     pub(super) last_heard_at: i64,
     pub(super) last_news_at: i64,
@@ -162,7 +162,7 @@ impl Half {
     /// Bytes sent and neither acknowledged nor selectively acknowledged.
     #[inline]
     pub fn in_flight(&self) -> u32 {
-        (ahead(self.una, self.next).max(0) as u32).saturating_sub(self.sacked)
+        (seq_diff(self.una, self.next).max(0) as u32).saturating_sub(self.sacked)
     }
 
     /// The window that the other end offered last, bytes.
@@ -174,7 +174,7 @@ impl Half {
     #[inline]
     pub(super) fn spend(&mut self, span: i64) {
         let flight = self.in_flight();
-        let Some(sending) = self.sending.as_deref_mut().filter(|s| s.times.first_data.has_come()) else { return };
+        let Some(sending) = self.sending.as_deref_mut().filter(|s| s.times.first_data.is_some()) else { return };
         let times = &mut sending.times;
         let full = sending.amounts.largest_segment;
         if self.una == self.next {
@@ -189,7 +189,7 @@ impl Half {
         sending.flight.add(flight, span);
         if self.trouble.as_ref().is_some_and(|t| t.repairing(self.una)) {
             times.recovery += span;
-        } else if self.heard && ahead(self.una, self.next).max(0) as u32 + full + self.window / NEARLY > self.window {
+        } else if self.heard && seq_diff(self.una, self.next).max(0) as u32 + full + self.window / NEARLY > self.window {
             times.window += span;
         } else if self.emptied {
             times.starved += span;

@@ -3,8 +3,8 @@
 use super::half::Half;
 use super::sending::Ids;
 use super::view::View;
-use crate::classify::{Classification, SegmentKind};
 use crate::decode::{Flags, Segment};
+use crate::flow::classify::{Classification, SegmentKind};
 
 /// A larger step of the packet number says nothing: another host behind the address, or a new start.
 const MOST_UNSEEN: u16 = 2048;

@@ -1,9 +1,9 @@
 //! Was a repair needed? What comes back for it tells.
 
-use super::seq::{ahead, before};
+use super::seq::{seq_diff, seq_lt};
 use super::trouble::Trouble;
-use crate::classify::SegmentKind;
 use crate::decode::Segment;
+use crate::flow::classify::SegmentKind;
 
 /// An ACK comes this much before the least RTT has passed at the soonest: clocks and paths vary.
 const EARLY: (i64, i64) = (9, 10);
@@ -11,7 +11,7 @@ const EARLY: (i64, i64) = (9, 10);
 impl Trouble {
     /// The latest repair of this range was a duplicate at the receiver.
     pub(super) fn reported(&mut self, left: u32, right: u32) -> u32 {
-        let found = self.repairs.iter_mut().rev().find(|r| before(r.start, right) && before(left, r.end));
+        let found = self.repairs.iter_mut().rev().find(|r| seq_lt(r.start, right) && seq_lt(left, r.end));
         let Some(repair) = found.filter(|r| !r.judged) else { return 0 };
         repair.judged = true;
         let (segments, of_timeout) = (u32::from(repair.segments), repair.kind == SegmentKind::Timeout);
@@ -26,8 +26,9 @@ impl Trouble {
     pub(super) fn judge(&mut self, now: i64, s: &Segment<'_>, una: u32, least: Option<i64>) -> u32 {
         let (mut by_timestamp, mut by_early_ack, mut of_timeouts) = (0, 0, 0);
         let (mut early_timeouts, mut pairs) = (0, 0);
-        for repair in self.repairs.iter_mut().filter(|r| !r.judged && r.start == una && !before(s.ack, r.end)) {
-            let echo_is_older = s.options.timestamps.zip(repair.stamp).is_some_and(|(stamps, sent)| ahead(sent, stamps.echo) < 0);
+        for repair in self.repairs.iter_mut().filter(|r| !r.judged && r.start == una && !seq_lt(s.ack, r.end)) {
+            let echo_is_older =
+                s.options.timestamps.zip(repair.stamp).is_some_and(|(stamps, sent)| seq_diff(sent, stamps.echo) < 0);
             let early = least.is_some_and(|rtt| (now - repair.at) * EARLY.1 < rtt * EARLY.0);
             if !(echo_is_older || early) {
                 continue;

@@ -5,6 +5,8 @@ mod afar;
 mod again;
 mod asked;
 mod booked;
+pub mod classify;
+mod clues;
 mod data;
 mod delivered;
 mod doubt;
@@ -12,17 +14,17 @@ mod episode;
 mod half;
 mod ids;
 mod judged;
-mod moment;
+mod opt_time;
 mod outpaced;
-mod packed;
+mod outstanding;
+
 mod resumed;
 mod sending;
-mod sent;
+
 mod seq;
 mod silenced;
 mod situation;
-mod stamp_clock;
-mod table;
+
 mod told;
 mod trouble;
 mod view;
@@ -31,15 +33,15 @@ pub use crate::decode::{Key, Side};
 pub use ack::Heard;
 pub use data::Data;
 pub use half::{Choices, Counts, Half, Offered};
-pub use moment::Moment;
+pub use opt_time::OptTime;
 pub use outpaced::Amended;
 pub use sending::{Amounts, Sending, Times};
-pub use table::Table;
+
 pub use trouble::{Oddities, Spurious, Trouble};
 
 use crate::compact::{Compact, Reader, Writer, compact};
 use crate::decode::{BoxedKey, EndpointAddress, Flags, Segment};
-use seq::ahead;
+use seq::seq_diff;
 
 /// One connection.
 #[derive(Debug)]
@@ -55,9 +57,9 @@ pub struct Flow {
 /// The three packets that open a connection, and how it ended.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Handshake {
-    pub syn_at: Moment,
-    pub answer_at: Moment,
-    pub done_at: Moment,
+    pub syn_at: OptTime,
+    pub answer_at: OptTime,
+    pub done_at: OptTime,
     pub(crate) reset: bool,
 }
 
@@ -126,7 +128,7 @@ impl Flow {
         }
         self.handshake.reset |= s.flags.has(Flags::RST);
         let heard = if s.flags.has(Flags::ACK) {
-            if !self.handshake.done_at.has_come() {
+            if !self.handshake.done_at.is_some() {
                 self.opened(now, from, s);
             }
             Some(self.halves[from.other() as usize].heard(now, s))
@@ -173,7 +175,7 @@ impl Flow {
     }
 
     fn opened(&mut self, now: i64, from: Side, s: &Segment<'_>) {
-        if self.handshake.answer_at.has_come() && from == self.client && !s.flags.has(Flags::SYN) {
+        if self.handshake.answer_at.is_some() && from == self.client && !s.flags.has(Flags::SYN) {
             self.handshake.done_at.set(now);
         }
     }
@@ -187,10 +189,10 @@ impl Flow {
         if !half.started {
             return false;
         }
-        let repeated = half.choices.seen && ahead(s.seq, half.una).unsigned_abs() <= 1 && half.payload() == 0;
+        let repeated = half.choices.seen && seq_diff(s.seq, half.una).unsigned_abs() <= 1 && half.payload() == 0;
         let closed = self.handshake.reset || self.halves.iter().all(|h| h.counts.fins > 0);
         // An initial number within the window of a live connection is an old SYN, or an attack; it changes nothing.
-        let far = ahead(half.next, s.seq).unsigned_abs() > 1 << 20;
+        let far = seq_diff(half.next, s.seq).unsigned_abs() > 1 << 20;
         !repeated && (closed || far || half.choices.seen && half.payload() > 0)
     }
 

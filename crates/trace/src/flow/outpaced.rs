@@ -3,11 +3,11 @@
 
 use super::doubt::is_soon;
 use super::half::Half;
-use super::seq::before;
+use super::seq::seq_lt;
 use super::view::View;
-use crate::classify::{Classification, SegmentKind};
 use crate::compact::compact;
 use crate::decode::Segment;
+use crate::flow::classify::{Classification, SegmentKind};
 
 /// What was taken for something else, for whoever watches the packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,7 +29,7 @@ impl Half {
     pub(super) fn outpaces(&mut self, now: i64, s: &Segment<'_>, view: &View, verdict: Classification) -> Classification {
         let Some(trouble) = self.trouble.as_deref().filter(|t| !t.repairing_timeout(self.una)) else { return verdict };
         let least = self.least_around(view);
-        let last = trouble.repairs.last().filter(|r| r.kind.is_recovery() && !before(s.seq, r.end));
+        let last = trouble.repairs.last().filter(|r| r.kind.is_recovery() && !seq_lt(s.seq, r.end));
         let soon = last.filter(|r| is_soon(now - r.at, least));
         if verdict.kind == SegmentKind::GoBackN {
             // What shows that shows it of what came before as well, where nothing is missing in between.
@@ -49,7 +49,7 @@ impl Half {
     fn is_asked_for_by_itself(&self, s: &Segment<'_>) -> bool {
         self.trouble.as_deref().is_some_and(|trouble| {
             let known = trouble.episode().told.as_ref().and_then(|told| told.known()).map_or(self.una, |word| word.una);
-            !before(known, s.seq) || trouble.asked.for_this(s.seq)
+            !seq_lt(known, s.seq) || trouble.asked.for_this(s.seq)
         })
     }
 
@@ -61,7 +61,7 @@ impl Half {
         let start = trouble.repairs[last].start;
         let first = last
             .checked_sub(1)
-            .filter(|&i| soon && trouble.repairs[i].kind.is_recovery() && !before(start, trouble.repairs[i].end));
+            .filter(|&i| soon && trouble.repairs[i].kind.is_recovery() && !seq_lt(start, trouble.repairs[i].end));
         if first.is_some() {
             trouble.renamed(last, Classification::new(SegmentKind::GoBackN, AMENDED));
         }

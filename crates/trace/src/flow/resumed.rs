@@ -1,10 +1,10 @@
 //! Go-back-N of what was lost with its first copy arrives like new data: only gaps in the sender's packet numbers tell it.
 
 use super::half::Half;
-use super::seq::{ahead, before, later};
+use super::seq::{seq_diff, seq_lt, seq_max};
 use super::view::View;
-use crate::classify::{Classification, RetransmissionEvidence, SegmentKind, classify_retransmission};
 use crate::decode::Segment;
+use crate::flow::classify::{Classification, RetransmissionEvidence, SegmentKind, classify_retransmission};
 
 impl Half {
     /// What is due comes, but packets before it have not: with nothing missing before, they carried the same data, and what follows.
@@ -37,19 +37,19 @@ impl Half {
             .trouble
             .iter()
             .flat_map(|t| &t.episode().holes)
-            .map(|h| (ahead(h.start, h.end) as u32).div_ceil(full.max(1)))
+            .map(|h| (seq_diff(h.start, h.end) as u32).div_ceil(full.max(1)))
             .sum();
         let again = if asked && view.sack { holes } else { u32::from(asked) };
         let fresh = unseen.saturating_sub(again);
         let end = next.wrapping_add(fresh.saturating_mul(full));
         let episode = self.trouble_mut().episode_mut();
-        episode.resumed = Some(episode.resumed.map_or(end, |known| later(known, end)));
-        episode.loss_point = episode.loss_point.map(|point| later(point, end));
+        episode.resumed = Some(episode.resumed.map_or(end, |known| seq_max(known, end)));
+        episode.loss_point = episode.loss_point.map(|point| seq_max(point, end));
     }
 
     /// It has been sent before, as far as packet numbers tell.
     pub(super) fn resumed(&mut self, now: i64, s: &Segment<'_>, view: &View) -> Option<Classification> {
-        let end = self.trouble.as_ref()?.episode().resumed.filter(|&end| before(s.seq, end))?;
+        let end = self.trouble.as_ref()?.episode().resumed.filter(|&end| seq_lt(s.seq, end))?;
         let found = self.situation(now, s, view, None);
         let likely = classify_retransmission(&RetransmissionEvidence {
             is_first_retransmission: true,
@@ -66,7 +66,7 @@ impl Half {
         ids.unseen -= (segments as i32).min(ids.unseen.max(0));
         if matches!(cause, SegmentKind::Timeout | SegmentKind::GoBackN) {
             let episode = self.trouble_mut().episode_mut();
-            episode.loss_point = episode.loss_point.map(|point| later(point, end));
+            episode.loss_point = episode.loss_point.map(|point| seq_max(point, end));
         }
         Some(verdict)
     }

@@ -1,15 +1,15 @@
 //! What is kept of an end that sends data. An end that only acknowledges has none of it but while its SYN or FIN is under way.
 
-use super::moment::Moment;
-use super::sent::Outstanding;
-use super::stamp_clock::StampClock;
+use super::clues::TsvalClock;
+use super::opt_time::OptTime;
+use super::outstanding::Outstanding;
 use crate::compact::compact;
 use crate::metrics::{AckClock, ByteTimeline, TimeAverage};
 
 #[derive(Debug, Default)]
 pub struct Sending {
     pub(super) outstanding: Outstanding,
-    pub(super) stamp_clock: StampClock,
+    pub(super) stamp_clock: TsvalClock,
     pub(super) ids: Ids,
     pub amounts: Amounts,
     pub times: Times,
@@ -39,7 +39,7 @@ compact!(Amounts { payload, unique, unique_ip_bytes, segments, duplicate_acks, l
 /// Where the time went, nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Times {
-    pub first_data: Moment,
+    pub first_data: OptTime,
     pub last_data: i64,
     /// When the last new byte of data was acknowledged.
     pub last_advance: i64,

@@ -1,27 +1,27 @@
-//! Sequence numbers wrap; only their differences mean anything (RFC 9293, section 3.4).
+//! Sequence numbers wrap; only their differences have a meaning (RFC 9293, section 3.4).
 
-/// How far `to` lies ahead of `from`; negative when behind.
+/// Signed distance from `from` to `to`.
 #[inline]
-pub fn ahead(from: u32, to: u32) -> i32 {
+pub fn seq_diff(from: u32, to: u32) -> i32 {
     to.wrapping_sub(from) as i32
 }
 
-/// True if `a` comes before `b`.
+/// True if `a` precedes `b`.
 #[inline]
-pub fn before(a: u32, b: u32) -> bool {
-    ahead(b, a) < 0
+pub fn seq_lt(a: u32, b: u32) -> bool {
+    seq_diff(b, a) < 0
 }
 
 /// The later of two.
 #[inline]
-pub fn later(a: u32, b: u32) -> u32 {
-    if before(a, b) { b } else { a }
+pub fn seq_max(a: u32, b: u32) -> u32 {
+    if seq_lt(a, b) { b } else { a }
 }
 
 /// The earlier of two.
 #[inline]
-pub fn earlier(a: u32, b: u32) -> u32 {
-    if before(b, a) { b } else { a }
+pub fn seq_min(a: u32, b: u32) -> u32 {
+    if seq_lt(b, a) { b } else { a }
 }
 
 #[cfg(test)]
@@ -29,9 +29,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_survives_the_wrap() {
-        assert!(before(u32::MAX - 1, 3) && !before(3, u32::MAX - 1) && !before(7, 7));
-        assert_eq!(ahead(u32::MAX, 1), 2);
-        assert_eq!((later(u32::MAX, 1), earlier(u32::MAX, 1)), (1, u32::MAX));
+    fn sequence_numbers_keep_their_order_across_the_wrap() {
+        assert!(seq_lt(u32::MAX - 1, 3) && !seq_lt(3, u32::MAX - 1) && !seq_lt(7, 7));
+        assert_eq!(seq_diff(u32::MAX, 1), 2);
+        assert_eq!((seq_max(u32::MAX, 1), seq_min(u32::MAX, 1)), (1, u32::MAX));
     }
 }

@@ -4,11 +4,11 @@
 
 use super::doubt::is_soon;
 use super::half::Half;
-use super::seq::before;
+use super::seq::seq_lt;
 use super::view::View;
-use crate::classify::Classification;
 use crate::compact::compact;
 use crate::decode::Segment;
+use crate::flow::classify::Classification;
 
 /// A repair that may have been a timer's.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +50,7 @@ impl Half {
             return;
         };
         let spaced = self.trouble.as_ref().map_or(0, |trouble| trouble.episode().gap).saturating_mul(2);
-        if !before(s.seq, self.next) || now - suspect.at < spaced {
+        if !seq_lt(s.seq, self.next) || now - suspect.at < spaced {
             return;
         }
         let view = View::of(self, other);

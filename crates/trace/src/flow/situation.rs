@@ -1,17 +1,17 @@
-//! What the rules of [`crate::classify::classify_retransmission`] ask about: what the sender knew when it sent this, as far as the capture can tell.
+//! What the rules of [`crate::flow::classify::classify_retransmission`] ask about: what the sender knew when it sent this, as far as the capture can tell.
 
 use super::episode::{AT_ONCE, CALM};
 use super::half::Half;
-use super::sent::Sent;
-use super::seq::before;
+use super::outstanding::SentRange;
+use super::seq::seq_lt;
 use super::trouble::Trouble;
 use super::view::View;
-use crate::classify::RetransmissionEvidence;
 use crate::decode::Segment;
+use crate::flow::classify::RetransmissionEvidence;
 
 impl Half {
     /// What the rules of [`classify_retransmission`] ask about.
-    pub(super) fn situation(&self, now: i64, s: &Segment<'_>, view: &View, seen: Option<&Sent>) -> RetransmissionEvidence {
+    pub(super) fn situation(&self, now: i64, s: &Segment<'_>, view: &View, seen: Option<&SentRange>) -> RetransmissionEvidence {
         let end = s.seq.wrapping_add(s.seq_len());
         let heard = if self.at_sender(view) { self.last_heard_at } else { i64::MIN };
         let last_of_it = seen.map_or(i64::MIN, |e| e.last_at);
@@ -43,20 +43,20 @@ impl Half {
                 (self.una, self.duplicates, episode.sack_high, stalled)
             }
         };
-        let open = |point: Option<u32>| point.is_some_and(|p| before(una, p));
+        let open = |point: Option<u32>| point.is_some_and(|p| seq_lt(una, p));
         RetransmissionEvidence {
             silence: quiet,
             timer_age: if told.is_some() { stalled } else { age },
             since_advance: stalled,
             rtt: self.rtt.smoothed().map(whole),
-            is_lowest_unacked: !before(una, s.seq),
-            is_highest_sent: !before(end, self.next),
+            is_lowest_unacked: !seq_lt(una, s.seq),
+            is_highest_sent: !seq_lt(end, self.next),
             was_sacked: seen.is_some_and(|e| e.sacked && (self.at_sender(view) || now - e.last_at > self.surely_told(view))),
             is_first_retransmission: match seen {
-                Some(e) => e.times == 1,
+                Some(e) => e.transmissions == 1,
                 None => !trouble.is_some_and(|t| t.repairs.iter().any(|r| r.start == s.seq)),
             },
-            sacked_above: sack_high.is_some_and(|high| before(s.seq, high) && before(una, high)),
+            sacked_above: sack_high.is_some_and(|high| seq_lt(s.seq, high) && seq_lt(una, high)),
             dupacks: duplicates,
             dupacks_at_capture: self.duplicates,
             since_last_copy: seen.map(|e| now - e.last_at),
@@ -106,6 +106,6 @@ impl Half {
     /// The sender goes on behind its timeout for as long as the ACK that ended the repair is on its way to it.
     fn not_yet_heard(&self, now: i64, seq: u32, view: &View) -> bool {
         let Some((point, at)) = self.trouble.as_ref().and_then(|t| t.episode().repaired) else { return false };
-        before(seq, point) && !self.at_sender(view) && now - at <= view.longest_turn() * 3 / 2
+        seq_lt(seq, point) && !self.at_sender(view) && now - at <= view.longest_turn() * 3 / 2
     }
 }

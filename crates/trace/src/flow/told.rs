@@ -1,7 +1,7 @@
 //! What a sender has been told when it sends, for a capture that its ACKs pass before they reach it. They are on their way for a turn; which of
 //! them has arrived shows in the time stamp that the sender echoes (RFC 7323, section 4.3), and without stamps in the time that a turn takes.
 
-use super::seq::{ahead, before};
+use super::seq::{seq_diff, seq_lt};
 use crate::compact::compact;
 use crate::decode::Timestamps;
 use std::collections::VecDeque;
@@ -111,7 +111,7 @@ impl Told {
         }
         let known = self.words.front().zip(before_it).filter(|(known, old)| {
             // With stamps nothing is known until the first echo.
-            before(old.una, known.una) || old.stamp.is_none() && known.stamp.is_some()
+            seq_lt(old.una, known.una) || old.stamp.is_none() && known.stamp.is_some()
         });
         let known = known.map(|(known, _)| known);
         self.news = known.is_some();
@@ -163,7 +163,7 @@ impl Told {
             return 0;
         }
         match (stamp, self.since_stamp) {
-            (Some(stamp), Some(since)) if tick > 0 && !self.news => i64::from(ahead(since, stamp)).saturating_mul(tick),
+            (Some(stamp), Some(since)) if tick > 0 && !self.news => i64::from(seq_diff(since, stamp)).saturating_mul(tick),
             _ if self.news => self.since_at_most,
             _ => now.saturating_sub(self.since).max(0),
         }
@@ -176,7 +176,7 @@ impl Told {
 
 fn has_arrived(word: &Word, now: i64, stamps: Option<Timestamps>, turn: i64) -> bool {
     match (word.stamp, stamps) {
-        (Some(stamp), Some(sender)) => !before(sender.echo, stamp),
+        (Some(stamp), Some(sender)) => !seq_lt(sender.echo, stamp),
         _ => word.first.saturating_add(turn - turn / LESS) <= now,
     }
 }

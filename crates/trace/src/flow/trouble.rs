@@ -4,9 +4,9 @@ use super::asked::Asked;
 use super::delivered::Delivered;
 use super::episode::{CALM, Episode};
 use super::outpaced::AMENDED;
-use super::seq::before;
-use crate::classify::{Classification, KindCounts, SegmentKind};
+use super::seq::seq_lt;
 use crate::compact::compact;
+use crate::flow::classify::{Classification, KindCounts, SegmentKind};
 
 /// A retransmission whose ACK may still show that it was not needed.
 #[derive(Debug, Clone, Copy)]
@@ -153,7 +153,7 @@ impl Trouble {
 
     /// A timeout's repair is under way.
     pub fn repairing_timeout(&self, una: u32) -> bool {
-        self.episode().loss_point.is_some_and(|point| before(una, point))
+        self.episode().loss_point.is_some_and(|point| seq_lt(una, point))
     }
 
     /// Nothing is missing and nothing is being repaired.
@@ -185,7 +185,7 @@ impl Trouble {
     /// Repairs below `una` of which nothing can be heard any more: they are judged, or left more than `longest` nanoseconds ago. With them
     /// an episode that is over.
     pub fn forget(&mut self, now: i64, una: u32, longest: i64) {
-        let old = |r: &Repair| !before(una, r.end) && (r.judged || now - r.at > longest);
+        let old = |r: &Repair| !seq_lt(una, r.end) && (r.judged || now - r.at > longest);
         let gone = self.repairs.iter().take_while(|r| old(r)).count();
         if gone > 0 {
             self.repairs.drain(..gone);

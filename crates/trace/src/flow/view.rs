@@ -1,7 +1,7 @@
 //! Where the capture stands, seen from the data of one end.
 
 use super::half::Half;
-use crate::classify::SegmentKind;
+use crate::flow::classify::SegmentKind;
 
 /// What the flow knows about where the capture stands, for the data of one end.
 #[derive(Debug, Clone, Copy, Default)]

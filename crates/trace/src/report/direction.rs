@@ -2,7 +2,7 @@
 //! docs/analyze.md defines the fields.
 
 use super::{Limits, VantagePoint, limits, seconds};
-use crate::classify::SegmentKind;
+use crate::flow::classify::SegmentKind;
 use crate::flow::{Flow, Half, Side, Spurious};
 use crate::metrics::{ACK_BINS_MS, AckClock};
 use ackclock_core::statistics::SummaryStats;

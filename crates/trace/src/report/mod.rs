@@ -23,7 +23,7 @@ pub use vantage::{Vantage, VantagePoint};
 
 use crate::analyze::{Analysis, FragmentCounts};
 use crate::decode::{EndpointAddress, Skip};
-use crate::flow::{Flow, Moment, Side};
+use crate::flow::{Flow, OptTime, Side};
 use ackclock_pcap::read::{Capture, Truncation};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -192,7 +192,7 @@ impl FlowReport {
         let (client, server) = (flow.half(a), flow.half(b));
         let vantage = Vantage::of(flow);
         let h = &flow.handshake;
-        let [syn_at, answer_at, done_at] = [h.syn_at, h.answer_at, h.done_at].map(Moment::get);
+        let [syn_at, answer_at, done_at] = [h.syn_at, h.answer_at, h.done_at].map(OptTime::get);
         FlowReport {
             flow: None,
             client: name(flow.end(a)),

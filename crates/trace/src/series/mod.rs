@@ -3,8 +3,8 @@
 mod seq_unwrap;
 
 use crate::analyze::PacketObserver;
-use crate::classify::SegmentKind;
 use crate::decode::{Flags, Segment};
+use crate::flow::classify::SegmentKind;
 use crate::flow::{Amended, Data, Flow, Passed};
 use seq_unwrap::SeqUnwrapper;
 

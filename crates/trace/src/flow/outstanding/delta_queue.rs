@@ -1,20 +1,20 @@
-//! Segments in flight in five or six bytes each: a queue of differences. Most segments start where the one before ended, are as long, carry the
-//! next packet number and the same time stamp, and leave within milliseconds.
+//! Plain ranges in five or six bytes each: a queue of differences. Most ranges begin where the
+//! previous one ended, are as long, and have the next IP identification and the same TSval.
 
-use super::sent::Sent;
-use super::seq::{ahead, before};
+use super::super::seq::{seq_diff, seq_lt};
+use super::SentRange;
 use crate::compact::{Compact, Reader, Writer, compact};
 
-/// First in, first out; only the ends are at hand.
+/// A FIFO queue: only the first and the last range can be read.
 #[derive(Debug, Default)]
-pub struct Packed {
-    /// Entries behind the first, each as its difference to the one before; from `head` to `tail`.
+pub struct DeltaQueue {
+    /// The ranges after the first, each as the difference to its predecessor; from `head` to `tail`.
     bytes: Box<[u8]>,
     head: u32,
     tail: u32,
     count: u32,
-    /// Acknowledged bytes of the first.
-    cut: u32,
+    /// Acknowledged bytes of the first range.
+    acked_prefix: u32,
     first: Entry,
     last: Entry,
 }
@@ -24,17 +24,17 @@ struct Entry {
     start: u32,
     len: u32,
     at: i64,
-    stamp: u32,
+    tsval: u32,
     ip_id: u16,
 }
 
-compact!(Entry { start, len, at, stamp, ip_id });
+compact!(Entry { start, len, at, tsval, ip_id });
 
-/// A control byte, then time, length, number and stamp as it says, each at most four bytes.
+/// A control byte, then the fields that it announces: time, length, IP identification, TSval.
 const LONGEST: usize = 1 + 4 + 4 + 2 + 4;
 const STEP: usize = 48;
 
-/// The control byte: how many bytes the time takes, less one; then two bits for each of the others.
+/// The control byte: the bytes of the time less one, then two bits for each of the other fields.
 const TIME: u8 = 3;
 const LEN_SAME: u8 = 0;
 const LEN_SHORT: u8 = 1 << 2;
@@ -44,42 +44,42 @@ const ID_NEXT: u8 = 0;
 const ID_SAME: u8 = 1 << 4;
 const ID_OTHER: u8 = 2 << 4;
 const ID: u8 = 3 << 4;
-const STAMP_SAME: u8 = 0;
-const STAMP_NEXT: u8 = 1 << 6;
-const STAMP_NEAR: u8 = 2 << 6;
-const STAMP_OTHER: u8 = 3 << 6;
-const STAMP: u8 = 3 << 6;
+const TSVAL_SAME: u8 = 0;
+const TSVAL_NEXT: u8 = 1 << 6;
+const TSVAL_NEAR: u8 = 2 << 6;
+const TSVAL_OTHER: u8 = 3 << 6;
+const TSVAL: u8 = 3 << 6;
 
-impl Compact for Packed {
+impl Compact for DeltaQueue {
     fn encode(&self, to: &mut Writer) {
         self.count.encode(to);
         if self.count > 0 {
-            (self.cut, self.first).encode(to);
+            (self.acked_prefix, self.first).encode(to);
             (self.last, self.tail - self.head).encode(to);
             to.bytes(&self.bytes[self.head as usize..self.tail as usize]);
         }
     }
 
-    fn decode(from: &mut Reader<'_>) -> Packed {
+    fn decode(from: &mut Reader<'_>) -> DeltaQueue {
         let count = u32::decode(from);
         if count == 0 {
-            return Packed::default();
+            return DeltaQueue::default();
         }
-        let (cut, first) = <(u32, Entry)>::decode(from);
+        let (acked_prefix, first) = <(u32, Entry)>::decode(from);
         let (last, tail) = <(Entry, u32)>::decode(from);
         let mut bytes = vec![0; tail as usize + LONGEST].into_boxed_slice();
         bytes[..tail as usize].copy_from_slice(from.bytes(tail as usize));
-        Packed { bytes, head: 0, tail, count, cut, first, last }
+        DeltaQueue { bytes, head: 0, tail, count, acked_prefix, first, last }
     }
 }
 
 impl Entry {
-    fn of(sent: &Sent) -> Entry {
-        Entry { start: sent.start, len: sent.len, at: sent.first_at, stamp: sent.stamp, ip_id: sent.ip_id }
+    fn of(range: &SentRange) -> Entry {
+        Entry { start: range.start, len: range.len, at: range.first_at, tsval: range.tsval, ip_id: range.ip_id }
     }
 }
 
-impl Packed {
+impl DeltaQueue {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -90,32 +90,33 @@ impl Packed {
         self.count as usize
     }
 
-    pub fn first(&self) -> Option<Sent> {
+    pub fn first(&self) -> Option<SentRange> {
         (self.count > 0).then(|| self.front())
     }
 
     #[inline]
-    fn front(&self) -> Sent {
+    fn front(&self) -> SentRange {
         let e = &self.first;
-        Sent {
-            start: e.start.wrapping_add(self.cut),
-            len: e.len - self.cut,
+        SentRange {
+            start: e.start.wrapping_add(self.acked_prefix),
+            len: e.len - self.acked_prefix,
             first_at: e.at,
             last_at: e.at,
-            stamp: e.stamp,
+            tsval: e.tsval,
             ip_id: e.ip_id,
-            times: 1,
+            transmissions: 1,
             sacked: false,
         }
     }
 
-    /// False if this cannot be packed: it does not follow the last one, or not within four seconds.
+    /// Appends a range; false if it does not begin where the last one ends or is sent more than four
+    /// seconds later.
     #[inline]
-    pub fn push(&mut self, sent: &Sent) -> bool {
-        let entry = Entry::of(sent);
+    pub fn push(&mut self, range: &SentRange) -> bool {
+        let entry = Entry::of(range);
         if self.count == 0 {
             (self.first, self.last, self.count) = (entry, entry, 1);
-            (self.head, self.tail, self.cut) = (0, 0, 0);
+            (self.head, self.tail, self.acked_prefix) = (0, 0, 0);
             return true;
         }
         let Ok(after) = u32::try_from(entry.at - self.last.at) else { return false };
@@ -123,7 +124,7 @@ impl Packed {
             return false;
         }
         if self.bytes.len() < self.tail as usize + LONGEST {
-            self.make_room();
+            self.grow();
         }
         self.write(&entry, after);
         (self.last, self.count) = (entry, self.count + 1);
@@ -133,54 +134,54 @@ impl Packed {
     #[inline]
     fn write(&mut self, entry: &Entry, after: u32) {
         let last = &self.last;
-        let Some(room) = self.bytes.get_mut(self.tail as usize..).and_then(|b| b.first_chunk_mut::<LONGEST>()) else { return };
+        let Some(free) = self.bytes.get_mut(self.tail as usize..).and_then(|b| b.first_chunk_mut::<LONGEST>()) else { return };
         let time_bytes = (4 - after.leading_zeros() as usize / 8).max(1);
-        room[1..5].copy_from_slice(&after.to_le_bytes());
+        free[1..5].copy_from_slice(&after.to_le_bytes());
         let (mut control, mut n) = (time_bytes as u8 - 1, 1 + time_bytes);
         if entry.len != last.len {
             if let Ok(short) = u16::try_from(entry.len) {
-                room[n..n + 2].copy_from_slice(&short.to_le_bytes());
+                free[n..n + 2].copy_from_slice(&short.to_le_bytes());
                 (control, n) = (control | LEN_SHORT, n + 2);
             } else {
-                room[n..n + 4].copy_from_slice(&entry.len.to_le_bytes());
+                free[n..n + 4].copy_from_slice(&entry.len.to_le_bytes());
                 (control, n) = (control | LEN_LONG, n + 4);
             }
         }
         if entry.ip_id == last.ip_id {
             control |= ID_SAME;
         } else if entry.ip_id != last.ip_id.wrapping_add(1) {
-            room[n..n + 2].copy_from_slice(&entry.ip_id.to_le_bytes());
+            free[n..n + 2].copy_from_slice(&entry.ip_id.to_le_bytes());
             (control, n) = (control | ID_OTHER, n + 2);
         }
-        match entry.stamp.wrapping_sub(last.stamp) {
+        match entry.tsval.wrapping_sub(last.tsval) {
             0 => {}
-            1 => control |= STAMP_NEXT,
+            1 => control |= TSVAL_NEXT,
             near @ 2..=255 => {
-                room[n] = near as u8;
-                (control, n) = (control | STAMP_NEAR, n + 1);
+                free[n] = near as u8;
+                (control, n) = (control | TSVAL_NEAR, n + 1);
             }
             _ => {
-                room[n..n + 4].copy_from_slice(&entry.stamp.to_le_bytes());
-                (control, n) = (control | STAMP_OTHER, n + 4);
+                free[n..n + 4].copy_from_slice(&entry.tsval.to_le_bytes());
+                (control, n) = (control | TSVAL_OTHER, n + 4);
             }
         }
-        room[0] = control;
+        free[0] = control;
         self.tail += n as u32;
     }
 
-    /// Takes the first one off.
+    /// Removes the first range.
     #[inline]
-    pub fn pop(&mut self) -> Option<Sent> {
-        let sent = self.first()?;
+    pub fn pop(&mut self) -> Option<SentRange> {
+        let range = self.first()?;
         self.count -= 1;
-        self.cut = 0;
+        self.acked_prefix = 0;
         if self.count > 0 {
             self.read();
         }
-        Some(sent)
+        Some(range)
     }
 
-    /// The next entry becomes the first.
+    /// Decodes the next entry into `first`.
     #[inline]
     fn read(&mut self) {
         let Some(b) = self.bytes.get(self.head as usize..).and_then(|b| b.first_chunk::<LONGEST>()) else { return };
@@ -201,31 +202,31 @@ impl Packed {
             ID_SAME => {}
             _ => (e.ip_id, n) = (half(n), n + 2),
         }
-        match control & STAMP {
-            STAMP_SAME => {}
-            STAMP_NEXT => e.stamp = e.stamp.wrapping_add(1),
-            STAMP_NEAR => (e.stamp, n) = (e.stamp.wrapping_add(u32::from(b[n])), n + 1),
-            _ => (e.stamp, n) = (word(n), n + 4),
+        match control & TSVAL {
+            TSVAL_SAME => {}
+            TSVAL_NEXT => e.tsval = e.tsval.wrapping_add(1),
+            TSVAL_NEAR => (e.tsval, n) = (e.tsval.wrapping_add(u32::from(b[n])), n + 1),
+            _ => (e.tsval, n) = (word(n), n + 4),
         }
         self.head += n as u32;
     }
 
-    /// Takes the first one off, if `ack` covers all of it; cuts it if it covers a part.
+    /// Removes the first range if it lies below `ack`; otherwise removes its part below `ack`.
     #[inline]
-    pub fn acknowledged(&mut self, ack: u32) -> Option<Sent> {
+    pub fn pop_acked(&mut self, ack: u32) -> Option<SentRange> {
         if self.count == 0 {
             return None;
         }
-        if !before(ack, self.first.start.wrapping_add(self.first.len)) {
+        if !seq_lt(ack, self.first.start.wrapping_add(self.first.len)) {
             return self.pop();
         }
-        self.cut = self.cut.max(ahead(self.first.start, ack).max(0) as u32);
+        self.acked_prefix = self.acked_prefix.max(seq_diff(self.first.start, ack).max(0) as u32);
         None
     }
 
-    /// Moves what there is to the front; a quarter more where that does not free a quarter.
+    /// Moves the entries to the front; allocates a quarter more if that does not free a quarter.
     #[cold]
-    fn make_room(&mut self) {
+    fn grow(&mut self) {
         let (head, tail) = (self.head as usize, self.tail as usize);
         let live = tail - head;
         if live + LONGEST + self.bytes.len() / 4 > self.bytes.len() {
@@ -238,7 +239,7 @@ impl Packed {
         (self.head, self.tail) = (0, live as u32);
     }
 
-    /// Gives memory back when all is acknowledged.
+    /// Frees memory if the queue is empty.
     #[inline]
     pub fn shrink(&mut self) {
         if self.count == 0 && self.bytes.len() > 2 * STEP {
@@ -246,7 +247,7 @@ impl Packed {
         }
     }
 
-    /// Bytes held beside itself.
+    /// Heap memory in bytes.
     pub fn memory(&self) -> usize {
         self.bytes.len()
     }

@@ -1,0 +1,64 @@
+//! A range of sequence numbers that was sent in one packet.
+
+use super::super::seq::seq_lt;
+use crate::compact::compact;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SentRange {
+    pub start: u32,
+    pub len: u32,
+    /// Times of the first and of the last copy.
+    pub first_at: i64,
+    pub last_at: i64,
+    /// TSval of the last copy; zero without timestamps.
+    pub tsval: u32,
+    /// IP identification of the last copy; zero if there is none.
+    pub ip_id: u16,
+    /// Number of captured copies; saturates at 255.
+    pub transmissions: u8,
+    pub sacked: bool,
+}
+
+compact!(SentRange { start, len, first_at, last_at, tsval, ip_id, transmissions, sacked });
+
+const _: () = assert!(size_of::<SentRange>() == 32);
+
+impl SentRange {
+    #[inline]
+    pub fn end(&self) -> u32 {
+        self.start.wrapping_add(self.len)
+    }
+
+    /// Sent once and not SACKed.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.transmissions == 1 && !self.sacked
+    }
+
+    /// Position of the last copy in the order of transmission.
+    #[inline]
+    pub fn xmit_order(&self) -> XmitOrder {
+        XmitOrder { at: self.last_at, end: self.end() }
+    }
+
+    /// True if an ACK at `now` can be for the last copy.
+    #[inline]
+    pub fn could_be_acked_by(&self, now: i64, min_rtt: i64) -> bool {
+        self.transmissions == 1 || now - self.last_at >= min_rtt
+    }
+}
+
+/// Position in the order of transmission: by time, then by sequence number (RFC 8985, section 6.2,
+/// step 2, `RACK_sent_after`).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct XmitOrder {
+    pub at: i64,
+    pub end: u32,
+}
+
+impl XmitOrder {
+    #[inline]
+    pub fn is_after(&self, other: &XmitOrder) -> bool {
+        self.at > other.at || self.at == other.at && seq_lt(other.end, self.end)
+    }
+}
