@@ -310,7 +310,7 @@ pub fn read(path: &Path, workers: usize) -> Result<String, String> {
     let cost = Cost {
         packets: analysis.totals.packets,
         flows: flows.len(),
-        retransmissions: flows.iter().flat_map(|f| ends(&f).map(|side| f.half(side).counts.retransmitted)).map(u64::from).sum(),
+        retransmissions: flows.iter().flat_map(|f| ends(&f).map(|side| f.direction(side).retransmitted())).map(u64::from).sum(),
         cpu_s: used.cpu_s,
         wall_s: used.wall_s,
         packets_per_cpu_s: analysis.totals.packets as f64 / used.cpu_s,

@@ -4,16 +4,16 @@
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, PacketFilter, PacketObserver};
 use ackclock_trace::decode::Segment;
-use ackclock_trace::flow::{Data, Flow, Passed};
+use ackclock_trace::flow::{DataEvent, Flow, PacketEvent};
 use std::path::Path;
 
 struct Print;
 
 impl PacketObserver for Print {
-    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
-        let spurious = passed.ack.map_or(0, |ack| ack.spurious);
-        if let Data::Odd(classification) = passed.data {
-            let (since, id) = ((at - flow.first_at) as f64 * 1e-9, s.ip_id.unwrap_or(0));
+    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, event: &PacketEvent) {
+        let spurious = event.ack.map_or(0, |ack| ack.spurious);
+        if let DataEvent::Classified(classification) = event.data {
+            let (since, id) = ((at - flow.first_at()) as f64 * 1e-9, s.ip_id.unwrap_or(0));
             println!(
                 "{since:.6} flow {} port {} seq {} len {} id {id} {classification:?}",
                 number + 1,
@@ -23,7 +23,7 @@ impl PacketObserver for Print {
             );
         }
         if spurious > 0 {
-            println!("{:.6} flow {} ack {} shows {spurious} spurious", (at - flow.first_at) as f64 * 1e-9, number + 1, s.ack);
+            println!("{:.6} flow {} ack {} shows {spurious} spurious", (at - flow.first_at()) as f64 * 1e-9, number + 1, s.ack);
         }
     }
 }

@@ -135,7 +135,7 @@ impl FlowStore {
 
     fn last_at(&self, number: u32) -> Option<i64> {
         match &self.flows[number as usize] {
-            StoredFlow::Hot(flow) => Some(flow.last_at),
+            StoredFlow::Hot(flow) => Some(flow.last_at()),
             StoredFlow::Frozen(_) => None,
         }
     }
@@ -146,7 +146,7 @@ impl FlowStore {
         self.hot.retain(|&number| {
             let stored = &mut flows[number as usize];
             let StoredFlow::Hot(flow) = stored else { return false };
-            let stays_hot = flow.last_at > until;
+            let stays_hot = flow.last_at() > until;
             if !stays_hot {
                 *stored = StoredFlow::Frozen(flow.freeze(writer));
             }

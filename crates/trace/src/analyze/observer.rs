@@ -1,39 +1,39 @@
 //! Observers of packets and their flows: series, plots, joins.
 
 use crate::decode::Segment;
-use crate::flow::{Flow, Passed};
+use crate::flow::{Flow, PacketEvent};
 
 /// Called for each TCP packet after its flow was updated. `()` is an observer that does nothing.
 pub trait PacketObserver {
-    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, segment: &Segment<'_>, passed: &Passed);
+    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, segment: &Segment<'_>, event: &PacketEvent);
 }
 
 impl PacketObserver for () {
     #[inline]
-    fn on_packet(&mut self, _: i64, _: u32, _: &Flow, _: &Segment<'_>, _: &Passed) {}
+    fn on_packet(&mut self, _: i64, _: u32, _: &Flow, _: &Segment<'_>, _: &PacketEvent) {}
 }
 
 /// Calls both observers in order.
 impl<A: PacketObserver, B: PacketObserver> PacketObserver for (A, B) {
     #[inline]
-    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, segment: &Segment<'_>, passed: &Passed) {
-        self.0.on_packet(at, number, flow, segment, passed);
-        self.1.on_packet(at, number, flow, segment, passed);
+    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, segment: &Segment<'_>, event: &PacketEvent) {
+        self.0.on_packet(at, number, flow, segment, event);
+        self.1.on_packet(at, number, flow, segment, event);
     }
 }
 
 impl<A: PacketObserver> PacketObserver for Option<A> {
     #[inline]
-    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, segment: &Segment<'_>, passed: &Passed) {
+    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, segment: &Segment<'_>, event: &PacketEvent) {
         if let Some(observer) = self {
-            observer.on_packet(at, number, flow, segment, passed);
+            observer.on_packet(at, number, flow, segment, event);
         }
     }
 }
 
 impl<A: PacketObserver + ?Sized> PacketObserver for &mut A {
     #[inline]
-    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, segment: &Segment<'_>, passed: &Passed) {
-        (**self).on_packet(at, number, flow, segment, passed);
+    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, segment: &Segment<'_>, event: &PacketEvent) {
+        (**self).on_packet(at, number, flow, segment, event);
     }
 }

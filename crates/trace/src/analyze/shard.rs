@@ -83,14 +83,14 @@ impl Shard {
             }
         };
         let mut flow = self.flows.get_mut(number, at);
-        if s.flags.has(Flags::SYN) && flow.is_over_for(from, s) && self.first_packet.len() < self.max_flows {
+        if s.flags.has(Flags::SYN) && flow.is_reused_by(from, s) && self.first_packet.len() < self.max_flows {
             let old = number;
             number = self.add_flow(Flow::new(*key, from, at, s), packet);
             self.index.replace(hash, old, number);
             flow = self.flows.get_mut(number, at);
         }
-        let passed = flow.pass(at, from, s);
-        observer.on_packet(at, number, flow, s, &passed);
+        let event = flow.on_packet(at, from, s);
+        observer.on_packet(at, number, flow, s, &event);
     }
 
     #[cold]
@@ -102,7 +102,7 @@ impl Shard {
     #[cold]
     fn add_flow(&mut self, flow: Flow, packet: u64) -> u32 {
         self.first_packet.push(packet);
-        let now = flow.first_at;
+        let now = flow.first_at();
         self.flows.add(flow, now)
     }
 

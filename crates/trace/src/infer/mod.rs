@@ -9,7 +9,7 @@ pub use crate::join::token_bucket::find as token_bucket;
 
 use crate::analyze::PacketObserver;
 use crate::decode::{Flags, Segment};
-use crate::flow::{Flow, Passed};
+use crate::flow::{Flow, PacketEvent};
 
 pub use crate::join::token_bucket::Arrival;
 
@@ -51,9 +51,9 @@ impl ArrivalRecorder {
 
 impl PacketObserver for ArrivalRecorder {
     #[inline]
-    fn on_packet(&mut self, at: i64, number: u32, _: &Flow, s: &Segment<'_>, passed: &Passed) {
+    fn on_packet(&mut self, at: i64, number: u32, _: &Flow, s: &Segment<'_>, event: &PacketEvent) {
         if (number as usize) < MAX_FLOWS && self.left > 0 {
-            self.record(at, number as usize, s, passed.from as usize);
+            self.record(at, number as usize, s, event.from as usize);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::analyze::PacketObserver;
 use crate::decode::{Flags, Segment};
-use crate::flow::{Flow, Passed, Side};
+use crate::flow::{Flow, PacketEvent, Side};
 
 /// One segment as on the wire; TSO and GRO segments are split.
 #[derive(Debug, Clone, Copy)]
@@ -39,12 +39,12 @@ const MAX_PARTS: u32 = 1024;
 const RECORDED_FLAGS: u8 = Flags::SYN | Flags::FIN | Flags::RST | Flags::ACK;
 
 impl PacketObserver for FingerprintRecorder {
-    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
+    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, event: &PacketEvent) {
         let number = number as usize;
         if self.flows.len() <= number {
             self.flows.resize_with(number + 1, Default::default);
         }
-        let list = &mut self.flows[number][passed.from as usize];
+        let list = &mut self.flows[number][event.from as usize];
         let unit = payload_unit(flow, s);
         let ce = if s.ecn == 3 { PacketFingerprint::CE } else { 0 };
         let headers = s.ip_len.saturating_sub(s.payload);
@@ -76,7 +76,7 @@ impl PacketObserver for FingerprintRecorder {
 /// Payload of one segment on the wire, at least one byte. The MSS includes options (RFC 6691), but
 /// some stacks ignore them: a segment up to the MSS is not split.
 fn payload_unit(flow: &Flow, s: &Segment<'_>) -> u32 {
-    let mss = [Side::Low, Side::High].into_iter().filter_map(|side| flow.half(side).choices.mss).min();
+    let mss = [Side::Low, Side::High].into_iter().filter_map(|side| flow.direction(side).syn().mss).min();
     let options = u32::from(s.header_len).saturating_sub(20);
     let mss = mss.map(u32::from).filter(|&mss| s.payload > mss);
     let unit = mss.map_or(s.payload, |mss| mss.saturating_sub(options)).max(1);

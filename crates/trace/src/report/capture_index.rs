@@ -2,9 +2,8 @@
 //! the largest flows, and which flows show anything that a finding could be about.
 
 use super::{FlowCorrelation, FlowRows, name};
-use crate::classify::SegmentKind;
 use crate::decode::EndpointAddress;
-use crate::flow::{Flow, Side};
+use crate::flow::{Flow, SegmentKind, Side};
 use crate::join::Joined;
 use serde::Deserialize;
 use std::cmp::Reverse;
@@ -58,9 +57,9 @@ impl CaptureIndex {
                 let rate = index.hosts.entry(host).or_default();
                 *rate = HostRate { bps: rate.bps + bps, directions: rate.directions + 1 };
             }
-            let sides = [flow.client(), flow.client().other()].map(|side| flow.half(side));
-            let packets: u64 = sides.iter().map(|half| u64::from(half.counts.packets)).sum();
-            let bytes: u64 = sides.iter().map(|half| half.counts.ip_bytes).sum();
+            let sides = [flow.client(), flow.client().other()].map(|side| flow.direction(side).counts());
+            let packets: u64 = sides.iter().map(|counts| u64::from(counts.packets)).sum();
+            let bytes: u64 = sides.iter().map(|counts| counts.ip_bytes).sum();
             // Findings about two captures compare them, and need no more than a common packet, or
             // its absence.
             let compared = joined.is_some_and(|joined| packets >= thresholds.packets || joined.partner(number).is_some());
@@ -94,7 +93,7 @@ impl CaptureIndex {
     /// each over its own duration, bit/s.
     pub fn rates_of_others(&self, flow: &Flow) -> [f64; 2] {
         [flow.client(), flow.client().other()].map(|side| {
-            let host = flow.end(side).ip;
+            let host = flow.endpoint(side).ip;
             let own: Vec<f64> = sent(flow).filter(|(sender, _)| *sender == host).map(|(_, bps)| bps).collect();
             let all = self.hosts.get(&host).copied().unwrap_or_default();
             // The difference of equal sums need not be 0 in floating point.
@@ -114,31 +113,33 @@ impl CaptureIndex {
 
 /// Numbers of the flows with an end of this name, `ADDRESS:PORT`.
 pub fn with_end(rows: &FlowRows<'_>, wanted: &str) -> Vec<u32> {
-    let has_end = |flow: &Flow| [Side::Low, Side::High].into_iter().any(|side| name(flow.end(side)) == wanted);
+    let has_end = |flow: &Flow| [Side::Low, Side::High].into_iter().any(|side| name(flow.endpoint(side)) == wanted);
     (0..rows.len()).filter(|&number| has_end(&rows.flow(number))).map(|number| number as u32).collect()
 }
 
 fn ends(flow: &Flow) -> Ends {
-    (flow.end(flow.client()), flow.end(flow.client().other()))
+    (flow.endpoint(flow.client()), flow.endpoint(flow.client().other()))
 }
 
 /// The sender's address and the throughput of each direction with data.
 fn sent(flow: &Flow) -> impl Iterator<Item = (u128, f64)> + '_ {
     [flow.client(), flow.client().other()].into_iter().filter_map(|side| {
         let bps = super::direction::throughput_bps(flow, side).filter(|bps| *bps > 0.0)?;
-        Some((flow.end(side).ip, bps))
+        Some((flow.endpoint(side).ip, bps))
     })
 }
 
 /// True if the flow alone shows what a finding could be about.
 fn shows_evidence(flow: &Flow, thresholds: FindingThresholds) -> bool {
     let has_evidence = |side: Side| {
-        let half = flow.half(side);
-        let has_data = half.sending().is_some_and(|sending| sending.amounts.unique >= thresholds.bytes);
-        let ttl_changes = half.choices.seen
-            && half.sending().is_some_and(|sending| sending.times.first_data.get().is_some())
-            && half.choices.ttl.abs_diff(half.data_ttl) > thresholds.ttl_difference;
-        has_data || ttl_changes || half.tally().count(SegmentKind::Handshake) > 0
+        let direction = flow.direction(side);
+        let (stats, syn) = (direction.stats(), direction.syn());
+        let has_data = stats.is_some_and(|stats| stats.bytes().unique >= thresholds.bytes);
+        let ttl_changes = syn.is_captured
+            && stats.is_some_and(|stats| stats.has_data())
+            && syn.ttl.abs_diff(direction.data_ttl()) > thresholds.ttl_difference;
+        let repeats_syn = direction.ledger().is_some_and(|ledger| ledger.counts().count(SegmentKind::Handshake) > 0);
+        has_data || ttl_changes || repeats_syn
     };
-    flow.handshake.reset || has_evidence(Side::Low) || has_evidence(Side::High)
+    flow.handshake().is_reset() || has_evidence(Side::Low) || has_evidence(Side::High)
 }

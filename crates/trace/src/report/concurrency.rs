@@ -64,9 +64,9 @@ fn largest(flows: &FlowList<'_>) -> Vec<LargeDirection> {
     };
     for (number, flow) in flows.iter().enumerate() {
         for (side, name) in [(flow.client(), "a2b"), (flow.client().other(), "b2a")] {
-            let half = flow.half(side);
-            let Some((timeline, sending)) = half.byte_timeline().zip(half.sending()) else { continue };
-            all.push(LargeDirection { number, side, name, bytes: sending.amounts.unique, timeline: timeline.clone() });
+            let stats = flow.direction(side).stats();
+            let Some((stats, timeline)) = stats.and_then(|stats| Some((stats, stats.byte_timeline()?))) else { continue };
+            all.push(LargeDirection { number, side, name, bytes: stats.bytes().unique, timeline: timeline.clone() });
         }
         if all.len() > 8 * MAX_DIRECTIONS {
             keep_largest(&mut all);

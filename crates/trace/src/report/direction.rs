@@ -2,8 +2,7 @@
 //! docs/analyze.md defines the fields.
 
 use super::{Limits, VantagePoint, limits, seconds};
-use crate::flow::classify::SegmentKind;
-use crate::flow::{Flow, Half, Side, Spurious};
+use crate::flow::{Flow, FlowDirection, Ledger, SegmentKind, SendStats, Side};
 use crate::metrics::{ACK_BINS_MS, AckClock};
 use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
@@ -145,11 +144,13 @@ pub struct EcnReport {
 
 impl DirectionReport {
     pub fn of(flow: &Flow, side: Side, vantage: VantagePoint) -> DirectionReport {
-        let half = flow.half(side);
-        let (c, kinds) = (&half.counts, half.tally());
-        let (a, t) = half.sending().map(|s| (s.amounts, s.times)).unwrap_or_default();
-        let spurious = half.trouble().map_or(Spurious::default(), |t| t.oddities().spurious);
-        let span = t.busy + t.idle + t.closed;
+        let direction = flow.direction(side);
+        let (c, syn) = (direction.counts(), direction.syn());
+        let ledger = direction.ledger();
+        let (kinds, rare) = ledger.map(|l| (l.counts().clone(), l.rare())).unwrap_or_default();
+        let (a, t) = direction.stats().map(|s| (*s.bytes(), *s.times())).unwrap_or_default();
+        let (spurious, retransmitted) = (rare.spurious, direction.retransmitted());
+        let span = t.busy + t.idle + t.zero_window;
         let share = |part: i64| (span > 0).then(|| part as f64 / span as f64);
         let present = SegmentKind::ALL.into_iter().filter_map(|kind| Some((kind, kinds.confidence(kind)?)));
         DirectionReport {
@@ -157,28 +158,28 @@ impl DirectionReport {
             segments: u64::from(a.segments),
             payload_bytes: a.payload,
             unique_bytes: a.unique,
-            retransmitted_segments: u64::from(c.retransmitted),
+            retransmitted_segments: u64::from(retransmitted),
             retransmission_rate: (a.segments > 0)
-                .then(|| f64::from(c.retransmitted) / (f64::from(a.segments) + f64::from(unseen_transmissions(half)))),
+                .then(|| f64::from(retransmitted) / (f64::from(a.segments) + f64::from(rare.unseen))),
             rto_retransmits: kinds.count(SegmentKind::Timeout),
             fast_retransmits: kinds.count(SegmentKind::Fast) + kinds.count(SegmentKind::Rack),
-            tlp_retransmits: kinds.count(SegmentKind::TailProbe) + half.trouble().map_or(0, |t| t.oddities().new_probes),
+            tlp_retransmits: kinds.count(SegmentKind::TailProbe) + rare.new_data_probes,
             go_back_n_retransmits: kinds.count(SegmentKind::GoBackN),
             spurious_retransmits: spurious.all(),
             out_of_order: kinds.count(SegmentKind::Reordered),
             network_duplicates: kinds.count(SegmentKind::NetworkDuplicate),
             duplicate_acks: u64::from(a.duplicate_acks),
-            rtt_ms: half.rtt.summary_ms(),
-            timestamp_rtt_ms: half.timestamp_rtt.summary_ms(),
-            outstanding_bytes: Bytes::of(half),
+            rtt_ms: direction.rtt().from_acks().summary_ms(),
+            timestamp_rtt_ms: direction.rtt().from_timestamps().summary_ms(),
+            outstanding_bytes: Bytes::of(direction),
             throughput_bps: rate_bps(flow, a.unique_ip_bytes),
             goodput_bps: rate_bps(flow, a.unique),
-            window_limited_share: share(t.window + t.closed),
+            window_limited_share: share(t.window + t.zero_window),
             limited: limits::of(flow, side, vantage),
             recovery_share: share(t.recovery),
             idle_share: share(t.idle),
-            ack_interarrival_ms: half.ack_clock().map(AckGaps::of).unwrap_or_default(),
-            advertised_window_bytes: WindowReport::of(half),
+            ack_interarrival_ms: direction.stats().and_then(SendStats::ack_clock).map(AckGaps::of).unwrap_or_default(),
+            advertised_window_bytes: WindowReport::of(direction),
             causes: present
                 .map(|(kind, confidence)| {
                     (kind.name(), KindReport { count: kinds.count(kind), confidence: f64::from(confidence) })
@@ -189,23 +190,20 @@ impl DirectionReport {
                 timestamp: spurious.by_timestamp,
                 early_ack: spurious.by_early_ack,
                 of_timeouts: spurious.of_timeouts,
-                early_timeouts: half.trouble().map_or(0, |t| t.oddities().pairs.early_timeouts),
+                early_timeouts: rare.pairs.early_timeouts,
             },
-            repairs: RepairReport::of(half),
+            repairs: ledger.map(RepairReport::of).unwrap_or_default(),
             pure_acks: u64::from(c.pure_acks),
             zero_window_probes: kinds.count(SegmentKind::WindowProbe),
-            zero_windows: c.zero_windows,
+            zero_windows: direction.window().zero_windows(),
             keep_alives: kinds.count(SegmentKind::KeepAlive),
             resets: c.resets,
-            ecn: EcnReport { marked: u64::from(c.marks), echoed: u64::from(c.echoes), reduced: u64::from(c.reductions) },
+            ecn: EcnReport { marked: u64::from(c.ce_marks), echoed: u64::from(c.ece), reduced: u64::from(c.cwr) },
             bad_checksums: u64::from(c.bad_checksums),
             largest_segment_bytes: a.largest_segment,
-            first_data_ms: t.first_data.get().map(|at| super::ms(at - flow.first_at)),
+            first_data_ms: t.first_data.get().map(|at| super::ms(at - flow.first_at())),
             tail_ms: t.first_data.get().map(|_| super::ms((t.last_advance - t.last_data).max(0))),
-            ttl: TtlReport {
-                syn: half.choices.seen.then_some(half.choices.ttl),
-                data: t.first_data.get().map(|_| half.data_ttl),
-            },
+            ttl: TtlReport { syn: syn.is_captured.then_some(syn.ttl), data: t.first_data.get().map(|_| direction.data_ttl()) },
             inferred_path: None,
             joined: None,
         }
@@ -214,31 +212,26 @@ impl DirectionReport {
 
 /// Bytes over the flow's duration.
 fn rate_bps(flow: &Flow, bytes: u64) -> Option<f64> {
-    let duration = seconds(flow.last_at - flow.first_at);
+    let duration = seconds(flow.last_at() - flow.first_at());
     (duration > 0.0).then(|| bytes as f64 * 8.0 / duration)
 }
 
 /// IP bytes of data, each byte once, over the flow's duration.
 pub fn throughput_bps(flow: &Flow, side: Side) -> Option<f64> {
-    rate_bps(flow, flow.half(side).sending().map_or(0, |sending| sending.amounts.unique_ip_bytes))
+    rate_bps(flow, flow.direction(side).stats().map_or(0, |stats| stats.bytes().unique_ip_bytes))
 }
 
 impl Bytes {
-    fn of(half: &Half) -> Bytes {
-        let Some(sending) = half.sending() else { return Bytes { mean: None, max: 0 } };
-        Bytes { mean: sending.flight.mean(sending.times.busy), max: u64::from(sending.flight.max()) }
+    fn of(direction: &FlowDirection) -> Bytes {
+        let Some(stats) = direction.stats() else { return Bytes { mean: None, max: 0 } };
+        Bytes { mean: stats.flight().mean(stats.times().busy), max: u64::from(stats.flight().max()) }
     }
 }
 
 impl WindowReport {
-    fn of(half: &Half) -> WindowReport {
-        let o = &half.offered;
-        let has_windows = o.count > 0;
-        WindowReport {
-            min: has_windows.then_some(o.min),
-            mean: has_windows.then(|| o.sum as f64 / f64::from(o.count)),
-            max: has_windows.then_some(o.max),
-        }
+    fn of(direction: &FlowDirection) -> WindowReport {
+        let window = direction.window();
+        WindowReport { min: window.min(), mean: window.mean(), max: window.max() }
     }
 }
 
@@ -256,23 +249,18 @@ impl AckGaps {
 }
 
 impl RepairReport {
-    fn of(half: &Half) -> RepairReport {
-        let Some(trouble) = half.trouble() else { return RepairReport::default() };
-        let rare = trouble.oddities();
+    fn of(ledger: &Ledger) -> RepairReport {
+        let rare = ledger.rare();
         RepairReport {
-            timeouts: trouble.timeouts,
-            recoveries: trouble.recoveries,
-            new_data_probes: rare.new_probes,
+            timeouts: ledger.rtos(),
+            recoveries: ledger.recoveries(),
+            new_data_probes: rare.new_data_probes,
             fast_then_timeout: rare.fast_then_timeout,
             pairs: rare.pairs.all,
             pairs_not_needed: rare.pairs.not_needed,
             lost_upstream: rare.lost_upstream,
-            unseen_transmissions: rare.unseen_again,
+            unseen_transmissions: rare.unseen,
             missed_bytes: rare.missed_bytes,
         }
     }
-}
-
-fn unseen_transmissions(half: &Half) -> u32 {
-    half.trouble().map_or(0, |t| t.oddities().unseen_again)
 }

@@ -1,7 +1,8 @@
 //! What limited a sender, in shares of the time since a direction's first data.
 
 use super::VantagePoint;
-use crate::flow::{Flow, Half, Side};
+use super::vantage::shows_sender;
+use crate::flow::{Flow, FlowDirection, Side};
 use serde::Serialize;
 
 /// Shares that add up to one. A capture that is not at the sender does not show its windows and
@@ -30,29 +31,29 @@ const MIN_PLATEAU_RTTS: i64 = 4;
 
 /// The limits of the sender at `side`; none without data.
 pub fn of(flow: &Flow, side: Side, vantage: VantagePoint) -> Option<Limits> {
-    let half = flow.half(side);
-    let t = half.sending()?.times;
-    let span = (t.busy + t.idle + t.closed) as f64;
+    let direction = flow.direction(side);
+    let t = direction.stats()?.times();
+    let span = (t.busy + t.idle + t.zero_window) as f64;
     if span <= 0.0 {
         return None;
     }
     let share = |time: i64| time as f64 / span;
     let recovery = share(t.recovery);
-    let open = (t.busy - t.recovery - t.window - t.starved).max(0);
-    if !vantage.shows_sender(flow, side) {
+    let open = (t.busy - t.recovery - t.window - t.app_limited).max(0);
+    if !shows_sender(vantage, flow, side) {
         // A pause may be due to the sender's window, its application, or the path.
-        let (receive_window, unknown) = (Some(share(t.closed)), Some(share(open + t.window + t.idle + t.starved)));
+        let (receive_window, unknown) = (Some(share(t.zero_window)), Some(share(open + t.window + t.idle + t.app_limited)));
         return Some(Limits { receive_window, recovery, unknown, ..Limits::default() });
     }
-    let queued = t.queued.min(open);
+    let queued = t.standing_queue.min(open);
     let quiet = open - queued;
-    let plateau = if is_send_buffer_limited(half) { t.plateau.min(quiet) } else { 0 };
+    let plateau = if is_send_buffer_limited(direction) { t.flight_plateau.min(quiet) } else { 0 };
     Some(Limits {
-        receive_window: Some(share(t.window + t.closed)),
+        receive_window: Some(share(t.window + t.zero_window)),
         send_buffer: Some(share(plateau)),
         path_rate: Some(share(queued)),
         cwnd: Some(share(quiet - plateau)),
-        application: Some(share(t.idle + t.starved)),
+        application: Some(share(t.idle + t.app_limited)),
         recovery,
         unknown: None,
     })
@@ -60,11 +61,12 @@ pub fn of(flow: &Flow, side: Side, vantage: VantagePoint) -> Option<Limits> {
 
 /// True if the bytes in flight are constant for most of the time and some RTTs, without loss and
 /// below the advertised window: the send buffer is full.
-fn is_send_buffer_limited(half: &Half) -> bool {
-    half.sending().is_some_and(|s| {
-        half.counts.retransmitted == 0
-            && s.times.plateau * 2 > s.times.busy
-            && half.rtt.smoothed().is_some_and(|(rtt, _)| s.times.plateau > MIN_PLATEAU_RTTS * rtt)
-            && u64::from(s.flight.max()) + 2 * u64::from(s.amounts.largest_segment) < u64::from(half.offered.max)
+fn is_send_buffer_limited(direction: &FlowDirection) -> bool {
+    direction.stats().is_some_and(|s| {
+        let (plateau, max_window) = (s.times().flight_plateau, direction.window().max().unwrap_or(0));
+        direction.retransmitted() == 0
+            && plateau * 2 > s.times().busy
+            && direction.rtt().from_acks().smoothed().is_some_and(|(rtt, _)| plateau > MIN_PLATEAU_RTTS * rtt)
+            && u64::from(s.flight().max()) + 2 * u64::from(s.bytes().largest_segment) < u64::from(max_window)
     })
 }

@@ -11,6 +11,7 @@ mod path_estimate;
 mod two_captures;
 mod vantage;
 
+pub use crate::flow::VantagePoint;
 pub use capture_index::{CaptureIndex, FindingThresholds, with_end};
 pub use concurrency::FlowCorrelation;
 pub use direction::DirectionReport;
@@ -19,11 +20,11 @@ pub use flow_rows::FlowRows;
 pub use limits::Limits;
 pub use path_estimate::{PathEstimate, PathEstimates};
 pub use two_captures::{BucketReport, JoinReport, JoinedDirectionReport};
-pub use vantage::{Vantage, VantagePoint};
+pub use vantage::VantageReport;
 
 use crate::analyze::{Analysis, FragmentCounts};
 use crate::decode::{EndpointAddress, Skip};
-use crate::flow::{Flow, OptTime, Side};
+use crate::flow::{Flow, Side};
 use ackclock_pcap::read::{Capture, Truncation};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -89,7 +90,7 @@ pub struct FlowReport {
     pub duration_s: f64,
     pub handshake_rtt_ms: Option<f64>,
     pub handshake: HandshakeReport,
-    pub vantage: Vantage,
+    pub vantage: VantageReport,
     pub a2b: DirectionReport,
     pub b2a: DirectionReport,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -189,39 +190,40 @@ impl Report {
 impl FlowReport {
     pub fn of(flow: &Flow, start: i64) -> FlowReport {
         let (a, b) = (flow.client(), flow.client().other());
-        let (client, server) = (flow.half(a), flow.half(b));
-        let vantage = Vantage::of(flow);
-        let h = &flow.handshake;
-        let [syn_at, answer_at, done_at] = [h.syn_at, h.answer_at, h.done_at].map(OptTime::get);
+        let (client, server) = (flow.direction(a), flow.direction(b));
+        let vantage = VantageReport::of(flow);
+        let h = flow.handshake();
+        let (syn_at, syn_ack_at, established_at) = (h.syn_at(), h.syn_ack_at(), h.established_at());
+        let (client_syn, server_syn) = (client.syn(), server.syn());
         FlowReport {
             flow: None,
-            client: name(flow.end(a)),
-            server: name(flow.end(b)),
-            packets: u64::from(client.counts.packets) + u64::from(server.counts.packets),
-            bytes: client.counts.ip_bytes + server.counts.ip_bytes,
-            start_s: seconds(flow.first_at.saturating_sub(start)),
-            duration_s: seconds(flow.last_at - flow.first_at),
-            handshake_rtt_ms: syn_at.zip(done_at).map(|(from, to)| ms(to - from)),
+            client: name(flow.endpoint(a)),
+            server: name(flow.endpoint(b)),
+            packets: u64::from(client.counts().packets) + u64::from(server.counts().packets),
+            bytes: client.counts().ip_bytes + server.counts().ip_bytes,
+            start_s: seconds(flow.first_at().saturating_sub(start)),
+            duration_s: seconds(flow.last_at() - flow.first_at()),
+            handshake_rtt_ms: syn_at.zip(established_at).map(|(from, to)| ms(to - from)),
             handshake: HandshakeReport {
-                complete: syn_at.is_some() && answer_at.is_some() && done_at.is_some(),
-                server_side_ms: syn_at.zip(answer_at).map(|(from, to)| ms(to - from)),
-                client_side_ms: answer_at.zip(done_at).map(|(from, to)| ms(to - from)),
-                mss: [client, server].iter().filter_map(|h| h.choices.mss).min(),
-                sack: client.choices.sack && server.choices.sack,
-                timestamps: client.choices.timestamps && server.choices.timestamps,
-                window_scaling: client.choices.window_scale.is_some() && server.choices.window_scale.is_some(),
-                ecn: client.choices.ecn && server.choices.ecn,
+                complete: syn_at.is_some() && syn_ack_at.is_some() && established_at.is_some(),
+                server_side_ms: syn_at.zip(syn_ack_at).map(|(from, to)| ms(to - from)),
+                client_side_ms: syn_ack_at.zip(established_at).map(|(from, to)| ms(to - from)),
+                mss: client_syn.mss.into_iter().chain(server_syn.mss).min(),
+                sack: client_syn.sack && server_syn.sack,
+                timestamps: client_syn.timestamps && server_syn.timestamps,
+                window_scaling: client_syn.window_scale.is_some() && server_syn.window_scale.is_some(),
+                ecn: client_syn.ecn && server_syn.ecn,
                 ended: ended(flow),
-                client_sack: client.choices.sack,
-                server_sack: server.choices.sack,
-                client_timestamps: client.choices.timestamps,
-                server_timestamps: server.choices.timestamps,
-                client_ecn: client.choices.ecn,
-                server_ecn: server.choices.ecn,
-                client_mss: client.choices.mss,
-                server_mss: server.choices.mss,
-                client_window_scale: client.choices.window_scale,
-                server_window_scale: server.choices.window_scale,
+                client_sack: client_syn.sack,
+                server_sack: server_syn.sack,
+                client_timestamps: client_syn.timestamps,
+                server_timestamps: server_syn.timestamps,
+                client_ecn: client_syn.ecn,
+                server_ecn: server_syn.ecn,
+                client_mss: client_syn.mss,
+                server_mss: server_syn.mss,
+                client_window_scale: client_syn.window_scale,
+                server_window_scale: server_syn.window_scale,
             },
             a2b: DirectionReport::of(flow, a, vantage.place),
             b2a: DirectionReport::of(flow, b, vantage.place),
@@ -232,8 +234,8 @@ impl FlowReport {
 }
 
 fn ended(flow: &Flow) -> &'static str {
-    let fins = [Side::Low, Side::High].into_iter().filter(|&side| flow.half(side).counts.fins > 0).count();
-    match (flow.handshake.reset, fins) {
+    let fins = [Side::Low, Side::High].into_iter().filter(|&side| flow.direction(side).counts().fins > 0).count();
+    match (flow.handshake().is_reset(), fins) {
         (true, _) => "reset",
         (false, 2) => "closed",
         (false, 1) => "half_closed",

@@ -4,8 +4,7 @@ mod seq_unwrap;
 
 use crate::analyze::PacketObserver;
 use crate::decode::{Flags, Segment};
-use crate::flow::classify::SegmentKind;
-use crate::flow::{Amended, Data, Flow, Passed};
+use crate::flow::{DataEvent, Flow, PacketEvent, Revision, SegmentKind};
 use seq_unwrap::SeqUnwrapper;
 
 /// Maximum number of rows, about 90 bytes each; later packets are counted in `left_out`.
@@ -82,7 +81,7 @@ pub struct Packets {
 }
 
 impl PacketObserver for Packets {
-    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, passed: &Passed) {
+    fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, event: &PacketEvent) {
         if self.rows.len() >= MAX_ROWS {
             self.left_out += 1;
             return;
@@ -92,21 +91,21 @@ impl PacketObserver for Packets {
             streams.resize_with(number as usize + 1, Default::default);
         }
         let streams = &mut streams[number as usize];
-        let (own, peer) = (passed.from as usize, passed.from.other() as usize);
+        let (own, peer) = (event.from as usize, event.from.other() as usize);
         let seq = streams[own].advance(s.seq, s.flags.has(Flags::SYN));
         let ack = s.flags.has(Flags::ACK).then(|| streams[peer].advance(s.ack, false));
         let row = self.rows.len() as u32;
         for &(left, right) in s.options.sack().iter().filter(|_| ack.is_some()) {
             self.sacks.push((row, streams[peer].nearest(left), streams[peer].nearest(right)));
         }
-        if let Some(amended) = passed.amends {
-            self.reclassify(number, passed.from == flow.client(), amended);
+        for revision in &event.revisions {
+            self.reclassify(number, event.from == flow.client(), revision);
         }
-        let (kind, confidence) = kind_of(s, passed.data);
-        let ack_effect = passed.ack.unwrap_or_default();
+        let (kind, confidence) = kind_of(s, event.data);
+        let ack_event = event.ack.unwrap_or_default();
         self.rows.push(Row {
             flow: number,
-            from_client: passed.from == flow.client(),
+            from_client: event.from == flow.client(),
             kind,
             confidence,
             at,
@@ -114,39 +113,38 @@ impl PacketObserver for Packets {
             payload: s.payload,
             ip_len: s.ip_len,
             ack,
-            duplicate_ack: ack_effect.duplicate,
-            window: flow.half(passed.from.other()).offered_window(),
-            in_flight: flow.half(passed.from).in_flight(),
-            peer_in_flight: flow.half(passed.from.other()).in_flight(),
-            rtt: ack_effect.rtt,
-            spurious: ack_effect.spurious,
+            duplicate_ack: ack_event.is_duplicate,
+            window: flow.direction(event.from.other()).window().last(),
+            in_flight: flow.direction(event.from).in_flight(),
+            peer_in_flight: flow.direction(event.from.other()).in_flight(),
+            rtt: ack_event.rtt,
+            spurious: ack_event.spurious,
         });
     }
 }
 
 impl Packets {
-    /// Reclassifies earlier packets of the same end.
-    fn reclassify(&mut self, flow: u32, from_client: bool, amended: Amended) {
-        let was: &[RowKind] = match amended.was {
+    /// Reclassifies an earlier packet of the same end.
+    fn reclassify(&mut self, flow: u32, from_client: bool, revision: &Revision) {
+        let was: &[RowKind] = match revision.was {
             SegmentKind::Handshake => &[RowKind::Syn],
             SegmentKind::Fast => &[RowKind::Classified(SegmentKind::Fast), RowKind::Classified(SegmentKind::Rack)],
             _ => &[RowKind::Classified(SegmentKind::Timeout)],
         };
         let same = |row: &&mut Row| row.flow == flow && row.from_client == from_client && was.contains(&row.kind);
-        let rows = self.rows.iter_mut().rev().filter(same);
-        for (row, is) in rows.zip([Some(amended.is), amended.before_it].into_iter().flatten()) {
-            (row.kind, row.confidence) = (RowKind::Classified(is.kind), is.confidence);
+        if let Some(row) = self.rows.iter_mut().rev().find(same) {
+            (row.kind, row.confidence) = (RowKind::Classified(revision.is.kind), revision.is.confidence);
         }
     }
 }
 
-fn kind_of(s: &Segment<'_>, data: Data) -> (RowKind, f32) {
+fn kind_of(s: &Segment<'_>, data: DataEvent) -> (RowKind, f32) {
     match data {
-        Data::Odd(verdict) => (RowKind::Classified(verdict.kind), verdict.confidence),
+        DataEvent::Classified(is) => (RowKind::Classified(is.kind), is.confidence),
         _ if s.flags.has(Flags::RST) => (RowKind::Reset, 1.0),
-        Data::None => (RowKind::Ack, 1.0),
+        DataEvent::None => (RowKind::Ack, 1.0),
         _ if s.flags.has(Flags::SYN) => (RowKind::Syn, 1.0),
-        Data::New => (RowKind::New, 1.0),
-        Data::AfterHole => (RowKind::AfterGap, 1.0),
+        DataEvent::New => (RowKind::New, 1.0),
+        DataEvent::AfterGap => (RowKind::AfterGap, 1.0),
     }
 }

@@ -73,13 +73,13 @@ fn figures(bytes: Vec<u8>) -> Figures {
     assert_eq!(flows.len(), 1);
     let server = if flows.get(0).client() == Side::Low { Side::High } else { Side::Low };
     let flow = flows.get(0);
-    let half = flow.half(server);
+    let direction = flow.direction(server);
     assert!(flow.memory() < 8192, "{}", flow.memory());
     let us = |ns: i64| (ns + 500) / 1000;
     (
-        half.sending().unwrap().amounts.unique,
-        half.counts.retransmitted,
-        half.rtt.min().zip(half.rtt.max()).map(|(a, b)| [us(a), us(b)]),
+        direction.stats().unwrap().bytes().unique,
+        direction.retransmitted(),
+        direction.rtt().min().zip(direction.rtt().from_acks().max()).map(|(a, b)| [us(a), us(b)]),
         analysis.totals.first_at.map(|at| at / 1_000_000_000),
         analysis.totals.truncated,
     )

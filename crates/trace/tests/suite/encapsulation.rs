@@ -135,13 +135,13 @@ fn figures(bytes: Vec<u8>) -> Figures {
     assert_eq!(flows.len(), 1, "skipped {:?}, {:?}", counts.skipped, capture.damage());
     let flow = flows.get(0);
     let server = flow.client().other();
-    assert_eq!(flow.end(server).port, 80);
-    let half = flow.half(server);
-    let sent = half.sending().unwrap();
+    assert_eq!(flow.endpoint(server).port, 80);
+    let direction = flow.direction(server);
     let us = |ns: Option<i64>| (ns.unwrap() + 500) / 1000;
-    let rtt = (half.rtt.statistics().count(), [us(half.rtt.min()), us(half.rtt.max())]);
-    let a = sent.amounts;
-    (a.unique, a.segments, half.counts.retransmitted, rtt, counts.tcp, counts.bad_checksums, capture.damage().len())
+    let samples = direction.rtt().from_acks();
+    let rtt = (samples.statistics().count(), [us(samples.min()), us(samples.max())]);
+    let bytes = direction.stats().unwrap().bytes();
+    (bytes.unique, bytes.segments, direction.retransmitted(), rtt, counts.tcp, counts.bad_checksums, capture.damage().len())
 }
 
 const EXPECTED: Figures = (40_000, 40, 0, (40, [10_000, 10_000]), 80, 0, 0);

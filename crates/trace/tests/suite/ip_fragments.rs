@@ -56,9 +56,9 @@ fn read(packets: &[Vec<u8>]) -> (u64, u32, u32, FragmentCounts) {
     analysis.read(&mut capture, &mut (), u64::MAX).unwrap();
     let flows = analysis.flows();
     let flow = flows.iter().next();
-    let half = flow.as_ref().map(|flow| flow.half(flow.client()));
-    let amounts = half.and_then(|h| h.sending()).map(|s| s.amounts).unwrap_or_default();
-    (amounts.payload, amounts.segments, half.map_or(0, |h| h.counts.retransmitted), analysis.fragment_counts())
+    let direction = flow.as_ref().map(|flow| flow.direction(flow.client()));
+    let bytes = direction.and_then(|d| d.stats()).map(|s| *s.bytes()).unwrap_or_default();
+    (bytes.payload, bytes.segments, direction.map_or(0, |d| d.retransmitted()), analysis.fragment_counts())
 }
 
 fn counts(fragments: u64, reassembled: u64, incomplete: u64, unused: u64) -> FragmentCounts {

@@ -1,6 +1,7 @@
 //! Classification of a segment that fills a gap in the captured sequence space: reordered, or a
 //! retransmission of a segment that was lost before the capture point.
 
+use super::super::rules::{RULES, share_of};
 use super::{Classification, SegmentKind};
 
 /// Evidence about a segment that fills a gap.
@@ -30,11 +31,9 @@ pub fn classify_gap_fill(f: &GapFill) -> Classification {
         _ => {}
     }
     match f.sender_rtt {
-        // Half an RTT allows for a path that became shorter.
-        Some(rtt) if f.waited < rtt / 2 => Classification::new(SegmentKind::Reordered, 0.9),
+        Some(rtt) if f.waited < share_of(rtt, RULES.reordered_rtt) => Classification::new(SegmentKind::Reordered, 0.9),
         Some(_) => Classification::new(SegmentKind::Fast, 0.85),
-        // Without an RTT: 3 ms, as in tshark.
-        None if f.waited < 3_000_000 => Classification::new(SegmentKind::Reordered, 0.6),
+        None if f.waited < RULES.reordered_within => Classification::new(SegmentKind::Reordered, 0.6),
         None => Classification::new(SegmentKind::Fast, 0.6),
     }
 }

@@ -1,13 +1,15 @@
 //! Classification of segments that are not simply new: retransmissions, reordering, duplicates,
-//! probes. Pure functions of the evidence; `flow` gathers it.
+//! probes; and of what limits the sender. Pure functions of evidence, which the sender model gathers.
 
 use crate::compact::{Compact, Reader, Writer, compact};
 
 mod gap_fill;
 mod retransmission;
+mod send_limit;
 
 pub use gap_fill::{GapFill, classify_gap_fill};
-pub use retransmission::{COMMON_RTO_MIN, RetransmissionEvidence, classify_retransmission};
+pub use retransmission::{RetransmissionEvidence, classify_retransmission};
+pub use send_limit::{ProbeEvidence, SendLimit, SpanEvidence, classify_span, is_new_data_probe};
 
 /// Kind of a segment that is not simply new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,66 +107,5 @@ compact!(Classification { kind, confidence });
 impl Classification {
     pub fn new(kind: SegmentKind, confidence: f32) -> Classification {
         Classification { kind, confidence }
-    }
-}
-
-/// Number of segments and confidence by kind. Most directions have none, one or two kinds.
-#[derive(Debug, Clone, Default)]
-pub struct KindCounts {
-    counts: Box<[KindCount]>,
-}
-
-compact!(KindCounts { counts });
-
-#[derive(Debug, Clone, Copy)]
-struct KindCount {
-    kind: SegmentKind,
-    segments: u32,
-    /// Sum over the segments.
-    confidence: f32,
-}
-
-compact!(KindCount { kind, segments, confidence });
-
-impl KindCounts {
-    /// Adds a packet worth `segments` full segments (a TSO segment is worth several).
-    pub fn add(&mut self, classification: Classification, segments: u32) {
-        let weight = classification.confidence * segments as f32;
-        match self.counts.iter_mut().find(|count| count.kind == classification.kind) {
-            Some(count) => {
-                count.segments = count.segments.saturating_add(segments);
-                count.confidence += weight;
-            }
-            None => {
-                let new = KindCount { kind: classification.kind, segments, confidence: weight };
-                self.counts = self.counts.iter().copied().chain([new]).collect();
-            }
-        }
-    }
-
-    fn find(&self, kind: SegmentKind) -> Option<&KindCount> {
-        self.counts.iter().find(|count| count.kind == kind)
-    }
-
-    /// Removes segments whose classification was revised.
-    pub fn remove(&mut self, classification: Classification, segments: u32) {
-        if let Some(count) = self.counts.iter_mut().find(|count| count.kind == classification.kind) {
-            count.segments = count.segments.saturating_sub(segments);
-            count.confidence -= classification.confidence * segments as f32;
-        }
-    }
-
-    pub fn count(&self, kind: SegmentKind) -> u32 {
-        self.find(kind).map_or(0, |count| count.segments)
-    }
-
-    /// Mean confidence; none without segments.
-    pub fn confidence(&self, kind: SegmentKind) -> Option<f32> {
-        self.find(kind).filter(|count| count.segments > 0).map(|count| count.confidence / count.segments as f32)
-    }
-
-    /// Heap memory in bytes.
-    pub fn memory(&self) -> usize {
-        size_of_val(&*self.counts)
     }
 }

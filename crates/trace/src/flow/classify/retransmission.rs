@@ -1,6 +1,7 @@
 //! Classification of a retransmission by what the sender had received when it sent: ACKs, SACK
 //! blocks, and the time since.
 
+use super::super::rules::{RULES, is_below_share, share_of};
 use super::{Classification, SegmentKind};
 
 /// Evidence about a retransmission. Times in nanoseconds.
@@ -67,48 +68,43 @@ pub struct RetransmissionEvidence {
     pub sack: bool,
 }
 
-/// Minimum silence before a timer-driven transmission, beside half an RTT. ACK-driven senders act
-/// within microseconds, paced ones within their pacing interval.
-const MIN_TIMER_SILENCE: i64 = 10_000_000;
-/// Maximum delay of an ACK-driven transmission after its ACK, unless the sender paces.
-const MAX_ACK_DELAY: i64 = 1_000_000;
-/// More duplicate ACKs than adaptive reordering thresholds commonly reach.
-const MANY_DUPACKS: u32 = 16;
-/// Minimum RTO of common stacks (Linux, ns-2): 200 ms.
-pub const COMMON_RTO_MIN: i64 = 200_000_000;
-
 /// Classifies a retransmission. The order of the rules follows a sender's own code.
 pub fn classify_retransmission(r: &RetransmissionEvidence) -> Classification {
-    let srtt = r.rtt.map_or(COMMON_RTO_MIN, |(smoothed, _)| smoothed);
+    let srtt = r.rtt.map_or(RULES.common_rto_min, |(smoothed, _)| smoothed);
     if follows_trigger(r) {
         return Classification::new(SegmentKind::Fast, 0.95);
     }
     let paced = is_paced(r, srtt);
+    let spaced = share_of(r.previous_gap.min(i64::MAX / 4), RULES.timer_silence_gap);
     let by_timer = match r.is_tracked {
         // Pauses in the sender's incoming ACKs are not captured, and a slow link spaces its
         // packets.
         true => {
             r.is_lowest_unacked
                 && !r.loss_shown
-                && r.silence >= MIN_TIMER_SILENCE.max(r.previous_gap.saturating_mul(3) / 2)
+                && r.silence >= RULES.min_timer_silence.max(spaced)
                 && r.since_advance >= min_timer_wait(r, srtt)
         }
-        false => r.silence >= MIN_TIMER_SILENCE.max(srtt / 2) && r.timer_age >= srtt * 9 / 10,
+        false => {
+            r.silence >= RULES.min_timer_silence.max(share_of(srtt, RULES.timer_silence_srtt))
+                && r.timer_age >= share_of(srtt, RULES.min_timer_age)
+        }
     };
     // D-SACKs and other ACKs that do not advance interrupt the silence without triggering a
     // retransmission.
-    let no_trigger = !r.sacked_above && r.dupacks < 3 && !r.in_recovery && !r.after_timeout;
-    let by_timer = by_timer || no_trigger && r.timer_age >= rto(r, srtt) * 3 / 4;
+    let no_trigger = !r.sacked_above && r.dupacks < RULES.dupthresh && !r.in_recovery && !r.after_timeout;
+    let by_timer = by_timer || no_trigger && r.timer_age >= share_of(rto(r, srtt), RULES.untriggered_rto);
     if by_timer && !paced {
         return classify_timer(r, srtt);
     }
     // No feedback about the last copy can have arrived yet, or nothing sent after the last
     // retransmission was acknowledged: an RTO has marked all outstanding data lost.
-    let precedes_feedback = r.since_last_copy.zip(r.min_feedback_time).is_some_and(|(since, min)| since * 10 < min * 9);
+    let precedes_feedback =
+        r.since_last_copy.zip(r.min_feedback_time).is_some_and(|(since, min)| is_below_share(since, min, RULES.min_feedback));
     if precedes_feedback || !r.is_first_retransmission && r.later_data_acked == Some(false) {
         // The RTO timer may run since the start of recovery (RFC 6582, section 4, impatient
         // variant).
-        return match r.is_lowest_unacked && (!r.after_timeout || r.since_advance >= rto(r, srtt) * 8 / 10) {
+        return match r.is_lowest_unacked && (!r.after_timeout || r.since_advance >= share_of(rto(r, srtt), RULES.impatient_rto)) {
             true => Classification::new(SegmentKind::Timeout, 0.9),
             false => Classification::new(SegmentKind::GoBackN, if r.after_timeout { 0.95 } else { 0.7 }),
         };
@@ -116,24 +112,28 @@ pub fn classify_retransmission(r: &RetransmissionEvidence) -> Classification {
     // The lowest outstanding segment is retransmitted a second time without an ACK that triggers
     // it: an RTO during recovery (RFC 6582, section 4, impatient variant). RACK's reordering timer
     // waits for a quarter of the minimum RTT.
-    if !r.is_first_retransmission && r.is_lowest_unacked && !paced && r.silence > MIN_TIMER_SILENCE.max(srtt / 4) {
+    if !r.is_first_retransmission
+        && r.is_lowest_unacked
+        && !paced
+        && r.silence > RULES.min_timer_silence.max(share_of(srtt, RULES.reordering_window))
+    {
         return Classification::new(SegmentKind::Timeout, 0.7);
     }
     // Duplicate ACKs may still arrive when the RTO expires, and leave little silence. A
     // retransmission that they trigger is sent with the first of them.
-    let many = r.dupacks >= MANY_DUPACKS;
+    let many = r.dupacks >= RULES.many_dupacks;
     // Silence of a sender that does not pace implies a timer, with either definition of the minimum
     // RTO.
-    let due = if r.silence >= MAX_ACK_DELAY && !r.is_paced && !r.is_remote { min_rto(r, srtt) } else { rto(r, srtt) };
-    let no_trigger = r.silence >= MAX_ACK_DELAY || many && r.since_advance < rto(r, srtt) * 11 / 10;
+    let due = if r.silence >= RULES.max_ack_delay && !r.is_paced && !r.is_remote { min_rto(r, srtt) } else { rto(r, srtt) };
+    let no_trigger = r.silence >= RULES.max_ack_delay || many && r.since_advance < share_of(rto(r, srtt), RULES.overdue_rto);
     // A triggered retransmission that is sent late was paced, unless the RTO is due at that time.
     let triggered = r.loss_shown
         && (r.is_tracked
-            || r.silence < MAX_ACK_DELAY
-            || r.since_last_copy.is_none_or(|since| r.since_advance.min(since) * 20 > due * 21));
+            || r.silence < RULES.max_ack_delay
+            || r.since_last_copy.is_none_or(|since| share_of(due, RULES.paced_beyond_rto) < r.since_advance.min(since)));
     if r.is_lowest_unacked
         && !triggered
-        && r.since_advance >= due * if r.is_tracked { 18 } else { 19 } / 20
+        && r.since_advance >= share_of(due, if r.is_tracked { RULES.remote_due_rto } else { RULES.due_rto })
         && no_trigger
         && (many || !r.is_first_retransmission)
     {
@@ -141,7 +141,7 @@ pub fn classify_retransmission(r: &RetransmissionEvidence) -> Classification {
     }
     // Every ACK that can have reached the sender has passed the capture: without SACK a fast
     // retransmission takes three duplicate ACKs.
-    let has_trigger = r.sack || r.in_recovery || r.dupacks.max(r.dupacks_at_capture) >= 3;
+    let has_trigger = r.sack || r.in_recovery || r.dupacks.max(r.dupacks_at_capture) >= RULES.dupthresh;
     if r.is_tracked && r.is_lowest_unacked && !r.after_timeout && !has_trigger {
         return Classification::new(SegmentKind::Timeout, 0.8);
     }
@@ -170,7 +170,7 @@ pub fn classify_retransmission(r: &RetransmissionEvidence) -> Classification {
     {
         return Classification::new(SegmentKind::GoBackN, 0.7);
     }
-    if r.dupacks >= 3 || r.in_recovery {
+    if r.dupacks >= RULES.dupthresh || r.in_recovery {
         return Classification::new(SegmentKind::Fast, if r.sacked_above { 0.99 } else { 0.95 });
     }
     if r.sacked_above {
@@ -213,36 +213,39 @@ fn classify_timer(r: &RetransmissionEvidence, srtt: i64) -> Classification {
         let confidence = if r.uses_tlp == Some(true) { 0.9 } else { 0.7 };
         return Classification::new(SegmentKind::TailProbe, confidence);
     }
-    Classification::new(SegmentKind::Timeout, if r.timer_age >= rto(r, srtt) * 9 / 10 { 0.97 } else { 0.8 })
+    Classification::new(SegmentKind::Timeout, if r.timer_age >= share_of(rto(r, srtt), RULES.certain_rto) { 0.97 } else { 0.8 })
 }
 
 /// True if the trigger has just arrived: the third duplicate ACK (RFC 5681, section 3.2), or in
 /// recovery a partial ACK (RFC 6582, section 3.2).
 fn follows_trigger(r: &RetransmissionEvidence) -> bool {
-    let third = r.dupacks == 3 && !r.is_remote && r.silence < MAX_ACK_DELAY;
+    let third = r.dupacks == RULES.dupthresh && !r.is_remote && r.silence < RULES.max_ack_delay;
     r.is_lowest_unacked && !r.after_timeout && (third || r.in_recovery && r.follows_advance)
 }
 
 /// With the capture at the sender: the loss was detectable and the RTO is not due yet, so the
 /// segment was sent late because of pacing.
 fn is_paced(r: &RetransmissionEvidence, srtt: i64) -> bool {
-    !r.is_remote && r.loss_shown && r.since_advance.min(r.since_last_copy.unwrap_or(i64::MAX)) < min_rto(r, srtt) * 9 / 10
+    !r.is_remote
+        && r.loss_shown
+        && r.since_advance.min(r.since_last_copy.unwrap_or(i64::MAX)) < share_of(min_rto(r, srtt), RULES.paced_rto)
 }
 
 /// With a remote capture: minimum time without an advancing ACK that implies an RTO. Three RTTs
 /// imply a timer however its minimum is defined.
 fn min_timer_wait(r: &RetransmissionEvidence, srtt: i64) -> i64 {
-    (rto(r, srtt) * 23 / 25).min((COMMON_RTO_MIN * 9 / 10).max(3 * srtt))
+    share_of(rto(r, srtt), RULES.remote_rto)
+        .min(share_of(RULES.common_rto_min, RULES.remote_rto_min).max(RULES.remote_rto_srtts * srtt))
 }
 
 /// RTO by RFC 6298, section 2, with the common minimum applied to the sum.
 fn min_rto(r: &RetransmissionEvidence, srtt: i64) -> i64 {
-    (srtt + r.rtt.map_or(0, |(_, deviation)| 4 * deviation)).max(COMMON_RTO_MIN)
+    (srtt + r.rtt.map_or(0, |(_, deviation)| 4 * deviation)).max(RULES.common_rto_min)
 }
 
 /// RTO by RFC 6298, section 2, with the common minimum applied to the variance term, as in Linux.
 fn rto(r: &RetransmissionEvidence, srtt: i64) -> i64 {
-    srtt + r.rtt.map_or(0, |(_, deviation)| 4 * deviation).max(COMMON_RTO_MIN)
+    srtt + r.rtt.map_or(0, |(_, deviation)| 4 * deviation).max(RULES.common_rto_min)
 }
 
 #[cfg(test)]

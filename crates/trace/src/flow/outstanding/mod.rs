@@ -2,9 +2,13 @@
 //! delta-coded ([`DeltaQueue`]); from the first gap, SACK or retransmission on each range has a
 //! record of its own, until all are plain again.
 
+mod capture_gaps;
 mod delta_queue;
+mod send_space;
 mod sent_range;
 
+pub use capture_gaps::{CaptureGap, CaptureGaps};
+pub use send_space::{Placement, SendSpace};
 pub use sent_range::{SentRange, XmitOrder};
 
 use super::seq::{seq_diff, seq_lt};

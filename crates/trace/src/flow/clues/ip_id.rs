@@ -1,0 +1,130 @@
+//! IP identifications as a counter of the sender's packets: gaps in it are packets that were not
+//! captured.
+
+use super::super::rules::RULES;
+use crate::compact::compact;
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct IpIdTracker {
+    highest: u16,
+    seen: u16,
+    /// Packets whose identification was 1 to 64 above the highest.
+    increasing: u16,
+    /// Packets outside recoveries, and those whose identification was one above the highest.
+    idle: u16,
+    by_one: u16,
+    /// The last identification minus the highest before it.
+    step: i16,
+    /// Packets that the counter shows and the capture does not, less those whose data is known to be
+    /// missing; and those sent in an RTO recovery.
+    missing: i32,
+    missing_after_rto: u32,
+}
+
+compact!(IpIdTracker { highest, seen, increasing, idle, by_one, step, missing, missing_after_rto });
+
+/// Increments that count as increasing: hosts with other connections skip numbers.
+const MAX_INCREMENT: u16 = 64;
+/// Counts are halved at this number.
+const MAX_SEEN: u16 = 1 << 15;
+/// Maximum number of packets that one gap can show.
+const MAX_MISSING: i16 = 1 << 10;
+
+/// A packet for the tracker.
+#[derive(Debug, Clone, Copy)]
+pub struct NumberedPacket {
+    pub id: u16,
+    /// Identifications that it takes: the number of segments of a TSO segment.
+    pub ids: u16,
+    pub has_payload: bool,
+    /// Nothing is missing and no recovery is under way.
+    pub is_idle: bool,
+    /// An RTO recovery is under way.
+    pub in_rto_recovery: bool,
+}
+
+impl IpIdTracker {
+    #[inline]
+    pub fn on_packet(&mut self, p: NumberedPacket) {
+        let step = p.id.wrapping_sub(self.highest);
+        self.step = if self.seen > 0 { step as i16 } else { 1 };
+        self.seen += 1;
+        self.increasing += u16::from((1..=MAX_INCREMENT).contains(&step));
+        if p.is_idle {
+            self.idle += 1;
+            self.by_one += u16::from(step == 1);
+        }
+        if self.seen == 1 || (1..=RULES.max_ip_id_step).contains(&step) {
+            if self.seen > 1 && step > 1 {
+                self.missing += i32::from(step - 1);
+                if p.in_rto_recovery {
+                    self.missing_after_rto += u32::from(step - 1);
+                }
+            }
+            self.highest = p.id.wrapping_add(p.ids - 1);
+        } else if step.wrapping_neg() > RULES.max_ip_id_step {
+            self.highest = p.id.wrapping_add(p.ids - 1);
+        } else if !p.has_payload {
+            // A reordered ACK is no longer missing. Data is settled by its gap.
+            self.missing -= 1;
+        }
+        if self.seen >= MAX_SEEN {
+            (self.seen, self.increasing) = (self.seen / 2, self.increasing / 2);
+            (self.idle, self.by_one) = (self.idle / 2, self.by_one / 2);
+        }
+    }
+
+    /// The last packet's identification minus the highest before it.
+    #[inline]
+    pub fn step(&self) -> i16 {
+        self.step
+    }
+
+    /// Packets that were sent directly before the last one and not captured.
+    pub fn missing_before_last(&self) -> u32 {
+        u32::from(self.step.clamp(1, MAX_MISSING) as u16 - 1)
+    }
+
+    /// The sender increments identifications packet by packet.
+    pub fn is_monotonic(&self) -> bool {
+        let (part, whole) = RULES.monotonic_share;
+        self.seen >= RULES.min_ip_ids && i64::from(self.increasing) * whole >= i64::from(self.seen) * part
+    }
+
+    /// The counter counts this connection's packets only.
+    #[inline]
+    pub fn is_per_connection(&self) -> bool {
+        let (part, whole) = RULES.per_connection_share;
+        self.idle >= RULES.min_idle_ip_ids && i64::from(self.by_one) * whole >= i64::from(self.idle) * part
+    }
+
+    /// Gaps in the counter are missing data: it counts this connection's packets, of which hardly any
+    /// are pure ACKs.
+    pub fn counts_data_packets(&self, pure_acks: u32, data_segments: u32) -> bool {
+        let (part, whole) = RULES.max_ack_share;
+        self.is_per_connection() && u64::from(pure_acks) * whole as u64 <= u64::from(data_segments) * part as u64
+    }
+
+    #[inline]
+    pub fn has_missing(&self) -> bool {
+        self.missing > 0
+    }
+
+    /// A gap in the sequence space explains this number of missing packets.
+    pub fn on_gap(&mut self, segments: u32) {
+        self.missing = self.missing.saturating_sub(segments.min(1 << 20) as i32);
+    }
+
+    /// A retransmission shows that the first copies of this number of segments are among the missing.
+    pub fn on_explained(&mut self, segments: u32) {
+        self.missing -= (segments as i32).min(self.missing.max(0));
+    }
+
+    /// The missing packets, and those of them that were sent in an RTO recovery; counts them no more.
+    pub fn take_missing(&mut self) -> (u32, u32) {
+        let lost = self.missing as u32;
+        let after_rto = lost.min(self.missing_after_rto);
+        (self.missing, self.missing_after_rto) = (0, 0);
+        (lost, after_rto)
+    }
+}

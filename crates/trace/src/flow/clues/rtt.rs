@@ -1,0 +1,92 @@
+//! RTT between capture point and receiver of one direction, from ACKs and from timestamps.
+
+use super::super::opt_time::OptTime;
+use super::super::rules::RULES;
+use super::super::seq::seq_diff;
+use crate::compact::compact;
+use crate::metrics::RttSampleSet;
+
+#[derive(Debug, Default)]
+pub struct RttClues {
+    from_acks: RttSampleSet,
+    from_timestamps: RttSampleSet,
+    /// TSval that has not been echoed, and its time.
+    pending_tsval: u32,
+    pending_at: OptTime,
+    /// From the last retransmitted SYN to its SYN-ACK, nanoseconds.
+    syn_rtt: Option<i64>,
+    standing_queue: bool,
+}
+
+compact!(RttClues { from_acks, from_timestamps, pending_tsval, pending_at, syn_rtt, standing_queue });
+
+impl RttClues {
+    /// A packet of this direction with a TSval.
+    #[inline]
+    pub fn on_tsval(&mut self, tsval: u32, now: i64) {
+        if !self.pending_at.is_some() {
+            self.pending_tsval = tsval;
+            self.pending_at.set(now);
+        }
+    }
+
+    /// A packet of the other direction with a TSecr (RFC 7323, section 4).
+    #[inline]
+    pub fn on_tsecr(&mut self, tsecr: u32, now: i64) {
+        let Some(at) = self.pending_at.get() else { return };
+        let past = seq_diff(self.pending_tsval, tsecr);
+        if past >= 0 {
+            self.pending_at.clear();
+            if past == 0 {
+                self.from_timestamps.add(now - at);
+            }
+        }
+    }
+
+    /// A sample from an ACK, nanoseconds.
+    #[inline]
+    pub fn on_sample(&mut self, rtt: i64) {
+        self.from_acks.add(rtt);
+        self.standing_queue = self.from_acks.is_srtt_above_min(RULES.standing_queue);
+    }
+
+    /// A retransmitted SYN was answered after this time.
+    pub fn on_syn_ack(&mut self, rtt: i64) {
+        self.syn_rtt = Some(rtt);
+    }
+
+    pub fn from_acks(&self) -> &RttSampleSet {
+        &self.from_acks
+    }
+
+    /// Retransmissions included.
+    pub fn from_timestamps(&self) -> &RttSampleSet {
+        &self.from_timestamps
+    }
+
+    /// Minimum from ACKs.
+    #[inline]
+    pub fn min(&self) -> Option<i64> {
+        self.from_acks.min()
+    }
+
+    /// Minimum from ACKs and timestamps.
+    pub fn min_of_all(&self) -> Option<i64> {
+        [self.from_acks.min(), self.from_timestamps.min()].into_iter().flatten().min()
+    }
+
+    pub fn syn_rtt(&self) -> Option<i64> {
+        self.syn_rtt
+    }
+
+    /// SRTT is so far above the minimum that a queue stands.
+    #[inline]
+    pub fn has_standing_queue(&self) -> bool {
+        self.standing_queue
+    }
+
+    /// Heap memory in bytes.
+    pub fn memory(&self) -> usize {
+        self.from_acks.memory() + self.from_timestamps.memory()
+    }
+}

@@ -1,0 +1,112 @@
+//! A data packet and the state of its direction when it passes: the input of the sender model, the
+//! ledger and its revisers. A copy, so that they change nothing but themselves.
+
+use super::classify::{ProbeEvidence, is_new_data_probe};
+use super::clues::{IpIdTracker, TsvalClock, Vantage};
+use super::outstanding::SentRange;
+use super::rules::RULES;
+use super::seq::seq_lt;
+use crate::decode::Segment;
+
+/// Times in nanoseconds, sizes in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct PacketContext<'a> {
+    pub now: i64,
+    pub segment: &'a Segment<'a>,
+    /// Number of full segments in the packet (TSO).
+    pub segments: u32,
+    /// SND.UNA and SND.NXT, as captured.
+    pub una: u32,
+    pub nxt: u32,
+    /// Duplicate ACKs captured since the last advancing ACK.
+    pub dupacks: u32,
+    pub last_sent_at: i64,
+    pub last_ack_at: i64,
+    pub last_advance_at: i64,
+    pub min_rtt: Option<i64>,
+    /// SRTT and RTTVAR.
+    pub srtt: Option<(i64, i64)>,
+    pub vantage: Vantage,
+    pub ip_id: IpIdTracker,
+    /// Gaps in the IP identifications are missing data packets.
+    pub ip_id_counts_data: bool,
+    pub tsval_clock: TsvalClock,
+    pub full_segment: u32,
+    /// Two more segments fit into the advertised window, and data is waiting to be sent.
+    pub can_send_more: bool,
+    pub small_initial_window: bool,
+    /// Both ends permit SACK, as far as known.
+    pub sack: bool,
+    /// Pure ACKs of the other end.
+    pub peer_pure_acks: u32,
+    /// The other end's SYN was retransmitted.
+    pub peer_syn_retransmitted: bool,
+}
+
+impl PacketContext<'_> {
+    /// First sequence number of the packet.
+    pub fn start(&self) -> u32 {
+        self.segment.seq
+    }
+
+    /// First sequence number after the packet.
+    pub fn end(&self) -> u32 {
+        self.segment.seq.wrapping_add(self.segment.seq_len())
+    }
+
+    pub fn tsval(&self) -> Option<u32> {
+        self.segment.options.timestamps.map(|timestamps| timestamps.value)
+    }
+
+    pub fn is_at_sender(&self) -> bool {
+        self.vantage.is_at_sender()
+    }
+
+    /// Data packets that the sender sent directly before this one and that were not captured, if the
+    /// IP identifications show that.
+    pub fn unseen_packets(&self) -> u32 {
+        if self.segment.payload == 0 || self.is_at_sender() || !self.ip_id_counts_data {
+            return 0;
+        }
+        self.ip_id.missing_before_last()
+    }
+
+    /// The packet was sent after all that were captured before it, by IP identification or TSval.
+    pub fn is_sent_last(&self) -> bool {
+        match self.ip_id.is_monotonic() && self.segment.ip_id.is_some() {
+            true => self.ip_id.step() > 0,
+            false => self.segment.options.timestamps.is_some() && self.tsval_clock.step() >= 0,
+        }
+    }
+
+    /// The packet was sent before others that were captured before it, by IP identification or TSval:
+    /// a retransmission is a new packet, so that this one is a copy by the network or late.
+    pub fn is_old_packet(&self) -> bool {
+        if self.ip_id.is_monotonic() && self.segment.ip_id.is_some() {
+            return self.ip_id.step() <= 0;
+        }
+        let is_highest = !seq_lt(self.end(), self.nxt);
+        self.segment.options.timestamps.is_some() && self.tsval_clock.step() < i32::from(is_highest)
+    }
+
+    /// The packet is a second copy of the previous one, made by the network: it has the same
+    /// identification and TSval, and nothing can have triggered a retransmission yet.
+    pub fn is_same_packet(&self, previous: &SentRange) -> bool {
+        let rtt = self.min_rtt.unwrap_or(RULES.unknown_rtt).max(RULES.min_duplicate_rtt);
+        let is_soon = self.now - previous.last_at < rtt / 2;
+        match self.tsval() {
+            // No sender retransmits within the tick of a TSval.
+            Some(tsval) => is_soon && tsval == previous.tsval,
+            None => is_soon && self.segment.ip_id.is_some_and(|id| id == previous.ip_id) && self.ip_id.is_monotonic(),
+        }
+    }
+
+    /// The packet is a tail loss probe with new data, with the oldest outstanding range sent at
+    /// `oldest_at`.
+    pub fn is_new_data_probe(&self, oldest_at: i64, is_recovering: bool) -> bool {
+        let Some((srtt, rttvar)) = self.srtt else { return false };
+        let silence = self.now - self.last_sent_at.max(self.last_ack_at);
+        let evidence = ProbeEvidence { silence, waiting: self.now - oldest_at, srtt, rttvar, is_recovering };
+        self.segment.payload > 0 && self.sack && self.is_at_sender() && is_new_data_probe(&evidence)
+    }
+}

@@ -1,0 +1,113 @@
+//! What is kept of an end that sends data. An end that only acknowledges has it only until its SYN or
+//! FIN is acknowledged.
+
+use super::clues::{IpIdTracker, TsvalClock};
+use super::context::PacketContext;
+use super::loss_history::LossHistory;
+use super::outstanding::{CaptureGap, Outstanding, SendSpace, SentRange};
+use super::send_stats::SendStats;
+use super::seq::{seq_diff, seq_lt, seq_min};
+use crate::compact::compact;
+use crate::decode::Segment;
+
+#[derive(Debug, Default)]
+pub struct DataSender {
+    pub(super) outstanding: Outstanding,
+    pub(super) tsval_clock: TsvalClock,
+    pub(super) ip_id: IpIdTracker,
+    pub(super) stats: SendStats,
+}
+
+compact!(DataSender { outstanding, tsval_clock, ip_id, stats });
+
+/// The highest range that an ACK acknowledges.
+#[derive(Debug, Clone, Copy)]
+pub struct AckedRange {
+    pub range: SentRange,
+    /// The ACK gives an RTT sample: it ends with the range, which was sent once (Karn), was not SACKed
+    /// and did not wait for a retransmission below it.
+    pub gives_sample: bool,
+}
+
+impl DataSender {
+    /// Removes what `ack` acknowledges.
+    #[inline]
+    pub fn on_acked(
+        &mut self,
+        now: i64,
+        ack: u32,
+        space: &mut SendSpace,
+        mut loss: Option<&mut LossHistory>,
+        min_rtt: i64,
+    ) -> Option<AckedRange> {
+        let mut retransmitted_at = i64::MIN;
+        let mut highest = None;
+        while let Some(range) = self.outstanding.pop_acked(ack) {
+            if range.transmissions > 1 {
+                retransmitted_at = retransmitted_at.max(range.last_at);
+            }
+            if let Some(loss) = loss.as_deref_mut() {
+                loss.on_range_acked(&range, now, min_rtt);
+            }
+            if range.sacked {
+                space.on_sacked_range_acked(range.len);
+            }
+            highest = Some(range);
+        }
+        let range = highest?;
+        let gives_sample = range.end() == ack && range.is_plain() && retransmitted_at <= range.first_at;
+        Some(AckedRange { range, gives_sample })
+    }
+
+    /// The segment is the first copy of this part of a gap.
+    pub fn fill_gap(&mut self, ctx: &PacketContext<'_>, gap: &CaptureGap) {
+        let (start, end) = gap.overlap(ctx.start(), ctx.end());
+        let filled = seq_diff(start, end).max(0) as u32;
+        self.outstanding.insert(sent_range(ctx.now, ctx.segment, start, filled));
+        self.stats.on_new_payload(filled.min(ctx.segment.payload), ctx.segment.ip_len);
+    }
+
+    /// The last copy of the lowest range that the segment repeats, from `start` on.
+    pub fn previous_copy(&mut self, ctx: &PacketContext<'_>, start: u32) -> Option<SentRange> {
+        let end = seq_min(ctx.end(), ctx.nxt);
+        self.outstanding.first_above(start).filter(|range| seq_lt(range.start, end)).copied()
+    }
+
+    /// The segment repeats what was captured from `start` on.
+    pub fn retransmit(&mut self, ctx: &PacketContext<'_>, start: u32) {
+        let end = seq_min(ctx.end(), ctx.nxt);
+        let ip_id = ctx.segment.ip_id.unwrap_or(0);
+        self.outstanding.retransmit(start, end, ctx.now, ctx.tsval().unwrap_or(0), ip_id);
+    }
+
+    /// Appends `len` bytes of a segment from `start` on.
+    #[inline]
+    pub fn push(&mut self, now: i64, s: &Segment<'_>, start: u32, len: u32, max_ranges: usize) {
+        self.outstanding.push(sent_range(now, s, start, len), max_ranges);
+    }
+
+    /// Nothing is outstanding, and nothing shows data.
+    #[inline]
+    pub fn is_blank(&self) -> bool {
+        self.outstanding.is_empty() && self.stats.is_blank()
+    }
+
+    /// Memory in bytes, heap included.
+    pub fn memory(&self) -> usize {
+        size_of::<DataSender>() + self.outstanding.memory() + self.stats.memory()
+    }
+}
+
+#[inline]
+fn sent_range(now: i64, s: &Segment<'_>, start: u32, len: u32) -> SentRange {
+    SentRange {
+        start,
+        len,
+        first_at: now,
+        last_at: now,
+        tsval: s.options.timestamps.map_or(0, |timestamps| timestamps.value),
+        ip_id: s.ip_id.unwrap_or(0),
+        transmissions: 1,
+        sacked: false,
+    }
+}

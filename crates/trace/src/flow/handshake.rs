@@ -1,0 +1,108 @@
+//! The packets that open a connection, and what they negotiate.
+
+use super::direction::FlowDirection;
+use super::opt_time::OptTime;
+use crate::compact::compact;
+use crate::decode::{Flags, Segment};
+
+/// Times of the handshake, and whether the connection was reset.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Handshake {
+    syn_at: OptTime,
+    syn_ack_at: OptTime,
+    established_at: OptTime,
+    is_reset: bool,
+}
+
+compact!(Handshake { syn_at, syn_ack_at, established_at, is_reset });
+
+impl Handshake {
+    pub(super) fn on_syn(&mut self, now: i64, has_ack: bool) {
+        if has_ack {
+            self.syn_ack_at.set_once(now);
+        } else {
+            self.syn_at.set_once(now);
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_ack(&mut self, now: i64, from_client: bool, is_syn: bool) {
+        if !self.established_at.is_some() && self.syn_ack_at.is_some() && from_client && !is_syn {
+            self.established_at.set(now);
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_reset(&mut self) {
+        self.is_reset = true;
+    }
+
+    pub fn syn_at(&self) -> Option<i64> {
+        self.syn_at.get()
+    }
+
+    pub fn syn_ack_at(&self) -> Option<i64> {
+        self.syn_ack_at.get()
+    }
+
+    /// Of the client's first ACK after the SYN-ACK.
+    pub fn established_at(&self) -> Option<i64> {
+        self.established_at.get()
+    }
+
+    pub fn is_reset(&self) -> bool {
+        self.is_reset
+    }
+}
+
+/// What an end's SYN or SYN-ACK offered.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SynOffer {
+    pub is_captured: bool,
+    pub mss: Option<u16>,
+    pub window_scale: Option<u8>,
+    pub sack: bool,
+    pub timestamps: bool,
+    pub ecn: bool,
+    pub ttl: u8,
+}
+
+compact!(SynOffer { is_captured, mss, window_scale, sack, timestamps, ecn, ttl });
+
+impl SynOffer {
+    pub(super) fn of(s: &Segment<'_>) -> SynOffer {
+        let syn = s.options.syn();
+        SynOffer {
+            is_captured: true,
+            mss: syn.mss,
+            window_scale: syn.window_scale,
+            sack: syn.sack_permitted,
+            timestamps: s.options.timestamps.is_some(),
+            ecn: s.flags.has(Flags::ECE),
+            ttl: s.ttl,
+        }
+    }
+
+    /// The end permits SACK, as far as known.
+    pub fn allows_sack(&self) -> bool {
+        !self.is_captured || self.sack
+    }
+}
+
+/// Maximum shift (RFC 7323, section 2.3).
+const MAX_SHIFT: u8 = 14;
+
+/// A SYN of `own`: window scales count once both ends have offered one (RFC 7323, section 2.2), and the
+/// lower MSS counts for both.
+pub(super) fn negotiate(own: &mut FlowDirection, peer: &mut FlowDirection, s: &Segment<'_>) {
+    let syn = s.options.syn();
+    let scale = syn.window_scale.map(|shift| shift.min(MAX_SHIFT));
+    if let (Some(scale), Some(offered)) = (scale, peer.syn().window_scale) {
+        peer.set_window_shift(scale);
+        own.set_window_shift(offered.min(MAX_SHIFT));
+    }
+    if let Some(mss) = syn.mss {
+        own.limit_mss(mss);
+        peer.limit_mss(mss);
+    }
+}

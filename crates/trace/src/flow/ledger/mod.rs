@@ -1,0 +1,202 @@
+//! The classifications of one direction: records of retransmissions whose ACK may still show
+//! something about them, and counts. Only `revise` changes a past classification.
+
+mod kind_counts;
+mod rare_counts;
+mod retransmission;
+pub mod revise;
+mod spurious;
+
+pub use kind_counts::KindCounts;
+pub use rare_counts::RareCounts;
+pub use retransmission::Retransmission;
+pub use revise::Revision;
+
+use super::classify::{Classification, SegmentKind};
+use super::context::PacketContext;
+use super::sender_model::SenderModel;
+use super::seq::seq_lt;
+use crate::compact::compact;
+use revise::{ProvisionalRto, RtoCandidate};
+
+/// Maximum number of records; the oldest are dropped.
+const MAX_RECORDS: usize = 512;
+
+#[derive(Debug, Default)]
+pub struct Ledger {
+    counts: KindCounts,
+    /// In the order of time.
+    records: Vec<Retransmission>,
+    rare: Option<Box<RareCounts>>,
+    provisional_rto: Option<Box<ProvisionalRto>>,
+    rto_candidate: Option<RtoCandidate>,
+    /// Segments.
+    retransmitted: u32,
+    rtos: u32,
+    recoveries: u32,
+}
+
+compact!(Ledger { counts, records, rare, provisional_rto, rto_candidate, retransmitted, rtos, recoveries });
+
+impl Ledger {
+    /// Records a retransmission, and with it what state it puts the sender into.
+    pub fn record(&mut self, model: &mut SenderModel, ctx: &PacketContext<'_>, classification: Classification) {
+        let segments = ctx.segments;
+        let earlier = self.records.iter().rev().find(|record| record.start == ctx.start()).map(|record| record.kind);
+        let mut is_pair = false;
+        self.retransmitted = self.retransmitted.saturating_add(segments);
+        self.counts.add(classification, segments);
+        match classification.kind {
+            SegmentKind::Timeout => {
+                self.rtos += 1;
+                let follows_fast = earlier.is_some_and(SegmentKind::is_recovery);
+                if follows_fast {
+                    self.rare_mut().fast_then_timeout += 1;
+                }
+                let start = model.on_rto(ctx);
+                is_pair = start.recovery_high.is_some();
+                if is_pair {
+                    let pairs = &mut self.rare_mut().pairs;
+                    pairs.all += 1;
+                    // The ACK for the first covered it already, as it passed on its way to the sender.
+                    pairs.not_needed += u32::from(!seq_lt(ctx.una, ctx.end()));
+                }
+                let confidence = classification.confidence;
+                let provisional =
+                    ProvisionalRto { at: ctx.now, recovery_high: start.recovery_high, follows_fast, segments, confidence };
+                self.provisional_rto = start.is_provisional.then(|| Box::new(provisional));
+            }
+            SegmentKind::GoBackN => model.on_go_back_n(ctx),
+            SegmentKind::TailProbe => model.on_probe(),
+            SegmentKind::Fast | SegmentKind::Rack => self.recoveries += u32::from(model.on_fast_retransmission(ctx)),
+            _ => {}
+        }
+        self.push(Retransmission {
+            start: ctx.start(),
+            end: ctx.end(),
+            at: ctx.now,
+            tsval: ctx.tsval(),
+            kind: classification.kind,
+            is_settled: false,
+            segments: segments.min(u32::from(u16::MAX)) as u16,
+            ip_id: ctx.segment.ip_id.unwrap_or(0),
+            is_pair,
+            fills_gap: false,
+        });
+    }
+
+    fn push(&mut self, record: Retransmission) {
+        if self.records.len() == MAX_RECORDS {
+            self.records.remove(0);
+        }
+        if self.records.len() == self.records.capacity() {
+            // Mostly one or two wait for their ACK.
+            self.records.reserve_exact(1 + self.records.len() / 2);
+        }
+        self.records.push(record);
+    }
+
+    /// The last record is of a segment whose first copy was not captured.
+    pub fn on_lost_upstream(&mut self, segments: u32) {
+        self.rare_mut().lost_upstream += segments;
+        if let Some(last) = self.records.last_mut() {
+            last.fills_gap = true;
+        }
+    }
+
+    /// Counts a segment that is no retransmission, or none of data.
+    pub fn count(&mut self, classification: Classification, segments: u32) {
+        self.counts.add(classification, segments);
+    }
+
+    /// Counts retransmissions that only IP identifications show, `after_rto` of them after an RTO.
+    pub fn count_unseen(&mut self, lost: u32, after_rto: u32) {
+        self.retransmitted = self.retransmitted.saturating_add(lost);
+        self.counts.add(Classification::new(SegmentKind::GoBackN, UNSEEN), after_rto);
+        self.counts.add(Classification::new(SegmentKind::Fast, UNSEEN), lost - after_rto);
+        self.rare_mut().unseen += lost;
+    }
+
+    /// Counts a tail loss probe with new data.
+    pub fn count_new_data_probe(&mut self) {
+        self.rare_mut().new_data_probes += 1;
+    }
+
+    /// Counts acknowledged bytes that were not captured.
+    pub fn count_missed(&mut self, bytes: u64) {
+        if bytes > 0 {
+            self.rare_mut().missed_bytes += bytes;
+        }
+    }
+
+    /// Drops records below `una` about which nothing can be found any more: they are settled, or older
+    /// than `max_age` nanoseconds.
+    pub fn drop_old(&mut self, now: i64, una: u32, max_age: i64) {
+        let is_old = |record: &Retransmission| !seq_lt(una, record.end) && (record.is_settled || now - record.at > max_age);
+        let old = self.records.iter().take_while(|record| is_old(record)).count();
+        if old > 0 {
+            self.records.drain(..old);
+            self.records.shrink_to(self.records.len() + self.records.len() / 2);
+        }
+    }
+
+    /// The episode is over: nothing can revise its classifications any more.
+    pub fn on_episode_end(&mut self) {
+        (self.provisional_rto, self.rto_candidate) = (None, None);
+    }
+
+    #[inline]
+    pub fn has_records(&self) -> bool {
+        !self.records.is_empty()
+    }
+
+    /// Records that begin at `seq`.
+    pub fn records_at(&self, seq: u32) -> usize {
+        self.records.iter().filter(|record| record.start == seq).count()
+    }
+
+    /// What lies above the gap was retransmitted since `found_at`. A recovery begins at the lowest
+    /// segment (RFC 6675, section 4), so that the segment at `seq` was retransmitted before, and lost.
+    pub fn is_second_repair(&self, seq: u32, found_at: i64) -> bool {
+        let is_above = |r: &Retransmission| seq_lt(seq, r.start) && r.at > found_at && r.kind == SegmentKind::Fast;
+        self.records.iter().any(is_above)
+    }
+
+    pub fn counts(&self) -> &KindCounts {
+        &self.counts
+    }
+
+    pub fn rare(&self) -> RareCounts {
+        self.rare.as_deref().copied().unwrap_or_default()
+    }
+
+    fn rare_mut(&mut self) -> &mut RareCounts {
+        self.rare.get_or_insert_default()
+    }
+
+    /// Retransmitted segments.
+    pub fn retransmitted(&self) -> u32 {
+        self.retransmitted
+    }
+
+    /// Number of RTOs.
+    pub fn rtos(&self) -> u32 {
+        self.rtos
+    }
+
+    /// Number of fast recoveries.
+    pub fn recoveries(&self) -> u32 {
+        self.recoveries
+    }
+
+    /// Heap memory in bytes.
+    pub fn memory(&self) -> usize {
+        self.counts.memory()
+            + self.records.capacity() * size_of::<Retransmission>()
+            + self.rare.as_ref().map_or(0, |_| size_of::<RareCounts>())
+            + self.provisional_rto.as_ref().map_or(0, |_| size_of::<ProvisionalRto>())
+    }
+}
+
+/// Confidence of what only IP identifications show.
+const UNSEEN: f32 = 0.6;

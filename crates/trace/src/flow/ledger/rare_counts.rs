@@ -1,0 +1,52 @@
+//! Counts that few directions with losses have.
+
+use crate::compact::compact;
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RareCounts {
+    /// Acknowledged bytes that were not captured.
+    pub missed_bytes: u64,
+    pub spurious: SpuriousCounts,
+    /// Tail loss probes with new data.
+    pub new_data_probes: u32,
+    /// Segments retransmitted by fast retransmission, then by RTO.
+    pub fast_then_timeout: u32,
+    pub pairs: FrRtoPairs,
+    /// Retransmissions that only IP identifications show.
+    pub unseen: u32,
+    /// Retransmissions that fill a gap: the first copy was lost before the capture point.
+    pub lost_upstream: u32,
+}
+
+compact!(RareCounts { missed_bytes, spurious, new_data_probes, fast_then_timeout, pairs, unseen, lost_upstream });
+
+/// Pairs of a fast retransmission and an RTO in the same recovery, mostly of different segments, and
+/// the test of `wimax-measured` for spurious ones (papers/README.md, 7.7).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FrRtoPairs {
+    pub all: u32,
+    /// The segment retransmitted by RTO was acknowledged sooner than the minimum RTT, or by the ACK for
+    /// the other one.
+    pub not_needed: u32,
+    /// Segments retransmitted by any RTO and acknowledged sooner than the minimum RTT.
+    pub early_timeouts: u32,
+}
+
+compact!(FrRtoPairs { all, not_needed, early_timeouts });
+
+/// Spurious retransmissions, by what showed them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SpuriousCounts {
+    pub by_dsack: u32,
+    pub by_timestamp: u32,
+    pub by_early_ack: u32,
+    pub of_timeouts: u32,
+}
+
+compact!(SpuriousCounts { by_dsack, by_timestamp, by_early_ack, of_timeouts });
+
+impl SpuriousCounts {
+    pub fn all(&self) -> u32 {
+        self.by_dsack + self.by_timestamp + self.by_early_ack
+    }
+}

@@ -1,0 +1,60 @@
+//! An RTO that was inferred by a remote capture is provisional until the next packet: an RTO leaves
+//! the sender a window of one segment until an ACK advances (RFC 5681, section 3.1), so that nothing
+//! else can follow within an RTT. If something does, ACKs triggered the retransmission.
+
+use super::super::super::classify::{Classification, SegmentKind};
+use super::super::super::context::PacketContext;
+use super::super::super::sender_model::SenderModel;
+use super::super::Ledger;
+use super::{Revision, is_within_rtt};
+use crate::compact::compact;
+
+/// What is reverted if it was no RTO.
+#[derive(Debug, Clone, Copy)]
+pub struct ProvisionalRto {
+    pub at: i64,
+    /// End of the recovery that was under way.
+    pub recovery_high: Option<u32>,
+    /// It followed a fast retransmission of the same data.
+    pub follows_fast: bool,
+    pub segments: u32,
+    pub confidence: f32,
+}
+
+compact!(ProvisionalRto { at, recovery_high, follows_fast, segments, confidence });
+
+/// Confidence that ACKs triggered it after all.
+const REVERTED: f32 = 0.7;
+
+impl Ledger {
+    /// A data packet passes, with a remote capture: confirms the last RTO or reverts it.
+    pub fn confirm_or_revert_rto(&mut self, model: &mut SenderModel, ctx: &PacketContext<'_>, revisions: &mut Vec<Revision>) {
+        let Some(rto) = self.provisional_rto.as_deref().copied() else { return };
+        if !is_within_rtt(ctx.now - rto.at, ctx.vantage.min_feedback_loop()) {
+            self.provisional_rto = None;
+        } else if ctx.segment.payload > 0 && ctx.is_sent_last() {
+            self.provisional_rto = None;
+            revisions.push(self.revert(rto));
+            model.revert_rto(rto.recovery_high, ctx.nxt);
+        }
+    }
+
+    fn revert(&mut self, rto: ProvisionalRto) -> Revision {
+        let is = Classification::new(SegmentKind::Fast, REVERTED);
+        self.counts.remove(Classification::new(SegmentKind::Timeout, rto.confidence), rto.segments);
+        self.counts.add(is, rto.segments);
+        self.rtos -= 1;
+        match rto.recovery_high {
+            Some(_) => self.rare_mut().pairs.all -= 1,
+            None => self.recoveries += 1,
+        }
+        if rto.follows_fast {
+            self.rare_mut().fast_then_timeout -= 1;
+        }
+        let is_it = |kind: SegmentKind, at: i64| kind == SegmentKind::Timeout && at == rto.at;
+        if let Some(record) = self.records.iter_mut().rev().find(|record| is_it(record.kind, record.at)) {
+            (record.kind, record.is_pair) = (SegmentKind::Fast, false);
+        }
+        Revision { was: SegmentKind::Timeout, is }
+    }
+}

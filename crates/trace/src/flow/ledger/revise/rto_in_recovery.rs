@@ -1,0 +1,69 @@
+//! An RTO in the middle of a recovery retransmits what the recovery might have. What follows
+//! distinguishes them: a recovery goes on with the ACKs that arrive (RFC 6675, section 5; RFC 6937),
+//! the loss window after an RTO stays closed until an ACK advances (RFC 5681, section 3.1).
+
+use super::super::super::classify::{Classification, SegmentKind};
+use super::super::super::context::PacketContext;
+use super::super::super::rules::RULES;
+use super::super::super::sender_model::SenderModel;
+use super::super::super::seq::seq_lt;
+use super::super::Ledger;
+use super::{Revision, is_within_rtt};
+use crate::compact::compact;
+
+/// A retransmission that may have been an RTO.
+#[derive(Debug, Clone, Copy)]
+pub struct RtoCandidate {
+    at: i64,
+    /// Pure ACKs that the other end had sent by then, and duplicate ACKs in transit to the sender.
+    peer_pure_acks: u32,
+    pending: u32,
+}
+
+compact!(RtoCandidate { at, peer_pure_acks, pending });
+
+impl Ledger {
+    #[inline]
+    pub fn has_rto_candidate(&self) -> bool {
+        self.rto_candidate.is_some()
+    }
+
+    /// A retransmission with this classification was recorded: it becomes the candidate if it is a
+    /// further one of the lowest outstanding segment and leaves the sender free to go on.
+    pub fn set_rto_candidate(
+        &mut self,
+        model: &SenderModel,
+        ctx: &PacketContext<'_>,
+        classification: Classification,
+        is_further: bool,
+    ) {
+        if model.is_in_rto_recovery(ctx.una) {
+            return;
+        }
+        let Some((una, pending)) = model.known_una(ctx.una) else { return };
+        let is_candidate = is_further && classification.kind.is_recovery() && una == ctx.start() && ctx.can_send_more;
+        let candidate = RtoCandidate { at: ctx.now, peer_pure_acks: ctx.peer_pure_acks, pending };
+        self.rto_candidate = is_candidate.then_some(candidate);
+    }
+
+    /// The first data packet after the candidate passes: it was an RTO if the sender left many ACKs
+    /// unanswered. New data does not follow an RTO, and packets spaced by a slow link are no silence.
+    pub fn check_silence(&mut self, model: &mut SenderModel, ctx: &PacketContext<'_>, revisions: &mut Vec<Revision>) {
+        let Some(candidate) = self.rto_candidate.take() else { return };
+        let silence = ctx.now - candidate.at;
+        if !seq_lt(ctx.start(), ctx.nxt) || silence < model.last_gap().saturating_mul(2) {
+            return;
+        }
+        let unanswered = match ctx.is_at_sender() {
+            true => ctx.peer_pure_acks.wrapping_sub(candidate.peer_pure_acks),
+            false => candidate.pending,
+        };
+        if is_within_rtt(silence, ctx.vantage.min_feedback_loop()) || unanswered < RULES.max_unanswered_acks {
+            return;
+        }
+        if let Some(at) = self.records.iter().rposition(|record| record.at == candidate.at) {
+            let is = self.reclassify_as_rto(model, at, ctx.nxt);
+            revisions.push(Revision { was: SegmentKind::Fast, is });
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! A second SYN-ACK in answer to a retransmitted SYN comes sooner than any RTO (RFC 6298, section 2.1:
+//! one second): the SYN-ACK that counted as the first was a retransmission as well.
+
+use super::super::super::classify::{Classification, SegmentKind};
+use super::super::super::rules::RULES;
+use super::super::Ledger;
+use super::Revision;
+
+/// Confidence of the revised classification.
+const REPEATED: f32 = 0.9;
+
+impl Ledger {
+    /// A SYN-ACK passes that was captured before, `since_last` after the previous one.
+    pub fn revise_first_syn_ack(&mut self, since_last: i64, segments: u32, revisions: &mut Vec<Revision>) {
+        if self.counts.count(SegmentKind::Handshake) > 0 || since_last > RULES.min_initial_rto {
+            return;
+        }
+        let is = Classification::new(SegmentKind::Handshake, REPEATED);
+        self.retransmitted = self.retransmitted.saturating_add(segments);
+        self.counts.add(is, segments);
+        revisions.push(Revision { was: SegmentKind::Handshake, is });
+    }
+}
