@@ -59,7 +59,10 @@ def write_points(folder: Path, points: Sequence[Mapping[str, Any]], seeds: Seque
 
 
 def read_points(folder: Path) -> tuple[list[dict[str, Any]], list[int]]:
-    """The points and seeds of a dataset. Run `n` is point `n // len(seeds)`, seed `n % len(seeds)`."""
+    """The points and seeds of a dataset.
+
+    Run `n` is point `n // len(seeds)` with seed `n % len(seeds)`.
+    """
     document = json.loads((folder / POINTS).read_text("utf-8"))
     return document["points"], document["seeds"]
 
