@@ -3,8 +3,9 @@
 
 use crate::cases::Case;
 use crate::usage;
+use ackclock_core::impairment::LossConfig;
 use ackclock_pcap::read::Capture;
-use ackclock_sim::plan::{Capture as CapturePlan, CaptureFormat, End, Loss, Plan};
+use ackclock_sim::plan::{Capture as CapturePlan, CaptureFormat, End, Plan};
 use ackclock_trace::analyze::{Analysis, PacketFilter};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -46,7 +47,7 @@ fn simulated(beside: &Path) -> Result<Vec<Vec<Packet>>, String> {
     let mut plan = case.plan();
     plan.flows.truncate(FLOWS as usize);
     for direction in plan.hops.iter_mut().filter_map(|hop| hop.down.as_mut()).skip(1).take(1) {
-        direction.loss = Some(Loss::Bernoulli { mean: 0.001 });
+        direction.loss = Some(LossConfig::Bernoulli { mean: 0.001 });
     }
     let file = |number: usize| beside.with_extension(format!("flow{number}"));
     plan.captures = (0..plan.flows.len()).map(|i| capture_at_server(&plan, i, file(i))).collect();

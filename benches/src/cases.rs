@@ -4,9 +4,12 @@
 //!
 //! The first three are those of `benches/peers/speed.tcl` for ns-2.
 
+use ackclock_core::Span;
+use ackclock_core::impairment::LossConfig;
+use ackclock_core::link::Framing;
 use ackclock_core::queue::{Limit, QueueConfig};
 use ackclock_core::tcp::{TcpConfig, Variant};
-use ackclock_sim::plan::{Direction, Flow, Framing, Hop, HopDirection, Loss, Measure, Plan, RatePlan, Start, Workload};
+use ackclock_sim::plan::{Direction, Flow, Hop, HopDirection, Measure, Plan, RatePlan, Start, Workload};
 
 /// Payload of a segment in bytes; its header is 40.
 pub const SEGMENT: u32 = 1024;
@@ -68,7 +71,7 @@ impl Case {
     pub fn plan(&self) -> Plan {
         let buffer = 2 * capacity(self.rate_bps) + 10 * u64::from(self.flows);
         let access = || hop_direction(10e9, 1, None);
-        let loss = (!self.lost.is_empty()).then(|| Loss::List { packets: self.lost.clone() });
+        let loss = (!self.lost.is_empty()).then(|| LossConfig::List { packets: self.lost.clone() });
         let down = HopDirection { loss, ..hop_direction(self.rate_bps, 18, Some(buffer)) };
         Plan {
             variants: Vec::new(),
@@ -125,7 +128,7 @@ fn hop_direction(bps: f64, delay_ms: u64, buffer: Option<u64>) -> HopDirection {
         outage: Vec::new(),
         loss: None,
         duplicate: None,
-        delay_ps: delay_ms * MS,
+        delay: Span::from_ms(delay_ms),
         jitter: None,
         reorder: None,
         handover: None,

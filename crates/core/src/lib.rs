@@ -24,6 +24,7 @@ pub mod units;
 pub mod view;
 
 pub mod app;
+pub mod config_check;
 pub mod config_form;
 pub mod endpoint;
 pub mod impairment;

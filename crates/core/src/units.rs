@@ -8,7 +8,8 @@ use std::ops::{Add, AddAssign, Sub};
 pub const PS_PER_S: u64 = 1_000_000_000_000;
 
 /// An instant: picoseconds since the start of the run (range 213 days).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
+#[serde(transparent)]
 pub struct Time(pub u64);
 
 /// A duration in picoseconds.

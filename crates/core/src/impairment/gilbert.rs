@@ -1,19 +1,34 @@
 //! Gilbert-Elliott channel (Gilbert 1960; Elliott 1963) in continuous time. The duration of a bad
 //! sojourn is a time and not a number of packets, so a faster sender loses more packets per fade.
 
+use crate::config_check::{Checked, check_fraction, check_span, ensure};
 use crate::rng::Rng;
 use crate::units::{Span, Time};
+use serde::Deserialize;
 
-/// Mean sojourn times, exponentially distributed, and the loss probability in each state.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Mean sojourn times, exponentially distributed, and the loss probability in each state, with the
+/// keys of a plan (docs/plan.md).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Sojourns {
+    #[serde(rename = "good_ps")]
     pub good: Span,
+    #[serde(rename = "bad_ps")]
     pub bad: Span,
     pub loss_good: f64,
     pub loss_bad: f64,
 }
 
 impl Sojourns {
+    /// Returns the error in the configuration, if any.
+    pub fn check(&self) -> Checked {
+        ensure(self.good > Span::ZERO && self.bad > Span::ZERO, || "loss.good_ps and loss.bad_ps must be above 0".into())?;
+        check_span("loss.good_ps", self.good)?;
+        check_span("loss.bad_ps", self.bad)?;
+        check_fraction("loss.loss_good", self.loss_good)?;
+        check_fraction("loss.loss_bad", self.loss_bad)
+    }
+
     /// Share of time in the bad state.
     pub fn bad_share(&self) -> f64 {
         let (good, bad) = (self.good.as_secs(), self.bad.as_secs());

@@ -1,41 +1,55 @@
 //! Handover at fixed times: a satellite constellation assigns another satellite to each terminal,
 //! or a mobile moves to another cell.
 
+use crate::config_check::{Checked, check_fraction, check_span, ensure};
 use crate::element::{DropReason, Element, Output, Port};
 use crate::in_flight::InFlightFifo;
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
+use serde::Deserialize;
 use std::sync::Arc;
 
-/// Times and effects of handovers. Probabilities are shares of packets.
-#[derive(Clone, Debug, PartialEq)]
+/// Times and effects of handovers, with the keys of a plan (docs/plan.md). Probabilities are shares
+/// of packets. Both directions of a hop with equal settings have the same paths.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HandoverConfig {
+    #[serde(rename = "every_ps")]
     pub every: Span,
     /// Time of the first handover.
+    #[serde(rename = "first_ps")]
     pub first: Span,
     /// Outage after a handover: a share `loss` of the arriving packets is lost, the others are
     /// delayed until its end.
+    #[serde(rename = "gap_ps")]
     pub gap: Span,
     pub loss: f64,
-    pub paths: Paths,
+    /// Bounds of the additional delay of a path, drawn uniformly at each handover.
+    #[serde(rename = "low_ps")]
+    pub low: Span,
+    #[serde(rename = "high_ps")]
+    pub high: Span,
 }
 
-/// Additional delay of each path.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Paths {
-    /// Drawn uniformly at each handover.
-    Drawn { low: Span, high: Span },
-    /// A cyclic list; the first entry applies before the first handover.
-    Listed(Arc<[Span]>),
+impl HandoverConfig {
+    /// Returns the error in the configuration, if any. A path that lasts no longer than the gap
+    /// carries no packet.
+    pub fn check(&self) -> Checked {
+        check_span("handover.every_ps", self.every)?;
+        check_span("handover.first_ps", self.first)?;
+        check_span("handover.high_ps", self.high)?;
+        ensure(self.gap < self.every, || "handover.gap_ps is not shorter than handover.every_ps".into())?;
+        ensure(self.low <= self.high, || "handover.low_ps is above handover.high_ps".into())?;
+        check_fraction("handover.loss", self.loss)
+    }
 }
 
 /// Adds the delay of the current path. Packets stay in order: a packet on a shorter path waits for
 /// those sent before the handover.
 pub struct Handover {
     config: HandoverConfig,
-    /// Seed of the paths: two directions with the same salt have the same paths.
-    salt: u64,
+    paths: Paths,
     losses: Rng,
     /// Index of the current path, 0 before the first handover, and its delay.
     path: Option<(u64, Span)>,
@@ -43,9 +57,28 @@ pub struct Handover {
     in_flight: InFlightFifo,
 }
 
+/// Additional delay of each path.
+enum Paths {
+    /// Drawn with this seed: two directions with the same salt have the same paths.
+    Drawn { salt: u64 },
+    /// A cyclic list; the first entry applies before the first handover.
+    Listed(Arc<[Span]>),
+}
+
 impl Handover {
     pub fn new(config: HandoverConfig, salt: u64, losses: Rng) -> Handover {
-        Handover { config, salt, losses, path: None, last: Time::ZERO, in_flight: InFlightFifo::default() }
+        Handover::with_paths(config, Paths::Drawn { salt }, losses)
+    }
+
+    /// Paths with these delays in turn, changed without loss; the first applies before the first
+    /// handover.
+    pub fn with_delays(every: Span, first: Span, delays: Arc<[Span]>) -> Handover {
+        let config = HandoverConfig { every, first, gap: Span::ZERO, loss: 0.0, low: Span::ZERO, high: Span::ZERO };
+        Handover::with_paths(config, Paths::Listed(delays), Rng::for_element(0, "handover"))
+    }
+
+    fn with_paths(config: HandoverConfig, paths: Paths, losses: Rng) -> Handover {
+        Handover { config, paths, losses, path: None, last: Time::ZERO, in_flight: InFlightFifo::default() }
     }
 
     /// Index of the path at `now`, and the time of its handover.
@@ -59,9 +92,9 @@ impl Handover {
         match self.path {
             Some((same, added)) if same == path => added,
             _ => {
-                let added = match &self.config.paths {
-                    Paths::Drawn { low, high } => {
-                        Rng::for_element(self.salt.wrapping_add(path), "path").uniform_span(*low, *high)
+                let added = match &self.paths {
+                    Paths::Drawn { salt } => {
+                        Rng::for_element(salt.wrapping_add(path), "path").uniform_span(self.config.low, self.config.high)
                     }
                     Paths::Listed(spans) => spans.get((path % spans.len().max(1) as u64) as usize).copied().unwrap_or(Span::ZERO),
                 };

@@ -1,34 +1,89 @@
 //! Random delay per packet, with or without reordering.
 
+use crate::config_check::{Checked, check_shape, check_span, ensure};
 use crate::element::{Element, Output, Port};
 use crate::event_heap::EventHeap;
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
+use serde::Deserialize;
 
-/// Distribution of the delay. Negative values become 0.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Distribution {
-    Uniform { low: Span, high: Span },
-    Normal { mean: Span, sd: Span },
-    Exponential { mean: Span },
-    Pareto { mean: Span, shape: f64 },
+/// Distribution of the delay, with the keys of a plan (docs/plan.md). Negative values become 0.
+///
+/// With `in_order` no packet leaves before an earlier one: it is delayed to the same instant.
+/// Otherwise packets may be reordered.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum JitterConfig {
+    Uniform {
+        #[serde(rename = "low_ps")]
+        low: Span,
+        #[serde(rename = "high_ps")]
+        high: Span,
+        in_order: bool,
+    },
+    Normal {
+        #[serde(rename = "mean_ps")]
+        mean: Span,
+        #[serde(rename = "sd_ps")]
+        sd: Span,
+        in_order: bool,
+    },
+    Exponential {
+        #[serde(rename = "mean_ps")]
+        mean: Span,
+        in_order: bool,
+    },
+    Pareto {
+        #[serde(rename = "mean_ps")]
+        mean: Span,
+        shape: f64,
+        in_order: bool,
+    },
 }
 
-impl Distribution {
+impl JitterConfig {
+    /// Returns the error in the configuration, if any.
+    pub fn check(&self) -> Checked {
+        match *self {
+            JitterConfig::Uniform { low, high, .. } => {
+                check_span("jitter.high_ps", high)?;
+                ensure(low <= high, || format!("jitter.low_ps {} is above jitter.high_ps {}", low.0, high.0))
+            }
+            JitterConfig::Normal { mean, sd, .. } => {
+                check_span("jitter.mean_ps", mean)?;
+                check_span("jitter.sd_ps", sd)
+            }
+            JitterConfig::Exponential { mean, .. } => check_span("jitter.mean_ps", mean),
+            JitterConfig::Pareto { mean, shape, .. } => {
+                check_span("jitter.mean_ps", mean)?;
+                check_shape(shape)
+            }
+        }
+    }
+
+    /// No packet leaves before an earlier one.
+    pub fn in_order(self) -> bool {
+        match self {
+            JitterConfig::Uniform { in_order, .. }
+            | JitterConfig::Normal { in_order, .. }
+            | JitterConfig::Exponential { in_order, .. }
+            | JitterConfig::Pareto { in_order, .. } => in_order,
+        }
+    }
+
     fn draw(self, rng: &mut Rng) -> Span {
         match self {
-            Distribution::Uniform { low, high } => rng.uniform_span(low, high),
-            Distribution::Normal { mean, sd } => Span::from_secs_f64(rng.normal(mean.as_secs(), sd.as_secs())),
-            Distribution::Exponential { mean } => rng.exponential_span(mean),
-            Distribution::Pareto { mean, shape } => Span::from_secs_f64(rng.pareto(mean.as_secs(), shape)),
+            JitterConfig::Uniform { low, high, .. } => rng.uniform_span(low, high),
+            JitterConfig::Normal { mean, sd, .. } => Span::from_secs_f64(rng.normal(mean.as_secs(), sd.as_secs())),
+            JitterConfig::Exponential { mean, .. } => rng.exponential_span(mean),
+            JitterConfig::Pareto { mean, shape, .. } => Span::from_secs_f64(rng.pareto(mean.as_secs(), shape)),
         }
     }
 }
 
 pub struct Jitter {
-    distribution: Distribution,
-    in_order: bool,
+    config: JitterConfig,
     rng: Rng,
     in_flight: EventHeap<Packet>,
     /// Departure time of the last packet.
@@ -36,17 +91,15 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// With `in_order` no packet leaves before an earlier one: it is delayed to the same instant.
-    /// Otherwise packets may be reordered.
-    pub fn new(distribution: Distribution, in_order: bool, rng: Rng) -> Jitter {
-        Jitter { distribution, in_order, rng, in_flight: EventHeap::default(), last: Time::ZERO }
+    pub fn new(config: JitterConfig, rng: Rng) -> Jitter {
+        Jitter { config, rng, in_flight: EventHeap::default(), last: Time::ZERO }
     }
 }
 
 impl Element for Jitter {
     fn push(&mut self, now: Time, _port: Port, packet: Packet, _out: &mut Output<'_>) {
-        let mut leaves = now + self.distribution.draw(&mut self.rng);
-        if self.in_order {
+        let mut leaves = now + self.config.draw(&mut self.rng);
+        if self.config.in_order() {
             leaves = leaves.max(self.last);
             self.last = leaves;
         }

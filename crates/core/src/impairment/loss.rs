@@ -1,28 +1,75 @@
 //! Packet loss: independent, in bursts, by signal quality, or by list.
 
 use super::{GilbertElliott, LossList, Sojourns};
+use crate::config_check::{Checked, check_fraction, check_span, ensure};
 use crate::element::{DropReason, Element, Output, Port};
-use crate::medium::radio_channel::{Fading, LossCurve, Process};
+use crate::medium::radio_channel::{Fading, FadingConfig, LossCurve};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
+use serde::Deserialize;
 
-#[derive(Clone, Debug)]
-pub enum LossModel {
+/// A loss model, with the keys of a plan (docs/plan.md).
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum LossConfig {
     /// Each packet is lost independently with probability `mean`.
     Bernoulli {
         mean: f64,
-        rng: Rng,
     },
+    GilbertElliott(Sojourns),
+    Signal(SignalLossConfig),
+    /// Exactly these data packets, counted from 1, retransmissions included.
+    List {
+        packets: Vec<u64>,
+    },
+}
+
+/// Loss that rises as the signal quality of a radio channel falls.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignalLossConfig {
+    pub fading: FadingConfig,
+    /// Interval at which the signal quality changes.
+    #[serde(rename = "step_ps")]
+    pub step: Span,
+    #[serde(rename = "points")]
+    pub curve: LossCurve,
+}
+
+impl LossConfig {
+    /// Returns the error in the configuration, if any.
+    pub fn check(&self) -> Checked {
+        match self {
+            LossConfig::Bernoulli { mean } => check_fraction("loss.mean", *mean),
+            LossConfig::GilbertElliott(sojourns) => sojourns.check(),
+            LossConfig::Signal(signal) => signal.check(),
+            LossConfig::List { packets } => {
+                ensure(packets.iter().all(|&p| p > 0), || "loss.packets has 0: packets are numbered from 1".into())
+            }
+        }
+    }
+}
+
+impl SignalLossConfig {
+    fn check(&self) -> Checked {
+        ensure(self.step > Span::ZERO, || "loss.step_ps is 0: it must be above 0".into())?;
+        check_span("loss.step_ps", self.step)?;
+        self.fading.check()?;
+        self.curve.check()
+    }
+}
+
+#[derive(Clone, Debug)]
+enum LossModel {
+    Bernoulli { mean: f64, rng: Rng },
     GilbertElliott(GilbertElliott),
     Signal(Box<SignalLoss>),
     List(LossList),
 }
 
-/// Loss that rises as the signal quality falls.
 #[derive(Clone, Debug)]
-pub struct SignalLoss {
-    /// Interval at which the signal quality changes.
+struct SignalLoss {
     step: Span,
     fading: Fading,
     curve: LossCurve,
@@ -30,11 +77,10 @@ pub struct SignalLoss {
 }
 
 impl SignalLoss {
-    /// `signal` drives the signal quality: two directions with the same stream see the same signal,
-    /// but draw their losses independently.
-    pub fn new(process: Process, step: Span, curve: LossCurve, signal: Rng, losses: Rng) -> SignalLoss {
-        let step = step.max(Span(1));
-        SignalLoss { step, fading: Fading::new(process, step, signal), curve, losses }
+    fn new(config: &SignalLossConfig, signal: Rng, losses: Rng) -> SignalLoss {
+        let step = config.step.max(Span(1));
+        let fading = Fading::new(config.fading.clone(), step, signal);
+        SignalLoss { step, fading, curve: config.curve.clone(), losses }
     }
 
     fn loses(&mut self, now: Time) -> bool {
@@ -44,19 +90,6 @@ impl SignalLoss {
 }
 
 impl LossModel {
-    pub fn bernoulli(mean: f64, rng: Rng) -> LossModel {
-        LossModel::Bernoulli { mean, rng }
-    }
-
-    pub fn gilbert_elliott(sojourns: Sojourns, rng: Rng) -> LossModel {
-        LossModel::GilbertElliott(GilbertElliott::new(sojourns, rng))
-    }
-
-    /// Exactly these data packets, counted from 1.
-    pub fn list(packets: Vec<u64>) -> LossModel {
-        LossModel::List(LossList::new(packets))
-    }
-
     fn loses(&mut self, now: Time, packet: &Packet) -> bool {
         match self {
             LossModel::Bernoulli { mean, rng } => rng.chance(*mean),
@@ -72,7 +105,15 @@ pub struct Loss {
 }
 
 impl Loss {
-    pub fn new(model: LossModel) -> Loss {
+    /// `signal` drives the signal quality: two directions with the same stream see the same signal,
+    /// but draw their losses independently, from `losses`.
+    pub fn new(config: &LossConfig, losses: Rng, signal: Rng) -> Loss {
+        let model = match config {
+            LossConfig::Bernoulli { mean } => LossModel::Bernoulli { mean: *mean, rng: losses },
+            LossConfig::GilbertElliott(sojourns) => LossModel::GilbertElliott(GilbertElliott::new(*sojourns, losses)),
+            LossConfig::Signal(config) => LossModel::Signal(Box::new(SignalLoss::new(config, signal, losses))),
+            LossConfig::List { packets } => LossModel::List(LossList::new(packets.clone())),
+        };
         Loss { model }
     }
 }

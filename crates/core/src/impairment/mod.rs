@@ -12,11 +12,11 @@ mod outage;
 mod reorder;
 
 pub use delay::Delay;
-pub use duplicate::Duplicate;
+pub use duplicate::{Duplicate, DuplicateConfig};
 pub use gilbert::{GilbertElliott, Sojourns};
-pub use handover::{Handover, HandoverConfig, Paths};
-pub use jitter::{Distribution, Jitter};
-pub use loss::{Loss, LossModel, SignalLoss};
+pub use handover::{Handover, HandoverConfig};
+pub use jitter::{Jitter, JitterConfig};
+pub use loss::{Loss, LossConfig, SignalLossConfig};
 pub use loss_list::LossList;
-pub use outage::{Outage, OutageError};
-pub use reorder::Reorder;
+pub use outage::{Outage, OutageConfig};
+pub use reorder::{Reorder, ReorderConfig};

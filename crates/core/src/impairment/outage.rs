@@ -1,53 +1,59 @@
 //! Scheduled outages.
 
+use crate::config_check::{Checked, ensure};
 use crate::element::{DropReason, Element, Output, Port};
 use crate::packet::Packet;
 use crate::units::Time;
+use serde::Deserialize;
 use std::collections::VecDeque;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OutageError {
-    #[error("outage {number} ends at {end:?}, not after its start at {start:?}")]
-    Empty {
-        /// Counted from 1.
-        number: usize,
-        start: Time,
-        end: Time,
-    },
-    #[error("outage {number} starts at {start:?}, before the previous one has ended at {ended:?}")]
-    Overlaps { number: usize, start: Time, ended: Time },
+/// One outage, with the keys of a plan (docs/plan.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutageConfig {
+    #[serde(rename = "start_ps")]
+    pub start: Time,
+    #[serde(rename = "end_ps")]
+    pub end: Time,
+}
+
+impl OutageConfig {
+    /// Returns the error in the outages of one element, if any.
+    pub fn check(outages: &[OutageConfig]) -> Checked {
+        let mut ended = Time::ZERO;
+        for &OutageConfig { start, end } in outages {
+            ensure(start >= ended && start < end, || {
+                format!(
+                    "an outage from {} to {} ps: outages must be in order without overlap, start_ps below end_ps",
+                    start.0, end.0
+                )
+            })?;
+            ended = end;
+        }
+        Ok(())
+    }
 }
 
 /// Drops the packets that arrive from an outage's start until just before its end.
 pub struct Outage {
     /// Outages that have not ended, earliest first.
-    remaining: VecDeque<(Time, Time)>,
+    remaining: VecDeque<OutageConfig>,
 }
 
 impl Outage {
-    /// `outages` are (start, end) pairs, sorted and disjoint.
-    pub fn new(outages: Vec<(Time, Time)>) -> Result<Outage, OutageError> {
-        let mut ended = Time::ZERO;
-        for (i, &(start, end)) in outages.iter().enumerate() {
-            let number = i + 1;
-            if end <= start {
-                return Err(OutageError::Empty { number, start, end });
-            }
-            if start < ended {
-                return Err(OutageError::Overlaps { number, start, ended });
-            }
-            ended = end;
-        }
-        Ok(Outage { remaining: outages.into() })
+    /// Returns the error in the outages, if any.
+    pub fn new(outages: &[OutageConfig]) -> Result<Outage, String> {
+        OutageConfig::check(outages)?;
+        Ok(Outage { remaining: outages.iter().copied().collect() })
     }
 }
 
 impl Element for Outage {
     fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Output<'_>) {
-        while self.remaining.front().is_some_and(|&(_, end)| end <= now) {
+        while self.remaining.front().is_some_and(|outage| outage.end <= now) {
             self.remaining.pop_front();
         }
-        if self.remaining.front().is_some_and(|&(start, _)| start <= now) {
+        if self.remaining.front().is_some_and(|outage| outage.start <= now) {
             out.drop(packet, DropReason::Outage);
         } else {
             out.forward(Port(0), packet);

@@ -2,12 +2,17 @@
 //! TCP/IP header, ATM fills whole cells.
 
 use crate::packet::{Kind, Packet};
+use serde::Deserialize;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+/// With the names of a plan (docs/plan.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Framing {
     /// No framing overhead.
     #[default]
     None,
+    /// The whole packet (RFC 1055). The END character and escapes are not modelled.
+    Slip,
     /// Van Jacobson header compression (RFC 1144).
     Cslip,
     /// ATM adaptation layer 5: `overhead` bytes of encapsulation and an 8-byte trailer per packet,
@@ -31,7 +36,7 @@ impl Framing {
     #[inline]
     pub fn wire_len(self, packet: &Packet) -> u16 {
         match self {
-            Framing::None => packet.len,
+            Framing::None | Framing::Slip => packet.len,
             Framing::Cslip if packet.kind.has(Kind::TCP) && !packet.kind.has(Kind::CONTROL) => {
                 packet.len.saturating_sub(CSLIP_SAVES).max(1)
             }

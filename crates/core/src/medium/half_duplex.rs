@@ -1,11 +1,32 @@
 //! Half-duplex channel with perfect arbitration: one frame at a time, and no time or frames lost to
 //! contention. It is the upper bound of every real medium access.
 
-use super::{Direction, Medium, StationQueues, Stream};
+use super::{Direction, Medium, StationQueues, Stream, check_rate};
+use crate::config_check::{Checked, check_span};
 use crate::element::Output;
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::units::{Rate, Span, Time};
+use serde::Deserialize;
+
+/// With the keys of a plan (docs/plan.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HalfDuplexConfig {
+    #[serde(rename = "bps")]
+    pub rate: Rate,
+    /// Pause before a radio sends that was not the last sender.
+    #[serde(rename = "turnaround_ps")]
+    pub turnaround: Span,
+}
+
+impl HalfDuplexConfig {
+    /// Returns the error in the configuration, if any.
+    pub fn check(&self) -> Checked {
+        check_rate(self.rate)?;
+        check_span("turnaround_ps", self.turnaround)
+    }
+}
 
 /// The transmitting radio: the network's (`None`) or a station's.
 type Transmitter = Option<u32>;
@@ -13,8 +34,7 @@ type Transmitter = Option<u32>;
 /// Backlogged streams share the channel by round robin, packet by packet. After a change of the
 /// transmitting radio, a frame starts at least `turnaround` after the end of the previous one.
 pub struct HalfDuplex {
-    rate: Rate,
-    turnaround: Span,
+    config: HalfDuplexConfig,
     queues: StationQueues,
     sending: Option<FrameOnAir>,
     /// The last transmitting radio and the end of its frame.
@@ -32,17 +52,17 @@ struct FrameOnAir {
 
 impl HalfDuplex {
     /// With one queue per stream, in the order of [`Stream::index`].
-    pub fn new(rate: Rate, turnaround: Span, queues: impl IntoIterator<Item = AnyQueue>) -> HalfDuplex {
-        HalfDuplex { rate, turnaround, queues: StationQueues::new(queues), sending: None, last: None, next_stream: 0 }
+    pub fn new(config: HalfDuplexConfig, queues: impl IntoIterator<Item = AnyQueue>) -> HalfDuplex {
+        HalfDuplex { config, queues: StationQueues::new(queues), sending: None, last: None, next_stream: 0 }
     }
 
     fn start(&mut self, now: Time, stream: Stream, packet: Packet) {
         let radio = (stream.direction == Direction::Up).then_some(stream.station);
         let from = match self.last {
-            Some((last, end)) if last != radio => now.max(end + self.turnaround),
+            Some((last, end)) if last != radio => now.max(end + self.config.turnaround),
             _ => now,
         };
-        let done = from + self.queues.scaled(stream.station, self.rate.time_to_send(u32::from(packet.len)));
+        let done = from + self.queues.scaled(stream.station, self.config.rate.time_to_send(u32::from(packet.len)));
         self.queues.of(stream).set_sending(now, true);
         self.sending = Some(FrameOnAir { done, stream, packet });
         self.last = Some((radio, done));

@@ -18,15 +18,17 @@ pub mod wlan;
 
 pub use element::Medium;
 pub use grants::{GrantConfig, Grants};
-pub use half_duplex::HalfDuplex;
+pub use half_duplex::{HalfDuplex, HalfDuplexConfig};
 pub use metered_queue::MeteredQueue;
 pub use packet_radio::{PacketRadio, RadioConfig};
-pub use roaming::RoamingConfig;
+pub use roaming::{CellConfig, RoamingConfig};
 pub use station_queues::StationQueues;
 pub use wimax::Wimax;
 pub use wlan::{Wlan, WlanConfig};
 
+use crate::config_check::{Checked, check_fraction, ensure};
 use crate::element::{Port, QueueId};
+use crate::units::{Rate, Span};
 use serde::Deserialize;
 
 /// Downlink is from the server to the client; on a medium it is towards the station.
@@ -103,6 +105,18 @@ impl Stream {
         let direction = if queue.link == 0 { Direction::Down } else { Direction::Up };
         Stream { station: queue.station, direction }
     }
+}
+
+/// The rate of a medium whose packets take the time of their bytes.
+fn check_rate(rate: Rate) -> Checked {
+    ensure(rate.time_to_send(1) > Span::ZERO, || {
+        format!("the medium's {} b/s: the transmission time of a byte is below 1 ps", rate.bps())
+    })
+}
+
+fn check_frame_error([down, up]: [f64; 2]) -> Checked {
+    check_fraction("frame_error.down", down)?;
+    check_fraction("frame_error.up", up)
 }
 
 #[cfg(test)]

@@ -1,28 +1,42 @@
 //! Radio channel of one station: signal quality (CINR in dB) frame by frame, and loss as a function
 //! of quality.
 
+use crate::config_check::{Checked, ensure};
 use crate::rng::Rng;
 use crate::units::Span;
+use serde::Deserialize;
 
-/// Packet loss as a function of signal quality: piecewise linear, constant outside the points.
-#[derive(Clone, Debug, PartialEq)]
+/// Maximum magnitude of a signal quality in dB.
+const MAX_DB: f64 = 200.0;
+
+pub(super) fn check_decibels(db: f64) -> Checked {
+    ensure(db.abs() <= MAX_DB, || format!("{db} dB: -{MAX_DB} to {MAX_DB} are possible"))
+}
+
+/// Packet loss as a function of signal quality: piecewise linear, constant outside the points, which
+/// are (dB, share) in ascending order of quality.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(transparent)]
 pub struct LossCurve {
     points: Vec<(f64, f64)>,
 }
 
 impl LossCurve {
-    /// Points (dB, share) in ascending order of quality. Returns the error in the points, if any.
+    /// Returns the error in the points, if any.
     pub fn new(points: Vec<(f64, f64)>) -> Result<LossCurve, String> {
-        if points.is_empty() {
-            return Err("a loss curve needs at least one point".into());
-        }
-        if !points.windows(2).all(|pair| pair[0].0 < pair[1].0) || points.iter().any(|point| !point.0.is_finite()) {
-            return Err("the points of a loss curve are not in ascending order of signal quality".into());
-        }
-        if points.iter().any(|(_, share)| !(0.0..=1.0).contains(share)) {
-            return Err("a loss share is outside 0 to 1".into());
-        }
-        Ok(LossCurve { points })
+        let curve = LossCurve { points };
+        curve.check().map(|()| curve)
+    }
+
+    /// Returns the error in the points, if any.
+    pub fn check(&self) -> Checked {
+        self.points.iter().try_for_each(|&(db, _)| check_decibels(db))?;
+        ensure(!self.points.is_empty(), || "a loss curve needs at least one point".into())?;
+        ensure(self.points.windows(2).all(|pair| pair[0].0 < pair[1].0), || {
+            "the points of a loss curve are not in ascending order of signal quality".into()
+        })?;
+        let share = |&(_, share): &(f64, f64)| (0.0..=1.0).contains(&share);
+        ensure(self.points.iter().all(share), || "a loss share is outside 0 to 1".into())
     }
 
     pub fn at(&self, db: f64) -> f64 {
@@ -35,27 +49,56 @@ impl LossCurve {
     }
 }
 
-/// Stochastic process of the signal quality.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Process {
+/// Stochastic process of the signal quality, with the keys of a plan (docs/plan.md).
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum FadingConfig {
     /// Gaussian AR(1): x' = m + a*(x - m) + s*sqrt(1 - a^2)*N(0, 1), a = exp(-frame/correlation).
-    Ar1 { mean_db: f64, sd_db: f64, correlation: Span },
+    Ar1 {
+        mean_db: f64,
+        sd_db: f64,
+        #[serde(rename = "correlation_ps")]
+        correlation: Span,
+    },
     /// Continuous-time Markov chain: an exponential stay at each level, then any other level with
     /// equal probability.
     Markov { levels: Vec<Level> },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Level {
     pub db: f64,
     /// Mean time at this level.
+    #[serde(rename = "stay_ps")]
     pub stay: Span,
+}
+
+impl FadingConfig {
+    /// Returns the error in the configuration, if any.
+    pub fn check(&self) -> Checked {
+        match self {
+            FadingConfig::Ar1 { mean_db, sd_db, correlation } => {
+                check_decibels(*mean_db)?;
+                check_decibels(*sd_db)?;
+                ensure(*sd_db >= 0.0 && *correlation > Span::ZERO, || {
+                    "a fading channel's sd_db must be at least 0, its correlation_ps above 0".into()
+                })
+            }
+            FadingConfig::Markov { levels } => {
+                ensure(!levels.is_empty() && levels.iter().all(|level| level.stay > Span::ZERO), || {
+                    "a channel of levels needs at least one level, each with stay_ps above 0".into()
+                })?;
+                levels.iter().try_for_each(|level| check_decibels(level.db))
+            }
+        }
+    }
 }
 
 /// State of a channel at some frame.
 #[derive(Clone, Debug)]
 pub struct Fading {
-    process: Process,
+    config: FadingConfig,
     rng: Rng,
     /// The current frame.
     frame: u64,
@@ -71,17 +114,17 @@ pub struct Fading {
 const DECORRELATION_FRAMES: u64 = 1 << 20;
 
 impl Fading {
-    pub fn new(process: Process, length: Span, rng: Rng) -> Fading {
-        let mut fading = Fading { process, rng, frame: 0, length, db: 0.0, level: 0, left: 0.0 };
+    pub fn new(config: FadingConfig, length: Span, rng: Rng) -> Fading {
+        let mut fading = Fading { config, rng, frame: 0, length, db: 0.0, level: 0, left: 0.0 };
         fading.begin();
         fading
     }
 
     /// Draws a state from the stationary distribution.
     fn begin(&mut self) {
-        match &self.process {
-            Process::Ar1 { mean_db, sd_db, .. } => self.db = self.rng.normal(*mean_db, *sd_db),
-            Process::Markov { levels } => {
+        match &self.config {
+            FadingConfig::Ar1 { mean_db, sd_db, .. } => self.db = self.rng.normal(*mean_db, *sd_db),
+            FadingConfig::Markov { levels } => {
                 let all: f64 = levels.iter().map(|level| level.stay.as_secs()).sum();
                 let mut at = self.rng.uniform() * all;
                 self.level = levels
@@ -115,13 +158,13 @@ impl Fading {
     /// runs with the same seed see the same channel.
     fn step(&mut self) {
         let frame = self.length.as_secs();
-        match &self.process {
-            Process::Ar1 { mean_db, sd_db, correlation } => {
+        match &self.config {
+            FadingConfig::Ar1 { mean_db, sd_db, correlation } => {
                 let a = libm::exp(-frame / correlation.as_secs());
                 let new = self.rng.normal(0.0, sd_db * libm::sqrt(1.0 - a * a));
                 self.db = mean_db + a * (self.db - mean_db) + new;
             }
-            Process::Markov { levels } => {
+            FadingConfig::Markov { levels } => {
                 self.left -= frame;
                 // A stay shorter than a frame counts as a frame.
                 if self.left > 0.0 || levels.len() < 2 {
@@ -140,8 +183,8 @@ impl Fading {
 mod tests {
     use super::*;
 
-    fn series(process: Process, n: u64) -> Vec<f64> {
-        let mut fading = Fading::new(process, Span::from_ms(5), Rng::for_element(3, "fading"));
+    fn series(config: FadingConfig, n: u64) -> Vec<f64> {
+        let mut fading = Fading::new(config, Span::from_ms(5), Rng::for_element(3, "fading"));
         (1..=n).map(|frame| fading.at(frame)).collect()
     }
 
@@ -152,7 +195,7 @@ mod tests {
 
     #[test]
     fn ar1_channel_has_the_configured_moments_and_correlation() {
-        let x = series(Process::Ar1 { mean_db: 20.0, sd_db: 3.0, correlation: Span::from_ms(50) }, 400_000);
+        let x = series(FadingConfig::Ar1 { mean_db: 20.0, sd_db: 3.0, correlation: Span::from_ms(50) }, 400_000);
         let (mean, sd) = moments(&x);
         assert!((mean - 20.0).abs() < 0.1 && (sd - 3.0).abs() < 0.1, "{mean} {sd}");
         let lagged: f64 = x.iter().zip(&x[10..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / x.len() as f64;
@@ -162,7 +205,7 @@ mod tests {
     #[test]
     fn markov_channel_has_the_stationary_distribution() {
         let level = |db, ms| Level { db, stay: Span::from_ms(ms) };
-        let x = series(Process::Markov { levels: vec![level(25.0, 900), level(5.0, 300)] }, 400_000);
+        let x = series(FadingConfig::Markov { levels: vec![level(25.0, 900), level(5.0, 300)] }, 400_000);
         let low = x.iter().filter(|&&db| db < 10.0).count() as f64 / x.len() as f64;
         assert!((low - 0.25).abs() < 0.02, "{low}");
     }
@@ -179,9 +222,9 @@ mod tests {
 
     #[test]
     fn channel_state_does_not_depend_on_the_query_frequency() {
-        let process = Process::Ar1 { mean_db: 20.0, sd_db: 3.0, correlation: Span::from_ms(50) };
-        let every = series(process.clone(), 1000);
-        let mut seldom = Fading::new(process, Span::from_ms(5), Rng::for_element(3, "fading"));
+        let config = FadingConfig::Ar1 { mean_db: 20.0, sd_db: 3.0, correlation: Span::from_ms(50) };
+        let every = series(config.clone(), 1000);
+        let mut seldom = Fading::new(config, Span::from_ms(5), Rng::for_element(3, "fading"));
         for frame in (7..1000).step_by(7) {
             assert_eq!(seldom.at(frame), every[frame as usize - 1]);
         }

@@ -5,51 +5,77 @@
 //! that cell's speed. The channel model is that of one cell; the load of other cells is part of the
 //! speed.
 
+use crate::config_check::{Checked, check_span, ensure};
 use crate::event_heap::EventHeap;
 use crate::units::{Span, Time};
+use serde::Deserialize;
 
-/// Cells of a station in sequence; the first follows the last.
-#[derive(Clone, Debug, PartialEq)]
+/// When and to which cells stations roam, with the keys of a plan (docs/plan.md).
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RoamingConfig {
+    #[serde(rename = "every_ps")]
     pub every: Span,
     /// Time of the first change, of station 0.
+    #[serde(rename = "first_ps")]
     pub first: Span,
     /// Offset between the changes of consecutive stations.
+    #[serde(rename = "spread_ps")]
     pub spread: Span,
+    /// Time without service at a change.
+    #[serde(rename = "gap_ps")]
     pub gap: Span,
     /// Packets queued in the network for a leaving station are forwarded to its next cell;
     /// otherwise they are dropped.
     pub forwards: bool,
-    /// Share of the channel's speed in each cell.
-    pub speeds: Vec<f64>,
+    /// Cells of a station in sequence; the first follows the last.
+    pub cells: Vec<CellConfig>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellConfig {
+    /// Share of the channel's speed.
+    pub speed: f64,
+    /// Additional delay in each direction, for the elements after the medium.
+    #[serde(rename = "delay_ps")]
+    pub delay: Span,
 }
 
 impl RoamingConfig {
     /// Returns the error in the configuration, if any.
-    pub fn check(&self) -> Result<(), String> {
-        if self.gap >= self.every {
-            return Err("the gap is not shorter than the time between changes".into());
+    pub fn check(&self) -> Checked {
+        ensure(self.every >= MIN_INTERVAL, || "cells are changed at most once in a millisecond".into())?;
+        for (key, span) in [("every_ps", self.every), ("first_ps", self.first), ("spread_ps", self.spread), ("gap_ps", self.gap)]
+        {
+            check_span(key, span)?;
         }
-        if self.speeds.is_empty() {
-            return Err("no cell is listed".into());
-        }
-        match self.speeds.iter().find(|&&speed| !(MIN_SPEED..=1.0).contains(&speed)) {
-            Some(speed) => Err(format!("the speed {speed} of a cell is outside {MIN_SPEED} to 1")),
-            None => Ok(()),
-        }
+        self.cells.iter().try_for_each(|cell| check_span("delay_ps", cell.delay))?;
+        ensure(self.gap < self.every, || "the gap is not shorter than the time between changes".into())?;
+        ensure(!self.cells.is_empty(), || "no cell is listed".into())?;
+        self.cells.iter().try_for_each(|&CellConfig { speed, .. }| {
+            ensure((MIN_SPEED..=1.0).contains(&speed), || format!("the speed {speed} of a cell is outside {MIN_SPEED} to 1"))
+        })
     }
 
     /// Minimum speed over all cells.
     pub fn slowest(&self) -> f64 {
-        self.speeds.iter().copied().fold(1.0, f64::min)
+        self.cells.iter().map(|cell| cell.speed).fold(1.0, f64::min)
+    }
+
+    /// Time of a station's first change.
+    pub fn first_change(&self, station: u32) -> Span {
+        self.first + self.spread.saturating_mul(u64::from(station))
     }
 
     /// Time of change `n` of a station, counted from 0.
     fn at(&self, station: u32, n: u64) -> Time {
-        Time::ZERO + self.first + self.spread.saturating_mul(u64::from(station)) + self.every.saturating_mul(n)
+        Time::ZERO + self.first_change(station) + self.every.saturating_mul(n)
     }
 }
 
+/// Each change is an event for each station; a shorter interval would dominate the run time.
+const MIN_INTERVAL: Span = Span::from_ms(1);
 /// Below this speed a header does not fit into a frame.
 const MIN_SPEED: f64 = 0.01;
 
@@ -112,8 +138,8 @@ impl Roaming {
 
     /// Share of the channel's speed in the station's current cell.
     pub fn speed(&self, station: u32) -> f64 {
-        let cell = self.stations[station as usize].changes % self.config.speeds.len().max(1) as u64;
-        self.config.speeds[cell as usize]
+        let cell = self.stations[station as usize].changes % self.config.cells.len().max(1) as u64;
+        self.config.cells[cell as usize].speed
     }
 }
 
@@ -129,7 +155,7 @@ mod tests {
             spread: Span::from_secs(1),
             gap: Span::from_ms(100),
             forwards: true,
-            speeds: vec![1.0, 0.5, 0.25],
+            cells: [1.0, 0.5, 0.25].map(|speed| CellConfig { speed, delay: Span::ZERO }).to_vec(),
         };
         let mut roaming = Roaming::new(config, 2);
         let mut events_seen = Vec::new();

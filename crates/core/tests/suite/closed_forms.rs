@@ -4,7 +4,7 @@
 use ackclock_core::app::{AnyApp, BulkSource, Sink};
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
-use ackclock_core::impairment::{Delay, Loss, LossModel};
+use ackclock_core::impairment::{Delay, Loss, LossConfig};
 use ackclock_core::network::{EndpointId, Network, NetworkBuilder, Route};
 use ackclock_core::rng::Rng;
 use ackclock_core::tcp::{DelayedAck, RecoveryKind, TcpConfig, TcpEndpoint, Variant};
@@ -17,7 +17,8 @@ const SEGMENT: u32 = 1000;
 fn path(config: &TcpConfig, loss: f64, rtt: Span) -> (Network, EndpointId) {
     let mut b: NetworkBuilder = Network::builder();
     let one_way = Span(rtt.0 / 2);
-    let lossy = b.element(Loss::new(LossModel::bernoulli(loss, Rng::for_element(1, "loss"))));
+    let rng = Rng::for_element(1, "loss");
+    let lossy = b.element(Loss::new(&LossConfig::Bernoulli { mean: loss }, rng.clone(), rng));
     let (down, up) = (b.element(Delay::new(one_way)), b.element(Delay::new(one_way)));
     let source = AnyApp::BulkSource(BulkSource::new(u64::MAX, Time::NEVER));
     let client = TcpEndpoint::client(config.clone(), source, Time::ZERO);

@@ -4,14 +4,15 @@
 use crate::common::{Driver, Journey, STATIONS, ports, traffic, travel};
 use ackclock_core::element::PacketCounts;
 use ackclock_core::impairment::{
-    Delay, Distribution, Duplicate, Handover, HandoverConfig, Jitter, Loss, LossModel, Outage, Paths, Reorder, Sojourns,
+    Delay, Duplicate, DuplicateConfig, Handover, HandoverConfig, Jitter, JitterConfig, Loss, LossConfig, Outage, OutageConfig,
+    Reorder, ReorderConfig, Sojourns,
 };
 use ackclock_core::link::{Framing, FusedLink, RateLink, TraceLink};
 use ackclock_core::medium::grants::{
-    ContentionConfig, DirectionConfig, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
+    ContentionConfig, DirectionConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
 };
 use ackclock_core::medium::wlan::{AmpduConfig, Format};
-use ackclock_core::medium::{GrantConfig, Grants, HalfDuplex, PacketRadio, RadioConfig, Wlan, WlanConfig};
+use ackclock_core::medium::{GrantConfig, Grants, HalfDuplex, HalfDuplexConfig, PacketRadio, RadioConfig, Wlan, WlanConfig};
 use ackclock_core::network::AnyElement;
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
@@ -25,15 +26,14 @@ enum Recipe {
     RateLink { bps: u64, limit: Limit, framing: Framing },
     TraceLink { times_ms: Vec<u64>, limit: Limit, framing: Framing },
     Delay(Span),
-    Jitter { distribution: Distribution, in_order: bool },
-    Bernoulli(f64),
-    GilbertElliott(Sojourns),
-    List(Vec<u64>),
-    Duplicate(f64),
-    Reorder(f64, Span),
-    Outage(Vec<(Time, Time)>),
+    Jitter(JitterConfig),
+    Loss(LossConfig),
+    Duplicate(DuplicateConfig),
+    Reorder(ReorderConfig),
+    Outage(Vec<OutageConfig>),
     Handover(HandoverConfig),
-    HalfDuplex { bps: u64, turnaround: Span, limit: Limit },
+    Cells { every: Span, first: Span, delays: Vec<Span> },
+    HalfDuplex { config: HalfDuplexConfig, limit: Limit },
     PacketRadio { config: RadioConfig, limit: Limit },
     Wlan { config: WlanConfig, limit: Limit },
     Grants { config: GrantConfig, limit: Limit },
@@ -52,17 +52,14 @@ impl Recipe {
                 TraceLink::new(times_ms.into(), framing, tail(limit)).unwrap().into()
             }
             Recipe::Delay(delay) => Delay::new(delay).into(),
-            Recipe::Jitter { distribution, in_order } => Jitter::new(distribution, in_order, rng).into(),
-            Recipe::Bernoulli(mean) => Loss::new(LossModel::bernoulli(mean, rng)).into(),
-            Recipe::GilbertElliott(sojourns) => Loss::new(LossModel::gilbert_elliott(sojourns, rng)).into(),
-            Recipe::List(packets) => Loss::new(LossModel::list(packets)).into(),
-            Recipe::Duplicate(mean) => Duplicate::new(mean, rng).into(),
-            Recipe::Reorder(mean, delay) => Reorder::new(mean, delay, rng).into(),
-            Recipe::Outage(outages) => Outage::new(outages).unwrap().into(),
+            Recipe::Jitter(config) => Jitter::new(config, rng).into(),
+            Recipe::Loss(config) => Loss::new(&config, rng.clone(), rng).into(),
+            Recipe::Duplicate(config) => Duplicate::new(config, rng).into(),
+            Recipe::Reorder(config) => Reorder::new(config, rng).into(),
+            Recipe::Outage(outages) => Outage::new(&outages).unwrap().into(),
             Recipe::Handover(config) => Handover::new(config, seed, rng).into(),
-            Recipe::HalfDuplex { bps, turnaround, limit } => {
-                HalfDuplex::new(Rate::from_bps(bps), turnaround, (0..2 * STATIONS).map(|_| tail(limit))).into()
-            }
+            Recipe::Cells { every, first, delays } => Handover::with_delays(every, first, delays.into()).into(),
+            Recipe::HalfDuplex { config, limit } => HalfDuplex::new(config, (0..2 * STATIONS).map(|_| tail(limit))).into(),
             Recipe::PacketRadio { config, limit } => PacketRadio::new(config, (0..2 * STATIONS).map(|_| tail(limit)), rng).into(),
             Recipe::Wlan { config, limit } => Wlan::new(config, (0..2 * STATIONS).map(|_| tail(limit)), rng).unwrap().into(),
             Recipe::Grants { config, limit } => Grants::new(config, (0..2 * STATIONS).map(|_| tail(limit)), rng).unwrap().into(),
@@ -82,12 +79,13 @@ fn framing() -> impl Strategy<Value = Framing> {
     prop_oneof![Just(Framing::None), Just(Framing::Cslip), (0u16..50).prop_map(|overhead| Framing::Atm { overhead })]
 }
 
-fn distribution() -> impl Strategy<Value = Distribution> {
+fn jitter() -> impl Strategy<Value = JitterConfig> {
+    let in_order = any::<bool>;
     prop_oneof![
-        (span(), span()).prop_map(|(low, high)| Distribution::Uniform { low, high }),
-        (span(), span()).prop_map(|(mean, sd)| Distribution::Normal { mean, sd }),
-        span().prop_map(|mean| Distribution::Exponential { mean }),
-        (span(), 0.5f64..3.0).prop_map(|(mean, shape)| Distribution::Pareto { mean, shape }),
+        (span(), span(), in_order()).prop_map(|(low, high, in_order)| JitterConfig::Uniform { low, high, in_order }),
+        (span(), span(), in_order()).prop_map(|(mean, sd, in_order)| JitterConfig::Normal { mean, sd, in_order }),
+        (span(), in_order()).prop_map(|(mean, in_order)| JitterConfig::Exponential { mean, in_order }),
+        (span(), 0.5f64..3.0, in_order()).prop_map(|(mean, shape, in_order)| JitterConfig::Pareto { mean, shape, in_order }),
     ]
 }
 
@@ -101,13 +99,13 @@ fn sojourns() -> impl Strategy<Value = Sojourns> {
 }
 
 /// Sorted and disjoint outages, from random gaps and lengths.
-fn outages() -> impl Strategy<Value = Vec<(Time, Time)>> {
+fn outages() -> impl Strategy<Value = Vec<OutageConfig>> {
     prop::collection::vec((span(), span()), 0..6).prop_map(|pairs| {
         let mut at = Time::ZERO;
         let outage = |(gap, length)| {
             let start = at + gap;
             at = start + length + Span(1);
-            (start, at)
+            OutageConfig { start, end: at }
         };
         pairs.into_iter().map(outage).collect()
     })
@@ -214,18 +212,21 @@ fn granted() -> impl Strategy<Value = GrantConfig> {
     };
     let method = prop_oneof![
         (1u32..5, 0u32..3, 0u32..4, 1u32..17).prop_map(|(opportunities, start, more, tries)| RequestMethod::Contention(
-            ContentionConfig { opportunities, start, end: start + more, tries }
+            ContentionConfig { opportunities, backoff: [start, start + more], tries }
         )),
         (1u64..40, 50u32..500)
             .prop_map(move |(period, first_grant)| RequestMethod::Scheduled { period: ms(period), first_grant }),
     ];
-    let asking = (method, 0u64..20, any::<[bool; 2]>()).prop_map(move |(method, delay, [piggyback, many])| RequestConfig {
-        method,
-        grant_delay: ms(delay),
-        piggyback,
-        many,
-    });
-    (direction(), direction(), asking).prop_map(|(down, up, asking)| GrantConfig { down, up, request: asking })
+    (direction(), direction(), method, 0u64..20, any::<[bool; 2]>()).prop_map(
+        move |(down, up, request, delay, [piggyback, many_requests])| GrantConfig {
+            down,
+            up,
+            request,
+            grant_delay: ms(delay),
+            piggyback,
+            many_requests,
+        },
+    )
 }
 
 fn recipe() -> impl Strategy<Value = Recipe> {
@@ -241,18 +242,24 @@ fn recipe() -> impl Strategy<Value = Recipe> {
         (bps(), limit(), framing()).prop_map(|(bps, limit, framing)| Recipe::RateLink { bps, limit, framing }),
         (times_ms(), limit(), framing()).prop_map(|(times_ms, limit, framing)| Recipe::TraceLink { times_ms, limit, framing }),
         span().prop_map(Recipe::Delay),
-        (distribution(), any::<bool>()).prop_map(|(distribution, in_order)| Recipe::Jitter { distribution, in_order }),
-        share().prop_map(Recipe::Bernoulli),
-        sojourns().prop_map(Recipe::GilbertElliott),
-        prop::collection::vec(0u64..100, 0..20).prop_map(Recipe::List),
-        share().prop_map(Recipe::Duplicate),
-        (share(), span()).prop_map(|(mean, delay)| Recipe::Reorder(mean, delay)),
+        jitter().prop_map(Recipe::Jitter),
+        share().prop_map(|mean| Recipe::Loss(LossConfig::Bernoulli { mean })),
+        sojourns().prop_map(|sojourns| Recipe::Loss(LossConfig::GilbertElliott(sojourns))),
+        prop::collection::vec(0u64..100, 0..20).prop_map(|packets| Recipe::Loss(LossConfig::List { packets })),
+        share().prop_map(|mean| Recipe::Duplicate(DuplicateConfig { mean })),
+        (share(), span()).prop_map(|(mean, delay)| Recipe::Reorder(ReorderConfig { mean, delay })),
         outages().prop_map(Recipe::Outage),
         (span(), span(), span(), share(), span(), span()).prop_map(|(every, first, gap, loss, low, more)| {
-            let paths = if loss < 0.5 { Paths::Drawn { low, high: low + more } } else { Paths::Listed([low, more].into()) };
-            Recipe::Handover(HandoverConfig { every: every + Span(1), first, gap, loss, paths })
+            Recipe::Handover(HandoverConfig { every: every + Span(1), first, gap, loss, low, high: low + more })
         }),
-        (bps(), span(), limit()).prop_map(|(bps, turnaround, limit)| Recipe::HalfDuplex { bps, turnaround, limit }),
+        (span(), span(), prop::collection::vec(span(), 1..4)).prop_map(|(every, first, delays)| Recipe::Cells {
+            every: every + Span(1),
+            first,
+            delays
+        }),
+        (bps(), span(), limit()).prop_map(|(bps, turnaround, limit)| {
+            Recipe::HalfDuplex { config: HalfDuplexConfig { rate: Rate::from_bps(bps), turnaround }, limit }
+        }),
         (radio(), limit()).prop_map(|(config, limit)| Recipe::PacketRadio { config, limit }),
         (wlan(), limit()).prop_map(|(config, limit)| Recipe::Wlan { config, limit }),
         (granted(), limit()).prop_map(|(config, limit)| Recipe::Grants { config, limit }),
@@ -309,7 +316,11 @@ proptest! {
 
     #[test]
     fn element_does_not_reorder_unless_configured(recipe in recipe(), traffic in traffic(80), seed in 0u64..1000) {
-        let reorders = matches!(recipe, Recipe::Reorder(..) | Recipe::Jitter { in_order: false, .. });
+        let reorders = match recipe {
+            Recipe::Reorder(_) => true,
+            Recipe::Jitter(config) => !config.in_order(),
+            _ => false,
+        };
         for left in by_port(&recipe, &travel(recipe.build(seed), &traffic, Driver::Steps)) {
             prop_assert!(reorders || left.is_sorted_by_key(|&(_, number)| number), "{left:?}");
         }
@@ -320,16 +331,20 @@ proptest! {
 fn random_element_differs_when_the_seed_differs() {
     let ms = Span::from_ms;
     let traffic = crate::common::arrivals((0..500).map(|i| (Time::ZERO + ms(i), 1000)));
-    let distributions = [
-        Distribution::Uniform { low: ms(0), high: ms(5) },
-        Distribution::Normal { mean: ms(5), sd: ms(1) },
-        Distribution::Exponential { mean: ms(5) },
-        Distribution::Pareto { mean: ms(5), shape: 2.5 },
+    let jitters = [
+        JitterConfig::Uniform { low: ms(0), high: ms(5), in_order: false },
+        JitterConfig::Normal { mean: ms(5), sd: ms(1), in_order: false },
+        JitterConfig::Exponential { mean: ms(5), in_order: false },
+        JitterConfig::Pareto { mean: ms(5), shape: 2.5, in_order: false },
     ];
-    let jitters = distributions.map(|distribution| Recipe::Jitter { distribution, in_order: false });
     let fading = Sojourns { good: ms(20), bad: ms(5), loss_good: 0.0, loss_bad: 1.0 };
-    let others = [Recipe::Bernoulli(0.2), Recipe::GilbertElliott(fading), Recipe::Duplicate(0.2), Recipe::Reorder(0.2, ms(3))];
-    for recipe in jitters.into_iter().chain(others) {
+    let others = [
+        Recipe::Loss(LossConfig::Bernoulli { mean: 0.2 }),
+        Recipe::Loss(LossConfig::GilbertElliott(fading)),
+        Recipe::Duplicate(DuplicateConfig { mean: 0.2 }),
+        Recipe::Reorder(ReorderConfig { mean: 0.2, delay: ms(3) }),
+    ];
+    for recipe in jitters.map(Recipe::Jitter).into_iter().chain(others) {
         let run = |seed| seen(&travel(recipe.build(seed), &traffic, Driver::Steps));
         assert_eq!(run(1), run(1), "{recipe:?}");
         assert_ne!(run(1), run(2), "{recipe:?}");

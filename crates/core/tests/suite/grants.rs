@@ -3,26 +3,23 @@
 
 use crate::common::{Driver, Journey, STATIONS, arrivals, travel};
 use ackclock_core::medium::grants::{
-    ContentionConfig, DirectionConfig, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
+    ContentionConfig, DirectionConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
 };
 use ackclock_core::medium::{GrantConfig, Grants};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
 use ackclock_core::units::{Rate, Span, Time};
 
-const NO_REPAIR: RetransmissionConfig =
-    RetransmissionConfig { error: 0.0, attempts: 1, delay: Span::ZERO, rounds: 0, round_delay: Span::ZERO };
-
 fn direction(mbps: u64, interval: Span, layout: ShareLayout) -> DirectionConfig {
     let rate = Rate::from_bps(mbps * 1_000_000);
-    DirectionConfig { rate, interval, layout, packet_header: 0, block_header: 0, cap: None, repair: NO_REPAIR }
+    DirectionConfig { rate, interval, layout, packet_header: 0, block_header: 0, cap: None, repair: RetransmissionConfig::NONE }
 }
 
 /// 8 Mb/s per direction, so a byte takes a microsecond.
 fn config(method: RequestMethod) -> GrantConfig {
-    let request = RequestConfig { method, grant_delay: Span::from_ms(4), piggyback: true, many: false };
-    let ms = Span::from_ms(1);
-    GrantConfig { down: direction(8, ms, ShareLayout::Serial), up: direction(8, ms, ShareLayout::Serial), request }
+    let serial = direction(8, Span::from_ms(1), ShareLayout::Serial);
+    let grant_delay = Span::from_ms(4);
+    GrantConfig { down: serial, up: serial, request: method, grant_delay, piggyback: true, many_requests: false }
 }
 
 fn scheduled() -> RequestMethod {
@@ -30,7 +27,7 @@ fn scheduled() -> RequestMethod {
 }
 
 fn contention(opportunities: u32, start: u32) -> RequestMethod {
-    RequestMethod::Contention(ContentionConfig { opportunities, start, end: 10, tries: 16 })
+    RequestMethod::Contention(ContentionConfig { opportunities, backoff: [start, 10], tries: 16 })
 }
 
 fn run(config: GrantConfig, at_and_len: Vec<(Time, u16)>, ports: &[u32]) -> Journey {

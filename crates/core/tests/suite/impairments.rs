@@ -2,9 +2,10 @@
 
 use crate::common::{Arrival, Driver, TCP_ACK, TCP_DATA, TCP_SYN, arrivals, travel};
 use ackclock_core::impairment::{
-    Distribution, Duplicate, GilbertElliott, Jitter, Loss, LossModel, Outage, OutageError, Reorder, SignalLoss, Sojourns,
+    Duplicate, DuplicateConfig, GilbertElliott, Jitter, JitterConfig, Loss, LossConfig, Outage, OutageConfig, Reorder,
+    ReorderConfig, SignalLossConfig, Sojourns,
 };
-use ackclock_core::medium::radio_channel::{Level, LossCurve, Process};
+use ackclock_core::medium::radio_channel::{FadingConfig, Level, LossCurve};
 use ackclock_core::rng::Rng;
 use ackclock_core::units::{Span, Time};
 
@@ -21,9 +22,16 @@ fn every(gap: Span, n: u64) -> Vec<Arrival> {
     arrivals((0..n).map(|i| (Time::ZERO + gap.saturating_mul(i), 1000)))
 }
 
-fn lost(model: LossModel, traffic: &[Arrival]) -> Vec<bool> {
+fn lost(config: LossConfig, traffic: &[Arrival]) -> Vec<bool> {
+    lost_with(config, rng(), traffic)
+}
+
+fn lost_with(config: LossConfig, losses: Rng, traffic: &[Arrival]) -> Vec<bool> {
     let mut lost = vec![true; traffic.len()];
-    travel(Loss::new(model), traffic, Driver::Steps).numbers().into_iter().for_each(|n| lost[n as usize] = false);
+    travel(Loss::new(&config, losses, Rng::for_element(1, "signal")), traffic, Driver::Steps)
+        .numbers()
+        .into_iter()
+        .for_each(|n| lost[n as usize] = false);
     lost
 }
 
@@ -39,7 +47,7 @@ fn mean_run(lost: &[bool]) -> f64 {
 
 #[test]
 fn bernoulli_loss_has_its_mean_and_no_memory() {
-    let lost = lost(LossModel::bernoulli(0.1, rng()), &every(Span::from_ms(1), 1_000_000));
+    let lost = lost(LossConfig::Bernoulli { mean: 0.1 }, &every(Span::from_ms(1), 1_000_000));
     // Four standard errors: sqrt(p(1-p)/n) and, for geometric runs, sqrt(p)/(1-p)/sqrt(n p).
     assert!((share(&lost) - 0.1).abs() < 4.0 * 0.0003, "{}", share(&lost));
     assert!((mean_run(&lost) - 1.0 / 0.9).abs() < 4.0 * 0.0012, "{}", mean_run(&lost));
@@ -48,17 +56,15 @@ fn bernoulli_loss_has_its_mean_and_no_memory() {
 #[test]
 fn signal_loss_follows_its_curve_at_each_level() {
     let level = |db, ms| Level { db, stay: Span::from_ms(ms) };
-    let process = || Process::Markov { levels: vec![level(5.0, 300), level(20.0, 900)] };
+    let fading = FadingConfig::Markov { levels: vec![level(5.0, 300), level(20.0, 900)] };
     let curve = |share| LossCurve::new(vec![(5.0, share), (20.0, 0.0)]).unwrap();
-    let signal = || Rng::for_element(1, "signal");
-    let model = |share, losses| {
-        LossModel::Signal(Box::new(SignalLoss::new(process(), Span::from_ms(10), curve(share), signal(), losses)))
-    };
+    let config =
+        |share| LossConfig::Signal(SignalLossConfig { fading: fading.clone(), step: Span::from_ms(10), curve: curve(share) });
     let traffic = every(Span::from_ms(1), 1_000_000);
-    let all = lost(model(1.0, rng()), &traffic);
+    let all = lost(config(1.0), &traffic);
     assert!((share(&all) / 0.25 - 1.0).abs() < 0.12, "a quarter of the time: {}", share(&all));
     // The other direction has independent losses in the same fades.
-    let half = lost(model(0.5, Rng::for_element(1, "other")), &traffic);
+    let half = lost_with(config(0.5), Rng::for_element(1, "other"), &traffic);
     assert!(all.iter().zip(&half).all(|(&all, &half)| all || !half), "nothing is lost outside of a fade");
     assert!((share(&half) / share(&all) - 0.5).abs() < 0.01);
 }
@@ -71,7 +77,7 @@ fn gilbert_elliott_matches_the_closed_forms_of_mean_loss_and_bad_sojourn() {
         let (good, bad, gap) = (Span::from_ms(good_ms), Span::from_ms(bad_ms), Span::from_ms(gap_ms));
         let sojourns = Sojourns { good, bad, loss_good: 0.0, loss_bad: 1.0 };
         let n = 20_000 * (good_ms + bad_ms) / gap_ms;
-        let lost = lost(LossModel::gilbert_elliott(sojourns, rng()), &every(gap, n));
+        let lost = lost(LossConfig::GilbertElliott(sojourns), &every(gap, n));
         let b = bad_ms as f64 / (good_ms + bad_ms) as f64;
         let q = b + (1.0 - b) * (-(gap_ms as f64) * (1.0 / good_ms as f64 + 1.0 / bad_ms as f64)).exp();
         assert!((sojourns.mean_loss() - b).abs() < 1e-12);
@@ -89,7 +95,7 @@ fn gilbert_elliott_matches_the_closed_forms_of_mean_loss_and_bad_sojourn() {
 #[test]
 fn gilbert_elliott_loss_is_the_weighted_mean_of_its_states() {
     let sojourns = Sojourns { good: Span::from_ms(30), bad: Span::from_ms(10), loss_good: 0.02, loss_bad: 0.4 };
-    let lost = lost(LossModel::gilbert_elliott(sojourns, rng()), &every(Span::from_ms(7), 1_000_000));
+    let lost = lost(LossConfig::GilbertElliott(sojourns), &every(Span::from_ms(7), 1_000_000));
     assert!((sojourns.mean_loss() - 0.115).abs() < 1e-12);
     assert!((share(&lost) / 0.115 - 1.0).abs() < 0.02, "{}", share(&lost));
 }
@@ -97,7 +103,7 @@ fn gilbert_elliott_loss_is_the_weighted_mean_of_its_states() {
 #[test]
 fn fades_do_not_depend_on_the_traffic() {
     let sojourns = Sojourns { good: Span::from_ms(200), bad: Span::from_ms(40), loss_good: 0.0, loss_bad: 1.0 };
-    let seen = |gap_ms: u64| lost(LossModel::gilbert_elliott(sojourns, rng()), &every(Span::from_ms(gap_ms), 60_000 / gap_ms));
+    let seen = |gap_ms: u64| lost(LossConfig::GilbertElliott(sojourns), &every(Span::from_ms(gap_ms), 60_000 / gap_ms));
     let (often, seldom) = (seen(1), seen(12));
     for (i, &lost) in seldom.iter().enumerate() {
         assert_eq!(lost, often[12 * i], "at {} ms", 12 * i);
@@ -124,7 +130,7 @@ fn loss_list_counts_data_packets_only() {
     let kinds = [TCP_SYN, TCP_ACK, TCP_DATA, TCP_DATA, TCP_ACK, TCP_DATA, TCP_SYN, TCP_DATA];
     let traffic: Vec<_> = (0..).zip(kinds).map(|(number, kind)| Arrival { at: ms(1), number, len: 100, kind }).collect();
     for (list, expected) in [(vec![], vec![]), (vec![1], vec![2]), (vec![3, 1], vec![2, 5]), (vec![4, 4, 0, 99], vec![7])] {
-        let lost = lost(LossModel::list(list.clone()), &traffic);
+        let lost = lost(LossConfig::List { packets: list.clone() }, &traffic);
         let numbers: Vec<usize> = (0..lost.len()).filter(|&i| lost[i]).collect();
         assert_eq!(numbers, expected, "{list:?}");
     }
@@ -135,29 +141,29 @@ fn jitter_has_the_means_of_its_distributions() {
     let span = Span::from_ms;
     // Mean of a normal distribution truncated at 0: m F(m/s) + s f(m/s), here with m = s = 10 ms:
     // 10 * 0.841345 + 10 * 0.241971.
-    for (distribution, mean_ms) in [
-        (Distribution::Uniform { low: span(10), high: span(30) }, 20.0),
-        (Distribution::Normal { mean: span(50), sd: span(5) }, 50.0),
-        (Distribution::Normal { mean: span(10), sd: span(10) }, 10.833_15),
-        (Distribution::Exponential { mean: span(20) }, 20.0),
-        (Distribution::Pareto { mean: span(20), shape: 3.0 }, 20.0),
-        (Distribution::Uniform { low: span(7), high: span(7) }, 7.0),
-        (Distribution::Uniform { low: span(7), high: span(3) }, 7.0),
+    for (config, mean_ms) in [
+        (JitterConfig::Uniform { low: span(10), high: span(30), in_order: false }, 20.0),
+        (JitterConfig::Normal { mean: span(50), sd: span(5), in_order: false }, 50.0),
+        (JitterConfig::Normal { mean: span(10), sd: span(10), in_order: false }, 10.833_15),
+        (JitterConfig::Exponential { mean: span(20), in_order: false }, 20.0),
+        (JitterConfig::Pareto { mean: span(20), shape: 3.0, in_order: false }, 20.0),
+        (JitterConfig::Uniform { low: span(7), high: span(7), in_order: false }, 7.0),
+        (JitterConfig::Uniform { low: span(7), high: span(3), in_order: false }, 7.0),
     ] {
         let traffic = every(span(1), 200_000);
-        let left = travel(Jitter::new(distribution, false, rng()), &traffic, Driver::Steps).left;
+        let left = travel(Jitter::new(config, rng()), &traffic, Driver::Steps).left;
         let delay: f64 =
             left.iter().map(|(at, p)| (*at - traffic[p.flow as usize].at).as_millis()).sum::<f64>() / left.len() as f64;
-        assert!((delay / mean_ms - 1.0).abs() < 0.01, "{distribution:?}: {delay} ms");
+        assert!((delay / mean_ms - 1.0).abs() < 0.01, "{config:?}: {delay} ms");
     }
 }
 
 #[test]
 fn jitter_reorders_packets_unless_in_order() {
-    let distribution = Distribution::Uniform { low: Span::ZERO, high: Span::from_ms(20) };
+    let config = |in_order| JitterConfig::Uniform { low: Span::ZERO, high: Span::from_ms(20), in_order };
     let traffic = every(Span::from_ms(1), 200);
-    let free = travel(Jitter::new(distribution, false, rng()), &traffic, Driver::Steps).times();
-    let ordered = travel(Jitter::new(distribution, true, rng()), &traffic, Driver::Steps).times();
+    let free = travel(Jitter::new(config(false), rng()), &traffic, Driver::Steps).times();
+    let ordered = travel(Jitter::new(config(true), rng()), &traffic, Driver::Steps).times();
     let mut drawn = vec![Time::ZERO; traffic.len()];
     free.iter().for_each(|&(at, n)| drawn[n as usize] = at);
     assert!(!free.iter().map(|&(_, n)| n).is_sorted());
@@ -170,18 +176,19 @@ fn jitter_reorders_packets_unless_in_order() {
 
 #[test]
 fn duplicate_follows_at_once_with_its_own_id() {
-    let left = travel(Duplicate::new(1.0, rng()), &every(Span::from_ms(1), 3), Driver::Steps).left;
+    let left = travel(Duplicate::new(DuplicateConfig { mean: 1.0 }, rng()), &every(Span::from_ms(1), 3), Driver::Steps).left;
     let listed: Vec<_> = left.iter().map(|(at, p)| (at.as_secs() * 1e3, p.flow, p.id >= 1 << 32)).collect();
     assert_eq!(listed, [(0.0, 0, false), (0.0, 0, true), (1.0, 1, false), (1.0, 1, true), (2.0, 2, false), (2.0, 2, true)]);
-    let some = travel(Duplicate::new(0.1, rng()), &every(Span::from_ms(1), 100_000), Driver::Steps);
+    let some = travel(Duplicate::new(DuplicateConfig { mean: 0.1 }, rng()), &every(Span::from_ms(1), 100_000), Driver::Steps);
     assert!((some.counts.copied as f64 - 10_000.0).abs() < 4.0 * 95.0, "{}", some.counts.copied);
 }
 
 #[test]
 fn delayed_packet_is_overtaken_by_later_packets() {
-    let all = travel(Reorder::new(1.0, Span::from_ms(5), rng()), &every(Span::from_ms(1), 3), Driver::Steps).times();
+    let config = |mean| ReorderConfig { mean, delay: Span::from_ms(5) };
+    let all = travel(Reorder::new(config(1.0), rng()), &every(Span::from_ms(1), 3), Driver::Steps).times();
     assert_eq!(all, [(ms(5), 0), (ms(6), 1), (ms(7), 2)]);
-    let left = travel(Reorder::new(0.1, Span::from_ms(5), rng()), &every(Span::from_ms(1), 100_000), Driver::Steps).times();
+    let left = travel(Reorder::new(config(0.1), rng()), &every(Span::from_ms(1), 100_000), Driver::Steps).times();
     let delays: Vec<u64> = left.iter().map(|&(at, n)| at.0 / 1_000_000_000 - u64::from(n)).collect();
     assert!(delays.iter().all(|&d| d == 0 || d == 5));
     let late = delays.iter().filter(|&&d| d == 5).count() as f64;
@@ -190,13 +197,14 @@ fn delayed_packet_is_overtaken_by_later_packets() {
 
 #[test]
 fn outage_drops_packets_from_its_start_until_before_its_end() {
-    let outage = Outage::new(vec![(ms(2), ms(4)), (ms(4), ms(5)), (ms(7), ms(8))]).unwrap();
+    let outages = |pairs: &[(u64, u64)]| {
+        Outage::new(&pairs.iter().map(|&(start, end)| OutageConfig { start: ms(start), end: ms(end) }).collect::<Vec<_>>())
+    };
+    let outage = outages(&[(2, 4), (4, 5), (7, 8)]).unwrap();
     let numbers = travel(outage, &every(Span::from_ms(1), 10), Driver::Steps).numbers();
     assert_eq!(numbers, [0, 1, 5, 6, 8, 9]);
-    let refused = |outages| Outage::new(outages).err();
-    assert_eq!(refused(vec![(ms(2), ms(2))]), Some(OutageError::Empty { number: 1, start: ms(2), end: ms(2) }));
-    assert_eq!(
-        refused(vec![(ms(1), ms(3)), (ms(2), ms(4))]),
-        Some(OutageError::Overlaps { number: 2, start: ms(2), ended: ms(3) })
-    );
+    let empty = outages(&[(2, 2)]).err().unwrap();
+    assert!(empty.starts_with("an outage from 2000000000 to 2000000000 ps:"), "{empty}");
+    let overlap = outages(&[(1, 3), (2, 4)]).err().unwrap();
+    assert!(overlap.starts_with("an outage from 2000000000 to 4000000000 ps:"), "{overlap}");
 }

@@ -4,7 +4,7 @@
 use ackclock_core::app::{AnyApp, BulkSource, ProxyApp, Requester, Responder, Sink};
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
-use ackclock_core::impairment::{Delay, Loss, LossModel};
+use ackclock_core::impairment::{Delay, Loss, LossConfig};
 use ackclock_core::link::{Framing, FusedLink};
 use ackclock_core::network::{EndpointId, Network, NetworkBuilder, Route};
 use ackclock_core::queue::Limit;
@@ -75,7 +75,7 @@ impl Setup {
                 Framing::None,
                 false,
             ));
-            let loss = b.element(Loss::new(LossModel::bernoulli(path.loss, rng)));
+            let loss = b.element(Loss::new(&LossConfig::Bernoulli { mean: path.loss }, rng.clone(), rng));
             let delay = b.element(Delay::new(path.delay));
             b.connect(link, Port(0), Route::Node(loss, Port(0)));
             b.connect(loss, Port(0), Route::Node(delay, Port(0)));

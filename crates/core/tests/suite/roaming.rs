@@ -2,9 +2,7 @@
 //! slower cell, and invariants.
 
 use ackclock_core::element::{DropReason, Element, Handoff, Output, PacketCounts};
-use ackclock_core::medium::grants::{
-    DirectionConfig, GrantConfig, Grants, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout,
-};
+use ackclock_core::medium::grants::{DirectionConfig, GrantConfig, Grants, RequestMethod, RetransmissionConfig, ShareLayout};
 use ackclock_core::medium::wimax::contention::{self, BackoffConfig, Region};
 use ackclock_core::medium::wimax::frame::{FrameConfig, Split};
 use ackclock_core::medium::wimax::harq::HarqConfig;
@@ -14,7 +12,9 @@ use ackclock_core::medium::wimax::phy::{Channel, Technique};
 use ackclock_core::medium::wimax::qos_class::ServiceFlow;
 use ackclock_core::medium::wimax::{self, StationConfig, UplinkConfig, WimaxConfig};
 use ackclock_core::medium::wlan::{AmpduConfig, Format};
-use ackclock_core::medium::{Direction, HalfDuplex, Medium, RoamingConfig, Stream, Wimax, Wlan, WlanConfig};
+use ackclock_core::medium::{
+    CellConfig, Direction, HalfDuplex, HalfDuplexConfig, Medium, RoamingConfig, Stream, Wimax, Wlan, WlanConfig,
+};
 use ackclock_core::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
@@ -94,11 +94,13 @@ fn granted() -> GrantConfig {
     let interval = Span::from_ms(1);
     let direction =
         DirectionConfig { rate, interval, layout: ShareLayout::Block, packet_header: 4, block_header: 3, cap: None, repair };
-    let method = RequestMethod::Scheduled { period: Span::from_ms(10), first_grant: 100 };
     GrantConfig {
         down: direction,
         up: direction,
-        request: RequestConfig { method, grant_delay: Span::from_ms(7), piggyback: true, many: false },
+        request: RequestMethod::Scheduled { period: Span::from_ms(10), first_grant: 100 },
+        grant_delay: Span::from_ms(7),
+        piggyback: true,
+        many_requests: false,
     }
 }
 
@@ -106,7 +108,10 @@ fn medium(name: &str, roaming: &RoamingConfig, limit: u64, seed: u64) -> Box<dyn
     let queues = || (0..2 * STATIONS).map(move |_| AnyQueue::DropTail(DropTail::new(Limit::packets(limit))));
     let (rng, roaming) = (Rng::for_element(seed, "medium"), roaming.clone());
     match name {
-        "half-duplex" => Box::new(HalfDuplex::new(Rate::from_bps(10_000_000), us(100), queues()).roaming(roaming)),
+        "half-duplex" => {
+            let config = HalfDuplexConfig { rate: Rate::from_bps(10_000_000), turnaround: us(100) };
+            Box::new(HalfDuplex::new(config, queues()).roaming(roaming))
+        }
         "wimax" => Box::new(Wimax::new(cell(0.0), queues().collect(), rng).unwrap().roaming(roaming)),
         "wimax with HARQ" => Box::new(Wimax::new(cell(0.2), queues().collect(), rng).unwrap().roaming(roaming)),
         "wlan" => Box::new(Wlan::new(lan(), queues(), rng).unwrap().roaming(roaming)),
@@ -192,6 +197,10 @@ fn up(station: u32) -> Stream {
     Stream::new(station, Direction::Up)
 }
 
+fn cells(speeds: &[f64]) -> Vec<CellConfig> {
+    speeds.iter().map(|&speed| CellConfig { speed, delay: Span::ZERO }).collect()
+}
+
 /// A single change, a millisecond before 1 s, when a frame of 5 ms has ended and queues have filled
 /// again.
 fn once(gap_ms: u64, forwards: bool, speeds: &[f64]) -> RoamingConfig {
@@ -201,7 +210,7 @@ fn once(gap_ms: u64, forwards: bool, speeds: &[f64]) -> RoamingConfig {
         spread: Span::from_secs(100),
         gap: Span::from_ms(gap_ms),
         forwards,
-        speeds: speeds.to_vec(),
+        cells: cells(speeds),
     }
 }
 
@@ -298,7 +307,8 @@ proptest! {
     ) {
         let gap = Span::from_us((every_ms as f64 * 500.0 * gap) as u64);
         let roaming = RoamingConfig {
-            every: Span::from_ms(every_ms), first: Span::from_ms(every_ms / 2), spread: Span::from_ms(spread_ms), gap, forwards, speeds,
+            every: Span::from_ms(every_ms), first: Span::from_ms(every_ms / 2), spread: Span::from_ms(spread_ms), gap, forwards,
+            cells: cells(&speeds),
         };
         let one = run(name, &roaming, &steps, false, seed);
         prop_assert_eq!(one.medium.occupancy(), 0, "all this traffic has an end");

@@ -9,7 +9,7 @@ use ackclock_core::app::{
 };
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
-use ackclock_core::impairment::{Distribution, Jitter};
+use ackclock_core::impairment::{Jitter, JitterConfig};
 use ackclock_core::network::{EndpointId, NetworkBuilder, Route};
 use ackclock_core::rng::Rng;
 use ackclock_core::tcp::{MetricsCache, SharedPathMetrics, TcpConfig, TcpEndpoint};
@@ -147,8 +147,8 @@ fn entry(plan: &Plan, directed_hops: &[DirectedHop], flow: &Flow, endpoints: &Fl
 /// jitter are phase-locked.
 fn overhead(seed: u64, flow: &Flow, entry: Route, builder: &mut NetworkBuilder) -> Route {
     let rng = Rng::for_element(seed, &format!("flow.{}.overhead", flow.name));
-    let distribution = Distribution::Uniform { low: Span::ZERO, high: Span(flow.overhead_ps) };
-    let jitter = builder.element(Jitter::new(distribution, true, rng));
+    let config = JitterConfig::Uniform { low: Span::ZERO, high: Span(flow.overhead_ps), in_order: true };
+    let jitter = builder.element(Jitter::new(config, rng));
     builder.connect(jitter, Port(0), entry);
     Route::Node(jitter, Port(0))
 }

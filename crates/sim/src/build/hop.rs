@@ -2,18 +2,15 @@
 //! outage, loss, duplication, delay, jitter, reordering, handover, ACK reconstruction.
 
 use super::{Metering, queue};
-use crate::plan::{self, Direction, Hop, HopDirection, RatePlan, curve};
+use crate::plan::{Direction, Hop, HopDirection, RatePlan};
 use ackclock_core::element::{Port, QueueId};
-use ackclock_core::impairment::{
-    Delay, Distribution, Duplicate, GilbertElliott, Handover, HandoverConfig, Jitter, Loss, LossList, LossModel, Outage, Paths,
-    Reorder, SignalLoss, Sojourns,
-};
-use ackclock_core::link::{Framing, FusedLink, LinkConfig, OPPORTUNITY_BYTES, RateLink, TraceLink};
+use ackclock_core::impairment::{Delay, Duplicate, Handover, HandoverConfig, Jitter, Loss, Outage, Reorder};
+use ackclock_core::link::{FusedLink, LinkConfig, OPPORTUNITY_BYTES, RateLink, TraceLink};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::ack::AckReconstructor;
 use ackclock_core::queue::{AnyQueue, Limit, QueueConfig};
 use ackclock_core::rng::Rng;
-use ackclock_core::{AnyElement, NodeId, Rate, Span, Time};
+use ackclock_core::{AnyElement, NodeId, Rate, Span};
 use std::sync::Arc;
 
 /// One direction of one hop, for one client or for all: a queue of a link, and the elements after
@@ -77,13 +74,7 @@ impl<'a> HopBuilder<'a> {
 
     /// The link, with the delay where it can include it: for `stations` clients, or for one client.
     pub fn link(&self, stations: u32, client: Option<u32>, clients: Arc<[u32]>) -> Link {
-        let framing = match self.config.framing {
-            // SLIP sends the whole packet (RFC 1055). Its END character and escapes are not
-            // modelled.
-            plan::Framing::None | plan::Framing::Slip => Framing::None,
-            plan::Framing::Cslip => Framing::Cslip,
-            plan::Framing::Atm { overhead } => Framing::Atm { overhead },
-        };
+        let framing = self.config.framing;
         let rate = match self.config.rate {
             None => None,
             Some(RatePlan::Fixed { bps }) if self.queue_is_plain() => Some(Rate::from_bps(bps)),
@@ -105,7 +96,7 @@ impl<'a> HopBuilder<'a> {
             // Without a rate there is no queue.
             _ => Limit::NONE,
         };
-        let delay = if self.link_delays() { Span(self.config.delay_ps) } else { Span::ZERO };
+        let delay = if self.link_delays() { self.config.delay } else { Span::ZERO };
         Link::FusedLink(FusedLink::with_stations(LinkConfig { rate, delay, limit, framing }, stations, clients, self.metered))
     }
 
@@ -170,14 +161,14 @@ impl<'a> HopBuilder<'a> {
     fn downstream(&self, client: Option<u32>) -> Vec<AnyElement> {
         let config = self.config;
         let mut elements = self.impairments(client);
-        if !self.link_delays() && config.delay_ps > 0 {
-            elements.push(Delay::new(Span(config.delay_ps)).into());
+        if !self.link_delays() && config.delay > Span::ZERO {
+            elements.push(Delay::new(config.delay).into());
         }
         if let Some(jitter) = config.jitter {
-            elements.push(jitter_element(jitter, self.rng("jitter", client)).into());
+            elements.push(Jitter::new(jitter, self.rng("jitter", client)).into());
         }
         if let Some(reorder) = config.reorder {
-            elements.push(Reorder::new(reorder.mean, Span(reorder.delay_ps), self.rng("reorder", client)).into());
+            elements.push(Reorder::new(reorder, self.rng("reorder", client)).into());
         }
         if let Some(handover) = config.handover {
             elements.push(self.handover(handover, client).into());
@@ -189,14 +180,7 @@ impl<'a> HopBuilder<'a> {
     }
 
     /// Both directions draw the same paths; losses are drawn for each direction.
-    fn handover(&self, handover: plan::Handover, client: Option<u32>) -> Handover {
-        let config = HandoverConfig {
-            every: Span(handover.every_ps),
-            first: Span(handover.first_ps),
-            gap: Span(handover.gap_ps),
-            loss: handover.loss,
-            paths: Paths::Drawn { low: Span(handover.low_ps), high: Span(handover.high_ps) },
-        };
+    fn handover(&self, config: HandoverConfig, client: Option<u32>) -> Handover {
         let salt = self.common_rng("paths", client).salt();
         Handover::new(config, salt, self.rng("handover", client))
     }
@@ -204,16 +188,16 @@ impl<'a> HopBuilder<'a> {
     /// The elements between rate and delay.
     fn impairments(&self, client: Option<u32>) -> Vec<AnyElement> {
         let mut elements = Vec::new();
-        let outages: Vec<_> = self.config.outage.iter().map(|o| (Time(o.start_ps), Time(o.end_ps))).collect();
-        if !outages.is_empty() {
-            elements.extend(Outage::new(outages).ok().map(AnyElement::from));
+        if !self.config.outage.is_empty() {
+            // The check of the plan accepts only what Outage accepts.
+            elements.extend(Outage::new(&self.config.outage).ok().map(AnyElement::from));
         }
         if let Some(loss) = &self.config.loss {
             let (losses, signal) = (self.rng("loss", client), self.common_rng("signal", client));
-            elements.push(Loss::new(loss_model(loss, losses, signal)).into());
+            elements.push(Loss::new(loss, losses, signal).into());
         }
         if let Some(duplicate) = self.config.duplicate {
-            elements.push(Duplicate::new(duplicate.mean, self.rng("duplicate", client)).into());
+            elements.push(Duplicate::new(duplicate, self.rng("duplicate", client)).into());
         }
         elements
     }
@@ -228,36 +212,5 @@ impl<'a> HopBuilder<'a> {
     fn rng(&self, element: &str, client: Option<u32>) -> Rng {
         let station = client.map_or_else(String::new, |c| format!(".{c}"));
         Rng::for_element(self.seed, &format!("hop.{}.{element}.{}{station}", self.hop.name, self.direction.name()))
-    }
-}
-
-fn jitter_element(jitter: plan::Jitter, rng: Rng) -> Jitter {
-    let (distribution, in_order) = match jitter {
-        plan::Jitter::Uniform { low_ps, high_ps, in_order } => {
-            (Distribution::Uniform { low: Span(low_ps), high: Span(high_ps) }, in_order)
-        }
-        plan::Jitter::Normal { mean_ps, sd_ps, in_order } => {
-            (Distribution::Normal { mean: Span(mean_ps), sd: Span(sd_ps) }, in_order)
-        }
-        plan::Jitter::Exponential { mean_ps, in_order } => (Distribution::Exponential { mean: Span(mean_ps) }, in_order),
-        plan::Jitter::Pareto { mean_ps, shape, in_order } => (Distribution::Pareto { mean: Span(mean_ps), shape }, in_order),
-    };
-    Jitter::new(distribution, in_order, rng)
-}
-
-/// `signal` is the stream of the radio channel, which both directions of a hop share.
-fn loss_model(loss: &plan::Loss, rng: Rng, signal: Rng) -> LossModel {
-    match *loss {
-        plan::Loss::Signal { ref fading, step_ps, ref points } => match (fading.process(), curve(points)) {
-            (Ok(process), Ok(curve)) => LossModel::Signal(Box::new(SignalLoss::new(process, Span(step_ps), curve, signal, rng))),
-            // The check of the plan accepts only what both accept.
-            _ => LossModel::List(LossList::new(Vec::new())),
-        },
-        plan::Loss::Bernoulli { mean } => LossModel::Bernoulli { mean, rng },
-        plan::Loss::GilbertElliott { good_ps, bad_ps, loss_good, loss_bad } => {
-            let sojourns = Sojourns { good: Span(good_ps), bad: Span(bad_ps), loss_good, loss_bad };
-            LossModel::GilbertElliott(GilbertElliott::new(sojourns, rng))
-        }
-        plan::Loss::List { ref packets } => LossModel::List(LossList::new(packets.clone())),
     }
 }

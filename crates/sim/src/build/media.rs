@@ -2,14 +2,14 @@
 
 use super::hop::{Chain, HopBuilder};
 use super::{DirectedHop, queue};
-use crate::plan::{Direction, Hop, Medium, Plan};
+use crate::plan::{Direction, Hop, MediumPlan, Plan};
 use ackclock_core::element::Port;
-use ackclock_core::impairment::{Handover, HandoverConfig, Paths};
-use ackclock_core::medium::{Grants, HalfDuplex, PacketRadio, Stream, Wimax, Wlan};
+use ackclock_core::impairment::Handover;
+use ackclock_core::medium::{Grants, HalfDuplex, Medium, PacketRadio, Stream, Wimax, Wlan};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::AnyQueue;
 use ackclock_core::rng::Rng;
-use ackclock_core::{AnyElement, NodeId, Rate, Span};
+use ackclock_core::{AnyElement, NodeId, Span};
 use std::sync::Arc;
 
 /// Adds the medium of each hop that has one.
@@ -20,45 +20,35 @@ pub fn add(plan: &Plan, builder: &mut NetworkBuilder) -> Vec<Option<NodeId>> {
 }
 
 /// None only for a medium that the check of the plan rejects.
-fn element(plan: &Plan, hop: &Hop, medium: &Medium) -> Option<AnyElement> {
+fn element(plan: &Plan, hop: &Hop, medium: &MediumPlan) -> Option<AnyElement> {
     let queues = queues(plan, hop);
     let rng = Rng::for_element(plan.seed, &format!("hop.{}.medium", hop.name));
-    match *medium {
-        Medium::HalfDuplex { bps, turnaround_ps } => {
-            Some(roam(HalfDuplex::new(Rate::from_bps(bps), Span(turnaround_ps), queues), hop))
-        }
-        Medium::Wimax(ref wimax) => {
-            let cell = wimax.config().and_then(|config| Wimax::new(config, queues.collect(), rng));
+    match medium {
+        MediumPlan::HalfDuplex(config) => Some(roam(HalfDuplex::new(*config, queues), hop)),
+        MediumPlan::Wimax(cell) => {
+            let cell = cell.config().and_then(|config| Wimax::new(config, queues.collect(), rng));
             cell.ok().map(|cell| roam(cell, hop))
         }
-        Medium::PacketRadio(ref radio) => Some(PacketRadio::new((**radio).clone(), queues, rng).into()),
-        Medium::Wlan(ref wlan) => Wlan::new((**wlan).clone(), queues, rng).ok().map(|network| roam(network, hop)),
-        Medium::Grants(ref grants) => {
-            let channel = grants.config().and_then(|config| Grants::new(config, queues, rng));
-            channel.ok().map(|channel| roam(channel, hop))
-        }
+        MediumPlan::PacketRadio(config) => Some(PacketRadio::new((**config).clone(), queues, rng).into()),
+        MediumPlan::Wlan(config) => Wlan::new((**config).clone(), queues, rng).ok().map(|network| roam(network, hop)),
+        MediumPlan::Grants(config) => Grants::new((**config).clone(), queues, rng).ok().map(|channel| roam(channel, hop)),
     }
 }
 
 /// Adds roaming between cells, if the hop has it.
-fn roam<M: ackclock_core::medium::Medium + Into<AnyElement>>(medium: M, hop: &Hop) -> AnyElement {
-    match hop.roaming.as_ref().and_then(|roaming| roaming.config().ok()) {
-        Some(config) => medium.roaming(config).into(),
+fn roam<M: Medium + Into<AnyElement>>(medium: M, hop: &Hop) -> AnyElement {
+    match &hop.roaming {
+        Some(config) => medium.roaming(config.clone()).into(),
         None => medium.into(),
     }
 }
 
 /// The delay that a client's current cell adds.
-fn cell_delay(plan: &Plan, hop: &Hop, client: u32) -> Option<AnyElement> {
+fn cell_delay(hop: &Hop, client: u32) -> Option<AnyElement> {
     let roaming = hop.roaming.as_ref()?;
-    let delays: Arc<[Span]> = roaming.cells.iter().map(|cell| Span(cell.delay_ps)).collect();
-    if delays.iter().all(|&delay| delay == Span::ZERO) {
-        return None;
-    }
-    let first = Span(roaming.first_ps) + Span(roaming.spread_ps).saturating_mul(u64::from(client));
-    let paths = Paths::Listed(delays);
-    let config = HandoverConfig { every: Span(roaming.every_ps), first, gap: Span::ZERO, loss: 0.0, paths };
-    Some(Handover::new(config, 0, Rng::for_element(plan.seed, "step")).into())
+    let delays: Arc<[Span]> = roaming.cells.iter().map(|cell| cell.delay).collect();
+    let delayed = delays.iter().any(|&delay| delay > Span::ZERO);
+    delayed.then(|| Handover::with_delays(roaming.every, roaming.first_change(client), delays).into())
 }
 
 /// A queue for each client and direction in the order of [`Stream::index`], then the same for each
@@ -69,7 +59,7 @@ fn queues<'a>(plan: &'a Plan, hop: &'a Hop) -> impl Iterator<Item = AnyQueue> + 
         // The rate of one queue of a medium depends on the others.
         queue::build(hop.direction(direction), None, rng)
     };
-    let connections = 1 + hop.medium.as_ref().map_or(0, Medium::connections);
+    let connections = 1 + hop.medium.as_ref().map_or(0, MediumPlan::connections);
     (0..plan.clients * connections).flat_map(move |client| Direction::BOTH.map(|direction| queue(client, direction)))
 }
 
@@ -88,9 +78,8 @@ pub fn directed_hop(
     builder: &mut NetworkBuilder,
 ) -> DirectedHop {
     let per_client = plan.hops[hop].per_client;
-    let step = |client: u32, builder: &mut NetworkBuilder| {
-        cell_delay(plan, &plan.hops[hop], client).map(|element| builder.element(element))
-    };
+    let step =
+        |client: u32, builder: &mut NetworkBuilder| cell_delay(&plan.hops[hop], client).map(|element| builder.element(element));
     let shared = if per_client { Vec::new() } else { hop_builder.add_chain(None, builder) };
     let chain = |client: u32| {
         let stream = Stream::new(client, direction);
@@ -111,7 +100,7 @@ pub fn directed_hop(
     };
     let mut chains: Vec<Chain> = (0..plan.clients).map(chain).collect();
     // Packets of a client's further connections take the route of its first connection.
-    let connections = plan.hops[hop].medium.as_ref().map_or(0, Medium::connections);
+    let connections = plan.hops[hop].medium.as_ref().map_or(0, MediumPlan::connections);
     for station in plan.clients..plan.clients * (1 + connections) {
         let stream = Stream::new(station, direction);
         let first = &chains[(station % plan.clients) as usize].downstream;

@@ -1,4 +1,5 @@
-//! The flows of a plan: endpoints, hops, start and workload.
+//! The flows of a plan: endpoints, hops, start and workload. A workload covers both ends of a flow;
+//! the core has an application for each end, with its state, which `build/endpoints.rs` makes of it.
 
 use super::{Direction, nullable};
 use ackclock_core::tcp::TcpConfig;

@@ -1,6 +1,10 @@
 //! The hops of a plan.
 
-use super::{FadingPlan, Medium, Roaming, nullable};
+use super::{MediumPlan, nullable};
+use ackclock_core::Span;
+use ackclock_core::impairment::{DuplicateConfig, HandoverConfig, JitterConfig, LossConfig, OutageConfig, ReorderConfig};
+use ackclock_core::link::Framing;
+use ackclock_core::medium::RoamingConfig;
 use ackclock_core::queue::ack::{AckFilterConfig, AckReconstructorConfig};
 use ackclock_core::queue::{DropFrom, QueueConfig};
 use serde::Deserialize;
@@ -15,10 +19,10 @@ pub struct Hop {
     /// Shared by all clients in both directions, in place of a rate. Each client has its own
     /// queues, and with `per_client` also its own elements after the medium.
     #[serde(deserialize_with = "nullable")]
-    pub medium: Option<Medium>,
+    pub medium: Option<MediumPlan>,
     /// Roaming between the cells of the medium. Absent or null: no roaming.
     #[serde(default)]
-    pub roaming: Option<Roaming>,
+    pub roaming: Option<RoamingConfig>,
     #[serde(deserialize_with = "nullable")]
     pub down: Option<HopDirection>,
     #[serde(deserialize_with = "nullable")]
@@ -39,19 +43,20 @@ pub struct HopDirection {
     #[serde(deserialize_with = "nullable")]
     pub rate: Option<RatePlan>,
     pub framing: Framing,
-    pub outage: Vec<OutageSpan>,
+    pub outage: Vec<OutageConfig>,
     #[serde(deserialize_with = "nullable")]
-    pub loss: Option<Loss>,
+    pub loss: Option<LossConfig>,
     #[serde(deserialize_with = "nullable")]
-    pub duplicate: Option<Duplication>,
-    pub delay_ps: u64,
+    pub duplicate: Option<DuplicateConfig>,
+    #[serde(rename = "delay_ps")]
+    pub delay: Span,
     #[serde(deserialize_with = "nullable")]
-    pub jitter: Option<Jitter>,
+    pub jitter: Option<JitterConfig>,
     #[serde(deserialize_with = "nullable")]
-    pub reorder: Option<Reordering>,
+    pub reorder: Option<ReorderConfig>,
     /// Absent or null: the path does not change.
     #[serde(default)]
-    pub handover: Option<Handover>,
+    pub handover: Option<HandoverConfig>,
     /// Absent or null: no ACK reconstruction.
     #[serde(default)]
     pub reconstruct: Option<AckReconstructorConfig>,
@@ -69,6 +74,8 @@ pub struct Acks {
     pub filter: Option<AckFilterConfig>,
 }
 
+/// The rate before the choice of its element: a `FusedLink`, a `RateLink` or a `TraceLink`, which
+/// depends on the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RatePlan {
@@ -79,83 +86,6 @@ pub enum RatePlan {
     Trace {
         times_ms: Vec<u64>,
     },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub enum Framing {
-    None,
-    Slip,
-    Cslip,
-    Atm { overhead: u16 },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OutageSpan {
-    pub start_ps: u64,
-    pub end_ps: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Loss {
-    Bernoulli {
-        mean: f64,
-    },
-    /// Mean sojourns in continuous time.
-    GilbertElliott {
-        good_ps: u64,
-        bad_ps: u64,
-        loss_good: f64,
-        loss_bad: f64,
-    },
-    /// Loss that depends on a radio channel's SNR, which changes every `step_ps`; points are (dB,
-    /// loss rate).
-    Signal {
-        fading: FadingPlan,
-        step_ps: u64,
-        points: Vec<(f64, f64)>,
-    },
-    /// Numbers of the lost data packets, from 1, retransmissions included.
-    List {
-        packets: Vec<u64>,
-    },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Duplication {
-    pub mean: f64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Jitter {
-    Uniform { low_ps: u64, high_ps: u64, in_order: bool },
-    Normal { mean_ps: u64, sd_ps: u64, in_order: bool },
-    Exponential { mean_ps: u64, in_order: bool },
-    Pareto { mean_ps: u64, shape: f64, in_order: bool },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Reordering {
-    pub mean: f64,
-    pub delay_ps: u64,
-}
-
-/// Periodic changes of the path. Both directions of a hop with equal settings have the same paths.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Handover {
-    pub every_ps: u64,
-    pub first_ps: u64,
-    pub gap_ps: u64,
-    pub loss: f64,
-    /// Bounds of the additional delay of a path, drawn uniformly.
-    pub low_ps: u64,
-    pub high_ps: u64,
 }
 
 impl Hop {

@@ -1,23 +1,21 @@
 //! The plan: the input of one run, in integers (`docs/plan.md`). `Plan::from_json` checks all of
 //! it: a plan that it accepts can be built.
+//!
+//! The configuration of a model (TCP, queue, impairment, medium) is the core's own type, which has
+//! the plan's keys and checks its values. The types here are those that the core does not have: the
+//! path, the flows, and what is measured.
 
 mod check;
 mod flow;
-mod grants;
 mod hop;
 mod medium;
 mod proxy;
-mod radio_channel;
-mod roaming;
 mod wimax;
 
 pub use flow::{Flow, Job, OnDistribution, Start, UDP_HEADER, Workload};
-pub use grants::GrantsPlan;
-pub use hop::{Acks, Duplication, Framing, Handover, Hop, HopDirection, Jitter, Loss, OutageSpan, RatePlan, Reordering};
-pub use medium::Medium;
+pub use hop::{Acks, Hop, HopDirection, RatePlan};
+pub use medium::MediumPlan;
 pub use proxy::{Handshake, Proxy};
-pub use radio_channel::{FadingPlan, curve};
-pub use roaming::{CellPlan, Roaming};
 pub use wimax::WimaxPlan;
 
 pub use ackclock_core::medium::Direction;

@@ -1,4 +1,5 @@
-//! Split connections: the flows that are parts of one connection, and the proxies between them.
+//! Split connections: the flows that are parts of one connection, and the proxies between them. The
+//! core connects two endpoints and does not know flows.
 
 use super::{Direction, Flow, Plan};
 use ackclock_core::tcp::TcpConfig;

@@ -10,6 +10,7 @@ mod figures;
 mod media;
 mod packet_radio;
 mod paths;
+mod plan_keys;
 mod proxies;
 mod queues;
 mod small_queues;

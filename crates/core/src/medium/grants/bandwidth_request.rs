@@ -8,7 +8,7 @@ use crate::units::Time;
 
 impl Grants {
     pub(super) fn slot_start(&self, slot: u64) -> Time {
-        self.up.intervals.start(slot / opportunities(self.request.method).max(1))
+        self.up.intervals.start(slot / opportunities(self.config.request).max(1))
     }
 
     /// Bytes of a station's backlog that no request covers, plus the header of their grant. Without
@@ -25,17 +25,17 @@ impl Grants {
     /// `open` at the earliest.
     pub(super) fn start_request(&mut self, station: u32, now: Time, open: u64) {
         let request_state = &self.requests[station as usize];
-        if !request_state.needs_request(&self.request) || self.unrequested(station) == 0 {
+        if !request_state.needs_request(&self.config) || self.unrequested(station) == 0 {
             return;
         }
         let request_state = &mut self.requests[station as usize];
-        match self.request.method {
+        match self.config.request {
             RequestMethod::Contention(config) => {
                 request_state.start_contention(open * u64::from(config.opportunities), &config, &mut self.draws)
             }
             RequestMethod::Scheduled { period, first_grant } => {
                 let at = scheduled_at(now, period, self.offsets[station as usize]);
-                request_state.request(at, u64::from(first_grant), &self.request);
+                request_state.request(at, u64::from(first_grant), &self.config);
                 self.queues.of(Stream::new(station, Direction::Up)).count_control(1);
             }
         }
@@ -44,7 +44,7 @@ impl Grants {
     /// Contention in interval `number`: a single request in an opportunity succeeds, several
     /// collide.
     pub(super) fn run_contention(&mut self, number: u64, now: Time, out: &mut Output<'_>) {
-        let RequestMethod::Contention(config) = self.request.method else { return };
+        let RequestMethod::Contention(config) = self.config.request else { return };
         let per_interval = u64::from(config.opportunities);
         let mut requests = Vec::new();
         for station in 0..self.queues.stations() {
@@ -79,8 +79,8 @@ impl Grants {
         let bytes = self.unrequested(station);
         let request_state = &mut self.requests[station as usize];
         if success {
-            request_state.request(now, bytes, &self.request);
-        } else if request_state.collide(now + self.request.grant_delay, config) {
+            request_state.request(now, bytes, &self.config);
+        } else if request_state.collide(now + self.config.grant_delay, config) {
             self.up.drop_head(station, now, &mut self.queues, out);
         }
     }

@@ -13,8 +13,7 @@ mod direction;
 mod request_state;
 
 pub use config::{
-    ContentionConfig, DirectionConfig, GrantConfig, RequestConfig, RequestMethod, RetransmissionConfig, ShareLayout,
-    TokenBucketConfig,
+    ContentionConfig, DirectionConfig, GrantConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
 };
 
 use super::{Direction, Medium, StationQueues, Stream};
@@ -27,7 +26,7 @@ use direction::GrantScheduler;
 use request_state::RequestState;
 
 pub struct Grants {
-    request: RequestConfig,
+    config: GrantConfig,
     queues: StationQueues,
     down: GrantScheduler,
     up: GrantScheduler,
@@ -54,13 +53,12 @@ impl Grants {
         config.check()?;
         let queues = StationQueues::new(queues);
         let stations = queues.stations();
-        let offset = |rng: &mut Rng| match config.request.method {
+        let offset = |rng: &mut Rng| match config.request {
             RequestMethod::Scheduled { period, .. } => rng.uniform_span(Span::ZERO, Span(period.0 - 1)),
             RequestMethod::Contention(_) => Span::ZERO,
         };
         let offsets = (0..stations).map(|_| offset(&mut rng)).collect();
         Ok(Grants {
-            request: config.request,
             down: GrantScheduler::new(config.down, Direction::Down, stations, rng.fork()),
             up: GrantScheduler::new(config.up, Direction::Up, stations, rng.fork()),
             requests: vec![RequestState::default(); stations as usize],
@@ -68,6 +66,7 @@ impl Grants {
             next: [NextInterval { first_open: 0, due: None }; 2],
             draws: rng.fork(),
             queues,
+            config,
         })
     }
 
@@ -120,8 +119,8 @@ impl Grants {
             self.requests[grant.station as usize].grant(grant.bytes);
             self.queues.of(Stream::new(grant.station, Direction::Up)).count_control(1);
             let more = self.unrequested(grant.station);
-            if self.request.piggyback && more > 0 {
-                self.requests[grant.station as usize].request(grant.end, more, &self.request);
+            if self.config.piggyback && more > 0 {
+                self.requests[grant.station as usize].request(grant.end, more, &self.config);
             }
         }
         for station in 0..self.queues.stations() {

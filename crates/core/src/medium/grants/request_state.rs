@@ -1,7 +1,7 @@
 //! Bandwidth requests of one station: pending requests, the demand known to the network, and the
 //! contention state.
 
-use super::config::{ContentionConfig, RequestConfig, RequestMethod};
+use super::config::{ContentionConfig, GrantConfig, RequestMethod};
 use crate::rng::Rng;
 use crate::units::{Span, Time};
 use std::collections::VecDeque;
@@ -47,7 +47,7 @@ impl RequestState {
     }
 
     /// A request for `bytes` was sent successfully at `now`.
-    pub fn request(&mut self, now: Time, bytes: u64, config: &RequestConfig) {
+    pub fn request(&mut self, now: Time, bytes: u64, config: &GrantConfig) {
         let at = now + config.grant_delay;
         let place = self.in_transit.partition_point(|&(other, _)| other <= at);
         self.in_transit.insert(place, (at, bytes));
@@ -56,13 +56,14 @@ impl RequestState {
     }
 
     /// True if the station must send a request of its own: no other transmission can carry one.
-    pub fn needs_request(&self, config: &RequestConfig) -> bool {
-        self.contention.is_none() && (config.many || self.outstanding() == 0)
+    pub fn needs_request(&self, config: &GrantConfig) -> bool {
+        self.contention.is_none() && (config.many_requests || self.outstanding() == 0)
     }
 
     /// Draws an opportunity from number `first` on.
     pub fn start_contention(&mut self, first: u64, config: &ContentionConfig, rng: &mut Rng) {
-        let window = 1u64 << (config.start + self.failed).min(config.end);
+        let [start, end] = config.backoff;
+        let window = 1u64 << (start + self.failed).min(end);
         let drawn = ((rng.uniform() * window as f64) as u64).min(window - 1);
         self.contention = Some(ContentionState::Opportunity(first + drawn));
     }

@@ -7,7 +7,8 @@ mod exchange;
 mod neighbor_queue;
 mod topology;
 
-use super::{Medium, StationQueues, Stream};
+use super::{Medium, StationQueues, Stream, check_frame_error, check_rate};
+use crate::config_check::{Checked, check_span, ensure};
 use crate::config_form::per_direction;
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
@@ -69,7 +70,41 @@ pub struct RadioConfig {
     pub frame_error: [f64; 2],
 }
 
+const MAX_RADIO_HOPS: u32 = 64;
+const MAX_FRAME_PART: u32 = 65_535;
+
 impl RadioConfig {
+    /// Returns the error in the configuration, if any.
+    pub fn check(&self) -> Checked {
+        check_rate(self.rate)?;
+        ensure((1..=MAX_RADIO_HOPS).contains(&self.hops), || {
+            format!("{} radio hops: 1 to {MAX_RADIO_HOPS} are possible", self.hops)
+        })?;
+        for (key, span) in [
+            ("latency_ps", self.latency),
+            ("to_receive_ps", self.to_receive),
+            ("to_send_ps", self.to_send),
+            ("backoff_base_ps", self.backoff_base),
+            ("backoff_cap_ps", self.backoff_cap),
+            ("ack_timeout_ps", self.ack_timeout),
+        ] {
+            check_span(key, span)?;
+        }
+        ensure(self.backoff_base > Span::ZERO && self.backoff_cap.0 / 2 > self.backoff_base.0, || {
+            "the back-off's base must be above 0, its cap above twice the base".into()
+        })?;
+        for (key, bytes) in [
+            ("rts_bytes", self.rts_bytes),
+            ("cts_bytes", self.cts_bytes),
+            ("header_bytes", self.header_bytes),
+            ("ack_bytes", self.ack_bytes),
+        ] {
+            ensure((1..=MAX_FRAME_PART).contains(&bytes), || format!("{key} is {bytes}: 1 to {MAX_FRAME_PART} are possible"))?;
+        }
+        ensure(self.tries > 0, || "tries is 0: it must be at least 1".into())?;
+        check_frame_error(self.frame_error)
+    }
+
     fn air(&self, bytes: u32) -> Span {
         self.rate.time_to_send(bytes)
     }

@@ -1,23 +1,41 @@
 //! Adaptive modulation and coding: the selection of a station's MCS, and the resulting error
 //! probability.
 
+use super::config::check_frames;
 use super::mcs::Mcs;
+use crate::config_check::{Checked, ensure};
 use crate::medium::Direction;
-use crate::medium::radio_channel::{Fading, LossCurve};
+use crate::medium::radio_channel::{Fading, LossCurve, check_decibels};
+use serde::Deserialize;
 use std::collections::VecDeque;
 
-/// MCS selection of the base station.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// MCS selection of the base station, with the keys of a plan (docs/plan.md).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AmcConfig {
     /// A higher MCS is selected only if the quality exceeds its threshold by this margin, in dB.
     pub hysteresis_db: f64,
     /// Reporting delay of the quality, in frames.
+    #[serde(rename = "delay_frames")]
     pub delay: u64,
     /// Uplink quality minus downlink quality.
     pub up_offset_db: f64,
     /// Quality increase above the MCS threshold that divides the error probability of a burst (ARQ:
     /// block) by ten, in dB.
     pub decade_db: f64,
+}
+
+impl AmcConfig {
+    /// Returns the error in the configuration, if any.
+    pub(super) fn check(&self) -> Checked {
+        check_frames("amc.delay_frames", self.delay)?;
+        check_decibels(self.hysteresis_db)?;
+        check_decibels(self.up_offset_db)?;
+        check_decibels(self.decade_db)?;
+        ensure(self.decade_db > 0.0 && self.hysteresis_db >= 0.0, || {
+            "amc.decade_db must be above 0, amc.hysteresis_db at least 0".into()
+        })
+    }
 }
 
 /// Radio of one station.
@@ -129,7 +147,7 @@ fn choose(set: &[Mcs], present: u8, max_mcs: u8, db: f64, hysteresis: f64) -> u8
 mod tests {
     use super::super::mcs::OFDM;
     use super::*;
-    use crate::medium::radio_channel::{Level, Process};
+    use crate::medium::radio_channel::{FadingConfig, Level};
     use crate::rng::Rng;
     use crate::units::Span;
 
@@ -147,7 +165,7 @@ mod tests {
     #[test]
     fn mcs_lags_by_the_reporting_delay_and_errors_rise_meanwhile() {
         let level = |db| Level { db, stay: Span::from_ms(200) };
-        let process = Process::Markov { levels: vec![level(25.0), level(12.0)] };
+        let process = FadingConfig::Markov { levels: vec![level(25.0), level(12.0)] };
         let fading = Fading::new(process, Span::from_ms(5), Rng::for_element(2, "fading"));
         let config = AmcConfig { hysteresis_db: 0.0, delay: 3, up_offset_db: 0.0, decade_db: 2.0 };
         let mut radio = StationRadio::varying([6, 6], [0.01, 0.01], config, fading);
@@ -167,7 +185,7 @@ mod tests {
     #[test]
     fn error_probability_falls_tenfold_per_decade_db() {
         let level = Level { db: 25.0, stay: Span::from_secs(1) };
-        let fading = Fading::new(Process::Markov { levels: vec![level] }, Span::from_ms(5), Rng::for_element(2, "f"));
+        let fading = Fading::new(FadingConfig::Markov { levels: vec![level] }, Span::from_ms(5), Rng::for_element(2, "f"));
         let config = AmcConfig { hysteresis_db: 0.0, delay: 0, up_offset_db: -4.0, decade_db: 2.0 };
         let mut radio = StationRadio::varying([6, 6], [0.1, 0.1], config, fading);
         radio.advance(1, &OFDM);

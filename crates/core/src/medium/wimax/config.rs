@@ -7,9 +7,11 @@ use super::pdu::Pdu;
 use super::qos_class::ServiceFlow;
 use super::rate_limit::{RateLimitConfig, TrafficFilter};
 use super::retransmission::RetransmissionMode;
+use crate::config_check::{Checked, ensure};
 use crate::medium::Direction;
-use crate::medium::radio_channel::{LossCurve, Process};
+use crate::medium::radio_channel::{FadingConfig, LossCurve};
 use crate::units::PS_PER_S;
+use serde::Deserialize;
 
 /// Uplink bandwidth requests and grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub struct StationConfig {
     /// Error probability of a burst (ARQ: block), downlink and uplink.
     pub error: [f64; 2],
     /// `None` is a constant channel.
-    pub channel: Option<(Process, AmcConfig)>,
+    pub channel: Option<(FadingConfig, AmcConfig)>,
     /// Residual loss after retransmission by the signal of a varying channel, downlink and uplink.
     pub loss: [Option<LossCurve>; 2],
     /// Downlink and uplink.
@@ -44,12 +46,57 @@ pub struct StationConfig {
 }
 
 /// An additional connection of each station: a classifier and its service flow (IEEE 802.16-2004,
-/// 5.2 and 6.3.14).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// 5.2 and 6.3.14), with the keys of a plan (docs/plan.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ConnectionConfig {
     /// Traffic that it carries; the first connection that matches a packet carries it.
     pub traffic: TrafficFilter,
     pub service: ServiceFlow,
+}
+
+/// Above the size of any frame; keeps the arithmetic of a frame from overflowing.
+pub(super) const MAX_COUNT: u32 = 1 << 16;
+/// Connections of a station beyond its first.
+const MAX_CONNECTIONS: u32 = 8;
+/// Maximum interval or delay in frames.
+const MAX_FRAMES: u64 = 1 << 32;
+
+pub(super) fn check_count(key: &str, n: u32, max: u32) -> Checked {
+    ensure(n <= max, || format!("{key} is {n}, at most {max} is possible"))
+}
+
+pub(super) fn check_frames(key: &str, n: u64) -> Checked {
+    ensure(n <= MAX_FRAMES, || format!("{key} is {n} frames, at most {MAX_FRAMES} are possible"))
+}
+
+impl UplinkConfig {
+    fn check(&self) -> Checked {
+        self.backoff.check()?;
+        check_frames("grant_frames", self.grant_frames)?;
+        check_frames("patience_frames", self.request_timeout)?;
+        ensure(self.grant_frames > 0 && self.request_timeout > 0 && self.backoff.tries > 0, || {
+            "grant_frames, patience_frames and contention.tries are 1 at least".into()
+        })
+    }
+}
+
+impl StationConfig {
+    fn check(&self) -> Checked {
+        if let Some((fading, amc)) = &self.channel {
+            fading.check()?;
+            amc.check()?;
+        }
+        for p in self.error {
+            ensure((0.0..=1.0).contains(&p), || format!("an error of {p}: a probability is from 0 to 1"))?;
+        }
+        self.service.check()?;
+        ensure(self.channel.is_some() || self.loss.iter().all(Option::is_none), || {
+            "a loss by signal needs a signal that moves: its fading is null".into()
+        })?;
+        self.loss.iter().flatten().try_for_each(LossCurve::check)?;
+        self.rate_limits.iter().flatten().try_for_each(RateLimitConfig::check)
+    }
 }
 
 /// Configuration of a cell.
@@ -91,6 +138,7 @@ impl WimaxConfig {
 
     /// As `check`, for stations with this share of the channel's speed.
     pub fn check_at(&self, speed: f64) -> Result<(), String> {
+        self.check_values()?;
         let frame = self.frame.layout()?;
         let set = self.frame.channel.set();
         if self.stations.is_empty() {
@@ -124,6 +172,20 @@ impl WimaxConfig {
 }
 
 impl WimaxConfig {
+    /// Checks each value by itself.
+    fn check_values(&self) -> Checked {
+        self.frame.check()?;
+        self.stations.iter().try_for_each(StationConfig::check)?;
+        check_count("the number of connections", self.connections.len() as u32, MAX_CONNECTIONS)?;
+        self.connections.iter().try_for_each(|connection| connection.service.check())?;
+        self.repair.iter().try_for_each(|repair| match repair {
+            RetransmissionMode::None => Ok(()),
+            RetransmissionMode::Arq(arq) => arq.check(),
+            RetransmissionMode::Harq(harq) => harq.check(),
+        })?;
+        self.uplink.check()
+    }
+
     /// A limit on all traffic would apply to each connection separately.
     fn check_connections(&self) -> Result<(), String> {
         let rate_limits = || self.stations.iter().flat_map(|station| station.rate_limits.iter().flatten());

@@ -1,6 +1,8 @@
 //! The contention region: its size in the uplink, and the back-off (IEEE 802.16-2004, 6.3.8).
 
+use super::config::{MAX_COUNT, check_count};
 use super::phy::{Channel, Technique};
+use crate::config_check::{Checked, ensure};
 use crate::rng::Rng;
 
 /// Size of the region. "Contention size 5" has several interpretations; only the last two leave
@@ -77,6 +79,15 @@ pub struct BackoffConfig {
     pub end: u32,
     /// Attempts before the packet is dropped.
     pub tries: u32,
+}
+
+impl BackoffConfig {
+    /// Returns the error in the configuration, if any.
+    pub(super) fn check(&self) -> Checked {
+        let BackoffConfig { start, end, tries } = *self;
+        check_count("contention.tries", tries, MAX_COUNT)?;
+        ensure(start <= end && end <= 15, || format!("a back-off from 2^{start} to 2^{end}: exponents rise, to 15 at most"))
+    }
 }
 
 /// Back-off state of one station.

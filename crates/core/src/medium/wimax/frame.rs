@@ -1,13 +1,17 @@
 //! The TDD frame: its structure and its capacity for data (IEEE 802.16-2004, 8.3.5; 802.16e-2005,
 //! 8.4.4).
 
-use super::contention::Region;
+use super::config::{MAX_COUNT, check_count};
+use super::contention::{Region, RegionLayout};
 use super::maps::Maps;
 use super::phy::{Channel, Technique};
+use crate::config_check::{Checked, ensure};
 use crate::units::Span;
+use serde::Deserialize;
 
-/// Division of a frame's symbols.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Division of a frame's symbols, with the keys of a plan (docs/plan.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Split {
     /// Downlink to uplink; the downlink gets floor(symbols*down/(down + up)).
     Ratio {
@@ -95,7 +99,34 @@ pub struct FrameLayout {
     pub down_symbols: u32,
 }
 
+/// Frames are from 1 ms to 1 s long.
+const LENGTHS: std::ops::RangeInclusive<Span> = Span::from_ms(1)..=Span::from_secs(1);
+
 impl FrameConfig {
+    /// Returns the error in the configuration, if any. [`FrameConfig::layout`] checks the room for
+    /// data.
+    pub(super) fn check(&self) -> Checked {
+        self.channel.check()?;
+        ensure(LENGTHS.contains(&self.length), || format!("a frame of {} ps: 1 ms to 1 s are possible", self.length.0))?;
+        let (Split::Ratio { down, up } | Split::Symbols { down, up }) = self.split;
+        let columns = if let RegionLayout::Columns { columns } = self.region.layout { columns } else { 0 };
+        for (key, n) in [
+            ("split.down", down),
+            ("split.up", up),
+            ("preamble", self.preamble),
+            ("map_repetition", self.maps.repetition),
+            ("burst_gap", self.burst_gap),
+            ("uplink_preamble", self.uplink_preamble),
+            ("contention.opportunities", self.region.opportunities),
+            ("contention.columns", columns),
+        ] {
+            check_count(key, n, MAX_COUNT)?;
+        }
+        ensure(Region::fits(self.region.layout, self.channel.technique), || {
+            "contention in columns is for OFDMA, in symbols for OFDM".into()
+        })
+    }
+
     /// Symbols that fit between the gaps: floor((T_F - TTG - RTG)/T_S).
     pub fn symbols(&self) -> u32 {
         let room = self.length - (self.ttg + self.rtg);

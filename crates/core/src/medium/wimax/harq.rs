@@ -4,13 +4,27 @@
 //! Every attempt fails with the same probability p, which includes the combining gain. The residual
 //! loss is p^attempts, and attempt k ends (k - 1) feedback times after the first.
 
-/// HARQ configuration of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use super::config::check_frames;
+use crate::config_check::{Checked, ensure};
+use serde::Deserialize;
+
+/// HARQ configuration of a connection, with the keys of a plan (docs/plan.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HarqConfig {
     /// Transmissions of a burst, the first included.
     pub attempts: u32,
     /// Frames from one transmission of a burst to the next.
+    #[serde(rename = "feedback_frames")]
     pub feedback: u64,
+}
+
+impl HarqConfig {
+    /// Returns the error in the configuration, if any.
+    pub(super) fn check(&self) -> Checked {
+        check_frames("harq.feedback_frames", self.feedback)?;
+        ensure(self.attempts > 0 && self.feedback > 0, || "harq.attempts and harq.feedback_frames are 1 at least".into())
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! 802.16e-2005, 8.4.2).
 
 use super::mcs::{Mcs, OFDM, OFDMA};
+use crate::config_check::{Checked, ensure};
 use crate::units::{PS_PER_S, Span};
 
 /// Multiple access technique.
@@ -36,7 +37,34 @@ const SAMPLING_STEP_HZ: u64 = 8_000;
 /// 8.4.6.2.1).
 const PUSC: [(u32, (u32, u32)); 4] = [(128, (3, 4)), (512, (15, 17)), (1024, (30, 35)), (2048, (60, 70))];
 
+impl Technique {
+    /// The technique of an FFT size, or the error.
+    pub fn of_fft(fft: u32) -> Result<Technique, String> {
+        match fft {
+            256 => Ok(Technique::Ofdm),
+            128 | 512 | 1024 | 2048 => Ok(Technique::Ofdma { fft }),
+            fft => Err(format!("an FFT of {fft}: 256 is OFDM; 128, 512, 1024 and 2048 are OFDMA")),
+        }
+    }
+}
+
 impl Channel {
+    /// Returns the error in the configuration, if any.
+    pub(super) fn check(self) -> Checked {
+        ensure((1_000_000..=100_000_000).contains(&self.width_hz), || {
+            format!("a channel of {} Hz: 1 to 100 MHz are possible", self.width_hz)
+        })?;
+        ensure([4, 8, 16, 32].contains(&self.prefix), || {
+            format!("a cyclic prefix of 1/{}: 1/4, 1/8, 1/16 and 1/32 are possible", self.prefix)
+        })
+    }
+
+    /// Index of the MCS of this name in the set, or the error.
+    pub fn mcs(self, name: &str) -> Result<u8, String> {
+        let index = self.set().iter().position(|mcs| mcs.name == name);
+        index.map(|index| index as u8).ok_or_else(|| format!("no modulation '{name}' in this channel's set"))
+    }
+
     fn factor(self) -> (u64, u64) {
         let factors = if self.technique == Technique::Ofdm { OFDM_FACTORS } else { OFDMA_FACTORS };
         factors.iter().find(|(step, _)| self.width_hz.is_multiple_of(*step)).map_or((8, 7), |&(_, factor)| factor)

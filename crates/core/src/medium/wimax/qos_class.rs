@@ -1,8 +1,13 @@
 //! Scheduling services (QoS classes): service order and request policy (IEEE 802.16-2004, 6.3.5.2;
 //! 802.16e-2005 for ertPS).
 
+use super::config::{MAX_COUNT, check_count, check_frames};
+use crate::config_check::Checked;
+use serde::Deserialize;
+
 /// In service order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum QosClass {
     /// Unsolicited grant service: a fixed grant per interval, used or not.
     Ugs,
@@ -14,6 +19,7 @@ pub enum QosClass {
     /// Non-real-time polling: polled each interval, may also contend.
     Nrtps,
     /// Best effort: contends, or piggybacks requests.
+    #[serde(rename = "be")]
     BestEffort,
 }
 
@@ -32,11 +38,13 @@ impl QosClass {
     }
 }
 
-/// Service flow: what the base station grants a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Service flow: what the base station grants a connection, with the keys of a plan (docs/plan.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ServiceFlow {
     pub class: QosClass,
     /// Frames between fixed grants or polls; 0 is never.
+    #[serde(rename = "interval_frames")]
     pub interval: u64,
     /// Payload of a fixed grant in bytes, headers included.
     pub bytes: u32,
@@ -44,6 +52,12 @@ pub struct ServiceFlow {
 
 impl ServiceFlow {
     pub const BEST_EFFORT: ServiceFlow = ServiceFlow { class: QosClass::BestEffort, interval: 0, bytes: 0 };
+
+    /// Returns the error in the configuration, if any.
+    pub(super) fn check(&self) -> Checked {
+        check_frames("service.interval_frames", self.interval)?;
+        check_count("service.bytes", self.bytes, MAX_COUNT)
+    }
 
     /// Stations are served in different frames.
     pub fn is_due(&self, frame: u64, station: u32) -> bool {

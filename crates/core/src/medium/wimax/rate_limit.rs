@@ -1,12 +1,16 @@
 //! Rate limit per station and traffic type: a token bucket that polices or shapes.
 
+use crate::config_check::{Checked, ensure};
+use crate::config_form::nullable;
 use crate::packet::{Kind, Packet};
 use crate::rng::Rng;
 use crate::units::{PS_PER_S, Span, Time};
+use serde::{Deserialize, Deserializer};
 use std::collections::VecDeque;
 
-/// The traffic of a rate limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The traffic of a rate limit or of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum TrafficFilter {
     All,
     Tcp,
@@ -24,37 +28,58 @@ impl TrafficFilter {
     }
 }
 
-/// The rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LimitRate {
-    Fixed {
-        bps: u64,
-    },
-    /// Drawn uniformly between low and high every `every`.
-    Varying {
-        low_bps: u64,
-        high_bps: u64,
-        every: Span,
-    },
-}
-
 /// Treatment of excess traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
+    /// Drop it.
     Police,
     /// Queue it, up to this many bytes.
-    Shape {
-        bytes: u64,
-    },
+    Shape { bytes: u64 },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// With the keys of a plan (docs/plan.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RateLimitConfig {
     pub traffic: TrafficFilter,
-    pub rate: LimitRate,
+    /// Equal bounds: a fixed rate. Otherwise the rate is drawn uniformly between them.
+    pub low_bps: u64,
+    pub high_bps: u64,
+    /// Duration of each drawn rate.
+    #[serde(rename = "every_ps")]
+    pub every: Span,
     /// Bucket size in bytes, at least the maximum packet size.
     pub burst: u64,
+    /// A plan has the bytes of the shaper's queue; null polices.
+    #[serde(rename = "buffer", deserialize_with = "excess")]
     pub excess: Excess,
+}
+
+fn excess<'de, D: Deserializer<'de>>(from: D) -> Result<Excess, D::Error> {
+    Ok(nullable(from)?.map_or(Excess::Police, |bytes| Excess::Shape { bytes }))
+}
+
+impl RateLimitConfig {
+    /// A fixed rate for all traffic.
+    pub fn fixed(bps: u64, burst: u64, excess: Excess) -> RateLimitConfig {
+        RateLimitConfig { traffic: TrafficFilter::All, low_bps: bps, high_bps: bps, every: Span::MAX, burst, excess }
+    }
+
+    /// Returns the error in the configuration, if any.
+    pub(super) fn check(&self) -> Checked {
+        ensure(0 < self.low_bps && self.low_bps <= self.high_bps && self.burst > 0 && self.every > Span::ZERO, || {
+            "a cap needs 0 < low_bps <= high_bps, burst above 0 and every_ps above 0".into()
+        })
+    }
+
+    fn draw_bps(&self, rng: &mut Rng) -> u64 {
+        self.low_bps + (rng.uniform() * self.high_bps.saturating_sub(self.low_bps) as f64) as u64
+    }
+
+    /// Duration of each drawn rate; none: the rate is fixed.
+    fn redraw_interval(&self) -> Option<Span> {
+        (self.low_bps != self.high_bps).then(|| self.every.max(Span(1)))
+    }
 }
 
 /// A rate limit of one stream.
@@ -88,9 +113,9 @@ fn tokens_for(bytes: u64) -> u128 {
 impl RateLimiter {
     /// The bucket is full at first.
     pub fn new(config: RateLimitConfig, mut rng: Rng) -> RateLimiter {
-        let (bps, until) = match config.rate {
-            LimitRate::Fixed { bps } => (bps, Time::NEVER),
-            LimitRate::Varying { every, .. } => (draw(config.rate, &mut rng), Time::ZERO + every.max(Span(1))),
+        let (bps, until) = match config.redraw_interval() {
+            None => (config.low_bps, Time::NEVER),
+            Some(every) => (config.draw_bps(&mut rng), Time::ZERO + every),
         };
         let tokens = tokens_for(config.burst);
         RateLimiter { config, bps, until, tokens, at: Time::ZERO, rng, waiting: VecDeque::new(), bytes: 0 }
@@ -106,10 +131,10 @@ impl RateLimiter {
 
     fn refill(&mut self, now: Time) {
         while self.until <= now {
-            let LimitRate::Varying { every, .. } = self.config.rate else { break };
+            let Some(every) = self.config.redraw_interval() else { break };
             self.add_tokens(self.until);
-            self.bps = draw(self.config.rate, &mut self.rng);
-            self.until += every.max(Span(1));
+            self.bps = self.config.draw_bps(&mut self.rng);
+            self.until += every;
         }
         self.add_tokens(now);
     }
@@ -160,15 +185,6 @@ impl RateLimiter {
     }
 }
 
-fn draw(rate: LimitRate, rng: &mut Rng) -> u64 {
-    match rate {
-        LimitRate::Fixed { bps } => bps,
-        LimitRate::Varying { low_bps, high_bps, .. } => {
-            low_bps + (rng.uniform() * high_bps.saturating_sub(low_bps) as f64) as u64
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,18 +213,15 @@ mod tests {
 
     #[test]
     fn rate_limit_passes_the_rate_plus_one_bucket() {
-        let rate = LimitRate::Fixed { bps: 1_000_000 };
         for excess in [Excess::Police, Excess::Shape { bytes: 5000 }] {
-            let config = RateLimitConfig { traffic: TrafficFilter::All, rate, burst: 3000, excess };
-            let bytes = passed(config, 10) as i64;
+            let bytes = passed(RateLimitConfig::fixed(1_000_000, 3000, excess), 10) as i64;
             assert!((bytes - 1_250_000 - 3000).abs() <= 250, "{excess:?}: {bytes}");
         }
     }
 
     #[test]
     fn shaper_keeps_its_rate_when_releases_are_rarer_than_refills() {
-        let rate = LimitRate::Fixed { bps: 10_000_000 };
-        let config = RateLimitConfig { traffic: TrafficFilter::All, rate, burst: 3000, excess: Excess::Shape { bytes: 100_000 } };
+        let config = RateLimitConfig::fixed(10_000_000, 3000, Excess::Shape { bytes: 100_000 });
         let mut limiter = RateLimiter::new(config, Rng::for_element(1, "limiter"));
         let mut bytes = 0u64;
         for frame in 0..2000 {
@@ -226,26 +239,22 @@ mod tests {
 
     #[test]
     fn varying_rate_stays_in_its_range_and_has_its_mean() {
-        let rate = LimitRate::Varying { low_bps: 300_000, high_bps: 1_000_000, every: Span::from_secs(1) };
-        let config = RateLimitConfig { traffic: TrafficFilter::All, rate, burst: 1500, excess: Excess::Police };
+        let fixed = RateLimitConfig::fixed(300_000, 1500, Excess::Police);
+        let config = RateLimitConfig { high_bps: 1_000_000, every: Span::from_secs(1), ..fixed };
         let mbps = passed(config, 400) as f64 * 8.0 / 400e6;
         assert!((mbps - 0.65).abs() < 0.03, "{mbps}");
     }
 
     #[test]
     fn rate_limit_on_tcp_ignores_udp() {
-        let rate = LimitRate::Fixed { bps: 1 };
-        let limiter = RateLimiter::new(
-            RateLimitConfig { traffic: TrafficFilter::Tcp, rate, burst: 1500, excess: Excess::Police },
-            Rng::for_element(1, "limiter"),
-        );
+        let config = RateLimitConfig { traffic: TrafficFilter::Tcp, ..RateLimitConfig::fixed(1, 1500, Excess::Police) };
+        let limiter = RateLimiter::new(config, Rng::for_element(1, "limiter"));
         assert!(limiter.covers(&packet(40, Kind::TCP)) && !limiter.covers(&packet(1500, Kind::DATA)));
     }
 
     #[test]
     fn shaper_drops_when_its_queue_is_full() {
-        let rate = LimitRate::Fixed { bps: 8_000 };
-        let config = RateLimitConfig { traffic: TrafficFilter::All, rate, burst: 1000, excess: Excess::Shape { bytes: 1500 } };
+        let config = RateLimitConfig::fixed(8_000, 1000, Excess::Shape { bytes: 1500 });
         let mut limiter = RateLimiter::new(config, Rng::for_element(1, "limiter"));
         let decisions = [1000, 1000, 500, 40].map(|len| limiter.check(Time::ZERO, Time::ZERO, packet(len, Kind::DATA)));
         assert_eq!(decisions, [LimitDecision::Pass, LimitDecision::Wait, LimitDecision::Wait, LimitDecision::Drop]);

@@ -9,12 +9,16 @@ use super::harq::HarqConfig;
 use crate::packet::Packet;
 use crate::ring::Ring;
 use crate::rng::Rng;
+use serde::Deserialize;
 use std::collections::VecDeque;
 
-/// Retransmission mode of a connection.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Retransmission mode of a connection, with the keys of a plan (docs/plan.md).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum RetransmissionMode {
-    /// No retransmission: the data of a failed burst is lost.
+    /// No retransmission: the data of a failed burst is lost. A plan has null.
+    #[default]
+    #[serde(skip)]
     None,
     /// A unit is a packet; its failed blocks are retransmitted.
     Arq(ArqConfig),

@@ -2,7 +2,9 @@
 //! 802.11-2012, clause 9.3.
 
 use super::Format;
+use crate::config_check::{Checked, check_span, ensure};
 use crate::config_form::per_direction;
+use crate::medium::check_frame_error;
 use crate::units::Span;
 use serde::Deserialize;
 
@@ -101,27 +103,24 @@ impl WlanConfig {
     }
 
     /// Returns the error in the configuration, if any.
-    pub fn check(&self) -> Result<(), String> {
-        if self.slot == Span::ZERO {
-            return Err("the slot time is 0".into());
+    pub fn check(&self) -> Checked {
+        for (key, span) in [("slot_ps", self.slot), ("sifs_ps", self.sifs), ("difs_ps", self.difs), ("eifs_ps", self.eifs)] {
+            check_span(key, span)?;
         }
+        self.aggregate.map_or(Ok(()), |aggregate| check_span("air_ps", aggregate.air))?;
+        check_frame_error(self.frame_error)?;
+        self.data.check("data")?;
+        self.control.check("control")?;
+        ensure(self.slot > Span::ZERO, || "the slot time is 0".into())?;
         let [cw_min, cw_max] = self.cw;
-        if !(1..=MAX_SLOTS).contains(&cw_min) || !(cw_min..=MAX_SLOTS).contains(&cw_max) {
-            return Err(format!("contention window {cw_min} to {cw_max} is not an ascending range within 1 to {MAX_SLOTS}"));
-        }
-        if self.short_retries == 0 || self.long_retries == 0 {
-            return Err("the retry limit is 0".into());
-        }
-        if self.header > MAX_HEADER {
-            return Err(format!("the header of {} bytes exceeds {MAX_HEADER}", self.header));
-        }
-        match self.aggregate {
-            Some(a) if a.frames == 0 || a.bytes == 0 => Err("the aggregate is limited to 0 frames or bytes".into()),
-            Some(a) if a.frames > MAX_FRAMES => {
-                Err(format!("an aggregate of {} frames exceeds the block ACK window of {MAX_FRAMES}", a.frames))
-            }
-            _ => Ok(()),
-        }
+        ensure((1..=MAX_SLOTS).contains(&cw_min) && (cw_min..=MAX_SLOTS).contains(&cw_max), || {
+            format!("contention window {cw_min} to {cw_max} is not an ascending range within 1 to {MAX_SLOTS}")
+        })?;
+        ensure(self.short_retries > 0 && self.long_retries > 0, || "the retry limit is 0".into())?;
+        ensure(self.header <= MAX_HEADER, || format!("the header of {} bytes exceeds {MAX_HEADER}", self.header))?;
+        let Some(AmpduConfig { frames, bytes, .. }) = self.aggregate else { return Ok(()) };
+        ensure(frames > 0 && bytes > 0, || "the aggregate is limited to 0 frames or bytes".into())?;
+        ensure(frames <= MAX_FRAMES, || format!("an aggregate of {frames} frames exceeds the block ACK window of {MAX_FRAMES}"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Air time of a frame in a PHY format: preamble, then the frame's bytes at a rate.
 
+use crate::config_check::{Checked, check_span, ensure};
 use crate::units::{PS_PER_S, Rate, Span};
 use serde::Deserialize;
 
@@ -26,6 +27,17 @@ pub struct Format {
 const SERVICE_AND_TAIL_BITS: u64 = 22;
 
 impl Format {
+    /// Returns the error in the format of this name, if any.
+    pub(super) fn check(&self, name: &str) -> Checked {
+        ensure(self.rate.time_to_send(1) > Span::ZERO, || {
+            format!("{name}.bps is {}: a byte takes less than a picosecond", self.rate.bps())
+        })?;
+        for (key, span) in [("preamble_ps", self.preamble), ("symbol_ps", self.symbol), ("extension_ps", self.extension)] {
+            check_span(key, span)?;
+        }
+        Ok(())
+    }
+
     /// Air time of a frame of `bytes`, from its MAC header to its FCS.
     pub fn air(&self, bytes: u32) -> Span {
         self.preamble + self.body(bytes) + self.extension

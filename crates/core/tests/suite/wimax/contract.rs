@@ -8,7 +8,7 @@ use ackclock_core::medium::wimax::frame::Split;
 use ackclock_core::medium::wimax::harq::HarqConfig;
 use ackclock_core::medium::wimax::phy::{Channel, Technique};
 use ackclock_core::medium::wimax::qos_class::{QosClass, ServiceFlow};
-use ackclock_core::medium::wimax::rate_limit::{Excess, LimitRate, RateLimitConfig, TrafficFilter};
+use ackclock_core::medium::wimax::rate_limit::{Excess, RateLimitConfig, TrafficFilter};
 use ackclock_core::medium::wimax::retransmission::RetransmissionMode;
 use ackclock_core::packet::Kind;
 use ackclock_core::queue::Limit;
@@ -48,7 +48,9 @@ fn config() -> impl Strategy<Value = WimaxConfig> {
     ];
     let shaped = RateLimitConfig {
         traffic: TrafficFilter::All,
-        rate: LimitRate::Varying { low_bps: 100_000, high_bps: 900_000, every: Span::from_ms(30) },
+        low_bps: 100_000,
+        high_bps: 900_000,
+        every: Span::from_ms(30),
         burst: 2000,
         excess: Excess::Shape { bytes: 4000 },
     };

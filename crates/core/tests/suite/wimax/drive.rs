@@ -2,7 +2,7 @@
 //! every call.
 
 use ackclock_core::element::{Element, Handoff, Output, PacketCounts};
-use ackclock_core::medium::radio_channel::Process;
+use ackclock_core::medium::radio_channel::FadingConfig;
 use ackclock_core::medium::wimax::amc::AmcConfig;
 use ackclock_core::medium::wimax::contention::{BackoffConfig, Region, RegionLayout};
 use ackclock_core::medium::wimax::frame::{FrameConfig, Split};
@@ -66,7 +66,7 @@ pub fn station(mcs: u8) -> StationConfig {
 
 /// A channel whose quality varies by some dB around a mean.
 pub fn wandering(mcs: u8, mean_db: f64, sd_db: f64) -> StationConfig {
-    let process = Process::Ar1 { mean_db, sd_db, correlation: Span::from_ms(100) };
+    let process = FadingConfig::Ar1 { mean_db, sd_db, correlation: Span::from_ms(100) };
     let amc = AmcConfig { hysteresis_db: 1.0, delay: 2, up_offset_db: 0.0, decade_db: 2.0 };
     StationConfig { channel: Some((process, amc)), ..station(mcs) }
 }

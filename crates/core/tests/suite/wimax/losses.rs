@@ -1,10 +1,10 @@
 //! ARQ, HARQ and adaptive modulation on a bad channel, and rate limits on a good one.
 
 use crate::wimax::drive::{Drive, down, nist, up, wandering};
-use ackclock_core::medium::radio_channel::{Level, LossCurve, Process};
+use ackclock_core::medium::radio_channel::{FadingConfig, Level, LossCurve};
 use ackclock_core::medium::wimax::arq::ArqConfig;
 use ackclock_core::medium::wimax::harq::HarqConfig;
-use ackclock_core::medium::wimax::rate_limit::{Excess, LimitRate, RateLimitConfig, TrafficFilter};
+use ackclock_core::medium::wimax::rate_limit::{Excess, RateLimitConfig, TrafficFilter};
 use ackclock_core::medium::wimax::retransmission::RetransmissionMode;
 use ackclock_core::packet::Kind;
 use ackclock_core::units::{Span, Time};
@@ -108,8 +108,8 @@ fn varying_channel_lowers_the_mcs_and_adds_errors() {
 #[test]
 fn rate_limit_on_tcp_does_not_affect_udp() {
     let mut config = nist(1, 1, 6);
-    let rate = LimitRate::Fixed { bps: 500_000 };
-    let cap = RateLimitConfig { traffic: TrafficFilter::Tcp, rate, burst: 3000, excess: Excess::Shape { bytes: 20_000 } };
+    let all = RateLimitConfig::fixed(500_000, 3000, Excess::Shape { bytes: 20_000 });
+    let cap = RateLimitConfig { traffic: TrafficFilter::Tcp, ..all };
     config.stations[0].rate_limits = [vec![cap], Vec::new()];
     let mut drive = Drive::new(config, 1, 1);
     let mut bits = [0.0; 2];
@@ -137,7 +137,7 @@ fn residual_loss_follows_the_signal_of_the_station() {
     config.stations[0].error = [0.1, 0.1];
     let level = |db, ms| Level { db, stay: Span::from_ms(ms) };
     if let Some((process, amc)) = &mut config.stations[0].channel {
-        *process = Process::Markov { levels: vec![level(8.0, 500), level(25.0, 1000)] };
+        *process = FadingConfig::Markov { levels: vec![level(8.0, 500), level(25.0, 1000)] };
         amc.delay = 0;
         amc.decade_db = 0.5;
     }
@@ -159,12 +159,7 @@ fn queue_statistics_include_packets_held_by_a_shaper() {
     // Twice 500 kb/s are offered to an almost idle cell: 20 packets of 500 bytes wait before the
     // queue, 8 ms each.
     let mut config = nist(1, 1, 6);
-    let cap = RateLimitConfig {
-        traffic: TrafficFilter::All,
-        rate: LimitRate::Fixed { bps: 500_000 },
-        burst: 500,
-        excess: Excess::Shape { bytes: 10_000 },
-    };
+    let cap = RateLimitConfig::fixed(500_000, 500, Excess::Shape { bytes: 10_000 });
     config.stations[0].rate_limits = [vec![cap], Vec::new()];
     let mut drive = Drive::new(config, 1, 1);
     for i in 0..2500 {
@@ -183,12 +178,7 @@ fn queue_statistics_include_packets_held_by_a_shaper() {
 fn packet_passes_all_rate_limits_in_sequence() {
     // 800 kb/s for TCP, 500 kb/s for all traffic.
     let mut config = nist(1, 1, 6);
-    let cap = |traffic, bps| RateLimitConfig {
-        traffic,
-        rate: LimitRate::Fixed { bps },
-        burst: 1000,
-        excess: Excess::Shape { bytes: 20_000 },
-    };
+    let cap = |traffic, bps| RateLimitConfig { traffic, ..RateLimitConfig::fixed(bps, 1000, Excess::Shape { bytes: 20_000 }) };
     config.stations[0].rate_limits = [vec![cap(TrafficFilter::Tcp, 800_000), cap(TrafficFilter::All, 500_000)], Vec::new()];
     let mut drive = Drive::new(config, 1, 1);
     for i in 0..10_000 {

@@ -1,8 +1,8 @@
 //! Checks of a flow and its TCP.
 
 use super::super::{Direction, Flow, Measure, Plan, Start, Workload};
-use super::{Checked, check_shape, ensure, span};
 use crate::plan::UDP_HEADER;
+use ackclock_core::config_check::{Checked, check_shape, check_span, ensure};
 use ackclock_core::tcp::{EcnMode, TcpConfig};
 use ackclock_core::{Rate, Span};
 
@@ -40,7 +40,7 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
             ensure(jobs <= MAX_JOBS, || format!("{jobs} jobs: at most {MAX_JOBS} are possible"))?;
             ensure(request.max(answer) <= MAX_TRANSFER, || format!("an exchange above {MAX_TRANSFER} bytes"))?;
             ensure(think.low_ps <= think.high_ps, || "think's low_ps is above its high_ps".into())?;
-            span("think.high_ps", think.high_ps)?;
+            check_span("think.high_ps", Span(think.high_ps))?;
             ensure(flow.stop_ps.is_none() && flow.job.is_none(), || "an exchange has no stop_ps and no job".into())?;
             check_tcp(tcp)?;
             ensure(takes_time(plan, flow), || "its RTT is 0: give one of its hops a rate or a delay".into())
@@ -48,7 +48,9 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
         (None, Workload::Cbr { bps, packet }) => check_datagrams(bps, packet),
         (None, Workload::Onoff { bps, on_ps, off_ps, shape, packet, .. }) => {
             check_datagrams(bps, packet)?;
-            span("on_ps", on_ps).and_then(|()| span("off_ps", off_ps)).and_then(|()| check_shape(shape))?;
+            check_span("on_ps", Span(on_ps))
+                .and_then(|()| check_span("off_ps", Span(off_ps)))
+                .and_then(|()| check_shape(shape))?;
             let gap = Rate::from_bps(bps).time_to_send(u32::from(packet));
             ensure(Span(on_ps) >= gap, || format!("on_ps {on_ps} is shorter than one packet's {} ps", gap.0))
         }
@@ -75,8 +77,8 @@ pub fn check_order(plan: &Plan, number: usize) -> Checked {
 fn check_times(flow: &Flow) -> Checked {
     let Start { low_ps, high_ps } = flow.start;
     ensure(low_ps <= high_ps, || format!("start.low_ps {low_ps} is above start.high_ps {high_ps}"))?;
-    span("start.high_ps", high_ps)?;
-    span("overhead_ps", flow.overhead_ps)?;
+    check_span("start.high_ps", Span(high_ps))?;
+    check_span("overhead_ps", Span(flow.overhead_ps))?;
     ensure(flow.stop_ps.is_none_or(|stop| stop > high_ps), || {
         format!("stop_ps {} is not after its start", flow.stop_ps.unwrap_or(0))
     })
@@ -97,7 +99,7 @@ fn check_probe(plan: &Plan, flow: &Flow) -> Checked {
     })?;
     ensure(first <= last && step > 0, || format!("sizes from {first} to {last} by {step}"))?;
     ensure(rounds > 0, || "0 rounds".into())?;
-    span("gap_ps", gap_ps).and_then(|()| span("timeout_ps", timeout_ps))?;
+    check_span("gap_ps", Span(gap_ps)).and_then(|()| check_span("timeout_ps", Span(timeout_ps)))?;
     ensure(gap_ps > 0 && timeout_ps > 0, || "gap_ps and timeout_ps must be above 0".into())?;
     ensure(!flow.path(&plan.hops, flow.direction.reverse()).is_empty(), || {
         "no hop of the flow has the direction of the replies".into()
@@ -110,7 +112,8 @@ fn takes_time(plan: &Plan, flow: &Flow) -> bool {
     Direction::BOTH.into_iter().any(|direction| {
         let mut hops = flow.path(&plan.hops, direction).into_iter().map(|h| &plan.hops[h]);
         hops.any(|hop| {
-            hop.medium.is_some() || hop.direction(direction).is_some_and(|config| config.rate.is_some() || config.delay_ps > 0)
+            hop.medium.is_some()
+                || hop.direction(direction).is_some_and(|config| config.rate.is_some() || config.delay > Span::ZERO)
         })
     })
 }
@@ -164,9 +167,9 @@ pub fn check_tcp(tcp: &TcpConfig) -> Checked {
     })?;
     check_ack_rate(tcp)?;
     for (key, value) in [("rto_initial_ps", tcp.rto_initial), ("rto_min_ps", tcp.rto_min), ("rto_max_ps", tcp.rto_max)] {
-        span(key, value.0)?;
+        check_span(key, value)?;
         ensure(value > Span::ZERO, || format!("{key} is 0"))?;
     }
-    span("rto_tick_ps", tcp.rto_tick.0)?;
+    check_span("rto_tick_ps", tcp.rto_tick)?;
     ensure(tcp.rto_min <= tcp.rto_max, || format!("rto_min_ps {} is above rto_max_ps {}", tcp.rto_min.0, tcp.rto_max.0))
 }

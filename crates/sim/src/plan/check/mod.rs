@@ -8,18 +8,16 @@ mod proxy;
 mod queue;
 
 use super::{Direction, End, Hop, Measure, Plan, PlanError};
+use ackclock_core::Span;
+use ackclock_core::config_check::{check_span, ensure};
 use std::collections::HashSet;
 
 // Limits of a plan. Beyond them integers overflow or memory does not suffice.
 
-/// The maximum span, 100 days: `Time` holds 213 days, so the present time plus any span fits.
-pub const MAX_SPAN_PS: u64 = 100 * 86_400 * 1_000_000_000_000;
 /// Elements and endpoints: the core's index has 24 bits.
 const MAX_MEMBERS: u64 = 1 << 24;
 /// Rows of a time series, of about 100 bytes each.
 const MAX_ROWS: u64 = 100_000_000;
-
-pub(super) type Checked = Result<(), String>;
 
 impl Plan {
     pub(super) fn check(&self) -> Result<(), PlanError> {
@@ -31,7 +29,7 @@ impl Plan {
     }
 
     fn check_frame(&self) -> Result<(), PlanError> {
-        span("duration_ps", self.duration_ps)?;
+        check_span("duration_ps", Span(self.duration_ps))?;
         ensure(self.duration_ps > 0, || "duration_ps is 0: it must be above 0".into())?;
         ensure(self.clients > 0, || "clients is 0: it must be at least 1".into())?;
         ensure(!self.hops.is_empty(), || "hops is empty: a path needs at least one hop".into())?;
@@ -119,20 +117,4 @@ impl Plan {
 /// An error in a part of the plan.
 fn in_part(key: String, statement: String) -> PlanError {
     PlanError { key, statement }
-}
-
-pub(super) fn ensure(holds: bool, message: impl FnOnce() -> String) -> Checked {
-    if holds { Ok(()) } else { Err(message()) }
-}
-
-pub(super) fn span(key: &str, ps: u64) -> Checked {
-    ensure(ps <= MAX_SPAN_PS, || format!("{key} is {ps}: at most {MAX_SPAN_PS} (100 days) is possible"))
-}
-
-pub(super) fn fraction(key: &str, p: f64) -> Checked {
-    ensure((0.0..=1.0).contains(&p), || format!("{key} is {p}: it must lie between 0 and 1"))
-}
-
-fn check_shape(shape: f64) -> Checked {
-    ensure(shape > 1.0, || format!("a Pareto shape of {shape}: it must be above 1 for a finite mean"))
 }

@@ -1,7 +1,8 @@
 //! Checks of a proxy and the two flows that it connects.
 
 use super::super::{Direction, Plan, PlanError, Proxy, Workload};
-use super::{Checked, ensure, flow, in_part};
+use super::{flow, in_part};
+use ackclock_core::config_check::{Checked, ensure};
 use std::collections::HashSet;
 
 pub fn check(plan: &Plan) -> Result<(), PlanError> {

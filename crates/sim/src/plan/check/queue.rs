@@ -1,8 +1,8 @@
 //! Checks of a queue.
 
 use super::super::Acks;
-use super::{Checked, ensure, fraction, span};
 use ackclock_core::Span;
+use ackclock_core::config_check::{Checked, check_fraction, check_span, ensure};
 use ackclock_core::queue::ack::AckReconstructorConfig;
 use ackclock_core::queue::{
     CakeConfig, CoDelParameters, DualPi2Config, FqCoDelConfig, Limit, PieConfig, QueueConfig, QueueUnit, RedConfig, Threshold,
@@ -11,7 +11,7 @@ use ackclock_core::queue::{
 pub fn check(queue: &QueueConfig) -> Checked {
     match queue {
         QueueConfig::DropTail(config) => match config.mark {
-            Some(Threshold::Time { time }) => span("queue.mark.ps", time.0),
+            Some(Threshold::Time { time }) => check_span("queue.mark.ps", time),
             _ => Ok(()),
         },
         QueueConfig::Red(config) => check_red(config),
@@ -28,8 +28,8 @@ pub fn check(queue: &QueueConfig) -> Checked {
         }
         QueueConfig::Pie(PieConfig { limit, target, update, alpha, beta, burst, mark_up_to, .. }) => {
             has_room(*limit)?;
-            span("queue.burst_ps", burst.0)?;
-            fraction("queue.mark_up_to", *mark_up_to)?;
+            check_span("queue.burst_ps", *burst)?;
+            check_fraction("queue.mark_up_to", *mark_up_to)?;
             pi_controller(*target, *update, *alpha, *beta)
         }
         QueueConfig::DualPi2(config) => check_dualpi2(config),
@@ -44,14 +44,14 @@ fn check_red(config: &RedConfig) -> Checked {
     })?;
     ensure(weight > 0.0 && weight <= 1.0, || format!("queue.weight is {weight}: it must be above 0 and up to 1"))?;
     ensure(amount == QueueUnit::Packets || mean_packet > 0, || "queue.mean_packet is 0".into())?;
-    fraction("queue.max_p", max_p)
+    check_fraction("queue.max_p", max_p)
 }
 
 fn check_dualpi2(config: &DualPi2Config) -> Checked {
     let DualPi2Config { limit, target, update, alpha, beta, coupling, step, overload, classic_share } = *config;
     has_room(limit)?;
-    span("queue.step_ps", step.0)?;
-    fraction("queue.overload", overload)?;
+    check_span("queue.step_ps", step)?;
+    check_fraction("queue.overload", overload)?;
     ensure(coupling > 0.0 && coupling.is_finite(), || format!("queue.coupling is {coupling}: it must be above 0"))?;
     ensure((0.0..1.0).contains(&classic_share), || {
         format!("queue.classic_share is {classic_share}: it must lie between 0 and below 1")
@@ -66,16 +66,16 @@ fn has_room(limit: Limit) -> Checked {
 }
 
 fn check_codel(control: &CoDelParameters) -> Checked {
-    span("queue.target_ps", control.target.0)?;
+    check_span("queue.target_ps", control.target)?;
     ensure(control.interval > Span::ZERO, || "queue.interval_ps is 0".into())?;
-    span("queue.interval_ps", control.interval.0)
+    check_span("queue.interval_ps", control.interval)
 }
 
 fn pi_controller(target: Span, update: Span, alpha: f64, beta: f64) -> Checked {
-    span("queue.target_ps", target.0)?;
+    check_span("queue.target_ps", target)?;
     // Each update is an event of the run; a shorter interval would dominate the run time.
     ensure(update >= Span::from_us(1), || format!("queue.update_ps is {}: at least 1000000 (1 us) is needed", update.0))?;
-    span("queue.update_ps", update.0)?;
+    check_span("queue.update_ps", update)?;
     let gains = alpha >= 0.0 && beta >= 0.0 && alpha.is_finite() && beta.is_finite();
     ensure(gains, || format!("queue.alpha is {alpha} and queue.beta {beta}: both must be 0 or more"))
 }
@@ -86,10 +86,10 @@ pub fn check_acks(acks: &Acks, queue: Option<QueueConfig>) -> Checked {
     })?;
     let Some(filter) = acks.filter else { return Ok(()) };
     ensure(filter.keep > 0, || "acks.filter.keep is 0: it must be at least 1".into())?;
-    fraction("acks.filter.probability", filter.probability)
+    check_fraction("acks.filter.probability", filter.probability)
 }
 
 pub fn check_reconstruction(reconstruction: &AckReconstructorConfig) -> Checked {
     ensure(reconstruction.every > 0, || "reconstruct.every is 0 bytes".into())?;
-    span("reconstruct.within_ps", reconstruction.within.0)
+    check_span("reconstruct.within_ps", reconstruction.within)
 }

@@ -1,0 +1,167 @@
+//! An IEEE 802.16 cell as users describe it: one table whose modulations are names. The core's
+//! configuration has the parts of the standard (frame, maps, contention region, uplink), and indices
+//! into the set of modulations, which the names have only once the channel is known. Therefore both
+//! exist. The parts that are the same in both are the core's.
+
+use super::{Direction, nullable};
+use ackclock_core::Span;
+use ackclock_core::config_form::per_direction;
+use ackclock_core::medium::radio_channel::{FadingConfig, LossCurve};
+use ackclock_core::medium::wimax::amc::AmcConfig;
+use ackclock_core::medium::wimax::contention::{BackoffConfig, Region, RegionLayout};
+use ackclock_core::medium::wimax::frame::{FrameConfig, Split};
+use ackclock_core::medium::wimax::maps::Maps;
+use ackclock_core::medium::wimax::pdu::Pdu;
+use ackclock_core::medium::wimax::phy::{Channel, Technique};
+use ackclock_core::medium::wimax::qos_class::ServiceFlow;
+use ackclock_core::medium::wimax::rate_limit::RateLimitConfig;
+use ackclock_core::medium::wimax::retransmission::RetransmissionMode;
+use ackclock_core::medium::wimax::{ConnectionConfig, StationConfig, UplinkConfig, WimaxConfig};
+use serde::Deserialize;
+
+/// Keys: `docs/plan.md`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WimaxPlan {
+    /// 256 is OFDM, other sizes are OFDMA.
+    pub fft: u32,
+    pub channel_hz: u64,
+    /// Ratio of the useful symbol time to the cyclic prefix.
+    pub prefix: u32,
+    #[serde(rename = "frame_ps")]
+    pub frame: Span,
+    #[serde(rename = "ttg_ps")]
+    pub ttg: Span,
+    #[serde(rename = "rtg_ps")]
+    pub rtg: Span,
+    pub split: Split,
+    pub preamble: u32,
+    pub map_modulation: String,
+    pub map_repetition: u32,
+    pub burst_gap: u32,
+    pub uplink_preamble: u32,
+    pub crc: bool,
+    pub contention: ContentionPlan,
+    pub grant_frames: u64,
+    pub patience_frames: u64,
+    pub piggyback: bool,
+    #[serde(default, rename = "least_grant_bytes")]
+    pub min_grant_bytes: u32,
+    pub bundling: bool,
+    #[serde(deserialize_with = "per_direction")]
+    pub repair: [Option<RetransmissionMode>; 2],
+    pub stations: Vec<StationPlan>,
+    /// Connections of each station beyond its first.
+    #[serde(default)]
+    pub connections: Vec<ConnectionConfig>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContentionPlan {
+    pub opportunities: u32,
+    pub layout: LayoutPlan,
+    /// Exponents of the initial and of the maximum contention window.
+    pub backoff: [u32; 2],
+    pub tries: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum LayoutPlan {
+    RequestOnly {},
+    Whole { modulation: String },
+    Fractional { modulation: String },
+    Columns { columns: u32 },
+}
+
+/// One station; each pair is downlink and uplink.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StationPlan {
+    #[serde(deserialize_with = "per_direction")]
+    pub modulation: [String; 2],
+    #[serde(deserialize_with = "per_direction")]
+    pub error: [f64; 2],
+    pub service: ServiceFlow,
+    #[serde(deserialize_with = "nullable")]
+    pub fading: Option<FadingConfig>,
+    /// Applies with fading.
+    pub amc: AmcConfig,
+    /// Residual loss rate by SNR, for a station with fading. Absent or null: no residual loss.
+    #[serde(default)]
+    pub signal_loss: Option<SignalLossPlan>,
+    #[serde(deserialize_with = "per_direction")]
+    pub caps: [Vec<RateLimitConfig>; 2],
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub struct SignalLossPlan(#[serde(deserialize_with = "per_direction")] pub [Option<LossCurve>; 2]);
+
+impl WimaxPlan {
+    /// The core's configuration, or the error in the plan.
+    pub fn config(&self) -> Result<WimaxConfig, String> {
+        let technique = Technique::of_fft(self.fft)?;
+        let channel = Channel { technique, width_hz: self.channel_hz, prefix: self.prefix };
+        let layout = match &self.contention.layout {
+            LayoutPlan::RequestOnly {} => RegionLayout::RequestOnly,
+            LayoutPlan::Whole { modulation } => RegionLayout::Whole { mcs: channel.mcs(modulation)? },
+            LayoutPlan::Fractional { modulation } => RegionLayout::Fractional { mcs: channel.mcs(modulation)? },
+            LayoutPlan::Columns { columns } => RegionLayout::Columns { columns: *columns },
+        };
+        let [start, end] = self.contention.backoff;
+        let config = WimaxConfig {
+            frame: FrameConfig {
+                channel,
+                length: self.frame,
+                ttg: self.ttg,
+                rtg: self.rtg,
+                split: self.split,
+                preamble: self.preamble,
+                maps: Maps { mcs: channel.mcs(&self.map_modulation)?, repetition: self.map_repetition },
+                burst_gap: self.burst_gap,
+                uplink_preamble: self.uplink_preamble,
+                region: Region { opportunities: self.contention.opportunities, layout },
+            },
+            pdu: Pdu { overhead_bytes: if self.crc { 10 } else { 6 } },
+            uplink: UplinkConfig {
+                grant_frames: self.grant_frames,
+                request_timeout: self.patience_frames,
+                backoff: BackoffConfig { start, end, tries: self.contention.tries },
+                piggyback: self.piggyback,
+                min_grant: self.min_grant_bytes,
+                bundling: self.bundling,
+            },
+            repair: self.repair.map(Option::unwrap_or_default),
+            stations: self.stations.iter().map(|station| station.config(channel)).collect::<Result<_, _>>()?,
+            connections: self.connections.clone(),
+        };
+        config.check()?;
+        Ok(config)
+    }
+}
+
+impl StationPlan {
+    fn config(&self, channel: Channel) -> Result<StationConfig, String> {
+        let [down, up] = &self.modulation;
+        Ok(StationConfig {
+            service: self.service,
+            mcs: [channel.mcs(down)?, channel.mcs(up)?],
+            error: self.error,
+            channel: self.fading.clone().map(|fading| (fading, self.amc)),
+            loss: self.signal_loss.clone().map_or([None, None], |SignalLossPlan(curves)| curves),
+            rate_limits: self.caps.clone(),
+        })
+    }
+}
+
+impl super::Plan {
+    /// Capacity of an 802.16 cell (JSON), down and up, in bit/s, headers included; or the error in
+    /// it.
+    pub fn wimax_bps(text: &str) -> Result<[u64; 2], String> {
+        let plan: WimaxPlan = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        let config = plan.config()?;
+        Ok([config.nominal_bps(Direction::Down)?, config.nominal_bps(Direction::Up)?])
+    }
+}
