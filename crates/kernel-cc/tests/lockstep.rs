@@ -4,7 +4,7 @@
 #[path = "support/socket.rs"]
 mod socket;
 
-use ackclock_core::tcp::cc::slow_start::{Classic, SlowStart};
+use ackclock_core::tcp::cc::slow_start::{ClassicSlowStart, SlowStart};
 use ackclock_core::tcp::cc::{Ack, AnyCc, Congestion, CongestionControl, CongestionSignal, CongestionWindow, Variant};
 use ackclock_core::units::{Span, Time};
 use socket::{Connection, NO_THRESHOLD, Operations};
@@ -31,7 +31,7 @@ const EXACT: Tolerance = Tolerance { segments: 0.0, share: 0.0 };
 impl Lockstep {
     fn new(control: &'static Operations, variant: &str, seed: u64) -> Lockstep {
         let window = CongestionWindow { cwnd: 10.0, ssthresh: f64::INFINITY };
-        let model = Variant::from_name(variant).expect("one of the five").build(window, SlowStart::Classic(Classic));
+        let model = Variant::from_name(variant).expect("one of the five").build(window, SlowStart::Classic(ClassicSlowStart));
         Lockstep { program: Connection::new(control, 10), model, now_us: 1_000_000, acked_total: 0, sent: 0, random: seed }
     }
 

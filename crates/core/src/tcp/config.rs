@@ -3,7 +3,7 @@
 
 use super::ack_congestion_control::AckCongestionControlConfig;
 use super::autotune::{ReceiveTuning, SendTuning};
-use super::cc::slow_start::{Classic, SlowStart};
+use super::cc::slow_start::{ClassicSlowStart, SlowStart};
 use super::cc::{UserVariant, Variant};
 use super::ecn::{EcnMode, EcnPackets};
 use super::metrics_cache::MetricsCache;
@@ -345,7 +345,7 @@ impl Default for TcpConfig {
         TcpConfig {
             variant: Variant::Reno,
             user: None,
-            slow_start: SlowStart::Classic(Classic),
+            slow_start: SlowStart::Classic(ClassicSlowStart),
             first_climb: 0.0,
             recovery: RecoveryKind::Sack,
             segment: 1024,

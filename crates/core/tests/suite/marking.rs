@@ -56,7 +56,7 @@ struct Outcome {
     ecn_cuts: u64,
     window_cuts: u64,
     marked: u64,
-    resent: u64,
+    retransmitted: u64,
 }
 
 fn run(config: &TcpConfig, threshold: u64, seconds: u64) -> Outcome {
@@ -79,7 +79,7 @@ fn run(config: &TcpConfig, threshold: u64, seconds: u64) -> Outcome {
         ecn_cuts: after.1.ecn_cuts,
         window_cuts: after.1.window_cuts,
         marked: after.0.marked_segments,
-        resent: after.1.retransmitted_segments - before.1.retransmitted_segments,
+        retransmitted: after.1.retransmitted_segments - before.1.retransmitted_segments,
     }
 }
 
@@ -93,7 +93,7 @@ fn dctcp_and_prague_use_the_link_with_a_short_queue() {
             let got = run(&config(variant, recovery, ecn), 8, 30);
             let what = format!("{} {ecn:?} {recovery:?}: {got:?}", variant.name());
             assert!(got.utilization >= 0.95, "{what}");
-            assert!(got.ecn_cuts > 10 && got.resent == 0, "{what}");
+            assert!(got.ecn_cuts > 10 && got.retransmitted == 0, "{what}");
             // 40 ms, plus the threshold and one window increase.
             assert!(got.rtt_ms < 40.0 + 16.0, "{what}");
         }
@@ -113,7 +113,7 @@ fn every_variant_responds_to_marks_without_loss() {
             // segment.
             assert!(got.utilization > 0.8 || variant == Variant::Lp, "{what}");
             if got.marked > 0 && variant.name() != "bbr" {
-                assert!(got.ecn_cuts > 0 && got.ecn_cuts <= got.window_cuts.min(got.marked) && got.resent == 0, "{what}");
+                assert!(got.ecn_cuts > 0 && got.ecn_cuts <= got.window_cuts.min(got.marked) && got.retransmitted == 0, "{what}");
             }
         }
     }

@@ -167,7 +167,7 @@ impl CongestionControl for Cubic {
 
 #[cfg(test)]
 mod tests {
-    use super::super::slow_start::Classic;
+    use super::super::slow_start::ClassicSlowStart;
     use super::*;
 
     fn ack(now: Time, rtt: Span) -> Ack {
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn window_follows_the_rfcs_curve_between_losses() {
         let start = CongestionWindow { cwnd: 1000.0, ssthresh: 500.0 };
-        let mut cc = Cubic::new(CubicConfig::RFC9438, start, SlowStart::Classic(Classic));
+        let mut cc = Cubic::new(CubicConfig::RFC9438, start, SlowStart::Classic(ClassicSlowStart));
         cc.on_congestion(&Congestion { now: Time::ZERO, signal: CongestionSignal::Duplicates, flight: 1000.0 });
         assert!((cc.cwnd() - 700.0).abs() < 1e-9);
         let k = cubic_k(0.4, 1000.0, 700.0);
@@ -210,8 +210,11 @@ mod tests {
 
     #[test]
     fn small_window_grows_in_the_reno_friendly_region() {
-        let mut cc =
-            Cubic::new(CubicConfig::RFC9438, CongestionWindow { cwnd: 20.0, ssthresh: 10.0 }, SlowStart::Classic(Classic));
+        let mut cc = Cubic::new(
+            CubicConfig::RFC9438,
+            CongestionWindow { cwnd: 20.0, ssthresh: 10.0 },
+            SlowStart::Classic(ClassicSlowStart),
+        );
         cc.on_congestion(&Congestion { now: Time::ZERO, signal: CongestionSignal::Duplicates, flight: 20.0 });
         let (mut now, rtt) = (Time::ZERO, Span::from_ms(10));
         for _ in 0..5 {
@@ -227,8 +230,11 @@ mod tests {
     fn app_limited_time_does_not_count() {
         let rtt = Span::from_ms(100);
         let after = |pause: Span| {
-            let mut cc =
-                Cubic::new(CubicConfig::RFC9438, CongestionWindow { cwnd: 1000.0, ssthresh: 500.0 }, SlowStart::Classic(Classic));
+            let mut cc = Cubic::new(
+                CubicConfig::RFC9438,
+                CongestionWindow { cwnd: 1000.0, ssthresh: 500.0 },
+                SlowStart::Classic(ClassicSlowStart),
+            );
             cc.on_congestion(&Congestion { now: Time::ZERO, signal: CongestionSignal::Duplicates, flight: 1000.0 });
             cc.on_ack(&ack(Time::ZERO, rtt));
             cc.on_ack(&Ack { cwnd_limited: false, ..ack(Time::ZERO + pause, rtt) });
@@ -245,7 +251,7 @@ mod tests {
         let rtt = Span::from_ms(100);
         let round = |share: f64, before: Option<CongestionSignal>| {
             let start = CongestionWindow { cwnd: 100.0, ssthresh: 100.0 };
-            let mut cc = Cubic::new(CubicConfig::RFC9438, start, SlowStart::Classic(Classic)).with_min_growth(share);
+            let mut cc = Cubic::new(CubicConfig::RFC9438, start, SlowStart::Classic(ClassicSlowStart)).with_min_growth(share);
             if let Some(signal) = before {
                 cc.on_congestion(&Congestion { now: Time::ZERO, signal, flight: 100.0 });
                 cc.window = start;
@@ -263,8 +269,11 @@ mod tests {
 
     #[test]
     fn loss_below_w_max_lowers_it() {
-        let mut cc =
-            Cubic::new(CubicConfig::RFC9438, CongestionWindow { cwnd: 100.0, ssthresh: 10.0 }, SlowStart::Classic(Classic));
+        let mut cc = Cubic::new(
+            CubicConfig::RFC9438,
+            CongestionWindow { cwnd: 100.0, ssthresh: 10.0 },
+            SlowStart::Classic(ClassicSlowStart),
+        );
         let loss = Congestion { now: Time::ZERO, signal: CongestionSignal::Duplicates, flight: 100.0 };
         cc.on_congestion(&loss);
         assert_eq!(cc.w_max, 100.0);

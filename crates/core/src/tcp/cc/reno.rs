@@ -70,12 +70,12 @@ impl CongestionControl for Reno {
 #[cfg(test)]
 mod tests {
     use super::super::LOSS_WINDOW;
-    use super::super::slow_start::Classic;
+    use super::super::slow_start::ClassicSlowStart;
     use super::*;
     use crate::units::Time;
 
     fn reno(cwnd: f64, ssthresh: f64) -> Reno {
-        Reno::new(CongestionWindow { cwnd, ssthresh }, SlowStart::Classic(Classic))
+        Reno::new(CongestionWindow { cwnd, ssthresh }, SlowStart::Classic(ClassicSlowStart))
     }
 
     fn ack(credit: f64) -> Ack {

@@ -1,11 +1,11 @@
 //! Helpers for tests of variants: a path that acknowledges.
 
-use super::slow_start::{Classic, SlowStart};
+use super::slow_start::{ClassicSlowStart, SlowStart};
 use super::{Ack, Congestion, CongestionControl, CongestionSignal};
 use crate::units::{Span, Time};
 
 pub fn classic() -> SlowStart {
-    SlowStart::Classic(Classic)
+    SlowStart::Classic(ClassicSlowStart)
 }
 
 pub fn loss(flight: f64) -> Congestion {

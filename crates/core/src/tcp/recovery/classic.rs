@@ -1,12 +1,12 @@
 //! Reno's fast retransmit and fast recovery (RFC 5681, section 3.2), left at the first ACK of new
 //! data: the recovery of `asymmetry`.
 
-use super::{AckInfo, LIMITED_TRANSMIT, Recovery, RecoveryContext, Resend};
+use super::{AckInfo, LIMITED_TRANSMIT, Recovery, RecoveryContext, Retransmit};
 use crate::tcp::cc::{AnyCc, CongestionControl, CongestionSignal};
 use crate::tcp::scoreboard::{Index, Scoreboard};
 
 #[derive(Clone, Debug, Default)]
-pub struct Classic {
+pub struct ClassicRecovery {
     dupacks: u32,
     /// Segments of new data that the first duplicate ACKs allow beyond cwnd (RFC 3042).
     allowance: u32,
@@ -15,10 +15,10 @@ pub struct Classic {
     /// snd.nxt at the last reduction: losses below it do not reduce the window again (`asymmetry`,
     /// the guard against multiple fast retransmits).
     recover: u64,
-    resend: Option<Index>,
+    retransmit: Option<Index>,
 }
 
-impl Classic {
+impl ClassicRecovery {
     /// No second reduction for losses that an RTO or an earlier recovery repairs.
     fn may_enter(&self, ctx: &RecoveryContext<'_>) -> bool {
         ctx.una > self.recover && ctx.scoreboard.lost_out() == 0 && !ctx.scoreboard.is_empty()
@@ -29,17 +29,17 @@ impl Classic {
         ctx.cut(CongestionSignal::Duplicates, ctx.flight());
         ctx.stats.fast_retransmits += 1;
         self.allowance = 0;
-        self.resend = Some(ctx.scoreboard.first_index());
+        self.retransmit = Some(ctx.scoreboard.first_index());
         self.inflation = Some(self.dupacks);
     }
 }
 
-impl Recovery for Classic {
+impl Recovery for ClassicRecovery {
     fn on_ack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) -> bool {
         if ack.advanced {
             self.dupacks = 0;
             self.allowance = 0;
-            self.resend = None;
+            self.retransmit = None;
             // RFC 5681, section 3.2, step 6: deflate.
             let was_active = self.inflation.take().is_some();
             if was_active {
@@ -75,12 +75,12 @@ impl Recovery for Classic {
         if self.inflation.is_some() {
             return false;
         }
-        (self.dupacks, self.allowance, self.resend) = (0, 0, None);
+        (self.dupacks, self.allowance, self.retransmit) = (0, 0, None);
         true
     }
 
     fn on_timeout(&mut self, ctx: &mut RecoveryContext<'_>) {
-        *self = Classic { recover: ctx.next, ..Classic::default() };
+        *self = ClassicRecovery { recover: ctx.next, ..ClassicRecovery::default() };
     }
 
     fn window(&self, cc: &AnyCc) -> f64 {
@@ -92,10 +92,10 @@ impl Recovery for Classic {
         if self.active() { scoreboard.len() } else { scoreboard.in_flight() }
     }
 
-    fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend> {
-        match self.resend.take() {
-            Some(index) => Some(Resend::Now(index)),
-            None if !self.active() => scoreboard.next_lost().map(Resend::IfRoom),
+    fn next_retransmit(&mut self, scoreboard: &mut Scoreboard) -> Option<Retransmit> {
+        match self.retransmit.take() {
+            Some(index) => Some(Retransmit::Now(index)),
+            None if !self.active() => scoreboard.next_lost().map(Retransmit::IfRoom),
             None => None,
         }
     }

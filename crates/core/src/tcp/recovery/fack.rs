@@ -1,7 +1,7 @@
 //! Forward acknowledgement (Mathis and Mahdavi 1996): the forward-most SACK shows which segments
 //! have left the network, so the flight is known exactly and kept at the window.
 
-use super::{AckInfo, Recovery, RecoveryContext, Resend};
+use super::{AckInfo, Recovery, RecoveryContext, Retransmit};
 use crate::tcp::cc::{AnyCc, CongestionControl, CongestionSignal};
 use crate::tcp::scoreboard::Scoreboard;
 
@@ -21,7 +21,7 @@ const ALL_BELOW: u32 = 1;
 
 /// Section 3: awnd = snd.nxt - snd.fack + retran_data, in segments.
 fn awnd(scoreboard: &Scoreboard) -> u32 {
-    (scoreboard.len() + scoreboard.resent_out()).saturating_sub(scoreboard.forward_acked())
+    (scoreboard.len() + scoreboard.retrans_out()).saturating_sub(scoreboard.forward_acked())
 }
 
 impl Fack {
@@ -77,9 +77,9 @@ impl Recovery for Fack {
         awnd(scoreboard).min(scoreboard.in_flight())
     }
 
-    fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend> {
+    fn next_retransmit(&mut self, scoreboard: &mut Scoreboard) -> Option<Retransmit> {
         let index = scoreboard.next_lost()?;
-        Some(if std::mem::take(&mut self.first) { Resend::Now(index) } else { Resend::IfRoom(index) })
+        Some(if std::mem::take(&mut self.first) { Retransmit::Now(index) } else { Retransmit::IfRoom(index) })
     }
 
     fn active(&self) -> bool {

@@ -13,7 +13,7 @@ mod rate_halving;
 mod sack;
 mod tlp;
 
-pub use classic::Classic;
+pub use classic::ClassicRecovery;
 pub use cwr::Cwr;
 pub use fack::Fack;
 pub use newreno::NewReno;
@@ -120,7 +120,7 @@ pub trait WindowCut {
 
 /// A retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resend {
+pub enum Retransmit {
     /// The fast retransmission itself: sent whatever the window.
     Now(Index),
     /// Sent when the window has room.
@@ -162,7 +162,7 @@ pub trait Recovery {
         scoreboard.in_flight()
     }
     /// The next retransmission, if any.
-    fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend>;
+    fn next_retransmit(&mut self, scoreboard: &mut Scoreboard) -> Option<Retransmit>;
     /// The retransmission when there is no new data to send (RFC 6675, NextSeg rules 3 and 4).
     fn next_rescue(&mut self, _scoreboard: &mut Scoreboard) -> Option<Index> {
         None
@@ -191,7 +191,7 @@ impl RecoveryKind {
 }
 
 macro_rules! recoveries {
-    ($($kind:ident => $name:literal, $summary:literal, $source:literal;)*) => {
+    ($($kind:ident($recovery:ident) => $name:literal, $summary:literal, $source:literal;)*) => {
         /// The recoveries by name.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum RecoveryKind { $($kind),* }
@@ -207,12 +207,12 @@ macro_rules! recoveries {
                 Self::ALL.iter().copied().find(|k| k.name() == name)
             }
             pub fn build(self) -> AnyRecovery {
-                match self { $(RecoveryKind::$kind => AnyRecovery::$kind($kind::default())),* }
+                match self { $(RecoveryKind::$kind => AnyRecovery::$kind($recovery::default())),* }
             }
         }
 
         #[derive(Clone, Debug)]
-        pub enum AnyRecovery { $($kind($kind)),* }
+        pub enum AnyRecovery { $($kind($recovery)),* }
 
         impl Recovery for AnyRecovery {
             #[inline]
@@ -239,8 +239,8 @@ macro_rules! recoveries {
             fn window(&self, cc: &AnyCc) -> f64 { match self { $(AnyRecovery::$kind(r) => r.window(cc)),* } }
             #[inline]
             fn in_flight(&self, scoreboard: &Scoreboard) -> u32 { match self { $(AnyRecovery::$kind(r) => r.in_flight(scoreboard)),* } }
-            fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend> {
-                match self { $(AnyRecovery::$kind(r) => r.next_resend(scoreboard)),* }
+            fn next_retransmit(&mut self, scoreboard: &mut Scoreboard) -> Option<Retransmit> {
+                match self { $(AnyRecovery::$kind(r) => r.next_retransmit(scoreboard)),* }
             }
             fn next_rescue(&mut self, scoreboard: &mut Scoreboard) -> Option<Index> {
                 match self { $(AnyRecovery::$kind(r) => r.next_rescue(scoreboard)),* }
@@ -263,11 +263,11 @@ impl<'de> Deserialize<'de> for RecoveryKind {
 }
 
 recoveries! {
-    Classic => "classic", "Reno: fast retransmit and fast recovery, left at the first ACK of new data", "RFC 5681, section 3.2";
-    NewReno => "newreno", "lasts until every loss of the window is repaired, one per RTT, without SACK", "RFC 6582";
-    Sack => "sack", "retransmits what the SACK scoreboard marks lost and keeps the pipe at the new window", "RFC 6675";
-    Fack => "fack", "the forward-most SACK shows what has left the network; the window is halved at once", "Mathis and Mahdavi 1996";
-    Prr => "prr", "losses by RFC 6675; the window falls in proportion to deliveries", "RFC 9937, RFC 6937";
-    Rack => "rack", "losses by time, and a probe for losses at the tail; today's default", "RFC 8985, RFC 9937";
-    RateHalving => "rate-halving", "Linux 2.6: FACK, and the window falls by one on every second ACK", "Mathis, Semke and Mahdavi 1999, Linux 2.6";
+    Classic(ClassicRecovery) => "classic", "Reno: fast retransmit and fast recovery, left at the first ACK of new data", "RFC 5681, section 3.2";
+    NewReno(NewReno) => "newreno", "lasts until every loss of the window is repaired, one per RTT, without SACK", "RFC 6582";
+    Sack(Sack) => "sack", "retransmits what the SACK scoreboard marks lost and keeps the pipe at the new window", "RFC 6675";
+    Fack(Fack) => "fack", "the forward-most SACK shows what has left the network; the window is halved at once", "Mathis and Mahdavi 1996";
+    Prr(Prr) => "prr", "losses by RFC 6675; the window falls in proportion to deliveries", "RFC 9937, RFC 6937";
+    Rack(Rack) => "rack", "losses by time, and a probe for losses at the tail; today's default", "RFC 8985, RFC 9937";
+    RateHalving(RateHalving) => "rate-halving", "Linux 2.6: FACK, and the window falls by one on every second ACK", "Mathis, Semke and Mahdavi 1999, Linux 2.6";
 }

@@ -1,7 +1,7 @@
 //! NewReno (RFC 6582): fast recovery lasts until everything sent before it is acknowledged; each
 //! partial ACK shows the next hole.
 
-use super::{AckInfo, LIMITED_TRANSMIT, Recovery, RecoveryContext, Resend};
+use super::{AckInfo, LIMITED_TRANSMIT, Recovery, RecoveryContext, Retransmit};
 use crate::tcp::cc::{AnyCc, CongestionControl, CongestionSignal, LOSS_WINDOW};
 use crate::tcp::config::NewRenoExit;
 use crate::tcp::scoreboard::{Index, Scoreboard};
@@ -15,7 +15,7 @@ pub struct NewReno {
     /// "recover" of RFC 6582, section 3.2: duplicate ACKs of data retransmitted after an RTO start
     /// no fast retransmit.
     recover: u64,
-    resend: Option<Index>,
+    retransmit: Option<Index>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ impl NewReno {
         ctx.cut(CongestionSignal::Duplicates, ctx.flight());
         ctx.stats.fast_retransmits += 1;
         self.allowance = 0;
-        self.resend = Some(ctx.scoreboard.first_index());
+        self.retransmit = Some(ctx.scoreboard.first_index());
         self.fast_recovery = Some(FastRecovery { inflation: i64::from(self.dupacks), partial_acks: 0 });
     }
 
@@ -56,7 +56,7 @@ impl NewReno {
             // A partial ACK deflates by the segments acknowledged and adds one back.
             let inflation = fast_recovery.inflation - i64::from(ack.acked) + i64::from(ack.acked > 0);
             self.fast_recovery = Some(FastRecovery { inflation, partial_acks: fast_recovery.partial_acks + 1 });
-            self.resend = Some(ctx.scoreboard.first_index());
+            self.retransmit = Some(ctx.scoreboard.first_index());
         }
     }
 }
@@ -112,10 +112,10 @@ impl Recovery for NewReno {
         if self.active() { scoreboard.len() } else { scoreboard.in_flight() }
     }
 
-    fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend> {
-        match self.resend.take() {
-            Some(index) => Some(Resend::Now(index)),
-            None if !self.active() => scoreboard.next_lost().map(Resend::IfRoom),
+    fn next_retransmit(&mut self, scoreboard: &mut Scoreboard) -> Option<Retransmit> {
+        match self.retransmit.take() {
+            Some(index) => Some(Retransmit::Now(index)),
+            None if !self.active() => scoreboard.next_lost().map(Retransmit::IfRoom),
             None => None,
         }
     }

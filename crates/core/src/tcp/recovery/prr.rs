@@ -2,7 +2,7 @@
 //! falls with deliveries, so a recovery ends at the variant's window without a pause and without a
 //! burst.
 
-use super::{AckInfo, Recovery, RecoveryContext, Resend, Sack};
+use super::{AckInfo, Recovery, RecoveryContext, Retransmit, Sack};
 use crate::tcp::cc::{AnyCc, CongestionControl};
 use crate::tcp::scoreboard::{Index, Scoreboard};
 
@@ -114,8 +114,8 @@ impl Recovery for Prr {
         self.reduction.map_or_else(|| cc.cwnd(), |r| r.window(cc))
     }
 
-    fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend> {
-        self.sack.next_resend(scoreboard)
+    fn next_retransmit(&mut self, scoreboard: &mut Scoreboard) -> Option<Retransmit> {
+        self.sack.next_retransmit(scoreboard)
     }
 
     fn next_rescue(&mut self, scoreboard: &mut Scoreboard) -> Option<Index> {

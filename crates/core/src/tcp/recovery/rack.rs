@@ -4,7 +4,7 @@
 use super::prr::Reduction;
 use super::rack_reo_wnd::RackReoWnd;
 use super::tlp::Tlp;
-use super::{AckInfo, Recovery, RecoveryContext, Resend};
+use super::{AckInfo, Recovery, RecoveryContext, Retransmit};
 use crate::tcp::cc::{AnyCc, CongestionControl, CongestionSignal};
 use crate::tcp::scoreboard::{Index, Scoreboard, SentSegment};
 use crate::units::{Span, Time};
@@ -111,7 +111,7 @@ impl RackState {
 
 /// This is the last transmission of the segment, neither delivered nor marked lost.
 fn is_outstanding(sent: &SentSegment, at: Time) -> bool {
-    sent.sent_at == at && !sent.is_sacked() && (!sent.is_lost() || sent.is_resent())
+    sent.sent_at == at && !sent.is_sacked() && (!sent.is_lost() || sent.is_retransmitted())
 }
 
 impl Recovery for Rack {
@@ -197,13 +197,13 @@ impl Recovery for Rack {
         self.0.reduction.map_or_else(|| cc.cwnd().max(self.0.tlp.window()), |r| r.window(cc))
     }
 
-    fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend> {
-        scoreboard.next_lost().map(Resend::IfRoom)
+    fn next_retransmit(&mut self, scoreboard: &mut Scoreboard) -> Option<Retransmit> {
+        scoreboard.next_lost().map(Retransmit::IfRoom)
     }
 
     /// Section 7.3: without new data the probe retransmits the last segment.
     fn next_rescue(&mut self, scoreboard: &mut Scoreboard) -> Option<Index> {
-        self.0.tlp.resends(scoreboard)
+        self.0.tlp.probe_index(scoreboard)
     }
 
     fn active(&self) -> bool {

@@ -2,7 +2,7 @@
 //! until it is halved (Mathis, Semke and Mahdavi's rate-halving draft, 1999; 2.6.22 in
 //! `docs/models/rate-halving.md`).
 
-use super::{AckInfo, Recovery, RecoveryContext, Resend};
+use super::{AckInfo, Recovery, RecoveryContext, Retransmit};
 use crate::tcp::cc::{AnyCc, CongestionControl, CongestionSignal};
 use crate::tcp::scoreboard::Scoreboard;
 
@@ -77,7 +77,7 @@ impl Recovery for RateHalving {
     fn on_ack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) -> bool {
         if ctx.scoreboard.sacked_out() > 0 {
             ctx.scoreboard.mark_lost_below_forward_ack(ctx.threshold);
-            ctx.scoreboard.mark_lost_resends();
+            ctx.scoreboard.mark_lost_retransmissions();
         }
         self.dupacks = if ack.advanced { 0 } else { self.dupacks + u32::from(ack.duplicate) };
         if let Some(mut episode) = self.episode {
@@ -121,8 +121,8 @@ impl Recovery for RateHalving {
         self.episode.map_or_else(|| cc.cwnd(), |e| e.window)
     }
 
-    fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend> {
-        scoreboard.next_lost().map(Resend::IfRoom)
+    fn next_retransmit(&mut self, scoreboard: &mut Scoreboard) -> Option<Retransmit> {
+        scoreboard.next_lost().map(Retransmit::IfRoom)
     }
 
     fn active(&self) -> bool {

@@ -1,7 +1,7 @@
 //! SACK recovery (RFC 6675): the scoreboard marks losses, and the pipe is kept at the reduced
 //! window.
 
-use super::{AckInfo, Recovery, RecoveryContext, Resend};
+use super::{AckInfo, Recovery, RecoveryContext, Retransmit};
 use crate::tcp::cc::{AnyCc, CongestionControl, CongestionSignal};
 use crate::tcp::scoreboard::{Index, Scoreboard};
 
@@ -13,7 +13,7 @@ pub struct Sack {
     /// snd.nxt at the last RTO: no recovery starts below it.
     not_before: u64,
     /// The retransmission that starts the recovery.
-    resend: Option<Index>,
+    retransmit: Option<Index>,
     /// Where rule 3 of NextSeg continues.
     rule_3_from: Index,
     rescued: bool,
@@ -29,7 +29,7 @@ impl Sack {
         ctx.stats.fast_retransmits += 1;
         // Duplicate ACKs without SACK information: the first segment is lost.
         ctx.scoreboard.mark_lost(ctx.scoreboard.first_index());
-        self.resend = ctx.scoreboard.next_lost();
+        self.retransmit = ctx.scoreboard.next_lost();
     }
 }
 
@@ -42,7 +42,7 @@ impl Recovery for Sack {
         if let Some(recovery_point) = self.recovery_point {
             if ctx.una >= recovery_point {
                 self.recovery_point = None;
-                self.resend = None;
+                self.retransmit = None;
                 ctx.cc.on_recovered(ctx.now, ctx.cc.ssthresh());
             }
             return false;
@@ -69,10 +69,10 @@ impl Recovery for Sack {
         cc.cwnd()
     }
 
-    fn next_resend(&mut self, scoreboard: &mut Scoreboard) -> Option<Resend> {
-        match self.resend.take() {
-            Some(index) => Some(Resend::Now(index)),
-            None => scoreboard.next_lost().map(Resend::IfRoom),
+    fn next_retransmit(&mut self, scoreboard: &mut Scoreboard) -> Option<Retransmit> {
+        match self.retransmit.take() {
+            Some(index) => Some(Retransmit::Now(index)),
+            None => scoreboard.next_lost().map(Retransmit::IfRoom),
         }
     }
 
@@ -84,7 +84,7 @@ impl Recovery for Sack {
             return Some(hole);
         }
         let last = (scoreboard.first_index() + u64::from(scoreboard.len())).checked_sub(1)?;
-        let due = !self.rescued && scoreboard.get(last).is_some_and(|s| !s.is_sacked() && !s.is_resent());
+        let due = !self.rescued && scoreboard.get(last).is_some_and(|s| !s.is_sacked() && !s.is_retransmitted());
         self.rescued |= due;
         due.then_some(last)
     }

@@ -10,7 +10,7 @@ pub struct Tlp {
     /// TLP.end_seq: snd.nxt at the last probe, until an ACK answers it.
     end: Option<u64>,
     /// TLP.is_retrans.
-    resent: bool,
+    retransmitted: bool,
     /// The window that a pending probe may use; 0 if none is pending.
     allowance: f64,
 }
@@ -48,7 +48,7 @@ impl Tlp {
 
     pub fn on_sent(&mut self, retransmission: bool, ctx: &RecoveryContext<'_>) {
         if self.allowance > 0.0 {
-            *self = Tlp { end: Some(ctx.next), resent: retransmission, allowance: 0.0 };
+            *self = Tlp { end: Some(ctx.next), retransmitted: retransmission, allowance: 0.0 };
         }
     }
 
@@ -60,10 +60,10 @@ impl Tlp {
         let Some(end) = self.end.filter(|&end| ctx.una >= end) else { return false };
         let beyond = ctx.una > end;
         let twice = ack.dsack || (ack.duplicate && ack.sacked == 0);
-        if !self.resent || twice || beyond {
+        if !self.retransmitted || twice || beyond {
             self.end = None;
         }
-        self.resent && beyond && !twice
+        self.retransmitted && beyond && !twice
     }
 
     pub fn reset(&mut self) {
@@ -74,7 +74,8 @@ impl Tlp {
         self.allowance
     }
 
-    pub fn resends(&self, scoreboard: &Scoreboard) -> Option<Index> {
+    /// The segment that the probe retransmits when there is no new data: the last one.
+    pub fn probe_index(&self, scoreboard: &Scoreboard) -> Option<Index> {
         (self.allowance > 0.0)
             .then(|| scoreboard.end_index().checked_sub(1))
             .flatten()

@@ -1,6 +1,6 @@
 //! Loss marking, and the order of retransmissions.
 
-use super::segment::{LOST, RESENT};
+use super::segment::{LOST, RETRANSMITTED};
 use super::{Index, Scoreboard, SentSegment};
 use crate::units::Time;
 
@@ -59,16 +59,16 @@ impl Scoreboard {
     pub fn mark_lost(&mut self, index: Index) {
         let Some(at) = index.checked_sub(self.base).and_then(|i| usize::try_from(i).ok()) else { return };
         let Some(sent) = self.ring.get_mut(at).filter(|s| !s.is_sacked()) else { return };
-        self.resent_out -= u32::from(sent.is_resent());
+        self.retrans_out -= u32::from(sent.is_retransmitted());
         self.lost_out += u32::from(!sent.is_lost());
-        if !sent.is_lost() || sent.is_resent() {
+        if !sent.is_lost() || sent.is_retransmitted() {
             self.losses += 1;
             if let Some(log) = &mut self.lost_log {
                 log.push(index);
             }
         }
         sent.marks = LOST;
-        self.resend_from = self.resend_from.min(index);
+        self.retransmit_from = self.retransmit_from.min(index);
     }
 
     /// After an RTO nothing counts as in flight (RFC 6675, section 5.1; without SACK: go-back-N).
@@ -76,13 +76,13 @@ impl Scoreboard {
         for index in self.base..self.end_index() {
             self.mark_lost(index);
         }
-        self.resends.clear();
+        self.retransmissions.clear();
     }
 
     /// A spurious RTO: lost segments that have not been retransmitted are in flight.
     pub fn unmark_losses(&mut self) {
         for at in 0..self.ring.len() {
-            if let Some(sent) = self.ring.get_mut(at).filter(|s| s.is_lost() && !s.is_resent()) {
+            if let Some(sent) = self.ring.get_mut(at).filter(|s| s.is_lost() && !s.is_retransmitted()) {
                 sent.marks = 0;
                 self.lost_out -= 1;
             }
@@ -92,41 +92,41 @@ impl Scoreboard {
 
     /// The first lost segment that has not been retransmitted since.
     pub fn next_lost(&mut self) -> Option<Index> {
-        if self.lost_out == self.resent_out {
+        if self.lost_out == self.retrans_out {
             return None;
         }
-        self.resend_from = self.resend_from.max(self.base);
-        while let Some(sent) = self.get(self.resend_from) {
-            if sent.is_lost() && !sent.is_resent() {
-                return Some(self.resend_from);
+        self.retransmit_from = self.retransmit_from.max(self.base);
+        while let Some(sent) = self.get(self.retransmit_from) {
+            if sent.is_lost() && !sent.is_retransmitted() {
+                return Some(self.retransmit_from);
             }
-            self.resend_from += 1;
+            self.retransmit_from += 1;
         }
         None
     }
 
     /// A segment is retransmitted; `next` is snd.nxt.
-    pub fn on_resend(&mut self, index: Index, next: u64, now: Time) {
+    pub fn on_retransmit(&mut self, index: Index, next: u64, now: Time) {
         let Some(at) = index.checked_sub(self.base).and_then(|i| usize::try_from(i).ok()) else { return };
         let Some(sent) = self.ring.get_mut(at) else { return };
         self.lost_out += u32::from(!sent.is_lost());
-        self.resent_out += u32::from(!sent.is_resent());
-        sent.marks = LOST | RESENT;
+        self.retrans_out += u32::from(!sent.is_retransmitted());
+        sent.marks = LOST | RETRANSMITTED;
         sent.sends = sent.sends.saturating_add(1);
         sent.sent_at = now;
-        self.resends.push_back((index, next));
+        self.retransmissions.push_back((index, next));
     }
 
     /// A retransmission is lost when data sent after it has been SACKed (Linux 2.6 with FACK;
     /// Mathis and Mahdavi 1996).
-    pub fn mark_lost_resends(&mut self) {
+    pub fn mark_lost_retransmissions(&mut self) {
         let Some(reached) = self.highest_sacked_end() else { return };
-        while let Some(&(index, next)) = self.resends.front() {
-            let waiting = self.get(index).is_some_and(SentSegment::is_resent);
+        while let Some(&(index, next)) = self.retransmissions.front() {
+            let waiting = self.get(index).is_some_and(SentSegment::is_retransmitted);
             if waiting && reached <= next {
                 return;
             }
-            self.resends.pop_front();
+            self.retransmissions.pop_front();
             if waiting {
                 self.mark_lost(index);
             }
@@ -137,6 +137,6 @@ impl Scoreboard {
     /// retransmitted.
     pub fn next_hole(&self, from: Index) -> Option<Index> {
         let highest = self.highest_sacked?;
-        (from.max(self.base)..highest).find(|&i| self.get(i).is_some_and(|s| !s.is_sacked() && !s.is_resent()))
+        (from.max(self.base)..highest).find(|&i| self.get(i).is_some_and(|s| !s.is_sacked() && !s.is_retransmitted()))
     }
 }

@@ -32,7 +32,7 @@ pub struct Acked {
     pub first_sent: Option<Time>,
     pub last_sent: Option<Time>,
     /// One of them had been sent more than once.
-    pub resent: bool,
+    pub retransmitted: bool,
 }
 
 /// Fields of every ACK come first.
@@ -44,7 +44,7 @@ pub struct Scoreboard {
     base: Index,
     sacked_out: u32,
     lost_out: u32,
-    resent_out: u32,
+    retrans_out: u32,
     /// Deliveries are recorded, for `newest_arrival` and `lowest_arrival`.
     notes_arrivals: bool,
     sacked: RangeSet,
@@ -62,15 +62,15 @@ pub struct Scoreboard {
     /// Earliest send time of the segments sent once and SACKed since `take_first_sacked`.
     first_sacked: Option<Time>,
     /// Segments below this index have been checked for loss. It may lag behind `base`, as
-    /// `resend_from` and `highest_sacked` may: they are updated where they are used, as most ACKs
+    /// `retransmit_from` and `highest_sacked` may: they are updated where they are used, as most ACKs
     /// find nothing lost.
     scanned: Index,
     /// SACKed segments below `scanned`.
     sacked_below_scan: u32,
     /// No segment below is lost and not yet retransmitted.
-    resend_from: Index,
+    retransmit_from: Index,
     /// Retransmissions in flight, in the order of sending, with snd.nxt at the time.
-    resends: VecDeque<(Index, u64)>,
+    retransmissions: VecDeque<(Index, u64)>,
 }
 
 impl Scoreboard {
@@ -87,12 +87,12 @@ impl Scoreboard {
         self.lost_out
     }
     /// Retransmissions in flight.
-    pub fn resent_out(&self) -> u32 {
-        self.resent_out
+    pub fn retrans_out(&self) -> u32 {
+        self.retrans_out
     }
     /// A lost segment has not been retransmitted since.
     pub fn unsent_losses(&self) -> bool {
-        self.lost_out > self.resent_out
+        self.lost_out > self.retrans_out
     }
     /// No segment is SACKed or lost.
     #[inline]
@@ -121,7 +121,7 @@ impl Scoreboard {
     /// RFC 6675's pipe, Linux's packets in flight: sent, not SACKed, not lost, and retransmissions
     /// of lost segments.
     pub fn in_flight(&self) -> u32 {
-        (self.len() + self.resent_out).saturating_sub(self.sacked_out + self.lost_out)
+        (self.len() + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
     }
     pub fn get(&self, index: Index) -> Option<&SentSegment> {
         self.ring.get(usize::try_from(index.checked_sub(self.base)?).ok()?)
@@ -173,7 +173,7 @@ impl Scoreboard {
             self.base += 1;
             acked.segments += 1;
             acked.sacked_before += u32::from(before);
-            acked.resent |= !once;
+            acked.retransmitted |= !once;
         }
         if !self.sacked.is_empty() {
             self.sacked.remove_below(ack);
@@ -211,14 +211,14 @@ impl Scoreboard {
     fn remove_marks(&mut self, sent: &SentSegment) {
         self.sacked_out -= u32::from(sent.is_sacked());
         self.lost_out -= u32::from(sent.is_lost());
-        self.resent_out -= u32::from(sent.is_resent());
+        self.retrans_out -= u32::from(sent.is_retransmitted());
         if sent.is_sacked() && self.base < self.scanned {
             self.sacked_below_scan -= 1;
         }
         // Retransmissions of segments acknowledged before are removed, too: those had no marks any
         // more.
-        while self.resends.front().is_some_and(|&(index, _)| index <= self.base) {
-            self.resends.pop_front();
+        while self.retransmissions.front().is_some_and(|&(index, _)| index <= self.base) {
+            self.retransmissions.pop_front();
         }
     }
 }

@@ -42,7 +42,7 @@ impl Scoreboard {
                 (start <= sent.seq && sent.end() <= end) || self.sacked.containing(sent.seq).is_some_and(|r| r.1 >= sent.end());
             if complete && !sent.is_sacked() {
                 self.lost_out -= u32::from(sent.is_lost());
-                self.resent_out -= u32::from(sent.is_resent());
+                self.retrans_out -= u32::from(sent.is_retransmitted());
                 sent.marks = SACKED;
                 let sent = *sent;
                 if sent.sends == 1 {

@@ -16,7 +16,7 @@ pub struct SentSegment {
 pub(super) const SACKED: u8 = 1;
 pub(super) const LOST: u8 = 2;
 /// A retransmission of it is in flight.
-pub(super) const RESENT: u8 = 4;
+pub(super) const RETRANSMITTED: u8 = 4;
 
 impl SentSegment {
     pub fn end(&self) -> u64 {
@@ -33,7 +33,7 @@ impl SentSegment {
     pub fn is_lost(&self) -> bool {
         self.marks & LOST != 0
     }
-    pub fn is_resent(&self) -> bool {
-        self.marks & RESENT != 0
+    pub fn is_retransmitted(&self) -> bool {
+        self.marks & RETRANSMITTED != 0
     }
 }

@@ -40,22 +40,22 @@ fn retransmission_is_lost_when_later_data_is_sacked() {
     b.sack(SIZE, 4 * SIZE);
     b.mark_lost_below_sacks(3);
     assert_eq!(b.next_lost(), Some(0));
-    b.on_resend(0, 6 * SIZE, Time(50));
+    b.on_retransmit(0, 6 * SIZE, Time(50));
     assert_eq!(b.next_lost(), None);
     b.push(6 * SIZE, SIZE as u32, Time(60));
-    b.mark_lost_resends();
+    b.mark_lost_retransmissions();
     assert_eq!(b.next_lost(), None, "nothing sent after it has arrived");
     b.sack(6 * SIZE, 7 * SIZE);
-    b.mark_lost_resends();
+    b.mark_lost_retransmissions();
     assert_eq!(b.next_lost(), Some(0));
 }
 
 #[test]
 fn retransmitted_segment_gives_no_rtt_sample() {
     let mut b = board(3);
-    b.on_resend(0, 3 * SIZE, Time(9));
+    b.on_retransmit(0, 3 * SIZE, Time(9));
     let acked = b.ack_to(SIZE);
-    assert_eq!((acked.first_sent, acked.resent), (None, true));
+    assert_eq!((acked.first_sent, acked.retransmitted), (None, true));
     assert_eq!(b.ack_to(3 * SIZE).last_sent, Some(Time(2)));
 }
 
@@ -78,16 +78,16 @@ proptest! {
                 0 | 1 => for _ in 0..n { b.push(next, SIZE as u32, Time(next)); next += SIZE; },
                 2 => { b.ack_to(edge); }
                 3 => { b.sack(edge, (edge + n * SIZE / 2).min(next)); b.mark_lost_below_sacks(3); }
-                4 => { b.sack(edge, (edge + n * SIZE).min(next)); b.mark_lost_below_forward_ack(3); b.mark_lost_resends(); }
-                5 => if let Some(i) = b.next_lost() { b.on_resend(i, next, Time(next)); },
+                4 => { b.sack(edge, (edge + n * SIZE).min(next)); b.mark_lost_below_forward_ack(3); b.mark_lost_retransmissions(); }
+                5 => if let Some(i) = b.next_lost() { b.on_retransmit(i, next, Time(next)); },
                 _ => b.mark_all_lost(),
             }
             let all: Vec<SentSegment> = b.ring.iter().copied().collect();
             let count = |f: fn(&SentSegment) -> bool| all.iter().filter(|s| f(s)).count() as u32;
             prop_assert_eq!(b.sacked_out, count(SentSegment::is_sacked));
             prop_assert_eq!(b.lost_out, count(SentSegment::is_lost));
-            prop_assert_eq!(b.resent_out, count(SentSegment::is_resent));
-            let waiting = (0..all.len()).find(|&i| all[i].is_lost() && !all[i].is_resent()).map(|i| b.base + i as u64);
+            prop_assert_eq!(b.retrans_out, count(SentSegment::is_retransmitted));
+            let waiting = (0..all.len()).find(|&i| all[i].is_lost() && !all[i].is_retransmitted()).map(|i| b.base + i as u64);
             prop_assert_eq!(b.next_lost(), waiting);
             let below = all.iter().take(b.scanned.saturating_sub(b.base) as usize).filter(|s| s.is_sacked()).count() as u32;
             prop_assert_eq!(b.sacked_below_scan, below);

@@ -162,7 +162,7 @@ impl Sender {
         self.timeouts_in_a_row = 0;
         // Karn: the other segments of an ACK that covers a retransmission may have waited for it at
         // the receiver.
-        let once = if acked.resent { None } else { acked.last_sent.zip(acked.first_sent) };
+        let once = if acked.retransmitted { None } else { acked.last_sent.zip(acked.first_sent) };
         if let Some((last, _)) = once {
             self.stats.rtt.add(now - last);
         }
@@ -238,7 +238,7 @@ impl Sender {
             growth_credit,
             acked: acked.segments,
             in_flight: self.scoreboard.in_flight(),
-            rtt: acked.last_sent.filter(|_| !acked.resent).map(|sent| now - sent),
+            rtt: acked.last_sent.filter(|_| !acked.retransmitted).map(|sent| now - sent),
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
             cwnd_limited: self.window_limited(acked),

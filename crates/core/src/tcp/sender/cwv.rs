@@ -161,7 +161,7 @@ impl CwndValidation {
 mod tests {
     use super::*;
     use crate::tcp::cc::Variant;
-    use crate::tcp::cc::slow_start::{Classic, SlowStart};
+    use crate::tcp::cc::slow_start::{ClassicSlowStart, SlowStart};
 
     const RTT: Span = Span::from_ms(100);
 
@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn reno(cwnd: f64, ssthresh: f64) -> AnyCc {
-        Variant::Reno.build(CongestionWindow { cwnd, ssthresh }, SlowStart::Classic(Classic))
+        Variant::Reno.build(CongestionWindow { cwnd, ssthresh }, SlowStart::Classic(ClassicSlowStart))
     }
 
     /// `counts` segments acknowledged in RTTs of 100 ms, from `begin` (ms).

@@ -41,7 +41,7 @@ impl FineTimer {
         let after_retransmission = info.advanced && self.acks < ACKS_AFTER_RETRANSMISSION;
         self.acks = self.acks.saturating_add(u32::from(info.advanced));
         let expired = scoreboard.first().is_some_and(|head| {
-            let outstanding = !head.is_resent() && !head.is_lost() && !head.is_sacked();
+            let outstanding = !head.is_retransmitted() && !head.is_lost() && !head.is_sacked();
             outstanding && rtt.fine_timeout().is_some_and(|timeout| now - head.sent_at > timeout)
         });
         if expired && after_retransmission {

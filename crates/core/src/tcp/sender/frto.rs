@@ -25,7 +25,7 @@ enum FrtoState {
     /// Step 2: waits for the ACK of the retransmission.
     First {
         recover: u64,
-        resent_to: u64,
+        retransmitted_to: u64,
     },
     /// Step 3: waits for the second ACK.
     Second {
@@ -64,10 +64,10 @@ impl Frto {
     /// Step 1, at an RTO. `ambiguous`: data in flight has been retransmitted before, so an ACK may
     /// be that of either copy. A second RTO in a row (`first` is false) keeps `recover` (section
     /// 3.2).
-    pub fn on_rto(&mut self, ambiguous: bool, first: bool, (recover, resent_to): (u64, u64)) {
+    pub fn on_rto(&mut self, ambiguous: bool, first: bool, (recover, retransmitted_to): (u64, u64)) {
         self.state = match self.state {
-            FrtoState::First { recover, .. } if !first => FrtoState::First { recover, resent_to },
-            _ if first && !ambiguous && self.kind != FrtoKind::Off => FrtoState::First { recover, resent_to },
+            FrtoState::First { recover, .. } if !first => FrtoState::First { recover, retransmitted_to },
+            _ if first && !ambiguous && self.kind != FrtoKind::Off => FrtoState::First { recover, retransmitted_to },
             _ => FrtoState::Off,
         };
     }
@@ -77,8 +77,8 @@ impl Frto {
         let sack = self.kind == FrtoKind::Sack;
         match self.state {
             FrtoState::Off => UndoVerdict::Open,
-            FrtoState::First { recover, resent_to } => {
-                if ack.advanced && segment.ack >= resent_to && segment.ack < recover {
+            FrtoState::First { recover, retransmitted_to } => {
+                if ack.advanced && segment.ack >= retransmitted_to && segment.ack < recover {
                     self.state = FrtoState::Second { recover, from: next };
                 } else if ack.advanced || (ack.duplicate && !sack) {
                     self.state = FrtoState::Off;

@@ -8,14 +8,14 @@ use crate::app::Socket;
 use crate::packet::RetransmitReason;
 use crate::tcp::cc::{CongestionControl, CongestionWindow};
 use crate::tcp::config::{Push, RtoRestart};
-use crate::tcp::recovery::{Recovery, Resend};
+use crate::tcp::recovery::{Recovery, Retransmit};
 use crate::tcp::scoreboard::Index;
 use crate::tcp::stats::SendLimit;
 use crate::units::{Span, Time};
 
 /// What the recovery of losses sends next.
 enum NextRepair {
-    Resend(Index),
+    Retransmit(Index),
     Wait,
 }
 
@@ -46,11 +46,11 @@ impl Sender {
             self.stop(now, limit);
             return None;
         }
-        if let Some(Resend::Now(index)) = self.forced_resend() {
+        if let Some(Retransmit::Now(index)) = self.forced_retransmit() {
             if self.config.rto_restart == RtoRestart::Recovery {
                 self.rto_at = now + self.rtt.rto();
             }
-            return Some((self.resend(now, index, socket), false));
+            return Some((self.retransmit(now, index, socket), false));
         }
         match self.next_piece(now, socket) {
             Ok(transmit) => {
@@ -138,13 +138,13 @@ impl Sender {
     }
 
     #[inline]
-    fn forced_resend(&mut self) -> Option<Resend> {
+    fn forced_retransmit(&mut self) -> Option<Retransmit> {
         if !self.recovery.active() {
-            return self.fine_timer.as_mut()?.take_due().map(Resend::Now);
+            return self.fine_timer.as_mut()?.take_due().map(Retransmit::Now);
         }
-        match self.recovery.next_resend(&mut self.scoreboard)? {
-            resend @ Resend::Now(_) => Some(resend),
-            Resend::IfRoom(_) => None,
+        match self.recovery.next_retransmit(&mut self.scoreboard)? {
+            retransmit @ Retransmit::Now(_) => Some(retransmit),
+            Retransmit::IfRoom(_) => None,
         }
     }
 
@@ -157,7 +157,7 @@ impl Sender {
         }
         if self.scoreboard.lost_out() > 0 {
             match self.next_repair(socket) {
-                Some(NextRepair::Resend(index)) if room => return Ok(self.resend(now, index, socket)),
+                Some(NextRepair::Retransmit(index)) if room => return Ok(self.retransmit(now, index, socket)),
                 // Only the window limits a retransmission.
                 Some(_) => return Err(self.window_limit()),
                 None => in_flight = self.recovery.in_flight(&self.scoreboard),
@@ -171,7 +171,7 @@ impl Sender {
                 if room && let Some(index) = self.recovery.next_rescue(&mut self.scoreboard) {
                     // A rescue retransmission in a recovery (RFC 6675), else a tail loss probe.
                     let reason = if self.recovery.active() { RetransmitReason::Fast } else { RetransmitReason::Probe };
-                    return Ok(Transmit { reason, ..self.resend(now, index, socket) });
+                    return Ok(Transmit { reason, ..self.retransmit(now, index, socket) });
                 }
                 Err(limit)
             }
@@ -189,9 +189,9 @@ impl Sender {
         match self.frto_step(socket) {
             FrtoStep::New => None,
             FrtoStep::Wait => Some(NextRepair::Wait),
-            FrtoStep::Recover => self.recovery.next_resend(&mut self.scoreboard).map(|resend| match resend {
-                Resend::IfRoom(index) => NextRepair::Resend(index),
-                Resend::Now(_) => NextRepair::Wait,
+            FrtoStep::Recover => self.recovery.next_retransmit(&mut self.scoreboard).map(|retransmit| match retransmit {
+                Retransmit::IfRoom(index) => NextRepair::Retransmit(index),
+                Retransmit::Now(_) => NextRepair::Wait,
             }),
         }
     }
@@ -231,8 +231,8 @@ impl Sender {
         self.room(in_flight) && self.new_piece(socket, in_flight).is_ok()
     }
 
-    fn resend(&mut self, now: Time, index: Index, socket: &Socket) -> Transmit {
-        self.scoreboard.on_resend(index, self.next, now);
+    fn retransmit(&mut self, now: Time, index: Index, socket: &Socket) -> Transmit {
+        self.scoreboard.on_retransmit(index, self.next, now);
         if let Some(undo) = &mut self.window_cut.undo {
             undo.on_retransmission(now);
         }

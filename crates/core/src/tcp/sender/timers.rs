@@ -84,8 +84,8 @@ impl Sender {
         let Some(undo) = &mut self.window_cut.undo else { return };
         let first = self.timeouts_in_a_row == 0;
         let ambiguous = self.recovery.active() || self.una < self.rto_recovery_point || self.scoreboard.lost_out() > 0;
-        let resent_to = self.una + self.scoreboard.first().map_or(0, |s| u64::from(s.len));
-        undo.frto.on_rto(ambiguous, first, (self.next, resent_to));
+        let retransmitted_to = self.una + self.scoreboard.first().map_or(0, |s| u64::from(s.len));
+        undo.frto.on_rto(ambiguous, first, (self.next, retransmitted_to));
         if first {
             undo.save(&self.cc, (self.una, self.next), true);
         }

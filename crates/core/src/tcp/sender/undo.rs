@@ -28,7 +28,7 @@ struct SavedCut {
     to: u64,
     timeout: bool,
     /// When the first retransmission was sent.
-    first_resent: Option<Time>,
+    first_retransmitted: Option<Time>,
     /// Retransmissions that no D-SACK has reported.
     outstanding: u32,
     /// Eifel detection has seen the first ACK after the retransmission and looks at no other.
@@ -69,7 +69,7 @@ impl Undo {
     }
 
     pub fn on_retransmission(&mut self, now: Time) {
-        self.saved.first_resent.get_or_insert(now);
+        self.saved.first_retransmitted.get_or_insert(now);
         self.saved.outstanding += 1;
     }
 
@@ -113,9 +113,9 @@ impl SavedCut {
     /// RFC 3522, section 3.2, steps 4 and 5: the first ACK that advances echoes a timestamp older
     /// than the retransmission.
     fn echoes_original(&mut self, now: Time, ack: &AckInfo) -> bool {
-        let Some(resent) = self.first_resent.filter(|_| ack.advanced && !self.eifel_done) else { return false };
+        let Some(retransmitted) = self.first_retransmitted.filter(|_| ack.advanced && !self.eifel_done) else { return false };
         self.eifel_done = true;
-        let since = Span::from_ms(u64::from(timestamp(now).wrapping_sub(timestamp(resent))).max(1));
+        let since = Span::from_ms(u64::from(timestamp(now).wrapping_sub(timestamp(retransmitted))).max(1));
         ack.echo.is_some_and(|echo| echo > since)
     }
 }

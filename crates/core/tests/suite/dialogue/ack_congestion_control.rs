@@ -149,17 +149,17 @@ fn tack_limits_acks_per_rtt() {
 #[test]
 fn ack_marked_by_the_filter_starts_a_fast_retransmit() {
     for recovery in [Classic, NewReno] {
-        for (marking, ack, resent) in [(true, 1, Some(0)), (true, 1001, Some(1)), (false, 1, None)] {
+        for (marking, ack, retransmitted) in [(true, 1, Some(0)), (true, 1001, Some(1)), (false, 1, None)] {
             let mut d = Dialogue::sender(TcpConfig { dupack_marking: marking, ..tcp(recovery) });
             d.expects_new(0.1, 1..10_001);
             let marked = Segment { seq: 1, ack, window: 65_535, flags: Flags::ACK, dupacks_seen: true, ..Segment::default() };
             d.at(0.2).segment(marked);
-            match resent {
+            match retransmitted {
                 Some(n) => drop(d.expects(0.2).retransmitted(n * 1000 + 1..n * 1000 + 1001)),
                 None => d.sends_nothing_until(0.2),
             }
             let cuts = d.endpoint.sender_stats(time(0.2)).window_cuts;
-            assert_eq!(cuts, u64::from(resent.is_some()), "{recovery:?} {marking} {ack}");
+            assert_eq!(cuts, u64::from(retransmitted.is_some()), "{recovery:?} {marking} {ack}");
         }
     }
 }

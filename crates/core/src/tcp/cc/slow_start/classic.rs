@@ -3,9 +3,9 @@
 use super::{Ack, CongestionWindow, SlowStartRule, grow};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Classic;
+pub struct ClassicSlowStart;
 
-impl SlowStartRule for Classic {
+impl SlowStartRule for ClassicSlowStart {
     fn open(&mut self, ack: &Ack, window: &mut CongestionWindow) -> f64 {
         grow(ack.growth_credit, 1.0, window)
     }

@@ -6,7 +6,7 @@ mod hystart_pp;
 mod inclusive;
 mod limited_slow_start;
 
-pub use classic::Classic;
+pub use classic::ClassicSlowStart;
 pub use hystart::Hystart;
 pub use hystart_pp::HystartPp;
 pub use inclusive::Inclusive;
@@ -27,10 +27,10 @@ pub trait SlowStartRule {
 }
 
 macro_rules! slow_starts {
-    ($($kind:ident => $name:literal, $build:expr, $summary:literal, $source:literal;)*) => {
+    ($($kind:ident($rule:ident) => $name:literal, $build:expr, $summary:literal, $source:literal;)*) => {
         /// All slow start rules.
         #[derive(Clone, Copy, Debug, PartialEq)]
-        pub enum SlowStart { $($kind($kind)),* }
+        pub enum SlowStart { $($kind($rule)),* }
 
         /// By its name.
 impl<'de> Deserialize<'de> for SlowStart {
@@ -75,15 +75,15 @@ impl SlowStart {
 }
 
 slow_starts! {
-    Classic => "classic", Classic,
+    Classic(ClassicSlowStart) => "classic", ClassicSlowStart,
         "one segment of growth per segment acknowledged, up to ssthresh", "RFC 5681, section 3.1";
-    Inclusive => "inclusive", Inclusive,
+    Inclusive(Inclusive) => "inclusive", Inclusive,
         "classic, and once more when the window equals ssthresh", "RFC 5681, section 3.1, as in Linux before 4.3";
-    Limited => "limited", Limited::RFC3742,
+    Limited(Limited) => "limited", Limited::RFC3742,
         "at most 50 segments of growth per RTT above a window of 100", "RFC 3742";
-    Hystart => "hystart", Hystart::LINUX,
+    Hystart(Hystart) => "hystart", Hystart::LINUX,
         "ends when ACK trains or rising delay show that the path is full", "Ha and Rhee 2011, as in Linux";
-    HystartPp => "hystart++", HystartPp::RFC9406,
+    HystartPp(HystartPp) => "hystart++", HystartPp::RFC9406,
         "on rising delay continues at a quarter of the growth, and ends after five such rounds", "RFC 9406";
 }
 
