@@ -12,11 +12,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from ackclock.comparison import report_page as comparison
 from ackclock.comparison.configuration import configurations
 from ackclock.comparison.ranking import ranking
+from ackclock.emulation.report_page import _as_run
 from ackclock.errors import InputError
 from ackclock.format import rate, significant, three
 from ackclock.papers import report_page as reproduction
@@ -256,6 +258,20 @@ def test_plot_gives_charts_with_other_lines_colours_of_their_own() -> None:
 def test_plot_refuses_another_suffix(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r'the suffix ".gif"; allowed: .svg'):
         Plot(panels_of_run(_frames())).save(tmp_path / "run.gif")
+
+
+def test_chart_of_a_single_queue_names_it_in_the_title() -> None:
+    hop = hops().filter(pl.col("direction") == "down", pl.col("hop") == "air")
+    panel = next(panel for panel in panels_of_run(Frames(series(), hop)) if panel.key == "queue")
+    assert len(panel.lines) == 1 and panel.title == "Queue at air down"
+
+
+def test_emulation_report_has_its_duration_and_no_stack_of_absent_simulated_flows() -> None:
+    given = {"duration": "7776000 s", "seeds": [1], "tcp": {"host": "linux-6"}, "hop": []}
+    live, bulk = ({"name": kind, "workload": {"kind": kind}} for kind in ("live", "bulk"))
+    for flows, host in (([live], None), ([live, bulk], "linux-6")):
+        facts = _as_run({**given, "flow": flows}, {"seconds": 3.14})
+        assert facts["duration"] == "3.1 s" and facts["tcp"].get("host") == host and live not in facts["flow"]
 
 
 def test_run_without_samples_has_no_panels() -> None:

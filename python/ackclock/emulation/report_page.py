@@ -51,7 +51,7 @@ def page(
             time_section(panels, "the queues of the link, and simulated flows if there are any"),
             Section("The link", [link_path(scenario["hop"])]),
             replace(
-                run_section(scenario, environment, toml),
+                run_section(_as_run(scenario, document), environment, toml),
                 lead="The link's random numbers are reproducible; the packets of real hosts are not.",
             ),
         ],
@@ -64,6 +64,19 @@ def page(
             *(f"{note[:1].upper()}{note[1:]}." for note in document.get("notes", ())),
         ],
     )
+
+
+def _as_run(scenario: Document, document: Document) -> dict[str, Any]:
+    """The scenario with the time that it ran; host stack and segments are those of simulated
+    flows.
+    """
+    simulated = [flow for flow in scenario.get("flow", []) if flow.get("workload", {}).get("kind") != "live"]
+    return {
+        **scenario,
+        "duration": f"{document['seconds']:.1f} s",
+        "flow": simulated,
+        "tcp": scenario.get("tcp", {}) if simulated else {},
+    }
 
 
 def folder_page(folder: Path) -> Page:

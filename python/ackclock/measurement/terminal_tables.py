@@ -34,7 +34,9 @@ def measurement_tables(document: Mapping[str, Any]) -> list[Table]:
 
 def _path(document: Mapping[str, Any]) -> Table:
     table = text_table(
-        "Path, by TTL-limited probes", ("hop", "address"), ("RTT ms min", "p50", "lost", "capacity", "95 % interval")
+        "Path, by TTL-limited probes",
+        ("hop", "address"),
+        ("RTT ms\nmin", "\np50", "lost", "capacity", "95 %\ninterval"),
     )
     for hop in document.get("path") or ():
         table.add_row(str(hop["hop"]), *path_cells(hop))
@@ -63,7 +65,7 @@ def _delay(document: Mapping[str, Any]) -> Table:
     table = text_table(
         "One-way delay, 20 bytes every 40 ms",
         ("direction",),
-        ("minimum between", "if symmetric", "variation p50", "p95", "max ms", "lost"),
+        ("minimum ms\nbetween", "\nif symmetric", "variation ms\np50", "\np95", "\nmax", "lost"),
     )
     for direction, figures in (document["delay"] or {}).items():
         table.add_row(direction, *delay_cells(figures))
@@ -97,7 +99,7 @@ def _capacity(document: Mapping[str, Any]) -> Table:
     table = text_table(
         "Capacity and buffer, by evenly paced UDP",
         ("direction",),
-        ("capacity", "sent", "buffer bytes", "largest", "overflowed"),
+        ("capacity", "sent", "buffer bytes\nby min", "\nby max", "overflowed"),
     )
     for direction, figures in document["capacity"].items():
         size = figures["buffer_bytes"]
@@ -112,7 +114,7 @@ def _capacity(document: Mapping[str, Any]) -> Table:
 
 def _steps(document: Mapping[str, Any]) -> Table:
     table = text_table(
-        "Evenly paced UDP below the capacity", ("direction", "share"), ("sent", "received", "variation p95 ms", "lost")
+        "Evenly paced UDP below the capacity", ("direction", "share"), ("sent", "received", "variation ms\np95", "lost")
     )
     for figures in document["steps"]:
         variation = figures["delay_variation_ms"]
@@ -132,7 +134,7 @@ def _flows(document: Mapping[str, Any]) -> Table:
     table = text_table(
         "TCP",
         ("test", "variant", "direction"),
-        ("goodput", "RTT ms min", "mean", "p95", "retransmitted", "send buffer", "receive buffer"),
+        ("goodput", "RTT ms\nmin", "\nmean", "\np95", "retrans-\nmitted", "send\nbuffer", "receive\nbuffer"),
     )
     for flow in document["flows"]:
         rtt = flow["rtt_ms"] or {}
@@ -156,7 +158,7 @@ def _latency(document: Mapping[str, Any]) -> Table:
     table = text_table(
         "Latency while TCP fills the path",
         ("load",),
-        ("goodput", "RTTs/min", "handshake p50 ms", "on load p50", "down p95", "up p95"),
+        ("goodput", "RTTs/min", "handshake ms\np50", "on load ms\np50", "added ms\ndown p95", "\nup p95"),
     )
     for direction, figures in document["latency_under_load"].items():
         rpm = figures["responsiveness"]
@@ -173,7 +175,9 @@ def _latency(document: Mapping[str, Any]) -> Table:
 
 def _transfers(document: Mapping[str, Any]) -> Table:
     table = text_table(
-        "Transfers in sequence", ("size", "direction"), ("completed", "time p50 ms", "min", "max", "handshake p50")
+        "Transfers in sequence",
+        ("size", "direction"),
+        ("completed", "time ms\np50", "\nmin", "\nmax", "handshake ms\np50"),
     )
     for figures in document["transfers"]:
         times, handshakes = figures["completion_ms"] or {}, figures["handshake_ms"] or {}
@@ -192,7 +196,7 @@ def stamp_table(document: Mapping[str, Any]) -> Table:
     """The result of STAMP probes: a row for the RTT and one for each direction."""
     mode = "authenticated" if document["authenticated"] else "unauthenticated"
     title = f"STAMP, {mode}: {document['received']} of {document['sent']} probes answered"
-    table = text_table(title, ("what",), ("min ms", "p50", "p95", "max"))
+    table = text_table(title, ("what",), ("ms\nmin", "\np50", "\np95", "\nmax"))
     trip = document["round_trip_ms"] or {}
     table.add_row("RTT", *(ms(trip.get(key)) for key in ("min", "p50", "p95", "max")))
     for figures in document["ways"]:

@@ -67,7 +67,7 @@ class TestRunner:
             self.done.finished.append(name)
             yield name
         if self._report:
-            self._report(self._count, self._count, "done")
+            self._report(self._count, self._count, "")
 
     def _go(self, specs: list[dict[str, Any]], label: str, purpose: Figures) -> tuple[list[int], list[list[Figures]]]:
         def watch(seconds: float) -> None:

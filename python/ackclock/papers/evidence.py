@@ -96,9 +96,9 @@ Evaluate = Callable[[Claim], Evidence]
 def judge(claim: Claim, evaluate: Evaluate | None, untested: str, calibrated: str = "") -> ClaimResult:
     """The verdict on one claim.
 
-    Doubtful figures and settings have no verdict, whatever the evaluator; a claim without an
-    evaluator is ``not_tested`` because of ``untested``, and one that set something up is
-    ``calibration`` because of ``calibrated``.
+    Uncertain figures and settings have no verdict. A claim without an evaluator is ``not_tested``
+    with the reason ``untested``; a claim that the experiment was calibrated on is ``calibration``
+    with the reason ``calibrated``.
     """
     if claim.do_not_gate:
         return ClaimResult(claim, "not_tested", f"do not gate: {claim.tolerance_reason}")

@@ -1,10 +1,9 @@
 """The papers' tables and figures as experiments (``<paper>/experiments.toml``): schemes on
 networks, every point of a sweep, every seed.
 
-An experiment names a scenario file and may leave out ``networks`` and ``schemes`` (then the
-scenario is run as it is), replace its ``sweep``, take fewer ``seeds``, ask for draws of its own for
-each place (``apart``), and for ``captures`` of both ends, which are read while it runs and not
-kept.
+An experiment names a scenario file. Without ``networks`` and ``schemes`` the scenario runs
+unchanged. ``sweep`` and ``seeds`` replace those of the scenario, ``apart`` gives each point random
+numbers of its own, and ``captures`` are taken at both ends, read during the run and removed.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ Point = tuple[float, Interval]
 class PaperFigure:
     """A figure: its number and subject, the paper's statement, its axes, and its lines by name.
 
-    ``paper`` has what the text states of its own lines, drawn beside ours; a ``trace`` has too many
-    points to mark each; what is above ``top`` is cut off.
+    ``paper`` has the numbers that the paper's text states, drawn beside ours; a ``trace`` has too
+    many points for marks; values above ``top`` are cut off.
     """
 
     title: str

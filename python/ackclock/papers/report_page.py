@@ -147,8 +147,8 @@ def _ours(claim: Document) -> Cell:
     ours = claim["ours"]
     if ours is None or ours["mean"] is None:
         return Cell("-", tone="muted")
-    # Four digits: the paper prints up to four, and rounding ours to fewer would hide what the
-    # verdict was made on.
+    # Four digits: the paper prints up to four, and rounding ours to fewer would hide the basis
+    # of the verdict.
     text = f"{significant(ours['mean'], 4)} {claim['unit']}".strip()
     wide = ours["n"] > 1 and ours["hi"] - ours["lo"] > 5e-4 * abs(ours["mean"])
     lo, hi = significant(ours["lo"], 4), significant(ours["hi"], 4)

@@ -101,7 +101,7 @@ def _outstanding(sent: pl.DataFrame, back: pl.DataFrame) -> list[Line]:
     lines = [envelope("bytes in flight", both, "bytes", 1e-3)]
     offered = back.filter(~pl.col("kind").is_in(["reset", "syn"]))
     top = float(both["bytes"].max() or 0.0)  # type: ignore[arg-type]
-    # A window far above what is in flight says nothing, and would press the curve to the ground.
+    # The scale of a window far above the bytes in flight would flatten their curve.
     if offered.height and top and float(offered["window_bytes"].median() or 0.0) <= 3 * top:  # type: ignore[arg-type]
         lines.append(envelope("advertised window", offered, "window_bytes", 1e-3))
     return lines

@@ -114,7 +114,13 @@ def panels_of_run(frames: Frames, levels: Mapping[str, float] | None = None) -> 
     queues = {_queue_name(key): frame for key, frame in _queues(one.hops).items()}
     more = _more(one.series, shown)
     made = _assemble(flows, flows, queues, "Queue at each hop" if queues else "Queue", more)
+    made = [_named_queue(panel) if panel.key == "queue" else panel for panel in made]
     return [_with_levels(panel, levels or {}) if panel.key == "goodput" else panel for panel in made]
+
+
+def _named_queue(panel: Panel) -> Panel:
+    """A single line has no label beside it: the title has the hop and the direction."""
+    return replace(panel, title=f"Queue at {panel.lines[0].name}") if len(panel.lines) == 1 else panel
 
 
 def _with_levels(panel: Panel, levels: Mapping[str, float]) -> Panel:

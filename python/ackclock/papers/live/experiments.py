@@ -70,7 +70,7 @@ class LiveExperimentRuns(ExperimentRuns):
         self, results: Sequence[tuple[Setting, Sequence[LiveResult] | str]], on_invalid: Callable[[str], None]
     ) -> None:
         super().__init__([(place, cast("Sequence[RunResult]", found)) for place, found in results])
-        # The tuple is frozen with the rest of what `Measured` holds.
+        # A tuple, since `Measured` is frozen.
         object.__setattr__(self, "on_invalid", on_invalid)
 
     def at(self, network: str, scheme: str, **swept: Any) -> Sequence[RunResult]:

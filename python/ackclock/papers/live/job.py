@@ -46,9 +46,12 @@ AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 @dataclass(frozen=True)
 class Budget:
-    """Maximum duration of a setting. ``longest_s`` limits streams and transfers without an end of
-    their own; a scenario with a course of its own (a second flow that begins later) is done whole
-    or, above ``whole_s``, not at all. ``rounds``: probes of each size."""
+    """Maximum duration of a setting.
+
+    ``longest_s`` limits unbounded streams and transfers. A scenario with events (a second flow that
+    starts later) runs completely or, above ``whole_s``, not at all. ``rounds``: probes of each
+    size.
+    """
 
     longest_s: float = 60.0
     whole_s: float = 400.0
@@ -190,9 +193,11 @@ def _bulk(flow: Flow, tcp: Mapping[str, Any], seconds: float, *, alone: bool) ->
 
 
 def _buffers(send: int | str, receive: int | str) -> dict[str, int | None]:
-    """The kernel doubles what it is asked for. Of a receive buffer that is room enough for the
-    window, which is held to what the paper's host advertised; of a send buffer half is asked, where
-    that is what bounds the flow."""
+    """Socket options for a paper's buffers, since the kernel doubles a requested size.
+
+    The doubled receive buffer has room for the window, which is limited to the paper's. A send
+    buffer that bounds the flow is requested with half its size.
+    """
     window = receive if isinstance(receive, int) else None
     size = send if isinstance(send, int) else None
     if size is not None and (window is None or size < window):

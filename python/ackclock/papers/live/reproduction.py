@@ -1,5 +1,5 @@
-"""``reproduce --live``: a paper's claims by real traffic over its packaged links, beside what the
-simulator makes of them.
+"""``reproduce --live``: a paper's claims by real traffic over its packaged links, beside the same
+claims by the simulator.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ SIMULATED = "simulated"
 
 @dataclass(frozen=True, repr=False)
 class LiveReproduction(Reproduction):
-    """Every claim judged by live runs.
+    """The verdicts on every claim by live runs.
 
-    ``simulated`` is the same by simulation, ``runs`` what was done and how the emulator judged
-    itself.
+    ``simulated`` has the verdicts by simulation, ``runs`` the live runs with the emulator's audit.
     """
 
     simulated: Reproduction | None = None
@@ -65,17 +64,17 @@ def reproduce_live(
 
     Args:
         paper: one of ``LIVE``.
-        quick: 20 s for each place of an experiment instead of a minute.
-        full: the papers' own lengths, three times each.
+        quick: 20 s for each point of an experiment instead of a minute.
+        full: the papers' durations, three runs each.
         workers: emulations at a time; six when None.
         out: the run folder; valid runs found there are not run again.
         force: move another run that is in ``out`` aside (to ``out.1``) instead of refusing to write
             there.
-        progress: called with runs done, runs in all, and what was done last.
+        progress: called with the number of finished runs, the number of all runs, and the label of
+            the last one.
 
     Raises:
-        InputError: the paper's experiments are not such that they can be made live, or another run
-            is in ``out``.
+        InputError: the paper's experiments cannot be run live, or another run is in ``out``.
         RunFailed: this machine allows no emulation.
     """
     claims = claims_of(paper)
@@ -119,8 +118,8 @@ def _live(evaluate: Evaluate | None, invalid_reasons: list[str]) -> Evaluate | N
             raise Unobservable(f"a figure that these runs did not give ({missing!r})") from None
         if found.by == "arithmetic":
             raise Unobservable("arithmetic, which no traffic can confirm or refute")
-        # A number's sentence explains the simulator's figure; a statement's has the figures that it
-        # rests on.
+        # A number's sentence explains the simulator's figure; a statement's has the figures that
+        # support the verdict.
         why = found.why if found.holds is not None else ""
         if invalid_reasons:
             why = f"no verdict, as no emulation was valid in {ATTEMPTS} attempts: {invalid_reasons[0]}" + (

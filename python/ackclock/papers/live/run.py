@@ -1,4 +1,4 @@
-"""One live run: an emulation with both ends in it, and what came of it, in a folder of its own."""
+"""One live run: an emulation with both ends in it, and its results in a folder."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def run(store: Path, job: Job, stop: Event) -> LiveRun:
 
 
 def _held_up(folder: Path, job: Job, audit: Mapping[str, Any]) -> dict[str, Any]:
-    """The emulator's audit knows only of the link: a stream whose sender paused was no stream."""
+    """The audit of a run whose sender was suspended: the emulator's audit covers the link only."""
     from ackclock.papers.live.summary import held_up_ms
 
     streams = [
@@ -105,7 +105,7 @@ def _held_up(folder: Path, job: Job, audit: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _missing(folder: Path, job: Job) -> bool:
-    """Whether an end has not said what it saw, as on a machine that is too busy."""
+    """Whether the results of an end are missing, as on an overloaded machine."""
     names = (
         ["walk.parquet"] if job.walk is not None else [f"strand-{number}.json" for number in range(len(job.strands))]
     )
@@ -152,9 +152,9 @@ def _emulated(folder: Path, job: Job, stop: Event) -> dict[str, Any]:
 
 
 def _until_done(argv: Sequence[str], limit_s: float, stop: Event) -> tuple[int, str, str]:
-    """A command's exit status and what it said.
+    """A command's exit status and output.
 
-    Interrupted, its process ends with its namespaces, and no other begins.
+    On an interrupt the process ends with its namespaces, and no further one starts.
     """
     if stop.is_set():
         raise RunFailed("interrupted")

@@ -1,4 +1,4 @@
-"""What a live run showed, in the fields of `simulate`'s summary that the evaluators read."""
+"""A live run's results in the fields of `simulate`'s summary that the evaluators read."""
 
 from __future__ import annotations
 

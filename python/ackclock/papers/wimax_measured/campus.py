@@ -49,7 +49,7 @@ def rate_mbps(result: RunResult, flow: str, begin: float, end: float) -> float:
 def _alone(figures: ExperimentData, network: str, flow: str) -> Interval:
     if flow == "down":
         return interval([rate_mbps(r, "down", 5.0, 295.0) for r in figures.results(_spot(network, "download alone"))])
-    # Alone the upload is a transfer of its own.
+    # Without a download the upload is the only transfer.
     if network == "campus":
         return figures.mean(point("campus", "up 64 KB", "campus", variant="reno"), goodput_mbps)
     return figures.mean(point("transfers", "up auto", variant="reno"), goodput_mbps)

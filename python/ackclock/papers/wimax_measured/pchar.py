@@ -138,8 +138,8 @@ def _cells(figures: ExperimentData) -> dict[str, Evaluate]:
     found: dict[str, Evaluate] = {}
     for row, first in _ROWS:
         for place, run in enumerate(RUNS):
-            # pchar gives a spread for the partial path only: of the wired part down, of the air
-            # link up.
+            # pchar gives a spread for the partial path only: the wired part in the downlink, the
+            # air link in the uplink.
             missing = (row == "wired_sd" and place > 1) or (row == "wireless_sd" and place < 2)
             none = statement(partial(_not_given, figures, run, row))
             found[f"P0-{first + place:03d}"] = none if missing else cell(run, row)

@@ -27,9 +27,7 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
         return figures.mean(spot, goodput_mbps)
 
     def above(spot: ExperimentPoint, x: float, gains: Mapping[str, float]) -> dict[str, list[tuple[float, float]]]:
-        """The paper has gains over New Reno; they are applied to ours, since its own goodput is not
-        in the text.
-        """
+        """The paper's gains over New Reno, applied to our goodput: the text has no goodput."""
         base = goodput(spot.of("New Reno")).mean
         return {f"{scheme} {gain:+.0f} %": [(x, base * (1.0 + gain / 100.0))] for scheme, gain in gains.items()}
 
