@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -99,7 +100,7 @@ def test_run_of_a_sweep_is_the_same_when_made_again(scenario: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("options", [{}, {"ack_policy": ["link", "safe"], "queue": ["link", "codel"]}])
-def test_run_of_a_comparison_is_the_same_when_made_again(tmp_path: Path, options: dict[str, list[str]]) -> None:
+def test_run_of_a_comparison_is_the_same_when_made_again(tmp_path: Path, options: dict[str, Any]) -> None:
     compared = compare(
         "dsl-16m",
         variants=["reno", "vegas"],
@@ -131,7 +132,7 @@ def test_command_runs_parts_collects_them_and_makes_one_run_again(write, ackcloc
         (("sweep", scenario, "--part", "3/2"), '"3/2"; allowed: a part such as 2/3'),
         (("sweep", scenario, "--series", "some"), "--series"),
         (("simulate", "--from", str(tmp_path / "all"), "--run", "12"), "a number from 0 to 11"),
-        (("simulate", "--run", "1"), "--run without --from"),
+        (("simulate", "--run", "1"), "--run requires --from"),
         (("simulate", "--from", str(tmp_path / "one"), "--run", "0"), "no finished sweep or comparison"),
     ):
         refused = ackclock(*arguments)

@@ -205,7 +205,7 @@ def test_sweep_points_have_intervals(write, tmp_path):
     assert runs["goodput_bps"][:2].mean() == pytest.approx(cells[0]["metrics"]["goodput_bps"]["mean"])
     assert pl.read_parquet(tmp_path / "run" / "flows" / "*.parquet").height == 12
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
-        "dataset.json", "environment.json", "flows", "hops", "runs", "scenario.toml", "series", "summaries", "sweep.json",
+        "dataset.json", "environment.json", "flows", "hops", "points.json", "runs", "scenario.toml", "series", "summaries", "sweep.json",
     ]  # fmt: skip
     assert tomllib.loads((tmp_path / "run" / "scenario.toml").read_text())["sweep"]["tcp.variant"] == ["reno", "cubic"]
 

@@ -48,7 +48,7 @@ def simulate(
     """Simulate a scenario: flows, hops, time series, captures."""
     from ackclock.cli.output import deliver, remark
     from ackclock.cli.progress import progress
-    from ackclock.errors import InputError
+    from ackclock.errors import UsageError
     from ackclock.input.scenario.draft import read_draft
     from ackclock.simulation.dataset_run import scenario_of_run
     from ackclock.simulation.run import default_folder, simulate_scenario
@@ -57,14 +57,15 @@ def simulate(
 
     if from_ is not None:
         if scenario is not None or run is None:
-            raise InputError.problem(
+            raise UsageError.problem(
                 "--from takes the place of a scenario", "give --run NUMBER with it", option="--from"
             )
         checked, name = scenario_of_run(from_, run), f"{from_} run {run}"
-    elif scenario is None or run is not None:
-        raise InputError(
-            "no scenario file" if run is None else "--run without --from",
-            "a scenario file, or --from FOLDER --run NUMBER",
+    elif run is not None:
+        raise UsageError.problem("--run requires --from", "name the run folder of the run", option="--run")
+    elif scenario is None:
+        raise UsageError.problem(
+            "simulate requires SCENARIO", "usage: ackclock simulate [OPTIONS] SCENARIO", option="SCENARIO"
         )
     else:
         draft = read_draft(scenario)
