@@ -180,7 +180,8 @@ def commands_named(document: Path) -> set[str]:
     text = document.read_text()
     inline = re.findall(r"`(?:sudo )?(?:\.venv/bin/)?(ackclock [a-z-]+ [^`]+)`", text)
     lines = re.findall(r"^(?:    |\$ )?(?:sudo )?(?:\.venv/bin/)?(ackclock [a-z-]+ .+)$", text, flags=re.MULTILINE)
-    return {re.split(r"\s+#\s|\s*\|\|?\s|\s--(?=\s)", command)[0] for command in [*inline, *lines]}
+    plain = [command for command in [*inline, *lines] if "$(" not in command]  # else the shell writes part of it
+    return {re.split(r"\s+#\s|\s*\|\|?\s|\s--(?=\s)", command)[0] for command in plain}
 
 
 GUIDES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted(ROOT.glob("docs/*.md"))]
