@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow findings check digest format bench bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack kernel kernel-cc ack-path lock clean distclean
+.PHONY: help build demo test test-slow findings check digest format bench bench-runs bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack kernel kernel-cc ack-path lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -74,6 +74,10 @@ format: $(VENV)/.locked ## put Rust and Python sources in form
 bench: ## packets per CPU second, instructions, memory, ratio to ns-2 where it is installed
 	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
 	$(PYTHON) benches/bench.py --binary target/release/ackclock-bench
+
+bench-runs: build ## many runs: CPU of a run in a sweep over the native run's, wall time, files, `compare`: three minutes
+	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
+	$(BIN)/python benches/runs.py --binary target/release/ackclock-bench
 
 bench-peers: ## our 802.16 and 802.11b beside ns-3's, where it is installed
 	$(CARGO) build --quiet --release --workspace --bin ackclock-bench

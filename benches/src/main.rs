@@ -8,6 +8,7 @@
 //!     ackclock-bench capture-scan FILE PORTS
 //!     ackclock-bench capture-read FILE [WORKERS]
 //!     ackclock-bench variants
+//!     ackclock-bench runs FILE        a plan (docs/plan.md) in each line, one after another
 //!
 //! `--metered`: every link measures its queue, as in runs with a summary.
 
@@ -23,6 +24,7 @@ use ackclock_sim::build::{BuiltNetwork, Metering, Role, build};
 use ackclock_sim::{Plan, tcp_of};
 use cases::Case;
 use serde::Serialize;
+use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Serialize)]
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         ["capture-read", file] => captures::read(file.as_ref(), 1),
         ["capture-read", file, workers] => integer(workers).and_then(|n| captures::read(file.as_ref(), n as usize)),
         ["variants"] => variants(),
+        ["runs", file] => runs(file.as_ref()),
         _ => select().map(|selection| measure(&selection)),
     };
     match outcome {
@@ -84,6 +87,28 @@ fn main() -> ExitCode {
 fn variants() -> Result<String, String> {
     let names: Vec<&str> = Variant::ALL.iter().map(|variant| variant.name()).collect();
     serde_json::to_string(&names).map_err(|error| error.to_string())
+}
+
+/// Runs the plans of a file and prints their cost. The summaries are made, and written nowhere.
+fn runs(file: &Path) -> Result<String, String> {
+    #[derive(Serialize)]
+    struct RunsResult {
+        runs: u64,
+        summary_bytes: usize,
+        cpu_s: f64,
+        wall_s: f64,
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let watch = usage::Stopwatch::start();
+    let (mut runs, mut summary_bytes) = (0, 0);
+    for line in text.lines() {
+        let plan = Plan::from_json(line).map_err(|error| error.to_string())?;
+        let result = ackclock_sim::run(&plan).map_err(|error| error.to_string())?;
+        summary_bytes += serde_json::to_string(&result.summary).map_err(|error| error.to_string())?.len();
+        runs += 1;
+    }
+    let usage::Usage { cpu_s, wall_s, .. } = watch.stop();
+    serde_json::to_string(&RunsResult { runs, summary_bytes, cpu_s, wall_s }).map_err(|error| error.to_string())
 }
 
 fn integer(word: &str) -> Result<u64, String> {
