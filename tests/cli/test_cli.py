@@ -146,6 +146,12 @@ def cpu_seconds(*arguments: str) -> float:
     return min(times)
 
 
+def test_short_options_print_help_and_version(ackclock):
+    assert ackclock("-V").stdout == f"ackclock {package.__version__}\n"
+    for arguments in ((), ("simulate",), ("emulate",)):
+        assert ackclock(*arguments, "-h").stdout == ackclock(*arguments, "--help").stdout
+
+
 def test_version_option_prints_the_version():
     done = subprocess.run([sys.executable, "-m", "ackclock", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"ackclock {package.__version__}\n"

@@ -25,6 +25,7 @@ app = typer.Typer(
     name="ackclock",
     help="A laboratory for TCP over access links: how will TCP behave here, why, and what should I change?",
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,  # plain help does not import rich, which halves the time
     pretty_exceptions_enable=False,
 )
@@ -41,7 +42,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def ackclock(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     pass
