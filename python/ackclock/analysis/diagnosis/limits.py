@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ackclock.analysis.diagnosis import acks, loss_models, receiver_vantage, recovery_time
 from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, many, share, size, waiting
-from ackclock.analysis.diagnosis.receiver_vantage import SLOW_READER, WORTH_SAYING
+from ackclock.analysis.diagnosis.receiver_vantage import MIN_SHARE, SLOW_READER
 from ackclock.format import milliseconds, rate
 
 _MATTERS = 0.2
@@ -25,14 +25,14 @@ an ACK in transit.
 
 
 def findings(context: FlowContext) -> Iterator[Finding]:
-    """Each limit with a share of time of at least `WORTH_SAYING`."""
+    """Each limit with a share of time of at least `MIN_SHARE`."""
     if not context.pace_seen:
         yield receiver_vantage.finding(context)
         return
     for limit_name, rule in _RULES.items():
         share_of_time = context.limited_share(limit_name)
         # The wait for the last ACKs after the last data is no application limit.
-        if share_of_time - (_tail(context) if limit_name == "application" else 0.0) >= WORTH_SAYING:
+        if share_of_time - (_tail(context) if limit_name == "application" else 0.0) >= MIN_SHARE:
             yield rule(context, share_of_time)
 
 

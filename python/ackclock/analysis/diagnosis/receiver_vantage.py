@@ -8,7 +8,7 @@ from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, many,
 from ackclock.format import milliseconds, rate
 
 SLOW_READER = "Examine the receiving application, not the network: it reads too slowly."
-WORTH_SAYING = 0.05
+MIN_SHARE = 0.05
 """Shares of time below this are noise."""
 _NEARLY = 0.75
 """A rate above this share of a limit reaches the limit, slow start included."""
@@ -28,7 +28,7 @@ def finding(context: FlowContext) -> Finding:
 
 def _closed(context: FlowContext) -> Finding | None:
     share_of_time = context.limited_share("receive_window")
-    if not context.waits_closed and share_of_time < WORTH_SAYING:
+    if not context.waits_closed and share_of_time < MIN_SHARE:
         return None
     evidence = f"The receiver closed its window {many(context.figures['zero_windows'], 'time')}"
     evidence += ", and the sender probed it with data waiting" if context.waits_closed else ""

@@ -1,4 +1,4 @@
-"""What varies the delay: jitter by distribution, and packets held back to be overtaken."""
+"""Delay variation: jitter by distribution, and reordering of single packets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Plan = dict[str, Any]
 
 
 class Reorder(Table):
-    """With probability `mean` a packet is held back by `delay`, so that later ones overtake it."""
+    """With probability `mean` a packet has an additional `delay`; later packets overtake it."""
 
     mean: Probability
     delay: Span

@@ -32,7 +32,7 @@ class Pep(Table):
     tcp: Annotated[Any, BeforeValidator(_tcp)] = None
 
     def written(self) -> dict[str, Any]:
-        """As a link file would say it."""
+        """The table in a link file."""
         out = self.model_dump(exclude={"tcp"})
         if self.tcp is None:
             return out
