@@ -37,6 +37,7 @@ from studies.analyzer.host_applications import PORTS
 from studies.analyzer.host_namespaces import (
     CLIENT,
     HOSTS,
+    SCRATCH,
     SERVER,
     UNANSWERED,
     PathConfig,
@@ -200,7 +201,7 @@ class _SocketLog:
 def capture(name: str, case: HostCase, folder: Path) -> dict[str, Any]:
     """Run a case. Return the document of `NAME.truth.json`."""
     sockets, over = _SocketLog(), threading.Event()
-    with tempfile.TemporaryDirectory() as scratch, Testbed(case.path, Path(scratch)) as testbed:
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as scratch, Testbed(case.path, Path(scratch)) as testbed:
         dumps = {host: testbed.start_tcpdump(host, folder / f"{name}.{host}.pcap", SNAP_BYTES) for host in HOSTS}
         server = testbed.start("server", case.server_command())
         testbed.wait_until_listening(case.port)

@@ -34,11 +34,14 @@ INSIDE = "ACKCLOCK_TESTBED"
 CLIENT, SERVER = ("100.64.0.2", "fd5c:acc1:c::2"), ("10.9.2.2", "fd09:2::2")
 """The hosts' addresses. The client has that of the emulator's client, to which the emulator
 delivers."""
+SCRATCH = "/run"
+"""A folder inside that vanishes with the namespace."""
 UNANSWERED = "10.9.3.1"
 """An address behind the path at which packets vanish without an answer."""
 HOSTS = ("client", "server")
 _GATEWAYS = {"client": "10.9.1.1", "server": "10.9.2.1"}
 _READY_S = 20.0
+_PR_SET_PDEATHSIG = 1
 _USER = 1000
 
 
@@ -102,7 +105,14 @@ def enter_user_namespace(argv: Sequence[str]) -> int | None:
         "--pid",
     ]
     unshare += ["--fork", "--kill-child", "--mount-proc", sys.executable, "-m", *argv]
-    return subprocess.run(unshare, env={**os.environ, INSIDE: "1"}, check=False).returncode
+    return subprocess.run(unshare, env={**os.environ, INSIDE: "1"}, check=False, preexec_fn=_end_with_parent).returncode
+
+
+def _end_with_parent() -> None:
+    """Have the kernel kill this process when its parent ends. `unshare` ignores SIGTERM, and its
+    own end kills the namespace.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Testbed:

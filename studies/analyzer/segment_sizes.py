@@ -39,6 +39,7 @@ import polars as pl
 from ackclock import analyze, simulate
 from studies.analyzer.host_namespaces import (
     HOSTS,
+    SCRATCH,
     SERVER,
     PathConfig,
     Testbed,
@@ -94,7 +95,7 @@ def all_runs() -> Iterator[Run]:
 
 def measure(run: Run) -> list[dict[str, Any]]:
     """A row for each end."""
-    with tempfile.TemporaryDirectory() as scratch, Testbed(run.path, Path(scratch)) as testbed:
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as scratch, Testbed(run.path, Path(scratch)) as testbed:
         captures = {host: Path(scratch) / f"{host}.pcap" for host in HOSTS}
         dumps = [testbed.start_tcpdump(host, path, SNAP_BYTES) for host, path in captures.items()]
         testbed.start("server", ["iperf3", "-s"])

@@ -75,6 +75,14 @@ def test_out_option_is_the_run_folder(ackclock, small, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
+def test_pcap_offloads_writes_captures_without_pcap(ackclock, small, tmp_path):
+    done = ackclock("simulate", "--no-report", small, "--out", "here", "--seed", "1", "--pcap-offloads")
+    assert done.returncode == 0, done.stderr
+    names = sorted(path.name for path in (tmp_path / "here" / "captures").iterdir())
+    assert len(names) == 2
+    assert all(name.endswith(".offloads.pcap") for name in names)
+
+
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
