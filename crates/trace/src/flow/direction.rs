@@ -7,7 +7,6 @@ use super::clues::{NumberedPacket, RttClues, Vantage};
 use super::context::PacketContext;
 use super::data_sender::DataSender;
 use super::events::{AckEvent, DataEvent};
-use super::handshake::SynOffer;
 use super::ledger::{Ledger, Revision};
 use super::loss_history::LossHistory;
 use super::outstanding::{Outstanding, Placement, SendSpace};
@@ -15,6 +14,7 @@ use super::rules::RULES;
 use super::segment_counts::SegmentCounts;
 use super::send_stats::SendStats;
 use super::seq::{seq_diff, seq_lt, seq_max};
+use super::syn_offer::SynOffer;
 use crate::compact::compact;
 use crate::decode::{Flags, SackBlocks, Segment};
 

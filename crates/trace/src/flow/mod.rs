@@ -1,9 +1,9 @@
 //! Flows: TCP connections, rebuilt from captured segments, and the classification of what is not
 //! simply new.
 //!
-//! A module imports only from those below it: direction and handshake; loss_history; ledger;
-//! sender_model; data_sender and context; outstanding, clues, classify and statistics; rules, seq and
-//! opt_time.
+//! Modules import each other in one direction (tests/suite/flow_imports.rs): handshake, direction,
+//! data_sender, loss_history, ledger, sender_model, context; then clues, outstanding, classify and
+//! statistics; then rules, seq and opt_time.
 
 mod advertised_window;
 pub mod classify;
@@ -22,6 +22,7 @@ mod segment_counts;
 mod send_stats;
 mod sender_model;
 mod seq;
+mod syn_offer;
 
 pub use crate::decode::{Key, Side};
 pub use advertised_window::AdvertisedWindow;
@@ -29,11 +30,12 @@ pub use classify::{Classification, SegmentKind};
 pub use clues::{RttClues, VantagePoint};
 pub use direction::FlowDirection;
 pub use events::{AckEvent, DataEvent, PacketEvent};
-pub use handshake::{Handshake, SynOffer};
+pub use handshake::Handshake;
 pub use ledger::{KindCounts, Ledger, RareCounts, Revision};
 pub use opt_time::OptTime;
 pub use segment_counts::SegmentCounts;
 pub use send_stats::{ByteCounts, LimitTimes, SendStats};
+pub use syn_offer::SynOffer;
 
 use crate::compact::{Compact, Reader, Writer};
 use crate::decode::{BoxedKey, EndpointAddress, Flags, Segment};

@@ -3,10 +3,12 @@
 mod capture_formats;
 mod corpus;
 mod encapsulation;
+mod flow_imports;
 mod full_analysis;
 mod ip_fragments;
 mod loss_recovery;
 mod malformed_input;
 mod many_flows;
 mod packet_builder;
+mod revisions;
 mod zero_window;

@@ -20,6 +20,8 @@ pub struct Tcp<'a> {
     pub options: &'a [u8],
     /// Length in bytes.
     pub payload: usize,
+    /// A SYN, without ACK if `ack` is zero.
+    pub syn: bool,
 }
 
 impl Tcp<'_> {
@@ -37,7 +39,12 @@ impl Tcp<'_> {
         out.extend(if self.from_server { [0, 80, 0x80, 0] } else { [0x80, 0, 0, 80] });
         out.extend(self.seq.to_be_bytes());
         out.extend(self.ack.to_be_bytes());
-        out.extend([((20 + self.options.len() as u8) / 4) << 4, 16]);
+        let flags = match (self.syn, self.ack) {
+            (true, 0) => 2,
+            (true, _) => 18,
+            (false, _) => 16,
+        };
+        out.extend([((20 + self.options.len() as u8) / 4) << 4, flags]);
         out.extend(self.window.to_be_bytes());
         out.extend([0; 4]);
         out.extend(self.options);

@@ -1,0 +1,173 @@
+//! Revisions of past classifications in short conversations, a script each: packets in, classifications
+//! out, as in packetdrill.
+
+use crate::packet_builder::{Tcp, pcap};
+use ackclock_pcap::read::Capture;
+use ackclock_trace::analyze::{Analysis, PacketFilter};
+use ackclock_trace::flow::SegmentKind::{self, Fast, GoBackN, Handshake, Rack, Reordered, Timeout};
+use ackclock_trace::report::{DirectionReport, Report};
+use ackclock_trace::series::{Packets, RowKind};
+use std::io::Cursor;
+
+/// One packet: time in milliseconds, and the server's sequence number or the client's acknowledgment
+/// number. Segments have 1000 bytes; the server's stream begins at 1, its SYN is 0.
+enum Packet {
+    /// SYN and SYN-ACK, without options: SACK is not permitted.
+    Syn(u64),
+    SynAck(u64),
+    Data(u64, u32),
+    /// The same, sent before the packet of the server before it: with a lower IP identification.
+    LateData(u64, u32, u16),
+    Ack(u64, u32),
+    Sack(u64, u32, (u32, u32)),
+    /// 100 bytes of the client, and the server's ACK for them.
+    Request(u64),
+    RequestAck(u64),
+}
+use Packet::{Ack, Data, LateData, Request, RequestAck, Sack, Syn, SynAck};
+
+/// First IP identification of the server.
+const FIRST_ID: u16 = 500;
+
+fn datagrams(script: &[Packet]) -> Vec<(u64, Vec<u8>)> {
+    let mut server_id = FIRST_ID;
+    let datagram = |packet: &Packet| {
+        let mut options = Vec::new();
+        if let Sack(_, _, (left, right)) = packet {
+            options.extend([1, 1, 5, 10]);
+            options.extend(left.to_be_bytes().into_iter().chain(right.to_be_bytes()));
+        }
+        let server = Tcp { from_server: true, window: 0xffff, ..Tcp::default() };
+        let client = Tcp { window: 0xffff, options: &options, ..Tcp::default() };
+        let mut next_id = || {
+            server_id += 1;
+            server_id
+        };
+        let (at, tcp) = match *packet {
+            Syn(at) => (at, Tcp { syn: true, seq: 6, ..client }),
+            SynAck(at) => (at, Tcp { syn: true, seq: 0, ack: 7, ..server }),
+            Data(at, seq) => (at, Tcp { seq, ack: 7, payload: 1000, id: next_id(), ..server }),
+            LateData(at, seq, id) => (at, Tcp { seq, ack: 7, payload: 1000, id, ..server }),
+            Ack(at, ack) | Sack(at, ack, _) => (at, Tcp { seq: 7, ack, ..client }),
+            Request(at) => (at, Tcp { seq: 7, ack: 1, payload: 100, ..client }),
+            RequestAck(at) => (at, Tcp { seq: 1, ack: 107, id: next_id(), ..server }),
+        };
+        (at * 1_000_000, tcp.datagram())
+    };
+    script.iter().map(datagram).collect()
+}
+
+/// The server's classified packets, in order, and the report on its data.
+fn run(script: &[Packet]) -> (Vec<SegmentKind>, DirectionReport) {
+    let mut capture = Capture::from_reader(Box::new(Cursor::new(pcap(&datagrams(script), 65_535)))).unwrap();
+    let mut analysis = Analysis::new(PacketFilter::default());
+    let mut packets = Packets::default();
+    analysis.read(&mut capture, &mut packets, u64::MAX).unwrap();
+    let server = packets.rows.iter().filter(|row| !row.from_client);
+    let kinds = server.filter_map(|row| if let RowKind::Classified(kind) = row.kind { Some(kind) } else { None });
+    (kinds.collect(), Report::of(&analysis, &capture).flows.remove(0).b2a)
+}
+
+/// A capture at the server, with an RTT of 100 ms and without SACK: segments 4001 to 12,001, of which
+/// the first is lost, and three duplicate ACKs.
+fn loss_without_sack() -> Vec<Packet> {
+    let mut all = vec![Syn(0), SynAck(0), Ack(100, 1)];
+    all.extend((0..4).map(|i| Data(100, 1 + i * 1000)));
+    all.push(Ack(200, 4001));
+    all.extend((4..12).map(|i| Data(200, 1 + i * 1000)));
+    all.extend([Ack(300, 4001), Ack(301, 4001), Ack(302, 4001)]);
+    all
+}
+
+/// slow_start.rs: a recovery without SACK retransmits one segment in an RTT.
+#[test]
+fn fast_retransmission_becomes_an_rto_when_the_next_one_follows_within_the_rtt() {
+    let mut all = loss_without_sack();
+    all.push(Data(302, 4001));
+    assert_eq!(run(&all).0, [Fast]);
+    all.push(Data(330, 5001));
+    let (kinds, report) = run(&all);
+    assert_eq!(kinds, [Timeout, GoBackN]);
+    assert_eq!((report.rto_retransmits, report.go_back_n_retransmits, report.fast_retransmits), (1, 1, 0));
+    assert_eq!(report.repairs.timeouts, 1);
+}
+
+#[test]
+fn fast_retransmission_stays_one_when_a_partial_ack_triggers_the_next() {
+    let mut all = loss_without_sack();
+    all.extend([Data(302, 4001), Ack(330, 5001), Data(330, 5001)]);
+    assert_eq!(run(&all).0, [Fast, Fast]);
+}
+
+/// rto_in_recovery.rs. A capture at the server, with an RTT of 100 ms: 30 segments from 4001 on, of which
+/// the first is lost, and its retransmission too.
+fn second_repair(unanswered: u64, next_at: u64) -> Vec<SegmentKind> {
+    let mut all: Vec<_> = (0..4).map(|i| Data(0, 1 + i * 1000)).collect();
+    all.push(Ack(100, 4001));
+    all.extend((4..34).map(|i| Data(100, 1 + i * 1000)));
+    all.extend((0..3).map(|i| Sack(200 + i, 4001, (5001, 6001 + i as u32 * 1000))));
+    all.extend([Data(202, 4001), Sack(210, 4001, (5001, 34_001)), Data(210, 34_001)]);
+    // What was sent after the retransmission arrives: the retransmission is lost.
+    all.extend([Sack(310, 4001, (5001, 35_001)), Data(310, 4001)]);
+    all.extend((0..unanswered).map(|i| Sack(320 + i, 4001, (5001, 35_001))));
+    all.push(Data(next_at, 4001));
+    run(&all).0
+}
+
+#[test]
+fn second_repair_becomes_an_rto_when_eight_acks_stay_unanswered() {
+    assert_eq!(second_repair(8, 520)[1], Timeout);
+    assert_eq!(second_repair(7, 520)[1], Rack);
+    // Packets spaced by a slow link are no silence.
+    assert_eq!(second_repair(8, 509)[1], Rack);
+}
+
+/// provisional_rto.rs. A capture near the client, 100 ms from the server: a segment is lost behind it,
+/// and two duplicate ACKs of an end without SACK pass.
+fn lost_behind(next_at: u64) -> (Vec<SegmentKind>, DirectionReport) {
+    let mut all = vec![Syn(0), SynAck(100), Request(101), RequestAck(201)];
+    all.extend((0..10).map(|i| Data(201, 1 + i * 1000)));
+    all.push(Ack(202, 10_001));
+    all.extend((10..20).map(|i| Data(302, 1 + i * 1000)));
+    all.extend([Ack(303, 12_001), Ack(303, 12_001), Ack(303, 12_001), Data(403, 12_001), Data(next_at, 20_001)]);
+    run(&all)
+}
+
+#[test]
+fn remote_rto_becomes_a_fast_retransmission_when_data_follows_within_the_rtt() {
+    let (kinds, report) = lost_behind(404);
+    assert_eq!(kinds, [Fast]);
+    assert_eq!((report.rto_retransmits, report.fast_retransmits, report.repairs.timeouts), (0, 1, 0));
+    assert_eq!(report.repairs.recoveries, 1);
+    let (kinds, report) = lost_behind(504);
+    assert_eq!(kinds, [Timeout]);
+    assert_eq!((report.rto_retransmits, report.repairs.timeouts, report.repairs.recoveries), (1, 1, 0));
+}
+
+/// late_original.rs. A capture at the client: a segment is missing and retransmitted, and its first copy
+/// arrives after that.
+#[test]
+fn segment_is_not_lost_upstream_when_its_first_copy_arrives_late() {
+    let mut all: Vec<_> = (0..8).map(|i| Data(100, 1 + i * 1000)).collect();
+    all.push(Ack(100, 8001));
+    let late_id = FIRST_ID + 9;
+    // The missing segment takes an identification.
+    all.extend([LateData(200, 9001, late_id + 1), LateData(200, 10_001, late_id + 2), LateData(200, 11_001, late_id + 3)]);
+    all.extend((0..3).map(|_| Ack(200, 8001)));
+    all.push(LateData(300, 8001, late_id + 4));
+    let (kinds, report) = run(&all);
+    assert_eq!((kinds, report.repairs.lost_upstream), (vec![Fast], 1));
+    all.push(LateData(310, 8001, late_id));
+    let (kinds, report) = run(&all);
+    assert_eq!((kinds, report.repairs.lost_upstream), (vec![Fast, Reordered], 0));
+}
+
+/// syn_ack.rs.
+#[test]
+fn first_syn_ack_becomes_a_retransmission_when_the_second_follows_within_the_initial_rto() {
+    let (kinds, report) = run(&[Syn(0), Syn(1000), SynAck(1010), SynAck(1012)]);
+    assert_eq!((kinds, report.retransmitted_segments), (vec![Handshake, Handshake], 2));
+    // An RTO later it is the only one.
+    let (kinds, report) = run(&[Syn(0), Syn(1000), SynAck(1010), SynAck(2010)]);
+    assert_eq!((kinds, report.retransmitted_segments), (vec![Handshake], 1));
+}
