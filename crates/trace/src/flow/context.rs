@@ -27,6 +27,18 @@ pub struct PacketContext<'a> {
     /// SRTT and RTTVAR.
     pub srtt: Option<(i64, i64)>,
     pub vantage: Vantage,
+    pub sender: SenderClues,
+    /// Both ends permit SACK, as far as known.
+    pub sack: bool,
+    /// Pure ACKs of the other end.
+    pub peer_pure_acks: u32,
+    /// The other end's SYN was retransmitted.
+    pub peer_syn_retransmitted: bool,
+}
+
+/// What the packets of a sender show of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SenderClues {
     pub ip_id: IpIdTracker,
     /// Gaps in the IP identifications are missing data packets.
     pub ip_id_counts_data: bool,
@@ -35,12 +47,6 @@ pub struct PacketContext<'a> {
     /// Two more segments fit into the advertised window, and data is waiting to be sent.
     pub can_send_more: bool,
     pub small_initial_window: bool,
-    /// Both ends permit SACK, as far as known.
-    pub sack: bool,
-    /// Pure ACKs of the other end.
-    pub peer_pure_acks: u32,
-    /// The other end's SYN was retransmitted.
-    pub peer_syn_retransmitted: bool,
 }
 
 impl PacketContext<'_> {
@@ -65,28 +71,28 @@ impl PacketContext<'_> {
     /// Data packets that the sender sent directly before this one and that were not captured, if the
     /// IP identifications show that.
     pub fn unseen_packets(&self) -> u32 {
-        if self.segment.payload == 0 || self.is_at_sender() || !self.ip_id_counts_data {
+        if self.segment.payload == 0 || self.is_at_sender() || !self.sender.ip_id_counts_data {
             return 0;
         }
-        self.ip_id.missing_before_last()
+        self.sender.ip_id.missing_before_last()
     }
 
     /// The packet was sent after all that were captured before it, by IP identification or TSval.
     pub fn is_sent_last(&self) -> bool {
-        match self.ip_id.is_monotonic() && self.segment.ip_id.is_some() {
-            true => self.ip_id.step() > 0,
-            false => self.segment.options.timestamps.is_some() && self.tsval_clock.step() >= 0,
+        match self.sender.ip_id.is_monotonic() && self.segment.ip_id.is_some() {
+            true => self.sender.ip_id.step() > 0,
+            false => self.segment.options.timestamps.is_some() && self.sender.tsval_clock.step() >= 0,
         }
     }
 
     /// The packet was sent before others that were captured before it, by IP identification or TSval:
     /// a retransmission is a new packet, so that this one is a copy by the network or late.
     pub fn is_old_packet(&self) -> bool {
-        if self.ip_id.is_monotonic() && self.segment.ip_id.is_some() {
-            return self.ip_id.step() <= 0;
+        if self.sender.ip_id.is_monotonic() && self.segment.ip_id.is_some() {
+            return self.sender.ip_id.step() <= 0;
         }
         let is_highest = !seq_lt(self.end(), self.nxt);
-        self.segment.options.timestamps.is_some() && self.tsval_clock.step() < i32::from(is_highest)
+        self.segment.options.timestamps.is_some() && self.sender.tsval_clock.step() < i32::from(is_highest)
     }
 
     /// The packet is a second copy of the previous one, made by the network: it has the same
@@ -97,7 +103,7 @@ impl PacketContext<'_> {
         match self.tsval() {
             // No sender retransmits within the tick of a TSval.
             Some(tsval) => is_soon && tsval == previous.tsval,
-            None => is_soon && self.segment.ip_id.is_some_and(|id| id == previous.ip_id) && self.ip_id.is_monotonic(),
+            None => is_soon && self.segment.ip_id.is_some_and(|id| id == previous.ip_id) && self.sender.ip_id.is_monotonic(),
         }
     }
 

@@ -2,13 +2,13 @@
 //! FIN is acknowledged.
 
 use super::clues::{IpIdTracker, TsvalClock};
-use super::context::PacketContext;
+use super::context::{PacketContext, SenderClues};
 use super::loss_history::LossHistory;
 use super::outstanding::{CaptureGap, Outstanding, SendSpace, SentRange};
 use super::send_stats::SendStats;
 use super::seq::{seq_diff, seq_lt, seq_min};
 use crate::compact::compact;
-use crate::decode::Segment;
+use crate::decode::{Flags, Segment};
 
 #[derive(Debug, Default)]
 pub struct DataSender {
@@ -16,9 +16,13 @@ pub struct DataSender {
     pub(super) tsval_clock: TsvalClock,
     pub(super) ip_id: IpIdTracker,
     pub(super) stats: SendStats,
+    /// The last new segment was not full, and was pushed.
+    pub(super) is_app_limited: bool,
+    /// Of the first data packet.
+    pub(super) data_ttl: u8,
 }
 
-compact!(DataSender { outstanding, tsval_clock, ip_id, stats });
+compact!(DataSender { outstanding, tsval_clock, ip_id, stats, is_app_limited, data_ttl });
 
 /// The highest range that an ACK acknowledges.
 #[derive(Debug, Clone, Copy)]
@@ -78,6 +82,44 @@ impl DataSender {
         let end = seq_min(ctx.end(), ctx.nxt);
         let ip_id = ctx.segment.ip_id.unwrap_or(0);
         self.outstanding.retransmit(start, end, ctx.now, ctx.tsval().unwrap_or(0), ip_id);
+    }
+
+    /// Gaps in the IP identifications are missing data packets.
+    pub fn ip_ids_count_data(&self, pure_acks: u32) -> bool {
+        self.ip_id.counts_data_packets(pure_acks, self.stats.bytes().segments)
+    }
+
+    /// What the sender's packets show of it, with `free` bytes of the advertised window unused.
+    pub fn clues(&self, pure_acks: u32, free: u32) -> SenderClues {
+        let full_segment = self.stats.bytes().largest_segment;
+        SenderClues {
+            ip_id: self.ip_id,
+            ip_id_counts_data: self.ip_ids_count_data(pure_acks),
+            tsval_clock: self.tsval_clock,
+            full_segment,
+            can_send_more: !self.is_app_limited && free > 2 * full_segment,
+            small_initial_window: self.stats.has_small_initial_window(),
+        }
+    }
+
+    /// A packet with data, SYN or FIN was processed.
+    #[inline]
+    pub fn on_sent(&mut self, now: i64, s: &Segment<'_>, in_flight: u32) {
+        if s.payload > 0 && self.stats.on_data_at(now) {
+            self.data_ttl = s.ttl;
+        }
+        self.stats.on_flight(in_flight);
+    }
+
+    /// New payload, in a packet of which `ip_len` bytes count as new.
+    #[inline]
+    pub fn on_new_payload(&mut self, now: i64, s: &Segment<'_>, ip_len: u32, keeps_timeline: bool) {
+        self.stats.on_new_payload(s.payload, ip_len);
+        if keeps_timeline {
+            self.stats.on_timeline(now, s.payload);
+        }
+        let full = self.stats.bytes().largest_segment;
+        self.is_app_limited = s.flags.has(Flags::PSH) && full > 0 && !s.payload.is_multiple_of(full);
     }
 
     /// Appends `len` bytes of a segment from `start` on.

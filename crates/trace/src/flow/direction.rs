@@ -31,12 +31,8 @@ pub struct FlowDirection {
     window: AdvertisedWindow,
     syn: SynOffer,
     mss: u16,
-    /// Of the first data packet.
-    data_ttl: u8,
     /// An ACK for this direction was captured.
     is_acked: bool,
-    /// The last new segment was not full, and was pushed.
-    is_app_limited: bool,
     sender: Option<Box<DataSender>>,
     loss: Option<Box<LossHistory>>,
 }
@@ -52,9 +48,7 @@ compact!(FlowDirection {
     window,
     syn,
     mss,
-    data_ttl,
     is_acked,
-    is_app_limited,
     sender,
     loss
 });
@@ -97,11 +91,8 @@ impl FlowDirection {
             loss.after_data(now - self.last_ack_at, now.saturating_sub(self.last_sent_at));
         }
         self.last_sent_at = now;
-        if s.payload > 0 && self.sender_mut().stats.on_data_at(now) {
-            self.data_ttl = s.ttl;
-        }
         let in_flight = self.space.in_flight();
-        self.sender_mut().stats.on_flight(in_flight);
+        self.sender_mut().on_sent(now, s, in_flight);
         (event, revisions)
     }
 
@@ -199,7 +190,7 @@ impl FlowDirection {
     fn on_gap(&mut self, now: i64, s: &Segment<'_>, peer: &FlowDirection, gap: u32) -> DataEvent {
         let ctx = self.context(now, s, peer);
         self.loss_mut().on_gap(&ctx);
-        self.settle_missing(if ctx.full_segment > 0 { gap.div_ceil(ctx.full_segment) } else { 1 }, peer);
+        self.settle_missing(if ctx.sender.full_segment > 0 { gap.div_ceil(ctx.sender.full_segment) } else { 1 }, peer);
         self.push(now, s, s.seq, s.seq_len(), peer);
         self.on_new_payload(now, s, s.ip_len);
         DataEvent::AfterGap
@@ -242,21 +233,24 @@ impl FlowDirection {
             && seq_diff(s.seq, self.space.nxt()) == 1
     }
 
-    /// Settles the packets that only IP identifications show: `missing` segments are explained by a gap,
-    /// the rest was retransmitted and lost. Not while data that was sent unseen is being retransmitted.
+    /// Counts what only IP identifications show, once a gap has explained `missing` segments. Not while
+    /// data that was sent unseen is being retransmitted.
     #[inline(never)]
     fn settle_missing(&mut self, missing: u32, peer: &FlowDirection) {
         let is_pending = self.loss.as_ref().is_some_and(|loss| loss.was_sent_unseen(self.space.nxt()));
         let sender = self.sender.get_or_insert_default();
         sender.ip_id.on_gap(missing);
-        let segments = sender.stats.bytes().segments;
-        if is_pending || !sender.ip_id.has_missing() || !sender.ip_id.counts_data_packets(self.counts.pure_acks, segments) {
-            return;
-        }
-        if !Vantage::of(&self.rtt, &peer.rtt).is_at_sender() {
+        let is_certain = sender.ip_id.has_missing() && sender.ip_ids_count_data(self.counts.pure_acks);
+        if !is_pending && is_certain && !Vantage::of(&self.rtt, &peer.rtt).is_at_sender() {
             let (lost, after_rto) = sender.ip_id.take_missing();
             self.loss_mut().ledger_mut().count_unseen(lost, after_rto);
         }
+    }
+
+    #[inline]
+    fn on_new_payload(&mut self, now: i64, s: &Segment<'_>, ip_len: u32) {
+        let keeps_timeline = self.counts.packets >= MIN_TIMELINE_PACKETS;
+        self.sender_mut().on_new_payload(now, s, ip_len, keeps_timeline);
     }
 
     #[inline]
@@ -264,18 +258,6 @@ impl FlowDirection {
         let max_ranges = if peer.counts.packets > 0 { usize::MAX } else { MAX_RANGES_ONE_WAY };
         self.sender_mut().push(now, s, start, len, max_ranges);
         self.space.on_sent(start.wrapping_add(len));
-    }
-
-    #[inline]
-    fn on_new_payload(&mut self, now: i64, s: &Segment<'_>, ip_len: u32) {
-        let keeps_timeline = self.counts.packets >= MIN_TIMELINE_PACKETS;
-        let stats = &mut self.sender_mut().stats;
-        stats.on_new_payload(s.payload, ip_len);
-        if keeps_timeline {
-            stats.on_timeline(now, s.payload);
-        }
-        let full = stats.bytes().largest_segment;
-        self.is_app_limited = s.flags.has(Flags::PSH) && full > 0 && !s.payload.is_multiple_of(full);
     }
 
     /// A packet of the other end with the ACK flag.
@@ -351,7 +333,7 @@ impl FlowDirection {
                 self.rtt.on_syn_ack(now - acked.range.last_at);
             }
             let gap = now - self.last_advance_at;
-            sender.stats.on_data_acked(event.acked, acked.range.first_at, gap, outstanding, self.is_app_limited);
+            sender.stats.on_data_acked(event.acked, acked.range.first_at, gap, outstanding, sender.is_app_limited);
         }
         sender.stats.on_advance_at(now);
         sender.outstanding.shrink();
@@ -408,17 +390,15 @@ impl FlowDirection {
             window: self.is_acked.then(|| self.window.last()),
             has_probed: is_all_acked && self.loss.as_deref().is_some_and(|loss| probes(loss) > 0),
             is_recovering: self.loss.as_ref().is_some_and(|loss| loss.is_recovering(una)),
-            is_app_limited: self.is_app_limited,
+            is_app_limited: sender.is_app_limited,
         });
         sender.stats.on_span(span, limit, self.space.in_flight(), self.rtt.has_standing_queue());
     }
 
-    /// State of the direction for a data packet, of an end that is known to send data.
+    /// State of the direction for a data packet.
     fn context<'a>(&self, now: i64, s: &'a Segment<'a>, peer: &FlowDirection) -> PacketContext<'a> {
-        let sender = self.sender.as_deref();
-        let ip_id = sender.map(|sender| sender.ip_id).unwrap_or_default();
-        let full_segment = self.full_segment();
-        let free = self.window.last().checked_sub(self.space.in_flight());
+        let free = self.window.last().saturating_sub(self.space.in_flight());
+        let sender = self.sender.as_ref().map_or_else(Default::default, |sender| sender.clues(self.counts.pure_acks, free));
         PacketContext {
             now,
             segment: s,
@@ -432,15 +412,10 @@ impl FlowDirection {
             min_rtt: self.rtt.min(),
             srtt: self.rtt.from_acks().smoothed(),
             vantage: Vantage::of(&self.rtt, &peer.rtt),
-            ip_id,
-            ip_id_counts_data: ip_id.counts_data_packets(self.counts.pure_acks, sender.map_or(0, |s| s.stats.bytes().segments)),
-            tsval_clock: sender.map(|sender| sender.tsval_clock).unwrap_or_default(),
-            full_segment,
-            can_send_more: !self.is_app_limited && free.is_some_and(|free| free > 2 * full_segment),
-            small_initial_window: sender.is_some_and(|sender| sender.stats.has_small_initial_window()),
+            sender,
             sack: self.syn.allows_sack() && peer.syn.allows_sack(),
             peer_pure_acks: peer.counts.pure_acks,
-            peer_syn_retransmitted: peer.loss.as_ref().is_some_and(|l| l.ledger().counts().count(SegmentKind::Handshake) > 0),
+            peer_syn_retransmitted: peer.count(SegmentKind::Handshake) > 0,
         }
     }
 
@@ -453,11 +428,6 @@ impl FlowDirection {
             return 1;
         }
         s.payload.div_ceil(mss.saturating_sub(u32::from(s.header_len) - 20).max(1))
-    }
-
-    #[inline]
-    fn full_segment(&self) -> u32 {
-        self.sender.as_ref().map_or(0, |sender| sender.stats.bytes().largest_segment)
     }
 
     #[inline]
@@ -513,7 +483,7 @@ impl FlowDirection {
 
     /// TTL of the first data packet; zero before it.
     pub fn data_ttl(&self) -> u8 {
-        self.data_ttl
+        self.sender.as_ref().map_or(0, |sender| sender.data_ttl)
     }
 
     /// None if this end only acknowledged.
@@ -529,6 +499,11 @@ impl FlowDirection {
     /// Retransmitted segments.
     pub fn retransmitted(&self) -> u32 {
         self.ledger().map_or(0, Ledger::retransmitted)
+    }
+
+    /// Segments of a kind.
+    fn count(&self, kind: SegmentKind) -> u32 {
+        self.ledger().map_or(0, |ledger| ledger.counts().count(kind))
     }
 
     /// Heap memory in bytes.

@@ -224,7 +224,7 @@ impl LossHistory {
     fn record(&mut self, ctx: &PacketContext<'_>, classification: Classification) {
         self.ledger.record(&mut self.model, ctx, classification);
         if is_rto(classification.kind) && ctx.unseen_packets() > 0 {
-            self.model.extend_unseen(ctx, self.gaps.segments(ctx.full_segment));
+            self.model.extend_unseen(ctx, self.gaps.segments(ctx.sender.full_segment));
         }
     }
 
@@ -343,7 +343,7 @@ fn is_rto(kind: SegmentKind) -> bool {
 }
 
 fn gap_fill(ctx: &PacketContext<'_>, gap: &CaptureGap) -> GapFill {
-    let ip_ids = ctx.segment.ip_id.zip(gap.ip_id).filter(|_| ctx.ip_id.is_monotonic());
+    let ip_ids = ctx.segment.ip_id.zip(gap.ip_id).filter(|_| ctx.sender.ip_id.is_monotonic());
     GapFill {
         waited: ctx.now - gap.found_at,
         sender_rtt: ctx.vantage.remote_rtt(),

@@ -45,8 +45,8 @@ fn cycle(imports: &Imports) -> Option<String> {
 fn flow_modules_import_each_other_without_a_cycle() {
     let mut imports = Imports::new();
     add(&mut imports, &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/flow"), None, 0);
-    let on_the_way = ["direction", "loss_history", "ledger", "sender_model", "classify", "outstanding", "clues"];
-    assert!(on_the_way.iter().all(|module| imports.contains_key(*module)), "{imports:?}");
+    let layers = ["direction", "loss_history", "ledger", "sender_model", "classify", "outstanding", "clues"];
+    assert!(layers.iter().all(|module| imports.contains_key(*module)), "{imports:?}");
     assert!(imports["ledger"].contains("sender_model") && imports["sender_model"].contains("classify"));
     assert_eq!(cycle(&imports), None);
 }

@@ -14,7 +14,7 @@ pub struct RttClues {
     pending_tsval: u32,
     pending_at: OptTime,
     /// From the last retransmitted SYN to its SYN-ACK, nanoseconds.
-    syn_rtt: Option<i64>,
+    syn_rtt: OptTime,
     standing_queue: bool,
 }
 
@@ -52,7 +52,7 @@ impl RttClues {
 
     /// A retransmitted SYN was answered after this time.
     pub fn on_syn_ack(&mut self, rtt: i64) {
-        self.syn_rtt = Some(rtt);
+        self.syn_rtt.set(rtt);
     }
 
     pub fn from_acks(&self) -> &RttSampleSet {
@@ -76,7 +76,7 @@ impl RttClues {
     }
 
     pub fn syn_rtt(&self) -> Option<i64> {
-        self.syn_rtt
+        self.syn_rtt.get()
     }
 
     /// SRTT is so far above the minimum that a queue stands.

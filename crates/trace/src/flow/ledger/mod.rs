@@ -29,7 +29,7 @@ pub struct Ledger {
     records: Vec<Retransmission>,
     rare: Option<Box<RareCounts>>,
     provisional_rto: Option<Box<ProvisionalRto>>,
-    rto_candidate: Option<RtoCandidate>,
+    rto_candidate: Option<Box<RtoCandidate>>,
     /// Segments.
     retransmitted: u32,
     rtos: u32,
@@ -195,6 +195,7 @@ impl Ledger {
             + self.records.capacity() * size_of::<Retransmission>()
             + self.rare.as_ref().map_or(0, |_| size_of::<RareCounts>())
             + self.provisional_rto.as_ref().map_or(0, |_| size_of::<ProvisionalRto>())
+            + self.rto_candidate.as_ref().map_or(0, |_| size_of::<RtoCandidate>())
     }
 }
 

@@ -69,7 +69,7 @@ impl SenderModel {
         let last_ack_at = if at_sender { ctx.last_ack_at } else { i64::MIN };
         // Queues before the capture smooth the sender's pauses; its TSvals keep them.
         let captured_pause = ctx.now - ctx.last_sent_at.max(last_ack_at);
-        let tsval_pause = ctx.tsval_clock.pause();
+        let tsval_pause = ctx.sender.tsval_clock.pause();
         let silence = if at_sender { captured_pause } else { tsval_pause.unwrap_or(captured_pause) };
         let last_copy_at = previous.map_or(i64::MIN, |range| range.last_at);
         let timer_age = if at_sender { ctx.now - ctx.last_advance_at.max(last_copy_at) } else { silence };
@@ -117,7 +117,7 @@ impl SenderModel {
             is_tracked,
             timer_fired: self.timer_fired,
             uses_tlp: self.uses_tlp,
-            small_initial_window: at_sender && ctx.small_initial_window,
+            small_initial_window: at_sender && ctx.sender.small_initial_window,
             sack: ctx.sack,
         }
     }
@@ -130,7 +130,7 @@ impl SenderModel {
             let (una, dupacks) = (ctx.una, ctx.dupacks);
             return Received { una, dupacks, sack_high: episode.sack_high, since_advance, tracked: None };
         };
-        let since = transit.since_advance(ctx.now, ctx.tsval(), ctx.tsval_clock.tick());
+        let since = transit.since_advance(ctx.now, ctx.tsval(), ctx.sender.tsval_clock.tick());
         // An advancing ACK would have been answered at once.
         let since_advance = if transit.is_advance() { since.min(silence) } else { since };
         let tracked = Some((transit.is_prompt(), transit.is_advance() && transit.is_prompt()));
@@ -256,7 +256,7 @@ impl SenderModel {
         let is_asked = ctx.dupacks >= RULES.dupthresh || self.is_recovering(ctx.una);
         let retransmitted = if is_asked && ctx.sack { gap_segments } else { u32::from(is_asked) };
         let new = ctx.unseen_packets().saturating_sub(retransmitted);
-        let end = ctx.nxt.wrapping_add(new.saturating_mul(ctx.full_segment));
+        let end = ctx.nxt.wrapping_add(new.saturating_mul(ctx.sender.full_segment));
         let episode = self.episode_mut();
         episode.unseen_high = Some(episode.unseen_high.map_or(end, |known| seq_max(known, end)));
         episode.extend_rto(end);
@@ -265,7 +265,7 @@ impl SenderModel {
     /// New data after packets that were not captured, with nothing missing before: they carried the
     /// same data, and what follows it.
     pub fn begin_unseen(&mut self, ctx: &PacketContext<'_>) {
-        let bytes = ctx.unseen_packets().saturating_mul(ctx.full_segment);
+        let bytes = ctx.unseen_packets().saturating_mul(ctx.sender.full_segment);
         self.begin_tracking(ctx);
         self.episode_mut().unseen_high = Some(ctx.start().wrapping_add(bytes));
     }

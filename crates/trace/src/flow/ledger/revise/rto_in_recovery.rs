@@ -41,9 +41,9 @@ impl Ledger {
             return;
         }
         let Some((una, pending)) = model.known_una(ctx.una) else { return };
-        let is_candidate = is_further && classification.kind.is_recovery() && una == ctx.start() && ctx.can_send_more;
+        let is_candidate = is_further && classification.kind.is_recovery() && una == ctx.start() && ctx.sender.can_send_more;
         let candidate = RtoCandidate { at: ctx.now, peer_pure_acks: ctx.peer_pure_acks, pending };
-        self.rto_candidate = is_candidate.then_some(candidate);
+        self.rto_candidate = is_candidate.then(|| Box::new(candidate));
     }
 
     /// The first data packet after the candidate passes: it was an RTO if the sender left many ACKs
