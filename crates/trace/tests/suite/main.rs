@@ -10,5 +10,7 @@ mod loss_recovery;
 mod malformed_input;
 mod many_flows;
 mod packet_builder;
+mod packet_script;
 mod revisions;
+mod super_segments;
 mod zero_window;

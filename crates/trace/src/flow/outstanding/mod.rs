@@ -89,8 +89,11 @@ impl Outstanding {
         self.records().get(at)
     }
 
-    /// A copy of `start..end` passes at `now`: counts it at all ranges that begin below `end`.
+    /// A copy of `start..end` passes at `now`. Of a range that it covers in part (a super-segment, TSO)
+    /// only that part counts as retransmitted.
     pub fn retransmit(&mut self, start: u32, end: u32, now: i64, tsval: u32, ip_id: u16) {
+        self.split_at(start);
+        self.split_at(end);
         let from = self.position_after(start);
         for range in self.records().iter_mut().skip(from).take_while(|range| seq_lt(range.start, end)) {
             range.transmissions = range.transmissions.saturating_add(1);
@@ -98,8 +101,11 @@ impl Outstanding {
         }
     }
 
-    /// Marks the ranges from `left` to `right` as SACKed and calls `on_sacked` for each that was not.
+    /// Marks what lies between `left` and `right` as SACKed and calls `on_sacked` for each range that was
+    /// not.
     pub fn sack(&mut self, left: u32, right: u32, mut on_sacked: impl FnMut(&SentRange)) {
+        self.split_at(left);
+        self.split_at(right);
         let from = self.position_after(left);
         for range in self.records().iter_mut().skip(from).take_while(|range| !seq_lt(right, range.end())) {
             if !range.sacked && !seq_lt(range.start, left) {
@@ -107,6 +113,18 @@ impl Outstanding {
                 on_sacked(range);
             }
         }
+    }
+
+    /// Divides the range in which `seq` lies, so that one begins there.
+    fn split_at(&mut self, seq: u32) {
+        let at = self.position_after(seq);
+        let all = self.records();
+        let has_room = all.len() < MAX_RANGES;
+        let Some(range) = all.get_mut(at).filter(|range| has_room && seq_lt(range.start, seq)) else { return };
+        let head = seq_diff(range.start, seq) as u32;
+        let tail = SentRange { start: seq, len: range.len - head, ..*range };
+        range.len = head;
+        all.insert(at + 1, tail);
     }
 
     /// Removes the lowest range if it lies below `ack`; otherwise removes its part below `ack`.
@@ -254,6 +272,27 @@ mod tests {
                 prop_assert_eq!(list.is_empty(), model.is_empty());
             }
         }
+    }
+
+    // finding("C2")
+    #[test]
+    fn retransmission_counts_for_the_covered_part_when_a_super_segment_is_retransmitted_in_part() {
+        let mut list = Outstanding::default();
+        list.push(plain(1000, 8000, 5, 0, 0), usize::MAX);
+        list.push(plain(9000, 1000, 6, 0, 0), usize::MAX);
+        list.retransmit(3000, 5000, 70, 0, 0);
+        let mut sacked = 0;
+        list.sack(7000, 10_000, |range| sacked += range.len);
+        assert_eq!(sacked, 3000);
+        let parts = std::iter::from_fn(|| list.pop_acked(10_000)).map(|r| (r.start, r.len, r.transmissions, r.last_at, r.sacked));
+        let expected = [
+            (1000, 2000, 1, 5, false),
+            (3000, 2000, 2, 70, false),
+            (5000, 2000, 1, 5, false),
+            (7000, 2000, 1, 5, true),
+            (9000, 1000, 1, 6, true),
+        ];
+        assert_eq!(parts.collect::<Vec<_>>(), expected);
     }
 
     #[test]
