@@ -97,7 +97,11 @@ impl Sender {
         if self.next - self.una + payload > self.send_buffer {
             return Err(SendLimit::SendBuffer);
         }
-        Ok((payload as u32, fin && payload == unsent))
+        let fin = fin && payload == unsent;
+        if self.config.nagle && payload < u64::from(self.segment) && !fin && !self.is_all_acked() {
+            return Err(if payload < unsent { SendLimit::ReceiveWindow } else { SendLimit::Application });
+        }
+        Ok((payload as u32, fin))
     }
 
     /// Autotuning grows the send buffer with cwnd and never shrinks it.
