@@ -223,7 +223,6 @@ class Tcp(_Input):
     tso: bool | Mapping[str, Any] | None = None
     push: Literal["every", "chunks"] | None = None
     tsq: bool | Mapping[str, Any] | None = None
-    nagle: bool | None = None
     byte_counting: int | None = None
     dupack_threshold: int | None = None
     newreno_exit: Literal["flight", "threshold"] | None = None

@@ -142,10 +142,6 @@ pub struct TcpConfig {
     /// no limit.
     #[serde(default)]
     pub tsq: Option<TsoAutosize>,
-    /// Nagle's algorithm (RFC 1122, section 4.2.3.4): with data unacknowledged, a segment smaller than
-    /// the MSS waits until all are acknowledged or it is full. A segment with the FIN does not wait.
-    #[serde(default)]
-    pub nagle: bool,
     /// Maximum growth per ACK, in segments; 0 counts ACKs (before RFC 3465).
     pub byte_counting: u32,
     pub dupack_threshold: u32,
@@ -397,7 +393,6 @@ impl Default for TcpConfig {
             tso: None,
             push: Push::Every,
             tsq: None,
-            nagle: false,
             byte_counting: 0,
             dupack_threshold: 3,
             newreno_exit: NewRenoExit::Threshold,

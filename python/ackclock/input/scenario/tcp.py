@@ -284,7 +284,6 @@ class TcpKeys(Table):
     tso: Annotated[Literal[False] | Tso, BeforeValidator(_tso)] | None = None
     push: Annotated[str, choice_field("every", "chunks")] | None = None
     tsq: Annotated[Literal[False] | Tso, BeforeValidator(_tsq)] | None = None
-    nagle: Flag | None = None
     byte_counting: Annotated[int, int_field(0, "a number of segments, 0 or more (0 counts ACKs)")] | None = None
     dupack_threshold: Count | None = None
     newreno_exit: Annotated[str, choice_field("flight", "threshold")] | None = None

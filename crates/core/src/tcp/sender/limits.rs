@@ -97,11 +97,7 @@ impl Sender {
         if self.next - self.una + payload > self.send_buffer {
             return Err(SendLimit::SendBuffer);
         }
-        let fin = fin && payload == unsent;
-        if self.config.nagle && payload < u64::from(self.segment) && !fin && !self.is_all_acked() {
-            return Err(if payload < unsent { SendLimit::ReceiveWindow } else { SendLimit::Application });
-        }
-        Ok((payload as u32, fin))
+        Ok((payload as u32, fin && payload == unsent))
     }
 
     /// Autotuning grows the send buffer with cwnd and never shrinks it.
