@@ -71,9 +71,9 @@ format: $(VENV)/.locked ## put Rust and Python sources in form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: ## packets per CPU second, instructions, memory, ratio to ns-2 where it is installed
+bench: build ## packets per CPU second, instructions, memory, ratio to ns-2 where it is installed
 	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
-	$(PYTHON) benches/bench.py --binary target/release/ackclock-bench
+	$(PYTHON) benches/bench.py --binary target/release/ackclock-bench --command $(BIN)/ackclock
 
 bench-runs: build ## many runs: CPU of a run in a sweep over the native run's, wall time, files, `compare`: three minutes
 	$(CARGO) build --quiet --release --workspace --bin ackclock-bench

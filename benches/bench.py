@@ -2,10 +2,11 @@
 ratio to ns-2.
 
 Standard library only. Every figure is of the engine alone (`ackclock-bench`, one process, one
-core): the minimum of several runs, as other work on the machine only adds. The output ends with the
-parts left out and the reasons.
+core), but for the last table, which is of the command `analyze`: the minimum of several runs, as
+other work on the machine only adds. The output ends with the parts left out and the reasons.
 
-usage: bench.py [--binary target/release/ackclock-bench] [--repeats 5] [--json FILE]
+usage: bench.py [--binary target/release/ackclock-bench] [--command .venv/bin/ackclock]
+                [--repeats 5] [--json FILE]
 """
 
 from __future__ import annotations
@@ -132,6 +133,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--binary", type=Path, default=Path("target/release/ackclock-bench"))
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--command", type=Path, default=Path(".venv/bin/ackclock"))
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     args = parser.parse_args()
 
@@ -164,12 +166,17 @@ def main() -> int:
     lines, capture_figures = captures.table(args.binary, args.repeats)
     print("\n".join(lines))
 
+    print("\ncaptures: `analyze --json` by number of flows, minimum of", args.repeats, "alternating runs")
+    lines, command_figures = captures.by_flows(args.binary, args.command, args.repeats)
+    print("\n".join(lines))
+
     print("\nleft out")
     print("\n".join(programs.left_out()) or "nothing")
 
     if args.json:
         figures = {
             "captures": capture_figures,
+            "captures_by_flows": command_figures,
             "cases": [asdict(r) for r in results],
             "growth": growth,
             "instructions_per_packet": instructions,

@@ -1,5 +1,5 @@
 """Speed of the analyzer: packets and bytes per CPU second, peak memory, bytes per flow, beside
-tcptrace.
+tcptrace; and of the command by number of flows.
 
 The capture consists of interleaved copies of simulated flows, headers only. The cost of a small
 capture is subtracted, which removes the start-up.
@@ -8,9 +8,11 @@ capture is subtracted, which removes the start-up.
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,11 @@ EACH = 100
 FLOOD = 5_000_000
 TARGET = 10e6
 MAX_FLOW_BYTES = 1024
+BY_FLOWS = (100, 1_000, 10_000, 100_000)
+MAX_COMMAND_S, MAX_COMMAND_MB = 20.0, 400.0  # of the largest number of flows
+MAX_GROWTH = 1.5  # CPU time a flow, over that with a tenth of the flows, start-up out
+PORTS = 1_000
+BUSY_TARGET, BUSY_RATIO = 8e6, 3.0  # packets a CPU second, and over tcptrace's
 
 
 def _json(command: list[str]) -> dict[str, Any]:
@@ -103,3 +110,84 @@ def table(binary: Path, repeats: int) -> tuple[list[str], dict[str, float]]:
         seconds = max(1e-3, _tcptrace(large) - _tcptrace(small))
         figures["tcptrace_packets_per_cpu_s"] = packets / seconds
         return [*lines, f"tcptrace  {packets / seconds / 1e6:6.2f} M packets/CPU s (-l -r -n)"], figures
+
+
+@dataclass
+class _Cost:
+    """The minimum CPU time and the maximum memory of several runs of a program."""
+
+    cpu_s: float = float("inf")
+    peak_mb: float = 0.0
+
+    def add(self, command: list[str]) -> None:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise RuntimeError(f"{command[0]} ended with {process.returncode}")
+        self.cpu_s = min(self.cpu_s, used.ru_utime + used.ru_stime)
+        self.peak_mb = max(self.peak_mb, used.ru_maxrss / 1024)
+
+
+def _alternating(file: Path, command: Path, tcptrace: str | None, repeats: int) -> tuple[_Cost, _Cost]:
+    """The cost of `analyze --json` and of tcptrace's summary."""
+    ours, theirs = _Cost(), _Cost()
+    for _ in range(repeats):
+        ours.add([str(command), "analyze", str(file), "--json", "--quiet"])
+        if tcptrace is not None:
+            theirs.add([tcptrace, "-l", "-r", "-n", str(file)])
+    return ours, theirs
+
+
+def by_flows(binary: Path, command: Path, repeats: int) -> tuple[list[str], dict[str, Any]]:
+    """Lines to print and the figures of `analyze --json`: CPU seconds and memory by number of
+    flows.
+    """
+    if not command.is_file():
+        return [f"left out: {command} is not built (make build)"], {}
+    tcptrace = programs.find("tcptrace", "the command beside tcptrace")
+    head = f"{'capture':24} {'packets':>10} {'CPU s':>8} {'peak MB':>8}"
+    lines = [head + ("" if tcptrace is None else f" {'tcptrace s':>11} {'its MB':>9}")]
+    figures: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "flows.pcap")
+        jobs = [(f"{flows:,} short flows", ["capture-short", str(file), str(flows)]) for flows in BY_FLOWS]
+        jobs.append((f"scan of {PORTS:,} ports", ["capture-scan", str(file), str(PORTS)]))
+        jobs.append(("busy flows", ["capture-write", str(file), str(PACKETS)]))
+        for label, write in jobs:
+            packets = int(_json([str(binary), *write])["packets"])
+            ours, theirs = _alternating(file, command, tcptrace, repeats)
+            figures[label] = {"packets": packets, "cpu_s": ours.cpu_s, "peak_mb": ours.peak_mb}
+            line = f"{label:24} {packets:10,} {ours.cpu_s:8.2f} {ours.peak_mb:8.0f}"
+            if tcptrace is not None:
+                figures[label] |= {"tcptrace_cpu_s": theirs.cpu_s, "tcptrace_peak_mb": theirs.peak_mb}
+                line += f" {theirs.cpu_s:11.2f} {theirs.peak_mb:9.0f}"
+            lines.append(line)
+    return lines + _targets(figures), figures
+
+
+def _targets(figures: dict[str, Any]) -> list[str]:
+    """A line for each target: the value, the bound, and whether it is missed."""
+    few, _, tenth, many = (figures[f"{flows:,} short flows"] for flows in BY_FLOWS)
+    start_up = few["cpu_s"]
+    growth = (many["cpu_s"] - start_up) / (10 * max(1e-3, tenth["cpu_s"] - start_up))
+    busy = figures["busy flows"]
+    busy_s = max(1e-3, busy["cpu_s"] - start_up)
+    at_most = [
+        (f"{BY_FLOWS[-1]:,} short flows, CPU s", many["cpu_s"], MAX_COMMAND_S),
+        (f"{BY_FLOWS[-1]:,} short flows, peak MB", many["peak_mb"], MAX_COMMAND_MB),
+        (f"CPU time a flow, {BY_FLOWS[-1]:,} flows over {BY_FLOWS[-2]:,}", growth, MAX_GROWTH),
+    ]
+    at_least = [("busy flows, M packets a CPU s, start-up out", busy["packets"] / busy_s / 1e6, BUSY_TARGET / 1e6)]
+    if "tcptrace_cpu_s" in busy:
+        at_least.append(("busy flows, packets a CPU s over tcptrace's", busy["tcptrace_cpu_s"] / busy_s, BUSY_RATIO))
+    return [
+        *(
+            f"{what:52} {value:7.2f}  (at most {bound:g}){'  OVER' if value > bound else ''}"
+            for what, value, bound in at_most
+        ),
+        *(
+            f"{what:52} {value:7.2f}  (at least {bound:g}){'  UNDER' if value < bound else ''}"
+            for what, value, bound in at_least
+        ),
+    ]

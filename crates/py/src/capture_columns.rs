@@ -7,7 +7,7 @@ use ackclock_trace::join::{CaptureSide, Joined};
 use ackclock_trace::series::{Packets, Row};
 use arrow_array::builder::{Int64Builder, ListBuilder};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray};
-use arrow_array::{UInt8Array, UInt32Array};
+use arrow_array::{UInt8Array, UInt32Array, UInt64Array};
 use arrow_schema::ArrowError;
 use std::sync::Arc;
 
@@ -48,6 +48,7 @@ pub fn packets(captures: &[CaptureRows<'_>]) -> Result<RecordBatch, ArrowError> 
     table([
         ("capture", Arc::new(UInt8Array::from_iter_values(rows.iter().map(|r| r.0))) as ArrayRef),
         ("flow", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.1)))),
+        ("frame", Arc::new(UInt64Array::from_iter_values(rows.iter().map(|r| r.3.frame)))),
         ("time_s", Arc::new(Float64Array::from_iter_values(rows.iter().map(|r| r.2)))),
         ("way", Arc::new(StringArray::from_iter_values(directions))),
         ("kind", Arc::new(StringArray::from_iter_values(rows.iter().map(|r| r.3.kind.name())))),

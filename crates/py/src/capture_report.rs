@@ -5,8 +5,10 @@ use crate::captures::{CapturePairReader, CaptureReader};
 use crate::errors::failure;
 use ackclock_trace::analyze::FlowOrder;
 use ackclock_trace::report::{
-    CaptureIndex, Finding, FlatTable, FlowReport, FlowRows, PathEstimates, Report, json_text, with_end,
+    CaptureIndex, CaptureSummary, EventOrder, Finding, FlatTable, FlowReport, FlowRows, PathEstimates, Report, json_text,
+    with_end,
 };
+use ackclock_trace::series::Packets;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -25,6 +27,7 @@ pub struct CaptureReport {
     orders: [FlowOrder; 2],
     /// Of the first capture, and of the second if there is one.
     indexes: [CaptureIndex; 2],
+    events: [EventOrder; 2],
     /// Of the first flows of a single capture.
     estimates: PathEstimates,
     /// The document without flows.
@@ -43,6 +46,7 @@ impl CaptureReport {
                 let reader = reader.borrow(py);
                 let report = Report::without_flows(&reader.analysis, &reader.capture);
                 let rows = FlowRows::in_order(&reader.analysis, &orders[0]);
+                let report = Report { summary: Some(CaptureSummary::of(&rows)), ..report };
                 let index = CaptureIndex::of(&rows, thresholds, &report.concurrent, None);
                 let estimates = reader.arrivals.as_ref().map(|arrivals| PathEstimates::of(&rows, arrivals));
                 (report, estimates, [index, CaptureIndex::default()], [rows.len(), 0])
@@ -53,13 +57,19 @@ impl CaptureReport {
                 let report = Report::joined_without_flows(first, second, joined);
                 let [here, there] =
                     [(first, &orders[0]), (second, &orders[1])].map(|(side, order)| FlowRows::in_order(&side.analysis, order));
+                let report = Report { summary: Some(CaptureSummary::of(&here)), ..report };
                 let index = CaptureIndex::of(&here, thresholds, &report.concurrent, Some(joined)).with_ends(&here);
                 let counts = [here.len(), there.len()];
                 (report, None, [index, CaptureIndex::default().with_ends(&there)], counts)
             }
         };
+        let order = |packets: Option<&Packets>| packets.map(EventOrder::of).unwrap_or_default();
+        let events = match &source {
+            ReportSource::One(reader) => [order(reader.borrow(py).packets.as_ref()), EventOrder::default()],
+            ReportSource::Two(reader) => reader.borrow(py).sides.each_ref().map(|side| order(side.packets.as_ref())),
+        };
         let head = serde_json::to_string(&report).map_err(failure)?;
-        Ok(CaptureReport { source, orders, indexes, estimates: estimates.unwrap_or_default(), head, counts })
+        Ok(CaptureReport { source, orders, indexes, events, estimates: estimates.unwrap_or_default(), head, counts })
     }
 
     /// Calls `make` with the rows of the first (0) or second (1) capture.
@@ -67,11 +77,14 @@ impl CaptureReport {
         match &self.source {
             ReportSource::One(reader) => {
                 let reader = reader.borrow(py);
-                make(&FlowRows::in_order(&reader.analysis, &self.orders[0]).with_estimates(&self.estimates))
+                let rows = FlowRows::in_order(&reader.analysis, &self.orders[0]).with_estimates(&self.estimates);
+                make(&rows.with_events(reader.packets.as_ref(), &self.events[0]))
             }
             ReportSource::Two(reader) => {
                 let reader = reader.borrow(py);
-                let rows = FlowRows::in_order(&reader.sides[capture].analysis, &self.orders[capture]);
+                let side = &reader.sides[capture];
+                let rows = FlowRows::in_order(&side.analysis, &self.orders[capture])
+                    .with_events(side.packets.as_ref(), &self.events[capture]);
                 make(&if capture == 0 { rows.with_joined(reader.joined()) } else { rows })
             }
         }

@@ -10,7 +10,7 @@ use ackclock_pcap::read::{Capture, PpsClock, ReadError, decompress};
 use ackclock_trace::analyze::{Analysis, PacketFilter};
 use ackclock_trace::infer::ArrivalRecorder;
 use ackclock_trace::join::{CaptureSide, Joined, join};
-use ackclock_trace::series::Packets;
+use ackclock_trace::series::{Packets, RowSelection};
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,8 @@ pub struct CaptureReader {
     path: PathBuf,
     pub capture: Capture,
     pub analysis: Analysis,
-    packets: Option<Packets>,
+    /// A row for each packet, or for each event alone; none for a large file without `series`.
+    pub packets: Option<Packets>,
     /// Arrival times of packets and ACKs; none for a large file.
     pub arrivals: Option<ArrivalRecorder>,
     /// For a followed pipe: true after the end of its writer.
@@ -69,7 +70,7 @@ impl CaptureReader {
             path,
             capture,
             analysis: Analysis::with_workers(only, workers),
-            packets: series.then(Packets::default),
+            packets: arrivals.is_some().then(|| rows(series)),
             arrivals,
             ended,
         })
@@ -97,7 +98,9 @@ impl CaptureReader {
 
     /// The packets so far, and the number of packets beyond the maximum; none without `series`.
     fn series(&self) -> PyResult<Option<(Table, u64)>> {
-        let Some(packets) = &self.packets else { return Ok(None) };
+        let Some(packets) = self.packets.as_ref().filter(|packets| packets.selection == RowSelection::All) else {
+            return Ok(None);
+        };
         let origin = self.analysis.totals.first_at.unwrap_or(0);
         let rows = CaptureRows {
             packets,
@@ -145,7 +148,7 @@ impl CapturePairReader {
         let open = |path: &Path, pulses: Option<PulseFile>| -> PyResult<CaptureSide> {
             let capture = Capture::open(path).map_err(|e| refusal(e.problem(path)))?;
             let capture = with_pps(capture, pulses.as_ref())?;
-            Ok(CaptureSide { packets: series.then(Packets::default), ..CaptureSide::new(capture, only.clone()) })
+            Ok(CaptureSide { packets: Some(rows(series)), ..CaptureSide::new(capture, only.clone()) })
         };
         let sides = [open(&first, first_pulses)?, open(&second, second_pulses)?];
         Ok(CapturePairReader { paths: [first, second], sides, clock_error_ns, joined: OnceLock::new() })
@@ -181,6 +184,9 @@ impl CapturePairReader {
     fn series(&self) -> PyResult<Option<(Table, u64)>> {
         let ([first, second], joined) = (&self.sides, self.joined());
         let (Some(a), Some(b)) = (&first.packets, &second.packets) else { return Ok(None) };
+        if a.selection != RowSelection::All {
+            return Ok(None);
+        }
         let origin = first.analysis.totals.first_at.unwrap_or(0);
         let numbers: HashMap<u32, u32> = joined.flows.iter().map(|f| (f.other_number as u32, f.number as u32 + 1)).collect();
         let captures = [
@@ -213,6 +219,11 @@ impl CapturePairReader {
     pub fn joined(&self) -> &Joined {
         self.joined.get_or_init(|| join(&self.sides[0], &self.sides[1], self.clock_error_ns))
     }
+}
+
+/// Rows of all packets, or of events.
+fn rows(series: bool) -> Packets {
+    if series { Packets::default() } else { Packets::events() }
 }
 
 /// A capture that is being written: standard input, with a flag for its end, or a file, possibly

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.analysis.diagnosis import Diagnosis, thresholds
 from ackclock.analysis.diagnosis.capture_context import CaptureContext, Flow
+from ackclock.analysis.summary import SummaryBuilder, worst_flows
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,6 +37,18 @@ class CaptureDocument(ABC):
     @abstractmethod
     def largest(self, count: int) -> list[int]:
         """The numbers of the flows with most bytes, ascending."""
+
+    @abstractmethod
+    def summary(self) -> Mapping[str, Any]:
+        """`summary` of the document; empty in a run folder of an earlier version."""
+
+    def worst(self, count: int) -> list[int]:
+        """The numbers of the flows with most time lost first, then of those with most
+        retransmissions, then of the largest.
+        """
+        listed = frozenset(self.numbers)
+        worst = [number for number in worst_flows(self.summary()) if number in listed]
+        return list(dict.fromkeys([*worst, *self.largest(count)]))[:count]
 
     @abstractmethod
     def whole(self) -> dict[str, Any]:
@@ -103,7 +116,20 @@ class LiveDocument(CaptureDocument):
         bytes_of = {number: int(self._capture.flow(number)["bytes"]) for number in self._numbers}
         return sorted(sorted(bytes_of, key=lambda number: -bytes_of[number])[:count])
 
+    def summary(self) -> Mapping[str, Any]:
+        """Made by a diagnosis of all flows, unless the text has been made before."""
+        if "verdict" not in self.head["summary"]:
+            builder = SummaryBuilder(self.head["summary"], self.head["duration_s"])
+            for number in self._numbers:
+                if number in self._to_diagnose:
+                    flow = self._capture.flow(number)
+                    builder.add(flow, self._diagnosis.of(flow))
+            self.head["summary"] = builder.result()
+        summary: Mapping[str, Any] = self.head["summary"]
+        return summary
+
     def whole(self) -> dict[str, Any]:
+        self.summary()
         document = {**self.head, "flows": list(self._flows(self._numbers))}
         if "second" in self.head:
             others = [self._capture.second_flow(number) for number in range(1, self._counts[1] + 1)]
@@ -111,6 +137,7 @@ class LiveDocument(CaptureDocument):
         return document
 
     def part(self, numbers: Iterable[int]) -> dict[str, Any]:
+        self.summary()
         flows = list(self._flows(numbers))
         partners = ((flow["flow"], self._capture.partner(flow)) for flow in flows)
         return _part(self.head, flows, [(number, other) for number, other in partners if other is not None])
@@ -122,9 +149,12 @@ class LiveDocument(CaptureDocument):
 
     def json_text(self) -> Iterator[bytes]:
         """Flows without findings go from the engine into the text without becoming objects."""
-        before, after = _around_flows(json.dumps(self.head, indent=2, allow_nan=False), 1)
+        before, _ = _around_flows(json.dumps(self.head, indent=2, allow_nan=False), 1)
         yield before
-        yield from _listed((self._flows_text(batch) for batch in _batches(self._numbers, BATCH)), 1)
+        builder = SummaryBuilder(self.head["summary"], self.head["duration_s"])
+        yield from _listed((self._flows_text(batch, builder) for batch in _batches(self._numbers, BATCH)), 1)
+        self.head["summary"] = builder.result()
+        _, after = _around_flows(json.dumps(self.head, indent=2, allow_nan=False), 1)
         if "second" in self.head:
             between, after = _around_flows(after.decode(), 2)
             yield between
@@ -132,12 +162,14 @@ class LiveDocument(CaptureDocument):
             yield from _listed((self._report.second_flows_text(batch) for batch in _batches(numbers, BATCH)), 2)
         yield after
 
-    def _flows_text(self, numbers: Sequence[int]) -> bytes:
-        found = {
-            number: [tuple(finding.values()) for finding in findings]
-            for number in numbers
-            if number in self._to_diagnose and (findings := self._diagnosis.of(self._capture.flow(number)))
-        }
+    def _flows_text(self, numbers: Sequence[int], builder: SummaryBuilder) -> bytes:
+        found = {}
+        for number in numbers:
+            if number in self._to_diagnose:
+                flow = self._capture.flow(number)
+                findings = self._diagnosis.of(flow)
+                builder.add(flow, findings)
+                found[number] = [tuple(finding.values()) for finding in findings]
         text: bytes = self._report.flows_text(numbers, found)
         return text
 
@@ -237,8 +269,12 @@ class StoredDocument(CaptureDocument):
         document: dict[str, Any] = json.loads(self._path.read_text("utf-8"))
         return document
 
+    def summary(self) -> Mapping[str, Any]:
+        return self.head.get("summary") or {"top": []}
+
     def part(self, numbers: Iterable[int]) -> dict[str, Any]:
-        wanted = frozenset(numbers)
+        order = list(numbers)
+        wanted = frozenset(order)
         partners = {second: first for first, second in self.head.get("partners", ()) if first in wanted}
         flows, others = [], []
         in_second = 0
@@ -249,6 +285,8 @@ class StoredDocument(CaptureDocument):
                 in_second += 1
                 if in_second in partners:
                     others.append((partners[in_second], json.loads(text)))
+        flows.sort(key=lambda flow: order.index(flow["flow"]))
+        others.sort(key=lambda other: order.index(other[0]))
         return _part(self.head, flows, others)
 
     def json_text(self) -> Iterator[bytes]:

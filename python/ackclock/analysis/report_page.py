@@ -12,6 +12,7 @@ from ackclock.analysis.clocks import format_clock, known_clocks
 from ackclock.analysis.diagnosis.capture_context import DocumentContext
 from ackclock.analysis.diagnosis.flow_context import FlowContext, many, size
 from ackclock.analysis.report_tables import between_table, flows_table, handshakes_table, limits_table
+from ackclock.analysis.summary import connections_line, top_rows, verdict_line
 from ackclock.analysis.truncation import truncations
 from ackclock.format import rate
 from ackclock.plot import vega
@@ -33,10 +34,11 @@ _SENDERS_OWN = ("rtt", "outstanding")
 def page(analysis: Analysis) -> Page:
     """The page of an analysis, with charts if it has its series."""
     source = analysis.source
-    document = source.part(source.largest(MAX_LISTED))
+    document = source.part(source.worst(MAX_LISTED))
     listed = len(source.numbers)
     other = document.get("second")
-    sections = [
+    sections = _summary(document)
+    sections += [
         Section("Findings", _findings(document)),
         Section("Flows", [flows_table(document)], _shown(len(document["flows"]), listed)),
         Section("Limits", [limits_table(document)]),
@@ -60,11 +62,36 @@ def page(analysis: Analysis) -> Page:
     )
 
 
+def _summary(document: Mapping[str, Any]) -> list[Section]:
+    """The verdict, the connections, and the hosts and ports with most bytes."""
+    summary = document.get("summary")
+    if not summary:
+        return []
+    columns = [
+        Column("", room="medium"),
+        *(Column(title, numeric=True) for title in ("Flows", "Bytes", "Retransmitted", "Time lost")),
+    ]
+    rows = [
+        [
+            Cell(row["name"], of),
+            Cell(str(row["flows"])),
+            Cell(size(row["bytes"])),
+            Cell(str(row["retransmitted_segments"])),
+            Cell(f"{row['time_lost_s']:.3f} s"),
+        ]
+        for of in ("host", "port")
+        for row in top_rows(summary, of, "bytes")
+    ]
+    reading = "Time lost is that of loss recovery in both directions, and of SYNs without an answer."
+    facts = Facts([("Verdict", verdict_line(summary)), ("Connections", connections_line(summary))])
+    return [Section("Summary", [facts, Table(columns, rows, reading)])]
+
+
 def _shown(shown: int, listed: int) -> str:
     """A sentence about flows that the tables leave out."""
     if shown == listed:
         return ""
-    return f"The tables and findings are those of the {shown} largest of {listed} flows; the JSON and flows.parquet have all."
+    return f"The tables and findings are those of the {shown} worst of {listed} flows; the JSON and flows.parquet have all."
 
 
 def _answer(document: Mapping[str, Any]) -> tuple[str, str]:

@@ -12,9 +12,11 @@ from ackclock.analysis.clocks import format_clock, known_clocks
 from ackclock.analysis.diagnosis.bottleneck import has_queue
 from ackclock.analysis.diagnosis.capture_context import DocumentContext
 from ackclock.analysis.diagnosis.flow_context import FlowContext, size
+from ackclock.analysis.summary import connections_line, top_rows, verdict_line
 from ackclock.format import column_ms, column_percent, rate
 
-MAX_ROWS = 50  # --json and --out have all rows
+MAX_FLOWS = 10
+"""Flows of each table; `--all`, `--json` and `--out` have all."""
 _COLUMNS = [
     "goodput",
     "segments",
@@ -29,19 +31,24 @@ _COLUMNS = [
 _TIMES = ["RTT ms\nmin", "\nmean", "\np95", "in flight\nmax"]
 
 
-def source_tables(source: CaptureDocument) -> list[Table]:
-    """The tables of the largest flows."""
-    return analysis_tables(source.part(source.largest(MAX_ROWS)), len(source.numbers))
+def source_tables(source: CaptureDocument, *, all_flows: bool = False) -> list[Table]:
+    """The tables of the worst flows, or of all."""
+    numbers = source.worst(len(source.numbers) if all_flows else MAX_FLOWS)
+    return analysis_tables(source.part(numbers), len(source.numbers))
 
 
 def analysis_tables(document: Mapping[str, Any], listed: int | None = None) -> list[Table]:
-    """Flows by direction, then the findings.
+    """The summary, the flows by direction, then the findings, in the order of the document.
 
     Args:
         document: the document, or a part of it.
         listed: the number of flows of the whole document.
     """
-    tables = [_flows(document, len(document["flows"]) if listed is None else listed)]
+    listed = len(document["flows"]) if listed is None else listed
+    tables = [_summary(document), _top(document)] if "summary" in document and listed > 1 else []
+    if "summary" in document and listed == 1:
+        tables = [_summary(document)]
+    tables.append(_flows(document, listed))
     if timed := _timeouts(document):
         tables.append(timed)
     if "second" in document:
@@ -51,6 +58,37 @@ def analysis_tables(document: Mapping[str, Any], listed: int | None = None) -> l
     return tables
 
 
+def _summary(document: Mapping[str, Any]) -> Table:
+    """The verdict and the connections."""
+    summary = document["summary"]
+    table = _table("Summary")
+    table.show_header = False
+    table.add_column("", no_wrap=True)
+    table.add_column("", overflow="fold")
+    table.add_row("verdict", verdict_line(summary))
+    table.add_row("connections", connections_line(summary))
+    return table
+
+
+def _top(document: Mapping[str, Any]) -> Table:
+    """The hosts and the ports with most bytes."""
+    table = _table("Hosts and ports with most bytes")
+    for column in ("", "name"):
+        table.add_column(column)
+    for column in ("flows", "bytes", "retrans-\nmitted", "time\nlost s"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for of in ("host", "port"):
+        for row in top_rows(document["summary"], of, "bytes"):
+            figures = (
+                str(row["flows"]),
+                size(row["bytes"]),
+                str(row["retransmitted_segments"]),
+                f"{row['time_lost_s']:.3f}",
+            )
+            table.add_row(of, row["name"], *figures)
+    return table
+
+
 def _table(title: str) -> Table:
     return Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
 
@@ -58,25 +96,32 @@ def _table(title: str) -> Table:
 def _flows(document: Mapping[str, Any], listed: int) -> Table:
     flows = document["flows"]
     bad = f", {document['malformed']} malformed" if document["malformed"] else ""
-    cut = f"; the {MAX_ROWS} largest of {listed} flows" if listed > MAX_ROWS else ""
+    cut = f"; the {len(flows)} worst of {listed} flows (--all prints all)" if listed > len(flows) else ""
     table = _table(f"{document['capture']}: {document['packets']} packets{bad}{cut}")
-    for column in ("flow", "direction", "from", "to"):
+    for column in ("flow", "frames", "direction", "from", "to"):
         table.add_column(column, overflow="fold")
     for column in (*_COLUMNS, *_TIMES):
         table.add_column(column, justify="right", no_wrap=True)
     capture = DocumentContext(document)
-    largest = sorted(flows, key=lambda flow: -int(flow["bytes"]))[:MAX_ROWS]
-    for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
+    for flow in flows:
         for direction, ends in (("a2b", ("client", "server")), ("b2a", ("server", "client"))):
-            if flow[direction]["segments"]:
+            # A connection without data has one row: it was refused, or had no answer.
+            if flow[direction]["segments"] or (direction == "a2b" and not flow["b2a"]["segments"]):
                 table.add_row(
                     str(flow["flow"]),
+                    _frames(flow),
                     direction,
                     flow[ends[0]],
                     flow[ends[1]],
                     *_figures(capture.flow_context(flow, direction)),
                 )
     return table
+
+
+def _frames(flow: Mapping[str, Any]) -> str:
+    """The flow's first and last frame, as Wireshark numbers them."""
+    frames = flow.get("frames")
+    return "" if frames is None else f"{frames['first']}-{frames['last']}"
 
 
 def _figures(context: FlowContext) -> list[str]:
@@ -113,8 +158,7 @@ def _timeouts(document: Mapping[str, Any]) -> Table | None:
     for column in ("time-\nouts", "in\npairs", "of one\nsegment", "pairs\nspurious", "ACK before\nmin RTT"):
         table.add_column(column, justify="right", no_wrap=True)
     capture = DocumentContext(document)
-    largest = sorted(document["flows"], key=lambda flow: -int(flow["bytes"]))[:MAX_ROWS]
-    for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
+    for flow in document["flows"]:
         for direction in ("a2b", "b2a"):
             figures = capture.flow_context(flow, direction).figures
             repairs, early = figures["repairs"], figures["spurious"]["early_timeouts"]
@@ -135,8 +179,7 @@ def _between(document: Mapping[str, Any]) -> Table:
     for column in ("delay ms\nmin", "\np50", "\nmax", "lost", "loss", "not\ncaptured", "bursts", "buffer\nKB"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("cause of loss", overflow="fold")
-    largest = sorted(document["flows"], key=lambda flow: -int(flow["bytes"]))[:MAX_ROWS]
-    for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
+    for flow in document["flows"]:
         for direction in ("a2b", "b2a"):
             if "lost" in flow[direction]:
                 table.add_row(str(flow["flow"]), direction, *_crossing(flow[direction]))
@@ -165,8 +208,7 @@ def _findings(document: Mapping[str, Any]) -> Table | None:
     table = _table("Findings")
     for column in ("flow", "direction", "finding", "share of time", "evidence and advice"):
         table.add_column(column, overflow="fold")
-    largest = sorted(document["flows"], key=lambda flow: -int(flow["bytes"]))[:MAX_ROWS]
-    for flow in sorted(largest, key=lambda flow: int(flow["flow"])):
+    for flow in document["flows"]:
         for finding in flow["diagnosis"]:
             text = finding["evidence"] + (f"\n-> {finding['advice']}" if finding["advice"] else "")
             table.add_row(

@@ -48,6 +48,11 @@ def analyze(
             "--follow", help="Keep reading while the file grows, and update the tables. Ctrl-C ends it and prints them."
         ),
     ] = False,
+    timeline: Annotated[
+        str | None,
+        typer.Option(metavar="FLOW", help="Print the packets of a flow in time, events one by one: its number."),
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Print all flows and lines, not the first of them.")] = False,
     json: Json = False,
     out: Annotated[
         Path | None,
@@ -66,6 +71,7 @@ def analyze(
     from ackclock.analysis.folder import AnalysisRequest, folder_for, read_folder, write_folder
     from ackclock.analysis.run import analysis_of, open_capture
     from ackclock.analysis.terminal_tables import source_tables
+    from ackclock.analysis.timeline import timeline_table
     from ackclock.analysis.truncation import truncations
     from ackclock.cli.output import print_json_text, print_tables, remark, write_page
     from ackclock.errors import InputError
@@ -74,10 +80,18 @@ def analyze(
         raise InputError.problem(
             "--follow reads one capture while it grows", "leave out CAPTURE2 or --follow", option="--follow"
         )
+    if timeline is not None and json:
+        raise InputError.problem(
+            "--timeline prints a table, --json a document",
+            "leave out one of them; the document has the events of each flow",
+            option="--timeline",
+        )
     packet_filter = PacketFilter(parse_filter(filter), _seconds(since, "--since"), _seconds(until, "--until"))
     clocks = clocks_of(pps or (), synchronized, 1 if second is None else 2)
     try:
-        reader = open_capture(capture, packet_filter, second, series=out is not None, clocks=clocks, follow=follow)
+        reader = open_capture(
+            capture, packet_filter, second, series=timeline is not None or out is not None, clocks=clocks, follow=follow
+        )
     except KeyboardInterrupt:
         raise InputError.problem(
             "interrupted before the first packet", "name a file or a pipe that is written", file=capture
@@ -103,7 +117,10 @@ def analyze(
     if json:
         print_json_text(analysis.source.json_text())
     else:
-        print_tables(source_tables(analysis.source))
+        tables = source_tables(analysis.source, all_flows=all_)
+        if timeline is not None:
+            tables.append(timeline_table(analysis, timeline, all_lines=all_))
+        print_tables(tables)
 
 
 def _read(capture: str, reader: Any, flow: str | None, *, follow: bool, quiet: bool, print_live: bool) -> None:

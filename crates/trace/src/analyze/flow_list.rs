@@ -1,7 +1,7 @@
 //! All flows of a capture in the order of their first packets, across all workers.
 
 use super::flow_store::FlowRef;
-use super::shard::Shard;
+use super::shard::{FrameRange, Shard};
 use std::sync::Arc;
 
 /// The order of flows by their first packets: number of the packet, worker, number of the flow at
@@ -14,8 +14,8 @@ impl FlowOrder {
         let mut order: Vec<(u64, u32, u32)> = Vec::new();
         if shards.len() > 1 {
             for (number, shard) in shards.iter().enumerate() {
-                let flows = shard.first_packet.iter().enumerate();
-                order.extend(flows.map(|(flow, &packet)| (packet, number as u32, flow as u32)));
+                let flows = shard.frames.iter().enumerate();
+                order.extend(flows.map(|(flow, frames)| (frames.first, number as u32, flow as u32)));
             }
             order.sort_unstable();
         }
@@ -43,6 +43,14 @@ impl<'a> FlowList<'a> {
         match self.order.0.get(number) {
             Some(&(_, shard, number)) => self.shards[shard as usize].flows.get(number),
             None => self.shards[0].flows.get(number as u32),
+        }
+    }
+
+    /// The frames of the flow with this number, from 0. Panics if there is none.
+    pub fn frames(&self, number: usize) -> FrameRange {
+        match self.order.0.get(number) {
+            Some(&(_, shard, number)) => self.shards[shard as usize].frames[number as usize],
+            None => self.shards[0].frames[number],
         }
     }
 

@@ -15,7 +15,7 @@ pub use flow_list::{FlowList, FlowOrder};
 pub use flow_store::{CachePolicy, FlowRef};
 pub use observer::PacketObserver;
 pub use reassembly::FragmentCounts;
-pub use shard::DecodeCounts;
+pub use shard::{DecodeCounts, FrameRange};
 
 use crate::decode::{Decoded, Skip, decode, decode_fast};
 use ackclock_pcap::read::{Capture, ReadError, Record};
@@ -25,6 +25,9 @@ use shard::Shard;
 /// CaptureTotals of a capture.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CaptureTotals {
+    /// Records of the file so far, those outside of the filter's interval too: the number of the
+    /// last one, as Wireshark counts frames.
+    pub frames: u64,
     pub packets: u64,
     pub bytes: u64,
     pub first_at: Option<i64>,
@@ -113,9 +116,9 @@ impl Analysis {
         if !self.totals.add(record, &self.filter) {
             return;
         }
-        let (packet, shard) = (self.totals.packets, &mut self.shards[0]);
+        let (frame, shard) = (self.totals.frames, &mut self.shards[0]);
         match &decode_fast(record) {
-            Some(segment) => shard.add(record.at, packet, segment, &self.filter, observer),
+            Some(segment) => shard.add(record.at, frame, segment, &self.filter, observer),
             None => self.slow_path(record, observer),
         }
     }
@@ -123,13 +126,13 @@ impl Analysis {
     /// A packet that the fast path of the decoder rejects.
     #[inline(never)]
     fn slow_path(&mut self, record: &Record<'_>, observer: &mut impl PacketObserver) {
-        let (packet, shard) = (self.totals.packets, &mut self.shards[0]);
+        let (frame, shard) = (self.totals.frames, &mut self.shards[0]);
         match decode(record) {
-            Ok(Decoded::Segment(segment)) => shard.add(record.at, packet, &segment, &self.filter, observer),
+            Ok(Decoded::Segment(segment)) => shard.add(record.at, frame, &segment, &self.filter, observer),
             Ok(Decoded::Fragment(ip, bytes)) => {
                 let Some(fragment) = ip.fragment else { return };
                 if let Some(reassembled) = self.reassembly.add(record.at, &ip, fragment, bytes) {
-                    shard.add_reassembled(record.at, packet, &reassembled, &self.filter, observer);
+                    shard.add_reassembled(record.at, frame, &reassembled, &self.filter, observer);
                 }
             }
             Err(skip) => shard.counts.skipped[skip as usize] += 1,
@@ -141,6 +144,7 @@ impl CaptureTotals {
     /// Counts a packet; returns false if it lies outside the filter's interval.
     #[inline(always)]
     fn add(&mut self, record: &Record<'_>, filter: &PacketFilter) -> bool {
+        self.frames += 1;
         let first_at = *self.first_at.get_or_insert(record.at);
         if !filter.selects_time(record.at, first_at) {
             return false;
@@ -158,13 +162,13 @@ impl Shard {
     fn add_reassembled(
         &mut self,
         at: i64,
-        packet: u64,
+        frame: u64,
         reassembled: &ReassembledSegment,
         filter: &PacketFilter,
         observer: &mut impl PacketObserver,
     ) {
         match reassembled.segment() {
-            Some(segment) => self.add(at, packet, &segment, filter, observer),
+            Some(segment) => self.add(at, frame, &segment, filter, observer),
             None => self.counts.skipped[Skip::BadTcp as usize] += 1,
         }
     }

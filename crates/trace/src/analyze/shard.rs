@@ -5,15 +5,23 @@ use super::flow_store::{CachePolicy, FlowStore};
 use super::{PacketFilter, PacketObserver};
 use crate::decode::{Flags, Segment, Skip};
 use crate::flow::Flow;
+use serde::Serialize;
 
 #[derive(Debug)]
 pub struct Shard {
     index: FlowIndex,
     pub flows: FlowStore,
-    /// Packet number of each flow's first packet in the capture.
-    pub first_packet: Vec<u64>,
+    /// Number in the capture of each flow's first and last packet.
+    pub frames: Vec<FrameRange>,
     pub counts: DecodeCounts,
     max_flows: usize,
+}
+
+/// Numbers of a flow's first and last packet in the capture, from 1, as Wireshark counts frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct FrameRange {
+    pub first: u64,
+    pub last: u64,
 }
 
 /// Packet counts of a shard, after decoding.
@@ -51,15 +59,15 @@ impl Shard {
         Shard {
             index: FlowIndex::default(),
             flows: FlowStore::new(policy),
-            first_packet: Vec::new(),
+            frames: Vec::new(),
             counts: DecodeCounts::default(),
             max_flows,
         }
     }
 
-    /// Processes a segment at time `at`, of the capture's packet with number `packet`.
+    /// Processes a segment at time `at`, of the capture's packet with number `frame`.
     #[inline]
-    pub fn add(&mut self, at: i64, packet: u64, s: &Segment<'_>, filter: &PacketFilter, observer: &mut impl PacketObserver) {
+    pub fn add(&mut self, at: i64, frame: u64, s: &Segment<'_>, filter: &PacketFilter, observer: &mut impl PacketObserver) {
         if !filter.selects_flow(s) {
             return;
         }
@@ -77,19 +85,21 @@ impl Shard {
                 return;
             }
             None => {
-                let new = self.add_flow(Flow::new(*key, from, at, s), packet);
+                let new = self.add_flow(Flow::new(*key, from, at, s), frame);
                 self.index.insert(hash, new);
                 new
             }
         };
         let mut flow = self.flows.get_mut(number, at);
-        if s.flags.has(Flags::SYN) && flow.is_reused_by(from, s) && self.first_packet.len() < self.max_flows {
+        if s.flags.has(Flags::SYN) && flow.is_reused_by(from, s) && self.frames.len() < self.max_flows {
             let old = number;
-            number = self.add_flow(Flow::new(*key, from, at, s), packet);
+            number = self.add_flow(Flow::new(*key, from, at, s), frame);
             self.index.replace(hash, old, number);
             flow = self.flows.get_mut(number, at);
         }
         let event = flow.on_packet(at, from, s);
+        self.frames[number as usize].last = frame;
+        observer.on_frame(frame);
         observer.on_packet(at, number, flow, s, &event);
     }
 
@@ -100,15 +110,15 @@ impl Shard {
     }
 
     #[cold]
-    fn add_flow(&mut self, flow: Flow, packet: u64) -> u32 {
-        self.first_packet.push(packet);
+    fn add_flow(&mut self, flow: Flow, frame: u64) -> u32 {
+        self.frames.push(FrameRange { first: frame, last: frame });
         let now = flow.first_at();
         self.flows.add(flow, now)
     }
 
     /// Memory of the flows and of their index in bytes.
     pub fn memory(&self) -> usize {
-        self.index.memory() + self.flows.memory() + self.first_packet.capacity() * size_of::<u64>()
+        self.index.memory() + self.flows.memory() + self.frames.capacity() * size_of::<FrameRange>()
     }
 }
 

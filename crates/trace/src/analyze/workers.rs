@@ -58,7 +58,7 @@ pub fn read(analysis: &mut Analysis, capture: &mut Capture, max: u64) -> Result<
             if !totals.add(record, filter) {
                 return;
             }
-            let number = totals.packets;
+            let number = totals.frames;
             if let Some(key) = key(record) {
                 queues[worker_of(&key, workers)].add(record, number);
                 return;

@@ -53,6 +53,10 @@ pub struct DirectionReport {
     /// TTLs of the SYN (or SYN-ACK) and of the first data: different if a middlebox answers for the
     /// host.
     pub ttl: TtlReport,
+    /// The first retransmissions and other classified packets of this end, and its resets. None if
+    /// the capture was read by several workers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<Vec<super::EventReport>>,
     /// Estimate of the bottleneck from this capture.
     pub inferred_path: Option<super::PathEstimate>,
     /// Results of the comparison with a second capture.
@@ -203,6 +207,7 @@ impl DirectionReport {
             largest_segment_bytes: a.largest_segment,
             first_data_ms: t.first_data.get().map(|at| super::ms(at - flow.first_at())),
             tail_ms: t.first_data.get().map(|_| super::ms((t.last_advance - t.last_data).max(0))),
+            events: None,
             ttl: TtlReport { syn: syn.is_captured.then_some(syn.ttl), data: t.first_data.get().map(|_| direction.data_ttl()) },
             inferred_path: None,
             joined: None,

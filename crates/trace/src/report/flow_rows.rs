@@ -1,9 +1,10 @@
 //! The flows of a document, made one at a time: a document of a hundred thousand flows has a
 //! gigabyte.
 
-use super::{FlowReport, JoinedDirectionReport, MAX_LISTED, PathEstimates};
+use super::{FlowReport, JoinedDirectionReport, MAX_LISTED, PathEstimates, events::EventOrder};
 use crate::analyze::{Analysis, FlowList, FlowOrder, FlowRef};
 use crate::join::Joined;
+use crate::series::Packets;
 
 /// The rows of one capture's flows.
 pub struct FlowRows<'a> {
@@ -11,6 +12,7 @@ pub struct FlowRows<'a> {
     start: i64,
     estimates: Option<&'a PathEstimates>,
     joined: Option<&'a Joined>,
+    events: Option<(&'a Packets, &'a EventOrder)>,
 }
 
 impl<'a> FlowRows<'a> {
@@ -21,12 +23,17 @@ impl<'a> FlowRows<'a> {
     /// With an order that is known already: many rows are made with one sort.
     pub fn in_order(analysis: &'a Analysis, order: &FlowOrder) -> FlowRows<'a> {
         let start = analysis.totals.first_at.unwrap_or(0);
-        FlowRows { flows: analysis.flows_in(order), start, estimates: None, joined: None }
+        FlowRows { flows: analysis.flows_in(order), start, estimates: None, joined: None, events: None }
     }
 
     /// Adds estimates of the path.
     pub fn with_estimates(self, estimates: &'a PathEstimates) -> FlowRows<'a> {
         FlowRows { estimates: Some(estimates), ..self }
+    }
+
+    /// Adds the events of each flow, if the capture was read with `packets` as observer.
+    pub fn with_events(self, packets: Option<&'a Packets>, order: &'a EventOrder) -> FlowRows<'a> {
+        FlowRows { events: packets.map(|packets| (packets, order)), ..self }
     }
 
     /// Adds the results of the comparison, of which this is the first capture.
@@ -51,10 +58,14 @@ impl<'a> FlowRows<'a> {
     /// The row of the flow with this number, from 0. Panics if there is none.
     pub fn row(&self, number: usize) -> FlowReport {
         let flow = self.flows.get(number);
-        let mut row = FlowReport::of(&flow, self.start);
+        let mut row = FlowReport::of(&flow, self.flows.frames(number), self.start);
         if let Some([of_client, of_server]) = self.estimates.and_then(|estimates| estimates.of_flow(number)) {
             row.a2b.inferred_path.clone_from(of_client);
             row.b2a.inferred_path.clone_from(of_server);
+        }
+        if let Some((packets, order)) = self.events {
+            let [of_client, of_server] = order.of_flow(packets, number, self.start);
+            (row.a2b.events, row.b2a.events) = (Some(of_client), Some(of_server));
         }
         if let Some(directions) = self.joined.and_then(|joined| joined.directions(number)) {
             let client = flow.client() as usize;

@@ -3,11 +3,13 @@
 mod capture_index;
 mod concurrency;
 mod direction;
+mod events;
 mod flat_table;
 mod flow_rows;
 pub mod json_text;
 mod limits;
 mod path_estimate;
+mod summary;
 mod two_captures;
 mod vantage;
 
@@ -15,14 +17,16 @@ pub use crate::flow::VantagePoint;
 pub use capture_index::{CaptureIndex, FindingThresholds, with_end};
 pub use concurrency::FlowCorrelation;
 pub use direction::DirectionReport;
+pub use events::{EventOrder, EventReport};
 pub use flat_table::FlatTable;
 pub use flow_rows::FlowRows;
 pub use limits::Limits;
 pub use path_estimate::{PathEstimate, PathEstimates};
+pub use summary::{CaptureSummary, ConnectionCounts, TopList, TopRow};
 pub use two_captures::{BucketReport, JoinReport, JoinedDirectionReport};
 pub use vantage::VantageReport;
 
-use crate::analyze::{Analysis, FragmentCounts};
+use crate::analyze::{Analysis, FragmentCounts, FrameRange};
 use crate::decode::{EndpointAddress, Skip};
 use crate::flow::{Flow, Side};
 use ackclock_pcap::read::{Capture, Truncation};
@@ -55,6 +59,9 @@ pub struct Report {
     pub flows_left_out: Option<u64>,
     /// Correlations of the goodputs of the largest concurrent flows.
     pub concurrent: Vec<FlowCorrelation>,
+    /// Connections and the hosts, ports and flows with most of each quantity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<CaptureSummary>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub joined: Option<JoinReport>,
 }
@@ -85,6 +92,8 @@ pub struct FlowReport {
     pub packets: u64,
     /// IP bytes, both directions.
     pub bytes: u64,
+    /// Frame numbers in the capture, as Wireshark counts them.
+    pub frames: FrameRange,
     /// Time after the capture's first packet.
     pub start_s: f64,
     pub duration_s: f64,
@@ -182,13 +191,14 @@ impl Report {
             concurrent: concurrency::correlations(&flows),
             flows_left_out: flows.len().checked_sub(MAX_LISTED).filter(|&n| n > 0).map(|n| n as u64),
             flows: Vec::new(),
+            summary: None,
             joined: None,
         }
     }
 }
 
 impl FlowReport {
-    pub fn of(flow: &Flow, start: i64) -> FlowReport {
+    pub fn of(flow: &Flow, frames: FrameRange, start: i64) -> FlowReport {
         let (a, b) = (flow.client(), flow.client().other());
         let (client, server) = (flow.direction(a), flow.direction(b));
         let vantage = VantageReport::of(flow);
@@ -201,6 +211,7 @@ impl FlowReport {
             server: name(flow.endpoint(b)),
             packets: u64::from(client.counts().packets) + u64::from(server.counts().packets),
             bytes: client.counts().ip_bytes + server.counts().ip_bytes,
+            frames,
             start_s: seconds(flow.first_at().saturating_sub(start)),
             duration_s: seconds(flow.last_at() - flow.first_at()),
             handshake_rtt_ms: syn_at.zip(established_at).map(|(from, to)| ms(to - from)),

@@ -1,4 +1,4 @@
-//! A row per packet, for plots, tables and xplot.
+//! A row per packet, for plots, tables and xplot, or per event alone.
 
 mod seq_unwrap;
 
@@ -9,6 +9,18 @@ use seq_unwrap::SeqUnwrapper;
 
 /// Maximum number of rows, about 90 bytes each; later packets are counted in `left_out`.
 pub const MAX_ROWS: usize = 2_000_000;
+
+/// Maximum number of rows of events.
+pub const MAX_EVENTS: usize = 400_000;
+
+/// Which packets get a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RowSelection {
+    #[default]
+    All,
+    /// Packets that are not simply new data or ACKs: SYNs, resets, and what is classified.
+    Events,
+}
 
 /// Kind of a row's packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +37,11 @@ pub enum RowKind {
 }
 
 impl RowKind {
+    /// A packet that is reported one by one: classified, or a reset.
+    pub fn is_event(self) -> bool {
+        matches!(self, RowKind::Classified(_) | RowKind::Reset)
+    }
+
     /// Name in tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -41,6 +58,8 @@ impl RowKind {
 /// One packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
+    /// Number in the capture, from 1.
+    pub frame: u64,
     /// Number of the flow, from 0 in order of first packets.
     pub flow: u32,
     /// Sent by the client.
@@ -77,14 +96,30 @@ pub struct Packets {
     /// Row, left and right edge in the other end's stream, in order of rows.
     pub sacks: Vec<(u32, i64, i64)>,
     pub left_out: u64,
+    pub selection: RowSelection,
+    /// Number of the next packet.
+    frame: u64,
     streams: Vec<[SeqUnwrapper; 2]>,
 }
 
 impl PacketObserver for Packets {
+    #[inline]
+    fn on_frame(&mut self, frame: u64) {
+        self.frame = frame;
+    }
+
     fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, event: &PacketEvent) {
-        if self.rows.len() >= MAX_ROWS {
+        let (kind, confidence) = kind_of(s, event.data);
+        let (is_selected, max_rows) = match self.selection {
+            RowSelection::All => (true, MAX_ROWS),
+            RowSelection::Events => (kind.is_event() || kind == RowKind::Syn, MAX_EVENTS),
+        };
+        if is_selected && self.rows.len() >= max_rows {
             self.left_out += 1;
             return;
+        }
+        for revision in &event.revisions {
+            self.reclassify(number, event.from == flow.client(), revision);
         }
         let streams = &mut self.streams;
         if streams.len() <= number as usize {
@@ -94,16 +129,16 @@ impl PacketObserver for Packets {
         let (own, peer) = (event.from as usize, event.from.other() as usize);
         let seq = streams[own].advance(s.seq, s.flags.has(Flags::SYN));
         let ack = s.flags.has(Flags::ACK).then(|| streams[peer].advance(s.ack, false));
+        if !is_selected {
+            return;
+        }
         let row = self.rows.len() as u32;
         for &(left, right) in s.options.sack().iter().filter(|_| ack.is_some()) {
             self.sacks.push((row, streams[peer].nearest(left), streams[peer].nearest(right)));
         }
-        for revision in &event.revisions {
-            self.reclassify(number, event.from == flow.client(), revision);
-        }
-        let (kind, confidence) = kind_of(s, event.data);
         let ack_event = event.ack.unwrap_or_default();
         self.rows.push(Row {
+            frame: self.frame,
             flow: number,
             from_client: event.from == flow.client(),
             kind,
@@ -124,6 +159,11 @@ impl PacketObserver for Packets {
 }
 
 impl Packets {
+    /// Rows of events only.
+    pub fn events() -> Packets {
+        Packets { selection: RowSelection::Events, ..Packets::default() }
+    }
+
     /// Reclassifies an earlier packet of the same end.
     fn reclassify(&mut self, flow: u32, from_client: bool, revision: &Revision) {
         let was: &[RowKind] = match revision.was {

@@ -1,0 +1,228 @@
+"""The summary of a capture: verdict, connections, findings, and worst hosts, ports and flows."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, many, share
+from ackclock.analysis.diagnosis.receiver_vantage import SLOW_READER
+
+NETWORK = "network"
+SENDING_HOST = "sending_host"
+RECEIVING_HOST = "receiving_host"
+APPLICATION = "application"
+NOTHING_WRONG = "nothing_wrong"
+NAMES = {
+    NETWORK: "network",
+    SENDING_HOST: "sending host",
+    RECEIVING_HOST: "receiving host",
+    APPLICATION: "application",
+    NOTHING_WRONG: "nothing wrong",
+}
+"""The verdicts and their names in sentences."""
+
+MATTERS = 0.2
+"""Share of the transfers' time, or of the connections, from which there is a verdict."""
+LONG_QUEUE_MS = 50.0
+"""Queueing delay (p95) above which a queue is a defect, if it also exceeds the minimum RTT."""
+_LIMITS = {
+    "receive_window": RECEIVING_HOST,
+    "send_buffer": SENDING_HOST,
+    "application": APPLICATION,
+    "recovery": NETWORK,
+    "ack_path": NETWORK,
+}
+_REMEDIES = ("Enlarge", SLOW_READER)
+"""Beginnings of the advice about a buffer or a reader that is too small or slow for the path."""
+_TIME = {
+    NETWORK: "loss recovery or waiting in a long queue",
+    SENDING_HOST: "limited by the send buffer",
+    RECEIVING_HOST: "limited by the receive window",
+    APPLICATION: "without data from the application",
+}
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What speaks for a verdict: a share of time or connections, and the largest part of it."""
+
+    share: float
+    evidence: str
+    flow: int | None = None
+    direction: str | None = None
+
+
+class SummaryBuilder:
+    """Collects the findings of a capture's flows, in any order.
+
+    Args:
+        engine: `summary` of the engine: `connections` and `top`.
+        duration_s: the duration of the capture.
+    """
+
+    def __init__(self, engine: Mapping[str, Any], duration_s: float) -> None:
+        self._engine = engine
+        self._duration_s = duration_s
+        self._findings: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._largest: dict[str, tuple[float, int, str, str]] = {}
+        self._directions = 0
+        self._unseen = 0
+        self._total_s = 0.0
+
+    def add(self, flow: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]) -> None:
+        """Add a flow with its findings."""
+        self._findings.update(dict.fromkeys(finding["finding"] for finding in findings).keys())
+        for direction in ("a2b", "b2a"):
+            if flow[direction]["unique_bytes"] >= ENOUGH_BYTES:
+                self._directions += 1
+                self._unseen += any(one["finding"] == "far_end" for one in findings if one["direction"] == direction)
+                self._total_s += float(flow["duration_s"])
+                self._add_direction(flow, direction, [one for one in findings if one["direction"] == direction])
+
+    def _add_direction(self, flow: Mapping[str, Any], direction: str, findings: Sequence[Mapping[str, Any]]) -> None:
+        figures = flow[direction]
+        for finding in findings:
+            party: str | None = _LIMITS.get(finding["finding"])
+            part: float | None = finding["share"]
+            if finding["finding"] == "path_rate" and _has_long_queue(figures):
+                party = NETWORK
+            elif finding["finding"] == "receive_window" and part is None:
+                part = 1.0  # at the receiver: one window per RTT explains the rate
+            elif finding["finding"] == "far_end":
+                party, part = NETWORK, figures["recovery_share"]
+            if party in (SENDING_HOST, RECEIVING_HOST) and not finding["advice"].startswith(_REMEDIES):
+                party = None  # the path's rate is reached in spite of the limit
+            if party is None or not part:
+                continue
+            seconds = part * float(flow["duration_s"])
+            self._seconds[party] += seconds
+            largest = self._largest.get(party)
+            if largest is None or seconds > largest[0]:
+                self._largest[party] = (seconds, flow["flow"], direction, finding["evidence"])
+
+    def result(self) -> dict[str, Any]:
+        """`summary` of the document (docs/analyze.md)."""
+        return {
+            "verdict": self._verdict(),
+            "connections": self._engine["connections"],
+            "top": self._engine["top"],
+            "findings": [
+                {"finding": name, "flows": count}
+                for name, count in sorted(self._findings.items(), key=lambda one: (-one[1], one[0]))
+            ],
+        }
+
+    def _verdict(self) -> dict[str, Any]:
+        cases = {party: self._case_of_time(party) for party in self._seconds}
+        for party, case in [*self._cases_of_connections(), *self._cases_of_small_flows()]:
+            if party not in cases or case.share > cases[party].share:
+                cases[party] = case
+        verdict = max(cases, key=lambda party: cases[party].share, default=NOTHING_WRONG)
+        if verdict not in cases or cases[verdict].share < MATTERS:
+            return _as_json(NOTHING_WRONG, _Case(0.0, self._nothing_wrong()))
+        return _as_json(verdict, cases[verdict])
+
+    def _case_of_time(self, party: str) -> _Case:
+        part = min(1.0, self._seconds[party] / self._total_s) if self._total_s else 0.0
+        _, flow, direction, evidence = self._largest[party]
+        time = f"{share(part)} of {self._total_s:.3g} s in {many(self._directions, 'direction')} of data was {_TIME[party]}."
+        return _Case(part, f"{time} Flow {flow} {direction}: {evidence}", flow, direction)
+
+    def _cases_of_connections(self) -> list[tuple[str, _Case]]:
+        counts = self._engine["connections"]
+        tried = sum(counts[key] for key in ("established", "refused", "unanswered", "half_open"))
+        cases = []
+        for key, party, meaning in (
+            ("unanswered", NETWORK, "had no answer to the SYN: a filter on the path, or a host that is down"),
+            (
+                "refused",
+                RECEIVING_HOST,
+                "were refused with a reset: no program listens on the port, or a filter answers",
+            ),
+        ):
+            if counts[key]:
+                cases.append(
+                    (party, _Case(counts[key] / tried, f"{counts[key]} of {many(tried, 'connection')} {meaning}."))
+                )
+        return cases
+
+    def _cases_of_small_flows(self) -> list[tuple[str, _Case]]:
+        """Loss recovery of the worst flow, in a capture without larger ones.
+
+        The time of unanswered SYNs counts as lost, and is a case of its own.
+        """
+        rows = top_rows(self._engine, "flow", "time_lost_s")
+        if self._directions or self._engine["connections"]["unanswered"] or not rows or not self._duration_s:
+            return []
+        lost_s = float(rows[0]["time_lost_s"])
+        evidence = (
+            f"Flow {rows[0]['flow']} ({rows[0]['name']}) was in loss recovery {lost_s:.3g} s of "
+            f"{self._duration_s:.3g} s, with {many(rows[0]['retransmitted_segments'], 'segment')} retransmitted."
+        )
+        return [(NETWORK, _Case(min(1.0, lost_s / self._duration_s), evidence, rows[0]["flow"]))]
+
+    def _nothing_wrong(self) -> str:
+        counts = self._engine["connections"]
+        failed = counts["refused"] + counts["unanswered"]
+        if not self._directions:
+            transfers = f"No direction has {ENOUGH_BYTES // 1000} kB of data, of which limits are known."
+        else:
+            parts = [
+                f"{NAMES[party]} {share(seconds / self._total_s)}" for party, seconds in sorted(self._seconds.items())
+            ]
+            transfers = f"Of {self._total_s:.3g} s in {many(self._directions, 'direction')} of data no defect took {share(MATTERS)}"
+            transfers += f" ({', '.join(parts)})." if parts else "."
+        if self._unseen:
+            transfers += f" Of {many(self._unseen, 'direction')} the capture does not show the sender's limits."
+        return f"{transfers} {many(counts['established'], 'connection')} established, {failed} refused or unanswered."
+
+
+def _has_long_queue(figures: Mapping[str, Any]) -> bool:
+    rtt = figures["rtt_ms"]
+    minimum, high = float(rtt["min"] or 0.0), float(rtt["p95"] or 0.0)
+    return high - minimum > max(LONG_QUEUE_MS, minimum)
+
+
+def _as_json(verdict: str, case: _Case) -> dict[str, Any]:
+    return {
+        "verdict": verdict,
+        "share": case.share or None,
+        "flow": case.flow,
+        "direction": case.direction,
+        "evidence": case.evidence,
+    }
+
+
+def verdict_line(summary: Mapping[str, Any]) -> str:
+    """The verdict as a line: its name and its evidence."""
+    verdict = summary["verdict"]
+    return f"{NAMES[verdict['verdict']]}: {verdict['evidence']}"
+
+
+def connections_line(summary: Mapping[str, Any]) -> str:
+    """The connections by their beginning, as a clause."""
+    counts = summary["connections"]
+    reset = f" and {counts['reset']} reset" if counts["reset"] else ""
+    parts = [f"{counts['established']} established"]
+    parts += [
+        f"{counts[key]} {key.replace('_', ' ')}"
+        for key in ("refused", "unanswered", "half_open", "midstream")
+        if counts[key]
+    ]
+    return ", ".join(parts) + reset
+
+
+def worst_flows(summary: Mapping[str, Any]) -> list[int]:
+    """The numbers of the flows with most time lost, then with most retransmissions, then bytes."""
+    by = {top["by"]: top["rows"] for top in summary["top"] if top["of"] == "flow"}
+    rows = [row for key in ("time_lost_s", "retransmitted_segments", "bytes") for row in by.get(key, ())]
+    return list(dict.fromkeys(int(row["flow"]) for row in rows))
+
+
+def top_rows(summary: Mapping[str, Any], of: str, by: str) -> Sequence[Mapping[str, Any]]:
+    """The hosts, ports or flows with most of a quantity, at most ten."""
+    return next((top["rows"] for top in summary["top"] if (top["of"], top["by"]) == (of, by)), ())
