@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -231,23 +232,25 @@ class StoredDocument(CaptureDocument):
         self.head = json.loads(b"".join(text for level, text in self._pieces() if level == 0))
 
     def _pieces(self) -> Iterator[tuple[int, bytes]]:
-        """The text in pieces: 0 and a line outside of the lists of flows; 1 and a flow, 2 and one
+        """The text in pieces: 0 and what is outside of the lists of flows; 1 and a flow, 2 and one
         of the second capture.
         """
-        with self._path.open("rb") as file:
-            level, lines = 0, list[bytes]()
-            for line in file:
-                if level == 0:
-                    level = _FLOWS_BEGIN.get(line, 0)
-                    yield 0, line
-                elif line.startswith(b"  " * level + b"]"):
-                    level = 0
-                    yield 0, line
-                else:
-                    lines.append(line)
-                    if line.rstrip(b",\n") == b"  " * (level + 1) + b"}":
-                        yield level, b"".join(lines).rstrip(b",\n")
-                        lines.clear()
+        with self._path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            outside = 0
+            for level, opening in _FLOWS_BEGIN:
+                found = text.find(opening, outside)
+                if found < 0:
+                    continue  # an empty list, or no second capture
+                start = found + len(opening)
+                yield 0, text[outside:start]
+                closing = b"\n" + b"  " * (level + 1) + b"}"
+                while True:
+                    outside = text.find(closing, start) + len(closing)
+                    yield level, text[start:outside]
+                    if text[outside : outside + 1] != b",":
+                        break
+                    start = outside + 2
+            yield 0, text[outside:]
 
     @property
     def numbers(self) -> Sequence[int]:
@@ -300,8 +303,8 @@ class StoredDocument(CaptureDocument):
         return pl.read_parquet(self._flows_path, glob=False)
 
 
-_FLOWS_BEGIN = {b'  "flows": [\n': 1, b'    "flows": [\n': 2}
-"""Lines after which flows follow, and their captures."""
+_FLOWS_BEGIN = ((1, b'\n  "flows": [\n'), (2, b'\n    "flows": [\n'))
+"""Depth of a list of flows, the second capture's after the first's, and the text before it."""
 
 
 def _part(head: Mapping[str, Any], flows: list[dict[str, Any]], others: Sequence[tuple[int, Flow]]) -> dict[str, Any]:
