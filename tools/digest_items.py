@@ -350,7 +350,7 @@ def files(folder: Path) -> Iterator[tuple[str, Item]]:
         yield from ((f"cells/{place:03}/{name}", found) for name, found in cell)
     if several:
         yield "flows.parquet", flows_item(folder)
-        yield "summaries.json", item("json", sorted(summaries(folder)))
+        yield "summaries.json", item("json", summaries(folder))
 
 
 OF_RUNS = ("cells", "runs", "flows", "series", "hops", "summaries", "flows.parquet", "dataset.json", "points.json")
@@ -367,14 +367,22 @@ def flows_item(folder: Path) -> Item:
     return parquet_item(content.getvalue())
 
 
-def summaries(folder: Path) -> Iterator[str]:
-    """The summaries of the runs of a sweep or a comparison as canonical JSON."""
+def summaries(folder: Path) -> list[Any]:
+    """The summaries of the runs of a sweep or a comparison, in an order of their own: by the seed
+    and by what each flow sent.
+    """
     if (folder / "summaries").is_dir():
         texts = [pl.read_parquet(path)["summary"].to_list() for path in sorted((folder / "summaries").iterdir())]
         documents = [json.loads(text) for part in texts for text in part]
     else:
         documents = [json.loads(path.read_text("utf-8")) for path in folder.glob("cells/*/summary.json")]
-    return (json.dumps(canonical(document), sort_keys=True) for document in documents)
+    return sorted(documents, key=_by_run)
+
+
+def _by_run(summary: Mapping[str, Any]) -> str:
+    fields = ("flow", "variant", "goodput_bps", "throughput_bps", "segments_sent", "retransmitted_segments")
+    flows = [[flow.get(name) for name in fields] for flow in summary.get("flows", [])]
+    return json.dumps([summary.get("seed"), flows, summary.get("engine"), summary])
 
 
 def scenario_first(cell: Sequence[tuple[str, Item]]) -> list[str]:

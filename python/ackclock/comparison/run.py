@@ -194,8 +194,9 @@ def _write(comparison: Comparison, folder: Path) -> None:
     points = list(comparison.points.values())
     swept = {"sweep": swept} if (swept := _sweep(points)) else {}
     scenario = first[0].spec.scenario
-    run_files.write_scenario(folder, scenario, extra=swept, swept={key for keys in points for key in keys})
-    dataset_files.write_points(folder, points, comparison.data.runs.seeds)
+    run_files.write_scenario(folder, scenario, extra=swept)
+    explicit = run_files.resolved_in_folder(scenario, {key for keys in points for key in keys})
+    dataset_files.write_points(folder, points, comparison.data.runs.seeds, explicit)
     for of_point in comparison.data.runs.scenarios:
         run_files.keep_traces(folder, of_point)
     comparison.data.join()

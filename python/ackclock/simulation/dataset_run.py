@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ackclock.errors import InputError
-from ackclock.input.scenario.draft import read_draft
+from ackclock.input.document import Document
+from ackclock.input.scenario.draft import Draft, read_draft
 from ackclock.input.scenario.model import Scenario
 from ackclock.storage.dataset_files import INDEX, POINTS, read_points
 
@@ -25,9 +26,12 @@ def scenario_of_run(folder: Path, number: int) -> Scenario:
             option="--from",
             file=str(folder),
         )
-    points, seeds = read_points(folder)
+    document = read_points(folder)
+    points, seeds = document["points"], document["seeds"]
     total = len(points) * len(seeds)
     if not 0 <= number < total:
         raise InputError(str(number), f"a number from 0 to {total - 1}, the column `run` of the tables", option="--run")
-    scenario = read_draft(folder / "scenario.toml").check(points[number // len(seeds)])
+    file = folder / "scenario.toml"
+    draft = Draft(Document(document["scenario"], str(file))) if "scenario" in document else read_draft(file)
+    scenario = draft.check(points[number // len(seeds)])
     return scenario.model_copy(update={"seeds": (seeds[number % len(seeds)],)})

@@ -17,20 +17,22 @@ if TYPE_CHECKING:
 
 
 def write_scenario(
-    folder: Path,
-    scenario: Scenario,
-    traces: str = "traces",
-    extra: Mapping[str, Any] | None = None,
-    swept: Collection[str] = (),
+    folder: Path, scenario: Scenario, traces: str = "traces", extra: Mapping[str, Any] | None = None
 ) -> None:
-    """Write the resolved scenario.
+    """Write the resolved scenario. Its trace files have paths under `traces`, relative to the run
+    folder.
+    """
+    extra = extra or {}
+    data = resolved_in_folder(scenario, extra.get("sweep", ()), traces)
+    atomic_write(folder / "scenario.toml", to_toml({**data, **extra}).encode())
 
-    Its trace files have paths under `traces`, relative to the run folder.
+
+def resolved_in_folder(scenario: Scenario, swept: Collection[str], traces: str = "traces") -> dict[str, Any]:
+    """The resolved scenario whose trace files are those of its run folder; `swept` are the paths
+    that are varied.
     """
     names = {recording.path: f"{traces}/{trace_file(recording)}" for recording in recordings(scenario)}
-    extra = extra or {}
-    data = resolved(scenario, lambda path: names[path], swept or extra.get("sweep", ()))
-    atomic_write(folder / "scenario.toml", to_toml({**data, **extra}).encode())
+    return resolved(scenario, lambda path: names[path], swept)
 
 
 def trace_file(recording: Recording) -> str:

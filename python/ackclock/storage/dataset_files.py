@@ -52,19 +52,26 @@ def read_index(folder: Path) -> dict[str, Any]:
     return index
 
 
-def write_points(folder: Path, points: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> None:
-    """Write points.json, from which each run can be made again."""
-    document = {"seeds": list(seeds), "points": [dict(point) for point in points]}
+def write_points(
+    folder: Path, points: Sequence[Mapping[str, Any]], seeds: Sequence[int], scenario: Mapping[str, Any] | None = None
+) -> None:
+    """Write points.json, from which each run can be made again.
+
+    `scenario` is what the points vary, if not scenario.toml.
+    """
+    document: dict[str, Any] = {"seeds": list(seeds), "points": [dict(point) for point in points]}
+    if scenario is not None:
+        document["scenario"] = scenario
     atomic_files.atomic_write(folder / POINTS, json.dumps(document).encode())
 
 
-def read_points(folder: Path) -> tuple[list[dict[str, Any]], list[int]]:
-    """The points and seeds of a dataset.
+def read_points(folder: Path) -> dict[str, Any]:
+    """points.json of a dataset: `points`, `seeds`, and `scenario` if it is not scenario.toml.
 
     Run `n` is point `n // len(seeds)` with seed `n % len(seeds)`.
     """
-    document = json.loads((folder / POINTS).read_text("utf-8"))
-    return document["points"], document["seeds"]
+    document: dict[str, Any] = json.loads((folder / POINTS).read_text("utf-8"))
+    return document
 
 
 def join(folder: Path, name: str, chunks: Sequence[Path]) -> None:
