@@ -368,15 +368,16 @@ def flows_item(folder: Path) -> Item:
 
 
 def summaries(folder: Path) -> list[Any]:
-    """The summaries of the runs of a sweep or a comparison, in an order of their own: by the seed
-    and by what each flow sent.
+    """The different summaries of the runs of a sweep or a comparison, in an order of their own: by
+    the seed and by what each flow sent. Earlier versions kept runs with equal plans once.
     """
     if (folder / "summaries").is_dir():
         texts = [pl.read_parquet(path)["summary"].to_list() for path in sorted((folder / "summaries").iterdir())]
         documents = [json.loads(text) for part in texts for text in part]
     else:
         documents = [json.loads(path.read_text("utf-8")) for path in folder.glob("cells/*/summary.json")]
-    return sorted(documents, key=_by_run)
+    different = {json.dumps(document, sort_keys=True): document for document in documents}
+    return sorted(different.values(), key=_by_run)
 
 
 def _by_run(summary: Mapping[str, Any]) -> str:
