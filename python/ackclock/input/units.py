@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 from ackclock.errors import InvalidValue, choices, format_value
 
@@ -139,11 +140,13 @@ def _common_spelling(unit: str) -> str:
     return long_names.get(unit, unit)
 
 
+@lru_cache(maxsize=4096)
 def show_time(ps: int) -> str:
     """Picoseconds as the shortest exact text that `time_ps` reads back."""
     return _shortest(ps, [(name, TIMES[name]) for name in ("s", "ms", "us", "ns", "ps")])
 
 
+@lru_cache(maxsize=4096)
 def show_rate(bps: int) -> str:
     """Bits per second as the shortest exact text that `rate_bps` reads back."""
     return _shortest(bps, [(f"{p}b/s", Fraction(_PREFIXES[p])) for p in ("G", "M", "k", "")])
