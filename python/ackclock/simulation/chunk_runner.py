@@ -39,16 +39,17 @@ def run_missing(
     """
     runs = data.runs
     data.open()
-    missing = [index for index in data.missing() if chunks is None or index in set(chunks)]
-    total = len(runs) if chunks is None else sum(len(runs.chunks[index]) for index in chunks)
+    wanted = set(range(len(runs.chunks)) if chunks is None else chunks)
+    missing = [index for index in data.missing() if index in wanted]
+    total = sum(len(runs.chunks[index]) for index in wanted)
     done = total - sum(len(runs.chunks[index]) for index in missing)
     progress = progress or notebook_progress()
     if progress:
         progress(done, total, "from an earlier run" if done else "")
     if not missing:
         return
-    with _executor(workers, dask) as submit:
-        futures = {submit(runs.work(index)): index for index in missing}
+    with _executor(runs, workers, dask) as submit:
+        futures = {submit(index): index for index in missing}
         for future in as_completed(futures):
             index = futures.pop(future)
             data.put(index, _taken(future, runs, index))
@@ -57,7 +58,8 @@ def run_missing(
                 progress(done, total, runs.spec(runs.chunks[index][-1]).label())
 
 
-Submit = Callable[[ChunkWork], Future[ChunkTables]]
+Submit = Callable[[int], Future[ChunkTables]]
+"""Submits a chunk by its index."""
 
 
 def _taken(future: Future[ChunkTables], runs: RunList, index: int) -> ChunkTables:
@@ -83,18 +85,19 @@ def execute(work: ChunkWork, batches: engine.Batches | None = None) -> ChunkTabl
 
 
 @contextmanager
-def _executor(workers: int | None, dask: str | None) -> Iterator[Submit]:
+def _executor(runs: RunList, workers: int | None, dask: str | None) -> Iterator[Submit]:
     if dask:
         with dask_client(dask) as client:
             executor = client.get_executor()
-            yield lambda work: executor.submit(execute, work)
+            yield lambda index: executor.submit(execute, runs.work(index))
         return
     workers = workers or os.cpu_count() or 1
     batches = engine.Batches(workers)
     # One thread more than workers: the engine has work while a chunk's tables are made and stored.
     threads = ThreadPoolExecutor(workers + 1)
     try:
-        yield lambda work: threads.submit(execute, work, batches)
+        # Plans are built when their chunk starts: all of them at once would fill the memory.
+        yield lambda index: threads.submit(lambda: execute(runs.work(index), batches))
     except BaseException:
         batches.stop()
         threads.shutdown(wait=False, cancel_futures=True)

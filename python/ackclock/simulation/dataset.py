@@ -141,7 +141,7 @@ class Dataset:
                     file=str(part),
                 )
             for index in self.missing():
-                if (chunk := part / CHUNKS / f"{index:05d}").is_dir():
+                if (chunk := dataset_files.chunk_folder(part, index)).is_dir():
                     self._check_content(index, chunk)
                     with atomic_files.folder_by_rename(self._chunk_folder(index)) as copy:
                         shutil.copytree(chunk, copy, dirs_exist_ok=True)
@@ -245,7 +245,7 @@ class Dataset:
 
     def _chunk_folder(self, index: int) -> Path:
         assert self.folder is not None
-        return self.folder / CHUNKS / f"{index:05d}"
+        return dataset_files.chunk_folder(self.folder, index)
 
 
 @dataclass(frozen=True)
@@ -298,9 +298,5 @@ class DatasetRun:
 
     @cached_property
     def _simulated(self) -> RunResult:
-        return RunResult(self.spec, *_simulate(self.spec))
-
-
-def _simulate(spec: RunSpec) -> tuple[dict[str, Any], engine.EngineOutput]:
-    output = engine.run(spec.plan)
-    return output.summary, output
+        output = engine.run(self.spec.plan)
+        return RunResult(self.spec, output.summary, output)

@@ -186,7 +186,8 @@ def sweep_checked(
         InputError: a part of another sweep, or a chunk that no part has.
     """
     runs = run_list(checked, series)
-    with opened(folder, identity(checked, series), seeds=runs.seeds, force=force) as run:
+    own = identity(checked, series)
+    with opened(folder, own, seeds=runs.seeds, force=force) as run:
         data = Dataset(runs, folder)
         if run and run.finished and (folder_sweep := read_sweep(data)):
             data.clear()
@@ -194,7 +195,7 @@ def sweep_checked(
                 progress(len(runs), len(runs), "from an earlier run")
             return folder_sweep
         if collect:
-            data.collect(collect, identity(checked, series))
+            data.collect(collect, own)
         run_missing(data, workers=workers, progress=progress, dask=dask)
         points = _points(data, (metrics_of(rows) for rows in data.metrics()))
         sweep = Sweep(points, data, folder)

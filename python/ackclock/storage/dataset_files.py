@@ -39,6 +39,11 @@ ROWS_A_FILE = 4_000_000
 """Maximum rows of a file, but for a chunk with more."""
 
 
+def chunk_folder(folder: Path, index: int) -> Path:
+    """The folder of a finished chunk in a run folder."""
+    return folder / CHUNKS / f"{index:05d}"
+
+
 def scan(folder: Path, name: str) -> pl.LazyFrame:
     """A table of a complete dataset in a run folder."""
     import polars as pl
