@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ackclock import congestion_control
 from ackclock.errors import RunFailed
 from ackclock.notebook import notebook_progress
 from ackclock.simulation import engine, worker_process
+from ackclock.simulation.dask_cluster import on_cluster
 from ackclock.simulation.dataset import ChunkTables, Dataset
 from ackclock.simulation.run_list import ChunkWork, RunList
-from ackclock.simulation.runner import dask_client
 
 if TYPE_CHECKING:
     from ackclock.notebook import Progress
+
+Result = Callable[[], ChunkTables]
+"""Returns the result of a chunk that has ended, or raises RunFailed."""
 
 
 def run_missing(
@@ -48,23 +52,18 @@ def run_missing(
         progress(done, total, "from an earlier run" if done else "")
     if not missing:
         return
-    with _executor(runs, workers, dask) as submit:
-        futures = {submit(index): index for index in missing}
-        for future in as_completed(futures):
-            index = futures.pop(future)
-            data.put(index, _taken(future, runs, index))
+    results = on_cluster(execute, runs, missing, dask) if dask else _on_threads(runs, missing, workers)
+    with closing(results):
+        for index, result in results:
+            data.put(index, _taken(result, runs, index))
             done += len(runs.chunks[index])
             if progress:
                 progress(done, total, runs.spec(runs.chunks[index][-1]).label())
 
 
-Submit = Callable[[int], Future[ChunkTables]]
-"""Submits a chunk by its index."""
-
-
-def _taken(future: Future[ChunkTables], runs: RunList, index: int) -> ChunkTables:
+def _taken(result: Result, runs: RunList, index: int) -> ChunkTables:
     try:
-        return future.result()
+        return result()
     except RunFailed as error:
         number = runs.chunks[index].start + (error.run or 0)
         raise error.within(runs.spec(number).label()) from error
@@ -84,20 +83,36 @@ def execute(work: ChunkWork, batches: engine.Batches | None = None) -> ChunkTabl
     return ChunkTables.of(work, output)
 
 
-@contextmanager
-def _executor(runs: RunList, workers: int | None, dask: str | None) -> Iterator[Submit]:
-    if dask:
-        with dask_client(dask) as client:
-            executor = client.get_executor()
-            yield lambda index: executor.submit(execute, runs.work(index))
-        return
+def _on_threads(
+    runs: RunList, missing: Sequence[int], workers: int | None
+) -> Generator[tuple[int, Result], None, None]:
+    """Run chunks on threads of this process; yields each index with its result as it ends.
+
+    One thread more than workers: the engine has work while a chunk's tables are made. One chunk
+    more than threads: a thread has work while a chunk is stored. Results that are not stored yet
+    are no more than that.
+    """
     workers = workers or os.cpu_count() or 1
     batches = engine.Batches(workers)
-    # One thread more than workers: the engine has work while a chunk's tables are made and stored.
     threads = ThreadPoolExecutor(workers + 1)
-    try:
+    todo = iter(missing)
+    futures: dict[Future[ChunkTables], int] = {}
+
+    def run(index: int) -> ChunkTables:
         # Plans are built when their chunk starts: all of them at once would fill the memory.
-        yield lambda index: threads.submit(lambda: execute(runs.work(index), batches))
+        return execute(runs.work(index), batches)
+
+    def submit(count: int) -> None:
+        for index in islice(todo, count):
+            futures[threads.submit(run, index)] = index
+
+    try:
+        submit(workers + 2)
+        while futures:
+            for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                index = futures.pop(future)
+                submit(1)
+                yield index, future.result
     except BaseException:
         batches.stop()
         threads.shutdown(wait=False, cancel_futures=True)

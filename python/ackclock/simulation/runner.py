@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock import congestion_control
-from ackclock.errors import InputError, RunFailed
+from ackclock.errors import RunFailed
 from ackclock.input.scenario.model import Scenario
 from ackclock.notebook import Progress, notebook_progress
 from ackclock.simulation import engine, run_files, worker_process
@@ -170,10 +170,8 @@ def run_specs(
     workers: int | None = None,
     store: RunStore | None = None,
     progress: Progress | None = None,
-    dask: str | None = None,
 ) -> list[RunResult]:
-    """Execute runs on `workers` threads (default: all cores) or on the Dask cluster at `dask`.
-    Results keep the order of `specs`.
+    """Execute runs on `workers` threads (default: all cores). Results keep the order of `specs`.
 
     With a `store`, stored results are reused and each new one is stored when its run ends. An
     interrupted call loses only the runs in progress.
@@ -190,10 +188,8 @@ def run_specs(
     progress = progress or notebook_progress()
     if progress:
         progress(len(results), len(specs), "from an earlier run" if results else "")
-    with _executor(workers, dask) as executor:
-        in_subprocess = (
-            len(missing) > 1 and not dask and all(map(congestion_control.is_importable, _user_variants(specs)))
-        )
+    with _executor(workers) as executor:
+        in_subprocess = len(missing) > 1 and all(map(congestion_control.is_importable, _user_variants(specs)))
         futures: dict[Future[engine.EngineOutput], int] = {}
         for index in missing:
             futures[_submit(executor, specs[index], store, in_subprocess=in_subprocess)] = index
@@ -241,11 +237,7 @@ def _take(spec: RunSpec, future: Future[engine.EngineOutput], store: RunStore | 
 
 
 @contextmanager
-def _executor(workers: int | None, dask: str | None) -> Iterator[Executor]:
-    if dask:
-        with dask_client(dask) as client:
-            yield client.get_executor()
-        return
+def _executor(workers: int | None) -> Iterator[Executor]:
     threads = ThreadPoolExecutor(workers or os.cpu_count() or 1)
     try:
         yield threads
@@ -254,19 +246,3 @@ def _executor(workers: int | None, dask: str | None) -> Iterator[Executor]:
         threads.shutdown(wait=False, cancel_futures=True)
         raise
     threads.shutdown()
-
-
-def dask_client(address: str) -> Any:
-    try:
-        from distributed import Client
-    except ImportError:
-        raise InputError.problem(
-            "--dask requires the package distributed", 'pip install "ackclock[dask]"', option="--dask"
-        ) from None
-    try:
-        return Client(address, timeout="10s")
-    except (OSError, ValueError, TimeoutError) as error:
-        why = f"no Dask scheduler answers at {address} ({error})"
-        raise InputError.problem(
-            why, "give the address that `dask scheduler` prints, such as tcp://host:8786", option="--dask"
-        ) from None
