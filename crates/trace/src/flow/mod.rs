@@ -2,8 +2,8 @@
 //! simply new.
 //!
 //! Modules import each other in one direction (tests/suite/flow_imports.rs): handshake, direction,
-//! data_sender, loss_history, ledger, sender_model, context; then clues, outstanding, classify and
-//! statistics; then rules, seq and opt_time.
+//! sent_data, data_sender, loss_history, ledger, sender_model, context; then clues, outstanding,
+//! classify and statistics; then rules, seq and opt_time.
 
 mod advertised_window;
 pub mod classify;
@@ -11,16 +11,20 @@ mod clues;
 mod context;
 mod data_sender;
 mod direction;
+mod end_clues;
 mod events;
 mod handshake;
 mod ledger;
 mod loss_history;
+mod mss;
 mod opt_time;
 mod outstanding;
+mod received_acks;
 pub mod rules;
 mod segment_counts;
 mod send_stats;
 mod sender_model;
+mod sent_data;
 mod seq;
 mod syn_offer;
 

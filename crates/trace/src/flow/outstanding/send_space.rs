@@ -71,6 +71,12 @@ impl SendSpace {
         self.outstanding().saturating_sub(self.sacked)
     }
 
+    /// How far an ACK is above SND.UNA.
+    #[inline]
+    pub fn advance_by(&self, ack: u32) -> i32 {
+        seq_diff(self.una, ack)
+    }
+
     #[inline]
     pub fn place(&self, seq: u32) -> Placement {
         match seq_diff(self.nxt, seq) {
