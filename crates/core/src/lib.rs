@@ -19,6 +19,7 @@ pub mod ring;
 pub mod rng;
 pub mod statistics;
 pub mod throughput_models;
+pub mod time_account;
 pub mod timer_tree;
 pub mod units;
 pub mod view;

@@ -2,6 +2,7 @@
 
 use crate::element::fate::PacketCounts;
 use crate::statistics::Histogram;
+use crate::time_account::TimeAccount;
 use crate::units::{Span, Time};
 
 /// Statistics of a queue and its link since the start of the measurement. [`crate::Element::meter`]
@@ -25,6 +26,8 @@ pub struct LinkMeter {
     pub control_packets: u64,
     /// Time integral of the number of queued packets, in packet-picoseconds.
     pub packet_time: u128,
+    /// Filled by links whose transmissions are more than `busy`.
+    pub(crate) time: TimeAccount,
     /// `busy` and `packet_time` are complete up to this time.
     counted_to: Time,
     /// Drops, marks and bytes before the start of the measurement. Time series count from the start
@@ -37,7 +40,9 @@ impl LinkMeter {
     pub fn restart(&mut self, now: Time) {
         let (drops, marks, bytes) = self.earlier;
         let earlier = (drops + self.drops, marks + self.marks, bytes + self.sent_bytes);
-        *self = LinkMeter { since: now, counted_to: now, earlier, ..LinkMeter::default() };
+        let mut time = self.time;
+        time.restart(now);
+        *self = LinkMeter { since: now, counted_to: now, earlier, time, ..LinkMeter::default() };
     }
 
     pub fn counted_to(&self) -> Time {
@@ -67,6 +72,13 @@ impl LinkMeter {
     pub fn count(&mut self, before: &PacketCounts, after: &PacketCounts) {
         self.drops += after.drops() - before.drops();
         self.marks += after.marked - before.marked;
+    }
+
+    /// Account of a link that transmits without a gap while packets are queued.
+    pub(crate) fn work_conserving_time(&mut self) -> &mut TimeAccount {
+        self.time.occupied = self.busy;
+        self.time.sending = self.busy;
+        &mut self.time
     }
 
     /// Used share of the capacity from the start of the measurement until `end`.

@@ -97,6 +97,10 @@ pub struct HopRow {
     pub hop: String,
     pub direction: &'static str,
     pub utilization: Option<f64>,
+    pub time: TimeRow,
+    /// Share of the time in which no capacity was left: 1 - `time.idle`, less the time in which a
+    /// packet waited for its turn although there was free capacity.
+    pub full_share: f64,
     pub queue_delay_ms: SummaryStats,
     pub queue_packets_mean: f64,
     pub drops: u64,
@@ -105,6 +109,15 @@ pub struct HopRow {
     pub delivered: u64,
     /// Control packets of the medium; 0 on other hops.
     pub control_packets: u64,
+}
+
+/// Shares of the time of one direction of a hop, which add up to 1.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct TimeRow {
+    pub sending: f64,
+    pub overhead: f64,
+    pub blocked: f64,
+    pub idle: f64,
 }
 
 /// The summary of a run from its metrics.
@@ -213,6 +226,8 @@ fn hop_row(name: &str, direction: &'static str, h: &HopMetrics) -> HopRow {
         hop: name.to_owned(),
         direction,
         utilization: h.utilization,
+        time: TimeRow { sending: h.time.sending, overhead: h.time.overhead, blocked: h.time.blocked, idle: h.time.idle },
+        full_share: h.time.full,
         queue_delay_ms: h.queue_delay.summary_ms(),
         queue_packets_mean: h.queue_packets,
         drops: h.drops.iter().sum(),

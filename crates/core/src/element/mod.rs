@@ -8,6 +8,7 @@ pub use fate::{DropReason, Event, PacketCounts};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::network::route::Ports;
 use crate::packet::{Arena, Ecn, Packet};
+use crate::time_account::TimeAccount;
 use crate::units::Time;
 use crate::view::TcpEdit;
 
@@ -38,6 +39,11 @@ pub trait Element {
     /// Meter of one queue, up to date just before `now`, for elements that keep one.
     fn meter(&mut self, _now: Time, _queue: QueueId) -> Option<&mut LinkMeter> {
         None
+    }
+    /// Account of the time of one queue's link, up to date just before `now`, for elements that
+    /// keep a meter. All queues of one direction of a medium have one account.
+    fn time(&mut self, now: Time, queue: QueueId) -> Option<&mut TimeAccount> {
+        self.meter(now, queue).map(LinkMeter::work_conserving_time)
     }
     /// State of one queue just before `now`, for elements that keep a meter.
     fn sample(&mut self, _now: Time, _queue: QueueId) -> Option<QueueSample> {

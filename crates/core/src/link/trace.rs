@@ -11,6 +11,7 @@ use crate::element::{Element, Output, Port, QueueId};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::packet::Packet;
 use crate::queue::{AnyQueue, Queue};
+use crate::time_account::TimeAccount;
 use crate::units::{Span, Time};
 use std::sync::Arc;
 
@@ -78,6 +79,8 @@ pub struct TraceLink {
     /// The next opportunity while packets are queued.
     next: u64,
     due: Time,
+    /// Packets wait for the next opportunity since this time.
+    waiting_since: Time,
     meter: LinkMeter,
 }
 
@@ -85,15 +88,40 @@ impl TraceLink {
     /// Opportunities at `times_ms`, sorted, of 1500 bytes on the link each.
     pub fn new(times_ms: Arc<[u64]>, framing: Framing, queue: AnyQueue) -> Result<TraceLink, TraceError> {
         let opportunities = Opportunities::new(times_ms)?;
-        Ok(TraceLink { opportunities, framing, queue, sending: None, next: 0, due: Time::NEVER, meter: LinkMeter::default() })
+        let (due, waiting_since, meter) = (Time::NEVER, Time::ZERO, LinkMeter::default());
+        Ok(TraceLink { opportunities, framing, queue, sending: None, next: 0, due, waiting_since, meter })
     }
 
     fn idle(&self) -> bool {
         self.sending.is_none() && self.queue.packets() == 0
     }
 
-    /// Uses one opportunity at `now` for queued packets.
-    fn use_opportunity(&mut self, now: Time, out: &mut Output<'_>) {
+    /// Uses the opportunities of one instant for queued packets, and accounts for the wait for them:
+    /// the used part of their bytes is that part of the wait, the rest is overhead.
+    fn use_opportunities(&mut self, now: Time, out: &mut Output<'_>) {
+        let first = self.next;
+        let mut used = 0;
+        while !self.idle() && self.due == now {
+            used += u64::from(self.send_in_opportunity(now, out));
+            self.next += 1;
+            self.due = self.opportunities.time_of(self.next);
+        }
+        let end = if self.idle() { self.opportunities.until(now) } else { self.next };
+        if self.idle() {
+            self.due = Time::NEVER;
+        }
+        let offered = end.saturating_sub(first).max(1) * u64::from(OPPORTUNITY_BYTES);
+        let wait = now - self.waiting_since;
+        let used = Span((u128::from(wait.0) * u128::from(used) / u128::from(offered)) as u64);
+        let time = &mut self.meter.time;
+        time.occupied = time.occupied + wait;
+        time.sending = time.sending + used;
+        time.add_full(used);
+        self.waiting_since = now;
+    }
+
+    /// Bytes of the opportunity that queued packets use.
+    fn send_in_opportunity(&mut self, now: Time, out: &mut Output<'_>) -> u32 {
         let mut room = OPPORTUNITY_BYTES;
         while let Some((mut packet, remaining)) = self.sending.take().or_else(|| self.begin_next(now, out)) {
             let sent = remaining.min(room);
@@ -101,14 +129,15 @@ impl TraceLink {
             self.meter.sent_bytes += u64::from(sent);
             if sent < remaining {
                 self.sending = Some((packet, remaining - sent));
-                return;
+                break;
             }
             packet.wire_len = packet.len;
             out.forward(Port(0), packet);
             if room == 0 {
-                return;
+                break;
             }
         }
+        OPPORTUNITY_BYTES - room
     }
 
     fn begin_next(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Packet, u32)> {
@@ -133,6 +162,7 @@ impl Element for TraceLink {
         self.queue.enqueue(now, packet, out);
         self.meter.count(&before, out.counts);
         if was_idle && !self.idle() {
+            self.waiting_since = now;
             self.next = self.opportunities.until(now);
             self.due = self.opportunities.time_of(self.next);
         }
@@ -143,9 +173,7 @@ impl Element for TraceLink {
         while self.due <= now && self.due != Time::NEVER {
             let at = self.due;
             self.integrate(at);
-            self.use_opportunity(at, out);
-            self.next += 1;
-            self.due = if self.idle() { Time::NEVER } else { self.opportunities.time_of(self.next) };
+            self.use_opportunities(at, out);
         }
         self.meter.count(&before, out.counts);
     }
@@ -163,6 +191,11 @@ impl Element for TraceLink {
         let opportunities = self.opportunities.before(now) - self.opportunities.before(self.meter.since);
         self.meter.offered_bytes = Some(opportunities.saturating_mul(u64::from(OPPORTUNITY_BYTES)));
         Some(&mut self.meter)
+    }
+
+    fn time(&mut self, now: Time, queue: QueueId) -> Option<&mut TimeAccount> {
+        // An opportunity of this millisecond may still be due: the wait for it counts then.
+        self.meter(now, queue).map(|meter| &mut meter.time)
     }
 
     fn sample(&mut self, _now: Time, _queue: QueueId) -> Option<QueueSample> {

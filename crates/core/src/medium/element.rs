@@ -5,6 +5,7 @@ use super::{Direction, StationQueues, Stream};
 use crate::element::{DropReason, Element, Output, PacketCounts, Port, QueueId};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::packet::Packet;
+use crate::time_account::TimeAccount;
 use crate::units::Time;
 
 /// A channel shared by stations, with a queue per stream.
@@ -68,6 +69,7 @@ impl<M: Medium> Element for M {
     }
 
     fn wake(&mut self, now: Time, out: &mut Output<'_>) {
+        self.queues_mut().account_until(now);
         while self.queues().next_roaming_event() <= now && now < Time::NEVER {
             handle_roaming_event(self, now, out);
         }
@@ -84,6 +86,11 @@ impl<M: Medium> Element for M {
 
     fn meter(&mut self, now: Time, queue: QueueId) -> Option<&mut LinkMeter> {
         self.queues_mut().meter(now, queue)
+    }
+    fn time(&mut self, now: Time, queue: QueueId) -> Option<&mut TimeAccount> {
+        let queues = self.queues_mut();
+        queues.account_until(now);
+        queues.contains(Stream::at(queue)).then(|| queues.time(Stream::at(queue).direction))
     }
     fn sample(&mut self, _now: Time, queue: QueueId) -> Option<QueueSample> {
         self.queues().sample(queue)

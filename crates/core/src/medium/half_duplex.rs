@@ -46,6 +46,8 @@ pub struct HalfDuplex {
 #[derive(Clone, Copy)]
 struct FrameOnAir {
     done: Time,
+    /// Transmission time, turnaround excluded.
+    air: Span,
     stream: Stream,
     packet: Packet,
 }
@@ -62,9 +64,10 @@ impl HalfDuplex {
             Some((last, end)) if last != radio => now.max(end + self.config.turnaround),
             _ => now,
         };
-        let done = from + self.queues.scaled(stream.station, self.config.rate.time_to_send(u32::from(packet.len)));
+        let air = self.queues.scaled(stream.station, self.config.rate.time_to_send(u32::from(packet.len)));
+        let done = from + air;
         self.queues.of(stream).set_sending(now, true);
-        self.sending = Some(FrameOnAir { done, stream, packet });
+        self.sending = Some(FrameOnAir { done, air, stream, packet });
         self.last = Some((radio, done));
         self.next_stream = (stream.index() + 1) % self.queues.len();
     }
@@ -96,7 +99,8 @@ impl Medium for HalfDuplex {
     }
 
     fn advance(&mut self, now: Time, out: &mut Output<'_>) {
-        while let Some(FrameOnAir { done, stream, packet }) = self.sending.filter(|s| s.done <= now) {
+        while let Some(FrameOnAir { done, air, stream, packet }) = self.sending.filter(|s| s.done <= now) {
+            self.queues.add_sending(stream.direction, air);
             let queue = self.queues.of(stream);
             queue.set_sending(done, false);
             queue.forward(stream, packet, out);

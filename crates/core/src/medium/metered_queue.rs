@@ -17,6 +17,8 @@ pub struct MeteredQueue {
     /// A packet of this stream occupies the medium.
     sending: bool,
     held: HeldPackets,
+    /// Packets that have left the channel and are not delivered yet.
+    received: u64,
     /// The queue is borrowed from another stream for one call; its content is counted there.
     borrows: bool,
 }
@@ -54,6 +56,7 @@ impl MeteredQueue {
             counts: PacketCounts::default(),
             sending: false,
             held: HeldPackets::default(),
+            received: 0,
             borrows: false,
         }
     }
@@ -69,6 +72,30 @@ impl MeteredQueue {
     pub fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) {
         self.counts.pushed += 1;
         self.with_queue(now, out, |queue, out| queue.enqueue(now, packet, out));
+    }
+
+    /// Packets of this stream that wait for the channel or occupy it. Those of a shared queue count
+    /// where they arrived and are subtracted where they leave, so only the sum over the streams of
+    /// a direction is meaningful.
+    pub fn in_channel(&self) -> i64 {
+        let gone = self.counts.forwarded + self.counts.dropped.iter().sum::<u64>() + self.received;
+        self.counts.pushed as i64 - gone as i64
+    }
+
+    /// A packet of this stream occupies the medium.
+    pub fn is_sending(&self) -> bool {
+        self.sending
+    }
+
+    /// A packet has left the channel and is delivered later.
+    pub fn leave_channel(&mut self) {
+        self.received += 1;
+    }
+
+    /// Delivers a packet that has left the channel before.
+    pub fn forward_received(&mut self, stream: Stream, packet: Packet, out: &mut Output<'_>) {
+        self.received -= 1;
+        self.forward(stream, packet, out);
     }
 
     /// Counts an arriving packet that the medium holds before the queue.

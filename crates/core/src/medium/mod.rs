@@ -4,6 +4,7 @@
 //! `Port(2s + 1)`; a packet from the station is pushed at `Port(2s + 1)` and leaves through
 //! `Port(2s)`. The medium owns the queues, one per station and direction: [`StationQueues`].
 
+mod channel_time;
 mod element;
 pub mod grants;
 mod half_duplex;

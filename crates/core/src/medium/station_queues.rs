@@ -1,11 +1,13 @@
 //! The queues of a medium, one per station and direction, each with its own meter and counters.
 
+use super::channel_time::ChannelTime;
 use super::roaming::{Roaming, RoamingConfig, RoamingEvent};
 use super::shared_queue::SharedQueue;
-use super::{MeteredQueue, Stream};
+use super::{Direction, MeteredQueue, Stream};
 use crate::element::{PacketCounts, QueueId};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::queue::AnyQueue;
+use crate::time_account::TimeAccount;
 use crate::units::{Span, Time};
 
 /// The queues of all streams.
@@ -15,12 +17,15 @@ pub struct StationQueues {
     roaming: Option<Box<Roaming>>,
     /// `None` if every stream has its own queue.
     pub(super) shared: Option<SharedQueue>,
+    time: ChannelTime,
 }
 
 impl StationQueues {
     /// One queue per stream, in the order of [`Stream::index`].
     pub fn new(queues: impl IntoIterator<Item = AnyQueue>) -> StationQueues {
-        StationQueues { queues: queues.into_iter().map(MeteredQueue::new).collect(), roaming: None, shared: None }
+        let queues: Vec<MeteredQueue> = queues.into_iter().map(MeteredQueue::new).collect();
+        let time = ChannelTime::new(queues.len());
+        StationQueues { queues, roaming: None, shared: None, time }
     }
 
     /// Makes all downlink streams share the first station's queue.
@@ -93,6 +98,7 @@ impl StationQueues {
 
     /// The queue of a stream of this medium.
     pub fn of(&mut self, stream: Stream) -> &mut MeteredQueue {
+        self.time.touch(stream.index());
         &mut self.queues[stream.index()]
     }
 
@@ -123,6 +129,30 @@ impl StationQueues {
     /// As [`crate::Element::meter`].
     pub fn meter(&mut self, now: Time, queue: QueueId) -> Option<&mut LinkMeter> {
         self.queues.get_mut(Stream::at(queue).index()).map(|queue| queue.meter(now))
+    }
+
+    /// Brings the accounts of time up to `now`, before anything changes at `now`.
+    pub fn account_until(&mut self, now: Time) {
+        let (queues, roaming) = (&self.queues, &self.roaming);
+        self.time.integrate(now, queues, |direction| {
+            let Some(roaming) = roaming else { return false };
+            let here = |station: u32| !roaming.is_away(station);
+            !queues.iter().enumerate().any(|(index, queue)| {
+                let stream = Stream::from_index(index);
+                stream.direction == direction && queue.in_channel() > 0 && here(stream.station)
+            })
+        });
+    }
+
+    /// Counts a transmission that carries packets of a direction.
+    #[inline]
+    pub fn add_sending(&mut self, direction: Direction, span: Span) {
+        self.time.add_sending(direction, span);
+    }
+
+    /// The account of a direction, up to the last call of [`StationQueues::account_until`].
+    pub fn time(&mut self, direction: Direction) -> &mut TimeAccount {
+        self.time.account(direction)
     }
 
     /// As [`crate::Element::sample`].

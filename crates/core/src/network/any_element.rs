@@ -8,6 +8,7 @@ use crate::meter::{LinkMeter, QueueSample};
 use crate::network::route::Port;
 use crate::packet::Packet;
 use crate::queue::ack::AckReconstructor;
+use crate::time_account::TimeAccount;
 use crate::units::Time;
 
 macro_rules! any_element {
@@ -60,6 +61,9 @@ macro_rules! any_element {
             }
             fn meter(&mut self, now: Time, queue: QueueId) -> Option<&mut LinkMeter> {
                 match self { $(AnyElement::$kind(e) => e.meter(now, queue),)* $(AnyElement::$large(e) => e.meter(now, queue),)* AnyElement::User(e) => e.meter(now, queue) }
+            }
+            fn time(&mut self, now: Time, queue: QueueId) -> Option<&mut TimeAccount> {
+                match self { $(AnyElement::$kind(e) => e.time(now, queue),)* $(AnyElement::$large(e) => e.time(now, queue),)* AnyElement::User(e) => e.time(now, queue) }
             }
             fn sample(&mut self, now: Time, queue: QueueId) -> Option<QueueSample> {
                 match self { $(AnyElement::$kind(e) => e.sample(now, queue),)* $(AnyElement::$large(e) => e.sample(now, queue),)* AnyElement::User(e) => e.sample(now, queue) }

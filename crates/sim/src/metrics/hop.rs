@@ -4,6 +4,7 @@ use crate::build::{Chain, DirectedHop};
 use ackclock_core::element::{DropReason, Element};
 use ackclock_core::network::Network;
 use ackclock_core::statistics::Histogram;
+use ackclock_core::time_account::TimeShares;
 use ackclock_core::{AnyElement, Time};
 
 type Drops = [u64; DropReason::ALL.len()];
@@ -21,6 +22,8 @@ pub struct HopMetrics {
     /// Share of the capacity that was used, the mean over per-client chains; none without a rate.
     /// On a medium: the share of time that this direction used.
     pub utilization: Option<f64>,
+    /// The account of the time, the mean over per-client chains.
+    pub time: TimeShares,
     /// Queueing delay without transmission.
     pub queue_delay: Histogram,
     /// Mean number of packets in all queues together.
@@ -38,6 +41,10 @@ pub fn restart(directed_hop: &DirectedHop, network: &mut Network, now: Time) -> 
     for chain in &directed_hop.chains {
         if let Some(meter) = network.element(chain.link).meter(now, chain.queue) {
             meter.restart(now);
+        }
+        // On a medium the account is one for all stations.
+        if let Some(time) = network.element(chain.link).time(now, chain.queue) {
+            time.restart(now);
         }
     }
     counters(directed_hop, network, now)
@@ -100,6 +107,7 @@ pub fn drops(chain: &Chain, network: &mut Network, now: Time) -> Drops {
 pub fn read(directed_hop: &DirectedHop, network: &mut Network, now: Time, before: &HopCounts) -> HopMetrics {
     let mut figures = HopMetrics::default();
     let mut used = 0.0;
+    let mut times = Vec::with_capacity(directed_hop.chains.len());
     for chain in &directed_hop.chains {
         if let Some(meter) = network.element(chain.link).meter(now, chain.queue) {
             figures.queue_delay.merge(&meter.queue_delay);
@@ -108,11 +116,13 @@ pub fn read(directed_hop: &DirectedHop, network: &mut Network, now: Time, before
             figures.control_packets += meter.control_packets;
             used += meter.utilization(now);
         }
+        times.extend(network.element(chain.link).time(now, chain.queue).map(|time| time.shares(now)));
     }
     let after = counters(directed_hop, network, now);
     figures.drops = std::array::from_fn(|i| after.drops[i] - before.drops[i]);
     figures.delivered = after.delivered - before.delivered;
     let shares = if directed_hop.medium { 1 } else { directed_hop.chains.len().max(1) };
+    figures.time = TimeShares::mean(&times);
     figures.utilization = directed_hop.rated.then(|| used / shares as f64);
     figures
 }

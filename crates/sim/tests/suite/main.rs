@@ -14,6 +14,7 @@ mod plan_keys;
 mod proxies;
 mod queues;
 mod small_queues;
+mod time_account;
 mod variants;
 mod web;
 mod wlan;

@@ -140,7 +140,10 @@ impl GrantScheduler {
     /// Allocates interval `number` to the stations' demands and transmits.
     pub fn serve(&mut self, number: u64, demands: &[u64], queues: &mut StationQueues, out: &mut Output<'_>) -> Vec<StationGrant> {
         let start = self.intervals.start(number);
-        let room = self.intervals.bytes(number).saturating_sub(self.reserved.take(number));
+        let capacity = self.intervals.bytes(number);
+        let room = capacity.saturating_sub(self.reserved.take(number));
+        let on_air = |(station, &bytes): (usize, &u64)| StationSpeed(queues.speed(station as u32)).on_air(bytes);
+        let wanted: u64 = demands.iter().enumerate().map(on_air).sum();
         let (order, demands) = self.select_stations(start, demands, room, queues);
         let min_grant = self.min_grant();
         let mut shares = std::mem::take(&mut self.shares);
@@ -158,6 +161,10 @@ impl GrantScheduler {
             grants.push(StationGrant { station: station as u32, bytes, end });
         }
         self.shares = shares;
+        // Demand that remains fills the interval, be it for want of room or of a station's tokens.
+        let used = if before < wanted { capacity } else { capacity - room + before };
+        let share = used.min(capacity) as f64 / capacity.max(1) as f64;
+        queues.time(self.direction).add_full(Span::from_secs_f64(self.config.interval.as_secs() * share));
         grants
     }
 
@@ -218,6 +225,7 @@ impl GrantScheduler {
         let stream = Stream::new(station as u32, self.direction);
         let pace = StationSpeed(queues.speed(stream.station));
         let mut used = u64::from(self.config.block_header);
+        let mut headers = used;
         let mut completed = Vec::new();
         let mut head = self.senders[station].head.take();
         while used < bytes {
@@ -230,6 +238,7 @@ impl GrantScheduler {
             if piece.left > 0 {
                 head = Some(piece);
             } else {
+                headers += u64::from(self.config.packet_header);
                 completed.push((piece, self.end(number, before + pace.on_air(used))));
             }
         }
@@ -247,6 +256,8 @@ impl GrantScheduler {
             tokens.spend(used);
         }
         queues.of(stream).add_busy(self.config.rate.time_to_send(air as u32));
+        let payload = pace.on_air(used.saturating_sub(headers));
+        queues.add_sending(self.direction, self.config.rate.time_to_send(payload as u32));
     }
 
     fn next(&self, stream: Stream, now: Time, queues: &mut StationQueues, out: &mut Output<'_>) -> Option<PartialPacket> {

@@ -127,9 +127,16 @@ impl PacketRadio {
         if share > 0.0 && self.errors.chance(share) {
             return self.damaged(number, now, out);
         }
+        let (stream, air) = (frame.stream, frame.air);
         if let Some(packet) = frame.packet.take() {
+            if self.topology.entry(stream) == number {
+                self.queues.add_sending(stream.direction, air);
+            }
+            if self.topology.neighbor_from(position, stream).is_none() {
+                self.queues.of(stream).leave_channel();
+            }
             let at = now + self.config.latency;
-            self.arriving.push_back(RelayArrival { at, stream: frame.stream, position, packet });
+            self.arriving.push_back(RelayArrival { at, stream, position, packet });
         }
         if self.config.piggyback {
             self.complete(number, now, out);

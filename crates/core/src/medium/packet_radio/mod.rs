@@ -168,7 +168,7 @@ impl PacketRadio {
     fn come_in(&mut self, arrival: RelayArrival, out: &mut Output<'_>) {
         let RelayArrival { at, stream, position, packet } = arrival;
         let Some(next) = self.topology.neighbor_from(position, stream) else {
-            return self.queues.of(stream).forward(stream, packet, out);
+            return self.queues.of(stream).forward_received(stream, packet, out);
         };
         if self.neighbors[next].relay(stream, packet, self.config.relay_queue) {
             self.try_start(self.neighbors[next].from, at, out);

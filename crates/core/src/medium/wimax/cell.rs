@@ -217,6 +217,19 @@ impl Cell {
         self.queues.of(stream).add_busy(Span(span));
     }
 
+    /// Counts slots of a direction that carry packets.
+    pub fn add_sending(&mut self, direction: Direction, slots: u32) {
+        let zone = if direction == Direction::Down { self.frame.down } else { self.frame.up };
+        let duration = zone.column.0 * u64::from(zone.columns);
+        self.queues.add_sending(direction, Span(duration / u64::from(zone.slots().max(1)) * u64::from(slots)));
+    }
+
+    /// Counts the part of this frame in which a direction has no free slots.
+    pub fn add_full(&mut self, direction: Direction, share: f64) {
+        let span = Span::from_secs_f64(self.frame.length.as_secs() * share);
+        self.queues.time(direction).add_full(span);
+    }
+
     /// Packets that have left their queues or are delayed before them.
     pub fn in_service(&self) -> u64 {
         let inside = |tx: &StationTx| {

@@ -8,6 +8,7 @@ use super::cell::{Cell, Payload, ScheduledPiece};
 use super::phy::Technique;
 use super::qos_class::QosClass;
 use crate::element::Output;
+use crate::medium::Direction;
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
@@ -69,6 +70,7 @@ impl DownlinkScheduler {
         self.send_retransmissions(cell);
         self.send_new(cell, out);
         self.close_units(cell);
+        self.account(cell);
         self.lay_out(cell, out);
         let queues = |station: &u32| Cell::down(*station).index();
         self.retransmitting.retain(|s| cell.tx[queues(s)].window.as_ref().is_some_and(|w| !w.is_idle()));
@@ -95,7 +97,7 @@ impl DownlinkScheduler {
                 let max_bytes = if empty { room } else { u32::MAX };
                 let window = cell.tx[stream.index()].window.as_mut();
                 let Some((unit, bytes)) = window.and_then(|w| w.retransmit(number, room, max_bytes)) else { break };
-                self.allocate(cell, burst, bytes, station);
+                self.allocate(cell, burst, bytes, station, FirstTransmission(false));
                 self.schedule_piece(burst, bytes, station, Payload::Unit(unit));
             }
         }
@@ -150,7 +152,7 @@ impl DownlinkScheduler {
                 window.add(piece.bytes, piece.completes).map(Payload::Unit)
             }
         };
-        self.allocate(cell, burst, piece.bytes, station);
+        self.allocate(cell, burst, piece.bytes, station, FirstTransmission(true));
         if let Some(payload) = unit {
             self.schedule_piece(burst, piece.bytes, station, payload);
         }
@@ -187,7 +189,7 @@ impl DownlinkScheduler {
         burst.room + self.free * burst.slot_bytes
     }
 
-    fn allocate(&mut self, cell: &mut Cell, burst: usize, bytes: u32, station: u32) {
+    fn allocate(&mut self, cell: &mut Cell, burst: usize, bytes: u32, station: u32, first: FirstTransmission) {
         let burst = &mut self.bursts[burst];
         let slots = bytes.saturating_sub(burst.room).div_ceil(burst.slot_bytes.max(1));
         burst.room = burst.room + slots * burst.slot_bytes - bytes;
@@ -196,7 +198,18 @@ impl DownlinkScheduler {
         if slots > 0 {
             let of = cell.frame.down.slots() - cell.frame.header;
             cell.add_busy_slots(Cell::down(station), slots, of);
+            if first.0 {
+                cell.add_sending(Direction::Down, slots);
+            }
         }
+    }
+
+    /// Counts the part of the frame without free slots: all of it if packets remain.
+    fn account(&self, cell: &mut Cell) {
+        let available = self.free + self.bursts.iter().map(|burst| burst.slots).sum::<u32>();
+        let remain = self.round_robin.iter().any(|class| !class.is_empty()) || !self.rate_limited.is_empty();
+        let used = if remain { 1.0 } else { f64::from(available - self.free) / f64::from(available.max(1)) };
+        cell.add_full(Direction::Down, used);
     }
 
     /// Schedules a piece that ends in the burst's last slot.
@@ -239,6 +252,10 @@ impl DownlinkScheduler {
 
 /// Assumed packet size when an ARQ window is checked for room before the packet is dequeued.
 pub const ASSUMED_PACKET_BYTES: u16 = 1500;
+
+/// Slots carry data for the first time.
+#[derive(Clone, Copy)]
+struct FirstTransmission(bool);
 
 /// Result of serving a station.
 enum ServeResult {

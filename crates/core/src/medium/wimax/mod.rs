@@ -58,7 +58,11 @@ impl Wimax {
         config.check()?;
         let frame = config.frame.layout()?;
         let channel = config.frame.channel;
-        let queues = StationQueues::new(queues);
+        let mut queues = StationQueues::new(queues);
+        let (down_symbols, up_symbols) = config.frame.divided();
+        let share = |symbols: u32| channel.symbol().as_secs() * f64::from(symbols) / frame.length.as_secs();
+        queues.time(Direction::Down).other_subframe = share(up_symbols);
+        queues.time(Direction::Up).other_subframe = share(down_symbols);
         let stations = queues.stations();
         let clients = stations / (1 + config.connections.len() as u32);
         let slot_bytes = channel.set().iter().map(|mcs| channel.slot_bytes(mcs)).collect();

@@ -61,16 +61,16 @@ impl BlockAckWindow {
         load
     }
 
-    /// End of the frame: calls `is_whole` once per packet to draw its reception. True if any packet
-    /// was received.
-    pub fn receive(&mut self, load: FrameLoad, mut is_whole: impl FnMut() -> bool) -> bool {
-        let mut any = false;
+    /// End of the frame: calls `is_whole` once per packet to draw its reception. Returns the number
+    /// of packets received.
+    pub fn receive(&mut self, load: FrameLoad, mut is_whole: impl FnMut() -> bool) -> u32 {
+        let mut received = 0;
         for mpdu in self.mpdus.iter_mut().filter(|mpdu| !mpdu.arrived).take(load.packets as usize) {
             mpdu.arrived = is_whole();
             mpdu.failures += u32::from(!mpdu.arrived);
-            any |= mpdu.arrived;
+            received += u32::from(mpdu.arrived);
         }
-        any
+        received
     }
 
     /// The next packet that the receiver delivers in order.

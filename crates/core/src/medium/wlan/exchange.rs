@@ -6,7 +6,7 @@ use super::dcf_station::FrameSource;
 use super::{Format, Wlan};
 use crate::element::{DropReason, Output};
 use crate::medium::Stream;
-use crate::units::Time;
+use crate::units::{Span, Time};
 
 /// The transmissions of an exchange and its end.
 #[derive(Clone, Debug)]
@@ -96,7 +96,13 @@ impl Wlan {
         let share = self.config.frame_error[transmission.stream.direction as usize];
         let errors = &mut self.errors;
         let window = &mut self.windows[transmission.stream.index()];
-        let answered = window.receive(transmission.load, || share <= 0.0 || !errors.chance(share));
+        let received = window.receive(transmission.load, || share <= 0.0 || !errors.chance(share));
+        let answered = received > 0;
+        if answered {
+            let body = self.format(transmission.stream).body(transmission.load.bytes);
+            let sent = Span(body.0 / u64::from(transmission.load.packets.max(1)) * u64::from(received));
+            self.queues.add_sending(transmission.stream.direction, sent);
+        }
         self.deliver(transmission.stream, out);
         if answered {
             self.queues.of(transmission.stream).count_control(1);

@@ -51,7 +51,8 @@ impl Format {
         }
     }
 
-    fn body(&self, bytes: u32) -> Span {
+    /// Air time of a frame's bytes, without preamble and signal extension.
+    pub fn body(&self, bytes: u32) -> Span {
         if self.symbol == Span::ZERO {
             return self.rate.time_to_send(bytes).round_up_to(Span::from_us(1));
         }

@@ -6,7 +6,7 @@ use super::super::downlink::ASSUMED_PACKET_BYTES;
 use super::super::qos_class::QosClass;
 use super::{PIGGYBACK_BYTES, UplinkGrant, UplinkScheduler};
 use crate::element::Output;
-use crate::medium::Stream;
+use crate::medium::{Direction, Stream};
 
 /// A burst being filled.
 struct UplinkBurst {
@@ -56,6 +56,7 @@ impl UplinkScheduler {
         requests.timer = None;
         requests.backoff.reset();
         self.send_retransmissions(cell, &mut burst);
+        let retransmitted = burst.used;
         let requests = &mut self.requests[grant.station as usize];
         requests.demand = requests.demand.saturating_sub(u64::from(burst.room()));
         // Reserves room for a piggybacked request, unless the whole backlog fits.
@@ -64,6 +65,7 @@ impl UplinkScheduler {
             burst.reserve = PIGGYBACK_BYTES.min(burst.room());
         }
         self.send_new(cell, &mut burst, out);
+        cell.add_sending(Direction::Up, (burst.used - retransmitted).div_ceil(slot_bytes));
         // The request is the last part of the burst.
         burst.used += std::mem::take(&mut burst.reserve);
         if let Some(unit) = cell.tx[stream.index()].window.as_mut().and_then(|window| window.end_of_frame()) {

@@ -10,6 +10,7 @@ mod grant_fill;
 use super::cell::{Cell, ScheduledPiece};
 use super::qos_class::QosClass;
 use crate::element::Output;
+use crate::medium::Direction;
 use crate::rng::Rng;
 use bandwidth_request::BandwidthRequests;
 
@@ -83,7 +84,22 @@ impl UplinkScheduler {
         for class in 0..QosClass::COUNT {
             self.share(cell, class);
         }
+        self.account(cell);
         self.grants.len() as u32
+    }
+
+    /// Counts the part of the frame without free slots: all of it if a station's demand exceeds its
+    /// grant, or a rate limit holds its packets.
+    fn account(&self, cell: &mut Cell) {
+        let slots = cell.frame.up.slots();
+        let granted = |station: u32| self.grants.iter().find(|grant| grant.station == station).map_or(0, |grant| grant.slots);
+        let unmet = self.active.iter().any(|&station| {
+            let bytes = u64::from(granted(station)) * u64::from(cell.slot_bytes_of(Cell::up(station)));
+            let tx = &cell.tx[Cell::up(station).index()];
+            self.requests[station as usize].demand > bytes || tx.rate_limiters.iter().any(|limiter| limiter.occupancy() > 0)
+        });
+        let used = if unmet { 1.0 } else { f64::from(slots - self.free) / f64::from(slots.max(1)) };
+        cell.add_full(Direction::Up, used);
     }
 
     /// Unsolicited grants and polls that are due.
