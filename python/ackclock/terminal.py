@@ -78,11 +78,11 @@ def plain_lines(content: Any) -> list[str]:
 def grid(columns: Sequence[TextColumn]) -> tuple[list[str], list[str]]:
     """The lines of the headings, aligned at the bottom, and a line per row."""
     height = max(len(column.heading) for column in columns)
+    form = [(column.width, column.right) for column in columns]
 
     def line(texts: Sequence[str]) -> str:
         cells = (
-            text.rjust(column.width) if column.right else text.ljust(column.width)
-            for text, column in zip(texts, columns, strict=True)
+            text.rjust(width) if right else text.ljust(width) for text, (width, right) in zip(texts, form, strict=True)
         )
         return GAP.join(cells).rstrip()
 

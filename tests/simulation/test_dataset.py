@@ -49,13 +49,12 @@ def tables(sweep: Sweep) -> dict[str, pl.DataFrame]:
 
 @pytest.mark.parametrize("parts", [1, 3, 10])
 def test_collected_parts_equal_the_sweep_for_any_number_of_parts(scenario: Path, tmp_path: Path, parts: int) -> None:
-    draft = read_draft(scenario)
-    points = check_points(draft)
-    at_once = sweep_checked(draft, points, folder=tmp_path / "at-once")
+    points = check_points(read_draft(scenario))
+    at_once = sweep_checked(points, folder=tmp_path / "at-once")
     folders = [tmp_path / f"part{number}" for number in range(1, parts + 1)]
     for number, folder in enumerate(folders, 1):
         sweep_part(points, (number, parts), folder=folder)
-    joined = sweep_checked(draft, points, folder=tmp_path / "joined", collect=folders[::-1])
+    joined = sweep_checked(points, folder=tmp_path / "joined", collect=folders[::-1])
     assert joined.document["cells"] == at_once.document["cells"]
     assert joined.document["digest"] == at_once.document["digest"]
     assert all(one.equals(other) for one, other in zip(tables(joined).values(), tables(at_once).values(), strict=True))
@@ -63,29 +62,27 @@ def test_collected_parts_equal_the_sweep_for_any_number_of_parts(scenario: Path,
 
 
 def test_collect_names_the_missing_runs_and_can_be_repeated(scenario: Path, tmp_path: Path) -> None:
-    draft = read_draft(scenario)
-    points = check_points(draft)
+    points = check_points(read_draft(scenario))
     sweep_part(points, (1, 2), folder=tmp_path / "one")
     with pytest.raises(InputError, match=r"3 of 6 chunks are in no part; the first is chunk 1 \(runs 2 to 3\)"):
-        sweep_checked(draft, points, folder=tmp_path / "joined", collect=[tmp_path / "one"])
+        sweep_checked(points, folder=tmp_path / "joined", collect=[tmp_path / "one"])
     sweep_part(points, (2, 2), folder=tmp_path / "two")
-    joined = sweep_checked(draft, points, folder=tmp_path / "joined", collect=[tmp_path / "two"])
+    joined = sweep_checked(points, folder=tmp_path / "joined", collect=[tmp_path / "two"])
     assert joined.runs["run"].to_list() == list(range(12))
 
 
 def test_collect_refuses_other_runs_and_damaged_chunks(scenario: Path, tmp_path: Path, write) -> None:
-    draft = read_draft(scenario)
-    points = check_points(draft)
+    points = check_points(read_draft(scenario))
     other = check_points(read_draft(write("other.toml", SWEEP.replace("20 ms", "30 ms"))))
     sweep_part(other, (1, 1), folder=tmp_path / "other")
     with pytest.raises(InputError, match="a folder without chunks of this sweep"):
-        sweep_checked(draft, points, folder=tmp_path / "joined", collect=[tmp_path / "other"])
+        sweep_checked(points, folder=tmp_path / "joined", collect=[tmp_path / "other"])
     sweep_part(points, (1, 1), folder=tmp_path / "part")
     path = tmp_path / "part" / "chunks" / "00002" / "summaries.parquet"
     texts = pl.read_parquet(path)
     texts.with_columns(pl.col("summary").str.replace('goodput_bps":', 'goodput_bps":1')).write_parquet(path)
     with pytest.raises(InputError, match="chunk 2 is damaged"):
-        sweep_checked(draft, points, folder=tmp_path / "joined", collect=[tmp_path / "part"])
+        sweep_checked(points, folder=tmp_path / "joined", collect=[tmp_path / "part"])
 
 
 @pytest.mark.parametrize("number", [0, 4, 11])

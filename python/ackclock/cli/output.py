@@ -13,11 +13,13 @@ from rich.console import Console
 from rich.text import Text
 
 from ackclock.cli.progress import status_line
-from ackclock.terminal import narrow
+from ackclock.terminal import columns_of, grid, narrow
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+MAX_RICH_ROWS = 500
+"""Maximum rows of a table that rich lays out outside of a terminal."""
 WIDE = 200  # columns of a table outside of a terminal: only sentences wrap
 
 
@@ -74,7 +76,10 @@ def write_page(write: Callable[[], Path], folder: Path, *, quiet: bool) -> Path 
 
 
 def print_json(document: Any) -> None:
-    """Print one document on stdout."""
+    """Print one document, or its text, on stdout."""
+    if isinstance(document, bytes):
+        print_json_text([document])
+        return
     print(json_format.dumps(document, indent=2, allow_nan=False))
 
 
@@ -91,12 +96,18 @@ def print_json_text(pieces: Iterable[bytes]) -> None:
 
 
 def print_tables(tables: Iterable[Table]) -> None:
-    """Print tables on stdout, without a limit of width outside of a terminal."""
+    """Print tables on stdout, without a limit of width outside of a terminal.
+
+    rich needs 1 ms to lay out a row: a long table has no colours outside of a terminal.
+    """
     console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
     for number, table in enumerate(tables):
         if number:
             console.print()
-        if (lines := narrow(table, console.width)) is None:
+        if table.row_count > MAX_RICH_ROWS and not sys.stdout.isatty():
+            head, rows = grid(columns_of(table))
+            print(*filter(None, [str(table.title or "")]), *head, *rows, sep="\n")
+        elif (lines := narrow(table, console.width)) is None:
             console.print(table)
         else:
             for style, line in lines:

@@ -71,7 +71,7 @@ def simulate(
         draft = read_draft(scenario)
         checked, name = draft.check(), str(scenario)
         if "sweep" in draft.document.data:
-            check_points(draft, None)  # report errors in the [sweep], although it is not run
+            list(check_points(draft))  # report errors in the [sweep], although it is not run
             remark(f"{scenario}: its [sweep] is ignored; `ackclock sweep` runs it", quiet=quiet)
     if seed is not None:
         checked = checked.model_copy(update={"seeds": (seed,)})

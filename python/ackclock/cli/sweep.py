@@ -57,7 +57,6 @@ def sweep(
             )
         else:
             result = sweep_checked(
-                draft,
                 points,
                 folder=folder,
                 force=force,
@@ -73,9 +72,7 @@ def sweep(
         else:
             remark(f"part {part}: {done.runs} runs in {done.chunks} chunks; run folder: {folder}", quiet=quiet)
         return
-    deliver(
-        lambda: result.document, lambda: [sweep_table(result)], result.folder, report=report, json=json, quiet=quiet
-    )
+    deliver(result.document_text, lambda: [sweep_table(result)], result.folder, report=report, json=json, quiet=quiet)
     if not json:
         remark(f"digest: {result.data.digest()}", quiet=quiet)
 

@@ -44,7 +44,12 @@ def trace_file(recording: Recording) -> str:
 
 def keep_traces(folder: Path, scenario: Scenario) -> None:
     """Copy the scenario's traces into the run folder, which makes it independent of their files."""
-    for recording in recordings(scenario):
+    copy_traces(folder, recordings(scenario))
+
+
+def copy_traces(folder: Path, of: Iterable[Recording]) -> None:
+    """Copy recorded rates into a run folder; copies that exist stay."""
+    for recording in of:
         copy = folder / "traces" / trace_file(recording)
         if not copy.exists():
             copy.parent.mkdir(exist_ok=True)

@@ -78,6 +78,7 @@ class RunList:
         seeds: the seeds of every point.
         metrics: the metrics of a run.
         series: the runs whose time series are kept: "none", "sampled" or "all".
+        cpu_s: the estimated CPU seconds of a run of a point; None: of its scenario.
     """
 
     params: Sequence[Mapping[str, Any]]
@@ -85,6 +86,7 @@ class RunList:
     seeds: tuple[int, ...]
     metrics: Metrics
     series: str = "sampled"
+    cpu_s: Callable[[int], float] | None = None
 
     def __len__(self) -> int:
         return len(self.params) * len(self.seeds)
@@ -106,13 +108,17 @@ class RunList:
         """The numbers of a point's runs."""
         return range(point * len(self.seeds), (point + 1) * len(self.seeds))
 
+    def point_cpu_s(self, point: int) -> float:
+        """The estimated CPU seconds of a run of a point."""
+        return self.cpu_s(point) if self.cpu_s else estimated_cpu_s(self.scenarios[point])
+
     @cached_property
     def chunks(self) -> tuple[range, ...]:
         """The chunks, in order: numbers of runs whose estimated cost adds up to `CHUNK_S`."""
         bounds = [0]
         spent = 0.0
-        for point, scenario in enumerate(self.scenarios):
-            cost = estimated_cpu_s(scenario)
+        for point in range(len(self.params)):
+            cost = self.point_cpu_s(point)
             for number in self.numbers(point):
                 if number > bounds[-1] and (spent + cost > CHUNK_S or number - bounds[-1] == CHUNK_RUNS):
                     bounds.append(number)

@@ -7,12 +7,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ackclock.input.scenario.draft import Draft
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.scenario.resolution import resolved, scenario_hash
+from ackclock.input.scenario.resolution import resolved
 from ackclock.notebook import Progress
 from ackclock.result import Result
 from ackclock.simulation import run_files
@@ -20,8 +21,9 @@ from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset, DatasetRun
 from ackclock.simulation.metrics import metrics_of, of_run_with_jain
 from ackclock.simulation.run_list import RunList
+from ackclock.simulation.sweep_points import SweepPoints
 from ackclock.storage import atomic_files, dataset_files, run_kind
-from ackclock.storage.run_folder import Identity, opened
+from ackclock.storage.run_folder import opened
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,15 +55,39 @@ class SweepPoint:
         return self.results[0].spec.scenario
 
 
+class StoredPoints(Sequence[SweepPoint]):
+    """The points of a finished sweep in a run folder; their metrics are read on access."""
+
+    def __init__(self, data: Dataset) -> None:
+        self._data = data
+
+    def __len__(self) -> int:
+        return len(self._data.runs.params)
+
+    @overload
+    def __getitem__(self, index: int) -> SweepPoint: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[SweepPoint, ...]: ...
+    def __getitem__(self, index: int | slice) -> SweepPoint | tuple[SweepPoint, ...]:
+        return self._points[index]
+
+    @cached_property
+    def _points(self) -> tuple[SweepPoint, ...]:
+        assert self._data.folder is not None
+        cells = json.loads((self._data.folder / run_kind.SWEEP.document).read_text("utf-8"))["cells"]
+        return _points(self._data, (cell["metrics"] for cell in cells))
+
+
 @dataclass(frozen=True, repr=False)
 class Sweep(Result):
     """The result of a sweep. `folder` is None without a run folder.
 
     Attributes:
+        points: the points, in order.
         data: the runs of the sweep: `data.table("runs")` and others.
     """
 
-    points: tuple[SweepPoint, ...]
+    points: Sequence[SweepPoint]
     data: Dataset
     folder: Path | None = None
 
@@ -70,6 +96,13 @@ class Sweep(Result):
         """The document `ackclock sweep --json` prints."""
         points = [{"params": dict(p.params), "n": len(p.results), "metrics": p.metrics} for p in self.points]
         return {"cells": points, "digest": self.data.digest(), **({"folder": str(self.folder)} if self.folder else {})}
+
+    def document_text(self) -> bytes:
+        """`document` as the command prints it: of a run folder, the text of its sweep.json."""
+        if self.folder is None:
+            return json.dumps(self.document, indent=2).encode()
+        text = (self.folder / run_kind.SWEEP.document).read_bytes()
+        return text.removesuffix(b"\n}\n") + f',\n  "folder": {json.dumps(str(self.folder))}\n}}'.encode()
 
     @property
     def runs(self) -> pl.DataFrame:
@@ -133,18 +166,14 @@ class Sweep(Result):
         return [sweep_table(self)]
 
 
-def check_points(draft: Draft, seeds: Sequence[int] | None = None) -> list[tuple[dict[str, Any], Scenario]]:
-    """The checked scenario of every point. Raises InputError before any run."""
-    checked = [(dict(point), draft.check(point)) for point in draft.points()]
-    if seeds is not None:
-        checked = [(point, scenario.model_copy(update={"seeds": tuple(seeds)})) for point, scenario in checked]
-    return checked
+def check_points(draft: Draft, seeds: Sequence[int] | None = None) -> SweepPoints:
+    """The points of a scenario's sweep, with other seeds if given. Each is checked on access."""
+    return SweepPoints(draft, seeds)
 
 
-def run_list(checked: Sequence[tuple[Mapping[str, Any], Scenario]], series: str = "sampled") -> RunList:
-    """The runs of checked points, numbered."""
-    params, scenarios = zip(*checked, strict=True)
-    return RunList(params, scenarios, scenarios[0].seeds, of_run_with_jain, series)
+def run_list(points: SweepPoints, series: str = "sampled") -> RunList:
+    """The runs of a sweep, numbered."""
+    return RunList(points.params, points, points[0].seeds, of_run_with_jain, series, points.cpu_s)
 
 
 def sweep_draft(
@@ -158,15 +187,13 @@ def sweep_draft(
     progress: Progress | None = None,
 ) -> Sweep:
     """Check a scenario's sweep and run it."""
-    points = check_points(draft)
     return sweep_checked(
-        draft, points, folder=folder, force=force, workers=workers, dask=dask, series=series, progress=progress
+        check_points(draft), folder=folder, force=force, workers=workers, dask=dask, series=series, progress=progress
     )
 
 
 def sweep_checked(
-    draft: Draft,
-    checked: Sequence[tuple[dict[str, Any], Scenario]],
+    checked: SweepPoints,
     *,
     folder: Path | None = None,
     force: bool = False,
@@ -176,8 +203,8 @@ def sweep_checked(
     collect: Sequence[Path] = (),
     progress: Progress | None = None,
 ) -> Sweep:
-    """Run checked points. With a `folder`, stored chunks are reused and each new one is stored when
-    it ends.
+    """Run the points of a sweep. With a `folder`, stored chunks are reused and each new one is
+    stored when it ends.
 
     `series` says whose time series are kept: "none", "sampled" (one seed of each point) or "all".
     `collect` are the folders of parts, whose chunks are used and must be all.
@@ -186,7 +213,7 @@ def sweep_checked(
         InputError: a part of another sweep, or a chunk that no part has.
     """
     runs = run_list(checked, series)
-    own = identity(checked, series)
+    own = checked.identity(series)
     with opened(folder, own, seeds=runs.seeds, force=force) as run:
         data = Dataset(runs, folder)
         if run and run.finished and (folder_sweep := read_sweep(data)):
@@ -200,7 +227,7 @@ def sweep_checked(
         points = _points(data, (metrics_of(rows) for rows in data.metrics()))
         sweep = Sweep(points, data, folder)
         if run:
-            _write(run.path, sweep, checked[0][1], draft.document.data.get("sweep", {}))
+            _write(run.path, sweep, checked)
             run.finish()
             data.clear()
     return sweep
@@ -234,7 +261,7 @@ class SweepPart:
 
 
 def sweep_part(
-    checked: Sequence[tuple[dict[str, Any], Scenario]],
+    checked: SweepPoints,
     part: tuple[int, int],
     *,
     folder: Path,
@@ -244,11 +271,11 @@ def sweep_part(
     series: str = "sampled",
     progress: Progress | None = None,
 ) -> SweepPart:
-    """Run part `number` of `of`, such as (2, 3), of checked points. Finished chunks are kept."""
+    """Run part `number` of `of`, such as (2, 3), of a sweep. Finished chunks are kept."""
     number, of = part
     runs = run_list(checked, series)
     mine = range(number - 1, len(runs.chunks), of)
-    with opened(folder, identity(checked, series), seeds=runs.seeds, force=force):
+    with opened(folder, checked.identity(series), seeds=runs.seeds, force=force):
         run_missing(Dataset(runs, folder), chunks=mine, workers=workers, progress=progress, dask=dask)
     return SweepPart(number, of, sum(len(runs.chunks[index]) for index in mine), len(mine), folder)
 
@@ -260,29 +287,18 @@ def _points(data: Dataset, metrics: Iterable[Mapping[str, Mapping[str, Any]]]) -
 
 def read_sweep(data: Dataset) -> Sweep | None:
     """The finished sweep in a run folder; None if the folder has another layout."""
-    assert data.folder is not None
-    if not data.joined:
-        return None
-    cells = json.loads((data.folder / run_kind.SWEEP.document).read_text("utf-8"))["cells"]
-    return Sweep(_points(data, (cell["metrics"] for cell in cells)), data, data.folder)
+    return Sweep(StoredPoints(data), data, data.folder) if data.joined else None
 
 
-def identity(checked: Sequence[tuple[Mapping[str, Any], Scenario]], series: str = "sampled") -> Identity:
-    """The identity of a sweep: its points, and whose series it keeps."""
-    points = [[dict(params), scenario_hash(scenario)] for params, scenario in checked]
-    return Identity.of("sweep", points if series == "sampled" else [series, points])
-
-
-def sweep_folder(checked: Sequence[tuple[Mapping[str, Any], Scenario]], series: str = "sampled") -> Path:
+def sweep_folder(checked: SweepPoints, series: str = "sampled") -> Path:
     """`runs/<hash>`: the folder of a sweep without `out`."""
-    return identity(checked, series).default_folder()
+    return checked.identity(series).default_folder()
 
 
-def _write(folder: Path, sweep: Sweep, first: Scenario, swept: Mapping[str, Any]) -> None:
+def _write(folder: Path, sweep: Sweep, checked: SweepPoints) -> None:
     """Write the sweep's files."""
-    for scenario in sweep.data.runs.scenarios:
-        run_files.keep_traces(folder, scenario)
-    run_files.write_scenario(folder, first, extra={"sweep": dict(swept)})
+    run_files.copy_traces(folder, checked.recordings())
+    run_files.write_scenario(folder, checked[0], extra={"sweep": dict(checked.draft.document.data.get("sweep", {}))})
     dataset_files.write_points(folder, sweep.data.runs.params, sweep.data.runs.seeds)
     sweep.data.join()
     document = sweep.document
