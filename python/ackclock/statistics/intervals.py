@@ -173,13 +173,30 @@ def modes(values: Sequence[float]) -> tuple[Mode, ...]:
     total = _sum_of_squares(sample)
     if total <= 0.0 or negligible(math.sqrt(total / n), sample[-1]):
         return ()
-    inside, cut = min((_sum_of_squares(sample[:i]) + _sum_of_squares(sample[i:]), i) for i in range(1, n))
+    inside, cut = min((_sum_of_squares(sample[:i]) + _sum_of_squares(sample[i:]), i) for i in _best_cuts(sample, total))
     low, high = sample[:cut], sample[cut:]
     low_mean, high_mean = math.fsum(low) / len(low), math.fsum(high) / len(high)
     apart = high_mean - low_mean >= 0.25 * max(abs(low_mean), abs(high_mean))
     if 1.0 - inside / total < (0.96 if n >= 10 else 0.98) or not apart:
         return ()
     return (Mode(low_mean, len(low), len(low) / n), Mode(high_mean, len(high), len(high) / n))
+
+
+def _best_cuts(sample: Sequence[float], total: float) -> list[int]:
+    """The divisions of a sorted sample with the minimal variance within the parts, up to rounding.
+
+    Running sums give the variance of all divisions in linear time, to about 1e-12 of the total.
+    """
+    n = len(sample)
+    mean = math.fsum(sample) / n
+    inside: list[float] = []
+    below = 0.0
+    for i, value in enumerate(sample[:-1], 1):
+        below += value - mean
+        # The sum over the upper part is -below: deviations from the mean add up to 0.
+        inside.append(-(below**2) / i - below**2 / (n - i))
+    limit = min(inside) + 1e-9 * total
+    return [i for i, value in enumerate(inside, 1) if value <= limit]
 
 
 def _sum_of_squares(values: Sequence[float]) -> float:
