@@ -136,7 +136,7 @@ def sweep(
         over: values by dotted path, such as ``{"tcp.variant": ["reno", "cubic"],
             "hop.air.loss.down.mean": [0, 1e-3]}``; it replaces the scenario's own [sweep].
         out: a folder that keeps every finished run, so that an interrupted sweep is continued
-            there.
+            there; or a URL of fsspec, such as "s3://bucket/study".
         dask: address of a Dask scheduler to run on, instead of this machine's cores.
         series: whose time series are kept: "none", "sampled" (one seed of each point) or "all".
 
@@ -156,6 +156,7 @@ def sweep(
     ['reno', 'cubic']
     """
     from ackclock.simulation.sweep import sweep_draft
+    from ackclock.storage.remote_folder import local
 
     keys = {"clients": clients, "sample": _time(sample), "measure": measure, "phase_jitter": phase_jitter}
     if over is not None:
@@ -163,7 +164,7 @@ def sweep(
     draft = _draft(link, flows, duration, _seeds(seeds, seed), tcp, keys)
     if not draft.document.data.get("sweep"):
         raise InputError("nothing to sweep", 'over={"tcp.variant": ["reno", "cubic"]}, or a [sweep] in the scenario')
-    folder = Path(out) if out is not None else None
+    folder = local(out) if out is not None else None
     return sweep_draft(draft, folder=folder, force=force, workers=workers, dask=dask, series=series)
 
 
@@ -214,14 +215,16 @@ def open_run(folder: str | Path) -> Result:
     plot and report.
 
     Args:
-        folder: a run folder, such as ``runs/3f0c..``.
+        folder: a run folder, such as ``runs/3f0c..``, or the URL of one, such as
+            ``s3://bucket/study``.
 
     Raises:
         InputError: there is no finished run.
     """
     from ackclock.result_folder import open_folder
+    from ackclock.storage.remote_folder import finished
 
-    return open_folder(Path(folder))
+    return open_folder(finished(folder))
 
 
 def list_links() -> dict[str, str]:

@@ -11,6 +11,7 @@ from ackclock.errors import InputError, describe_path
 from ackclock.report.page import Page
 from ackclock.report.run_input import read_environment
 from ackclock.result import REPORT, Result
+from ackclock.storage.remote_folder import shown
 from ackclock.storage.run_kind import (
     ANALYZE,
     COMPARE,
@@ -48,7 +49,7 @@ class FolderResult(Result):
     @property
     def document(self) -> dict[str, Any]:
         """The document that the command printed with `--json`."""
-        return {**self._document, "folder": str(self._folder)}
+        return {**self._document, "folder": shown(self._folder)}
 
     @property
     def folder(self) -> Path | None:
@@ -88,7 +89,7 @@ class FolderResult(Result):
 
     def _title(self) -> str:
         named = self._document.get("title") or self._document.get("paper") or ""
-        return f"{self.kind} {named}".strip() + f" in {self._folder}"
+        return f"{self.kind} {named}".strip() + f" in {shown(self._folder)}"
 
     def _tables(self) -> Iterable[Table]:
         if self._kind == COMPARE:

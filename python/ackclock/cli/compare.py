@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import Force, Json, Out, Quiet, Report, Seed, Series, Workers, one_of, typed
+from ackclock.cli.options import Force, Json, OutUrl, Quiet, Report, Seed, Series, Workers, one_of, typed
 
 
 class DelayedAcks(StrEnum):
@@ -100,7 +100,7 @@ def compare(
     series: Series = "sampled",
     report: Report = True,
     json: Json = False,
-    out: Out = None,
+    out: OutUrl = None,
     force: Force = False,
     seed: Seed = None,
     quiet: Quiet = False,

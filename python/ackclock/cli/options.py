@@ -12,6 +12,12 @@ import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run folder (default: runs/<hash>).", show_default=False)]
+OutUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--out", help="The run folder, or a URL such as s3://bucket/study (default: runs/<hash>).", show_default=False
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Rename another run in --out (to NAME.1) instead of stopping.")]
 Seed = Annotated[
     int | None,

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ackclock.cli.progress import status_line
+from ackclock.storage import remote_folder
 from ackclock.terminal import columns_of, grid, narrow
 
 if TYPE_CHECKING:
@@ -34,14 +35,17 @@ def deliver(
 ) -> None:
     """Write the report beside the results, then print the document or the tables."""
     page = write_report(folder, quiet=quiet) if folder and report else None
+    remote = remote_folder.of(folder) if folder else None
+    if remote and page:
+        remote.push(page.name)
     if json:
         print_json(document())
         return
     print_tables(tables())
     if folder:
-        remark(f"run folder: {folder}", quiet=quiet)
+        remark(f"run folder: {remote_folder.shown(folder)}", quiet=quiet)
     if page:
-        remark(f"report: {page}", quiet=quiet)
+        remark(f"report: {f'{remote.shown}/{page.name}' if remote else page}", quiet=quiet)
 
 
 def write_report(folder: Path, *, quiet: bool) -> Path | None:

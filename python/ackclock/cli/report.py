@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,7 +10,7 @@ from ackclock.cli.options import Json, Out, Quiet, Seed
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
+    run: Annotated[str, typer.Argument(help="A run folder, or its URL.", show_default=False)],
     json: Json = False,
     out: Out = None,
     seed: Seed = None,
@@ -20,9 +19,15 @@ def report(
     """Write the HTML report of a run folder."""
     from ackclock.cli.output import print_json
     from ackclock.result_folder import write_report
+    from ackclock.storage.remote_folder import finished, of, shown
 
-    page = write_report(run)
+    folder = finished(run)
+    page = write_report(folder)
+    name = str(page)
+    if remote := of(folder):
+        remote.push(page.name)
+        name = f"{remote.shown}/{page.name}"
     if json:
-        print_json({"run": str(run), "report": str(page)})
+        print_json({"run": shown(folder), "report": name})
     else:
-        print(page)
+        print(name)

@@ -19,7 +19,7 @@ class CaptureFormat(StrEnum):
 def simulate(
     scenario: Annotated[Path | None, typer.Argument(help="A scenario file.", show_default=False)] = None,
     from_: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--from", help="The run folder of a sweep or comparison, instead of a scenario.", show_default=False
         ),
@@ -54,13 +54,15 @@ def simulate(
     from ackclock.simulation.run import default_folder, simulate_scenario
     from ackclock.simulation.sweep import check_points
     from ackclock.simulation.terminal_tables import simulation_tables
+    from ackclock.storage.remote_folder import finished, shown
 
     if from_ is not None:
         if scenario is not None or run is None:
             raise UsageError.problem(
                 "--from takes the place of a scenario", "give --run NUMBER with it", option="--from"
             )
-        checked, name = scenario_of_run(from_, run), f"{from_} run {run}"
+        folder = finished(from_)
+        checked, name = scenario_of_run(folder, run), f"{shown(folder)} run {run}"
     elif run is not None:
         raise UsageError.problem("--run requires --from", "name the run folder of the run", option="--run")
     elif scenario is None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ackclock.cli.options import Dask, Force, Json, Out, Quiet, Report, Seed, Series, Workers, one_of
+from ackclock.cli.options import Dask, Force, Json, OutUrl, Quiet, Report, Seed, Series, Workers, one_of
+
+if TYPE_CHECKING:
+    from ackclock.simulation.run_estimate import RunEstimate
 
 
 def sweep(
@@ -20,12 +23,18 @@ def sweep(
         typer.Option("--part", help="Run part i of n only, such as 2/3, for --collect.", show_default=False),
     ] = None,
     collect: Annotated[
-        list[Path] | None,
-        typer.Option("--collect", help="The folder of a part (repeat for each); joins them.", show_default=False),
+        list[str] | None,
+        typer.Option(
+            "--collect", help="The folder or URL of a part (repeat for each); joins them.", show_default=False
+        ),
     ] = None,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="Print runs, CPU hours, bytes and time, of the part with --part; run no more."),
+    ] = False,
     report: Report = True,
     json: Json = False,
-    out: Out = None,
+    out: OutUrl = None,
     force: Force = False,
     seed: Seed = None,
     quiet: Quiet = False,
@@ -36,8 +45,9 @@ def sweep(
     from ackclock.errors import InputError
     from ackclock.input.scenario.draft import read_draft
     from ackclock.simulation.run_list import SERIES
-    from ackclock.simulation.sweep import check_points, sweep_checked, sweep_folder, sweep_part
+    from ackclock.simulation.sweep import check_points, estimated, sweep_checked, sweep_folder, sweep_part
     from ackclock.simulation.terminal_tables import sweep_table
+    from ackclock.storage.remote_folder import finished, local, shown
 
     one_of(series, SERIES, "--series")
     piece = _part(part) if part is not None else None
@@ -49,7 +59,10 @@ def sweep(
             "no [sweep]", '[sweep] with a list, such as "tcp.variant" = ["reno", "cubic"]', file=str(scenario)
         )
     points = check_points(draft, None if seed is None else [seed])
-    folder = out or sweep_folder(points, series)
+    if estimate:
+        _print_estimate(estimated(points, piece, workers=workers, series=series), json=json)
+        return
+    folder = sweep_folder(points, series) if out is None else local(out)
     with progress("sweep", quiet=quiet) as update:
         if piece:
             done = sweep_part(
@@ -63,18 +76,27 @@ def sweep(
                 workers=workers,
                 dask=dask,
                 series=series,
-                collect=collect or (),
+                collect=[finished(part) for part in collect or ()],
                 progress=update,
             )
     if piece:
         if json:
             print_json(done.document)
         else:
-            remark(f"part {part}: {done.runs} runs in {done.chunks} chunks; run folder: {folder}", quiet=quiet)
+            remark(f"part {part}: {done.runs} runs in {done.chunks} chunks; run folder: {shown(folder)}", quiet=quiet)
         return
     deliver(result.document_text, lambda: [sweep_table(result)], result.folder, report=report, json=json, quiet=quiet)
     if not json:
         remark(f"digest: {result.data.digest()}", quiet=quiet)
+
+
+def _print_estimate(expected: RunEstimate, *, json: bool) -> None:
+    from ackclock.cli.output import print_json
+
+    if json:
+        print_json(expected.document)
+    else:
+        print(f"{expected.runs} runs: {expected.work}, {expected.time}")
 
 
 def _part(text: str) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.ranking import Ranked
 from ackclock.result import Result
 from ackclock.simulation.dataset import Dataset, DatasetRun
+from ackclock.storage.remote_folder import shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -103,7 +104,7 @@ class Comparison(Result):
             "ranking": [ranked.as_json() for ranked in self.ranking],
             "quick": self.low_latency_choice.configuration.label if self.low_latency_choice else None,
             **({"measured": list(self.measured)} if self.measured else {}),
-            **({"folder": str(self.folder)} if self.folder else {}),
+            **({"folder": shown(self.folder)} if self.folder else {}),
         }
 
     @property

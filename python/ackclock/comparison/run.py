@@ -29,6 +29,7 @@ from ackclock.simulation.metrics import of_flows
 from ackclock.simulation.plan import build_plan
 from ackclock.simulation.run_list import RunList
 from ackclock.storage import atomic_files, dataset_files, run_kind
+from ackclock.storage.remote_folder import local
 from ackclock.storage.run_folder import Identity, opened
 
 OPPOSITE = "opposite"
@@ -90,7 +91,8 @@ def compare(
         workers: threads; all cores when None.
         series: whose time series are kept: "none", "sampled" (one seed of each configuration) or
             "all".
-        out: the run folder; finished runs in it are reused.
+        out: the run folder, or a URL of fsspec such as "s3://bucket/study"; finished runs in it are
+            reused.
         force: rename another run in ``out`` (to ``out.1``) instead of raising InputError.
         keep: without ``out``, keep the runs in ``runs/<hash>``.
         progress: called with the number of finished runs, the number of all runs, and the label of
@@ -125,7 +127,7 @@ def compare(
     plans = [build_plan(scenario, base.seeds[0]) for scenario in scenarios.values()]
     resolved_points = [[dict(params), plan.digest] for params, plan in zip(runs.params, plans, strict=True)]
     identity = Identity.of("compare", [rank_by, beside_it, series, list(base.seeds), resolved_points])
-    folder = Path(out) if out is not None else identity.default_folder() if keep else None
+    folder = local(out) if out is not None else identity.default_folder() if keep else None
     with opened(folder, identity, seeds=base.seeds, force=force) as run:
         data = Dataset(runs, folder)
         run_missing(data, workers=workers, progress=progress)

@@ -15,6 +15,7 @@ from ackclock.notebook import notebook_progress
 from ackclock.simulation import engine, worker_process
 from ackclock.simulation.dask_cluster import on_cluster
 from ackclock.simulation.dataset import ChunkTables, Dataset
+from ackclock.simulation.run_estimate import LONG_S, RunEstimate, TimeLeft, duration_text, estimated
 from ackclock.simulation.run_list import ChunkWork, RunList
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def run_missing(
     """Run the chunks of a dataset that have no results, or those of `chunks` among them.
 
     Each chunk is stored when it ends. An interrupted call loses only the chunks in progress: one
-    for each worker, and one more.
+    for each worker, and two more. Before long work some runs are made to estimate its time.
 
     Raises:
         RunFailed: a run failed.
@@ -52,13 +53,33 @@ def run_missing(
         progress(done, total, "from an earlier run" if done else "")
     if not missing:
         return
+    costs = {index: runs.chunk_cpu_s(index) for index in missing}
+    left = None
+    if progress and sum(costs.values()) > LONG_S:
+        expected = estimate(runs, missing, workers)
+        left = TimeLeft(list(costs.values()), expected.wall_s, expected.workers + 2)
+        progress(done, total, expected.work if dask else f"{expected.work}, {expected.time}")
     results = on_cluster(execute, runs, missing, dask) if dask else _on_threads(runs, missing, workers)
     with closing(results):
         for index, result in results:
             data.put(index, _taken(result, runs, index))
             done += len(runs.chunks[index])
             if progress:
-                progress(done, total, runs.spec(runs.chunks[index][-1]).label())
+                label = runs.spec(runs.chunks[index][-1]).label()
+                progress(done, total, f"{label}; {duration_text(left.done(costs[index]))} left" if left else label)
+
+
+def estimate(runs: RunList, chunks: Sequence[int] | None = None, workers: int | None = None) -> RunEstimate:
+    """What chunks of a list of runs will take, all of them without `chunks`. Makes some of the
+    runs on one thread.
+
+    Raises:
+        RunFailed: a run failed.
+    """
+    batches = engine.Batches(1)
+    return estimated(
+        runs, range(len(runs.chunks)) if chunks is None else chunks, lambda work: execute(work, batches), workers
+    )
 
 
 def _taken(result: Result, runs: RunList, index: int) -> ChunkTables:

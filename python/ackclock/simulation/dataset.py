@@ -17,7 +17,7 @@ from ackclock.simulation import engine, run_files
 from ackclock.simulation.run_list import ChunkWork, RunList
 from ackclock.simulation.runner import RunResult, RunSpec
 from ackclock.simulation.throughput import with_models
-from ackclock.storage import atomic_files, dataset_files, run_folder, temporary_files
+from ackclock.storage import atomic_files, dataset_files, remote_folder, run_folder, temporary_files
 from ackclock.storage.dataset_files import CHUNK_FILE, CHUNKS, INDEX, TABLES
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class Dataset:
         self.runs = runs
         self.folder = folder
         self._in_memory: dict[int, ChunkTables] = {}
+        self._all_here = False
 
     def missing(self) -> list[int]:
         """The indices of the chunks without results."""
@@ -116,6 +117,8 @@ class Dataset:
                 atomic_files.write_parquet(folder / f"{name}.parquet", table)
             about = {"first": chunk.start, "runs": len(chunk), "digest": results.digest}
             atomic_files.write_json(folder / CHUNK_FILE, about)
+        if remote := remote_folder.of(self.folder):
+            remote.push(f"{CHUNKS}/{self._chunk_folder(index).name}", last=CHUNK_FILE)
 
     def open(self) -> None:
         """Create the folder of the chunks and remove the temporary files of ended processes."""
@@ -138,7 +141,7 @@ class Dataset:
                     "a folder without chunks of this sweep",
                     "the folders of `sweep --part`",
                     option="--collect",
-                    file=str(part),
+                    file=remote_folder.shown(part),
                 )
             for index in self.missing():
                 if (chunk := dataset_files.chunk_folder(part, index)).is_dir():
@@ -188,7 +191,7 @@ class Dataset:
             raise InputError.problem(
                 f"chunk {index} has other runs than this sweep",
                 "give another --out, or --force",
-                file=str(self.folder),
+                file=remote_folder.shown(self.folder),
             )
         return str(about["digest"])
 
@@ -199,6 +202,7 @@ class Dataset:
         """
         if self.folder is None or self.joined:
             return
+        self._pull_chunks()
         chunks = [self._chunk_folder(index) for index in range(len(self.runs.chunks))]
         for name in TABLES:
             dataset_files.join(self.folder, name, chunks)
@@ -209,6 +213,8 @@ class Dataset:
         """Remove the chunks of a joined dataset."""
         if self.folder:
             shutil.rmtree(self.folder / CHUNKS, ignore_errors=True)
+            if remote := remote_folder.of(self.folder):
+                remote.remove_chunks()
 
     def table(self, name: str) -> pl.DataFrame:
         """A table of all runs, in the order of the runs."""
@@ -223,6 +229,7 @@ class Dataset:
             return pl.concat(parts, how="diagonal_relaxed").lazy()
         if self.joined:
             return dataset_files.scan(self.folder, name)
+        self._pull_chunks()
         paths = [self._chunk_folder(i) / f"{name}.parquet" for i in range(len(self.runs.chunks)) if self.has(i)]
         return pl.concat([pl.scan_parquet(path, glob=False) for path in paths], how="diagonal_relaxed")
 
@@ -242,6 +249,14 @@ class Dataset:
         rows = [{name: v for name, v in row.items() if v is not None} for row in table.iter_rows(named=True)]
         each = len(self.runs.seeds)
         return [rows[i : i + each] for i in range(0, len(rows), each)]
+
+    def _pull_chunks(self) -> None:
+        """Copy the tables of all chunks to this machine, where another process may have stored
+        some.
+        """
+        if self.folder and not self._all_here and (remote := remote_folder.of(self.folder)):
+            remote.pull_chunks()
+            self._all_here = not self.missing()
 
     def _chunk_folder(self, index: int) -> Path:
         assert self.folder is not None

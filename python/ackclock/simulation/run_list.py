@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from ackclock.input.link.hop import Hop
@@ -112,6 +112,13 @@ class RunList:
         """The estimated CPU seconds of a run of a point."""
         return self.cpu_s(point) if self.cpu_s else estimated_cpu_s(self.scenarios[point])
 
+    def chunk_cpu_s(self, index: int) -> float:
+        """The estimated CPU seconds of a chunk."""
+        chunk = self.chunks[index]
+        points = range(self.point(chunk.start), self.point(chunk[-1]) + 1)
+        each = ((self.numbers(point), self.point_cpu_s(point)) for point in points)
+        return sum(cost * (min(of.stop, chunk.stop) - max(of.start, chunk.start)) for of, cost in each)
+
     @cached_property
     def chunks(self) -> tuple[range, ...]:
         """The chunks, in order: numbers of runs whose estimated cost adds up to `CHUNK_S`."""
@@ -128,14 +135,15 @@ class RunList:
 
     def work(self, index: int) -> ChunkWork:
         """The work of a chunk."""
-        chunk = self.chunks[index]
+        return self.work_of(self.chunks[index])
+
+    def work_of(self, numbers: Sequence[int]) -> ChunkWork:
+        """The work of some runs, in order. The tables number them from the first."""
         parts = []
-        for point in range(self.point(chunk.start), self.point(chunk[-1]) + 1):
-            numbers = self.numbers(point)
-            mine = range(max(numbers.start, chunk.start), min(numbers.stop, chunk.stop))
+        for point, mine in groupby(numbers, self.point):
             runs = tuple((self.seed(number), self.keeps_series(number)) for number in mine)
             parts.append(PointPart(build_plan(self.scenarios[point], self.seeds[0]), self.columns(point), runs))
-        return ChunkWork(chunk.start, tuple(parts), self.param_types, self.metrics)
+        return ChunkWork(numbers[0], tuple(parts), self.param_types, self.metrics)
 
     def keeps_series(self, number: int) -> bool:
         """Whether the time series of a run are kept.

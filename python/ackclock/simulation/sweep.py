@@ -17,12 +17,14 @@ from ackclock.input.scenario.resolution import resolved
 from ackclock.notebook import Progress
 from ackclock.result import Result
 from ackclock.simulation import run_files
-from ackclock.simulation.chunk_runner import run_missing
+from ackclock.simulation.chunk_runner import estimate, run_missing
 from ackclock.simulation.dataset import Dataset, DatasetRun
 from ackclock.simulation.metrics import metrics_of, of_run_with_jain
+from ackclock.simulation.run_estimate import RunEstimate
 from ackclock.simulation.run_list import RunList
 from ackclock.simulation.sweep_points import SweepPoints
 from ackclock.storage import atomic_files, dataset_files, run_kind
+from ackclock.storage.remote_folder import shown
 from ackclock.storage.run_folder import opened
 
 if TYPE_CHECKING:
@@ -95,14 +97,18 @@ class Sweep(Result):
     def document(self) -> dict[str, Any]:
         """The document `ackclock sweep --json` prints."""
         points = [{"params": dict(p.params), "n": len(p.results), "metrics": p.metrics} for p in self.points]
-        return {"cells": points, "digest": self.data.digest(), **({"folder": str(self.folder)} if self.folder else {})}
+        return {
+            "cells": points,
+            "digest": self.data.digest(),
+            **({"folder": shown(self.folder)} if self.folder else {}),
+        }
 
     def document_text(self) -> bytes:
         """`document` as the command prints it: of a run folder, the text of its sweep.json."""
         if self.folder is None:
             return json.dumps(self.document, indent=2).encode()
         text = (self.folder / run_kind.SWEEP.document).read_bytes()
-        return text.removesuffix(b"\n}\n") + f',\n  "folder": {json.dumps(str(self.folder))}\n}}'.encode()
+        return text.removesuffix(b"\n}\n") + f',\n  "folder": {json.dumps(shown(self.folder))}\n}}'.encode()
 
     @property
     def runs(self) -> pl.DataFrame:
@@ -256,7 +262,7 @@ class SweepPart:
             "part": f"{self.number}/{self.of}",
             "runs": self.runs,
             "chunks": self.chunks,
-            "folder": str(self.folder),
+            "folder": shown(self.folder),
         }
 
 
@@ -278,6 +284,20 @@ def sweep_part(
     with opened(folder, checked.identity(series), seeds=runs.seeds, force=force):
         run_missing(Dataset(runs, folder), chunks=mine, workers=workers, progress=progress, dask=dask)
     return SweepPart(number, of, sum(len(runs.chunks[index]) for index in mine), len(mine), folder)
+
+
+def estimated(
+    checked: SweepPoints, part: tuple[int, int] | None = None, *, workers: int | None = None, series: str = "sampled"
+) -> RunEstimate:
+    """What a sweep, or a part of it such as (2, 3), will take. Makes some of its runs.
+
+    Raises:
+        InputError: an invalid point.
+        RunFailed: a run failed.
+    """
+    number, of = part or (1, 1)
+    runs = run_list(checked, series)
+    return estimate(runs, range(number - 1, len(runs.chunks), of), workers)
 
 
 def _points(data: Dataset, metrics: Iterable[Mapping[str, Mapping[str, Any]]]) -> tuple[SweepPoint, ...]:

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from ackclock.errors import InputError, RunFailed
-from ackclock.storage import atomic_files, temporary_files
+from ackclock.storage import atomic_files, remote_folder, temporary_files
 from ackclock.storage.environment import engine_digest, environment
 from ackclock.storage.run_kind import kind_among
 
@@ -133,18 +133,39 @@ class RunFolder:
         self.finished = False
         self._seeds = list(seeds)
         self._force = force
+        self._remote = remote_folder.of(self.path)
+        self._pulled = False
         self._lock: int | None = None
         self._made: list[Path] = []
         """The newly created folders, innermost first."""
 
     def check(self) -> None:
         """Raise the InputError that entering would raise; change nothing."""
+        self._check_remote()
         try:
             self.path.resolve()
             contents = _contents(self.path)
         except (OSError, RuntimeError) as error:  # a name that is too long, links that lead in a circle
             raise _refused(self.path, f"cannot be used ({getattr(error, 'strerror', None) or error})") from None
         self._refusal(contents)
+
+    def _check_remote(self) -> None:
+        if remote_folder.is_url(self.path):
+            raise _refused(
+                self.path,
+                f"is not on this machine, and {self.identity.kind} writes to a folder",
+                "sweep and compare write to such paths; name a folder",
+            )
+        if self._remote is None or self._pulled:
+            return
+        if self._force:
+            raise InputError.problem(
+                f"--force cannot move {self._remote.shown} aside: such file systems do not rename folders",
+                "name another folder, or remove that one",
+                option="--force",
+            )
+        self._remote.pull_state()
+        self._pulled = True
 
     def __enter__(self) -> Self:
         self.check()
@@ -206,6 +227,8 @@ class RunFolder:
             _set_aside(self.path)
             self._unlock()
         self.finished = bool(contents.kind) and contents.finished
+        if self.finished and self._remote:
+            self._remote.pull_results()
         if not contents.kind:
             try:
                 self._write(BEGUN, {})
@@ -242,6 +265,8 @@ class RunFolder:
         if reason and not self._force:
             aside = _free_name(self.path.resolve()).name
             hint = f"name another folder, or move this one to {aside} with --force (in Python: force=True)"
+            if self._remote:
+                hint = "name another folder"
             raise _refused(self.path, f"holds {reason}", hint)
         return bool(reason)
 
@@ -262,7 +287,11 @@ class RunFolder:
 
     def _write(self, state: str, more: dict[str, Any]) -> None:
         run = {"kind": self.identity.kind, "digest": self.identity.digest, "state": state}
+        if state == FINISHED and self._remote:
+            self._remote.push_results()  # the state is uploaded last
         atomic_files.write_json(self.path / ENVIRONMENT, {**environment(self._seeds), **more, "run": run})
+        if self._remote:
+            self._remote.push(ENVIRONMENT)
 
     def _locked(self) -> bool:
         """Take the folder's lock, which ends with the process. False where the folder has been
@@ -328,12 +357,12 @@ def write_failed(error: BaseException, folder: Path, *, empty: bool = False, the
     named = Path(str(error.filename)) if isinstance(error, OSError) and error.filename else None
     if number in (errno.EACCES, errno.EPERM) and (named is None or folder not in (named, *named.parents)):
         return None  # such as an input that may not be read, or a socket
-    kept = "nothing was finished" if empty else f"what was finished is kept in {folder}"
+    kept = "nothing was finished" if empty else f"what was finished is kept in {remote_folder.shown(folder)}"
     return WriteFailed(f"{FULL[number]}; {kept}", f"{REMEDIES.get(number, 'mend that')} and {then}")
 
 
 def _refused(path: Path, statement: str, hint: str = "name another folder") -> InputError:
-    return InputError.problem(f"--out {path} {statement}", hint, option="--out")
+    return InputError.problem(f"--out {remote_folder.shown(path)} {statement}", hint, option="--out")
 
 
 def identity_in(path: Path) -> Identity | None:
