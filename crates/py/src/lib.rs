@@ -10,6 +10,7 @@ mod errors;
 mod measurement;
 mod models;
 mod nonblocking_reader;
+mod packetdrill;
 mod python_cc;
 mod run_columns;
 mod statistics;
@@ -146,6 +147,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::summary_stats, module)?)?;
+    module.add_function(wrap_pyfunction!(packetdrill::packetdrill_settings, module)?)?;
+    module.add_function(wrap_pyfunction!(packetdrill::packetdrill_run, module)?)?;
     module.add_function(wrap_pyfunction!(models::window_over_rtt, module)?)?;
     module.add_function(wrap_pyfunction!(models::mathis, module)?)?;
     module.add_function(wrap_pyfunction!(models::padhye_full, module)?)?;

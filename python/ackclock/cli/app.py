@@ -14,6 +14,7 @@ from ackclock.cli import (
     kernel_cc,
     list_,
     measure,
+    packetdrill,
     report,
     reproduce,
     serve,
@@ -59,6 +60,7 @@ for command in (
     emulate.emulate,
     export.export,
     kernel_cc.kernel_cc,
+    packetdrill.packetdrill,
     report.report,
 ):
     app.command()(command)

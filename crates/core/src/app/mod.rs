@@ -1,18 +1,18 @@
 //! Traffic sources and sinks: applications over TCP, and UDP endpoints.
 
 mod bulk;
+mod controlled;
 mod datagram;
 mod external;
 mod path_probe;
-mod proxy_app;
 mod request_response;
 mod sink;
 
 pub use bulk::BulkSource;
+pub use controlled::ControlledApp;
 pub use datagram::{Pattern, UdpSink, UdpSource};
 pub use external::ExternalHost;
 pub use path_probe::{ProbeConfig, ProbeReflector, ProbeStats, Prober, ReplyConfig};
-pub use proxy_app::ProxyApp;
 pub use request_response::{Requester, Responder};
 pub use sink::Sink;
 
@@ -51,7 +51,7 @@ pub enum AnyApp {
     Sink(Sink),
     Requester(Box<Requester>),
     Responder(Responder),
-    ProxyApp(ProxyApp),
+    ControlledApp(ControlledApp),
 }
 
 impl Application for AnyApp {
@@ -61,7 +61,7 @@ impl Application for AnyApp {
             AnyApp::Sink(a) => a.act(now, socket),
             AnyApp::Requester(a) => a.act(now, socket),
             AnyApp::Responder(a) => a.act(now, socket),
-            AnyApp::ProxyApp(a) => a.act(now, socket),
+            AnyApp::ControlledApp(a) => a.act(now, socket),
         }
     }
     fn due(&self) -> Time {
@@ -70,7 +70,7 @@ impl Application for AnyApp {
             AnyApp::Sink(a) => a.due(),
             AnyApp::Requester(a) => a.due(),
             AnyApp::Responder(a) => a.due(),
-            AnyApp::ProxyApp(a) => a.due(),
+            AnyApp::ControlledApp(a) => a.due(),
         }
     }
 }

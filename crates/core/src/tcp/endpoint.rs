@@ -1,6 +1,6 @@
 //! A TCP endpoint: a sending and a receiving half, and an application.
 
-use crate::app::{AnyApp, Application, Socket};
+use crate::app::{AnyApp, Application, ControlledApp, Socket};
 use crate::endpoint::{Endpoint, Outgoing};
 use crate::packet::{Arena, Body, Ecn, Flags, RareOption, RetransmitReason, Segment, Timestamps};
 use crate::tcp::config::TcpConfig;
@@ -147,6 +147,19 @@ impl TcpEndpoint {
 
     pub fn app(&self) -> &AnyApp {
         &self.app
+    }
+
+    /// The connection as its application sees it.
+    pub fn socket(&self) -> Socket {
+        Socket { arrived: self.receiver.arrived(), peer_closed: self.receiver.peer_closed(), ..self.socket }
+    }
+
+    /// Sets what a [`ControlledApp`] reads, writes and closes. No effect on other applications.
+    pub fn control_app(&mut self, now: Time, set: impl FnOnce(&mut ControlledApp)) {
+        if let AnyApp::ControlledApp(app) = &mut self.app {
+            set(app);
+            self.run_app(now);
+        }
     }
 
     pub fn sender_stats(&self, now: Time) -> SenderStats {

@@ -8,6 +8,7 @@ pub mod delivery_rate;
 pub mod ecn;
 mod endpoint;
 mod handshake;
+mod info;
 pub mod metrics_cache;
 pub mod pacer;
 mod proxy;
@@ -32,6 +33,7 @@ pub use config::{
 };
 pub use ecn::{EcnMode, EcnPackets};
 pub use endpoint::TcpEndpoint;
+pub use info::{CaState, TcpInfo};
 pub use metrics_cache::{MetricsCache, SharedPathMetrics};
 pub use proxy::{relay_bytes, relay_handshakes};
 pub use recovery::RecoveryKind;

@@ -12,7 +12,7 @@ use crate::units::Time;
 /// bytes in the buffer.
 pub fn relay_bytes(now: Time, from: &mut TcpEndpoint, to: &mut TcpEndpoint, buffer: u64) -> u64 {
     let (arrived, acknowledged) = (from.receiver.arrived(), to.sender.acknowledged());
-    let (AnyApp::ProxyApp(source), AnyApp::ProxyApp(target)) = (&mut from.app, &mut to.app) else { return 0 };
+    let (AnyApp::ControlledApp(source), AnyApp::ControlledApp(target)) = (&mut from.app, &mut to.app) else { return 0 };
     let read = arrived.min(acknowledged.saturating_add(buffer)).max(source.read);
     let closed = from.receiver.peer_closed() && read == arrived;
     let (reads, writes) = (read > source.read, read > target.written || closed != target.closed);

@@ -129,6 +129,13 @@ impl RttEstimator {
     pub fn srtt(&self) -> Option<Span> {
         self.srtt
     }
+    pub fn rttvar(&self) -> Span {
+        self.rttvar
+    }
+    /// Doublings of the RTO since the last ACK of new data.
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
     pub fn min(&self) -> Option<Span> {
         (self.min < Span::MAX).then_some(self.min)
     }

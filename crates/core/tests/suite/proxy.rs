@@ -1,7 +1,7 @@
 //! Split TCP: every byte that enters the proxy leaves it, with any paths on both sides, and the
 //! proxy buffers at most its limit.
 
-use ackclock_core::app::{AnyApp, BulkSource, ProxyApp, Requester, Responder, Sink};
+use ackclock_core::app::{AnyApp, BulkSource, ControlledApp, Requester, Responder, Sink};
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::impairment::{Delay, Loss, LossConfig};
@@ -54,7 +54,7 @@ impl Setup {
 
     fn build(self) -> Split {
         let mut b: NetworkBuilder = Network::builder();
-        let relay = || AnyApp::ProxyApp(ProxyApp::default());
+        let relay = || AnyApp::ControlledApp(ControlledApp::default());
         let listener = TcpEndpoint::server(self.config.clone(), relay());
         let far = if self.through { listener.defer_syn_ack() } else { listener };
         let ends = [

@@ -2,7 +2,7 @@
 
 use super::{FlowEndpoints, endpoints};
 use crate::plan::{Direction, Handshake, Plan};
-use ackclock_core::app::{AnyApp, ProxyApp};
+use ackclock_core::app::{AnyApp, ControlledApp};
 use ackclock_core::network::NetworkBuilder;
 use ackclock_core::tcp::{TcpConfig, TcpEndpoint};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub fn endpoint(plan: &Plan, flow: usize, end: Direction, opens: bool) -> Option<TcpEndpoint> {
     let proxy = plan.proxy_at(flow, end)?;
     let config: Arc<TcpConfig> = Arc::new(endpoints::tcp_config(plan, &proxy.tcp));
-    let app = AnyApp::ProxyApp(ProxyApp::default());
+    let app = AnyApp::ControlledApp(ControlledApp::default());
     if opens {
         return Some(TcpEndpoint::deferred_client(config, app));
     }

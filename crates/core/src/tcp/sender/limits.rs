@@ -28,6 +28,11 @@ impl Sender {
         }
     }
 
+    /// The window falls after a mark.
+    pub(in crate::tcp) fn is_reducing_for_mark(&self) -> bool {
+        self.cwr_window().is_some()
+    }
+
     /// The window during CWR, unless a fast recovery sets it.
     fn cwr_window(&self) -> Option<f64> {
         let ecn = self.ecn.as_ref().filter(|_| !self.recovery.active())?;
@@ -45,7 +50,7 @@ impl Sender {
     }
 
     /// The window to report.
-    pub(super) fn reported_window(&self) -> f64 {
+    pub(in crate::tcp) fn reported_window(&self) -> f64 {
         self.cwr_window().unwrap_or_else(|| self.recovery.reported_window(&self.cc))
     }
 

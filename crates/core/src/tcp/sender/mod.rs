@@ -61,7 +61,7 @@ pub struct Transmit {
 #[repr(C, align(64))]
 pub struct Sender {
     /// snd.una.
-    una: u64,
+    pub(super) una: u64,
     /// snd.nxt.
     next: u64,
     peer_window: u64,
@@ -71,8 +71,8 @@ pub struct Sender {
     /// The persist timer: next probe of a zero window.
     probe_at: Time,
     /// Payload of a full segment: the host's, or less if the peer's MSS is smaller.
-    segment: u32,
-    probes: u32,
+    pub(super) segment: u32,
+    pub(super) probes: u32,
     limit: SendLimit,
     /// The last ACK took the fast path (see `fast_path_ack`) and nothing has been lost or marked
     /// since: only windows, buffers, pacing and the application limit transmission.
@@ -91,17 +91,17 @@ pub struct Sender {
     /// Sequence number of the FIN, once it has been sent; `NONE` before.
     fin: u64,
     /// snd.nxt at the last RTO.
-    rto_recovery_point: u64,
+    pub(super) rto_recovery_point: u64,
     /// For congestion controls that use delivery rates.
     delivery_rate: Option<Box<DeliveryRateEstimator>>,
-    scoreboard: Scoreboard,
-    recovery: AnyRecovery,
-    cc: AnyCc,
-    stats: SenderStats,
-    rtt: RttEstimator,
+    pub(super) scoreboard: Scoreboard,
+    pub(super) recovery: AnyRecovery,
+    pub(super) cc: AnyCc,
+    pub(super) stats: SenderStats,
+    pub(super) rtt: RttEstimator,
     /// None sends as soon as the window allows.
     pacer: Option<Pacer>,
-    timeouts_in_a_row: u32,
+    pub(super) timeouts_in_a_row: u32,
     /// RFC 2861, where the host uses it.
     usage: Option<CwndUsage>,
     window_cut: SenderWindowCut,

@@ -1,21 +1,21 @@
-//! Application on one side of a split-TCP proxy. [`crate::tcp::relay_bytes`] sets what it may read
-//! and write.
+//! Application whose reads and writes are set from outside: one side of a split-TCP proxy
+//! ([`crate::tcp::relay_bytes`]), or the socket calls of a script.
 
 use super::{Application, Socket};
 use crate::units::Time;
 
 /// Stream offsets in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ProxyApp {
+pub struct ControlledApp {
     /// May read up to this offset.
     pub read: u64,
-    /// Writes up to this offset, with data from the peer of the other side.
+    /// Writes up to this offset.
     pub written: u64,
-    /// The peer of the other side has closed, and all its data is written.
+    /// Writes nothing more.
     pub closed: bool,
 }
 
-impl Application for ProxyApp {
+impl Application for ControlledApp {
     fn act(&mut self, _now: Time, socket: &mut Socket) {
         socket.read = socket.arrived.min(self.read);
         socket.written = self.written;

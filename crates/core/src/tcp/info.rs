@@ -1,0 +1,122 @@
+//! The sender's state in the terms of Linux's `struct tcp_info` (include/uapi/linux/tcp.h), for
+//! scripts and reports.
+
+use super::TcpEndpoint;
+use super::cc::CongestionControl;
+use super::recovery::Recovery;
+use super::sender::Sender;
+use crate::units::Span;
+
+/// State of the congestion control machinery (`enum tcp_ca_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CaState {
+    /// No sign of loss.
+    Open = 0,
+    /// SACKed segments or duplicate ACKs, no loss decided.
+    Disorder = 1,
+    /// The window falls after a mark.
+    Cwr = 2,
+    /// Fast recovery.
+    Recovery = 3,
+    /// After an RTO, until what was sent before it is acknowledged.
+    Loss = 4,
+}
+
+impl CaState {
+    pub const ALL: [CaState; 5] = [CaState::Open, CaState::Disorder, CaState::Cwr, CaState::Recovery, CaState::Loss];
+
+    /// The kernel's name without `TCP_CA_`.
+    pub fn name(self) -> &'static str {
+        match self {
+            CaState::Open => "Open",
+            CaState::Disorder => "Disorder",
+            CaState::Cwr => "CWR",
+            CaState::Recovery => "Recovery",
+            CaState::Loss => "Loss",
+        }
+    }
+}
+
+/// Fields of `struct tcp_info` that the engine has. Windows and counts are in segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpInfo {
+    pub ca_state: CaState,
+    pub snd_cwnd: u32,
+    /// `u32::MAX` before the first reduction.
+    pub snd_ssthresh: u32,
+    pub snd_mss: u32,
+    /// Sent and not acknowledged, SACKed and lost ones included.
+    pub unacked: u32,
+    pub sacked: u32,
+    pub lost: u32,
+    pub retrans: u32,
+    /// RTOs since the last ACK of new data.
+    pub retransmits: u32,
+    pub probes: u32,
+    /// Doublings of the RTO.
+    pub backoff: u32,
+    pub total_retrans: u64,
+    /// Segments delivered, SACKed ones included.
+    pub delivered: u64,
+    pub rtt: Option<Span>,
+    pub rttvar: Span,
+    pub min_rtt: Option<Span>,
+    pub rto: Span,
+    pub sack: bool,
+    pub timestamps: bool,
+    pub window_scaling: bool,
+    pub ecn: bool,
+}
+
+/// A window in whole segments, as the kernel counts.
+fn segments(window: f64) -> u32 {
+    if window.is_finite() { window.clamp(0.0, f64::from(u32::MAX)) as u32 } else { u32::MAX }
+}
+
+impl Sender {
+    fn ca_state(&self) -> CaState {
+        if self.una < self.rto_recovery_point {
+            CaState::Loss
+        } else if self.recovery.active() {
+            CaState::Recovery
+        } else if self.is_reducing_for_mark() {
+            CaState::Cwr
+        } else if self.scoreboard.sacked_out() > 0 {
+            CaState::Disorder
+        } else {
+            CaState::Open
+        }
+    }
+}
+
+impl TcpEndpoint {
+    /// The sender's state now.
+    pub fn tcp_info(&self) -> TcpInfo {
+        let sender = &self.sender;
+        let scoreboard = &sender.scoreboard;
+        TcpInfo {
+            ca_state: sender.ca_state(),
+            snd_cwnd: segments(sender.reported_window()),
+            snd_ssthresh: segments(sender.cc.ssthresh()),
+            snd_mss: sender.segment,
+            unacked: scoreboard.len(),
+            sacked: scoreboard.sacked_out(),
+            lost: scoreboard.lost_out(),
+            retrans: scoreboard.retrans_out(),
+            retransmits: sender.timeouts_in_a_row,
+            probes: sender.probes,
+            backoff: sender.rtt.backoff(),
+            total_retrans: sender.stats.retransmitted_segments,
+            delivered: scoreboard.first_index() + u64::from(scoreboard.sacked_out()),
+            rtt: sender.rtt.srtt(),
+            rttvar: sender.rtt.rttvar(),
+            min_rtt: sender.rtt.min(),
+            rto: sender.rtt.rto(),
+            sack: self.sack,
+            timestamps: self.timestamps,
+            window_scaling: self.scaling,
+            ecn: self.ecn.on(),
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The machine under test: one endpoint, its time, and the segments that it has sent.
+
+use super::{Stop, TraceLine, show};
+use crate::script::{PacketOption, TcpPacket};
+use ackclock_core::app::{AnyApp, ControlledApp, Socket};
+use ackclock_core::endpoint::Endpoint;
+use ackclock_core::packet::{AccEcn, Arena, Body, Ecn, Flags, RareOption, SackBlocks, Segment, SynOptions, Timestamps, U24};
+use ackclock_core::tcp::{TcpConfig, TcpEndpoint, TcpInfo};
+use ackclock_core::units::{Span, Time};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Maximum number of timer expiries and segments in a run.
+const MAX_STEPS: u64 = 2_000_000;
+/// MSS of a peer that names none (RFC 9293, section 3.7.1).
+const DEFAULT_MSS: u16 = 536;
+/// IP and TCP header of inbound packets, without options.
+const HEADER: u16 = 40;
+
+/// A segment that the endpoint has sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    pub at: Time,
+    pub segment: Segment,
+    pub ecn: Ecn,
+}
+
+/// The relation of a script's timestamps to the endpoint's clock.
+#[derive(Debug, Default)]
+struct TimestampMap {
+    /// Endpoint's value less the script's.
+    offset: Option<u32>,
+}
+
+pub struct Machine {
+    config: Arc<TcpConfig>,
+    now: Time,
+    arena: Arena,
+    endpoint: Option<TcpEndpoint>,
+    sent: VecDeque<Sent>,
+    /// Shift of the windows that the peer advertises; none before its SYN.
+    peer_scale: Option<u8>,
+    /// The peer offered window scaling.
+    peer_scales: bool,
+    timestamps: TimestampMap,
+    /// The peer's last AccECN counters.
+    peer_accecn: AccEcn,
+    tolerance: Span,
+    /// The peer has reset the connection.
+    reset: bool,
+    steps: u64,
+    line: usize,
+    trace: Option<Vec<TraceLine>>,
+    pub sockets: super::calls::Sockets,
+}
+
+impl Machine {
+    pub fn new(config: TcpConfig, tolerance: Span, trace: bool) -> Machine {
+        Machine {
+            config: Arc::new(config),
+            now: Time::ZERO,
+            arena: Arena::default(),
+            endpoint: None,
+            sent: VecDeque::new(),
+            peer_scale: None,
+            peer_scales: false,
+            timestamps: TimestampMap::default(),
+            peer_accecn: AccEcn { ect0: U24::new(1), ce: U24::new(0), ect1: U24::new(1) },
+            tolerance,
+            reset: false,
+            steps: 0,
+            line: 0,
+            trace: trace.then(Vec::new),
+            sockets: super::calls::Sockets::default(),
+        }
+    }
+
+    pub fn now(&self) -> Time {
+        self.now
+    }
+    pub fn tolerance(&self) -> Span {
+        self.tolerance
+    }
+    pub fn is_reset(&self) -> bool {
+        self.reset
+    }
+    pub fn info(&self) -> Option<TcpInfo> {
+        self.endpoint.as_ref().map(TcpEndpoint::tcp_info)
+    }
+    pub fn socket(&self) -> Option<Socket> {
+        self.endpoint.as_ref().map(TcpEndpoint::socket)
+    }
+    pub fn is_established(&self) -> bool {
+        self.endpoint.as_ref().is_some_and(TcpEndpoint::is_established)
+    }
+
+    /// Statements from here on have this line.
+    pub fn at_line(&mut self, line: usize) {
+        self.line = line;
+    }
+
+    pub fn note(&mut self, text: impl FnOnce() -> String) {
+        let (time_s, line) = (self.now.as_secs(), Some(self.line));
+        if let Some(trace) = &mut self.trace {
+            trace.push(TraceLine { time_s, line, text: text() });
+        }
+    }
+
+    pub fn into_trace(self) -> Vec<TraceLine> {
+        self.trace.unwrap_or_default()
+    }
+
+    /// Opens a connection to the peer now.
+    pub fn connect(&mut self) -> Result<(), Stop> {
+        self.refuse_second()?;
+        let app = AnyApp::ControlledApp(ControlledApp::default());
+        self.endpoint = Some(TcpEndpoint::client(self.config.clone(), app, self.now));
+        self.drain()
+    }
+
+    /// Waits for a connection.
+    pub fn listen(&mut self) -> Result<(), Stop> {
+        self.refuse_second()?;
+        let app = AnyApp::ControlledApp(ControlledApp::default());
+        self.endpoint = Some(TcpEndpoint::server(self.config.clone(), app));
+        Ok(())
+    }
+
+    fn refuse_second(&self) -> Result<(), Stop> {
+        if self.endpoint.is_some() { Err(Stop::unsupported("a second connection in one script")) } else { Ok(()) }
+    }
+
+    /// Sets what the application reads, writes and closes.
+    pub fn control_app(&mut self, set: impl FnOnce(&mut ControlledApp)) -> Result<(), Stop> {
+        let now = self.now;
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.control_app(now, set);
+        }
+        self.drain()
+    }
+
+    fn step(&mut self) -> Result<(), Stop> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS { Err(Stop::unsupported("more than 2,000,000 segments and timers")) } else { Ok(()) }
+    }
+
+    fn due(&self) -> Time {
+        match &self.endpoint {
+            Some(endpoint) if !self.reset => endpoint.due(),
+            _ => Time::NEVER,
+        }
+    }
+
+    /// Runs the timers that are due up to and including `to`.
+    pub fn run_to(&mut self, to: Time) -> Result<(), Stop> {
+        while self.due() <= to {
+            self.run_timer()?;
+        }
+        self.now = self.now.max(to);
+        Ok(())
+    }
+
+    fn run_timer(&mut self) -> Result<(), Stop> {
+        self.step()?;
+        self.now = self.due().max(self.now);
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.on_timer(self.now);
+        }
+        self.drain()
+    }
+
+    /// Runs timers until the endpoint sends, at `latest`. Returns whether it has.
+    pub fn run_until_sent(&mut self, latest: Time) -> Result<bool, Stop> {
+        while self.sent.is_empty() {
+            if self.due() > latest || self.due() == Time::NEVER {
+                return Ok(false);
+            }
+            self.run_timer()?;
+        }
+        Ok(true)
+    }
+
+    pub fn next_sent(&self) -> Option<&Sent> {
+        self.sent.front()
+    }
+
+    pub fn take_sent(&mut self) -> Option<Sent> {
+        self.sent.pop_front()
+    }
+
+    /// The next segment, if `wanted`.
+    pub fn take_sent_if(&mut self, wanted: bool) -> Option<Sent> {
+        if wanted { self.sent.pop_front() } else { None }
+    }
+
+    /// When the endpoint does something next.
+    pub fn next_due(&self) -> Time {
+        self.due()
+    }
+
+    fn drain(&mut self) -> Result<(), Stop> {
+        if self.reset {
+            return Ok(());
+        }
+        loop {
+            self.step()?;
+            let Some(endpoint) = &mut self.endpoint else { return Ok(()) };
+            let Some(out) = endpoint.poll(self.now, &mut self.arena) else { return Ok(()) };
+            if let Body::Segment(segment) = self.arena.get(out.body) {
+                let sent = Sent { at: self.now, segment: *segment, ecn: out.ecn };
+                self.sent.push_back(sent);
+                let text = show::segment(&sent, self.own_scale());
+                let time_s = self.now.as_secs();
+                if let Some(trace) = &mut self.trace {
+                    trace.push(TraceLine { time_s, line: None, text: format!("> {text}") });
+                }
+            }
+            self.arena.release(out.body);
+        }
+    }
+
+    /// Shift of the windows that the endpoint advertises after the handshake.
+    pub fn own_scale(&self) -> u8 {
+        if self.peer_scales { self.config.window_scale().unwrap_or(0) } else { 0 }
+    }
+
+    /// The window field of a segment.
+    pub fn window_field(&self, segment: &Segment) -> u32 {
+        if segment.flags.has(Flags::SYN) { segment.window } else { segment.window >> self.own_scale() }
+    }
+
+    /// A packet of the script arrives.
+    pub fn receive(&mut self, packet: &TcpPacket) -> Result<(), Stop> {
+        if packet.flags.has(Flags::RST) {
+            self.reset = true;
+            self.note(|| "the peer resets the connection".to_owned());
+            return Ok(());
+        }
+        let segment = self.segment(packet)?;
+        let ecn = packet.ecn.unwrap_or(Ecn::NotEct);
+        self.note(|| format!("< {}", show::packet(packet)));
+        let now = self.now;
+        let Some(endpoint) = self.endpoint.as_mut().filter(|_| !self.reset) else {
+            return Err(Stop::unsupported("a packet to a closed socket"));
+        };
+        endpoint.receive(now, &Body::Segment(segment), ecn);
+        self.drain()
+    }
+
+    /// A packet of the script as the endpoint sees it.
+    fn segment(&mut self, packet: &TcpPacket) -> Result<Segment, Stop> {
+        let syn = packet.flags.has(Flags::SYN);
+        let options = packet.options.as_deref().unwrap_or(&[]);
+        let window = u32::from(packet.window.unwrap_or(u16::MAX));
+        let mut segment = Segment {
+            seq: packet.seq,
+            ack: packet.ack.unwrap_or(0),
+            payload: packet.payload,
+            flags: packet.flags,
+            len: u16::try_from(u32::from(HEADER) + packet.payload).unwrap_or(u16::MAX),
+            ..Segment::default()
+        };
+        let mut offered = SynOptions { mss: DEFAULT_MSS, window_scale: None, sack_permitted: false };
+        for option in options {
+            match *option {
+                PacketOption::Mss(mss) => offered.mss = mss,
+                PacketOption::WindowScale(shift) => offered.window_scale = Some(shift.min(14)),
+                PacketOption::SackPermitted => offered.sack_permitted = true,
+                PacketOption::Sack(count, blocks) => {
+                    let mut sack = SackBlocks::default();
+                    for (start, end) in blocks.into_iter().take(count.into()) {
+                        sack.push(start.into(), end.into());
+                    }
+                    segment.sack = sack;
+                }
+                PacketOption::Timestamps { value, echo } => {
+                    let echo = if echo == 0 { 0 } else { echo.wrapping_add(self.timestamps.offset.unwrap_or(0)) };
+                    segment.timestamps = Some(Timestamps { value, echo });
+                }
+                PacketOption::AccEcn(fields) => {
+                    let known = &mut self.peer_accecn;
+                    let counters = [(&mut known.ect0, fields.ect0), (&mut known.ce, fields.ce), (&mut known.ect1, fields.ect1)];
+                    for (known, field) in counters {
+                        *known = field.map_or(*known, |count| U24::new(count.into()));
+                    }
+                    segment.rare_option = RareOption::AccEcn(self.peer_accecn);
+                }
+            }
+        }
+        if syn {
+            if packet.payload > 0 {
+                return Err(Stop::unsupported("a SYN with payload (TCP Fast Open)"));
+            }
+            segment.syn = Some(offered);
+            self.peer_scales = offered.window_scale.is_some();
+            self.peer_scale = offered.window_scale.filter(|_| self.config.window_scaling);
+            segment.window = window;
+        } else {
+            segment.window = window << self.peer_scale.unwrap_or(0);
+        }
+        Ok(segment)
+    }
+
+    /// The script's value for a timestamp of the endpoint. The first one fixes the relation.
+    pub fn script_timestamp(&mut self, value: u32, in_script: u32) -> u32 {
+        let offset = *self.timestamps.offset.get_or_insert_with(|| value.wrapping_sub(in_script));
+        value.wrapping_sub(offset)
+    }
+}

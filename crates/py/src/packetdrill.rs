@@ -1,0 +1,47 @@
+//! packetdrill scripts for `ackclock.packetdrill`.
+
+use crate::errors::{failure, refusal};
+use ackclock_core::Problem;
+use ackclock_core::tcp::TcpConfig;
+use ackclock_core::units::Span;
+use ackclock_packetdrill::{RunOptions, Script, ScriptError, run};
+use pyo3::prelude::*;
+use serde_json::json;
+
+fn parsed(text: &str) -> PyResult<Script> {
+    Script::parse(text).map_err(|error| refusal(problem(error)))
+}
+
+fn problem(error: ScriptError) -> Problem {
+    Problem::found(error.found, error.expected).at_line(error.line)
+}
+
+/// What a script asks of the host, as JSON: `options`, `sysctls`, `commands` (those that set no
+/// sysctl), `socket_options` (the arguments of setsockopt) and `connects` (it is the client).
+/// InputError: the script cannot be read.
+#[pyfunction]
+pub fn packetdrill_settings(text: &str) -> PyResult<String> {
+    let script = parsed(text)?;
+    let commands: Vec<_> = script.other_commands().into_iter().map(|(line, text)| json!({"line": line, "text": text})).collect();
+    let options: Vec<_> =
+        script.calls("setsockopt").map(|(line, call)| json!({"line": line, "args": call.args, "result": call.result})).collect();
+    let settings = json!({
+        "options": script.options,
+        "sysctls": script.sysctls(),
+        "commands": commands,
+        "socket_options": options,
+        "connects": script.calls("connect").next().is_some(),
+    });
+    Ok(settings.to_string())
+}
+
+/// Plays a script against an endpoint with this TCP table of a plan (JSON): the outcome as JSON.
+/// InputError: the script cannot be read.
+#[pyfunction]
+pub fn packetdrill_run(py: Python<'_>, text: &str, tcp: &str, tolerance_us: u64, trace: bool) -> PyResult<String> {
+    let script = parsed(text)?;
+    let config: TcpConfig = serde_json::from_str(tcp).map_err(failure)?;
+    let options = RunOptions { tolerance: Span::from_us(tolerance_us), trace };
+    let outcome = py.detach(|| run(&script, &config.resolved(), &options));
+    serde_json::to_string(&outcome).map_err(failure)
+}

@@ -1,0 +1,50 @@
+"""packetdrill: scripts of packetdrill's language against a host stack of the engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Json, Quiet, Seed, one_of, time_of
+
+
+def packetdrill(
+    scripts: Annotated[
+        list[Path], typer.Argument(metavar="SCRIPT...", help="Scripts, or folders with .pkt files.", show_default=False)
+    ],
+    host: Annotated[str, typer.Option(help="The host stack: one of `ackclock list hosts`.")] = "linux-6",
+    tolerance: Annotated[
+        str, typer.Option(help="A segment may leave this much earlier or later than the script says.")
+    ] = "4 ms",
+    trace: Annotated[bool, typer.Option("--trace", help="Print every packet and call with its time.")] = False,
+    json: Json = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """Play packetdrill scripts against the engine's TCP, in virtual time."""
+    from ackclock.cli.output import print_json
+    from ackclock.input.catalogue import hosts
+    from ackclock.input.units import show_time
+    from ackclock.packetdrill.run import run_script, scripts_in
+    from ackclock.packetdrill.terminal_lines import result_lines, summary_line
+
+    one_of(host, hosts(), "--host")
+    tolerance_ps = time_of(tolerance, "--tolerance")
+    results = []
+    for path in [script for named in scripts for script in scripts_in(named)]:
+        result = run_script(path, host, tolerance_ps=tolerance_ps, trace=trace)
+        results.append(result)
+        if not json and not (quiet and result.verdict == "passes"):
+            for line in result_lines(result):
+                print(line)
+    if json:
+        verdicts = [result.verdict for result in results]
+        counts = {name: verdicts.count(name) for name in ("passes", "fails", "unsupported")}
+        documents = [result.document() for result in results]
+        print_json({"host": host, "tolerance_ms": tolerance_ps / 10**9, "counts": counts, "scripts": documents})
+    else:
+        print(summary_line(results, host, show_time(tolerance_ps)))
+    if any(result.verdict == "fails" for result in results):
+        raise typer.Exit(1)

@@ -1,0 +1,123 @@
+"""Scripts against the engine, one after the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ackclock import _native
+from ackclock.errors import InputError
+from ackclock.input.scenario.hosts import DEFAULT_HOST, resolve
+from ackclock.input.scenario.tcp import TcpKeys
+from ackclock.packetdrill.stack_settings import stack_settings
+
+Verdict = Literal["passes", "fails", "unsupported"]
+MAX_BYTES = 1 << 20
+TOLERANCE = 4 * 10**9  # packetdrill's own, in ps
+
+
+@dataclass(frozen=True)
+class ScriptResult:
+    """The verdict on a script.
+
+    Attributes:
+        script: its path.
+        verdict: "passes", "fails" or "unsupported".
+        statements: how many statements hold.
+        line: the line that ends the run, from 1; None of a script that passes.
+        statement: its text.
+        expected, got: what the statement asks for, and what happened ("fails").
+        differs: what differs, one entry each ("fails").
+        state: the sender's state in the terms of the kernel's `struct tcp_info` ("fails").
+        why: why it cannot be played ("unsupported").
+        trace: packets and calls in order, with `time_s`, `line` and `text`, if they were asked for.
+    """
+
+    script: Path
+    verdict: Verdict
+    statements: int = 0
+    line: int | None = None
+    statement: str = ""
+    expected: str = ""
+    got: str = ""
+    differs: tuple[str, ...] = ()
+    state: str | None = None
+    why: str = ""
+    trace: tuple[Mapping[str, Any], ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """The result as JSON has it: fields that say nothing are left out."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        fields["script"] = str(self.script)
+        kept = ("script", "verdict", "statements")
+        return {name: value for name, value in fields.items() if name in kept or value not in (None, "", ())}
+
+
+def scripts_in(path: Path) -> Iterator[Path]:
+    """The file itself, or every .pkt file below a folder, by name.
+
+    Raises:
+        InputError: there is no such file, or no script in the folder.
+    """
+    if path.is_dir():
+        found = sorted(path.rglob("*.pkt"))
+        if not found:
+            raise InputError.problem(f"{path} has no .pkt file", "name a script, or a folder with scripts")
+        yield from found
+    elif path.is_file():
+        yield path
+    else:
+        raise InputError.problem(f"there is no file {path}", "name a packetdrill script, or a folder with scripts")
+
+
+def run_script(
+    script: str | Path, host: str = DEFAULT_HOST, *, tolerance_ps: int = TOLERANCE, trace: bool = False
+) -> ScriptResult:
+    """Play a packetdrill script against a host stack, in virtual time.
+
+    Commands in backquotes are read for their sysctls, never executed; the script opens no file.
+
+    Args:
+        script: a file in packetdrill's language.
+        host: a host stack, one of `ackclock.list_hosts()`.
+        tolerance_ps: how much earlier or later than the script says a segment may leave, in
+            picoseconds; a script's own --tolerance_usecs replaces it.
+        trace: record every packet and call.
+
+    Raises:
+        InputError: the file cannot be read, or is not of packetdrill's language.
+
+    >>> from pathlib import Path
+    >>> import tempfile
+    >>> text = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\\n+0 bind(3, ..., ...) = 0\\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "open.pkt"
+    ...     _ = path.write_text(text)
+    ...     run_script(path).verdict
+    'passes'
+    """
+    path = Path(script)
+    text = _text(path)
+    try:
+        settings = stack_settings(json.loads(_native.packetdrill_settings(text)))
+    except _native.InputError as error:
+        raise InputError(error.found, error.allowed, file=str(path), line=error.line) from None
+    if settings.unsupported:
+        first = settings.unsupported[0]
+        return ScriptResult(path, "unsupported", line=first.line, statement=first.statement, why=first.why)
+    tcp = resolve(TcpKeys.model_validate({"host": host, **settings.keys})).plan()
+    outcome: dict[str, Any] = json.loads(_native.packetdrill_run(text, json.dumps(tcp), tolerance_ps // 10**6, trace))
+    outcome |= {name: tuple(outcome.get(name, ())) for name in ("differs", "trace")}
+    return ScriptResult(path, **outcome)
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError.problem(f"{path} is larger than 1 MiB", "name a packetdrill script")
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError.problem(f"{path} cannot be read ({error.strerror})", "name a packetdrill script") from error

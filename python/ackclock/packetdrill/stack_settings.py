@@ -1,0 +1,250 @@
+"""A script's sysctls and socket options as keys of the host stack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ackclock.input.catalogue import variants
+
+
+@dataclass(frozen=True)
+class Unsupported:
+    """A setting that the engine does not have: its line, its text, and why."""
+
+    line: int
+    statement: str
+    why: str
+
+
+@dataclass(frozen=True)
+class StackSettings:
+    """The [tcp] keys that a script sets, and what of it is unsupported."""
+
+    keys: Mapping[str, Any]
+    unsupported: Sequence[Unsupported]
+
+
+class _Refused(Exception):
+    """The engine does not have the setting; the text is the reason."""
+
+
+def _flag(key: str) -> Callable[[str], dict[str, Any]]:
+    return lambda value: {key: _number(value) != 0}
+
+
+def _number(value: str) -> int:
+    try:
+        return int(value.split()[-1], 0)
+    except (ValueError, IndexError):
+        raise _Refused(f"{value!r} is not a number") from None
+
+
+def _timestamps(value: str) -> dict[str, Any]:
+    on = _number(value) != 0
+    # The segment is the MSS of 1460 bytes less the options of every segment (RFC 6691).
+    return {"timestamps": on, "segment": "1448 B" if on else "1460 B"}
+
+
+def _variant(value: str) -> dict[str, Any]:
+    name = value.strip().strip('"')
+    if name not in variants():
+        raise _Refused(f"the engine has no congestion control {name}")
+    return {"variant": name}
+
+
+def _recovery(value: str) -> dict[str, Any]:
+    flags = _number(value)
+    if flags & ~1:
+        raise _Refused("RACK's static reordering window (tcp_recovery 2 and 4) is not in the engine")
+    return {"recovery": "rack" if flags & 1 else "prr"}
+
+
+def _early_retrans(value: str) -> dict[str, Any]:
+    if _number(value) < 3:
+        raise _Refused("the engine has no RACK without tail loss probes (tcp_early_retrans below 3)")
+    return {}
+
+
+def _slow_start_after_idle(value: str) -> dict[str, Any]:
+    if _number(value):
+        return {"idle_restart": "decay", "window_validation": "rfc2861"}
+    return {"idle_restart": "off", "window_validation": "off"}
+
+
+def _receive_memory(value: str) -> dict[str, Any]:
+    low, default, high = _three(value)
+    del low
+    return {"receive_buffer": "tuned", "receive_start": f"{default} B", "receive_limit": f"{high} B"}
+
+
+def _send_memory(value: str) -> dict[str, Any]:
+    low, default, high = _three(value)
+    del low
+    return {"send_buffer": "tuned", "send_start": f"{default} B", "send_limit": f"{high} B"}
+
+
+def _three(value: str) -> tuple[int, int, int]:
+    numbers = value.split()
+    if len(numbers) != 3 or not all(number.isdecimal() for number in numbers):
+        raise _Refused(f"{value!r} is not minimum, default and maximum")
+    low, default, high = map(int, numbers)
+    return low, default, max(default, high)
+
+
+def _only(*values: int) -> Callable[[str], dict[str, Any]]:
+    """A setting that the engine has with these values only."""
+
+    def check(value: str) -> dict[str, Any]:
+        if _number(value) not in values:
+            raise _Refused(f"the engine has this setting with {' or '.join(map(str, values))} only, not {value}")
+        return {}
+
+    return check
+
+
+_SYSCTLS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "tcp_sack": _flag("sack"),
+    "tcp_dsack": _flag("dsack"),
+    "tcp_timestamps": _timestamps,
+    "tcp_window_scaling": _flag("window_scaling"),
+    "tcp_congestion_control": _variant,
+    "tcp_frto": lambda value: {"frto": "sack" if _number(value) else "off"},
+    "tcp_recovery": _recovery,
+    "tcp_early_retrans": _early_retrans,
+    "tcp_reordering": lambda value: {"dupack_threshold": _number(value)},
+    "tcp_slow_start_after_idle": _slow_start_after_idle,
+    "tcp_rmem": _receive_memory,
+    "tcp_wmem": _send_memory,
+    "tcp_rto_min_us": lambda value: {"rto_min": f"{_number(value)} us"},
+    "tcp_rto_max_ms": lambda value: {"rto_max": f"{_number(value)} ms"},
+    "tcp_mtu_probing": _only(0),
+    "tcp_fack": _only(0),
+    "tcp_thin_linear_timeouts": _only(0),
+    "tcp_abort_on_overflow": _only(0),
+    "tcp_shrink_window": _only(0),
+    "tcp_tso_win_divisor": _only(3),
+    "tcp_pacing_ss_ratio": _only(200),
+    "tcp_pacing_ca_ratio": _only(120),
+}
+"""Sysctls of net.ipv4 (the kernel's ip-sysctl.rst) as [tcp] keys."""
+
+_WITHOUT_EFFECT = frozenset(
+    [
+        "tcp_no_metrics_save",
+        "tcp_early_demux",
+        "tcp_fin_timeout",
+        "tcp_syn_retries",
+        "tcp_synack_retries",
+        "tcp_retries1",
+        "tcp_retries2",
+        "tcp_fastopen",
+        "tcp_fastopen_key",
+        "tcp_fastopen_blackhole_timeout_sec",
+        "tcp_syncookies",
+        "tcp_notsent_lowat",
+        "tcp_max_syn_backlog",
+        "tcp_low_latency",
+        "tcp_limit_output_bytes",
+        "tcp_ecn_fallback",
+        "tcp_moderate_rcvbuf",
+        "tcp_tw_reuse",
+        "ip_local_port_range",
+        "rmem_max",
+        "wmem_max",
+        "rmem_default",
+        "wmem_default",
+        "default_qdisc",
+        "tcp_invalid_ratelimit",
+        "tcp_autocorking",
+        "somaxconn",
+        "tcp_challenge_ack_limit",
+        "optmem_max",
+    ]
+)
+"""Sysctls about what no single connection of the engine meets."""
+
+_ECN_OFFERS = {0: (False, False), 1: (True, True), 2: (False, True), 3: ("accecn", "accecn")} | {
+    4: (True, "accecn"),
+    5: (False, "accecn"),
+}
+"""tcp_ecn: what a client offers, and what a server agrees to."""
+
+_NO_OPTIONS = frozenset(
+    [
+        "SO_REUSEADDR",
+        "SO_REUSEPORT",
+        "SO_PRIORITY",
+        "SO_KEEPALIVE",
+        "SO_RCVTIMEO",
+        "SO_SNDTIMEO",
+        "TCP_NODELAY",
+        "TCP_NOTSENT_LOWAT",
+        "IP_MTU_DISCOVER",
+        "IP_FREEBIND",
+        "SO_MARK",
+        "TCP_SYNCNT",
+    ]
+)
+"""Socket options without effect on packets here."""
+
+_NO_COMMANDS = re.compile(r"(\S*/)?(ip +tcp_metrics|sleep|sync|true|tc +qdisc|\./set_sysctls|:)\b")
+
+
+def stack_settings(document: Mapping[str, Any]) -> StackSettings:
+    """The settings of a script, from `packetdrill_settings` of the engine.
+
+    Sysctls and socket options apply to the whole script. A line that restores the machine after the
+    last packet is left out by the engine.
+    """
+    keys: dict[str, Any] = {}
+    unsupported: list[Unsupported] = []
+    for sysctl in document["sysctls"]:
+        name, value = sysctl["name"], sysctl["value"]
+        try:
+            keys |= _sysctl(name, value, connects=document["connects"])
+        except _Refused as refused:
+            unsupported.append(Unsupported(sysctl["line"], f"{name}={value}", str(refused)))
+    for option in document["socket_options"]:
+        try:
+            keys |= _socket_option(option["args"])
+        except _Refused as refused:
+            text = f"setsockopt({', '.join(option['args'])})"
+            unsupported.append(Unsupported(option["line"], text, str(refused)))
+    for command in document["commands"]:
+        if not _NO_COMMANDS.match(command["text"]):
+            why = "commands are read for their sysctls and never executed"
+            unsupported.append(Unsupported(command["line"], command["text"], why))
+    return StackSettings(keys, sorted(unsupported, key=lambda setting: setting.line))
+
+
+def _sysctl(name: str, value: str, *, connects: bool) -> dict[str, Any]:
+    if name in _WITHOUT_EFFECT:
+        return {}
+    if name == "tcp_ecn":
+        offer = _ECN_OFFERS.get(_number(value))
+        if offer is None:
+            raise _Refused(f"tcp_ecn has no value {value}")
+        return {"ecn": offer[0] if connects else offer[1]}
+    if name not in _SYSCTLS:
+        raise _Refused("the engine does not have this sysctl")
+    return _SYSCTLS[name](value)
+
+
+def _socket_option(args: Sequence[str]) -> dict[str, Any]:
+    name = args[2] if len(args) > 2 else ""
+    value = args[3].strip("[] \t") if len(args) > 3 else ""
+    if name in _NO_OPTIONS:
+        return {}
+    match name:
+        case "TCP_CONGESTION":
+            return _variant(value)
+        case "SO_RCVBUF":
+            return {"receive_buffer": f"{_number(value)} B"}
+        case "SO_SNDBUF":
+            return {"send_buffer": f"{_number(value)} B"}
+        case "TCP_MAXSEG":
+            return {"segment": f"{_number(value)} B"}
+    raise _Refused(f"the engine does not have the socket option {name}")

@@ -1,0 +1,83 @@
+"""The scripts below this folder against their host stacks.
+
+A script names its host in a line `// host: NAME` (default: linux-6), and a claim that does not hold
+yet in a line `// fails: REASON`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ackclock.errors import InputError
+from ackclock.packetdrill import run_script, scripts_in
+
+SCRIPTS = list(scripts_in(Path(__file__).parent))
+
+
+def header(script: Path, name: str, default: str = "") -> str:
+    found = re.search(rf"^// {name}: (.+)$", script.read_text(), re.MULTILINE)
+    return found[1] if found else default
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_host_sends_the_segments_of_the_script(script: Path) -> None:
+    result = run_script(script, header(script, "host", "linux-6"))
+    if header(script, "fails"):
+        assert result.verdict == "fails", "the script passes: remove its line `// fails:`"
+    else:
+        assert result.verdict == "passes", result
+
+
+def test_command_prints_expected_and_got_when_a_script_fails(tmp_path: Path, ackclock: Any) -> None:
+    script = tmp_path / "wrong.pkt"
+    text = (Path(__file__).parent / "receiver" / "out-of-order-sack.pkt").read_text()
+    script.write_text(text.replace("ack 2001", "ack 2002"))
+    result = ackclock("packetdrill", str(script))
+    assert result.returncode == 1
+    assert "differs   ack: expected 2002, got 2001" in result.stdout
+    assert "1 script against linux-6 (tolerance 4 ms): 0 pass, 1 fail, 0 unsupported" in result.stdout
+
+
+def test_json_has_counts_and_a_row_per_script(ackclock: Any) -> None:
+    folder = Path(__file__).parent / "receiver"
+    document = json.loads(ackclock("packetdrill", str(folder), "--json").stdout)
+    assert document["host"] == "linux-6"
+    assert document["counts"]["fails"] == 0
+    assert sum(document["counts"].values()) == len(document["scripts"]) == len(list(folder.glob("*.pkt")))
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ("`sysctl -q net.ipv4.tcp_made_up=1`", "the engine does not have this sysctl"),
+        ("`touch hacked`", "commands are read for their sysctls and never executed"),
+        (
+            "0 setsockopt(3, SOL_SOCKET, SO_MADE_UP, [1], 4) = 0",
+            "the engine does not have the socket option SO_MADE_UP",
+        ),
+    ],
+)
+def test_setting_that_the_engine_lacks_is_unsupported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, why: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / "a.pkt"
+    script.write_text(f"{setting}\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n")
+    result = run_script(script)
+    assert (result.verdict, result.line, result.why) == ("unsupported", 1, why)
+    assert not (tmp_path / "hacked").exists()
+
+
+def test_file_that_is_no_script_is_refused_with_its_line(tmp_path: Path, ackclock: Any) -> None:
+    script = tmp_path / "a.pkt"
+    script.write_bytes(b"\n\xff\x00 what\n")
+    with pytest.raises(InputError) as raised:
+        run_script(script)
+    assert raised.value.line == 2
+    failed = ackclock("packetdrill", str(script))
+    assert (failed.returncode, failed.stdout) == (2, "")
