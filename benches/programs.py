@@ -33,13 +33,13 @@ def left_out() -> list[str]:
     return list(_left_out)
 
 
-def instructions_per_packet(valgrind: str, binary: Path, arguments: list[str]) -> float:
-    """Instructions of one run of `ackclock-bench` over its delivered data packets, counted by
-    callgrind.
+def instructions_per_packet(valgrind: str, binary: Path, arguments: list[str], packets: str = "data_packets") -> float:
+    """Instructions of one run of `ackclock-bench` over the packets that it reports under this name,
+    counted by callgrind.
     """
     command = [valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", str(binary), *arguments]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     collected = re.search(r"Collected : (\d+)", done.stderr)
     if collected is None:
         raise RuntimeError(f"callgrind printed no count of instructions: {done.stderr[-500:]}")
-    return int(collected[1]) / int(json.loads(done.stdout)["data_packets"])
+    return int(collected[1]) / int(json.loads(done.stdout)[packets])

@@ -299,12 +299,12 @@ struct Cost {
     bytes_per_flow: f64,
 }
 
-/// Analyzes a capture and returns the cost as JSON. CPU time is that of all threads.
-pub fn read(path: &Path, workers: usize) -> Result<String, String> {
+/// Analyzes a capture and returns the cost as JSON.
+pub fn read(path: &Path) -> Result<String, String> {
     let watch = usage::Stopwatch::start();
     let mut capture = Capture::open(path).map_err(|e| e.to_string())?;
-    let mut analysis = Analysis::with_workers(PacketFilter::default(), workers);
-    analysis.read_all(&mut capture, u64::MAX).map_err(|e| e.to_string())?;
+    let mut analysis = Analysis::new(PacketFilter::default());
+    analysis.read(&mut capture, &mut (), u64::MAX).map_err(|e| e.to_string())?;
     let used = watch.stop();
     let flows = analysis.flows();
     let ends = |flow: &ackclock_trace::flow::Flow| [flow.client(), flow.client().other()];

@@ -6,7 +6,7 @@
 //!     ackclock-bench capture-flood FILE SYNS
 //!     ackclock-bench capture-short FILE FLOWS
 //!     ackclock-bench capture-scan FILE PORTS
-//!     ackclock-bench capture-read FILE [WORKERS]
+//!     ackclock-bench capture-read FILE
 //!     ackclock-bench variants
 //!     ackclock-bench runs FILE        a plan (docs/plan.md) in each line, one after another
 //!
@@ -65,8 +65,7 @@ fn main() -> ExitCode {
         ["capture-scan", file, ports] => {
             integer(ports).and_then(|n| captures::write_connections(file.as_ref(), n as u32, captures::Mix::Scan))
         }
-        ["capture-read", file] => captures::read(file.as_ref(), 1),
-        ["capture-read", file, workers] => integer(workers).and_then(|n| captures::read(file.as_ref(), n as usize)),
+        ["capture-read", file] => captures::read(file.as_ref()),
         ["variants"] => variants(),
         ["runs", file] => runs(file.as_ref()),
         _ => select().map(|selection| measure(&selection)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 
 import pytest
 
@@ -128,6 +129,23 @@ def test_table_of_flows_has_the_fields_of_the_document(mixed):
     assert row["handshake_ended"] == "closed"
     assert analysis.flows["a2b_cause_handshake"].to_list()[60] == 2
     assert analysis.flows["a2b_cause_handshake"].null_count() == 99
+
+
+@pytest.mark.finding("C1")
+def test_capture_has_events_when_its_file_is_above_256_mb(mixed, tmp_path):
+    large = tmp_path / "large.pcap"
+    large.write_bytes(mixed.read_bytes())
+    record, end = 16 << 20, mixed.stat().st_size
+    with large.open("r+b") as file:
+        for number in range(17):  # packets of zeros, which take no space on the disk
+            file.seek(end)
+            file.write(struct.pack("<IIII", 10 + number, 0, record, record))
+            end += 16 + record
+            file.truncate(end)
+    assert large.stat().st_size > 256 << 20
+    flow = analyze(large).document["flows"][60]
+    assert [event["kind"] for event in flow["a2b"]["events"]] == ["handshake", "handshake"]
+    assert flow == analyze(mixed).document["flows"][60]
 
 
 @pytest.mark.parametrize("flow", [21, "10.0.0.1:2020"])

@@ -4,9 +4,10 @@
 use crate::run_columns::table;
 use ackclock_trace::flow::Side;
 use ackclock_trace::join::{CaptureSide, Joined};
+use ackclock_trace::report::{FlatTable, FlatValues};
 use ackclock_trace::series::{Packets, Row};
 use arrow_array::builder::{Int64Builder, ListBuilder};
-use arrow_array::{Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, NullArray, RecordBatch, StringArray};
 use arrow_array::{UInt8Array, UInt32Array, UInt64Array};
 use arrow_schema::ArrowError;
 use std::sync::Arc;
@@ -65,6 +66,21 @@ pub fn packets(captures: &[CaptureRows<'_>]) -> Result<RecordBatch, ArrowError> 
         ("rtt_ms", Arc::new(Float64Array::from_iter(rows.iter().map(|r| r.3.rtt.map(|ns| ns as f64 * 1e-6))))),
         ("spurious", count(|r| r.spurious)),
     ])
+}
+
+/// A row for each flow.
+pub fn flow_columns(table: FlatTable) -> Result<RecordBatch, ArrowError> {
+    let columns = table.columns.into_iter().map(|column| {
+        let values: ArrayRef = match column.values {
+            FlatValues::Null(rows) => Arc::new(NullArray::new(rows)),
+            FlatValues::Bool(values) => Arc::new(BooleanArray::from(values)),
+            FlatValues::Int(values) => Arc::new(Int64Array::from(values)),
+            FlatValues::Real(values) => Arc::new(Float64Array::from(values)),
+            FlatValues::Text(values) => Arc::new(StringArray::from(values)),
+        };
+        (column.name, values, true)
+    });
+    RecordBatch::try_from_iter_with_nullable(columns)
 }
 
 /// A row for each packet that arrived or was lost between the captures. The delay of a lost packet

@@ -1,9 +1,10 @@
 //! The report of one capture or two, a flow at a time: Python holds objects only of the flows that
 //! it diagnoses or shows.
 
+use crate::capture_columns::flow_columns;
 use crate::captures::{CapturePairReader, CaptureReader};
 use crate::errors::failure;
-use ackclock_trace::analyze::FlowOrder;
+use crate::table::Table;
 use ackclock_trace::report::{
     CaptureIndex, CaptureSummary, EventOrder, Finding, FlatTable, FlowReport, FlowRows, PathEstimates, Report, json_text,
     with_end,
@@ -24,7 +25,6 @@ pub enum ReportSource {
 #[pyclass(frozen)]
 pub struct CaptureReport {
     source: ReportSource,
-    orders: [FlowOrder; 2],
     /// Of the first capture, and of the second if there is one.
     indexes: [CaptureIndex; 2],
     events: [EventOrder; 2],
@@ -39,24 +39,23 @@ pub struct CaptureReport {
 const FLOW_LEVELS: [usize; 2] = [2, 3];
 
 impl CaptureReport {
-    pub fn new(py: Python<'_>, source: ReportSource, orders: [FlowOrder; 2], thresholds: &str) -> PyResult<CaptureReport> {
+    pub fn new(py: Python<'_>, source: ReportSource, thresholds: &str) -> PyResult<CaptureReport> {
         let thresholds = serde_json::from_str(thresholds).map_err(failure)?;
         let (report, estimates, indexes, counts) = match &source {
             ReportSource::One(reader) => {
                 let reader = reader.borrow(py);
                 let report = Report::without_flows(&reader.analysis, &reader.capture);
-                let rows = FlowRows::in_order(&reader.analysis, &orders[0]);
+                let rows = FlowRows::of(&reader.analysis);
                 let report = Report { summary: Some(CaptureSummary::of(&rows)), ..report };
                 let index = CaptureIndex::of(&rows, thresholds, &report.concurrent, None);
-                let estimates = reader.arrivals.as_ref().map(|arrivals| PathEstimates::of(&rows, arrivals));
-                (report, estimates, [index, CaptureIndex::default()], [rows.len(), 0])
+                let estimates = PathEstimates::of(&rows, &reader.arrivals);
+                (report, Some(estimates), [index, CaptureIndex::default()], [rows.len(), 0])
             }
             ReportSource::Two(reader) => {
                 let reader = reader.borrow(py);
                 let ([first, second], joined) = (&reader.sides, reader.joined());
                 let report = Report::joined_without_flows(first, second, joined);
-                let [here, there] =
-                    [(first, &orders[0]), (second, &orders[1])].map(|(side, order)| FlowRows::in_order(&side.analysis, order));
+                let [here, there] = [first, second].map(|side| FlowRows::of(&side.analysis));
                 let report = Report { summary: Some(CaptureSummary::of(&here)), ..report };
                 let index = CaptureIndex::of(&here, thresholds, &report.concurrent, Some(joined)).with_ends(&here);
                 let counts = [here.len(), there.len()];
@@ -65,11 +64,11 @@ impl CaptureReport {
         };
         let order = |packets: Option<&Packets>| packets.map(EventOrder::of).unwrap_or_default();
         let events = match &source {
-            ReportSource::One(reader) => [order(reader.borrow(py).packets.as_ref()), EventOrder::default()],
+            ReportSource::One(reader) => [EventOrder::of(&reader.borrow(py).packets), EventOrder::default()],
             ReportSource::Two(reader) => reader.borrow(py).sides.each_ref().map(|side| order(side.packets.as_ref())),
         };
         let head = serde_json::to_string(&report).map_err(failure)?;
-        Ok(CaptureReport { source, orders, indexes, events, estimates: estimates.unwrap_or_default(), head, counts })
+        Ok(CaptureReport { source, indexes, events, estimates: estimates.unwrap_or_default(), head, counts })
     }
 
     /// Calls `make` with the rows of the first (0) or second (1) capture.
@@ -77,14 +76,13 @@ impl CaptureReport {
         match &self.source {
             ReportSource::One(reader) => {
                 let reader = reader.borrow(py);
-                let rows = FlowRows::in_order(&reader.analysis, &self.orders[0]).with_estimates(&self.estimates);
-                make(&rows.with_events(reader.packets.as_ref(), &self.events[0]))
+                let rows = FlowRows::of(&reader.analysis).with_estimates(&self.estimates);
+                make(&rows.with_events(Some(&reader.packets), &self.events[0]))
             }
             ReportSource::Two(reader) => {
                 let reader = reader.borrow(py);
                 let side = &reader.sides[capture];
-                let rows = FlowRows::in_order(&side.analysis, &self.orders[capture])
-                    .with_events(side.packets.as_ref(), &self.events[capture]);
+                let rows = FlowRows::of(&side.analysis).with_events(side.packets.as_ref(), &self.events[capture]);
                 make(&if capture == 0 { rows.with_joined(reader.joined()) } else { rows })
             }
         }
@@ -206,13 +204,13 @@ impl CaptureReport {
         Ok(PyBytes::new(py, &self.indented(py, 1, &numbers, |_| ())?))
     }
 
-    /// Flows of the first capture as rows of a table, a JSON object per line, and its columns.
-    fn rows<'py>(&self, py: Python<'py>, numbers: Vec<usize>) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
+    /// Flows of the first capture as rows of a table: the fields of the JSON, lists left out.
+    fn rows(&self, py: Python<'_>, numbers: Vec<usize>) -> PyResult<Table> {
         let mut table = FlatTable::default();
         for number in numbers {
             table.add(&self.row(py, 0, number)?).map_err(failure)?;
         }
-        Ok((PyBytes::new(py, table.text.as_bytes()), table.columns))
+        flow_columns(table).map(Table::new).map_err(failure)
     }
 }
 

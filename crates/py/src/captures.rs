@@ -24,10 +24,10 @@ pub struct CaptureReader {
     path: PathBuf,
     pub capture: Capture,
     pub analysis: Analysis,
-    /// A row for each packet, or for each event alone; none for a large file without `series`.
-    pub packets: Option<Packets>,
-    /// Arrival times of packets and ACKs; none for a large file.
-    pub arrivals: Option<ArrivalRecorder>,
+    /// A row for each packet, or for each event alone.
+    pub packets: Packets,
+    /// Arrival times of packets and ACKs.
+    pub arrivals: ArrivalRecorder,
     /// For a followed pipe: true after the end of its writer.
     ended: Option<Arc<AtomicBool>>,
 }
@@ -35,9 +35,6 @@ pub struct CaptureReader {
 /// A PPS list: path and text.
 type PulseFile = (PathBuf, String);
 
-/// Maximum size of a file whose arrivals are recorded: recording needs all packets in order, with
-/// one worker.
-const MAX_ARRIVALS_FILE: u64 = 256 << 20;
 /// Interval at which a followed capture checks for signals and reports progress.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -61,17 +58,12 @@ impl CaptureReader {
         let (capture, ended) =
             if follow { open_followed(py, &path)? } else { (Capture::open(&path).map_err(|e| refusal(e.problem(&path)))?, None) };
         let capture = with_pps(capture, pulses.as_ref())?;
-        // A pipe has no size: its arrivals are recorded, so that its report is that of the file.
-        let record = std::fs::metadata(&path).map_or(true, |file| !file.is_file() || file.len() <= MAX_ARRIVALS_FILE);
-        let arrivals = (series || record).then(ArrivalRecorder::default);
-        // A row for each packet needs all of them in order.
-        let workers = if arrivals.is_some() { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
         Ok(CaptureReader {
             path,
             capture,
-            analysis: Analysis::with_workers(only, workers),
-            packets: arrivals.is_some().then(|| rows(series)),
-            arrivals,
+            analysis: Analysis::new(only),
+            packets: rows(series),
+            arrivals: ArrivalRecorder::default(),
             ended,
         })
     }
@@ -79,11 +71,7 @@ impl CaptureReader {
     /// Reads up to `max` of the packets that are available, without the GIL; returns their number.
     fn advance(&mut self, py: Python<'_>, max: u64) -> PyResult<u64> {
         let CaptureReader { path, capture, analysis, packets, arrivals, .. } = self;
-        py.detach(|| match arrivals {
-            Some(arrivals) => analysis.read(capture, &mut (packets.as_mut(), arrivals), max),
-            None => analysis.read_all(capture, max),
-        })
-        .map_err(|e| refusal(e.problem(path)))
+        py.detach(|| analysis.read(capture, &mut (packets, arrivals), max)).map_err(|e| refusal(e.problem(path)))
     }
 
     /// Marks the end of the input: an incomplete record is then an error.
@@ -98,9 +86,10 @@ impl CaptureReader {
 
     /// The packets so far, and the number of packets beyond the maximum; none without `series`.
     fn series(&self) -> PyResult<Option<(Table, u64)>> {
-        let Some(packets) = self.packets.as_ref().filter(|packets| packets.selection == RowSelection::All) else {
+        let packets = &self.packets;
+        if packets.selection != RowSelection::All {
             return Ok(None);
-        };
+        }
         let origin = self.analysis.totals.first_at.unwrap_or(0);
         let rows = CaptureRows {
             packets,
@@ -115,8 +104,7 @@ impl CaptureReader {
     /// The report of the packets read so far; reading on makes it invalid. `thresholds`:
     /// `FindingThresholds` as JSON.
     fn report(slf: Py<Self>, py: Python<'_>, thresholds: &str) -> PyResult<CaptureReport> {
-        let order = slf.borrow(py).analysis.flow_order();
-        CaptureReport::new(py, ReportSource::One(slf), [order.clone(), order], thresholds)
+        CaptureReport::new(py, ReportSource::One(slf), thresholds)
     }
 }
 
@@ -175,8 +163,7 @@ impl CapturePairReader {
     /// The report of the matched captures, after both have been read. `thresholds`:
     /// `FindingThresholds` as JSON.
     fn report(slf: Py<Self>, py: Python<'_>, thresholds: &str) -> PyResult<CaptureReport> {
-        let orders = slf.borrow(py).sides.each_ref().map(|side| side.analysis.flow_order());
-        CaptureReport::new(py, ReportSource::Two(slf), orders, thresholds)
+        CaptureReport::new(py, ReportSource::Two(slf), thresholds)
     }
 
     /// The packets of both on the clock of the first, and the number of packets beyond the maximum;

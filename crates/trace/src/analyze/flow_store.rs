@@ -1,4 +1,4 @@
-//! The flows of one worker by number. Idle flows are frozen into a compact encoding; their next
+//! Flows by number. Idle flows are frozen into a compact encoding; their next
 //! packet thaws them.
 
 use crate::compact::Writer;

@@ -8,10 +8,9 @@ mod flow_store;
 mod observer;
 mod reassembly;
 mod shard;
-mod workers;
 
 pub use filter::PacketFilter;
-pub use flow_list::{FlowList, FlowOrder};
+pub use flow_list::FlowList;
 pub use flow_store::{CachePolicy, FlowRef};
 pub use observer::PacketObserver;
 pub use reassembly::FragmentCounts;
@@ -41,7 +40,7 @@ pub struct CaptureTotals {
 /// All flows of a capture.
 #[derive(Debug)]
 pub struct Analysis {
-    shards: Vec<Shard>,
+    shard: Shard,
     reassembly: Reassembly,
     pub totals: CaptureTotals,
     filter: PacketFilter,
@@ -49,49 +48,28 @@ pub struct Analysis {
 
 impl Analysis {
     pub fn new(filter: PacketFilter) -> Analysis {
-        Analysis::with_workers(filter, 1)
+        Analysis::with_policy(filter, CachePolicy::default())
     }
 
-    /// Analyzes with `workers` threads, each of which owns a part of the flows. The result does not
-    /// depend on their number.
-    pub fn with_workers(filter: PacketFilter, workers: usize) -> Analysis {
-        let policy = CachePolicy::default();
-        Analysis::with_policy(filter, workers, CachePolicy { max_hot: policy.max_hot / workers.max(1), ..policy })
-    }
-
-    /// As [`Analysis::with_workers`], with a policy for freezing flows. The result does not depend
-    /// on it.
-    pub fn with_policy(filter: PacketFilter, workers: usize, policy: CachePolicy) -> Analysis {
-        let workers = workers.max(1);
-        let shards = (0..workers).map(|_| Shard::new(policy, workers)).collect();
-        Analysis { shards, reassembly: Reassembly::default(), totals: CaptureTotals::default(), filter }
+    /// As [`Analysis::new`], with a policy for freezing flows. The result does not depend on it.
+    pub fn with_policy(filter: PacketFilter, policy: CachePolicy) -> Analysis {
+        Analysis { shard: Shard::new(policy), reassembly: Reassembly::default(), totals: CaptureTotals::default(), filter }
     }
 
     /// All flows, in the order of their first packets.
     pub fn flows(&self) -> FlowList<'_> {
-        self.flows_in(&self.flow_order())
-    }
-
-    /// The order of the flows read so far. With several workers it takes a sort of all flows.
-    pub fn flow_order(&self) -> FlowOrder {
-        FlowOrder::of(&self.shards)
-    }
-
-    /// As [`Analysis::flows`], with an order that is known already.
-    pub fn flows_in(&self, order: &FlowOrder) -> FlowList<'_> {
-        FlowList { shards: &self.shards, order: order.clone() }
+        FlowList { shard: &self.shard }
     }
 
     /// Memory of all flows and of their index in bytes.
     pub fn memory(&self) -> usize {
-        self.shards.iter().map(Shard::memory).sum()
+        self.shard.memory()
     }
 
     pub fn counts(&self) -> DecodeCounts {
-        let mut sum = DecodeCounts::default();
-        self.shards.iter().for_each(|shard| sum.add(&shard.counts));
-        sum.skipped[Skip::Fragment as usize] += self.fragment_counts().unused;
-        sum
+        let mut counts = self.shard.counts;
+        counts.skipped[Skip::Fragment as usize] += self.fragment_counts().unused;
+        counts
     }
 
     /// Counts of IP fragments with TCP in them.
@@ -100,15 +78,9 @@ impl Analysis {
     }
 
     /// Analyzes up to `max` of the packets that are available now; returns their number. The
-    /// observer is called in packet order, so that all work is done in this thread by the first
-    /// worker: create the analysis with one worker.
+    /// observer is called in packet order.
     pub fn read(&mut self, capture: &mut Capture, observer: &mut impl PacketObserver, max: u64) -> Result<u64, ReadError> {
         capture.packets(max, |record| self.record(record, observer))
-    }
-
-    /// As [`Analysis::read`], without an observer and with all workers.
-    pub fn read_all(&mut self, capture: &mut Capture, max: u64) -> Result<u64, ReadError> {
-        if self.shards.len() == 1 { self.read(capture, &mut (), max) } else { workers::read(self, capture, max) }
     }
 
     #[inline(always)]
@@ -116,7 +88,7 @@ impl Analysis {
         if !self.totals.add(record, &self.filter) {
             return;
         }
-        let (frame, shard) = (self.totals.frames, &mut self.shards[0]);
+        let (frame, shard) = (self.totals.frames, &mut self.shard);
         match &decode_fast(record) {
             Some(segment) => shard.add(record.at, frame, segment, &self.filter, observer),
             None => self.slow_path(record, observer),
@@ -126,7 +98,7 @@ impl Analysis {
     /// A packet that the fast path of the decoder rejects.
     #[inline(never)]
     fn slow_path(&mut self, record: &Record<'_>, observer: &mut impl PacketObserver) {
-        let (frame, shard) = (self.totals.frames, &mut self.shards[0]);
+        let (frame, shard) = (self.totals.frames, &mut self.shard);
         match decode(record) {
             Ok(Decoded::Segment(segment)) => shard.add(record.at, frame, &segment, &self.filter, observer),
             Ok(Decoded::Fragment(ip, bytes)) => {

@@ -1,4 +1,4 @@
-//! The flows of one worker: all flows, or those whose key hashes to it.
+//! The flows of a capture, found by their keys.
 
 use super::flow_index::FlowIndex;
 use super::flow_store::{CachePolicy, FlowStore};
@@ -24,7 +24,7 @@ pub struct FrameRange {
     pub last: u64,
 }
 
-/// Packet counts of a shard, after decoding.
+/// Packet counts after decoding.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DecodeCounts {
     pub tcp: u64,
@@ -42,26 +42,14 @@ const MAX_FLOWS: usize = 1 << 23;
 /// which are then added by their SYN-ACK.
 const MAX_FLOWS_BY_SYN: usize = 1 << 21;
 
-impl DecodeCounts {
-    pub fn add(&mut self, other: &DecodeCounts) {
-        self.tcp += other.tcp;
-        self.bad_checksums += other.bad_checksums;
-        self.malformed_options += other.malformed_options;
-        self.over_capacity += other.over_capacity;
-        self.skipped.iter_mut().zip(other.skipped).for_each(|(sum, n)| *sum += n);
-    }
-}
-
 impl Shard {
-    /// The shard of one of `workers` workers.
-    pub fn new(policy: CachePolicy, workers: usize) -> Shard {
-        let max_flows = MAX_FLOWS / workers;
+    pub fn new(policy: CachePolicy) -> Shard {
         Shard {
             index: FlowIndex::default(),
             flows: FlowStore::new(policy),
             frames: Vec::new(),
             counts: DecodeCounts::default(),
-            max_flows,
+            max_flows: MAX_FLOWS,
         }
     }
 
@@ -140,7 +128,7 @@ mod tests {
 
     #[test]
     fn shard_keeps_room_for_connections_and_counts_rejected_segments_when_syns_flood() {
-        let mut shard = Shard { max_flows: 12, ..Shard::new(CachePolicy::default(), 1) };
+        let mut shard = Shard { max_flows: 12, ..Shard::new(CachePolicy::default()) };
         let (syn, ack) = (Flags::SYN, Flags::ACK);
         let by_syn = 12 / (MAX_FLOWS / MAX_FLOWS_BY_SYN) as u8;
         (0..by_syn + 2).for_each(|client| pass(&mut shard, client, syn));

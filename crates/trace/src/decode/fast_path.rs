@@ -30,18 +30,6 @@ fn datagram_of_other_link<'a>(record: &Record<'a>) -> Option<&'a [u8]> {
     (header[kind..kind + 2] == [8, 0]).then_some(datagram)
 }
 
-/// The flow key of a packet of this form. Checks only the fields that the key needs.
-#[inline]
-pub fn key(record: &Record<'_>) -> Option<Key> {
-    let h: &[u8; 24] = datagram(record)?.first_chunk()?;
-    let word = |i: usize| u32::from_be_bytes([h[i], h[i + 1], h[i + 2], h[i + 3]]);
-    if h[0] != 0x45 || h[9] != 6 || h[6] & 0x3f | h[7] != 0 {
-        return None;
-    }
-    let half = |i: usize| u16::from_be_bytes([h[i], h[i + 1]]);
-    Some(Key::v4([word(12), word(16)], [half(20), half(22)]).0)
-}
-
 /// The segment of a packet of this form; none for all others. Both headers are read as five 8-byte
 /// words.
 #[inline(never)]

@@ -7,7 +7,6 @@ mod link;
 mod options;
 mod tcp;
 
-pub use fast_path::key;
 pub use ip::{FragmentInfo, IpHeader};
 pub(crate) use key::BoxedKey;
 pub use key::{Key, Side};

@@ -54,7 +54,7 @@ pub struct DirectionReport {
     /// host.
     pub ttl: TtlReport,
     /// The first retransmissions and other classified packets of this end, and its resets. None if
-    /// the capture was read by several workers.
+    /// the capture was read without [`crate::series::Packets`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<Vec<super::EventReport>>,
     /// Estimate of the bottleneck from this capture.

@@ -2,7 +2,7 @@
 //! gigabyte.
 
 use super::{FlowReport, JoinedDirectionReport, MAX_LISTED, PathEstimates, events::EventOrder};
-use crate::analyze::{Analysis, FlowList, FlowOrder, FlowRef};
+use crate::analyze::{Analysis, FlowList, FlowRef};
 use crate::join::Joined;
 use crate::series::Packets;
 
@@ -17,13 +17,8 @@ pub struct FlowRows<'a> {
 
 impl<'a> FlowRows<'a> {
     pub fn of(analysis: &'a Analysis) -> FlowRows<'a> {
-        FlowRows::in_order(analysis, &analysis.flow_order())
-    }
-
-    /// With an order that is known already: many rows are made with one sort.
-    pub fn in_order(analysis: &'a Analysis, order: &FlowOrder) -> FlowRows<'a> {
         let start = analysis.totals.first_at.unwrap_or(0);
-        FlowRows { flows: analysis.flows_in(order), start, estimates: None, joined: None, events: None }
+        FlowRows { flows: analysis.flows(), start, estimates: None, joined: None, events: None }
     }
 
     /// Adds estimates of the path.

@@ -18,7 +18,7 @@ pub use capture_index::{CaptureIndex, FindingThresholds, with_end};
 pub use concurrency::FlowCorrelation;
 pub use direction::DirectionReport;
 pub use events::{EventOrder, EventReport};
-pub use flat_table::FlatTable;
+pub use flat_table::{FlatColumn, FlatTable, FlatValues};
 pub use flow_rows::FlowRows;
 pub use limits::Limits;
 pub use path_estimate::{PathEstimate, PathEstimates};

@@ -114,8 +114,8 @@ impl PacketObserver for Packets {
             RowSelection::All => (true, MAX_ROWS),
             RowSelection::Events => (kind.is_event() || kind == RowKind::Syn, MAX_EVENTS),
         };
-        if is_selected && self.rows.len() >= max_rows {
-            self.left_out += 1;
+        if self.rows.len() >= max_rows {
+            self.left_out += u64::from(is_selected);
             return;
         }
         for revision in &event.revisions {
