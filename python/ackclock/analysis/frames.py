@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+RATES_ROWS = 100_000
+"""About the rows of a series whose rates are computed at once."""
+
+
 def rows_frame(tables: Iterable[Any]) -> pl.DataFrame:
     """One row for each flow, of the engine's tables of some flows each.
 
@@ -41,13 +45,37 @@ def rates_frame(series: pl.DataFrame, step_s: float) -> pl.DataFrame:
     """
     import polars as pl
 
+    if series.is_empty():
+        return _rates(series, step_s)
+    first, last = series["flow"].min(), series["flow"].max()
+    assert isinstance(first, int) and isinstance(last, int)
+    # A part of the flows at a time: the groups of all take several times the memory of the series.
+    width = max(1, (last - first + 1) * RATES_ROWS // series.height)
+    parts = [
+        _rates(series.filter(pl.col("flow").is_between(flow, flow + width - 1)), step_s)
+        for flow in range(first, last + 1, width)
+    ]
+    return pl.concat(parts).sort("capture", "flow", "way", "time_s")
+
+
+def _rates(series: pl.DataFrame, step_s: float) -> pl.DataFrame:
+    import polars as pl
+
     first_time = pl.col("kind").is_in(["new", "after_hole"]) & (pl.col("payload_bytes") > 0)
     return (
-        series.with_columns((pl.col("time_s") / step_s).floor().alias("step"))
-        .group_by("capture", "flow", "way", "step", maintain_order=True)
+        series.select(
+            "capture",
+            "flow",
+            "way",
+            (pl.col("time_s") / step_s).floor().alias("step"),
+            pl.when(first_time).then("ip_bytes").otherwise(0).alias("new_ip_bytes"),
+            pl.when(first_time).then("payload_bytes").otherwise(0).alias("new_bytes"),
+            "ip_bytes",
+        )
+        .group_by("capture", "flow", "way", "step")
         .agg(
-            _bps(pl.col("ip_bytes").filter(first_time), step_s).alias("throughput_bps"),
-            _bps(pl.col("payload_bytes").filter(first_time), step_s).alias("goodput_bps"),
+            _bps(pl.col("new_ip_bytes"), step_s).alias("throughput_bps"),
+            _bps(pl.col("new_bytes"), step_s).alias("goodput_bps"),
             _bps(pl.col("ip_bytes"), step_s).alias("sent_bps"),
         )
         .sort("capture", "flow", "way", "step")
@@ -70,10 +98,9 @@ def _bps(count: pl.Expr, step_s: float) -> pl.Expr:
 def _of_flows(table: Any, flows: Sequence[int]) -> pl.DataFrame:
     import polars as pl
 
-    # All flows of a document are a range: its ends are tested faster than 100,000 numbers.
-    listed = (
-        pl.col("flow").is_between(flows[0], flows[-1])
-        if isinstance(flows, range) and flows
-        else pl.col("flow").is_in(list(flows))
-    )
-    return pl.DataFrame(table).filter(listed)
+    frame = pl.DataFrame(table)
+    numbers = frame["flow"]
+    # All flows of a document are a range, and mostly those of the table: nothing is copied.
+    if isinstance(flows, range) and (frame.is_empty() or (numbers.min() in flows and numbers.max() in flows)):
+        return frame
+    return frame.filter(pl.col("flow").is_in(list(flows)))

@@ -216,10 +216,17 @@ def analysis_of(
     second: str | None = None,
     folder: Path | None = None,
 ) -> Analysis:
-    """The analysis of the packets read so far, of all flows or of one."""
+    """The analysis of the packets read so far, of all flows or of one.
+
+    With `folder`, the table of flows is written before the series is made: both together are the
+    most memory that an analysis takes.
+    """
+    from ackclock.analysis.folder import write_flows
     from ackclock.analysis.frames import delays_frame, series_frame
 
     source = live_document(path, reader, flow, second)
+    if folder is not None:
+        write_flows(folder, source)
     recorded = reader.series()
     if recorded is None:
         return Analysis(source, folder=folder)
