@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow findings check digest format bench bench-runs bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack kernel kernel-cc ack-path lock clean distclean
+.PHONY: help build demo test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack kernel kernel-cc ack-path lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -71,13 +71,18 @@ format: $(VENV)/.locked ## put Rust and Python sources in form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: build ## packets per CPU second, instructions, memory, ratio to ns-2 where it is installed
+bench: build ## packets per CPU second, instructions, memory, ratio to ns-2 where it is installed; then bench-runs
 	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
-	$(PYTHON) benches/bench.py --binary target/release/ackclock-bench --command $(BIN)/ackclock
+	@status=0; \
+	$(PYTHON) benches/bench.py --binary target/release/ackclock-bench --command $(BIN)/ackclock || status=1; \
+	$(BIN)/python -m benches.runs --binary target/release/ackclock-bench || status=1; exit $$status
 
-bench-runs: build ## many runs: CPU of a run in a sweep over the native run's, wall time, files, `compare`: three minutes
+bench-runs: build ## many runs: CPU of a run in a sweep over the native run's, wall time, files, `compare`, Dask, memory: six minutes
 	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
-	$(BIN)/python benches/runs.py --binary target/release/ackclock-bench
+	$(BIN)/python -m benches.runs --binary target/release/ackclock-bench
+
+sweep-estimates: build ## `sweep --estimate` beside what eleven kinds of sweep take, into docs/sweep-estimates.md: five minutes on a quiet machine
+	$(BIN)/python -m studies.sweeps.estimates docs/sweep-estimates.md
 
 bench-peers: ## our 802.16 and 802.11b beside ns-3's, where it is installed
 	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
@@ -106,8 +111,8 @@ measure-accuracy: build ## `measure` over emulated links of known truth, into do
 attack: ## load a far end on loopback beyond its limits, with and without the token: a minute
 	ACKCLOCK_ATTACK=1 $(CARGO) test --release --package ackclock-measure attack -- --ignored --nocapture --test-threads=1
 
-soak: build ## an emulation at half load for an hour (SOAK=SECONDS), with its memory and descriptors each minute
-	$(BIN)/python -m studies.emulator.soak $(or $(SOAK),3600)
+soak: build ## 25 emulations at once for 40 minutes (SOAK=SECONDS), with their memory and descriptors each minute
+	$(BIN)/python -m studies.emulator.soak $(or $(SOAK),2400)
 
 # In parts: make kernel KERNEL="--kept runs/kernel.jsonl --only wide --minutes 4"
 kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/kernel-vs-simulator.md: ten minutes and more

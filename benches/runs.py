@@ -1,7 +1,7 @@
 """Cost of many runs: sweeps and comparisons through the command, beside the same plans run
 natively.
 
-usage: .venv/bin/python benches/runs.py [--binary target/release/ackclock-bench] [--json FILE]
+usage: .venv/bin/python -m benches.runs [--binary target/release/ackclock-bench] [--json FILE]
 
 Every figure has a target; the exit status is 1 if one is over its target. CPU times are the minimum
 of `REPEATS` alternating runs, since other work on the machine only adds.
@@ -10,7 +10,9 @@ of `REPEATS` alternating runs, since other work on the machine only adds.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -23,6 +25,8 @@ from pathlib import Path
 from ackclock.input.scenario.draft import read_draft
 from ackclock.simulation.plan import Plan
 from ackclock.simulation.sweep import check_points, run_list
+from ackclock.storage.dataset_files import CHUNKS, INDEX
+from tests.support.dask_processes import dask_processes
 
 REPEATS = 3
 SWEEP = """\
@@ -122,6 +126,9 @@ def measure(binary: Path, folder: Path) -> list[Figure]:
     many = command("sweep", str(scenario(folder, 250, 20, "1 s")), out=folder / "many")
     cost(many)
     again = minimum([cost(many) for _ in range(REPEATS)])
+    points = command("sweep", str(scenario(folder, 5000, 1, "1 s")), out=folder / "points")
+    cost(points)
+    points_again = minimum([cost(points) for _ in range(REPEATS)])
     files = sum(file.is_file() for file in (folder / "many").rglob("*"))
     compared = minimum([cost(command("compare", "dsl-16m", out=folder / f"compare{repeat}")) for repeat in range(2)])
     size = sum(file.stat().st_size for file in (folder / "compare0").rglob("*") if file.is_file())
@@ -130,9 +137,59 @@ def measure(binary: Path, folder: Path) -> list[Figure]:
         Figure("wall time on two workers, over CPU time", parallel.wall_s / parallel.cpu_s, 0.6, ""),
         Figure("files of 10,000 runs", files, 40, ""),
         Figure("a finished sweep of 10,000 runs is recognised", again.wall_s, 1.0, "s"),
+        Figure("a finished sweep of 10,000 points is recognised", points_again.wall_s, 1.0, "s"),
+        Figure("the same, CPU time", points_again.cpu_s, 1.0, "s"),
         Figure("compare dsl-16m (26 variants, 208 configurations, 10 seeds)", compared.wall_s, 15.0, "s"),
         Figure("size of its folder", size / 1e6, 20.0, "MB"),
     ]
+
+
+def over_dask(folder: Path) -> list[Figure]:
+    """Wall time of a sweep on two Dask workers over that on two threads, alternating."""
+    if importlib.util.find_spec("distributed") is None:
+        print("left out: the sweep on a Dask cluster (the package distributed is not installed)")
+        return []
+    path = str(scenario(folder, 50, 20, "30 s"))
+    with dask_processes(folder) as cluster:
+        threads, dask = [], []
+        for repeat in range(REPEATS):
+            threads.append(cost([*command("sweep", path, out=folder / f"t{repeat}"), "--workers", "2"]).wall_s)
+            dask.append(cost([*command("sweep", path, out=folder / f"d{repeat}"), "--dask", cluster.address]).wall_s)
+    return [Figure("wall time on two Dask workers, over that on two threads", min(dask) / min(threads), 1.1, "")]
+
+
+def endurance(folder: Path) -> list[Figure]:
+    """Memory of a sweep of 100,000 runs."""
+    path = scenario(folder, 250, 200, "1 s")
+    chunks = len(run_list(check_points(read_draft(path))).chunks)
+    out = folder / "endurance"
+    started = time.monotonic()
+    process = subprocess.Popen(command("sweep", str(path), out=out), stdout=subprocess.DEVNULL)
+    begun, runs_end, peak, wall = 0, 0, 0, 0.0
+    while process.poll() is None:
+        time.sleep(0.25)
+        resident = resident_kb(process.pid)
+        done = len(list((out / CHUNKS).glob("[0-9]*"))) if (out / CHUNKS).is_dir() else 0
+        if chunks / 5 <= done < chunks and not (out / INDEX).exists():
+            begun, runs_end = begun or resident, max(runs_end, resident)
+            wall = time.monotonic() - started
+        peak = max(peak, resident)
+    print(
+        f"100,000 runs: {wall:.0f} s; memory {begun / 1e3:.0f} MB after a fifth, at most {runs_end / 1e3:.0f} MB while"
+    )
+    print(f"runs are made, {peak / 1e3:.0f} MB with the joined tables; {time.monotonic() - started:.0f} s in all")
+    return [
+        Figure("maximum memory while 100,000 runs are made, over a fifth's", runs_end / max(begun, 1), 1.25, ""),
+        Figure("maximum memory of a sweep of 100,000 runs", peak / 1e3, 1000.0, "MB"),
+    ]
+
+
+def resident_kb(pid: int) -> int:
+    """Resident memory of a process; 0 if it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1000
+    except (OSError, IndexError):
+        return 0
 
 
 def main() -> int:
@@ -142,7 +199,8 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        figures = measure(arguments.binary, Path(folder))
+        place = Path(folder)
+        figures = [*measure(arguments.binary, place), *over_dask(place), *endurance(place)]
     print("\n".join(figure.line() for figure in figures))
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(figure) for figure in figures], indent=2) + "\n")

@@ -53,7 +53,7 @@ KINDS = (
     Kind("one line, 4 variants, 4 delays", f'duration = "30 s"\nseeds = 100\n{LINE}{BULK}[sweep]\n{DELAYS}{VARIANTS}'),
     Kind(
         "rates from 1 to 300 Mb/s",
-        f'duration = "20 s"\nseeds = 12\n{LINE}{BULK}[sweep]\n{VARIANTS}'
+        f'duration = "20 s"\nseeds = 20\n{LINE}{BULK}[sweep]\n{VARIANTS}'
         '"hop.line.rate" = ["1 Mb/s", "3 Mb/s", "10 Mb/s", "30 Mb/s", "100 Mb/s", "300 Mb/s"]\n',
     ),
     Kind(
@@ -63,17 +63,17 @@ KINDS = (
     ),
     Kind(
         "Wi-Fi (wifi-80211b)",
-        f'link = "wifi-80211b"\nduration = "20 s"\nseeds = 60\nclients = 2\n{BULK}count = 2\n[sweep]\n{VARIANTS}',
+        f'link = "wifi-80211b"\nduration = "20 s"\nseeds = 200\nclients = 2\n{BULK}count = 2\n[sweep]\n{VARIANTS}',
     ),
     Kind(
         "802.16 (wimax-nist)",
         f'link = "wimax-nist"\nduration = "20 s"\nseeds = 100\n{BULK}[sweep]\n{VARIANTS}'
         '"hop.air.loss.down.mean" = [0, 0.001]\n',
     ),
-    Kind("grants (lte-uplink)", f'link = "lte-uplink"\nduration = "10 s"\nseeds = 40\n{BULK}[sweep]\n{VARIANTS}'),
+    Kind("grants (lte-uplink)", f'link = "lte-uplink"\nduration = "10 s"\nseeds = 120\n{BULK}[sweep]\n{VARIANTS}'),
     Kind(
         "a recorded rate",
-        f'duration = "30 s"\nseeds = 60\n[[hop]]\nname = "air"\nrate.down = {{ trace = "cell" }}\n'
+        f'duration = "30 s"\nseeds = 200\n[[hop]]\nname = "air"\nrate.down = {{ trace = "cell" }}\n'
         f'rate.up = "5 Mb/s"\ndelay = "20 ms"\nqueue = {{ packets = 200 }}\n{BULK}[sweep]\n{VARIANTS}',
     ),
     Kind(

@@ -13,15 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from studies.emulator.soak import LINK, Soak
+from studies.emulator.soak import LINK, MAX_GROWTH_KB, Soak
 from tests.support.namespaces import namespaces
 
 pytestmark = [
     pytest.mark.realtime,
     pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces"),
 ]
-
-MAX_GROWTH_KB = 2048
 
 
 @pytest.mark.slow

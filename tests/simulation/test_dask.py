@@ -19,7 +19,7 @@ from tests.support.dask_processes import DaskProcesses, dask_processes, free_por
 pytest.importorskip("distributed", reason="the package distributed is not installed")
 
 SWEEP = """\
-duration = "20 s"
+duration = "10 s"
 seeds = 6
 [[hop]]
 name = "air"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from ackclock.input.scenario.draft import read_draft
-from ackclock.simulation import chunk_runner, run_estimate
-from ackclock.simulation.run_estimate import TimeLeft, _places, duration_text, size_text
+from ackclock.simulation import chunk_runner
+from ackclock.simulation.run_estimate import TimeLeft, _places, _slowdown, duration_text, size_text
 from ackclock.simulation.sweep import check_points, estimated, sweep_draft
 from ackclock.storage.dataset_files import TABLES
 
@@ -40,7 +41,7 @@ def test_places_are_drawn_in_proportion_to_the_cost_and_once_each() -> None:
 
 def test_time_left_begins_with_the_estimate_and_follows_the_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(run_estimate.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     # 100 equal chunks, two at a time, estimated at 100 s; each pair takes 4 s.
     left = TimeLeft([1.0] * 100, 100.0, 2)
     found = []
@@ -50,6 +51,11 @@ def test_time_left_begins_with_the_estimate_and_follows_the_chunks(monkeypatch: 
         found.append(left.done(1.0))
     assert found[0] == pytest.approx(150, rel=0.3)
     assert all(value == pytest.approx(4.0 * (50 - pair), rel=0.25, abs=4) for pair, value in enumerate(found[4:], 5))
+
+
+@pytest.mark.parametrize(("alone", "threads", "expected"), [(1.0, 2, 1.0), (1.5, 2, 2.0), (2.0, 1, 2.0)])
+def test_slowdown_of_threads_follows_from_that_of_one(alone: float, threads: int, expected: float) -> None:
+    assert _slowdown(alone, threads, 2) == pytest.approx(expected)
 
 
 def test_estimate_counts_the_runs_of_a_part_and_finds_the_size(write, tmp_path: Path) -> None:

@@ -80,6 +80,12 @@ def url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"s3://{name}/study"
 
 
+@pytest.fixture
+def memory_url() -> str:
+    """The URL of an empty folder in memory."""
+    return f"memory://{uuid.uuid4().hex}/study"
+
+
 def files(url: str) -> dict[str, bytes]:
     """All files below a URL."""
     system, root = fsspec.core.url_to_fs(url)
@@ -101,6 +107,7 @@ def test_sweep_is_written_to_a_url_and_read_back(draft: Draft, url: str, tmp_pat
     there = files(url)
     here = {str(path.relative_to(tmp_path / "here")) for path in (tmp_path / "here").rglob("*") if path.is_file()}
     assert set(there) == here
+    assert not any(SECRET.encode() in content for content in there.values())
     assert there["runs/00000.parquet"] == (tmp_path / "here" / "runs" / "00000.parquet").read_bytes()
     assert json.loads(there["environment.json"])["run"]["state"] == "finished"
     opened = ackclock.open(url)
@@ -108,10 +115,12 @@ def test_sweep_is_written_to_a_url_and_read_back(draft: Draft, url: str, tmp_pat
     assert opened.frames["runs"].equals(expected.runs)
 
 
-def test_finished_sweep_at_a_url_is_not_run_again(draft: Draft, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = sweep_draft(draft, folder=local(url))
+def test_finished_sweep_at_a_url_is_not_run_again(
+    draft: Draft, memory_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = sweep_draft(draft, folder=local(memory_url))
     monkeypatch.setattr("ackclock.simulation.chunk_runner.execute", None)
-    equal(sweep_draft(draft, folder=local(url)), first)
+    equal(sweep_draft(draft, folder=local(memory_url)), first)
 
 
 def test_parts_in_one_url_are_completed_by_another_machine(draft: Draft, url: str, tmp_path: Path) -> None:
@@ -126,11 +135,11 @@ def test_parts_in_one_url_are_completed_by_another_machine(draft: Draft, url: st
     assert not any(name.startswith("chunks/") for name in files(url))
 
 
-def test_parts_at_urls_are_collected(draft: Draft, url: str, tmp_path: Path) -> None:
+def test_parts_at_urls_are_collected(draft: Draft, memory_url: str, tmp_path: Path) -> None:
     points = check_points(draft)
     for number in (1, 2):
-        sweep_part(points, (number, 2), folder=local(f"{url}-{number}"))
-    parts = [remote_folder.finished(f"{url}-{number}") for number in (1, 2)]
+        sweep_part(points, (number, 2), folder=local(f"{memory_url}-{number}"))
+    parts = [remote_folder.finished(f"{memory_url}-{number}") for number in (1, 2)]
     equal(sweep_checked(points, folder=tmp_path / "all", collect=parts), sweep_draft(draft))
 
 
@@ -146,6 +155,21 @@ def test_chunk_without_its_last_file_is_run_again(
     sweep = sweep_draft(draft, folder=local(url), progress=lambda now, total, label: done.append(now))
     assert done[0] == 4
     equal(sweep, sweep_draft(draft))
+
+
+def test_sweep_fails_clearly_when_another_process_removes_its_chunks(draft: Draft) -> None:
+    url = f"memory://{uuid.uuid4().hex}"
+    points = check_points(draft)
+    sweep_part(points, (1, 2), folder=local(url))
+    system, root = fsspec.core.url_to_fs(url)
+
+    def remove(done: int, total: int, label: str) -> None:
+        if system.exists(f"{root}/chunks/00000"):
+            system.rm(f"{root}/chunks/00000", recursive=True)
+
+    with pytest.raises(RunFailed, match=f"removed the chunks of {url}; run the same command again"):
+        sweep_checked(points, folder=local(url), progress=remove)
+    equal(sweep_checked(points, folder=local(url)), sweep_draft(draft))
 
 
 def test_upload_that_fails_keeps_finished_chunks(draft: Draft, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,13 +197,13 @@ def test_upload_that_fails_keeps_finished_chunks(draft: Draft, monkeypatch: pyte
     assert not any(SECRET.encode() in content for content in files(url).values())
 
 
-def test_comparison_is_written_to_a_url_and_reported(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comparison_is_written_to_a_url_and_reported(memory_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {"variants": ["reno", "vegas"], "buffers": ["auto"], "seeds": 2, "duration": "2 s"}
-    compared = compare("dsl-16m", **options, out=url)
-    assert compared.document["folder"] == url
-    again = compare("dsl-16m", **options, out=url)
+    compared = compare("dsl-16m", **options, out=memory_url)
+    assert compared.document["folder"] == memory_url
+    again = compare("dsl-16m", **options, out=memory_url)
     assert again.document["ranking"] == compared.document["ranking"]
-    assert ackclock.open(url).document["ranking"] == json.loads(files(url)["compare.json"])["ranking"]
+    assert ackclock.open(memory_url).document["ranking"] == json.loads(files(memory_url)["compare.json"])["ranking"]
 
 
 def test_other_experiment_and_force_are_refused_at_a_url(draft: Draft) -> None:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.errors import InputError
+from ackclock.errors import InputError, RunFailed
 from ackclock.simulation import engine, run_files
 from ackclock.simulation.run_list import ChunkWork, RunList
 from ackclock.simulation.runner import RunResult, RunSpec
@@ -256,6 +256,12 @@ class Dataset:
         """
         if self.folder and not self._all_here and (remote := remote_folder.of(self.folder)):
             remote.pull_chunks()
+            here = [self._chunk_folder(index) for index in range(len(self.runs.chunks)) if self.has(index)]
+            if not all((chunk / f"{name}.parquet").is_file() for chunk in here for name in TABLES):
+                raise RunFailed(
+                    f"another process has finished or removed the chunks of {remote.shown}",
+                    "run the same command again",
+                )
             self._all_here = not self.missing()
 
     def _chunk_folder(self, index: int) -> Path:

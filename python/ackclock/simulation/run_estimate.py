@@ -16,7 +16,7 @@ import tempfile
 import time
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, cycle, islice
 from pathlib import Path
 from typing import Any
@@ -30,23 +30,27 @@ from ackclock.storage.dataset_files import TABLES
 
 LONG_S = 60.0
 """Estimated CPU seconds of a list of runs of which some are made before it starts."""
-BLOCK_S = 0.15
+BLOCK_S = 0.1
 """Estimated CPU seconds of a block: long beside the cost of starting it. Runs of a point resemble
 each other, and compress well only beside each other.
 """
 MAX_BLOCK = 250
 """Maximum runs of a block."""
-MAX_SHARE = 0.02
+MAX_SHARE = 0.03
 """Maximum share of the CPU time that the sample may take, beyond `MIN_BLOCKS` blocks."""
-MIN_BLOCKS = 8
+SAMPLE_S = 1.5
+"""CPU seconds that a stratum's sample may take, whatever its share."""
+MIN_BLOCKS = 16
 MAX_BLOCKS = 64
 """Bounds of the number of blocks of a stratum."""
 PRECISION = 0.06
 """A sample is large enough if the standard error of its mean is below this share of the mean."""
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+BUSY = 1.1
+"""Time over CPU time of a thread from which other processes have a share of its CPU."""
 EFFICIENCY = 0.9
 """CPU seconds for each second and worker while chunks run."""
-START_S = 1.0
+START_S = 0.7
 """CPU seconds of the start of the command and of its documents."""
 
 
@@ -67,6 +71,10 @@ class RunEstimate:
     size_bytes: float
     wall_s: float
     workers: int
+
+    def after(self, cpu_s: float) -> RunEstimate:
+        """The estimate with so many CPU seconds on one thread before the runs."""
+        return replace(self, cpu_s=self.cpu_s + cpu_s, wall_s=self.wall_s + cpu_s)
 
     @property
     def work(self) -> str:
@@ -122,34 +130,57 @@ class _Sample:
         ratios = [value / static for value, static in zip(self.cpu_s, self.static, strict=True)]
         mean = math.fsum(ratios) / n
         error = math.sqrt(math.fsum((ratio - mean) ** 2 for ratio in ratios) / (n - 1) / n)
-        return error < PRECISION * mean or n == MAX_BLOCKS or math.fsum(self.cpu_s) > MAX_SHARE * self.total * mean
+        return (
+            error < PRECISION * mean
+            or n == MAX_BLOCKS
+            or math.fsum(self.cpu_s) > max(MAX_SHARE * self.total * mean, SAMPLE_S)
+        )
 
     def all_cpu_s(self) -> float:
         """CPU seconds of the whole stratum."""
         ratios = [value / static for value, static in zip(self.cpu_s, self.static, strict=True)]
         return self.total * math.fsum(ratios) / len(ratios)
 
-    def all_bytes(self) -> tuple[float, float]:
-        """The size of the stratum's tables, and the CPU seconds to store and to join them.
+    def stored(self, points: int) -> StoredSize:
+        """The size of the stratum's tables, which has runs of so many points.
 
-        A file's own bytes do not grow with its runs: the size of a run is the difference of the
-        whole sample and of its first half. The mean over the blocks has the inverse of their
-        probabilities as weights.
+        A file's own bytes do not grow with its runs: blocks add the difference of the whole sample
+        and of its first half. Runs of a point resemble each other: beyond the runs of a block, a
+        run adds the difference of the blocks and of their first halves. With time series the size
+        follows their rows, else the runs.
         """
-        n = len(self.tables)
+        rows = [tables.tables["series"].height + tables.tables["hops"].height for tables in self.tables]
+        units = rows if sum(rows) else self.sizes
         began = time.process_time()
         whole = _bytes(self.tables)
         store_s = 2.0 * (time.process_time() - began) / sum(self.sizes)  # in a chunk, and joined
-        half = n // 2
-        grown = whole - _bytes(self.tables[:half]) if half else whole
-        rows = [max(tables.tables["series"].height + tables.tables["hops"].height, 1) for tables in self.tables]
-        row_bytes = grown / sum(rows[half:])
-        weights = [1.0 / (static / size) for static, size in zip(self.static, self.sizes, strict=True)]
-        of_run = (row / size for row, size in zip(rows, self.sizes, strict=True))
-        if sum(rows) == n:  # no time series: the size follows the runs
-            return grown / sum(self.sizes[half:]) * self.runs, store_s * self.runs
-        mean_rows = math.fsum(w * row for w, row in zip(weights, of_run, strict=True)) / math.fsum(weights)
-        return row_bytes * mean_rows * self.runs, store_s * self.runs
+        half = len(self.tables) // 2
+        grown = (whole - _bytes(self.tables[:half])) / sum(units[half:]) if half else whole / sum(units)
+        block, of_point = sum(self.sizes) / len(self.sizes), self.runs / points
+        if of_point > block >= 2:
+            halves = [_first_runs(tables, size // 2) for tables, size in zip(self.tables, self.sizes, strict=True)]
+            beyond = (whole - _bytes(halves)) / (sum(units) * (1.0 - (block // 2) / block))
+            grown = (grown * block + min(beyond, grown) * (of_point - block)) / of_point
+        # The inverse of the probabilities of the blocks as weights.
+        weights = [size / static for static, size in zip(self.static, self.sizes, strict=True)]
+        of_run = math.fsum(w * unit / size for w, unit, size in zip(weights, units, self.sizes, strict=True))
+        own = max(whole - grown * sum(units), 0.0)
+        return StoredSize(grown * of_run / math.fsum(weights) * self.runs, own, store_s * self.runs)
+
+
+@dataclass(frozen=True)
+class StoredSize:
+    """The size of tables.
+
+    Attributes:
+        runs_bytes: the bytes of the runs.
+        own_bytes: the bytes of the files without runs.
+        cpu_s: CPU seconds to store and to join the tables.
+    """
+
+    runs_bytes: float
+    own_bytes: float
+    cpu_s: float
 
 
 def estimated(
@@ -163,22 +194,34 @@ def estimated(
     numbers = [number for index in chunks for number in runs.chunks[index]]
     points = {runs.point(number) for number in numbers}
     kept = [runs.keeps_series(number) for number in numbers]
-    cpu_s, size, rows, shared = 0.0, 0.0, [], 1.0
+    cpu_s, size, own, rows, shared = 0.0, 0.0, 0.0, [], 1.0
     for with_series in (True, False):
         stratum = [number for number, keeps in zip(numbers, kept, strict=True) if keeps == with_series]
         if not stratum:
             continue
         sample = _sampled(runs, stratum, run)
-        stored, store_s = sample.all_bytes()
-        cpu_s += sample.all_cpu_s() + store_s
-        size += stored
+        stored = sample.stored(len({runs.point(number) for number in stratum}))
+        cpu_s += sample.all_cpu_s() + stored.cpu_s
+        size += stored.runs_bytes
+        own = max(own, stored.own_bytes)
         shared = max(shared, math.fsum(sample.wall_s) / math.fsum(sample.cpu_s))
         rows += [row for tables in sample.tables for row in tables.tables["runs"].iter_rows(named=True)]
     finish_s = len(points) * _metrics_s(runs, rows) + START_S
-    busy = min(workers, os.cpu_count() or 1)
-    # Other processes on this machine slow all threads by the factor by which they slow the sample.
-    wall_s = (cpu_s / busy / EFFICIENCY + finish_s) * shared
-    return RunEstimate(len(numbers), cpu_s + finish_s, size, wall_s, workers)
+    cpus = os.cpu_count() or 1
+    busy = min(workers, cpus)
+    wall_s = cpu_s / busy / EFFICIENCY * _slowdown(shared, busy, cpus) + finish_s * shared
+    return RunEstimate(len(numbers), cpu_s + finish_s, size + own, wall_s, workers)
+
+
+def _slowdown(alone: float, threads: int, cpus: int) -> float:
+    """The factor by which other processes of this machine slow `threads` threads, from that of one
+    thread.
+
+    One thread beside n others on c CPUs has a share of c / (n + 1).
+    """
+    if alone < BUSY:
+        return alone
+    return max(alone, (alone * cpus - 1.0 + threads) / cpus)
 
 
 def _sampled(runs: RunList, numbers: Sequence[int], run: Callable[[ChunkWork], ChunkTables]) -> _Sample:
@@ -218,7 +261,17 @@ def _places(costs: Sequence[float], block: int) -> Iterator[int]:
     yield from (place * block for place in range(len(blocks)) if place not in drawn)
 
 
+def _first_runs(chunk: ChunkTables, count: int) -> ChunkTables:
+    """The tables of the first runs of a block."""
+    import polars as pl
+
+    first = chunk.tables["runs"]["run"][0]
+    kept = {name: table.filter(pl.col("run") < first + count) for name, table in chunk.tables.items()}
+    return ChunkTables(kept, chunk.digest)
+
+
 def _bytes(chunks: Sequence[ChunkTables]) -> int:
+    """The bytes of the joined tables of blocks."""
     import polars as pl
 
     with tempfile.TemporaryDirectory() as folder:

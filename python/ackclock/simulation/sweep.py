@@ -297,7 +297,7 @@ def estimated(
     """
     number, of = part or (1, 1)
     runs = run_list(checked, series)
-    return estimate(runs, range(number - 1, len(runs.chunks), of), workers)
+    return estimate(runs, range(number - 1, len(runs.chunks), of), workers).after(checked.checked_s)
 
 
 def _points(data: Dataset, metrics: Iterable[Mapping[str, Mapping[str, Any]]]) -> tuple[SweepPoint, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -42,12 +43,14 @@ class SweepPoints(Sequence[Scenario]):
 
     Attributes:
         params: the swept values of each point by dotted path.
+        checked_s: the CPU seconds of `facts`.
     """
 
     def __init__(self, draft: Draft, seeds: Sequence[int] | None = None) -> None:
         self.draft = draft
         self.params = draft.points()
         self._seeds = None if seeds is None else tuple(seeds)
+        self.checked_s = 0.0
         self._checked = lru_cache(MAX_KEPT)(self._check)
 
     def __len__(self) -> int:
@@ -67,7 +70,10 @@ class SweepPoints(Sequence[Scenario]):
     @cached_property
     def facts(self) -> list[PointFacts]:
         """The facts of each point. Raises InputError for the first invalid one."""
-        return [PointFacts(scenario_hash(one), estimated_cpu_s(one), tuple(recordings(one))) for one in self]
+        began = time.process_time()
+        facts = [PointFacts(scenario_hash(one), estimated_cpu_s(one), tuple(recordings(one))) for one in self]
+        self.checked_s = time.process_time() - began
+        return facts
 
     def cpu_s(self, point: int) -> float:
         """The estimated CPU seconds of a run of a point."""

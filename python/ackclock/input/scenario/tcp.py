@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer
@@ -292,8 +293,14 @@ class TcpKeys(Table):
     overhead: Time | None = None
 
     def explicit_keys(self) -> dict[str, Any]:
-        """The keys in the file, checked."""
-        keys = TcpKeys.model_fields
-        return {
-            key: value for key in keys if key in self.model_fields_set and (value := getattr(self, key)) is not None
-        }
+        """The keys in the file, checked, in the order of the fields."""
+        order = _places()
+        keys = sorted((key for key in self.model_fields_set if key in order), key=order.__getitem__)
+        values = self.__dict__
+        return {key: value for key in keys if (value := values[key]) is not None}
+
+
+@cache
+def _places() -> dict[str, int]:
+    """The place of each field of a [tcp] table."""
+    return {key: place for place, key in enumerate(TcpKeys.model_fields)}
