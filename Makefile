@@ -88,7 +88,8 @@ bench-peers: ## our 802.16 and 802.11b beside ns-3's, where it is installed
 	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
 	$(PYTHON) benches/peers/ns3_speed.py --binary target/release/ackclock-bench
 
-accuracy: build ## our figures beside ns-2's and the papers', as docs/accuracy.md has them
+accuracy: build ## our figures beside those of ns-2, the papers and ns-3, as docs/accuracy.md has them
+	@$(CARGO) build --quiet --release --workspace --bin ackclock-bench
 	$(BIN)/python -m studies.oracles.page
 
 # One part to the terminal: make analyze-accuracy PART=verdicts. With grids of a new seed: FRESH=1

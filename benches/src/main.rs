@@ -9,17 +9,19 @@
 //!     ackclock-bench capture-read FILE
 //!     ackclock-bench variants
 //!     ackclock-bench runs FILE        a plan (docs/plan.md) in each line, one after another
+//!     ackclock-bench replay QUEUE BITS_PER_SECOND SEED ARRIVALS       packets of a file at a queue
 //!
 //! `--metered`: every link measures its queue, as in runs with a summary.
 
 mod captures;
 mod cases;
 mod media;
+mod replay;
 mod usage;
 
-use ackclock_core::Time;
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::tcp::Variant;
+use ackclock_core::{Rate, Time};
 use ackclock_sim::build::{BuiltNetwork, Metering, Role, build};
 use ackclock_sim::{Plan, tcp_of};
 use cases::Case;
@@ -68,6 +70,10 @@ fn main() -> ExitCode {
         ["capture-read", file] => captures::read(file.as_ref()),
         ["variants"] => variants(),
         ["runs", file] => runs(file.as_ref()),
+        ["replay", queue, bps, seed, arrivals] => integer(bps).and_then(|bps| {
+            let rate = Rate::try_from(bps).map_err(|e| e.to_string())?;
+            replay::replay(queue, rate, integer(seed)?, arrivals.as_ref())
+        }),
         _ => select().map(|selection| measure(&selection)),
     };
     match outcome {

@@ -127,7 +127,7 @@ impl CoDelState {
 }
 
 /// next = t + interval / sqrt(count) // RFC 8289, section 5.3
-fn control_law(t: Time, count: u64, interval: Span) -> Time {
+pub(super) fn control_law(t: Time, count: u64, interval: Span) -> Time {
     t + Span::from_secs_f64(interval.as_secs() / libm::sqrt(count.max(1) as f64))
 }
 

@@ -34,6 +34,11 @@ pub struct DualPi2Config {
     pub classic_share: f64,
 }
 
+/// Below this backlog in bytes, two Ethernet frames without FCS, the controller signals nothing, as
+/// in the reference implementation (Linux, sch_dualpi2) and in PIE (RFC 8033, section 4.1): p' falls
+/// slowly, and would reduce flows further that have emptied the queue.
+const MIN_BACKLOG: u64 = 2 * 1514;
+
 /// Selects one of 1/p packets evenly, without random numbers (RFC 9332, appendix A.1, `recur`).
 #[derive(Debug, Default)]
 struct Recurrence(f64);
@@ -128,12 +133,18 @@ impl DualPi2 {
         self.classic_credit += if l4s { len * share / (1.0 - share) } else { -len };
     }
 
+    /// True if the controller may mark or drop the packet just dequeued.
+    fn has_backlog(&self) -> bool {
+        self.bytes() >= MIN_BACKLOG
+    }
+
     /// Marks or drops an L4S packet; false if dropped (RFC 9332, appendix A.1 and, for overload,
     /// A.2).
     fn signal_l4s(&mut self, now: Time, since: Time, packet: &mut Packet, out: &mut Output<'_>) -> bool {
-        if self.config.coupling * self.base < 1.0 {
+        if self.config.coupling * self.base < 1.0 || !self.has_backlog() {
             let own = if now - since >= self.config.step { 1.0 } else { 0.0 };
-            if self.l4s_count.chooses(self.coupled_probability().max(own)) {
+            let coupled = if self.has_backlog() { self.coupled_probability() } else { 0.0 };
+            if self.l4s_count.chooses(coupled.max(own)) {
                 let _ = out.mark(packet);
             }
             return true;
@@ -148,7 +159,7 @@ impl DualPi2 {
 
     fn signal_classic(&mut self, packet: &mut Packet, out: &mut Output<'_>) -> bool {
         let probability = self.classic_probability();
-        if !self.classic_count.chooses(probability) {
+        if !self.has_backlog() || !self.classic_count.chooses(probability) {
             return true;
         }
         let marked = probability < self.config.overload && out.mark(packet);
@@ -174,11 +185,10 @@ impl Queue for DualPi2 {
         queue.push(now, packet);
     }
 
-    fn pass(&mut self, now: Time, mut packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
+    fn pass(&mut self, now: Time, packet: Packet, _out: &mut Output<'_>) -> Option<Packet> {
+        // Neither delay nor backlog.
         self.catch_up(now);
-        let stays =
-            if is_l4s(&packet) { self.signal_l4s(now, now, &mut packet, out) } else { self.signal_classic(&mut packet, out) };
-        stays.then_some(packet)
+        Some(packet)
     }
 
     fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {

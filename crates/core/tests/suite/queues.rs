@@ -375,6 +375,35 @@ fn dualpi2_marks_l4s_packets_above_the_step_only() {
     }
 }
 
+// finding("L10")
+#[test]
+fn dualpi2_does_not_signal_when_less_than_two_frames_wait() {
+    for ecn in [Ecn::Ect0, Ecn::NotEct, Ecn::Ect1] {
+        let mut bench = Bench::new();
+        let mut queue = DualPi2::new(dual());
+        // 100 ms of classic queue make p' about 0.4.
+        bench.fill(&mut queue, at(0), 100, Ecn::Ect0);
+        for ms in 1..=100 {
+            let gone = queue.dequeue(at(ms), &mut bench.out());
+            bench.end(gone.map(|(_, p)| p));
+        }
+        assert!(queue.packets() == 0 && queue.classic_probability() > 0.05, "{}", queue.classic_probability());
+        let before = bench.counts.marked + bench.counts.drops();
+        for n in 0..200 {
+            // Passes the idle link, or waits with two others of 1000 bytes.
+            let packet = bench.data(1000 + n, 0, ecn);
+            let gone = queue.pass(at(100), packet, &mut bench.out());
+            bench.end(gone);
+            bench.fill(&mut queue, at(100), 3, ecn);
+            for _ in 0..3 {
+                let gone = queue.dequeue(at(100), &mut bench.out());
+                bench.end(gone.map(|(_, p)| p));
+            }
+        }
+        assert_eq!(bench.counts.marked + bench.counts.drops() - before, 0, "{ecn:?}");
+    }
+}
+
 /// One queue of every kind, small enough to overflow.
 fn kinds(limit: u64, signal: AqmSignal) -> Vec<AnyQueue> {
     let room = Limit::packets(limit);
