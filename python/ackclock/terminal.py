@@ -21,6 +21,10 @@ MAX_TEXT = 40
 """Columns of text that stay a column in a narrow terminal."""
 
 
+class TextBelow(Table):
+    """A table whose last column, sentences, stands below each row in every width."""
+
+
 def text_table(title: str, text: Sequence[str], numbers: Sequence[str]) -> Table:
     """An empty table with columns of text, then columns of numbers, right-aligned."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
@@ -99,9 +103,11 @@ def narrow(table: Table, width: int) -> list[tuple[str, str]] | None:
     the same leading columns, or into a paragraph per row if there is more text.
     """
     columns = columns_of(table)
-    if _span([min(column.width, MAX_TEXT) if column.wraps else column.width for column in columns]) <= width:
+    fits = _span([min(column.width, MAX_TEXT) if column.wraps else column.width for column in columns]) <= width
+    if fits and not isinstance(table, TextBelow):
         return None
-    below = columns.pop() if columns[-1].wraps and columns[-1].width > MAX_TEXT else None
+    long_text = columns[-1].wraps and columns[-1].width > MAX_TEXT
+    below = columns.pop() if long_text or isinstance(table, TextBelow) else None
     lines = [("italic", line) for line in wrap(str(table.title or ""), width)]
     if any(column.wraps and column.width > MAX_TEXT for column in columns):
         lines += _paragraphs(columns, below, width)

@@ -1,13 +1,22 @@
-"""Tables in a terminal that is narrower than the table."""
+"""Tables and progress in terminals of any width, and in pipes."""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pty
 import re
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import suppress
 
 import pytest
 from rich.table import Table
 
-from ackclock.terminal import narrow, text_table
+from ackclock.cli.output import print_tables
+from ackclock.terminal import TextBelow, narrow, text_table
 
 WHY = "The receive window (64 KiB) limited goodput 98 % of the time: one window per RTT of 37 ms."
 
@@ -68,3 +77,75 @@ def test_split_columns_repeat_the_leading_columns() -> None:
 
 def test_table_that_fits_is_left_to_rich() -> None:
     assert narrow(ranking(), 100) is None
+
+
+@pytest.mark.finding("U5")
+def test_sentences_stand_below_their_rows_when_the_table_would_fit() -> None:
+    table = TextBelow("rank", "why")
+    table.add_row("1=", WHY)
+    assert lines_of(table, 200) == ["rank", "1=", f"    {WHY}"]
+
+
+@pytest.mark.finding("U5")
+@pytest.mark.parametrize(("columns", "width"), [(None, 100), ("64", 64), ("140", 140), ("0", 100), ("wide", 100)])
+def test_table_has_100_columns_and_no_trailing_blanks_when_stdout_is_no_terminal(
+    columns: str | None, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    table = text_table("Sentences", ["claim", "why"], ["figure"])
+    for column in table.columns[:2]:
+        column.no_wrap = False
+    table.add_row("short", WHY + " " + WHY, "1.25")
+    table.caption = "note " * 60
+    print_tables([table, claims()])
+    lines = capsys.readouterr().out.splitlines()
+    assert width - 12 <= max(map(len, lines)) <= width
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert set(WHY.split()) <= set(" ".join(lines).split())
+
+
+PROGRESS = """
+import sys, time
+from ackclock.cli.progress import progress
+with progress("compare", quiet=False) as update:
+    update(210, 832, "from an earlier run")
+    for done in range(211, 225):
+        time.sleep(0.05)
+        update(done, 832, "variant=bbr send_buffer=auto receive_buffer=auto delayed_ack=False seed 3")
+"""
+
+
+def on_terminal(program: str, columns: int) -> str:
+    """What a Python program writes to a terminal, without control sequences."""
+    primary, secondary = pty.openpty()
+    fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | {"TERM": "xterm"}
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=secondary, stdout=secondary, stderr=secondary, env=environment
+    )
+    os.close(secondary)
+    written = b""
+    with suppress(OSError):  # the end of a terminal
+        while part := os.read(primary, 65536):
+            written += part
+    os.close(primary)
+    assert child.wait(10) == 0
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.decode()).replace("\r", "\n")
+
+
+@pytest.mark.finding("U8")
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_progress_has_bar_count_rate_and_time_left_at_any_width(columns: int) -> None:
+    text = on_terminal(PROGRESS, columns)
+    assert "compare: resuming: 210 of 832 are done" in text
+    last = [line for line in text.split("\n") if "variant=bbr" in line][-1]
+    assert re.match(r"compare [━╸╺]{12} +2\d\d/832 +\d+\.\d/s \d:\d\d:\d\d variant=bbr", last)
+    assert len(last) <= columns
+
+
+@pytest.mark.finding("U8")
+def test_progress_prints_what_is_done_when_it_resumes_in_a_pipe() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRESS], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[0] == "compare: resuming: 210 of 832 are done"

@@ -96,6 +96,7 @@ def compare(
     quick: Annotated[
         bool, typer.Option("--quick", help="A first look: 3 seeds, 10 s, buffers of 64 KiB and auto.")
     ] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Print all rows of the ranking, not the first ten.")] = False,
     workers: Workers = None,
     series: Series = "sampled",
     report: Report = True,
@@ -145,7 +146,7 @@ def compare(
         )
     deliver(
         lambda: comparison.document,
-        lambda: [ranking_table(comparison), *measured_table(comparison)],
+        lambda: [ranking_table(comparison, all_rows=all_), *measured_table(comparison)],
         comparison.folder,
         report=report,
         json=json,

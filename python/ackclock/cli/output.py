@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
 MAX_RICH_ROWS = 500
 """Maximum rows of a table that rich lays out outside of a terminal."""
-WIDE = 200  # columns of a table outside of a terminal: only sentences wrap
+WIDTH = 100
+"""Columns of a table outside of a terminal, unless COLUMNS has their number."""
+MIN_WIDTH = 20
 
 
 def deliver(
@@ -100,22 +103,34 @@ def print_json_text(pieces: Iterable[bytes]) -> None:
 
 
 def print_tables(tables: Iterable[Table]) -> None:
-    """Print tables on stdout, without a limit of width outside of a terminal.
+    """Print tables on stdout, as wide as the terminal; outside of a terminal as COLUMNS says, or
+    100 columns, without trailing blanks.
 
     rich needs 1 ms to lay out a row: a long table has no colours outside of a terminal.
     """
-    console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
+    terminal = sys.stdout.isatty()
+    console = Console(width=None if terminal else _pipe_width(), highlight=False)
     for number, table in enumerate(tables):
         if number:
             console.print()
-        if table.row_count > MAX_RICH_ROWS and not sys.stdout.isatty():
-            head, rows = grid(columns_of(table))
-            print(*filter(None, [str(table.title or "")]), *head, *rows, sep="\n")
-        elif (lines := narrow(table, console.width)) is None:
-            console.print(table)
-        else:
+        if (lines := narrow(table, console.width)) is not None:
             for style, line in lines:
                 console.print(Text(line, style=style), soft_wrap=True)
+        elif terminal:
+            console.print(table)
+        elif table.row_count > MAX_RICH_ROWS:
+            head, rows = grid(columns_of(table))
+            print(*filter(None, [str(table.title or "")]), *head, *rows, sep="\n")
+        else:
+            with console.capture() as laid_out:
+                console.print(table)
+            print("\n".join(line.rstrip() for line in laid_out.get().splitlines()))
+
+
+def _pipe_width() -> int:
+    """The columns of tables outside of a terminal."""
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() and int(columns) >= MIN_WIDTH else WIDTH
 
 
 @contextmanager

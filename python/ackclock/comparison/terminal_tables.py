@@ -15,18 +15,16 @@ if TYPE_CHECKING:
     from ackclock.comparison.result import Comparison
 
 
-# A terminal shows the head of a long ranking and its last line; the report and --json have all of
-# it.
-_HEAD = 15
+MAX_ROWS = 10
+"""Rows of a ranking; `--all` prints the others."""
 
 
-def ranking_table(comparison: Comparison) -> Table:
+def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
     """One row per configuration, best first, those with the same figures in one; "=" marks ties,
-    ranges are 95 % intervals. Of a long ranking the first rows and the last.
+    ranges are 95 % intervals. Of a long ranking the first rows only, unless `all_rows`.
     """
-    from rich.table import Table
-
     from ackclock.comparison.ranking import equal_configurations
+    from ackclock.terminal import TextBelow
 
     twins: dict[str, list[str]] = {}
     for ranked in comparison.ranking:
@@ -35,7 +33,7 @@ def ranking_table(comparison: Comparison) -> Table:
 
     first = comparison.best.metrics
     path = _varied(comparison)
-    table = Table(
+    table = TextBelow(
         title=f"TCP over {comparison.title or comparison.link}",
         title_justify="left",
         caption_justify="left",
@@ -64,9 +62,9 @@ def ranking_table(comparison: Comparison) -> Table:
         notes.append(warning)
     notes += comparison.notes
     lines = [ranked for ranked in comparison.ranking if not ranked.same_as]
-    if len(lines) > _HEAD + 2:
-        notes.append(f"{len(lines) - _HEAD - 1} rows before the last are omitted: see the report, or --json.")
-        lines = [*lines[:_HEAD], lines[-1]]
+    if len(lines) > MAX_ROWS and not all_rows:
+        notes.append(f"{len(lines) - MAX_ROWS} further rows: --all, the report, or --json.")
+        lines = lines[:MAX_ROWS]
     table.caption = "\n".join(notes) or None
     for ranked in lines:
         choice, metrics = ranked.configuration, ranked.metrics
