@@ -1,4 +1,4 @@
-"""All tests here require the oracles' results."""
+"""Comparisons with independent programs. Most require their stored results."""
 
 from __future__ import annotations
 
