@@ -1,5 +1,5 @@
-"""`python -m studies.oracles.page`: every figure that is compared with an oracle, as a Markdown
-table.
+"""`python -m studies.oracles.page [stored|aqm]`: every figure that is compared with an oracle, as a
+Markdown table: with the stored results, of AQMs, or both.
 
 ACKCLOCK_ORACLES names the folder of ns-2's and the papers' results; `make accuracy` sets it. The
 rows of the AQMs need ns-3.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from textwrap import fill
 
 from studies.oracles import aqm, closed_forms, scenario_a, scenario_b, scenario_e, table1
 from studies.oracles.agreement import Check, markdown
@@ -18,13 +19,14 @@ SCENARIOS = (scenario_e, scenario_a, scenario_b, table1)
 
 
 def main() -> int:
-    checks = [*_stored(), *_replayed()]
+    parts = {"stored": _stored, "aqm": _replayed}
+    checks = [check for part in sys.argv[1:] or parts for check in parts[part]()]
     if not checks:
         return 1
     figures = [(figure, dict(check.known).get(figure.name)) for check in checks for figure in check.figures()]
     print(markdown([figure for figure, _ in figures]))
     for reason in dict.fromkeys(reason for figure, reason in figures if reason and not figure.holds):
-        print(f"\n{reason}")
+        print("\n" + fill(reason, 100, break_on_hyphens=False, break_long_words=False))
     return 0
 
 
