@@ -20,6 +20,7 @@ from peers import ns2_speed
 PLAIN = "plain-6"
 MEDIA = ("wimax-6", "wlan-6", "grants-6")
 MAX_RATIO = {"wimax-6": 3.0}
+MAX_INSTRUCTIONS = {"wlan-6": 3500, "grants-6": 4200}
 INSTRUCTIONS_SECONDS = 10
 
 
@@ -57,7 +58,10 @@ def table(binary: Path, repeats: int) -> list[str]:
             )
         ratio = one.ns / plain.ns
         max_ratio = MAX_RATIO.get(case)
+        most = MAX_INSTRUCTIONS.get(case)
         bound = "" if max_ratio is None else f"  (at most {max_ratio}x){'' if ratio <= max_ratio else '  OVER'}"
+        if most is not None and one.instructions:
+            bound += f"  (at most {most:,}){'' if one.instructions <= most else '  OVER'}"
         lines.append(
             f"{case:10} {one.packets:8,} {one.ns:10.1f} {ratio:5.2f}x {instructions:>13} {instruction_ratio:>6}{bound}"
         )

@@ -13,6 +13,7 @@
 //!
 //! `--metered`: every link measures its queue, as in runs with a summary.
 
+mod aqm;
 mod captures;
 mod cases;
 mod media;
@@ -130,7 +131,7 @@ struct Selection {
 
 fn select() -> Result<Selection, String> {
     let mut words = std::env::args().skip(1);
-    let names = [&cases::NAMES[..], &media::NAMES[..]].concat().join(", ");
+    let names = [&cases::NAMES[..], &media::NAMES[..], &aqm::NAMES[..]].concat().join(", ");
     let usage = || format!("usage: ackclock-bench CASE [--seconds S] [--variant NAME] [--metered], CASE one of {names}");
     let name = words.next().ok_or_else(usage)?;
     let (mut metering, mut variant, mut seconds) = (Metering::Off, None, None);
@@ -148,7 +149,7 @@ fn select() -> Result<Selection, String> {
             _ => return Err(usage()),
         }
     }
-    if let Some(plan) = media::plan(&name, seconds) {
+    if let Some(plan) = media::plan(&name, seconds).or_else(|| aqm::plan(&name, seconds)) {
         return Ok(Selection { case: name, variant: "none", plan: plan?, repetitions: 1, metering });
     }
     let mut case = Case::from_name(&name).ok_or_else(usage)?;
