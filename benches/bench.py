@@ -35,7 +35,7 @@ MAX_INSTRUCTIONS = {"one-1g": 1800, "codel-2 --metered": 3645}
 INSTRUCTIONS_SECONDS = 2  # callgrind is about 50 times slower than the machine
 CODEL_SECONDS = 20  # at 20 Mb/s
 MAX_NS = {"flows-1000": 330, "flows-10000": 669}
-"""ns a packet, as measured when the target was to stay below; a faster `flows-10` raises a ratio."""
+"""ns a packet when the target was set; a faster `flows-10` raises the ratio to it."""
 MAX_RSS_MB = 64
 VARIANTS_CASE, VARIANTS_SECONDS = "one-10m", 20  # the window is full at once: all variants do the same work
 MAX_VARIANT_COST = 1.5

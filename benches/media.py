@@ -58,10 +58,10 @@ def table(binary: Path, repeats: int) -> list[str]:
             )
         ratio = one.ns / plain.ns
         max_ratio = MAX_RATIO.get(case)
-        most = MAX_INSTRUCTIONS.get(case)
+        max_instructions = MAX_INSTRUCTIONS.get(case)
         bound = "" if max_ratio is None else f"  (at most {max_ratio}x){'' if ratio <= max_ratio else '  OVER'}"
-        if most is not None and one.instructions:
-            bound += f"  (at most {most:,}){'' if one.instructions <= most else '  OVER'}"
+        if max_instructions is not None and one.instructions:
+            bound += f"  (at most {max_instructions:,}){'' if one.instructions <= max_instructions else '  OVER'}"
         lines.append(
             f"{case:10} {one.packets:8,} {one.ns:10.1f} {ratio:5.2f}x {instructions:>13} {instruction_ratio:>6}{bound}"
         )
