@@ -1,6 +1,6 @@
 //! Counters and queueing statistics of one link.
 
-use crate::element::fate::PacketCounts;
+use crate::element::fate::Signals;
 use crate::statistics::Histogram;
 use crate::time_account::TimeAccount;
 use crate::units::{Span, Time};
@@ -51,6 +51,7 @@ impl LinkMeter {
 
     /// Accounts for the time since the last call, in which `waiting` packets were queued and the
     /// link was or was not `sending`.
+    #[inline]
     pub fn integrate(&mut self, now: Time, waiting: u64, sending: bool) {
         let span = now - self.counted_to;
         self.packet_time += u128::from(waiting) * u128::from(span.0);
@@ -69,9 +70,9 @@ impl LinkMeter {
 
     /// Adds the drops and marks between two states of an element's counters.
     #[inline]
-    pub fn count(&mut self, before: &PacketCounts, after: &PacketCounts) {
-        self.drops += after.drops() - before.drops();
-        self.marks += after.marked - before.marked;
+    pub fn count(&mut self, before: Signals, after: Signals) {
+        self.drops += after.drops - before.drops;
+        self.marks += after.marks - before.marks;
     }
 
     /// Account of a link that transmits without a gap while packets are queued.

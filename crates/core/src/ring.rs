@@ -1,11 +1,17 @@
 //! A FIFO ring of small `Copy` values, for packets in flight. Every hop of every packet uses one.
 
 /// Doubles when full and never shrinks. The size is a power of two: an index wraps with one `and`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Vec<T>,
     head: usize,
     len: usize,
+}
+
+impl<T: Copy> Default for Ring<T> {
+    fn default() -> Ring<T> {
+        Ring::new()
+    }
 }
 
 impl<T: Copy> Ring<T> {

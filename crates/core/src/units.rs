@@ -179,6 +179,9 @@ impl Rate {
 
     /// Whole bytes transmitted in `span`.
     pub fn bytes_in(self, span: Span) -> u64 {
+        if let Some(bytes) = span.0.checked_div(self.ps_per_byte) {
+            return bytes;
+        }
         (u128::from(span.0) * u128::from(self.bps) / u128::from(Self::PS_BITS)) as u64
     }
 }
@@ -210,6 +213,17 @@ mod tests {
             let exact = 1500.0 * 8e12 / bps as f64;
             let got = Rate::from_bps(bps).time_to_send(1500).0 as f64;
             assert!((got - exact).abs() <= 0.5 + exact * 1e-15, "{bps}: {got} {exact}");
+        }
+    }
+
+    #[test]
+    fn bytes_in_is_the_inverse_of_time_to_send() {
+        for bps in [20_000_000, 9_600, 28_800, 123_456_789] {
+            let rate = Rate::from_bps(bps);
+            for span in [Span(0), Span::from_us(399), Span::from_ms(7), Span::from_secs(3600), Span(123_456_789_012_345)] {
+                let exact = u128::from(span.0) * u128::from(bps) / u128::from(8 * PS_PER_S);
+                assert_eq!(u128::from(rate.bytes_in(span)), exact, "{bps} {span:?}");
+            }
         }
     }
 

@@ -64,6 +64,13 @@ pub enum Event {
     Created(Packet),
 }
 
+/// Signals of congestion: numbers of packets dropped and marked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signals {
+    pub drops: u64,
+    pub marks: u64,
+}
+
 /// Packet counters of one element since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
@@ -74,11 +81,34 @@ pub struct PacketCounts {
     /// Packets marked CE; each is also counted as forwarded or dropped.
     pub marked: u64,
     pub dropped: [u64; DropReason::ALL.len()],
+    /// Sum of `dropped`.
+    drops: u64,
 }
 
 impl PacketCounts {
+    /// Counts a dropped packet.
+    pub fn count_drop(&mut self, reason: DropReason) {
+        self.dropped[reason as usize] += 1;
+        self.drops += 1;
+    }
+
     #[inline]
     pub fn drops(&self) -> u64 {
-        self.dropped.iter().sum()
+        self.drops
+    }
+
+    /// Drops and marks so far.
+    #[inline]
+    pub fn signals(&self) -> Signals {
+        Signals { drops: self.drops, marks: self.marked }
+    }
+
+    /// Adds the drops and marks that another element's counters have gained since `before`.
+    pub(crate) fn add_signals(&mut self, before: &[u64; DropReason::ALL.len()], marks: u64, after: &PacketCounts) {
+        self.marked += marks;
+        for ((own, before), after) in self.dropped.iter_mut().zip(before).zip(&after.dropped) {
+            *own += after - before;
+            self.drops += after - before;
+        }
     }
 }

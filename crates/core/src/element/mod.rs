@@ -3,7 +3,7 @@
 pub mod fate;
 
 pub use crate::network::route::{Handoff, Port};
-pub use fate::{DropReason, Event, PacketCounts};
+pub use fate::{DropReason, Event, PacketCounts, Signals};
 
 use crate::meter::{LinkMeter, QueueSample};
 use crate::network::route::Ports;
@@ -87,7 +87,7 @@ impl<'a> Output<'a> {
     /// Drops a packet and counts the reason.
     #[inline]
     pub fn drop(&mut self, packet: Packet, cause: DropReason) {
-        self.counts.dropped[cause as usize] += 1;
+        self.counts.count_drop(cause);
         match self.ports.drops {
             None => self.arena.release(packet.body),
             Some(to) => self.handoffs.push(Handoff { to, port: Port(0), packet }),

@@ -17,14 +17,17 @@ impl Delay {
 }
 
 impl Element for Delay {
+    #[inline]
     fn push(&mut self, now: Time, _port: Port, packet: Packet, _out: &mut Output<'_>) {
         self.in_flight.push(now + self.delay, packet);
     }
 
+    #[inline]
     fn wake(&mut self, now: Time, out: &mut Output<'_>) {
         self.in_flight.forward_due(now, out);
     }
 
+    #[inline]
     fn due(&self) -> Time {
         self.in_flight.due()
     }

@@ -2,30 +2,34 @@
 
 use crate::element::{Output, Port};
 use crate::packet::Packet;
+use crate::ring::Ring;
 use crate::units::Time;
-use std::collections::VecDeque;
 
 /// Each packet with its departure time; departure times never decrease.
 #[derive(Default)]
-pub struct InFlightFifo(VecDeque<(Time, Packet)>);
+pub struct InFlightFifo(Ring<(Time, Packet)>);
 
 impl InFlightFifo {
     /// Appends a packet. `leaves` must not be earlier than the departure time of the last one.
+    #[inline]
     pub fn push(&mut self, leaves: Time, packet: Packet) {
         self.0.push_back((leaves, packet));
     }
 
     /// Forwards, in order, every packet that departs at or before `now`.
     pub fn forward_due(&mut self, now: Time, out: &mut Output<'_>) {
-        while self.due() <= now {
-            let Some((_, packet)) = self.0.pop_front() else { return };
+        while let Some(&(leaves, packet)) = self.0.front()
+            && leaves <= now
+        {
+            self.0.take_front();
             out.forward(Port(0), packet);
         }
     }
 
     /// Departure time of the first packet; `Time::NEVER` if there is none.
+    #[inline]
     pub fn due(&self) -> Time {
-        self.0.front().map_or(Time::NEVER, |&(leaves, _)| leaves)
+        self.0.front().map_or(Time::NEVER, |(leaves, _)| *leaves)
     }
 
     pub fn len(&self) -> usize {

@@ -21,10 +21,12 @@ impl RateLink {
         RateLink { rate, framing, queue, sending: None, meter: LinkMeter::default() }
     }
 
+    #[inline]
     fn integrate(&mut self, now: Time) {
         self.meter.integrate(now, self.queue.packets(), self.sending.is_some());
     }
 
+    #[inline]
     fn start(&mut self, now: Time, wait: Span, mut packet: Packet) {
         packet.wire_len = self.framing.wire_len(&packet);
         self.meter.begin(wait);
@@ -32,6 +34,7 @@ impl RateLink {
         self.sending = Some((now + self.rate.time_to_send(u32::from(packet.wire_len)), packet));
     }
 
+    #[inline]
     fn start_next(&mut self, now: Time, out: &mut Output<'_>) {
         if let Some((since, packet)) = self.queue.dequeue(now, out) {
             self.start(now, now - since, packet);
@@ -45,29 +48,35 @@ impl Element for RateLink {
         // queue limit would depend on that order.
         self.wake(now, out);
         self.integrate(now);
-        let before = *out.counts;
+        let before = out.counts.signals();
         if self.sending.is_some() {
             self.queue.enqueue(now, packet, out);
         } else if let Some(packet) = self.queue.pass(now, packet, out) {
             self.start(now, Span::ZERO, packet);
         }
-        self.meter.count(&before, out.counts);
+        self.meter.count(before, out.counts.signals());
     }
 
     fn wake(&mut self, now: Time, out: &mut Output<'_>) {
-        let before = *out.counts;
-        while let Some((done, mut packet)) = self.sending.filter(|&(done, _)| done <= now) {
+        if self.due() > now {
+            return;
+        }
+        let before = out.counts.signals();
+        while let Some((done, packet)) = &self.sending
+            && *done <= now
+        {
+            let (done, packet) = (*done, Packet { wire_len: packet.len, ..*packet });
             self.integrate(done);
-            packet.wire_len = packet.len;
             out.forward(Port(0), packet);
             self.sending = None;
             self.start_next(done, out);
         }
-        self.meter.count(&before, out.counts);
+        self.meter.count(before, out.counts.signals());
     }
 
+    #[inline]
     fn due(&self) -> Time {
-        self.sending.map_or(Time::NEVER, |(done, _)| done)
+        self.sending.as_ref().map_or(Time::NEVER, |(done, _)| *done)
     }
 
     fn occupancy(&self) -> u64 {

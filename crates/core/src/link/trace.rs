@@ -158,9 +158,9 @@ impl Element for TraceLink {
         self.wake(now, out);
         self.integrate(now);
         let was_idle = self.idle();
-        let before = *out.counts;
+        let before = out.counts.signals();
         self.queue.enqueue(now, packet, out);
-        self.meter.count(&before, out.counts);
+        self.meter.count(before, out.counts.signals());
         if was_idle && !self.idle() {
             self.waiting_since = now;
             self.next = self.opportunities.until(now);
@@ -169,13 +169,16 @@ impl Element for TraceLink {
     }
 
     fn wake(&mut self, now: Time, out: &mut Output<'_>) {
-        let before = *out.counts;
+        if self.due > now {
+            return;
+        }
+        let before = out.counts.signals();
         while self.due <= now && self.due != Time::NEVER {
             let at = self.due;
             self.integrate(at);
             self.use_opportunities(at, out);
         }
-        self.meter.count(&before, out.counts);
+        self.meter.count(before, out.counts.signals());
     }
 
     fn due(&self) -> Time {

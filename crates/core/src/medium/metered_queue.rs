@@ -160,12 +160,12 @@ impl MeteredQueue {
     /// Calls the queue, and adds its drops and marks to the counters.
     fn with_queue<T>(&mut self, now: Time, out: &mut Output<'_>, act: impl FnOnce(&mut AnyQueue, &mut Output<'_>) -> T) -> T {
         self.integrate(now);
-        let before = *out.counts;
+        let (before, dropped) = (out.counts.signals(), out.counts.dropped);
         let result = act(&mut self.queue, out);
-        self.meter.count(&before, out.counts);
-        self.counts.marked += out.counts.marked - before.marked;
-        for ((own, before), after) in self.counts.dropped.iter_mut().zip(before.dropped).zip(out.counts.dropped) {
-            *own += after - before;
+        let after = out.counts.signals();
+        if after != before {
+            self.meter.count(before, after);
+            self.counts.add_signals(&dropped, after.marks - before.marks, out.counts);
         }
         result
     }
@@ -202,7 +202,7 @@ impl MeteredQueue {
 
     /// Drops a packet of this stream on the medium.
     pub fn drop(&mut self, packet: Packet, cause: DropReason, out: &mut Output<'_>) {
-        self.counts.dropped[cause as usize] += 1;
+        self.counts.count_drop(cause);
         self.meter.drops += 1;
         out.drop(packet, cause);
     }

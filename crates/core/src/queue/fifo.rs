@@ -14,6 +14,7 @@ pub struct QueuedPacket {
 }
 
 impl QueuedPacket {
+    #[inline]
     pub fn sojourn(&self, now: Time) -> Span {
         now - self.since
     }
@@ -44,6 +45,7 @@ impl Fifo {
         Fifo { order, ..Fifo::default() }
     }
 
+    #[inline]
     pub fn push(&mut self, now: Time, packet: Packet) {
         self.bytes += u64::from(packet.len);
         let waiting = QueuedPacket { since: now, packet, guarded: false };
@@ -54,13 +56,15 @@ impl Fifo {
         }
     }
 
+    #[inline]
     pub fn pop(&mut self) -> Option<QueuedPacket> {
-        let first = self.acks.pop_front().or_else(|| self.fifo.pop_front())?;
+        let first = if self.acks.is_empty() { &mut self.fifo } else { &mut self.acks }.pop_front()?;
         self.bytes -= u64::from(first.packet.len);
         Some(first)
     }
 
     /// The packet that [`Fifo::pop`] would return.
+    #[inline]
     pub fn first(&self) -> Option<&QueuedPacket> {
         self.acks.front().or_else(|| self.fifo.front())
     }
@@ -70,6 +74,7 @@ impl Fifo {
         self.first().map_or(Span::ZERO, |first| first.sojourn(now))
     }
 
+    #[inline]
     pub fn packets(&self) -> u64 {
         (self.acks.len() + self.fifo.len()) as u64
     }
@@ -77,6 +82,7 @@ impl Fifo {
         self.packets() == 0
     }
     /// IP bytes.
+    #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -20,7 +20,22 @@ pub struct GrantScheduler {
     errors: Rng,
     /// The station that is served first in the next interval.
     next_station: usize,
+    allocation: Allocation,
+    /// The packets that the last grant completed, and the ends of their transmissions. Kept as the
+    /// lists of the allocation are.
+    completed: Vec<(PartialPacket, Time)>,
+}
+
+/// The allocation of the last interval. Its lists are kept, so that an interval allocates no
+/// memory.
+#[derive(Default)]
+struct Allocation {
+    /// The stations served, in round-robin order.
+    order: Vec<usize>,
+    /// The maximum of channel bytes of each, and its share.
+    allowed: Vec<u64>,
     shares: Vec<u64>,
+    grants: Vec<StationGrant>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -81,7 +96,8 @@ impl GrantScheduler {
             in_flight: InFlightPerStation::new(stations),
             errors,
             next_station: 0,
-            shares: Vec::new(),
+            allocation: Allocation::default(),
+            completed: Vec::new(),
         }
     }
 
@@ -138,19 +154,19 @@ impl GrantScheduler {
     }
 
     /// Allocates interval `number` to the stations' demands and transmits.
-    pub fn serve(&mut self, number: u64, demands: &[u64], queues: &mut StationQueues, out: &mut Output<'_>) -> Vec<StationGrant> {
+    pub fn serve(&mut self, number: u64, demands: &[u64], queues: &mut StationQueues, out: &mut Output<'_>) {
         let start = self.intervals.start(number);
         let capacity = self.intervals.bytes(number);
         let room = capacity.saturating_sub(self.reserved.take(number));
         let on_air = |(station, &bytes): (usize, &u64)| StationSpeed(queues.speed(station as u32)).on_air(bytes);
         let wanted: u64 = demands.iter().enumerate().map(on_air).sum();
-        let (order, demands) = self.select_stations(start, demands, room, queues);
+        let mut allocation = std::mem::take(&mut self.allocation);
+        self.select_stations(start, demands, room, queues, &mut allocation);
         let min_grant = self.min_grant();
-        let mut shares = std::mem::take(&mut self.shares);
-        max_min_share(room, &demands, &mut shares);
-        let mut grants = Vec::new();
+        max_min_share(room, &allocation.allowed, &mut allocation.shares);
+        allocation.grants.clear();
         let mut before = 0;
-        for (&station, &air) in order.iter().zip(&shares) {
+        for (&station, &air) in allocation.order.iter().zip(&allocation.shares) {
             let bytes = StationSpeed(queues.speed(station as u32)).carried(air);
             if bytes < min_grant {
                 continue;
@@ -158,14 +174,18 @@ impl GrantScheduler {
             let end = self.end(number, before + air);
             self.send(station, number, (before, bytes), queues, out);
             before += air;
-            grants.push(StationGrant { station: station as u32, bytes, end });
+            allocation.grants.push(StationGrant { station: station as u32, bytes, end });
         }
-        self.shares = shares;
+        self.allocation = allocation;
         // Demand that remains fills the interval, be it for want of room or of a station's tokens.
         let used = if before < wanted { capacity } else { capacity - room + before };
         let share = used.min(capacity) as f64 / capacity.max(1) as f64;
         queues.time(self.direction).add_full(Span::from_secs_f64(self.config.interval.as_secs() * share));
-        grants
+    }
+
+    /// The grants of the last interval.
+    pub fn grants(&self) -> &[StationGrant] {
+        &self.allocation.grants
     }
 
     /// Bytes of the smallest grant that carries data.
@@ -175,25 +195,32 @@ impl GrantScheduler {
 
     /// The stations served in this interval, in round-robin order and as many as fit, with the
     /// maximum of channel bytes for each.
-    fn select_stations(&mut self, start: Time, demands: &[u64], room: u64, queues: &StationQueues) -> (Vec<usize>, Vec<u64>) {
+    fn select_stations(
+        &mut self,
+        start: Time,
+        demands: &[u64],
+        room: u64,
+        queues: &StationQueues,
+        Allocation { order, allowed, .. }: &mut Allocation,
+    ) {
+        order.clear();
+        allowed.clear();
         let stations = demands.len();
         let max_stations = (room / (self.min_grant() + MIN_SHARE)).max(1) as usize;
-        let (mut order, mut allowed) = (Vec::new(), Vec::new());
         let first = self.next_station;
-        for station in (0..stations).map(|i| (first + i) % stations) {
+        for station in (first..stations).chain(0..first.min(stations)) {
             let bytes = self.allowed(station, demands[station], start);
             if bytes < self.min_grant() {
                 continue;
             }
             if order.len() == max_stations {
                 self.next_station = station;
-                return (order, allowed);
+                return;
             }
             order.push(station);
             allowed.push(StationSpeed(queues.speed(station as u32)).on_air(bytes));
         }
         self.next_station = (first + 1) % stations.max(1);
-        (order, allowed)
     }
 
     fn allowed(&mut self, station: usize, want: u64, now: Time) -> u64 {
@@ -226,7 +253,7 @@ impl GrantScheduler {
         let pace = StationSpeed(queues.speed(stream.station));
         let mut used = u64::from(self.config.block_header);
         let mut headers = used;
-        let mut completed = Vec::new();
+        let mut completed = std::mem::take(&mut self.completed);
         let mut head = self.senders[station].head.take();
         while used < bytes {
             let now = self.intervals.start(number);
@@ -244,10 +271,11 @@ impl GrantScheduler {
         }
         let air = pace.on_air(used);
         let outcome = self.outcome(number, air);
-        for (piece, at) in completed {
+        for (piece, at) in completed.drain(..) {
             let sent = SentPacket { stream, packet: piece.packet, lost: piece.lost | outcome.lost };
             self.in_flight.push(stream.station, (at + outcome.late).max(piece.arrives), sent);
         }
+        self.completed = completed;
         let at = self.end(number, before + air) + outcome.late;
         let sender = &mut self.senders[station];
         sender.head =

@@ -35,6 +35,8 @@ pub struct Grants {
     offsets: Vec<Span>,
     next: [NextInterval; 2],
     draws: Rng,
+    /// Demands of the interval being allocated; kept, so that an interval allocates no memory.
+    demands: Vec<u64>,
 }
 
 /// Next intervals of one direction.
@@ -65,6 +67,7 @@ impl Grants {
             offsets,
             next: [NextInterval { first_open: 0, due: None }; 2],
             draws: rng.fork(),
+            demands: Vec::new(),
             queues,
             config,
         })
@@ -98,8 +101,9 @@ impl Grants {
         let interval = &mut self.next[Direction::Down as usize];
         let Some(number) = interval.due.take() else { return };
         interval.first_open = number + 1;
-        let demands: Vec<u64> = (0..self.queues.stations()).map(|s| self.down.backlog_here(s, &self.queues)).collect();
-        self.down.serve(number, &demands, &mut self.queues, out);
+        self.demands.clear();
+        self.demands.extend((0..self.queues.stations()).map(|station| self.down.backlog_here(station, &self.queues)));
+        self.down.serve(number, &self.demands, &mut self.queues, out);
         if (0..self.queues.stations()).any(|station| self.down.backlog_here(station, &self.queues) > 0) {
             self.schedule(Direction::Down, self.down.intervals.start(number + 1));
         }
@@ -114,8 +118,11 @@ impl Grants {
         for request_state in &mut self.requests {
             request_state.receive_requests(now);
         }
-        let demands: Vec<u64> = self.requests.iter().map(|request_state| request_state.demand(self.up.min_grant())).collect();
-        for grant in self.up.serve(number, &demands, &mut self.queues, out) {
+        self.demands.clear();
+        self.demands.extend(self.requests.iter().map(|request_state| request_state.demand(self.up.min_grant())));
+        self.up.serve(number, &self.demands, &mut self.queues, out);
+        for place in 0..self.up.grants().len() {
+            let grant = self.up.grants()[place];
             self.requests[grant.station as usize].grant(grant.bytes);
             self.queues.of(Stream::new(grant.station, Direction::Up)).count_control(1);
             let more = self.unrequested(grant.station);

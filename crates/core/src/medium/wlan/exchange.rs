@@ -19,7 +19,7 @@ pub struct Exchange {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Transmission {
+pub struct Transmission {
     station: usize,
     stream: Stream,
     load: FrameLoad,
@@ -42,7 +42,8 @@ impl Exchange {
 impl Wlan {
     /// The back-offs of one or several stations end now.
     pub(super) fn start_exchange(&mut self, now: Time, out: &mut Output<'_>) {
-        let mut transmissions = Vec::with_capacity(1);
+        let mut transmissions = std::mem::take(&mut self.transmissions);
+        transmissions.clear();
         for place in 0..self.active.len() {
             let number = self.active[place];
             let station = &mut self.stations[number];
@@ -90,7 +91,7 @@ impl Wlan {
         let Some(mut exchange) = self.exchange.take() else { return };
         let Some(now) = exchange.arrives.take() else {
             let single = exchange.transmissions.len() == 1;
-            return self.finish(&exchange, single, out);
+            return self.finish(exchange, single, out);
         };
         let transmission = exchange.transmissions[0];
         let share = self.config.frame_error[transmission.stream.direction as usize];
@@ -110,7 +111,7 @@ impl Wlan {
             self.exchange = Some(exchange);
         } else {
             exchange.ends = now;
-            self.finish(&exchange, false, out);
+            self.finish(exchange, false, out);
         }
     }
 
@@ -122,7 +123,7 @@ impl Wlan {
 
     /// The medium is idle again: transmitters draw new back-offs, and all counters resume after an
     /// interframe space.
-    fn finish(&mut self, exchange: &Exchange, answered: bool, out: &mut Output<'_>) {
+    fn finish(&mut self, exchange: Exchange, answered: bool, out: &mut Output<'_>) {
         let (now, single) = (exchange.ends, exchange.transmissions.len() == 1);
         self.idle_from = now + if answered { self.config.difs } else { self.config.eifs };
         for &number in &self.active {
@@ -141,6 +142,7 @@ impl Wlan {
             self.finish_transmission(transmission, answered, single, now, out);
             self.stations[transmission.station].backoff.resume(from);
         }
+        self.transmissions = exchange.transmissions;
     }
 
     /// Handles the end of the exchange for one transmission.

@@ -24,7 +24,7 @@ use crate::units::Time;
 use ampdu::BlockAckWindow;
 use backoff::DcfBackoff;
 use dcf_station::{DcfStation, FrameSource, dcf_station_of};
-use exchange::Exchange;
+use exchange::{Exchange, Transmission};
 
 pub struct Wlan {
     config: WlanConfig,
@@ -35,6 +35,8 @@ pub struct Wlan {
     /// DCF stations with a frame or a pending back-off.
     active: Vec<usize>,
     exchange: Option<Exchange>,
+    /// The list of the last exchange; kept, so that an exchange allocates no memory.
+    transmissions: Vec<Transmission>,
     /// The medium has been idle for an interframe space at this time, if it is idle.
     idle_from: Time,
     /// Start of the next exchange, unless another station becomes active.
@@ -56,7 +58,19 @@ impl Wlan {
         let stations = vec![DcfStation::new(&config); queues.stations() as usize + 1];
         let (backoffs, errors) = (rng.fork(), rng.fork());
         let (idle_from, next) = (Time::ZERO, Time::NEVER);
-        Ok(Wlan { config, queues, windows, stations, active: Vec::new(), exchange: None, idle_from, next, backoffs, errors })
+        Ok(Wlan {
+            config,
+            queues,
+            windows,
+            stations,
+            active: Vec::new(),
+            exchange: None,
+            transmissions: Vec::new(),
+            idle_from,
+            next,
+            backoffs,
+            errors,
+        })
     }
 
     fn plan_next(&mut self) {
