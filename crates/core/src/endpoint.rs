@@ -44,56 +44,43 @@ pub enum AnyEndpoint {
     ExternalHost(ExternalHost),
 }
 
+/// Calls a method of the endpoint. TCP is tested first: nearly all calls are of TCP.
+macro_rules! dispatch {
+    ($endpoint:expr, $e:ident => $call:expr) => {
+        if let AnyEndpoint::Tcp($e) = $endpoint {
+            $call
+        } else {
+            match $endpoint {
+                AnyEndpoint::Tcp($e) => $call,
+                AnyEndpoint::UdpSource($e) => $call,
+                AnyEndpoint::UdpSink($e) => $call,
+                AnyEndpoint::Prober($e) => $call,
+                AnyEndpoint::ProbeReflector($e) => $call,
+                AnyEndpoint::ExternalHost($e) => $call,
+            }
+        }
+    };
+}
+
 impl Endpoint for AnyEndpoint {
     #[inline]
     fn receive(&mut self, now: Time, body: &Body, ecn: Ecn) {
-        match self {
-            AnyEndpoint::Tcp(e) => e.receive(now, body, ecn),
-            AnyEndpoint::UdpSource(e) => e.receive(now, body, ecn),
-            AnyEndpoint::UdpSink(e) => e.receive(now, body, ecn),
-            AnyEndpoint::Prober(e) => e.receive(now, body, ecn),
-            AnyEndpoint::ProbeReflector(e) => e.receive(now, body, ecn),
-            AnyEndpoint::ExternalHost(e) => e.receive(now, body, ecn),
-        }
+        dispatch!(self, e => e.receive(now, body, ecn));
     }
     #[inline(never)]
     fn receive_more_coming(&mut self, now: Time, body: &Body, ecn: Ecn) {
-        match self {
-            AnyEndpoint::Tcp(e) => e.receive_more_coming(now, body, ecn),
-            other => other.receive(now, body, ecn),
-        }
+        dispatch!(self, e => e.receive_more_coming(now, body, ecn));
     }
     #[inline]
     fn on_timer(&mut self, now: Time) {
-        match self {
-            AnyEndpoint::Tcp(e) => e.on_timer(now),
-            AnyEndpoint::UdpSource(e) => e.on_timer(now),
-            AnyEndpoint::UdpSink(e) => e.on_timer(now),
-            AnyEndpoint::Prober(e) => e.on_timer(now),
-            AnyEndpoint::ProbeReflector(e) => e.on_timer(now),
-            AnyEndpoint::ExternalHost(e) => e.on_timer(now),
-        }
+        dispatch!(self, e => e.on_timer(now));
     }
     #[inline]
     fn poll(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing> {
-        match self {
-            AnyEndpoint::Tcp(e) => e.poll(now, arena),
-            AnyEndpoint::UdpSource(e) => e.poll(now, arena),
-            AnyEndpoint::UdpSink(e) => e.poll(now, arena),
-            AnyEndpoint::Prober(e) => e.poll(now, arena),
-            AnyEndpoint::ProbeReflector(e) => e.poll(now, arena),
-            AnyEndpoint::ExternalHost(e) => e.poll(now, arena),
-        }
+        dispatch!(self, e => e.poll(now, arena))
     }
     #[inline]
     fn due(&self) -> Time {
-        match self {
-            AnyEndpoint::Tcp(e) => e.due(),
-            AnyEndpoint::UdpSource(e) => e.due(),
-            AnyEndpoint::UdpSink(e) => e.due(),
-            AnyEndpoint::Prober(e) => e.due(),
-            AnyEndpoint::ProbeReflector(e) => e.due(),
-            AnyEndpoint::ExternalHost(e) => e.due(),
-        }
+        dispatch!(self, e => e.due())
     }
 }

@@ -20,6 +20,7 @@ pub struct TimerTree {
     endpoints: WinnerTree,
     /// Owners from this number on are endpoints, in entries.
     split: usize,
+    /// Sequence number of the last entry, in the place that it has there.
     sequence: u64,
 }
 
@@ -49,7 +50,7 @@ impl TimerEntry {
     const NEVER: TimerEntry = TimerEntry(u128::MAX);
 
     fn new(due: Time, sequence: u64, owner: usize) -> TimerEntry {
-        TimerEntry(u128::from(due.0) << 64 | u128::from(sequence << OWNER_BITS | owner as u64))
+        TimerEntry(u128::from(due.0) << 64 | u128::from(sequence | owner as u64))
     }
     fn due(self) -> Time {
         Time((self.0 >> 64) as u64)
@@ -114,11 +115,12 @@ impl TimerTree {
     /// Sets an owner's due time; `NEVER` removes it.
     #[inline]
     pub fn set(&mut self, owner: TimerOwner, due: Time) {
-        self.sequence += 1;
-        let entry = |number| if due == Time::NEVER { TimerEntry::NEVER } else { TimerEntry::new(due, self.sequence, number) };
+        self.sequence += 1 << OWNER_BITS;
         match owner {
-            TimerOwner::Element(number) => self.elements.set(number, entry(number)),
-            TimerOwner::Endpoint(number) => self.endpoints.set(number, entry(self.split + number)),
+            TimerOwner::Element(number) => self.elements.set(number, TimerEntry::new(due, self.sequence, number)),
+            TimerOwner::Endpoint(number) => {
+                self.endpoints.set(number, TimerEntry::new(due, self.sequence, self.split + number));
+            }
         }
     }
 }

@@ -64,10 +64,25 @@ impl FusedLink {
         self.in_flight.only_arrived(now)
     }
 
-    /// Removes the first packet that has arrived.
+    /// Removes the packet of [`Self::only_arrival`].
     #[inline]
-    pub fn take_arrival(&mut self) {
-        self.in_flight.take_arrived();
+    pub fn take_only_arrival(&mut self) {
+        self.in_flight.take_only_arrived();
+    }
+
+    /// Accepts a packet and returns true, or returns false if it is dropped.
+    // inline(always): nearly every packet of a simulation passes here.
+    #[inline(always)]
+    pub fn accept(&mut self, now: Time, packet: &Packet) -> bool {
+        let (mut at, shape) = (now, packet.shape());
+        for link in &mut self.links {
+            match link.accept(&self.clients, now, at, (packet, shape)) {
+                Some(leaves) => at = leaves,
+                None => return false,
+            }
+        }
+        self.in_flight.push(at, *packet);
+        true
     }
 
     /// Packets that reached the end of the link `queue` before `now`; 0 without a meter.
@@ -92,10 +107,10 @@ impl SingleLink {
     /// Arrival time at the end of the link for a packet that arrives at `at`; `None` if it is
     /// dropped.
     #[inline]
-    fn accept(&mut self, clients: &[u32], now: Time, at: Time, packet: &Packet) -> Option<Time> {
-        let SingleLink { config, before: (shape, sending), queue, others } = self;
-        if *shape != packet.shape() {
-            (*shape, *sending) = (packet.shape(), config.sending(packet));
+    fn accept(&mut self, clients: &[u32], now: Time, at: Time, (packet, shape): (&Packet, Shape)) -> Option<Time> {
+        let SingleLink { config, before: (last_shape, sending), queue, others } = self;
+        if *last_shape != shape {
+            (*last_shape, *sending) = (shape, config.sending(packet));
         }
         let mut queue = queue;
         if !others.is_empty()
@@ -110,14 +125,9 @@ impl SingleLink {
 impl Element for FusedLink {
     #[inline]
     fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Output<'_>) {
-        let mut at = now;
-        for link in &mut self.links {
-            match link.accept(&self.clients, now, at, &packet) {
-                Some(leaves) => at = leaves,
-                None => return out.drop(packet, DropReason::QueueFull),
-            }
+        if !self.accept(now, &packet) {
+            out.drop(packet, DropReason::QueueFull);
         }
-        self.in_flight.push(at, packet);
     }
 
     #[inline]

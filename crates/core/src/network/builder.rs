@@ -4,7 +4,7 @@ use super::AnyElement;
 use super::flow_dependencies::FlowDependencies;
 use super::proxy::Proxies;
 use super::{EndpointId, EndpointSlot, HostQueue, Network, Node, NodeId, Ports, Route};
-use crate::element::{Element, PacketCounts, Port};
+use crate::element::{Element, Handoff, PacketCounts, Port};
 use crate::endpoint::{AnyEndpoint, Endpoint};
 use crate::packet::Arena;
 use crate::timer_tree::{TimerOwner, TimerTree};
@@ -44,7 +44,7 @@ impl NetworkBuilder {
     /// Adds an endpoint of `flow`. Its packets enter the network at `entry`.
     pub fn endpoint(&mut self, endpoint: AnyEndpoint, flow: u32, entry: Route) -> EndpointId {
         let scheduled = endpoint.due();
-        self.endpoints.push(EndpointSlot { endpoint, flow, entry, scheduled });
+        self.endpoints.push(EndpointSlot { endpoint, flow, entry, scheduled, followed: false });
         EndpointId(self.endpoints.len() as u32 - 1)
     }
 
@@ -67,13 +67,21 @@ impl NetworkBuilder {
     /// Opens the connection of `opener` (made by [`crate::tcp::TcpEndpoint::deferred_client`])
     /// `pause` after all of `awaited` have received all data of their peers.
     pub fn open_after(&mut self, awaited: &[EndpointId], opener: EndpointId, pause: Span) {
+        self.follow(awaited);
         self.dependencies.add(awaited, opener, pause);
     }
 
     /// Joins two endpoints of one host into a split-TCP proxy ([`crate::tcp::relay_bytes`]) with a
     /// buffer of `buffer` bytes per direction.
     pub fn proxy(&mut self, ends: [EndpointId; 2], buffer: u64) {
+        self.follow(&ends);
         self.proxies.add(ends, buffer);
+    }
+
+    fn follow(&mut self, ids: &[EndpointId]) {
+        for id in ids {
+            self.endpoints[id.0 as usize].followed = true;
+        }
     }
 
     pub fn build(self) -> Network {
@@ -85,6 +93,7 @@ impl NetworkBuilder {
         for (i, slot) in endpoints.iter().enumerate() {
             due.set(TimerOwner::Endpoint(i), slot.scheduled);
         }
+        let anything_followed = endpoints.iter().any(|slot| slot.followed);
         Network {
             now: Time::ZERO,
             nodes,
@@ -94,10 +103,12 @@ impl NetworkBuilder {
             due,
             arena: Arena::default(),
             next_id: 1,
+            current: Handoff::NOWHERE,
             handoffs: Vec::new(),
             events: Vec::new(),
             calls: 0,
             unrouted: 0,
+            anything_followed,
             dependencies,
             proxies,
         }

@@ -3,7 +3,7 @@
 
 use super::AnyElement;
 use super::{EndpointId, EndpointSlot, Network, Node, NodeId, Route};
-use crate::element::{Element, Handoff, Output, Port};
+use crate::element::{DropReason, Element, Handoff, Output, Port};
 use crate::endpoint::{Endpoint, Outgoing};
 use crate::packet::Packet;
 use crate::probe::Probe;
@@ -40,8 +40,8 @@ impl Network {
 
     /// Pushes a packet from outside into a node, now.
     pub fn inject<P: Probe>(&mut self, at: NodeId, port: Port, packet: Packet, probe: &mut P) {
-        self.push(at, port, packet, probe);
-        self.deliver_pending(probe);
+        self.current = Handoff { to: Route::Node(at, port), port, packet };
+        self.execute(true, probe);
     }
 
     /// Sends a packet of a real host into the network at its endpoint's entry, now.
@@ -49,8 +49,8 @@ impl Network {
         let slot = by.0 as usize;
         let packet = packet_of(sent, self.endpoints[slot].flow, &mut self.next_id);
         probe.sent(self.now, by, &packet, self.arena.get(packet.body));
-        self.handoffs.push(Handoff { to: self.endpoints[slot].entry, port: Port(0), packet });
-        self.deliver_pending(probe);
+        self.current = Handoff { to: self.endpoints[slot].entry, port: Port(0), packet };
+        self.execute(true, probe);
     }
 
     /// A new packet id.
@@ -62,61 +62,74 @@ impl Network {
     #[inline]
     fn wake<P: Probe>(&mut self, owner: TimerOwner, probe: &mut P) {
         self.calls += 1;
-        match owner {
+        let moves = match owner {
             TimerOwner::Element(index) => self.wake_element(index, probe),
             TimerOwner::Endpoint(number) => {
                 self.endpoints[number].endpoint.on_timer(self.now);
-                self.drain(number, true, probe);
+                let moves = self.drain(number, true, probe);
+                self.defer(moves);
                 self.run_proxy(number, probe);
+                false
             }
-        }
-        self.deliver_pending(probe);
+        };
+        self.execute(moves, probe);
     }
 
+    /// Returns whether `current` is a hand-off of the element, the only one.
     #[inline]
-    fn wake_element<P: Probe>(&mut self, index: usize, probe: &mut P) {
+    fn wake_element<P: Probe>(&mut self, index: usize, probe: &mut P) -> bool {
         let Node { element, counts, ports, scheduled } = &mut self.nodes[index];
         // Shortcut for the most frequent case: a fused link with one packet to forward.
-        if let AnyElement::FusedLink(wire) = element
-            && let Some(packet) = wire.only_arrival(self.now)
+        if let AnyElement::FusedLink(link) = element
+            && let Some(packet) = link.only_arrival(self.now)
         {
             counts.forwarded += 1;
-            self.handoffs.push(Handoff { to: ports.to(Port(0)), port: Port(0), packet: *packet });
-            wire.take_arrival();
-            *scheduled = wire.due();
+            self.current = Handoff { to: ports.to(Port(0)), port: Port(0), packet: *packet };
+            link.take_only_arrival();
+            *scheduled = link.due();
             self.due.set(TimerOwner::Element(index), *scheduled);
-        } else {
-            self.call(index, probe, |element, now, out| element.wake_then_due(now, out));
+            return true;
+        }
+        self.call(index, probe, |element, now, out| element.wake_then_due(now, out));
+        false
+    }
+
+    /// Puts `current` into the list of hand-offs, if it is one.
+    #[inline]
+    pub(super) fn defer(&mut self, moves: bool) {
+        if moves {
+            self.handoffs.push(self.current);
         }
     }
 
-    /// Executes hand-offs until none is left at this instant.
+    /// Executes hand-offs until none is left at this instant: `current` if it `moves`, then those
+    /// in the list.
     #[inline]
-    fn deliver_pending<P: Probe>(&mut self, probe: &mut P) {
+    fn execute<P: Probe>(&mut self, mut moves: bool, probe: &mut P) {
         let mut done = 0;
-        while let Some(next) = self.handoffs.get(done) {
-            done += 1;
-            match self.resolve(next.to, next.packet.flow) {
-                Route::Node(node, port) => {
-                    let packet = next.packet;
-                    self.push(node, port, packet, probe);
-                }
-                Route::Endpoint(id) => {
-                    let packet = next.packet;
-                    let more = done < self.handoffs.len() && self.goes_to(done, id);
-                    self.deliver(id, packet, more, probe);
-                }
-                Route::HostDequeue(hop) => {
-                    let packet = next.packet;
-                    self.host_dequeue(hop, packet, probe);
-                }
-                Route::HostDrop(hop) => {
-                    let packet = next.packet;
-                    self.host_drop(hop, packet, probe);
-                }
-                Route::ByFlow(_) | Route::Nowhere => {
+        loop {
+            if !moves {
+                let Some(next) = self.handoffs.get(done) else { break };
+                self.current = *next;
+                done += 1;
+            }
+            moves = false;
+            let to = self.resolve(self.current.to, self.current.packet.flow);
+            // The two most frequent routes are tested before the others.
+            if let Route::Node(node, port) = to {
+                self.push_current(node, port, probe);
+                continue;
+            }
+            if let Route::Endpoint(id) = to {
+                moves = self.deliver(id, done, probe);
+                continue;
+            }
+            match to {
+                Route::HostDequeue(hop) => self.host_dequeue(hop, self.current.packet, probe),
+                Route::HostDrop(hop) => self.host_drop(hop, self.current.packet, probe),
+                _ => {
                     self.unrouted += 1;
-                    self.arena.release(next.packet.body);
+                    self.arena.release(self.current.packet.body);
                 }
             }
         }
@@ -139,22 +152,45 @@ impl Network {
         }
     }
 
+    /// Pushes the packet of `current` into an element.
     #[inline]
-    fn push<P: Probe>(&mut self, node: NodeId, port: Port, packet: Packet, probe: &mut P) {
+    fn push_current<P: Probe>(&mut self, node: NodeId, port: Port, probe: &mut P) {
         self.calls += 1;
-        probe.entered(self.now, node, port, &packet, &self.arena);
-        self.call(node.0 as usize, probe, |element, now, out| {
-            out.counts.pushed += 1;
-            element.push_then_due(now, port, packet, out)
-        });
+        let packet = &self.current.packet;
+        probe.entered(self.now, node, port, packet, &self.arena);
+        let index = node.0 as usize;
+        let Node { element, counts, scheduled, .. } = &mut self.nodes[index];
+        counts.pushed += 1;
+        let AnyElement::FusedLink(link) = element else {
+            let packet = *packet;
+            return self.call(index, probe, |element, now, out| element.push_then_due(now, port, packet, out));
+        };
+        // Shortcut for the most frequent case: a fused link, which uses its output only to drop.
+        let accepted = link.accept(self.now, packet);
+        let due = link.due();
+        if due != *scheduled {
+            *scheduled = due;
+            self.due.set(TimerOwner::Element(index), due);
+        }
+        if !accepted {
+            let packet = *packet;
+            self.call(index, probe, |element, _, out| {
+                out.drop(packet, DropReason::QueueFull);
+                element.due()
+            });
+        }
     }
 
+    /// Delivers the packet of `current`. Returns whether `current` is now a packet that the
+    /// endpoint sends, the only one left to move.
     #[inline]
-    fn deliver<P: Probe>(&mut self, id: EndpointId, packet: Packet, more: bool, probe: &mut P) {
+    fn deliver<P: Probe>(&mut self, id: EndpointId, done: usize, probe: &mut P) -> bool {
         self.calls += 1;
         let number = id.0 as usize;
+        let packet = &self.current.packet;
         let body = self.arena.get(packet.body);
-        probe.received(self.now, id, &packet, body);
+        probe.received(self.now, id, packet, body);
+        let more = done < self.handoffs.len() && self.goes_to(done, id);
         let endpoint = &mut self.endpoints[number].endpoint;
         if more {
             endpoint.receive_more_coming(self.now, body, packet.ecn);
@@ -162,33 +198,43 @@ impl Network {
             endpoint.receive(self.now, body, packet.ecn);
         }
         self.arena.release(packet.body);
-        self.drain(number, false, probe);
-        self.run_proxy(number, probe);
-        if self.has_dependents(number) {
-            self.open_dependents(number);
+        let moves = self.drain(number, false, probe);
+        if !self.anything_followed || !self.endpoints[number].followed {
+            let only = moves && done == self.handoffs.len();
+            self.defer(moves && !only);
+            return only;
         }
+        self.defer(moves);
+        self.run_proxy(number, probe);
+        self.open_dependents(number);
+        false
     }
 
-    /// Takes what an endpoint sends. A due time that moves later is not rescheduled at once: the
-    /// endpoint is woken at the earlier time and rescheduled then. A retransmission timer moves
-    /// with every ACK.
+    /// Takes what an endpoint sends. Returns whether `current` is now its last packet, known to be
+    /// the last; the others are in the list. A due time that moves later is not rescheduled at
+    /// once: the endpoint is woken at the earlier time and rescheduled then. A retransmission timer
+    /// moves with every ACK.
     // inline(always): there are two call sites, and one of them is hot.
     #[inline(always)]
-    pub(super) fn drain<P: Probe>(&mut self, number: usize, woken: bool, probe: &mut P) {
-        let EndpointSlot { endpoint, scheduled, flow, entry } = &mut self.endpoints[number];
+    pub(super) fn drain<P: Probe>(&mut self, number: usize, woken: bool, probe: &mut P) -> bool {
+        let EndpointSlot { endpoint, scheduled, flow, entry, .. } = &mut self.endpoints[number];
+        let mut moves = false;
         while let Some(sent) = endpoint.poll(self.now, &mut self.arena) {
             let packet = packet_of(sent, *flow, &mut self.next_id);
-            probe.sent(self.now, EndpointId(number as u32), &packet, self.arena.get(packet.body));
-            self.handoffs.push(Handoff { to: *entry, port: Port(0), packet });
+            self.current = Handoff { to: *entry, port: Port(0), packet };
+            probe.sent(self.now, EndpointId(number as u32), &self.current.packet, self.arena.get(sent.body));
             if sent.no_more {
+                moves = true;
                 break;
             }
+            self.handoffs.push(self.current);
         }
         let due = endpoint.due();
         if woken || due < *scheduled {
             *scheduled = due;
             self.due.set(TimerOwner::Endpoint(number), due);
         }
+        moves
     }
 
     /// Calls an element through `act`, which returns its new due time.

@@ -37,19 +37,15 @@ impl FlowDependencies {
 }
 
 impl Network {
-    /// True if a flow waits for this endpoint.
-    #[inline]
-    pub(super) fn has_dependents(&self, slot: usize) -> bool {
-        self.dependencies.of.get(slot).is_some_and(|waits| !waits.is_empty())
-    }
-
     /// Starts the flows for which this endpoint, if it has finished, was the last one missing.
     pub(super) fn open_dependents(&mut self, slot: usize) {
-        let AnyEndpoint::Tcp(tcp) = &self.endpoints[slot].endpoint else { return };
+        let (AnyEndpoint::Tcp(tcp), Some(waits)) = (&self.endpoints[slot].endpoint, self.dependencies.of.get_mut(slot)) else {
+            return;
+        };
         if tcp.receiver_stats().finished.is_none() {
             return;
         }
-        for number in std::mem::take(&mut self.dependencies.of[slot]) {
+        for number in std::mem::take(waits) {
             let wait = &mut self.dependencies.waits[number as usize];
             wait.left -= 1;
             if wait.left > 0 {

@@ -28,7 +28,8 @@ impl Network {
         let slot = sender.0 as usize;
         if let AnyEndpoint::Tcp(end) = &mut self.endpoints[slot].endpoint {
             end.on_host_dequeue(self.arena.get(packet.body));
-            self.drain(slot, false, probe);
+            let moves = self.drain(slot, false, probe);
+            self.defer(moves);
         }
     }
 }

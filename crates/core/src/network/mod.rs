@@ -44,6 +44,8 @@ struct EndpointSlot {
     entry: Route,
     /// Its entry in the timer tree, which may be earlier than its due time.
     scheduled: Time,
+    /// A proxy relays its bytes, or flows start after it.
+    followed: bool,
 }
 
 /// Elements, endpoints, and the packets between them.
@@ -56,12 +58,16 @@ pub struct Network {
     due: TimerTree,
     pub arena: Arena,
     next_id: u64,
+    /// The hand-off in execution. A field, as the compiler would take a local packet apart.
+    current: Handoff,
     /// Hand-offs of this instant, executed in order.
     handoffs: Vec<Handoff>,
     events: Vec<Event>,
     calls: u64,
     /// Packets without a route. Endpoints have no counters of their own.
     unrouted: u64,
+    /// An endpoint is `followed`.
+    anything_followed: bool,
     dependencies: FlowDependencies,
     proxies: Proxies,
 }

@@ -43,7 +43,6 @@ impl Network {
     }
 
     /// Runs the proxy of an endpoint after the endpoint was called.
-    #[inline]
     pub(super) fn run_proxy<P: Probe>(&mut self, slot: usize, probe: &mut P) {
         if let Some(pair) = self.proxies.of.get(slot).copied().flatten() {
             self.pass_on(pair as usize, probe);
@@ -59,7 +58,9 @@ impl Network {
             max_buffered[0] = max_buffered[0].max(relay_bytes(self.now, first, second, *buffer));
             max_buffered[1] = max_buffered[1].max(relay_bytes(self.now, second, first, *buffer));
         }
-        self.drain(a, false, probe);
-        self.drain(b, false, probe);
+        for end in [a, b] {
+            let moves = self.drain(end, false, probe);
+            self.defer(moves);
+        }
     }
 }

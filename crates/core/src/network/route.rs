@@ -71,3 +71,8 @@ pub struct Handoff {
     pub port: Port,
     pub packet: Packet,
 }
+
+impl Handoff {
+    /// No packet.
+    pub(super) const NOWHERE: Handoff = Handoff { to: Route::Nowhere, port: Port(0), packet: Packet::NONE };
+}

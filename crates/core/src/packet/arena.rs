@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct BodyId(u32);
 
+impl BodyId {
+    pub(super) const NONE: BodyId = BodyId(u32::MAX);
+}
+
 /// A simulated UDP datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Datagram {

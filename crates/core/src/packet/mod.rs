@@ -32,6 +32,17 @@ impl Kind {
     /// SYN, FIN or RST.
     pub const CONTROL: Kind = Kind(8);
 
+    /// A TCP segment with or without payload, and with or without SYN, FIN or RST.
+    #[inline]
+    pub const fn tcp(payload: bool, control: bool) -> Kind {
+        let content = match (payload, control) {
+            (true, _) => Kind::DATA,
+            (false, false) => Kind::PURE_ACK,
+            (false, true) => Kind(0),
+        };
+        Kind::TCP.with(content).with(if control { Kind::CONTROL } else { Kind(0) })
+    }
+
     pub const fn with(self, other: Kind) -> Kind {
         Kind(self.0 | other.0)
     }
@@ -64,6 +75,9 @@ const _: () = assert!(size_of::<Packet>() <= 24);
 pub struct Shape(u32);
 
 impl Packet {
+    pub(crate) const NONE: Packet =
+        Packet { id: 0, body: BodyId::NONE, flow: 0, len: 0, wire_len: 0, ecn: Ecn::NotEct, class: 0, kind: Kind(0) };
+
     #[inline]
     pub fn shape(&self) -> Shape {
         Shape(u32::from(self.len) << 8 | u32::from(self.kind.0))

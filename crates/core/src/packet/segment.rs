@@ -193,14 +193,7 @@ impl Segment {
 
     #[inline]
     pub fn kind(&self) -> Kind {
-        let control = self.flags.any(Flags::SYN.with(Flags::FIN).with(Flags::RST));
-        let mut kind = Kind::TCP;
-        if self.payload > 0 {
-            kind = kind.with(Kind::DATA);
-        } else if !control {
-            kind = kind.with(Kind::PURE_ACK);
-        }
-        if control { kind.with(Kind::CONTROL) } else { kind }
+        Kind::tcp(self.payload > 0, self.flags.any(Flags::SYN.with(Flags::FIN).with(Flags::RST)))
     }
 }
 
