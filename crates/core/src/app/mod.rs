@@ -55,6 +55,7 @@ pub enum AnyApp {
 }
 
 impl Application for AnyApp {
+    #[inline]
     fn act(&mut self, now: Time, socket: &mut Socket) {
         match self {
             AnyApp::BulkSource(a) => a.act(now, socket),
@@ -64,6 +65,7 @@ impl Application for AnyApp {
             AnyApp::ControlledApp(a) => a.act(now, socket),
         }
     }
+    #[inline]
     fn due(&self) -> Time {
         match self {
             AnyApp::BulkSource(a) => a.due(),

@@ -2,7 +2,7 @@
 
 use crate::app::{AnyApp, Application, ControlledApp, Socket};
 use crate::endpoint::{Endpoint, Outgoing};
-use crate::packet::{Arena, Body, Ecn, Flags, RareOption, RetransmitReason, Segment, Timestamps};
+use crate::packet::{Arena, Body, Ecn, Flags, Kind, RareOption, RetransmitReason, Segment, Timestamps};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::ecn::EndpointEcn;
 use crate::tcp::handshake::{HandshakeState, TcpState};
@@ -40,29 +40,6 @@ pub struct TcpEndpoint {
     pub(super) receiver: Receiver,
     pub(super) sender: Sender,
     pub(super) handshake: HandshakeState,
-}
-
-/// The next segment of an established connection.
-enum Next {
-    /// Data, and whether it is known to be the last segment for now.
-    Data(Transmit, bool),
-    /// A window probe or a pure ACK with this sequence number, sent only when there is no data to
-    /// send.
-    Bare(u64),
-}
-
-impl Next {
-    fn is_last(&self) -> bool {
-        matches!(self, Next::Bare(_) | Next::Data(_, true))
-    }
-    fn piece(self) -> Transmit {
-        match self {
-            Next::Data(piece, _) => piece,
-            Next::Bare(seq) => {
-                Transmit { seq, payload: 0, fin: false, push: false, retransmission: false, reason: RetransmitReason::No }
-            }
-        }
-    }
 }
 
 impl TcpEndpoint {
@@ -179,7 +156,15 @@ impl TcpEndpoint {
         self.sender.finished()
     }
 
+    /// As [`Self::on_segment`], out of line.
+    #[inline(never)]
+    fn on_batched_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+        self.on_segment(now, segment, ecn);
+    }
+
     /// Processes a segment. Returns whether it carried data or a FIN.
+    // inline(always): `receive` consists of it.
+    #[inline(always)]
     fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> bool {
         if segment.flags.has(Flags::SYN) {
             self.on_syn(now, segment, ecn);
@@ -218,9 +203,12 @@ impl TcpEndpoint {
         }
     }
 
-    /// Writes data or a pure ACK into `segment`.
-    #[inline]
-    fn write(&mut self, now: Time, piece: Transmit, segment: &mut Segment) {
+    /// Writes data or a pure ACK into a new segment. `last`: no other segment follows at this
+    /// instant.
+    // inline(always): of two callers one has a pure ACK, which needs half of it.
+    #[inline(always)]
+    fn write(&mut self, now: Time, piece: Transmit, last: bool, arena: &mut Arena) -> Outgoing {
+        let (body, segment) = arena.segment();
         let mut flags = if piece.push { Flags::PSH.with(Flags::ACK) } else { Flags::ACK };
         if piece.fin {
             flags = flags.with(Flags::FIN);
@@ -246,6 +234,8 @@ impl TcpEndpoint {
         if self.has_rare_options {
             self.write_rare_options(segment);
         }
+        let no_more = last && !(self.has_rare_options && self.ecn.on());
+        Outgoing { body, len: segment.len, kind: Kind::tcp(piece.payload > 0, piece.fin), ecn: segment.ecn, no_more }
     }
 
     /// The handshake is complete: the negotiated options are fixed.
@@ -282,18 +272,22 @@ impl TcpEndpoint {
         segment.len = segment.len.saturating_add(control.option_bytes);
     }
 
-    /// The next segment: data, a window probe, or a pure ACK.
-    #[inline]
-    fn next_piece(&mut self, now: Time) -> Option<Next> {
+    /// The next segment of an established connection: data, a window probe, or a pure ACK.
+    #[inline(always)]
+    fn poll_established(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing> {
+        let mut probe = None;
         if !self.sender.is_quiet(&self.socket) {
             if let Some((piece, last)) = self.sender.poll(now, &mut self.socket) {
-                return Some(Next::Data(piece, last));
+                return Some(self.write(now, piece, last, arena));
             }
-            if let Some(seq) = self.sender.probe_due(now) {
-                return Some(Next::Bare(seq));
-            }
+            probe = self.sender.probe_due(now);
         }
-        self.receiver.wants_ack().then(|| Next::Bare(self.sender.next_seq()))
+        if probe.is_none() && !self.receiver.wants_ack() {
+            return None;
+        }
+        let seq = probe.unwrap_or_else(|| self.sender.next_seq());
+        let ack = Transmit { seq, payload: 0, fin: false, push: false, retransmission: false, reason: RetransmitReason::No };
+        Some(self.write(now, ack, true, arena))
     }
 }
 
@@ -310,7 +304,7 @@ impl Endpoint for TcpEndpoint {
         if !self.receiver.begin_batch(self.socket.read) {
             self.receive(now, body, ecn);
         } else if let Body::Segment(segment) = body {
-            self.on_segment(now, segment, ecn);
+            self.on_batched_segment(now, segment, ecn);
         }
     }
 
@@ -326,30 +320,19 @@ impl Endpoint for TcpEndpoint {
     }
 
     fn poll(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing> {
-        let mut last = false;
-        let (body, segment) = if self.state == TcpState::Established {
-            if self.has_rare_options
-                && self.ecn.owes()
-                && let Some(owed) = self.owed_ack(now)
-            {
-                let (body, segment) = arena.segment();
-                *segment = owed;
-                (body, segment)
-            } else {
-                let next = self.next_piece(now)?;
-                last = next.is_last() && !(self.has_rare_options && self.ecn.on());
-                let (body, segment) = arena.segment();
-                self.write(now, next.piece(), segment);
-                (body, segment)
+        let segment = if self.state == TcpState::Established {
+            let owes = self.has_rare_options && self.ecn.owes();
+            match owes.then(|| self.owed_ack(now)).flatten() {
+                Some(owed) => owed,
+                None => return self.poll_established(now, arena),
             }
         } else if self.handshake.at <= now {
-            let (body, segment) = arena.segment();
-            *segment = self.syn(now);
-            (body, segment)
+            self.syn(now)
         } else {
             return None;
         };
-        Some(Outgoing { body, len: segment.len, kind: segment.kind(), ecn: segment.ecn, no_more: last })
+        let (len, kind, ecn) = (segment.len, segment.kind(), segment.ecn);
+        Some(Outgoing { body: arena.insert(Body::Segment(segment)), len, kind, ecn, no_more: false })
     }
 
     #[inline]

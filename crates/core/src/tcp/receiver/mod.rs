@@ -35,6 +35,8 @@ pub struct Receiver {
     /// `app_behind`: it has not read them yet.
     reads_in_batches: bool,
     app_behind: bool,
+    /// Data has arrived or has been read since the last advertised window.
+    window_may_change: bool,
     window_scale: u8,
     /// Data was sent while an ACK was pending (Linux's ping-pong mode).
     pingpong: bool,
@@ -92,6 +94,7 @@ impl Receiver {
             psh_pending: false,
             reads_in_batches: config.receive_tuning.is_some_and(|tuning| tuning.growth == WindowGrowth::Near),
             app_behind: false,
+            window_may_change: true,
             advertised: 0,
             read_before_batch: 0,
             ack_on_psh: config.delayed_ack.is_some_and(|rule| rule.push),
@@ -110,6 +113,7 @@ impl Receiver {
 
     /// Window scaling was negotiated.
     pub fn scale_windows(&mut self, scale: u8) {
+        self.window_may_change = true;
         self.window_scale = scale;
     }
 
@@ -180,6 +184,7 @@ impl Receiver {
     /// A segment with payload or FIN.
     #[inline]
     pub fn on_data(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
+        self.window_may_change = true;
         let expected = segment.seq == self.next && !segment.flags.has(Flags::FIN) && self.out_of_order.is_empty();
         if expected {
             self.accept(now, segment, segment.seq + u64::from(segment.payload), false);

@@ -9,6 +9,7 @@ impl Receiver {
     /// a window update.
     #[inline]
     pub fn on_read(&mut self, now: Time, read: u64) {
+        self.window_may_change = true;
         if self.app_behind {
             self.end_batch();
         }
@@ -53,8 +54,13 @@ impl Receiver {
     }
 
     /// The window in 16 scaled bits. Its right edge never moves left (RFC 9293, section 3.8.6).
+    /// Without data since the last call it is that of the last call.
     #[inline]
     pub(super) fn advertise(&mut self, read: u64) -> u32 {
+        if !self.window_may_change {
+            return self.advertised;
+        }
+        self.window_may_change = false;
         let room = self.edge(read);
         let slow_reader = read < self.arrived();
         let silly = slow_reader && room < self.advertised_edge + self.min_window_update();

@@ -181,6 +181,33 @@ impl Scoreboard {
         acked
     }
 
+    /// As [`Scoreboard::ack_to`], when nothing is SACKed or lost.
+    #[inline(always)]
+    pub fn ack_clean_to(&mut self, ack: u64) -> Acked {
+        let mut acked = Acked::default();
+        while let Some(sent) = self.ring.front() {
+            if sent.end() > ack {
+                self.cut_first(ack);
+                break;
+            }
+            let (sent_at, once) = (sent.sent_at, sent.sends == 1);
+            if self.notes_arrivals {
+                let sent = *sent;
+                self.note_arrival(&sent, self.base);
+            }
+            self.ring.take_front();
+            self.base += 1;
+            acked.segments += 1;
+            if once {
+                acked.first_sent = acked.first_sent.or(Some(sent_at));
+                acked.last_sent = Some(sent_at);
+            } else {
+                acked.retransmitted = true;
+            }
+        }
+        acked
+    }
+
     /// An ACK inside a segment: the rest stays on the scoreboard.
     #[inline]
     fn cut_first(&mut self, ack: u64) {

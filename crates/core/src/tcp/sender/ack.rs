@@ -45,7 +45,10 @@ impl Sender {
         self.set_window(segment.ack, u64::from(segment.window));
         let (sacked, dsack) = if segment.sack.is_empty() { (0, false) } else { self.apply_sack(segment) };
         let advanced = segment.ack > self.una;
-        let acked = if advanced { self.advance(now, segment.ack, echo) } else { Acked::default() };
+        let acked = if advanced { self.scoreboard.ack_to(segment.ack) } else { Acked::default() };
+        if advanced {
+            self.advance(now, segment.ack, &acked, echo);
+        }
         if sacked > 0 {
             self.sample_sacked_rtt(now, advanced);
         }
@@ -154,10 +157,9 @@ impl Sender {
         (&mut self.recovery, ctx)
     }
 
-    /// snd.una advances to `ack`.
-    #[inline]
-    pub(super) fn advance(&mut self, now: Time, ack: u64, echo: TimestampEcho) -> Acked {
-        let acked = self.scoreboard.ack_to(ack);
+    /// snd.una advances to `ack`, which acknowledges `acked`.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, now: Time, ack: u64, acked: &Acked, echo: TimestampEcho) {
         self.una = ack;
         self.timeouts_in_a_row = 0;
         // Karn: the other segments of an ACK that covers a retransmission may have waited for it at
@@ -173,7 +175,6 @@ impl Sender {
             self.rtt.sample(rtt);
             self.rtt.reset_backoff();
         }
-        acked
     }
 
     /// Undoes the last reduction if this ACK shows that it was spurious.
@@ -226,7 +227,7 @@ impl Sender {
     }
 
     /// An ACK as the congestion control gets it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn cc_ack(&self, now: Time, acked: &Acked) -> Ack {
         // RFC 3465, section 2.3: one segment per ACK after an RTO, as an ACK may cover what had
         // arrived before.

@@ -106,7 +106,7 @@ impl Sender {
     }
 
     /// Autotuning grows the send buffer with cwnd and never shrinks it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn tune_send_buffer(&mut self) {
         if let Some(tuning) = self.config.send_tuning {
             self.send_buffer = self.send_buffer.max(tuning.payload(self.cc.cwnd(), self.segment));

@@ -13,7 +13,7 @@ const MAX_PROBE_BACKOFF: u32 = 16;
 impl Sender {
     /// RFC 6298, (5.2) and (5.3), unless the recovery keeps the timer running (RFC 6582, section
     /// 4).
-    #[inline]
+    #[inline(always)]
     pub(super) fn restart_timer(&mut self, now: Time) {
         if self.scoreboard.is_empty() {
             self.rto_at = Time::NEVER;
