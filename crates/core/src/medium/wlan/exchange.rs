@@ -58,8 +58,11 @@ impl Wlan {
         let mut exchange = Exchange { arrives: None, ends: now, transmissions };
         exchange.ends = exchange.transmissions.iter().map(|transmission| transmission.ends).max().unwrap_or(now);
         if let [transmission] = exchange.transmissions[..] {
-            let start = if transmission.uses_rts { now + self.config.rts_cts() } else { now };
-            exchange.arrives = Some(start + self.format(transmission.stream).air(transmission.load.bytes));
+            exchange.arrives = Some(if transmission.uses_rts {
+                now + self.config.rts_cts() + self.format(transmission.stream).air(transmission.load.bytes)
+            } else {
+                transmission.ends
+            });
             // RTS and CTS; the ACK is counted on reception.
             self.queues.of(transmission.stream).count_control(if transmission.uses_rts { 2 } else { 0 });
         }
@@ -107,7 +110,7 @@ impl Wlan {
         self.deliver(transmission.stream, out);
         if answered {
             self.queues.of(transmission.stream).count_control(1);
-            exchange.ends = now + self.config.sifs + self.config.ack_time();
+            exchange.ends = now + self.response;
             self.exchange = Some(exchange);
         } else {
             exchange.ends = now;

@@ -20,7 +20,7 @@ use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::rng::Rng;
-use crate::units::Time;
+use crate::units::{Span, Time};
 use ampdu::BlockAckWindow;
 use backoff::DcfBackoff;
 use dcf_station::{DcfStation, FrameSource, dcf_station_of};
@@ -28,6 +28,8 @@ use exchange::{Exchange, Transmission};
 
 pub struct Wlan {
     config: WlanConfig,
+    /// From the end of a data frame to the end of its ACK.
+    response: Span,
     queues: StationQueues,
     /// By stream: packets dequeued and not delivered.
     windows: Vec<BlockAckWindow>,
@@ -59,6 +61,7 @@ impl Wlan {
         let (backoffs, errors) = (rng.fork(), rng.fork());
         let (idle_from, next) = (Time::ZERO, Time::NEVER);
         Ok(Wlan {
+            response: config.sifs + config.ack_time(),
             config,
             queues,
             windows,
