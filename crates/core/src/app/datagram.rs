@@ -88,7 +88,7 @@ impl Endpoint for UdpSource {
         self.next += self.gap;
         self.skip_pauses();
         let body = arena.insert(Body::Datagram(Datagram { number, sent: now }));
-        Some(Outgoing { body, len: self.packet, kind: Kind::DATA, ecn: Ecn::NotEct, no_more: false })
+        Some(Outgoing { body, len: self.packet, kind: Kind::DATA, ecn: Ecn::NotEct, no_more: self.due() > now })
     }
 
     fn due(&self) -> Time {

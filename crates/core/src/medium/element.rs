@@ -59,7 +59,9 @@ fn handle_roaming_event(medium: &mut impl Medium, now: Time, out: &mut Output<'_
 impl<M: Medium> Element for M {
     fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Output<'_>) {
         // Events at this instant precede the arrival, in whatever order the driver calls.
-        self.wake(now, out);
+        if self.due() <= now {
+            self.wake(now, out);
+        }
         let stream = Stream::entering(port);
         if self.queues().contains(stream) {
             self.accept(now, stream, packet, out);

@@ -36,9 +36,6 @@ impl HeldPackets {
     /// Waiting time before the queue of a packet that is dequeued. Entries of packets that the
     /// queue dropped remain until there are more entries than packets.
     fn take(&mut self, id: u64, queued: u64) -> Span {
-        if self.waited.is_empty() {
-            return Span::ZERO;
-        }
         let at = self.waited.iter().position(|&(noted, _)| noted == id);
         let span = at.and_then(|at| self.waited.remove(at)).map_or(Span::ZERO, |(_, span)| span);
         while self.waited.len() as u64 > queued {
@@ -141,8 +138,11 @@ impl MeteredQueue {
     /// The next packet and its total waiting time. The caller counts its transmission.
     pub fn take(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Span, Packet)> {
         let (since, packet) = self.with_queue(now, out, |queue, out| queue.dequeue(now, out))?;
-        let before = self.held.take(packet.id, self.queue.packets());
-        Some((before + (now - since), packet))
+        let waited = now - since;
+        if self.held.waited.is_empty() {
+            return Some((waited, packet));
+        }
+        Some((self.held.take(packet.id, self.queue.packets()) + waited, packet))
     }
 
     /// Exchanges the queue with another stream that borrows it, or returns it.

@@ -48,16 +48,22 @@ impl StationQueues {
 
     /// Enqueues an arriving packet into the queue of its stream.
     pub fn enqueue(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
+        if !self.is_shared(stream) {
+            return self.of(stream).enqueue(now, packet, out);
+        }
         self.lend(now, stream, &packet);
         self.of(stream).enqueue(now, packet, out);
-        self.give_back(stream);
+        self.swap_queues(stream);
     }
 
     /// As [`super::MeteredQueue::pass`].
     pub fn pass(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
+        if !self.is_shared(stream) {
+            return self.of(stream).pass(now, packet, out);
+        }
         self.lend(now, stream, &packet);
         let passed = self.of(stream).pass(now, packet, out);
-        self.give_back(stream);
+        self.swap_queues(stream);
         passed
     }
 
@@ -89,9 +95,6 @@ impl StationQueues {
 
     /// Lends the shared queue to the stream for one call.
     fn lend(&mut self, now: Time, stream: Stream, packet: &Packet) {
-        if !self.is_shared(stream) {
-            return;
-        }
         if let Some(shared) = &mut self.shared {
             shared.map_flow(packet, stream.station);
         }
@@ -99,11 +102,5 @@ impl StationQueues {
         // change.
         self.of(OWNER).meter(now);
         self.swap_queues(stream);
-    }
-
-    fn give_back(&mut self, stream: Stream) {
-        if self.is_shared(stream) {
-            self.swap_queues(stream);
-        }
     }
 }

@@ -29,6 +29,7 @@ pub struct Transmission {
 }
 
 impl Exchange {
+    #[inline]
     pub fn due(&self) -> Time {
         self.arrives.unwrap_or(self.ends)
     }
@@ -44,17 +45,21 @@ impl Wlan {
     pub(super) fn start_exchange(&mut self, now: Time, out: &mut Output<'_>) {
         let mut transmissions = std::mem::take(&mut self.transmissions);
         transmissions.clear();
+        let mut all_active = true;
         for place in 0..self.active.len() {
             let number = self.active[place];
             let station = &mut self.stations[number];
             let sends = station.sends_at(&self.config) <= now;
             station.backoff.freeze(now, self.config.slot);
+            all_active &= station.is_active();
             if sends && let Some(stream) = station.current {
                 transmissions.push(self.build_frame(number, stream, now, out));
             }
         }
-        let stations = &self.stations;
-        self.active.retain(|&number| stations[number].is_active());
+        if !all_active {
+            let stations = &self.stations;
+            self.active.retain(|&number| stations[number].is_active());
+        }
         let mut exchange = Exchange { arrives: None, ends: now, transmissions };
         exchange.ends = exchange.transmissions.iter().map(|transmission| transmission.ends).max().unwrap_or(now);
         if let [transmission] = exchange.transmissions[..] {
@@ -155,14 +160,13 @@ impl Wlan {
         if answered {
             station.on_ack(&self.config, &mut self.backoffs);
         }
-        let mut given_up = false;
         let mut lost = Vec::new();
         if transmission.uses_rts && !single {
             station.unanswered += 1;
             if station.unanswered >= self.config.short_retries {
                 lost.extend(window.take_first());
             }
-        } else {
+        } else if !window.is_empty() {
             if !single {
                 window.mark_lost(transmission.load);
             }
@@ -170,8 +174,8 @@ impl Wlan {
                 lost.push(packet);
             }
         }
+        let given_up = !lost.is_empty();
         for packet in lost {
-            given_up = true;
             self.queues.of(transmission.stream).drop(packet, DropReason::Retries, out);
         }
         if !answered {

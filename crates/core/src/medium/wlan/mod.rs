@@ -139,6 +139,7 @@ impl Medium for Wlan {
         }
     }
 
+    #[inline]
     fn next(&self) -> Time {
         self.exchange.as_ref().map_or(self.next, Exchange::due)
     }
