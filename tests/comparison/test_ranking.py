@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from ackclock.comparison.result import Comparison
 from ackclock.errors import InputError
 from ackclock.input.link.hop import Hop
 from ackclock.simulation.dataset import Dataset
+from ackclock.simulation.limits import KINDS, LimitFacts
 from ackclock.simulation.metrics import of_flows, of_run, over_seeds
 from ackclock.simulation.run_list import RunList
 from tests.support.synthetic import flow, hop, summary
@@ -149,51 +149,54 @@ def test_metric_without_values_is_omitted() -> None:
     assert "retransmission_rate" not in over_seeds([of_run(summary([silent]))])
 
 
-def _limited(**shares: float) -> dict[str, float]:
-    none = dict.fromkeys(("receive_window", "send_buffer", "cwnd", "application", "recovery"), 0.0)
-    return {**none, **shares}
-
-
-STARVED = flow(goodput_bps=3e6, limited_share=_limited(receive_window=0.97, cwnd=0.03))
+def _facts(**changes: Any) -> LimitFacts:
+    """A flow that fills its bottleneck, with other shares of its time."""
+    shares = {"bottleneck": 0.98, "cwnd": 0.02} if "shares" not in changes else changes.pop("shares")
+    full = dict.fromkeys(KINDS, 0.0) | shares
+    return LimitFacts(full, "down", bottleneck="air", loss_hop="air", ack_hop="air", **changes)
 
 
 @pytest.mark.parametrize(
-    ("runs", "text"),
+    ("facts", "text"),
     [
-        (summary([STARVED], hops=[hop(utilization=0.4)]), "receive window (64 KiB) limited goodput 97 % of the time"),
         (
-            summary([flow(goodput_bps=3e6, limited_share=_limited(send_buffer=0.9))], hops=[hop(utilization=0.4)]),
-            "send buffer (64 KiB) limited goodput 90 % of the time",
+            _facts(shares={"receive_window": 0.97, "cwnd": 0.03}, window_bytes=65_536, rtt_ms=100.0),
+            "the receive window (64 KiB) limits goodput 97 % of the time: one window per RTT of 100 ms is 5.24 Mb/s",
         ),
         (
-            summary([flow(goodput_bps=3e6, timeouts=7, idle_share=0.6)], hops=[hop(utilization=0.4)]),
-            "7 retransmission timeouts per run caused 60 % idle time",
+            _facts(shares={"send_buffer": 0.9, "cwnd": 0.1}, send_buffer_bytes=65_536, rtt_ms=100.0),
+            "the send buffer (64 KiB) limits goodput 90 % of the time",
         ),
         (
-            summary([flow(goodput_bps=3e6)], hops=[hop(utilization=0.4), hop("up", "up", drops=870, delivered=130)]),
-            "the reverse path dropped 87 % of the ACKs",
+            _facts(shares={"recovery": 0.7, "cwnd": 0.3}, cuts=9, timeouts=7, channel_drops=300),
+            "loss recovery takes 70 % of the time: it follows 300 losses on the channel of `air down`, with 7 "
+            "retransmission timeouts",
         ),
-        (
-            summary(
-                [flow(goodput_bps=3e6, limited_share=_limited(recovery=0.7, cwnd=0.3))], hops=[hop(utilization=0.4)]
-            ),
-            "70 % of the time was loss recovery",
-        ),
-        (summary([flow(goodput_bps=7.7e6)], hops=[hop(utilization=0.96)]), "96 % utilization of the bottleneck"),
+        (_facts(), "the bottleneck `air down` is full: it has no free capacity 98 % of the time"),
     ],
 )
-def test_reason_of_a_loser_is_from_its_runs(runs: Mapping[str, Any], text: str) -> None:
+def test_reason_of_a_loser_is_its_limit(facts: LimitFacts, text: str) -> None:
     best = {seed: of_run(summary()) for seed in (1, 2)}
-    lines = ranking({CUBIC: best, SMALL: {seed: of_run(runs) for seed in (1, 2)}})
+    slow = {seed: of_run(summary([flow(goodput_bps=3e6)])) for seed in (1, 2)}
+    lines = ranking({CUBIC: best, SMALL: slow}, limits={CUBIC: _facts(), SMALL: facts})
     assert [line.rank for line in lines] == [1, 2]
     assert text in lines[1].why
     assert "less goodput than the best" in lines[1].why
 
 
+def test_reason_names_acks_that_the_reverse_path_dropped() -> None:
+    lossy = summary([flow(goodput_bps=3e6)], hops=[hop(utilization=0.4), hop("up", "up", drops=870, delivered=130)])
+    waits = _facts(shares={"ack_path": 0.8, "cwnd": 0.2}, ack_wait_ms=300.0, ack_part=0.8)
+    lines = ranking({CUBIC: {1: of_run(lossy)}}, limits={CUBIC: waits})
+    assert "an ACK waits 300 ms on average behind other ACKs, 80 % of the RTT" in lines[0].why
+    assert "the reverse path dropped 87 % of the ACKs" in lines[0].why
+
+
 def test_reason_of_the_winner_has_its_cost() -> None:
-    lines = ranking({CUBIC: {1: of_run(summary())}})
+    lines = ranking({CUBIC: {1: of_run(summary())}}, limits={CUBIC: _facts()})
     assert lines[0].why == (
-        "98 % utilization of the bottleneck; 40 ms of queueing delay on average on a path of 60 ms, without a timeout."
+        "The bottleneck `air down` is full: it has no free capacity 98 % of the time; 40 ms of queueing delay on "
+        "average on a path of 60 ms, without a timeout."
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 STEP_S = 0.1
+DROP_CAUSES = ("queue_full", "early", "policed", "ack_filter", "loss", "retries", "outage", "handover", "no_route")
 
 
 def series(flows: Sequence[str] = ("flow",), *, seconds: float = 20.0, bps: float = 8e6, seed: int = 1) -> pl.DataFrame:
@@ -79,6 +80,16 @@ def flow(name: str = "flow", **changes: Any) -> dict[str, Any]:
         "segments_sent": 2000,
         "completed_s": None,
         "limited_share": limits,
+        "advertised_window_bytes": 1 << 20,
+        "path": {
+            "saturated": {"hop": "air", "direction": "down", "share": 0.98},
+            "ack_saturated": {"hop": "air", "direction": "up", "share": 0.0},
+            "ack_wait": {"hop": "air", "direction": "up", "share": 0.0},
+            "ack_wait_ms": 0.0,
+        },
+        "limits": {"bottleneck": 0.98, "cwnd": 0.02},
+        "limit": {"kind": "bottleneck", "hop": "air", "direction": "down", "cause": None, "because": "made up"},
+        "why": "The bottleneck `air down` is full: it has no free capacity 98 % of the time.",
         **changes,
     }
 
@@ -89,8 +100,11 @@ def hop(name: str = "air", direction: str = "down", **changes: Any) -> dict[str,
         "hop": name,
         "direction": direction,
         "utilization": 0.98 if direction == "down" else 0.02,
+        "time": {"sending": 0.9, "overhead": 0.05, "blocked": 0.03, "idle": 0.02},
+        "full_share": 0.98,
         "queue_delay_ms": {"count": 2000, "mean": 40.0, "p95": 85.0, "max": 90.0},
         "drops": 0,
+        "drops_by_cause": dict.fromkeys(DROP_CAUSES, 0),
         "marks": 0,
         "delivered": 2000,
         "control_packets": 2,

@@ -17,7 +17,8 @@ pub struct TimeAccount {
     /// Packets wait while another direction uses the medium, or while the link has an outage.
     pub blocked: Span,
     /// No capacity was left for another packet. `None`: that holds for all occupied time. A medium
-    /// in frames has free capacity while a packet waits for its grant.
+    /// in frames has free capacity while a packet waits for its grant; one that both directions share
+    /// has none while packets of the other direction are in it.
     pub full: Option<Span>,
     /// Share of a TDD frame that belongs to the other direction, 0 to 1.
     pub other_subframe: f64,
@@ -33,7 +34,7 @@ pub struct TimeShares {
     pub blocked: f64,
     /// Nothing waits or is in service.
     pub idle: f64,
-    /// Part of the other three in which no capacity was left.
+    /// No capacity was left.
     pub full: f64,
 }
 
@@ -51,7 +52,7 @@ impl TimeAccount {
 
     /// Time without free capacity since the start of the measurement.
     pub fn full_time(&self) -> Span {
-        self.full.map_or(self.occupied, |full| full.min(self.occupied))
+        self.full.unwrap_or(self.occupied)
     }
 
     /// The shares of the time from the start of the measurement until `end`; all idle for an empty
@@ -65,7 +66,7 @@ impl TimeAccount {
         // A frame counts when it ends: at the edges of the measurement it may exceed the rest.
         let blocked = (self.blocked.as_secs() / total + self.other_subframe * occupied).min(occupied);
         let sending = (self.sending.as_secs() / total).min(occupied - blocked);
-        let full = (self.full_time().as_secs() / total).min(occupied);
+        let full = (self.full_time().as_secs() / total).min(1.0);
         TimeShares { sending, overhead: occupied - blocked - sending, blocked, idle: 1.0 - occupied, full }
     }
 }

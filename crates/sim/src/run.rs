@@ -5,7 +5,7 @@ use crate::capture::Captures;
 use crate::metrics::{MetricsSchedule, window};
 use crate::plan::{Plan, PlanError};
 use crate::recorder::{HopSeries, Recorder, Series};
-use crate::summary::{Summary, summarize};
+use crate::summary::{RunMetrics, Summary, summarize};
 use ackclock_core::probe::Probe;
 use ackclock_core::{Problem, Span, Time};
 use std::path::Path;
@@ -71,8 +71,8 @@ pub fn run_while(plan: &Plan, keep_going: &mut dyn FnMut() -> bool) -> Result<Ru
         captures.finish()?;
     }
     check_conservation(plan, &world)?;
-    let (flows, hops) = metrics.finish();
-    let summary = summarize(plan, &world, &flows, &hops);
+    let (flows, hops, path_times) = metrics.finish();
+    let summary = summarize(plan, &world, &RunMetrics { flows: &flows, hops: &hops, path_times: &path_times });
     Ok(RunResult { summary, series: recorder.series, hops: recorder.hops })
 }
 

@@ -1,9 +1,10 @@
 //! The summary of one run: the JSON that `docs/plan.md` specifies.
 
-use crate::build::BuiltNetwork;
+use crate::build::{BuiltNetwork, DirectedHop};
 use crate::jobs::Jobs;
-use crate::metrics::{FlowMetrics, HopMetrics};
-use crate::plan::{Flow, Plan, Proxy};
+use crate::metrics::{FlowMetrics, FlowPath, HopMetrics, HopShare, PathTimes};
+use crate::plan::{Flow, Hop, Plan, Proxy};
+use ackclock_core::Span;
 use ackclock_core::app::ProbeStats;
 use ackclock_core::element::DropReason;
 use ackclock_core::statistics::{Histogram, SummaryStats};
@@ -75,12 +76,38 @@ pub struct FlowRow {
     /// Share of the flow's time.
     pub idle_share: Option<f64>,
     pub limited_share: Option<BTreeMap<&'static str, f64>>,
+    /// What the hops of the path did in the flow's time; null for UDP.
+    pub path: Option<PathRow>,
+    /// The window that the receiver advertised last; null for UDP.
+    pub advertised_window_bytes: Option<u64>,
     pub segments_sent: u64,
     /// From the flow's start; none for a flow without a size, or incomplete.
     pub completed_s: Option<f64>,
     /// None for a connection that was never opened.
     pub host_start_s: Option<f64>,
     pub end_s: f64,
+}
+
+/// What the hops of a flow's path did in the flow's time.
+#[derive(Debug, Clone, Serialize)]
+pub struct PathRow {
+    /// The hop in the direction of the data that had no free capacity for an RTT, for the largest
+    /// share of the time.
+    pub saturated: Option<HopShareRow>,
+    /// The same in the direction of the ACKs.
+    pub ack_saturated: Option<HopShareRow>,
+    /// While `saturated` had free capacity: the hop with the longest queue of ACKs, and the part of
+    /// the RTT that the flow's ACKs waited in all queues.
+    pub ack_wait: Option<HopShareRow>,
+    /// The mean of that wait.
+    pub ack_wait_ms: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct HopShareRow {
+    pub hop: String,
+    pub direction: &'static str,
+    pub share: f64,
 }
 
 /// The probes of one size, over the whole run.
@@ -99,7 +126,8 @@ pub struct HopRow {
     pub utilization: Option<f64>,
     pub time: TimeRow,
     /// Share of the time in which no capacity was left: 1 - `time.idle`, less the time in which a
-    /// packet waited for its turn although there was free capacity.
+    /// packet waits for its turn although there is free capacity; on a medium that both directions
+    /// share, the time in which packets of either are in it.
     pub full_share: f64,
     pub queue_delay_ms: SummaryStats,
     pub queue_packets_mean: f64,
@@ -120,8 +148,18 @@ pub struct TimeRow {
     pub idle: f64,
 }
 
+/// What was measured in a run.
+pub struct RunMetrics<'a> {
+    /// In the plan's order.
+    pub flows: &'a [FlowMetrics],
+    /// By directed hop.
+    pub hops: &'a [HopMetrics],
+    pub path_times: &'a PathTimes,
+}
+
 /// The summary of a run from its metrics.
-pub fn summarize(plan: &Plan, world: &BuiltNetwork, flows: &[FlowMetrics], hops: &[HopMetrics]) -> Summary {
+pub fn summarize(plan: &Plan, world: &BuiltNetwork, metrics: &RunMetrics<'_>) -> Summary {
+    let RunMetrics { flows, hops, path_times } = *metrics;
     let last_parts = flows.iter().enumerate().filter(|&(number, f)| f.tcp.is_some() && plan.feeds(number).is_none());
     let goodputs = last_parts.filter_map(|(_, f)| f.rate(f.counts.payload));
     Summary {
@@ -136,7 +174,12 @@ pub fn summarize(plan: &Plan, world: &BuiltNetwork, flows: &[FlowMetrics], hops:
             .map(|(i, (flow, f))| {
                 let start = world.flows[i].started(&world.network).map(|t| t.as_secs());
                 let variant = plan.sender_tcp(i).map_or_else(|| "udp".to_owned(), |tcp| tcp.variant_name().to_owned());
-                FlowRow { feeds: plan.feeds(i).map(|next| plan.flows[next].name.clone()), variant, ..flow_row(flow, f, start) }
+                FlowRow {
+                    feeds: plan.feeds(i).map(|next| plan.flows[next].name.clone()),
+                    variant,
+                    path: f.tcp.as_ref().map(|_| path_row(plan, world, path_times, i, f)),
+                    ..flow_row(flow, f, start)
+                }
             })
             .collect(),
         hops: world
@@ -151,6 +194,37 @@ pub fn summarize(plan: &Plan, world: &BuiltNetwork, flows: &[FlowMetrics], hops:
             data_packets: plan.flows.iter().zip(flows).map(|(flow, f)| f.counts.payload.div_ceil(payload_of(flow))).sum(),
         },
     }
+}
+
+/// What the path of flow `number` did in its time.
+fn path_row(plan: &Plan, world: &BuiltNetwork, path_times: &PathTimes, number: usize, f: &FlowMetrics) -> PathRow {
+    let flow = &plan.flows[number];
+    let rtt = f.tcp.as_ref().map(|tcp| &tcp.rtt);
+    let path = FlowPath {
+        flow: number,
+        client: flow.client,
+        direction: flow.direction,
+        hops: &flow.hops,
+        span: (f.from, f.to),
+        rtt: rtt.and_then(Histogram::mean).unwrap_or(0.0),
+        propagation: flow.hops.iter().map(|&hop| propagation(&plan.hops[hop])).sum(),
+    };
+    let limits = path_times.limits(&world.directed_hops, &path);
+    let row = |HopShare { hop, share }| {
+        let DirectedHop { hop, direction, .. } = &world.directed_hops[hop];
+        HopShareRow { hop: plan.hops[*hop].name.clone(), direction: direction.name(), share }
+    };
+    PathRow {
+        saturated: limits.saturated.map(row),
+        ack_saturated: limits.ack_saturated.map(row),
+        ack_wait: limits.ack_wait.map(row),
+        ack_wait_ms: limits.ack_wait_ms,
+    }
+}
+
+/// Delay of a hop without queues, in both directions, in seconds.
+fn propagation(hop: &Hop) -> f64 {
+    [&hop.down, &hop.up].into_iter().flatten().map(|side| side.delay.as_secs()).sum()
 }
 
 fn proxy_row(plan: &Plan, world: &BuiltNetwork, proxy: &Proxy) -> ProxyRow {
@@ -201,6 +275,8 @@ fn flow_row(flow: &Flow, f: &FlowMetrics, start: Option<f64>) -> FlowRow {
         marked_segments: f.counts.marked,
         idle_share: f.tcp.as_ref().and_then(|tcp| share(tcp.idle.as_secs(), span)).map(|s| s.min(1.0)),
         limited_share: f.tcp.as_ref().and_then(|tcp| limits(&tcp.limited)),
+        path: None,
+        advertised_window_bytes: f.tcp.as_ref().map(|tcp| tcp.advertised_window),
         segments_sent: f.counts.segments,
         completed_s: f.completed.zip(start).map(|(t, start)| t.as_secs() - start),
         host_start_s: start,
@@ -216,7 +292,7 @@ fn share(part: f64, total: f64) -> Option<f64> {
     (total > 0.0).then(|| part / total)
 }
 
-fn limits(spent: &[ackclock_core::Span; SendLimit::ALL.len()]) -> Option<BTreeMap<&'static str, f64>> {
+fn limits(spent: &[Span; SendLimit::ALL.len()]) -> Option<BTreeMap<&'static str, f64>> {
     let all: f64 = spent.iter().map(|s| s.as_secs()).sum();
     (all > 0.0).then(|| SendLimit::ALL.into_iter().map(|limit| (limit.name(), spent[limit as usize].as_secs() / all)).collect())
 }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.reasons import Standing, why
 from ackclock.errors import InputError, choices, format_value
+from ackclock.simulation.limits import LimitFacts
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.statistics import Interval, Rank, rank
 
@@ -21,7 +22,8 @@ RANK_BY: dict[str, bool] = {"goodput_bps": True, "rtt_p95_ms": False, "retransmi
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """One row of the ranking. ``tied_with`` are the labels of the configurations without a
-    significant difference; ``same_as`` is the label of an earlier one with equal figures, or None.
+    significant difference; ``same_as`` is the label of an earlier one with equal figures, or None;
+    ``limit`` are the figures of what limits its flows, None without data.
     """
 
     rank: int
@@ -30,6 +32,7 @@ class Ranked:
     why: str
     tied_with: tuple[str, ...]
     same_as: str | None = None
+    limit: LimitFacts | None = None
 
     def as_json(self) -> dict[str, object]:
         """An entry of ``ranking`` in ``compare``'s JSON document."""
@@ -65,9 +68,15 @@ def check_rank_by(rank_by: str, flows: int) -> None:
 
 
 def ranking(
-    runs: Mapping[Configuration, Mapping[int, Run]], rank_by: str = "goodput_bps", usual: str = ""
+    runs: Mapping[Configuration, Mapping[int, Run]],
+    rank_by: str = "goodput_bps",
+    usual: str = "",
+    limits: Mapping[Configuration, LimitFacts] | None = None,
 ) -> list[Ranked]:
-    """Rank configurations by a metric; ``runs[configuration][seed]`` are the metrics of one run.
+    """Rank configurations by a metric.
+
+    ``runs[configuration][seed]`` are the metrics of one run, and ``limits[configuration]`` is what
+    limits its flows.
 
     Configurations share seeds and are compared by paired differences with Holm's correction
     (``statistics.rank``). Within a tie the order is by p95 RTT (two digits), then by retransmission
@@ -103,9 +112,10 @@ def ranking(
     lines = []
     for place in places:
         of = metrics[place.key]
+        facts = (limits or {}).get(place.key)
         twin = first_of.setdefault(tuple(found.mean for found in of.values()), place.key)
         reason = (
-            why(of, place.key, best=best, standing=standing(place))
+            why(of, facts, best=best, standing=standing(place))
             if twin == place.key
             # Two variants can be equal on a host: newreno with SACK, or any variant whose window
             # remains small.
@@ -113,6 +123,6 @@ def ranking(
         )
         same_as = None if twin == place.key else twin.label
         lines.append(
-            Ranked(place.rank, place.key, of, reason, tuple(other.label for other in place.tied_with), same_as)
+            Ranked(place.rank, place.key, of, reason, tuple(other.label for other in place.tied_with), same_as, facts)
         )
     return lines

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.measurement_rows import FIGURES, READING, WORDS, cells_of
 from ackclock.comparison.ranking import equal_configurations
+from ackclock.comparison.verdict import recommendation
 from ackclock.format import milliseconds, percent, rate, three
 from ackclock.plot import vega
 from ackclock.report.cells import metric_cell
@@ -55,7 +55,7 @@ def page(document: Document, panels: Sequence[Panel], environment: Document | No
     return Page(
         title=f"TCP over {title}",
         subtitle=f"{len(metrics)} configurations compared over {document['link']}, {_runs(document)}",
-        answer=_answer(document, metrics),
+        answer=recommendation(document, metrics),
         because=best["why"] + _tie(document, metrics) + _quick(document, metrics),
         sections=[
             Section("Ranking", [_ranking(document, metrics, several)], _rule(document)),
@@ -103,34 +103,6 @@ def _runs(document: Document) -> str:
     )
     others = f", beside {beside} flow{'s' if beside > 1 else ''} in the opposite direction" if beside else ""
     return f"{n} seed{'s' if n > 1 else ''} each, {document['scenario']['duration']} per run{others}"
-
-
-def _answer(document: Document, metrics: Mapping[str, Document]) -> str:
-    best = document["ranking"][0]
-    of = metrics[best["label"]]
-    params = best["params"]
-    buffers = params["send_buffer"]
-    if params["receive_buffer"] != buffers:
-        buffers = f"{buffers} send and {params['receive_buffer']} receive"
-    sockets = "the host's automatic socket buffers" if buffers == "auto" else f"{buffers} socket buffers"
-    acks = "delayed ACKs" if params["delayed_ack"] else "an ACK for every segment"
-    return (
-        f"Use {params['variant']} with {sockets} and {acks}{_on_path(params)}: "
-        f"{rate(of['goodput_bps']['mean'])} of goodput at a p95 RTT of "
-        f"{three(of['rtt_p95_ms']['mean'])} ms."
-    )
-
-
-def _on_path(params: Document) -> str:
-    """The choice's changes of the bottlenecks' queues and of the hosts."""
-    parts = []
-    if (queue := params.get("queue", AS_IS)) != AS_IS:
-        parts.append(f"a {queue} queue before the bottleneck")
-    if (policy := params.get("ack_policy", AS_IS)) != AS_IS:
-        parts.append("no ACK policy" if policy == "none" else f"ACK policy {policy} on the reverse path")
-    if (technique := params.get("ack_technique", HOST)) != HOST:
-        parts.append(f"{technique} in the hosts")
-    return "".join(f", {one}" for one in parts)
 
 
 def _tie(document: Document, metrics: Mapping[str, Document]) -> str:

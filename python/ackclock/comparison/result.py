@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from ackclock.comparison.asymmetry import Asymmetry
 from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.ranking import Ranked
+from ackclock.comparison.verdict import verdict
 from ackclock.result import Result
 from ackclock.simulation.dataset import Dataset, DatasetRun
+from ackclock.simulation.limits import decide, sentence
 from ackclock.storage.remote_folder import shown
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ class Comparison(Result):
     @property
     def document(self) -> dict[str, Any]:
         """The document of ``compare --json``."""
-        return {
+        document = {
             "link": self.link,
             "title": self.title,
             "scenario": dict(self.scenario),
@@ -106,6 +108,7 @@ class Comparison(Result):
             **({"measured": list(self.measured)} if self.measured else {}),
             **({"folder": shown(self.folder)} if self.folder else {}),
         }
+        return {**document, "verdict": verdict(document)}
 
     @property
     def choices(self) -> pl.DataFrame:
@@ -199,6 +202,9 @@ class Comparison(Result):
             **ranked.configuration.params,
             "label": ranked.configuration.label,
             "n": len(self.results[ranked.configuration]),
+            "limits": dict(ranked.limit.shares) if ranked.limit else None,
+            "limit": decide(ranked.limit).as_json() if ranked.limit else None,
+            "why": f"{sentence(decide(ranked.limit).why)}." if ranked.limit else None,
             "metrics": {name: choice.as_json() for name, choice in ranked.metrics.items()},
         }
 

@@ -4,6 +4,7 @@ ranked.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,8 +26,9 @@ from ackclock.notebook import Progress
 from ackclock.simulation import run_files
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
+from ackclock.simulation.limits import LimitFacts, connection_facts, mean_facts
 from ackclock.simulation.metrics import of_flows
-from ackclock.simulation.plan import build_plan
+from ackclock.simulation.plan import Plan, build_plan
 from ackclock.simulation.run_list import RunList
 from ackclock.storage import atomic_files, dataset_files, run_kind
 from ackclock.storage.remote_folder import local
@@ -138,6 +140,7 @@ def compare(
             },
             rank_by,
             usual=host_file(host or DEFAULT_HOST).tcp.variant or "",
+            limits=_limits(data, dict(zip(choices, plans, strict=True))),
         )
         comparison = Comparison(
             link=str(link) if isinstance(link, str | Path) else "inline",
@@ -189,6 +192,24 @@ def _points(choices: Sequence[Configuration], path: Bottlenecks | None) -> dict[
 def of_compared(summary: Mapping[str, Any]) -> dict[str, float]:
     """The metrics of a run: of the compared flows, and the goodput of the opposite ones."""
     return of_flows(summary, OPPOSITE)
+
+
+def _limits(data: Dataset, plans: Mapping[Configuration, Plan]) -> dict[Configuration, LimitFacts]:
+    """What limits the compared flows of each configuration, means over the seeds.
+
+    A configuration without data is left out.
+    """
+    texts = data.table("summaries")["summary"].to_list()
+    each = len(data.runs.seeds)
+    limits = {}
+    for index, (choice, plan) in enumerate(plans.items()):
+        facts: list[LimitFacts] = []
+        for summary in map(json.loads, texts[index * each : (index + 1) * each]):
+            connections = connection_facts(summary, plan.document)
+            facts += [of for name, of in connections.items() if not name.startswith(OPPOSITE)]
+        if facts:
+            limits[choice] = mean_facts(facts)
+    return limits
 
 
 def _write(comparison: Comparison, folder: Path) -> None:

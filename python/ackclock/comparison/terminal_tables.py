@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.asymmetry import implied, recorded_warning
+from ackclock.comparison.verdict import verdict
 from ackclock.statistics import Interval
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
     if len(lines) > MAX_ROWS and not all_rows:
         notes.append(f"{len(lines) - MAX_ROWS} further rows: --all, the report, or --json.")
         lines = lines[:MAX_ROWS]
-    table.caption = "\n".join(notes) or None
+    notes.append(verdict(comparison.document))
+    table.caption = "\n".join(notes)
     for ranked in lines:
         choice, metrics = ranked.configuration, ranked.metrics
         goodput = metrics.get("goodput_bps")

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import InputError, RunFailed
 from ackclock.simulation import engine, run_files
+from ackclock.simulation.limits import explained
 from ackclock.simulation.run_list import ChunkWork, RunList
 from ackclock.simulation.runner import RunResult, RunSpec
-from ackclock.simulation.throughput import with_models
 from ackclock.storage import atomic_files, dataset_files, remote_folder, run_folder, temporary_files
 from ackclock.storage.dataset_files import CHUNK_FILE, CHUNKS, INDEX, TABLES
 
@@ -47,11 +47,10 @@ class ChunkTables:
         texts = iter(output.summaries)
         numbers = itertools.count(work.first)
         for part in work.points:
-            planned = part.plan.document["flows"]
             for seed, _ in part.runs:
                 number, text = next(numbers), next(texts)
                 digest.update(run_bytes(number, seed, part.columns, text))
-                summary = with_models(json.loads(text), planned)
+                summary = explained(json.loads(text), part.plan.document)
                 key = {"run": number, **part.columns, "seed": seed}
                 rows.append({**key, **work.metrics(summary)})
                 flows += [{**key, **run_files.flat(flow)} for flow in summary["flows"]]
@@ -297,7 +296,7 @@ class DatasetRun:
         import polars as pl
 
         found = self.data.scan("summaries").filter(pl.col("run") == self.number).collect()
-        return with_models(json.loads(found["summary"][0]), self.spec.plan.document["flows"])
+        return explained(json.loads(found["summary"][0]), self.spec.plan.document)
 
     @property
     def series(self) -> pl.DataFrame:

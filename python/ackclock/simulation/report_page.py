@@ -13,7 +13,7 @@ from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Column, Page, Section, Table
 from ackclock.report.run_input import read_input
 from ackclock.report.sections import run_section, time_section
-from ackclock.simulation.metrics import LIMITS, of_run, over_seeds
+from ackclock.simulation.metrics import of_run, over_seeds
 from ackclock.simulation.model_tables import model_levels, model_table
 from ackclock.statistics import Interval, interval
 from ackclock.storage.run_kind import SIMULATE
@@ -22,13 +22,6 @@ if TYPE_CHECKING:
     from ackclock.plot.time_series import Panel
 
 Summary = Mapping[str, Any]
-_LIMIT_NAMES = {
-    "receive_window": "the receive window",
-    "send_buffer": "the send buffer",
-    "cwnd": "the congestion window",
-    "application": "the application",
-    "recovery": "loss recovery",
-}
 
 
 def page(
@@ -45,8 +38,8 @@ def page(
     return Page(
         title=str(title),
         subtitle=f"{_many(len(summaries[0]['flows']), 'flow')}, {scenario['duration']}, {_many(n, 'seed')}",
-        answer=_answer(metrics, summaries[0]),
-        because=_because(metrics),
+        answer=_answer(metrics, summaries),
+        because=_because(metrics, summaries[0]),
         sections=[
             Section("Flows", [table for table in (_flows(summaries), model_table(summaries)) if table]),
             Section("Hops", [_hops(summaries)]),
@@ -77,25 +70,45 @@ def _mean(metrics: Mapping[str, Interval], name: str) -> float:
     return metrics[name].mean if name in metrics else float("nan")
 
 
-def _answer(metrics: Mapping[str, Interval], summary: Summary) -> str:
-    flows = sum(flow.get("rtt_ms") is not None for flow in summary["flows"])
-    who = "The TCP flow had" if flows == 1 else f"The {flows} TCP flows together had"
-    goodput, rtt = rate(_mean(metrics, "goodput_bps")), milliseconds(_mean(metrics, "rtt_p95_ms"))
-    return f"{who} {goodput} of goodput at a p95 RTT of {rtt}."
+def _answer(metrics: Mapping[str, Interval], summaries: Sequence[Summary]) -> str:
+    """The goodput of each direction and the p95 RTT."""
+    goodputs: list[tuple[int, str]] = []
+    directions = []
+    for direction in ("down", "up"):
+        flows = [
+            [f for f in s["flows"] if f["variant"] != "udp" and f["direction"] == direction and not f.get("feeds")]
+            for s in summaries
+        ]
+        if flows[0]:
+            mean = sum(f["goodput_bps"] or 0.0 for of_seed in flows for f in of_seed) / len(summaries)
+            goodputs.append((len(flows[0]), rate(mean)))
+            directions.append(direction)
+    if not goodputs:
+        return "The run has no TCP flow."
+    rtt = milliseconds(_mean(metrics, "rtt_p95_ms"))
+    if sum(shown for shown, _ in goodputs) == 1:
+        return f"The TCP flow had {goodputs[0][1]} of goodput at a p95 RTT of {rtt}."
+    parts = [
+        f"{_many(shown, 'TCP flow')} {direction}{' together' if shown > 1 else ''} had {text}"
+        for (shown, text), direction in zip(goodputs, directions, strict=True)
+    ]
+    return f"{' and '.join(parts)} of goodput, at a mean p95 RTT of {rtt}."
 
 
-def _because(metrics: Mapping[str, Interval]) -> str:
-    limits = {limit: _mean(metrics, f"limited_{limit}") for limit in LIMITS if f"limited_{limit}" in metrics}
-    if not limits:
+def _because(metrics: Mapping[str, Interval], summary: Summary) -> str:
+    """What limits each flow of the first seed, and retransmissions and lost ACKs over all seeds."""
+    flows_of: dict[str, list[str]] = {}
+    for flow in summary["flows"]:
+        if flow.get("why"):
+            flows_of.setdefault(flow["why"], []).append(flow["flow"])
+    if not flows_of:
         return ""
-    strongest = max(limits, key=lambda limit: limits[limit])
+    several = sum(map(len, flows_of.values())) > 1
+    limits = " ".join(f"{', '.join(names)}: {why}" if several else why for why, names in flows_of.items())
     lost = _mean(metrics, "ack_drop_share")
     acks = f" The reverse path dropped {percent(lost)} of the ACKs." if lost >= 0.01 else ""
     return (
-        f"{_LIMIT_NAMES[strongest].capitalize()} limited the flows {percent(limits[strongest])} of "
-        f"the time. The utilization of the bottleneck was {percent(_mean(metrics, 'utilization'))}, "
-        f"queues added {milliseconds(_mean(metrics, 'queue_delay_ms'))} on average, "
-        f"{percent(_mean(metrics, 'retransmission_rate'))} of the segments were retransmitted, and "
+        f"{limits} {percent(_mean(metrics, 'retransmission_rate'))} of the segments were retransmitted, and "
         f"there were {three(_mean(metrics, 'timeouts'))} retransmission timeouts per run.{acks}"
     )
 
@@ -146,6 +159,10 @@ def _hops(summaries: Sequence[Summary]) -> Table:
     columns = [
         Column("Hop"),
         Column("Utilization (%)", numeric=True),
+        Column("Full (%)", numeric=True),
+        Column("Sending (%)", numeric=True),
+        Column("Overhead (%)", numeric=True),
+        Column("Blocked (%)", numeric=True),
         Column("Queue delay, mean (ms)", numeric=True),
         Column("p95 (ms)", numeric=True),
         Column("Dropped", numeric=True),
@@ -155,6 +172,11 @@ def _hops(summaries: Sequence[Summary]) -> Table:
         [
             Cell(str(hop["hop"]), str(hop["direction"])),
             metric_cell(_over(summaries, "hops", index, "utilization"), 100.0),
+            metric_cell(_over(summaries, "hops", index, "full_share"), 100.0),
+            *(
+                metric_cell(_over(summaries, "hops", index, "time", part), 100.0)
+                for part in ("sending", "overhead", "blocked")
+            ),
             metric_cell(_over(summaries, "hops", index, "queue_delay_ms", "mean")),
             metric_cell(_over(summaries, "hops", index, "queue_delay_ms", "p95")),
             metric_cell(_over(summaries, "hops", index, "drops")),
@@ -165,6 +187,6 @@ def _hops(summaries: Sequence[Summary]) -> Table:
     return Table(
         columns,
         rows,
-        "One row per hop and direction, in path order. The bottleneck is the hop with the highest "
-        "utilization in the direction of the data.",
+        "One row per hop and direction, in path order. Full is the share of the time without free capacity; sending, "
+        "overhead and blocked (the other direction uses the medium) are the shares of the time that are not idle.",
     )

@@ -21,8 +21,8 @@ from ackclock.errors import RunFailed
 from ackclock.input.scenario.model import Scenario
 from ackclock.notebook import Progress, notebook_progress
 from ackclock.simulation import engine, run_files, worker_process
+from ackclock.simulation.limits import explained
 from ackclock.simulation.plan import Capture, Plan, build_plan
-from ackclock.simulation.throughput import with_models
 from ackclock.storage import atomic_files, run_kind, temporary_files
 from ackclock.storage.environment import engine_digest, environment
 
@@ -87,7 +87,7 @@ class RunResult:
 
     def __init__(self, spec: RunSpec, summary: dict[str, Any], stored: engine.EngineOutput | Path) -> None:
         self.spec = spec
-        self.summary = with_models(summary, spec.plan.document["flows"])
+        self.summary = explained(summary, spec.plan.document)
         self._stored = stored
 
     @property

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 
 def simulation_tables(done: Simulation) -> list[Table]:
-    """The flows of every seed, and the hops of the first seed."""
-    return [_flows(done.summaries), _hops(done.summaries[0])]
+    """The flows of every seed, and the hops and the flows' limits of the first seed."""
+    first = done.summaries[0]
+    return [_flows(done.summaries), _hops(first), *_limits(first)]
 
 
 def _flows(summaries: Sequence[Mapping[str, Any]]) -> Table:
@@ -65,6 +66,20 @@ def _hops(summary: Mapping[str, Any]) -> Table:
             str(hop["delivered"]),
         )
     return table
+
+
+def _limits(summary: Mapping[str, Any]) -> list[Table]:
+    """A sentence for each flow, flows with the same one together; none without TCP flows."""
+    flows_of: dict[str, list[str]] = {}
+    for flow in summary["flows"]:
+        if flow["why"]:
+            flows_of.setdefault(flow["why"], []).append(flow["flow"])
+    if not flows_of:
+        return []
+    table = text_table(f"Limits (seed {summary['seed']})", ["flow", "why"], [])
+    for why, names in flows_of.items():
+        table.add_row(", ".join(names), why)
+    return [table]
 
 
 MEASURED = ["goodput", "95 %\ninterval", "RTT ms\np95", "retrans-\nmitted"]

@@ -16,6 +16,9 @@ pub struct ChannelTime {
     sums: [StreamState; 2],
     /// Streams that may have changed since the last call.
     touched: Vec<usize>,
+    /// Both directions share the capacity, so neither has any while packets of one are in the
+    /// channel.
+    shared_capacity: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,6 +30,11 @@ struct StreamState {
 impl ChannelTime {
     pub fn new(streams: usize) -> ChannelTime {
         ChannelTime { streams: vec![StreamState::default(); streams], ..ChannelTime::default() }
+    }
+
+    /// Both directions share the capacity of the channel.
+    pub fn share_capacity(&mut self) {
+        self.shared_capacity = true;
     }
 
     /// The stream with this index may change.
@@ -52,6 +60,9 @@ impl ChannelTime {
             return;
         }
         self.counted_to = now;
+        if self.shared_capacity && self.sums.iter().any(|sum| sum.packets > 0) {
+            self.accounts.iter_mut().for_each(|account| account.add_full(span));
+        }
         for direction in Direction::BOTH {
             let (own, other) = (self.sums[direction as usize], self.sums[direction.reverse() as usize]);
             if own.packets <= 0 {

@@ -55,7 +55,7 @@ struct FrameOnAir {
 impl HalfDuplex {
     /// With one queue per stream, in the order of [`Stream::index`].
     pub fn new(config: HalfDuplexConfig, queues: impl IntoIterator<Item = AnyQueue>) -> HalfDuplex {
-        HalfDuplex { config, queues: StationQueues::new(queues), sending: None, last: None, next_stream: 0 }
+        HalfDuplex { config, queues: StationQueues::new(queues).sharing_capacity(), sending: None, last: None, next_stream: 0 }
     }
 
     fn start(&mut self, now: Time, stream: Stream, packet: Packet) {

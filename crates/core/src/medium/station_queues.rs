@@ -28,6 +28,12 @@ impl StationQueues {
         StationQueues { queues, roaming: None, shared: None, time }
     }
 
+    /// Both directions share the capacity of the channel; otherwise each has its own.
+    pub fn sharing_capacity(mut self) -> StationQueues {
+        self.time.share_capacity();
+        self
+    }
+
     /// Makes all downlink streams share the first station's queue.
     pub fn share_down(&mut self) {
         self.shared = Some(SharedQueue::default());

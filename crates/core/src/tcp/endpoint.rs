@@ -148,6 +148,10 @@ impl TcpEndpoint {
     pub fn restart_meters(&mut self, now: Time) {
         self.sender.restart_meters(now);
     }
+    /// Bytes of the window that the peer advertised last, scaled.
+    pub fn peer_window(&self) -> u64 {
+        self.sender.peer_window()
+    }
     pub fn sample(&self) -> SenderSample {
         self.sender.sample()
     }

@@ -33,6 +33,8 @@ pub struct Tcp {
     pub rtt: Histogram,
     pub idle: Span,
     pub limited: [Span; SendLimit::ALL.len()],
+    /// The peer's window at the end, in bytes.
+    pub advertised_window: u64,
 }
 
 /// The metrics of one flow from `from` to `to`.
@@ -139,7 +141,7 @@ pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Ti
     let to = finished.map_or(now, |t| t.min(now));
     let tcp = tcp_of(network.endpoint(endpoints.by_role(Role::Sender))).map(|sender| {
         let stats = sender.sender_stats(to);
-        Tcp { rtt: stats.rtt, idle: stats.idle, limited: stats.limited }
+        Tcp { rtt: stats.rtt, idle: stats.idle, limited: stats.limited, advertised_window: sender.peer_window() }
     });
     let transfer = matches!(flow.workload, Workload::Transfer { .. });
     let counts = counts(flow, endpoints, network, now).since(before);

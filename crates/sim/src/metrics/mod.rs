@@ -3,10 +3,12 @@
 
 mod flow;
 mod hop;
+mod path_times;
 mod window;
 
 pub use flow::{FlowMetrics, Tcp as TcpMetrics};
 pub use hop::{HopMetrics, drops};
+pub use path_times::{FlowPath, HopShare, PathTimes};
 pub use window::{Window, window};
 
 use crate::build::{BuiltNetwork, DirectedHop};
@@ -39,6 +41,7 @@ pub struct MetricsSchedule {
     before_hops: Vec<HopCounts>,
     flows: Vec<Option<FlowMetrics>>,
     hops: Vec<HopMetrics>,
+    path_times: PathTimes,
 }
 
 impl MetricsSchedule {
@@ -59,6 +62,7 @@ impl MetricsSchedule {
             before_hops: world.directed_hops.iter().map(|_| HopCounts::default()).collect(),
             flows: vec![None; plan.flows.len()],
             hops: Vec::new(),
+            path_times: PathTimes::new(world, window),
         }
     }
 
@@ -69,6 +73,9 @@ impl MetricsSchedule {
 
     /// Reads what is due at `now`.
     pub fn read_due(&mut self, now: Time, plan: &Plan, world: &mut BuiltNetwork) {
+        if now > self.window.from {
+            self.path_times.read_due(now, &world.directed_hops, &world.flows, &mut world.network);
+        }
         while let Some((_, read)) = self.reads.pop_if(|(due, _)| *due <= now) {
             match read {
                 Read::Begin => self.begin(now, plan, world),
@@ -100,7 +107,7 @@ impl MetricsSchedule {
     }
 
     /// Metrics by flow and by directed hop; defaults for a flow that was never read.
-    pub fn finish(self) -> (Vec<FlowMetrics>, Vec<HopMetrics>) {
-        (self.flows.into_iter().map(Option::unwrap_or_default).collect(), self.hops)
+    pub fn finish(self) -> (Vec<FlowMetrics>, Vec<HopMetrics>, PathTimes) {
+        (self.flows.into_iter().map(Option::unwrap_or_default).collect(), self.hops, self.path_times)
     }
 }

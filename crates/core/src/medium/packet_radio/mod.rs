@@ -151,7 +151,7 @@ pub struct PacketRadio {
 impl PacketRadio {
     /// With one queue per stream, in the order of [`Stream::index`].
     pub fn new(config: RadioConfig, queues: impl IntoIterator<Item = AnyQueue>, mut rng: Rng) -> PacketRadio {
-        let queues = StationQueues::new(queues);
+        let queues = StationQueues::new(queues).sharing_capacity();
         let topology = Topology { hops: config.hops.max(1), stations: queues.stations() };
         let neighbors = topology.neighbors();
         let radios = topology.radios(&neighbors);

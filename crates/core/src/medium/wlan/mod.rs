@@ -52,7 +52,7 @@ impl Wlan {
     /// configuration, if any.
     pub fn new(config: WlanConfig, queues: impl IntoIterator<Item = AnyQueue>, mut rng: Rng) -> Result<Wlan, String> {
         config.check()?;
-        let mut queues = StationQueues::new(queues);
+        let mut queues = StationQueues::new(queues).sharing_capacity();
         if config.shared_queue {
             queues.share_down();
         }

@@ -39,6 +39,11 @@ impl Sender {
         ecn.cwr_window(&self.cc)
     }
 
+    /// Bytes of the window that the peer advertised last.
+    pub fn peer_window(&self) -> u64 {
+        self.peer_window
+    }
+
     /// Segments that may still be sent once everything up to this segment is acknowledged
     /// (`asymmetry`, ACK congestion control).
     pub fn room_left(&self, socket: &Socket) -> SendRoom {

@@ -1,0 +1,165 @@
+"""What limits a flow: the account of the hops' time, the decision, and its sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ackclock
+from ackclock.comparison import compare
+from ackclock.input.scenario.draft import read_draft
+from ackclock.simulation.limits import KINDS, LimitFacts, decide, mean_facts
+from ackclock.simulation.run import Simulation, simulate_scenario
+from studies.limits.page import table
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+GATE_ROWS = 40
+GATE_SEED = 1904
+ONE: dict[str, Any] = {"buffers": ["auto"], "delayed_ack": [True], "seeds": 1}
+
+
+def _facts(shares: dict[str, float], **changes: Any) -> LimitFacts:
+    return LimitFacts(
+        dict.fromkeys(KINDS, 0.0) | shares, "down", rtt_ms=100.0, bottleneck="air", ack_hop="dsl", **changes
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "kind", "cause", "text"),
+    [
+        (_facts({"bottleneck": 0.6, "cwnd": 0.4}), "bottleneck", None, "the bottleneck `air down` is full"),
+        (
+            _facts({"ack_path": 0.5, "cwnd": 0.3}, ack_wait_ms=300.0, ack_part=0.7, data_beside_acks=True),
+            "ack_path",
+            "data",
+            "an ACK waits 300 ms on average behind the data of the other direction, 70 % of the RTT",
+        ),
+        (
+            _facts({"receive_window": 0.9}, window_bytes=65_535, buffer_bytes=262_144, window_cap="scaling"),
+            "receive_window",
+            "scaling",
+            "the receive window (65,535 B) limits goodput 90 % of the time: one window per RTT of 100 ms is 5.24 Mb/s; "
+            "without window scaling 65,535 B are the maximum, of a buffer of 256 KiB",
+        ),
+        (
+            _facts({"receive_window": 0.9}, window_cap="autotuning", buffer_bytes=6 << 20),
+            "receive_window",
+            "autotuning",
+            "autotuning has not raised it to its maximum (6 MiB of buffer)",
+        ),
+        (
+            _facts({"receive_window": 0.9}, window_cap="reader", goodput_bps=1e6),
+            "application",
+            "reader",
+            "the receiver reads 1.00 Mb/s, so that the receive window closes",
+        ),
+        (
+            _facts({"cwnd": 0.7}, cuts=3, mark_cuts=3),
+            "cwnd",
+            "mark",
+            "3 reductions after ECN marks of `air down`",
+        ),
+        (
+            _facts({"cwnd": 0.7}, cuts=3, channel_drops=4, loss_hop="radio"),
+            "cwnd",
+            "channel",
+            "3 reductions after 4 losses on the channel of `radio down`",
+        ),
+        (_facts({"cwnd": 0.7}), "cwnd", "none", "it is still growing, without a loss"),
+        (_facts({"application": 0.8, "cwnd": 0.2}), "application", None, "it has no data to send 80 % of the time"),
+        (_facts({"pacing": 0.8}), "pacing", None, "the pacing rate holds back data 80 % of the time"),
+    ],
+)
+def test_limit_has_kind_cause_and_sentence(facts: LimitFacts, kind: str, cause: str | None, text: str) -> None:
+    found = decide(facts)
+    assert (found.kind, found.cause) == (kind, cause)
+    assert text in found.why
+
+
+def test_window_after_losses_counts_with_the_recovery_from_them() -> None:
+    shares = {"receive_window": 0.4, "cwnd": 0.35, "recovery": 0.25}
+    assert decide(_facts(shares)).kind == "receive_window"
+    assert decide(_facts(shares, cuts=5, overflow_drops=5)).kind == "cwnd"
+
+
+def test_mean_limit_has_mean_shares_and_the_modal_hop() -> None:
+    runs = [_facts({"bottleneck": share, "cwnd": 1.0 - share}) for share in (0.9, 0.7, 0.8)]
+    found = mean_facts(runs)
+    assert found.shares["bottleneck"] == pytest.approx(0.8)
+    assert decide(found).hop == "air"
+
+
+@pytest.fixture(scope="module")
+def upload() -> Simulation:
+    return simulate_scenario(read_draft(EXAMPLES / "upload-hurts-download.toml").check())
+
+
+@pytest.mark.finding("U11")
+def test_simulation_names_the_uplink_when_an_upload_delays_acks(upload: Simulation) -> None:
+    flows = {flow["flow"]: flow for flow in upload.document["flows"]}
+    for flow in flows.values():
+        assert sum(flow["limits"].values()) == pytest.approx(1.0)
+        assert flow["limits"].keys() == set(KINDS)
+    for name in ("download-1", "download-2"):
+        assert flows[name]["limit"] | {"because": ""} == {
+            "kind": "ack_path", "hop": "dsl", "direction": "up", "cause": "data", "because": "",
+        }  # fmt: skip
+        assert "ACKs wait in the queue of `dsl up`" in flows[name]["why"]
+    assert flows["upload"]["limit"]["kind"] == "bottleneck"
+    assert (flows["upload"]["limit"]["hop"], flows["upload"]["limit"]["direction"]) == ("dsl", "up")
+
+
+@pytest.mark.finding("U11")
+def test_report_of_a_simulation_separates_directions(upload: Simulation, tmp_path: Path) -> None:
+    page = upload.report(tmp_path / "report.html").read_text("utf-8")
+    assert "2 TCP flows down together had" in page
+    assert "1 TCP flow up had" in page
+
+
+@pytest.mark.finding("U3")
+def test_reason_names_acks_behind_the_upload() -> None:
+    hop = {
+        "name": "access", "rate": {"down": "16 Mb/s", "up": "1 Mb/s"}, "delay": "15 ms",
+        "queue": {"kind": "droptail", "bytes": "64 KiB"},
+    }  # fmt: skip
+    done = compare([hop], variants=["cubic"], ack_policy=["none"], opposite=1, duration="15 s", **ONE)
+    assert "ACKs wait in the queue of `access up`" in done.best.why
+    assert "behind the data of the other direction" in done.best.why
+    assert done.document["verdict"].endswith(done.best.why)
+
+
+@pytest.mark.finding("U4")
+def test_reason_names_the_window_in_force_without_scaling() -> None:
+    done = compare(
+        "wibro-wave2", variants=["newreno"], host="windows-xp", **{**ONE, "buffers": ["256 KiB"]}, duration="10 s"
+    )
+    assert "the receive window (65,535 B) limits goodput" in done.best.why
+    assert "without window scaling" in done.best.why
+    cell = done.document["cells"][0]
+    assert (cell["limit"]["kind"], cell["limit"]["cause"]) == ("receive_window", "scaling")
+
+
+@pytest.mark.finding("U2")
+@pytest.mark.parametrize("link", ["docsis-3.1", "lte-uplink", "nr-uplink", "wifi-80211b"])
+def test_reason_is_a_full_bottleneck_on_a_medium(link: str) -> None:
+    done = compare(link, variants=["cubic"], duration="6 s", **ONE)
+    limit = done.document["cells"][0]["limit"]
+    assert (limit["kind"], limit["direction"]) == ("bottleneck", "down")
+    assert "is full" in done.best.why
+
+
+def test_hop_has_its_account_of_time() -> None:
+    run = ackclock.simulate("wifi-80211b", [{"workload": {"kind": "bulk"}}], duration="2 s")
+    for hop in run.document["hops"]:
+        assert hop["time"].keys() == {"sending", "overhead", "blocked", "idle"}
+        assert sum(hop["time"].values()) == pytest.approx(1.0)
+
+
+def test_reported_limit_is_the_one_whose_relaxation_helps() -> None:
+    rows, _ = table(GATE_SEED, GATE_ROWS, each=0)
+    rows = rows[:GATE_ROWS]
+    wrong = [(row.setting, row.truth, row.named) for row in rows if not row.right]
+    assert len(rows) == GATE_ROWS
+    assert len(wrong) <= 0.03 * GATE_ROWS, wrong
