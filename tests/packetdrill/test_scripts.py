@@ -44,7 +44,7 @@ def test_command_prints_expected_and_got_when_a_script_fails(tmp_path: Path, ack
 
 
 def test_json_has_counts_and_a_row_per_script(ackclock: Any) -> None:
-    folder = Path(__file__).parent / "receiver"
+    folder = Path(__file__).parent / "closing"
     document = json.loads(ackclock("packetdrill", str(folder), "--json").stdout)
     assert document["host"] == "linux-6"
     assert document["counts"]["fails"] == 0

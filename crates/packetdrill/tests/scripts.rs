@@ -71,6 +71,9 @@ fn sysctls_are_read_from_commands_before_the_last_packet() {
     assert_eq!(last("tcp_sack"), Some((2, "0".to_owned())));
     assert_eq!(last("tcp_rmem"), Some((2, "4096 8192 16384".to_owned())));
     assert_eq!(script.other_commands(), [(3, "ip link show".to_owned())]);
+    let continued = Script::parse("`./set_sysctls.py /proc/sys/net/ipv4/tcp_a=1 \\\n  /proc/sys/net/ipv4/tcp_b=2`").unwrap();
+    let names: Vec<_> = continued.sysctls().into_iter().map(|s| (s.name, s.value)).collect();
+    assert_eq!(names, [("tcp_a".to_owned(), "1".to_owned()), ("tcp_b".to_owned(), "2".to_owned())]);
 }
 
 #[test]

@@ -25,12 +25,24 @@ const DEFAULTS: [(&str, &str); 7] = [
     ("tcp_ecn", "0"),
 ];
 
-/// The single commands of a text in backquotes, with their lines.
-fn single(line: usize, text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
-    text.split('\n').enumerate().flat_map(move |(below, row)| {
-        let row = row.split('#').next().unwrap_or("");
-        row.split([';', '&', '|']).map(move |command| (line + below, words(command))).filter(|(_, words)| !words.is_empty())
-    })
+/// The single commands of a text in backquotes, with their lines. A backslash at the end of a line
+/// joins the next one.
+fn single(line: usize, text: &str) -> Vec<(usize, Vec<&str>)> {
+    let mut all: Vec<(usize, Vec<&str>)> = Vec::new();
+    let mut continues = false;
+    for (below, row) in text.split('\n').enumerate() {
+        let row = row.split('#').next().unwrap_or("").trim_end();
+        let (row, continued) = row.strip_suffix('\\').map_or((row, false), |row| (row, true));
+        for (part, command) in row.split([';', '&', '|']).enumerate() {
+            match all.last_mut() {
+                Some((_, last)) if continues && part == 0 => last.extend(words(command)),
+                _ => all.push((line + below, words(command))),
+            }
+        }
+        continues = continued;
+    }
+    all.retain(|(_, words)| !words.is_empty());
+    all
 }
 
 /// Words of a command. Quotes hold a word together.
@@ -86,6 +98,7 @@ fn sets_sysctls(words: &[&str]) -> bool {
 
 pub fn others(line: usize, text: &str) -> Vec<(usize, String)> {
     single(line, text)
+        .into_iter()
         .filter(|(_, words)| !is_defaults(words) && !sets_sysctls(words))
         .map(|(line, words)| (line, words.join(" ")))
         .collect()
