@@ -45,7 +45,7 @@ FILES: dict[str, str | bytes] = {
     "short.token": "short\n",
 }
 UNITS_OF_TIME = "a time with a unit"
-CAPTURE = "a pcap or pcapng capture"
+CAPTURE = "a pcap, pcapng, snoop or ERF capture"
 
 # what is typed; option; then of the first form found and allowed, of the second (after "!") problem
 # and what to do (parts of them)

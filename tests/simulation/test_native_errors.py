@@ -28,7 +28,7 @@ def test_capture_error_has_fields_when_it_crosses_into_python(tmp_path):
             _native.CaptureReader(path, "{}")
         assert caught.value.file == str(Path(path)) or name == "."
         assert (caught.value.found, caught.value.statement) == (found, "")
-        assert caught.value.allowed.startswith("a pcap or pcapng capture")
+        assert caught.value.allowed.startswith("a pcap, pcapng, snoop or ERF capture")
 
 
 @pytest.mark.finding("N4")

@@ -133,7 +133,7 @@ def analyze(
     delay and loss between them.
 
     Args:
-        capture: a pcap or pcapng file, plain or in gzip or zstd; "-" is standard input.
+        capture: a pcap, pcapng, snoop or ERF file, plain or in gzip or zstd; "-" is standard input.
         second: a capture of the same traffic nearer the other end, for delays in each direction,
             losses between the two, clock offset and buffer.
         flow: only this flow: its number, from 1 in order of appearance, or one of its ends

@@ -1,9 +1,12 @@
-//! Reading captures: pcap or pcapng, compressed or not, from a file, a pipe or a growing file.
+//! Reading captures: pcap, pcapng, snoop or ERF, compressed or not, from a file, a pipe or a growing
+//! file.
 
 mod decompress;
+mod erf;
 mod pcap;
 mod pcapng;
 mod pps;
+mod snoop;
 mod source;
 
 pub use decompress::decompress;
@@ -11,9 +14,11 @@ pub use pps::PpsClock;
 
 use ackclock_core::Problem;
 use ackclock_core::problem::reason;
+use erf::Erf;
 use pcap::Pcap;
 use pcapng::Pcapng;
 use serde::Serialize;
+use snoop::Snoop;
 use source::Source;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,6 +32,9 @@ const MAX_RECORD: u32 = 16 << 20;
 /// Link-layer header type of a packet: a number of <https://www.tcpdump.org/linktypes.html>.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkType(pub u16);
+
+/// A link type of another list that has no number in this one.
+const UNKNOWN_LINK: LinkType = LinkType(u16::MAX);
 
 /// One captured packet.
 #[derive(Debug, Clone, Copy)]
@@ -55,16 +63,32 @@ pub enum ReadError {
     CutOffHeader,
     #[error("pcap version {major}.{minor}")]
     Version { major: u16, minor: u16 },
+    #[error("snoop version {0}")]
+    SnoopVersion(u32),
+    #[error("a Network Monitor {0} capture")]
+    NetworkMonitor(&'static str),
 }
 
-const CAPTURE_FORMATS: &str = "a pcap or pcapng capture, plain or in gzip or zstd";
+const CAPTURE_FORMATS: &str = "a pcap, pcapng, snoop or ERF capture, plain or in gzip or zstd";
+const CONVERTED: &str = "a pcap, pcapng, snoop or ERF capture: `editcap -F pcapng IN OUT` of Wireshark converts it";
+
+/// The version of Network Monitor whose files begin with `magic`.
+fn network_monitor(magic: [u8; 4]) -> Option<&'static str> {
+    match &magic {
+        b"RTSS" => Some("1.x"),
+        b"GMBU" => Some("2.x"),
+        _ => None,
+    }
+}
 
 impl ReadError {
     /// The error message for the file at `path`.
     pub fn problem(self, path: &Path) -> Problem {
         let allowed = match &self {
             ReadError::Version { .. } => "2.0 to 2.4",
-            ReadError::CutOffHeader => "a whole pcap or pcapng header",
+            ReadError::SnoopVersion(_) => "version 2 (RFC 1761)",
+            ReadError::CutOffHeader => "a whole pcap, pcapng or snoop header",
+            ReadError::NetworkMonitor(_) => CONVERTED,
             _ => CAPTURE_FORMATS,
         };
         let found = match &self {
@@ -148,6 +172,8 @@ enum ReadStep {
 enum FormatReader {
     Pcap(Pcap),
     Pcapng(Pcapng),
+    Snoop(Snoop),
+    Erf(Erf),
 }
 
 /// A capture being read.
@@ -187,6 +213,12 @@ impl Capture {
             FormatReader::Pcap(Pcap::open(&mut source)?)
         } else if Pcapng::matches_magic(magic) {
             FormatReader::Pcapng(Pcapng::default())
+        } else if Snoop::matches_magic(magic) {
+            FormatReader::Snoop(Snoop::open(&mut source)?)
+        } else if let Some(version) = network_monitor(magic) {
+            return Err(ReadError::NetworkMonitor(version));
+        } else if Erf::matches(&mut source)? {
+            FormatReader::Erf(Erf)
         } else {
             return Err(ReadError::NotACapture(format!("{:02x} {:02x} {:02x} {:02x}", magic[0], magic[1], magic[2], magic[3])));
         };
@@ -240,6 +272,8 @@ impl Capture {
             let next = match &mut self.format {
                 FormatReader::Pcap(pcap) => pcap.next(&mut self.source),
                 FormatReader::Pcapng(pcapng) => pcapng.next(&mut self.source),
+                FormatReader::Snoop(snoop) => snoop.next(&mut self.source),
+                FormatReader::Erf(erf) => erf.next(&mut self.source),
             };
             match next {
                 Ok(ReadStep::Packet(record)) => {

@@ -2,9 +2,10 @@
 //! clocks of several interfaces, with wrapping sequence numbers, without handshake, of one
 //! direction only.
 
-use crate::packet_builder::{Tcp, pcap, read};
+use crate::packet_builder::{Tcp, erf, pcap, read, snoop};
+use ackclock_pcap::read::Capture;
 use ackclock_trace::flow::Side;
-use std::io::Write;
+use std::io::{Cursor, Write};
 
 /// From the server, or to it.
 fn packet(from_server: bool, seq: u32, ack: u32, payload: usize, options: &[u8]) -> Vec<u8> {
@@ -122,4 +123,32 @@ fn analysis_is_equal_when_sequence_numbers_wrap_and_the_handshake_is_missing() {
 fn rtt_is_none_when_the_capture_has_one_direction() {
     let (payload, retransmitted, rtt, ..) = figures(pcap(&conversation(1, false), 65_535));
     assert_eq!((payload, retransmitted, rtt), (40_000, 0, None));
+}
+
+#[test]
+fn analysis_is_equal_when_the_capture_is_snoop_or_erf() {
+    let packets = conversation(1, true);
+    assert_eq!(figures(snoop(&packets)), EXPECTED);
+    // ERF times have 2^-32 s, and this capture begins in 2001.
+    assert_eq!(figures(erf(&packets)), (EXPECTED.0, EXPECTED.1, EXPECTED.2, Some(1_000_000_000), EXPECTED.4));
+    // One record is enough to be recognized, if nothing follows.
+    let (capture, analysis) = read(erf(&packets[..1]));
+    assert_eq!((analysis.counts().tcp, capture.damage().len()), (1, 0));
+}
+
+#[test]
+fn capture_is_rejected_by_name_when_its_format_is_not_read() {
+    let rejected = |bytes: &[u8]| {
+        let error = Capture::from_reader(Box::new(Cursor::new(bytes.to_vec()))).map(|_| ()).unwrap_err();
+        error.problem(std::path::Path::new("x.cap")).to_string()
+    };
+    for (magic, name) in [(b"GMBU\0\x02\x01\0", "Network Monitor 2.x"), (b"RTSS\x01\x01\0\0", "Network Monitor 1.x")] {
+        let message = rejected(magic);
+        assert!(message.contains(name) && message.contains("editcap -F pcapng"), "{message}");
+    }
+    assert!(rejected(b"snoop\0\0\0\0\0\0\x05\0\0\0\x04").contains("snoop version 5"));
+    // The times of ERF are plausible, its lengths are not.
+    let mut damaged = erf(&conversation(1, true)[..3]);
+    damaged[10..12].copy_from_slice(&[0, 7]);
+    assert!(rejected(&damaged).contains("a file that begins with"));
 }

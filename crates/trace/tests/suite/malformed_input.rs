@@ -1,6 +1,7 @@
 //! Property tests: no input makes the readers or the flow engine panic, loop or allocate without
 //! bound. `ACKCLOCK_FUZZ_CASES` sets the number of cases.
 
+use crate::packet_builder::{erf, snoop};
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, CachePolicy, PacketFilter};
 use ackclock_trace::report::Report;
@@ -48,6 +49,11 @@ fn pcapng(packets: &[(u32, Vec<u8>)]) -> Vec<u8> {
         block(6, &body);
     }
     out
+}
+
+/// Times in nanoseconds.
+fn timed(packets: Vec<(u32, Vec<u8>)>) -> Vec<(u64, Vec<u8>)> {
+    packets.into_iter().map(|(at, bytes)| (u64::from(at) * 1_000_000, bytes)).collect()
 }
 
 /// An IPv4 datagram with a TCP segment of one of two ends; sequence numbers overlap.
@@ -130,7 +136,7 @@ proptest! {
     #[test]
     fn analysis_returns_when_arbitrary_bytes_follow_a_magic_number(
         magic in prop::sample::select(vec![[0xd4, 0xc3, 0xb2, 0xa1], [0xa1, 0xb2, 0x3c, 0x4d], [0x34, 0xcd, 0xb2, 0xa1],
-            [0x0a, 0x0d, 0x0d, 0x0a], [0x1f, 0x8b, 8, 0], [0x28, 0xb5, 0x2f, 0xfd], [0x50, 0x2a, 0x4d, 0x18]]),
+            [0x0a, 0x0d, 0x0d, 0x0a], [0x1f, 0x8b, 8, 0], [0x28, 0xb5, 0x2f, 0xfd], [0x50, 0x2a, 0x4d, 0x18], *b"snoo"]),
         bytes in prop::collection::vec(any::<u8>(), 0..400),
     ) {
         analyze([&magic[..], &bytes].concat());
@@ -151,6 +157,9 @@ proptest! {
         let n = packets.len() as u64;
         prop_assert_eq!(analyze(pcap(101, &packets)), n);
         prop_assert_eq!(analyze(pcapng(&packets)), n);
+        let packets = timed(packets);
+        prop_assert_eq!(analyze(snoop(&packets)), n);
+        prop_assert_eq!(analyze(erf(&packets)), n);
     }
 
     #[test]
@@ -158,9 +167,14 @@ proptest! {
         packets in prop::collection::vec((0u32..5000, segment()), 1..40),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
         cut in any::<prop::sample::Index>(),
-        blocks in any::<bool>(),
+        format in 0..4,
     ) {
-        let mut bytes = if blocks { pcapng(&packets) } else { pcap(101, &packets) };
+        let mut bytes = match format {
+            0 => pcap(101, &packets),
+            1 => pcapng(&packets),
+            2 => snoop(&timed(packets)),
+            _ => erf(&timed(packets)),
+        };
         for (at, value) in changes {
             let at = at.index(bytes.len());
             bytes[at] = value;

@@ -67,6 +67,48 @@ pub fn pcap(packets: &[(u64, Vec<u8>)], snap: usize) -> Vec<u8> {
     out
 }
 
+/// The same in snoop: Ethernet, microseconds.
+pub fn snoop(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    let mut out = b"snoop\0\0\0\0\0\0\x02\0\0\0\x04".to_vec();
+    for (at, datagram) in packets {
+        let frame = ethernet(datagram);
+        let (len, padded) = (frame.len() as u32, frame.len().next_multiple_of(4) as u32);
+        let time = [(at / 1_000_000_000) as u32 + 1000, (at % 1_000_000_000 / 1000) as u32];
+        out.extend([len, len, 24 + padded, 0, time[0], time[1]].iter().flat_map(|field| field.to_be_bytes()));
+        out.extend(frame);
+        out.resize(out.len().next_multiple_of(4), 0);
+    }
+    out
+}
+
+/// The same in ERF: Ethernet, every second record with an extension header, the others of type ETH.
+/// ERF begins with a time, by which it is recognized: 2001-09-09 instead of 1970.
+pub fn erf(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (i, (at, datagram)) in packets.iter().enumerate() {
+        let (frame, extended) = (ethernet(datagram), i % 2 == 1);
+        let seconds = at / 1_000_000_000 + 1_000_000_000;
+        let fraction = ((at % 1_000_000_000) << 32).div_ceil(1_000_000_000);
+        out.extend((seconds << 32 | fraction).to_le_bytes());
+        let len = 16 + if extended { 8 } else { 0 } + 2 + frame.len() + 4;
+        out.extend([if extended { 0x8b } else { 2 }, 4]);
+        out.extend((len as u16).to_be_bytes());
+        out.extend([0, 0]);
+        out.extend((frame.len() as u16 + 4).to_be_bytes());
+        if extended {
+            out.extend([4, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        out.extend([0, 0]);
+        out.extend(frame);
+        out.extend([0xfc; 4]);
+    }
+    out
+}
+
+fn ethernet(datagram: &[u8]) -> Vec<u8> {
+    [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0][..], datagram].concat()
+}
+
 /// Reads and analyzes a capture.
 pub fn read(file: Vec<u8>) -> (Capture, Analysis) {
     let mut capture = Capture::from_reader(Box::new(Cursor::new(file))).unwrap();
