@@ -6,7 +6,7 @@ import pytest
 
 from ackclock import analyze
 from ackclock.analysis.clocks import format_clock
-from ackclock.analysis.diagnosis import acks, bottleneck, limits, loss, loss_models, path, recovery_time
+from ackclock.analysis.diagnosis import acks, bottleneck, limits, loss, loss_models, recovery_time
 from ackclock.analysis.diagnosis.bottleneck import has_queue
 from ackclock.analysis.diagnosis.capture_context import DocumentContext
 from ackclock.analysis.diagnosis.flow_context import FlowContext
@@ -187,21 +187,6 @@ def test_inferred_rate_below_the_goodput_is_discarded(full_queue):
     for bps, output in ((1e4, 0), (1e9, 1)):
         path_ = {"rate_bps": bps, "share": 0.5, "by": "acks", "token_bucket": None}
         assert len(list(bottleneck.findings(seen(document, inferred_path=path_)))) == output
-
-
-def test_reset_finding_names_its_side(full_queue):
-    flow = analyze(full_queue[0]).document["flows"][0]
-    for directions, output in (
-        ({"a2b": 3, "b2a": 0}, " from the client's side"),
-        ({"a2b": 0, "b2a": 1}, " from the server's side"),
-        ({"a2b": 1, "b2a": 1}, ""),
-    ):
-        assert (
-            path._who_reset(
-                {direction: {**flow[direction], "resets": count} for direction, count in directions.items()}
-            )
-            == output
-        )
 
 
 def test_spurious_retransmissions_are_not_counted_as_losses(full_queue):

@@ -134,7 +134,7 @@ def test_verdict_is_network_when_a_small_flow_repeats_a_segment_without_an_ack(t
     path = write_connections(tmp_path / "a.pcap", [Connection((*exchange(0.0)[:-3], *copies), ("10.0.0.1", 2000))])
     summary = analyze(path).document["summary"]
     assert summary["verdict"]["verdict"] == "network", verdict_line(summary)
-    assert "4 segments retransmitted" in summary["verdict"]["evidence"]
+    assert "was sent 5 times (after waits of 300 ms, 600 ms, 1.2 s, 2.4 s" in summary["verdict"]["evidence"]
 
 
 def test_verdict_at_the_receiver_states_that_limits_are_not_visible(tmp_path):
@@ -173,7 +173,7 @@ def test_summary_is_the_same_from_the_text_and_from_the_objects(mixture):
             pass
         texts.append(json.loads(make(live_document(str(mixture), reader)))["summary"])
     assert texts[0] == texts[1]
-    assert texts[0]["findings"][0] == {"finding": "reset", "flows": 4}
+    assert texts[0]["findings"][0] == {"finding": "connection_refused", "flows": 3}
 
 
 def test_timeline_has_a_line_for_each_event_and_sums_between(tmp_path):

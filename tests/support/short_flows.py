@@ -13,7 +13,7 @@ _HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 128, 1)
 
 @dataclass(frozen=True)
 class Packet:
-    """One packet: time in seconds, relative sequence and ACK numbers, payload in bytes."""
+    """One packet: time in seconds, relative sequence and ACK numbers, payload and window."""
 
     at: float
     from_client: bool
@@ -21,6 +21,8 @@ class Packet:
     seq: int = 0
     ack: int = 0
     payload: int = 0
+    window: int = 0xFFFF
+    ttl: int = 64
 
 
 @dataclass(frozen=True)
@@ -80,13 +82,21 @@ def _frame(connection: Connection, packet: Packet) -> tuple[int, bytes]:
     if not packet.from_client:
         source, target = target, source
     ip = (
-        struct.pack(">BBHHHBBH", 0x45, 0, 40 + packet.payload, 0, 0x4000, 64, 6, 0)
+        struct.pack(">BBHHHBBH", 0x45, 0, 40 + packet.payload, 0, 0x4000, packet.ttl, 6, 0)
         + _address(source[0])
         + _address(target[0])
     )
     ack = packet.ack if packet.flags & ACK else 0
     tcp = struct.pack(
-        ">HHIIBBHI", source[1], target[1], packet.seq + 1000, ack + 1000 if ack else 0, 0x50, packet.flags, 0xFFFF, 0
+        ">HHIIBBHI",
+        source[1],
+        target[1],
+        packet.seq + 1000,
+        ack + 1000 if ack else 0,
+        0x50,
+        packet.flags,
+        packet.window,
+        0,
     )
     return 54 + packet.payload, bytes(12) + b"\x08\x00" + ip + tcp
 

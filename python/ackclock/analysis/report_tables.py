@@ -113,6 +113,8 @@ def _kinds(context: FlowContext) -> str:
         (figures["repairs"]["pairs"], "of the timeouts in a recovery (pairs)"),
         (figures["spurious"]["early_timeouts"], "of the timeouts with an ACK before the minimum RTT"),
         (figures["out_of_order"], "reordered (not retransmitted)"),
+        (figures["zero_window_probes"], "zero-window probes (not retransmitted)"),
+        (figures["zero_windows"], "times a window of zero"),
     )
     return ", ".join(f"{count} {what}" for count, what in counts if count)
 

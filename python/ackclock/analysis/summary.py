@@ -35,6 +35,20 @@ _LIMITS = {
     "recovery": NETWORK,
     "ack_path": NETWORK,
 }
+_FAILURES = {
+    "peer_gone": NETWORK,
+    "handshake_unfinished": NETWORK,
+    "reset_by_middlebox": NETWORK,
+    "zero_window_death": RECEIVING_HOST,
+    "reset_unknown_connection": RECEIVING_HOST,
+}
+"""Findings that concern a connection as a whole, whatever its time."""
+_WAITS = {
+    "zero_window_stall": RECEIVING_HOST,
+    "server_think_time": APPLICATION,
+    "client_think_time": APPLICATION,
+}
+"""Findings whose share of a connection's time counts."""
 _REMEDIES = ("Enlarge", SLOW_READER)
 """Beginnings of the advice about a buffer or a reader that is too small or slow for the path."""
 _TIME = {
@@ -55,6 +69,16 @@ class _Case:
     direction: str | None = None
 
 
+@dataclass(frozen=True)
+class _Failure:
+    """A connection that failed or waited."""
+
+    flow: int
+    direction: str
+    evidence: str
+    share: float
+
+
 class SummaryBuilder:
     """Collects the findings of a capture's flows, in any order.
 
@@ -72,6 +96,7 @@ class SummaryBuilder:
         self._directions = 0
         self._unseen = 0
         self._total_s = 0.0
+        self._small: dict[str, list[_Failure]] = defaultdict(list)
 
     def add(self, flow: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]) -> None:
         """Add a flow with its findings."""
@@ -82,6 +107,33 @@ class SummaryBuilder:
                 self._unseen += any(one["finding"] == "far_end" for one in findings if one["direction"] == direction)
                 self._total_s += float(flow["duration_s"])
                 self._add_direction(flow, direction, [one for one in findings if one["direction"] == direction])
+                self._add_waits(flow, direction, findings)
+        if all(flow[direction]["unique_bytes"] < ENOUGH_BYTES for direction in ("a2b", "b2a")):
+            self._add_small(flow, findings)
+
+    def _add_waits(self, flow: Mapping[str, Any], direction: str, findings: Sequence[Mapping[str, Any]]) -> None:
+        """What both ends' programs waited, and how the connection failed, for a direction of data.
+
+        At the sender, the direction's limits have the pauses of the application already.
+        """
+        own = {one["finding"] for one in findings if one["direction"] == direction}
+        thinking = [one for one in findings if _WAITS.get(one["finding"]) == APPLICATION and one["share"]]
+        if thinking and "application" not in own and "zero_window_death" not in own:
+            longest = max(thinking, key=lambda one: one["share"])
+            part = min(1.0, sum(one["share"] for one in thinking))
+            self._count(APPLICATION, part, flow, longest["direction"], longest["evidence"])
+        for one in findings:
+            party = _FAILURES.get(one["finding"])
+            if party is not None and one["direction"] == direction and one["share"] and "recovery" not in own:
+                self._count(party, one["share"], flow, direction, one["evidence"])
+
+    def _add_small(self, flow: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]) -> None:
+        """A connection without a direction of `ENOUGH_BYTES`: the party of its worst finding."""
+        failed = [one for one in findings if one["finding"] in _FAILURES]
+        waits = [one for one in findings if one["finding"] in _WAITS and (one["share"] or 0.0) >= MATTERS]
+        for one in failed[:1] or sorted(waits, key=lambda one: -one["share"])[:1]:
+            party = _FAILURES.get(one["finding"]) or _WAITS[one["finding"]]
+            self._small[party].append(_Failure(flow["flow"], one["direction"], one["evidence"], one["share"] or 0.0))
 
     def _add_direction(self, flow: Mapping[str, Any], direction: str, findings: Sequence[Mapping[str, Any]]) -> None:
         figures = flow[direction]
@@ -98,11 +150,15 @@ class SummaryBuilder:
                 party = None  # the path's rate is reached in spite of the limit
             if party is None or not part:
                 continue
-            seconds = part * float(flow["duration_s"])
-            self._seconds[party] += seconds
-            largest = self._largest.get(party)
-            if largest is None or seconds > largest[0]:
-                self._largest[party] = (seconds, flow["flow"], direction, finding["evidence"])
+            self._count(party, part, flow, direction, finding["evidence"])
+
+    def _count(self, party: str, part: float, flow: Mapping[str, Any], direction: str, evidence: str) -> None:
+        """Count a share of a flow's time for a party."""
+        seconds = part * float(flow["duration_s"])
+        self._seconds[party] += seconds
+        largest = self._largest.get(party)
+        if largest is None or seconds > largest[0]:
+            self._largest[party] = (seconds, flow["flow"], direction, evidence)
 
     def result(self) -> dict[str, Any]:
         """`summary` of the document (docs/analyze.md)."""
@@ -141,22 +197,36 @@ class SummaryBuilder:
             (
                 "refused",
                 RECEIVING_HOST,
-                "were refused with a reset: no program listens on the port, or a filter answers",
+                "got a reset as the answer to the SYN: no program listens on the port, or a filter answers",
             ),
         ):
             if counts[key]:
                 cases.append(
-                    (party, _Case(counts[key] / tried, f"{counts[key]} of {many(tried, 'connection')} {meaning}."))
+                    (
+                        party,
+                        _Case(
+                            counts[key] / tried, f"{counts[key]} of {tried} connection{'s' * (tried > 1)} {meaning}."
+                        ),
+                    )
                 )
         return cases
 
     def _cases_of_small_flows(self) -> list[tuple[str, _Case]]:
-        """Loss recovery of the worst flow, in a capture without larger ones.
+        """Connections that failed or waited, and loss recovery of the worst flow, in a capture
+        without larger ones.
 
         The time of unanswered SYNs counts as lost, and is a case of its own.
         """
+        if self._directions:
+            return []
+        counts = self._engine["connections"]
+        all_ = max(1, sum(counts[key] for key in ("established", "refused", "unanswered", "half_open", "midstream")))
+        cases = [(party, _case_of_failures(failures, all_)) for party, failures in self._small.items()]
+        return cases or self._case_of_recovery()
+
+    def _case_of_recovery(self) -> list[tuple[str, _Case]]:
         rows = top_rows(self._engine, "flow", "time_lost_s")
-        if self._directions or self._engine["connections"]["unanswered"] or not rows or not self._duration_s:
+        if self._engine["connections"]["unanswered"] or not rows or not self._duration_s:
             return []
         lost_s = float(rows[0]["time_lost_s"])
         evidence = (
@@ -179,6 +249,14 @@ class SummaryBuilder:
         if self._unseen:
             transfers += f" Of {many(self._unseen, 'direction')} the capture does not show the sender's limits."
         return f"{transfers} {many(counts['established'], 'connection')} established, {failed} refused or unanswered."
+
+
+def _case_of_failures(failures: Sequence[_Failure], connections: int) -> _Case:
+    """The share of the connections that failed or waited, and the one that waited for longest."""
+    worst = max(failures, key=lambda failure: failure.share)
+    count = "" if connections == 1 else f"{len(failures)} of {connections} connections failed or waited. "
+    part = len(failures) / connections
+    return _Case(part, f"{count}Flow {worst.flow} {worst.direction}: {worst.evidence}", worst.flow, worst.direction)
 
 
 def _has_long_queue(figures: Mapping[str, Any]) -> bool:

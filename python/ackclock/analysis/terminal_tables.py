@@ -27,6 +27,7 @@ _COLUMNS = [
     "probes",
     "spu-\nrious",
     "out of\norder",
+    "zero\nwindow",
 ]
 _TIMES = ["RTT ms\nmin", "\nmean", "\np95", "in flight\nmax"]
 
@@ -141,11 +142,18 @@ def _figures(context: FlowContext) -> list[str]:
         str(direction["tlp_retransmits"]),
         str(context.not_needed),
         str(direction["out_of_order"]),
+        _zero_window(direction),
         column_ms(rtt["min"]),
         column_ms(rtt["mean"]),
         column_ms(rtt["p95"]),
         size(direction["outstanding_bytes"]["max"]) if not context.far else "-",
     ]
+
+
+def _zero_window(figures: Mapping[str, Any]) -> str:
+    """How often the peer's window was zero, and how many probes it received: `2`, `1+6`."""
+    probes = figures["zero_window_probes"]
+    return f"{figures['zero_windows']}{f'+{probes}' if probes else ''}"
 
 
 def _timeouts(document: Mapping[str, Any]) -> Table | None:

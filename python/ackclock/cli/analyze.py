@@ -13,7 +13,8 @@ from ackclock.cli.options import Force, Json, Quiet, Report, Seed, time_of
 
 def analyze(
     capture: Annotated[
-        str, typer.Argument(help="A capture: pcap, pcapng, snoop or ERF, plain or in gzip or zstd; - is standard input.")
+        str,
+        typer.Argument(help="A capture: pcap, pcapng, snoop or ERF, plain or in gzip or zstd; - is standard input."),
     ],
     second: Annotated[
         str | None,

@@ -37,8 +37,8 @@ impl Erf {
             let seconds = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
             let is_near = previous.is_none_or(|previous: u32| seconds.abs_diff(previous) <= MAX_STEP_S);
             let is_padding = kind == PADDING;
-            if !(1..=PADDING).contains(&kind) || len < HEADER || !is_padding && !(PLAUSIBLE_SECONDS.contains(&seconds) && is_near)
-            {
+            let has_time = is_padding || PLAUSIBLE_SECONDS.contains(&seconds) && is_near;
+            if !(1..=PADDING).contains(&kind) || len < HEADER || !has_time {
                 return Ok(false);
             }
             if !source.has(at + len)? || payload_offset(&source.bytes()[at..at + len]).is_none() {
@@ -91,9 +91,9 @@ fn layout(record: &[u8], data_offset: usize) -> RecordLayout {
 
 /// Seconds in the upper half, binary fractions in the lower: little endian, unlike all else.
 fn time(record: &[u8]) -> i64 {
-    let stamp = u64::from_le_bytes(*record.first_chunk().expect("a record has its header"));
-    let fraction = ((stamp & 0xffff_ffff) * 1_000_000_000 + (1 << 31)) >> 32;
-    (stamp >> 32) as i64 * 1_000_000_000 + fraction as i64
+    let timestamp = u64::from_le_bytes(*record.first_chunk().expect("a record has its header"));
+    let fraction = ((timestamp & 0xffff_ffff) * 1_000_000_000 + (1 << 31)) >> 32;
+    (timestamp >> 32) as i64 * 1_000_000_000 + fraction as i64
 }
 
 /// Offset of the packet in a record; none if the record is shorter than its headers.

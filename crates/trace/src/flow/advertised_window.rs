@@ -1,22 +1,40 @@
 //! The window that a receiver advertises.
 
+use super::opt_time::OptTime;
 use crate::compact::compact;
 use crate::decode::{Flags, Segment};
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub struct AdvertisedWindow {
     sum: u64,
     min: u32,
     max: u32,
     count: u32,
-    zero_windows: u32,
     /// The last one, bytes.
     last: u32,
+    /// None before the first zero window.
+    closed: Option<Box<ZeroWindowTimes>>,
     /// Scale of the next one (RFC 7323, section 2).
     shift: u8,
 }
 
-compact!(AdvertisedWindow { sum, min, max, count, zero_windows, last, shift });
+compact!(AdvertisedWindow { sum, min, max, count, last, closed, shift });
+
+/// The times with a window of zero, nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ZeroWindowTimes {
+    /// Since when the window is zero; none if it is open.
+    pub since: OptTime,
+    /// Of the times that are over.
+    pub total: i64,
+    pub longest: i64,
+    /// Number of times that the window became zero.
+    pub times: u32,
+    /// Packets that advertised a window of zero.
+    pub acks: u32,
+}
+
+compact!(ZeroWindowTimes { since, total, longest, times, acks });
 
 impl AdvertisedWindow {
     pub(super) fn set_shift(&mut self, shift: u8) {
@@ -25,7 +43,7 @@ impl AdvertisedWindow {
 
     /// A packet of the receiver. Returns true if it does not change the window.
     #[inline]
-    pub(super) fn on_packet(&mut self, s: &Segment<'_>) -> bool {
+    pub(super) fn on_packet(&mut self, now: i64, s: &Segment<'_>) -> bool {
         // The window of a RST has no meaning.
         if s.flags.has(Flags::RST) {
             return true;
@@ -40,15 +58,39 @@ impl AdvertisedWindow {
         self.max = self.max.max(window);
         self.sum += u64::from(window);
         self.count = self.count.saturating_add(1);
-        self.zero_windows += u32::from(window == 0 && previous != 0);
         self.last = window;
+        if window == 0 || previous == 0 {
+            self.update_closed(now, window);
+        }
         window == previous
+    }
+
+    #[cold]
+    fn update_closed(&mut self, now: i64, window: u32) {
+        if window == 0 {
+            let closed = self.closed.get_or_insert_default();
+            closed.acks = closed.acks.saturating_add(1);
+            closed.times = closed.times.saturating_add(u32::from(!closed.since.is_some()));
+            closed.since.set_once(now);
+        } else if let Some(closed) = &mut self.closed
+            && let Some(since) = closed.since.get()
+        {
+            closed.total = closed.total.saturating_add(now - since);
+            closed.longest = closed.longest.max(now - since);
+            closed.since.clear();
+        }
     }
 
     /// The window of the last packet, bytes.
     #[inline]
     pub fn last(&self) -> u32 {
         self.last
+    }
+
+    /// The last packet advertised a window of zero. False before the first one.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.last == 0 && self.count > 0
     }
 
     /// Minimum in bytes; none before the first.
@@ -64,8 +106,13 @@ impl AdvertisedWindow {
         (self.count > 0).then(|| self.sum as f64 / f64::from(self.count))
     }
 
-    /// Number of times that the window became zero.
-    pub fn zero_windows(&self) -> u32 {
-        self.zero_windows
+    /// The times with a window of zero; none if it never was.
+    pub fn closed(&self) -> Option<&ZeroWindowTimes> {
+        self.closed.as_deref()
+    }
+
+    /// Heap memory in bytes.
+    pub fn memory(&self) -> usize {
+        self.closed.as_ref().map_or(0, |_| size_of::<ZeroWindowTimes>())
     }
 }

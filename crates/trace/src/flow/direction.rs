@@ -10,6 +10,7 @@ use super::received_acks::ReceivedAcks;
 use super::segment_counts::SegmentCounts;
 use super::send_stats::SendStats;
 use super::sent_data::{SentData, SentPacket};
+use super::silent_peer::Unanswered;
 use super::syn_offer::SynOffer;
 use crate::compact::compact;
 use crate::decode::{Flags, SackBlocks, Segment};
@@ -97,6 +98,16 @@ impl FlowDirection {
         self.data.space().in_flight()
     }
 
+    /// Time of the last packet of this end with data, SYN or FIN; zero before it.
+    pub(super) fn last_sent_at(&self) -> i64 {
+        self.data.last_at()
+    }
+
+    /// What this end has sent several times until `now` without an answer.
+    pub fn unanswered(&self, now: i64) -> Option<Unanswered> {
+        self.data.unanswered(now, &self.acks, self.counts().fins)
+    }
+
     /// Payload sent, in bytes.
     pub fn payload(&self) -> u64 {
         self.data.payload()
@@ -142,6 +153,6 @@ impl FlowDirection {
 
     /// Heap memory in bytes.
     pub fn memory(&self) -> usize {
-        self.clues.memory() + self.data.memory()
+        self.clues.memory() + self.acks.memory() + self.data.memory()
     }
 }

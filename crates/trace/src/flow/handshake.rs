@@ -5,16 +5,15 @@ use super::opt_time::OptTime;
 use crate::compact::compact;
 use crate::decode::Segment;
 
-/// Times of the handshake, and whether the connection was reset.
+/// Times of the handshake.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Handshake {
     syn_at: OptTime,
     syn_ack_at: OptTime,
     established_at: OptTime,
-    is_reset: bool,
 }
 
-compact!(Handshake { syn_at, syn_ack_at, established_at, is_reset });
+compact!(Handshake { syn_at, syn_ack_at, established_at });
 
 impl Handshake {
     pub(super) fn on_syn(&mut self, now: i64, has_ack: bool) {
@@ -32,11 +31,6 @@ impl Handshake {
         }
     }
 
-    #[inline]
-    pub(super) fn on_reset(&mut self) {
-        self.is_reset = true;
-    }
-
     pub fn syn_at(&self) -> Option<i64> {
         self.syn_at.get()
     }
@@ -48,10 +42,6 @@ impl Handshake {
     /// Of the client's first ACK after the SYN-ACK.
     pub fn established_at(&self) -> Option<i64> {
         self.established_at.get()
-    }
-
-    pub fn is_reset(&self) -> bool {
-        self.is_reset
     }
 }
 

@@ -1,9 +1,9 @@
 //! Flows: TCP connections, rebuilt from captured segments, and the classification of what is not
 //! simply new.
 //!
-//! Modules import each other in one direction (tests/suite/flow_imports.rs): handshake, direction,
-//! sent_data, data_sender, loss_history, ledger, sender_model, context; then clues, outstanding,
-//! classify and statistics; then rules, seq and opt_time.
+//! Modules import each other in one direction (tests/suite/flow_imports.rs): reset, handshake,
+//! direction, sent_data, data_sender, loss_history, ledger, sender_model, context; then clues,
+//! outstanding, classify and statistics; then rules, seq and opt_time.
 
 mod advertised_window;
 pub mod classify;
@@ -20,25 +20,29 @@ mod mss;
 mod opt_time;
 mod outstanding;
 mod received_acks;
+mod reset;
 pub mod rules;
 mod segment_counts;
 mod send_stats;
 mod sender_model;
 mod sent_data;
 mod seq;
+mod silent_peer;
 mod syn_offer;
 
 pub use crate::decode::{Key, Side};
-pub use advertised_window::AdvertisedWindow;
-pub use classify::{Classification, SegmentKind};
+pub use advertised_window::{AdvertisedWindow, ZeroWindowTimes};
+pub use classify::{Classification, ResetKind, SegmentKind};
 pub use clues::{RttClues, VantagePoint};
 pub use direction::FlowDirection;
 pub use events::{AckEvent, DataEvent, PacketEvent};
 pub use handshake::Handshake;
 pub use ledger::{KindCounts, Ledger, RareCounts, Revision};
 pub use opt_time::OptTime;
+pub use reset::Reset;
 pub use segment_counts::SegmentCounts;
-pub use send_stats::{ByteCounts, LimitTimes, SendStats};
+pub use send_stats::{ByteCounts, LimitTimes, SendStats, ThinkTimes};
+pub use silent_peer::{Unanswered, UnansweredKind};
 pub use syn_offer::SynOffer;
 
 use crate::compact::{Compact, Reader, Writer};
@@ -54,6 +58,8 @@ pub struct Flow {
     handshake: Handshake,
     first_at: i64,
     last_at: i64,
+    /// The first one.
+    reset: Option<Box<Reset>>,
     directions: [FlowDirection; 2],
 }
 
@@ -74,7 +80,15 @@ impl Flow {
             _ => from,
         };
         let key = BoxedKey::of(key);
-        Flow { key, client, handshake: Handshake::default(), first_at: at, last_at: at, directions: Default::default() }
+        Flow {
+            key,
+            client,
+            handshake: Handshake::default(),
+            first_at: at,
+            last_at: at,
+            reset: None,
+            directions: Default::default(),
+        }
     }
 
     #[inline(always)]
@@ -105,6 +119,11 @@ impl Flow {
         &self.handshake
     }
 
+    /// The first reset; none if the connection was not reset.
+    pub fn reset(&self) -> Option<&Reset> {
+        self.reset.as_deref()
+    }
+
     /// What this end sent, and the ACKs for it.
     pub fn direction(&self, side: Side) -> &FlowDirection {
         &self.directions[side as usize]
@@ -125,8 +144,9 @@ impl Flow {
             self.handshake.on_syn(now, s.flags.has(Flags::ACK));
             handshake::negotiate(own, peer, s);
         }
-        if s.flags.has(Flags::RST) {
-            self.handshake.on_reset();
+        if s.flags.has(Flags::RST) && self.reset.is_none() {
+            let reset = Reset::of(now, from, from == self.client, s, &self.handshake, own, peer);
+            self.reset = Some(Box::new(reset));
         }
         let ack = s.flags.has(Flags::ACK).then(|| {
             self.handshake.on_ack(now, from == self.client, s.flags.has(Flags::SYN));
@@ -150,7 +170,7 @@ impl Flow {
             return false;
         }
         let is_repeated = has_syn && !has_data && seq_diff(s.seq, space.una()).unsigned_abs() <= 1;
-        let is_closed = self.handshake.is_reset() || self.directions.iter().all(|d| d.counts().fins > 0);
+        let is_closed = self.reset.is_some() || self.directions.iter().all(|d| d.counts().fins > 0);
         // A SYN within the window of a live connection is old, or an attack, and changes nothing.
         let is_far = seq_diff(space.nxt(), s.seq).unsigned_abs() > RULES.max_old_syn;
         !is_repeated && (is_closed || is_far || has_syn && has_data)
@@ -158,10 +178,11 @@ impl Flow {
 
     /// The compact encoding.
     pub(crate) fn freeze(&self, writer: &mut Writer) -> Box<[u8]> {
-        let Flow { key, client, handshake, first_at, last_at, directions } = self;
+        let Flow { key, client, handshake, first_at, last_at, reset, directions } = self;
         (*client, *first_at).encode(writer);
         last_at.encode(writer);
         handshake.encode(writer);
+        reset.encode(writer);
         directions.encode(writer);
         let (head, n) = key.key().encode();
         writer.finish(&head[..n])
@@ -172,12 +193,14 @@ impl Flow {
         let key = BoxedKey::of(key);
         let from = &mut Reader::new(rest);
         let (client, first_at) = Compact::decode(from);
-        let (last_at, handshake, directions) = (Compact::decode(from), Compact::decode(from), Compact::decode(from));
-        Box::new(Flow { key, client, handshake, first_at, last_at, directions })
+        let (last_at, handshake) = (Compact::decode(from), Compact::decode(from));
+        let (reset, directions) = (Compact::decode(from), Compact::decode(from));
+        Box::new(Flow { key, client, handshake, first_at, last_at, reset, directions })
     }
 
     /// Memory in bytes, heap included.
     pub fn memory(&self) -> usize {
-        size_of::<Flow>() + self.key.memory() + self.directions.iter().map(FlowDirection::memory).sum::<usize>()
+        let reset = self.reset.as_ref().map_or(0, |_| size_of::<Reset>());
+        size_of::<Flow>() + self.key.memory() + reset + self.directions.iter().map(FlowDirection::memory).sum::<usize>()
     }
 }

@@ -35,7 +35,7 @@ impl ReceivedAck {
 impl ReceivedAcks {
     #[inline]
     pub fn on_packet(&mut self, now: i64, s: &Segment<'_>) -> ReceivedAck {
-        let ack = ReceivedAck { is_first: !self.has_any, is_same_window: self.window.on_packet(s) };
+        let ack = ReceivedAck { is_first: !self.has_any, is_same_window: self.window.on_packet(now, s) };
         (self.has_any, self.last_at) = (true, now);
         ack
     }
@@ -69,6 +69,11 @@ impl ReceivedAcks {
     #[inline]
     pub fn last_at(&self) -> i64 {
         self.last_at
+    }
+
+    /// Heap memory in bytes.
+    pub fn memory(&self) -> usize {
+        self.window.memory()
     }
 
     /// An ACK for this direction was captured.

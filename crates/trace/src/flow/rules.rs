@@ -179,12 +179,24 @@ rules! {
 
     // What limits the sender.
 
+    /// A pause between data of one end and the answer of the other, beyond the RTT, that counts as
+    /// think time: less is scheduling, and the variation of the RTT.
+    min_think: i64 = 10_000_000;
     /// The window is full if less than one part in this number is free beside a segment: senders wait
     /// for room for several (silly window avoidance, RFC 9293, section 3.8.6.2.1; TSO).
     full_window_parts: u32 = 8;
     /// Maximum time to the first probe of a zero window (RFC 1122: an initial RTO of 3 s; RFC 9293,
     /// section 3.8.6.1): a longer silence without a probe shows that no data was waiting.
     max_first_window_probe: i64 = 3_000_000_000;
+
+    // Failures.
+
+    /// Copies of data or of a FIN without an answer that show that the peer or the path is gone: a
+    /// path that loses two copies in succession is rare, and the capture may end at any time.
+    min_unanswered: u8 = 3;
+    /// A program that resets a connection within this time after data of the peer has not read it all,
+    /// or does not want more.
+    unread_within: i64 = 1_000_000_000;
 
     // Sequence numbers.
 

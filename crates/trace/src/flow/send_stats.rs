@@ -12,11 +12,25 @@ pub struct SendStats {
     flight: TimeAverage,
     ack_clock: AckClock,
     timeline: Option<Box<ByteTimeline>>,
+    think: ThinkTimes,
     /// Its first full segments were fewer than RFC 6928's initial window.
     small_initial_window: bool,
 }
 
-compact!(SendStats { bytes, times, flight, ack_clock, timeline, small_initial_window });
+compact!(SendStats { bytes, times, flight, ack_clock, timeline, think, small_initial_window });
+
+/// Pauses of this end's application between the other end's data and its own, beyond the RTT.
+/// Times in nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ThinkTimes {
+    pub count: u32,
+    pub total: i64,
+    pub longest: i64,
+    /// Time at which the longest one ended.
+    pub longest_at: i64,
+}
+
+compact!(ThinkTimes { count, total, longest, longest_at });
 
 /// Counts of segments saturate at 2^32 - 1.
 #[derive(Debug, Clone, Copy, Default)]
@@ -99,6 +113,20 @@ impl SendStats {
     #[inline]
     pub fn has_data(&self) -> bool {
         self.times.first_data.is_some()
+    }
+
+    pub fn think(&self) -> &ThinkTimes {
+        &self.think
+    }
+
+    /// The application thought for `span` nanoseconds until now.
+    pub(super) fn on_think(&mut self, now: i64, span: i64) {
+        let think = &mut self.think;
+        think.count = think.count.saturating_add(1);
+        think.total = think.total.saturating_add(span);
+        if span > think.longest {
+            (think.longest, think.longest_at) = (span, now);
+        }
     }
 
     pub fn has_small_initial_window(&self) -> bool {

@@ -13,6 +13,7 @@ use super::received_acks::ReceivedAcks;
 use super::rules::RULES;
 use super::send_stats::SendStats;
 use super::seq::{seq_diff, seq_lt, seq_max};
+use super::silent_peer::{MAX_COPIES, Unanswered, UnansweredKind};
 use crate::compact::compact;
 use crate::decode::{Flags, Segment};
 
@@ -135,6 +136,13 @@ impl SentData {
     fn on_next(&mut self, packet: &SentPacket<'_>) -> DataEvent {
         let (now, s) = (packet.now, packet.segment);
         let mut event = DataEvent::New;
+        if s.payload == 1 && self.is_new_data_window_probe(packet) {
+            self.space.on_probe();
+            return self.on_probe(packet);
+        }
+        if packet.peer_data.last_at > self.last_at || self.space.is_all_acked() {
+            self.detect_think_time(packet);
+        }
         let skips_ids = self.sender.as_ref().is_some_and(|sender| sender.ip_id.step() > 1);
         if skips_ids || self.loss.as_ref().is_some_and(|loss| loss.has_unseen()) {
             event = self.detect_unseen_retransmission(packet);
@@ -150,6 +158,32 @@ impl SentData {
         self.push(packet, s.seq, s.seq_len());
         self.on_new_payload(packet, if s.payload > 0 { s.ip_len } else { 0 });
         event
+    }
+
+    /// A byte of new data before a closed window: the receiver need not accept it (RFC 9293, section
+    /// 3.8.6.1), so that SND.NXT stays.
+    #[cold]
+    fn is_new_data_window_probe(&self, packet: &SentPacket<'_>) -> bool {
+        packet.acks.window().is_closed() && self.space.is_all_acked() && !packet.segment.flags.has(Flags::SYN | Flags::FIN)
+    }
+
+    /// This end's first data after the other end's: what is beyond the RTT to this end is think time.
+    /// So is the time from the end of the handshake to the data of the end that begins.
+    #[cold]
+    fn detect_think_time(&mut self, packet: &SentPacket<'_>) {
+        let (now, payload, peer) = (packet.now, packet.segment.payload, packet.peer_data);
+        let begins = packet.clues.syn().is_captured && self.payload() <= u64::from(payload) && peer.payload() == 0;
+        let received_at = if begins { peer.last_at.max(self.last_advance_at) } else { peer.last_at };
+        if payload == 0 || received_at <= 0 || received_at < self.last_at {
+            return;
+        }
+        let arrived_at = received_at + packet.peer.rtt().min().unwrap_or(0);
+        // An ACK that came before shows that the data had arrived.
+        let acked_at = if peer.space.is_all_acked() && peer.last_advance_at < now { peer.last_advance_at } else { 0 };
+        let think = now - arrived_at.max(acked_at);
+        if think >= RULES.min_think {
+            self.sender_mut().stats.on_think(now, think);
+        }
     }
 
     /// Data that looks new may have been sent before, and lost with the packets around it.
@@ -410,6 +444,37 @@ impl SentData {
     #[inline]
     pub fn space(&self) -> &SendSpace {
         &self.space
+    }
+
+    /// Time of the last packet with data, SYN or FIN; zero before it.
+    pub fn last_at(&self) -> i64 {
+        self.last_at
+    }
+
+    /// What was sent several times until `now` without an answer: data and FIN at least
+    /// [`RULES`]`.min_unanswered` times, a SYN twice. `fins` is the number of FINs.
+    pub fn unanswered(&self, now: i64, acks: &ReceivedAcks, fins: u8) -> Option<Unanswered> {
+        let oldest = self.sender.as_ref()?.outstanding.first()?;
+        let is_last = oldest.end() == self.space.nxt() && oldest.len == 1;
+        let what = match (is_last && self.payload() == 0, is_last && fins > 0) {
+            (true, false) => UnansweredKind::Syn,
+            (_, true) => UnansweredKind::Fin,
+            (false, false) => UnansweredKind::Data,
+        };
+        let is_syn = what == UnansweredKind::Syn;
+        let min_copies = if is_syn { 2 } else { RULES.min_unanswered };
+        let mut sent_at = vec![oldest.first_at];
+        sent_at.extend(self.ledger()?.times_at(oldest.start));
+        sent_at.truncate(MAX_COPIES);
+        let is_answered = acks.last_at() >= *sent_at.get(1)?;
+        // Each copy waits for longer than the one before it (RFC 6298, section 5.5).
+        let backs_off = sent_at.windows(3).all(|at| 4 * (at[2] - at[1]) >= 3 * (at[1] - at[0]));
+        let is_long = is_syn || now - sent_at[0] >= RULES.unread_within;
+        if oldest.sacked || is_answered || oldest.transmissions < min_copies || !backs_off || !is_long {
+            return None;
+        }
+        let bytes = if what == UnansweredKind::Data { oldest.len } else { 0 };
+        Some(Unanswered { what, bytes, sent_at, copies: u32::from(oldest.transmissions) })
     }
 
     /// Payload sent, in bytes.

@@ -16,6 +16,8 @@ pub struct FindingThresholds {
     pub bytes: u64,
     /// Difference of the TTLs of a SYN and of data above which a middlebox answers.
     pub ttl_difference: u8,
+    /// Sum of an end's think times, in seconds, from which they are diagnosed.
+    pub think_s: f64,
     /// Packets from which a flow of one of two captures is expected in the other.
     pub packets: u64,
 }
@@ -139,7 +141,9 @@ fn shows_evidence(flow: &Flow, thresholds: FindingThresholds) -> bool {
             && stats.is_some_and(|stats| stats.has_data())
             && syn.ttl.abs_diff(direction.data_ttl()) > thresholds.ttl_difference;
         let repeats_syn = direction.ledger().is_some_and(|ledger| ledger.counts().count(SegmentKind::Handshake) > 0);
-        has_data || ttl_changes || repeats_syn
+        let thinks = stats.is_some_and(|stats| super::seconds(stats.think().total) >= thresholds.think_s);
+        let is_closed = direction.window().closed().is_some();
+        has_data || ttl_changes || repeats_syn || thinks || is_closed || direction.unanswered(flow.last_at()).is_some()
     };
-    flow.handshake().is_reset() || has_evidence(Side::Low) || has_evidence(Side::High)
+    flow.reset().is_some() || has_evidence(Side::Low) || has_evidence(Side::High)
 }

@@ -41,6 +41,12 @@ pub struct DirectionReport {
     pub pure_acks: u64,
     pub zero_window_probes: u32,
     pub zero_windows: u32,
+    /// The times with a window of zero.
+    pub zero_window: ZeroWindowReport,
+    /// What this end sent several times without an answer, until the flow's last packet.
+    pub unanswered: UnansweredReport,
+    /// Pauses of this end's application between the other end's data and its own.
+    pub think_time: ThinkTimeReport,
     pub keep_alives: u32,
     pub resets: u32,
     pub ecn: EcnReport,
@@ -133,6 +139,39 @@ pub struct RepairReport {
     pub missed_bytes: u64,
 }
 
+#[derive(Debug, Default, Serialize)]
+pub struct ZeroWindowReport {
+    /// Packets of the other end that advertised a window of zero.
+    pub acks: u32,
+    /// Sum and maximum of the times until the window opened, or until the flow's last packet.
+    pub closed_s: f64,
+    pub longest_s: f64,
+    /// For how long the window was zero at the flow's last packet; none if it was open.
+    pub closed_at_end_s: Option<f64>,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub struct UnansweredReport {
+    /// `syn`, `data` or `fin`; none if all was answered.
+    pub what: Option<&'static str>,
+    /// Payload of the segment.
+    pub bytes: u32,
+    pub copies: u32,
+    /// Times of the copies after the flow's first packet; the first ones.
+    pub sent_at_s: Vec<f64>,
+    /// From the first copy to the flow's last packet.
+    pub lasted_s: Option<f64>,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub struct ThinkTimeReport {
+    pub count: u32,
+    pub total_s: f64,
+    pub longest_s: f64,
+    /// Time after the flow's first packet at which the longest one ended.
+    pub longest_at_s: Option<f64>,
+}
+
 #[derive(Debug, Serialize)]
 pub struct TtlReport {
     pub syn: Option<u8>,
@@ -199,7 +238,10 @@ impl DirectionReport {
             repairs: ledger.map(RepairReport::of).unwrap_or_default(),
             pure_acks: u64::from(c.pure_acks),
             zero_window_probes: kinds.count(SegmentKind::WindowProbe),
-            zero_windows: direction.window().zero_windows(),
+            zero_windows: direction.window().closed().map_or(0, |closed| closed.times),
+            zero_window: ZeroWindowReport::of(flow, direction),
+            unanswered: UnansweredReport::of(flow, direction),
+            think_time: ThinkTimeReport::of(flow, direction),
             keep_alives: kinds.count(SegmentKind::KeepAlive),
             resets: c.resets,
             ecn: EcnReport { marked: u64::from(c.ce_marks), echoed: u64::from(c.ece), reduced: u64::from(c.cwr) },
@@ -230,6 +272,46 @@ impl Bytes {
     fn of(direction: &FlowDirection) -> Bytes {
         let Some(stats) = direction.stats() else { return Bytes { mean: None, max: 0 } };
         Bytes { mean: stats.flight().mean(stats.times().busy), max: u64::from(stats.flight().max()) }
+    }
+}
+
+impl ZeroWindowReport {
+    fn of(flow: &Flow, direction: &FlowDirection) -> ZeroWindowReport {
+        let Some(closed) = direction.window().closed() else { return ZeroWindowReport::default() };
+        let open_end = closed.since.get().map(|since| flow.last_at() - since);
+        ZeroWindowReport {
+            acks: closed.acks,
+            closed_s: seconds(closed.total.saturating_add(open_end.unwrap_or(0))),
+            longest_s: seconds(closed.longest.max(open_end.unwrap_or(0))),
+            closed_at_end_s: open_end.map(seconds),
+        }
+    }
+}
+
+impl UnansweredReport {
+    fn of(flow: &Flow, direction: &FlowDirection) -> UnansweredReport {
+        let Some(unanswered) = direction.unanswered(flow.last_at()) else { return UnansweredReport::default() };
+        UnansweredReport {
+            what: Some(unanswered.what.name()),
+            bytes: unanswered.bytes,
+            copies: unanswered.copies,
+            lasted_s: unanswered.sent_at.first().map(|at| seconds(flow.last_at() - at)),
+            sent_at_s: unanswered.sent_at.iter().map(|at| seconds(at - flow.first_at())).collect(),
+        }
+    }
+}
+
+impl ThinkTimeReport {
+    fn of(flow: &Flow, direction: &FlowDirection) -> ThinkTimeReport {
+        let Some(think) = direction.stats().map(SendStats::think).filter(|think| think.count > 0) else {
+            return ThinkTimeReport::default();
+        };
+        ThinkTimeReport {
+            count: think.count,
+            total_s: seconds(think.total),
+            longest_s: seconds(think.longest),
+            longest_at_s: Some(seconds(think.longest_at - flow.first_at())),
+        }
     }
 }
 

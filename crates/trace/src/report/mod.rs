@@ -100,10 +100,38 @@ pub struct FlowReport {
     pub handshake_rtt_ms: Option<f64>,
     pub handshake: HandshakeReport,
     pub vantage: VantageReport,
+    pub reset: ResetReport,
     pub a2b: DirectionReport,
     pub b2a: DirectionReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Vec<Finding>>,
+}
+
+/// The first reset of a connection.
+#[derive(Debug, Default, Serialize)]
+pub struct ResetReport {
+    /// [`crate::flow::ResetKind::name`]; none if the connection was not reset.
+    pub kind: Option<&'static str>,
+    /// `client` or `server`: the end in whose name it was sent.
+    pub from: Option<&'static str>,
+    /// Time after the flow's first packet.
+    pub at_s: Option<f64>,
+    /// Its TTL, and that of the SYN or of the data of the same end: a middlebox has another distance.
+    pub ttl: Option<u8>,
+    pub usual_ttl: Option<u8>,
+}
+
+impl ResetReport {
+    fn of(flow: &Flow) -> ResetReport {
+        let Some(reset) = flow.reset() else { return ResetReport::default() };
+        ResetReport {
+            kind: Some(reset.kind.name()),
+            from: Some(if reset.from == flow.client() { "client" } else { "server" }),
+            at_s: Some(seconds(reset.at - flow.first_at())),
+            ttl: Some(reset.ttl),
+            usual_ttl: reset.usual_ttl,
+        }
+    }
 }
 
 /// A finding of the diagnosis, which Python makes.
@@ -238,6 +266,7 @@ impl FlowReport {
             },
             a2b: DirectionReport::of(flow, a, vantage.place),
             b2a: DirectionReport::of(flow, b, vantage.place),
+            reset: ResetReport::of(flow),
             vantage,
             diagnosis: None,
         }
@@ -246,7 +275,7 @@ impl FlowReport {
 
 fn ended(flow: &Flow) -> &'static str {
     let fins = [Side::Low, Side::High].into_iter().filter(|&side| flow.direction(side).counts().fins > 0).count();
-    match (flow.handshake().is_reset(), fins) {
+    match (flow.reset().is_some(), fins) {
         (true, _) => "reset",
         (false, 2) => "closed",
         (false, 1) => "half_closed",

@@ -113,7 +113,7 @@ impl CaptureSummary {
         for number in 0..rows.len() {
             let flow = rows.flow(number);
             let (opening, totals) = (opening(&flow), totals(&flow));
-            summary.connections.add(opening, flow.handshake().is_reset());
+            summary.connections.add(opening, flow.reset().is_some());
             let [client, server] = ends(&flow);
             hosts.entry(client.ip).or_default().add(totals);
             if server.ip != client.ip {

@@ -3,6 +3,7 @@
 mod capture_formats;
 mod corpus;
 mod encapsulation;
+mod failures;
 mod flow_imports;
 mod full_analysis;
 mod ip_fragments;

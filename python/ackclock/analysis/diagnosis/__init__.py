@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ackclock.analysis.diagnosis import acks, bottleneck, concurrency, limits, loss, path
+from ackclock.analysis.diagnosis import acks, bottleneck, concurrency, failures, limits, loss, path
 from ackclock.analysis.diagnosis.capture_context import CaptureContext, DocumentContext
 from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, Finding, FlowContext
 
@@ -27,6 +27,7 @@ class Diagnosis:
         findings = [finding for context in self._capture.flow_contexts(flow) for finding in _of(context)]
         findings += self._concurrent.get(flow["flow"], [])
         findings += path.of_handshake(self._capture, flow)
+        findings += failures.findings(flow)
         findings.sort(key=lambda finding: -(finding.share or 0.0))
         return [finding.as_json() for finding in findings]
 
@@ -40,7 +41,14 @@ def diagnose(document: dict[str, Any]) -> None:
 
 def thresholds() -> str:
     """The evidence below which no rule has a finding about a flow, as JSON for the engine."""
-    return json.dumps({"bytes": ENOUGH_BYTES, "ttl_difference": path.TTL_DIFFERENCE, "packets": path.ENOUGH_PACKETS})
+    return json.dumps(
+        {
+            "bytes": ENOUGH_BYTES,
+            "ttl_difference": failures.TTL_DIFFERENCE,
+            "think_s": failures.THINK_S,
+            "packets": path.ENOUGH_PACKETS,
+        }
+    )
 
 
 def _of(context: FlowContext) -> list[Finding]:

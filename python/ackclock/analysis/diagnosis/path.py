@@ -1,6 +1,4 @@
-"""Findings about the path and the handshake: proxies, rewritten options, retransmitted SYNs,
-resets.
-"""
+"""Findings about the path and the handshake: proxies, rewritten options, retransmitted SYNs."""
 
 from __future__ import annotations
 
@@ -8,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ackclock.analysis.diagnosis.capture_context import CaptureContext
+from ackclock.analysis.diagnosis.failures import TTL_DIFFERENCE
 from ackclock.analysis.diagnosis.flow_context import Finding, many
 from ackclock.format import milliseconds
 
@@ -17,20 +16,14 @@ _FAR = 0.6
 
 ENOUGH_PACKETS = 10
 """Minimum packets of a connection that two captures must have in common."""
-TTL_DIFFERENCE = 1
-"""Maximum difference of the TTLs of one host's SYN and data."""
 _SAME_TIME_S = 3600.0
 """Maximum difference of the captures' clocks for which equal addresses and ports are the same
 connection.
 """
-_RESET = (
-    "Harmless if a program closes a socket with unread data, as measurement tools do at the end of "
-    "a test; otherwise search for the reason there."
-)
 
 
 def of_handshake(capture: CaptureContext, flow: Mapping[str, Any]) -> list[Finding]:
-    """A proxy on the path, retransmitted SYNs, and resets."""
+    """A proxy on the path, and retransmitted SYNs of a connection that was established."""
     findings = []
     if signs := _proxy_signs(flow, capture.partner(flow)) + _nothing_in_common(capture, flow):
         evidence = f"{'; '.join(signs)}: a split-TCP proxy is between client and server."
@@ -38,24 +31,11 @@ def of_handshake(capture: CaptureContext, flow: Mapping[str, Any]) -> list[Findi
         advice = "Each side of it has its own windows, losses and RTT: capture on both sides."
         findings.append(Finding("a2b", "split_tcp_proxy", evidence, advice=advice))
     retransmitted = sum(flow[direction]["causes"].get("handshake", {}).get("count", 0) for direction in ("a2b", "b2a"))
-    if retransmitted:
+    if retransmitted and flow["handshake"]["complete"]:
         wait = flow["handshake_rtt_ms"]
-        evidence = f"The handshake needed {many(retransmitted, 'retransmission')} of SYN or SYN-ACK"
-        evidence += f" and took {milliseconds(wait)}." if wait else "."
+        evidence = f"The handshake needed {many(retransmitted, 'retransmission')} of SYN or SYN-ACK and took {milliseconds(wait)}."
         findings.append(Finding("a2b", "handshake_loss", evidence))
-    if flow["handshake"]["ended"] == "reset":
-        evidence = f"The connection ended with a reset{_who_reset(flow)}, not with FINs."
-        findings.append(Finding("a2b", "reset", evidence, advice=_RESET))
     return findings
-
-
-def _who_reset(flow: Mapping[str, Any]) -> str:
-    """The side from which resets come, if the capture has them from one only.
-
-    A middlebox may have sent them.
-    """
-    sides = [who for direction, who in (("a2b", "client"), ("b2a", "server")) if flow[direction]["resets"]]
-    return f" from the {sides[0]}'s side" if len(sides) == 1 else ""
 
 
 def _proxy_signs(flow: Mapping[str, Any], other: Mapping[str, Any] | None) -> list[str]:

@@ -4,10 +4,12 @@
 use crate::compact::{Compact, Reader, Writer, compact};
 
 mod gap_fill;
+mod reset;
 mod retransmission;
 mod send_limit;
 
 pub use gap_fill::{GapFill, classify_gap_fill};
+pub use reset::{ResetEvidence, ResetKind, classify_reset};
 pub use retransmission::{RetransmissionEvidence, classify_retransmission};
 pub use send_limit::{ProbeEvidence, SendLimit, SpanEvidence, classify_span, is_new_data_probe};
 

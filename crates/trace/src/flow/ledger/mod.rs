@@ -150,6 +150,12 @@ impl Ledger {
         !self.records.is_empty()
     }
 
+    /// Times of the retransmissions that include `seq`, as far as they are recorded.
+    pub fn times_at(&self, seq: u32) -> impl Iterator<Item = i64> + '_ {
+        let includes = move |r: &&Retransmission| !seq_lt(seq, r.start) && seq_lt(seq, r.end);
+        self.records.iter().filter(includes).map(|record| record.at)
+    }
+
     /// Records that begin at `seq`.
     pub fn records_at(&self, seq: u32) -> usize {
         self.records.iter().filter(|record| record.start == seq).count()

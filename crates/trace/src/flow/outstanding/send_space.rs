@@ -10,9 +10,11 @@ pub struct SendSpace {
     una: u32,
     sacked: u32,
     is_known: bool,
+    /// A zero-window probe carried the byte at SND.NXT, which the receiver may have accepted.
+    is_probed: bool,
 }
 
-compact!(SendSpace { nxt, una, sacked, is_known });
+compact!(SendSpace { nxt, una, sacked, is_known, is_probed });
 
 /// Position of a segment in the space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +94,11 @@ impl SendSpace {
         self.nxt = end;
     }
 
+    /// A zero-window probe carries the byte at SND.NXT.
+    pub fn on_probe(&mut self) {
+        self.is_probed = true;
+    }
+
     #[inline]
     pub fn on_sacked(&mut self, len: u32) {
         self.sacked += len;
@@ -123,7 +130,7 @@ impl SendSpace {
         }
         let uncaptured = seq_diff(self.nxt, ack) as u32;
         self.nxt = ack;
-        uncaptured
+        uncaptured - u32::from(std::mem::take(&mut self.is_probed))
     }
 
     /// The space starts again at `seq`.

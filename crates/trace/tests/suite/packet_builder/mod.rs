@@ -8,7 +8,7 @@ use std::io::Cursor;
 const RAW: u16 = 101;
 
 /// A segment from the server (10.0.0.1, port 80) or to it.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Tcp<'a> {
     pub from_server: bool,
     pub seq: u32,
@@ -22,6 +22,10 @@ pub struct Tcp<'a> {
     pub payload: usize,
     /// A SYN, without ACK if `ack` is zero.
     pub syn: bool,
+    /// Flags in the place of SYN and ACK; zero for those.
+    pub flags: u8,
+    /// Zero for 64.
+    pub ttl: u8,
 }
 
 impl Tcp<'_> {
@@ -33,16 +37,17 @@ impl Tcp<'_> {
         let mut out = vec![0x45, 0];
         out.extend(len.to_be_bytes());
         out.extend(self.id.to_be_bytes());
-        out.extend([0x40, 0, 64, 6, 0, 0]);
+        out.extend([0x40, 0, if self.ttl == 0 { 64 } else { self.ttl }, 6, 0, 0]);
         out.extend(source);
         out.extend(destination);
         out.extend(if self.from_server { [0, 80, 0x80, 0] } else { [0x80, 0, 0, 80] });
         out.extend(self.seq.to_be_bytes());
         out.extend(self.ack.to_be_bytes());
-        let flags = match (self.syn, self.ack) {
-            (true, 0) => 2,
-            (true, _) => 18,
-            (false, _) => 16,
+        let flags = match (self.flags, self.syn, self.ack) {
+            (0, true, 0) => 2,
+            (0, true, _) => 18,
+            (0, false, _) => 16,
+            (flags, ..) => flags,
         };
         out.extend([((20 + self.options.len() as u8) / 4) << 4, flags]);
         out.extend(self.window.to_be_bytes());

@@ -1,0 +1,176 @@
+//! Connections that fail, in a few packets each: refused, unanswered, a peer that is gone, a zero
+//! window that stays, resets by kind; and think times.
+
+use crate::packet_builder::{Tcp, pcap, read};
+use ackclock_trace::report::{FlowReport, Report};
+
+const RST: u8 = 4;
+const RST_ACK: u8 = 20;
+const FIN_ACK: u8 = 17;
+
+/// The report on packets with times in milliseconds.
+fn flow(packets: &[(u64, Tcp<'_>)]) -> FlowReport {
+    let datagrams: Vec<_> = packets.iter().map(|(at, tcp)| (at * 1_000_000, tcp.datagram())).collect();
+    let (capture, analysis) = read(pcap(&datagrams, 65_535));
+    Report::of(&analysis, &capture).flows.remove(0)
+}
+
+fn client(seq: u32, ack: u32, payload: usize) -> Tcp<'static> {
+    Tcp { seq, ack, payload, window: 8000, ..Tcp::default() }
+}
+
+fn server(seq: u32, ack: u32, payload: usize) -> Tcp<'static> {
+    Tcp { from_server: true, seq, ack, payload, window: 8000, ..Tcp::default() }
+}
+
+fn syn() -> Tcp<'static> {
+    Tcp { seq: 99, syn: true, window: 8000, ..Tcp::default() }
+}
+
+/// A handshake at the client with an RTT of 20 ms; then both ends are at sequence number 100.
+fn handshake() -> Vec<(u64, Tcp<'static>)> {
+    let syn_ack = Tcp { from_server: true, seq: 99, ack: 100, syn: true, window: 8000, ..Tcp::default() };
+    vec![(0, syn()), (20, syn_ack), (20, client(100, 100, 0))]
+}
+
+fn with(rest: Vec<(u64, Tcp<'static>)>) -> FlowReport {
+    flow(&[handshake(), rest].concat())
+}
+
+fn close(seconds: f64, expected: f64) -> bool {
+    (seconds - expected).abs() < 1e-6
+}
+
+// finding("C4")
+#[test]
+fn zero_window_probes_are_no_retransmissions_when_each_carries_the_next_byte() {
+    let closed = |ack| Tcp { window: 0, ..client(100, ack, 0) };
+    let mut packets = vec![(100, server(100, 100, 1000)), (101, closed(1100))];
+    let probes = [400, 1000, 2200, 4600, 9400, 19_000];
+    for at in probes {
+        packets.extend([(at, server(1100, 100, 1)), (at + 1, closed(1100))]);
+    }
+    // The window opens; the sender continues with the byte of the probes.
+    packets.extend([(20_000, client(100, 1100, 0)), (20_001, server(1100, 100, 1000)), (20_002, client(100, 2100, 0))]);
+    let direction = with(packets).b2a;
+    assert_eq!((direction.zero_window_probes, direction.retransmitted_segments, direction.rto_retransmits), (6, 0, 0));
+    assert_eq!((direction.zero_windows, direction.zero_window.acks, direction.unique_bytes), (1, 7, 2000));
+    assert!(close(direction.zero_window.closed_s, 19.899), "{:?}", direction.zero_window);
+    assert_eq!(direction.zero_window.closed_at_end_s, None);
+    assert_eq!(direction.repairs.missed_bytes, 0);
+}
+
+// finding("C4")
+#[test]
+fn byte_of_a_probe_is_not_missing_when_the_receiver_accepts_it() {
+    let closed = Tcp { window: 0, ..client(100, 1100, 0) };
+    let accepted = client(100, 1101, 0);
+    let direction = with(vec![
+        (100, server(100, 100, 1000)),
+        (101, closed),
+        (400, server(1100, 100, 1)),
+        (401, accepted),
+        (402, server(1101, 100, 1000)),
+    ])
+    .b2a;
+    assert_eq!((direction.zero_window_probes, direction.retransmitted_segments), (1, 0));
+    assert_eq!(direction.repairs.missed_bytes, 0);
+}
+
+// finding("C8")
+#[test]
+fn window_is_closed_at_the_end_when_no_packet_opens_it() {
+    let closed = Tcp { window: 0, ..client(100, 1100, 0) };
+    let mut packets = vec![(100, server(100, 100, 1000)), (101, closed)];
+    for at in [3400, 10_200, 23_700] {
+        packets.extend([(at, server(1099, 100, 0)), (at, Tcp { window: 0, ..client(100, 1100, 0) })]);
+    }
+    let direction = with(packets).b2a;
+    assert_eq!((direction.zero_window_probes, direction.zero_window.acks), (3, 4));
+    assert!(close(direction.zero_window.closed_at_end_s.unwrap(), 23.599), "{:?}", direction.zero_window);
+}
+
+// finding("C8")
+#[test]
+fn data_is_unanswered_when_its_copies_back_off_and_nothing_returns() {
+    let copies = [100, 306, 906, 2106, 4506, 9311];
+    let report = with(copies.map(|at| (at, client(100, 100, 648))).to_vec());
+    let unanswered = &report.a2b.unanswered;
+    assert_eq!((unanswered.what, unanswered.bytes, unanswered.copies), (Some("data"), 648, 6));
+    assert_eq!(unanswered.sent_at_s.len(), 6);
+    assert!(close(unanswered.sent_at_s[2], 0.906), "{unanswered:?}");
+    assert!(close(unanswered.lasted_s.unwrap(), 9.211), "{unanswered:?}");
+    // An answer ends it.
+    let mut answered = copies.map(|at| (at, client(100, 100, 648))).to_vec();
+    answered.push((9400, server(100, 748, 0)));
+    assert_eq!(with(answered).a2b.unanswered.what, None);
+}
+
+// finding("C8")
+#[test]
+fn data_is_not_unanswered_when_the_capture_ends_in_a_recovery() {
+    let mut packets: Vec<_> = (0..5).map(|i| (100, client(100 + i * 100, 100, 100))).collect();
+    packets.extend([(1120, server(100, 200, 0)), (1320, client(200, 100, 100)), (1540, client(200, 100, 100))]);
+    // The second copy of the oldest segment is answered by a duplicate ACK.
+    packets.push((1560, server(100, 200, 0)));
+    packets.push((2000, client(200, 100, 100)));
+    assert_eq!(with(packets).a2b.unanswered.what, None);
+}
+
+// finding("C7")
+#[test]
+fn syn_is_refused_or_unanswered_by_what_returns() {
+    let refused = flow(&[(0, syn()), (1, Tcp { flags: RST_ACK, ..server(0, 100, 0) })]);
+    assert_eq!((refused.reset.kind, refused.reset.from), (Some("refused"), Some("server")));
+    let silent = flow(&[0, 1000, 3000, 7000].map(|at| (at, syn())));
+    assert_eq!((silent.a2b.unanswered.what, silent.a2b.unanswered.copies), (Some("syn"), 4));
+    assert_eq!(silent.reset.kind, None);
+    assert!(silent.a2b.unanswered.sent_at_s.iter().zip([0.0, 1.0, 3.0, 7.0]).all(|(at, expected)| close(*at, expected)));
+}
+
+// finding("C7")
+#[test]
+fn reset_has_the_kind_that_its_flags_and_packets_before_it_show() {
+    let rst = |flags, tcp: Tcp<'static>| Tcp { flags, ..tcp };
+    let response = || vec![(50, client(100, 100, 100)), (70, server(100, 200, 1000))];
+    let kind = |rest: Vec<(u64, Tcp<'static>)>| with([response(), rest].concat()).reset.kind.unwrap();
+    // The program reads nothing and closes; the last data was 10 ms ago.
+    assert_eq!(kind(vec![(80, rst(RST_ACK, client(200, 1100, 0)))]), "unread_data");
+    // It closes a connection that was idle for 5 s.
+    assert_eq!(kind(vec![(71, client(200, 1100, 0)), (5000, rst(RST_ACK, client(200, 1100, 0)))]), "abort");
+    // It had closed before more data came.
+    let closed = vec![(72, rst(FIN_ACK, client(200, 1100, 0))), (90, server(1100, 201, 1000)), (91, rst(RST, client(201, 0, 0)))];
+    assert_eq!(kind(closed), "after_close");
+    // The server restarted: it answers data of a connection that it does not have.
+    let restarted = vec![(71, client(200, 1100, 0)), (5000, client(200, 1100, 100)), (5020, rst(RST, server(1100, 0, 0)))];
+    assert_eq!(kind(restarted), "unknown_connection");
+    // The client gives up after copies of its request.
+    let silent = [5000, 5300, 5900, 7100].map(|at| (at, client(200, 1100, 100)));
+    let given_up = [vec![(71, client(200, 1100, 0))], silent.to_vec(), vec![(9500, rst(RST_ACK, client(300, 1100, 0)))]].concat();
+    assert_eq!(kind(given_up), "gave_up");
+    // A SYN-ACK for a SYN that its host did not send.
+    let scan = flow(&[handshake()[..2].to_vec(), vec![(21, rst(RST, client(100, 0, 0)))]].concat());
+    assert_eq!(scan.reset.kind, Some("half_open"));
+    // A reset from nearer than the server.
+    let injected = with([response(), vec![(71, Tcp { ttl: 61, ..rst(RST_ACK, server(1100, 200, 0)) })]].concat()).reset;
+    assert_eq!((injected.ttl, injected.usual_ttl), (Some(61), Some(64)));
+}
+
+// finding("C8")
+#[test]
+fn think_time_is_the_pause_beyond_the_rtt_when_an_end_answers_late() {
+    // At the client: the request leaves 1345 ms after the handshake, the response begins 500 ms after it.
+    let report = with(vec![(1365, client(100, 100, 627)), (1865, server(100, 727, 1400)), (1866, client(727, 1500, 0))]);
+    assert_eq!((report.a2b.think_time.count, report.b2a.think_time.count), (1, 1));
+    assert!(close(report.a2b.think_time.total_s, 1.345), "{:?}", report.a2b.think_time);
+    assert!(close(report.b2a.think_time.total_s, 0.480), "{:?}", report.b2a.think_time);
+    assert!(close(report.b2a.think_time.longest_at_s.unwrap(), 1.865), "{:?}", report.b2a.think_time);
+    // A pure ACK of the request shows when it had arrived.
+    let acked = vec![(1365, client(100, 100, 627)), (1410, server(100, 727, 0)), (1865, server(100, 727, 1400))];
+    assert!(close(with(acked).b2a.think_time.total_s, 0.455));
+    // Within the RTT there is none; a server that speaks first thinks, too.
+    let fast = with(vec![(25, client(100, 100, 627)), (45, server(100, 727, 1400)), (50, client(727, 1500, 10))]);
+    assert_eq!((fast.a2b.think_time.count, fast.b2a.think_time.count), (0, 0));
+    let greeting = with(vec![(340, server(100, 100, 50)), (360, client(100, 150, 20))]);
+    assert!(close(greeting.b2a.think_time.total_s, 0.3), "{:?}", greeting.b2a.think_time);
+}
