@@ -5,9 +5,10 @@ use crate::capture_columns::flow_columns;
 use crate::captures::{CapturePairReader, CaptureReader};
 use crate::errors::failure;
 use crate::table::Table;
+use ackclock_trace::analyze::{Analysis, DatagramFlow};
 use ackclock_trace::report::{
-    CaptureIndex, CaptureSummary, EventOrder, Finding, FlatTable, FlowReport, FlowRows, PathEstimates, Report, json_text,
-    with_end,
+    CaptureIndex, CaptureSummary, EventOrder, Finding, FlatTable, FlowReport, FlowRows, PathEstimates, Report, UdpFlowReport,
+    json_text, with_end,
 };
 use ackclock_trace::series::Packets;
 use pyo3::exceptions::PyIndexError;
@@ -85,6 +86,15 @@ impl CaptureReport {
                 let rows = FlowRows::of(&side.analysis).with_events(side.packets.as_ref(), &self.events[capture]);
                 make(&if capture == 0 { rows.with_joined(reader.joined()) } else { rows })
             }
+        }
+    }
+
+    /// Calls `make` with the first capture's UDP flows, and the time of its first packet.
+    fn with_udp<T>(&self, py: Python<'_>, make: impl FnOnce(&[DatagramFlow], i64) -> PyResult<T>) -> PyResult<T> {
+        let of = |analysis: &Analysis| make(analysis.datagram_flows(), analysis.totals.first_at.unwrap_or(0));
+        match &self.source {
+            ReportSource::One(reader) => of(&reader.borrow(py).analysis),
+            ReportSource::Two(reader) => of(&reader.borrow(py).sides[0].analysis),
         }
     }
 
@@ -197,6 +207,33 @@ impl CaptureReport {
             row.diagnosis = Some(found.iter().cloned().map(finding).collect());
         };
         Ok(PyBytes::new(py, &self.indented(py, 0, &numbers, diagnose)?))
+    }
+
+    /// UDP flows of the first capture with these numbers, from 0, as indented text, separated by
+    /// commas.
+    fn udp_text<'py>(&self, py: Python<'py>, numbers: Vec<usize>) -> PyResult<Bound<'py, PyBytes>> {
+        let text = self.with_udp(py, |flows, start| {
+            let mut text = Vec::new();
+            for flow in numbers.iter().filter_map(|&number| flows.get(number)) {
+                if !text.is_empty() {
+                    text.push(b',');
+                }
+                json_text::append_line_break(&mut text, FLOW_LEVELS[0]);
+                json_text::append(&mut text, &UdpFlowReport::of(flow, start), FLOW_LEVELS[0]).map_err(failure)?;
+            }
+            Ok(text)
+        })?;
+        Ok(PyBytes::new(py, &text))
+    }
+
+    /// Numbers of the `count` UDP flows of the first capture with most bytes, the largest first.
+    fn largest_udp(&self, py: Python<'_>, count: usize) -> PyResult<Vec<usize>> {
+        self.with_udp(py, |flows, _| {
+            let mut numbers: Vec<usize> = (0..flows.len()).collect();
+            numbers.sort_by_key(|&number| std::cmp::Reverse(flows[number].ip_bytes.iter().sum::<u64>()));
+            numbers.truncate(count);
+            Ok(numbers)
+        })
     }
 
     /// Flows of the second capture as indented text.

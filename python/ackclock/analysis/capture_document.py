@@ -52,6 +52,10 @@ class CaptureDocument(ABC):
         return list(dict.fromkeys([*worst, *self.largest(count)]))[:count]
 
     @abstractmethod
+    def largest_udp(self, count: int) -> list[dict[str, Any]]:
+        """The UDP flows with most bytes, the largest first."""
+
+    @abstractmethod
     def whole(self) -> dict[str, Any]:
         """The document with all flows. It takes about 90 KB of memory a flow."""
 
@@ -120,7 +124,7 @@ class LiveDocument(CaptureDocument):
     def summary(self) -> Mapping[str, Any]:
         """Made by a diagnosis of all flows, unless the text has been made before."""
         if "verdict" not in self.head["summary"]:
-            builder = SummaryBuilder(self.head["summary"], self.head["duration_s"])
+            builder = SummaryBuilder(self.head)
             for number in self._numbers:
                 if number in self._to_diagnose:
                     flow = self._capture.flow(number)
@@ -129,9 +133,17 @@ class LiveDocument(CaptureDocument):
         summary: Mapping[str, Any] = self.head["summary"]
         return summary
 
+    def largest_udp(self, count: int) -> list[dict[str, Any]]:
+        return self._udp_flows(self._report.largest_udp(count))
+
+    def _udp_flows(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
+        flows: list[dict[str, Any]] = json.loads(b"[" + self._report.udp_text(numbers) + b"]")
+        return flows
+
     def whole(self) -> dict[str, Any]:
         self.summary()
-        document = {**self.head, "flows": list(self._flows(self._numbers))}
+        udp_flows = self._udp_flows(range(self.head["udp"]["flows"]))
+        document = {**self.head, "flows": list(self._flows(self._numbers)), "udp_flows": udp_flows}
         if "second" in self.head:
             others = [self._capture.second_flow(number) for number in range(1, self._counts[1] + 1)]
             document["second"] = {**self.head["second"], "flows": others}
@@ -152,10 +164,14 @@ class LiveDocument(CaptureDocument):
         """Flows without findings go from the engine into the text without becoming objects."""
         before, _ = _around_flows(json.dumps(self.head, indent=2, allow_nan=False), 1)
         yield before
-        builder = SummaryBuilder(self.head["summary"], self.head["duration_s"])
+        builder = SummaryBuilder(self.head)
         yield from _listed((self._flows_text(batch, builder) for batch in _batches(self._numbers, BATCH)), 1)
         self.head["summary"] = builder.result()
         _, after = _around_flows(json.dumps(self.head, indent=2, allow_nan=False), 1)
+        if udp := self.head["udp"]["flows"]:
+            between, after = _around_flows(after.decode(), 1, "udp_flows")
+            yield between
+            yield from _listed((self._report.udp_text(batch) for batch in _batches(range(udp), ROWS)), 1)
         if "second" in self.head:
             between, after = _around_flows(after.decode(), 2)
             yield between
@@ -292,6 +308,10 @@ class StoredDocument(CaptureDocument):
         others.sort(key=lambda other: order.index(other[0]))
         return _part(self.head, flows, others)
 
+    def largest_udp(self, count: int) -> list[dict[str, Any]]:
+        flows = self.head.get("udp_flows", ())
+        return sorted(flows, key=lambda flow: -(flow["a2b"]["bytes"] + flow["b2a"]["bytes"]))[:count]
+
     def json_text(self) -> Iterator[bytes]:
         with self._path.open("rb") as file:
             while piece := file.read(1 << 20):
@@ -321,9 +341,9 @@ def _batches(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
         yield numbers[first : first + size]
 
 
-def _around_flows(text: str, level: int) -> tuple[bytes, bytes]:
-    """The text before and after the empty list of flows at this depth."""
-    key = f'\n{"  " * level}"flows": '
+def _around_flows(text: str, level: int, name: str = "flows") -> tuple[bytes, bytes]:
+    """The text before and after the empty list of flows with this name at this depth."""
+    key = f'\n{"  " * level}"{name}": '
     before, _, after = text.partition(key + "[]")
     return (before + key).encode(), after.encode()
 

@@ -11,8 +11,8 @@ import polars as pl
 from ackclock.analysis.clocks import format_clock, known_clocks
 from ackclock.analysis.diagnosis.capture_context import DocumentContext
 from ackclock.analysis.diagnosis.flow_context import FlowContext, many, size
-from ackclock.analysis.report_tables import between_table, flows_table, handshakes_table, limits_table
-from ackclock.analysis.summary import connections_line, top_rows, verdict_line
+from ackclock.analysis.report_tables import between_table, flows_table, handshakes_table, limits_table, udp_table
+from ackclock.analysis.summary import connections_line, mirrored_line, top_rows, udp_line, verdict_line
 from ackclock.analysis.truncation import truncations
 from ackclock.format import rate
 from ackclock.plot import vega
@@ -46,6 +46,10 @@ def page(analysis: Analysis) -> Page:
     if other is not None:
         sections.append(Section("Between the captures", [between_table(document)], _clock(document["clock"])))
     sections += _drawn(analysis, document)
+    if udp := source.largest_udp(MAX_LISTED):
+        sections.append(
+            Section("UDP flows", [udp_table(udp)], "" if len(udp) < MAX_LISTED else f"The {MAX_LISTED} largest.")
+        )
     if listed:
         sections.append(Section("Handshake and end", [handshakes_table(document)]))
     sections.append(Section("The capture" if other is None else "The captures", [_facts(document)]))
@@ -83,7 +87,11 @@ def _summary(document: Mapping[str, Any]) -> list[Section]:
         for row in top_rows(summary, of, "bytes")
     ]
     reading = "Time lost is that of loss recovery in both directions, and of SYNs without an answer."
-    facts = Facts([("Verdict", verdict_line(summary)), ("Connections", connections_line(summary))])
+    lines = [("Verdict", verdict_line(summary)), ("Connections", connections_line(summary))]
+    lines += [
+        (name, line) for name, line in (("UDP", udp_line(document)), ("Capture", mirrored_line(document))) if line
+    ]
+    facts = Facts(lines)
     return [Section("Summary", [facts, Table(columns, rows, reading)])]
 
 

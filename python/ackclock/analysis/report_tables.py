@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ackclock.analysis.diagnosis import receiver_vantage
@@ -117,6 +117,37 @@ def _kinds(context: FlowContext) -> str:
         (figures["zero_windows"], "times a window of zero"),
     )
     return ", ".join(f"{count} {what}" for count, what in counts if count)
+
+
+def udp_table(flows: Sequence[Mapping[str, Any]]) -> Table:
+    """UDP flows: packets and bytes of each direction, and the RTT of QUIC's spin bit."""
+    columns = [
+        Column("Flow", room="ends"),
+        *_numeric("Duration", "Packets a2b", "b2a", "Bytes a2b", "b2a", "Spin-bit RTT a2b", "b2a"),
+    ]
+    rows = []
+    for flow in flows:
+        directions = [flow["a2b"], flow["b2a"]]
+        spins = [figures["spin_rtt_ms"] for figures in directions]
+        rows.append(
+            [
+                Cell(f"{flow['protocol'].upper()} {flow['client']}", f"to {flow['server']}"),
+                Cell(f"{flow['duration_s']:.1f} s"),
+                *(Cell(str(figures["packets"])) for figures in directions),
+                *(Cell(size(figures["bytes"])) for figures in directions),
+                *(
+                    Cell(milliseconds(spin["p50"]), f"min {milliseconds(spin['min'])}")
+                    if spin
+                    else Cell("-", tone="muted")
+                    for spin in spins
+                ),
+            ]
+        )
+    reading = (
+        "The client sent the first datagram. The spin bit of QUIC (RFC 9000, 17.4) changes once in an RTT: its time "
+        "includes the hosts' delays and pauses. Many hosts do not spin; then there is no RTT."
+    )
+    return Table(columns, rows, reading)
 
 
 def handshakes_table(document: Mapping[str, Any]) -> Table:

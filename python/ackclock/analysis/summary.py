@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, many, share
+from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, many, share, size
 from ackclock.analysis.diagnosis.receiver_vantage import SLOW_READER
 
 NETWORK = "network"
@@ -83,13 +83,14 @@ class SummaryBuilder:
     """Collects the findings of a capture's flows, in any order.
 
     Args:
-        engine: `summary` of the engine: `connections` and `top`.
-        duration_s: the duration of the capture.
+        head: the document without flows: of it `summary` (the engine's `connections` and `top`),
+            `duration_s` and `mirrored_packets`.
     """
 
-    def __init__(self, engine: Mapping[str, Any], duration_s: float) -> None:
-        self._engine = engine
-        self._duration_s = duration_s
+    def __init__(self, head: Mapping[str, Any]) -> None:
+        self._engine: Mapping[str, Any] = head["summary"]
+        self._duration_s = float(head["duration_s"])
+        self._mirrored = bool(head["mirrored_packets"])
         self._findings: Counter[str] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._largest: dict[str, tuple[float, int, str, str]] = {}
@@ -133,7 +134,8 @@ class SummaryBuilder:
         waits = [one for one in findings if one["finding"] in _WAITS and (one["share"] or 0.0) >= MATTERS]
         for one in failed[:1] or sorted(waits, key=lambda one: -one["share"])[:1]:
             party = _FAILURES.get(one["finding"]) or _WAITS[one["finding"]]
-            self._small[party].append(_Failure(flow["flow"], one["direction"], one["evidence"], one["share"] or 0.0))
+            part = 1.0 if one in failed else one["share"]
+            self._small[party].append(_Failure(flow["flow"], one["direction"], one["evidence"], part))
 
     def _add_direction(self, flow: Mapping[str, Any], direction: str, findings: Sequence[Mapping[str, Any]]) -> None:
         figures = flow[direction]
@@ -162,11 +164,14 @@ class SummaryBuilder:
 
     def result(self) -> dict[str, Any]:
         """`summary` of the document (docs/analyze.md)."""
+        counts = self._engine["connections"]
         return {
             "verdict": self._verdict(),
             "connections": self._engine["connections"],
             "top": self._engine["top"],
-            "findings": [
+            "findings": [{"finding": "mirrored_capture", "flows": sum(counts.values()) - counts["reset"]}]
+            * self._mirrored
+            + [
                 {"finding": name, "flows": count}
                 for name, count in sorted(self._findings.items(), key=lambda one: (-one[1], one[0]))
             ],
@@ -222,11 +227,12 @@ class SummaryBuilder:
         counts = self._engine["connections"]
         all_ = max(1, sum(counts[key] for key in ("established", "refused", "unanswered", "half_open", "midstream")))
         cases = [(party, _case_of_failures(failures, all_)) for party, failures in self._small.items()]
-        return cases or self._case_of_recovery()
+        return cases + self._case_of_recovery()
 
     def _case_of_recovery(self) -> list[tuple[str, _Case]]:
         rows = top_rows(self._engine, "flow", "time_lost_s")
-        if self._engine["connections"]["unanswered"] or not rows or not self._duration_s:
+        has_failed = self._engine["connections"]["unanswered"] or NETWORK in self._small
+        if has_failed or not rows or not self._duration_s:
             return []
         lost_s = float(rows[0]["time_lost_s"])
         evidence = (
@@ -252,10 +258,10 @@ class SummaryBuilder:
 
 
 def _case_of_failures(failures: Sequence[_Failure], connections: int) -> _Case:
-    """The share of the connections that failed or waited, and the one that waited for longest."""
+    """The mean share of time that connections waited (all if they failed), and the worst one."""
     worst = max(failures, key=lambda failure: failure.share)
     count = "" if connections == 1 else f"{len(failures)} of {connections} connections failed or waited. "
-    part = len(failures) / connections
+    part = sum(failure.share for failure in failures) / connections
     return _Case(part, f"{count}Flow {worst.flow} {worst.direction}: {worst.evidence}", worst.flow, worst.direction)
 
 
@@ -292,6 +298,27 @@ def connections_line(summary: Mapping[str, Any]) -> str:
         if counts[key]
     ]
     return ", ".join(parts) + reset
+
+
+def mirrored_line(document: Mapping[str, Any]) -> str:
+    """That each packet was captured twice, as a sentence; empty if it was not."""
+    copies = document.get("mirrored_packets", 0)
+    if not copies:
+        return ""
+    return (
+        f"Each packet was captured twice: {copies} of {document['packets']} packets are copies, as a mirror port of both "
+        "directions or a capture on several interfaces makes them. They are left out of all other figures."
+    )
+
+
+def udp_line(document: Mapping[str, Any]) -> str:
+    """The UDP flows in sum, as a clause; empty without any."""
+    udp = document.get("udp")
+    if not udp or not udp["flows"]:
+        return ""
+    quic = f", {udp['quic_flows']} of them QUIC" if udp["quic_flows"] else ""
+    more = f"; {udp['left_out']} packets of further flows" if udp["left_out"] else ""
+    return f"{many(udp['flows'], 'flow')}{quic}, {udp['packets']} packets, {size(udp['bytes'])}{more}"
 
 
 def worst_flows(summary: Mapping[str, Any]) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -12,7 +12,7 @@ from ackclock.analysis.clocks import format_clock, known_clocks
 from ackclock.analysis.diagnosis.bottleneck import has_queue
 from ackclock.analysis.diagnosis.capture_context import DocumentContext
 from ackclock.analysis.diagnosis.flow_context import FlowContext, size
-from ackclock.analysis.summary import connections_line, top_rows, verdict_line
+from ackclock.analysis.summary import connections_line, mirrored_line, top_rows, udp_line, verdict_line
 from ackclock.format import column_ms, column_percent, rate
 
 MAX_FLOWS = 10
@@ -35,7 +35,11 @@ _TIMES = ["RTT ms\nmin", "\nmean", "\np95", "in flight\nmax"]
 def source_tables(source: CaptureDocument, *, all_flows: bool = False) -> list[Table]:
     """The tables of the worst flows, or of all."""
     numbers = source.worst(len(source.numbers) if all_flows else MAX_FLOWS)
-    return analysis_tables(source.part(numbers), len(source.numbers))
+    tables = analysis_tables(source.part(numbers), len(source.numbers))
+    count = int(source.head.get("udp", {}).get("flows", 0))
+    if udp := source.largest_udp(count if all_flows else MAX_FLOWS):
+        tables.append(_udp(udp, count))
+    return tables
 
 
 def analysis_tables(document: Mapping[str, Any], listed: int | None = None) -> list[Table]:
@@ -68,6 +72,32 @@ def _summary(document: Mapping[str, Any]) -> Table:
     table.add_column("", overflow="fold")
     table.add_row("verdict", verdict_line(summary))
     table.add_row("connections", connections_line(summary))
+    for name, line in (("UDP", udp_line(document)), ("capture", mirrored_line(document))):
+        if line:
+            table.add_row(name, line)
+    return table
+
+
+def _udp(flows: Sequence[Mapping[str, Any]], listed: int) -> Table:
+    """UDP flows: packets and bytes of each direction, and the RTT of QUIC's spin bit."""
+    cut = f"; the {len(flows)} largest of {listed} (--all prints all)" if listed > len(flows) else ""
+    table = _table(f"UDP flows{cut}")
+    for column in ("frames", "protocol", "client", "server"):
+        table.add_column(column, overflow="fold")
+    for column in ("time s", "packets\na2b", "\nb2a", "bytes\na2b", "\nb2a", "spin-bit RTT ms\na2b p50", "\nb2a p50"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for flow in flows:
+        directions = [flow["a2b"], flow["b2a"]]
+        table.add_row(
+            _frames(flow),
+            flow["protocol"],
+            flow["client"],
+            flow["server"],
+            f"{flow['duration_s']:.1f}",
+            *(str(figures["packets"]) for figures in directions),
+            *(size(figures["bytes"]) for figures in directions),
+            *(column_ms(figures["spin_rtt_ms"] and figures["spin_rtt_ms"]["p50"]) for figures in directions),
+        )
     return table
 
 

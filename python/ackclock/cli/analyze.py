@@ -32,8 +32,12 @@ def analyze(
             "`portrange N-M`, with and, or, not, ( )."
         ),
     ] = None,
-    since: Annotated[str | None, typer.Option(help="Start time after the first packet, such as 5 s.")] = None,
-    until: Annotated[str | None, typer.Option(help="End time after the first packet, such as 1 min.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Start time after the first packet, such as 5 s; a bare number is seconds.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(help="End time after the first packet, such as 1 min; a bare number is seconds.")
+    ] = None,
     pps: Annotated[
         list[Path] | None,
         typer.Option(

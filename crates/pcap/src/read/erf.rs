@@ -9,47 +9,59 @@ const HEADER: usize = 16;
 const EXTENSION: usize = 8;
 /// Bytes of a record's type or of an extension header's: another extension header follows.
 const MORE: u8 = 0x80;
+/// Provenance metadata, with any time.
+const META: u8 = 27;
 const PADDING: u8 = 48;
 /// Offset and padding before an Ethernet frame.
 const ETHERNET_OFFSET: usize = 2;
 /// Length of the frame check sequence, which the wire length includes.
 const FCS: u32 = 4;
-/// The format has no magic number. This many records at the front must be valid, or the whole file.
-const CHECKED_RECORDS: usize = 3;
+/// The format has no magic number. This many packets at the front must be valid, or the whole file, with
+/// a limited number of other records among them.
+const CHECKED_PACKETS: usize = 3;
+const MAX_CHECKED_RECORDS: usize = 32;
 /// 1990-01-01 and 2100-01-01, Unix time.
 const PLAUSIBLE_SECONDS: std::ops::Range<u32> = 631_152_000..4_102_444_800;
 /// Maximum difference of the times of consecutive records at the front, in seconds.
 const MAX_STEP_S: u32 = 86_400;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Erf;
+pub struct Erf {
+    /// Time of the last packet, or of the first one before it is read.
+    at: i64,
+}
 
 impl Erf {
-    /// True if the records at the front of the source are valid.
-    pub fn matches(source: &mut Source) -> io::Result<bool> {
-        let (mut at, mut previous) = (0, None);
-        for _ in 0..CHECKED_RECORDS {
+    /// The reader, if the records at the front of the source are valid.
+    pub fn open(source: &mut Source) -> io::Result<Option<Erf>> {
+        let (mut at, mut previous, mut packets, mut first) = (0, None, 0, None);
+        for _ in 0..MAX_CHECKED_RECORDS {
             if !source.has(at + HEADER)? {
-                return Ok(previous.is_some() && source.bytes().len() == at);
+                return Ok(first.filter(|_| source.bytes().len() == at));
             }
             let header = &source.bytes()[at..];
             let (kind, len) = (header[8] & !MORE, usize::from(half(header, 10)));
             let seconds = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
             let is_near = previous.is_none_or(|previous: u32| seconds.abs_diff(previous) <= MAX_STEP_S);
-            let is_padding = kind == PADDING;
-            let has_time = is_padding || PLAUSIBLE_SECONDS.contains(&seconds) && is_near;
+            let is_packet = kind != PADDING && kind != META;
+            let has_time = !is_packet || PLAUSIBLE_SECONDS.contains(&seconds) && is_near;
             if !(1..=PADDING).contains(&kind) || len < HEADER || !has_time {
-                return Ok(false);
+                return Ok(None);
             }
             if !source.has(at + len)? || payload_offset(&source.bytes()[at..at + len]).is_none() {
-                return Ok(false);
+                return Ok(None);
             }
-            if !is_padding {
+            if is_packet {
+                first = first.or_else(|| Some(Erf { at: time(&source.bytes()[at..]) }));
                 previous = Some(seconds);
+                packets += 1;
             }
             at += len;
+            if packets == CHECKED_PACKETS {
+                break;
+            }
         }
-        Ok(previous.is_some())
+        Ok(first)
     }
 
     /// The next record; padding is skipped.
@@ -74,7 +86,10 @@ impl Erf {
                 source.skip(len);
                 return Ok(ReadStep::Skipped(Damage::ShortBlock));
             };
-            return Ok(ReadStep::Packet(layout(record, offset)));
+            let layout = layout(record, offset);
+            // Metadata may have no time of its own.
+            self.at = if record[8] & !MORE == META { self.at } else { layout.at };
+            return Ok(ReadStep::Packet(RecordLayout { at: self.at, ..layout }));
         }
     }
 }

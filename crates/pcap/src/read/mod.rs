@@ -217,8 +217,8 @@ impl Capture {
             FormatReader::Snoop(Snoop::open(&mut source)?)
         } else if let Some(version) = network_monitor(magic) {
             return Err(ReadError::NetworkMonitor(version));
-        } else if Erf::matches(&mut source)? {
-            FormatReader::Erf(Erf)
+        } else if let Some(erf) = Erf::open(&mut source)? {
+            FormatReader::Erf(erf)
         } else {
             return Err(ReadError::NotACapture(format!("{:02x} {:02x} {:02x} {:02x}", magic[0], magic[1], magic[2], magic[3])));
         };

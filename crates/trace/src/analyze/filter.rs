@@ -1,6 +1,6 @@
 //! Filter of the packets to analyze, by time and by endpoints.
 
-use crate::decode::{EndpointAddress, Segment};
+use crate::decode::EndpointAddress;
 use serde::Deserialize;
 use std::net::IpAddr;
 
@@ -51,10 +51,10 @@ impl EndpointExpr {
 }
 
 impl PacketFilter {
-    /// True if the segment's flow matches.
+    /// True if a flow between these ends matches.
     #[inline]
-    pub(super) fn selects_flow(&self, s: &Segment<'_>) -> bool {
-        self.ends.as_ref().is_none_or(|expr| expr.matches(&s.endpoints()))
+    pub(super) fn selects_flow(&self, ends: impl FnOnce() -> [EndpointAddress; 2]) -> bool {
+        self.ends.as_ref().is_none_or(|expr| expr.matches(&ends()))
     }
 
     /// True if a packet at time `at` lies in the interval; the capture's first packet was at

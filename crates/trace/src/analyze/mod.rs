@@ -1,14 +1,17 @@
 //! Analysis of a capture in one pass: records in, flows out. Memory depends on the number of flows,
 //! not of packets.
 
+mod datagram_flows;
 mod filter;
 mod flow_index;
 mod flow_list;
 mod flow_store;
+mod mirror;
 mod observer;
 mod reassembly;
 mod shard;
 
+pub use datagram_flows::{DatagramFlow, QuicFlow, SpinBit};
 pub use filter::PacketFilter;
 pub use flow_list::FlowList;
 pub use flow_store::{CachePolicy, FlowRef};
@@ -18,6 +21,7 @@ pub use shard::{DecodeCounts, FrameRange};
 
 use crate::decode::{Decoded, Skip, decode, decode_fast};
 use ackclock_pcap::read::{Capture, ReadError, Record};
+use mirror::{MirrorFilter, MirrorProbe};
 use reassembly::{ReassembledSegment, Reassembly};
 use shard::Shard;
 
@@ -44,6 +48,8 @@ pub struct Analysis {
     reassembly: Reassembly,
     pub totals: CaptureTotals,
     filter: PacketFilter,
+    /// The first packets, until they show whether the capture has each packet twice.
+    probe: Option<MirrorProbe>,
 }
 
 impl Analysis {
@@ -53,7 +59,13 @@ impl Analysis {
 
     /// As [`Analysis::new`], with a policy for freezing flows. The result does not depend on it.
     pub fn with_policy(filter: PacketFilter, policy: CachePolicy) -> Analysis {
-        Analysis { shard: Shard::new(policy), reassembly: Reassembly::default(), totals: CaptureTotals::default(), filter }
+        Analysis {
+            shard: Shard::new(policy),
+            reassembly: Reassembly::default(),
+            totals: CaptureTotals::default(),
+            filter,
+            probe: Some(MirrorProbe::default()),
+        }
     }
 
     /// All flows, in the order of their first packets.
@@ -80,7 +92,42 @@ impl Analysis {
     /// Analyzes up to `max` of the packets that are available now; returns their number. The
     /// observer is called in packet order.
     pub fn read(&mut self, capture: &mut Capture, observer: &mut impl PacketObserver, max: u64) -> Result<u64, ReadError> {
-        capture.packets(max, |record| self.record(record, observer))
+        let held = self.hold(capture, max)?;
+        if let Some(probe) = self.decided(held, max) {
+            probe.records().for_each(|record| self.record(&record, observer));
+        }
+        Ok(held + capture.packets(max - held, |record| self.record(record, observer))?)
+    }
+
+    /// Holds packets for the probe, if it needs any; returns their number, at most `max`.
+    fn hold(&mut self, capture: &mut Capture, max: u64) -> Result<u64, ReadError> {
+        let Some(probe) = &mut self.probe else { return Ok(0) };
+        capture.packets(probe.missing().min(max), |record| probe.hold(record))
+    }
+
+    /// The probe, if it has all its packets, or if no more are available; `held` of `max` packets were
+    /// just held.
+    fn decided(&mut self, held: u64, max: u64) -> Option<MirrorProbe> {
+        let probe = self.probe.take_if(|probe| probe.missing() == 0 || held < max)?;
+        if probe.is_mirrored() {
+            self.shard.mirror = Some(MirrorFilter::default());
+        }
+        Some(probe)
+    }
+
+    /// Packets that were left out as copies, as nearly all packets were captured twice.
+    pub fn mirrored(&self) -> u64 {
+        self.shard.mirror.as_ref().map_or(0, MirrorFilter::copies)
+    }
+
+    /// The UDP flows, in the order of their first datagrams.
+    pub fn datagram_flows(&self) -> &[DatagramFlow] {
+        self.shard.datagrams.flows()
+    }
+
+    /// UDP datagrams of flows beyond the maximum number of flows.
+    pub fn udp_left_out(&self) -> u64 {
+        self.shard.datagrams.left_out
     }
 
     #[inline(always)]
@@ -101,6 +148,7 @@ impl Analysis {
         let (frame, shard) = (self.totals.frames, &mut self.shard);
         match decode(record) {
             Ok(Decoded::Segment(segment)) => shard.add(record.at, frame, &segment, &self.filter, observer),
+            Ok(Decoded::Datagram(datagram)) => shard.add_datagram(record.at, frame, &datagram, &self.filter),
             Ok(Decoded::Fragment(ip, bytes)) => {
                 let Some(fragment) = ip.fragment else { return };
                 if let Some(reassembled) = self.reassembly.add(record.at, &ip, fragment, bytes) {

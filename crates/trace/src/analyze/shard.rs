@@ -1,9 +1,11 @@
 //! The flows of a capture, found by their keys.
 
+use super::datagram_flows::DatagramFlows;
 use super::flow_index::FlowIndex;
 use super::flow_store::{CachePolicy, FlowStore};
+use super::mirror::MirrorFilter;
 use super::{PacketFilter, PacketObserver};
-use crate::decode::{Flags, Segment, Skip};
+use crate::decode::{Datagram, Flags, Segment, Side, Skip};
 use crate::flow::Flow;
 use serde::Serialize;
 
@@ -14,6 +16,9 @@ pub struct Shard {
     /// Number in the capture of each flow's first and last packet.
     pub frames: Vec<FrameRange>,
     pub counts: DecodeCounts,
+    pub datagrams: DatagramFlows,
+    /// Leaves out the copies of packets, if the capture has each packet twice.
+    pub mirror: Option<MirrorFilter>,
     max_flows: usize,
 }
 
@@ -49,6 +54,8 @@ impl Shard {
             flows: FlowStore::new(policy),
             frames: Vec::new(),
             counts: DecodeCounts::default(),
+            datagrams: DatagramFlows::default(),
+            mirror: None,
             max_flows: MAX_FLOWS,
         }
     }
@@ -56,7 +63,7 @@ impl Shard {
     /// Processes a segment at time `at`, of the capture's packet with number `frame`.
     #[inline]
     pub fn add(&mut self, at: i64, frame: u64, s: &Segment<'_>, filter: &PacketFilter, observer: &mut impl PacketObserver) {
-        if !filter.selects_flow(s) {
+        if !filter.selects_flow(|| s.endpoints()) || self.mirror.as_mut().is_some_and(|mirror| mirror.is_copy(at, s)) {
             return;
         }
         self.counts.tcp += 1;
@@ -91,6 +98,15 @@ impl Shard {
         observer.on_packet(at, number, flow, s, &event);
     }
 
+    /// Processes a UDP datagram; it counts among the packets that are not TCP, too.
+    pub fn add_datagram(&mut self, at: i64, frame: u64, datagram: &Datagram<'_>, filter: &PacketFilter) {
+        self.counts.skipped[Skip::NotTcp as usize] += 1;
+        let ends = || [datagram.key.endpoint(Side::Low), datagram.key.endpoint(Side::High)];
+        if filter.selects_flow(ends) {
+            self.datagrams.add(at, frame, datagram);
+        }
+    }
+
     #[cold]
     fn has_room(&self, s: &Segment<'_>) -> bool {
         let is_syn = s.flags.has(Flags::SYN) && !s.flags.has(Flags::ACK);
@@ -106,7 +122,7 @@ impl Shard {
 
     /// Memory of the flows and of their index in bytes.
     pub fn memory(&self) -> usize {
-        self.index.memory() + self.flows.memory() + self.frames.capacity() * size_of::<FrameRange>()
+        self.index.memory() + self.flows.memory() + self.datagrams.memory() + self.frames.capacity() * size_of::<FrameRange>()
     }
 }
 

@@ -5,7 +5,7 @@ use super::{Skip, u16_at};
 use ackclock_pcap::checksum::is_valid;
 use ackclock_pcap::read::Record;
 
-/// The innermost IP header of a TCP segment.
+/// The innermost IP header of a TCP segment or a UDP datagram.
 #[derive(Debug, Clone, Copy)]
 pub struct IpHeader {
     pub source: u128,
@@ -45,12 +45,20 @@ pub const V4_MAPPED: u128 = 0xffff << 32;
 const HOP_BY_HOP: u8 = 0;
 const IPV4: u8 = 4;
 const TCP: u8 = 6;
+const UDP: u8 = 17;
 const IPV6: u8 = 41;
 const GRE: u8 = 47;
 
-/// The innermost IP header, which has TCP as its payload.
+/// Protocol of the innermost IP header's payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    Tcp,
+    Udp,
+}
+
+/// The innermost IP header, which has TCP or UDP as its payload.
 #[inline]
-pub fn transport(record: &Record<'_>, network: NetworkProtocol, at: usize) -> Result<IpHeader, Skip> {
+pub fn transport(record: &Record<'_>, network: NetworkProtocol, at: usize) -> Result<(IpHeader, Transport), Skip> {
     let (mut network, mut at) = (network, at);
     for _ in 0..MAX_HEADERS {
         let (ip, next) = match network {
@@ -67,7 +75,8 @@ pub fn transport(record: &Record<'_>, network: NetworkProtocol, at: usize) -> Re
             return Err(Skip::Fragment);
         }
         (network, at) = match next {
-            TCP => return Ok(ip),
+            TCP => return Ok((ip, Transport::Tcp)),
+            UDP => return Ok((ip, Transport::Udp)),
             IPV4 => (NetworkProtocol::Ipv4, ip.tcp_at),
             IPV6 => (NetworkProtocol::Ipv6, ip.tcp_at),
             GRE => gre(record.bytes, ip.tcp_at)?,

@@ -1,5 +1,6 @@
-//! Decoding of a captured record: link layer, IP, TCP, options. Stateless; does not copy payload.
+//! Decoding of a captured record: link layer, IP, TCP with its options, UDP. Stateless; does not copy payload.
 
+mod datagram;
 mod fast_path;
 mod ip;
 mod key;
@@ -7,6 +8,7 @@ mod link;
 mod options;
 mod tcp;
 
+pub use datagram::Datagram;
 pub use ip::{FragmentInfo, IpHeader};
 pub(crate) use key::BoxedKey;
 pub use key::{Key, Side};
@@ -14,6 +16,7 @@ pub use options::{Options, SackBlocks, SynOptions, Timestamps};
 pub use tcp::{Flags, Segment};
 
 use ackclock_pcap::read::{LinkType, Record};
+use ip::Transport;
 
 /// Address and port of one end of a flow; IPv4 addresses in IPv6-mapped form (RFC 4291, section
 /// 2.5.5.2).
@@ -78,10 +81,11 @@ impl Skip {
     }
 }
 
-/// The TCP content of a record.
+/// The TCP or UDP content of a record.
 #[derive(Debug, Clone, Copy)]
 pub enum Decoded<'a> {
     Segment(Segment<'a>),
+    Datagram(Datagram<'a>),
     /// A fragment of a datagram, and the captured bytes of its part of the TCP segment.
     Fragment(IpHeader, &'a [u8]),
 }
@@ -97,7 +101,10 @@ pub fn decode_fast<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
 #[inline(never)]
 pub fn decode<'a>(record: &Record<'a>) -> Result<Decoded<'a>, Skip> {
     let (protocol, at) = link::network_header(record)?;
-    let ip = ip::transport(record, protocol, at)?;
+    let (ip, transport) = ip::transport(record, protocol, at)?;
+    if transport == Transport::Udp {
+        return datagram::datagram(record, &ip).map(Decoded::Datagram);
+    }
     if ip.fragment.is_none() {
         return tcp::segment(record, &ip).map(Decoded::Segment);
     }

@@ -145,7 +145,7 @@ impl Flow {
             handshake::negotiate(own, peer, s);
         }
         if s.flags.has(Flags::RST) && self.reset.is_none() {
-            let reset = Reset::of(now, from, from == self.client, s, &self.handshake, own, peer);
+            let reset = Reset::of(now, from, from == self.client, s, &self.handshake, [own, peer]);
             self.reset = Some(Box::new(reset));
         }
         let ack = s.flags.has(Flags::ACK).then(|| {

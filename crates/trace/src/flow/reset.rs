@@ -30,15 +30,14 @@ impl Compact for ResetKind {
 }
 
 impl Reset {
-    /// The reset `s` of the end `from`, whose direction is `own`.
+    /// The reset `s` of the end `from`, whose direction is the first of the two.
     pub(super) fn of(
         now: i64,
         from: Side,
         from_client: bool,
         s: &Segment<'_>,
         handshake: &Handshake,
-        own: &FlowDirection,
-        peer: &FlowDirection,
+        [own, peer]: [&FlowDirection; 2],
     ) -> Reset {
         let kind = classify_reset(&ResetEvidence {
             has_ack: s.flags.has(Flags::ACK),

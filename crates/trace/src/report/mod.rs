@@ -2,6 +2,7 @@
 
 mod capture_index;
 mod concurrency;
+mod datagrams;
 mod direction;
 mod events;
 mod flat_table;
@@ -16,6 +17,7 @@ mod vantage;
 pub use crate::flow::VantagePoint;
 pub use capture_index::{CaptureIndex, FindingThresholds, with_end};
 pub use concurrency::FlowCorrelation;
+pub use datagrams::{UdpFlowReport, UdpReport};
 pub use direction::DirectionReport;
 pub use events::{EventOrder, EventReport};
 pub use flat_table::{FlatColumn, FlatTable, FlatValues};
@@ -50,6 +52,8 @@ pub struct Report {
     pub fragments: FragmentReport,
     pub cut_short: u64,
     pub time_backwards: u64,
+    /// Copies that were left out: each packet was captured twice, as by a mirror port.
+    pub mirrored_packets: u64,
     /// Unix time of the first packet.
     pub start_s: Option<f64>,
     pub duration_s: f64,
@@ -57,6 +61,11 @@ pub struct Report {
     /// Number of flows that are not listed; absent if all are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows_left_out: Option<u64>,
+    /// Totals of the UDP flows, and the flows.
+    pub udp: UdpReport,
+    /// None of the second of two captures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udp_flows: Option<Vec<UdpFlowReport>>,
     /// Correlations of the goodputs of the largest concurrent flows.
     pub concurrent: Vec<FlowCorrelation>,
     /// Connections and the hosts, ports and flows with most of each quantity.
@@ -176,7 +185,9 @@ impl Report {
     pub fn of(analysis: &Analysis, capture: &Capture) -> Report {
         let flows = FlowRows::of(analysis);
         let listed = (0..flows.len()).map(|number| flows.row(number)).collect();
-        Report { flows: listed, ..Report::without_flows(analysis, capture) }
+        let start = analysis.totals.first_at.unwrap_or(0);
+        let udp_flows = analysis.datagram_flows().iter().map(|flow| UdpFlowReport::of(flow, start)).collect();
+        Report { flows: listed, udp_flows: Some(udp_flows), ..Report::without_flows(analysis, capture) }
     }
 
     /// The document without its flows, which [`FlowRows`] makes one by one.
@@ -214,6 +225,9 @@ impl Report {
             fragments: FragmentReport::of(analysis.fragment_counts()),
             cut_short: totals.truncated,
             time_backwards: totals.backwards,
+            mirrored_packets: analysis.mirrored(),
+            udp: UdpReport::of(analysis),
+            udp_flows: Some(Vec::new()),
             start_s: totals.first_at.map(seconds),
             duration_s: seconds(totals.last_at.saturating_sub(start).max(0)),
             concurrent: concurrency::correlations(&flows),

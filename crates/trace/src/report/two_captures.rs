@@ -145,7 +145,7 @@ impl Report {
             clock: joined.clock.as_ref().map(ClockReport::of),
             joined_flows: joined.flows.len(),
             partners: joined.flows.iter().map(|f| [f.number + 1, f.other_number + 1]).collect(),
-            second: Box::new(Report::without_flows(&second.analysis, &second.capture)),
+            second: Box::new(Report { udp_flows: None, ..Report::without_flows(&second.analysis, &second.capture) }),
         });
         report
     }

@@ -2,7 +2,7 @@
 //! window that stays, resets by kind; and think times.
 
 use crate::packet_builder::{Tcp, pcap, read};
-use ackclock_trace::report::{FlowReport, Report};
+use ackclock_trace::report::{FlowReport, Report, VantagePoint};
 
 const RST: u8 = 4;
 const RST_ACK: u8 = 20;
@@ -154,6 +154,24 @@ fn reset_has_the_kind_that_its_flags_and_packets_before_it_show() {
     // A reset from nearer than the server.
     let injected = with([response(), vec![(71, Tcp { ttl: 61, ..rst(RST_ACK, server(1100, 200, 0)) })]].concat()).reset;
     assert_eq!((injected.ttl, injected.usual_ttl), (Some(61), Some(64)));
+}
+
+#[test]
+fn vantage_point_is_the_receiver_when_segments_are_retransmitted_that_never_passed() {
+    // An RTT of less than 1 ms; each tenth segment passes as a retransmission only.
+    let mut packets: Vec<_> = handshake().into_iter().map(|(_, tcp)| (0, tcp)).collect();
+    let data = |at, n: u32| (at, Tcp { id: n as u16, ..server(100 + n * 1000, 100, 1000) });
+    for round in 0..10u32 {
+        let (at, first) = (u64::from(round) * 10 + 1, round * 10);
+        packets.extend((0..10).filter(|n| *n != 4).map(|n| data(at, first + n)));
+        packets.push((at, client(100, 100 + (first + 4) * 1000, 0)));
+        packets.push((at + 5, Tcp { id: 1000 + round as u16, ..data(at, first + 4).1 }));
+        packets.push((at + 5, client(100, 100 + (first + 10) * 1000, 0)));
+    }
+    let report = flow(&packets);
+    assert_eq!(report.b2a.repairs.lost_upstream, 10);
+    assert_eq!(report.vantage.place, VantagePoint::Client);
+    assert_eq!(report.b2a.limited.unwrap().application, None);
 }
 
 // finding("C8")

@@ -2,6 +2,7 @@
 
 mod capture_formats;
 mod corpus;
+mod datagram_flows;
 mod encapsulation;
 mod failures;
 mod flow_imports;

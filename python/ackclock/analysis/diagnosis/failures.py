@@ -22,6 +22,8 @@ LONG_STALL_S = 0.2
 """A window that is closed for longer is a finding, whatever its share."""
 TTL_DIFFERENCE = 1
 """Maximum difference of the TTLs of one host's packets."""
+MIN_PROBES = 2
+"""Probes of a window that is closed at the end, from which the reader has stopped."""
 _DOUBLING = (1.6, 2.5)
 """Ratios of successive waits that are a doubling: timers have ticks."""
 _SIDES = {"a2b": "client", "b2a": "server"}
@@ -97,7 +99,9 @@ def _closed_window(flow: Flow, direction: str) -> Finding | None:
         return None
     probes = figures["zero_window_probes"]
     probed = f", which the {_SIDES[direction]} probed {many(probes, 'time')}" if probes else ""
-    if at_end and (probes or at_end >= LONG_STALL_S):
+    # A program that resets the connection has not stopped; one that paused for longer may go on.
+    has_ended = flow["reset"]["from"] == reader
+    if at_end and at_end >= closed["longest_s"] and probes >= MIN_PROBES and not has_ended:
         evidence = (
             f"The {reader}'s window was zero for the last {_span(at_end)} of the flow{probed}, and never opened "
             f"again: the program there has stopped reading."
@@ -122,13 +126,13 @@ def _think(flow: Flow, direction: str) -> Finding | None:
     side, count = _SIDES[direction], think["count"]
     waited = "its answer" if side == "server" else "its request or its next data"
     if count == 1:
-        evidence = f"The {side} began {waited} {_span(think['total_s'])} later than the RTT explains"
+        evidence = f"The {side} began {waited} {_span(think['total_s'])} later than the RTT explains (until "
     else:
         evidence = (
             f"The {side} began {waited} {count} times later than the RTT explains: {_span(think['total_s'])} in all, "
-            f"{_span(think['total_s'] / count)} on average, {_span(think['longest_s'])} at most"
+            f"{_span(think['total_s'] / count)} on average, {_span(think['longest_s'])} at most (which ended "
         )
-    ended = f" (until {_span(think['longest_at_s'])} after the flow's first packet)."
+    ended = f"{_span(think['longest_at_s'])} after the flow's first packet)."
     advice = (
         "This time is the server's program or what it waits for, not the network: see its log, its database."
         if side == "server"
