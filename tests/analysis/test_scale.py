@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 
+import polars as pl
 import pytest
 
 from ackclock import InputError, analyze
@@ -12,7 +13,7 @@ from ackclock.analysis.capture_document import LiveDocument
 from ackclock.analysis.diagnosis import diagnose
 from ackclock.analysis.filter import PacketFilter
 from ackclock.analysis.folder import read_folder
-from ackclock.analysis.run import open_capture
+from ackclock.analysis.run import analysis_of, open_capture
 from tests.support.capture_copies import altered_copy
 from tests.support.short_flows import Connection, exchange, refused, unanswered, write_connections
 
@@ -146,6 +147,18 @@ def test_capture_has_events_when_its_file_is_above_256_mb(mixed, tmp_path):
     flow = analyze(large).document["flows"][60]
     assert [event["kind"] for event in flow["a2b"]["events"]] == ["handshake", "handshake"]
     assert flow == analyze(mixed).document["flows"][60]
+
+
+@pytest.mark.finding("C1")
+def test_document_has_events_when_the_engine_keeps_no_row_of_the_series(mixed):
+    reader = open_capture(str(mixed), PacketFilter(), series=True)
+    while reader.advance(1000):
+        pass
+    analysis = analysis_of(str(mixed), reader)
+    table, left_out = reader.series()
+    assert (len(pl.DataFrame(table)), left_out) == (0, 0)
+    assert analysis.series.height == analysis.document["packets"]
+    assert analysis.document["flows"] == analyze(mixed).document["flows"]
 
 
 @pytest.mark.parametrize("flow", [21, "10.0.0.1:2020"])

@@ -36,6 +36,9 @@ pub struct CaptureReport {
     counts: [usize; 2],
 }
 
+/// About the length of a flow's text.
+const FLOW_TEXT: usize = 12 << 10;
+
 /// Indentation of a flow in the document, and in the second capture's part of it.
 const FLOW_LEVELS: [usize; 2] = [2, 3];
 
@@ -78,12 +81,12 @@ impl CaptureReport {
             ReportSource::One(reader) => {
                 let reader = reader.borrow(py);
                 let rows = FlowRows::of(&reader.analysis).with_estimates(&self.estimates);
-                make(&rows.with_events(Some(&reader.packets), &self.events[0]))
+                make(&rows.with_events(&self.events[0]))
             }
             ReportSource::Two(reader) => {
                 let reader = reader.borrow(py);
                 let side = &reader.sides[capture];
-                let rows = FlowRows::of(&side.analysis).with_events(side.packets.as_ref(), &self.events[capture]);
+                let rows = FlowRows::of(&side.analysis).with_events(&self.events[capture]);
                 make(&if capture == 0 { rows.with_joined(reader.joined()) } else { rows })
             }
         }
@@ -120,7 +123,7 @@ impl CaptureReport {
     /// Rows as indented text, separated by commas, each on lines of its own.
     fn indented(&self, py: Python<'_>, capture: usize, numbers: &[usize], edit: impl Fn(&mut FlowReport)) -> PyResult<Vec<u8>> {
         let level = FLOW_LEVELS[capture];
-        let mut text = Vec::new();
+        let mut text = Vec::with_capacity(numbers.len() * FLOW_TEXT);
         for (i, &number) in numbers.iter().enumerate() {
             let mut row = self.row(py, capture, number)?;
             edit(&mut row);

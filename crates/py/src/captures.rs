@@ -84,12 +84,13 @@ impl CaptureReader {
         self.ended.as_ref().is_some_and(|ended| ended.load(Ordering::Relaxed))
     }
 
-    /// The packets so far, and the number of packets beyond the maximum; none without `series`.
-    fn series(&self) -> PyResult<Option<(Table, u64)>> {
-        let packets = &self.packets;
-        if packets.selection != RowSelection::All {
+    /// The packets since the last call, and the number of packets beyond the maximum; none without
+    /// `series`. Their rows are not kept: they take more memory than anything else.
+    fn series(&mut self) -> PyResult<Option<(Table, u64)>> {
+        if self.packets.selection != RowSelection::All {
             return Ok(None);
         }
+        let packets = &self.packets.take_rows();
         let origin = self.analysis.totals.first_at.unwrap_or(0);
         let rows = CaptureRows {
             packets,

@@ -57,6 +57,15 @@ impl Deref for FlowRef<'_> {
     }
 }
 
+/// Appends an item. A list of all flows grows by a quarter: doubled, it has 8 bytes of free space for
+/// each flow on average.
+pub(super) fn push_tight<T>(list: &mut Vec<T>, item: T) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(16 + list.len() / 4);
+    }
+    list.push(item);
+}
+
 impl FlowStore {
     pub fn new(policy: CachePolicy) -> FlowStore {
         FlowStore { limit: policy.min_hot.max(1), policy, ..FlowStore::default() }
@@ -73,6 +82,12 @@ impl FlowStore {
             StoredFlow::Hot(flow) => flow.has_key(key),
             StoredFlow::Frozen(bytes) => key.is_prefix_of(bytes),
         }
+    }
+
+    /// True if the flow with this number exists, is hot and has this key.
+    #[inline(always)]
+    pub fn is_hot_with_key(&self, number: u32, key: &Key) -> bool {
+        matches!(self.flows.get(number as usize), Some(StoredFlow::Hot(flow)) if flow.has_key(key))
     }
 
     /// The flow, thawed if necessary, for a packet at time `now`.
@@ -99,7 +114,7 @@ impl FlowStore {
     pub fn add(&mut self, flow: Flow, now: i64) -> u32 {
         self.make_room(now);
         let number = self.flows.len() as u32;
-        self.flows.push(StoredFlow::Hot(Box::new(flow)));
+        push_tight(&mut self.flows, StoredFlow::Hot(Box::new(flow)));
         self.hot.push(number);
         number
     }

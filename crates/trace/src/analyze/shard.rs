@@ -2,7 +2,7 @@
 
 use super::datagram_flows::DatagramFlows;
 use super::flow_index::FlowIndex;
-use super::flow_store::{CachePolicy, FlowStore};
+use super::flow_store::{CachePolicy, FlowStore, push_tight};
 use super::mirror::MirrorFilter;
 use super::{PacketFilter, PacketObserver};
 use crate::decode::{Datagram, Flags, Segment, Side, Skip};
@@ -20,6 +20,8 @@ pub struct Shard {
     /// Leaves out the copies of packets, if the capture has each packet twice.
     pub mirror: Option<MirrorFilter>,
     max_flows: usize,
+    /// The flow of the last segment: half of all segments and more follow one of their own flow.
+    last: u32,
 }
 
 /// Numbers of a flow's first and last packet in the capture, from 1, as Wireshark counts frames.
@@ -57,6 +59,7 @@ impl Shard {
             datagrams: DatagramFlows::default(),
             mirror: None,
             max_flows: MAX_FLOWS,
+            last: 0,
         }
     }
 
@@ -71,28 +74,13 @@ impl Shard {
             self.counts.bad_checksums += u64::from(s.bad_checksum);
             self.counts.malformed_options += u64::from(s.options.malformed);
         }
-        let (key, from) = (&s.key, s.from);
-        let hash = key.hash(self.index.seed());
-        let mut number = match self.index.find(hash, |n| self.flows.has_key(n, key)) {
-            Some(number) => number,
-            None if !self.has_room(s) => {
-                self.counts.over_capacity += 1;
-                return;
-            }
-            None => {
-                let new = self.add_flow(Flow::new(*key, from, at, s), frame);
-                self.index.insert(hash, new);
-                new
-            }
+        let Some(number) = self.number_of(at, frame, s) else {
+            self.counts.over_capacity += 1;
+            return;
         };
-        let mut flow = self.flows.get_mut(number, at);
-        if s.flags.has(Flags::SYN) && flow.is_reused_by(from, s) && self.frames.len() < self.max_flows {
-            let old = number;
-            number = self.add_flow(Flow::new(*key, from, at, s), frame);
-            self.index.replace(hash, old, number);
-            flow = self.flows.get_mut(number, at);
-        }
-        let event = flow.on_packet(at, from, s);
+        self.last = number;
+        let flow = self.flows.get_mut(number, at);
+        let event = flow.on_packet(at, s.from, s);
         self.frames[number as usize].last = frame;
         observer.on_frame(frame);
         observer.on_packet(at, number, flow, s, &event);
@@ -107,7 +95,41 @@ impl Shard {
         }
     }
 
+    /// The number of the segment's flow, which begins with the segment if there is none; none if there
+    /// is no room for it.
+    #[inline]
+    fn number_of(&mut self, at: i64, frame: u64, s: &Segment<'_>) -> Option<u32> {
+        if self.flows.is_hot_with_key(self.last, &s.key) && !s.flags.has(Flags::SYN) {
+            return Some(self.last);
+        }
+        let hash = s.key.hash(self.index.seed());
+        match self.index.find(hash, |n| self.flows.has_key(n, &s.key)) {
+            Some(number) if !s.flags.has(Flags::SYN) => Some(number),
+            known => self.begin_flow(at, frame, s, hash, known),
+        }
+    }
+
+    /// A segment of an unknown flow, or a SYN, which may begin a new connection between known ends.
     #[cold]
+    #[inline(never)]
+    fn begin_flow(&mut self, at: i64, frame: u64, s: &Segment<'_>, hash: u32, known: Option<u32>) -> Option<u32> {
+        let is_reused = |flow: &Flow| s.flags.has(Flags::SYN) && flow.is_reused_by(s.from, s);
+        match known {
+            Some(old) if is_reused(self.flows.get_mut(old, at)) && self.frames.len() < self.max_flows => {
+                let new = self.add_flow(Flow::new(s.key, s.from, at, s), frame);
+                self.index.replace(hash, old, new);
+                Some(new)
+            }
+            Some(number) => Some(number),
+            None if !self.has_room(s) => None,
+            None => {
+                let new = self.add_flow(Flow::new(s.key, s.from, at, s), frame);
+                self.index.insert(hash, new);
+                Some(new)
+            }
+        }
+    }
+
     fn has_room(&self, s: &Segment<'_>) -> bool {
         let is_syn = s.flags.has(Flags::SYN) && !s.flags.has(Flags::ACK);
         self.flows.len() < if is_syn { self.max_flows / (MAX_FLOWS / MAX_FLOWS_BY_SYN) } else { self.max_flows }
@@ -115,7 +137,7 @@ impl Shard {
 
     #[cold]
     fn add_flow(&mut self, flow: Flow, frame: u64) -> u32 {
-        self.frames.push(FrameRange { first: frame, last: frame });
+        push_tight(&mut self.frames, FrameRange { first: frame, last: frame });
         let now = flow.first_at();
         self.flows.add(flow, now)
     }

@@ -54,11 +54,13 @@ impl AdvertisedWindow {
             return self.last == previous;
         }
         let window = u32::from(s.window) << self.shift;
-        self.min = if self.count == 0 { window } else { self.min.min(window) };
-        self.max = self.max.max(window);
+        if window != previous || self.count == 0 {
+            self.min = if self.count == 0 { window } else { self.min.min(window) };
+            self.max = self.max.max(window);
+            self.last = window;
+        }
         self.sum += u64::from(window);
         self.count = self.count.saturating_add(1);
-        self.last = window;
         if window == 0 || previous == 0 {
             self.update_closed(now, window);
         }

@@ -29,10 +29,16 @@ impl EndClues {
             return;
         }
         if s.flags.has(Flags::SYN) {
-            self.syn = SynOffer::of(s);
+            self.on_syn(s);
         } else if s.seq_len() == 0 && s.flags.has(Flags::ACK) {
             self.counts.on_pure_ack();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn on_syn(&mut self, s: &Segment<'_>) {
+        self.syn = SynOffer::of(s);
     }
 
     /// A packet of the other end with the ACK flag.

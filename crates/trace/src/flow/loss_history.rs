@@ -241,7 +241,7 @@ impl LossHistory {
     #[inline]
     pub fn on_advance(&mut self, now: i64, s: &Segment<'_>, una: u32, rtt: &RttClues) -> u32 {
         self.model.on_advance();
-        if !self.model.has_episode() && !self.ledger.has_records() {
+        if !self.model.has_episode() && self.ledger.is_quiet(now, max_record_age(rtt)) {
             return 0;
         }
         self.settle(now, s, una, rtt)
@@ -252,13 +252,11 @@ impl LossHistory {
         let spurious = self.ledger.on_advance(&mut self.model, now, s, una, rtt.min());
         self.model.complete_recovery(now, s.ack);
         self.ledger.count_missed(self.gaps.on_acked(s.ack));
-        let max_age = RULES.spurious_after.max(RULES.spurious_after_rtts * rtt.from_acks().max().unwrap_or(0));
-        self.ledger.drop_old(now, s.ack, max_age);
+        self.ledger.drop_old(now, s.ack, max_record_age(rtt));
         if self.model.end_episode(now, s.ack, !self.gaps.is_empty()) {
             self.ledger.on_episode_end();
-        } else {
-            self.gaps.shrink();
         }
+        self.gaps.shrink();
         spurious
     }
 
@@ -330,6 +328,12 @@ impl LossHistory {
     pub fn memory(&self) -> usize {
         size_of::<LossHistory>() + self.gaps.memory() + self.model.memory() + self.ledger.memory()
     }
+}
+
+/// For how long an ACK may show that a retransmission was spurious.
+#[inline]
+fn max_record_age(rtt: &RttClues) -> i64 {
+    RULES.spurious_after.max(RULES.spurious_after_rtts * rtt.from_acks().max().unwrap_or(0))
 }
 
 /// Confidence of the kind of a segment that only IP identifications show to be retransmitted.

@@ -55,6 +55,12 @@ impl SentPacket<'_> {
     fn segments(&self) -> u32 {
         self.clues.mss().segments_in(self.segment)
     }
+
+    /// Maximum number of outstanding ranges.
+    #[inline]
+    fn max_ranges(&self) -> usize {
+        if self.peer.counts().packets > 0 { usize::MAX } else { MAX_RANGES_ONE_WAY }
+    }
 }
 
 impl SentData {
@@ -155,8 +161,7 @@ impl SentData {
         if self.sender.as_ref().is_some_and(|sender| sender.ip_id.has_missing()) {
             self.settle_missing(0, packet);
         }
-        self.push(packet, s.seq, s.seq_len());
-        self.on_new_payload(packet, if s.payload > 0 { s.ip_len } else { 0 });
+        self.push_new(packet, if s.payload > 0 { s.ip_len } else { 0 });
         event
     }
 
@@ -217,8 +222,7 @@ impl SentData {
         let ctx = self.context(packet);
         self.loss_mut().on_gap(&ctx);
         self.settle_missing(if ctx.sender.full_segment > 0 { gap.div_ceil(ctx.sender.full_segment) } else { 1 }, packet);
-        self.push(packet, s.seq, s.seq_len());
-        self.on_new_payload(packet, s.ip_len);
+        self.push_new(packet, s.ip_len);
         DataEvent::AfterGap
     }
 
@@ -245,7 +249,8 @@ impl SentData {
         if seq_lt(ctx.nxt, ctx.end()) {
             let new = seq_diff(ctx.nxt, ctx.end()) as u32;
             sender.stats.on_new_payload(new.min(ctx.segment.payload), 0);
-            self.push(packet, ctx.nxt, new);
+            sender.push(ctx.now, ctx.segment, ctx.nxt, new, packet.max_ranges());
+            self.space.on_sent(ctx.nxt.wrapping_add(new));
         }
         DataEvent::Classified(classification)
     }
@@ -274,17 +279,14 @@ impl SentData {
         }
     }
 
+    /// A new segment, of which `ip_len` bytes count as new.
     #[inline]
-    fn on_new_payload(&mut self, packet: &SentPacket<'_>, ip_len: u32) {
-        let keeps_timeline = packet.clues.counts().packets >= MIN_TIMELINE_PACKETS;
-        self.sender_mut().on_new_payload(packet.now, packet.segment, ip_len, keeps_timeline);
-    }
-
-    #[inline]
-    fn push(&mut self, packet: &SentPacket<'_>, start: u32, len: u32) {
-        let max_ranges = if packet.peer.counts().packets > 0 { usize::MAX } else { MAX_RANGES_ONE_WAY };
-        self.sender_mut().push(packet.now, packet.segment, start, len, max_ranges);
-        self.space.on_sent(start.wrapping_add(len));
+    fn push_new(&mut self, packet: &SentPacket<'_>, ip_len: u32) {
+        let (now, s) = (packet.now, packet.segment);
+        let sender = self.sender.get_or_insert_default();
+        sender.push(now, s, s.seq, s.seq_len(), packet.max_ranges());
+        sender.on_new_payload(now, s, ip_len, packet.clues.counts().packets >= MIN_TIMELINE_PACKETS);
+        self.space.on_sent(s.seq.wrapping_add(s.seq_len()));
     }
 
     /// State of the direction for a data packet.

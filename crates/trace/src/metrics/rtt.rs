@@ -54,6 +54,7 @@ impl RttStats {
         (self.bins.counts().total() > 0).then_some(self.min)
     }
 
+    #[inline]
     pub fn max(&self) -> Option<i64> {
         (self.bins.counts().total() > 0).then_some(self.max)
     }

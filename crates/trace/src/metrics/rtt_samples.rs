@@ -59,6 +59,7 @@ impl RttSampleSet {
         }
     }
 
+    #[inline]
     pub fn max(&self) -> Option<i64> {
         match self {
             RttSampleSet::Many(rtt) => rtt.max(),

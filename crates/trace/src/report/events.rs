@@ -23,25 +23,24 @@ pub struct EventReport {
 /// Maximum number of events of a direction that are listed, the first ones.
 pub const MAX_EVENTS: usize = 1000;
 
-/// The rows of events by flow.
+/// The rows of events, ordered by flow: a copy, as the rows of all packets may be a hundred times as
+/// many and need not be kept.
 #[derive(Debug, Default)]
-pub struct EventOrder(Vec<(u32, u32)>);
+pub struct EventOrder(Vec<Row>);
 
 impl EventOrder {
     pub fn of(packets: &Packets) -> EventOrder {
-        let events = packets.rows.iter().enumerate().filter(|(_, row)| row.kind.is_event());
-        let mut order: Vec<(u32, u32)> = events.map(|(index, row)| (row.flow, index as u32)).collect();
-        order.sort_unstable();
-        EventOrder(order)
+        let mut rows: Vec<Row> = packets.rows.iter().filter(|row| row.kind.is_event()).copied().collect();
+        rows.sort_by_key(|row| row.flow);
+        EventOrder(rows)
     }
 
     /// The events of the client and of the server of the flow with this number, from 0.
-    pub(super) fn of_flow(&self, packets: &Packets, number: usize, start: i64) -> [Vec<EventReport>; 2] {
+    pub(super) fn of_flow(&self, number: usize, start: i64) -> [Vec<EventReport>; 2] {
         let number = number as u32;
-        let (from, to) = (self.0.partition_point(|one| one.0 < number), self.0.partition_point(|one| one.0 <= number));
-        let rows = || self.0[from..to].iter().map(|&(_, index)| &packets.rows[index as usize]);
+        let (from, to) = (self.0.partition_point(|row| row.flow < number), self.0.partition_point(|row| row.flow <= number));
         [true, false].map(|from_client| {
-            let own = rows().filter(|row| row.from_client == from_client);
+            let own = self.0[from..to].iter().filter(|row| row.from_client == from_client);
             own.take(MAX_EVENTS).map(|row| EventReport::of(row, start)).collect()
         })
     }

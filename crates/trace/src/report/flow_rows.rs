@@ -4,7 +4,6 @@
 use super::{FlowReport, JoinedDirectionReport, MAX_LISTED, PathEstimates, events::EventOrder};
 use crate::analyze::{Analysis, FlowList, FlowRef};
 use crate::join::Joined;
-use crate::series::Packets;
 
 /// The rows of one capture's flows.
 pub struct FlowRows<'a> {
@@ -12,7 +11,7 @@ pub struct FlowRows<'a> {
     start: i64,
     estimates: Option<&'a PathEstimates>,
     joined: Option<&'a Joined>,
-    events: Option<(&'a Packets, &'a EventOrder)>,
+    events: Option<&'a EventOrder>,
 }
 
 impl<'a> FlowRows<'a> {
@@ -26,9 +25,9 @@ impl<'a> FlowRows<'a> {
         FlowRows { estimates: Some(estimates), ..self }
     }
 
-    /// Adds the events of each flow, if the capture was read with `packets` as observer.
-    pub fn with_events(self, packets: Option<&'a Packets>, order: &'a EventOrder) -> FlowRows<'a> {
-        FlowRows { events: packets.map(|packets| (packets, order)), ..self }
+    /// Adds the events of each flow.
+    pub fn with_events(self, events: &'a EventOrder) -> FlowRows<'a> {
+        FlowRows { events: Some(events), ..self }
     }
 
     /// Adds the results of the comparison, of which this is the first capture.
@@ -58,8 +57,8 @@ impl<'a> FlowRows<'a> {
             row.a2b.inferred_path.clone_from(of_client);
             row.b2a.inferred_path.clone_from(of_server);
         }
-        if let Some((packets, order)) = self.events {
-            let [of_client, of_server] = order.of_flow(packets, number, self.start);
+        if let Some(events) = self.events {
+            let [of_client, of_server] = events.of_flow(number, self.start);
             (row.a2b.events, row.b2a.events) = (Some(of_client), Some(of_server));
         }
         if let Some(directions) = self.joined.and_then(|joined| joined.directions(number)) {

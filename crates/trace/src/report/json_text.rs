@@ -17,6 +17,15 @@ pub fn append_line_break(text: &mut Vec<u8>, level: usize) {
     text.resize(text.len() + 2 * level, b' ');
 }
 
+/// A comma, a line break and an indentation: most of a document, and written at once.
+const BREAK: &[u8; 2 + 2 * MAX_LEVEL] = &{
+    let mut text = [b' '; 2 + 2 * MAX_LEVEL];
+    (text[0], text[1]) = (b',', b'\n');
+    text
+};
+/// Maximum level that is written at once.
+const MAX_LEVEL: usize = 31;
+
 struct Indented {
     level: usize,
     /// The array or object that is open has no value yet.
@@ -24,9 +33,11 @@ struct Indented {
 }
 
 impl Indented {
-    fn line_break<W: ?Sized + Write>(&self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b"\n")?;
-        (0..self.level).try_for_each(|_| writer.write_all(b"  "))
+    /// A line break, with a comma before it unless it is the first.
+    fn line_break<W: ?Sized + Write>(&self, writer: &mut W, is_first: bool) -> io::Result<()> {
+        let at_once = self.level.min(MAX_LEVEL);
+        writer.write_all(&BREAK[usize::from(is_first)..2 + 2 * at_once])?;
+        (at_once..self.level).try_for_each(|_| writer.write_all(b"  "))
     }
 
     fn open<W: ?Sized + Write>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
@@ -37,17 +48,14 @@ impl Indented {
     fn close<W: ?Sized + Write>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
         self.level -= 1;
         if !std::mem::take(&mut self.is_empty) {
-            self.line_break(writer)?;
+            self.line_break(writer, true)?;
         }
         writer.write_all(bracket)
     }
 
     fn next<W: ?Sized + Write>(&mut self, writer: &mut W, is_first: bool) -> io::Result<()> {
         self.is_empty = false;
-        if !is_first {
-            writer.write_all(b",")?;
-        }
-        self.line_break(writer)
+        self.line_break(writer, is_first)
     }
 }
 

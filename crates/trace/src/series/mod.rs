@@ -4,7 +4,7 @@ mod seq_unwrap;
 
 use crate::analyze::PacketObserver;
 use crate::decode::{Flags, Segment};
-use crate::flow::{DataEvent, Flow, PacketEvent, Revision, SegmentKind};
+use crate::flow::{DataEvent, Flow, PacketEvent, Revision, SegmentKind, Side};
 use seq_unwrap::SeqUnwrapper;
 
 /// Maximum number of rows, about 90 bytes each; later packets are counted in `left_out`.
@@ -12,6 +12,9 @@ pub const MAX_ROWS: usize = 2_000_000;
 
 /// Maximum number of rows of events.
 pub const MAX_EVENTS: usize = 400_000;
+
+/// Packets of an end, of at most 64 KiB each, of which one is unwrapped.
+const UNWRAP_PACKETS: u32 = 256;
 
 /// Which packets get a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -108,6 +111,7 @@ impl PacketObserver for Packets {
         self.frame = frame;
     }
 
+    #[inline]
     fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, event: &PacketEvent) {
         let (kind, confidence) = kind_of(s, event.data);
         let (is_selected, max_rows) = match self.selection {
@@ -118,6 +122,17 @@ impl PacketObserver for Packets {
             self.left_out += u64::from(is_selected);
             return;
         }
+        if !is_selected && event.revisions.is_empty() && !self.is_unwrap_due(number, flow, event.from) {
+            return;
+        }
+        self.add(at, number, flow, s, event, is_selected.then_some((kind, confidence)));
+    }
+}
+
+impl Packets {
+    /// A packet with a row of this kind and confidence, or without one.
+    #[inline(never)]
+    fn add(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, event: &PacketEvent, row: Option<(RowKind, f32)>) {
         for revision in &event.revisions {
             self.reclassify(number, event.from == flow.client(), revision);
         }
@@ -129,9 +144,7 @@ impl PacketObserver for Packets {
         let (own, peer) = (event.from as usize, event.from.other() as usize);
         let seq = streams[own].advance(s.seq, s.flags.has(Flags::SYN));
         let ack = s.flags.has(Flags::ACK).then(|| streams[peer].advance(s.ack, false));
-        if !is_selected {
-            return;
-        }
+        let Some((kind, confidence)) = row else { return };
         let row = self.rows.len() as u32;
         for &(left, right) in s.options.sack().iter().filter(|_| ack.is_some()) {
             self.sacks.push((row, streams[peer].nearest(left), streams[peer].nearest(right)));
@@ -156,12 +169,24 @@ impl PacketObserver for Packets {
             spurious: ack_event.spurious,
         });
     }
-}
 
-impl Packets {
     /// Rows of events only.
     pub fn events() -> Packets {
         Packets { selection: RowSelection::Events, ..Packets::default() }
+    }
+
+    /// A packet without a row is needed to unwrap the sequence numbers of later ones: the first of each
+    /// end, and then some of each gigabyte.
+    #[inline]
+    fn is_unwrap_due(&self, number: u32, flow: &Flow, from: Side) -> bool {
+        let is_known = self.streams.get(number as usize).is_some_and(|ends| ends.iter().all(SeqUnwrapper::is_known));
+        !is_known || flow.direction(from).counts().packets.is_multiple_of(UNWRAP_PACKETS)
+    }
+
+    /// The rows so far and their SACK blocks. Later packets have rows as if none were taken.
+    pub fn take_rows(&mut self) -> Packets {
+        let (rows, sacks) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.sacks));
+        Packets { rows, sacks, left_out: self.left_out, selection: self.selection, ..Packets::default() }
     }
 
     /// Reclassifies an earlier packet of the same end.
@@ -178,6 +203,7 @@ impl Packets {
     }
 }
 
+#[inline]
 fn kind_of(s: &Segment<'_>, data: DataEvent) -> (RowKind, f32) {
     match data {
         DataEvent::Classified(is) => (RowKind::Classified(is.kind), is.confidence),

@@ -19,6 +19,12 @@ impl SeqUnwrapper {
         self.last
     }
 
+    /// The first sequence number has passed.
+    #[inline]
+    pub fn is_known(&self) -> bool {
+        self.origin.is_some()
+    }
+
     /// The offset of a sequence seq nearest to the last one.
     pub fn nearest(&self, seq: u32) -> i64 {
         let wrapped = (self.last as u32).wrapping_add(self.origin.unwrap_or(seq));

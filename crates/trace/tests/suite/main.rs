@@ -14,5 +14,6 @@ mod many_flows;
 mod packet_builder;
 mod packet_script;
 mod revisions;
+mod series;
 mod super_segments;
 mod zero_window;

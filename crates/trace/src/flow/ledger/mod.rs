@@ -27,6 +27,8 @@ pub struct Ledger {
     counts: KindCounts,
     /// In the order of time.
     records: Vec<Retransmission>,
+    /// All records lie below SND.UNA.
+    is_passed: bool,
     rare: Option<Box<RareCounts>>,
     provisional_rto: Option<Box<ProvisionalRto>>,
     rto_candidate: Option<Box<RtoCandidate>>,
@@ -36,7 +38,7 @@ pub struct Ledger {
     recoveries: u32,
 }
 
-compact!(Ledger { counts, records, rare, provisional_rto, rto_candidate, retransmitted, rtos, recoveries });
+compact!(Ledger { counts, records, is_passed, rare, provisional_rto, rto_candidate, retransmitted, rtos, recoveries });
 
 impl Ledger {
     /// Records a retransmission, and with it what state it puts the sender into.
@@ -94,6 +96,7 @@ impl Ledger {
             self.records.reserve_exact(1 + self.records.len() / 2);
         }
         self.records.push(record);
+        self.is_passed = false;
     }
 
     /// The last record is of a segment whose first copy was not captured.
@@ -138,6 +141,7 @@ impl Ledger {
             self.records.drain(..old);
             self.records.shrink_to(self.records.len() + self.records.len() / 2);
         }
+        self.is_passed = self.records.iter().all(|record| !seq_lt(una, record.end));
     }
 
     /// The episode is over: nothing can revise its classifications any more.
@@ -145,9 +149,11 @@ impl Ledger {
         (self.provisional_rto, self.rto_candidate) = (None, None);
     }
 
+    /// An ACK finds nothing out and drops nothing: no record is left above SND.UNA, and none is old.
     #[inline]
-    pub fn has_records(&self) -> bool {
-        !self.records.is_empty()
+    pub fn is_quiet(&self, now: i64, max_age: i64) -> bool {
+        (self.is_passed || self.records.is_empty())
+            && self.records.first().is_none_or(|record| !record.is_settled && now - record.at <= max_age)
     }
 
     /// Times of the retransmissions that include `seq`, as far as they are recorded.
