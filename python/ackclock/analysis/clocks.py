@@ -84,8 +84,21 @@ def format_clock(clock: Mapping[str, Any]) -> str:
     return (
         f"{_against(offset)} if the minimum delays of both directions are equal, which is an "
         f"assumption (from two-way traffic alone: between {_against(low)} and {_against(high)}), "
-        f"and {abs(skew):.1f} ppm {'fast' if skew >= 0 else 'slow'}"
+        f"and {abs(skew):.1f} ppm {'fast' if skew >= 0 else 'slow'}{_caveats(clock)}"
     )
+
+
+def _caveats(clock: Mapping[str, Any]) -> str:
+    """Clauses about packets that make the offset less certain."""
+    text = ""
+    if overtaking := clock["overtaking_packets"]:
+        text += (
+            f"; {overtaking} packets overtook others and arrived more than 1 ms sooner than any that did not, so the "
+            "link has two paths, and the offset is that of the packets in order"
+        )
+    if late := clock["late_timestamps"]:
+        text += f"; {late} packets were captured later than they passed, and are left out"
+    return text
 
 
 def _against(offset_ms: float) -> str:

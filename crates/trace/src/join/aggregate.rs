@@ -2,9 +2,12 @@
 //! rate show in all of them.
 
 use super::MatchedDirection;
+use super::backlog::{self, Backlog};
 use super::bottleneck_schedule::{BottleneckSchedule, QueueWait, Transit};
 use super::fate::Fate;
 use super::fingerprint::{PacketFingerprint, median_len};
+use super::loss_attribution::PathLosses;
+use super::stalls::{self, LinkStall};
 use super::token_bucket::{self, TokenBucketEstimate};
 
 #[derive(Debug, Default)]
@@ -16,6 +19,14 @@ pub struct Aggregate {
     pub token_bucket: Option<TokenBucketEstimate>,
     /// The queueing of each packet at the bottleneck.
     pub schedule: BottleneckSchedule,
+    /// The backlog that each packet met, by direction and packet.
+    backlogs: Vec<Vec<Backlog>>,
+    /// Minimum delay of the packets that overtake no other, nanoseconds.
+    pub base_delay: i64,
+    /// Times in which the link sent nothing of what waited.
+    pub stalls: Vec<LinkStall>,
+    /// The causes of the losses.
+    pub losses: PathLosses,
     /// Packets of different flows overtake each other, packets of one flow hardly ever: per-flow
     /// queues.
     pub flow_queues: bool,
@@ -53,11 +64,15 @@ impl Aggregate {
         // A stable sort: packets with equal times stay in capture order.
         transits.sort_by_key(|transit| transit.at);
         aggregate.schedule = BottleneckSchedule::of(&transits, &sizes);
+        aggregate.base_delay = backlog::base_delay(&transits).unwrap_or(0);
+        aggregate.stalls = stalls::find(&transits, aggregate.base_delay);
+        aggregate.backlogs = backlog::backlogs(&transits, &sizes, aggregate.base_delay, &aggregate.stalls);
+        aggregate.losses = PathLosses::of(&transits, &sizes, &aggregate.schedule, &aggregate.backlogs);
         aggregate.flow_queues = has_flow_queues(&transits);
         aggregate.delays.sort_unstable();
         arrivals.sort_unstable();
         aggregate.max_in_transit = max_in_transit(&transits, &arrivals);
-        aggregate.standing = StandingRates::of(&arrivals);
+        aggregate.standing = StandingRates::of(&arrivals, &aggregate.stalls);
         let arrivals: Vec<(i64, u32)> = arrivals.iter().map(|a| (a.0, a.1)).collect();
         aggregate.token_bucket = token_bucket::find(&arrivals);
         aggregate
@@ -75,6 +90,11 @@ impl Aggregate {
     /// The queueing of each packet of the direction with this index.
     pub fn waits(&self, direction: usize) -> &[QueueWait] {
         self.schedule.waits.get(direction).map_or(&[], Vec::as_slice)
+    }
+
+    /// The backlog that a packet met.
+    pub fn backlog(&self, direction: usize, index: usize) -> Option<&Backlog> {
+        self.backlogs.get(direction)?.get(index)
     }
 
     /// Service time at the bottleneck of a packet of the median length, nanoseconds.
@@ -100,9 +120,11 @@ struct StandingRates {
 
 impl StandingRates {
     /// `arrivals`: time, IP bytes and delay, in order of time.
-    fn of(arrivals: &[(i64, u32, i64)]) -> StandingRates {
+    fn of(arrivals: &[(i64, u32, i64)], stalls: &[LinkStall]) -> StandingRates {
         let gap = |w: &[(i64, u32, i64)]| (w[0].2.min(w[1].2), u64::from(w[1].1), w[1].0.saturating_sub(w[0].0));
-        let mut sums: Vec<(i64, u64, i64)> = arrivals.windows(2).map(gap).collect();
+        // Of what waited elsewhere while the link stalled, the rate is another link's.
+        let in_stall = |a: &(i64, u32, i64)| stalls::overlaps(stalls, a.0.saturating_sub(a.2), a.0);
+        let mut sums: Vec<(i64, u64, i64)> = arrivals.windows(2).filter(|w| !in_stall(&w[1])).map(gap).collect();
         sums.sort_unstable_by_key(|gap| std::cmp::Reverse(gap.0));
         let (mut bytes, mut time) = (0u64, 0i64);
         for gap in &mut sums {
@@ -156,12 +178,12 @@ mod tests {
     fn standing_rates_equal_the_sums_over_all_arrivals_for_every_minimum_delay() {
         let arrivals: Vec<(i64, u32, i64)> =
             (0..200i64).map(|i| (i * 1000 + i * i % 37, 40 + (i * 731 % 1460) as u32, i * 271 % 97)).collect();
-        let rates = StandingRates::of(&arrivals);
+        let rates = StandingRates::of(&arrivals, &[]);
         for delay in -1..100 {
             let both = arrivals.windows(2).filter(|w| w[0].2 >= delay && w[1].2 >= delay);
             let sums = both.fold((0, 0), |sum, w| (sum.0 + u64::from(w[1].1), sum.1 + w[1].0 - w[0].0));
             assert_eq!(rates.from(delay), sums, "{delay}");
         }
-        assert_eq!(StandingRates::of(&arrivals[..1]).from(0), (0, 0));
+        assert_eq!(StandingRates::of(&arrivals[..1], &[]).from(0), (0, 0));
     }
 }

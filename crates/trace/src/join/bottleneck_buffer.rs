@@ -4,7 +4,7 @@
 use super::aggregate::Aggregate;
 use super::fate::Fate;
 use super::fingerprint::{PacketFingerprint, median_len};
-use super::loss_attribution::{LossAttribution, LossOrigin};
+use super::loss_attribution::{LossAttribution, LossEvidence, LossOrigin};
 
 /// Estimates in bytes of IP packets.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +62,8 @@ pub type BufferCaveats = [bool; BufferCaveat::ALL.len()];
 
 const NONE: BufferEstimate =
     BufferEstimate { min_based: None, max_based: None, rate_bps: None, filled: false, caveats: [false; BufferCaveat::ALL.len()] };
+/// Maximum difference of the backlogs of a packet that arrived and of the next, lost one, in packets.
+const MAX_STEP_PACKETS: i64 = 2;
 /// Position between minimum and maximum delay from which on a queue stands.
 const STANDING: f64 = 0.3;
 /// A drop at a delay below this share of the range is early.
@@ -78,21 +80,48 @@ pub fn estimate(
     fates: &[Fate],
     attribution: &LossAttribution,
     aggregate: &Aggregate,
+    number: usize,
     marked: bool,
 ) -> BufferEstimate {
-    let arrived: Vec<(usize, i64)> = fates.iter().enumerate().filter_map(|(i, f)| Some((i, f.delay()?))).collect();
+    let backlog = |i: usize| aggregate.backlog(number, i).copied().unwrap_or_default();
+    // While a link stalls, what waits for it need not be in the bottleneck's buffer.
+    let arrived: Vec<(usize, i64)> =
+        fates.iter().enumerate().filter(|(i, _)| !backlog(*i).in_stall).filter_map(|(i, f)| Some((i, f.delay()?))).collect();
     // Packets of about the median length only: a shorter one waits as long and has a shorter
     // service time.
     let Some(median) = median_len(sent) else { return NONE };
     let is_typical = |i: usize| u64::from(sent[i].ip_len) * 10 >= u64::from(median) * 9;
     let Some(min) = arrived.iter().filter(|a| is_typical(a.0)).map(|a| a.1).min() else { return NONE };
+    // Packets that overtake others bypass the queue.
+    let min = min.max(aggregate.base_delay);
     let Some(max) = arrived.iter().filter(|a| is_typical(a.0)).map(|a| a.1).max() else { return NONE };
     let Some(rate) = aggregate.rate(min + ((max - min) as f64 * STANDING) as i64) else { return NONE };
     // Bytes queued ahead of a packet, and the packet itself.
     let bytes = |delay: i64| (delay - min) as f64 * 1e-9 * rate / 8.0 + f64::from(median);
-    let filled = matches!(attribution.origin, LossOrigin::Congestion | LossOrigin::Both) && attribution.at_peaks > 0;
+    let is_congested = matches!(attribution.origin, LossOrigin::Congestion | LossOrigin::Both);
+    // Whether the queue was full for the packet after this one, which had this delay.
+    let is_full_after = |i: usize, delay: i64| match attribution.evidence {
+        LossEvidence::Overflow { overflow, .. } => {
+            let (own, next) = (backlog(i).at_arrival.bytes, backlog(i + 1).at_arrival.bytes);
+            // A super-segment overflows a queue that has room for a packet.
+            overflow.is_full(&backlog(i + 1)) && next - own <= MAX_STEP_PACKETS * i64::from(median)
+        }
+        LossEvidence::Delay { wait, .. } => delay >= attribution.min_delay + wait,
+        LossEvidence::Independent { max_wait } => delay >= attribution.min_delay + max_wait && max_wait > 0,
+        LossEvidence::IdleShare { .. } => false,
+    };
+    let filled = is_congested
+        && match attribution.evidence {
+            LossEvidence::Overflow { full, .. } => full > 0,
+            LossEvidence::Delay { above, .. } => above > 0,
+            LossEvidence::Independent { max_wait } => {
+                max_wait > 0
+                    && fates.iter().enumerate().any(|(i, f)| *f == Fate::Lost && aggregate.waits(number)[i].wait >= max_wait)
+            }
+            LossEvidence::IdleShare { .. } => false,
+        };
     let next_to_loss = fates.windows(2).enumerate().filter_map(|(i, w)| match w {
-        [Fate::Arrived(d), Fate::Lost] if is_typical(i) && *d >= attribution.edge => Some(*d),
+        [Fate::Arrived(d), Fate::Lost] if is_typical(i) && !backlog(i).in_stall && is_full_after(i, *d) => Some(*d),
         _ => None,
     });
     let min_next_to_loss = next_to_loss.min();

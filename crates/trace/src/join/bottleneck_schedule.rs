@@ -246,8 +246,16 @@ fn server(packets: &[Transit]) -> Option<Server> {
     let median = time / bytes;
     let similar = gaps.iter().filter(|g| (g.0 / g.1 / median - 1.0).abs() < REGULAR).count();
     let ns_per_byte = if median > 0.0 && similar * 2 > gaps.len() { median } else { mean };
+    let mut latest = i64::MIN;
+    // Packets that overtake others do not pass the queue.
+    let in_order = packets.iter().filter(|p| {
+        let arrived = delay(p).map_or(i64::MIN, |delay| p.at.saturating_add(delay));
+        let overtakes = arrived < latest;
+        latest = latest.max(arrived);
+        !overtakes
+    });
     let base_delay =
-        packets.iter().filter_map(|p| Some(delay(p)? as f64 - ns_per_byte * f64::from(p.ip_len))).fold(f64::INFINITY, f64::min);
+        in_order.filter_map(|p| Some(delay(p)? as f64 - ns_per_byte * f64::from(p.ip_len))).fold(f64::INFINITY, f64::min);
     (ns_per_byte > 0.0 && ns_per_byte.is_finite()).then_some(Server { ns_per_byte, base_delay })
 }
 

@@ -29,6 +29,19 @@ pub struct ClockRelation {
     /// Amount by which declared clocks give packets negative delays beyond their declared error,
     /// nanoseconds.
     pub conflict: f64,
+    /// Reasons why the offset may be wrong by more than its assumption says.
+    pub caveats: ClockCaveats,
+}
+
+/// Reasons to doubt an estimated offset.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClockCaveats {
+    /// Number of packets that overtook others and arrived sooner than any that did not. The bounds
+    /// include them, the offset does not: the link gives them a path of their own.
+    pub overtaking: usize,
+    /// Number of packets whose timestamps no offset explains: captured later than they passed. They
+    /// are left out.
+    pub late_timestamps: usize,
 }
 
 /// Minimum number of packets of the most common length, unless half of all packets have it. Shorter
@@ -39,15 +52,18 @@ const MIN_COMMON: usize = 200;
 pub struct DelayPoints {
     origin: i64,
     base: Option<i64>,
-    /// Towards the second capture, and towards the first.
+    /// Towards the second capture, and towards the first; without packets that overtake others.
     directions: [Vec<Point>; 2],
+    /// Packets that overtake others of their flow.
+    overtaking: [Vec<Point>; 2],
     /// Without packets shorter than the most common length.
     full_length: [Vec<Point>; 2],
 }
 
 impl DelayPoints {
     pub fn new(origin: i64) -> DelayPoints {
-        DelayPoints { origin, base: None, directions: [Vec::new(), Vec::new()], full_length: [Vec::new(), Vec::new()] }
+        let none = || [Vec::new(), Vec::new()];
+        DelayPoints { origin, base: None, directions: none(), overtaking: none(), full_length: none() }
     }
 
     /// `forward` and `backward` have each packet's times by the first and by the second clock in
@@ -65,7 +81,8 @@ impl DelayPoints {
             points.sort_unstable_by(|p, q| p.0.total_cmp(&q.0));
             points
         });
-        DelayPoints { origin, base, full_length: directions.clone(), directions }
+        let full_length = directions.clone();
+        DelayPoints { origin, base, full_length, directions, overtaking: [Vec::new(), Vec::new()] }
     }
 
     /// Adds a flow's matched packets by the side that sends. The direction with the larger time
@@ -92,43 +109,152 @@ impl DelayPoints {
             None => return,
         };
         for (direction, side) in order.into_iter().enumerate() {
-            self.directions[direction].extend(points[side].iter().map(|p| p.0));
-            self.full_length[direction].extend(points[side].iter().filter(|p| p.1).map(|p| p.0));
+            let overtakes = overtaking(&points[side], direction == 0);
+            let of = |wanted: bool| {
+                points[side].iter().zip(&overtakes).filter(move |(_, overtakes)| **overtakes == wanted).map(|(p, _)| *p)
+            };
+            self.directions[direction].extend(of(false).map(|p| p.0));
+            self.overtaking[direction].extend(of(true).map(|p| p.0));
+            self.full_length[direction].extend(of(false).filter(|p| p.1).map(|p| p.0));
         }
     }
 
     /// Estimates the relation; none if packets of one direction are missing or no constant rate
     /// explains the times.
     pub fn clock(self) -> Option<ClockRelation> {
-        let [forward, backward] = self.directions;
-        let (above, below) = (hull(forward, false), hull(backward, true));
-        if above.is_empty() || below.is_empty() {
-            return None;
-        }
-        let gap = |skew: f64| min_offset(&above, skew) - max_offset(&below, skew);
-        let slopes = above.windows(2).chain(below.windows(2)).map(|w| (w[1].1 - w[0].1) / (w[1].0 - w[0].0));
-        let widest = slopes.chain([0.0]).filter(|s| s.abs() <= MAX_SKEW).max_by(|x, y| gap(*x).total_cmp(&gap(*y)))?;
-        if gap(widest) < 0.0 {
-            return None;
-        }
-        let possible = rates_with_gap(&gap, widest);
+        let in_order = Bounds::of(&self.directions)?;
+        let (in_order, mut caveats) = match in_order.widest()?.1 >= 0.0 {
+            true => (in_order, ClockCaveats::default()),
+            false => self.without_late_timestamps(&in_order)?,
+        };
+        let (widest, _) = in_order.widest()?;
+        let possible = rates_with_gap(&|skew| in_order.gap(skew), widest);
         let estimate = skew::estimate(&self.full_length[0], &self.full_length[1], possible, widest);
         let [first, last] = estimate.interval.map(|rate| rate.clamp(possible[0], possible[1]));
-        let corners = above.windows(2).chain(below.windows(2)).map(|w| (w[1].1 - w[0].1) / (w[1].0 - w[0].0));
+        // Packets that overtake others bound the offset as well, unless their timestamps are late.
+        let all = [0, 1].map(|i| [&self.directions[i][..], &self.overtaking[i][..]].concat());
+        let all = Bounds::of(&all).filter(|all| caveats.late_timestamps == 0 && all.gap(estimate.rate) >= 0.0);
+        let bounds = all.as_ref().unwrap_or(&in_order);
         // The bounds are extreme at the ends of the interval of rates or at corners of the hulls.
+        let corners = bounds.slopes();
         let rates: Vec<f64> = corners.filter(|s| (first..=last).contains(s)).chain([first, estimate.rate, last]).collect();
+        let (below, above) = (in_order.low(estimate.rate), in_order.high(estimate.rate));
+        caveats.overtaking = self.sooner_than_in_order(estimate.rate, [above, below]);
         Some(ClockRelation {
             origin: self.origin,
             base: self.base?,
-            low: rates.iter().map(|&s| max_offset(&below, s)).fold(f64::INFINITY, f64::min),
-            high: rates.iter().map(|&s| min_offset(&above, s)).fold(f64::NEG_INFINITY, f64::max),
-            middle: (max_offset(&below, estimate.rate) + min_offset(&above, estimate.rate)) / 2.0,
+            low: rates.iter().map(|&s| bounds.low(s)).fold(f64::INFINITY, f64::min),
+            high: rates.iter().map(|&s| bounds.high(s)).fold(f64::NEG_INFINITY, f64::max),
+            middle: (below + above) / 2.0,
             skew: estimate.rate,
             skew_interval: estimate.interval,
             known: false,
             conflict: 0.0,
+            caveats,
         })
     }
+
+    /// The bounds without the packets with the smallest delays, of which the timestamps of one
+    /// capture are late; none if more than `MAX_LATE` of the packets were late, or by more than a
+    /// host delays a timestamp.
+    fn without_late_timestamps(&self, all: &Bounds) -> Option<(Bounds, ClockCaveats)> {
+        let (rate, gap) = all.widest()?;
+        if gap < -MAX_LATENESS_NS {
+            return None;
+        }
+        LATE_SHARES.into_iter().find_map(|share| {
+            let mut left_out = 0;
+            let kept = [(0, 1.0), (1, -1.0)].map(|(direction, sign)| {
+                let mut points = self.directions[direction].clone();
+                let count = (points.len() as f64 * share) as usize;
+                points.sort_unstable_by(|p, q| (sign * (p.1 - rate * p.0)).total_cmp(&(sign * (q.1 - rate * q.0))));
+                left_out += count;
+                points.split_off(count.min(points.len()))
+            });
+            let bounds = Bounds::of(&kept)?;
+            (bounds.widest()?.1 >= 0.0).then_some((bounds, ClockCaveats { late_timestamps: left_out, ..ClockCaveats::default() }))
+        })
+    }
+
+    /// Number of packets that overtook others and have clearly smaller delays than any that did not.
+    fn sooner_than_in_order(&self, rate: f64, [above, below]: [f64; 2]) -> usize {
+        let value = |p: &Point| p.1 - rate * p.0;
+        let sooner = self.overtaking[0].iter().filter(|p| value(p) < above - CLEARLY_SOONER_NS).count();
+        sooner + self.overtaking[1].iter().filter(|p| value(p) > below + CLEARLY_SOONER_NS).count()
+    }
+}
+
+/// Shares of the packets that are left out for late timestamps, until the others agree.
+const LATE_SHARES: [f64; 4] = [0.001, 0.01, 0.05, 0.2];
+/// Maximum contradiction of two packets for which late timestamps are the reason; more is a clock
+/// that was set.
+const MAX_LATENESS_NS: f64 = 20_000_000.0;
+/// Minimum difference of a packet that overtook others from the minimum delay; less is jitter.
+const CLEARLY_SOONER_NS: f64 = 1_000_000.0;
+
+/// Convex hulls of the time differences: the offset is below `above` and above `below`.
+struct Bounds {
+    above: Vec<Point>,
+    below: Vec<Point>,
+}
+
+impl Bounds {
+    /// None if a direction has no packets.
+    fn of(directions: &[Vec<Point>; 2]) -> Option<Bounds> {
+        let bounds = Bounds { above: hull(directions[0].clone(), false), below: hull(directions[1].clone(), true) };
+        (!bounds.above.is_empty() && !bounds.below.is_empty()).then_some(bounds)
+    }
+
+    fn low(&self, skew: f64) -> f64 {
+        max_offset(&self.below, skew)
+    }
+
+    fn high(&self, skew: f64) -> f64 {
+        min_offset(&self.above, skew)
+    }
+
+    fn gap(&self, skew: f64) -> f64 {
+        self.high(skew) - self.low(skew)
+    }
+
+    fn slopes(&self) -> impl Iterator<Item = f64> + '_ {
+        self.above.windows(2).chain(self.below.windows(2)).map(|w| (w[1].1 - w[0].1) / (w[1].0 - w[0].0))
+    }
+
+    /// The rate with the largest gap between the bounds, and the gap.
+    fn widest(&self) -> Option<(f64, f64)> {
+        let rates = self.slopes().chain([0.0]).filter(|s| s.abs() <= MAX_SKEW);
+        rates.map(|rate| (rate, self.gap(rate))).max_by(|x, y| x.1.total_cmp(&y.1))
+    }
+}
+
+/// For each packet of a flow's direction whether it overtakes another one. `points` are in order of
+/// the first capture, `first_to_second` if that is the order of departure.
+fn overtaking(points: &[(Point, bool)], first_to_second: bool) -> Vec<bool> {
+    let arrival = |p: &(Point, bool)| p.0.0 + p.0.1;
+    if first_to_second {
+        let mut latest = f64::NEG_INFINITY;
+        let overtakes = points.iter().map(|p| {
+            let overtakes = arrival(p) < latest;
+            latest = latest.max(arrival(p));
+            overtakes
+        });
+        return overtakes.collect();
+    }
+    // Here `arrival` is the departure: a packet overtakes if one with an earlier departure comes
+    // after it.
+    let mut earliest = f64::INFINITY;
+    let mut overtakes: Vec<bool> = points
+        .iter()
+        .rev()
+        .map(|p| {
+            let overtakes = arrival(p) > earliest;
+            earliest = earliest.min(arrival(p));
+            overtakes
+        })
+        .collect();
+    overtakes.reverse();
+    overtakes
 }
 
 /// The most common length, if enough packets have it.
@@ -212,7 +338,18 @@ impl ClockRelation {
         let [low, high] = estimated.map_or([-error, error], ClockRelation::offset_interval);
         let conflict = (low - error).max(-error - high).max(0.0);
         let (skew, skew_interval) = (0.0, [0.0; 2]);
-        ClockRelation { origin, base: 0, low: -error, high: error, middle: 0.0, skew, skew_interval, known: true, conflict }
+        ClockRelation {
+            origin,
+            base: 0,
+            low: -error,
+            high: error,
+            middle: 0.0,
+            skew,
+            skew_interval,
+            known: true,
+            conflict,
+            caveats: ClockCaveats::default(),
+        }
     }
 
     /// Offsets at which no packet has a negative delay, nanoseconds.

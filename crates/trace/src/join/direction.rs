@@ -4,6 +4,7 @@ use super::aggregate::Aggregate;
 use super::fate::Fate;
 use super::loss_attribution::LossAttribution;
 use super::loss_bursts::LossBursts;
+use super::stalls::LinkStall;
 use super::{BufferEstimate, MatchedDirection, TokenBucketEstimate, bottleneck_buffer, loss_attribution};
 
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct JoinedDirection {
     pub buffer: BufferEstimate,
     /// Token bucket on the path of all flows in this direction.
     pub token_bucket: Option<TokenBucketEstimate>,
+    /// Stalls of the path of all flows in this direction, nanoseconds after its first packet.
+    pub stalls: Vec<LinkStall>,
 }
 
 impl JoinedDirection {
@@ -37,6 +40,7 @@ impl JoinedDirection {
         let mut delays: Vec<i64> = fates.iter().filter_map(Fate::delay).collect();
         delays.sort_unstable();
         let packets = || sent.iter().zip(fates);
+        let origin = sent.first().map_or(0, |packet| packet.at);
         let timeline = packets().filter_map(|(p, fate)| match fate {
             Fate::Arrived(delay) => Some((p.at, Some(*delay))),
             Fate::Lost => Some((p.at, None)),
@@ -44,7 +48,7 @@ impl JoinedDirection {
         });
         let timeline = timeline.collect();
         let in_capture = packets().filter(|(_, fate)| **fate != Fate::OutsideCapture);
-        let attribution = loss_attribution::attribute(sent, fates, aggregate, aggregate.waits(number));
+        let attribution = loss_attribution::attribute(sent, fates, aggregate, number);
         JoinedDirection {
             first_to_second: *first_to_second,
             sent: fates.len() as u64 - count(Fate::OutsideCapture),
@@ -53,8 +57,9 @@ impl JoinedDirection {
             missing_at_sender,
             duplicated,
             bursts: LossBursts::of(in_capture.map(|(p, fate)| (p.at, *fate == Fate::Lost))),
-            buffer: bottleneck_buffer::estimate(sent, fates, &attribution, aggregate, *marked),
+            buffer: bottleneck_buffer::estimate(sent, fates, &attribution, aggregate, number, *marked),
             token_bucket: aggregate.token_bucket,
+            stalls: aggregate.stalls.iter().map(|s| LinkStall { start: s.start - origin, end: s.end - origin }).collect(),
             attribution,
             delays,
             timeline,

@@ -49,6 +49,8 @@ pub struct DirectionView<'a> {
     pub span: (i64, i64),
     pub clock: &'a ClockRelation,
     pub first_to_second: bool,
+    /// Departure of the last packet of any flow of the path that arrived.
+    pub last_arrived: i64,
 }
 
 pub fn determine(view: &DirectionView<'_>) -> PacketFates {
@@ -63,11 +65,15 @@ pub fn determine(view: &DirectionView<'_>) -> PacketFates {
         fates[x as usize] = Fate::Arrived(delay);
         matched[y as usize] = true;
     }
+    let last_arrived =
+        view.pairs.iter().map(|pair| view.sent[pair.0 as usize].at).max().unwrap_or(i64::MIN).max(view.last_arrived);
     let arrivals = Arrivals::of(view);
     let mut explained = HashSet::new();
     for (packet, fate) in view.sent.iter().zip(&mut fates).rev().filter(|(_, fate)| **fate == Fate::Lost) {
         let departure = view.clock.convert(packet.at, view.first_to_second);
-        if departure.saturating_add(max) > view.span.1 || departure.saturating_add(min) < view.span.0 {
+        // A packet that was sent later and arrived shows that there was time.
+        let ended = departure.saturating_add(max) > view.span.1 && packet.at >= last_arrived;
+        if ended || departure.saturating_add(min) < view.span.0 {
             *fate = Fate::OutsideCapture;
         } else if packet.payload > 0 && arrivals.was_acked_uncaptured(packet, departure) && explained.insert(packet.seq) {
             // Of several copies the last one: a single copy explains the ACK.

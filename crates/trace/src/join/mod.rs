@@ -2,6 +2,7 @@
 //! packets, relation of the clocks, and delay, loss and bottleneck between the capture points.
 
 mod aggregate;
+mod backlog;
 mod bottleneck_buffer;
 mod bottleneck_schedule;
 mod clock_relation;
@@ -14,18 +15,22 @@ mod loss_clusters;
 mod loss_threshold;
 mod match_flows;
 mod match_packets;
+mod overflow;
 mod probes;
 mod skew;
+mod stalls;
 pub(crate) mod token_bucket;
 
 pub use bottleneck_buffer::{BufferCaveat, BufferEstimate};
-pub use clock_relation::{ClockRelation, DelayPoints};
+pub use clock_relation::{ClockCaveats, ClockRelation, DelayPoints};
 pub use direction::JoinedDirection;
 pub use fate::{Fate, PacketFates};
 pub use fingerprint::{FingerprintRecorder, PacketFingerprint};
-pub use loss_attribution::{LossAttribution, LossOrigin};
+pub use loss_attribution::{LossAttribution, LossEvidence, LossOrigin};
 pub use loss_bursts::{LossBurst, LossBursts};
+pub use overflow::{BacklogMeasure, Overflow};
 pub use probes::{ProbeLosses, attribute_probe_losses};
+pub use stalls::LinkStall;
 pub use token_bucket::TokenBucketEstimate;
 
 use crate::analyze::{Analysis, PacketFilter};
@@ -114,10 +119,11 @@ pub fn join(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Option<f6
         let no_directions = |m: &FlowMatch| JoinedFlow { number: m.first, other_number: m.second, directions: [None, None] };
         return Joined { flows: matches.iter().map(no_directions).collect(), clock };
     };
+    let last_arrived = last_arrived(relation, &matches, &pairs, [a, b]);
     let matched: Vec<[Option<MatchedDirection<'_>>; 2]> = matches
         .iter()
         .zip(&pairs)
-        .map(|(m, pairs)| [0, 1].map(|side| match_direction(relation, m, side, &pairs[side], [first, second])))
+        .map(|(m, pairs)| [0, 1].map(|side| match_direction(relation, m, side, &pairs[side], [first, second], last_arrived)))
         .collect();
     let aggregates = [true, false].map(|first_to_second| {
         Aggregate::of(matched.iter().flatten().flatten().filter(|direction| direction.first_to_second == first_to_second))
@@ -150,6 +156,28 @@ pub struct MatchedDirection<'a> {
     pub marked: bool,
 }
 
+/// Departure of the last packet that arrived, over all flows, towards the second capture and towards
+/// the first.
+fn last_arrived(
+    clock: &ClockRelation,
+    matches: &[FlowMatch],
+    pairs: &[[Vec<MatchedPair>; 2]],
+    recorders: [&FingerprintRecorder; 2],
+) -> [i64; 2] {
+    let mut last = [i64::MIN; 2];
+    for (m, pairs) in matches.iter().zip(pairs) {
+        for (side, pairs) in pairs.iter().enumerate() {
+            let (ours, theirs) = (&recorders[0].flows[m.first][side], &recorders[1].flows[m.second][m.side(side)]);
+            let Some(first_to_second) = clock.is_first_to_second(ours, theirs, pairs) else { continue };
+            let departures =
+                pairs.iter().map(|&(x, y)| if first_to_second { ours[x as usize].at } else { theirs[y as usize].at });
+            let towards = &mut last[usize::from(!first_to_second)];
+            *towards = departures.fold(*towards, i64::max);
+        }
+    }
+    last
+}
+
 /// Determines the fates of one direction's packets between the captures.
 fn match_direction<'a>(
     clock: &ClockRelation,
@@ -157,6 +185,7 @@ fn match_direction<'a>(
     side: usize,
     pairs: &[MatchedPair],
     captures: [&'a CaptureSide; 2],
+    last_arrived: [i64; 2],
 ) -> Option<MatchedDirection<'a>> {
     let [first, second] = captures;
     let (a, b) = (&first.fingerprints.flows[m.first], &second.fingerprints.flows[m.second]);
@@ -170,7 +199,9 @@ fn match_direction<'a>(
         (in_second, in_first, swapped.as_slice(), &a[1 - side], first)
     };
     let span = (receiver.analysis.totals.first_at?, receiver.analysis.totals.last_at);
-    let fates = fate::determine(&fate::DirectionView { sent, received, replies, pairs, span, clock, first_to_second });
+    let last_arrived = last_arrived[usize::from(!first_to_second)];
+    let fates =
+        fate::determine(&fate::DirectionView { sent, received, replies, pairs, span, clock, first_to_second, last_arrived });
     let has_ce = |packets: &[PacketFingerprint]| packets.iter().any(|p| p.flags.has(PacketFingerprint::CE));
     Some(MatchedDirection { sent, fates, first_to_second, marked: has_ce(received) && !has_ce(sent) })
 }

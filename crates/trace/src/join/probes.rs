@@ -33,8 +33,8 @@ pub fn attribute_probe_losses(sent: &[(i64, Fate)], ip_len: u32) -> ProbeLosses 
     let matched = MatchedDirection { sent: &packets, fates, first_to_second: true, marked: false };
     let aggregate = Aggregate::of(std::iter::once(&matched));
     let fates = &matched.fates.fates;
-    let attribution = loss_attribution::attribute(&packets, fates, &aggregate, aggregate.waits(0));
-    let buffer = bottleneck_buffer::estimate(&packets, fates, &attribution, &aggregate, false);
+    let attribution = loss_attribution::attribute(&packets, fates, &aggregate, 0);
+    let buffer = bottleneck_buffer::estimate(&packets, fates, &attribution, &aggregate, 0, false);
     let bursts = LossBursts::of(sent.iter().map(|(at, fate)| (*at, *fate == Fate::Lost)));
     ProbeLosses { attribution, buffer, bursts }
 }

@@ -2,7 +2,10 @@
 //! docs/analyze.md has their definitions.
 
 use super::{FlowRows, Report, ms};
-use crate::join::{BufferCaveat, CaptureSide, ClockRelation, Joined, JoinedDirection, LossBursts, TokenBucketEstimate};
+use crate::join::{
+    BacklogMeasure, BufferCaveat, CaptureSide, ClockRelation, Joined, JoinedDirection, LinkStall, LossAttribution, LossBursts,
+    LossEvidence, TokenBucketEstimate,
+};
 use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
 
@@ -16,6 +19,8 @@ pub struct JoinedDirectionReport {
     pub loss_rate: Option<f64>,
     pub lost: LostReport,
     pub loss_bursts: BurstReport,
+    /// Times in which the link sent nothing although packets waited.
+    pub link_stalls: Vec<StallReport>,
     pub bottleneck_buffer_bytes: BufferReport,
     pub delay_loss_correlation: Option<f64>,
     pub loss_cause: LossCauseReport,
@@ -40,6 +45,14 @@ pub struct LostPacket {
     pub time_s: f64,
     pub sequence: u32,
     pub bytes: u32,
+}
+
+#[derive(Debug, Serialize)]
+pub struct StallReport {
+    /// Last arrival before it, after the direction's first packet.
+    pub start_s: f64,
+    /// From then to the next arrival.
+    pub duration_ms: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -92,6 +105,8 @@ pub struct LossCauseReport {
     pub lost_behind_bottleneck: u32,
     /// Losses that were located before it.
     pub lost_before_bottleneck: u32,
+    /// Losses while the link stalled.
+    pub lost_in_stalls: u32,
     pub evidence: String,
 }
 
@@ -106,6 +121,11 @@ pub struct ClockReport {
     /// Amount by which clocks declared correct give packets negative delays, beyond their declared
     /// error.
     pub conflict_ms: Option<f64>,
+    /// Number of packets that overtook others and arrived clearly sooner than those that did not: the
+    /// interval includes them, the offset does not.
+    pub overtaking_packets: usize,
+    /// Number of packets left out because one capture recorded them later than they passed.
+    pub late_timestamps: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -120,8 +140,6 @@ pub struct JoinReport {
 
 /// Maximum number of lost packets and of bursts that are listed.
 const MAX_LISTED: usize = 10_000;
-/// Minimum share lost after the bottleneck that is mentioned.
-const MIN_IDLE_SHARE: f64 = 0.3;
 const KNOWN: &str = "known: both clocks are declared correct within the interval";
 const SYMMETRIC: &str = "symmetric: assumes equal minimum delays in both directions; without that only the interval is known";
 
@@ -159,6 +177,8 @@ impl ClockReport {
             skew_ppm: clock.skew * 1e6,
             skew_interval_ppm: clock.skew_interval.map(|s| s * 1e6),
             assumption: if clock.known { KNOWN } else { SYMMETRIC },
+            overtaking_packets: clock.caveats.overtaking,
+            late_timestamps: clock.caveats.late_timestamps,
             conflict_ms: (clock.conflict > 0.0).then_some(clock.conflict * 1e-6),
         }
     }
@@ -185,6 +205,7 @@ impl JoinedDirectionReport {
                     .collect(),
             },
             loss_bursts: BurstReport::of(&direction.bursts),
+            link_stalls: direction.stalls.iter().take(MAX_LISTED).map(StallReport::of).collect(),
             bottleneck_buffer_bytes: BufferReport {
                 min_based: direction.buffer.min_based,
                 max_based: direction.buffer.max_based,
@@ -200,6 +221,12 @@ impl JoinedDirectionReport {
             delay_loss_correlation: direction.attribution.correlation,
             loss_cause: LossCauseReport::of(direction),
         }
+    }
+}
+
+impl StallReport {
+    fn of(stall: &LinkStall) -> StallReport {
+        StallReport { start_s: super::seconds(stall.start), duration_ms: ms(stall.end - stall.start) }
     }
 }
 
@@ -237,32 +264,49 @@ impl BurstReport {
 impl LossCauseReport {
     fn of(direction: &JoinedDirection) -> LossCauseReport {
         let a = &direction.attribution;
-        let min_delay = format!("the minimum delay is {:.1} ms", ms(a.min_delay));
-        let mut evidence = if a.edge > a.min_delay {
-            format!("{} of {} losses while the delay was {:.1} ms or more; {min_delay}", a.at_peaks, a.losses, ms(a.edge))
-        } else {
-            format!("{} losses, and no packet waited in a queue; {min_delay}", a.losses)
-        };
-        match (a.after_bottleneck, a.before_bottleneck) {
-            (0, 0) => {
-                if let Some(share) = a.idle_share.filter(|share| *share >= MIN_IDLE_SHARE) {
-                    let percent = 100.0 * share;
-                    evidence += &format!("; of those in busy times at least {percent:.0} % were lost after the bottleneck");
-                }
-            }
-            (after, before) => {
-                let located = [(after, "after the bottleneck"), (before, "dropped before the bottleneck")];
-                let located = located.into_iter().filter(|(count, _)| *count > 0);
-                let parts: Vec<String> = located.map(|(count, place)| format!("{count} {place}")).collect();
-                evidence += &format!("; by the arrivals around them: {}", parts.join(", "));
-            }
-        }
         LossCauseReport {
             verdict: a.origin.name(),
             radio_share: a.radio_share,
             lost_behind_bottleneck: a.after_bottleneck,
             lost_before_bottleneck: a.before_bottleneck,
-            evidence,
+            lost_in_stalls: a.in_stalls,
+            evidence: evidence(a),
         }
     }
+}
+
+/// The evidence of a direction's verdict, as a clause.
+fn evidence(a: &LossAttribution) -> String {
+    let min_delay = format!("the minimum delay is {:.1} ms", ms(a.min_delay));
+    let mut text = match a.evidence {
+        LossEvidence::Overflow { overflow, full } => {
+            let limit = match overflow.measure {
+                BacklogMeasure::BytesAtArrival | BacklogMeasure::BytesAtService => format!("{} B", overflow.limit),
+                BacklogMeasure::PacketsAtArrival | BacklogMeasure::PacketsAtService => format!("{} packets", overflow.limit),
+            };
+            let percent = 100.0 * overflow.rate_above;
+            format!("{full} of {} losses at a backlog of {limit} or more, of which the queue drops {percent:.0} %", a.losses)
+        }
+        LossEvidence::Delay { wait, above } => {
+            format!("{above} of {} losses while the delay was {:.1} ms or more", a.losses, ms(a.min_delay + wait))
+        }
+        LossEvidence::Independent { max_wait: 0 } => format!("{} losses, and no packet waited in a queue", a.losses),
+        LossEvidence::Independent { max_wait } => {
+            format!("{} losses at any queueing delay up to {:.1} ms", a.losses, ms(max_wait))
+        }
+        LossEvidence::IdleShare { share } => {
+            format!("{} losses, of which in busy times at least {:.0} % were lost after the bottleneck", a.losses, 100.0 * share)
+        }
+    };
+    text += &format!("; {min_delay}");
+    if a.in_stalls > 0 {
+        text += &format!("; {} while the link stalled", a.in_stalls);
+    }
+    let located = [(a.after_bottleneck, "after the bottleneck"), (a.before_bottleneck, "dropped before the bottleneck")];
+    let parts: Vec<String> =
+        located.into_iter().filter(|(count, _)| *count > 0).map(|(count, place)| format!("{count} {place}")).collect();
+    if !parts.is_empty() {
+        text += &format!("; by the arrivals around them: {}", parts.join(", "));
+    }
+    text
 }

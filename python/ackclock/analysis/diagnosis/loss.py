@@ -10,6 +10,7 @@ from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, many,
 from ackclock.format import milliseconds, percent, rate
 
 _BURST = 4
+_NAMED_STALLS = 5
 
 
 def findings(context: FlowContext) -> Iterator[Finding]:
@@ -17,6 +18,7 @@ def findings(context: FlowContext) -> Iterator[Finding]:
     for rule in (
         _where,
         _buffer,
+        _stalls,
         _bursts,
         _capture_drops,
         loss_models.finding,
@@ -37,7 +39,7 @@ def _where(context: FlowContext) -> Finding | None:
         return None
     sentences = {
         "congestion": (
-            "Losses follow delay peaks: buffer overflow, not radio",
+            "Losses occur when the queue is long: buffer overflow, not radio",
             "A longer queue, active queue management, or a sender that reduces its window before "
             "the buffer is full avoids them; a better radio does not.",
         ),
@@ -47,7 +49,8 @@ def _where(context: FlowContext) -> Finding | None:
             "not reduce its window for each loss.",
         ),
         "both": (
-            "Some losses follow delay peaks, others come at any delay: buffer overflow and a link that loses packets",
+            "Some losses occur when the queue is long, others at any length: buffer overflow and a link that loses "
+            "packets",
             "",
         ),
     }
@@ -60,6 +63,8 @@ def _where(context: FlowContext) -> Finding | None:
             "that reduces its window before the buffer is full, avoids them. A longer buffer would "
             "only add delay; a better radio does not help."
         )
+    if cause["verdict"] == "both":
+        sentence += f" ({share(cause['radio_share'])} of them)"
     evidence = (
         f"{sentence} ({cause['evidence']}; {percent(context.crossing['loss_rate'])} of the packets "
         "lost between the captures)."
@@ -107,6 +112,25 @@ def _buffer(context: FlowContext) -> Finding | None:
     evidence = f"The bottleneck's buffer holds {estimate}: {milliseconds(1e3 * seconds)} at {rate(buffer['rate_bps'])}."
     evidence += "".join(f" {_UNCERTAINTY[reason]}" for reason in buffer.get("doubts", ()))
     return Finding(context.direction, "buffer", evidence)
+
+
+def _stalls(context: FlowContext) -> Finding | None:
+    stalls: Any = context.crossing.get("link_stalls")
+    if not stalls:
+        return None
+    times = [f"{milliseconds(stall['duration_ms'])} at {stall['start_s']:.2f} s" for stall in stalls[:_NAMED_STALLS]]
+    more = f" and {len(stalls) - _NAMED_STALLS} more" if len(stalls) > _NAMED_STALLS else ""
+    evidence = (
+        f"The link stalled {many(len(stalls), 'time')}: it delivered nothing although packets waited, then went on "
+        f"({', '.join(times)}{more}, after the direction's first packet)."
+    )
+    return Finding(
+        context.direction,
+        "link_stall",
+        evidence,
+        advice="Search for a handover, a radio scheduler or a suspended host; neither a buffer nor a congestion "
+        "control removes it.",
+    )
 
 
 def _bursts(context: FlowContext) -> Finding | None:
