@@ -3,7 +3,7 @@ packets and bytes, at the tail and at the head, token buckets, CoDel, FQ-CoDel, 
 loss, bursts, outages and stalls; one flow or many, with and without offloads.
 
 A link's truth is the simulator's record, which has the cause of each drop. Links that lose fewer
-than `FEW` packets are drawn again.
+than `FEW` packets are not judged.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from studies.analyzer.captures import Case
+from studies.analyzer.captures import Case, joined, run
 
 Keys = dict[str, Any]
 FEW = 8
@@ -90,12 +91,13 @@ def _drawn(draw: random.Random, queue: str, trouble: str, seed: int) -> LossLink
 
 def _queue(kind: str, size: int) -> Keys:
     packets = max(10, size // 1500)
-    return {
+    queues: dict[str, Keys] = {
         "packets": {"kind": "droptail", "packets": packets},
         "bytes": {"kind": "droptail", "bytes": f"{size} B"},
         "front": {"kind": "droptail", "bytes": f"{size} B", "drop": "front"},
         "red": {"kind": "red", "packets": max(30, packets)},
-    }.get(kind, {"kind": kind})
+    }
+    return queues.get(kind, {"kind": kind})
 
 
 def _trouble(draw: random.Random, kind: str, seconds: float) -> Keys:
@@ -145,3 +147,44 @@ def path_share(flows: list[dict[str, Any]], direction: str = "b2a") -> tuple[int
 def verdict_of(share: float) -> str:
     """The verdict of a share, as the analyzer forms it."""
     return "congestion" if share < NEGLIGIBLE else "radio" if share > 1 - NEGLIGIBLE else "both"
+
+
+@dataclass(frozen=True)
+class LossScore:
+    """A link's losses and their share outside the queue, by the simulator and by the analyzer."""
+
+    name: str
+    lost: int
+    share: float
+    found_lost: int
+    found_share: float | None
+    evidence: str
+
+    @property
+    def verdict(self) -> str:
+        """The analyzer's verdict for all flows together."""
+        return "unclear" if self.found_share is None else verdict_of(self.found_share)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether verdict and share are right."""
+        return self.is_verdict_right and abs((self.found_share or 0.0) - self.share) <= NEAR
+
+    @property
+    def is_verdict_right(self) -> bool:
+        """Whether the verdict is right."""
+        return self.verdict in right_verdicts(self.share)
+
+
+def loss_score(link: LossLink, folder: Path) -> LossScore | None:
+    """Simulate a link and analyze the captures of both ends; None if it loses fewer than `FEW`
+    packets."""
+    lost, share = random_share(run(link.case, folder))
+    if lost < FEW or share is None:
+        return None
+    flows = joined(folder).document["flows"]
+    found_lost, found_share = path_share(flows)
+    with_losses = [flow["b2a"] for flow in flows if flow["b2a"].get("lost", {}).get("between_captures")]
+    worst = max(with_losses, key=lambda direction: direction["lost"]["between_captures"], default=None)
+    evidence = worst["loss_cause"]["evidence"] if worst else ""
+    return LossScore(link.name, lost, share, found_lost, found_share, evidence)

@@ -1,7 +1,7 @@
 """`python -m studies.analyzer.page FILE`: the analyzer's accuracy on simulated captures with ground
 truth, as a Markdown page. With `--only PART` one part of it, to standard output: a grid's number (1
-to 17), buffers, verdicts or offsets. With `--fresh` grids of a new random seed as well, which the
-page names; `--fresh SEED` repeats them.
+to 17), buffers, verdicts, losses or offsets. With `--fresh` grids of a new random seed as well,
+which the page names; `--fresh SEED` repeats them.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from studies.analyzer.captures import (
 from studies.analyzer.grids import HELD_OUT, THIRD, TUNED, Grid
 from studies.analyzer.host_grid import HostGrid, host_grids
 from studies.analyzer.links import lost_by, other_links, plain_links, true_verdicts
+from studies.analyzer.loss_links import NEAR, QUEUES, LossLink, LossScore, loss_links, loss_score
 from studies.analyzer.random_downloads import Wide
 
 PLACES = ("sender", "middle", "receiver")
@@ -42,6 +43,8 @@ SPANS = {
     "before the middle": ("server", "middle"),
     "behind the middle": ("middle", "client"),
 }
+LOSS_LINKS, LOSS_SEED = 104, 5
+"""Number of links with losses, and their fixed seed."""
 _COMMON = 30
 """Minimum count of a cause in a grid for which precision and recall have a target."""
 
@@ -98,7 +101,7 @@ def main(arguments: list[str]) -> int:
     if fresh:
         print(f"fresh grids: seed {options.fresh}", file=sys.stderr)
     with tempfile.TemporaryDirectory() as top:
-        parts = _parts(Path(top), fresh)
+        parts = _parts(Path(top), fresh, options.fresh)
         names = [options.only] if options.only else list(parts)
         lines = [line for name in names for line in parts[name]()]
     if not options.only:
@@ -116,10 +119,18 @@ def _wrapped(line: str) -> str:
     return textwrap.fill(line, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _parts(folder: Path, fresh: Sequence[Grid | Wide | HostGrid]) -> dict[str, Callable[[], list[str]]]:
+def _parts(
+    folder: Path, fresh: Sequence[Grid | Wide | HostGrid], seed: int | None
+) -> dict[str, Callable[[], list[str]]]:
     """The parts of the page, in order."""
     grids = {str(number): partial(_grid, grid, folder) for number, grid in enumerate((*GRIDS, *fresh), 1)}
-    rest = (("buffers", _buffers), ("verdicts", _verdicts), ("offsets", _offsets))
+    seeds = [LOSS_SEED] if seed is None else [LOSS_SEED, seed]
+    rest = (
+        ("buffers", _buffers),
+        ("verdicts", _verdicts),
+        ("losses", partial(_losses, seeds=seeds)),
+        ("offsets", _offsets),
+    )
     return {**grids, **{name: partial(part, folder / name) for name, part in rest}}
 
 
@@ -299,6 +310,44 @@ def _verdict(job: tuple[Case, Path]) -> str | None:
     return (
         f"{_described(case)}: {cause['verdict']}; truth: {queue} by the queue, {radio} by a link ({cause['evidence']})"
     )
+
+
+def _losses(folder: Path, seeds: Sequence[int]) -> list[str]:
+    """Losses on links with every kind of queue, of a fixed seed and of a new one."""
+    lines = [
+        "## Share of random losses",
+        "",
+        f"Links drawn at random: {', '.join(QUEUES)} queues; no trouble, random loss, bursts, an outage or stalls; one "
+        "flow or up to 20; captures with and without offloads. Two captures are joined. The truth is the simulator's "
+        f"record of each drop. A link is right if the share of losses outside the queue is within {NEAR:g} and the "
+        "verdict follows from the true share; links that lose fewer than 8 packets are not judged.",
+        "",
+    ]
+    for seed in seeds:
+        jobs = [(link, folder / f"{seed}-{number}") for number, link in enumerate(loss_links(LOSS_LINKS, seed))]
+        with ProcessPoolExecutor() as pool:
+            results = [result for result in pool.map(_loss_score, jobs, chunksize=4) if result is not None]
+        right, verdicts = sum(result.is_right for result in results), sum(result.is_verdict_right for result in results)
+        count = len(results)
+        lines += [
+            f"Seed {seed}: {right} of {count} links right, {verdicts} of {count} verdicts right (target 97 in 100).",
+            "",
+            *(_described_loss(result) for result in results if not result.is_right),
+            "",
+        ]
+    return lines
+
+
+def _loss_score(job: tuple[LossLink, Path]) -> LossScore | None:
+    link, place = job
+    result = loss_score(link, place)
+    shutil.rmtree(place)
+    return result
+
+
+def _described_loss(result: LossScore) -> str:
+    found = "-" if result.found_share is None else f"{result.found_share:.2f}"
+    return f"- {result.name}: {found}; truth: {result.share:.2f} of {result.lost} ({result.evidence})"
 
 
 def _links() -> list[tuple[str, Iterable[Case]]]:

@@ -124,3 +124,15 @@ def one_direction(source: Path, target: Path) -> Path:
         at += 16 + captured
     target.write_bytes(raw[:24] + b"".join(kept))
     return target
+
+
+@pytest.mark.finding("C5")
+def test_clocks_are_compared_when_timestamps_are_later_than_the_path_delay(tmp_path: Path) -> None:
+    """Both captures have timestamps late by up to 2 ms; the path's delay is 0.1 ms."""
+    hop = {"name": "air", "rate": "40 Mb/s", "delay": "0.1 ms", "queue": {"kind": "droptail", "packets": 30}}
+    case = Case(hop, {"host": "linux-6", "variant": "cubic"}, "4 s", perturbation="late timestamps")
+    run(case, tmp_path)
+    document = analyze(tmp_path / "server.pcap", tmp_path / "client.pcap").document
+    clock = document["clock"]
+    assert clock is not None and clock["offset_ms"] == pytest.approx(0.0, abs=2)
+    assert document["flows"][0]["b2a"]["lost"]["between_captures"] > 0

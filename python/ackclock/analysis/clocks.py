@@ -91,12 +91,12 @@ def format_clock(clock: Mapping[str, Any]) -> str:
 def _caveats(clock: Mapping[str, Any]) -> str:
     """Clauses about packets that make the offset less certain."""
     text = ""
-    if overtaking := clock["overtaking_packets"]:
+    if overtaking := clock.get("overtaking_packets"):
         text += (
             f"; {overtaking} packets overtook others and arrived more than 1 ms sooner than any that did not, so the "
             "link has two paths, and the offset is that of the packets in order"
         )
-    if late := clock["late_timestamps"]:
+    if late := clock.get("late_timestamps"):
         text += f"; {late} packets were captured later than they passed, and are left out"
     return text
 

@@ -63,12 +63,15 @@ impl Aggregate {
         }
         // A stable sort: packets with equal times stay in capture order.
         transits.sort_by_key(|transit| transit.at);
-        aggregate.schedule = BottleneckSchedule::of(&transits, &sizes);
         aggregate.base_delay = backlog::base_delay(&transits).unwrap_or(0);
         aggregate.stalls = stalls::find(&transits, aggregate.base_delay);
+        aggregate.flow_queues = has_flow_queues(&transits);
+        aggregate.schedule = match aggregate.flow_queues {
+            true => BottleneckSchedule::of_flow_queues(&transits, &sizes, aggregate.base_delay),
+            false => BottleneckSchedule::of(&transits, &sizes, &aggregate.stalls),
+        };
         aggregate.backlogs = backlog::backlogs(&transits, &sizes, aggregate.base_delay, &aggregate.stalls);
         aggregate.losses = PathLosses::of(&transits, &sizes, &aggregate.schedule, &aggregate.backlogs);
-        aggregate.flow_queues = has_flow_queues(&transits);
         aggregate.delays.sort_unstable();
         arrivals.sort_unstable();
         aggregate.max_in_transit = max_in_transit(&transits, &arrivals);

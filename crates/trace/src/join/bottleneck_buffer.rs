@@ -4,7 +4,7 @@
 use super::aggregate::Aggregate;
 use super::fate::Fate;
 use super::fingerprint::{PacketFingerprint, median_len};
-use super::loss_attribution::{LossAttribution, LossEvidence, LossOrigin};
+use super::loss_attribution::{LossAttribution, LossOrigin};
 
 /// Estimates in bytes of IP packets.
 #[derive(Debug, Clone, Copy)]
@@ -100,26 +100,15 @@ pub fn estimate(
     let bytes = |delay: i64| (delay - min) as f64 * 1e-9 * rate / 8.0 + f64::from(median);
     let is_congested = matches!(attribution.origin, LossOrigin::Congestion | LossOrigin::Both);
     // Whether the queue was full for the packet after this one, which had this delay.
-    let is_full_after = |i: usize, delay: i64| match attribution.evidence {
-        LossEvidence::Overflow { overflow, .. } => {
+    let is_full_after = |i: usize, delay: i64| match attribution.overflow {
+        Some((overflow, _)) => {
             let (own, next) = (backlog(i).at_arrival.bytes, backlog(i + 1).at_arrival.bytes);
             // A super-segment overflows a queue that has room for a packet.
             overflow.is_full(&backlog(i + 1)) && next - own <= MAX_STEP_PACKETS * i64::from(median)
         }
-        LossEvidence::Delay { wait, .. } => delay >= attribution.min_delay + wait,
-        LossEvidence::Independent { max_wait } => delay >= attribution.min_delay + max_wait && max_wait > 0,
-        LossEvidence::IdleShare { .. } => false,
+        None => attribution.edge > 0 && delay >= attribution.min_delay + attribution.edge,
     };
-    let filled = is_congested
-        && match attribution.evidence {
-            LossEvidence::Overflow { full, .. } => full > 0,
-            LossEvidence::Delay { above, .. } => above > 0,
-            LossEvidence::Independent { max_wait } => {
-                max_wait > 0
-                    && fates.iter().enumerate().any(|(i, f)| *f == Fate::Lost && aggregate.waits(number)[i].wait >= max_wait)
-            }
-            LossEvidence::IdleShare { .. } => false,
-        };
+    let filled = is_congested && attribution.filled;
     let next_to_loss = fates.windows(2).enumerate().filter_map(|(i, w)| match w {
         [Fate::Arrived(d), Fate::Lost] if is_typical(i) && !backlog(i).in_stall && is_full_after(i, *d) => Some(*d),
         _ => None,

@@ -7,6 +7,7 @@
 //! which no packet was lost show how well the model fits.
 
 use super::fate::Fate;
+use super::stalls::{self, LinkStall};
 
 /// One packet of any flow in the direction.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +60,9 @@ pub struct BottleneckSchedule {
     /// If they are not: minimum share of the packets lost in busy times that were lost after the
     /// bottleneck; none if there are too few.
     pub idle_share: Option<f64>,
+    /// Each flow has a queue, so that only `idle_share` is known: a packet's wait is not that for the
+    /// packets sent before it.
+    pub flow_queues: bool,
 }
 
 /// Minimum number of consecutive arrivals from a standing queue.
@@ -75,6 +79,8 @@ const REGULAR_SHARE: f64 = 0.95;
 const MIN_DIFFERENCE: f64 = 0.5;
 /// Deviations are clamped to this number of service times; larger ones have other causes.
 const MAX_DEVIATION: f64 = 3.0;
+/// Maximum number of packets that a receiver merges.
+const MAX_MERGED: usize = 64;
 /// Maximum standard error of the share over all losses.
 const MAX_ERROR: f64 = 0.08;
 
@@ -101,6 +107,16 @@ impl Server {
     }
 }
 
+/// Departures from the server since the last arrival at a known time, `anchor`: the last one with and
+/// without the service times of the packets lost since.
+struct Model {
+    anchor: f64,
+    without: f64,
+    with: f64,
+    lost: Vec<usize>,
+    merged: usize,
+}
+
 /// One or more consecutive losses.
 struct LossGap {
     /// Delay of the next arrival relative to the model without the lost packets, in service times.
@@ -114,7 +130,35 @@ struct LossGap {
 impl BottleneckSchedule {
     /// `packets` are in order of departure; `sizes` are the numbers of packets of each flow's
     /// direction.
-    pub fn of(packets: &[Transit], sizes: &[usize]) -> BottleneckSchedule {
+    pub fn of(packets: &[Transit], sizes: &[usize], stalls: &[LinkStall]) -> BottleneckSchedule {
+        if stalls.is_empty() {
+            return BottleneckSchedule::without_stalls(packets, sizes);
+        }
+        // What the link held while it stalled says nothing about its service times.
+        let mut last_delay = 0;
+        let known = |packet: &Transit| {
+            last_delay = packet.fate.delay().unwrap_or(last_delay);
+            let in_stall = stalls::overlaps(stalls, packet.at, packet.at.saturating_add(last_delay));
+            Transit { fate: if in_stall { Fate::Uncaptured } else { packet.fate }, ..*packet }
+        };
+        BottleneckSchedule::without_stalls(&packets.iter().map(known).collect::<Vec<_>>(), sizes)
+    }
+
+    /// The schedule of a link that serves a queue per flow. Whatever the order, a busy link leaves no
+    /// service time unused but those of the packets that are lost after it.
+    pub fn of_flow_queues(packets: &[Transit], sizes: &[usize], base_delay: i64) -> BottleneckSchedule {
+        let lost = packets.iter().filter(|packet| packet.fate == Fate::Lost).count();
+        let unused = unused_service_times(packets, base_delay);
+        BottleneckSchedule {
+            waits: sizes.iter().map(|&n| vec![QueueWait::UNKNOWN; n]).collect(),
+            ns_per_byte: unused.map(|unused| unused.0),
+            idle_share: unused.filter(|_| lost > 0).map(|unused| (unused.1 / lost as f64).clamp(0.0, 1.0)),
+            flow_queues: true,
+            ..BottleneckSchedule::default()
+        }
+    }
+
+    fn without_stalls(packets: &[Transit], sizes: &[usize]) -> BottleneckSchedule {
         let mut schedule = BottleneckSchedule {
             waits: sizes.iter().map(|&n| vec![QueueWait::UNKNOWN; n]).collect(),
             ..BottleneckSchedule::default()
@@ -137,29 +181,42 @@ impl BottleneckSchedule {
     /// service times, and the loss gaps.
     fn compute_waits(&mut self, packets: &[Transit], server: Server) -> (Vec<f64>, Vec<LossGap>) {
         let (mut noise, mut gaps) = (Vec::new(), Vec::new());
-        let mut last: Option<f64> = None;
-        let mut lost: Vec<usize> = Vec::new();
+        let mut model: Option<Model> = None;
+        let next = next_arrivals(packets);
         for (i, packet) in packets.iter().enumerate() {
-            self.waits[packet.direction][packet.index].wait = last.map_or(0.0, |last| server.wait(last, packet)) as i64;
-            match packet.fate {
-                Fate::Lost => lost.push(i),
+            let wait = &mut self.waits[packet.direction][packet.index].wait;
+            *wait = model.as_ref().map_or(0.0, |model| server.wait(model.without, packet)) as i64;
+            match (packet.fate, &mut model) {
+                (Fate::Lost, Some(model)) => {
+                    model.with = server.arrival(model.with, packet);
+                    model.lost.push(i);
+                }
+                (Fate::Lost, None) => {}
                 // It used a service time that is not known.
-                Fate::Uncaptured | Fate::OutsideCapture => (last, lost) = (None, Vec::new()),
-                Fate::Arrived(delay) => {
-                    let arrived = packet.at as f64 + delay as f64;
-                    if let Some(last) = last {
-                        let without = server.arrival(last, packet);
-                        let with = server.arrival(lost.iter().fold(last, |last, &l| server.arrival(last, &packets[l])), packet);
-                        let unit = server.service_time(packet);
-                        let delay = (arrived - without) / unit;
-                        if lost.is_empty() && server.wait(last, packet) > 0.0 {
-                            noise.push(delay);
-                        } else if !lost.is_empty() {
-                            gaps.push(LossGap { delay, max_delay: (with - without) / unit, lost: std::mem::take(&mut lost) });
+                (Fate::Uncaptured | Fate::OutsideCapture, _) => model = None,
+                (Fate::Arrived(delay), known) => {
+                    let arrived = packet.at.saturating_add(delay);
+                    let mut last = i64::MIN as f64;
+                    if let Some(model) = known {
+                        let (before, without, with) =
+                            (model.without, server.arrival(model.without, packet), server.arrival(model.with, packet));
+                        // Packets that a receiver merges (GRO) have the time of the last of them.
+                        if next[i] == Some(arrived) && model.merged < MAX_MERGED {
+                            (model.without, model.with, model.merged) = (without, with, model.merged + 1);
+                            continue;
                         }
+                        let unit = server.service_time(packet);
+                        let delay = (arrived as f64 - without) / unit;
+                        if !model.lost.is_empty() {
+                            let lost = std::mem::take(&mut model.lost);
+                            gaps.push(LossGap { delay, max_delay: (with - without) / unit, lost });
+                        } else if server.wait(before, packet) > 0.0 {
+                            noise.push(delay);
+                        }
+                        last = model.anchor;
                     }
-                    lost.clear();
-                    last = Some(last.map_or(arrived, |last| last.max(arrived)));
+                    let anchor = last.max(arrived as f64);
+                    model = Some(Model { anchor, without: anchor, with: anchor, lost: Vec::new(), merged: 0 });
                 }
             }
         }
@@ -205,6 +262,54 @@ impl BottleneckSchedule {
                 if rank < idle { ServiceSlot::Idle } else { ServiceSlot::Used };
         }
     }
+}
+
+/// Service time per byte in nanoseconds, and number of service times that a busy link left unused;
+/// none if arrivals are irregular.
+fn unused_service_times(packets: &[Transit], base_delay: i64) -> Option<(f64, f64)> {
+    let mut arrivals: Vec<(i64, i64, u32)> =
+        packets.iter().filter_map(|p| Some((p.at.saturating_add(p.fate.delay()?), p.at, p.ip_len))).collect();
+    arrivals.sort_unstable();
+    // Packets that a receiver merges have the time of the last of them.
+    let mut merged: Vec<(i64, i64, u32)> = Vec::with_capacity(arrivals.len());
+    for (at, sent, ip_len) in arrivals {
+        match merged.last_mut().filter(|last| last.0 == at) {
+            Some(last) => *last = (at, last.1.max(sent), last.2.saturating_add(ip_len)),
+            None => merged.push((at, sent, ip_len)),
+        }
+    }
+    // The link was busy if a packet waited for it when the previous one arrived.
+    let busy = merged.windows(2).filter(|w| w[1].1.saturating_add(base_delay) <= w[0].0);
+    let gaps: Vec<(f64, f64)> = busy.map(|w| ((w[1].0 - w[0].0) as f64, f64::from(w[1].2.max(1)))).collect();
+    let mut per_byte: Vec<f64> = gaps.iter().map(|gap| gap.0 / gap.1).collect();
+    if per_byte.len() < MIN_PAIRS {
+        return None;
+    }
+    let middle = per_byte.len() / 2;
+    let ns_per_byte = *per_byte.select_nth_unstable_by(middle, f64::total_cmp).1;
+    let mut lengths: Vec<u32> = packets.iter().map(|p| p.ip_len).collect();
+    let middle = lengths.len() / 2;
+    let unit = ns_per_byte * f64::from(*lengths.select_nth_unstable(middle).1);
+    let unused = |gap: &(f64, f64)| (gap.0 - ns_per_byte * gap.1) / unit;
+    let regular = gaps.iter().filter(|gap| (unused(gap) - unused(gap).round()).abs() < REGULAR).count();
+    (unit > 0.0 && regular as f64 >= REGULAR_SHARE * gaps.len() as f64)
+        .then(|| (ns_per_byte, gaps.iter().map(|gap| unused(gap).round()).sum()))
+}
+
+/// For each packet the arrival of the next packet that arrived.
+fn next_arrivals(packets: &[Transit]) -> Vec<Option<i64>> {
+    let mut next = None;
+    let mut all: Vec<Option<i64>> = packets
+        .iter()
+        .rev()
+        .map(|packet| {
+            let after = next;
+            next = packet.fate.delay().map(|delay| packet.at.saturating_add(delay)).or(next);
+            after
+        })
+        .collect();
+    all.reverse();
+    all
 }
 
 /// Minimum share of losses after the bottleneck over all gaps: the mean width, corrected by the
@@ -285,7 +390,7 @@ mod tests {
 
     #[test]
     fn schedule_locates_single_losses_when_arrivals_are_regular() {
-        let schedule = BottleneckSchedule::of(&link(&[200, 201, 300], &[150, 202, 350], |_| 0), &[400]);
+        let schedule = BottleneckSchedule::of(&link(&[200, 201, 300], &[150, 202, 350], |_| 0), &[400], &[]);
         assert!(schedule.is_regular && (schedule.ns_per_byte.unwrap() * 1500.0 - 1e6).abs() < 1.0);
         let of = |n: usize| schedule.waits[0][n].slot;
         assert_eq!([150, 350].map(of), [ServiceSlot::Idle; 2]);
@@ -302,7 +407,7 @@ mod tests {
         let every = |n: usize| (20..400).filter(|i| i % n == 0).collect::<Vec<_>>();
         let jitter = |n: usize| (n * 7919 % 13) as i64 * 120_000;
         for (dropped, lost) in [(vec![], every(9)), (every(9), vec![])] {
-            let schedule = BottleneckSchedule::of(&link(&dropped, &lost, jitter), &[400]);
+            let schedule = BottleneckSchedule::of(&link(&dropped, &lost, jitter), &[400], &[]);
             assert!(!schedule.is_regular && schedule.waits[0].iter().all(|wait| wait.slot == ServiceSlot::Unknown));
             let share = schedule.idle_share.unwrap_or(0.0);
             assert!(if lost.is_empty() { share < 0.1 } else { share > 0.6 }, "{share}");

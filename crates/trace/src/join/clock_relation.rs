@@ -33,7 +33,7 @@ pub struct ClockRelation {
     pub caveats: ClockCaveats,
 }
 
-/// Reasons to doubt an estimated offset.
+/// Reasons why an estimated offset is less certain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClockCaveats {
     /// Number of packets that overtook others and arrived sooner than any that did not. The bounds

@@ -4,9 +4,9 @@
 //! 1. A droptail queue drops what exceeds its limit, and nothing else (`overflow`).
 //! 2. Where the bottleneck's arrivals are regular, the service time of a packet that was lost after
 //!    it passes unused (`bottleneck_schedule`).
-//! 3. An AQM drops more as the delay grows, other losses are independent of it: the loss rate at
-//!    short waits is theirs, and the excess at long waits the queue's (`loss_threshold`).
-//! 4. Clusters of losses with arrivals between them are a queue's (`loss_clusters`).
+//! 3. An AQM drops nothing while hardly anything waits. The loss rate of the packets that found no
+//!    queue is therefore not the queue's, and neither are as many of the others.
+//! 4. Where all packets waited, an AQM drops more as the delay grows (`loss_threshold`).
 
 use super::aggregate::Aggregate;
 use super::backlog::Backlog;
@@ -14,8 +14,7 @@ use super::bottleneck_schedule::{BottleneckSchedule, QueueWait, ServiceSlot, Tra
 use super::fate::Fate;
 use super::fingerprint::PacketFingerprint;
 use super::loss_bursts::BIN;
-use super::loss_clusters::in_loss_cluster;
-use super::loss_threshold::{self, LossThreshold, WaitSample};
+use super::loss_threshold::{self, LevelCounts, LossThreshold, WaitSample};
 use super::overflow::{self, BacklogSample, Overflow};
 use std::collections::BTreeSet;
 
@@ -52,7 +51,17 @@ pub struct LossAttribution {
     pub losses: u32,
     /// Minimum delay, nanoseconds.
     pub min_delay: i64,
-    pub evidence: LossEvidence,
+    /// The limit of a droptail queue, and the number of losses above it.
+    pub overflow: Option<(Overflow, u32)>,
+    /// Loss rates of the path at short waits and at others.
+    pub short_waits: Option<ShortWaits>,
+    /// Share of the path's losses after the bottleneck, by the service times that passed unused, where
+    /// single losses are not located.
+    pub idle_share: Option<f64>,
+    /// Queueing delay from which on the queue drops, nanoseconds.
+    pub edge: i64,
+    /// The queue dropped packets at this delay or a longer one.
+    pub filled: bool,
     /// Losses after the bottleneck: the service time passed unused.
     pub after_bottleneck: u32,
     /// Losses before the bottleneck: other packets used the service time.
@@ -64,32 +73,44 @@ pub struct LossAttribution {
     pub early: bool,
 }
 
-/// What the attribution of a direction's losses is based on.
+/// Packets of a path that waited hardly, and the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum LossEvidence {
-    /// A droptail queue with this limit was full at so many losses.
-    Overflow { overflow: Overflow, full: u32 },
-    /// More packets are lost from this queueing delay on (nanoseconds): so many.
-    Delay { wait: i64, above: u32 },
-    /// The loss rate depends on no delay or backlog; the maximum queueing delay in nanoseconds.
-    Independent { max_wait: i64 },
-    /// At least this share of the losses in busy times was after the bottleneck.
-    IdleShare { share: f64 },
+pub struct ShortWaits {
+    /// Maximum of a short wait, nanoseconds.
+    pub wait: i64,
+    pub short: LevelCounts,
+    pub others: LevelCounts,
 }
 
+/// A wait up to this, or up to one service time, is short: AQMs begin to drop above it (RFC 8033,
+/// section 4.2; RFC 8289, section 4.2).
+const SHORT_NS: i64 = 2_500_000;
 /// Waits below this are jitter of hosts and links, not a queue, unless the arrivals are regular.
 const JITTER_NS: i64 = 5_000_000;
+/// Minimum number of losses expected at short waits, if all losses were independent of the queue, for
+/// their loss rate to be significant.
+const EXPOSED: f64 = 4.0;
+/// Number of consecutive losses that are one event, as in an outage.
+const LONG_RUN: usize = 4;
+/// Minimum time between the arrivals before and after it, relative to the service times of the lost
+/// packets.
+const MIN_IDLE: f64 = 0.5;
+/// Minimum number of losses expected at short waits for them to show a loss before the bottleneck that
+/// is not the queue's.
+const EXPOSED_BEFORE: f64 = 8.0;
+/// Minimum loss rate above the limit of a queue that surely is droptail.
+const SURELY_DROPTAIL: f64 = 0.5;
+/// Share below which losses at short waits are those of an AQM that averages the queue, if the loss
+/// rate depends on the wait.
+const AVERAGING: f64 = 0.5;
+/// Significance of a difference, in standard deviations.
+const SIGNIFICANT: f64 = 2.0;
 /// Minimum number of losses.
 const MIN_LOSSES: u32 = 4;
 /// The same if single losses are located.
 const MIN_LOCATED: u32 = 2;
 /// A share below this counts as none, one above 1 minus this as all.
 const NEGLIGIBLE: f64 = 0.15;
-/// Ratio from which on one number is much larger than another.
-const MUCH_MORE: u32 = 3;
-/// Minimum share lost after the bottleneck if single losses are not located; less may be irregular
-/// hosts.
-const MIN_IDLE_SHARE: f64 = 0.3;
 /// A drop is early below this share of the maximum wait.
 const EARLY_WAIT: f64 = 0.8;
 /// Minimum share of early drops.
@@ -102,6 +123,8 @@ pub struct PathLosses {
     other_cause: Vec<Vec<f32>>,
     pub overflow: Option<Overflow>,
     threshold: Option<LossThreshold>,
+    short_waits: Option<ShortWaits>,
+    /// Share of the losses after the bottleneck, by the service times that passed unused.
     idle_share: Option<f64>,
     /// Maximum queueing delay of a packet that arrived, nanoseconds.
     max_wait: i64,
@@ -150,6 +173,44 @@ impl PathView<'_> {
         among.iter().map(sample).collect()
     }
 
+    /// For each packet whether it was lost in an outage: `LONG_RUN` losses or more without an arrival
+    /// between, during which the link was idle, or sent what was lost.
+    fn in_outages(&self) -> Vec<bool> {
+        let mut in_outage = vec![false; self.packets.len()];
+        let service_time = median_service_time(self).unwrap_or(0.0);
+        let (mut run, mut last): (Vec<usize>, Option<i64>) = (Vec::new(), None);
+        let close = |run: &mut Vec<usize>, in_outage: &mut Vec<bool>, gap: Option<i64>| {
+            let is_idle = gap.is_none_or(|gap| gap as f64 >= MIN_IDLE * run.len() as f64 * service_time);
+            if run.len() >= LONG_RUN && is_idle {
+                run.iter().filter(|&&i| self.wait(i).slot == ServiceSlot::Unknown).for_each(|&i| in_outage[i] = true);
+            }
+            run.clear();
+        };
+        for (i, packet) in self.packets.iter().enumerate() {
+            match packet.fate {
+                Fate::Lost => run.push(i),
+                Fate::Uncaptured | Fate::OutsideCapture => {}
+                Fate::Arrived(delay) => {
+                    let arrived = packet.at.saturating_add(delay);
+                    close(&mut run, &mut in_outage, last.map(|last| arrived.saturating_sub(last)));
+                    last = Some(arrived);
+                }
+            }
+        }
+        close(&mut run, &mut in_outage, None);
+        in_outage
+    }
+
+    /// Packets and losses at short waits and at others, of `known` ones.
+    fn short_waits(&self, known: &[usize]) -> ShortWaits {
+        let wait = SHORT_NS.max(median_service_time(self).unwrap_or(0.0) as i64);
+        let count = |short: bool| {
+            let part = || known.iter().filter(move |&&i| (self.wait(i).wait <= wait) == short);
+            LevelCounts { all: part().count(), lost: part().filter(|&&i| self.is_lost(i)).count() as u32 }
+        };
+        ShortWaits { wait, short: count(true), others: count(false) }
+    }
+
     /// Number of bins in which packets were dropped before the bottleneck; `u32::MAX` if there was
     /// none.
     fn drop_bins(&self) -> u32 {
@@ -175,18 +236,23 @@ impl PathLosses {
         let slot = |i: usize| view.wait(i).slot;
         let mut other_cause: Vec<Option<f64>> = vec![None; packets.len()];
         lost.iter().filter(|&&i| slot(i) == ServiceSlot::Idle).for_each(|&i| other_cause[i] = Some(1.0));
-        let backlog_samples: Vec<BacklogSample> = view
-            .samples(|i| slot(i) != ServiceSlot::Idle)
-            .map(|i| BacklogSample { at: packets[i].at, backlog: *view.backlog(i), lost: view.is_lost(i) })
-            .filter(|sample| !sample.backlog.in_stall)
-            .collect();
-        losses.overflow = overflow::find(&backlog_samples);
+        let in_outage = view.in_outages();
+        let sample = |i: usize| BacklogSample {
+            at: packets[i].at,
+            backlog: *view.backlog(i),
+            lost: view.is_lost(i),
+            in_outage: in_outage[i],
+        };
+        let backlog_samples: Vec<BacklogSample> =
+            view.samples(|i| slot(i) != ServiceSlot::Idle).map(sample).filter(|sample| !sample.backlog.in_stall).collect();
+        // The limit of one of several queues is not that of all.
+        losses.overflow = overflow::find(&backlog_samples).filter(|_| !schedule.flow_queues);
         if let Some(overflow) = &losses.overflow {
             for &i in lost.iter().filter(|&&i| slot(i) != ServiceSlot::Idle) {
                 other_cause[i] = overflow.other_cause(view.backlog(i));
             }
         }
-        losses.attribute_rest(&view, &lost, &mut other_cause);
+        losses.attribute_rest(&view, &lost, &in_outage, &mut other_cause);
         for (direction, &size) in sizes.iter().enumerate() {
             losses.other_cause[direction] = vec![0.0; size];
         }
@@ -197,71 +263,137 @@ impl PathLosses {
     }
 
     /// Attributes the losses below a droptail queue's limit, or all if there is none.
-    fn attribute_rest(&mut self, view: &PathView<'_>, lost: &[usize], other_cause: &mut [Option<f64>]) {
+    fn attribute_rest(&mut self, view: &PathView<'_>, lost: &[usize], in_outage: &[bool], other_cause: &mut [Option<f64>]) {
         let schedule = view.schedule;
-        let in_cluster = in_loss_cluster(view.packets);
         let slot = |i: usize| view.wait(i).slot;
-        let count = |other: &[Option<f64>], condition: &dyn Fn(usize) -> bool| {
-            lost.iter().filter(|&&i| other[i].is_none() && condition(i)).count() as u32
+        let known: Vec<usize> = view.samples(|i| !in_outage[i]).filter(|&i| !view.backlog(i).in_stall).collect();
+        let short_waits = view.short_waits(&known);
+        self.short_waits = Some(short_waits).filter(|_| !schedule.flow_queues);
+        let [idle, used] = [ServiceSlot::Idle, ServiceSlot::Used].map(|kind| lost.iter().filter(|&&i| slot(i) == kind).count());
+        self.attribute_head_drops(view, lost, other_cause);
+        let rest: Vec<usize> = lost.iter().copied().filter(|&i| other_cause[i].is_none() && !view.backlog(i).in_stall).collect();
+        let among: Vec<usize> = view.samples(|i| other_cause[i].is_none() && slot(i) != ServiceSlot::Idle).collect();
+        self.threshold = self.wait_threshold(view, &among);
+        let is_short = |i: usize| view.wait(i).wait <= short_waits.wait;
+        let used_rest = rest.iter().filter(|&&i| slot(i) == ServiceSlot::Used).count();
+        let share_of_used = self.share_before(&short_waits, idle, used_rest);
+        let located = (idle as f64 + share_of_used * used as f64) / (idle + used).max(1) as f64;
+        let single = rest.iter().filter(|&&i| !in_outage[i]).count();
+        let others = rest.iter().filter(|&&i| !in_outage[i] && !is_short(i) && slot(i) == ServiceSlot::Unknown).count();
+        let share_of_others = match schedule.is_regular && idle + used > 0 {
+            true => Some(located),
+            false => {
+                let idle_share = schedule.idle_share.filter(|_| self.overflow.is_none());
+                let by_waits = self.share_by_short_waits(&short_waits, single, others).filter(|_| !schedule.flow_queues);
+                by_waits.filter(|share| *share >= AVERAGING).or(idle_share).or(by_waits)
+            }
         };
-        let [after, before] =
-            [ServiceSlot::Idle, ServiceSlot::Used].map(|kind| lost.iter().filter(|&&i| slot(i) == kind).count() as u32);
-        // Where single losses are located and hardly any was the queue's, the others are taken as
-        // similar.
-        let unlocated_by_wait = !schedule.is_regular || f64::from(before) >= NEGLIGIBLE * f64::from(before + after);
-        let is_cluster = |i: usize| in_cluster[i] && slot(i) == ServiceSlot::Used;
-        let is_open = |other: &[Option<f64>], i: usize| {
-            other[i].is_none()
-                && !is_cluster(i)
-                && (slot(i) == ServiceSlot::Used || slot(i) == ServiceSlot::Unknown && unlocated_by_wait)
-        };
-        let among: Vec<usize> = view.samples(|i| is_open(other_cause, i)).collect();
-        let service_time = median_service_time(view).filter(|_| schedule.is_regular && self.overflow.is_none());
-        let thresholds = [
-            loss_threshold::find(&view.wait_samples(&among, |w| w.wait), service_time).map(|t| (t, false)),
-            loss_threshold::find(&view.wait_samples(&among, |w| w.wait_after), service_time).map(|t| (t, true)),
-        ];
-        let threshold = thresholds
-            .into_iter()
-            .flatten()
-            .filter(|_| schedule.is_regular || self.max_wait >= JITTER_NS)
-            .max_by(|a, b| a.0.gain.total_cmp(&b.0.gain));
-        let (open, overflowed) = (count(other_cause, &|i| is_open(other_cause, i)), count(other_cause, &is_cluster));
-        let not_queue: Vec<(usize, f64)> = lost
-            .iter()
-            .filter(|&&i| other_cause[i].is_none())
-            .map(|&i| {
-                let share = match threshold {
-                    _ if is_cluster(i) => 0.0,
-                    _ if !is_open(other_cause, i) => 1.0,
-                    Some((threshold, after)) => {
-                        let wait = view.wait(i);
-                        threshold.other_cause(if after { wait.wait_after } else { wait.wait })
-                    }
-                    // Losses that waits do not attribute are taken as overflows, if overflows are much more.
-                    None if slot(i) == ServiceSlot::Used && overflowed >= MUCH_MORE * open => 0.0,
-                    None => 1.0,
-                };
-                (i, share)
-            })
-            .collect();
-        let unexplained = not_queue.len();
-        not_queue.into_iter().for_each(|(i, share)| other_cause[i] = Some(share));
-        self.threshold = threshold.map(|t| t.0);
-        self.idle_share = schedule.idle_share.filter(|share| *share >= MIN_IDLE_SHARE && self.overflow.is_none());
-        self.is_located = schedule.is_regular && after + before > 0
+        let by_flow = schedule.flow_queues && share_of_others.is_some();
+        self.idle_share = share_of_others.filter(|_| !schedule.is_regular && share_of_others == schedule.idle_share);
+        for &i in &rest {
+            let wait = view.wait(i);
+            other_cause[i] = Some(match (wait.slot, share_of_others, &self.threshold) {
+                (ServiceSlot::Used, ..) => share_of_used,
+                // No queue drops many packets in a row while its link is idle: an outage does.
+                _ if !by_flow && (is_short(i) || in_outage[i]) => 1.0,
+                (_, Some(share), _) => share,
+                (_, None, Some(threshold)) => threshold.other_cause(wait.wait),
+                (_, None, None) => 1.0,
+            });
+        }
+        // Of what was lost while the link stalled, as much as otherwise is the queue's.
+        let attributed: Vec<f64> = lost.iter().filter_map(|&i| other_cause[i]).collect();
+        let mean = attributed.iter().sum::<f64>() / attributed.len().max(1) as f64;
+        lost.iter().for_each(|&i| _ = other_cause[i].get_or_insert(mean));
+        self.is_located = schedule.is_regular && idle + used > 0
             || self.overflow.is_some()
-            || schedule.ns_per_byte.is_some() && open as usize == lost.len() && self.max_wait < JITTER_NS;
+            || schedule.ns_per_byte.is_some() && rest.len() == lost.len() && self.max_wait < JITTER_NS;
         self.is_ambiguous = self.threshold.is_none()
             && self.overflow.is_none()
             && schedule.is_regular
-            && overflowed + after == 0
-            && before as usize * 2 > unexplained
+            && idle == 0
+            && used * 2 > lost.len()
+            && !short_waits.is_exposed(rest.len())
             && view.drop_bins() < MIN_LOSSES;
+    }
+
+    /// The queueing delay from which on more packets are lost.
+    fn wait_threshold(&self, view: &PathView<'_>, among: &[usize]) -> Option<LossThreshold> {
+        let is_regular = view.schedule.is_regular;
+        let service_time = median_service_time(view).filter(|_| is_regular && self.overflow.is_none());
+        let found = [
+            loss_threshold::find(&view.wait_samples(among, |w| w.wait), service_time),
+            loss_threshold::find(&view.wait_samples(among, |w| w.wait_after), service_time),
+        ];
+        let found = found.into_iter().flatten().filter(|_| is_regular || self.max_wait >= JITTER_NS);
+        found.max_by(|a, b| a.gain.total_cmp(&b.gain))
+    }
+
+    /// Share of the losses before the bottleneck that are not the queue's: as many as the loss rate
+    /// at short waits exceeds that of losses after the bottleneck.
+    fn share_before(&self, short_waits: &ShortWaits, idle: usize, used: usize) -> f64 {
+        if used == 0 {
+            return 0.0;
+        }
+        if short_waits.expected(used) < EXPOSED_BEFORE {
+            // Nothing else explains what a droptail queue with room loses at any delay.
+            let is_droptail = |overflow: Overflow| !overflow.measure.is_at_head() && overflow.rate_above >= SURELY_DROPTAIL;
+            let has_room = self.overflow.is_some_and(is_droptail);
+            return f64::from(u8::from(has_room && self.threshold.is_none()));
+        }
+        let (short, busy) = (short_waits.short, short_waits.others.all.max(1) as f64);
+        let after = idle as f64 / busy * short.all as f64;
+        let excess = f64::from(short.lost) - after;
+        if excess < SIGNIFICANT * after.max(1.0).sqrt() {
+            return 0.0;
+        }
+        let share = (excess / short.all as f64 * busy / used as f64).min(1.0);
+        let min = if self.threshold.is_some() { AVERAGING } else { NEGLIGIBLE };
+        if share < min { 0.0 } else { share }
+    }
+
+    /// A queue that drops at its head drops packets that met a shorter queue than the limit, at the
+    /// times at which it is full.
+    fn attribute_head_drops(&self, view: &PathView<'_>, lost: &[usize], other_cause: &mut [Option<f64>]) {
+        let Some(overflow) = self.overflow.filter(|overflow| overflow.measure.is_at_head()) else { return };
+        let bin = |i: usize| view.packets[i].at.div_euclid(BIN);
+        let full: BTreeSet<i64> = lost.iter().filter(|&&i| overflow.is_full(view.backlog(i))).map(|&i| bin(i)).collect();
+        for &i in lost.iter().filter(|&&i| view.wait(i).slot == ServiceSlot::Used) {
+            if (-1..=1).any(|next| full.contains(&(bin(i) + next))) {
+                other_cause[i] = Some(0.0);
+            }
+        }
+    }
+
+    /// The same for all losses at longer waits, where single ones cannot be located; none if too few
+    /// packets found no queue.
+    fn share_by_short_waits(&self, short_waits: &ShortWaits, single: usize, others: usize) -> Option<f64> {
+        let (short, all) = (short_waits.short, short_waits.short.all + short_waits.others.all);
+        if others == 0 || !short_waits.is_exposed(single) {
+            return None;
+        }
+        let expected = short_waits.expected(single);
+        // Losses that are independent of the queue occur at short waits as often as at others.
+        if self.threshold.is_none() && (f64::from(short.lost) - expected).abs() <= SIGNIFICANT * expected.sqrt() {
+            return Some(1.0);
+        }
+        Some((short.rate() * (all - short.all) as f64 / others as f64).min(1.0))
     }
 
     fn not_queue(&self, direction: usize, index: usize) -> f64 {
         self.other_cause.get(direction).and_then(|all| all.get(index)).map_or(0.0, |share| f64::from(*share))
+    }
+}
+
+impl ShortWaits {
+    /// Enough packets found no queue to show their loss rate, if `lost` losses were independent of it.
+    fn is_exposed(&self, lost: usize) -> bool {
+        self.expected(lost) >= EXPOSED
+    }
+
+    /// Losses expected at short waits, if `lost` losses were independent of the queue.
+    fn expected(&self, lost: usize) -> f64 {
+        lost as f64 * self.short.all as f64 / (self.short.all + self.others.all).max(1) as f64
     }
 }
 
@@ -281,8 +413,7 @@ pub fn attribute(sent: &[PacketFingerprint], fates: &[Fate], aggregate: &Aggrega
     let all = losses(&|_| true);
     let slots = |slot: ServiceSlot| losses(&|i| waits.get(i).is_some_and(|wait| wait.slot == slot));
     let not_queue: f64 = (0..fates.len()).filter(is_lost).map(|i| path.not_queue(number, i)).sum();
-    let share = |not_queue: f64| (not_queue / f64::from(all)).max(path.idle_share.unwrap_or(0.0)).min(1.0);
-    let radio_share = (all > 0).then(|| share(not_queue));
+    let radio_share = (all > 0).then(|| (not_queue / f64::from(all)).min(1.0));
     let min_losses = if path.overflow.is_some() {
         1
     } else if path.is_located {
@@ -290,20 +421,15 @@ pub fn attribute(sent: &[PacketFingerprint], fates: &[Fate], aggregate: &Aggrega
     } else {
         MIN_LOSSES
     };
-    let evidence = match (&path.overflow, &path.threshold, path.idle_share) {
-        (Some(overflow), ..) => {
-            let full = losses(&|i| aggregate.backlog(number, i).is_some_and(|backlog| overflow.is_full(backlog)));
-            LossEvidence::Overflow { overflow: *overflow, full }
-        }
-        (None, _, Some(share)) => LossEvidence::IdleShare { share },
-        (None, Some(threshold), None) => {
-            let wait = threshold.min_wait;
-            let above = losses(&|i| waits.get(i).is_some_and(|w| w.wait.max(w.wait_after) >= wait));
-            LossEvidence::Delay { wait, above }
-        }
-        (None, None, None) => LossEvidence::Independent { max_wait: path.max_wait },
+    let is_full = |i: usize| {
+        path.overflow.is_some_and(|overflow| aggregate.backlog(number, i).is_some_and(|backlog| overflow.is_full(backlog)))
     };
-    let service_time = aggregate.median_service_time(sent).filter(|_| aggregate.schedule.is_regular);
+    let wait = |i: usize| waits.get(i).map_or(0, |wait| wait.wait);
+    let edge = path.threshold.map_or(path.max_wait, |threshold| threshold.min_wait);
+    let by_queue = |i: usize| path.not_queue(number, i) < 0.5;
+    let (dropped, full) = (losses(&by_queue), losses(&is_full));
+    let early_wait = (path.max_wait as f64 * EARLY_WAIT) as i64;
+    let early = losses(&|i| by_queue(i) && !is_full(i) && wait(i) < early_wait);
     LossAttribution {
         origin: origin(radio_share.filter(|_| all >= min_losses && !path.is_ambiguous)),
         radio_share,
@@ -311,24 +437,16 @@ pub fn attribute(sent: &[PacketFingerprint], fates: &[Fate], aggregate: &Aggrega
         losses: all,
         // Packets that overtake others have a path of their own.
         min_delay: fates.iter().filter_map(Fate::delay).min().unwrap_or(0).max(aggregate.base_delay),
-        evidence,
+        overflow: path.overflow.map(|overflow| (overflow, full)),
+        short_waits: path.short_waits,
+        idle_share: path.idle_share,
+        edge,
+        filled: full > 0 || aggregate.flow_queues && dropped > 0 || edge > 0 && losses(&|i| by_queue(i) && wait(i) >= edge) > 0,
         after_bottleneck: slots(ServiceSlot::Idle),
         before_bottleneck: slots(ServiceSlot::Used),
         in_stalls: losses(&|i| aggregate.backlog(number, i).is_some_and(|backlog| backlog.in_stall)),
-        early: path.overflow.is_none()
-            && service_time.is_some_and(|time| has_early_drops(fates, waits, path.max_wait, time, not_queue)),
+        early: aggregate.schedule.is_regular && early > 1 && f64::from(early) > EARLY_SHARE * f64::from(dropped),
     }
-}
-
-/// True if packets were dropped early. `service_time` is that of a packet at the bottleneck,
-/// `other_losses` the number of packets lost for other reasons.
-fn has_early_drops(fates: &[Fate], waits: &[QueueWait], max_wait: i64, service_time: f64, other_losses: f64) -> bool {
-    let full = (max_wait as f64 * EARLY_WAIT).min(max_wait as f64 - 2.0 * service_time) as i64;
-    let drops = |below: i64| {
-        let dropped = waits.iter().zip(fates).filter(|(w, f)| **f == Fate::Lost && w.slot == ServiceSlot::Used && w.wait < below);
-        dropped.count() as f64
-    };
-    drops(full) - other_losses > (EARLY_SHARE * drops(i64::MAX)).max(1.0)
 }
 
 fn origin(radio_share: Option<f64>) -> LossOrigin {

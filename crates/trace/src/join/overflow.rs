@@ -4,7 +4,7 @@
 //! distinguishes it from an AQM, and it is the same for all flows.
 
 use super::backlog::Backlog;
-use super::loss_threshold::{Step, StepSearch};
+use super::loss_threshold::{LevelCounts, Step, StepSearch};
 
 /// What a queue compares with its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,15 @@ impl BacklogMeasure {
         BacklogMeasure::BytesAtService,
         BacklogMeasure::PacketsAtService,
     ];
+
+    pub fn is_in_bytes(self) -> bool {
+        matches!(self, BacklogMeasure::BytesAtArrival | BacklogMeasure::BytesAtService)
+    }
+
+    /// The queue drops at its head: what it drops need not have met a full queue.
+    pub fn is_at_head(self) -> bool {
+        matches!(self, BacklogMeasure::BytesAtService | BacklogMeasure::PacketsAtService)
+    }
 
     pub fn of(self, backlog: &Backlog) -> i64 {
         match self {
@@ -57,6 +66,8 @@ pub struct BacklogSample {
     pub at: i64,
     pub backlog: Backlog,
     pub lost: bool,
+    /// Lost in an outage, which says nothing about the loss rate at other times.
+    pub in_outage: bool,
 }
 
 /// Minimum gain of the step (2 ln of the likelihood ratio), losses of a moment counted once.
@@ -68,15 +79,19 @@ const MIN_RATE_ABOVE: f64 = 0.3;
 const MIN_RATIO: f64 = 5.0;
 /// Minimum number of packets lost above the limit.
 const MIN_LOST_ABOVE: u32 = 2;
-/// Position of `surely_below`, relative to the limit.
+/// Position of `surely_below`, relative to the limit,
 const SURELY_BELOW: f64 = 0.9;
+/// and its minimum distance from it, in packets
+const BLUR_PACKETS: i64 = 3;
+/// of this length in bytes.
+const FULL_PACKET: i64 = 1500;
 
 /// The limit of a droptail queue; none if no backlog has a sharp step.
 pub fn find(samples: &[BacklogSample]) -> Option<Overflow> {
     let steps = BacklogMeasure::ALL.into_iter().filter_map(|measure| {
         let search = StepSearch::of(samples.iter().map(|sample| (sample.at, measure.of(&sample.backlog), sample.lost)));
         let step = search.best()?;
-        let overflow = overflow(measure, &search, step);
+        let overflow = overflow(measure, samples, &search, step);
         let is_sharp = overflow.rate_above >= MIN_RATE_ABOVE && overflow.rate_above >= MIN_RATIO * overflow.rate_below;
         let lost_above = search.between(step.from, i64::MAX).lost;
         (step.gain >= MIN_GAIN && lost_above >= MIN_LOST_ABOVE && is_sharp).then_some(overflow)
@@ -88,12 +103,17 @@ pub fn find(samples: &[BacklogSample]) -> Option<Overflow> {
     })
 }
 
-fn overflow(measure: BacklogMeasure, search: &StepSearch, step: Step) -> Overflow {
-    let surely_below = (step.from as f64 * SURELY_BELOW) as i64;
+fn overflow(measure: BacklogMeasure, samples: &[BacklogSample], search: &StepSearch, step: Step) -> Overflow {
+    let blur = BLUR_PACKETS * if measure.is_in_bytes() { FULL_PACKET } else { 1 };
+    let surely_below = ((step.from as f64 * SURELY_BELOW) as i64).min(step.from - blur);
     let below = search.between(i64::MIN, surely_below);
     let (rate_below, rate_near) = match below.all {
         0 => (search.between(i64::MIN, step.from).rate(), search.between(i64::MIN, step.from).rate()),
-        _ => (below.rate(), search.between(surely_below, step.from).rate()),
+        _ => {
+            let lost = |s: &&BacklogSample| s.lost && !s.in_outage && measure.of(&s.backlog) < surely_below;
+            let lost = samples.iter().filter(lost).count() as u32;
+            (LevelCounts { lost, ..below }.rate(), search.between(surely_below, step.from).rate())
+        }
     };
     Overflow {
         measure,
@@ -131,7 +151,7 @@ mod tests {
             let packets = (i * 37 % 100) as i64 + 1;
             let amount = Amount { bytes: packets * 1500, packets };
             let backlog = Backlog { at_arrival: amount, at_service: amount, in_stall: false };
-            BacklogSample { at: i as i64 * 10_000_000, backlog, lost: lost(i, packets) }
+            BacklogSample { at: i as i64 * 10_000_000, backlog, lost: lost(i, packets), in_outage: false }
         };
         (0..4000).map(sample).collect()
     }

@@ -3,6 +3,7 @@
 //! outage instead; after it packets arrive with the delay of their queue alone.
 
 use super::bottleneck_schedule::Transit;
+use std::cmp::Reverse;
 
 /// A stall, from the last arrival before it to the first after it, by the sender's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +25,8 @@ const MIN_GROWTH: f64 = 0.5;
 pub fn find(packets: &[Transit], base_delay: i64) -> Vec<LinkStall> {
     let mut arrivals: Vec<(i64, i64)> =
         packets.iter().filter_map(|p| p.fate.delay().map(|delay| (p.at.saturating_add(delay), delay))).collect();
-    arrivals.sort_unstable();
+    // Of what arrives at once the first that was sent is first.
+    arrivals.sort_unstable_by_key(|&(arrival, delay)| (arrival, Reverse(delay)));
     let mut gaps: Vec<i64> =
         arrivals.windows(2).map(|w| (w[1].0 - w[0].0).min(w[1].1 - base_delay)).filter(|gap| *gap > 0).collect();
     let Some(middle) = gaps.len().checked_sub(1).map(|last| last / 2) else { return Vec::new() };

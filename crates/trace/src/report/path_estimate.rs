@@ -14,6 +14,8 @@ pub struct PathEstimate {
     pub rate_bps: Option<f64>,
     /// Share of the packets or ACKs with this spacing.
     pub share: Option<f64>,
+    /// Packets or ACKs come in bursts, of which each counts as one: the spacing may be the sender's.
+    pub in_bursts: bool,
     /// From arrivals of data only.
     pub token_bucket: Option<BucketReport>,
 }
@@ -32,6 +34,7 @@ impl PathEstimate {
             by,
             rate_bps: rate.map(|p| p.rate_bps),
             share: rate.map(|p| p.share),
+            in_bursts: rate.is_some_and(|p| p.in_bursts),
             token_bucket: bucket.map(BucketReport::of),
         })
     }

@@ -4,7 +4,7 @@
 use super::{FlowRows, Report, ms};
 use crate::join::{
     BacklogMeasure, BufferCaveat, CaptureSide, ClockRelation, Joined, JoinedDirection, LinkStall, LossAttribution, LossBursts,
-    LossEvidence, TokenBucketEstimate,
+    TokenBucketEstimate,
 };
 use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
@@ -277,28 +277,28 @@ impl LossCauseReport {
 
 /// The evidence of a direction's verdict, as a clause.
 fn evidence(a: &LossAttribution) -> String {
-    let min_delay = format!("the minimum delay is {:.1} ms", ms(a.min_delay));
-    let mut text = match a.evidence {
-        LossEvidence::Overflow { overflow, full } => {
-            let limit = match overflow.measure {
-                BacklogMeasure::BytesAtArrival | BacklogMeasure::BytesAtService => format!("{} B", overflow.limit),
-                BacklogMeasure::PacketsAtArrival | BacklogMeasure::PacketsAtService => format!("{} packets", overflow.limit),
-            };
-            let percent = 100.0 * overflow.rate_above;
-            format!("{full} of {} losses at a backlog of {limit} or more, of which the queue drops {percent:.0} %", a.losses)
-        }
-        LossEvidence::Delay { wait, above } => {
-            format!("{above} of {} losses while the delay was {:.1} ms or more", a.losses, ms(a.min_delay + wait))
-        }
-        LossEvidence::Independent { max_wait: 0 } => format!("{} losses, and no packet waited in a queue", a.losses),
-        LossEvidence::Independent { max_wait } => {
-            format!("{} losses at any queueing delay up to {:.1} ms", a.losses, ms(max_wait))
-        }
-        LossEvidence::IdleShare { share } => {
-            format!("{} losses, of which in busy times at least {:.0} % were lost after the bottleneck", a.losses, 100.0 * share)
-        }
-    };
-    text += &format!("; {min_delay}");
+    let mut text = format!("{} losses", a.losses);
+    if let Some((overflow, full)) = a.overflow {
+        let limit = match overflow.measure {
+            BacklogMeasure::BytesAtArrival | BacklogMeasure::BytesAtService => format!("{} B", overflow.limit),
+            BacklogMeasure::PacketsAtArrival | BacklogMeasure::PacketsAtService => format!("{} packets", overflow.limit),
+        };
+        let percent = 100.0 * overflow.rate_above;
+        text += &format!(", {full} of them at a backlog of {limit} or more, of which the queue drops {percent:.0} %");
+    }
+    if let Some(waits) = a.short_waits.filter(|waits| waits.short.all > 0 && waits.others.all > 0) {
+        let [short, others] = [waits.short, waits.others].map(|part| 100.0 * part.rate());
+        text += &format!(
+            "; {short:.2} % lost of the packets that waited at most {:.1} ms, {others:.2} % of those that waited longer",
+            ms(waits.wait)
+        );
+    } else if a.short_waits.is_some_and(|waits| waits.others.all == 0) {
+        text += ", and no packet waited in a queue";
+    }
+    if let Some(share) = a.idle_share {
+        text += &format!("; by the service times that passed unused {:.0} % lost after the bottleneck", 100.0 * share);
+    }
+    text += &format!("; the minimum delay is {:.1} ms", ms(a.min_delay));
     if a.in_stalls > 0 {
         text += &format!("; {} while the link stalled", a.in_stalls);
     }

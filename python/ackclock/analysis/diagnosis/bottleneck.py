@@ -29,6 +29,11 @@ def findings(context: FlowContext) -> Iterator[Finding]:
             f"{share(inferred['share'])} of the {_BY[inferred['by']]} with the spacing of "
             "back-to-back packets at that rate)."
         )
+        if inferred.get("in_bursts"):
+            evidence += (
+                " They come in bursts, each of which counts as one: if the link was not busy, the spacing is that of "
+                "the sender."
+            )
         if inferred["by"] == "acks" and context.shared_bps > _BESIDE * float(context.figures["goodput_bps"] or 0.0):
             evidence += (
                 " Data shares the direction of the ACKs and changes their spacing: a capture at "
