@@ -98,6 +98,10 @@ const MIN_IDLE: f64 = 0.5;
 /// Minimum number of losses expected at short waits for them to show a loss before the bottleneck that
 /// is not the queue's.
 const EXPOSED_BEFORE: f64 = 8.0;
+/// The same if the loss rate does not depend on the wait,
+const EXPOSED_ALL: f64 = 2.0;
+/// and minimum ratio of the losses at short waits to the expected ones.
+const INDEPENDENT: f64 = 0.5;
 /// Minimum loss rate above the limit of a queue that surely is droptail.
 const SURELY_DROPTAIL: f64 = 0.5;
 /// Share below which losses at short waits are those of an AQM that averages the queue, if the loss
@@ -275,10 +279,10 @@ impl PathLosses {
         let among: Vec<usize> = view.samples(|i| other_cause[i].is_none() && slot(i) != ServiceSlot::Idle).collect();
         self.threshold = self.wait_threshold(view, &among);
         let is_short = |i: usize| view.wait(i).wait <= short_waits.wait;
-        let used_rest = rest.iter().filter(|&&i| slot(i) == ServiceSlot::Used).count();
-        let share_of_used = self.share_before(&short_waits, idle, used_rest);
-        let located = (idle as f64 + share_of_used * used as f64) / (idle + used).max(1) as f64;
         let single = rest.iter().filter(|&&i| !in_outage[i]).count();
+        let used_rest = rest.iter().filter(|&&i| slot(i) == ServiceSlot::Used).count();
+        let share_of_used = self.share_before(&short_waits, idle, used_rest, single);
+        let located = (idle as f64 + share_of_used * used as f64) / (idle + used).max(1) as f64;
         let others = rest.iter().filter(|&&i| !in_outage[i] && !is_short(i) && slot(i) == ServiceSlot::Unknown).count();
         let share_of_others = match schedule.is_regular && idle + used > 0 {
             true => Some(located),
@@ -330,20 +334,26 @@ impl PathLosses {
     }
 
     /// Share of the losses before the bottleneck that are not the queue's: as many as the loss rate
-    /// at short waits exceeds that of losses after the bottleneck.
-    fn share_before(&self, short_waits: &ShortWaits, idle: usize, used: usize) -> f64 {
+    /// at short waits exceeds that of losses after the bottleneck. `single` are all losses that are
+    /// not attributed yet, outages left out.
+    fn share_before(&self, short_waits: &ShortWaits, idle: usize, used: usize, single: usize) -> f64 {
         if used == 0 {
             return 0.0;
-        }
-        if short_waits.expected(used) < EXPOSED_BEFORE {
-            // Nothing else explains what a droptail queue with room loses at any delay.
-            let is_droptail = |overflow: Overflow| !overflow.measure.is_at_head() && overflow.rate_above >= SURELY_DROPTAIL;
-            let has_room = self.overflow.is_some_and(is_droptail);
-            return f64::from(u8::from(has_room && self.threshold.is_none()));
         }
         let (short, busy) = (short_waits.short, short_waits.others.all.max(1) as f64);
         let after = idle as f64 / busy * short.all as f64;
         let excess = f64::from(short.lost) - after;
+        // A droptail queue with room loses nothing.
+        let is_droptail = |overflow: Overflow| !overflow.measure.is_at_head() && overflow.rate_above >= SURELY_DROPTAIL;
+        let has_room = self.overflow.is_some_and(is_droptail);
+        let expected = short_waits.expected(single);
+        let is_independent = self.threshold.is_none() && expected >= EXPOSED_ALL && excess >= INDEPENDENT * expected;
+        if is_independent && (has_room || self.overflow.is_none()) {
+            return 1.0;
+        }
+        if short_waits.expected(used) < EXPOSED_BEFORE {
+            return f64::from(u8::from(has_room && self.threshold.is_none()));
+        }
         if excess < SIGNIFICANT * after.max(1.0).sqrt() {
             return 0.0;
         }

@@ -81,7 +81,9 @@ const MIN_RATIO: f64 = 5.0;
 const MIN_LOST_ABOVE: u32 = 2;
 /// Position of `surely_below`, relative to the limit,
 const SURELY_BELOW: f64 = 0.9;
-/// and its minimum distance from it, in packets
+/// its minimum,
+const MIN_SURELY_BELOW: f64 = 0.75;
+/// and its minimum distance from the limit, in packets
 const BLUR_PACKETS: i64 = 3;
 /// of this length in bytes.
 const FULL_PACKET: i64 = 1500;
@@ -105,7 +107,8 @@ pub fn find(samples: &[BacklogSample]) -> Option<Overflow> {
 
 fn overflow(measure: BacklogMeasure, samples: &[BacklogSample], search: &StepSearch, step: Step) -> Overflow {
     let blur = BLUR_PACKETS * if measure.is_in_bytes() { FULL_PACKET } else { 1 };
-    let surely_below = ((step.from as f64 * SURELY_BELOW) as i64).min(step.from - blur);
+    let surely_below =
+        ((step.from as f64 * SURELY_BELOW) as i64).min(((step.from as f64 * MIN_SURELY_BELOW) as i64).max(step.from - blur));
     let below = search.between(i64::MIN, surely_below);
     let (rate_below, rate_near) = match below.all {
         0 => (search.between(i64::MIN, step.from).rate(), search.between(i64::MIN, step.from).rate()),
