@@ -413,4 +413,35 @@ mod tests {
             assert!(if lost.is_empty() { share < 0.1 } else { share > 0.6 }, "{share}");
         }
     }
+
+    #[test]
+    fn schedule_locates_losses_when_a_receiver_merges_packets() {
+        // Arrivals of two packets each have the time of the second one.
+        let mut packets = link(&[], &[150, 151], |_| 0);
+        for i in (0..400).step_by(2) {
+            let arrival = |p: &Transit| p.fate.delay().map(|delay| p.at + delay);
+            if let (Some(_), Some(second)) = (arrival(&packets[i]), arrival(&packets[i + 1])) {
+                packets[i].fate = Fate::Arrived(second - packets[i].at);
+            }
+        }
+        let schedule = BottleneckSchedule::of(&packets, &[400], &[]);
+        assert!(schedule.is_regular);
+        assert_eq!([150, 151].map(|n: usize| schedule.waits[0][n].slot), [ServiceSlot::Idle; 2]);
+    }
+
+    #[test]
+    fn unused_service_times_are_those_of_lost_packets_when_flows_overtake() {
+        // Two flows, of which the second is served first; every 40th packet is lost after the link.
+        let packets: Vec<Transit> = (0..400usize)
+            .map(|index| {
+                let (at, served) = (index as i64 * 800_000, (index ^ 1) as i64 + 1);
+                let lost = index % 40 == 20 || index % 50 == 30;
+                let dropped = Fate::Lost;
+                let arrived = Fate::Arrived(served * MS - at + 10 * MS);
+                Transit { at, ip_len: 1500, fate: if lost { dropped } else { arrived }, direction: index % 2, index: index / 2 }
+            })
+            .collect();
+        let schedule = BottleneckSchedule::of_flow_queues(&packets, &[200, 200], 10 * MS);
+        assert!(schedule.idle_share.is_some_and(|share| share > 0.9), "{:?}", schedule.idle_share);
+    }
 }

@@ -388,3 +388,32 @@ impl ClockRelation {
         (!pairs.is_empty()).then_some(forward * 2 > pairs.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// Times by both clocks, of packets every 10 ms with this delay in one direction and in the other.
+    fn points(delay: impl Fn(i64) -> i64) -> DelayPoints {
+        let forward: Vec<(i64, i64)> = (0..1000).map(|i| (i * 10 * MS, i * 10 * MS + delay(i))).collect();
+        let backward: Vec<(i64, i64)> = (0..1000).map(|i| (i * 10 * MS + delay(i), i * 10 * MS)).collect();
+        DelayPoints::of(&forward, &backward)
+    }
+
+    // finding("C5")
+    #[test]
+    fn clock_is_estimated_when_few_timestamps_are_later_than_the_delay() {
+        // The path takes 0.1 ms; the sender's capture is late by 2 ms once in 200 packets.
+        let late = |i: i64| MS / 10 - if i % 200 == 77 { 2 * MS } else { 0 };
+        let clock = points(late).clock().unwrap();
+        assert!(clock.offset().abs() < 1e5 && clock.caveats.late_timestamps > 0, "{clock:?}");
+        assert_eq!(points(|_| MS / 10).clock().unwrap().caveats, ClockCaveats::default());
+    }
+
+    #[test]
+    fn clock_is_none_when_a_clock_is_set_during_the_capture() {
+        assert!(points(|i| if i < 500 { MS } else { -100 * MS }).clock().is_none());
+    }
+}
