@@ -107,6 +107,8 @@ const SURELY_DROPTAIL: f64 = 0.5;
 /// Share below which losses at short waits are those of an AQM that averages the queue, if the loss
 /// rate depends on the wait.
 const AVERAGING: f64 = 0.5;
+/// Maximum backlog in packets at which a link with a queue per flow was idle.
+const IDLE_PACKETS: i64 = 2;
 /// Significance of a difference, in standard deviations.
 const SIGNIFICANT: f64 = 2.0;
 /// Minimum number of losses.
@@ -249,8 +251,9 @@ impl PathLosses {
         };
         let backlog_samples: Vec<BacklogSample> =
             view.samples(|i| slot(i) != ServiceSlot::Idle).map(sample).filter(|sample| !sample.backlog.in_stall).collect();
-        // The limit of one of several queues is not that of all.
-        losses.overflow = overflow::find(&backlog_samples).filter(|_| !schedule.flow_queues);
+        // The limit of one of several queues is not that of all, unless all drop above it.
+        losses.overflow =
+            overflow::find(&backlog_samples).filter(|overflow| !schedule.flow_queues || overflow.rate_above >= SURELY_DROPTAIL);
         if let Some(overflow) = &losses.overflow {
             for &i in lost.iter().filter(|&&i| slot(i) != ServiceSlot::Idle) {
                 other_cause[i] = overflow.other_cause(view.backlog(i));
@@ -299,7 +302,9 @@ impl PathLosses {
             other_cause[i] = Some(match (wait.slot, share_of_others, &self.threshold) {
                 (ServiceSlot::Used, ..) => share_of_used,
                 // No queue drops many packets in a row while its link is idle: an outage does.
-                _ if !by_flow && (is_short(i) || in_outage[i]) => 1.0,
+                _ if in_outage[i] => 1.0,
+                _ if by_flow && view.backlog(i).at_arrival.packets <= IDLE_PACKETS => 1.0,
+                _ if !by_flow && is_short(i) => 1.0,
                 (_, Some(share), _) => share,
                 (_, None, Some(threshold)) => threshold.other_cause(wait.wait),
                 (_, None, None) => 1.0,
