@@ -37,7 +37,7 @@ def test_stalls_are_reported_with_their_times_and_no_loss_vanishes_at_the_end(ho
     _, found = download(hosts, "spike")
     assert found["lost"]["between_captures"] == 14
     stalls = found["link_stalls"]
-    assert [stall["start_s"] for stall in stalls] == pytest.approx([2.0, 4.6, 7.2], abs=0.1)
+    assert [stall["start_s"] for stall in stalls] == pytest.approx([1.85, 4.45, 7.05], abs=0.1)
     assert [stall["duration_ms"] for stall in stalls] == pytest.approx([600.0] * 3, abs=10)
     assert "link_stall" in found["findings"]
 

@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn estimate_is_the_link_rate_when_packets_leave_in_pairs() {
         // 10 Mb/s: two packets of 1500 B every 2.4 ms.
-        let estimate = estimate_rate(&every(|i| if i % 2 == 0 { 2_390_000 } else { 10_000 }, 1000)).unwrap();
+        let estimate = estimate_rate(&every(|i| if i % 2 == 1 { 2_390_000 } else { 10_000 }, 1000)).unwrap();
         assert!((estimate.rate_bps / 1e7 - 1.0).abs() < 0.02, "{estimate:?}");
     }
 

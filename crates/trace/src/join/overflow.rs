@@ -169,18 +169,18 @@ mod tests {
     // finding("C3")
     #[test]
     fn random_losses_below_the_limit_are_not_the_queues() {
-        let losses = |i: usize, packets: i64| packets > 95 || i % 29 == 0;
+        let losses = |i: usize, packets: i64| packets > 95 || i.is_multiple_of(29);
         let all = samples(losses);
         let found = find(&all).unwrap();
         let lost = || all.iter().filter(|sample| sample.lost);
         let other: f64 = lost().map(|sample| found.other_cause(&sample.backlog).unwrap_or(1.0)).sum();
-        let truth = (0..4000).filter(|i| i % 29 == 0).count() as f64;
+        let truth = (0..4000).filter(|i| i.is_multiple_of(29)).count() as f64;
         assert!((other / lost().count() as f64 - truth / lost().count() as f64).abs() < 0.05, "{other} of {truth}");
     }
 
     #[test]
     fn no_limit_is_found_when_losses_are_random_or_an_aqm_drops() {
-        assert_eq!(find(&samples(|i, _| i % 29 == 0)), None);
-        assert_eq!(find(&samples(|i, packets| packets > 40 && i % 17 == 0)), None);
+        assert_eq!(find(&samples(|i, _| i.is_multiple_of(29))), None);
+        assert_eq!(find(&samples(|i, packets| packets > 40 && i.is_multiple_of(17))), None);
     }
 }
