@@ -173,6 +173,45 @@ def scores_at_sender(folder: Path, scores: dict[str, Score]) -> None:
         _count(scores, why, _SAME.get(kind, kind))
 
 
+DUPTHRESH = 3
+ACK_CLOCKED_S = 1e-3
+"""Time after an ACK within which a sender acts on it."""
+
+
+def explained_timeouts(folder: Path) -> tuple[int, int]:
+    """Reported timeouts of the server that leave within a millisecond of an ACK that explains them,
+    and how many of them are true.
+
+    An ACK explains a retransmission if it advances, or reports new data by SACK, or is the third
+    duplicate.
+    """
+    columns = ("flow", "time_s", "way", "kind", "why", "ack", "duplicate_ack", "sack", "peer_outstanding_bytes")
+    highest: dict[int, int] = {}
+    duplicates: dict[int, int] = {}
+    outstanding: dict[int, int] = {}
+    explains_at: dict[int, float] = {}
+    reported = true = 0
+    rows = _labelled(folder, "server").with_columns(
+        pl.when(pl.col("way") == "a2b")
+        .then("peer_outstanding_bytes")
+        .otherwise("outstanding_bytes")
+        .alias("peer_outstanding_bytes"),
+        pl.col("sack").list.len(),
+    )
+    for flow, time_s, direction, kind, why, ack, duplicate, sacks, in_flight in rows.select(columns).iter_rows():
+        if direction == "a2b":
+            advances = ack is not None and ack > highest.get(flow, -1)
+            duplicates[flow] = 0 if advances else duplicates.get(flow, 0) + bool(duplicate)
+            reports = bool(sacks) and in_flight < outstanding.get(flow, 0)
+            if advances or reports or (duplicate and duplicates[flow] == DUPTHRESH):
+                explains_at[flow] = time_s
+            highest[flow] = max(highest.get(flow, -1), -1 if ack is None else ack)
+        elif kind == "timeout" and time_s - explains_at.get(flow, -1.0) < ACK_CLOCKED_S:
+            reported, true = reported + 1, true + (why == "timeout")
+        outstanding[flow] = in_flight
+    return reported, true
+
+
 def scores_at_receiver(folder: Path, scores: dict[str, Score]) -> None:
     """The same where the data arrives.
 

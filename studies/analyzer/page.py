@@ -22,6 +22,7 @@ from pathlib import Path
 from studies.analyzer.captures import (
     Case,
     Score,
+    explained_timeouts,
     joined,
     missing,
     run,
@@ -169,11 +170,13 @@ def _head() -> list[str]:
 @dataclass
 class Tallied:
     """Scores of one run or many by capture; and, by span: packets lost, detected as lost, and the
-    sum of the runs' differences.
+    sum of the runs' differences. `explained`: timeouts at the sender's end with an ACK that
+    explains them, and how many of them are true.
     """
 
     at: dict[str, dict[str, Score]] = field(default_factory=lambda: {place: {} for place in PLACES})
     placed: dict[str, list[int]] = field(default_factory=lambda: {span: [0, 0, 0] for span in SPANS})
+    explained: tuple[int, int] = (0, 0)
 
     def add(self, other: Tallied) -> None:
         for place, scores in other.at.items():
@@ -184,6 +187,7 @@ class Tallied:
                     score.wrong + more.wrong,
                     score.missed + more.missed,
                 )
+        self.explained = (self.explained[0] + other.explained[0], self.explained[1] + other.explained[1])
         for span, more_placed in other.placed.items():
             self.placed[span] = [a + b for a, b in zip(self.placed[span], more_placed, strict=True)]
 
@@ -199,6 +203,7 @@ def _grid(grid: Grid | Wide | HostGrid, folder: Path) -> list[str]:
         grid.described,
         "",
         *_causes(all_runs.at),
+        *_explained(all_runs.explained),
         *_lost(all_runs.placed),
     ]
 
@@ -213,6 +218,7 @@ def _one(job: tuple[str, Case, Path]) -> Tallied:
     run(case, place)
     found = Tallied()
     scores_at_sender(place, found.at["sender"])
+    found.explained = explained_timeouts(place)
     scores_at_middle(place, found.at["middle"])
     scores_at_receiver(place, found.at["receiver"])
     for span, (near, far) in SPANS.items():
@@ -244,6 +250,15 @@ def _causes(at: dict[str, dict[str, Score]]) -> list[str]:
 def _met(score: Score, target: float) -> str:
     worst = min(score.precision or 0.0, score.recall or 0.0)
     return f"{target} met" if worst >= target else f"{target} **missed**"
+
+
+def _explained(explained: tuple[int, int]) -> list[str]:
+    reported, true = explained
+    return [
+        "Timeouts at the sender's end within 1 ms of an ACK that advances, reports new data by SACK or is "
+        f"the third duplicate: {reported}, of which {true} are true and expired at that moment.",
+        "",
+    ]
 
 
 def _lost(placed: dict[str, list[int]]) -> list[str]:

@@ -10,6 +10,7 @@ from studies.analyzer.captures import (
     Case,
     Score,
     Tap,
+    explained_timeouts,
     joined,
     lost,
     missing,
@@ -24,6 +25,25 @@ from studies.analyzer.random_downloads import Wide
 _LINK = {"name": "air", "rate": "2 Mb/s", "delay": "40 ms", "queue": {"kind": "droptail", "packets": 25}}
 _BURSTS = {"loss": {"down": {"kind": "gilbert-elliott", "mean": 0.03, "bad_sojourn": "200 ms"}}}
 _RANDOM = {"loss": {"down": 0.02}}
+
+
+@pytest.mark.parametrize("queue", ["pie", "fq-codel"])
+@pytest.mark.parametrize("offloads", [(), ("server",)])
+@pytest.mark.finding("C2")
+def test_timeout_has_no_ack_that_explains_it_when_twenty_flows_fill_an_aqm(tmp_path, queue, offloads):
+    hop = {"name": "air", "rate": "10 Mb/s", "delay": "2 ms", "queue": {"kind": queue, "ecn": False}}
+    flow = {"workload": {"kind": "bulk"}, "count": 20, "start": "uniform(0 s, 1 s)"}
+    scores: dict[str, Score] = {}
+    for seed in (1, 2, 3):
+        case = Case(hop, {"host": "linux-6", "variant": "cubic"}, "3 s", seed, flow=flow, offloads=offloads)
+        run(case, tmp_path / str(seed))
+        reported, true = explained_timeouts(tmp_path / str(seed))
+        assert reported == true
+        scores_at_sender(tmp_path / str(seed), scores)
+    for kind in ("fast", "timeout", "go_back_n"):
+        right, wrong, missed = scores[kind].right, scores[kind].wrong, scores[kind].missed
+        assert wrong <= max(2, 0.02 * (right + wrong)), kind
+        assert missed <= max(2, 0.02 * (right + missed)), kind
 
 
 @pytest.mark.parametrize("where", ["behind", "before", "both"])

@@ -102,7 +102,7 @@ def _kinds(context: FlowContext) -> str:
         (figures["fast_retransmits"], "fast"),
         (figures["rto_retransmits"], "by timeout"),
         (figures["go_back_n_retransmits"], "after a timeout"),
-        (figures["tlp_retransmits"] - new, "as tail loss probe"),
+        (figures["tlp_retransmits"], "as tail loss probe"),
         (
             new,
             "tail loss probes of new data (not retransmitted)"

@@ -5,7 +5,7 @@ use super::classify::{ProbeEvidence, is_new_data_probe};
 use super::clues::{IpIdTracker, TsvalClock, Vantage};
 use super::outstanding::SentRange;
 use super::rules::RULES;
-use super::seq::seq_lt;
+use super::seq::{seq_diff, seq_lt};
 use crate::decode::Segment;
 
 /// Times in nanoseconds, sizes in bytes.
@@ -47,6 +47,19 @@ pub struct SenderClues {
     /// Two more segments fit into the advertised window, and data is waiting to be sent.
     pub can_send_more: bool,
     pub small_initial_window: bool,
+    pub large_initial_window: bool,
+}
+
+/// Maximum tick of the TSvals of stacks with tail loss probes.
+const MODERN_TICK: i64 = 1_000_000;
+
+impl SenderClues {
+    /// The stack is not older than tail loss probes. The initial window is known at the sender only.
+    pub fn is_modern(&self, at_sender: bool) -> bool {
+        let tick = self.tsval_clock.tick();
+        let is_small = at_sender && self.small_initial_window;
+        !is_small && (at_sender && self.large_initial_window || tick > 0 && tick <= MODERN_TICK)
+    }
 }
 
 impl PacketContext<'_> {
@@ -107,12 +120,13 @@ impl PacketContext<'_> {
         }
     }
 
-    /// The packet is a tail loss probe with new data, with the oldest outstanding range sent at
-    /// `oldest_at`.
-    pub fn is_new_data_probe(&self, oldest_at: i64, is_recovering: bool) -> bool {
+    /// The packet may be a tail loss probe with new data.
+    pub fn is_new_data_probe(&self, is_recovering: bool) -> bool {
         let Some((srtt, rttvar)) = self.srtt else { return false };
         let silence = self.now - self.last_sent_at.max(self.last_ack_at);
-        let evidence = ProbeEvidence { silence, waiting: self.now - oldest_at, srtt, rttvar, is_recovering };
+        let armed = self.now - self.last_sent_at.max(self.last_advance_at);
+        let is_single = seq_diff(self.una, self.nxt) as u32 <= self.sender.full_segment;
+        let evidence = ProbeEvidence { silence, armed, is_single, srtt, rttvar, is_recovering };
         self.segment.payload > 0 && self.sack && self.is_at_sender() && is_new_data_probe(&evidence)
     }
 }

@@ -99,6 +99,7 @@ impl DataSender {
             full_segment,
             can_send_more: !self.is_app_limited && free > 2 * full_segment,
             small_initial_window: self.stats.has_small_initial_window(),
+            large_initial_window: self.stats.has_large_initial_window(),
         }
     }
 

@@ -61,7 +61,7 @@ impl FlowDirection {
             data.on_dupack(now, acks.on_duplicate());
         }
         if !blocks.is_empty() {
-            data.on_sack(now, &blocks, clues.rtt().min().unwrap_or(0));
+            data.on_sack(now, (&blocks, advance > 0), clues.rtt_mut());
         }
         data.after_ack(now, s, advance, acks.dupacks());
         event

@@ -5,7 +5,7 @@ use super::classify::{Classification, GapFill, RetransmissionEvidence, SegmentKi
 use super::clues::RttClues;
 use super::context::PacketContext;
 use super::ledger::{Ledger, Revision};
-use super::outstanding::{CaptureGap, CaptureGaps, Outstanding, SendSpace, SentRange};
+use super::outstanding::{AckedUncaptured, CaptureGap, CaptureGaps, Outstanding, SendSpace, SentRange};
 use super::rules::RULES;
 use super::sender_model::SenderModel;
 use super::seq::{seq_diff, seq_lt, seq_max, seq_min};
@@ -15,11 +15,13 @@ use crate::decode::{Flags, Segment};
 #[derive(Debug, Default)]
 pub struct LossHistory {
     gaps: CaptureGaps,
+    /// What the last ACK acknowledged without having been captured.
+    uncaptured: Option<Box<AckedUncaptured>>,
     model: SenderModel,
     ledger: Ledger,
 }
 
-compact!(LossHistory { gaps, model, ledger });
+compact!(LossHistory { gaps, uncaptured, model, ledger });
 
 impl LossHistory {
     pub fn ledger(&self) -> &Ledger {
@@ -68,20 +70,33 @@ impl LossHistory {
         self.gaps.at(seq)
     }
 
+    /// An ACK acknowledged `start..end`, which was not captured, and nothing above it.
+    pub fn on_uncaptured(&mut self, start: u32, end: u32, now: i64) {
+        let gap = CaptureGap { start, end, found_at: now, tsval: None, ip_id: None };
+        self.uncaptured = Some(Box::new(AckedUncaptured { gap, acked_at: now, was_gap: false }));
+        self.ledger.count_missed(u64::from(end.wrapping_sub(start)));
+    }
+
+    /// What was captured just after its own ACK, for a packet at `seq`.
+    pub fn captured_late(&self, seq: u32, now: i64) -> Option<AckedUncaptured> {
+        self.uncaptured.as_deref().filter(|uncaptured| uncaptured.has(seq, now)).copied()
+    }
+
     // Data packets.
 
     /// Earlier packets wait for the next one: to follow the sender, or to revise a classification.
     #[inline]
     pub fn awaits_data(&self) -> bool {
-        self.model.is_tracking() || self.ledger.has_rto_candidate()
+        self.model.is_tracking() || self.ledger.awaits_data()
     }
 
     /// A data packet passes, before it is placed.
     pub fn before_data(&mut self, ctx: &PacketContext<'_>, revisions: &mut Vec<Revision>) {
         if self.model.is_tracking() {
             self.model.on_data_in_transit(ctx, !self.gaps.is_empty());
-            self.ledger.confirm_or_revert_rto(&mut self.model, ctx, revisions);
         }
+        self.ledger.revise_swapped(&mut self.model, ctx, revisions);
+        self.ledger.confirm_or_revert_rto(&mut self.model, ctx, revisions);
         self.ledger.check_silence(&mut self.model, ctx, revisions);
     }
 
@@ -190,7 +205,9 @@ impl LossHistory {
             self.classify(ctx, previous)
         };
         let classification = self.revise(ctx, classification, revisions);
-        self.model.learn_tlp(ctx, classification);
+        if self.model.learn_stack(ctx, classification) {
+            self.ledger.on_probes_shown();
+        }
         self.record(ctx, classification);
         let is_further = self.ledger.records_at(ctx.start()) > 1;
         self.ledger.set_rto_candidate(&self.model, ctx, classification, is_further);
@@ -230,7 +247,7 @@ impl LossHistory {
 
     /// A tail loss probe with new data.
     pub fn on_new_data_probe(&mut self) {
-        self.ledger.count_new_data_probe();
+        self.ledger.count_probe_candidate();
         self.model.on_probe();
     }
 
@@ -249,8 +266,10 @@ impl LossHistory {
 
     #[inline(never)]
     fn settle(&mut self, now: i64, s: &Segment<'_>, una: u32, rtt: &RttClues) -> u32 {
-        let spurious = self.ledger.on_advance(&mut self.model, now, s, una, rtt.min());
+        let spurious = self.ledger.on_advance(&mut self.model, now, s, una, rtt.min_feedback());
         self.model.complete_recovery(now, s.ack);
+        let gap = self.gaps.first().filter(|gap| seq_lt(gap.start, s.ack));
+        self.uncaptured = gap.map(|gap| Box::new(AckedUncaptured { gap, acked_at: now, was_gap: true }));
         self.ledger.count_missed(self.gaps.on_acked(s.ack));
         self.ledger.drop_old(now, s.ack, max_record_age(rtt));
         if self.model.end_episode(now, s.ack, !self.gaps.is_empty()) {
@@ -258,6 +277,14 @@ impl LossHistory {
         }
         self.gaps.shrink();
         spurious
+    }
+
+    /// An ACK was processed.
+    #[inline]
+    pub fn after_ack(&mut self, now: i64, advances: bool) {
+        if self.ledger.awaits_data() && (advances || self.model.was_sacked_at(now)) {
+            self.ledger.explain_by_ack(now);
+        }
     }
 
     /// A range is acknowledged.
@@ -270,11 +297,13 @@ impl LossHistory {
     pub fn on_sack(
         &mut self,
         now: i64,
-        blocks: &[(u32, u32)],
+        (blocks, advances): (&[(u32, u32)], bool),
         space: &mut SendSpace,
         outstanding: &mut Outstanding,
-        min_rtt: i64,
+        rtt: &mut RttClues,
     ) {
+        let min_rtt = rtt.min_feedback().unwrap_or(0);
+        let (mut first_sent_at, mut last_sent_at) = (i64::MAX, i64::MIN);
         let mut marked = [(0, 0); 4];
         for (place, &(left, right)) in marked.iter_mut().zip(blocks) {
             if !seq_lt(left, right) || seq_lt(left, space.una()) || seq_lt(space.nxt(), right) {
@@ -285,10 +314,26 @@ impl LossHistory {
             outstanding.sack(from, right, |range| {
                 space.on_sacked(range.len);
                 self.model.on_range_sacked(range, now, min_rtt);
+                if range.transmissions == 1 {
+                    first_sent_at = first_sent_at.min(range.first_at);
+                    last_sent_at = last_sent_at.max(range.first_at);
+                }
             });
             self.model.on_sack_block(right);
         }
         self.model.remember_sacks(marked);
+        if first_sent_at < now {
+            rtt.on_sack_sample(now - last_sent_at);
+            if !advances {
+                self.model.on_sack_rtt(now - first_sent_at, rtt.from_acks().smoothed());
+            }
+        }
+    }
+
+    /// An RTT sample from an ACK.
+    #[inline]
+    pub fn on_ack_rtt(&mut self, sample: i64) {
+        self.model.on_ack_rtt(sample);
     }
 
     /// A D-SACK (RFC 2883): a first block below the cumulative ACK, or within the second block. Returns

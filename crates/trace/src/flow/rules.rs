@@ -66,6 +66,9 @@ rules! {
     /// RACK's reordering window, a share of the RTT (RFC 8985, section 6.2, step 4). A longer silence
     /// before a second retransmission is an RTO.
     reordering_window: Ratio = (1, 4);
+    /// RACK's reordering window grows to SRTT (RFC 8985, section 6.2, step 4); SRTT at the capture and at
+    /// the sender differ.
+    max_reordering_window: Ratio = (5, 4);
     /// Share of the RTO from which on a lowest segment is due to it, at the sender and elsewhere: the
     /// RTO is known to five in a hundred, from a remote capture to ten.
     due_rto: Ratio = (19, 20);
@@ -96,6 +99,10 @@ rules! {
     /// Share of the probe timeout (RFC 8985, section 7.2: 2 SRTT) after which a probe can pass:
     /// SRTT at the capture and at the sender differ.
     probe_timeout_share: Ratio = (8, 10);
+
+    /// Maximum delay of an ACK for a single segment that a sender allows for (RFC 8985, section 7.2,
+    /// WCDelAckT; Linux: `TCP_RTO_MIN`).
+    max_delayed_ack: i64 = 200_000_000;
 
     // Clues.
 
@@ -129,6 +136,10 @@ rules! {
     reordered_rtt: Ratio = (1, 2);
     /// The same without an RTT: 3 ms, as in tshark.
     reordered_within: i64 = 3_000_000;
+
+    /// Maximum time by which an ACK is captured before the packet that triggered it: each queue of an
+    /// interface, and each direction, has a buffer of its own.
+    max_capture_swap: i64 = 20_000;
 
     // ACKs in transit between a remote capture and the sender.
 

@@ -13,11 +13,11 @@ pub struct SendStats {
     ack_clock: AckClock,
     timeline: Option<Box<ByteTimeline>>,
     think: ThinkTimes,
-    /// Its first full segments were fewer than RFC 6928's initial window.
-    small_initial_window: bool,
+    /// Full segments outstanding when the first data was acknowledged; zero if not known.
+    initial_window: u8,
 }
 
-compact!(SendStats { bytes, times, flight, ack_clock, timeline, think, small_initial_window });
+compact!(SendStats { bytes, times, flight, ack_clock, timeline, think, initial_window });
 
 /// Pauses of this end's application between the other end's data and its own, beyond the RTT.
 /// Times in nanoseconds.
@@ -85,7 +85,8 @@ compact!(LimitTimes {
 });
 
 /// RFC 3390: two to four segments; RFC 6928: ten.
-const SMALL_INITIAL_WINDOW: std::ops::RangeInclusive<u32> = 2..=4;
+const SMALL_INITIAL_WINDOW: std::ops::RangeInclusive<u8> = 2..=4;
+const LARGE_INITIAL_WINDOW: u8 = 10;
 
 impl SendStats {
     pub fn bytes(&self) -> &ByteCounts {
@@ -129,8 +130,14 @@ impl SendStats {
         }
     }
 
+    /// Its first full segments were fewer than RFC 6928's initial window.
     pub fn has_small_initial_window(&self) -> bool {
-        self.small_initial_window
+        SMALL_INITIAL_WINDOW.contains(&self.initial_window)
+    }
+
+    /// It began with the initial window of RFC 6928 or a larger one.
+    pub fn has_large_initial_window(&self) -> bool {
+        self.initial_window >= LARGE_INITIAL_WINDOW
     }
 
     /// Nothing shows data: only a SYN or FIN was sent and acknowledged.
@@ -198,7 +205,7 @@ impl SendStats {
         let full = self.bytes.largest_segment.max(1);
         // Nothing was acknowledged before: the initial window.
         if self.bytes.unique == u64::from(outstanding) && !is_app_limited {
-            self.small_initial_window = SMALL_INITIAL_WINDOW.contains(&outstanding.div_ceil(full));
+            self.initial_window = outstanding.div_ceil(full).min(u8::MAX.into()) as u8;
         }
         let segments = if acked <= full { 1 } else { acked.div_ceil(full) };
         self.ack_clock.on_advance(segments, sent_at, gap);

@@ -8,7 +8,7 @@ use super::end_clues::EndClues;
 use super::events::{AckEvent, DataEvent};
 use super::ledger::{Ledger, Revision};
 use super::loss_history::LossHistory;
-use super::outstanding::{Outstanding, Placement, SendSpace};
+use super::outstanding::{AckedUncaptured, Outstanding, Placement, SendSpace};
 use super::received_acks::ReceivedAcks;
 use super::rules::RULES;
 use super::send_stats::SendStats;
@@ -51,6 +51,12 @@ const MIN_TIMELINE_PACKETS: u32 = 32;
 const PROBE: f32 = 0.95;
 
 impl SentPacket<'_> {
+    /// The direction has enough packets for a timeline of bytes.
+    #[inline]
+    fn keeps_timeline(&self) -> bool {
+        self.clues.counts().packets >= MIN_TIMELINE_PACKETS
+    }
+
     #[inline]
     fn segments(&self) -> u32 {
         self.clues.mss().segments_in(self.segment)
@@ -209,9 +215,8 @@ impl SentData {
     #[cold]
     fn detect_new_data_probe(&mut self, packet: &SentPacket<'_>) {
         let ctx = self.context(packet);
-        let oldest = self.sender.as_ref().and_then(|sender| sender.outstanding.first());
         let is_recovering = self.loss.as_ref().is_some_and(|loss| loss.suppresses_probe(ctx.una));
-        if ctx.is_new_data_probe(oldest.map_or(ctx.now, |range| range.last_at), is_recovering) {
+        if ctx.is_new_data_probe(is_recovering) {
             self.loss_mut().on_new_data_probe();
         }
     }
@@ -231,11 +236,23 @@ impl SentData {
         if self.is_probe(packet) {
             return self.on_probe(packet);
         }
-        let ctx = self.context(packet);
+        let mut ctx = self.context(packet);
+        let late = self.loss.as_ref().and_then(|loss| loss.captured_late(ctx.start(), ctx.now));
+        if is_first_after_ack(packet, &ctx) || late.is_some_and(|late| !late.was_gap) {
+            return self.on_new_after_ack(packet);
+        }
+        if let Some(late) = &late {
+            // The sender did not know of the ACK.
+            ctx.una = late.gap.start;
+        }
         let start = seq_max(ctx.start(), ctx.una);
         let loss = self.loss.get_or_insert_default();
         let sender = self.sender.get_or_insert_default();
-        let classification = if let Some(gap) = loss.gap_at(start).filter(|_| seq_lt(start, ctx.end())) {
+        let gap = loss.gap_at(start).or(late.map(|late: AckedUncaptured| late.gap));
+        let classification = if let Some(gap) = gap.filter(|_| seq_lt(start, ctx.end())) {
+            if late.is_some() {
+                loss.ledger_mut().uncount_missed(ctx.segment.payload);
+            }
             sender.fill_gap(&ctx, &gap);
             loss.on_gap_fill(&ctx, &gap, revisions)
         } else {
@@ -253,6 +270,17 @@ impl SentData {
             self.space.on_sent(ctx.nxt.wrapping_add(new));
         }
         DataEvent::Classified(classification)
+    }
+
+    /// New data, captured just after its own ACK.
+    fn on_new_after_ack(&mut self, packet: &SentPacket<'_>) -> DataEvent {
+        let s = packet.segment;
+        if let Some(loss) = self.loss.as_deref_mut() {
+            loss.ledger_mut().uncount_missed(s.payload);
+        }
+        let (ip_len, keeps_timeline) = (if s.payload > 0 { s.ip_len } else { 0 }, packet.keeps_timeline());
+        self.sender_mut().on_new_payload(packet.now, s, ip_len, keeps_timeline);
+        DataEvent::New
     }
 
     /// One old byte of a sender that has nothing outstanding, after a silence or before a zero window.
@@ -285,7 +313,7 @@ impl SentData {
         let (now, s) = (packet.now, packet.segment);
         let sender = self.sender.get_or_insert_default();
         sender.push(now, s, s.seq, s.seq_len(), packet.max_ranges());
-        sender.on_new_payload(now, s, ip_len, packet.clues.counts().packets >= MIN_TIMELINE_PACKETS);
+        sender.on_new_payload(now, s, ip_len, packet.keeps_timeline());
         self.space.on_sent(s.seq.wrapping_add(s.seq_len()));
     }
 
@@ -304,7 +332,7 @@ impl SentData {
             last_sent_at: self.last_at,
             last_ack_at: acks.last_at(),
             last_advance_at: self.last_advance_at,
-            min_rtt: clues.rtt().min(),
+            min_rtt: clues.rtt().min_feedback(),
             srtt: clues.rtt().from_acks().smoothed(),
             vantage: Vantage::of(clues.rtt(), peer.rtt()),
             sender,
@@ -348,11 +376,14 @@ impl SentData {
             event.spurious += loss.on_advance(now, s, una, rtt);
         }
         let sender = self.sender.get_or_insert_default();
-        let min_rtt = rtt.min().unwrap_or(0);
+        let min_rtt = rtt.min_feedback().unwrap_or(0);
         if let Some(acked) = sender.on_acked(now, s.ack, &mut self.space, self.loss.as_deref_mut(), min_rtt) {
             if acked.gives_sample {
                 let sample = now - acked.range.first_at;
                 rtt.on_sample(sample);
+                if let Some(loss) = self.loss.as_deref_mut() {
+                    loss.on_ack_rtt(sample);
+                }
                 event.rtt = Some(sample);
             }
             if s.flags.has(Flags::SYN) && acked.range.transmissions > 1 {
@@ -371,7 +402,7 @@ impl SentData {
         }
         let uncaptured = self.space.on_acked(s.ack);
         if uncaptured > 0 {
-            self.loss_mut().ledger_mut().count_missed(uncaptured.into());
+            self.loss_mut().on_uncaptured(s.ack.wrapping_sub(uncaptured), s.ack, now);
         }
         self.last_advance_at = now;
     }
@@ -385,10 +416,11 @@ impl SentData {
         self.sender_mut().stats.on_duplicate_ack();
     }
 
-    pub fn on_sack(&mut self, now: i64, blocks: &[(u32, u32)], min_rtt: i64) {
+    /// SACK blocks of an ACK that was processed, and whether it advanced.
+    pub fn on_sack(&mut self, now: i64, blocks: (&[(u32, u32)], bool), rtt: &mut RttClues) {
         let mut nothing = Outstanding::default();
         let outstanding = self.sender.as_deref_mut().map_or(&mut nothing, |sender| &mut sender.outstanding);
-        self.loss.get_or_insert_default().on_sack(now, blocks, &mut self.space, outstanding, min_rtt);
+        self.loss.get_or_insert_default().on_sack(now, blocks, &mut self.space, outstanding, rtt);
     }
 
     /// The ACK was processed; it was `advance` above SND.UNA.
@@ -402,6 +434,7 @@ impl SentData {
         }
         if let Some(loss) = self.loss.as_deref_mut().filter(|_| advance >= 0) {
             loss.on_ack_in_transit(now, s, self.space.una(), dupacks);
+            loss.after_ack(now, advance > 0);
         }
     }
 
@@ -505,4 +538,12 @@ impl SentData {
     pub fn memory(&self) -> usize {
         self.sender.as_ref().map_or(0, |sender| sender.memory()) + self.loss.as_ref().map_or(0, |loss| loss.memory())
     }
+}
+
+/// The first packet of this end, a SYN, captured just after its own ACK.
+fn is_first_after_ack(packet: &SentPacket<'_>, ctx: &PacketContext<'_>) -> bool {
+    ctx.segment.flags.has(Flags::SYN)
+        && packet.clues.counts().packets == 1
+        && ctx.now - ctx.last_ack_at <= RULES.max_capture_swap
+        && ctx.end() == ctx.una
 }

@@ -174,7 +174,7 @@ mod tests {
         let found = find(&all).unwrap();
         let lost = || all.iter().filter(|sample| sample.lost);
         let other: f64 = lost().map(|sample| found.other_cause(&sample.backlog).unwrap_or(1.0)).sum();
-        let truth = (0..4000).filter(|i| i.is_multiple_of(29)).count() as f64;
+        let truth = (0..4000_u32).filter(|i| i.is_multiple_of(29)).count() as f64;
         assert!((other / lost().count() as f64 - truth / lost().count() as f64).abs() < 0.05, "{other} of {truth}");
     }
 

@@ -123,7 +123,8 @@ pub struct SpuriousReport {
 pub struct RepairReport {
     pub timeouts: u32,
     pub recoveries: u32,
-    /// Tail loss probes with new data: in `tlp_retransmits`, but not retransmissions.
+    /// Tail loss probes with new data, of a sender that also retransmitted a tail: not in
+    /// `tlp_retransmits`.
     pub new_data_probes: u32,
     pub fast_then_timeout: u32,
     /// RTOs during fast recovery, mostly of other segments.
@@ -206,7 +207,7 @@ impl DirectionReport {
                 .then(|| f64::from(retransmitted) / (f64::from(a.segments) + f64::from(rare.unseen))),
             rto_retransmits: kinds.count(SegmentKind::Timeout),
             fast_retransmits: kinds.count(SegmentKind::Fast) + kinds.count(SegmentKind::Rack),
-            tlp_retransmits: kinds.count(SegmentKind::TailProbe) + rare.new_data_probes,
+            tlp_retransmits: kinds.count(SegmentKind::TailProbe),
             go_back_n_retransmits: kinds.count(SegmentKind::GoBackN),
             spurious_retransmits: spurious.all(),
             out_of_order: kinds.count(SegmentKind::Reordered),
@@ -341,7 +342,7 @@ impl RepairReport {
         RepairReport {
             timeouts: ledger.rtos(),
             recoveries: ledger.recoveries(),
-            new_data_probes: rare.new_data_probes,
+            new_data_probes: rare.new_data_probes(),
             fast_then_timeout: rare.fast_then_timeout,
             pairs: rare.pairs.all,
             pairs_not_needed: rare.pairs.not_needed,

@@ -194,7 +194,7 @@ impl Packets {
         let was: &[RowKind] = match revision.was {
             SegmentKind::Handshake => &[RowKind::Syn],
             SegmentKind::Fast => &[RowKind::Classified(SegmentKind::Fast), RowKind::Classified(SegmentKind::Rack)],
-            _ => &[RowKind::Classified(SegmentKind::Timeout)],
+            kind => &[RowKind::Classified(kind)],
         };
         let same = |row: &&mut Row| row.flow == flow && row.from_client == from_client && was.contains(&row.kind);
         if let Some(row) = self.rows.iter_mut().rev().find(same) {

@@ -1,6 +1,7 @@
 //! Tests of the crate's public interface, in one executable: one link step instead of one per file.
 
 mod capture_formats;
+mod capture_order;
 mod corpus;
 mod datagram_flows;
 mod encapsulation;
@@ -13,7 +14,9 @@ mod malformed_input;
 mod many_flows;
 mod packet_builder;
 mod packet_script;
+mod reordering_timer;
 mod revisions;
 mod series;
 mod super_segments;
+mod tail_loss_probes;
 mod zero_window;

@@ -10,6 +10,7 @@ use std::io::Cursor;
 
 /// One packet: time in milliseconds, and the server's sequence number or the client's acknowledgment
 /// number. Segments have 1000 bytes; the server's stream begins at 1, its SYN is 0.
+#[derive(Clone, Copy)]
 pub enum Packet {
     /// SYN and SYN-ACK, without options: SACK is not permitted.
     Syn(u64),

@@ -48,6 +48,8 @@ pub struct RetransmissionEvidence {
     pub loss_shown: bool,
     /// The segment was sent on receipt of an advancing ACK.
     pub follows_advance: bool,
+    /// The segment was sent on receipt of a SACK that reported new data, with the capture at the sender.
+    pub follows_sack: bool,
     /// Data outstanding at the last RTO is not yet acknowledged.
     pub after_timeout: bool,
     /// The sender is in fast recovery.
@@ -62,14 +64,46 @@ pub struct RetransmissionEvidence {
     pub timer_fired: bool,
     /// Whether the sender uses tail loss probes; none if not known.
     pub uses_tlp: Option<bool>,
-    /// The initial window was smaller than RFC 6928's: the stack is older than tail loss probes.
-    pub small_initial_window: bool,
+    /// The initial window was that of RFC 6928, or TSvals count milliseconds or less: the stack is not
+    /// older than tail loss probes.
+    pub is_modern: bool,
     /// SACK was negotiated, which tail loss probes require.
     pub sack: bool,
+    /// The sender detects losses by time (RACK), as far as known: it is a modern one, in which the
+    /// transmission of the lowest segment restarts the timer and SRTT adds to the minimum RTO.
+    pub uses_rack: bool,
 }
 
-/// Classifies a retransmission. The order of the rules follows a sender's own code.
+/// Classifies a retransmission. At the sender no timer explains what an ACK explains that has just
+/// arrived.
 pub fn classify_retransmission(r: &RetransmissionEvidence) -> Classification {
+    let likely = classify_by_sender(r);
+    let needs_timer = match likely.kind {
+        SegmentKind::Timeout | SegmentKind::Unexplained => true,
+        SegmentKind::GoBackN => r.uses_rack && !r.after_timeout,
+        _ => false,
+    };
+    match needs_timer && is_ack_clocked(r) {
+        true => {
+            let triggered = if r.is_first_retransmission { SegmentKind::Fast } else { SegmentKind::Rack };
+            Classification::new(if r.after_timeout { SegmentKind::GoBackN } else { triggered }, ACK_CLOCKED)
+        }
+        false => likely,
+    }
+}
+
+/// Confidence that an ACK triggered what looks like a timer's otherwise.
+const ACK_CLOCKED: f32 = 0.7;
+
+/// An ACK that can trigger the segment has just reached the sender: it advances, reports new data by
+/// SACK, or is the third duplicate.
+fn is_ack_clocked(r: &RetransmissionEvidence) -> bool {
+    let third = r.is_lowest_unacked && r.dupacks == RULES.dupthresh;
+    !r.is_remote && r.silence < RULES.max_ack_delay && (r.follows_advance || r.follows_sack || third)
+}
+
+/// The order of the rules follows a sender's own code.
+fn classify_by_sender(r: &RetransmissionEvidence) -> Classification {
     let srtt = r.rtt.map_or(RULES.common_rto_min, |(smoothed, _)| smoothed);
     if follows_trigger(r) {
         return Classification::new(SegmentKind::Fast, 0.95);
@@ -101,6 +135,7 @@ pub fn classify_retransmission(r: &RetransmissionEvidence) -> Classification {
     // retransmission was acknowledged: an RTO has marked all outstanding data lost.
     let precedes_feedback =
         r.since_last_copy.zip(r.min_feedback_time).is_some_and(|(since, min)| is_below_share(since, min, RULES.min_feedback));
+    let precedes_feedback = precedes_feedback && r.later_data_acked != Some(true);
     if precedes_feedback || !r.is_first_retransmission && r.later_data_acked == Some(false) {
         // The RTO timer may run since the start of recovery (RFC 6582, section 4, impatient
         // variant).
@@ -109,12 +144,15 @@ pub fn classify_retransmission(r: &RetransmissionEvidence) -> Classification {
             false => Classification::new(SegmentKind::GoBackN, if r.after_timeout { 0.95 } else { 0.7 }),
         };
     }
+    // The loss was detectable, and the RTO cannot expire now.
+    let shown_before_rto = r.loss_shown && !r.is_remote && !can_expire(r, srtt);
     // The lowest outstanding segment is retransmitted a second time without an ACK that triggers
     // it: an RTO during recovery (RFC 6582, section 4, impatient variant). RACK's reordering timer
     // waits for a quarter of the minimum RTT.
     if !r.is_first_retransmission
         && r.is_lowest_unacked
         && !paced
+        && !shown_before_rto
         && r.silence > RULES.min_timer_silence.max(share_of(srtt, RULES.reordering_window))
     {
         return Classification::new(SegmentKind::Timeout, 0.7);
@@ -133,9 +171,10 @@ pub fn classify_retransmission(r: &RetransmissionEvidence) -> Classification {
             || r.since_last_copy.is_none_or(|since| share_of(due, RULES.paced_beyond_rto) < r.since_advance.min(since)));
     if r.is_lowest_unacked
         && !triggered
+        && !shown_before_rto
         && r.since_advance >= share_of(due, if r.is_tracked { RULES.remote_due_rto } else { RULES.due_rto })
         && no_trigger
-        && (many || !r.is_first_retransmission)
+        && (many || !r.is_first_retransmission || r.uses_rack && r.after_timeout)
     {
         return Classification::new(SegmentKind::Timeout, 0.8);
     }
@@ -195,7 +234,11 @@ pub fn classify_retransmission(r: &RetransmissionEvidence) -> Classification {
 fn classify_timer(r: &RetransmissionEvidence, srtt: i64) -> Classification {
     if !r.is_lowest_unacked {
         let probe = r.is_highest_sent && !r.timer_fired;
-        return if probe {
+        // RACK's reordering timer marks any segment lost.
+        let by_reordering_timer = !r.is_remote && r.sack && r.in_recovery && r.later_data_acked == Some(true);
+        return if by_reordering_timer {
+            Classification::new(if r.is_first_retransmission { SegmentKind::Fast } else { SegmentKind::Rack }, 0.8)
+        } else if probe {
             Classification::new(SegmentKind::TailProbe, 0.97)
         } else {
             Classification::new(SegmentKind::GoBackN, 0.5)
@@ -205,9 +248,8 @@ fn classify_timer(r: &RetransmissionEvidence, srtt: i64) -> Classification {
         && r.sack
         && !r.timer_fired
         && r.is_first_retransmission
-        && r.uses_tlp != Some(false)
+        && r.uses_tlp.unwrap_or(r.is_modern)
         && !r.after_timeout
-        && !r.small_initial_window
     {
         // The first outstanding segment is also the last: probe and RTO look alike.
         let confidence = if r.uses_tlp == Some(true) { 0.9 } else { 0.7 };
@@ -224,11 +266,21 @@ fn follows_trigger(r: &RetransmissionEvidence) -> bool {
 }
 
 /// With the capture at the sender: the loss was detectable and the RTO is not due yet, so the
-/// segment was sent late because of pacing.
+/// segment was sent late because of pacing or RACK's reordering timer, which takes SRTT at most.
 fn is_paced(r: &RetransmissionEvidence, srtt: i64) -> bool {
+    let max_window = share_of(srtt, RULES.max_reordering_window);
+    let by_reordering_timer = r.sack && r.sacked_above && r.later_data_acked == Some(true) && r.silence <= max_window;
     !r.is_remote
-        && r.loss_shown
+        && (r.loss_shown || by_reordering_timer)
         && r.since_advance.min(r.since_last_copy.unwrap_or(i64::MAX)) < share_of(min_rto(r, srtt), RULES.paced_rto)
+}
+
+/// The retransmission timer can expire now: it runs since the last advancing ACK, or since the
+/// segment's last copy, which restarts it in Linux.
+fn can_expire(r: &RetransmissionEvidence, srtt: i64) -> bool {
+    let min = share_of(min_rto(r, srtt), RULES.due_rto);
+    r.since_last_copy.is_none_or(|since| since >= min)
+        || !r.uses_rack && (min..=share_of(rto(r, srtt), RULES.overdue_rto)).contains(&r.since_advance)
 }
 
 /// With a remote capture: minimum time without an advancing ACK that implies an RTO. Three RTTs
@@ -240,6 +292,9 @@ fn min_timer_wait(r: &RetransmissionEvidence, srtt: i64) -> i64 {
 
 /// RTO by RFC 6298, section 2, with the common minimum applied to the sum.
 fn min_rto(r: &RetransmissionEvidence, srtt: i64) -> i64 {
+    if r.uses_rack {
+        return rto(r, srtt);
+    }
     (srtt + r.rtt.map_or(0, |(_, deviation)| 4 * deviation)).max(RULES.common_rto_min)
 }
 
@@ -274,6 +329,7 @@ mod tests {
             later_data_acked: None,
             loss_shown: false,
             follows_advance: false,
+            follows_sack: false,
             after_timeout: false,
             in_recovery: false,
             is_remote: true,
@@ -281,8 +337,9 @@ mod tests {
             is_tracked: true,
             timer_fired: false,
             uses_tlp: None,
-            small_initial_window: false,
+            is_modern: false,
             sack: true,
+            uses_rack: false,
         };
         assert_eq!(classify_retransmission(&first).kind, SegmentKind::Timeout);
         assert_eq!(

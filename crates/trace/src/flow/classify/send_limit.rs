@@ -62,23 +62,26 @@ pub fn classify_span(e: &SpanEvidence) -> SendLimit {
 pub struct ProbeEvidence {
     /// Time since the sender's last packet or received ACK.
     pub silence: i64,
-    /// Time since the oldest outstanding segment was sent.
-    pub waiting: i64,
+    /// Time since the sender's last packet or the last advancing ACK, which arm the timer.
+    pub armed: i64,
+    /// One segment is outstanding.
+    pub is_single: bool,
     pub srtt: i64,
     pub rttvar: i64,
     /// A timer has fired since the last advancing ACK, or a recovery is under way.
     pub is_recovering: bool,
 }
 
-/// True for a tail loss probe with new data (RFC 8985, section 7.3): one segment out of a silence,
-/// while the oldest outstanding one waits for longer than an ACK takes. An application that writes
-/// now and then has its earlier data acknowledged.
+/// True for what may be a tail loss probe with new data (RFC 8985, section 7.3): one segment out of a
+/// silence of the probe timeout. An application that writes now and then has its earlier data
+/// acknowledged by then.
 pub fn is_new_data_probe(e: &ProbeEvidence) -> bool {
-    // The probe timeout is 2 SRTT, and never after the RTO, which counts from the oldest segment
-    // (RFC 8985, section 7.2).
+    // The probe timeout is 2 SRTT, with the delay of an ACK for a single segment, and never after the
+    // RTO (RFC 8985, section 7.2).
     let (part, whole) = RULES.probe_timeout_share;
-    let due = (2 * e.srtt).min(e.srtt + (4 * e.rttvar).max(RULES.common_rto_min)) * part / whole;
-    !e.is_recovering && e.silence >= e.srtt / 4 && e.waiting >= due
+    let delayed_ack = if e.is_single { RULES.max_delayed_ack } else { 0 };
+    let due = (2 * e.srtt + delayed_ack).min(e.srtt + (4 * e.rttvar).max(RULES.common_rto_min)) * part / whole;
+    !e.is_recovering && e.silence >= e.srtt / 4 && e.armed >= due
 }
 
 #[cfg(test)]
@@ -111,10 +114,20 @@ mod tests {
     }
 
     #[test]
-    fn new_data_probe_needs_the_probe_timeout_since_the_oldest_segment() {
-        let probe = ProbeEvidence { silence: 90 * MS, waiting: 160 * MS, srtt: 100 * MS, rttvar: 10 * MS, is_recovering: false };
+    fn new_data_probe_needs_the_probe_timeout_since_it_was_armed() {
+        let probe = ProbeEvidence {
+            silence: 90 * MS,
+            armed: 160 * MS,
+            is_single: false,
+            srtt: 100 * MS,
+            rttvar: 10 * MS,
+            is_recovering: false,
+        };
         assert!(is_new_data_probe(&probe));
-        assert!(!is_new_data_probe(&ProbeEvidence { waiting: 159 * MS, ..probe }));
+        assert!(!is_new_data_probe(&ProbeEvidence { armed: 159 * MS, ..probe }));
+        // The receiver may delay the ACK of a single segment; the RTO is due sooner.
+        assert!(!is_new_data_probe(&ProbeEvidence { is_single: true, armed: 239 * MS, ..probe }));
+        assert!(is_new_data_probe(&ProbeEvidence { is_single: true, armed: 240 * MS, ..probe }));
         assert!(!is_new_data_probe(&ProbeEvidence { silence: 24 * MS, ..probe }));
         assert!(!is_new_data_probe(&ProbeEvidence { is_recovering: true, ..probe }));
     }

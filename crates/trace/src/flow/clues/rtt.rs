@@ -16,9 +16,11 @@ pub struct RttClues {
     /// From the last retransmitted SYN to its SYN-ACK, nanoseconds.
     syn_rtt: OptTime,
     standing_queue: bool,
+    /// Minimum from SACKs of segments that were sent once, nanoseconds.
+    min_from_sacks: OptTime,
 }
 
-compact!(RttClues { from_acks, from_timestamps, pending_tsval, pending_at, syn_rtt, standing_queue });
+compact!(RttClues { from_acks, from_timestamps, pending_tsval, pending_at, syn_rtt, standing_queue, min_from_sacks });
 
 impl RttClues {
     /// A packet of this direction with a TSval.
@@ -50,6 +52,11 @@ impl RttClues {
         self.standing_queue = self.from_acks.is_srtt_above_min(RULES.standing_queue);
     }
 
+    /// A sample from a SACK of a segment that was sent once, nanoseconds.
+    pub fn on_sack_sample(&mut self, rtt: i64) {
+        self.min_from_sacks.set(self.min_from_sacks.get().map_or(rtt, |min| min.min(rtt)));
+    }
+
     /// A retransmitted SYN was answered after this time.
     pub fn on_syn_ack(&mut self, rtt: i64) {
         self.syn_rtt.set(rtt);
@@ -73,6 +80,15 @@ impl RttClues {
     /// Minimum from ACKs and timestamps.
     pub fn min_of_all(&self) -> Option<i64> {
         [self.from_acks.min(), self.from_timestamps.min()].into_iter().flatten().min()
+    }
+
+    /// Minimum time until an ACK, a SACK or the echo of a timestamp shows a segment to have arrived.
+    #[inline]
+    pub fn min_feedback(&self) -> Option<i64> {
+        match (self.min_of_all(), self.min_from_sacks.get()) {
+            (Some(min), Some(sacked)) => Some(min.min(sacked)),
+            (min, sacked) => min.or(sacked),
+        }
     }
 
     pub fn syn_rtt(&self) -> Option<i64> {

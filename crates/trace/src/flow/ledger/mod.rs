@@ -17,7 +17,7 @@ use super::context::PacketContext;
 use super::sender_model::SenderModel;
 use super::seq::seq_lt;
 use crate::compact::compact;
-use revise::{ProvisionalRto, RtoCandidate};
+use revise::{ProvisionalRto, RtoCandidate, SwapCandidate};
 
 /// Maximum number of records; the oldest are dropped.
 const MAX_RECORDS: usize = 512;
@@ -32,18 +32,31 @@ pub struct Ledger {
     rare: Option<Box<RareCounts>>,
     provisional_rto: Option<Box<ProvisionalRto>>,
     rto_candidate: Option<Box<RtoCandidate>>,
+    swap_candidate: Option<Box<SwapCandidate>>,
     /// Segments.
     retransmitted: u32,
     rtos: u32,
     recoveries: u32,
 }
 
-compact!(Ledger { counts, records, is_passed, rare, provisional_rto, rto_candidate, retransmitted, rtos, recoveries });
+compact!(Ledger {
+    counts,
+    records,
+    is_passed,
+    rare,
+    provisional_rto,
+    rto_candidate,
+    swap_candidate,
+    retransmitted,
+    rtos,
+    recoveries,
+});
 
 impl Ledger {
     /// Records a retransmission, and with it what state it puts the sender into.
     pub fn record(&mut self, model: &mut SenderModel, ctx: &PacketContext<'_>, classification: Classification) {
         let segments = ctx.segments;
+        let is_repairing = model.is_in_rto_recovery(ctx.una);
         let earlier = self.records.iter().rev().find(|record| record.start == ctx.start()).map(|record| record.kind);
         let mut is_pair = false;
         self.retransmitted = self.retransmitted.saturating_add(segments);
@@ -64,8 +77,8 @@ impl Ledger {
                     pairs.not_needed += u32::from(!seq_lt(ctx.una, ctx.end()));
                 }
                 let confidence = classification.confidence;
-                let provisional =
-                    ProvisionalRto { at: ctx.now, recovery_high: start.recovery_high, follows_fast, segments, confidence };
+                let (recovery_high, rto_high) = (start.recovery_high, start.rto_high);
+                let provisional = ProvisionalRto { at: ctx.now, recovery_high, rto_high, follows_fast, segments, confidence };
                 self.provisional_rto = start.is_provisional.then(|| Box::new(provisional));
             }
             SegmentKind::GoBackN => model.on_go_back_n(ctx),
@@ -85,6 +98,7 @@ impl Ledger {
             is_pair,
             fills_gap: false,
         });
+        self.set_swap_candidate(ctx, classification.kind, is_repairing);
     }
 
     fn push(&mut self, record: Retransmission) {
@@ -120,15 +134,27 @@ impl Ledger {
         self.rare_mut().unseen += lost;
     }
 
-    /// Counts a tail loss probe with new data.
-    pub fn count_new_data_probe(&mut self) {
-        self.rare_mut().new_data_probes += 1;
+    /// Counts a new segment that was sent when a tail loss probe was due.
+    pub fn count_probe_candidate(&mut self) {
+        self.rare_mut().probe_candidates += 1;
+    }
+
+    /// The sender is known to use tail loss probes.
+    pub fn on_probes_shown(&mut self) {
+        self.rare_mut().shows_probes = true;
     }
 
     /// Counts acknowledged bytes that were not captured.
     pub fn count_missed(&mut self, bytes: u64) {
         if bytes > 0 {
             self.rare_mut().missed_bytes += bytes;
+        }
+    }
+
+    /// This number of bytes that counted as missed was captured after its ACK.
+    pub fn uncount_missed(&mut self, bytes: u32) {
+        if let Some(rare) = self.rare.as_deref_mut() {
+            rare.missed_bytes = rare.missed_bytes.saturating_sub(bytes.into());
         }
     }
 
@@ -146,7 +172,13 @@ impl Ledger {
 
     /// The episode is over: nothing can revise its classifications any more.
     pub fn on_episode_end(&mut self) {
-        (self.provisional_rto, self.rto_candidate) = (None, None);
+        (self.provisional_rto, self.rto_candidate, self.swap_candidate) = (None, None, None);
+    }
+
+    /// The next data packet may revise the last classification.
+    #[inline]
+    pub fn awaits_data(&self) -> bool {
+        self.rto_candidate.is_some() || self.provisional_rto.is_some() || self.swap_candidate.is_some()
     }
 
     /// An ACK finds nothing out and drops nothing: no record is left above SND.UNA, and none is old.
@@ -208,6 +240,7 @@ impl Ledger {
             + self.rare.as_ref().map_or(0, |_| size_of::<RareCounts>())
             + self.provisional_rto.as_ref().map_or(0, |_| size_of::<ProvisionalRto>())
             + self.rto_candidate.as_ref().map_or(0, |_| size_of::<RtoCandidate>())
+            + self.swap_candidate.as_ref().map_or(0, |_| size_of::<SwapCandidate>())
     }
 }
 

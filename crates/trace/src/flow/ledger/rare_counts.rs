@@ -7,8 +7,10 @@ pub struct RareCounts {
     /// Acknowledged bytes that were not captured.
     pub missed_bytes: u64,
     pub spurious: SpuriousCounts,
-    /// Tail loss probes with new data.
-    pub new_data_probes: u32,
+    /// New segments that were sent when a tail loss probe was due.
+    pub probe_candidates: u32,
+    /// The sender retransmitted the last of several segments as a tail loss probe.
+    pub shows_probes: bool,
     /// Segments retransmitted by fast retransmission, then by RTO.
     pub fast_then_timeout: u32,
     pub pairs: FrRtoPairs,
@@ -18,7 +20,14 @@ pub struct RareCounts {
     pub lost_upstream: u32,
 }
 
-compact!(RareCounts { missed_bytes, spurious, new_data_probes, fast_then_timeout, pairs, unseen, lost_upstream });
+compact!(RareCounts { missed_bytes, spurious, probe_candidates, shows_probes, fast_then_timeout, pairs, unseen, lost_upstream });
+
+impl RareCounts {
+    /// Tail loss probes with new data, of a sender that is known to probe.
+    pub fn new_data_probes(&self) -> u32 {
+        if self.shows_probes { self.probe_candidates } else { 0 }
+    }
+}
 
 /// Pairs of a fast retransmission and an RTO in the same recovery, mostly of different segments, and
 /// the test of `wimax-measured` for spurious ones (papers/README.md, 7.7).

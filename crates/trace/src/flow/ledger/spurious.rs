@@ -31,7 +31,9 @@ impl Ledger {
         for record in self.records.iter_mut().filter(|r| !r.is_settled && r.start == una && !seq_lt(s.ack, r.end)) {
             let timestamps = s.options.timestamps.zip(record.tsval);
             let is_echo_older = timestamps.is_some_and(|(timestamps, tsval)| seq_diff(tsval, timestamps.echo) < 0);
-            let is_early = min_rtt.is_some_and(|rtt| is_below_share(now - record.at, rtt, RULES.early_ack));
+            // Near the receiver the RTT is the host's response time, which varies.
+            let path_rtt = min_rtt.filter(|&rtt| rtt > RULES.max_host_rtt);
+            let is_early = path_rtt.is_some_and(|rtt| is_below_share(now - record.at, rtt, RULES.early_ack));
             if !(is_echo_older || is_early) {
                 continue;
             }

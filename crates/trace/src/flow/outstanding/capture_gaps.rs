@@ -1,5 +1,6 @@
 //! Gaps: sequence numbers that were not captured although higher ones were.
 
+use super::super::rules::RULES;
 use super::super::seq::{seq_diff, seq_lt, seq_max, seq_min};
 use crate::compact::compact;
 use std::collections::VecDeque;
@@ -20,6 +21,26 @@ impl CaptureGap {
     /// The part of `start..end` that lies in the gap.
     pub fn overlap(&self, start: u32, end: u32) -> (u32, u32) {
         (seq_max(start, self.start), seq_min(end, self.end))
+    }
+}
+
+/// What an ACK acknowledged before it was captured. The order of capture is not always that of the path: it
+/// may be captured just after its own ACK.
+#[derive(Debug, Clone, Copy)]
+pub struct AckedUncaptured {
+    pub gap: CaptureGap,
+    pub acked_at: i64,
+    /// Data above it was captured before.
+    pub was_gap: bool,
+}
+
+compact!(AckedUncaptured { gap, acked_at, was_gap });
+
+impl AckedUncaptured {
+    /// `seq` lies in it, in a packet captured so soon at `now` that its ACK was captured too early.
+    pub fn has(&self, seq: u32, now: i64) -> bool {
+        let is_within = !seq_lt(seq, self.gap.start) && seq_lt(seq, self.gap.end);
+        is_within && now - self.acked_at <= RULES.max_capture_swap
     }
 }
 
@@ -66,6 +87,11 @@ impl CaptureGaps {
                 self.gaps.insert(i + 1, CaptureGap { start: end, ..gap });
             }
         }
+    }
+
+    /// The lowest gap.
+    pub fn first(&self) -> Option<CaptureGap> {
+        self.gaps.front().copied()
     }
 
     /// Drops what lies below `ack`; returns its bytes, which were never captured.

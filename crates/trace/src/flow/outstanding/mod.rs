@@ -7,7 +7,7 @@ mod delta_queue;
 mod send_space;
 mod sent_range;
 
-pub use capture_gaps::{CaptureGap, CaptureGaps};
+pub use capture_gaps::{AckedUncaptured, CaptureGap, CaptureGaps};
 pub use send_space::{Placement, SendSpace};
 pub use sent_range::{SentRange, XmitOrder};
 

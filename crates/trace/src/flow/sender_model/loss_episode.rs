@@ -9,7 +9,9 @@ use crate::compact::compact;
 pub struct LossEpisode {
     /// Until this is acknowledged the sender repairs after an RTO: SND.NXT at the RTO.
     pub(super) rto_high: Option<u32>,
-    /// The same of an RTO that a timestamp showed to be spurious, and when.
+    /// The RTO is undone if an ACK reports data that it did not retransmit (F-RTO, RFC 5682, section 3).
+    pub(super) is_frto: bool,
+    /// The same of an RTO that was shown to be spurious, and when.
     pub(super) undone_rto_high: Option<u32>,
     pub(super) undone_at: i64,
     /// Until this is acknowledged the sender is in fast recovery (RFC 6582, `recover`).
@@ -20,12 +22,17 @@ pub struct LossEpisode {
     pub(super) sack_high: Option<u32>,
     /// Up to here captured data that looks new was sent before: IP identifications show that.
     pub(super) unseen_high: Option<u32>,
+    /// When the last SACK arrived that reported new data.
+    pub(super) sacked_at: i64,
     /// SACK blocks of the last ACK, so that their ranges are not marked again.
     last_sacks: [(u32, u32); 4],
     /// Score of packets that no ACK triggered, up to 15.
     paced: u8,
     /// Time between the last two data packets.
     pub(super) last_gap: i64,
+    /// SRTT and RTTVAR as a sender has them that takes samples from SACKs as well (Linux from 3.0 on);
+    /// none before the first such sample.
+    pub(super) sack_rtt: Option<(i64, i64)>,
     /// RACK's state when the sender last sent: what changed since can have triggered the next packet.
     pub(super) rack_at_last_sent: RackState,
     /// ACKs on their way to the sender, if the capture is remote.
@@ -34,15 +41,18 @@ pub struct LossEpisode {
 
 compact!(LossEpisode {
     rto_high,
+    is_frto,
     undone_rto_high,
     undone_at,
     recovery_high,
     ended_rto,
     sack_high,
     unseen_high,
+    sacked_at,
     last_sacks,
     paced,
     last_gap,
+    sack_rtt,
     rack_at_last_sent,
     transit
 });
@@ -50,15 +60,18 @@ compact!(LossEpisode {
 /// No loss and no recovery.
 pub static IDLE: LossEpisode = LossEpisode {
     rto_high: None,
+    is_frto: false,
     undone_rto_high: None,
     undone_at: 0,
     recovery_high: None,
     ended_rto: None,
     sack_high: None,
     unseen_high: None,
+    sacked_at: i64::MIN,
     last_sacks: [(0, 0); 4],
     paced: 0,
     last_gap: 0,
+    sack_rtt: None,
     rack_at_last_sent: RackState::NONE,
     transit: None,
 };
@@ -107,6 +120,13 @@ impl LossEpisode {
     pub fn first_newly_sacked(&self, left: u32, right: u32) -> u32 {
         let known = self.last_sacks.iter().find(|block| block.0 == left && !seq_lt(right, block.1));
         known.map_or(left, |block| block.1)
+    }
+
+    /// A sample from an ACK or a SACK; `acked` are SRTT and RTTVAR by ACKs alone (RFC 6298, section 2.3:
+    /// gains 1/8 and 1/4; RTTVAR uses the old SRTT).
+    pub fn on_rtt_sample(&mut self, sample: i64, acked: Option<(i64, i64)>) {
+        let (srtt, rttvar) = self.sack_rtt.or(acked).unwrap_or((sample, sample / 2));
+        self.sack_rtt = Some((srtt + (sample - srtt) / 8, rttvar + ((srtt - sample).abs() - rttvar) / 4));
     }
 
     pub fn on_sacked(&mut self, right: u32) {

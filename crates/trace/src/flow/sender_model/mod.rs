@@ -28,18 +28,21 @@ pub struct SenderModel {
     timer_fired: bool,
     /// Whether the sender uses tail loss probes, once known.
     uses_tlp: Option<bool>,
+    /// The sender detects lost retransmissions, or by time (RACK).
+    uses_rack: bool,
     /// The sender does not undo spurious RTOs.
     keeps_spurious_rtos: bool,
 }
 
-compact!(SenderModel { episode, rack, triggers, timer_fired, uses_tlp, keeps_spurious_rtos });
+compact!(SenderModel { episode, rack, triggers, timer_fired, uses_tlp, uses_rack, keeps_spurious_rtos });
 
 /// What an RTO interrupted.
 #[derive(Debug, Clone, Copy)]
 pub struct RtoStart {
-    /// End of the fast recovery that was under way.
+    /// End of the fast recovery that was under way, and of the repair after an earlier RTO.
     pub recovery_high: Option<u32>,
-    /// The capture is remote, and the next packets may show that it was no RTO.
+    pub rto_high: Option<u32>,
+    /// The next packets may show that it was no RTO.
     pub is_provisional: bool,
 }
 
@@ -88,7 +91,7 @@ impl SenderModel {
             silence,
             timer_age: if is_tracked { received.since_advance } else { timer_age },
             since_advance: received.since_advance,
-            rtt: ctx.srtt.map(|(srtt, rttvar)| match at_sender {
+            rtt: episode.sack_rtt.filter(|_| self.uses_rack(ctx)).or(ctx.srtt).map(|(srtt, rttvar)| match at_sender {
                 true => (srtt, rttvar),
                 // The receiver's own delays are not those of the path.
                 false => {
@@ -117,9 +120,16 @@ impl SenderModel {
             is_tracked,
             timer_fired: self.timer_fired,
             uses_tlp: self.uses_tlp,
-            small_initial_window: at_sender && ctx.sender.small_initial_window,
+            is_modern: ctx.sender.is_modern(at_sender),
             sack: ctx.sack,
+            follows_sack: at_sender && ctx.now.saturating_sub(episode.sacked_at) < RULES.max_ack_delay,
+            uses_rack: self.uses_rack(ctx),
         }
+    }
+
+    /// With the capture at the sender: it detects losses by time, as far as known.
+    pub fn uses_rack(&self, ctx: &PacketContext<'_>) -> bool {
+        ctx.is_at_sender() && ctx.sack && (self.uses_rack || ctx.sender.large_initial_window)
     }
 
     fn received(&self, ctx: &PacketContext<'_>, silence: i64) -> Received {
@@ -205,19 +215,39 @@ impl SenderModel {
     /// A retransmission by RTO.
     pub fn on_rto(&mut self, ctx: &PacketContext<'_>) -> RtoStart {
         self.timer_fired = true;
+        let uses_rack = self.uses_rack(ctx);
         let episode = self.episode_mut();
         let recovery_high = episode.recovery_high.filter(|_| is_open(episode.recovery_high, ctx.una));
+        let rto_high = episode.rto_high.filter(|_| is_open(episode.rto_high, ctx.una));
         // With an ACK in transit to the sender anything may follow.
-        let is_provisional = episode.transit.is_some() && !is_open(episode.rto_high, ctx.una) && !seq_lt(ctx.start(), ctx.una);
+        let is_provisional =
+            ctx.is_at_sender() && ctx.sack || episode.transit.is_some() && rto_high.is_none() && !seq_lt(ctx.start(), ctx.una);
         (episode.rto_high, episode.recovery_high) = (Some(ctx.nxt), None);
-        RtoStart { recovery_high, is_provisional }
+        // Linux: not if the RTO interrupts a recovery.
+        episode.is_frto = uses_rack && recovery_high.is_none();
+        RtoStart { recovery_high, rto_high, is_provisional }
     }
 
     /// A go-back-N retransmission. Without an RTO before it the RTO was not captured or not
     /// recognized.
     pub fn on_go_back_n(&mut self, ctx: &PacketContext<'_>) {
-        if !is_open(self.episode().rto_high, ctx.una) {
-            self.episode_mut().rto_high = Some(ctx.nxt);
+        let is_known = is_open(self.episode().rto_high, ctx.una);
+        let episode = self.episode_mut();
+        episode.is_frto = false;
+        if !is_known {
+            episode.rto_high = Some(ctx.nxt);
+        }
+    }
+
+    /// F-RTO: the range is reported for the first time. The RTO was spurious if the range was sent before
+    /// it and not retransmitted, and not if it was sent after it (RFC 5682, section 3.1, step 3).
+    fn detect_spurious_rto(&mut self, range: &SentRange, now: i64) {
+        let Some(episode) = self.episode.as_deref_mut().filter(|episode| episode.is_frto) else { return };
+        let Some(high) = episode.rto_high else { return };
+        if seq_lt(high, range.end()) {
+            episode.is_frto = false;
+        } else if range.transmissions == 1 {
+            self.undo_rto(now);
         }
     }
 
@@ -235,17 +265,21 @@ impl SenderModel {
         begins
     }
 
-    /// Learns from the first timer after an advancing ACK whether the sender uses tail loss probes: a
-    /// timer that retransmits the lowest of several segments without a probe before is that of a
-    /// sender without probes.
-    pub fn learn_tlp(&mut self, ctx: &PacketContext<'_>, classification: Classification) {
+    /// Learns from a retransmission what the sender's stack does. It detects lost retransmissions, and uses
+    /// RACK: a second copy is triggered by newer data that arrived. It uses tail loss probes: a timer
+    /// retransmits the last of several segments. It does not: the first timer after an advancing ACK
+    /// retransmits the lowest of several. Returns true if the retransmission shows probes.
+    pub fn learn_stack(&mut self, ctx: &PacketContext<'_>, classification: Classification) -> bool {
         let is_last = !seq_lt(ctx.end(), ctx.nxt);
         let is_first_timer = !self.timer_fired && !self.is_recovering(ctx.una);
+        let shows_probes = classification.kind == SegmentKind::TailProbe && is_last && classification.confidence > SURE_PROBE;
         match classification.kind {
-            SegmentKind::TailProbe if is_last && classification.confidence > SURE_PROBE => self.uses_tlp = Some(true),
+            SegmentKind::TailProbe if shows_probes => self.uses_tlp = Some(true),
+            SegmentKind::Rack if ctx.is_at_sender() && ctx.sack => self.uses_rack = true,
             SegmentKind::Timeout if !is_last && is_first_timer && self.uses_tlp.is_none() => self.uses_tlp = Some(false),
             _ => {}
         }
+        shows_probes
     }
 
     /// A packet by RTO or go-back-N after `ctx.unseen_packets()` that were not captured. All
@@ -398,16 +432,39 @@ impl SenderModel {
     /// A range is acknowledged.
     #[inline]
     pub fn on_range_acked(&mut self, range: &SentRange, now: i64, min_rtt: i64) {
+        if !range.sacked {
+            self.detect_spurious_rto(range, now);
+        }
         if !range.sacked && range.could_be_acked_by(now, min_rtt) {
             self.rack.on_delivered(range, now);
         }
     }
 
+    /// An RTT sample from a SACK that does not advance; `acked` are SRTT and RTTVAR by ACKs alone.
+    pub fn on_sack_rtt(&mut self, sample: i64, acked: Option<(i64, i64)>) {
+        self.episode_mut().on_rtt_sample(sample, acked);
+    }
+
+    /// An RTT sample from an ACK.
+    #[inline]
+    pub fn on_ack_rtt(&mut self, sample: i64) {
+        if let Some(episode) = self.episode.as_deref_mut().filter(|episode| episode.sack_rtt.is_some()) {
+            episode.on_rtt_sample(sample, None);
+        }
+    }
+
     /// A range is SACKed.
     pub fn on_range_sacked(&mut self, range: &SentRange, now: i64, min_rtt: i64) {
+        self.episode_mut().sacked_at = now;
+        self.detect_spurious_rto(range, now);
         if range.could_be_acked_by(now, min_rtt) {
             self.rack.on_delivered(range, now);
         }
+    }
+
+    /// A SACK at this time reported new data.
+    pub fn was_sacked_at(&self, now: i64) -> bool {
+        self.episode().sacked_at == now
     }
 
     /// From which sequence number on a SACK block reports what the last ACK did not.
@@ -454,6 +511,11 @@ impl SenderModel {
         let episode = self.episode_mut();
         episode.recovery_high = recovery_high.or(episode.rto_high).or(Some(nxt));
         episode.rto_high = None;
+    }
+
+    /// What was taken for a further RTO belonged to the repair after an earlier one.
+    pub fn revert_further_rto(&mut self, rto_high: u32) {
+        self.episode_mut().rto_high = Some(rto_high);
     }
 
     /// What was taken for a recovery is the repair after an RTO.

@@ -5,10 +5,12 @@ mod late_original;
 mod provisional_rto;
 mod rto_in_recovery;
 mod slow_start;
+mod swapped_ack;
 mod syn_ack;
 
 pub use provisional_rto::ProvisionalRto;
 pub use rto_in_recovery::RtoCandidate;
+pub use swapped_ack::SwapCandidate;
 
 use super::super::classify::{Classification, SegmentKind};
 use super::super::rules::{RULES, is_below_share};

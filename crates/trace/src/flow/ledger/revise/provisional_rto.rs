@@ -13,47 +13,58 @@ use crate::compact::compact;
 #[derive(Debug, Clone, Copy)]
 pub struct ProvisionalRto {
     pub at: i64,
-    /// End of the recovery that was under way.
+    /// End of the recovery that was under way, and of the repair after an earlier RTO.
     pub recovery_high: Option<u32>,
+    pub rto_high: Option<u32>,
     /// It followed a fast retransmission of the same data.
     pub follows_fast: bool,
     pub segments: u32,
     pub confidence: f32,
 }
 
-compact!(ProvisionalRto { at, recovery_high, follows_fast, segments, confidence });
+compact!(ProvisionalRto { at, recovery_high, rto_high, follows_fast, segments, confidence });
 
 /// Confidence that ACKs triggered it after all.
 const REVERTED: f32 = 0.7;
 
 impl Ledger {
-    /// A data packet passes, with a remote capture: confirms the last RTO or reverts it.
+    /// A data packet passes: confirms the last RTO or reverts it. At the sender any ACK confirms it.
     pub fn confirm_or_revert_rto(&mut self, model: &mut SenderModel, ctx: &PacketContext<'_>, revisions: &mut Vec<Revision>) {
         let Some(rto) = self.provisional_rto.as_deref().copied() else { return };
-        if !is_within_rtt(ctx.now - rto.at, ctx.vantage.min_feedback_loop()) {
+        let is_answered = ctx.is_at_sender() && ctx.last_ack_at > rto.at;
+        if is_answered || !is_within_rtt(ctx.now - rto.at, ctx.vantage.min_feedback_loop()) {
             self.provisional_rto = None;
-        } else if ctx.segment.payload > 0 && ctx.is_sent_last() {
-            self.provisional_rto = None;
-            revisions.push(self.revert(rto));
-            model.revert_rto(rto.recovery_high, ctx.nxt);
+        } else if ctx.segment.payload > 0 && (ctx.is_at_sender() || ctx.is_sent_last()) {
+            self.revert_rto(model, ctx, revisions);
+        }
+    }
+
+    /// The provisional RTO was none.
+    pub(super) fn revert_rto(&mut self, model: &mut SenderModel, ctx: &PacketContext<'_>, revisions: &mut Vec<Revision>) {
+        let Some(rto) = self.provisional_rto.take() else { return };
+        revisions.push(self.revert(*rto));
+        match rto.rto_high {
+            Some(high) => model.revert_further_rto(high),
+            None => model.revert_rto(rto.recovery_high, ctx.nxt),
         }
     }
 
     fn revert(&mut self, rto: ProvisionalRto) -> Revision {
-        let is = Classification::new(SegmentKind::Fast, REVERTED);
+        let kind = if rto.rto_high.is_some() { SegmentKind::GoBackN } else { SegmentKind::Fast };
+        let is = Classification::new(kind, REVERTED);
         self.counts.remove(Classification::new(SegmentKind::Timeout, rto.confidence), rto.segments);
         self.counts.add(is, rto.segments);
         self.rtos -= 1;
         match rto.recovery_high {
             Some(_) => self.rare_mut().pairs.all -= 1,
-            None => self.recoveries += 1,
+            None => self.recoveries += u32::from(rto.rto_high.is_none()),
         }
         if rto.follows_fast {
             self.rare_mut().fast_then_timeout -= 1;
         }
         let is_it = |kind: SegmentKind, at: i64| kind == SegmentKind::Timeout && at == rto.at;
         if let Some(record) = self.records.iter_mut().rev().find(|record| is_it(record.kind, record.at)) {
-            (record.kind, record.is_pair) = (SegmentKind::Fast, false);
+            (record.kind, record.is_pair) = (kind, false);
         }
         Revision { was: SegmentKind::Timeout, is }
     }

@@ -23,11 +23,6 @@ pub struct RtoCandidate {
 compact!(RtoCandidate { at, peer_pure_acks, pending });
 
 impl Ledger {
-    #[inline]
-    pub fn has_rto_candidate(&self) -> bool {
-        self.rto_candidate.is_some()
-    }
-
     /// A retransmission with this classification was recorded: it becomes the candidate if it is a
     /// further one of the lowest outstanding segment and leaves the sender free to go on.
     pub fn set_rto_candidate(
@@ -37,7 +32,8 @@ impl Ledger {
         classification: Classification,
         is_further: bool,
     ) {
-        if model.is_in_rto_recovery(ctx.una) {
+        // RACK explains a further retransmission.
+        if model.is_in_rto_recovery(ctx.una) || model.uses_rack(ctx) {
             return;
         }
         let Some((una, pending)) = model.known_una(ctx.una) else { return };

@@ -1,0 +1,72 @@
+//! Retransmissions by RACK's reordering timer and by ACKs, which an RTO estimate alone takes for RTOs.
+//! Captures at the server, with an RTT of 100 ms unless a script says otherwise.
+
+use crate::packet_script::Packet::{self, Ack, Data, Sack};
+use crate::packet_script::run;
+use ackclock_trace::flow::SegmentKind::{Fast, Rack, Timeout};
+
+/// Ten segments of the initial window, ten more of which the first is lost, and a SACK for three.
+fn lost_after_ten() -> Vec<Packet> {
+    let mut all: Vec<_> = (0..10).map(|i| Data(0, 1 + i * 1000)).collect();
+    all.push(Ack(100, 10_001));
+    all.extend((10..20).map(|i| Data(100, 1 + i * 1000)));
+    all.extend([Sack(200, 10_001, (11_001, 14_001)), Data(200, 10_001), Data(201, 20_001)]);
+    all
+}
+
+/// The segment is lost three times. Each time newer data arrives, and the timer waits for a quarter of
+/// the RTT. The last copy is sent an RTO after the last advancing ACK, but the transmission of the lowest
+/// segment restarts the timer of a sender with RACK.
+#[test]
+fn third_copy_is_by_rack_when_the_timer_was_restarted_by_the_second() {
+    let mut all = lost_after_ten();
+    all.extend([Sack(301, 10_001, (11_001, 21_001)), Data(326, 10_001), Data(327, 21_001)]);
+    all.extend([Sack(372, 10_001, (11_001, 22_001)), Data(397, 10_001)]);
+    assert_eq!(run(&all).0, [Fast, Rack, Rack]);
+}
+
+/// Without newer data that arrives it is an RTO: 300 ms after the last copy.
+#[test]
+fn third_copy_is_by_rto_when_nothing_arrives_for_an_rto() {
+    let mut all = lost_after_ten();
+    all.extend([Sack(301, 10_001, (11_001, 21_001)), Data(326, 10_001), Data(640, 10_001)]);
+    assert_eq!(run(&all).0, [Fast, Rack, Timeout]);
+}
+
+/// An RTO leaves a window of one segment until an ACK arrives.
+#[test]
+fn silence_is_no_rto_when_another_segment_follows_without_an_ack() {
+    let mut all: Vec<_> = (0..4).map(|i| Data(0, 1 + i * 1000)).collect();
+    all.push(Ack(100, 4001));
+    all.extend((4..14).map(|i| Data(100, 1 + i * 1000)));
+    all.extend([Sack(210, 4001, (13_001, 14_001)), Data(330, 4001)]);
+    assert_eq!(run(&all).0, [Timeout]);
+    all.push(Data(330, 5001));
+    let (kinds, report) = run(&all);
+    assert_eq!(kinds, [Fast, Fast]);
+    assert_eq!((report.rto_retransmits, report.repairs.timeouts, report.repairs.recoveries), (0, 0, 1));
+}
+
+/// The flow began in a full queue, so that all RTTs by ACKs are long. A SACK shows a shorter one.
+#[test]
+fn retransmission_is_fast_when_feedback_is_sooner_than_any_ack_before() {
+    let mut all: Vec<_> = (0..4).map(|i| Data(0, 1 + i * 1000)).collect();
+    all.push(Ack(300, 4001));
+    all.extend((4..14).map(|i| Data(300, 1 + i * 1000)));
+    all.extend([Sack(340, 4001, (5001, 8001)), Data(340, 4001), Ack(380, 14_001)]);
+    assert_eq!(run(&all).0, [Fast]);
+}
+
+/// No timer explains what an ACK explains that arrived within a millisecond: here a SACK for a part of
+/// the window, after silence on the path.
+// finding("C2")
+#[test]
+fn retransmission_is_no_rto_when_a_sack_arrives_with_it() {
+    let mut all: Vec<_> = (0..4).map(|i| Data(0, 1 + i * 1000)).collect();
+    all.push(Ack(100, 4001));
+    all.extend((4..14).map(|i| Data(100, 1 + i * 1000)));
+    all.extend([Sack(200, 4001, (5001, 6001)), Data(200, 4001), Sack(500, 4001, (5001, 14_001)), Data(500, 4001)]);
+    let (kinds, report) = run(&all);
+    assert_eq!(kinds, [Fast, Rack]);
+    assert_eq!(report.rto_retransmits, 0);
+}
