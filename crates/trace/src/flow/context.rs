@@ -50,15 +50,12 @@ pub struct SenderClues {
     pub large_initial_window: bool,
 }
 
-/// Maximum tick of the TSvals of stacks with tail loss probes.
-const MODERN_TICK: i64 = 1_000_000;
-
 impl SenderClues {
     /// The stack is not older than tail loss probes. The initial window is known at the sender only.
     pub fn is_modern(&self, at_sender: bool) -> bool {
         let tick = self.tsval_clock.tick();
         let is_small = at_sender && self.small_initial_window;
-        !is_small && (at_sender && self.large_initial_window || tick > 0 && tick <= MODERN_TICK)
+        !is_small && (at_sender && self.large_initial_window || tick > 0 && tick <= RULES.modern_tick)
     }
 }
 

@@ -104,6 +104,14 @@ rules! {
     /// WCDelAckT; Linux: `TCP_RTO_MIN`).
     max_delayed_ack: i64 = 200_000_000;
 
+    /// Initial windows in segments: of stacks older than tail loss probes (RFC 3390), and of those that
+    /// may have them (RFC 6928). Linux has probes from 3.10 on, and this window from 2.6.39 on.
+    small_initial_window: (u8, u8) = (2, 4);
+    large_initial_window: u8 = 10;
+    /// Maximum tick of the TSvals of stacks that may have tail loss probes: 1 ms (Linux from 4.13 on, and
+    /// before with HZ 1000).
+    modern_tick: i64 = 1_000_000;
+
     // Clues.
 
     /// The capture is at an end if the RTT to it is at most this share of the RTT between the ends.

@@ -2,6 +2,7 @@
 
 use super::classify::SendLimit;
 use super::opt_time::OptTime;
+use super::rules::RULES;
 use crate::compact::compact;
 use crate::metrics::{AckClock, ByteTimeline, Plateau, TimeAverage};
 
@@ -84,10 +85,6 @@ compact!(LimitTimes {
     standing_queue
 });
 
-/// RFC 3390: two to four segments; RFC 6928: ten.
-const SMALL_INITIAL_WINDOW: std::ops::RangeInclusive<u8> = 2..=4;
-const LARGE_INITIAL_WINDOW: u8 = 10;
-
 impl SendStats {
     pub fn bytes(&self) -> &ByteCounts {
         &self.bytes
@@ -132,12 +129,12 @@ impl SendStats {
 
     /// Its first full segments were fewer than RFC 6928's initial window.
     pub fn has_small_initial_window(&self) -> bool {
-        SMALL_INITIAL_WINDOW.contains(&self.initial_window)
+        (RULES.small_initial_window.0..=RULES.small_initial_window.1).contains(&self.initial_window)
     }
 
     /// It began with the initial window of RFC 6928 or a larger one.
     pub fn has_large_initial_window(&self) -> bool {
-        self.initial_window >= LARGE_INITIAL_WINDOW
+        self.initial_window >= RULES.large_initial_window
     }
 
     /// Nothing shows data: only a SYN or FIN was sent and acknowledged.
