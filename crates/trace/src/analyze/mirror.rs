@@ -76,14 +76,26 @@ impl MirrorProbe {
 /// Recognizes the second of two equal packets.
 #[derive(Debug)]
 pub struct MirrorFilter {
-    /// Time and signature of packets without a copy yet, by the signature.
-    recent: Box<[(i64, u64)]>,
+    /// The last packet without a copy yet, by its signature.
+    recent: Box<[Remembered]>,
+    /// Time of the newest packet. What is older by more than a copy's delay belongs to another section
+    /// of the file, which may hold the same packets.
+    newest: i64,
     copies: u64,
 }
 
+#[derive(Debug, Clone, Copy)]
+struct Remembered {
+    at: i64,
+    signature: u64,
+}
+
+/// No packet has this signature.
+const FORGOTTEN: Remembered = Remembered { at: i64::MIN, signature: 0 };
+
 impl Default for MirrorFilter {
     fn default() -> MirrorFilter {
-        MirrorFilter { recent: vec![(i64::MIN, 0); REMEMBERED].into(), copies: 0 }
+        MirrorFilter { recent: vec![FORGOTTEN; REMEMBERED].into(), newest: i64::MIN, copies: 0 }
     }
 }
 
@@ -96,9 +108,12 @@ impl MirrorFilter {
     /// True if the packet is the copy of one that had none yet.
     pub fn is_copy(&mut self, at: i64, s: &Segment<'_>) -> bool {
         let signature = signature(s);
+        self.newest = self.newest.max(at);
         let recent = &mut self.recent[signature as usize & (REMEMBERED - 1)];
-        let is_copy = recent.1 == signature && at.saturating_sub(recent.0).unsigned_abs() <= MAX_DELAY as u64;
-        *recent = if is_copy { (i64::MIN, 0) } else { (at, signature) };
+        let is_copy = recent.signature == signature
+            && at.saturating_sub(recent.at).unsigned_abs() <= MAX_DELAY as u64
+            && self.newest.saturating_sub(at) <= MAX_DELAY;
+        *recent = if is_copy { FORGOTTEN } else { Remembered { at, signature } };
         self.copies += u64::from(is_copy);
         is_copy
     }

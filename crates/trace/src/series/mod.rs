@@ -125,14 +125,14 @@ impl PacketObserver for Packets {
         if !is_selected && event.revisions.is_empty() && !self.is_unwrap_due(number, flow, event.from) {
             return;
         }
-        self.add(at, number, flow, s, event, is_selected.then_some((kind, confidence)));
+        self.add(at, (number, flow), s, event, is_selected.then_some((kind, confidence)));
     }
 }
 
 impl Packets {
     /// A packet with a row of this kind and confidence, or without one.
     #[inline(never)]
-    fn add(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, event: &PacketEvent, row: Option<(RowKind, f32)>) {
+    fn add(&mut self, at: i64, (number, flow): (u32, &Flow), s: &Segment<'_>, event: &PacketEvent, row: Option<(RowKind, f32)>) {
         for revision in &event.revisions {
             self.reclassify(number, event.from == flow.client(), revision);
         }

@@ -46,10 +46,10 @@ fn retransmission_is_fast_when_the_sack_that_triggers_it_is_captured_directly_af
     let mut all: Vec<_> = (0..4).map(|i| Data(0, 1 + i * 1000)).collect();
     all.push(Ack(100, 4001));
     all.extend((4..14).map(|i| Data(100, 1 + i * 1000)));
-    all.extend([Sack(210, 4001, (13_001, 14_001)), Data(330, 4001)]);
+    all.extend([Sack(210, 4001, (13_001, 14_001)), Data(410, 4001)]);
     let (mut soon, mut later) = (all.clone(), all);
-    soon.extend([Sack(330, 4001, (12_001, 14_001)), Data(331, 14_001)]);
-    later.extend([Sack(331, 4001, (12_001, 14_001)), Data(332, 14_001)]);
+    soon.extend([Sack(410, 4001, (12_001, 14_001)), Data(411, 14_001)]);
+    later.extend([Sack(411, 4001, (12_001, 14_001)), Data(412, 14_001)]);
     assert_eq!(run(&soon).0, [Fast]);
     assert_eq!(run(&later).0, [Timeout]);
 }

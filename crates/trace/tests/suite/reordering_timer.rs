@@ -39,9 +39,9 @@ fn silence_is_no_rto_when_another_segment_follows_without_an_ack() {
     let mut all: Vec<_> = (0..4).map(|i| Data(0, 1 + i * 1000)).collect();
     all.push(Ack(100, 4001));
     all.extend((4..14).map(|i| Data(100, 1 + i * 1000)));
-    all.extend([Sack(210, 4001, (13_001, 14_001)), Data(330, 4001)]);
+    all.extend([Sack(210, 4001, (13_001, 14_001)), Data(410, 4001)]);
     assert_eq!(run(&all).0, [Timeout]);
-    all.push(Data(330, 5001));
+    all.push(Data(410, 5001));
     let (kinds, report) = run(&all);
     assert_eq!(kinds, [Fast, Fast]);
     assert_eq!((report.rto_retransmits, report.repairs.timeouts, report.repairs.recoveries), (0, 0, 1));
