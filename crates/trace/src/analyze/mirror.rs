@@ -13,6 +13,9 @@ const MIN_SHARE: (u64, u64) = (9, 10);
 /// Maximum time between a packet and its copy, nanoseconds: a mirror port takes microseconds, a router
 /// between two interfaces less than this.
 const MAX_DELAY: i64 = 5_000_000;
+/// Maximum by which the times of a mirrored capture step back, nanoseconds: packets are captured in
+/// swapped order within microseconds.
+const MAX_STEP_BACK: i64 = 100_000;
 /// Packets that are remembered; a power of two.
 const REMEMBERED: usize = 4096;
 
@@ -78,8 +81,8 @@ impl MirrorProbe {
 pub struct MirrorFilter {
     /// The last packet without a copy yet, by its signature.
     recent: Box<[Remembered]>,
-    /// Time of the newest packet. What is older by more than a copy's delay belongs to another section
-    /// of the file, which may hold the same packets.
+    /// Time of the newest packet. What is much older belongs to another section of the file, which may
+    /// hold the same packets.
     newest: i64,
     copies: u64,
 }
@@ -112,7 +115,7 @@ impl MirrorFilter {
         let recent = &mut self.recent[signature as usize & (REMEMBERED - 1)];
         let is_copy = recent.signature == signature
             && at.saturating_sub(recent.at).unsigned_abs() <= MAX_DELAY as u64
-            && self.newest.saturating_sub(at) <= MAX_DELAY;
+            && self.newest.saturating_sub(at) <= MAX_STEP_BACK;
         *recent = if is_copy { FORGOTTEN } else { Remembered { at, signature } };
         self.copies += u64::from(is_copy);
         is_copy
