@@ -157,6 +157,7 @@ def test_document_has_events_when_the_engine_keeps_no_row_of_the_series(mixed):
     analysis = analysis_of(str(mixed), reader)
     table, left_out = reader.series()
     assert (len(pl.DataFrame(table)), left_out) == (0, 0)
+    assert analysis.series is not None
     assert analysis.series.height == analysis.document["packets"]
     assert analysis.document["flows"] == analyze(mixed).document["flows"]
 

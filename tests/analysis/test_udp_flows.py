@@ -63,7 +63,7 @@ def test_udp_flows_are_the_same_in_text_folder_and_objects(mixture, tmp_path):
     assert stored.document == text
     assert isinstance(stored, ackclock.Analysis)
     assert [flow["protocol"] for flow in stored.source.largest_udp(3)] == ["quic", "udp", "udp"]
-    page = (tmp_path / "run" / "report.html").read_text("utf-8")
+    page = analysis.report(tmp_path / "report.html").read_text("utf-8")
     assert "UDP flows" in page
 
 

@@ -53,10 +53,11 @@ fn second_repair(unanswered: u64, next_at: u64) -> Vec<SegmentKind> {
 }
 
 #[test]
-fn second_repair_stays_by_rack_when_an_ack_explains_it() {
-    for unanswered in [7, 8] {
-        assert_eq!(second_repair(unanswered, 520)[1], Rack);
-    }
+fn second_repair_becomes_an_rto_when_eight_acks_stay_unanswered() {
+    assert_eq!(second_repair(8, 520)[1], Timeout);
+    assert_eq!(second_repair(7, 520)[1], Rack);
+    // Packets spaced by a slow link are no silence.
+    assert_eq!(second_repair(8, 509)[1], Rack);
 }
 
 /// provisional_rto.rs. A capture near the client, 100 ms from the server: a segment is lost behind it,

@@ -127,9 +127,11 @@ impl SenderModel {
         }
     }
 
-    /// With the capture at the sender: it detects losses by time, as far as known.
+    /// With the capture at the sender: it detects losses by time, as far as known. A stack with a small
+    /// initial window is older than RACK.
     pub fn uses_rack(&self, ctx: &PacketContext<'_>) -> bool {
-        ctx.is_at_sender() && ctx.sack && (self.uses_rack || ctx.sender.large_initial_window)
+        let is_likely = ctx.sender.large_initial_window || (self.uses_rack && !ctx.sender.small_initial_window);
+        ctx.is_at_sender() && ctx.sack && is_likely
     }
 
     fn received(&self, ctx: &PacketContext<'_>, silence: i64) -> Received {
