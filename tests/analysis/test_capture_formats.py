@@ -36,9 +36,9 @@ def _erf(pcap: Path) -> bytes:
     while at < len(data):
         seconds, ns, captured, length = struct.unpack_from("<IIII", data, at)
         frame = data[at + 16 : at + 16 + captured]
-        stamp = struct.pack("<Q", seconds << 32 | -(-(ns << 32) // 10**9))
-        out = out or stamp + META[8:]  # tshark takes records months apart for no ERF
-        out += stamp
+        taken_at = struct.pack("<Q", seconds << 32 | -(-(ns << 32) // 10**9))
+        out = out or taken_at + META[8:]  # tshark takes records months apart for no ERF
+        out += taken_at
         out += struct.pack(">BBHHH", 2, 4, 18 + captured, 0, length + 4) + bytes(2) + frame
         at += 16 + captured
     return out
