@@ -1,7 +1,7 @@
 //! Traffic sources and sinks: applications over TCP, and UDP endpoints.
 
 mod bulk;
-mod controlled;
+mod controlled_app;
 mod datagram;
 mod external;
 mod path_probe;
@@ -9,7 +9,7 @@ mod request_response;
 mod sink;
 
 pub use bulk::BulkSource;
-pub use controlled::ControlledApp;
+pub use controlled_app::ControlledApp;
 pub use datagram::{Pattern, UdpSink, UdpSource};
 pub use external::ExternalHost;
 pub use path_probe::{ProbeConfig, ProbeReflector, ProbeStats, Prober, ReplyConfig};
