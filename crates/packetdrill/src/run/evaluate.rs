@@ -2,7 +2,7 @@
 //! and names other than those of `struct tcp_info`.
 
 use super::Stop;
-use ackclock_core::tcp::TcpInfo;
+use ackclock_core::tcp::{CaState, TcpInfo};
 use ackclock_core::units::Span;
 
 /// Maximum nesting of an expression.
@@ -335,13 +335,12 @@ fn arithmetic(sign: &str, left: &Value, right: &Value) -> Result<Value, Stop> {
 
 /// Constants that the kernel's headers define.
 fn constant(name: &str) -> Option<i64> {
+    if let Some(state) = name.strip_prefix("TCP_CA_") {
+        return CaState::ALL.into_iter().find(|known| known.name() == state).map(|known| known as i64);
+    }
     Some(match name {
         "True" => 1,
-        "False" | "TCP_CA_Open" => 0,
-        "TCP_CA_Disorder" => 1,
-        "TCP_CA_CWR" => 2,
-        "TCP_CA_Recovery" => 3,
-        "TCP_CA_Loss" => 4,
+        "False" => 0,
         "TCPI_OPT_TIMESTAMPS" => 1,
         "TCPI_OPT_SACK" => 2,
         "TCPI_OPT_WSCALE" => 4,

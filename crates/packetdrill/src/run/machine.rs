@@ -144,7 +144,8 @@ impl Machine {
         if self.steps > MAX_STEPS { Err(Stop::unsupported("more than 2,000,000 segments and timers")) } else { Ok(()) }
     }
 
-    fn due(&self) -> Time {
+    /// When the endpoint does something next.
+    pub fn due(&self) -> Time {
         match &self.endpoint {
             Some(endpoint) if !self.reset => endpoint.due(),
             _ => Time::NEVER,
@@ -186,16 +187,6 @@ impl Machine {
 
     pub fn take_sent(&mut self) -> Option<Sent> {
         self.sent.pop_front()
-    }
-
-    /// The next segment, if `wanted`.
-    pub fn take_sent_if(&mut self, wanted: bool) -> Option<Sent> {
-        if wanted { self.sent.pop_front() } else { None }
-    }
-
-    /// When the endpoint does something next.
-    pub fn next_due(&self) -> Time {
-        self.due()
     }
 
     fn drain(&mut self) -> Result<(), Stop> {

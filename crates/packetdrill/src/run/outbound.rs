@@ -13,7 +13,7 @@ pub fn expect(machine: &mut Machine, packet: &TcpPacket, due: Due) -> Result<(),
     let tolerance = machine.tolerance();
     let latest = if due.to == Time::NEVER { Time::NEVER } else { due.to + tolerance };
     if !machine.run_until_sent(latest)? {
-        let next = machine.next_due();
+        let next = machine.due();
         if latest != Time::NEVER {
             machine.run_to(latest)?;
         }
@@ -52,7 +52,10 @@ fn joined(machine: &mut Machine, payload: u32) -> Option<Sent> {
                 && sent.segment.payload + next.segment.payload <= payload
                 && next.segment.ack == sent.segment.ack
         });
-        let Some(next) = machine.take_sent_if(continues) else { break };
+        if !continues {
+            break;
+        }
+        let next = machine.take_sent()?;
         sent.segment.payload += next.segment.payload;
         sent.segment.flags = next.segment.flags;
     }

@@ -114,7 +114,7 @@ fn medium_is_rejected_with_a_rate_a_framing_or_too_many_clients() {
 }
 
 /// The channel of the paper wimax-simulated: 7 MHz, frames of 5 ms, 64-QAM 3/4, with this split.
-fn wimax(down: u32, up: u32) -> Value {
+pub fn wimax(down: u32, up: u32) -> Value {
     let both = |value: Value| json!({"down": value, "up": value});
     json!({
         "kind": "wimax", "fft": 256, "channel_hz": 7_000_000, "prefix": 16, "frame_ps": 5 * MS, "ttg_ps": MS / 200, "rtg_ps": MS / 200,

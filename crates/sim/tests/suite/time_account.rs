@@ -87,18 +87,7 @@ fn grants(cap: Option<u64>, error: f64) -> Value {
 
 /// 7 MHz, frames of 5 ms, 64-QAM 3/4, three symbols of four down.
 fn wimax() -> Value {
-    on_medium(json!({
-        "kind": "wimax", "fft": 256, "channel_hz": 7_000_000, "prefix": 16, "frame_ps": 5 * MS, "ttg_ps": MS / 200, "rtg_ps": MS / 200,
-        "split": {"kind": "ratio", "down": 3, "up": 1}, "preamble": 3, "map_modulation": "16qam-1/2", "map_repetition": 1,
-        "burst_gap": 1, "uplink_preamble": 0, "crc": true,
-        "contention": {"opportunities": 5, "layout": {"kind": "request-only"}, "backoff": [2, 6], "tries": 16},
-        "grant_frames": 2, "patience_frames": 20, "piggyback": true, "bundling": true, "repair": both(Value::Null),
-        "stations": [{
-            "modulation": both(json!("64qam-3/4")), "error": both(json!(0.0)), "fading": null,
-            "service": {"class": "be", "interval_frames": 0, "bytes": 0},
-            "amc": {"hysteresis_db": 1.0, "delay_frames": 2, "up_offset_db": 0.0, "decade_db": 2.0}, "caps": both(json!([])),
-        }],
-    }))
+    on_medium(crate::media::wimax(3, 1))
 }
 
 fn all_kinds() -> Vec<(&'static str, Value)> {
