@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack kernel kernel-cc ack-path limits lock clean distclean
+.PHONY: help build demo test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack kernel kernel-cc ack-path limits conformance lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -126,6 +126,10 @@ kernel-cc: build ## vegas, veno, westwood+, bic and biad for the running Linux (
 # Rows of another seed: .venv/bin/python -m studies.limits.page --seed 7
 limits: build ## how often the limit that a run reports is its limit, into docs/limits.md: a minute on two cores
 	$(BIN)/python -m studies.limits.page docs/limits.md
+
+# ACKCLOCK_PACKETDRILL=FOLDER[:FOLDER] names the public suites; without it the page keeps its part on them.
+conformance: build ## packetdrill scripts, ours and the public suites', against linux-6, into docs/conformance.md: seconds
+	$(BIN)/python -m studies.conformance.page docs/conformance.md
 
 ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: five minutes on two cores
 	$(BIN)/python -m studies.ack_path.page docs/ack-path-runs.md

@@ -1,0 +1,1 @@
+"""Public suites of packetdrill scripts, and our own, against the engine."""
