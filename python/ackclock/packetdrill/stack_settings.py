@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,8 +87,12 @@ def _send_memory(value: str) -> dict[str, Any]:
     return {"send_buffer": "tuned", "send_start": f"{default} B", "send_limit": f"{high} B"}
 
 
+_PRODUCT = re.compile(r"\$\(\( *(\d{1,10}(?: *\* *\d{1,10})*) *\)\)")
+
+
 def _three(value: str) -> tuple[int, int, int]:
-    numbers = value.split()
+    """Minimum, default and maximum; a product such as `$((15*1024*1024))` is one number."""
+    numbers = _PRODUCT.sub(lambda found: str(math.prod(map(int, found[1].split("*")))), value).split()
     if len(numbers) != 3 or not all(number.isdecimal() for number in numbers):
         raise _Refused(f"{value!r} is not minimum, default and maximum")
     low, default, high = map(int, numbers)
@@ -184,13 +189,23 @@ _NO_OPTIONS = frozenset(
         "TCP_NOTSENT_LOWAT",
         "IP_MTU_DISCOVER",
         "IP_FREEBIND",
+        "IP_TOS",
         "SO_MARK",
         "TCP_SYNCNT",
     ]
 )
 """Socket options without effect on packets here."""
 
-_NO_COMMANDS = re.compile(r"(\S*/)?(ip +tcp_metrics|sleep|sync|true|tc +qdisc|\./set_sysctls|:)\b")
+_NO_COMMANDS = re.compile(
+    r"(\S*/)?(ip +tcp_metrics|sleep|sync|true|:)\b|nstat +-n$|ethtool +-K +tun0( +[tg]so +(on|off))+$"
+    r"|tc +qdisc +(add|replace) +dev +tun0 +root +pfifo$"
+    r"|echo +3 +> */sys/module/tcp_cubic/parameters/hystart_detect$"
+)
+"""Commands without effect on packets here: the player joins segments as TSO does, the hosts have no
+queue of their own, `nstat -n` only reads, and 3 is HyStart's default."""
+
+_FQ = re.compile(r"tc +qdisc +(add|replace) +dev +tun0 +root +fq$")
+"""The qdisc that paces."""
 
 
 def stack_settings(document: Mapping[str, Any]) -> StackSettings:
@@ -214,7 +229,9 @@ def stack_settings(document: Mapping[str, Any]) -> StackSettings:
             text = f"setsockopt({', '.join(option['args'])})"
             unsupported.append(Unsupported(option["line"], text, str(refused)))
     for command in document["commands"]:
-        if not _NO_COMMANDS.match(command["text"]):
+        if _FQ.match(command["text"]):
+            keys["pacing"] = True
+        elif not _NO_COMMANDS.match(command["text"]):
             why = "commands are read for their sysctls and never executed"
             unsupported.append(Unsupported(command["line"], command["text"], why))
     return StackSettings(keys, sorted(unsupported, key=lambda setting: setting.line))
