@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ackclock._native import Ack, Congestion, Loss
     from ackclock.analysis import Analysis, analyze
     from ackclock.api import (
+        list_groups,
         list_hosts,
         list_links,
         list_papers,
@@ -58,6 +59,7 @@ _HOME = {
     "RunFailed": "errors",
     "Simulation": "simulation.run",
     "Sweep": "simulation.sweep",
+    "list_groups": "api",
     "list_hosts": "api",
     "list_links": "api",
     "list_queues": "api",
@@ -101,6 +103,7 @@ __all__ = [
     "analyze",
     "compare",
     "emulate",
+    "list_groups",
     "list_hosts",
     "list_links",
     "list_papers",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ackclock.errors import InputError
-from ackclock.input import catalogue
+from ackclock.input import catalogue, variant_groups
 from ackclock.input.link.catalog import packaged_links
 from ackclock.input.objects import Flow, Link, Tcp, Time, plain, time_text
 
@@ -235,6 +235,11 @@ def list_links() -> dict[str, str]:
 def list_variants() -> dict[str, str]:
     """TCP variants (congestion controls): name -> summary and source."""
     return {entry["name"]: f"{entry['summary']}. Source: {entry['source']}" for entry in catalogue.entries("variants")}
+
+
+def list_groups() -> dict[str, str]:
+    """Groups of TCP variants: name -> what they are, and their variants."""
+    return variant_groups.described()
 
 
 def list_hosts() -> dict[str, str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from textwrap import wrap
+from textwrap import wrap as wrap_words
 from typing import Any
 
 from rich.table import Table
@@ -19,6 +20,11 @@ MAX_KEY = 12
 """Columns of a leading text column that is repeated if the columns are split."""
 MAX_TEXT = 40
 """Columns of text that stay a column in a narrow terminal."""
+
+
+CODE = re.compile(r"`[^`]*`")
+"""A command or a name in a sentence."""
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 class TextBelow(Table):
@@ -39,6 +45,17 @@ def plain(content: Any) -> str:
     """A cell's text in one line, without markup."""
     text = Text.from_markup(content).plain if isinstance(content, str) and "[" in content else str(content)
     return " ".join(text.split())
+
+
+def wrap(text: str, width: int, indent: str = "") -> list[str]:
+    """The lines of a text. What stands in backticks is in one line if it fits, so that it can be
+    copied.
+    """
+    whole = CODE.sub(
+        lambda code: code[0].replace(" ", _NO_BREAK) if len(code[0]) <= width - len(indent) else code[0], text
+    )
+    lines = wrap_words(whole, width, initial_indent=indent, subsequent_indent=indent)
+    return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
 @dataclass
@@ -133,7 +150,7 @@ def _span(widths: Sequence[int]) -> int:
 
 def _below(text: str, width: int) -> Iterator[tuple[str, str]]:
     for part in text.replace(" -> ", "\n-> ").split("\n"):
-        for line in wrap(part, width, initial_indent=INDENT, subsequent_indent=INDENT):
+        for line in wrap(part, width, INDENT):
             yield "", line
 
 

@@ -24,8 +24,9 @@ class RankBy(StrEnum):
     jain = "jain"
 
 
-ALL_BUFFERS, DURATION, SEEDS = "16 KiB,64 KiB,256 KiB,auto", "30 s", 10
-_QUICK = {ALL_BUFFERS: "64 KiB,auto", DURATION: "10 s"}
+VARIANTS = "linux"
+ALL_BUFFERS, DURATION, SEEDS = "16 KiB,64 KiB,256 KiB,auto,path", "30 s", 10
+_QUICK = {ALL_BUFFERS: "64 KiB,auto,path", DURATION: "10 s"}
 QUICK_SEEDS = 3
 _METRIC = {
     RankBy.goodput: "goodput_bps",
@@ -41,6 +42,8 @@ _OPTIONS = {
     "sweep.tcp.variant": "--variants",
     "sweep.tcp.send_buffer": "--buffers",
     "sweep.tcp.receive_buffer": "--buffers",
+    "sweep.tcp.send_limit": "--buffers",
+    "sweep.tcp.receive_limit": "--buffers",
     "flow.flow.direction": "--direction",
     "flow.flow.count": "--flows",
     "flow.opposite.count": "--opposite",
@@ -57,9 +60,19 @@ def compare(
     link: Annotated[
         str, typer.Argument(help="A packaged link (`ackclock list links`) or a link file.", show_default=False)
     ],
-    variants: Annotated[str | None, typer.Option(help="TCP variants, with commas between (default: all).")] = None,
+    variants: Annotated[
+        str,
+        typer.Option(
+            help="TCP variants and groups of them, with commas between: linux, kernel, papers, all "
+            "(`ackclock list groups`)."
+        ),
+    ] = VARIANTS,
     buffers: Annotated[
-        str, typer.Option(help='Socket buffers, with commas between; "send/receive" for two sizes.')
+        str,
+        typer.Option(
+            help='Socket buffers, with commas between; "send/receive" for two; "auto:24 MiB" tunes '
+            "up to a maximum, path is 2 BDP where auto does not reach them."
+        ),
     ] = ALL_BUFFERS,
     delayed_ack: Annotated[DelayedAcks, typer.Option(help="Delayed ACKs: on, off or both.")] = DelayedAcks.both,
     queue: Annotated[
@@ -94,7 +107,7 @@ def compare(
         typer.Option("--measured", help="A run folder of `measure`, shown beside the results.", show_default=False),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A first look: 3 seeds, 10 s, buffers of 64 KiB and auto.")
+        bool, typer.Option("--quick", help="A first look: 3 seeds, 10 s, buffers of 64 KiB, auto and path.")
     ] = False,
     all_: Annotated[bool, typer.Option("--all", help="Print all rows of the ranking, not the first ten.")] = False,
     workers: Workers = None,
@@ -123,7 +136,7 @@ def compare(
     with typed(_OPTIONS), progress("compare", quiet=quiet) as update:
         comparison = run_comparison(
             link,
-            variants=_split(variants) if variants is not None else None,
+            variants=_split(variants),
             buffers=[_pair(text) for text in _split(buffers)],
             delayed_ack=_DELAYED[delayed_ack],
             queue=_split(queue),

@@ -1,4 +1,4 @@
-"""list: the names of packaged links, variants, hosts, queues and papers."""
+"""list: the names of packaged links, variants and their groups, hosts, queues and papers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ackclock.cli.options import Json, Out, Quiet, Seed
 class Kind(StrEnum):
     links = "links"
     variants = "variants"
+    groups = "groups"
     hosts = "hosts"
     queues = "queues"
     papers = "papers"
@@ -25,7 +26,7 @@ def list_(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """List links, variants, hosts, queues or papers by name."""
+    """List links, variants, groups of variants, hosts, queues or papers by name."""
     from ackclock import api
     from ackclock.cli.output import print_json, print_names
 

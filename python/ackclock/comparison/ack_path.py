@@ -135,6 +135,11 @@ UNMARKED = (
 """The note about configurations for which `unmarked` is true."""
 
 
+def slowest_bps(hops: Sequence[Hop], direction: str) -> float | None:
+    """The lowest rate of a direction, recorded rates by their mean; None without a rate."""
+    return min((bps for hop in hops if (bps := _bps(hop, direction))), default=None)
+
+
 def _slowest(hops: Sequence[Hop], direction: str) -> Hop:
     rated = [(bps, index) for index, hop in enumerate(hops) if (bps := _bps(hop, direction))]
     if not rated:

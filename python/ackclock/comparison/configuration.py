@@ -1,5 +1,9 @@
 """Configurations of a comparison: congestion control, socket buffers, delayed ACKs, queues and ACK
 techniques.
+
+A buffer is a size of payload ("64 KiB"), "auto" (the host's rule), or "auto:24 MiB": the host's
+autotuning with another maximum, the third value of Linux's tcp_wmem and tcp_rmem. "path" is 2 BDP
+of the path.
 """
 
 from __future__ import annotations
@@ -11,8 +15,44 @@ from itertools import product
 from ackclock.comparison.ack_path import AS_IS, HOST, check_policies, check_queues, check_techniques, technique_keys
 from ackclock.errors import InputError
 
-DEFAULT_BUFFERS = ("16 KiB", "64 KiB", "256 KiB", "auto")
-"""From a buffer too small for most links to the host's automatic tuning."""
+AUTO = "auto"
+PATH = "path"
+UP_TO = f"{AUTO}:"
+"""What precedes the maximum of autotuning."""
+DEFAULT_BUFFERS = ("16 KiB", "64 KiB", "256 KiB", AUTO, PATH)
+"""From a buffer too small for most links to the host's automatic tuning, and beyond it on long
+paths."""
+Buffer = str | tuple[str, str]
+"""The buffers of both ends, or of the sender and the receiver."""
+
+
+def buffer_keys(end: str, buffer: str) -> dict[str, object]:
+    """A buffer as sweep parameters; `end` is "send" or "receive"."""
+    if not buffer.startswith(UP_TO):
+        return {f"tcp.{end}_buffer": buffer}
+    return {f"tcp.{end}_buffer": AUTO, f"tcp.{end}_limit": maximum(buffer)}
+
+
+def maximum(buffer: str) -> str:
+    """The maximum in a buffer "auto:24 MiB", as text."""
+    return buffer.removeprefix(UP_TO).strip()
+
+
+def buffers_in_words(send: str, receive: str) -> str:
+    """Socket buffers in a sentence: "automatic socket buffers up to 24 MiB"."""
+    if send != receive:
+        return f"{_one(send)} send and {_one(receive)} receive buffers"
+    if send == AUTO:
+        return "the host's automatic socket buffers"
+    if send.startswith(UP_TO):
+        return f"automatic socket buffers up to {maximum(send)}"
+    return f"{send} socket buffers"
+
+
+def _one(buffer: str) -> str:
+    if buffer.startswith(UP_TO):
+        return f"automatic (up to {maximum(buffer)})"
+    return "automatic" if buffer == AUTO else buffer
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -38,6 +78,8 @@ class Configuration:
             sockets = f"{self.send_buffer} send / {self.receive_buffer} receive"
         if sockets == "auto":
             sockets = "auto buffers"
+        elif sockets.startswith(UP_TO):
+            sockets = f"auto buffers up to {maximum(sockets)}"
         of_path = "".join(f", {text}" for text in self.path_differences())
         return f"{self.variant}, {sockets}, {'delayed ACK' if self.delayed_ack else 'ACK per segment'}{of_path}"
 
@@ -68,13 +110,18 @@ class Configuration:
     @property
     def tcp_keys(self) -> dict[str, object]:
         """The hosts' part of the configuration as sweep parameters."""
-        own = {key: getattr(self, key) for key in ("variant", "send_buffer", "receive_buffer", "delayed_ack")}
-        return {**{f"tcp.{key}": value for key, value in own.items()}, **technique_keys(self.ack_technique)}
+        return {
+            "tcp.variant": self.variant,
+            **buffer_keys("send", self.send_buffer),
+            **buffer_keys("receive", self.receive_buffer),
+            "tcp.delayed_ack": self.delayed_ack,
+            **technique_keys(self.ack_technique),
+        }
 
 
 def configurations(
     variants: Sequence[str],
-    buffers: Sequence[str | tuple[str, str]],
+    buffers: Sequence[Buffer],
     delayed_ack: Sequence[bool],
     queues: Sequence[str] = (AS_IS,),
     ack_policies: Sequence[str] = (AS_IS,),

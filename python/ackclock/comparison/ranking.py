@@ -23,7 +23,8 @@ RANK_BY: dict[str, bool] = {"goodput_bps": True, "rtt_p95_ms": False, "retransmi
 class Ranked:
     """One row of the ranking. ``tied_with`` are the labels of the configurations without a
     significant difference; ``same_as`` is the label of an earlier one with equal figures, or None;
-    ``limit`` are the figures of what limits its flows, None without data.
+    ``limit`` are the figures of what limits its flows, None without data; ``settings`` give its
+    socket buffers.
     """
 
     rank: int
@@ -33,6 +34,7 @@ class Ranked:
     tied_with: tuple[str, ...]
     same_as: str | None = None
     limit: LimitFacts | None = None
+    settings: tuple[Mapping[str, str], ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """An entry of ``ranking`` in ``compare``'s JSON document."""
@@ -43,6 +45,7 @@ class Ranked:
             "why": self.why,
             "tied_with": list(self.tied_with),
             "same_as": self.same_as,
+            "settings": [dict(setting) for setting in self.settings],
         }
 
 

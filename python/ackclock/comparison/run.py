@@ -12,12 +12,13 @@ from typing import Any
 
 from ackclock.comparison.ack_path import AS_IS, HOST, UNMARKED, Bottlenecks, bottlenecks, unmarked
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
-from ackclock.comparison.configuration import DEFAULT_BUFFERS, Configuration, configurations
+from ackclock.comparison.configuration import DEFAULT_BUFFERS, Buffer, Configuration, configurations
 from ackclock.comparison.measurement_rows import beside, read_measured
 from ackclock.comparison.ranking import check_rank_by, ranking
 from ackclock.comparison.result import Comparison
+from ackclock.comparison.socket_buffers import HostBuffers, with_settings
 from ackclock.congestion_control import CongestionControl, with_names
-from ackclock.input import catalogue
+from ackclock.input import variant_groups
 from ackclock.input.objects import Hop, Link, Time, plain, time_text
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
@@ -44,7 +45,7 @@ def compare(
     link: str | Path | Link | Sequence[Hop | Mapping[str, Any]],
     *,
     variants: Sequence[str | type[CongestionControl]] | None = None,
-    buffers: Sequence[str | tuple[str, str]] = DEFAULT_BUFFERS,
+    buffers: Sequence[Buffer] = DEFAULT_BUFFERS,
     delayed_ack: Sequence[bool] = (True, False),
     queue: Sequence[str] = (AS_IS,),
     ack_policy: Sequence[str] = (AS_IS,),
@@ -68,9 +69,11 @@ def compare(
 
     Args:
         link: a packaged link's name, a link file, or [[hop]] tables as dicts.
-        variants: congestion controls by name, or classes; None: all of the engine.
-        buffers: socket buffers, each one quantity for both ends ("64 KiB", "auto") or a (send,
-            receive) pair.
+        variants: congestion controls by name, groups of them ("linux", "kernel", "papers", "all";
+            `ackclock list groups`), or classes; None: "linux".
+        buffers: socket buffers, each one for both ends or a (send, receive) pair: a size ("64
+            KiB"), "auto", "auto:24 MiB" (autotuning with this maximum), or "path": 2 BDP of the
+            path, where "auto" does not reach them.
         delayed_ack: delayed-ACK settings: the host's rule (True), an ACK per segment (False).
         queue: kinds of queue ("droptail", "codel", ..) at the data's bottleneck, with that hop's
             limits; "link": the link's queue.
@@ -111,8 +114,8 @@ def compare(
     """
     check_rank_by(rank_by, flows)
     beside_it = read_measured(measured) if measured is not None else None
-    known = with_names(list(variants)) if variants is not None else catalogue.variants()
-    choices = configurations(known, buffers, delayed_ack, queue, ack_policy, ack)
+    asked = with_names(list(variants)) if variants is not None else [variant_groups.DEFAULT_GROUP]
+    known = variant_groups.expanded(asked)
     draft = draft_of(
         {
             **_path(link),
@@ -122,7 +125,11 @@ def compare(
             "flow": _flows(flows, opposite, direction),
         }
     )
-    points = _points(choices, bottlenecks(draft.check().hop, direction) if _varies_path(choices) else None)
+    hops = draft.check().hop
+    host_buffers = HostBuffers.of(host or DEFAULT_HOST)
+    sockets = host_buffers.for_path(buffers, hops, direction)
+    choices = configurations(known, sockets, delayed_ack, queue, ack_policy, ack)
+    points = _points(choices, bottlenecks(hops, direction) if _varies_path(choices) else None)
     scenarios = {choice: draft.check(point) for choice, point in points.items()}
     base = scenarios[choices[0]]
     runs = RunList([choice.params for choice in choices], list(scenarios.values()), base.seeds, of_compared, series)
@@ -142,6 +149,7 @@ def compare(
             usual=host_file(host or DEFAULT_HOST).tcp.variant or "",
             limits=_limits(data, dict(zip(choices, plans, strict=True))),
         )
+        ranked = with_settings(ranked, host_buffers, rank_by)
         comparison = Comparison(
             link=str(link) if isinstance(link, str | Path) else "inline",
             title=base.title,
@@ -153,7 +161,10 @@ def compare(
             folder=folder,
             no_asymmetry=why_no_asymmetry(plans[0].document),
             points=points,
-            notes=[UNMARKED] if any(unmarked(c.ack_technique, s.hop, direction) for c, s in scenarios.items()) else [],
+            notes=[
+                *variant_groups.remarks(asked, known),
+                *([UNMARKED] if any(unmarked(c.ack_technique, s.hop, direction) for c, s in scenarios.items()) else []),
+            ],
         )
         if beside_it is not None:
             rows = beside(beside_it, comparison.document["cells"], direction)

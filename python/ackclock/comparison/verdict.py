@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ackclock.comparison.ack_path import AS_IS, HOST
+from ackclock.comparison.configuration import buffers_in_words
+from ackclock.comparison.socket_buffers import needed
 from ackclock.format import rate, three
+from ackclock.input.variant_groups import shown
 
 Document = Mapping[str, Any]
 
@@ -14,7 +17,9 @@ Document = Mapping[str, Any]
 def verdict(document: Document) -> str:
     """The recommendation and its reason, from the ``cells`` and the ``ranking`` of a comparison."""
     metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
-    return f"{recommendation(document, metrics)} {document['ranking'][0]['why']}"
+    best = document["ranking"][0]
+    settings = f" These buffers need {lines}." if (lines := needed(best.get("settings", ()))) else ""
+    return f"{recommendation(document, metrics)} {best['why']}{settings}"
 
 
 def recommendation(document: Document, metrics: Mapping[str, Document]) -> str:
@@ -25,15 +30,12 @@ def recommendation(document: Document, metrics: Mapping[str, Document]) -> str:
     best = document["ranking"][0]
     of = metrics[best["label"]]
     params = best["params"]
-    buffers = params["send_buffer"]
-    if params["receive_buffer"] != buffers:
-        buffers = f"{buffers} send and {params['receive_buffer']} receive"
-    sockets = "the host's automatic socket buffers" if buffers == "auto" else f"{buffers} socket buffers"
+    sockets = buffers_in_words(params["send_buffer"], params["receive_buffer"])
     acks = "delayed ACKs" if params["delayed_ack"] else "an ACK for every segment"
     if "goodput_bps" not in of or "rtt_p95_ms" not in of:
         return "No configuration delivered data."
     return (
-        f"Use {params['variant']} with {sockets} and {acks}{_on_path(params)}: "
+        f"Use {shown(params['variant'])} with {sockets} and {acks}{_on_path(params)}: "
         f"{rate(of['goodput_bps']['mean'])} of goodput at a p95 RTT of "
         f"{three(of['rtt_p95_ms']['mean'])} ms."
     )
