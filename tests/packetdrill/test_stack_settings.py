@@ -48,7 +48,7 @@ def test_command_without_effect_on_packets_is_passed_over(command: str) -> None:
     assert settings(command=command) == StackSettings({}, [])
 
 
-def test_qdisc_fq_turns_pacing_on() -> None:
+def test_qdisc_fq_enables_pacing() -> None:
     assert settings(command="tc qdisc replace dev tun0 root fq") == StackSettings({"pacing": True}, [])
 
 
