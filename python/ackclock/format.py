@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def significant(value: float, digits: int) -> str:
@@ -26,14 +27,25 @@ def three(value: float) -> str:
     return significant(value, 3)
 
 
+_PREFIXES = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s"))
+
+
 def rate(bps: float | None) -> str:
     """Bit/s with the prefix for one to three digits before the point."""
     if bps is None or not math.isfinite(bps):
         return "-"
-    for factor, unit in ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
-        if abs(bps) >= factor:
-            return f"{three(bps / factor)} {unit}"
-    return f"{three(bps)} b/s"
+    factor, unit = _prefix(bps)
+    return f"{three(bps / factor)} {unit}"
+
+
+def rate_range(lo: float, hi: float) -> str:
+    """Two rates in bit/s with the prefix of the larger: `4.21 .. 9.94 Mb/s`."""
+    factor, unit = _prefix(hi)
+    return f"{three(lo / factor)} .. {three(hi / factor)} {unit}"
+
+
+def _prefix(bps: float) -> tuple[float, str]:
+    return next((prefix for prefix in _PREFIXES if abs(bps) >= prefix[0]), _PREFIXES[-1])
 
 
 def percent(share: float | None) -> str:
@@ -60,3 +72,9 @@ def column_percent(share: float | None) -> str:
     if share is None or not math.isfinite(share):
         return "-"
     return "<0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
+
+
+def joined(parts: Sequence[str]) -> str:
+    """An enumeration: `a`, `a and b`, `a, b and c`."""
+    *some, last = parts
+    return f"{', '.join(some)} and {last}" if some else last

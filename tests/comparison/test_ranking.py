@@ -196,7 +196,7 @@ def test_reason_of_the_winner_has_its_cost() -> None:
     lines = ranking({CUBIC: {1: of_run(summary())}}, limits={CUBIC: _facts()})
     assert lines[0].why == (
         "The bottleneck `air down` is full: it has no free capacity 98 % of the time; 40 ms of queueing delay on "
-        "average on a path of 60 ms, without a timeout."
+        "average on a path of 60 ms, without a timeout, with 1 % of the segments retransmitted."
     )
 
 

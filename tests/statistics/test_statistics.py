@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -12,11 +13,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ackclock.statistics import against, holm, interval, jain_index, modes, paired_p, rank
+from ackclock.statistics import Interval, against, holm, interval, jain_index, modes, paired_p, rank, ratio
 
 # Student (1908), table of Cushny and Peebles: extra hours of sleep, drug 2 minus drug 1, ten
 # patients.
 SLEEP = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4]
+
+COVERAGE = [
+    (0.1, 3, 0.93),
+    (0.1, 10, 0.93),
+    (0.5, 3, 0.92),
+    (0.5, 5, 0.92),
+    (0.5, 10, 0.91),
+    (1.0, 3, 0.88),
+    (1.0, 10, 0.85),
+    (1.0, 30, 0.87),
+]
+"""Sigma, n, and the minimum share of intervals that hold the mean of a lognormal sample."""
 
 
 @pytest.mark.parametrize(
@@ -109,13 +122,160 @@ def test_holm_adjusts_by_the_step_down_rule() -> None:
     assert holm([]) == []
 
 
-def test_differences_are_paired_by_seed() -> None:
-    luck = {1: 0.0, 2: 5.0, 3: -4.0, 4: 2.0}
-    a = {seed: 10.0 + shift for seed, shift in luck.items()}
-    b = {seed: 9.0 + shift for seed, shift in luck.items()}
+def test_ratio_of_means_is_paired_by_seed() -> None:
+    luck = {1: 1.0, 2: 1.5, 3: 0.6, 4: 1.2}
+    a = {seed: 10.0 * factor for seed, factor in luck.items()}
+    b = {seed: 9.0 * factor for seed, factor in luck.items()}
     found = against({"a": a, "b": b}, "a", ["b"])["b"]
-    assert found.interval.mean == pytest.approx(1.0)
-    assert found.p_holm == 0.0
+    assert found.value == pytest.approx(0.9)
+    assert found.p == 0.0
+    # Without the pairs the scatter of the seeds hides the difference.
+    mixed = dict(zip(luck, (b[3], b[1], b[4], b[2]), strict=True))
+    assert against({"a": a, "b": mixed}, "a", ["b"])["b"].p > 0.5
+
+
+@pytest.mark.finding("U17")
+@pytest.mark.parametrize(("n", "quantile"), [(2, 12.706), (3, 4.303), (10, 2.262)])
+def test_interval_on_the_logarithm_agrees_with_the_delta_method(n: int, quantile: float) -> None:
+    sample = [1.0 + i / n for i in range(n)]
+    found = interval(sample, scale="log")
+    assert found.method == "log-t"
+    assert found.mean == pytest.approx(sum(sample) / n)
+    factor = math.exp(quantile * found.sd / found.mean / math.sqrt(n))
+    assert found.lo == pytest.approx(found.mean / factor, rel=1e-3)
+    assert found.hi == pytest.approx(found.mean * factor, rel=1e-3)
+
+
+@pytest.mark.finding("U17")
+@given(st.lists(st.one_of(st.just(0.0), st.floats(1e-3, 1e12)), min_size=2, max_size=30))
+def test_interval_of_rates_is_positive_and_holds_the_mean(rates: list[float]) -> None:
+    found = interval(rates, scale="log")
+    assert 0.0 <= found.lo <= found.mean * (1 + 1e-12) and found.mean <= found.hi * (1 + 1e-12)
+    assert found.lo > 0.0 or not any(rates) or found.method == "bca"
+
+
+@pytest.mark.finding("U17")
+def test_interval_of_small_samples_is_exact() -> None:
+    def ends(*values: float) -> tuple[str, float, float]:
+        found = interval(values, scale="log")
+        return found.method, found.lo, found.hi
+
+    assert ends(5.0) == ("single", 5.0, 5.0)
+    assert ends(0.0) == ("single", 0.0, 0.0)
+    assert ends(0.0, 0.0, 0.0) == ("constant", 0.0, 0.0)
+    assert ends(5.0, 5.0) == ("constant", 5.0, 5.0)
+    # One run without goodput: the coefficient of variation of (0, x) is sqrt(2), whatever x is.
+    method, lo, hi = ends(0.0, 8e6)
+    assert method == "log-t"
+    assert lo == pytest.approx(4e6 / math.exp(12.7062), rel=1e-4)
+    assert hi == pytest.approx(4e6 * math.exp(12.7062), rel=1e-4)
+    with pytest.raises(ValueError, match="not negative"):
+        interval([-1.0, 2.0], scale="log")
+
+
+@pytest.mark.finding("U17")
+def test_interval_of_a_share_ends_at_1() -> None:
+    assert interval([0.9, 1.0, 0.7], scale="log", maximum=1.0).hi == 1.0
+    assert interval([0.9, 1.0, 0.7], scale="log").hi > 1.0
+
+
+@pytest.mark.finding("U17")
+def test_few_values_that_are_far_apart_are_listed() -> None:
+    assert interval([9.0, 2.0, 17.0], scale="log").values == (2.0, 9.0, 17.0)
+    assert interval([9.0, 2.0, 17.0], scale="log").as_json()["values"] == [2.0, 9.0, 17.0]
+    assert interval([9.0, 8.0, 17.0], scale="log").values == (8.0, 9.0, 17.0)
+    assert interval([9.0, 8.0, 15.0], scale="log").values == ()
+    assert "values" not in interval([9.0, 8.0, 15.0], scale="log").as_json()
+    assert interval([0.0, 8.0], scale="log").values == (0.0, 8.0)
+    assert interval([9.0, 2.0, 17.0, 4.0, 6.0], scale="log").values == ()
+    assert interval([-9.0, 2.0, 17.0]).values == ()
+
+
+@pytest.mark.finding("U17")
+def test_ratio_of_small_samples_is_exact() -> None:
+    one = ratio([(3.0, 4.0)])
+    assert (one.value, one.lo, one.hi, one.p) == (0.75, 0.75, 0.75, 1.0)
+    same = ratio([(3.0, 4.0), (6.0, 8.0)])
+    assert (same.value, same.lo, same.hi, same.p) == (0.75, 0.75, 0.75, 0.0)
+    equal = ratio([(3.0, 3.0), (6.0, 6.0)])
+    assert (equal.value, equal.p) == (1.0, 1.0)
+    nothing = ratio([(0.0, 0.0), (0.0, 0.0)])
+    assert (nothing.value, nothing.lo, nothing.hi, nothing.p) == (1.0, 1.0, 1.0, 1.0)
+    assert math.isnan(ratio([]).value) and ratio([]).p == 1.0
+    # No logarithm of 0: the differences decide.
+    once = ratio([(0.0, 10.0), (0.0, 0.0), (0.0, 0.0)])
+    assert (once.value, once.lo, once.hi) == (0.0, 0.0, math.inf) and once.p > 0.05
+    always = ratio([(0.0, 10.0), (0.0, 11.0), (0.0, 9.0)])
+    assert (always.value, always.lo, always.hi) == (0.0, 0.0, 0.0) and always.p < 0.05
+    assert ratio([(10.0, 0.0), (11.0, 0.0), (9.0, 0.0)]).as_json()["value"] is None
+    with pytest.raises(ValueError, match="not negative"):
+        ratio([(-1.0, 2.0)])
+
+
+def test_ratio_has_students_p_value_of_its_delta_method() -> None:
+    a, b = [9.0, 10.5, 12.0, 8.0], [8.0, 10.0, 11.5, 7.0]
+    found = ratio(zip(a, b, strict=True))
+    residuals = [x / np.mean(a) - y / np.mean(b) for x, y in zip(a, b, strict=True)]
+    t = math.log(found.value) / (np.std(residuals, ddof=1) / 2)
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(t), 3))
+    lo, hi = (
+        math.exp(edge) for edge in stats.t.interval(0.95, 3, math.log(found.value), np.std(residuals, ddof=1) / 2)
+    )
+    assert found.lo == pytest.approx(lo)
+    assert found.hi == pytest.approx(hi)
+
+
+@pytest.mark.finding("U17")
+@settings(deadline=None)
+@given(st.lists(st.lists(st.floats(0.0, 1e3), min_size=3, max_size=3), min_size=2, max_size=7))
+def test_interval_of_a_ratio_excludes_1_exactly_where_holm_finds_a_difference(values: list[list[float]]) -> None:
+    of_seed = {i: dict(enumerate(found)) for i, found in enumerate(values)}
+    for found in against(of_seed, 0, list(of_seed)[1:]).values():
+        assert (found.lo <= 1.0 <= found.hi) == (found.p >= 0.05)
+
+
+@pytest.mark.finding("U17")
+def test_ties_follow_from_the_intervals_of_the_ratios() -> None:
+    draw = random.Random(5)
+    noises = (0.0, 0.1, 0.4, 1.0)
+    for _ in range(50):
+        values = {
+            i: {seed: draw.uniform(5.0, 10.0) * draw.lognormvariate(0.0, noises[i % 4]) for seed in range(4)}
+            for i in range(6)
+        }
+        places = rank(values)
+        for place in places[1:]:
+            found = place.ratio
+            if found is not None and place.rank == 1:
+                assert found.lo <= 1.0 <= found.hi or abs(found.value - 1.0) <= 0.01
+
+
+def _coverage(truth: float, n: int, draw: Callable[[], float]) -> float:
+    """The share of 2000 intervals of n values that hold the true mean."""
+    return sum(f.lo <= truth <= f.hi for f in (_log_interval(n, draw) for _ in range(2000))) / 2000
+
+
+def _log_interval(n: int, draw: Callable[[], float]) -> Interval:
+    return interval((draw() for _ in range(n)), scale="log")
+
+
+@pytest.mark.slow
+@pytest.mark.finding("U17")
+@pytest.mark.parametrize(("sigma", "n", "minimum"), COVERAGE)
+def test_interval_covers_the_mean_of_lognormal_samples(sigma: float, n: int, minimum: float) -> None:
+    random_source = random.Random(n)
+    covered = _coverage(math.exp(sigma**2 / 2), n, lambda: random_source.lognormvariate(0.0, sigma))
+    assert minimum <= covered <= 0.985
+
+
+@pytest.mark.slow
+@pytest.mark.finding("U17")
+@pytest.mark.parametrize("n", [3, 5, 10, 30])
+def test_interval_covers_the_mean_of_bimodal_samples_unless_one_mode_is_absent(n: int) -> None:
+    source = random.Random(n)
+    covered = _coverage(5.5, n, lambda: (1.0 if source.random() < 0.5 else 10.0) * source.gauss(1.0, 0.03))
+    # All values are of one mode with a probability of 2^(1 - n): no interval can know of the other.
+    assert covered >= 0.95 - 2.0 ** (1 - n) - 0.03
 
 
 def _runs(mean: float, noise: float, draw: random.Random) -> dict[int, float]:

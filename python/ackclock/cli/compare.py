@@ -106,6 +106,9 @@ def compare(
         Path | None,
         typer.Option("--measured", help="A run folder of `measure`, shown beside the results.", show_default=False),
     ] = None,
+    prices: Annotated[
+        bool, typer.Option("--prices/--no-prices", help="Run the first choices beside other flows, too.")
+    ] = True,
     quick: Annotated[
         bool, typer.Option("--quick", help="A first look: 3 seeds, 10 s, buffers of 64 KiB, auto and path.")
     ] = False,
@@ -125,7 +128,7 @@ def compare(
     from ackclock.cli.output import deliver
     from ackclock.cli.progress import progress
     from ackclock.comparison import compare as run_comparison
-    from ackclock.comparison.terminal_tables import measured_table, ranking_table
+    from ackclock.comparison.terminal_tables import tables
     from ackclock.simulation.run_list import SERIES
 
     one_of(series, SERIES, "--series")
@@ -150,6 +153,7 @@ def compare(
             host=host,
             rank_by=_METRIC[rank_by],
             measured=measured,
+            with_prices=prices,
             workers=workers,
             series=series,
             out=out,
@@ -159,7 +163,7 @@ def compare(
         )
     deliver(
         lambda: comparison.document,
-        lambda: [ranking_table(comparison, all_rows=all_), *measured_table(comparison)],
+        lambda: tables(comparison, all_rows=all_),
         comparison.folder,
         report=report,
         json=json,

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ackclock.comparison.configuration import Configuration
-from ackclock.comparison.reasons import Standing, why
+from ackclock.comparison.reasons import Standing, is_undecided, why
 from ackclock.errors import InputError, choices, format_value
 from ackclock.simulation.limits import LimitFacts
 from ackclock.simulation.metrics import Run, over_seeds
-from ackclock.statistics import Interval, Rank, rank
+from ackclock.statistics import Interval, Rank, Ratio, rank
 
 RANK_BY: dict[str, bool] = {"goodput_bps": True, "rtt_p95_ms": False, "retransmission_rate": False, "jain": True}
 """The metrics of a ranking, and whether larger is better."""
@@ -24,7 +24,9 @@ class Ranked:
     """One row of the ranking. ``tied_with`` are the labels of the configurations without a
     significant difference; ``same_as`` is the label of an earlier one with equal figures, or None;
     ``limit`` are the figures of what limits its flows, None without data; ``settings`` give its
-    socket buffers.
+    socket buffers. ``ratio`` is the ratio of the mean to the best mean of all, with the interval
+    that decided the rank; None of the best mean and without values. ``undecided``: that interval
+    includes 1 although the means differ by more than 5 %.
     """
 
     rank: int
@@ -35,6 +37,13 @@ class Ranked:
     same_as: str | None = None
     limit: LimitFacts | None = None
     settings: tuple[Mapping[str, str], ...] = ()
+    ratio: Ratio | None = None
+    undecided: bool = False
+
+    @property
+    def delivers(self) -> bool:
+        """Whether its flows delivered data."""
+        return "goodput_bps" in self.metrics and self.metrics["goodput_bps"].mean > 0.0
 
     def as_json(self) -> dict[str, object]:
         """An entry of ``ranking`` in ``compare``'s JSON document."""
@@ -46,6 +55,8 @@ class Ranked:
             "tied_with": list(self.tied_with),
             "same_as": self.same_as,
             "settings": [dict(setting) for setting in self.settings],
+            "ratio": self.ratio.as_json() if self.ratio else None,
+            "undecided": self.undecided,
         }
 
 
@@ -81,7 +92,7 @@ def ranking(
     ``runs[configuration][seed]`` are the metrics of one run, and ``limits[configuration]`` is what
     limits its flows.
 
-    Configurations share seeds and are compared by paired differences with Holm's correction
+    Configurations share seeds and are compared by the ratios of their means with Holm's correction
     (``statistics.rank``). Within a tie the order is by p95 RTT (two digits), then by retransmission
     rate, then by the number of changes: the ``usual`` variant, delayed ACKs, the link's queues.
     ``rank_by`` has passed ``check_rank_by``.
@@ -118,7 +129,7 @@ def ranking(
         facts = (limits or {}).get(place.key)
         twin = first_of.setdefault(tuple(found.mean for found in of.values()), place.key)
         reason = (
-            why(of, facts, best=best, standing=standing(place))
+            why(of, facts, best=best, standing=standing(place), ratio=place.ratio, ranked_by=rank_by)
             if twin == place.key
             # Two variants can be equal on a host: newreno with SACK, or any variant whose window
             # remains small.
@@ -126,6 +137,16 @@ def ranking(
         )
         same_as = None if twin == place.key else twin.label
         lines.append(
-            Ranked(place.rank, place.key, of, reason, tuple(other.label for other in place.tied_with), same_as, facts)
+            Ranked(
+                rank=place.rank,
+                configuration=place.key,
+                metrics=of,
+                why=reason,
+                tied_with=tuple(other.label for other in place.tied_with),
+                same_as=same_as,
+                limit=facts,
+                ratio=place.ratio,
+                undecided=is_undecided(standing(place), place.ratio),
+            )
         )
     return lines

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Literal
 
+from ackclock.format import significant
 from ackclock.simulation.limits import LimitFacts, count, decide, share_text
-from ackclock.statistics import SAME_WITHIN, Interval
+from ackclock.statistics import NEAR_THE_BEST, SAME_WITHIN, Interval, Ratio
 
 Metrics = Mapping[str, Interval]
 Standing = Literal["best", "tied", "undecided", "behind"]
-"""The standing of a configuration: the winner, tied with it, below it by the mean alone (not
-significant, since the seeds scatter too much), or below it."""
+"""The standing of a configuration: the winner, tied with it, below it by the mean alone (the
+interval of the ratio of their means includes 1), or below it."""
+RANKED = {
+    "goodput_bps": "goodput",
+    "rtt_p95_ms": "p95 RTT",
+    "retransmission_rate": "retransmission rate",
+    "jain": "Jain's index",
+}
+"""The metrics of a ranking, in words."""
+
+
+def is_undecided(standing: Standing, ratio: Ratio | None) -> bool:
+    """Whether the seeds do not separate a configuration from the best one although its mean is more
+    than 5 % away.
+    """
+    return standing in ("tied", "undecided") and ratio is not None and abs(1.0 - ratio.value) > NEAR_THE_BEST
+
+
+def scatter(ratio: Ratio, ranked_by: str) -> str:
+    """The interval of a ratio to the best mean that includes 1, as a clause."""
+    of = RANKED[ranked_by]
+    unsure = f"by the mean, but {ratio.n} seeds do not separate it from the best"
+    if not math.isfinite(ratio.value):
+        return f"{unsure}, whose {of} is 0"
+    times = f"{significant(ratio.lo, 2)} to {significant(ratio.hi, 2)} times the best mean"
+    return f"{unsure}: the 95 % interval of its {of} is {times}"
 
 
 def mean(metrics: Metrics, name: str) -> float:
@@ -30,18 +56,30 @@ def main_cause(metrics: Metrics, facts: LimitFacts | None) -> str:
 
 
 def cost(metrics: Metrics) -> str:
-    """The cost in delay and timeouts, as a clause."""
+    """The cost in delay, timeouts and retransmissions, as a clause."""
     queue = mean(metrics, "queue_delay_ms")
     added = f"{queue:.0f} ms of queueing delay on average" if queue >= 1.0 else "no queueing delay"
     base = mean(metrics, "rtt_min_ms")
     timeouts = mean(metrics, "timeouts")
     repair = f"with {count(timeouts, 'timeout')} per run" if timeouts >= 0.05 else "without a timeout"
-    return f"{added} on a path of {base:.0f} ms, {repair}"
+    retransmitted = mean(metrics, "retransmission_rate")
+    again = f", with {share_text(retransmitted)} of the segments retransmitted" if retransmitted >= 0.01 else ""
+    return f"{added} on a path of {base:.0f} ms, {repair}{again}"
 
 
-def why(metrics: Metrics, facts: LimitFacts | None, *, best: Metrics, standing: Standing) -> str:
+def why(
+    metrics: Metrics,
+    facts: LimitFacts | None,
+    *,
+    best: Metrics,
+    standing: Standing,
+    ratio: Ratio | None = None,
+    ranked_by: str = "goodput_bps",
+) -> str:
     """One sentence: the comparison with the best configuration, what limits this one, and, for the
     best, the cost.
+
+    `ratio` is that of the means of `ranked_by`, this one's over the best, None for the best mean.
     """
     cause = main_cause(metrics, facts)
     ours, top = mean(metrics, "goodput_bps"), mean(best, "goodput_bps")
@@ -49,15 +87,23 @@ def why(metrics: Metrics, facts: LimitFacts | None, *, best: Metrics, standing: 
         return f"Delivered nothing: {cause}."
     if standing == "best":
         return f"{cause[0].upper()}{cause[1:]}; {cost(metrics)}."
-    behind = 1.0 - ours / top
-    difference = f"{share_text(abs(behind))} {'less' if behind > 0.0 else 'more'} goodput"
+    if ratio is not None and is_undecided(standing, ratio):
+        return f"{_difference(ratio.value, RANKED[ranked_by])} {scatter(ratio, ranked_by)}; {cause}."
+    behind = 1.0 - ours / top if top > 0.0 else 0.0
     if standing == "tied":
-        apart = "within 1 % of" if abs(behind) <= SAME_WITHIN else f"not significantly different ({difference}) from"
+        apart = "within 1 % of"
+        if abs(behind) > SAME_WITHIN:
+            apart = f"not significantly different ({_difference(ours / top, 'goodput').lower()}) from"
         return f"Tied, {apart} the best, {_delay(metrics, best)}: {cause}."
     if abs(behind) > SAME_WITHIN:
-        scatter = " (by the mean: not significant, since the seeds scatter too much)" if standing == "undecided" else ""
-        return f"{difference[0].upper()}{difference[1:]} than the best{scatter}: {cause}{_contrast(metrics, best)}."
+        return f"{_difference(ours / top, 'goodput')} than the best: {cause}{_contrast(metrics, best)}."
     return f"Same goodput as the best, {_delay(metrics, best)}: {cause}{_contrast(metrics, best)}."
+
+
+def _difference(ratio: float, of: str) -> str:
+    if not math.isfinite(ratio):
+        return f"More {of}"
+    return f"{share_text(abs(1.0 - ratio))} {'less' if ratio < 1.0 else 'more'} {of}"
 
 
 def _contrast(metrics: Metrics, best: Metrics) -> str:

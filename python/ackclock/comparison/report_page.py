@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.measurement_rows import FIGURES, READING, WORDS, cells_of
+from ackclock.comparison.prices import OTHERS
 from ackclock.comparison.ranking import equal_configurations
-from ackclock.comparison.verdict import recommendation
-from ackclock.format import milliseconds, percent, rate, three
+from ackclock.comparison.verdict import reason, recommendation, tie_mark
+from ackclock.format import percent, rate, three
 from ackclock.plot import vega
 from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
@@ -21,7 +23,6 @@ from ackclock.report.page import Cell, Chart, Column, Facts, Page, Section, Tabl
 from ackclock.report.run_input import read_input
 from ackclock.report.sections import run_section, time_section
 from ackclock.simulation.model_tables import bar, bars_reading
-from ackclock.statistics import SAME_WITHIN
 from ackclock.storage.run_kind import COMPARE
 
 if TYPE_CHECKING:
@@ -36,16 +37,6 @@ _RANKED_BY = {
 }
 
 
-_FACTORS = (
-    ("variant", "variant"),
-    ("buffers", "receive_buffer"),
-    ("delayed ACK", "delayed_ack"),
-    ("queue", "queue"),
-    ("ACK policy", "ack_policy"),
-    ("hosts' ACK technique", "ack_technique"),
-)
-
-
 def page(document: Document, panels: Sequence[Panel], environment: Document | None = None, toml: str = "") -> Page:
     """The page of ``compare``'s JSON document, with the panels of some of its runs."""
     metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
@@ -56,9 +47,10 @@ def page(document: Document, panels: Sequence[Panel], environment: Document | No
         title=f"TCP over {title}",
         subtitle=f"{len(metrics)} configurations compared over {document['link']}, {_runs(document)}",
         answer=recommendation(document, metrics),
-        because=best["why"] + _tie(document, metrics) + _quick(document, metrics),
+        because=reason(document, metrics),
         sections=[
             Section("Ranking", [_ranking(document, metrics, several)], _rule(document)),
+            *_prices(document),
             *_measured(document),
             Section("Goodput against delay", [_trade_off(metrics), _intervals(document, metrics)]),
             time_section(
@@ -94,6 +86,47 @@ def _measured(document: Document) -> list[Section]:
     return [Section("Measured and simulated", [table])]
 
 
+def _prices(document: Document) -> list[Section]:
+    prices = document.get("prices")
+    if not prices or not prices["choices"]:
+        return []
+    columns = [Column("Configuration", room="medium"), Column("Retransmitted (%)", numeric=True)]
+    for other in OTHERS:
+        columns += [
+            Column(f"Goodput beside a {other} flow (Mb/s)", numeric=True),
+            Column(f"The {other} flow's (Mb/s)", numeric=True),
+            Column("Jain", numeric=True),
+            Column(f"Harm to {other} (%)", numeric=True),
+        ]
+    columns += [
+        Column("p95 delay of a sparse flow (ms)", numeric=True),
+        Column("Short transfer, median (ms)", numeric=True),
+        Column("p95 (ms)", numeric=True),
+    ]
+    rows = []
+    for choice in prices["choices"]:
+        of, tones = choice["metrics"], {one["metric"]: "bad" for one in choice["named"]}
+
+        def cell(name: str, scale: float = 1.0, of: Document = of, tones: Mapping[str, str] = tones) -> Cell:
+            return replace(metric_cell(of.get(name), scale), tone=tones.get(name, ""))
+
+        row = [Cell(choice["label"]), cell("retransmission_rate", 100.0)]
+        for other in OTHERS:
+            row += [
+                cell(f"beside_{other}_goodput_bps", 1e-6),
+                cell(f"{other}_goodput_bps", 1e-6),
+                cell(f"beside_{other}_jain"),
+                cell(f"{other}_harm", 100.0),
+            ]
+        rows.append([*row, cell("probe_delay_p95_ms"), cell("short_p50_s", 1e3), cell("short_p95_s", 1e3)])
+    reading = (
+        "Harm is what the other flow loses against sharing the link with its own kind (Ware et al. 2019). The sparse "
+        "flow sends a small packet about every 100 ms; a short transfer has 14.5 kB. A named price is 10 %, 10 ms or 1 "
+        "point of retransmissions worse than the best choice tied with it, or than the other flow's own kind."
+    )
+    return [Section("Prices", [Table(columns, rows, reading)])]
+
+
 def _runs(document: Document) -> str:
     n = document["cells"][0]["n"]
     beside = sum(
@@ -105,61 +138,11 @@ def _runs(document: Document) -> str:
     return f"{n} seed{'s' if n > 1 else ''} each, {document['scenario']['duration']} per run{others}"
 
 
-def _tie(document: Document, metrics: Mapping[str, Document]) -> str:
-    """The choices that tie with the winner, and those that this number of seeds cannot separate
-    from it.
-    """
-    best, *tied = [ranked for ranked in document["ranking"] if ranked["rank"] == 1]
-    by = document["rank_by"]
-    values = {ranked["label"]: metrics[ranked["label"]][by]["mean"] for ranked in (best, *tied)}
-    top = values[best["label"]]
-    gaps = {label: abs(value - top) / abs(top) if top else 0.0 for label, value in values.items()}
-    close = [ranked for ranked in tied if gaps[ranked["label"]] <= SAME_WITHIN]
-    unsure = len(tied) - len(close)
-    parts = ""
-    if close:
-        others = "1 other is" if len(close) == 1 else f"{len(close)} others are"
-        parts = f" {others} as good{_spanned([ranked['params'] for ranked in (best, *close)])}."
-    if unsure:
-        seeds = document["cells"][0]["n"]
-        further = "more " if close else ""
-        subject = f"1 {further}cannot" if unsure == 1 else f"{unsure} {further}cannot"
-        parts += (
-            f" {subject} be separated from the best by {seeds} seed{'s' if seeds > 1 else ''}, "
-            f"although {'the mean is' if unsure == 1 else 'the means are up to'} "
-            f"{percent(max(gaps.values()))} away: use more seeds."
-        )
-    return parts
-
-
-def _spanned(tied: Sequence[Document]) -> str:
-    """The variants, buffers, queues and ACK techniques of these choices."""
-    parts = []
-    for name, key in _FACTORS:
-        values = list(dict.fromkeys(_word(params[key]) for params in tied if key in params))
-        if len(values) > 1:
-            parts.append(f"{name} {' or '.join([', '.join(values[:-1]), values[-1]])}")
-    return f": {'; '.join(parts)}" if parts else ""
-
-
-def _quick(document: Document, metrics: Mapping[str, Document]) -> str:
-    """The choice for low delay at the cost of up to a tenth of the goodput."""
-    label = document.get("quick")
-    if not label:
-        return ""
-    of, best = metrics[label], metrics[document["ranking"][0]["label"]]
-    loss = 1.0 - of["goodput_bps"]["mean"] / best["goodput_bps"]["mean"]
-    cost = f"for {percent(loss)} less goodput" if loss >= 0.001 else "for the same goodput"
-    return (
-        f" If delay matters, use {label}: a p95 RTT of {milliseconds(of['rtt_p95_ms']['mean'])} instead of "
-        f"{milliseconds(best['rtt_p95_ms']['mean'])}, {cost}."
-    )
-
-
 def _notes(document: Document) -> list[str]:
     notes = [
-        "Intervals are 95 % intervals of the mean over seeds. Configurations share seeds and are compared by paired "
-        "differences with Holm's correction; differences below 1 % are ties even if significant."
+        "Intervals are 95 % intervals of the mean over seeds, on the logarithm. Configurations share seeds and are "
+        "compared by the ratios of their means with Holm's correction; differences below 1 % are ties even if "
+        "significant."
     ]
     if any("trace" in str(hop.get("rate", "")) for hop in document["scenario"]["hop"]):
         notes.append(
@@ -169,15 +152,11 @@ def _notes(document: Document) -> list[str]:
     return notes
 
 
-def _word(value: Any) -> str:
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-
-
 def _rule(document: Document) -> str:
     return (
-        f"Ranked by {_RANKED_BY[document['rank_by']]}. Equal ranks are ties: those configurations "
-        "have no significant difference from the best of them over the seeds, or are within 1 % of "
-        "it; a tie ends at the first with one. Within a tie the order is by p95 RTT, then by "
+        f"Ranked by {_RANKED_BY[document['rank_by']]}. Equal ranks are ties: the 95 % interval of the ratio to the "
+        "best of them over the seeds includes 1, or the difference is below 1 %; a tie ends at the first with neither. "
+        "? marks a tie in which the means are more than 5 % apart: the seeds scatter too much to separate it. Within a tie the order is by p95 RTT, then by "
         "retransmissions, then by the number of changes from the host's variant and delayed ACKs."
     )
 
@@ -205,7 +184,7 @@ def _ranking(document: Document, metrics: Mapping[str, Document], several: bool)
         of, params = metrics[ranked["label"]], ranked["params"]
         rows.append(
             [
-                Cell(f"{ranked['rank']}{'=' if ranked['tied_with'] else ''}"),
+                Cell(f"{ranked['rank']}{tie_mark(ranked)}"),
                 Cell(str(params["variant"]), ranked["label"].partition(", ")[2]),
                 metric_cell(of.get("goodput_bps"), 1e-6),
                 metric_cell(of.get("rtt_p95_ms")),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.comparison.asymmetry import Asymmetry
 from ackclock.comparison.configuration import Configuration
+from ackclock.comparison.prices import Priced
 from ackclock.comparison.ranking import Ranked
 from ackclock.comparison.verdict import verdict
 from ackclock.result import Result
@@ -41,6 +42,22 @@ def _among(ranked: Ranked, others: Sequence[Ranked]) -> bool:
     return any(figures(ranked) == figures(other) for other in others)
 
 
+@dataclass(frozen=True)
+class Prices:
+    """The prices of the first choices of a comparison, and the runs beside other flows."""
+
+    choices: Sequence[Priced]
+    data: Dataset
+
+    def as_json(self) -> dict[str, Any]:
+        """The object `prices` of ``compare``'s JSON document."""
+        return {
+            "runs": len(self.data.runs),
+            "seeds": list(self.data.runs.seeds),
+            "choices": [choice.as_json() for choice in self.choices],
+        }
+
+
 @dataclass(frozen=True, repr=False)
 class Comparison(Result):
     """The result of ``compare``.
@@ -48,7 +65,8 @@ class Comparison(Result):
     ``link`` is the link as given, ``title`` its title, ``scenario`` the first configuration's
     resolved scenario, ``folder`` the run folder (None without one). ``no_asymmetry`` is the reason
     if ``asymmetry`` is None; ``points`` are the configurations as sweep parameters; ``measured``
-    are a measurement's transfers; ``notes`` are sentences about the ranking.
+    are a measurement's transfers; ``notes`` are sentences about the ranking; ``prices`` are what
+    the first choices cost other flows, None without.
     """
 
     link: str
@@ -63,6 +81,7 @@ class Comparison(Result):
     points: Mapping[Configuration, Mapping[str, Any]] = field(default_factory=dict)
     measured: Sequence[Mapping[str, Any]] = ()
     notes: Sequence[str] = ()
+    prices: Prices | None = None
 
     @cached_property
     def results(self) -> Mapping[Configuration, Sequence[DatasetRun]]:
@@ -105,6 +124,7 @@ class Comparison(Result):
             "cells": [self._cell(ranked) for ranked in sorted(self.ranking, key=self._asked_order)],
             "ranking": [ranked.as_json() for ranked in self.ranking],
             "quick": self.low_latency_choice.configuration.label if self.low_latency_choice else None,
+            "prices": self.prices.as_json() if self.prices else None,
             **({"measured": list(self.measured)} if self.measured else {}),
             **({"folder": shown(self.folder)} if self.folder else {}),
         }
@@ -193,9 +213,9 @@ class Comparison(Result):
         return f"{self.title or self.link}: {len(self.ranking)} configurations, {seeds} seeds each"
 
     def _tables(self) -> list[Table]:
-        from ackclock.comparison.terminal_tables import measured_table, ranking_table
+        from ackclock.comparison.terminal_tables import tables
 
-        return [ranking_table(self), *measured_table(self)]
+        return tables(self)
 
     def _cell(self, ranked: Ranked) -> dict[str, Any]:
         return {

@@ -14,8 +14,9 @@ from ackclock.comparison.ack_path import AS_IS, HOST, UNMARKED, Bottlenecks, bot
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.configuration import DEFAULT_BUFFERS, Buffer, Configuration, configurations
 from ackclock.comparison.measurement_rows import beside, read_measured
+from ackclock.comparison.prices import FLOW, KINDS, chosen, companions, max_runs, price_runs, prices
 from ackclock.comparison.ranking import check_rank_by, ranking
-from ackclock.comparison.result import Comparison
+from ackclock.comparison.result import Comparison, Prices
 from ackclock.comparison.socket_buffers import HostBuffers, with_settings
 from ackclock.congestion_control import CongestionControl, with_names
 from ackclock.input import variant_groups
@@ -39,6 +40,8 @@ OPPOSITE = "opposite"
 """Base name of the flows beside those that are compared."""
 DOCUMENT = run_kind.COMPARE.document
 """The run folder's file with the JSON document and what the report needs besides."""
+PRICES = "prices"
+"""The folder of the dataset of the runs for prices in the run folder."""
 
 
 def compare(
@@ -58,6 +61,7 @@ def compare(
     host: str | None = None,
     rank_by: str = "goodput_bps",
     measured: str | Path | None = None,
+    with_prices: bool = True,
     workers: int | None = None,
     series: str = "sampled",
     out: str | Path | None = None,
@@ -93,6 +97,8 @@ def compare(
         rank_by: "goodput_bps" (the flows' sum), "rtt_p95_ms", "retransmission_rate" or "jain".
         measured: the run folder of a measurement; its bulk transfers are shown beside the simulated
             ones.
+        with_prices: run the first choices beside other flows, too (docs/prices.md): at most 4
+            choices with 5 seeds.
         workers: threads; all cores when None.
         series: whose time series are kept: "none", "sampled" (one seed of each configuration) or
             "all".
@@ -104,8 +110,8 @@ def compare(
             the last one.
 
     Ties: in the order of the means, all configurations tie with the best until the first whose
-    difference over shared seeds is significant at 5 % after Holm's correction and above 1 % of the
-    better; that one leads the next tie. Within a tie the lower p95 RTT is first.
+    ratio to it over shared seeds differs from 1, at 5 % after Holm's correction and by more than 1
+    %; that one leads the next tie. Within a tie the lower p95 RTT is first.
 
     Raises:
         InputError: an invalid link, choice or quantity, or another run in ``out``; nothing is
@@ -116,13 +122,14 @@ def compare(
     beside_it = read_measured(measured) if measured is not None else None
     asked = with_names(list(variants)) if variants is not None else [variant_groups.DEFAULT_GROUP]
     known = variant_groups.expanded(asked)
+    ranked_flows = _flows(flows, opposite, direction)
     draft = draft_of(
         {
             **_path(link),
             "duration": time_text(duration),
             "seeds": seeds if isinstance(seeds, int) else list(seeds),
             "tcp": {"host": host} if host is not None else {},
-            "flow": _flows(flows, opposite, direction),
+            "flow": ranked_flows,
         }
     )
     hops = draft.check().hop
@@ -139,12 +146,15 @@ def compare(
     folder = local(out) if out is not None else identity.default_folder() if keep else None
     with opened(folder, identity, seeds=base.seeds, force=force) as run:
         data = Dataset(runs, folder)
-        run_missing(data, workers=workers, progress=progress)
+        stored = dataset_files.stored_runs(folder / PRICES) if with_prices and folder else 0
+        later = max_runs(len(choices), len(runs.seeds)) if with_prices and not stored else 0
+        run_missing(data, workers=workers, progress=progress, before=stored, later=later)
+        metrics = {
+            choice: dict(zip(runs.seeds, of_choice, strict=True))
+            for choice, of_choice in zip(choices, data.metrics(), strict=True)
+        }
         ranked = ranking(
-            {
-                choice: dict(zip(runs.seeds, of_choice, strict=True))
-                for choice, of_choice in zip(choices, data.metrics(), strict=True)
-            },
+            metrics,
             rank_by,
             usual=host_file(host or DEFAULT_HOST).tcp.variant or "",
             limits=_limits(data, dict(zip(choices, plans, strict=True))),
@@ -169,16 +179,37 @@ def compare(
         if beside_it is not None:
             rows = beside(beside_it, comparison.document["cells"], direction)
             comparison = replace(comparison, measured=rows)
+        if with_prices and comparison.best.delivers:
+            priced = chosen(ranked, comparison.low_latency_choice)
+            goodput = comparison.best.metrics["goodput_bps"].mean
+            drafts = {
+                kind: draft.replaced(
+                    {"flow": [*ranked_flows, *companions(kind, direction, base.duration / 1e12, goodput)]}
+                )
+                for kind in KINDS
+            }
+            own = (FLOW, OPPOSITE) if opposite else (FLOW,)
+            beside_others = Dataset(
+                price_runs(priced, drafts, points, base.seeds, own, series), folder / PRICES if folder else None
+            )
+            if run and run.finished and beside_others.missing():
+                run.reopen()
+            run_missing(beside_others, workers=workers, progress=progress, before=len(runs))
+            compared = {choice.label: of_seed for choice, of_seed in metrics.items()}
+            found = prices(priced, beside_others.runs, beside_others.metrics(), compared)
+            comparison = replace(comparison, prices=Prices(found, beside_others))
         if run:
             _write(comparison, run.path)
             run.finish()
             data.clear()
+            if comparison.prices:
+                comparison.prices.data.clear()
     return comparison
 
 
 def _flows(flows: int, opposite: int, direction: str) -> list[dict[str, Any]]:
     bulk = {"workload": {"kind": "bulk"}}
-    compared = {"name": "flow", "direction": direction, "count": flows, **bulk}
+    compared = {"name": FLOW, "direction": direction, "count": flows, **bulk}
     back = {"down": "up", "up": "down"}.get(direction, direction)
     beside = {"name": OPPOSITE, "direction": back, "count": opposite, **bulk}
     return [compared, beside] if opposite else [compared]
@@ -234,6 +265,8 @@ def _write(comparison: Comparison, folder: Path) -> None:
     for of_point in comparison.data.runs.scenarios:
         run_files.keep_traces(folder, of_point)
     comparison.data.join()
+    if comparison.prices:
+        comparison.prices.data.join()
     atomic_files.write_json(folder / DOCUMENT, {**comparison.document, "shown": comparison.shown_numbers()})
 
 

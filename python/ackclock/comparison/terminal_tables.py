@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.asymmetry import implied, recorded_warning
-from ackclock.comparison.verdict import verdict
+from ackclock.comparison.prices import OTHERS
+from ackclock.comparison.verdict import tie_mark, verdict
+from ackclock.format import significant, three
 from ackclock.statistics import Interval
 
 if TYPE_CHECKING:
@@ -20,9 +22,18 @@ MAX_ROWS = 10
 """Rows of a ranking; `--all` prints the others."""
 
 
+def tables(comparison: Comparison, *, all_rows: bool = False) -> list[Table]:
+    """The ranking, the prices, and the measured transfers; the verdict ends the last table."""
+    found = [ranking_table(comparison, all_rows=all_rows), *price_table(comparison), *measured_table(comparison)]
+    found[-1].caption = "\n".join(filter(None, [str(found[-1].caption or ""), verdict(comparison.document)]))
+    return found
+
+
 def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
     """One row per configuration, best first, those with the same figures in one; "=" marks ties,
-    ranges are 95 % intervals. Of a long ranking the first rows only, unless `all_rows`.
+    "?" those of means that are more than 5 % apart. Ranges are 95 % intervals; a bimodal goodput
+    has its modes with their runs, a few values that are far apart are listed. Of a long ranking the
+    first rows only, unless `all_rows`.
     """
     from ackclock.comparison.ranking import equal_configurations
     from ackclock.terminal import TextBelow
@@ -66,7 +77,6 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
     if len(lines) > MAX_ROWS and not all_rows:
         notes.append(f"{len(lines) - MAX_ROWS} further rows: --all, the report, or --json.")
         lines = lines[:MAX_ROWS]
-    notes.append(verdict(comparison.document))
     table.caption = "\n".join(notes)
     for ranked in lines:
         choice, metrics = ranked.configuration, ranked.metrics
@@ -75,13 +85,13 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
         if choice.receive_buffer != buffers:
             buffers = f"{buffers} / {choice.receive_buffer}"
         table.add_row(
-            f"{ranked.rank}{'=' if ranked.tied_with else ' '}",
+            f"{ranked.rank}{tie_mark(ranked.as_json()) or ' '}",
             choice.variant,
             buffers,
             "on" if choice.delayed_ack else "off",
             *(str(choice.params[key]) for _, key in path),
             _mean(goodput, 1e-6, 3),
-            f"{goodput.lo * 1e-6:.3f} .. {goodput.hi * 1e-6:.3f}" if goodput and goodput.n > 1 else "-",
+            _range(goodput),
             _mean(metrics.get("rtt_p95_ms"), 1.0, 1),
             _mean(metrics.get("retransmission_rate"), 100.0, 2),
             *([_mean(metrics.get("jain"), 1.0, 3)] if "jain" in first else []),
@@ -104,6 +114,26 @@ def short_ranking_table(document: Mapping[str, Any]) -> Table:
     return table
 
 
+def price_table(comparison: Comparison) -> list[Table]:
+    """What the first choices cost other flows, if they have run beside some."""
+    from ackclock.terminal import text_table
+
+    if not comparison.prices or not comparison.prices.choices:
+        return []
+    numbers = [text for other in OTHERS for text in (f"Mb/s beside\n{other}", f"Mb/s of\n{other}")]
+    numbers += ["p95 delay\nof a probe ms", "short transfer\np50, p95 ms"]
+    table = text_table("Beside other flows", ["configuration"], numbers)
+    table.caption_justify = "left"
+    for choice in comparison.prices.choices:
+        of = choice.metrics
+        cells = []
+        for other in OTHERS:
+            cells += [_mean(of.get(f"{name}_goodput_bps"), 1e-6, 2) for name in (f"beside_{other}", other)]
+        short = ", ".join(_mean(of.get(f"short_{part}_s"), 1e3, 0) for part in ("p50", "p95"))
+        table.add_row(choice.label, *cells, _mean(of.get("probe_delay_p95_ms"), 1.0, 0), short)
+    return [table]
+
+
 def _varied(comparison: Comparison) -> list[tuple[str, str]]:
     """Headings and parameters of what is varied on the path."""
     keys = (("queue", "queue"), ("ACK policy", "ack_policy"), ("hosts' ACKs", "ack_technique"))
@@ -111,6 +141,17 @@ def _varied(comparison: Comparison) -> list[tuple[str, str]]:
     return [
         (name, key) for name, key in keys if any(r.configuration.params[key] != usual[key] for r in comparison.ranking)
     ]
+
+
+def _range(goodput: Interval | None) -> str:
+    """The interval in Mb/s, or the modes, or a few values that are far apart."""
+    if goodput is None or goodput.n < 2:
+        return "-"
+    if goodput.modes:
+        return " or ".join(f"{three(mode.mean * 1e-6)} ({mode.n})" for mode in goodput.modes)
+    if goodput.values:
+        return ", ".join(three(value * 1e-6) for value in goodput.values)
+    return f"{significant(goodput.lo * 1e-6, 5)} .. {significant(goodput.hi * 1e-6, 5)}"
 
 
 def _mean(value: Interval | None, scale: float, decimals: int) -> str:

@@ -1,25 +1,48 @@
-"""The verdict of a comparison: the recommendation and its reason in words."""
+"""The verdict of a comparison: the recommendation, its reason and its prices in words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.configuration import buffers_in_words
+from ackclock.comparison.prices import OTHERS, OWN_KIND
 from ackclock.comparison.socket_buffers import needed
-from ackclock.format import rate, three
+from ackclock.format import joined, milliseconds, percent, rate, three
 from ackclock.input.variant_groups import shown
+from ackclock.statistics import SAME_WITHIN
 
 Document = Mapping[str, Any]
 
+_FACTORS = (
+    ("variant", "variant"),
+    ("buffers", "receive_buffer"),
+    ("delayed ACK", "delayed_ack"),
+    ("queue", "queue"),
+    ("ACK policy", "ack_policy"),
+    ("hosts' ACK technique", "ack_technique"),
+)
+
 
 def verdict(document: Document) -> str:
-    """The recommendation and its reason, from the ``cells`` and the ``ranking`` of a comparison."""
+    """The recommendation, its reason, its ties and its prices, from the ``cells``, the ``ranking``
+    and the ``prices`` of a comparison.
+    """
     metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
+    return f"{recommendation(document, metrics)} {reason(document, metrics)}"
+
+
+def reason(document: Document, metrics: Mapping[str, Document]) -> str:
+    """The reason for the recommendation: its limit, its ties, its prices, and the choice for low
+    latency with its prices.
+    """
     best = document["ranking"][0]
-    settings = f" These buffers need {lines}." if (lines := needed(best.get("settings", ()))) else ""
-    return f"{recommendation(document, metrics)} {best['why']}{settings}"
+    settings = f"These buffers need {lines}." if (lines := needed(best.get("settings", ()))) else ""
+    sentences = [best["why"], settings, ties(document, metrics), price(document, best["label"])]
+    if quick := document.get("quick"):
+        sentences += [low_latency(document, metrics, quick), price(document, quick) if quick != best["label"] else ""]
+    return " ".join(filter(None, sentences))
 
 
 def recommendation(document: Document, metrics: Mapping[str, Document]) -> str:
@@ -36,9 +59,118 @@ def recommendation(document: Document, metrics: Mapping[str, Document]) -> str:
         return "No configuration delivered data."
     return (
         f"Use {shown(params['variant'])} with {sockets} and {acks}{_on_path(params)}: "
-        f"{rate(of['goodput_bps']['mean'])} of goodput at a p95 RTT of "
-        f"{three(of['rtt_p95_ms']['mean'])} ms."
+        f"{_goodput(of['goodput_bps'])} at a p95 RTT of {three(of['rtt_p95_ms']['mean'])} ms."
     )
+
+
+def _goodput(goodput: Document) -> str:
+    """The goodput, as its modes or its single values where the mean describes none of them."""
+    if modes := goodput.get("modes"):
+        parts = [f"{rate(mode['mean'])} in {mode['n']}" for mode in modes]
+        return f"two modes of goodput, {joined(parts)} of {goodput['n']} runs,"
+    if values := goodput.get("values"):
+        return f"{joined([rate(value) for value in values])} of goodput in {len(values)} runs"
+    return f"{rate(goodput['mean'])} of goodput"
+
+
+def ties(document: Document, metrics: Mapping[str, Document]) -> str:
+    """The choices that are as good as the best, and those that the seeds do not separate from it,
+    as sentences; empty without any.
+    """
+    best, *tied = [ranked for ranked in document["ranking"] if ranked["rank"] == 1]
+    by = document["rank_by"]
+    values = {ranked["label"]: metrics[ranked["label"]][by]["mean"] for ranked in (best, *tied)}
+    top = values[best["label"]]
+    gaps = {label: abs(value - top) / abs(top) if top else 0.0 for label, value in values.items()}
+    close = [ranked for ranked in tied if gaps[ranked["label"]] <= SAME_WITHIN]
+    unsure = [ranked for ranked in tied if ranked not in close]
+    parts = []
+    if close:
+        others = "1 other is" if len(close) == 1 else f"{len(close)} others are"
+        parts.append(f"{others} as good{_spanned([ranked['params'] for ranked in (best, *close)])}.")
+    if unsure:
+        away = max(gaps[ranked["label"]] for ranked in unsure)
+        further = "more " if close else ""
+        means = "whose mean is" if len(unsure) == 1 else "whose means are up to"
+        parts.append(
+            f"{len(unsure)} {further}{means} {percent(away)} away, cannot be separated from the best by "
+            f"{document['cells'][0]['n']} seeds: use more seeds."
+        )
+    return " ".join(parts)
+
+
+def _spanned(tied: Sequence[Document]) -> str:
+    """The variants, buffers, queues and ACK techniques of these choices."""
+    parts = []
+    for name, key in _FACTORS:
+        values = list(dict.fromkeys(_word(params[key]) for params in tied if key in params))
+        if len(values) > 1:
+            parts.append(f"{name} {' or '.join([', '.join(values[:-1]), values[-1]])}")
+    return f": {'; '.join(parts)}" if parts else ""
+
+
+def _word(value: Any) -> str:
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+def price(document: Document, label: str) -> str:
+    """The named prices of a choice, a sentence for each alternative; that there is none, where its
+    runs beside other flows found none; empty without such runs.
+    """
+    of = next(
+        (choice for choice in (document.get("prices") or {}).get("choices", ()) if choice["label"] == label), None
+    )
+    if of is None:
+        return ""
+    if not of["named"]:
+        tied = len(of["alternatives"])
+        against = f"against {tied} choice{'s' if tied > 1 else ''} tied with it and " if tied else "against "
+        return (
+            f"Price: none of 10 %, 10 ms or 1 point of retransmissions, {against}what a {' or '.join(OTHERS)} flow "
+            "gets beside its own kind."
+        )
+    by_alternative: dict[str, list[Document]] = {}
+    for one in _without_index(of["named"]):
+        by_alternative.setdefault(one["than"], []).append(one)
+    return " ".join(_price(than, named, document["prices"]["seeds"]) for than, named in by_alternative.items())
+
+
+def _without_index(named: Sequence[Document]) -> list[Document]:
+    """The prices without Jain's index where the goodput of the same other flow is a price."""
+    goodputs = {one["metric"] for one in named}
+    return [
+        one
+        for one in named
+        if not any(one["metric"] == f"beside_{other}_jain" and f"{other}_goodput_bps" in goodputs for other in OTHERS)
+    ]
+
+
+def _price(than: str, named: Sequence[Document], seeds: Sequence[int]) -> str:
+    end = " beside its own kind" if than == OWN_KIND else ""
+    clauses = "; ".join(
+        one["text"] + end + ("" if one["certain"] else f" (not certain by {len(seeds)} seed{'s'[: len(seeds) > 1]})")
+        for one in named
+    )
+    against = "" if than == OWN_KIND else f", against {than}"
+    return f"Price{against}: {clauses}."
+
+
+def low_latency(document: Document, metrics: Mapping[str, Document], label: str) -> str:
+    """The choice for low delay at the cost of up to a tenth of the goodput."""
+    of, best = metrics[label], metrics[document["ranking"][0]["label"]]
+    loss = 1.0 - of["goodput_bps"]["mean"] / best["goodput_bps"]["mean"]
+    cost = f"for {percent(loss)} less goodput" if loss >= 0.001 else "for the same goodput"
+    return (
+        f"If delay matters, use {label}: a p95 RTT of {milliseconds(of['rtt_p95_ms']['mean'])} instead of "
+        f"{milliseconds(best['rtt_p95_ms']['mean'])}, {cost}."
+    )
+
+
+def tie_mark(ranked: Document) -> str:
+    """The mark behind a rank: "=" for a tie, "?" for one in which the means are more than 5 % from
+    the best.
+    """
+    return "?" if ranked["undecided"] and ranked["rank"] == 1 else "=" if ranked["tied_with"] else ""
 
 
 def _on_path(params: Document) -> str:

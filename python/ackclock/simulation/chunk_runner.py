@@ -32,8 +32,13 @@ def run_missing(
     workers: int | None = None,
     progress: Progress | None = None,
     dask: str | None = None,
+    before: int = 0,
+    later: int = 0,
 ) -> None:
     """Run the chunks of a dataset that have no results, or those of `chunks` among them.
+
+    The progress and the estimate also count runs of other datasets of the same work: `before` are
+    done, and `later` are still to come, each like a run of this dataset.
 
     Each chunk is stored when it ends. An interrupted call loses only the chunks in progress: one
     for each worker, and two more. Before long work some runs are made to estimate its time.
@@ -46,8 +51,8 @@ def run_missing(
     data.open()
     wanted = set(range(len(runs.chunks)) if chunks is None else chunks)
     missing = [index for index in data.missing() if index in wanted]
-    total = sum(len(runs.chunks[index]) for index in wanted)
-    done = total - sum(len(runs.chunks[index]) for index in missing)
+    total = before + sum(len(runs.chunks[index]) for index in wanted) + later
+    done = total - later - sum(len(runs.chunks[index]) for index in missing)
     progress = progress or notebook_progress()
     if progress:
         progress(done, total, "from an earlier run" if done else "")
@@ -56,8 +61,10 @@ def run_missing(
     costs = {index: runs.chunk_cpu_s(index) for index in missing}
     left = None
     if progress and sum(costs.values()) > LONG_S:
-        expected = estimate(runs, missing, workers)
-        left = TimeLeft(list(costs.values()), expected.wall_s, expected.workers + 2)
+        made = sum(len(runs.chunks[index]) for index in missing)
+        expected = estimate(runs, missing, workers).with_runs(later)
+        of_later = later * sum(costs.values()) / made
+        left = TimeLeft([*costs.values(), of_later], expected.wall_s, expected.workers + 2)
         progress(done, total, expected.work if dask else f"{expected.work}, {expected.time}")
     results = on_cluster(execute, runs, missing, dask) if dask else _on_threads(runs, missing, workers)
     with closing(results):

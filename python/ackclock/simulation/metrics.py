@@ -115,14 +115,23 @@ def _mean(values: Iterable[float | None]) -> float:
 
 
 def over_seeds(runs: Iterable[Run]) -> dict[str, Interval]:
-    """Mean and 95 % interval of every metric over runs that differ in their seed only.
+    """Mean and 95 % interval of every metric over runs that differ in their seed only. No metric is
+    negative: intervals are on the logarithm.
 
     Metrics without values are left out.
     """
     rows = list(runs)
     names = dict.fromkeys(name for row in rows for name in row)
-    intervals = {name: interval(row.get(name) for row in rows) for name in names}
+    intervals = {
+        name: interval((row.get(name) for row in rows), scale="log", maximum=1.0 if is_share(name) else math.inf)
+        for name in names
+    }
     return {name: value for name, value in intervals.items() if value.n}
+
+
+def is_share(name: str) -> bool:
+    """Whether a metric is a share, at most 1."""
+    return name.endswith(("_share", "_rate", "jain")) or name.startswith("limited_") or name == "utilization"
 
 
 def metrics_json(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

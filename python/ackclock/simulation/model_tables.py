@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ackclock.format import significant
@@ -57,9 +57,9 @@ def model_table(summaries: Sequence[Mapping[str, Any]]) -> Table | None:
         rows.append(
             [
                 Cell(str(flows[i]["flow"]), str(flows[i]["variant"])),
-                metric_cell(interval(summary["flows"][i]["goodput_bps"] for summary in summaries).as_json(), 1e-6),
+                metric_cell(_mean(summary["flows"][i]["goodput_bps"] for summary in summaries), 1e-6),
                 Cell(significant(losses.mean, 2), "per segment"),
-                *(metric_cell(interval(model.get(key) for model in found).as_json(), 1e-6) for _, key in _MODELS),
+                *(metric_cell(_mean(model.get(key) for model in found), 1e-6) for _, key in _MODELS),
             ]
         )
     return Table(
@@ -70,6 +70,10 @@ def model_table(summaries: Sequence[Mapping[str, Any]]) -> Table | None:
         "CUBIC's model and Padhye. A goodput far above the models is not limited by losses; one "
         "far below is limited by something else.",
     )
+
+
+def _mean(values: Iterable[float | None]) -> dict[str, object]:
+    return interval(values, scale="log").as_json()
 
 
 def model_levels(summary: Mapping[str, Any]) -> dict[str, float]:

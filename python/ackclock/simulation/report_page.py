@@ -120,7 +120,7 @@ def _over(summaries: Sequence[Summary], kind: str, index: int, *keys: str) -> di
         for key in keys:
             value = value.get(key) if value is not None else None
         values.append(value)
-    return interval(values).as_json()
+    return interval(values, scale="log").as_json()
 
 
 def _flows(summaries: Sequence[Summary]) -> Table:

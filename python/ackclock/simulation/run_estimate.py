@@ -76,6 +76,17 @@ class RunEstimate:
         """The estimate with so many CPU seconds on one thread before the runs."""
         return replace(self, cpu_s=self.cpu_s + cpu_s, wall_s=self.wall_s + cpu_s)
 
+    def with_runs(self, more: int) -> RunEstimate:
+        """The estimate with so many more runs like these on average."""
+        factor = 1.0 + more / self.runs
+        return replace(
+            self,
+            runs=self.runs + more,
+            cpu_s=factor * self.cpu_s,
+            size_bytes=factor * self.size_bytes,
+            wall_s=factor * self.wall_s,
+        )
+
     @property
     def work(self) -> str:
         """CPU hours and bytes, for people."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from ackclock.format import column_ms, column_percent, rate
+from ackclock.format import column_ms, column_percent, rate, rate_range
 from ackclock.terminal import text_table
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def measured_cells(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     fairness = mean("jain")
     return [
         rate(mean("goodput_bps")),
-        f"± {rate((goodput['hi'] - goodput['lo']) / 2)}" if has_interval else "-",
+        rate_range(goodput["lo"], goodput["hi"]) if has_interval else "-",
         column_ms(mean("rtt_p95_ms")),
         column_percent(mean("retransmission_rate")),
         "-" if fairness is None else f"{fairness:.3f}",

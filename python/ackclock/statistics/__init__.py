@@ -5,15 +5,16 @@
 from __future__ import annotations
 
 from ackclock.statistics.fairness import jain_index
-from ackclock.statistics.intervals import Interval, Mode, interval, modes
-from ackclock.statistics.ranking import SAME_WITHIN, Difference, Rank, against, holm, paired_p, rank
+from ackclock.statistics.intervals import Interval, Mode, Ratio, interval, modes, paired_p, ratio
+from ackclock.statistics.ranking import NEAR_THE_BEST, SAME_WITHIN, Rank, against, holm, rank
 
 __all__ = [
+    "NEAR_THE_BEST",
     "SAME_WITHIN",
-    "Difference",
     "Interval",
     "Mode",
     "Rank",
+    "Ratio",
     "against",
     "holm",
     "interval",
@@ -21,4 +22,5 @@ __all__ = [
     "modes",
     "paired_p",
     "rank",
+    "ratio",
 ]

@@ -1,7 +1,8 @@
-"""Means with confidence intervals, and the modes of a bimodal sample.
+"""Means with confidence intervals, modes of a bimodal sample, and the ratio of two paired means.
 
-Samples are small (a few seeds), so intervals use Student's t; with enough values for its coverage,
-the bias-corrected and accelerated bootstrap (BCa).
+Samples are small (a few seeds), so intervals use Student's t, of quantities that are not negative
+on the logarithm; with enough values for its coverage, the bias-corrected and accelerated bootstrap
+(BCa).
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-Method = Literal["none", "single", "constant", "t", "bca"]
+Method = Literal["none", "single", "constant", "t", "log-t", "bca"]
+Scale = Literal["linear", "log"]
+"""The scale of an interval: "log" for quantities that are not negative, such as rates, times,
+counts and shares; "linear" for those that have a sign, such as differences."""
 
 BCA_FROM = 20
 """Minimum number of values for a BCa interval."""
@@ -25,6 +29,10 @@ BCA_TO = 1000
 RESAMPLES = 4000
 SKEWED = 1.0
 """Minimum absolute skewness of a skewed sample."""
+MAX_LISTED = 4
+"""Maximum number of values that stand beside their mean; more may have modes."""
+LISTED_FROM = 2.0
+"""Minimum ratio of the largest to the smallest of such values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +48,12 @@ class Mode:
 class Interval:
     """A mean with its confidence interval, in the unit of the values.
 
-    ``method`` is the origin of ``lo`` and ``hi``: ``t`` (Student), ``bca`` (bootstrap),
-    ``constant`` (all values equal), ``single`` (one value: ``lo == hi == mean``) or ``none`` (no
-    value: all are NaN). ``modes`` has two entries if the values are bimodal, when the mean
-    describes neither group; else none.
+    ``method`` is the origin of ``lo`` and ``hi``: ``t`` (Student), ``log-t`` (Student, on the
+    logarithm), ``bca`` (bootstrap), ``constant`` (all values equal), ``single`` (one value: ``lo ==
+    hi == mean``) or ``none`` (no value: all are NaN). ``modes`` has two entries if the values are
+    bimodal, when the mean describes neither group; else none. ``values`` are the values in
+    ascending order if they are too few for modes and too far apart for their mean
+    (``MAX_LISTED``); else none.
     """
 
     mean: float
@@ -53,10 +63,11 @@ class Interval:
     n: int
     method: Method
     modes: tuple[Mode, ...] = ()
+    values: tuple[float, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """The fields of a metric in JSON documents: NaN is null, ``modes`` is absent without
-        modes.
+        """The fields of a metric in JSON documents: NaN and infinity are null; ``modes`` and
+        ``values`` are absent where there are none.
         """
         out: dict[str, object] = {
             key: (value if math.isfinite(value) else None)
@@ -65,17 +76,26 @@ class Interval:
         out["n"] = self.n
         if self.modes:
             out["modes"] = [{"mean": mode.mean, "n": mode.n, "share": mode.share} for mode in self.modes]
+        if self.values:
+            out["values"] = list(self.values)
         return out
 
 
-def interval(values: Iterable[float | None], *, confidence: float = 0.95) -> Interval:
+def interval(
+    values: Iterable[float | None], *, confidence: float = 0.95, scale: Scale = "linear", maximum: float = math.inf
+) -> Interval:
     """Mean and two-sided confidence interval of ``values`` (any unit; None and NaN are left out).
 
     Student's t below ``BCA_FROM`` values (``BCA_FROM_IF_SKEWED`` for a skewed sample), else BCa
-    (Efron 1987) up to ``BCA_TO``. ``sd`` is the sample standard deviation (n - 1); 0 for one value.
+    (Efron 1987) up to ``BCA_TO``. On the scale "log", for values that are not negative, Student's
+    interval is that of the logarithm of the mean, whose standard error is that of the mean over the
+    mean (delta method): it is positive and contains the mean, and zeros among the values are
+    allowed. ``maximum`` is the largest possible value, such as 1 of a share. ``sd`` is the sample
+    standard deviation (n - 1); 0 for one value.
 
     Raises:
-        ValueError: ``confidence`` is not between 0 and 1.
+        ValueError: ``confidence`` is not between 0 and 1, or a value is negative on the scale
+            "log".
     """
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
@@ -83,18 +103,119 @@ def interval(values: Iterable[float | None], *, confidence: float = 0.95) -> Int
     n = len(sample)
     if n == 0:
         return Interval(math.nan, math.nan, math.nan, math.nan, 0, "none")
+    if scale == "log" and sample[0] < 0.0:
+        raise ValueError(f"a quantity that is not negative has the value {sample[0]}")
     mean = math.fsum(sample) / n
     if n == 1:
         return Interval(mean, mean, mean, 0.0, 1, "single")
     sd = math.sqrt(math.fsum((v - mean) ** 2 for v in sample) / (n - 1))
     if negligible(sd, mean):
         return Interval(mean, mean, mean, 0.0, n, "constant")
+    listed = tuple(sample) if scale == "log" and _is_listed(sample) else ()
     skewed = n >= BCA_FROM_IF_SKEWED and abs(skewness(sample)) > SKEWED
     if n <= BCA_TO and (n >= BCA_FROM or skewed):
         lo, hi = _bca(sample, confidence)
         return Interval(mean, lo, hi, sd, n, "bca", modes(sample))
     half = t_quantile((1.0 + confidence) / 2.0, n - 1) * sd / math.sqrt(n)
-    return Interval(mean, mean - half, mean + half, sd, n, "t", modes(sample))
+    if scale == "log":
+        factor = exp(half / mean)
+        return Interval(mean, mean / factor, min(mean * factor, maximum), sd, n, "log-t", modes(sample), listed)
+    return Interval(mean, mean - half, min(mean + half, maximum), sd, n, "t", modes(sample))
+
+
+def exp(value: float) -> float:
+    """e to the power of ``value``; infinite where a float is too small for it."""
+    return math.exp(value) if value < 709.0 else math.inf
+
+
+def _is_listed(sample: Sequence[float]) -> bool:
+    """Whether a sorted sample is better described by its values than by their mean."""
+    return len(sample) <= MAX_LISTED and sample[-1] > LISTED_FROM * sample[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """The ratio of two means over shared seeds, with its confidence interval, and the p value of
+    the test that it is 1 (two-sided).
+
+    ``lo`` and ``hi`` are of the confidence of the call: they exclude 1 exactly if ``p`` is below 1
+    less that confidence. One pair has no interval (``lo == hi == value``) and decides nothing (p =
+    1).
+    """
+
+    value: float
+    lo: float
+    hi: float
+    p: float
+    n: int
+
+    def as_json(self) -> dict[str, object]:
+        """The fields in JSON documents; NaN and infinity are null."""
+        parts = (("value", self.value), ("lo", self.lo), ("hi", self.hi), ("p", self.p))
+        return {**{key: value if math.isfinite(value) else None for key, value in parts}, "n": self.n}
+
+
+def ratio(pairs: Iterable[tuple[float, float]], *, confidence: float = 0.95) -> Ratio:
+    """The mean of the first values of the pairs over that of the second ones, none negative.
+
+    The logarithm of the ratio is tested against 0 by Student's t. Its standard error is that of the
+    differences a / mean(a) - b / mean(b) (delta method): what a seed does to both in proportion
+    cancels. A mean of 0 has no logarithm: the differences a - b decide, and without a significant
+    one the interval is 0 to infinity.
+
+    Raises:
+        ValueError: ``confidence`` is not between 0 and 1, or a value is negative.
+    """
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
+    both = [(a, b) for a, b in pairs if not (math.isnan(a) or math.isnan(b))]
+    n = len(both)
+    if n == 0:
+        return Ratio(math.nan, math.nan, math.nan, 1.0, 0)
+    if min(min(pair) for pair in both) < 0.0:
+        raise ValueError(f"a quantity that is not negative has the value {min(min(pair) for pair in both)}")
+    mean_a, mean_b = math.fsum(a for a, _ in both) / n, math.fsum(b for _, b in both) / n
+    if mean_a == mean_b:
+        value = 1.0
+    elif mean_b == 0.0:
+        value = math.inf
+    else:
+        value = mean_a / mean_b
+    if n == 1:
+        return Ratio(value, value, value, 1.0, 1)
+    if mean_a == 0.0 or mean_b == 0.0:
+        p = paired_p([a - b for a, b in both], max(mean_a, mean_b))
+        known = value == 1.0 or p < 1.0 - confidence
+        return Ratio(value, value if known else 0.0, value if known else math.inf, p, n)
+    error = math.sqrt(math.fsum((a / mean_a - b / mean_b) ** 2 for a, b in both) / (n - 1) / n)
+    distance = abs(math.log(value))
+    if negligible(error, 1.0):
+        return Ratio(value, value, value, 1.0 if negligible(distance, 1.0) else 0.0, n)
+    factor = exp(t_quantile((1.0 + confidence) / 2.0, n - 1) * error)
+    return Ratio(value, value / factor, value * factor, _two_sided(distance / error, n - 1), n)
+
+
+def paired_p(differences: Sequence[float], scale: float) -> float:
+    """Two-sided p value of Student's paired t test that the mean difference is 0.
+
+    ``scale`` is the size of the values compared; differences far below it are rounding. One pair
+    decides nothing (p = 1); identical non-zero differences have p = 0.
+    """
+    found = sorted(d for d in differences if not math.isnan(d))
+    n = len(found)
+    if n < 2 or negligible(max(abs(d) for d in found), scale):
+        return 1.0
+    mean = math.fsum(found) / n
+    sd = math.sqrt(math.fsum((d - mean) ** 2 for d in found) / (n - 1))
+    if negligible(sd, mean):
+        return 0.0
+    return _two_sided(abs(mean / (sd / math.sqrt(n))), n - 1)
+
+
+def _two_sided(t: float, df: int) -> float:
+    from scipy.special import stdtr
+
+    return float(2.0 * stdtr(df, -t))
 
 
 def skewness(values: Sequence[float]) -> float:

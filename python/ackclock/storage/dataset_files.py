@@ -57,6 +57,11 @@ def read_index(folder: Path) -> dict[str, Any]:
     return index
 
 
+def stored_runs(folder: Path) -> int:
+    """The number of runs of a complete dataset; 0 without one."""
+    return int(read_index(folder)["runs"]) if (folder / INDEX).is_file() else 0
+
+
 def write_points(
     folder: Path, points: Sequence[Mapping[str, Any]], seeds: Sequence[int], scenario: Mapping[str, Any] | None = None
 ) -> None:

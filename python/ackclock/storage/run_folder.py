@@ -42,6 +42,7 @@ PARTS = {"cells": "sweep or compare", "live": "reproduce --live", **dict.fromkey
 CROWDED = (
     *("", "cells", "chunks", "traces", "live", "xplot"),
     *("runs", "flows", "series", "hops", "summaries"),
+    *("prices", "prices/chunks", "prices/runs", "prices/flows", "prices/series", "prices/hops", "prices/summaries"),
     *("analysis", "analysis/xplot", "simulated", "simulated/cells", "simulated/traces"),
 )
 """Subfolders of a run folder that may hold temporary files."""

@@ -1,0 +1,261 @@
+"""Prices of recommended configurations: their measures, their sentences, and their runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ackclock.comparison import Comparison, compare
+from ackclock.comparison.configuration import Configuration
+from ackclock.comparison.prices import (
+    KINDS,
+    MAX_PRICED,
+    MAX_SEEDS,
+    MEASURES,
+    OWN_KIND,
+    chosen,
+    companions,
+    max_runs,
+    named_price,
+    of_priced,
+)
+from ackclock.comparison.ranking import Ranked, ranking
+from ackclock.comparison.terminal_tables import tables
+from ackclock.comparison.verdict import price, verdict
+from ackclock.report.page import Table as PageTable
+from ackclock.simulation.metrics import of_run
+from ackclock.terminal import narrow
+from tests.support.synthetic import flow, summary
+
+MEASURE = {measure.name: measure for measure in MEASURES}
+OURS, THEIRS = "bbr, auto buffers, delayed ACK", "cubic, auto buffers, delayed ACK"
+
+
+@pytest.mark.finding("U10")
+@pytest.mark.parametrize(
+    ("metric", "ours", "theirs", "text"),
+    [
+        ("retransmission_rate", 0.159, 0.004, "15.9 % of the segments are retransmissions instead of 0.400 %"),
+        ("retransmission_rate", 0.0139, 0.004, None),
+        ("rtt_p95_ms", 212.0, 31.0, "its p95 RTT is 212 ms instead of 31 ms"),
+        ("rtt_p95_ms", 40.5, 31.0, None),
+        ("beside_cubic_jain", 0.57, 0.98, "Jain's index beside a cubic flow is 0.570 instead of 0.980"),
+        ("beside_cubic_jain", 0.90, 0.98, None),
+        ("reno_goodput_bps", 1.2e6, 7.8e6, "the reno flow beside it gets 1.20 Mb/s instead of 7.80 Mb/s"),
+        ("reno_goodput_bps", 7.1e6, 7.8e6, None),
+        (
+            "probe_delay_p95_ms",
+            212.0,
+            31.0,
+            "a sparse flow beside it has a p95 one-way delay of 212 ms instead of 31 ms",
+        ),
+        ("probe_delay_p95_ms", 31.0, 212.0, None),
+        ("short_p95_s", 1.2, 0.4, "a transfer of 14.5 kB beside it takes 1200 ms at p95 instead of 400 ms"),
+        ("short_p50_s", 1.05, 1.0, None),
+        ("short_p50_s", 0.012, 0.010, None),
+    ],
+)
+def test_price_is_named_only_when_it_is_worse_than_the_best_tied_choice(
+    metric: str, ours: float, theirs: float, text: str | None
+) -> None:
+    pool = {OURS: {metric: {1: ours, 2: ours}}, THEIRS: {metric: {1: theirs, 2: theirs}}}
+    found = named_price(MEASURE[metric], OURS, pool, {})
+    assert (found.text if found else None) == text
+    if found:
+        assert (found.than, found.certain, found.value, found.best) == (THEIRS, True, ours, theirs)
+    assert named_price(MEASURE[metric], OURS, {OURS: pool[OURS]}, {}) is None
+
+
+@pytest.mark.finding("U10")
+def test_price_of_a_flow_is_also_measured_against_its_own_kind() -> None:
+    pool = {OURS: {"cubic_goodput_bps": {1: 1e6, 2: 1.1e6}}}
+    found = named_price(MEASURE["cubic_goodput_bps"], OURS, pool, {"cubic_goodput_bps": {1: 7e6, 2: 7e6}})
+    assert found is not None and found.than == OWN_KIND and found.certain
+    assert named_price(MEASURE["cubic_goodput_bps"], OURS, pool, {"cubic_goodput_bps": {1: 1e6, 2: 1e6}}) is None
+
+
+@pytest.mark.finding("U10")
+def test_price_is_marked_when_the_seeds_do_not_separate_it() -> None:
+    pool = {OURS: {"rtt_p95_ms": {1: 20.0, 2: 300.0}}, THEIRS: {"rtt_p95_ms": {1: 30.0, 2: 30.0}}}
+    found = named_price(MEASURE["rtt_p95_ms"], OURS, pool, {})
+    assert found is not None and not found.certain
+    document = _document([found.as_json()])
+    assert price(document, OURS).endswith("(not certain by 2 seeds).")
+
+
+def _document(named: list[dict[str, Any]], alternatives: tuple[str, ...] = (THEIRS,)) -> dict[str, Any]:
+    priced = {"label": OURS, "alternatives": list(alternatives), "metrics": {}, "named": named}
+    return {"prices": {"runs": 10, "seeds": [1, 2], "choices": [priced]}}
+
+
+def _named(metric: str, text: str, than: str = THEIRS) -> dict[str, Any]:
+    return {"metric": metric, "value": 1.0, "best": 2.0, "than": than, "certain": True, "text": text}
+
+
+@pytest.mark.finding("U10")
+def test_sentence_of_the_prices_names_each_alternative_once() -> None:
+    document = _document(
+        [
+            _named("retransmission_rate", "15.9 % of the segments are retransmissions instead of 0.400 %"),
+            _named("rtt_p95_ms", "its p95 RTT is 212 ms instead of 31 ms"),
+            _named("beside_cubic_jain", "Jain's index beside a cubic flow is 0.5 instead of 0.9", OWN_KIND),
+            _named("cubic_goodput_bps", "the cubic flow beside it gets 1.2 Mb/s instead of 7.8 Mb/s", OWN_KIND),
+        ]
+    )
+    assert price(document, OURS) == (
+        f"Price, against {THEIRS}: 15.9 % of the segments are retransmissions instead of 0.400 %; its p95 RTT is "
+        "212 ms instead of 31 ms. Price: the cubic flow beside it gets 1.2 Mb/s instead of 7.8 Mb/s beside its own kind."
+    )
+
+
+@pytest.mark.finding("U10")
+def test_verdict_states_that_there_is_no_price_only_after_runs_beside_others() -> None:
+    assert price(_document([]), OURS) == (
+        "Price: none of 10 %, 10 ms or 1 point of retransmissions, against 1 choice tied with it and what a cubic or "
+        "reno flow gets beside its own kind."
+    )
+    assert price(_document([], ()), OURS) == (
+        "Price: none of 10 %, 10 ms or 1 point of retransmissions, against what a cubic or reno flow gets beside its "
+        "own kind."
+    )
+    assert price({"prices": None}, OURS) == price(_document([]), THEIRS) == ""
+
+
+def _ranked(count: int, variants: int) -> list[Ranked]:
+    runs = {
+        Configuration(f"v{n % variants}", f"{n} KiB", "auto", True): {
+            s: of_run(summary([flow(goodput_bps=8e6 - n)])) for s in (1, 2)
+        }
+        for n in range(count)
+    }
+    return ranking(runs)
+
+
+def test_few_configurations_get_prices_one_for_each_variant() -> None:
+    ranked = _ranked(12, 3)
+    first = chosen(ranked, None)
+    assert [one.configuration.variant for one in first] == ["v0", "v1", "v2"]
+    assert len(chosen(_ranked(12, 12), None)) == MAX_PRICED
+    low = ranked[7]
+    assert chosen(ranked, low)[:2] == [ranked[0], low]
+    assert max_runs(200, 10) == MAX_PRICED * 6 * MAX_SEEDS
+    assert max_runs(1, 2) == 6 * 2
+
+
+def test_runs_without_data_get_no_prices() -> None:
+    silent = {Configuration("cubic", "auto", "auto", True): {1: {"goodput_bps": 0.0}}}
+    assert chosen(ranking(silent), None) == []
+
+
+@pytest.mark.parametrize("bps", [30e3, 1e6, 1e9])
+@pytest.mark.parametrize("duration_s", [5.0, 300.0])
+def test_companions_take_little_of_the_goodput(bps: float, duration_s: float) -> None:
+    (probe,) = companions("probe", "down", duration_s, bps)
+    packets = float(probe["workload"]["rate"].removesuffix(" b/s")) / 8 / 64 * duration_s
+    assert packets >= 19
+    assert packets <= max(0.011 * bps * duration_s / 8 / 64, 21)
+    (short,) = companions("short", "down", duration_s, bps)
+    assert 2 <= short["repeat"]["times"] <= 20
+    load = short["repeat"]["times"] * 14_480 * 8 / (bps * duration_s)
+    assert load <= 0.05 or short["repeat"]["times"] == 2
+
+
+def test_metrics_beside_other_flows() -> None:
+    of_two = of_priced(summary([flow("flow", goodput_bps=6e6), flow("other", goodput_bps=2e6)]))
+    assert of_two == {"goodput_bps": 6e6, "other_goodput_bps": 2e6, "jain": pytest.approx(0.8)}
+    starved = of_priced(
+        summary([flow("flow-1", goodput_bps=6e6), flow("flow-2", goodput_bps=6e6), flow("other", goodput_bps=None)])
+    )
+    assert (starved["goodput_bps"], starved["other_goodput_bps"]) == (12e6, 0.0)
+    ended = {**flow("short-1"), "completed_s": 0.5}
+    cut = {**flow("short-2"), "completed_s": None, "host_start_s": 7.0, "end_s": 10.0}
+    times = of_priced(summary([flow("flow"), ended, cut]))
+    assert (times["short_p50_s"], times["short_p95_s"], times["short_unfinished"]) == (0.5, 3.0, 1.0)
+
+
+@pytest.fixture(scope="module")
+def priced(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    return compare(
+        "dumbbell-10m", variants=["cubic", "vegas"], buffers=["auto"], delayed_ack=[True], seeds=2, duration="6 s",
+        out=tmp_path_factory.mktemp("prices") / "run",
+    )  # fmt: skip
+
+
+@pytest.mark.finding("U10")
+def test_comparison_has_prices_in_its_document_report_and_verdict(priced: Comparison) -> None:
+    document = json.loads(priced.to_json())
+    found = {choice["label"]: choice for choice in document["prices"]["choices"]}
+    assert set(found) == {ranked.configuration.label for ranked in priced.ranking}
+    vegas = next(of["metrics"] for label, of in found.items() if label.startswith("vegas"))
+    cubic = next(of["metrics"] for label, of in found.items() if label.startswith("cubic"))
+    # A cubic flow beside cubic is its own kind: the same runs, so no harm at all.
+    assert cubic["cubic_harm"]["mean"] == cubic["cubic_harm"]["lo"] == cubic["cubic_harm"]["hi"] == 0.0
+    # Vegas yields to a flow that fills the queue, and leaves others a short one.
+    assert vegas["cubic_harm"]["mean"] < 0.0
+    assert vegas["beside_cubic_jain"]["mean"] < cubic["beside_cubic_jain"]["mean"]
+    assert vegas["probe_delay_p95_ms"]["mean"] < cubic["probe_delay_p95_ms"]["mean"]
+    for of in found.values():
+        for one in of["named"]:
+            assert (
+                one["text"] in document["verdict"]
+                or of["label"] != document["ranking"][0]["label"]
+                or "jain" in one["metric"]
+            )
+    section = next(section for section in priced._page().sections if section.title == "Prices")
+    (table,) = (block for block in section.blocks if isinstance(block, PageTable))
+    assert len(table.rows) == 2
+
+
+@pytest.mark.finding("U10")
+def test_runs_for_prices_are_stored_counted_and_reused(priced: Comparison) -> None:
+    assert priced.folder is not None and priced.prices is not None
+    expected = (2 * len(KINDS) + 2) * 2
+    assert len(priced.prices.data.runs) == expected
+    steps: list[tuple[int, int]] = []
+    again = compare(
+        "dumbbell-10m", variants=["cubic", "vegas"], buffers=["auto"], delayed_ack=[True], seeds=2, duration="6 s",
+        out=priced.folder, progress=lambda done, total, _: steps.append((done, total)),
+    )  # fmt: skip
+    assert set(steps) == {(4 + expected, 4 + expected)}
+    assert again.document["prices"] == priced.document["prices"]
+    assert not (priced.folder / "prices" / "chunks").exists()
+
+
+def test_prices_are_equal_for_any_number_of_workers_and_may_be_left_out(priced: Comparison, tmp_path: Path) -> None:
+    choices: dict[str, Any] = {
+        "variants": ["cubic", "vegas"], "buffers": ["auto"], "delayed_ack": [True], "seeds": 2, "duration": "6 s",
+    }  # fmt: skip
+    steps: list[tuple[int, int]] = []
+    single = compare(
+        "dumbbell-10m", **choices, workers=1, progress=lambda done, total, _: steps.append((done, total))
+    ).document
+    assert single["prices"] == priced.document["prices"]
+    assert steps[0] == (0, 4 + max_runs(2, 2)) and steps[-1] == (4 + 20, 4 + 20)
+    without = compare("dumbbell-10m", **choices, with_prices=False, out=tmp_path / "run")
+    assert without.document["prices"] is None and "Price" not in without.document["verdict"]
+    assert not (tmp_path / "run" / "prices").exists()
+    assert without.document["ranking"] == single["ranking"]
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_verdict_is_the_last_text_on_the_terminal(priced: Comparison, width: int) -> None:
+    shown = tables(priced)
+    lines = [line for table in shown for _, line in narrow(table, width) or ()]
+    assert max(map(len, lines)) <= width or width == 140
+    end = str(shown[-1].caption).splitlines()[-1]
+    assert end == verdict(priced.document) == priced.document["verdict"]
+
+
+@pytest.mark.finding("U10")
+def test_verdict_names_the_retransmissions_of_the_choice_without_a_tie(priced: Comparison) -> None:
+    lossy = flow(segments_sent=1000, retransmitted_segments=159)
+    lines = ranking({Configuration("bbr", "auto", "auto", True): {s: of_run(summary([lossy])) for s in (1, 2)}})
+    assert "without a timeout, with 16 % of the segments retransmitted" in lines[0].why
+    clean = flow(segments_sent=1000, retransmitted_segments=9)
+    lines = ranking({Configuration("bbr", "auto", "auto", True): {s: of_run(summary([clean])) for s in (1, 2)}})
+    assert "retransmitted" not in lines[0].why
+    assert replace(priced, prices=None).document["prices"] is None
