@@ -9,8 +9,10 @@ import pytest
 from ackclock.comparison.ack_path import bottlenecks, unmarked
 from ackclock.comparison.asymmetry import Asymmetry, asymmetry, recorded_warning, why_no_asymmetry
 from ackclock.comparison.configuration import Configuration, configurations
-from ackclock.comparison.ranking import check_rank_by, equal_configurations, ranking
+from ackclock.comparison.ranking import check_rank_by, equal_configurations, ranking, short_run_notes
 from ackclock.comparison.result import Comparison
+from ackclock.comparison.terminal_tables import ranking_table
+from ackclock.comparison.verdict import recommendation, tie_mark
 from ackclock.errors import InputError
 from ackclock.input.link.hop import Hop
 from ackclock.simulation.dataset import Dataset
@@ -198,6 +200,69 @@ def test_reason_of_the_winner_has_its_cost() -> None:
         "The bottleneck `air down` is full: it has no free capacity 98 % of the time; 40 ms of queueing delay on "
         "average on a path of 60 ms, without a timeout, with 1 % of the segments retransmitted."
     )
+
+
+@pytest.mark.finding("U17")
+def test_tie_of_distant_means_has_a_mark_and_its_interval() -> None:
+    def runs(*goodputs: float) -> dict[int, dict[str, float]]:
+        return {seed: of_run(summary([flow(goodput_bps=of)])) for seed, of in enumerate(goodputs)}
+
+    lines = ranking({CUBIC: runs(138e6, 139e6, 140e6), SMALL: runs(31e6, 136e6, 138e6)}, limits={SMALL: _facts()})
+    assert [(line.rank, line.undecided, tie_mark(line.as_json())) for line in lines] == [
+        (1, False, "="),
+        (1, True, "?"),
+    ]
+    ratio = lines[1].ratio
+    assert ratio is not None and lines[0].ratio is None
+    assert 0.0 < ratio.lo < 1.0 < ratio.hi
+    assert lines[1].why.startswith(
+        "27 % less goodput by the mean, but 3 seeds do not separate it from the best: the 95 % interval of its goodput "
+        f"is {ratio.lo:.2g} to {ratio.hi:.2g} times the best mean; the bottleneck"
+    )
+    # The same means without the scatter are apart, and so are ranks.
+    apart = ranking({CUBIC: runs(138e6, 139e6, 140e6), SMALL: runs(101e6, 102e6, 102e6)}, limits={SMALL: _facts()})
+    assert [(line.rank, line.undecided, tie_mark(line.as_json())) for line in apart] == [(1, False, ""), (2, False, "")]
+    assert apart[1].why.startswith("27 % less goodput than the best: the bottleneck")
+    near = ranking({CUBIC: runs(138e6, 139e6, 140e6), SMALL: runs(138e6, 138e6, 139e6)})
+    assert [(line.rank, line.undecided, tie_mark(line.as_json())) for line in near] == [
+        (1, False, "="),
+        (1, False, "="),
+    ]
+
+
+@pytest.mark.finding("U17")
+@pytest.mark.parametrize(
+    ("goodputs", "text", "column"),
+    [
+        (
+            [9.9e6] + [0.31e6, 0.28e6, 0.3e6] * 3,
+            "two modes of goodput, 297 kb/s in 9 and 9.90 Mb/s in 1 of 10 runs, at a",
+            "0.297 (9) or 9.90 (1)",
+        ),
+        ([2e6, 9e6, 17e6], "2.00 Mb/s, 9.00 Mb/s and 17.0 Mb/s of goodput in 3 runs at a", "2.00, 9.00, 17.0"),
+        ([8e6, 9e6, 10e6], "9.00 Mb/s of goodput at a", "6.829 .. 11.861"),
+    ],
+)
+def test_goodput_of_the_recommendation_is_listed_when_its_mean_describes_no_run(
+    goodputs: list[float], text: str, column: str
+) -> None:
+    runs = {seed: of_run(summary([flow(goodput_bps=of)])) for seed, of in enumerate(goodputs)}
+    lines = ranking({CUBIC: runs})
+    comparison = Comparison(
+        "link", "", {"hop": []}, "goodput_bps", lines, Dataset(RunList([], [], (1,), of_run)), None, None, points={}
+    )
+    metrics = {line.configuration.label: {k: v.as_json() for k, v in line.metrics.items()} for line in lines}
+    assert text in recommendation({"ranking": [line.as_json() for line in lines]}, metrics)
+    table = ranking_table(comparison)
+    assert column in [cell for of in table.columns for cell in of.cells]
+
+
+def test_runs_of_few_rtts_have_a_note() -> None:
+    lines = ranking({CUBIC: {1: of_run(summary())}})
+    assert short_run_notes(lines, 4.0) == [
+        "A run has 40 RTTs, of which slow start takes a good part: a longer --duration shows the rate that follows."
+    ]
+    assert short_run_notes(lines, 10.0) == []
 
 
 def test_ties_are_ordered_by_delay_and_named() -> None:

@@ -28,8 +28,10 @@ OTHERS = ("cubic", "reno")
 """The variants of the flow beside the configuration; its host's default otherwise."""
 FLOW, OTHER, PROBE, SHORT = "flow", "other", "probe", "short"
 """Base names of the flows."""
-OWN_KIND = "its own kind"
-"""The alternative to a configuration beside a flow of cubic or reno: a flow of that variant."""
+REFERENCE = "the host's defaults"
+"""The alternative that every configuration has: a cubic flow (beside a reno flow: a reno flow) with
+the host's other defaults over the same bottleneck.
+"""
 PROBE_BYTES = 64
 """IP size of a probe packet."""
 PROBE_EVERY_S = 0.1
@@ -58,15 +60,14 @@ class Measure:
         text: the price as a clause, from its value and the better one.
         is_worse: whether a value is a price beside a better one.
         higher_is_better: of two values.
-        other: the variant of the flow beside the configuration; its runs with its own kind count as
-            an alternative.
+        tied: the configurations tied with this one are alternatives; else only the reference is.
     """
 
     name: str
     text: Callable[[float, float], str]
     is_worse: Callable[[float, float], bool]
     higher_is_better: bool = False
-    other: str = ""
+    tied: bool = True
 
 
 def _later(value: float, best: float) -> bool:
@@ -82,20 +83,23 @@ def _lower(value: float, best: float) -> bool:
 
 
 def _beside(other: str) -> tuple[Measure, ...]:
+    """Its own goodput beside a flow, and that flow's. What one choice leaves to others beyond their
+    share is no price of another choice: the reference alone counts.
+    """
     return (
         Measure(
-            f"beside_{other}_jain",
-            lambda value, best: f"Jain's index beside a {other} flow is {three(value)} instead of {three(best)}",
+            f"beside_{other}_goodput_bps",
+            lambda value, best: f"beside a {other} flow it gets {rate(value)}, another {other} flow {rate(best)}",
             _lower,
             higher_is_better=True,
-            other=other,
+            tied=False,
         ),
         Measure(
             f"{other}_goodput_bps",
-            lambda value, best: f"the {other} flow beside it gets {rate(value)} instead of {rate(best)}",
+            lambda value, best: f"a {other} flow beside it gets {rate(value)}, beside its own kind {rate(best)}",
             _lower,
             higher_is_better=True,
-            other=other,
+            tied=False,
         ),
     )
 
@@ -133,15 +137,16 @@ MEASURES = (
     _short("p50", "at the median"),
     _short("p95", "at p95"),
 )
+"""The figures that may be prices, in the order of their clauses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
     """A price of a configuration: a figure that is worse than that of the best alternative.
 
-    ``than`` is the alternative: the label of a configuration tied with it, or "its own kind": the
-    other flow beside a flow of its own kind. ``certain``: the 95 % interval of the ratio of the two
-    figures over the seeds excludes 1.
+    ``than`` is the alternative: the label of a configuration tied with it, or the reference
+    (`REFERENCE`). ``certain``: the 95 % interval of the ratio of the two figures over the seeds
+    excludes 1.
     """
 
     metric: str
@@ -242,7 +247,7 @@ KINDS = (*OTHERS, PROBE, SHORT)
 def max_runs(configurations: int, seeds: int) -> int:
     """The maximum number of runs for prices."""
     priced = min(MAX_PRICED, configurations)
-    return priced * (len(KINDS) + len(OTHERS)) * min(seeds, MAX_SEEDS)
+    return 2 * priced * len(KINDS) * min(seeds, MAX_SEEDS)
 
 
 def price_runs(
@@ -254,7 +259,7 @@ def price_runs(
     series: str,
 ) -> RunList:
     """The runs of each priced configuration with each of `KINDS`, then for each bottleneck those of
-    each of `OTHERS` beside its own kind.
+    the reference with each of `KINDS`.
 
     `drafts` are the scenarios by companion, `points` the configurations as sweep parameters,
     `flows` the names of the flows with the configuration's TCP.
@@ -269,11 +274,16 @@ def price_runs(
             scenarios.append(drafts[kind].check({**keys, **path}))
     for choice in _bottlenecks(priced):
         _, path = _parted(points[choice])
-        for other in OTHERS:
-            of_path = {"variant": other, "queue": choice.queue, "ack_policy": choice.ack_policy}
-            params.append({**of_path, "beside": other})
-            scenarios.append(drafts[other].check({**{f"flow.{flow}.variant": other for flow in flows}, **path}))
+        for kind in KINDS:
+            variant = _reference_variant(kind)
+            params.append({"variant": variant, "queue": choice.queue, "ack_policy": choice.ack_policy, "beside": kind})
+            scenarios.append(drafts[kind].check({**{f"flow.{flow}.variant": variant for flow in flows}, **path}))
     return RunList(params, scenarios, tuple(seeds[:MAX_SEEDS]), of_priced, "all" if series == "all" else "none")
+
+
+def _reference_variant(kind: str) -> str:
+    """The variant of the reference: beside another flow its own kind."""
+    return kind if kind in OTHERS else OTHERS[0]
 
 
 def _bottlenecks(priced: Sequence[Ranked]) -> list[Configuration]:
@@ -342,37 +352,38 @@ def prices(
     figures: dict[str, dict[str, Seeds]] = {}
     for ranked in priced:
         label = ranked.configuration.label
-        own = {kind: next(of_point) for kind in KINDS}
-        figures[label] = {
-            **{name: _of(compared[label], name) for name in ("goodput_bps", "retransmission_rate", "rtt_p95_ms")},
-            "probe_delay_p95_ms": _of(own[PROBE], "probe_delay_p95_ms"),
-            **{name: _of(own[SHORT], name) for name in ("short_p50_s", "short_p95_s", "short_unfinished")},
+        own = {name: _of(compared[label], name) for name in ("goodput_bps", "retransmission_rate", "rtt_p95_ms")}
+        figures[label] = own | _beside_others({kind: next(of_point) for kind in KINDS})
+    references = {
+        _path(choice): _beside_others({kind: next(of_point) for kind in KINDS}) for choice in _bottlenecks(priced)
+    }
+    return [_priced(ranked, figures, references[_path(ranked.configuration)]) for ranked in priced]
+
+
+def _beside_others(runs: Mapping[str, Mapping[int, Run]]) -> dict[str, Seeds]:
+    """The figures of one configuration from its runs with each of `KINDS`."""
+    found = {
+        "probe_delay_p95_ms": _of(runs[PROBE], "probe_delay_p95_ms"),
+        **{name: _of(runs[SHORT], name) for name in ("short_p50_s", "short_p95_s", "short_unfinished")},
+    }
+    for other in OTHERS:
+        found |= {
+            f"beside_{other}_goodput_bps": _of(runs[other], "goodput_bps"),
+            f"{other}_goodput_bps": _of(runs[other], "other_goodput_bps"),
+            f"beside_{other}_jain": _of(runs[other], "jain"),
         }
-        for other in OTHERS:
-            figures[label] |= {
-                f"beside_{other}_goodput_bps": _of(own[other], "goodput_bps"),
-                f"{other}_goodput_bps": _of(own[other], "other_goodput_bps"),
-                f"beside_{other}_jain": _of(own[other], "jain"),
-            }
-    own_kind: dict[tuple[str, str], dict[str, Seeds]] = {}
-    for choice in _bottlenecks(priced):
-        for other in OTHERS:
-            kin = next(of_point)
-            own_kind.setdefault(_path(choice), {}).update(
-                {f"{other}_goodput_bps": _of(kin, "other_goodput_bps"), f"beside_{other}_jain": _of(kin, "jain")}
-            )
-    return [_priced(ranked, figures, own_kind[_path(ranked.configuration)]) for ranked in priced]
+    return found
 
 
-def _priced(ranked: Ranked, figures: Mapping[str, Mapping[str, Seeds]], own_kind: Mapping[str, Seeds]) -> Priced:
+def _priced(ranked: Ranked, figures: Mapping[str, Mapping[str, Seeds]], reference: Mapping[str, Seeds]) -> Priced:
     label = ranked.configuration.label
     pool = {name: of for name, of in figures.items() if name == label or name in ranked.tied_with}
     seeds = sorted({seed for of in figures[label].values() for seed in of})
     intervals = over_seeds({name: of.get(seed, math.nan) for name, of in figures[label].items()} for seed in seeds)
     for other in OTHERS:
         goodput = f"{other}_goodput_bps"
-        intervals[f"{other}_harm"] = _harm(figures[label][goodput], own_kind[goodput])
-    named = tuple(price for measure in MEASURES if (price := named_price(measure, label, pool, own_kind)))
+        intervals[f"{other}_harm"] = _harm(figures[label][goodput], reference[goodput])
+    named = tuple(price for measure in MEASURES if (price := named_price(measure, label, pool, reference)))
     return Priced(label, intervals, tuple(name for name in pool if name != label), named)
 
 
@@ -395,17 +406,18 @@ def _harm(beside_it: Seeds, beside_its_own: Seeds) -> Interval:
 
 
 def named_price(
-    measure: Measure, label: str, pool: Mapping[str, Mapping[str, Seeds]], own_kind: Mapping[str, Seeds]
+    measure: Measure, label: str, pool: Mapping[str, Mapping[str, Seeds]], reference: Mapping[str, Seeds]
 ) -> Price | None:
     """The price of a configuration by one measure: its mean is worse than the best one of the
-    configurations tied with it, or of the other flow's own kind. None where it is not.
+    configurations tied with it, or than the reference. None where it is not.
 
     `pool` are the figures of the configuration and of those tied with it, by label.
     """
     ours = pool[label].get(measure.name, {})
-    alternatives = {name: of[measure.name] for name, of in pool.items() if name != label and of.get(measure.name)}
-    if measure.other and own_kind.get(measure.name):
-        alternatives[OWN_KIND] = own_kind[measure.name]
+    others = {name: of for name, of in pool.items() if name != label and measure.tied}
+    alternatives = {
+        name: of[measure.name] for name, of in {**others, REFERENCE: reference}.items() if of.get(measure.name)
+    }
     if not ours or not alternatives:
         return None
     sign = -1.0 if measure.higher_is_better else 1.0

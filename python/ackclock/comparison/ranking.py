@@ -71,6 +71,22 @@ def equal_configurations(label: str, twins: Sequence[str]) -> str:
     return f" The same in every figure: {'; '.join(names)}."
 
 
+SHORT_RUN_RTTS = 50
+"""Runs of fewer RTTs have a note: slow start takes a good part of them."""
+
+
+def short_run_notes(ranking: Sequence[Ranked], duration_s: float) -> list[str]:
+    """The note about runs of few RTTs; none if they are long enough."""
+    rtt = ranking[0].metrics.get("rtt_mean_ms")
+    rtts = 1e3 * duration_s / rtt.mean if rtt and rtt.mean else SHORT_RUN_RTTS
+    if rtts >= SHORT_RUN_RTTS:
+        return []
+    return [
+        f"A run has {rtts:.0f} RTTs, of which slow start takes a good part: a longer --duration shows the rate "
+        "that follows."
+    ]
+
+
 def check_rank_by(rank_by: str, flows: int) -> None:
     """Raise InputError for a metric that cannot rank ``flows`` flows."""
     if rank_by not in RANK_BY:

@@ -14,7 +14,7 @@ from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.measurement_rows import FIGURES, READING, WORDS, cells_of
 from ackclock.comparison.prices import OTHERS
 from ackclock.comparison.ranking import equal_configurations
-from ackclock.comparison.verdict import reason, recommendation, tie_mark
+from ackclock.comparison.verdict import reasons, recommendation, tie_mark
 from ackclock.format import percent, rate, three
 from ackclock.plot import vega
 from ackclock.report.cells import metric_cell
@@ -47,7 +47,7 @@ def page(document: Document, panels: Sequence[Panel], environment: Document | No
         title=f"TCP over {title}",
         subtitle=f"{len(metrics)} configurations compared over {document['link']}, {_runs(document)}",
         answer=recommendation(document, metrics),
-        because=reason(document, metrics),
+        because=" ".join(reasons(document, metrics)),
         sections=[
             Section("Ranking", [_ranking(document, metrics, several)], _rule(document)),
             *_prices(document),
@@ -122,7 +122,8 @@ def _prices(document: Document) -> list[Section]:
     reading = (
         "Harm is what the other flow loses against sharing the link with its own kind (Ware et al. 2019). The sparse "
         "flow sends a small packet about every 100 ms; a short transfer has 14.5 kB. A named price is 10 %, 10 ms or 1 "
-        "point of retransmissions worse than the best choice tied with it, or than the other flow's own kind."
+        "point of retransmissions worse than the best choice tied with it, or than a cubic flow with the host's "
+        "defaults in its place; a goodput beside another flow is compared with that flow's own kind."
     )
     return [Section("Prices", [Table(columns, rows, reading)])]
 

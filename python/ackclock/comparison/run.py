@@ -15,13 +15,13 @@ from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.configuration import DEFAULT_BUFFERS, Buffer, Configuration, configurations
 from ackclock.comparison.measurement_rows import beside, read_measured
 from ackclock.comparison.prices import FLOW, KINDS, chosen, companions, max_runs, price_runs, prices
-from ackclock.comparison.ranking import check_rank_by, ranking
+from ackclock.comparison.ranking import check_rank_by, ranking, short_run_notes
 from ackclock.comparison.result import Comparison, Prices
 from ackclock.comparison.socket_buffers import HostBuffers, with_settings
 from ackclock.congestion_control import CongestionControl, with_names
 from ackclock.input import variant_groups
 from ackclock.input.objects import Hop, Link, Time, plain, time_text
-from ackclock.input.scenario import draft_of
+from ackclock.input.scenario import Draft, draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
 from ackclock.input.scenario.resolution import resolved
 from ackclock.notebook import Progress
@@ -173,6 +173,7 @@ def compare(
             points=points,
             notes=[
                 *variant_groups.remarks(asked, known),
+                *short_run_notes(ranked, base.duration / 1e12),
                 *([UNMARKED] if any(unmarked(c.ack_technique, s.hop, direction) for c, s in scenarios.items()) else []),
             ],
         )
@@ -180,15 +181,9 @@ def compare(
             rows = beside(beside_it, comparison.document["cells"], direction)
             comparison = replace(comparison, measured=rows)
         if with_prices and comparison.best.delivers:
-            priced = chosen(ranked, comparison.low_latency_choice)
-            goodput = comparison.best.metrics["goodput_bps"].mean
-            drafts = {
-                kind: draft.replaced(
-                    {"flow": [*ranked_flows, *companions(kind, direction, base.duration / 1e12, goodput)]}
-                )
-                for kind in KINDS
-            }
             own = (FLOW, OPPOSITE) if opposite else (FLOW,)
+            priced = chosen(ranked, comparison.low_latency_choice)
+            drafts = _beside_others(draft, ranked_flows, comparison.best.metrics["goodput_bps"].mean)
             beside_others = Dataset(
                 price_runs(priced, drafts, points, base.seeds, own, series), folder / PRICES if folder else None
             )
@@ -205,6 +200,15 @@ def compare(
             if comparison.prices:
                 comparison.prices.data.clear()
     return comparison
+
+
+def _beside_others(draft: Draft, flows: Sequence[Mapping[str, Any]], goodput_bps: float) -> dict[str, Draft]:
+    """The scenario with each companion of `flows`, whose first ones are compared."""
+    duration_s = draft.check().duration / 1e12
+    return {
+        kind: draft.replaced({"flow": [*flows, *companions(kind, flows[0]["direction"], duration_s, goodput_bps)]})
+        for kind in KINDS
+    }
 
 
 def _flows(flows: int, opposite: int, direction: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.prices import OTHERS
-from ackclock.comparison.verdict import tie_mark, verdict
+from ackclock.comparison.verdict import paragraphs, tie_mark
 from ackclock.format import significant, three
 from ackclock.statistics import Interval
 
@@ -25,7 +25,7 @@ MAX_ROWS = 10
 def tables(comparison: Comparison, *, all_rows: bool = False) -> list[Table]:
     """The ranking, the prices, and the measured transfers; the verdict ends the last table."""
     found = [ranking_table(comparison, all_rows=all_rows), *price_table(comparison), *measured_table(comparison)]
-    found[-1].caption = "\n".join(filter(None, [str(found[-1].caption or ""), verdict(comparison.document)]))
+    found[-1].caption = "\n".join(filter(None, [str(found[-1].caption or ""), *paragraphs(comparison.document)]))
     return found
 
 
@@ -44,6 +44,7 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
             twins.setdefault(ranked.same_as, []).append(ranked.configuration.label)
 
     first = comparison.best.metrics
+    factor, unit = _goodput_unit(first)
     path = _varied(comparison)
     table = TextBelow(
         title=f"TCP over {comparison.title or comparison.link}",
@@ -58,12 +59,12 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
         ("buffers", "left"),
         ("delayed\nACK", "left"),
         *((name, "left") for name, _ in path),
-        ("goodput\nMb/s", "right"),
+        (f"goodput\n{unit}", "right"),
         ("95 %\ninterval", "right"),
         ("p95 RTT\nms", "right"),
         ("retrans-\nmitted %", "right"),
         *([("Jain", "right")] if "jain" in first else []),
-        *([("opposite\nMb/s", "right")] if "opposite_goodput_bps" in first else []),
+        *([(f"opposite\n{unit}", "right")] if "opposite_goodput_bps" in first else []),
         ("why", "left"),
     ):
         table.add_column(column, justify="right" if justify == "right" else "left", no_wrap=column != "why")
@@ -90,12 +91,12 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
             buffers,
             "on" if choice.delayed_ack else "off",
             *(str(choice.params[key]) for _, key in path),
-            _mean(goodput, 1e-6, 3),
-            _range(goodput),
+            _mean(goodput, 1.0 / factor, 3),
+            _range(goodput, factor),
             _mean(metrics.get("rtt_p95_ms"), 1.0, 1),
             _mean(metrics.get("retransmission_rate"), 100.0, 2),
             *([_mean(metrics.get("jain"), 1.0, 3)] if "jain" in first else []),
-            *([_mean(metrics.get("opposite_goodput_bps"), 1e-6, 3)] if "opposite_goodput_bps" in first else []),
+            *([_mean(metrics.get("opposite_goodput_bps"), 1.0 / factor, 3)] if "opposite_goodput_bps" in first else []),
             ranked.why + equal_configurations(choice.label, twins.get(choice.label, [])),
         )
     return table
@@ -120,7 +121,8 @@ def price_table(comparison: Comparison) -> list[Table]:
 
     if not comparison.prices or not comparison.prices.choices:
         return []
-    numbers = [text for other in OTHERS for text in (f"Mb/s beside\n{other}", f"Mb/s of\n{other}")]
+    factor, unit = _goodput_unit(comparison.best.metrics)
+    numbers = [text for other in OTHERS for text in (f"{unit} beside\n{other}", f"{unit} of\n{other}")]
     numbers += ["p95 delay\nof a probe ms", "short transfer\np50, p95 ms"]
     table = text_table("Beside other flows", ["configuration"], numbers)
     table.caption_justify = "left"
@@ -128,7 +130,7 @@ def price_table(comparison: Comparison) -> list[Table]:
         of = choice.metrics
         cells = []
         for other in OTHERS:
-            cells += [_mean(of.get(f"{name}_goodput_bps"), 1e-6, 2) for name in (f"beside_{other}", other)]
+            cells += [_mean(of.get(f"{name}_goodput_bps"), 1.0 / factor, 2) for name in (f"beside_{other}", other)]
         short = ", ".join(_mean(of.get(f"short_{part}_s"), 1e3, 0) for part in ("p50", "p95"))
         table.add_row(choice.label, *cells, _mean(of.get("probe_delay_p95_ms"), 1.0, 0), short)
     return [table]
@@ -143,15 +145,23 @@ def _varied(comparison: Comparison) -> list[tuple[str, str]]:
     ]
 
 
-def _range(goodput: Interval | None) -> str:
-    """The interval in Mb/s, or the modes, or a few values that are far apart."""
+def _goodput_unit(metrics: Mapping[str, Interval]) -> tuple[float, str]:
+    """The unit of the goodputs: Mb/s, or kb/s where the best one is below 1 Mb/s."""
+    best = metrics.get("goodput_bps")
+    return (1e3, "kb/s") if best and best.mean < 1e6 else (1e6, "Mb/s")
+
+
+def _range(goodput: Interval | None, factor: float) -> str:
+    """The interval in the unit of the column, or the modes, or a few values that are far apart."""
     if goodput is None or goodput.n < 2:
         return "-"
     if goodput.modes:
-        return " or ".join(f"{three(mode.mean * 1e-6)} ({mode.n})" for mode in goodput.modes)
+        return " or ".join(f"{three(mode.mean / factor)} ({mode.n})" for mode in goodput.modes)
     if goodput.values:
-        return ", ".join(three(value * 1e-6) for value in goodput.values)
-    return f"{significant(goodput.lo * 1e-6, 5)} .. {significant(goodput.hi * 1e-6, 5)}"
+        return ", ".join(three(value / factor) for value in goodput.values)
+    # As many decimals as the mean, and no more than five digits.
+    lo, hi = (min(f"{end / factor:.3f}", significant(end / factor, 5), key=len) for end in (goodput.lo, goodput.hi))
+    return f"{lo} .. {hi}"
 
 
 def _mean(value: Interval | None, scale: float, decimals: int) -> str:

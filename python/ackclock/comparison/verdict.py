@@ -7,7 +7,7 @@ from typing import Any
 
 from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.configuration import buffers_in_words
-from ackclock.comparison.prices import OTHERS, OWN_KIND
+from ackclock.comparison.prices import REFERENCE
 from ackclock.comparison.socket_buffers import needed
 from ackclock.format import joined, milliseconds, percent, rate, three
 from ackclock.input.variant_groups import shown
@@ -29,20 +29,25 @@ def verdict(document: Document) -> str:
     """The recommendation, its reason, its ties and its prices, from the ``cells``, the ``ranking``
     and the ``prices`` of a comparison.
     """
+    return " ".join(paragraphs(document))
+
+
+def paragraphs(document: Document) -> list[str]:
+    """The parts of the verdict, each of whole sentences."""
     metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
-    return f"{recommendation(document, metrics)} {reason(document, metrics)}"
+    return [recommendation(document, metrics), *reasons(document, metrics)]
 
 
-def reason(document: Document, metrics: Mapping[str, Document]) -> str:
-    """The reason for the recommendation: its limit, its ties, its prices, and the choice for low
-    latency with its prices.
+def reasons(document: Document, metrics: Mapping[str, Document]) -> list[str]:
+    """The reason for the recommendation, its ties, its prices, and the choice for low latency with
+    its prices, each of whole sentences.
     """
     best = document["ranking"][0]
-    settings = f"These buffers need {lines}." if (lines := needed(best.get("settings", ()))) else ""
-    sentences = [best["why"], settings, ties(document, metrics), price(document, best["label"])]
-    if quick := document.get("quick"):
-        sentences += [low_latency(document, metrics, quick), price(document, quick) if quick != best["label"] else ""]
-    return " ".join(filter(None, sentences))
+    settings = f" These buffers need {lines}." if (lines := needed(best.get("settings", ()))) else ""
+    parts = [f"{best['why']}{settings}", ties(document, metrics), price(document, best["label"])]
+    if (quick := document.get("quick")) and quick != best["label"]:
+        parts.append(f"{low_latency(document, metrics, quick)} {price(document, quick)}".strip())
+    return list(filter(None, parts))
 
 
 def recommendation(document: Document, metrics: Mapping[str, Document]) -> str:
@@ -90,10 +95,10 @@ def ties(document: Document, metrics: Mapping[str, Document]) -> str:
         parts.append(f"{others} as good{_spanned([ranked['params'] for ranked in (best, *close)])}.")
     if unsure:
         away = max(gaps[ranked["label"]] for ranked in unsure)
-        further = "more " if close else ""
+        further = " more" if close else ""
         means = "whose mean is" if len(unsure) == 1 else "whose means are up to"
         parts.append(
-            f"{len(unsure)} {further}{means} {percent(away)} away, cannot be separated from the best by "
+            f"{len(unsure)}{further}, {means} {percent(away)} away, cannot be separated from the best by "
             f"{document['cells'][0]['n']} seeds: use more seeds."
         )
     return " ".join(parts)
@@ -114,45 +119,27 @@ def _word(value: Any) -> str:
 
 
 def price(document: Document, label: str) -> str:
-    """The named prices of a choice, a sentence for each alternative; that there is none, where its
-    runs beside other flows found none; empty without such runs.
+    """The named prices of a choice, a sentence for each alternative, or that there is none; empty
+    without runs beside other flows.
     """
-    of = next(
-        (choice for choice in (document.get("prices") or {}).get("choices", ()) if choice["label"] == label), None
-    )
+    choices = (document.get("prices") or {}).get("choices", ())
+    of = next((choice for choice in choices if choice["label"] == label), None)
     if of is None:
         return ""
     if not of["named"]:
         tied = len(of["alternatives"])
-        against = f"against {tied} choice{'s' if tied > 1 else ''} tied with it and " if tied else "against "
-        return (
-            f"Price: none of 10 %, 10 ms or 1 point of retransmissions, {against}what a {' or '.join(OTHERS)} flow "
-            "gets beside its own kind."
-        )
+        against = f"{tied} choice{'s' if tied > 1 else ''} tied with it and " if tied else ""
+        return f"Price: none of 10 %, 10 ms or 1 point of retransmissions, against {against}{REFERENCE}."
     by_alternative: dict[str, list[Document]] = {}
-    for one in _without_index(of["named"]):
+    for one in of["named"]:
         by_alternative.setdefault(one["than"], []).append(one)
     return " ".join(_price(than, named, document["prices"]["seeds"]) for than, named in by_alternative.items())
 
 
-def _without_index(named: Sequence[Document]) -> list[Document]:
-    """The prices without Jain's index where the goodput of the same other flow is a price."""
-    goodputs = {one["metric"] for one in named}
-    return [
-        one
-        for one in named
-        if not any(one["metric"] == f"beside_{other}_jain" and f"{other}_goodput_bps" in goodputs for other in OTHERS)
-    ]
-
-
 def _price(than: str, named: Sequence[Document], seeds: Sequence[int]) -> str:
-    end = " beside its own kind" if than == OWN_KIND else ""
-    clauses = "; ".join(
-        one["text"] + end + ("" if one["certain"] else f" (not certain by {len(seeds)} seed{'s'[: len(seeds) > 1]})")
-        for one in named
-    )
-    against = "" if than == OWN_KIND else f", against {than}"
-    return f"Price{against}: {clauses}."
+    unsure = f" (not certain by {len(seeds)} seed{'s' if len(seeds) > 1 else ''})"
+    clauses = "; ".join(one["text"] + ("" if one["certain"] else unsure) for one in named)
+    return f"Price, against {than}: {clauses}."
 
 
 def low_latency(document: Document, metrics: Mapping[str, Document], label: str) -> str:
