@@ -130,7 +130,12 @@ def measure(binary: Path, folder: Path) -> list[Figure]:
     cost(points)
     points_again = minimum([cost(points) for _ in range(REPEATS)])
     files = sum(file.is_file() for file in (folder / "many").rglob("*"))
-    compared = minimum([cost(command("compare", "dsl-16m", out=folder / f"compare{repeat}")) for repeat in range(2)])
+    compared = minimum(
+        [
+            cost(command("compare", "dsl-16m", "--variants", "all", out=folder / f"compare{repeat}"))
+            for repeat in range(2)
+        ]
+    )
     size = sum(file.stat().st_size for file in (folder / "compare0").rglob("*") if file.is_file())
     return [
         Figure("CPU of a run in a sweep of 2,000, over the native run's", sweep.cpu_s / min(native), 1.4, ""),
