@@ -75,8 +75,8 @@ name = "core"
 delay = "20 ms"
 [[hop]]
 name = "air"
-rate.down = {{ trace = "{traces["down"]}" }}
-rate.up = {{ trace = "{traces["up"]}" }}
+rate.down = {{ trace = "{traces["down"]}", start = "0 s" }}
+rate.up = {{ trace = "{traces["up"]}", start = "0 s" }}
 queue = {{ kind = "droptail", packets = 250 }}
 """,
     )

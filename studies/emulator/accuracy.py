@@ -134,7 +134,9 @@ def recorded_links(traces: Path | None) -> Iterator[Row]:
         return
     for path in sorted(traces.glob("*LTE*")):
         with tempfile.TemporaryDirectory() as scratch:
-            text = link(f'{{ trace = "{path}" }}', delay="10 ms", queue='{ kind = "droptail", packets = 3000 }')
+            text = link(
+                f'{{ trace = "{path}", start = "0 s" }}', delay="10 ms", queue='{ kind = "droptail", packets = 3000 }'
+            )
             outcome = run_until_valid(text, Stream("down", 120e6, SIZE), 15.0, Path(scratch))
             assert outcome.folder is not None
             fates = pl.read_parquet(outcome.folder / "fates.parquet").filter(pl.col("from") == "server")

@@ -61,8 +61,8 @@ source = "test"
 name = "lte"
 delay = "20 ms"
 queue = {{ packets = 250 }}
-rate.down = {{ trace = "{folder}/Verizon-LTE-short.down.gz" }}
-rate.up = {{ trace = "{folder}/Verizon-LTE-short.up.gz" }}
+rate.down = {{ trace = "{folder}/Verizon-LTE-short.down.gz", start = "0 s" }}
+rate.up = {{ trace = "{folder}/Verizon-LTE-short.up.gz", start = "0 s" }}
 """
 LINKS: dict[str, str | None] = {
     "wide": WIDE,

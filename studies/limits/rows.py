@@ -121,7 +121,10 @@ class Setting:
         if self.kind in ("plain", "asymmetric"):
             return [core, {**hop, "rate": {"down": _rate(down), "up": _rate(up)}}]
         if self.kind == "recorded":
-            rates = {side: {"trace": str(_trace(traces, mbps))} for side, mbps in (("down", down), ("up", up))}
+            rates = {
+                side: {"trace": str(_trace(traces, mbps)), "start": "0 s"}
+                for side, mbps in (("down", down), ("up", up))
+            }
             return [core, {**hop, "rate": rates}]
         return [core, {**hop, "medium": self._medium(down, up)}]
 

@@ -140,8 +140,8 @@ def test_comparison_runs_over_a_recorded_link(data: Path, tmp_path: Path) -> Non
     link = tmp_path / "lte.toml"
     link.write_text(
         '[[hop]]\nname = "lte"\ndelay = "20 ms"\nqueue = { packets = 250 }\n'
-        f'rate.down = {{ trace = "{traces}/Verizon-LTE-short.down.gz" }}\n'
-        f'rate.up = {{ trace = "{traces}/Verizon-LTE-short.up.gz" }}\n'
+        f'rate.down = {{ trace = "{traces}/Verizon-LTE-short.down.gz", start = "0 s" }}\n'
+        f'rate.up = {{ trace = "{traces}/Verizon-LTE-short.up.gz", start = "0 s" }}\n'
     )
     done = compare(
         link, variants=["cubic"], buffers=["auto"], delayed_ack=[True], seeds=2, duration="10 s", out=tmp_path / "run"

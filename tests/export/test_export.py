@@ -130,6 +130,29 @@ def test_mahimahi_trace_has_the_exact_rate(line, rate, period):
     assert Fraction(len(trace) * 12000 * 1000, trace[-1]) == bps
 
 
+@pytest.mark.finding("U6")
+@pytest.mark.parametrize(
+    ("start", "times", "lost"),
+    [
+        (None, [2, 3, 3, 10], "a start drawn for each seed"),
+        ("0 s", [2, 3, 3, 10], None),
+        # From 3 ms on: 10 ms, then 2, 3 and 3 ms of the repetition.
+        ("3 ms", [7, 9, 10, 10], None),
+        ("5 ms", [7, 9, 10, 10], "the opportunity before it, 3 ms"),
+    ],
+)
+def test_mahimahi_trace_of_a_recording_begins_at_its_start(tmp_path, start, times, lost):
+    (tmp_path / "cell").write_text("2\n3\n3\n10\n")
+    key = f', start = "{start}"' if start else ""
+    (tmp_path / "link.toml").write_text(
+        f'[[hop]]\nname = "air"\nrate.down = {{ trace = "cell"{key} }}\nrate.up = "12 Mb/s"\nqueue = {{ packets = 9 }}\n'
+    )
+    exported = export_link(str(tmp_path / "link.toml"), "mahimahi")
+    assert [int(number) for number in exported.files["down.trace"].split()] == times
+    about = [text for text in exported.missing if "start" in text]
+    assert about == [] if lost is None else [lost in text for text in about] == [True]
+
+
 def test_mahimahi_export_has_one_delay_for_both_directions(line, write):
     path = line()
     write("line.toml", Path(path).read_text().replace('delay = "20 ms"', 'delay = { down = "11 ms", up = "76 ms" }'))

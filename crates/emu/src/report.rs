@@ -7,6 +7,7 @@ use ackclock_core::statistics::SummaryStats;
 use ackclock_core::{Span, Time};
 use ackclock_sim::build::BuiltNetwork;
 use ackclock_sim::plan::RatePlan;
+use ackclock_sim::summary::RecordingRow;
 use ackclock_sim::{Plan, metrics};
 use serde::Serialize;
 
@@ -68,6 +69,9 @@ pub struct HopReport {
     pub marks: u64,
     pub delivered: u64,
     pub queue_delay_ms_mean: Option<f64>,
+    /// Absent without a recorded rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recording: Option<RecordingRow>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -138,6 +142,7 @@ pub fn hops(plan: &Plan, built: &mut BuiltNetwork, now: Time) -> Vec<HopReport> 
             marks: figures.marks,
             delivered: figures.delivered,
             queue_delay_ms_mean: figures.queue_delay.mean().map(|s| s * 1e3),
+            recording: RecordingRow::of(plan, directed_hop.hop, directed_hop.direction),
         });
     }
     rows

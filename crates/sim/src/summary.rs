@@ -3,7 +3,7 @@
 use crate::build::{BuiltNetwork, DirectedHop};
 use crate::jobs::Jobs;
 use crate::metrics::{FlowMetrics, FlowPath, HopMetrics, HopShare, PathTimes};
-use crate::plan::{Flow, Hop, Plan, Proxy};
+use crate::plan::{Direction, Flow, Hop, Plan, Proxy};
 use ackclock_core::Span;
 use ackclock_core::app::ProbeStats;
 use ackclock_core::element::DropReason;
@@ -137,6 +137,25 @@ pub struct HopRow {
     pub delivered: u64,
     /// Control packets of the medium; 0 on other hops.
     pub control_packets: u64,
+    /// Absent without a recorded rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recording: Option<RecordingRow>,
+}
+
+/// The part of a recorded rate that the run replayed: from `start_s` on, repeated after `period_s`.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct RecordingRow {
+    pub start_s: f64,
+    pub period_s: f64,
+}
+
+impl RecordingRow {
+    /// Of one direction of a hop; none without a recorded rate.
+    pub fn of(plan: &Plan, hop: usize, direction: Direction) -> Option<RecordingRow> {
+        let rate = plan.hops[hop].direction(direction)?.rate.as_ref()?;
+        let recording = rate.recording_start(plan.seed)?;
+        Some(RecordingRow { start_s: recording.start.as_secs(), period_s: recording.period.as_secs() })
+    }
 }
 
 /// Shares of the time of one direction of a hop, which add up to 1.
@@ -186,7 +205,10 @@ pub fn summarize(plan: &Plan, world: &BuiltNetwork, metrics: &RunMetrics<'_>) ->
             .directed_hops
             .iter()
             .zip(hops)
-            .map(|(directed_hop, h)| hop_row(&plan.hops[directed_hop.hop].name, directed_hop.direction.name(), h))
+            .map(|(directed_hop, h)| {
+                let DirectedHop { hop, direction, .. } = *directed_hop;
+                HopRow { recording: RecordingRow::of(plan, hop, direction), ..hop_row(&plan.hops[hop].name, direction.name(), h) }
+            })
             .collect(),
         proxies: plan.proxies.iter().map(|proxy| proxy_row(plan, world, proxy)).collect(),
         engine: Engine {
@@ -311,6 +333,7 @@ fn hop_row(name: &str, direction: &'static str, h: &HopMetrics) -> HopRow {
         marks: h.marks,
         delivered: h.delivered,
         control_packets: h.control_packets,
+        recording: None,
     }
 }
 

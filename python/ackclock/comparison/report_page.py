@@ -23,6 +23,7 @@ from ackclock.report.page import Cell, Chart, Column, Facts, Page, Section, Tabl
 from ackclock.report.run_input import read_input
 from ackclock.report.sections import run_section, time_section
 from ackclock.simulation.model_tables import bar, bars_reading
+from ackclock.simulation.recordings import sentences
 from ackclock.storage.run_kind import COMPARE
 
 if TYPE_CHECKING:
@@ -145,10 +146,11 @@ def _notes(document: Document) -> list[str]:
         "compared by the ratios of their means with Holm's correction; differences below 1 % are ties even if "
         "significant."
     ]
-    if any("trace" in str(hop.get("rate", "")) for hop in document["scenario"]["hop"]):
+    if recordings := document.get("recordings"):
+        notes += sentences(recordings)
         notes.append(
-            "The link's rate is recorded: every run replays the same recording from its start, so "
-            "the intervals show the effect of chance within a run, not that of other recordings."
+            "The link's rate is recorded: each seed starts at another time of the recording, so the intervals include "
+            "how the recording varies, but not how other recordings differ from it."
         )
     return notes
 

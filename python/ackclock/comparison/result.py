@@ -4,6 +4,7 @@ of the charts.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from ackclock.comparison.verdict import verdict
 from ackclock.result import Result
 from ackclock.simulation.dataset import Dataset, DatasetRun
 from ackclock.simulation.limits import decide, sentence
+from ackclock.simulation.recordings import RecordingUse, recording_uses
 from ackclock.storage.remote_folder import shown
 
 if TYPE_CHECKING:
@@ -110,6 +112,12 @@ class Comparison(Result):
         able = [r for r in self.ranking if of(r, "goodput_bps") >= 0.9 * goodput and of(r, "rtt_p95_ms") <= 0.5 * rtt]
         return min(able, key=lambda ranked: of(ranked, "rtt_p95_ms"), default=None)
 
+    @cached_property
+    def recordings(self) -> Sequence[RecordingUse]:
+        """The parts of recorded rates that the runs replay; all configurations replay the same."""
+        texts = self.data.table("summaries")["summary"].to_list()[: len(self.data.runs.seeds)]
+        return recording_uses(map(json.loads, texts), self.data.runs.scenarios[0].duration / 1e12)
+
     @property
     def document(self) -> dict[str, Any]:
         """The document of ``compare --json``."""
@@ -121,6 +129,7 @@ class Comparison(Result):
             "asymmetry": self.asymmetry.as_json() if self.asymmetry else None,
             "no_asymmetry": self.no_asymmetry,
             "notes": list(self.notes),
+            **({"recordings": [use.as_json() for use in self.recordings]} if self.recordings else {}),
             "cells": [self._cell(ranked) for ranked in sorted(self.ranking, key=self._asked_order)],
             "ranking": [ranked.as_json() for ranked in self.ranking],
             "quick": self.low_latency_choice.configuration.label if self.low_latency_choice else None,

@@ -10,6 +10,7 @@ from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.prices import OTHERS
 from ackclock.comparison.verdict import paragraphs, tie_mark
 from ackclock.format import significant, three
+from ackclock.simulation.recordings import sentences
 from ackclock.statistics import Interval
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
         notes.append(f"k = {value.k:.3g}: {implied(value.k)}.")
     if warning := recorded_warning(comparison.scenario):
         notes.append(warning)
+    notes += sentences(use.as_json() for use in comparison.recordings)
     notes += comparison.notes
     lines = [ranked for ranked in comparison.ranking if not ranked.same_as]
     if len(lines) > MAX_ROWS and not all_rows:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from ackclock.emulation.terminal_tables import configured
 from ackclock.format import milliseconds, percent, rate
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Block, Cell, Column, Facts, Page, Section, Table
@@ -105,7 +106,7 @@ def _hops(document: Document) -> Table:
     rows = [
         [
             Cell(hop["hop"], hop["direction"]),
-            Cell(rate(hop["asked_bps"]) if hop["asked_bps"] else ""),
+            Cell(configured(hop)),
             Cell(rate(hop["achieved_bps"]) if hop["achieved_bps"] else ""),
             Cell("" if hop["queue_delay_ms_mean"] is None else milliseconds(hop["queue_delay_ms_mean"])),
             *(Cell(str(hop[key])) for key in ("drops", "marks", "delivered")),

@@ -28,9 +28,16 @@ def emulation_tables(document: Mapping[str, Any]) -> list[Table]:
     )
     hops = text_table("Hops", ["hop", "direction"], ["configured", "achieved", "drops", "delivered"])
     for hop in document["hops"]:
-        rates = (rate(hop["asked_bps"]), rate(hop["achieved_bps"]))
+        rates = (configured(hop) or "-", rate(hop["achieved_bps"]))
         hops.add_row(hop["hop"], hop["direction"], *rates, str(hop["drops"]), str(hop["delivered"]))
     return [audit, hops]
+
+
+def configured(hop: Mapping[str, Any]) -> str:
+    """The configured rate of a hop, or where its recording started; empty without."""
+    if recording := hop.get("recording"):
+        return f"recorded, from {recording['start_s']:.3f} s on"
+    return rate(hop["asked_bps"]) if hop["asked_bps"] else ""
 
 
 def _us(value: float | None) -> str:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from math import gcd
 
@@ -110,12 +111,28 @@ def _droptail(line: Line, queue: DropTail) -> tuple[str, str]:
 
 
 def _trace(line: Line) -> str:
-    """A trace of the line's rate; a recorded rate is copied."""
+    """A trace of the line's rate; a recorded rate is copied from its start on."""
     if isinstance(line.rate, TraceRate):
-        times: list[int] | tuple[int, ...] = line.rate.recording.times_ms
+        times: list[int] | tuple[int, ...] = _recorded(line, line.rate)
     else:
         times = _chances(line, line.rate or UNLIMITED_BPS)
     return "".join(f"{time}\n" for time in times)
+
+
+def _recorded(line: Line, rate: TraceRate) -> tuple[int, ...]:
+    """The recording from its start on, rotated at an opportunity: its last time is the period."""
+    times = rate.recording.times_ms
+    if rate.start is None:
+        line.missing.append(f"{line.direction}: a start drawn for each seed: the recording starts at its beginning")
+        return times
+    if rate.start == 0:
+        return times
+    start_ms = rate.start / 10**9
+    first = bisect_right(times, start_ms)
+    first_ms = times[first - 1] if first else 0
+    if first_ms != start_ms:
+        line.missing.append(f"{line.direction}: a start at {start_ms:g} ms: the opportunity before it, {first_ms} ms")
+    return tuple(t - first_ms for t in times[first:]) + tuple(t + times[-1] - first_ms for t in times[:first])
 
 
 def _chances(line: Line, bps: int) -> list[int]:

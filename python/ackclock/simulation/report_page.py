@@ -188,5 +188,16 @@ def _hops(summaries: Sequence[Summary]) -> Table:
         columns,
         rows,
         "One row per hop and direction, in path order. Full is the share of the time without free capacity; sending, "
-        "overhead and blocked (the other direction uses the medium) are the shares of the time that are not idle.",
+        "overhead and blocked (the other direction uses the medium) are the shares of the time that are not idle."
+        + _recordings(summaries),
     )
+
+
+def _recordings(summaries: Sequence[Summary]) -> str:
+    """Where each seed starts in the recorded rates, as sentences; empty without any."""
+    found = ""
+    for index, hop in enumerate(summaries[0]["hops"]):
+        if "recording" in hop:
+            starts = ", ".join(f"{one['hops'][index]['recording']['start_s']:.3f} s" for one in summaries)
+            found += f" The recording of {hop['hop']} {hop['direction']} starts at {starts} (by seed)."
+    return found

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 
 def simulation_tables(done: Simulation) -> list[Table]:
-    """The flows of every seed, and the hops and the flows' limits of the first seed."""
+    """The flows of every seed, the hops and the flows' limits of the first seed, and the parts of
+    recorded rates.
+    """
     first = done.summaries[0]
-    return [_flows(done.summaries), _hops(first), *_limits(first)]
+    return [_flows(done.summaries), _hops(first), *_limits(first), *recordings_table(done.summaries)]
 
 
 def _flows(summaries: Sequence[Mapping[str, Any]]) -> Table:
@@ -79,6 +81,18 @@ def _limits(summary: Mapping[str, Any]) -> list[Table]:
     table = text_table(f"Limits (seed {summary['seed']})", ["flow", "why"], [])
     for why, names in flows_of.items():
         table.add_row(", ".join(names), why)
+    return [table]
+
+
+def recordings_table(summaries: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Where each seed starts in the recorded rates; no table without any."""
+    rows = [(summary, hop) for summary in summaries for hop in summary["hops"] if "recording" in hop]
+    if not rows:
+        return []
+    table = text_table("Recordings", ["hop", "direction"], ["seed", "start\ns", "period\ns"])
+    for summary, hop in rows:
+        start, period = (f"{hop['recording'][key]:.3f}" for key in ("start_s", "period_s"))
+        table.add_row(hop["hop"], hop["direction"], str(summary["seed"]), start, period)
     return [table]
 
 

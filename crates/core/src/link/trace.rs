@@ -2,8 +2,8 @@
 //! cellular links.
 //!
 //! The format is mahimahi's: each line is a time in milliseconds and stands for one opportunity;
-//! equal lines are several opportunities; the list repeats with its last time as the period. An
-//! opportunity is lost if the queue is empty, and so is the part that a packet leaves unused,
+//! equal lines are several opportunities; the list repeats with its last time as the period. A link
+//! may start at any time of the recording. An opportunity is lost if the queue is empty, and so is the part that a packet leaves unused,
 //! unless another packet is queued. A packet uses only opportunities strictly after its arrival.
 
 use super::Framing;
@@ -31,10 +31,12 @@ pub enum TraceError {
     NoPeriod,
 }
 
-/// The opportunities of all repetitions, numbered from 0.
+/// The opportunities of all repetitions, numbered from 0 at the beginning of the recording.
 struct Opportunities {
     times_ms: Arc<[u64]>,
     period_ms: u64,
+    /// Time of the recording at which the link starts.
+    start: Span,
 }
 
 impl Opportunities {
@@ -46,12 +48,17 @@ impl Opportunities {
         if period_ms == 0 {
             return Err(TraceError::NoPeriod);
         }
-        Ok(Opportunities { times_ms, period_ms })
+        Ok(Opportunities { times_ms, period_ms, start: Span::ZERO })
     }
 
     /// Number of opportunities at or before `t`.
     fn until(&self, t: Time) -> u64 {
-        let ms = t.0 / Span::from_ms(1).0;
+        self.until_recorded(t.0.saturating_add(self.start.0))
+    }
+
+    /// Number of opportunities at or before a time of the recording, in ps.
+    fn until_recorded(&self, ps: u64) -> u64 {
+        let ms = ps / Span::from_ms(1).0;
         let rest = ms % self.period_ms;
         let within = self.times_ms.partition_point(|&at| at <= rest);
         (ms / self.period_ms).saturating_mul(self.times_ms.len() as u64) + within as u64
@@ -59,14 +66,17 @@ impl Opportunities {
 
     /// Number of opportunities before `t`.
     fn before(&self, t: Time) -> u64 {
-        if t == Time::ZERO { 0 } else { self.until(Time(t.0 - 1)) }
+        t.0.saturating_add(self.start.0).checked_sub(1).map_or(0, |ps| self.until_recorded(ps))
     }
 
     fn time_of(&self, number: u64) -> Time {
         let n = self.times_ms.len() as u64;
         let start = (number / n).saturating_mul(self.period_ms);
         let ms = start.saturating_add(self.times_ms[(number % n) as usize]);
-        Time(ms.saturating_mul(Span::from_ms(1).0))
+        match ms.checked_mul(Span::from_ms(1).0) {
+            Some(ps) => Time(ps.saturating_sub(self.start.0)),
+            None => Time::NEVER,
+        }
     }
 }
 
@@ -90,6 +100,12 @@ impl TraceLink {
         let opportunities = Opportunities::new(times_ms)?;
         let (due, waiting_since, meter) = (Time::NEVER, Time::ZERO, LinkMeter::default());
         Ok(TraceLink { opportunities, framing, queue, sending: None, next: 0, due, waiting_since, meter })
+    }
+
+    /// The same link from this time of the recording on, which lies within its period.
+    pub fn starting_at(mut self, start: Span) -> TraceLink {
+        self.opportunities.start = start;
+        self
     }
 
     fn idle(&self) -> bool {

@@ -144,6 +144,19 @@ fn trace_link_utilization_is_sent_over_offered_bytes() {
     assert_eq!(delivered, [2250, 2250, 3750], "a series counts from the start of the run");
 }
 
+// finding("U6")
+#[test]
+fn trace_link_offers_the_opportunities_from_its_start_on() {
+    // Opportunities at 2, 3 and 10 ms, from 3 ms on: the one at 3 ms is past, the next ones are
+    // 7, 9 and 10 ms later.
+    let link = trace(&[2, 3, 10], Limit::NONE).starting_at(Span::from_ms(3));
+    let traffic = at(&[(0, 1500), (0, 1500), (0, 1500), (0, 1500)]);
+    let journey = travel_metered(link, &traffic, Driver::Steps, &[at_us(9_500)]);
+    assert_eq!(left_us(&journey), [(7000, 0), (9000, 1), (10_000, 2), (17_000, 3)]);
+    // The opportunity at 3 ms of the recording counts as the others of the first instant do.
+    assert_eq!(journey.readings[0].0.as_ref().unwrap().offered_bytes, Some(4500));
+}
+
 #[test]
 fn trace_link_skips_a_long_idle_time_at_once() {
     // A hundred days of 1 ms opportunities: stepping through them would take minutes.

@@ -174,6 +174,17 @@ proptest! {
         prop_assert_eq!(travel(link, &traffic, Driver::Restless { seed: 1 }).times(), slow_trace(&times, &traffic, limit));
     }
 
+    // finding("U6")
+    #[test]
+    fn trace_link_from_a_start_matches_the_whole_link_when_traffic_is_late(times in trace(), traffic in traffic(60), limit in limits(), start in 0u64..11_000_000_000) {
+        let start = Span(start % Span::from_ms(times[times.len() - 1]).0);
+        let link = || TraceLink::new(times.clone().into(), Framing::None, tail(limit)).unwrap();
+        let late: Vec<Arrival> = traffic.iter().map(|a| Arrival { at: a.at + start, ..*a }).collect();
+        let early = |(at, number): (Time, u32)| (Time(at.0 - start.0), number);
+        let whole = travel(link(), &late, Driver::Steps).times().into_iter().map(early).collect::<Vec<_>>();
+        prop_assert_eq!(travel(link().starting_at(start), &traffic, Driver::Restless { seed: 1 }).times(), whole);
+    }
+
     #[test]
     fn one_opportunity_per_millisecond_is_12_mbps(ms in prop::collection::vec(0u64..200, 1..100)) {
         let mut ms = ms;

@@ -66,7 +66,7 @@ pub struct HopBuilder<'a> {
 impl<'a> HopBuilder<'a> {
     pub fn new(seed: u64, hop: &'a Hop, direction: Direction, config: &'a HopDirection, metering: Metering) -> HopBuilder<'a> {
         let times_ms = match &config.rate {
-            Some(RatePlan::Trace { times_ms }) => times_ms.as_slice().into(),
+            Some(RatePlan::Trace { times_ms, .. }) => times_ms.as_slice().into(),
             _ => Arc::default(),
         };
         HopBuilder { seed, hop, direction, config, metered: metering == Metering::On, unfused: false, times_ms }
@@ -86,7 +86,7 @@ impl<'a> HopBuilder<'a> {
             Some(RatePlan::Trace { .. }) => {
                 // The check of the plan accepts only traces that TraceLink accepts.
                 if let Ok(link) = TraceLink::new(self.times_ms.clone(), framing, self.queue(client, self.recorded_rate())) {
-                    return Link::Separate(link.into());
+                    return Link::Separate(link.starting_at(self.recording_start()).into());
                 }
                 None
             }
@@ -106,6 +106,12 @@ impl<'a> HopBuilder<'a> {
 
     fn queue(&self, client: Option<u32>, rate: Option<Rate>) -> AnyQueue {
         queue::build(Some(self.config), rate, self.rng("queue", client))
+    }
+
+    /// Time of the recording at which all clients' links start.
+    fn recording_start(&self) -> Span {
+        let recording = self.config.rate.as_ref().and_then(|rate| rate.recording_start(self.seed));
+        recording.map_or(Span::ZERO, |recording| recording.start)
     }
 
     /// Mean of a recorded rate.

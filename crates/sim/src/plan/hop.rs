@@ -7,6 +7,7 @@ use ackclock_core::link::Framing;
 use ackclock_core::medium::RoamingConfig;
 use ackclock_core::queue::ack::{AckFilterConfig, AckReconstructorConfig};
 use ackclock_core::queue::{DropFrom, QueueConfig};
+use ackclock_core::rng::Rng;
 use serde::Deserialize;
 
 /// A link between two nodes. A hop that only one direction uses has null for the other.
@@ -85,7 +86,37 @@ pub enum RatePlan {
     /// Opportunities of 1500 bytes, repeated with the last time as the period.
     Trace {
         times_ms: Vec<u64>,
+        /// Time of the recording at which the run starts. Absent or null: drawn for each seed.
+        #[serde(default, rename = "start_ps")]
+        start: Option<Span>,
     },
+}
+
+/// The part of a recording that a run replays: from `start` on, repeated after `period`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordingStart {
+    pub start: Span,
+    pub period: Span,
+}
+
+impl RatePlan {
+    /// Where a run with this seed starts in the recording; none for a fixed rate. A drawn start is
+    /// a whole millisecond and follows from the seed and the recording alone, so it is the same
+    /// for all hosts and queues.
+    pub fn recording_start(&self, seed: u64) -> Option<RecordingStart> {
+        let RatePlan::Trace { times_ms, start } = self else { return None };
+        let period_ms = *times_ms.last()?;
+        let start = start.unwrap_or_else(|| {
+            let mut rng = Rng::for_element(seed, &format!("recording.{:016x}", digest(times_ms)));
+            Span::from_ms(((rng.uniform() * period_ms as f64) as u64).min(period_ms.saturating_sub(1)))
+        });
+        Some(RecordingStart { start, period: Span::from_ms(period_ms) })
+    }
+}
+
+/// FNV-1a over whole numbers in place of bytes.
+fn digest(times_ms: &[u64]) -> u64 {
+    times_ms.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &ms| (hash ^ ms).wrapping_mul(0x0100_0000_01b3))
 }
 
 impl Hop {

@@ -13,7 +13,7 @@ mod proxy;
 mod wimax;
 
 pub use flow::{Flow, Job, OnDistribution, Start, UDP_HEADER, Workload};
-pub use hop::{Acks, Hop, HopDirection, RatePlan};
+pub use hop::{Acks, Hop, HopDirection, RatePlan, RecordingStart};
 pub use medium::MediumPlan;
 pub use proxy::{Handshake, Proxy};
 pub use wimax::WimaxPlan;

@@ -92,6 +92,7 @@ fn invalid_plans_are_rejected_with_one_line_that_names_the_key() {
         ("/hops/0/down/rate/bps", json!(0), "0 b/s"),
         ("/hops/0/down/rate", json!({"kind": "trace", "times_ms": []}), "opportunity"),
         ("/hops/0/down/rate", json!({"kind": "trace", "times_ms": [5, 3]}), "order"),
+        ("/hops/0/down/rate", json!({"kind": "trace", "times_ms": [3, 5], "start_ps": 5 * MS}), "start_ps"),
         ("/hops/0/down/loss/mean", json!(1.5), "between 0 and 1"),
         ("/hops/0/down/loss", json!({"kind": "list", "packets": [0]}), "from 1"),
         ("/hops/0/down/outage", json!([{"start_ps": 5, "end_ps": 5}]), "outage"),

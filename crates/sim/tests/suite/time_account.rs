@@ -39,7 +39,7 @@ fn rated() -> Value {
 fn recorded() -> Value {
     let mut direction = hop_direction(0, 1, 50);
     // An opportunity of 1500 bytes every 12 ms: 1 Mb/s.
-    direction["rate"] = json!({"kind": "trace", "times_ms": (1..=100).map(|n| 12 * n).collect::<Vec<u64>>()});
+    direction["rate"] = json!({"kind": "trace", "times_ms": (1..=100).map(|n| 12 * n).collect::<Vec<u64>>(), "start_ps": 0});
     hop("recorded", direction.clone(), direction)
 }
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BeforeValidator, PlainSerializer, model_validator
 
 from ackclock.errors import InputError, InvalidValue, format_value
 from ackclock.input.link.trace import Recording, read_recording
+from ackclock.input.quantity_fields import Time
 from ackclock.input.schema import Table
-from ackclock.input.units import rate_bps, show_rate
+from ackclock.input.units import rate_bps, show_rate, show_time
 
 
 def _trace_path(value: Any) -> Path:
@@ -30,9 +31,19 @@ def _trace_path(value: Any) -> Path:
 class TraceRate(Table):
     """A recorded rate: opportunities to send 1500 bytes (mahimahi's format); the recording
     repeats.
+
+    `start` is the time of the recording, in ps, at which a run starts; None: drawn for each seed.
     """
 
     trace: Annotated[Path, BeforeValidator(_trace_path)]
+    start: Time | None = None
+
+    @model_validator(mode="after")
+    def _starts_within(self) -> TraceRate:
+        if self.start is not None and self.start >= (period := self.recording.period_ps):
+            allowed = f"a time of the recording, which lasts {show_time(period)}"
+            raise InvalidValue(format_value(show_time(self.start)), allowed, ("start",))
+        return self
 
     @property
     def recording(self) -> Recording:
@@ -50,7 +61,10 @@ def _rate(value: Any) -> int | TraceRate:
 
 
 def _written(rate: int | TraceRate) -> str | dict[str, str]:
-    return show_rate(rate) if isinstance(rate, int) else {"trace": str(rate.trace)}
+    if isinstance(rate, int):
+        return show_rate(rate)
+    start = {} if rate.start is None else {"start": show_time(rate.start)}
+    return {"trace": str(rate.trace), **start}
 
 
 def rate_plan(rate: int | TraceRate | None) -> dict[str, Any] | None:
@@ -59,7 +73,8 @@ def rate_plan(rate: int | TraceRate | None) -> dict[str, Any] | None:
         return None
     if isinstance(rate, int):
         return {"kind": "fixed", "bps": rate}
-    return {"kind": "trace", "times_ms": rate.recording}
+    start = {} if rate.start is None else {"start_ps": rate.start}
+    return {"kind": "trace", "times_ms": rate.recording, **start}
 
 
 LineRate = Annotated[int | TraceRate, BeforeValidator(_rate), PlainSerializer(_written)]

@@ -30,6 +30,11 @@ class Recording:
     digest: str
     """SHA-256 of the numbers, the same for a compressed and a plain file."""
 
+    @property
+    def period_ps(self) -> int:
+        """The time after which the recording repeats, in picoseconds."""
+        return self.times_ms[-1] * 10**9
+
     def mean_bps(self) -> float:
         """Mean rate over one period, in bits per second."""
         return len(self.times_ms) * BYTES_PER_OPPORTUNITY * 8 * 1000 / self.times_ms[-1]

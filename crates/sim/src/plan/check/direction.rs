@@ -2,6 +2,7 @@
 
 use super::super::{HopDirection, RatePlan};
 use super::queue;
+use ackclock_core::Span;
 use ackclock_core::config_check::{Checked, MAX_SPAN, check_span, ensure};
 use ackclock_core::impairment::OutageConfig;
 use ackclock_core::queue::QueueConfig;
@@ -14,7 +15,7 @@ pub fn check(config: &HopDirection) -> Checked {
         {
             return Err("the queue's limit is 0: a recorded rate needs a queue".into());
         }
-        (Some(RatePlan::Trace { times_ms }), _) => check_trace(times_ms)?,
+        (Some(RatePlan::Trace { times_ms, start }), _) => check_trace(times_ms, *start)?,
         _ => {}
     }
     config.queue.map_or(Ok(()), |queue| queue::check(&queue))?;
@@ -29,10 +30,13 @@ pub fn check(config: &HopDirection) -> Checked {
     OutageConfig::check(&config.outage)
 }
 
-fn check_trace(times_ms: &[u64]) -> Checked {
+fn check_trace(times_ms: &[u64], start: Option<Span>) -> Checked {
     ensure(times_ms.last().is_some_and(|&t| t > 0), || "the recorded rate has no opportunity after 0 ms".into())?;
     let sorted = times_ms.windows(2).all(|pair| pair[0] <= pair[1]);
     ensure(sorted && times_ms.last() <= Some(&(MAX_SPAN.0 / 1_000_000_000)), || {
         "the recorded rate's times are not in order".into()
+    })?;
+    ensure(times_ms.last().zip(start).is_none_or(|(&end, start)| start < Span::from_ms(end)), || {
+        "start_ps: the recorded rate starts after its end".into()
     })
 }
