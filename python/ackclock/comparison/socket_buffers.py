@@ -205,6 +205,8 @@ def _remedy(row: Ranked, better: Ranked, settings: Sequence[Mapping[str, str]]) 
     """A sentence: the buffers that carry more, by how much, and how to set them."""
     choice = better.configuration
     buffers = sentence(buffers_in_words(choice.send_buffer, choice.receive_buffer))
-    ours, theirs = row.metrics["goodput_bps"].mean, better.metrics["goodput_bps"].mean
+    theirs = better.metrics["goodput_bps"].mean
+    factor = theirs / row.metrics["goodput_bps"].mean
+    gain = f"{share_text(factor - 1.0)} more" if factor < 2.0 else f"{factor:.2g} times as much"
     how = f"they need {lines}" if (lines := needed(settings)) else "set neither SO_SNDBUF nor SO_RCVBUF"
-    return f"{buffers} carry {rate(theirs)}, {share_text(theirs / ours - 1.0)} more: {how}."
+    return f"{buffers} carry {rate(theirs)}, {gain}: {how}."
