@@ -75,8 +75,20 @@ def test_split_columns_repeat_the_leading_columns() -> None:
     assert [cell for row in rows for cell in row[2:]] == ["192.0.2.1:40000", *(f"{1000 + n}" for n in range(12))]
 
 
-def test_table_that_fits_is_left_to_rich() -> None:
-    assert narrow(ranking(), 100) is None
+def test_table_that_fits_is_left_to_rich_unless_it_has_notes() -> None:
+    table = numbers()
+    assert narrow(table, 300) is None
+    table.caption = "A note."
+    assert lines_of(table, 300)[-1] == "A note."
+
+
+@pytest.mark.finding("U16")
+@pytest.mark.parametrize("width", [62, 100])
+def test_command_in_backticks_is_in_one_line(width: int) -> None:
+    command = '`sysctl -w net.ipv4.tcp_rmem="4096 131072 25165824"`'
+    table = ranking()
+    table.caption = f"These buffers need {command} on the receiver and {command} on the sender."
+    assert sum(command in line for line in lines_of(table, width)) == 2
 
 
 @pytest.mark.finding("U5")
