@@ -17,6 +17,7 @@ from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.prices import Priced
 from ackclock.comparison.ranking import Ranked
 from ackclock.comparison.verdict import verdict
+from ackclock.input.scenario.resolution import recordings
 from ackclock.result import Result
 from ackclock.simulation.dataset import Dataset, DatasetRun
 from ackclock.simulation.limits import decide, sentence
@@ -115,8 +116,11 @@ class Comparison(Result):
     @cached_property
     def recordings(self) -> Sequence[RecordingUse]:
         """The parts of recorded rates that the runs replay; all configurations replay the same."""
-        texts = self.data.table("summaries")["summary"].to_list()[: len(self.data.runs.seeds)]
-        return recording_uses(map(json.loads, texts), self.data.runs.scenarios[0].duration / 1e12)
+        runs = self.data.runs
+        if not any(map(recordings, runs.scenarios[:1])):
+            return []
+        texts = self.data.table("summaries")["summary"].to_list()[: len(runs.seeds)]
+        return recording_uses(map(json.loads, texts), runs.scenarios[0].duration / 1e12)
 
     @property
     def document(self) -> dict[str, Any]:
