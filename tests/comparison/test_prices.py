@@ -72,8 +72,15 @@ def test_price_is_named_only_when_it_is_worse_than_the_best_tied_choice(
     [
         ("cubic_goodput_bps", 1.2e6, 7e6, "a cubic flow beside it gets 1.20 Mb/s, beside its own kind 7.00 Mb/s"),
         ("cubic_goodput_bps", 6.4e6, 7e6, None),
-        ("beside_reno_goodput_bps", 2.1e6, 9e6, "beside a reno flow it gets 2.10 Mb/s, another reno flow 9.00 Mb/s"),
+        ("beside_reno_goodput_bps", 2.1e6, 9e6, "beside a reno flow it gets 2.10 Mb/s, reno in its place 9.00 Mb/s"),
         ("beside_reno_goodput_bps", 12e6, 9e6, None),
+        (
+            "retransmission_rate",
+            0.159,
+            0.008,
+            "15.9 % of the segments are retransmissions instead of 0.800 %",
+        ),
+        ("retransmission_rate", 0.017, 0.008, None),
         ("probe_delay_p95_ms", 90.0, 31.0, "a sparse flow beside it has a p95 one-way delay of 90 ms instead of 31 ms"),
         ("short_p50_s", 3.7, 0.5, "a transfer of 14.5 kB beside it takes 3700 ms at the median instead of 500 ms"),
     ],
@@ -160,8 +167,8 @@ def test_few_configurations_get_prices_one_for_each_variant() -> None:
     assert len(chosen(_ranked(12, 12), None)) == MAX_PRICED
     low = ranked[7]
     assert chosen(ranked, low)[:2] == [ranked[0], low]
-    assert max_runs(200, 10) == MAX_PRICED * 8 * MAX_SEEDS
-    assert max_runs(1, 2) == 8 * 2
+    assert max_runs(200, 10) == MAX_PRICED * 9 * MAX_SEEDS
+    assert max_runs(1, 2) == 9 * 2
 
 
 def test_runs_without_data_get_no_prices() -> None:
@@ -184,7 +191,9 @@ def test_companions_take_little_of_the_goodput(bps: float, duration_s: float) ->
 
 def test_metrics_beside_other_flows() -> None:
     of_two = of_priced(summary([flow("flow", goodput_bps=6e6), flow("other", goodput_bps=2e6)]))
-    assert of_two == {"goodput_bps": 6e6, "other_goodput_bps": 2e6, "jain": pytest.approx(0.8)}
+    assert of_two["goodput_bps"] == 6e6 and of_two["other_goodput_bps"] == 2e6
+    assert of_two["jain"] == pytest.approx(0.8)
+    assert of_two["retransmission_rate"] == 0.01
     starved = of_priced(
         summary([flow("flow-1", goodput_bps=6e6), flow("flow-2", goodput_bps=6e6), flow("other", goodput_bps=None)])
     )
@@ -227,7 +236,7 @@ def test_comparison_has_prices_in_its_document_report_and_verdict(priced: Compar
 @pytest.mark.finding("U10")
 def test_runs_for_prices_are_stored_counted_and_reused(priced: Comparison) -> None:
     assert priced.folder is not None and priced.prices is not None
-    expected = 3 * len(KINDS) * 2
+    expected = (3 * len(KINDS) + 1) * 2
     assert len(priced.prices.data.runs) == expected
     steps: list[tuple[int, int]] = []
     again = compare(
@@ -248,7 +257,7 @@ def test_prices_are_equal_for_any_number_of_workers_and_may_be_left_out(priced: 
         "dumbbell-10m", **choices, workers=1, progress=lambda done, total, _: steps.append((done, total))
     ).document
     assert single["prices"] == priced.document["prices"]
-    assert steps[0] == (0, 4 + max_runs(2, 2)) and steps[-1] == (4 + 24, 4 + 24)
+    assert steps[0] == (0, 4 + max_runs(2, 2)) and steps[-1] == (4 + 26, 4 + 26)
     without = compare("dumbbell-10m", **choices, with_prices=False, out=tmp_path / "run")
     assert without.document["prices"] is None and "Price" not in without.document["verdict"]
     assert not (tmp_path / "run" / "prices").exists()

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from ackclock.comparison import compare
 from ackclock.input.scenario.draft import read_draft
 from ackclock.simulation import chunk_runner
-from ackclock.simulation.run_estimate import TimeLeft, _places, _slowdown, duration_text, size_text
+from ackclock.simulation.run_estimate import RunEstimate, TimeLeft, _places, _slowdown, duration_text, size_text
 from ackclock.simulation.sweep import check_points, estimated, sweep_draft
 from ackclock.storage.dataset_files import TABLES
 
@@ -93,3 +94,17 @@ def test_durations_are_read_at_a_glance(seconds: float, text: str) -> None:
 @pytest.mark.parametrize(("size", "text"), [(1234, "1.23 kB"), (5.5e6, "5.5 MB"), (2e10, "20 GB")])
 def test_sizes_are_read_at_a_glance(size: float, text: str) -> None:
     assert size_text(size) in (text, text.replace("5.5", "5.50").replace("20 ", "20.0 "))
+
+
+@pytest.mark.finding("U10")
+def test_estimate_and_progress_count_runs_of_a_later_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = RunEstimate(runs=100, cpu_s=50.0, size_bytes=1e6, wall_s=25.0, workers=2)
+    assert alone.with_runs(20) == RunEstimate(runs=120, cpu_s=60.0, size_bytes=1.2e6, wall_s=30.0, workers=2)
+    monkeypatch.setattr(chunk_runner, "LONG_S", 0.0)
+    steps: list[tuple[int, int, str]] = []
+    work = {"variants": ["cubic"], "buffers": ["auto"], "delayed_ack": [True], "seeds": 2, "duration": "2 s"}
+    compare("dumbbell-10m", **work, progress=lambda *step: steps.append(step))  # type: ignore[arg-type]
+    assert [total for _, total, _ in steps[:2]] == [2 + 18, 2 + 18]
+    assert "CPU hours" in steps[1][2]
+    assert steps[-1][:2] == (20, 20)
+    assert [done for done, _, _ in steps] == sorted(done for done, _, _ in steps)

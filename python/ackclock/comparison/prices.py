@@ -15,7 +15,7 @@ from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.ranking import Ranked
 from ackclock.format import milliseconds, percent, rate, three
 from ackclock.input.scenario.draft import Draft
-from ackclock.simulation.metrics import Run, over_seeds
+from ackclock.simulation.metrics import Run, of_run, over_seeds
 from ackclock.simulation.run_list import RunList
 from ackclock.statistics import Interval, jain_index, ratio
 from ackclock.statistics.summary_stats import summary_stats
@@ -89,7 +89,7 @@ def _beside(other: str) -> tuple[Measure, ...]:
     return (
         Measure(
             f"beside_{other}_goodput_bps",
-            lambda value, best: f"beside a {other} flow it gets {rate(value)}, another {other} flow {rate(best)}",
+            lambda value, best: f"beside a {other} flow it gets {rate(value)}, {other} in its place {rate(best)}",
             _lower,
             higher_is_better=True,
             tied=False,
@@ -217,6 +217,8 @@ def companions(kind: str, direction: str, duration_s: float, goodput_bps: float)
     """The [[flow]] tables beside the compared flows: one flow of a variant, the probe flow, or the
     short transfers. Probe and transfers take little of the link's goodput.
     """
+    if kind == ALONE:
+        return []
     if kind in OTHERS:
         return [{"name": OTHER, "direction": direction, "variant": kind, "workload": {"kind": "bulk"}}]
     if kind == PROBE:
@@ -242,12 +244,14 @@ def companions(kind: str, direction: str, duration_s: float, goodput_bps: float)
 
 KINDS = (*OTHERS, PROBE, SHORT)
 """The companions of a priced configuration, each in runs of its own."""
+ALONE = "alone"
+"""The runs of the reference without a companion; the comparison has those of the configurations."""
 
 
 def max_runs(configurations: int, seeds: int) -> int:
     """The maximum number of runs for prices."""
     priced = min(MAX_PRICED, configurations)
-    return 2 * priced * len(KINDS) * min(seeds, MAX_SEEDS)
+    return priced * (2 * len(KINDS) + 1) * min(seeds, MAX_SEEDS)
 
 
 def price_runs(
@@ -259,7 +263,7 @@ def price_runs(
     series: str,
 ) -> RunList:
     """The runs of each priced configuration with each of `KINDS`, then for each bottleneck those of
-    the reference with each of `KINDS`.
+    the reference alone and with each of `KINDS`.
 
     `drafts` are the scenarios by companion, `points` the configurations as sweep parameters,
     `flows` the names of the flows with the configuration's TCP.
@@ -274,7 +278,7 @@ def price_runs(
             scenarios.append(drafts[kind].check({**keys, **path}))
     for choice in _bottlenecks(priced):
         _, path = _parted(points[choice])
-        for kind in KINDS:
+        for kind in (ALONE, *KINDS):
             variant = _reference_variant(kind)
             params.append({"variant": variant, "queue": choice.queue, "ack_policy": choice.ack_policy, "beside": kind})
             scenarios.append(drafts[kind].check({**{f"flow.{flow}.variant": variant for flow in flows}, **path}))
@@ -302,18 +306,23 @@ def _path(choice: Configuration) -> tuple[str, str]:
 
 
 def of_priced(summary: Mapping[str, Any]) -> dict[str, float]:
-    """The metrics of a run with a companion: the goodput of the compared flows and of the other
-    flow, Jain's index of all of them, the p95 of the probe's one-way delay, and quantiles of the
-    completion times of the short transfers.
+    """The metrics of a run with a companion, or of the reference alone: goodput, retransmission
+    rate and p95 RTT of the compared flows, the goodput of the other flow, Jain's index of all of
+    them, the p95 of the probe's one-way delay, and quantiles of the completion times of the short
+    transfers.
 
     A transfer that is not complete at the end of the run counts with its time until then.
     """
+    own = of_run(
+        {**summary, "flows": [f for f in summary["flows"] if f["flow"].partition("-")[0].partition("@")[0] == FLOW]}
+    )
     by_name: dict[str, list[Mapping[str, Any]]] = {}
     for flow in summary["flows"]:
         if not flow.get("feeds"):
             by_name.setdefault(flow["flow"].partition("-")[0], []).append(flow)
     compared = [flow["goodput_bps"] or 0.0 for flow in by_name.get(FLOW, ())]
     metrics = {"goodput_bps": math.fsum(compared)}
+    metrics |= {name: own[name] for name in ("retransmission_rate", "rtt_p95_ms")}
     for other in by_name.get(OTHER, ()):
         goodput = other["goodput_bps"] or 0.0
         metrics |= {"other_goodput_bps": goodput, "jain": jain_index([*compared, goodput])}
@@ -352,17 +361,17 @@ def prices(
     figures: dict[str, dict[str, Seeds]] = {}
     for ranked in priced:
         label = ranked.configuration.label
-        own = {name: _of(compared[label], name) for name in ("goodput_bps", "retransmission_rate", "rtt_p95_ms")}
-        figures[label] = own | _beside_others({kind: next(of_point) for kind in KINDS})
+        figures[label] = _figures({ALONE: compared[label], **{kind: next(of_point) for kind in KINDS}})
     references = {
-        _path(choice): _beside_others({kind: next(of_point) for kind in KINDS}) for choice in _bottlenecks(priced)
+        _path(choice): _figures({kind: next(of_point) for kind in (ALONE, *KINDS)}) for choice in _bottlenecks(priced)
     }
     return [_priced(ranked, figures, references[_path(ranked.configuration)]) for ranked in priced]
 
 
-def _beside_others(runs: Mapping[str, Mapping[int, Run]]) -> dict[str, Seeds]:
-    """The figures of one configuration from its runs with each of `KINDS`."""
+def _figures(runs: Mapping[str, Mapping[int, Run]]) -> dict[str, Seeds]:
+    """The figures of one configuration from its runs alone and with each of `KINDS`."""
     found = {
+        **{name: _of(runs[ALONE], name) for name in ("goodput_bps", "retransmission_rate", "rtt_p95_ms")},
         "probe_delay_p95_ms": _of(runs[PROBE], "probe_delay_p95_ms"),
         **{name: _of(runs[SHORT], name) for name in ("short_p50_s", "short_p95_s", "short_unfinished")},
     }
@@ -422,9 +431,10 @@ def named_price(
         return None
     sign = -1.0 if measure.higher_is_better else 1.0
     than = min(alternatives, key=lambda name: sign * _mean(alternatives[name]))
-    value, best = _mean(ours), _mean(alternatives[than])
+    theirs = alternatives[than]
+    shared = sorted(ours.keys() & theirs.keys())
+    value, best = _mean({s: ours[s] for s in shared}), _mean({s: theirs[s] for s in shared})
     if not measure.is_worse(value, best):
         return None
-    shared = sorted(ours.keys() & alternatives[than].keys())
-    certain = len(shared) > 1 and ratio((ours[s], alternatives[than][s]) for s in shared).p < 0.05
+    certain = len(shared) > 1 and ratio((ours[s], theirs[s]) for s in shared).p < 0.05
     return Price(measure.name, value, best, than, certain, measure.text(value, best))

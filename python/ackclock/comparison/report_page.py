@@ -22,7 +22,7 @@ from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Chart, Column, Facts, Page, Section, Table
 from ackclock.report.run_input import read_input
 from ackclock.report.sections import run_section, time_section
-from ackclock.simulation.model_tables import bar, bars_reading
+from ackclock.simulation.model_tables import bar, bars_reading, drawn_range
 from ackclock.simulation.recordings import sentences
 from ackclock.storage.run_kind import COMPARE
 
@@ -210,20 +210,22 @@ def _trade_off(metrics: Mapping[str, Document]) -> Chart:
     for label, of in metrics.items():
         goodput, rtt = of.get("goodput_bps"), of.get("rtt_p95_ms")
         if goodput and rtt:
+            (goodput_lo, goodput_hi), (rtt_lo, rtt_hi) = drawn_range(goodput), drawn_range(rtt)
             rows.append(
                 {
                     "label": label,
                     "variant": label.partition(",")[0],
                     "goodput": goodput["mean"] / 1e6,
-                    "goodput_lo": goodput["lo"] / 1e6,
-                    "goodput_hi": goodput["hi"] / 1e6,
+                    "goodput_lo": goodput_lo / 1e6,
+                    "goodput_hi": goodput_hi / 1e6,
                     "rtt": rtt["mean"],
-                    "rtt_lo": rtt["lo"],
-                    "rtt_hi": rtt["hi"],
+                    "rtt_lo": rtt_lo,
+                    "rtt_hi": rtt_hi,
                 }
             )
     reading = (
-        "Each point is a configuration, its lines are the 95 % intervals. The best configurations "
+        "Each point is a configuration, its lines are the 95 % intervals, or join two modes or a few values that are "
+        "far apart. The best configurations "
         "are at the upper left: high goodput, low delay. The pointer over a point shows the name."
     )
     return Chart("Goodput against delay", reading, vega.trade_off(rows))

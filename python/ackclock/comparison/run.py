@@ -14,7 +14,7 @@ from ackclock.comparison.ack_path import AS_IS, HOST, UNMARKED, Bottlenecks, bot
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.configuration import DEFAULT_BUFFERS, Buffer, Configuration, configurations
 from ackclock.comparison.measurement_rows import beside, read_measured
-from ackclock.comparison.prices import FLOW, KINDS, chosen, companions, max_runs, price_runs, prices
+from ackclock.comparison.prices import ALONE, FLOW, KINDS, chosen, companions, max_runs, price_runs, prices
 from ackclock.comparison.ranking import check_rank_by, ranking, short_run_notes
 from ackclock.comparison.result import Comparison, Prices
 from ackclock.comparison.socket_buffers import HostBuffers, with_settings
@@ -40,6 +40,8 @@ OPPOSITE = "opposite"
 """Base name of the flows beside those that are compared."""
 DOCUMENT = run_kind.COMPARE.document
 """The run folder's file with the JSON document and what the report needs besides."""
+SPLIT = "RTTs are those of the part of the connection between the last proxy and the receiver."
+"""The note about links with a proxy."""
 PRICES = "prices"
 """The folder of the dataset of the runs for prices in the run folder."""
 
@@ -173,6 +175,7 @@ def compare(
             points=points,
             notes=[
                 *variant_groups.remarks(asked, known),
+                *([SPLIT] if any(hop.pep for hop in hops) else []),
                 *short_run_notes(ranked, base.duration / 1e12),
                 *([UNMARKED] if any(unmarked(c.ack_technique, s.hop, direction) for c, s in scenarios.items()) else []),
             ],
@@ -207,7 +210,7 @@ def _beside_others(draft: Draft, flows: Sequence[Mapping[str, Any]], goodput_bps
     duration_s = draft.check().duration / 1e12
     return {
         kind: draft.replaced({"flow": [*flows, *companions(kind, flows[0]["direction"], duration_s, goodput_bps)]})
-        for kind in KINDS
+        for kind in (ALONE, *KINDS)
     }
 
 

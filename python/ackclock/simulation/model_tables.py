@@ -33,8 +33,17 @@ def bar(label: str, metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] 
     goodput, model = metrics.get("goodput_bps"), metrics.get("model_bps")
     if not goodput or goodput["mean"] is None:
         return None
-    row = {"label": label, **{key: goodput[key] / 1e6 for key in ("mean", "lo", "hi")}}
+    lo, hi = drawn_range(goodput)
+    row = {"label": label, "mean": goodput["mean"] / 1e6, "lo": lo / 1e6, "hi": hi / 1e6}
     return {**row, "model": model["mean"] / 1e6} if model and model["mean"] is not None else row
+
+
+def drawn_range(metric: Mapping[str, Any]) -> tuple[float, float]:
+    """The ends of a metric's bar in a chart: its interval, or its modes, or few values that are far
+    apart.
+    """
+    ends = [mode["mean"] for mode in metric.get("modes", ())] or metric.get("values") or (metric["lo"], metric["hi"])
+    return ends[0], ends[-1]
 
 
 def bars_reading(rows: Sequence[Mapping[str, Any]], reading: str) -> str:
