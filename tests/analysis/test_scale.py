@@ -111,7 +111,9 @@ def test_document_is_the_same_as_text_as_objects_and_read_back(mixed, captures, 
     analysis = analyze(*paths, out=tmp_path / "run")
     stored = read_folder(tmp_path / "run")
     text = b"".join(analysis.source.json_text()).decode()
-    assert text == json.dumps(analysis.document, indent=2)
+    assert json.loads(text) == analysis.document
+    lines = [json.dumps(flow, separators=(",", ":")) for flow in analysis.document["flows"]]
+    assert [line.strip(" ,") for line in text.splitlines() if line.startswith('    {"flow":')] == lines
     assert b"".join(stored.source.json_text()).decode() == text
     assert stored.document == analysis.document
     numbers = analysis.source.largest(5)
@@ -119,6 +121,17 @@ def test_document_is_the_same_as_text_as_objects_and_read_back(mixed, captures, 
     assert numbers == stored.source.largest(5)
     assert analysis.source.part(numbers) == stored.source.part(numbers)
     assert analysis.flows.equals(stored.flows)
+
+
+@pytest.mark.parametrize("captures", [1, 2])
+def test_folder_opens_when_an_earlier_version_wrote_it_indented(mixed, captures, tmp_path):
+    paths = [mixed, altered_copy(mixed, tmp_path / "other.pcap", skew=0.0)][:captures]
+    analysis = analyze(*paths, out=tmp_path / "run")
+    (tmp_path / "run" / "analysis.json").write_text(json.dumps(analysis.document, indent=2) + "\n")
+    stored = read_folder(tmp_path / "run")
+    assert stored.document == analysis.document
+    assert stored.source.part([3, 21]) == analysis.source.part([3, 21])
+    assert stored.source.head == analysis.source.head
 
 
 def test_table_of_flows_has_the_fields_of_the_document(mixed):

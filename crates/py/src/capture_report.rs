@@ -37,7 +37,7 @@ pub struct CaptureReport {
 }
 
 /// About the length of a flow's text.
-const FLOW_TEXT: usize = 12 << 10;
+const FLOW_TEXT: usize = 6 << 10;
 
 /// Indentation of a flow in the document, and in the second capture's part of it.
 const FLOW_LEVELS: [usize; 2] = [2, 3];
@@ -120,8 +120,8 @@ impl CaptureReport {
         serde_json::to_string(&self.row(py, capture, number)?).map_err(failure)
     }
 
-    /// Rows as indented text, separated by commas, each on lines of its own.
-    fn indented(&self, py: Python<'_>, capture: usize, numbers: &[usize], edit: impl Fn(&mut FlowReport)) -> PyResult<Vec<u8>> {
+    /// Rows as text, separated by commas, each on a line of its own.
+    fn lines(&self, py: Python<'_>, capture: usize, numbers: &[usize], edit: impl Fn(&mut FlowReport)) -> PyResult<Vec<u8>> {
         let level = FLOW_LEVELS[capture];
         let mut text = Vec::with_capacity(numbers.len() * FLOW_TEXT);
         for (i, &number) in numbers.iter().enumerate() {
@@ -131,7 +131,7 @@ impl CaptureReport {
                 text.push(b',');
             }
             json_text::append_line_break(&mut text, level);
-            json_text::append(&mut text, &row, level).map_err(failure)?;
+            json_text::append(&mut text, &row).map_err(failure)?;
         }
         Ok(text)
     }
@@ -197,7 +197,7 @@ impl CaptureReport {
         self.with_rows(py, 0, |rows| Ok(from_one(&with_end(rows, end))))
     }
 
-    /// Flows of the first capture as indented text, with these findings by number; the others have
+    /// Flows of the first capture as text, a line each, with these findings by number; the others have
     /// none.
     fn flows_text<'py>(
         &self,
@@ -209,11 +209,11 @@ impl CaptureReport {
             let found = row.flow.and_then(|number| findings.get(&number)).map_or(&[][..], Vec::as_slice);
             row.diagnosis = Some(found.iter().cloned().map(finding).collect());
         };
-        Ok(PyBytes::new(py, &self.indented(py, 0, &numbers, diagnose)?))
+        Ok(PyBytes::new(py, &self.lines(py, 0, &numbers, diagnose)?))
     }
 
-    /// UDP flows of the first capture with these numbers, from 0, as indented text, separated by
-    /// commas.
+    /// UDP flows of the first capture with these numbers, from 0, as text, a line each, separated
+    /// by commas.
     fn udp_text<'py>(&self, py: Python<'py>, numbers: Vec<usize>) -> PyResult<Bound<'py, PyBytes>> {
         let text = self.with_udp(py, |flows, start| {
             let mut text = Vec::new();
@@ -222,7 +222,7 @@ impl CaptureReport {
                     text.push(b',');
                 }
                 json_text::append_line_break(&mut text, FLOW_LEVELS[0]);
-                json_text::append(&mut text, &UdpFlowReport::of(flow, start), FLOW_LEVELS[0]).map_err(failure)?;
+                json_text::append(&mut text, &UdpFlowReport::of(flow, start)).map_err(failure)?;
             }
             Ok(text)
         })?;
@@ -239,9 +239,9 @@ impl CaptureReport {
         })
     }
 
-    /// Flows of the second capture as indented text.
+    /// Flows of the second capture as text, a line each.
     fn second_flows_text<'py>(&self, py: Python<'py>, numbers: Vec<usize>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.indented(py, 1, &numbers, |_| ())?))
+        Ok(PyBytes::new(py, &self.lines(py, 1, &numbers, |_| ())?))
     }
 
     /// Flows of the first capture as rows of a table: the fields of the JSON, lists left out.

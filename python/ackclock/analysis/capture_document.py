@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -67,7 +68,7 @@ class CaptureDocument(ABC):
 
     @abstractmethod
     def json_text(self) -> Iterator[bytes]:
-        """The whole document as JSON text, indented by 2, in pieces."""
+        """The whole document as JSON text in pieces: indented by 2, with a line for each flow."""
 
     @abstractmethod
     def flows_frame(self) -> pl.DataFrame:
@@ -259,9 +260,9 @@ class StoredDocument(CaptureDocument):
                     continue  # an empty list, or no second capture
                 start = found + len(opening)
                 yield 0, text[outside:start]
-                closing = b"\n" + b"  " * (level + 1) + b"}"
+                is_line = text[text.find(b"{", start) + 1 : start + 20].strip(b" ")[:1] != b"\n"
                 while True:
-                    outside = text.find(closing, start) + len(closing)
+                    outside = _line_end(text, start) if is_line else _indented_end(text, start, level)
                     yield level, text[start:outside]
                     if text[outside : outside + 1] != b",":
                         break
@@ -298,7 +299,7 @@ class StoredDocument(CaptureDocument):
         flows, others = [], []
         in_second = 0
         for level, text in self._pieces():
-            if level == 1 and int(text.split(b"\n", 2)[1].strip(b' "flow:,')) in wanted:
+            if level == 1 and (number := _FLOW_NUMBER.match(text)) and int(number[1]) in wanted:
                 flows.append(json.loads(text))
             elif level == 2:
                 in_second += 1
@@ -313,9 +314,7 @@ class StoredDocument(CaptureDocument):
         return sorted(flows, key=lambda flow: -(flow["a2b"]["bytes"] + flow["b2a"]["bytes"]))[:count]
 
     def json_text(self) -> Iterator[bytes]:
-        with self._path.open("rb") as file:
-            while piece := file.read(1 << 20):
-                yield piece if file.peek(1) else piece.removesuffix(b"\n")
+        return stored_text(self._path)
 
     def flows_frame(self) -> pl.DataFrame:
         import polars as pl
@@ -323,8 +322,28 @@ class StoredDocument(CaptureDocument):
         return pl.read_parquet(self._flows_path, glob=False)
 
 
+def stored_text(document: Path) -> Iterator[bytes]:
+    """The text of a stored document in pieces, without the line break at its end."""
+    with document.open("rb") as file:
+        while piece := file.read(1 << 20):
+            yield piece if file.peek(1) else piece.removesuffix(b"\n")
+
+
 _FLOWS_BEGIN = ((1, b'\n  "flows": [\n'), (2, b'\n    "flows": [\n'))
 """Depth of a list of flows, the second capture's after the first's, and the text before it."""
+_FLOW_NUMBER = re.compile(rb'\s*{\s*"flow": ?(\d+)')
+
+
+def _line_end(text: mmap.mmap, start: int) -> int:
+    """The end of the flow whose line begins at `start`."""
+    end = text.find(b"\n", start)
+    return end - 1 if text[end - 1 : end] == b"," else end
+
+
+def _indented_end(text: mmap.mmap, start: int, level: int) -> int:
+    """The end of the flow that begins at `start`, as earlier versions wrote it."""
+    closing = b"\n" + b"  " * (level + 1) + b"}"
+    return text.find(closing, start) + len(closing)
 
 
 def _part(head: Mapping[str, Any], flows: list[dict[str, Any]], others: Sequence[tuple[int, Flow]]) -> dict[str, Any]:

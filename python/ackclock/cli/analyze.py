@@ -71,9 +71,10 @@ def analyze(
     quiet: Quiet = False,
 ) -> None:
     """Per-flow metrics and diagnosis from one capture, or from both ends."""
+    from ackclock.analysis.capture_document import stored_text
     from ackclock.analysis.clocks import clocks_of
     from ackclock.analysis.filter import PacketFilter, parse_filter
-    from ackclock.analysis.folder import AnalysisRequest, folder_for, read_folder, write_folder
+    from ackclock.analysis.folder import DOCUMENT, AnalysisRequest, folder_for, read_folder, write_folder
     from ackclock.analysis.run import analysis_of, open_capture
     from ackclock.analysis.terminal_tables import source_tables
     from ackclock.analysis.timeline import timeline_table
@@ -120,7 +121,8 @@ def analyze(
     for warning in truncations(analysis.source.head):
         remark(f"warning: {warning}", quiet=quiet)
     if json:
-        print_json_text(analysis.source.json_text())
+        # The text in the folder: that of 100,000 flows takes seconds to make.
+        print_json_text(stored_text(run.path / DOCUMENT) if run else analysis.source.json_text())
     else:
         tables = source_tables(analysis.source, all_flows=all_)
         if timeline is not None:

@@ -167,13 +167,17 @@ struct Members<'a> {
 }
 
 impl Members<'_> {
-    fn member(&mut self, name: &impl Display, value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
-        let text = &mut self.table.name;
+    /// The place in `table.name` where a member's name begins.
+    fn begin(&mut self) -> usize {
         if self.prefix > 0 {
-            text.push('_');
+            self.table.name.push('_');
         }
-        let start = text.len();
-        write!(text, "{name}").map_err(Error::custom)?;
+        self.table.name.len()
+    }
+
+    /// Visits the member whose name in `table.name` begins at `start`.
+    fn visit(&mut self, start: usize, value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
+        let text = &mut self.table.name;
         let (is_causes, is_count) = (text[start..] == *"causes", text[start..] == *"count");
         let part = match self.part {
             Part::Object if is_causes => {
@@ -200,7 +204,9 @@ impl SerializeStruct for Members<'_> {
     type Error = Error;
 
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> serde_json::Result<()> {
-        self.member(&key, value)
+        let start = self.begin();
+        self.table.name.push_str(key);
+        self.visit(start, value)
     }
 
     fn end(self) -> serde_json::Result<()> {
@@ -230,7 +236,9 @@ impl SerializeMap for Members<'_> {
     }
 
     fn serialize_entry<K: Serialize + ?Sized, V: Serialize + ?Sized>(&mut self, key: &K, value: &V) -> serde_json::Result<()> {
-        self.member(&Key(key), value)
+        let start = self.begin();
+        write!(self.table.name, "{}", Key(key)).map_err(Error::custom)?;
+        self.visit(start, value)
     }
 
     fn end(self) -> serde_json::Result<()> {

@@ -1,14 +1,13 @@
-//! JSON text as Python's `json.dumps(.., indent=2)` writes it, so that rows written here and
-//! documents written there are the same bytes.
+//! JSON text of a flow: one line, as Python's `json.dumps(.., separators=(",", ":"))` writes it, so
+//! that rows written here and documents written there are the same bytes.
 
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter, Serializer};
 use std::io::{self, Write};
 
-/// Appends `value` as indented text. Its first line is not indented, the others are by `level`
-/// levels of two spaces more than at the top.
-pub fn append(text: &mut Vec<u8>, value: &impl Serialize, level: usize) -> serde_json::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(text, Indented { level, is_empty: false }))
+/// Appends `value` as text on one line.
+pub fn append(text: &mut Vec<u8>, value: &impl Serialize) -> serde_json::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(text, OneLine))
 }
 
 /// Appends a line break and the indentation of `level`.
@@ -17,77 +16,9 @@ pub fn append_line_break(text: &mut Vec<u8>, level: usize) {
     text.resize(text.len() + 2 * level, b' ');
 }
 
-/// A comma, a line break and an indentation: most of a document, and written at once.
-const BREAK: &[u8; 2 + 2 * MAX_LEVEL] = &{
-    let mut text = [b' '; 2 + 2 * MAX_LEVEL];
-    (text[0], text[1]) = (b',', b'\n');
-    text
-};
-/// Maximum level that is written at once.
-const MAX_LEVEL: usize = 31;
+struct OneLine;
 
-struct Indented {
-    level: usize,
-    /// The array or object that is open has no value yet.
-    is_empty: bool,
-}
-
-impl Indented {
-    /// A line break, with a comma before it unless it is the first.
-    fn line_break<W: ?Sized + Write>(&self, writer: &mut W, is_first: bool) -> io::Result<()> {
-        let at_once = self.level.min(MAX_LEVEL);
-        writer.write_all(&BREAK[usize::from(is_first)..2 + 2 * at_once])?;
-        (at_once..self.level).try_for_each(|_| writer.write_all(b"  "))
-    }
-
-    fn open<W: ?Sized + Write>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
-        (self.level, self.is_empty) = (self.level + 1, true);
-        writer.write_all(bracket)
-    }
-
-    fn close<W: ?Sized + Write>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
-        self.level -= 1;
-        if !std::mem::take(&mut self.is_empty) {
-            self.line_break(writer, true)?;
-        }
-        writer.write_all(bracket)
-    }
-
-    fn next<W: ?Sized + Write>(&mut self, writer: &mut W, is_first: bool) -> io::Result<()> {
-        self.is_empty = false;
-        self.line_break(writer, is_first)
-    }
-}
-
-impl Formatter for Indented {
-    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.open(writer, b"[")
-    }
-
-    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.close(writer, b"]")
-    }
-
-    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        self.next(writer, first)
-    }
-
-    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.open(writer, b"{")
-    }
-
-    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.close(writer, b"}")
-    }
-
-    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        self.next(writer, first)
-    }
-
-    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b": ")
-    }
-
+impl Formatter for OneLine {
     fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
         // The shortest digits that read back as the same number, as Python's; the two differ in where
         // the exponent begins and in its form.
@@ -101,7 +32,10 @@ impl Formatter for Indented {
     }
 
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-        if fragment.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        // Control characters, quotes and backslashes are escaped elsewhere; DEL is left. Without a branch
+        // for each byte: the names of the fields are half of a document.
+        let beyond = fragment.bytes().fold(0, |bits, byte| bits | byte | byte.wrapping_add(1));
+        if beyond < 0x80 {
             return writer.write_all(fragment.as_bytes());
         }
         for unit in fragment.encode_utf16() {
@@ -123,9 +57,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn text(value: &impl Serialize, level: usize) -> String {
+    fn text(value: &impl Serialize) -> String {
         let mut text = Vec::new();
-        append(&mut text, value, level).unwrap();
+        append(&mut text, value).unwrap();
         String::from_utf8(text).unwrap()
     }
 
@@ -148,20 +82,19 @@ mod tests {
             (1.5e300, "1.5e+300"),
         ];
         for (value, expected) in table {
-            assert_eq!(text(&value, 0), expected);
+            assert_eq!(text(&value), expected);
         }
-        assert_eq!(text(&f64::NAN, 0), "null");
+        assert_eq!(text(&f64::NAN), "null");
     }
 
     #[test]
-    fn text_is_indented_from_its_level_and_empty_containers_stay_on_a_line() {
+    fn lists_and_objects_stay_on_a_line() {
         let value = json!({"a": [], "b": {}, "c": [1, {"d": null}]});
-        let expected = "{\n      \"a\": [],\n      \"b\": {},\n      \"c\": [\n        1,\n        {\n          \"d\": null\n        }\n      ]\n    }";
-        assert_eq!(text(&value, 2), expected);
+        assert_eq!(text(&value), r#"{"a":[],"b":{},"c":[1,{"d":null}]}"#);
     }
 
     #[test]
     fn strings_are_ascii_with_the_escapes_of_python() {
-        assert_eq!(text(&"a\"\\\n\u{1}\u{7f}é\u{1f600}", 0), r#""a\"\\\n\u0001\u007f\u00e9\ud83d\ude00""#);
+        assert_eq!(text(&"a\"\\\n\u{1}\u{7f}é\u{1f600}"), r#""a\"\\\n\u0001\u007f\u00e9\ud83d\ude00""#);
     }
 }
