@@ -390,3 +390,30 @@ def test_simulate_refuses_a_live_flow_and_emulate_names_an_unknown_link(ackclock
     done = ackclock("emulate", "no-such-link", "--", "true")
     assert done.returncode == 2
     assert "no-such-link" in done.stderr
+
+
+@pytest.mark.finding("U6")
+def test_recorded_rate_starts_where_a_simulation_with_the_same_seed_starts(ackclock, write, tmp_path):
+    (tmp_path / "cell").write_text("".join(f"{time}\n" for time in range(1, 60_001, 3)))
+    link = write(
+        "recorded.toml",
+        f"""title = "a recorded line"
+source = "test"
+[[hop]]
+name = "line"
+rate.down = {{ trace = "{tmp_path / "cell"}" }}
+rate.up = "1 Mb/s"
+queue = {{ packets = 100 }}
+""",
+    )
+    starts = []
+    for seed in (1, 2):
+        done = ackclock("emulate", link, "--json", "--seed", seed, "--", "true")
+        assert done.returncode == 0, done.stderr
+        down, up = json.loads(done.stdout)["hops"]
+        flows = [{"workload": {"kind": "bulk"}}]
+        simulated = ackclock_package.simulate(link, flows, "1 s", seed=seed).summaries[0]["hops"][0]
+        assert down["recording"] == simulated["recording"]
+        assert "recording" not in up
+        starts.append(down["recording"]["start_s"])
+    assert starts[0] != starts[1]
