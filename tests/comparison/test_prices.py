@@ -230,7 +230,16 @@ def test_comparison_has_prices_in_its_document_report_and_verdict(priced: Compar
             assert one["text"] in document["verdict"] or of["label"] != document["ranking"][0]["label"]
     section = next(section for section in priced._page().sections if section.title == "Prices")
     (table,) = (block for block in section.blocks if isinstance(block, PageTable))
-    assert len(table.rows) == 2
+    assert len(table.rows) == 3
+    (reference,) = document["prices"]["references"]
+    assert (reference["label"], reference["named"]) == (f"own kind, {REFERENCE}", [])
+    # cubic with automatic buffers and delayed ACKs has the host's defaults: the same figures, but
+    # beside reno, whose own kind is reno.
+    assert {name for name, of in reference["metrics"].items() if cubic[name] != of} == {
+        "beside_reno_goodput_bps",
+        "beside_reno_jain",
+        "reno_goodput_bps",
+    }
 
 
 @pytest.mark.finding("U10")

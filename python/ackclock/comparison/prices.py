@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ackclock.comparison.ack_path import HOST
 from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.ranking import Ranked
 from ackclock.format import milliseconds, percent, rate, three
@@ -352,8 +353,9 @@ Seeds = Mapping[int, float]
 
 def prices(
     priced: Sequence[Ranked], runs: RunList, metrics: Sequence[Sequence[Run]], compared: Mapping[str, Mapping[int, Run]]
-) -> list[Priced]:
-    """The prices of configurations, from the metrics of `price_runs` by point and seed.
+) -> tuple[list[Priced], list[Priced]]:
+    """The prices of configurations, and the figures of the reference over each bottleneck, from the
+    metrics of `price_runs` by point and seed.
 
     `compared` are the metrics of the comparison's own runs, by label and seed.
     """
@@ -365,7 +367,18 @@ def prices(
     references = {
         _path(choice): _figures({kind: next(of_point) for kind in (ALONE, *KINDS)}) for choice in _bottlenecks(priced)
     }
-    return [_priced(ranked, figures, references[_path(ranked.configuration)]) for ranked in priced]
+    return (
+        [_priced(ranked, figures, references[_path(ranked.configuration)]) for ranked in priced],
+        [
+            Priced(_reference_label(choice), _intervals(references[_path(choice)]), (), ())
+            for choice in _bottlenecks(priced)
+        ],
+    )
+
+
+def _reference_label(choice: Configuration) -> str:
+    """The reference over the bottleneck of a configuration, in a few words."""
+    return ", ".join([f"own kind, {REFERENCE}", *replace(choice, ack_technique=HOST).path_differences()])
 
 
 def _figures(runs: Mapping[str, Mapping[int, Run]]) -> dict[str, Seeds]:
@@ -384,11 +397,15 @@ def _figures(runs: Mapping[str, Mapping[int, Run]]) -> dict[str, Seeds]:
     return found
 
 
+def _intervals(figures: Mapping[str, Seeds]) -> dict[str, Interval]:
+    seeds = sorted({seed for of in figures.values() for seed in of})
+    return over_seeds({name: of.get(seed, math.nan) for name, of in figures.items()} for seed in seeds)
+
+
 def _priced(ranked: Ranked, figures: Mapping[str, Mapping[str, Seeds]], reference: Mapping[str, Seeds]) -> Priced:
     label = ranked.configuration.label
     pool = {name: of for name, of in figures.items() if name == label or name in ranked.tied_with}
-    seeds = sorted({seed for of in figures[label].values() for seed in of})
-    intervals = over_seeds({name: of.get(seed, math.nan) for name, of in figures[label].items()} for seed in seeds)
+    intervals = _intervals(figures[label])
     for other in OTHERS:
         goodput = f"{other}_goodput_bps"
         intervals[f"{other}_harm"] = _harm(figures[label][goodput], reference[goodput])

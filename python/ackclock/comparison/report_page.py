@@ -105,7 +105,7 @@ def _prices(document: Document) -> list[Section]:
         Column("p95 (ms)", numeric=True),
     ]
     rows = []
-    for choice in prices["choices"]:
+    for choice in (*prices["choices"], *prices["references"]):
         of, tones = choice["metrics"], {one["metric"]: "bad" for one in choice["named"]}
 
         def cell(name: str, scale: float = 1.0, of: Document = of, tones: Mapping[str, str] = tones) -> Cell:

@@ -47,9 +47,12 @@ def _among(ranked: Ranked, others: Sequence[Ranked]) -> bool:
 
 @dataclass(frozen=True)
 class Prices:
-    """The prices of the first choices of a comparison, and the runs beside other flows."""
+    """The prices of the first choices of a comparison, the figures of the host's defaults over the
+    same bottlenecks, and the runs beside other flows.
+    """
 
     choices: Sequence[Priced]
+    references: Sequence[Priced]
     data: Dataset
 
     def as_json(self) -> dict[str, Any]:
@@ -58,6 +61,7 @@ class Prices:
             "runs": len(self.data.runs),
             "seeds": list(self.data.runs.seeds),
             "choices": [choice.as_json() for choice in self.choices],
+            "references": [reference.as_json() for reference in self.references],
         }
 
 

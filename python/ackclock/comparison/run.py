@@ -194,8 +194,8 @@ def compare(
                 run.reopen()
             run_missing(beside_others, workers=workers, progress=progress, before=len(runs))
             compared = {choice.label: of_seed for choice, of_seed in metrics.items()}
-            found = prices(priced, beside_others.runs, beside_others.metrics(), compared)
-            comparison = replace(comparison, prices=Prices(found, beside_others))
+            found, references = prices(priced, beside_others.runs, beside_others.metrics(), compared)
+            comparison = replace(comparison, prices=Prices(found, references, beside_others))
         if run:
             _write(comparison, run.path)
             run.finish()

@@ -128,7 +128,7 @@ def price_table(comparison: Comparison) -> list[Table]:
     numbers += ["p95 delay\nof a probe ms", "short transfer\np50, p95 ms"]
     table = text_table("Beside other flows", ["configuration"], numbers)
     table.caption_justify = "left"
-    for choice in comparison.prices.choices:
+    for choice in (*comparison.prices.choices, *comparison.prices.references):
         of = choice.metrics
         cells = []
         for other in OTHERS:
