@@ -189,3 +189,15 @@ def test_table_1_agrees_with_ns2_within_2_percent_under_its_queue_rule(network: 
         point = {"hop.return.rate": f"{kbps} kb/s", "hop.return.framing": framing, **rule}
         found = run(build_plan(draft.check(point), 1)).summary["flows"][0]["throughput_bps"] / 1e6
         assert found == pytest.approx(ns2_value(claim, network), rel=within), claim
+
+
+@pytest.mark.finding("U16")
+def test_comparison_without_variants_has_the_usual_ones_on_linux(tmp_path: Path) -> None:
+    done = compare("dumbbell-10m", buffers=["auto"], delayed_ack=[True], seeds=1, duration="2 s")
+    assert [cell["variant"] for cell in done.document["cells"]] == ["reno", "cubic", "bbr", "bbr3"]
+    assert "bbr3 is not in mainline Linux." in done.document["notes"]
+    page = done.report(tmp_path / "report.html").read_text("utf-8")
+    assert "bbr3 is not in mainline Linux." in page and "ACK congestion control" not in page
+    named = compare("dumbbell-10m", variants=["reno"], buffers=["auto"], delayed_ack=[True], seeds=1, duration="2 s")
+    assert not any("mainline" in note for note in named.document["notes"])
+    assert "mainline" not in named.document["verdict"]

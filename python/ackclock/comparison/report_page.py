@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackclock.comparison.ack_path import UNMARKED
 from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.measurement_rows import FIGURES, READING, WORDS, cells_of
 from ackclock.comparison.prices import OTHERS
@@ -146,6 +147,7 @@ def _notes(document: Document) -> list[str]:
         "compared by the ratios of their means with Holm's correction; differences below 1 % are ties even if "
         "significant."
     ]
+    notes += [note for note in document.get("notes", ()) if note != UNMARKED]
     if recordings := document.get("recordings"):
         notes += sentences(recordings)
         notes.append(
@@ -253,7 +255,7 @@ def _link_facts(document: Document) -> list[tuple[str, str]]:
         facts.append(("Normalised bandwidth ratio k", f"none: {why}"))
     if warning := recorded_warning(document["scenario"]):
         facts.append(("A recorded rate", warning))
-    facts += [("ACK congestion control", note) for note in document.get("notes", ())]
+    facts += [("ACK congestion control", note) for note in document.get("notes", ()) if note == UNMARKED]
     best = next(c for c in document["cells"] if c["label"] == document["ranking"][0]["label"])["metrics"]
     for name, key in (
         ("Hop with the highest utilization, best configuration", "utilization"),
