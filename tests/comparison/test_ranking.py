@@ -12,7 +12,7 @@ from ackclock.comparison.configuration import Configuration, configurations
 from ackclock.comparison.ranking import check_rank_by, equal_configurations, ranking, short_run_notes
 from ackclock.comparison.result import Comparison
 from ackclock.comparison.terminal_tables import ranking_table
-from ackclock.comparison.verdict import recommendation, tie_mark
+from ackclock.comparison.verdict import recommendation, tie_mark, ties
 from ackclock.errors import InputError
 from ackclock.input.link.hop import Hop
 from ackclock.simulation.dataset import Dataset
@@ -228,6 +228,28 @@ def test_tie_of_distant_means_has_a_mark_and_its_interval() -> None:
         (1, False, "="),
         (1, False, "="),
     ]
+
+
+@pytest.mark.finding("U17")
+def test_ties_of_the_verdict_separate_equal_means_from_scattered_ones() -> None:
+    def document(*goodputs: float) -> dict[str, Any]:
+        runs = {CUBIC: {s: of_run(summary([flow(goodput_bps=138e6 + s)])) for s in range(3)}}
+        runs[SMALL] = {s: of_run(summary([flow(goodput_bps=of)])) for s, of in enumerate(goodputs)}
+        lines = ranking(runs)
+        cells = [
+            {"label": of.configuration.label, "n": 3, "metrics": {k: v.as_json() for k, v in of.metrics.items()}}
+            for of in lines
+        ]
+        return {"rank_by": "goodput_bps", "cells": cells, "ranking": [line.as_json() for line in lines]}
+
+    def sentence(found: dict[str, Any]) -> str:
+        return ties(found, {cell["label"]: cell["metrics"] for cell in found["cells"]})
+
+    assert sentence(document(138e6, 137e6, 138e6)) == "1 other is as good in goodput: buffers auto or 64 KiB."
+    assert sentence(document(31e6, 136e6, 138e6)) == (
+        "1, whose mean is 26.3 % away, cannot be separated from the best by 3 seeds: use more seeds."
+    )
+    assert sentence(document(31e6, 32e6, 31e6)) == ""
 
 
 @pytest.mark.finding("U17")

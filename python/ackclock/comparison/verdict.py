@@ -8,6 +8,7 @@ from typing import Any
 from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.configuration import buffers_in_words
 from ackclock.comparison.prices import REFERENCE
+from ackclock.comparison.reasons import RANKED
 from ackclock.comparison.socket_buffers import needed
 from ackclock.format import joined, milliseconds, percent, rate, three
 from ackclock.input.variant_groups import shown
@@ -92,7 +93,7 @@ def ties(document: Document, metrics: Mapping[str, Document]) -> str:
     parts = []
     if close:
         others = "1 other is" if len(close) == 1 else f"{len(close)} others are"
-        parts.append(f"{others} as good{_spanned([ranked['params'] for ranked in (best, *close)])}.")
+        parts.append(f"{others} as good in {RANKED[by]}{_spanned([ranked['params'] for ranked in (best, *close)])}.")
     if unsure:
         away = max(gaps[ranked["label"]] for ranked in unsure)
         further = " more" if close else ""
