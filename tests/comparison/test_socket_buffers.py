@@ -151,3 +151,21 @@ def test_socket_options_of_a_fixed_buffer_hold_its_payload_by_the_kernel_s_rules
     assert HostBuffers.of("windows-xp").settings("64 KiB", "auto") == [
         {"who": "sender", "command": "SO_SNDBUF = 65536"}
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.finding("U16")
+@pytest.mark.parametrize(("link", "helped"), [("geo-100m", True), ("geo-100m-pep", False), ("geo-satellite", False)])
+def test_every_line_of_a_long_packaged_link_gives_what_it_promises(link: str, helped: bool) -> None:
+    variants = ["reno", "cubic", "bbr"]
+    done = compare(link, variants=variants, buffers=["auto", "path"], delayed_ack=[True], seeds=3, duration="20 s")
+    assert len(done.ranking) == 2 * len(variants)
+    lines = {one.configuration.variant: one.why for one in done.ranking if SYSCTL.search(one.why)}
+    assert bool(lines) == helped
+    for variant, why in lines.items():
+        (_, _, _, wmem), (_, _, _, rmem) = SYSCTL.findall(why)
+        keys = {"variant": variant, "send_limit": f"{wmem} B", "receive_limit": f"{rmem} B"}
+        run = ackclock.simulate(link, [{"workload": {"kind": "bulk"}, **keys}], "20 s", 3)
+        promised = re.search(r"carry ([\d.]+) Mb/s", why)
+        assert promised is not None
+        assert run.flows["goodput_bps"].mean() == pytest.approx(float(promised[1]) * 1e6, rel=0.01), variant
