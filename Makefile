@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack kernel kernel-cc ack-path limits conformance lock clean distclean
+.PHONY: help build demo test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack kernel kernel-cc ack-path limits conformance fit-accuracy lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -133,6 +133,10 @@ conformance: build ## packetdrill scripts, ours and the public suites', against 
 
 ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: five minutes on two cores
 	$(BIN)/python -m studies.ack_path.page docs/ack-path-runs.md
+
+# A part: .venv/bin/python -m studies.fit.page --links 6 --seed 7
+fit-accuracy: build ## `fit` beside links of known parameters and what it predicts of them, into docs/fit-accuracy.md: ten minutes on two cores
+	$(BIN)/python -m studies.fit.page docs/fit-accuracy.md
 
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot --extra report --group dev \

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ackclock.congestion_control import CongestionControl
     from ackclock.emulation.run import Emulation, emulate
     from ackclock.errors import InputError, RunFailed
+    from ackclock.fitting import Fit, fit
     from ackclock.input.objects import Bulk, ConstantRate, Flow, Hop, Link, OnOff, Probe, Tcp, Transfer, Web
     from ackclock.measurement import Measurement, measure, serve
     from ackclock.papers.reproduce import Reproduction, reproduce
@@ -52,6 +53,8 @@ _HOME = {
     "serve": "measurement",
     "Emulation": "emulation.run",
     "emulate": "emulation.run",
+    "Fit": "fitting",
+    "fit": "fitting",
     "list_papers": "api",
     "reproduce": "papers.reproduce",
     "Reproduction": "papers.reproduce",
@@ -83,6 +86,7 @@ __all__ = [
     "CongestionControl",
     "ConstantRate",
     "Emulation",
+    "Fit",
     "Flow",
     "FolderResult",
     "Hop",
@@ -103,6 +107,7 @@ __all__ = [
     "analyze",
     "compare",
     "emulate",
+    "fit",
     "list_groups",
     "list_hosts",
     "list_links",

@@ -7,6 +7,7 @@ mod capture_report;
 mod captures;
 mod cc_events;
 mod errors;
+mod link_fit;
 mod measurement;
 mod models;
 mod nonblocking_reader;
@@ -122,6 +123,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<captures::CaptureReader>()?;
     module.add_class::<captures::CapturePairReader>()?;
     module.add_class::<capture_report::CaptureReport>()?;
+    module.add_class::<link_fit::EndCapture>()?;
     module.add_class::<PyAck>()?;
     module.add_class::<PyCongestion>()?;
     module.add_class::<PyLoss>()?;
@@ -144,6 +146,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(measurement::read_token, module)?)?;
     module.add_function(wrap_pyfunction!(measurement::stamp, module)?)?;
     module.add_function(wrap_pyfunction!(measurement::responsiveness, module)?)?;
+    module.add_function(wrap_pyfunction!(link_fit::fit_link, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::summary_stats, module)?)?;

@@ -23,6 +23,7 @@ from ackclock.input import variant_groups
 from ackclock.input.objects import Hop, Link, Time, plain, time_text
 from ackclock.input.scenario import Draft, draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
+from ackclock.input.scenario.link_draws import IN_RUN, LinkDraws
 from ackclock.input.scenario.resolution import resolved
 from ackclock.notebook import Progress
 from ackclock.simulation import run_files
@@ -141,10 +142,19 @@ def compare(
     points = _points(choices, bottlenecks(hops, direction) if _varies_path(choices) else None)
     scenarios = {choice: draft.check(point) for choice, point in points.items()}
     base = scenarios[choices[0]]
-    runs = RunList([choice.params for choice in choices], list(scenarios.values()), base.seeds, of_compared, series)
+    draws = LinkDraws.beside(link) if isinstance(link, str | Path) else None
+    runs = RunList(
+        [choice.params for choice in choices],
+        list(scenarios.values()),
+        base.seeds,
+        of_compared,
+        series,
+        of_seed=draws.scenario if draws else None,
+    )
     plans = [build_plan(scenario, base.seeds[0]) for scenario in scenarios.values()]
     resolved_points = [[dict(params), plan.digest] for params, plan in zip(runs.params, plans, strict=True)]
-    identity = Identity.of("compare", [rank_by, beside_it, series, list(base.seeds), resolved_points])
+    drawn = [draws.digest] if draws else []
+    identity = Identity.of("compare", [rank_by, beside_it, series, list(base.seeds), resolved_points, *drawn])
     folder = local(out) if out is not None else identity.default_folder() if keep else None
     with opened(folder, identity, seeds=base.seeds, force=force) as run:
         data = Dataset(runs, folder)
@@ -178,6 +188,7 @@ def compare(
                 *([SPLIT] if any(hop.pep for hop in hops) else []),
                 *short_run_notes(ranked, base.duration / 1e12),
                 *([UNMARKED] if any(unmarked(c.ack_technique, s.hop, direction) for c, s in scenarios.items()) else []),
+                *([draws.note] if draws else []),
             ],
         )
         if beside_it is not None:
@@ -187,9 +198,9 @@ def compare(
             own = (FLOW, OPPOSITE) if opposite else (FLOW,)
             priced = chosen(ranked, comparison.low_latency_choice)
             drafts = _beside_others(draft, ranked_flows, comparison.best.metrics["goodput_bps"].mean)
-            beside_others = Dataset(
-                price_runs(priced, drafts, points, base.seeds, own, series), folder / PRICES if folder else None
-            )
+            others = price_runs(priced, drafts, points, base.seeds, own, series)
+            others = replace(others, of_seed=runs.of_seed)
+            beside_others = Dataset(others, folder / PRICES if folder else None)
             if run and run.finished and beside_others.missing():
                 run.reopen()
             run_missing(beside_others, workers=workers, progress=progress, before=len(runs))
@@ -198,6 +209,8 @@ def compare(
             comparison = replace(comparison, prices=Prices(found, references, beside_others))
         if run:
             _write(comparison, run.path)
+            if draws:
+                atomic_files.atomic_write(run.path / IN_RUN, draws.path.read_bytes())
             run.finish()
             data.clear()
             if comparison.prices:

@@ -7,6 +7,7 @@ from pathlib import Path
 from ackclock.errors import InputError
 from ackclock.input.document import Document
 from ackclock.input.scenario.draft import Draft, read_draft
+from ackclock.input.scenario.link_draws import LinkDraws
 from ackclock.input.scenario.model import Scenario
 from ackclock.storage.dataset_files import INDEX, POINTS, read_points
 
@@ -33,5 +34,6 @@ def scenario_of_run(folder: Path, number: int) -> Scenario:
         raise InputError(str(number), f"a number from 0 to {total - 1}, the column `run` of the tables", option="--run")
     file = folder / "scenario.toml"
     draft = Draft(Document(document["scenario"], str(file))) if "scenario" in document else read_draft(file)
-    scenario = draft.check(points[number // len(seeds)])
-    return scenario.model_copy(update={"seeds": (seeds[number % len(seeds)],)})
+    scenario, seed = draft.check(points[number // len(seeds)]), seeds[number % len(seeds)]
+    draws = LinkDraws.of_run(folder)
+    return (draws.scenario(scenario, seed) if draws else scenario).model_copy(update={"seeds": (seed,)})

@@ -79,6 +79,8 @@ class RunList:
         metrics: the metrics of a run.
         series: the runs whose time series are kept: "none", "sampled" or "all".
         cpu_s: the estimated CPU seconds of a run of a point; None: of its scenario.
+        of_seed: the scenario of a point with a seed, if seeds differ in more than their random
+            numbers.
     """
 
     params: Sequence[Mapping[str, Any]]
@@ -87,6 +89,7 @@ class RunList:
     metrics: Metrics
     series: str = "sampled"
     cpu_s: Callable[[int], float] | None = None
+    of_seed: Callable[[Scenario, int], Scenario] | None = None
 
     def __len__(self) -> int:
         return len(self.params) * len(self.seeds)
@@ -102,7 +105,8 @@ class RunList:
     def spec(self, number: int) -> RunSpec:
         """One run by its number."""
         point = self.point(number)
-        return RunSpec(self.scenarios[point], self.seed(number), self.params[point])
+        scenario, seed = self.scenarios[point], self.seed(number)
+        return RunSpec(self.of_seed(scenario, seed) if self.of_seed else scenario, seed, self.params[point])
 
     def numbers(self, point: int) -> range:
         """The numbers of a point's runs."""
@@ -142,7 +146,12 @@ class RunList:
         parts = []
         for point, mine in groupby(numbers, self.point):
             runs = tuple((self.seed(number), self.keeps_series(number)) for number in mine)
-            parts.append(PointPart(build_plan(self.scenarios[point], self.seeds[0]), self.columns(point), runs))
+            if self.of_seed is None:
+                parts.append(PointPart(build_plan(self.scenarios[point], self.seeds[0]), self.columns(point), runs))
+                continue
+            for run in runs:
+                plan = build_plan(self.of_seed(self.scenarios[point], run[0]), run[0])
+                parts.append(PointPart(plan, self.columns(point), (run,)))
         return ChunkWork(numbers[0], tuple(parts), self.param_types, self.metrics)
 
     def keeps_series(self, number: int) -> bool:

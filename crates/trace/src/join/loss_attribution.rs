@@ -395,7 +395,8 @@ impl PathLosses {
         Some((short.rate() * (all - short.all) as f64 / others as f64).min(1.0))
     }
 
-    fn not_queue(&self, direction: usize, index: usize) -> f64 {
+    /// Probability that the loss of a packet is not the queue's.
+    pub fn not_queue(&self, direction: usize, index: usize) -> f64 {
         self.other_cause.get(direction).and_then(|all| all.get(index)).map_or(0.0, |share| f64::from(*share))
     }
 }

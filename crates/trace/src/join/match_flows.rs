@@ -32,9 +32,9 @@ fn sample(list: &[PacketFingerprint]) -> impl Iterator<Item = u64> + '_ {
     list.iter().enumerate().filter(|(i, m)| *i < FIRST_PACKETS || m.hash % ONE_IN == 0).map(|(_, m)| m.hash)
 }
 
-/// Matches flows, in the order of the first capture. Each flow is matched to at most one other: the
-/// one with the most packets in common.
-pub fn match_flows(first: &FingerprintRecorder, second: &FingerprintRecorder) -> Vec<FlowMatch> {
+/// Number of compared packets in common by flow of the first capture, flow of the second, and whether
+/// the endpoints are in the opposite order.
+fn common_by_flow(first: &FingerprintRecorder, second: &FingerprintRecorder) -> BTreeMap<(usize, usize, bool), u32> {
     let mut owner: HashMap<u64, (usize, usize)> = HashMap::new();
     for (number, lists) in first.flows.iter().enumerate() {
         for (side, list) in lists.iter().enumerate() {
@@ -43,17 +43,28 @@ pub fn match_flows(first: &FingerprintRecorder, second: &FingerprintRecorder) ->
             }
         }
     }
-    let mut votes: BTreeMap<(usize, usize, bool), u32> = BTreeMap::new();
+    let mut common: BTreeMap<(usize, usize, bool), u32> = BTreeMap::new();
     for (number, lists) in second.flows.iter().enumerate() {
         for (side, list) in lists.iter().enumerate() {
             for hash in sample(list) {
                 if let Some(&(first_number, first_side)) = owner.get(&hash) {
-                    *votes.entry((first_number, number, side != first_side)).or_default() += 1;
+                    *common.entry((first_number, number, side != first_side)).or_default() += 1;
                 }
             }
         }
     }
-    let mut ranked: Vec<_> = votes.into_iter().collect();
+    common
+}
+
+/// Number of compared packets that are in both captures.
+pub fn common_packets(first: &FingerprintRecorder, second: &FingerprintRecorder) -> u64 {
+    common_by_flow(first, second).into_values().map(u64::from).sum()
+}
+
+/// Matches flows, in the order of the first capture. Each flow is matched to at most one other: the
+/// one with the most packets in common.
+pub fn match_flows(first: &FingerprintRecorder, second: &FingerprintRecorder) -> Vec<FlowMatch> {
+    let mut ranked: Vec<_> = common_by_flow(first, second).into_iter().collect();
     ranked.sort_by_key(|&(_, n)| std::cmp::Reverse(n));
     let (mut matched_first, mut matched_second) = (vec![false; first.flows.len()], vec![false; second.flows.len()]);
     let mut matches = Vec::new();

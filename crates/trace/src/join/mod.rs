@@ -15,6 +15,7 @@ mod loss_threshold;
 mod match_flows;
 mod match_packets;
 mod overflow;
+mod path_facts;
 mod probes;
 mod skew;
 mod stalls;
@@ -28,6 +29,7 @@ pub use fingerprint::{FingerprintRecorder, PacketFingerprint};
 pub use loss_attribution::{LossAttribution, LossOrigin, ShortWaits};
 pub use loss_bursts::{LossBurst, LossBursts};
 pub use overflow::{BacklogMeasure, Overflow};
+pub use path_facts::{NoPath, PathDirection, PathFacts, PathPacket, path_facts};
 pub use probes::{ProbeLosses, attribute_probe_losses};
 pub use stalls::LinkStall;
 pub use token_bucket::TokenBucketEstimate;
@@ -51,6 +53,11 @@ impl CaptureSide {
     pub fn new(capture: Capture, filter: PacketFilter) -> CaptureSide {
         let (analysis, fingerprints) = (Analysis::new(filter), FingerprintRecorder::default());
         CaptureSide { capture, analysis, fingerprints, packets: None }
+    }
+
+    /// Number of packets, of a sample, that another capture has as well.
+    pub fn common_packets(&self, other: &CaptureSide) -> u64 {
+        match_flows::common_packets(&self.fingerprints, &other.fingerprints)
     }
 
     /// Reads up to `max` packets; returns their number.
@@ -98,32 +105,56 @@ impl Joined {
 /// A matched packet: its indexes in the fingerprint lists of the first and the second capture.
 pub type MatchedPair = (u32, u32);
 
+/// The flows that two captures share and, if the clocks can be related, the fates of their packets.
+struct MatchedCaptures<'a> {
+    flows: Vec<FlowMatch>,
+    fates: Option<MatchedFates<'a>>,
+}
+
+/// Each flow's packets by the side that sends, in the order of the flows.
+struct MatchedFates<'a> {
+    clock: ClockRelation,
+    directions: Vec<[Option<MatchedDirection<'a>>; 2]>,
+}
+
+impl<'a> MatchedCaptures<'a> {
+    fn of(first: &'a CaptureSide, second: &'a CaptureSide, clock_error_ns: Option<f64>) -> MatchedCaptures<'a> {
+        let (a, b) = (&first.fingerprints, &second.fingerprints);
+        let origin = first.analysis.totals.first_at.unwrap_or(0);
+        let matches = match_flows::match_flows(a, b);
+        let pairs: Vec<[Vec<MatchedPair>; 2]> = matches
+            .iter()
+            .map(|m| [0, 1].map(|side| match_packets::match_packets(&a.flows[m.first][side], &b.flows[m.second][m.side(side)])))
+            .collect();
+        let mut points = DelayPoints::new(origin);
+        for (m, pairs) in matches.iter().zip(&pairs) {
+            points.add(m, pairs, a, b);
+        }
+        let estimated = points.clock();
+        let clock = clock_error_ns.map(|error| ClockRelation::known(origin, error, estimated.as_ref())).or(estimated);
+        let fates = clock.map(|clock| {
+            let last_arrived = last_arrived(&clock, &matches, &pairs, [a, b]);
+            let directions = matches
+                .iter()
+                .zip(&pairs)
+                .map(|(m, pairs)| {
+                    [0, 1].map(|side| match_direction(&clock, m, side, &pairs[side], [first, second], last_arrived))
+                })
+                .collect();
+            MatchedFates { clock, directions }
+        });
+        MatchedCaptures { flows: matches, fates }
+    }
+}
+
 /// Compares two captures. With `clock_error_ns`, both clocks are taken as correct within that
 /// error; without, their relation is estimated from the traffic.
 pub fn join(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Option<f64>) -> Joined {
-    let (a, b) = (&first.fingerprints, &second.fingerprints);
-    let origin = first.analysis.totals.first_at.unwrap_or(0);
-    let matches = match_flows::match_flows(a, b);
-    let pairs: Vec<[Vec<MatchedPair>; 2]> = matches
-        .iter()
-        .map(|m| [0, 1].map(|side| match_packets::match_packets(&a.flows[m.first][side], &b.flows[m.second][m.side(side)])))
-        .collect();
-    let mut points = DelayPoints::new(origin);
-    for (m, pairs) in matches.iter().zip(&pairs) {
-        points.add(m, pairs, a, b);
-    }
-    let estimated = points.clock();
-    let clock = clock_error_ns.map(|error| ClockRelation::known(origin, error, estimated.as_ref())).or(estimated);
-    let Some(relation) = &clock else {
+    let MatchedCaptures { flows: matches, fates } = MatchedCaptures::of(first, second, clock_error_ns);
+    let Some(MatchedFates { clock, directions: matched }) = fates else {
         let no_directions = |m: &FlowMatch| JoinedFlow { number: m.first, other_number: m.second, directions: [None, None] };
-        return Joined { flows: matches.iter().map(no_directions).collect(), clock };
+        return Joined { flows: matches.iter().map(no_directions).collect(), clock: None };
     };
-    let last_arrived = last_arrived(relation, &matches, &pairs, [a, b]);
-    let matched: Vec<[Option<MatchedDirection<'_>>; 2]> = matches
-        .iter()
-        .zip(&pairs)
-        .map(|(m, pairs)| [0, 1].map(|side| match_direction(relation, m, side, &pairs[side], [first, second], last_arrived)))
-        .collect();
     let aggregates = [true, false].map(|first_to_second| {
         Aggregate::of(matched.iter().flatten().flatten().filter(|direction| direction.first_to_second == first_to_second))
     });
@@ -143,7 +174,7 @@ pub fn join(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Option<f6
             directions: [joined(&directions[0]), joined(&directions[1])],
         })
         .collect();
-    Joined { flows, clock }
+    Joined { flows, clock: Some(clock) }
 }
 
 /// One direction of a flow with the fates of its packets.

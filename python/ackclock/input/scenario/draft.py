@@ -19,7 +19,8 @@ from ackclock.input.scenario import sweep_paths
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.schema import Loc, first_invalid
 
-LINK_KEYS = ("title", "source", "hop")
+LINK_KEYS = ("title", "source", "hop", "fit")
+"""Keys of a link file; `fit` is what `ackclock fit` records, and no part of the link."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,184 @@
+//! Delay of a path without queueing and serialization: the floor of the delays of packets that found
+//! no other packet on the path. A sample's minimum lies above the floor; the spacing of the smallest
+//! values shows by how much (Robson and Whitlock 1964, with more than two values). Of few packets the
+//! jitter of all others does.
+
+use crate::estimate::Fitted;
+use crate::facts::DirectionFacts;
+use crate::thresholds::LIMITS;
+use ackclock_core::rng::Rng;
+use serde::Serialize;
+
+/// The evidence of a base delay.
+#[derive(Debug, Clone, Serialize)]
+pub struct BaseDelay {
+    /// Packets that found no other packet on the path.
+    pub isolated: usize,
+    /// Length of the packets, bytes.
+    pub len: u32,
+}
+
+/// Delays of isolated packets of one direction.
+#[derive(Debug, Clone, Default)]
+pub struct IsolatedDelays {
+    /// Length and delay in nanoseconds.
+    pub delays: Vec<(u32, f64)>,
+    /// Minimum delay of any packet of the most common length.
+    pub min: Option<f64>,
+    pub common_len: u32,
+}
+
+impl IsolatedDelays {
+    pub fn of(runs: &[DirectionFacts]) -> IsolatedDelays {
+        let common_len = runs.iter().max_by_key(|facts| facts.packets.len()).and_then(DirectionFacts::common_len).unwrap_or(0);
+        let mut isolated = IsolatedDelays { common_len, ..IsolatedDelays::default() };
+        for facts in runs {
+            let Some(floor) = facts.floor() else { continue };
+            let delays = facts.isolated(floor).into_iter().filter_map(|index| {
+                let packet = &facts.packets[index];
+                Some((packet.len, packet.delay()? as f64))
+            });
+            isolated.delays.extend(delays);
+            let of_common = facts.packets.iter().filter(|packet| packet.len == common_len).filter_map(|packet| packet.delay());
+            if let Some(min) = of_common.min() {
+                isolated.min = Some(isolated.min.map_or(min as f64, |known| known.min(min as f64)));
+            }
+        }
+        isolated
+    }
+
+    /// Delays above their minimum of the packets of the most common length, sorted.
+    pub fn above_min(&self) -> Vec<f64> {
+        let mut delays = self.of_common_len();
+        let min = delays.first().copied().unwrap_or(0.0);
+        delays.iter_mut().for_each(|delay| *delay -= min);
+        delays
+    }
+
+    /// Delays of the packets of the most common length, sorted.
+    pub fn of_common_len(&self) -> Vec<f64> {
+        let mut delays: Vec<f64> = self.delays.iter().filter(|d| d.0 == self.common_len).map(|d| d.1).collect();
+        delays.sort_unstable_by(f64::total_cmp);
+        delays
+    }
+}
+
+/// What other estimators found.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KnownLink<'a> {
+    /// Draws of the link's rate in bit/s, its value first; empty if it is not known.
+    pub rates: &'a [f64],
+    /// Jitter of other packets, nanoseconds.
+    pub jitter: &'a [f64],
+}
+
+/// The delay of a packet of length zero, nanoseconds under the assumed clock offset; if the rate is
+/// not known, of a packet of the most common length.
+pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, rng: &mut Rng) -> Fitted<BaseDelay> {
+    let service = |len: u32, draw: usize| match known.rates.len() {
+        0 => 0.0,
+        count => f64::from(len) * 8e9 / known.rates[draw % count],
+    };
+    let mut delays: Vec<(f64, u32)> = isolated
+        .delays
+        .iter()
+        .filter(|d| d.0 == isolated.common_len)
+        .map(|&(len, delay)| (delay - service(len, 0), len))
+        .collect();
+    // Other links add service times of their own: packets of other lengths only if there are few.
+    if delays.len() < LIMITS.min_floor_packets && !known.rates.is_empty() {
+        delays = isolated.delays.iter().map(|&(len, delay)| (delay - service(len, 0), len)).collect();
+    }
+    delays.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let evidence = BaseDelay { isolated: delays.len(), len: isolated.common_len };
+    let Some(&(value, len)) = delays.first() else {
+        // A packet that waited arrived later than one that would not have.
+        let len = isolated.common_len;
+        return Fitted::bounded(None, isolated.min.map(|min| min - service(len, 0)), evidence);
+    };
+    let floors = if delays.len() >= LIMITS.min_floor_packets {
+        floor_draws(&delays.iter().map(|d| d.0).collect::<Vec<f64>>(), draws, rng)
+    } else if known.jitter.len() >= LIMITS.min_jitter_packets {
+        let mut drawn = || known.jitter[(rng.uniform() * known.jitter.len() as f64) as usize];
+        (0..draws).map(|_| value - (0..delays.len()).map(|_| drawn()).fold(f64::INFINITY, f64::min)).collect()
+    } else {
+        return Fitted::bounded(None, Some(value), evidence);
+    };
+    let of_rate = |draw: usize| service(len, draw) - service(len, 0);
+    let draws = floors.into_iter().enumerate().map(|(i, floor)| floor - of_rate(i + 1)).collect();
+    let host = if delays.len() < LIMITS.min_floor_packets { LIMITS.host_delay_ns } else { 0.0 };
+    Fitted::identified(value, draws, evidence).at_least(value - host, value)
+}
+
+/// Draws of the floor of a sorted sample. Over its smallest values the density is about constant, so
+/// that their spacings are exponential.
+pub fn floor_draws(sorted: &[f64], draws: usize, rng: &mut Rng) -> Vec<f64> {
+    let Some(&first) = sorted.first() else { return Vec::new() };
+    let count = (libm::sqrt(sorted.len() as f64) as usize).clamp(2, LIMITS.max_edge).min(sorted.len());
+    let spacing = (sorted[count - 1] - first) / (count - 1).max(1) as f64;
+    (0..draws)
+        .map(|_| {
+            let own = rng.exponential(1.0);
+            let others: f64 = (1..count).map(|_| rng.exponential(1.0)).sum();
+            first - spacing * own * (count - 1) as f64 / others
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rng() -> Rng {
+        Rng::for_element(1, "delay")
+    }
+
+    #[test]
+    fn interval_of_the_floor_covers_it_in_95_of_100_samples() {
+        let mut rng = rng();
+        for size in [4, 10, 100, 1000] {
+            let covered = (0..400)
+                .filter(|_| {
+                    let mut sample: Vec<f64> = (0..size).map(|_| 20.0 + rng.exponential(3.0)).collect();
+                    sample.sort_unstable_by(f64::total_cmp);
+                    let draws = floor_draws(&sample, 400, &mut rng);
+                    let [lo, _] = crate::estimate::central_95(&draws).unwrap();
+                    lo <= 20.0 && 20.0 <= sample[0]
+                })
+                .count();
+            assert!((360..=400).contains(&covered), "{covered} of 400 with {size}");
+        }
+    }
+
+    #[test]
+    fn floor_is_exact_when_delays_are_equal() {
+        assert_eq!(floor_draws(&[5.0; 20], 10, &mut rng()), [5.0; 10]);
+    }
+
+    #[test]
+    fn base_delay_excludes_the_service_time_when_the_rate_is_known() {
+        let isolated = IsolatedDelays { delays: vec![(1500, 21.2e6); 9], min: Some(21.2e6), common_len: 1500 };
+        let fit = estimate(&isolated, KnownLink { rates: &[10e6], jitter: &[] }, 50, &mut rng());
+        assert!((fit.value.unwrap() - 20e6).abs() < 1.0 && (fit.lo.unwrap() - 20e6).abs() < 1.0, "{fit:?}");
+        let fit = estimate(&isolated, KnownLink::default(), 50, &mut rng());
+        assert!((fit.value.unwrap() - 21.2e6).abs() < 1.0);
+    }
+
+    #[test]
+    fn delay_is_bounded_from_above_when_every_packet_waited() {
+        let isolated = IsolatedDelays { delays: vec![], min: Some(30e6), common_len: 1500 };
+        let fit = estimate(&isolated, KnownLink { rates: &[10e6], jitter: &[] }, 50, &mut rng());
+        assert_eq!((fit.value, fit.lo, fit.hi), (None, None, Some(28.8e6)));
+    }
+
+    #[test]
+    fn interval_of_one_packet_is_as_wide_as_the_jitter_of_others() {
+        let isolated = IsolatedDelays { delays: vec![(1500, 22.2e6)], min: Some(22.2e6), common_len: 1500 };
+        let mut rng = rng();
+        let mut jitter: Vec<f64> = (0..500).map(|_| rng.exponential(2e6)).collect();
+        jitter.sort_unstable_by(f64::total_cmp);
+        let fit = estimate(&isolated, KnownLink { rates: &[10e6], jitter: &jitter }, 400, &mut rng);
+        assert!((fit.value.unwrap() - 21e6).abs() < 1.0 && fit.hi == fit.value, "{fit:?}");
+        assert!((fit.value.unwrap() - fit.lo.unwrap() - 7.4e6).abs() < 1.5e6, "{:?}", fit.lo);
+    }
+}

@@ -1,0 +1,123 @@
+//! The input of all estimators: the packets of one direction of a path.
+
+use ackclock_trace::join::{Fate, PathDirection};
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Outcome {
+    /// Arrived at this time, nanoseconds of the sender's clock.
+    Arrived(i64),
+    /// Lost; `channel` is the probability that no queue dropped it.
+    Lost { channel: f64 },
+    /// It passed the link, and its arrival is not known.
+    Uncaptured,
+    /// Sent outside of the other capture's time.
+    OutsideCapture,
+}
+
+/// One packet of any flow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinkPacket {
+    /// Departure from the sender, nanoseconds of the sender's clock.
+    pub sent: i64,
+    /// IP bytes.
+    pub len: u32,
+    pub outcome: Outcome,
+}
+
+impl LinkPacket {
+    /// The one-way delay of a packet that arrived, nanoseconds under the assumed clock offset.
+    pub fn delay(&self) -> Option<i64> {
+        self.arrival().map(|arrival| arrival - self.sent)
+    }
+
+    pub fn arrival(&self) -> Option<i64> {
+        if let Outcome::Arrived(at) = self.outcome { Some(at) } else { None }
+    }
+
+    pub fn is_lost(&self) -> bool {
+        matches!(self.outcome, Outcome::Lost { .. })
+    }
+}
+
+/// One direction of one run.
+#[derive(Debug, Clone, Default)]
+pub struct DirectionFacts {
+    /// In order of departure.
+    pub packets: Vec<LinkPacket>,
+    /// Start and end of each time in which the link sent nothing of what waited, nanoseconds.
+    pub stalls: Vec<(i64, i64)>,
+    /// Flows overtake each other and not themselves.
+    pub flow_queues: bool,
+    /// Packets were marked CE.
+    pub marked: bool,
+    /// Rate in bit/s and burst in bytes of a token bucket.
+    pub token_bucket: Option<(f64, f64)>,
+}
+
+impl DirectionFacts {
+    /// The most common length of the packets, bytes.
+    pub fn common_len(&self) -> Option<u32> {
+        let mut lens: Vec<u32> = self.packets.iter().map(|packet| packet.len).collect();
+        lens.sort_unstable();
+        lens.chunk_by(|a, b| a == b).max_by_key(|same| same.len()).map(|same| same[0])
+    }
+
+    /// Minimum delay of the packets that overtake no other, nanoseconds: a packet that a link lets
+    /// pass others has another path.
+    pub fn floor(&self) -> Option<i64> {
+        let mut latest = i64::MIN;
+        let in_order = self.packets.iter().filter_map(|packet| {
+            let arrival = packet.arrival()?;
+            let overtakes = arrival < latest;
+            latest = latest.max(arrival);
+            (!overtakes).then(|| arrival - packet.sent)
+        });
+        in_order.min()
+    }
+
+    /// Indexes of the packets that found no other packet of these flows on the path: every earlier
+    /// one had arrived by the first time at which this one could arrive.
+    pub fn isolated(&self, floor: i64) -> Vec<usize> {
+        let mut latest = i64::MIN;
+        let mut isolated = Vec::new();
+        for (index, packet) in self.packets.iter().enumerate() {
+            match packet.outcome {
+                Outcome::Arrived(arrival) => {
+                    if latest <= packet.sent + floor {
+                        isolated.push(index);
+                    }
+                    latest = latest.max(arrival);
+                }
+                // It passed the link at a time that is not known; a packet that a queue dropped shows
+                // that others waited.
+                Outcome::Lost { .. } | Outcome::Uncaptured | Outcome::OutsideCapture => {
+                    latest = latest.max(packet.sent + floor + 1);
+                }
+            }
+        }
+        isolated
+    }
+}
+
+impl From<&PathDirection> for DirectionFacts {
+    fn from(path: &PathDirection) -> DirectionFacts {
+        let packet = |packet: &ackclock_trace::join::PathPacket| LinkPacket {
+            sent: packet.at,
+            len: packet.ip_len,
+            outcome: match packet.fate {
+                Fate::Arrived(delay) => Outcome::Arrived(packet.at.saturating_add(delay)),
+                Fate::Lost => Outcome::Lost { channel: packet.not_queue },
+                Fate::Uncaptured => Outcome::Uncaptured,
+                Fate::OutsideCapture => Outcome::OutsideCapture,
+            },
+        };
+        DirectionFacts {
+            packets: path.packets.iter().map(packet).collect(),
+            stalls: path.stalls.iter().map(|stall| (stall.start, stall.end)).collect(),
+            flow_queues: path.flow_queues,
+            marked: path.marked,
+            token_bucket: path.token_bucket.map(|bucket| (bucket.rate_bps, bucket.burst_bytes)),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Jitter: delays above those without jitter, of packets that no predecessor held back. The family is
+//! the one with the smallest distance (Kolmogorov and Smirnov) to the delays.
+
+use crate::estimate::{Status, central_95};
+use crate::facts::DirectionFacts;
+use crate::thresholds::LIMITS;
+use ackclock_core::rng::Rng;
+use ackclock_core::statistics::quantile_of_sorted;
+use serde::Serialize;
+
+/// A distribution of the extra delay, with the keys of a link file. Times in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum JitterFamily {
+    Uniform { high: f64 },
+    Exponential { mean: f64 },
+    Normal { mean: f64, sd: f64 },
+}
+
+impl JitterFamily {
+    /// The three families with the moments of a sorted sample, by maximum likelihood.
+    fn candidates(sorted: &[f64]) -> [JitterFamily; 3] {
+        let n = sorted.len() as f64;
+        let mean = sorted.iter().sum::<f64>() / n;
+        let variance = sorted.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+        let max = sorted.last().copied().unwrap_or(0.0);
+        [
+            JitterFamily::Uniform { high: max * (n + 1.0) / n },
+            JitterFamily::Exponential { mean },
+            JitterFamily::Normal { mean, sd: libm::sqrt(variance) },
+        ]
+    }
+
+    /// The same family fitted to another sample.
+    fn of_sample(self, sorted: &[f64]) -> JitterFamily {
+        let [uniform, exponential, normal] = JitterFamily::candidates(sorted);
+        match self {
+            JitterFamily::Uniform { .. } => uniform,
+            JitterFamily::Exponential { .. } => exponential,
+            JitterFamily::Normal { .. } => normal,
+        }
+    }
+
+    fn distribution(self, x: f64) -> f64 {
+        match self {
+            JitterFamily::Uniform { high } => (x / high).clamp(0.0, 1.0),
+            JitterFamily::Exponential { mean } => -libm::expm1(-x / mean),
+            JitterFamily::Normal { mean, sd } => 0.5 * libm::erfc((mean - x) / (sd * std::f64::consts::SQRT_2)),
+        }
+    }
+
+    /// Maximum difference between the sample's distribution and this one.
+    fn distance(self, sorted: &[f64]) -> f64 {
+        let n = sorted.len() as f64;
+        let differences = sorted.iter().enumerate().map(|(i, &x)| {
+            let own = self.distribution(x);
+            (own - i as f64 / n).abs().max((own - (i + 1) as f64 / n).abs())
+        });
+        differences.fold(0.0, f64::max)
+    }
+
+    /// The parameters by key, nanoseconds.
+    pub fn parameters(self) -> Vec<(&'static str, f64)> {
+        match self {
+            JitterFamily::Uniform { high } => vec![("high", high)],
+            JitterFamily::Exponential { mean } => vec![("mean", mean)],
+            JitterFamily::Normal { mean, sd } => vec![("mean", mean), ("sd", sd)],
+        }
+    }
+}
+
+/// A parameter of a family with its interval, nanoseconds.
+#[derive(Debug, Clone, Serialize)]
+pub struct JitterParameter {
+    pub key: &'static str,
+    pub value: f64,
+    pub lo: f64,
+    pub hi: f64,
+    pub draws: Vec<f64>,
+}
+
+/// The jitter of one direction.
+#[derive(Debug, Clone, Serialize)]
+pub struct Jitter {
+    pub status: Status,
+    /// None if the delays vary no more than hosts, or too few packets found the path empty.
+    pub family: Option<JitterFamily>,
+    pub parameters: Vec<JitterParameter>,
+    /// Distance between the delays and the family; above `max_distance` no family describes them.
+    pub distance: Option<f64>,
+    pub is_described: bool,
+    /// Whether packets keep their order; none if jitter had no chance to reorder any.
+    pub in_order: Option<bool>,
+    /// Packets that no predecessor held back.
+    pub packets: usize,
+    /// 95 % quantile of their jitter, nanoseconds.
+    pub p95: Option<f64>,
+}
+
+/// `above` has the jitter of the packets that no predecessor held back, sorted.
+pub fn estimate(runs: &[DirectionFacts], above: &[f64], draws: usize, rng: &mut Rng) -> Jitter {
+    let p95 = quantile_of_sorted(above, 0.95);
+    let none = Jitter {
+        status: Status::Bounded,
+        family: None,
+        parameters: Vec::new(),
+        distance: None,
+        is_described: true,
+        in_order: None,
+        packets: above.len(),
+        p95,
+    };
+    let enough = above.len() >= LIMITS.min_jitter_packets;
+    let Some(spread) = p95.filter(|_| enough) else { return none };
+    if spread <= LIMITS.host_noise_ns {
+        return Jitter { status: Status::Identified, ..none };
+    }
+    let families = JitterFamily::candidates(above).map(|family| (family, family.distance(above)));
+    let [first, rest @ ..] = families;
+    let (family, distance) = rest.into_iter().fold(first, |best, one| if one.1 < best.1 { one } else { best });
+    let resampled: Vec<Vec<(&'static str, f64)>> = (0..draws)
+        .map(|_| {
+            let mut sample: Vec<f64> = (0..above.len()).map(|_| above[(rng.uniform() * above.len() as f64) as usize]).collect();
+            sample.sort_unstable_by(f64::total_cmp);
+            family.of_sample(&sample).parameters()
+        })
+        .collect();
+    let parameters = family
+        .parameters()
+        .into_iter()
+        .enumerate()
+        .map(|(i, (key, value))| {
+            let draws: Vec<f64> = resampled.iter().map(|parameters| parameters[i].1).collect();
+            let [lo, hi] = central_95(&draws).unwrap_or([value; 2]);
+            JitterParameter { key, value, lo: lo.min(value), hi: hi.max(value), draws }
+        })
+        .collect();
+    Jitter {
+        status: Status::Identified,
+        family: Some(family),
+        parameters,
+        distance: Some(distance),
+        is_described: distance <= LIMITS.max_distance,
+        in_order: in_order(runs, quantile_of_sorted(above, 0.5).unwrap_or(0.0)),
+        ..none
+    }
+}
+
+/// Whether packets keep their order, from consecutive packets that left within half of the median
+/// jitter; none if there are too few.
+fn in_order(runs: &[DirectionFacts], median: f64) -> Option<bool> {
+    let (mut chances, mut overtakes) = (0, 0);
+    for facts in runs {
+        for pair in facts.packets.windows(2) {
+            let (Some(first), Some(second)) = (pair[0].arrival(), pair[1].arrival()) else { continue };
+            let close = ((pair[1].sent - pair[0].sent) as f64) < median / 2.0;
+            chances += usize::from(close);
+            overtakes += usize::from(second + LIMITS.same_time_ns < first);
+        }
+    }
+    if overtakes > 0 { Some(false) } else { (chances >= LIMITS.min_reorder_chances).then_some(true) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delay::IsolatedDelays;
+    use crate::facts::{LinkPacket, Outcome};
+
+    /// Packets every `spacing` ns with this extra delay above 10 ms.
+    fn jittered(spacing: i64, in_order: bool, mut draw: impl FnMut() -> f64) -> Vec<DirectionFacts> {
+        let mut last = 0;
+        let packets = (0..2000).map(|i| {
+            let sent = i * spacing;
+            let mut arrival = sent + 10_000_000 + draw() as i64;
+            if in_order {
+                arrival = arrival.max(last);
+            }
+            last = arrival;
+            LinkPacket { sent, len: 52, outcome: Outcome::Arrived(arrival) }
+        });
+        vec![DirectionFacts { packets: packets.collect(), ..DirectionFacts::default() }]
+    }
+
+    fn fitted(runs: &[DirectionFacts]) -> Jitter {
+        estimate(runs, &IsolatedDelays::of(runs).above_min(), 100, &mut Rng::for_element(3, "jitter"))
+    }
+
+    #[test]
+    fn family_and_parameters_are_those_of_the_delays() {
+        let mut rng = Rng::for_element(1, "draws");
+        let uniform = fitted(&jittered(40_000_000, true, || 4e6 * rng.uniform()));
+        assert!(matches!(uniform.family, Some(JitterFamily::Uniform { high }) if (high / 4e6 - 1.0).abs() < 0.01), "{uniform:?}");
+        let exponential = fitted(&jittered(40_000_000, true, || rng.exponential(2e6)));
+        let Some(JitterFamily::Exponential { mean }) = exponential.family else { panic!("{exponential:?}") };
+        let parameter = &exponential.parameters[0];
+        assert!((mean / 2e6 - 1.0).abs() < 0.08 && parameter.lo <= 2e6 && 2e6 <= parameter.hi, "{parameter:?}");
+        let normal = fitted(&jittered(40_000_000, true, || rng.normal(6e6, 1e6).max(0.0)));
+        assert!(matches!(normal.family, Some(JitterFamily::Normal { sd, .. }) if (sd / 1e6 - 1.0).abs() < 0.08), "{normal:?}");
+    }
+
+    #[test]
+    fn packets_behind_others_are_left_out_when_jitter_keeps_their_order() {
+        let mut rng = Rng::for_element(2, "draws");
+        let fit = fitted(&jittered(3_000_000, true, || 4e6 * rng.uniform()));
+        assert!(matches!(fit.family, Some(JitterFamily::Uniform { high }) if (high / 4e6 - 1.0).abs() < 0.03), "{fit:?}");
+        assert!(fit.packets < 1900);
+    }
+
+    #[test]
+    fn there_is_no_jitter_when_delays_vary_as_those_of_hosts() {
+        let mut rng = Rng::for_element(5, "draws");
+        let fit = fitted(&jittered(10_000_000, true, || 50e3 * rng.uniform()));
+        assert_eq!((fit.status, fit.family), (Status::Identified, None));
+    }
+}

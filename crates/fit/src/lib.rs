@@ -1,0 +1,27 @@
+//! Parameters of a link from the packets of a path between two captures: pure functions of
+//! departures, arrivals, sizes and losses. Each estimate has a 95 % interval and draws; what the
+//! packets do not identify is bounded. One file has one parameter; `thresholds` has the limits of
+//! all of them with their reasons.
+#![forbid(unsafe_code)]
+
+mod arrivals;
+mod delay;
+mod estimate;
+mod facts;
+mod jitter;
+mod link_fit;
+mod loss;
+mod queue;
+mod rate;
+mod rate_by_size;
+mod service;
+mod thresholds;
+
+pub use delay::BaseDelay;
+pub use estimate::{Fitted, Status};
+pub use facts::{DirectionFacts, LinkPacket, Outcome};
+pub use jitter::{Jitter, JitterFamily};
+pub use link_fit::{DirectionFit, LinkFit, RunFacts, fit_link};
+pub use loss::{ChannelFit, ChannelLoss};
+pub use queue::{QueueFinding, QueueLimit};
+pub use rate::{RateMethod, ServiceRate};

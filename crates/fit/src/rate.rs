@@ -1,0 +1,261 @@
+//! Rate of a link that was busy: bytes over time of consecutive arrivals, or the mode of the service
+//! times where most of them agree (Dovrolis, Ramanathan and Moore 2004 on packet dispersion). The
+//! interval is that of a bootstrap of blocks: neighbouring gaps are not independent.
+
+use crate::arrivals::{BusyGap, busy_periods, busy_runs, max_throughput};
+use crate::estimate::Fitted;
+use crate::facts::DirectionFacts;
+use crate::thresholds::LIMITS;
+use ackclock_core::rng::Rng;
+use serde::Serialize;
+
+/// How a rate was estimated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateMethod {
+    /// The mode of the service times.
+    Mode,
+    /// Bytes over time while the link was busy.
+    Mean,
+    /// Delays of packets of different sizes.
+    Size,
+    /// The largest throughput that was seen: a lower bound.
+    Throughput,
+}
+
+/// The evidence of a rate.
+#[derive(Debug, Clone, Serialize)]
+pub struct ServiceRate {
+    pub method: RateMethod,
+    /// Gaps between arrivals while the link was busy, and their time in seconds.
+    pub gaps: usize,
+    pub busy_s: f64,
+    /// Share of the gaps in the mode.
+    pub mode_share: f64,
+    /// Rate of the mode over the mean rate, less 1: time in which the busy link served others.
+    pub mode_above_mean: f64,
+    /// Coefficient of variation of the blocks' rates, if it is more than the noise of the gaps.
+    pub variation: Option<f64>,
+    /// Lengths of packets of which the delays were compared.
+    pub lens: Vec<u32>,
+}
+
+impl ServiceRate {
+    pub fn without_queue(method: RateMethod, lens: Vec<u32>) -> ServiceRate {
+        ServiceRate { method, gaps: 0, busy_s: 0.0, mode_share: 0.0, mode_above_mean: 0.0, variation: None, lens }
+    }
+}
+
+/// Bytes and nanoseconds of a block of gaps: of all, and of those in the mode.
+#[derive(Debug, Clone, Copy, Default)]
+struct BlockSums {
+    all: (f64, f64),
+    mode: (f64, f64),
+}
+
+/// The rate in bit/s of a link while it was busy. `margin` is the time for which packets must have
+/// waited, nanoseconds. Without enough gaps the largest throughput bounds it from below.
+pub fn estimate(runs: &[DirectionFacts], margin: i64, draws: usize, rng: &mut Rng) -> Fitted<ServiceRate> {
+    let by_arrivals = |facts: &DirectionFacts| facts.floor().map(|floor| busy_runs(facts, floor, margin)).unwrap_or_default();
+    let gaps: Vec<BusyGap> = runs.iter().flat_map(by_arrivals).flatten().collect();
+    if gaps.len() < LIMITS.min_busy_gaps {
+        let seen = runs.iter().filter_map(max_throughput).max_by(f64::total_cmp);
+        return Fitted::bounded(seen, None, ServiceRate::without_queue(RateMethod::Throughput, Vec::new()));
+    }
+    let first = BlockRates::of(&gaps);
+    if first.is_mode {
+        return first.fitted(draws, rng);
+    }
+    // An arrival that jitter delays makes the next packet look as if it had waited, and its gap short.
+    let mut gaps = gaps;
+    for _ in 0..LIMITS.rate_rounds {
+        let ns_per_byte = 8e9 / BlockRates::of(&gaps).mean();
+        let next: Vec<BusyGap> = runs.iter().flat_map(|facts| busy_periods(facts, ns_per_byte)).flatten().collect();
+        if next.len() < LIMITS.min_busy_gaps {
+            break;
+        }
+        gaps = next;
+    }
+    BlockRates { is_mode: false, ..BlockRates::of(&gaps) }.fitted(draws, rng)
+}
+
+/// Gaps of a busy link, divided into blocks.
+struct BlockRates<'a> {
+    gaps: &'a [BusyGap],
+    blocks: Vec<BlockSums>,
+    total: BlockSums,
+    mode_share: f64,
+    /// The mode is the rate, not the mean.
+    is_mode: bool,
+}
+
+impl<'a> BlockRates<'a> {
+    fn of(gaps: &'a [BusyGap]) -> BlockRates<'a> {
+        let (mode_range, mode_share) = mode(gaps);
+        let blocks = blocks(gaps, |gap| gap.is_clean && mode_range.contains(&(gap.ns / gap.bytes)));
+        let total = blocks.iter().fold(BlockSums::default(), add);
+        let rates = BlockRates { gaps, blocks, total, mode_share, is_mode: false };
+        let is_mode = mode_share >= LIMITS.min_mode_share && rates.mode_above_mean().abs() <= LIMITS.max_mode_difference;
+        BlockRates { is_mode, ..rates }
+    }
+
+    fn mean(&self) -> f64 {
+        bit_rate(self.total.all)
+    }
+
+    fn mode_above_mean(&self) -> f64 {
+        bit_rate(self.total.mode) / self.mean() - 1.0
+    }
+
+    fn fitted(&self, draws: usize, rng: &mut Rng) -> Fitted<ServiceRate> {
+        let rate_of = |sums: &BlockSums| bit_rate(if self.is_mode { sums.mode } else { sums.all });
+        let blocks = &self.blocks;
+        let rate = rate_of(&self.total);
+        let draws = (0..draws)
+            .map(|_| {
+                let resampled = (0..blocks.len()).map(|_| &blocks[(rng.uniform() * blocks.len() as f64) as usize]);
+                rate_of(&resampled.fold(BlockSums::default(), add))
+            })
+            // Blocks without a gap in the mode have no rate.
+            .map(|drawn| if drawn.is_finite() { drawn } else { rate })
+            .collect();
+        let evidence = ServiceRate {
+            method: if self.is_mode { RateMethod::Mode } else { RateMethod::Mean },
+            gaps: self.gaps.len(),
+            busy_s: self.total.all.1 * 1e-9,
+            mode_share: self.mode_share,
+            mode_above_mean: self.mode_above_mean(),
+            variation: variation(self.gaps, blocks),
+            lens: Vec::new(),
+        };
+        Fitted::identified(rate, draws, evidence).at_least(rate * (1.0 - LIMITS.clock_error), rate * (1.0 + LIMITS.clock_error))
+    }
+}
+
+fn add(sum: BlockSums, block: &BlockSums) -> BlockSums {
+    let plus = |a: (f64, f64), b: (f64, f64)| (a.0 + b.0, a.1 + b.1);
+    BlockSums { all: plus(sum.all, block.all), mode: plus(sum.mode, block.mode) }
+}
+
+fn bit_rate((bytes, ns): (f64, f64)) -> f64 {
+    bytes * 8e9 / ns
+}
+
+fn blocks(gaps: &[BusyGap], in_mode: impl Fn(&BusyGap) -> bool) -> Vec<BlockSums> {
+    gaps.chunks(gaps.len().div_ceil(LIMITS.blocks))
+        .map(|block| {
+            let sum =
+                |gaps: &mut dyn Iterator<Item = &BusyGap>| gaps.fold((0.0, 0.0), |sum, gap| (sum.0 + gap.bytes, sum.1 + gap.ns));
+            BlockSums { all: sum(&mut block.iter()), mode: sum(&mut block.iter().filter(|gap| in_mode(gap))) }
+        })
+        .collect()
+}
+
+/// The range of service times per byte, `mode_half_width` to either side, with most of the gaps, and
+/// its share of them.
+fn mode(gaps: &[BusyGap]) -> (std::ops::RangeInclusive<f64>, f64) {
+    let mut per_byte: Vec<f64> = gaps.iter().filter(|gap| gap.is_clean).map(|gap| gap.ns / gap.bytes).collect();
+    per_byte.sort_unstable_by(f64::total_cmp);
+    let (mut from, mut best) = (0, (0, 0));
+    for (to, &value) in per_byte.iter().enumerate() {
+        while value > per_byte[from] * (1.0 + 2.0 * LIMITS.mode_half_width) {
+            from += 1;
+        }
+        if to + 1 - from > best.1 - best.0 {
+            best = (from, to + 1);
+        }
+    }
+    match per_byte.get(best.0..best.1) {
+        Some([first, .., last]) => (*first..=*last, (best.1 - best.0) as f64 / per_byte.len() as f64),
+        _ => (f64::INFINITY..=f64::NEG_INFINITY, 0.0),
+    }
+}
+
+/// Coefficient of variation of the blocks' rates, if it is more than the gaps' noise explains.
+fn variation(gaps: &[BusyGap], blocks: &[BlockSums]) -> Option<f64> {
+    let total = blocks.iter().fold(BlockSums::default(), add).all;
+    let per_byte = total.1 / total.0;
+    // The gaps' deviations from the mean rate are correlated over a block only if the rate changes.
+    let noise: f64 = gaps
+        .windows(2)
+        .map(|w| {
+            let deviation = |gap: &BusyGap| gap.ns - per_byte * gap.bytes;
+            (deviation(&w[1]) - deviation(&w[0])).powi(2) / 2.0
+        })
+        .sum::<f64>()
+        / (gaps.len() - 1) as f64;
+    let n = blocks.len() as f64;
+    let relative = |block: &BlockSums| block.all.1 / (per_byte * block.all.0) - 1.0;
+    let spread = libm::sqrt(blocks.iter().map(|block| relative(block).powi(2)).sum::<f64>() / n);
+    let explained = libm::sqrt(noise * gaps.len() as f64 / n) / (total.1 / n);
+    (spread >= LIMITS.min_variation && spread >= LIMITS.min_variation_ratio * explained).then_some(spread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status;
+    use crate::facts::{LinkPacket, Outcome};
+
+    const MS: i64 = 1_000_000;
+
+    /// Packets of 1500 B every 0.9 ms for 9 of 10 s into a link of 10 Mb/s; `service` is each one's
+    /// time at the link in nanoseconds, `lost` ones are lost after it, `late` delays arrivals.
+    fn link(service: impl Fn(usize) -> i64, lost: impl Fn(usize) -> bool, late: impl Fn(usize) -> i64) -> DirectionFacts {
+        let (mut free, mut last) = (0, 0);
+        let packets = (0..10_000usize).map(|i| {
+            let sent = i as i64 * 900_000;
+            free = free.max(sent) + service(i);
+            last = last.max(free + 20 * MS + late(i));
+            let outcome = if lost(i) { Outcome::Lost { channel: 1.0 } } else { Outcome::Arrived(last) };
+            LinkPacket { sent, len: 1500, outcome }
+        });
+        DirectionFacts { packets: packets.collect(), ..DirectionFacts::default() }
+    }
+
+    fn fitted(facts: DirectionFacts, margin: i64) -> Fitted<ServiceRate> {
+        estimate(&[facts], margin, 200, &mut Rng::for_element(1, "rate"))
+    }
+
+    fn noise(i: usize) -> f64 {
+        (i as f64 * 0.618_033_988_749_895 * 7.0).fract()
+    }
+
+    #[test]
+    fn rate_is_exact_when_service_times_are_equal() {
+        let fit = fitted(link(|_| 1_200_000, |i| i % 97 == 3, |_| 0), 0);
+        assert_eq!((fit.status, fit.evidence.method), (Status::Identified, RateMethod::Mode));
+        assert!((fit.value.unwrap() / 10e6 - 1.0).abs() < 1e-6, "{fit:?}");
+        assert!(fit.lo.unwrap() < 10e6 && fit.hi.unwrap() > 10e6);
+    }
+
+    #[test]
+    fn interval_of_the_rate_contains_it_when_jitter_blurs_the_gaps() {
+        let fit = fitted(link(|_| 1_200_000, |_| false, |i| (noise(i) * 8e6) as i64), 8 * MS);
+        assert_eq!(fit.evidence.method, RateMethod::Mean);
+        let (lo, hi) = (fit.lo.unwrap(), fit.hi.unwrap());
+        assert!(lo <= 10e6 && 10e6 <= hi && hi - lo < 0.01 * 10e6, "{lo} {hi}");
+    }
+
+    #[test]
+    fn bytes_lost_after_the_link_count_as_served() {
+        let fit = fitted(link(|_| 1_200_000, |i| i.is_multiple_of(5), |i| (noise(i) * 4e6) as i64), 4 * MS);
+        assert!((fit.value.unwrap() / 10e6 - 1.0).abs() < 0.01, "{fit:?}");
+    }
+
+    #[test]
+    fn variation_is_reported_when_the_rate_changes() {
+        let steps = |i: usize| if (i / 2500).is_multiple_of(2) { 1_200_000 } else { 1_500_000 };
+        assert!(fitted(link(steps, |_| false, |_| 0), 0).evidence.variation.is_some_and(|cv| cv > 0.08));
+        let jitter = |i: usize| (noise(i) * 3e6) as i64;
+        assert_eq!(fitted(link(|_| 1_200_000, |_| false, jitter), 3 * MS).evidence.variation, None);
+    }
+
+    #[test]
+    fn rate_is_bounded_by_the_throughput_when_no_queue_stood() {
+        let fit = fitted(link(|_| 100_000, |_| false, |_| 0), 0);
+        assert_eq!((fit.status, fit.value), (Status::Bounded, None));
+        let seen = fit.lo.unwrap();
+        assert!(seen > 0.98 * 1500.0 * 8.0 / 0.9e-3 && seen < 1.02 * 1500.0 * 8.0 / 0.9e-3, "{seen}");
+    }
+}

@@ -1,0 +1,114 @@
+//! Rate of a link on which no queue stood, from packets of different lengths: a longer packet takes
+//! longer to send, so that the minimum delay grows with the length by the sum of the service times
+//! per byte of all links (Jacobson's pathchar, 1997).
+
+use crate::arrivals::max_throughput;
+use crate::delay::{IsolatedDelays, floor_draws};
+use crate::estimate::{Fitted, Status, central_95};
+use crate::facts::DirectionFacts;
+use crate::rate::{RateMethod, ServiceRate};
+use crate::thresholds::LIMITS;
+use ackclock_core::rng::Rng;
+
+/// The minimum delay of packets of one length.
+struct LengthClass {
+    len: u32,
+    min: f64,
+    draws: Vec<f64>,
+    variance: f64,
+}
+
+/// The rate in bit/s, or `bounded` with a bound from the lengths if that is tighter.
+pub fn estimate(
+    bounded: Fitted<ServiceRate>,
+    runs: &[DirectionFacts],
+    isolated: &IsolatedDelays,
+    draws: usize,
+    rng: &mut Rng,
+) -> Fitted<ServiceRate> {
+    let classes = classes(isolated, draws, rng);
+    let (Some(first), Some(last)) = (classes.first(), classes.last()) else { return bounded };
+    if last.len - first.len < LIMITS.min_len_difference {
+        return bounded;
+    }
+    let lens: Vec<u32> = classes.iter().map(|class| class.len).collect();
+    let best = slope(&classes, |class| class.min);
+    let slopes: Vec<f64> = (0..draws).map(|i| slope(&classes, |class| class.draws[i])).collect();
+    let Some([lo, hi]) = central_95(&slopes).map(|[lo, hi]| [lo.min(best), hi.max(best)]) else { return bounded };
+    let seen = runs.iter().filter_map(max_throughput).fold(0.0, f64::max);
+    let evidence = ServiceRate::without_queue(RateMethod::Size, lens);
+    // Bits per second of nanoseconds per byte.
+    let rate = |slope: f64| 8e9 / slope;
+    if lo > 0.0 && (hi - lo) / 2.0 <= LIMITS.max_slope_error * best {
+        let draws = slopes.iter().map(|&slope| rate(slope.clamp(lo, hi))).collect();
+        let fit = Fitted::identified(rate(best), draws, evidence);
+        return fit.at_least(rate(best) * (1.0 - LIMITS.clock_error), rate(best) * (1.0 + LIMITS.clock_error));
+    }
+    let lower = if hi > 0.0 { rate(hi).max(seen) } else { seen };
+    let upper = (lo > 0.0).then(|| rate(lo));
+    match bounded.status {
+        Status::Bounded => Fitted::bounded(Some(lower), upper, evidence),
+        Status::Identified => bounded,
+    }
+}
+
+/// The lengths with enough packets, in ascending order.
+fn classes(isolated: &IsolatedDelays, draws: usize, rng: &mut Rng) -> Vec<LengthClass> {
+    let mut delays = isolated.delays.clone();
+    delays.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    delays
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter(|class| class.len() >= LIMITS.min_class)
+        .map(|class| {
+            let sorted: Vec<f64> = class.iter().map(|delay| delay.1).collect();
+            let draws = floor_draws(&sorted, draws, rng);
+            let mean = draws.iter().sum::<f64>() / draws.len().max(1) as f64;
+            let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / draws.len().max(1) as f64;
+            LengthClass { len: class[0].0, min: sorted[0], draws, variance }
+        })
+        .collect()
+}
+
+/// Nanoseconds per byte, by least squares weighted with the variances of the minima.
+fn slope(classes: &[LengthClass], floor: impl Fn(&LengthClass) -> f64) -> f64 {
+    // Equal delays have no variance, and timestamps a resolution of a nanosecond.
+    let weight = |class: &LengthClass| 1.0 / (class.variance + 1.0);
+    let total: f64 = classes.iter().map(weight).sum();
+    let mean = |of: &dyn Fn(&LengthClass) -> f64| classes.iter().map(|class| weight(class) * of(class)).sum::<f64>() / total;
+    let (x, y) = (mean(&|class| f64::from(class.len)), mean(&|class| floor(class)));
+    let covariance: f64 = classes.iter().map(|class| weight(class) * (f64::from(class.len) - x) * (floor(class) - y)).sum();
+    let variance: f64 = classes.iter().map(|class| weight(class) * (f64::from(class.len) - x).powi(2)).sum();
+    covariance / variance
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ACKs with and without SACK blocks over a link of 1 Mb/s; `noise` in nanoseconds.
+    fn fitted(mut noise: impl FnMut() -> f64) -> Fitted<ServiceRate> {
+        let delays = (0..400).map(|i| {
+            let len = [52, 52, 52, 64, 72][i % 5];
+            (len, 20e6 + 8000.0 * f64::from(len) + noise())
+        });
+        let isolated = IsolatedDelays { delays: delays.collect(), min: None, common_len: 52 };
+        let bounded = Fitted::bounded(Some(1e5), None, ServiceRate::without_queue(RateMethod::Throughput, vec![]));
+        estimate(bounded, &[], &isolated, 200, &mut Rng::for_element(1, "size"))
+    }
+
+    #[test]
+    fn rate_follows_from_the_delays_of_different_lengths() {
+        let fit = fitted(|| 0.0);
+        assert!((fit.value.unwrap() / 1e6 - 1.0).abs() < 1e-6, "{fit:?}");
+        let mut rng = Rng::for_element(2, "noise");
+        let fit = fitted(|| rng.exponential(50e3));
+        assert!(fit.lo.unwrap() <= 1e6 && 1e6 <= fit.hi.unwrap(), "{fit:?}");
+    }
+
+    #[test]
+    fn rate_is_bounded_from_below_when_noise_hides_the_service_times() {
+        let mut rng = Rng::for_element(2, "noise");
+        let fit = fitted(|| rng.exponential(20e6));
+        assert!(fit.status == Status::Bounded && fit.lo.unwrap() < 1e6, "{fit:?}");
+    }
+}

@@ -1,0 +1,107 @@
+//! When each packet would have arrived without jitter: the end of its service at a FIFO link of known
+//! rate (Lindley 1952) and the base delay. A packet of which every predecessor had arrived by then
+//! shows jitter itself, also from a standing queue: a link that keeps the order did not hold it back.
+
+use crate::facts::{DirectionFacts, Outcome};
+use crate::thresholds::LIMITS;
+use std::collections::VecDeque;
+
+/// The arrival without jitter of each packet that the link served, nanoseconds. The error of the rate
+/// adds up over a busy time; the smallest deviations of the arrivals around a packet correct it.
+pub fn unjittered_arrivals(facts: &DirectionFacts, base: f64, ns_per_byte: f64) -> Vec<Option<f64>> {
+    let mut free = f64::NEG_INFINITY;
+    let mut arrivals: Vec<Option<f64>> = Vec::with_capacity(facts.packets.len());
+    let mut deviations = Vec::with_capacity(facts.packets.len());
+    for packet in &facts.packets {
+        let is_served = match packet.outcome {
+            Outcome::Arrived(_) | Outcome::Uncaptured => true,
+            Outcome::Lost { channel } => channel >= LIMITS.channel_probability,
+            Outcome::OutsideCapture => false,
+        };
+        if is_served {
+            free = free.max(packet.sent as f64) + ns_per_byte * f64::from(packet.len);
+        }
+        let arrival = is_served.then_some(free + base);
+        deviations.push(arrival.and_then(|without| Some(packet.arrival()? as f64 - without)));
+        arrivals.push(arrival);
+    }
+    let minima = sliding_minima(&deviations, LIMITS.drift_window);
+    arrivals.into_iter().zip(minima).map(|(arrival, min)| Some(arrival? + min)).collect()
+}
+
+/// The minimum of the known values within `half` positions of each; 0 where there is none.
+fn sliding_minima(values: &[Option<f64>], half: usize) -> Vec<f64> {
+    let mut minima = Vec::with_capacity(values.len());
+    // Positions of ascending values.
+    let mut window: VecDeque<usize> = VecDeque::new();
+    let value = |i: usize| values[i].unwrap_or(f64::INFINITY);
+    let mut next = 0;
+    for at in 0..values.len() {
+        while next < values.len() && next <= at + half {
+            if values[next].is_some() {
+                while window.back().is_some_and(|&last| value(last) >= value(next)) {
+                    window.pop_back();
+                }
+                window.push_back(next);
+            }
+            next += 1;
+        }
+        while window.front().is_some_and(|&first| first + half < at) {
+            window.pop_front();
+        }
+        minima.push(window.front().map_or(0.0, |&first| value(first)));
+    }
+    minima
+}
+
+/// The delays, above those without jitter, of the packets that no predecessor held back, sorted.
+pub fn jitter_of(facts: &DirectionFacts, unjittered: &[Option<f64>]) -> Vec<f64> {
+    let mut latest = f64::NEG_INFINITY;
+    let mut above = Vec::new();
+    for (packet, without) in facts.packets.iter().zip(unjittered) {
+        let (Some(arrival), Some(without)) = (packet.arrival(), without) else { continue };
+        if latest <= *without {
+            above.push((arrival as f64 - without).max(0.0));
+        }
+        latest = latest.max(arrival as f64);
+    }
+    above.sort_unstable_by(f64::total_cmp);
+    above
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::LinkPacket;
+    use ackclock_core::rng::Rng;
+
+    /// A standing queue at 10 Mb/s, and exponential jitter with this mean that keeps the order.
+    fn link(mean: f64, drift: f64) -> DirectionFacts {
+        let mut rng = Rng::for_element(1, "service");
+        let (mut free, mut last) = (0.0f64, 0);
+        let packets = (0..5000).map(|i| {
+            let sent = i * 1_150_000;
+            free = free.max(sent as f64) + 1_200_000.0 * (1.0 + drift);
+            last = last.max((free + 20e6 + rng.exponential(mean)) as i64);
+            LinkPacket { sent, len: 1500, outcome: Outcome::Arrived(last) }
+        });
+        DirectionFacts { packets: packets.collect(), ..DirectionFacts::default() }
+    }
+
+    #[test]
+    fn jitter_is_seen_behind_a_standing_queue_when_the_link_keeps_the_order() {
+        for drift in [0.0, 1e-3, -1e-3] {
+            let facts = link(2e6, drift);
+            let above = jitter_of(&facts, &unjittered_arrivals(&facts, 20e6, 800.0));
+            let mean = above.iter().sum::<f64>() / above.len() as f64;
+            assert!(above.len() > 300 && (mean / 2e6 - 1.0).abs() < 0.12, "{mean} of {} with drift {drift}", above.len());
+        }
+    }
+
+    #[test]
+    fn minima_are_those_of_the_window() {
+        let values = [Some(5.0), None, Some(3.0), Some(4.0), Some(9.0)];
+        assert_eq!(sliding_minima(&values, 1), [5.0, 3.0, 3.0, 3.0, 4.0]);
+        assert_eq!(sliding_minima(&[None], 1), [0.0]);
+    }
+}

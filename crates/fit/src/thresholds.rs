@@ -1,0 +1,108 @@
+//! The limits of the estimators, each beside its reason.
+
+/// Declares a struct and its one constant, so that a value stands beside its reason.
+macro_rules! thresholds {
+    ($($(#[$doc:meta])* $name:ident: $kind:ty = $value:expr;)*) => {
+        #[derive(Debug)]
+        pub struct Thresholds {
+            $($(#[$doc])* pub $name: $kind,)*
+        }
+
+        pub const LIMITS: Thresholds = Thresholds { $($name: $value,)* };
+    };
+}
+
+thresholds! {
+    // Rate.
+
+    /// Minimum number of consecutive gaps between arrivals of a busy link: shorter runs are bursts
+    /// that a sender, a frame or jitter formed.
+    min_run: usize = 20;
+    /// Minimum number of such gaps for a rate: 8 blocks of 10.
+    min_busy_gaps: usize = 80;
+    /// Number of blocks of the bootstrap: enough for a 95 % interval, and each longer than the
+    /// correlation of neighbouring gaps.
+    blocks: usize = 32;
+    /// Half-width of the mode of the service times, relative: timestamps of hosts are off by some
+    /// microseconds in a service time of a millisecond.
+    mode_half_width: f64 = 0.01;
+    /// Minimum share of the gaps in the mode for a link of fixed rate.
+    min_mode_share: f64 = 0.5;
+    /// Maximum relative difference between the mode and the mean rate; beyond it the link does other
+    /// work between packets (frames, cross traffic), and the mean is what a flow gets.
+    max_mode_difference: f64 = 0.03;
+    /// Minimum relative half-width of a rate's interval: a quartz is off by up to 100 ppm.
+    clock_error: f64 = 1e-4;
+    /// Number of times that a rate and the busy times at this rate are estimated from each other.
+    rate_rounds: usize = 4;
+    /// Coefficient of variation of the block's rates from which on a rate is not fixed,
+    min_variation: f64 = 0.03;
+    /// if it is also this many times what the gaps' own noise explains.
+    min_variation_ratio: f64 = 3.0;
+    /// Length of the window of the largest throughput that was seen, nanoseconds: longer than what
+    /// jitter compresses.
+    throughput_window_ns: i64 = 200_000_000;
+
+    // Rate by size.
+
+    /// Minimum number of packets of a length, of which the minimum delay is taken.
+    min_class: usize = 5;
+    /// Minimum difference of two lengths, bytes: options that a few packets have.
+    min_len_difference: u32 = 8;
+    /// Maximum relative half-width of a slope that identifies a rate.
+    max_slope_error: f64 = 0.5;
+
+    // Delay and jitter.
+
+    /// Maximum number of smallest delays from which the floor is extrapolated: the density is about
+    /// constant over them.
+    max_edge: usize = 12;
+    /// Minimum number of packets that found an empty path, for the floor of their delays.
+    min_floor_packets: usize = 5;
+    /// The same for a distribution of jitter.
+    min_jitter_packets: usize = 30;
+    /// 95 % quantile of the delay above its floor, nanoseconds, up to which it is the hosts' own:
+    /// their interrupts and timers.
+    host_noise_ns: f64 = 150_000.0;
+    /// Maximum distance (Kolmogorov and Smirnov) between the delays and a distribution that
+    /// describes them.
+    max_distance: f64 = 0.1;
+    /// Packets to either side of one over whose arrivals the error of a rate does not add up to more
+    /// than a share of a service time, while some of them have hardly any jitter.
+    drift_window: usize = 64;
+    /// Difference of two arrivals up to which they are one, nanoseconds: the conversion between clocks
+    /// rounds.
+    same_time_ns: i64 = 500;
+    /// Minimum width of the interval of a delay from fewer than `min_floor_packets`, nanoseconds: what
+    /// a host takes between a timestamp and the wire differs from packet to packet.
+    host_delay_ns: f64 = 100_000.0;
+    /// Minimum number of packets that jitter could have reordered and did not, for jitter in order.
+    min_reorder_chances: usize = 20;
+
+    // Queue.
+
+    /// Minimum number of drops at the limit: one is any loss.
+    min_overflow_drops: u32 = 2;
+    /// Minimum share of packets lost above the limit: a droptail queue loses all, blurred by jitter.
+    min_lost_above: f64 = 0.5;
+    /// Minimum gain of the limit (2 ln of the likelihood ratio) against losses that do not depend
+    /// on the backlog.
+    min_limit_gain: f64 = 6.0;
+    /// Share of the largest backlog below which a loss is surely not an overflow.
+    surely_below: f64 = 0.6;
+    /// Maximum number of levels of the likelihood.
+    max_levels: usize = 600;
+    /// Losses within this time, nanoseconds, are one overflow: they share the error of the backlog.
+    overflow_ns: i64 = 100_000_000;
+
+    // Loss.
+
+    /// Probability from which on a loss is the channel's.
+    channel_probability: f64 = 0.5;
+    /// Minimum number of lost packets for a loss rate.
+    min_losses: usize = 5;
+    /// Minimum number of bursts for their length.
+    min_bursts: usize = 10;
+    /// Quantile of chi-squared with one degree of freedom for 95 %.
+    chi_squared_95: f64 = 3.841;
+}

@@ -1,0 +1,152 @@
+//! Parameters of a link from captures of both of its ends.
+
+use crate::errors::{failure, refusal};
+use ackclock_core::Problem;
+use ackclock_fit::{DirectionFacts, LinkFit, RunFacts};
+use ackclock_pcap::read::Capture;
+use ackclock_trace::analyze::PacketFilter;
+use ackclock_trace::join::{CaptureSide, NoPath, PathFacts, path_facts};
+use pyo3::prelude::*;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// A capture of one end that is being read. InputError: the file is no capture, or not readable.
+#[pyclass]
+pub struct EndCapture {
+    path: PathBuf,
+    side: CaptureSide,
+}
+
+#[pymethods]
+impl EndCapture {
+    /// `only`: packet filter as JSON.
+    #[new]
+    fn new(path: PathBuf, only: &str) -> PyResult<EndCapture> {
+        let only: PacketFilter = serde_json::from_str(only).map_err(failure)?;
+        let capture = Capture::open(&path).map_err(|error| refusal(error.problem(&path)))?;
+        Ok(EndCapture { path, side: CaptureSide::new(capture, only) })
+    }
+
+    /// Reads up to `max` packets, without the GIL; returns their number.
+    fn advance(&mut self, py: Python<'_>, max: u64) -> PyResult<u64> {
+        let EndCapture { path, side } = self;
+        py.detach(|| side.read(max)).map_err(|error| refusal(error.problem(path)))
+    }
+
+    /// Marks the end of the input: an incomplete record is then an error.
+    fn finish(&mut self) {
+        self.side.capture.finish();
+    }
+}
+
+/// A fit with the runs that it is from.
+#[derive(Serialize)]
+struct FitReport {
+    runs: Vec<RunReport>,
+    fit: LinkFit,
+}
+
+/// One pair of captures.
+#[derive(Serialize)]
+struct RunReport {
+    /// Indexes of the captures.
+    captures: [usize; 2],
+    /// The first capture of the pair is the server's.
+    server_is_first: bool,
+    flows: usize,
+    /// From the first to the last departure, seconds.
+    duration_s: f64,
+    /// Of the second capture's clock, with its bounds, milliseconds.
+    offset_ms: f64,
+    offset_interval_ms: [f64; 2],
+    skew_ppm: f64,
+}
+
+/// The parameters of the link between both ends of these captures, as JSON. Each pair of captures with
+/// packets in common is a run over the same path; pairs are pooled. `clock_error_ns`: maximum error of
+/// all clocks, if known. InputError: a capture has no partner, or a pair shows no path.
+#[pyfunction]
+#[pyo3(signature = (captures, clock_error_ns, draws, seed))]
+pub fn fit_link(
+    py: Python<'_>,
+    captures: Vec<Py<EndCapture>>,
+    clock_error_ns: Option<f64>,
+    draws: usize,
+    seed: u64,
+) -> PyResult<String> {
+    let ends: Vec<PyRef<'_, EndCapture>> = captures.iter().map(|capture| capture.borrow(py)).collect();
+    let mut paths = Vec::new();
+    for [first, second] in pairs(&ends)? {
+        let path = path_facts(&ends[first].side, &ends[second].side, clock_error_ns);
+        paths.push(([first, second], path.map_err(|reason| no_path(reason, [&ends[first], &ends[second]]))?));
+    }
+    drop(ends);
+    let report = py.detach(|| {
+        let runs: Vec<RunFacts> = paths.iter().map(|(_, path)| run_facts(path)).collect();
+        let fit = ackclock_fit::fit_link(&runs, draws, seed);
+        FitReport { runs: paths.iter().map(|(pair, path)| RunReport::of(*pair, path)).collect(), fit }
+    });
+    serde_json::to_string(&report).map_err(failure)
+}
+
+/// The pairs of captures with the most packets in common, by index. Error: a capture without a partner.
+fn pairs(ends: &[PyRef<'_, EndCapture>]) -> PyResult<Vec<[usize; 2]>> {
+    let mut common: Vec<(u64, [usize; 2])> = (0..ends.len())
+        .flat_map(|first| (first + 1..ends.len()).map(move |second| [first, second]))
+        .map(|[first, second]| (ends[first].side.common_packets(&ends[second].side), [first, second]))
+        .filter(|(count, _)| *count > 0)
+        .collect();
+    common.sort_by_key(|&(count, pair)| (std::cmp::Reverse(count), pair));
+    let mut taken = vec![false; ends.len()];
+    let mut pairs = Vec::new();
+    for (_, [first, second]) in common {
+        if !taken[first] && !taken[second] {
+            (taken[first], taken[second]) = (true, true);
+            pairs.push([first, second]);
+        }
+    }
+    pairs.sort_unstable();
+    match taken.iter().position(|taken| !taken) {
+        Some(alone) => {
+            let path = &ends[alone].path;
+            let statement = "no other capture has packets in common with it";
+            let hint = "give a capture of the same connections from each end, taken at the same time";
+            Err(refusal(Problem::new(statement, hint).in_file(path)))
+        }
+        None => Ok(pairs),
+    }
+}
+
+fn run_facts(path: &PathFacts) -> RunFacts {
+    RunFacts { down: DirectionFacts::from(&path.down), up: DirectionFacts::from(&path.up), known_clocks: path.clock.known }
+}
+
+impl RunReport {
+    fn of(captures: [usize; 2], path: &PathFacts) -> RunReport {
+        let times = || [&path.down, &path.up].into_iter().flat_map(|direction| &direction.packets).map(|packet| packet.at);
+        let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
+        RunReport {
+            captures,
+            server_is_first: path.server_is_first,
+            flows: path.flows,
+            duration_s: last.saturating_sub(first) as f64 * 1e-9,
+            offset_ms: path.clock.offset() * 1e-6,
+            offset_interval_ms: path.clock.offset_interval().map(|ns| ns * 1e-6),
+            skew_ppm: path.clock.skew * 1e6,
+        }
+    }
+}
+
+fn no_path(reason: NoPath, ends: [&EndCapture; 2]) -> PyErr {
+    let [first, second] = ends.map(|end| end.path.display().to_string());
+    refusal(match reason {
+        NoPath::NoCommonPackets => Problem::new(
+            format!("{first} and {second} have no packets in common"),
+            "give a capture of the same connections from each end, taken at the same time",
+        ),
+        NoPath::NoClock => Problem::new(
+            format!("the clocks of {first} and {second} cannot be related"),
+            "give captures with packets in both directions, and with clocks that were not set meanwhile",
+        ),
+    })
+}

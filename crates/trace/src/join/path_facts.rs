@@ -1,0 +1,126 @@
+//! The packets of a path between two captures, by direction: what the estimation of a link's
+//! parameters starts from.
+
+use super::aggregate::Aggregate;
+use super::clock_relation::ClockRelation;
+use super::fate::Fate;
+use super::stalls::LinkStall;
+use super::{CaptureSide, MatchedCaptures, MatchedDirection, MatchedFates, TokenBucketEstimate};
+use crate::decode::Flags;
+
+/// One packet of any flow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PathPacket {
+    /// Departure by the sender's clock, nanoseconds.
+    pub at: i64,
+    pub ip_len: u32,
+    pub fate: Fate,
+    /// Index of the flow, from 0 in order of appearance.
+    pub flow: u32,
+    /// Of a lost packet: probability that no queue dropped it.
+    pub not_queue: f64,
+}
+
+/// One direction of a path.
+#[derive(Debug, Clone, Default)]
+pub struct PathDirection {
+    /// In order of departure.
+    pub packets: Vec<PathPacket>,
+    pub token_bucket: Option<TokenBucketEstimate>,
+    /// Times in which the link sent nothing of what waited.
+    pub stalls: Vec<LinkStall>,
+    /// Flows overtake each other and not themselves: per-flow queues.
+    pub flow_queues: bool,
+    /// The network marked packets CE.
+    pub marked: bool,
+}
+
+/// A path between a server and its clients.
+#[derive(Debug, Clone)]
+pub struct PathFacts {
+    pub clock: ClockRelation,
+    /// From the server to the clients.
+    pub down: PathDirection,
+    /// From the clients to the server.
+    pub up: PathDirection,
+    /// Number of flows in both captures.
+    pub flows: usize,
+    /// The first capture is the server's.
+    pub server_is_first: bool,
+}
+
+/// Reason why two captures show no path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoPath {
+    /// The captures have no packets in common.
+    NoCommonPackets,
+    /// All common packets go in one direction, or no pair of clocks with constant rates explains the
+    /// times.
+    NoClock,
+}
+
+/// The path between two captures of the same traffic. The server is the end that most bytes'
+/// connections were opened to. With `clock_error_ns` both clocks are taken as correct within that
+/// error.
+pub fn path_facts(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Option<f64>) -> Result<PathFacts, NoPath> {
+    let MatchedCaptures { flows, fates } = MatchedCaptures::of(first, second, clock_error_ns);
+    if flows.is_empty() {
+        return Err(NoPath::NoCommonPackets);
+    }
+    let MatchedFates { clock, directions } = fates.ok_or(NoPath::NoClock)?;
+    let listed = first.analysis.flows();
+    let mut server_bytes = [0u64; 2];
+    for (m, directions) in flows.iter().zip(&directions) {
+        let client = listed.get(m.first).client() as usize;
+        for (side, direction) in directions.iter().enumerate() {
+            let Some(direction) = direction else { continue };
+            let bytes: u64 = direction.sent.iter().map(|packet| u64::from(packet.ip_len)).sum();
+            // The server is where the server's packets leave, and where the clients' arrive.
+            let server_is_first = direction.first_to_second == (side != client);
+            server_bytes[usize::from(!server_is_first)] += bytes;
+        }
+    }
+    let server_is_first = server_bytes[0] >= server_bytes[1];
+    let of = |first_to_second: bool| {
+        let matched: Vec<(usize, &MatchedDirection<'_>)> = directions
+            .iter()
+            .enumerate()
+            .flat_map(|(flow, sides)| sides.iter().flatten().map(move |direction| (flow, direction)))
+            .filter(|(_, direction)| direction.first_to_second == first_to_second)
+            .collect();
+        PathDirection::of(&matched)
+    };
+    Ok(PathFacts { clock, down: of(server_is_first), up: of(!server_is_first), flows: flows.len(), server_is_first })
+}
+
+impl PathDirection {
+    /// `matched` has the number of each flow with its direction.
+    fn of(matched: &[(usize, &MatchedDirection<'_>)]) -> PathDirection {
+        let aggregate = Aggregate::of(matched.iter().map(|(_, direction)| *direction));
+        let mut packets = Vec::new();
+        for (number, (flow, direction)) in matched.iter().enumerate() {
+            for (index, (packet, fate)) in direction.sent.iter().zip(&direction.fates.fates).enumerate() {
+                // A reset leaves a socket that has gone: nothing of the path depends on it.
+                if packet.flags.has(Flags::RST) && *fate == Fate::Lost {
+                    continue;
+                }
+                packets.push(PathPacket {
+                    at: packet.at,
+                    ip_len: packet.ip_len,
+                    fate: *fate,
+                    flow: *flow as u32,
+                    not_queue: if *fate == Fate::Lost { aggregate.losses.not_queue(number, index) } else { 0.0 },
+                });
+            }
+        }
+        // A stable sort: packets with equal times stay in capture order.
+        packets.sort_by_key(|packet| packet.at);
+        PathDirection {
+            packets,
+            token_bucket: aggregate.token_bucket,
+            stalls: aggregate.stalls,
+            flow_queues: aggregate.flow_queues,
+            marked: matched.iter().any(|(_, direction)| direction.marked),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+"""fit: a link file from captures of both ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Json, Quiet, Seed
+
+
+def fit(
+    captures: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CAPTURE..",
+            help="Captures of the same connections from both ends of a path, in any order; several pairs are pooled.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The link file to write, with NAME.draws.parquet beside it (default: nothing is written).",
+            show_default=False,
+        ),
+    ] = None,
+    filter: Annotated[str | None, typer.Option(help="Only flows with these endpoints, as for `analyze`.")] = None,
+    synchronized: Annotated[
+        str | None, typer.Option(metavar="ERROR", help="Maximum error of all captures' clocks, such as `100 us`.")
+    ] = None,
+    json: Json = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace another file in --out.")] = False,
+    score: Annotated[
+        bool,
+        typer.Option("--score/--no-score", help="Hold out the last part of the captures and predict it (seconds)."),
+    ] = True,
+    variant: Annotated[
+        str | None,
+        typer.Option(help="The sender's congestion control (default: of cubic, reno and bbr the likeliest)."),
+    ] = None,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """A link file from captures of both ends of a path, with an interval for each parameter."""
+    from ackclock.cli.output import print_json, print_tables, remark
+    from ackclock.fitting.run import fit as fit_captures
+    from ackclock.fitting.terminal_tables import not_identified_lines, parameters_table
+
+    fitted = fit_captures(
+        *captures,
+        out=out,
+        filter=filter,
+        synchronized=synchronized,
+        seed=seed,
+        force=force,
+        score=score,
+        variant=variant,
+    )
+    if json:
+        print_json(fitted.document)
+        return
+    print_tables([parameters_table(fitted.document)])
+    for line in not_identified_lines(fitted.document):
+        print(line)
+    for text in fitted.document["remarks"]:
+        print(f"not in this link: {text}")
+    if fitted.document["score"] is not None:
+        print(fitted.document["score"]["sentence"])
+    elif score:
+        print(f"not scored: {fitted.document['no_score']}")
+    if fitted.path is not None:
+        remark(f"link file: {fitted.path}", quiet=quiet)

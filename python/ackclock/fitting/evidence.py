@@ -1,0 +1,115 @@
+"""Sentences about the evidence of fitted parameters, and about what is missing for others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ackclock import format
+
+METHODS = {
+    "mode": "mode of the service times",
+    "mean": "bytes over time of a busy link",
+    "size": "delays of packets of different lengths",
+    "throughput": "largest throughput",
+}
+FAMILIES = {"uniform": "uniform", "exponential": "exponential", "normal": "normal"}
+
+
+def rate_method(method: str) -> str:
+    return METHODS[method]
+
+
+def rate(fitted: Mapping[str, Any]) -> str:
+    facts = fitted["evidence"]
+    method = facts["method"]
+    if method == "size":
+        return f"minimum delays of packets of {_listed(facts['lens'])} B"
+    if method == "throughput":
+        seen = f"the largest throughput was {format.rate(fitted['lo'])}" if fitted["lo"] else "no packet arrived"
+        return f"no queue stood; {seen}"
+    text = f"{_count(facts['gaps'], 'service time')} in {facts['busy_s']:.1f} s of a busy link"
+    if method == "mode":
+        text += f", {format.percent(facts['mode_share'])} of them equal within 2 %"
+    if facts["variation"] is not None:
+        text += f"; the rate varies by {format.percent(facts['variation'])} (standard deviation)"
+    return text
+
+
+def no_rate(fit: Mapping[str, Any], direction: str) -> str:
+    size = fit[direction]["rate"]["evidence"]["method"] == "size"
+    lengths = "delays of packets of different lengths differ too little" if size else "all packets have one length"
+    return f"no queue stood in this direction, and {lengths}"
+
+
+def queue(fitted: Mapping[str, Any] | None) -> str:
+    if fitted is None:
+        return "no queue stood"
+    facts = fitted["evidence"]
+    drops = f"{_count(facts['drops'], 'drop')} in {_count(facts['overflows'], 'overflow')}"
+    if facts["finding"] == "limit":
+        return f"{drops}; the largest backlog that was accepted is {_bytes(facts['max_accepted'])}"
+    if facts["finding"] == "no-sharp-limit":
+        return f"{drops}, at backlogs below {_bytes(facts['max_accepted'])}, which was accepted"
+    return f"never seen to overflow; the largest backlog was {_bytes(facts['max_accepted'])}"
+
+
+def no_queue(fitted: Mapping[str, Any] | None) -> str:
+    finding = fitted["evidence"]["finding"] if fitted else None
+    if finding == "no-sharp-limit":
+        return "the queue drops below the backlogs that it accepts: an AQM, or several queues"
+    return "the queue was never seen to overflow"
+
+
+def loss(fitted: Mapping[str, Any]) -> str:
+    facts = fitted["mean"]["evidence"]
+    if not facts["lost"]:
+        return f"no loss beside overflow in {_count(facts['packets'], 'packet')}"
+    text = f"{facts['lost']} of {_count(facts['packets'], 'packet')} lost beside overflow"
+    if facts["is_bursty"]:
+        return f"{text}, in {_count(facts['bursts'], 'burst')} of {facts['burst_packets']:.1f} packets on average"
+    return f"{text}, independently of each other"
+
+
+def no_loss(fitted: Mapping[str, Any]) -> str:
+    facts = fitted["mean"]["evidence"]
+    if not facts["packets"]:
+        return "no packet passed the link"
+    return f"{_count(facts['lost'], 'loss', 'losses')} in {_count(facts['packets'], 'packet')}: a bound alone"
+
+
+def delay(fit: Mapping[str, Any]) -> str:
+    counts = {direction: fit[direction]["base_delay"]["evidence"]["isolated"] for direction in ("down", "up")}
+    text = f"{_count(counts['down'], 'packet')} down and {counts['up']} up found the path empty"
+    if fit["known_clocks"]:
+        return text
+    return f"{text}; half of the sum of both directions, since the offset between the clocks is not known"
+
+
+def jitter(fitted: Mapping[str, Any]) -> str:
+    packets = f"{_count(fitted['packets'], 'packet')} found the path empty"
+    if fitted["family"] is None:
+        if fitted["status"] == "identified":
+            return f"{packets}; their delays vary no more than those of hosts"
+        return packets
+    text = f"{packets}; 95 % are at most {format.milliseconds(fitted['p95'] / 1e6)} above the floor"
+    if not fitted["is_described"]:
+        text += "; no distribution of a link file describes them well"
+    order = {True: "packets kept their order", False: "packets overtook each other", None: "the order is assumed"}
+    return f"{text}; {order[fitted['in_order']]}"
+
+
+def no_jitter(fitted: Mapping[str, Any]) -> str:
+    return f"{_count(fitted['packets'], 'packet')} that found the path empty are too few"
+
+
+def _count(count: int, one: str, several: str | None = None) -> str:
+    return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def _bytes(count: float) -> str:
+    return f"{count / 1e3:.3g} kB" if count >= 1e3 else f"{count:.0f} B"
+
+
+def _listed(values: list[int]) -> str:
+    return ", ".join(map(str, values[:-1])) + f" and {values[-1]}" if len(values) > 1 else str(values[0])

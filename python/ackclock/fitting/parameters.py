@@ -1,0 +1,207 @@
+"""The parameters of a fitted link: values, intervals, and what the captures do not identify."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ackclock.fitting import evidence
+
+HOP = "access"
+"""Name of the fitted hop."""
+DIRECTIONS = ("down", "up")
+MIN_QUEUE_BYTES = 15_000
+"""Minimum of an assumed queue: ten full packets."""
+NS_PER_MS = 1e6
+ROUNDED_TO = 100.0
+"""Parts of an interval to which its ends and value are rounded."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter at its path in the link file.
+
+    `status` is "identified" (a value with a 95 % interval), "bounded" (an interval, no value) or
+    "assumed" (neither). `used` is the value in the link file, None where the key is left out.
+    `kind` is the value of a key that is a word. `draws` are in the unit, in the order of the other
+    parameters' draws.
+    """
+
+    path: str
+    unit: str
+    status: str
+    method: str
+    evidence: str
+    value: float | None = None
+    lo: float | None = None
+    hi: float | None = None
+    used: float | None = None
+    why: str = ""
+    kind: str = ""
+    draws: Sequence[float] = field(default=(), repr=False)
+
+    def row(self) -> dict[str, Any]:
+        """The row of the document."""
+        keys = ("path", "value", "unit", "lo", "hi", "status", "method", "evidence")
+        row = {key: getattr(self, key) for key in keys}
+        return {**row, "kind": self.kind} if self.kind else row
+
+    def not_identified(self) -> dict[str, Any]:
+        """The row of the document's `not_identified`."""
+        return {"path": self.path, "why": self.why, "default": self.used}
+
+
+def parameters_of(fit: Mapping[str, Any]) -> list[Parameter]:
+    """All parameters of the engine's fit, in the order of a hop's keys."""
+    rates = {direction: _rate(fit, direction) for direction in DIRECTIONS}
+    delays = _delays(fit)
+    rtt_ms = sum(delay.used or 0.0 for delay in delays) * (2 if len(delays) == 1 else 1)
+    queues = [_queue(fit[direction], direction, rates[direction], rtt_ms) for direction in DIRECTIONS]
+    losses = [row for direction in DIRECTIONS for row in _loss(fit[direction]["loss"], direction)]
+    jitters = [row for direction in DIRECTIONS for row in _jitter(fit[direction]["jitter"], direction)]
+    return [*rates.values(), *queues, *losses, *delays, *jitters]
+
+
+def _path(*keys: str) -> str:
+    return ".".join(("hop", HOP, *keys))
+
+
+def _rate(fit: Mapping[str, Any], direction: str) -> Parameter:
+    fitted = fit[direction]["rate"]
+    path, method = _path("rate", direction), evidence.rate_method(fitted["evidence"]["method"])
+    if fitted["status"] == "identified":
+        return _identified(path, "b/s", method, evidence.rate(fitted), fitted)
+    other = fit["up" if direction == "down" else "down"]["rate"]["value"]
+    lo, hi = fitted["lo"], fitted["hi"]
+    used = other if other is not None else lo
+    used = None if used is None else min(max(used, lo or 0.0), hi if hi is not None else math.inf)
+    return Parameter(
+        path,
+        "b/s",
+        "bounded",
+        method,
+        evidence.rate(fitted),
+        lo=lo,
+        hi=hi,
+        used=used,
+        why=evidence.no_rate(fit, direction),
+    )
+
+
+def _queue(fit: Mapping[str, Any], direction: str, rate: Parameter, rtt_ms: float) -> Parameter:
+    path, fitted = _path("queue", direction, "bytes"), fit["queue"]
+    if fitted is not None and fitted["status"] == "identified":
+        return _identified(path, "B", "step of the loss rate over the backlog", evidence.queue(fitted), fitted)
+    seen = fitted["evidence"]["max_accepted"] if fitted is not None else 0.0
+    product = (rate.used or 0.0) / 8 * rtt_ms / 1e3
+    used = float(round(max(2 * seen, product, MIN_QUEUE_BYTES)))
+    return Parameter(
+        path,
+        "B",
+        "bounded" if seen else "assumed",
+        "largest backlog" if seen else "none",
+        evidence.queue(fitted),
+        lo=seen or None,
+        used=used,
+        why=evidence.no_queue(fitted),
+    )
+
+
+def _loss(fitted: Mapping[str, Any], direction: str) -> list[Parameter]:
+    mean, sojourn = fitted["mean"], fitted["bad_sojourn"]
+    path, text = _path("loss", direction, "mean"), evidence.loss(fitted)
+    facts = mean["evidence"]
+    bursty = facts["is_bursty"]
+    method = "likelihood of Gilbert's channel" if bursty else "likelihood of independent losses"
+    rows = []
+    if mean["status"] == "identified":
+        rows.append(_identified(path, "1", method, text, mean))
+    else:
+        share = facts["lost"] / facts["packets"] if facts["packets"] else 0.0
+        why = evidence.no_loss(fitted)
+        rows.append(Parameter(path, "1", "bounded", method, text, lo=mean["lo"], hi=mean["hi"], used=share, why=why))
+    if bursty:
+        path = _path("loss", direction, "bad_sojourn")
+        if sojourn["status"] == "identified":
+            rows.append(_identified(path, "ms", method, text, sojourn, 1 / NS_PER_MS))
+        else:
+            lo, hi = sojourn["lo"] / NS_PER_MS, sojourn["hi"] / NS_PER_MS
+            why = f"{facts['bursts']} bursts are too few for their length"
+            rows.append(Parameter(path, "ms", "bounded", method, text, lo=lo, hi=hi, used=math.sqrt(lo * hi), why=why))
+    return rows
+
+
+def _delays(fit: Mapping[str, Any]) -> list[Parameter]:
+    """The delay of each direction with known clocks, else one for both."""
+    if fit["known_clocks"]:
+        of = {_path("delay", direction): fit[direction]["base_delay"] for direction in DIRECTIONS}
+    else:
+        of = {_path("delay"): fit["delay"]}
+    text, method = evidence.delay(fit), "minimum delay of packets that found an empty path"
+    rows = []
+    for path, fitted in of.items():
+        if fitted["status"] == "identified":
+            rows.append(_identified(path, "ms", method, text, fitted, 1 / NS_PER_MS))
+            continue
+        hi = None if fitted["hi"] is None else max(0.0, fitted["hi"] / NS_PER_MS)
+        why = "no packet found the path empty, so that every delay includes queueing"
+        rows.append(Parameter(path, "ms", "bounded", "minimum delay", text, lo=0.0, hi=hi, used=hi, why=why))
+    return rows
+
+
+def _jitter(fitted: Mapping[str, Any], direction: str) -> list[Parameter]:
+    path, text = _path("jitter", direction), evidence.jitter(fitted)
+    if fitted["family"] is None:
+        if fitted["status"] == "identified":
+            hi = (fitted["p95"] or 0.0) / NS_PER_MS
+            return [Parameter(path, "ms", "identified", "delays above their floor", text, value=0.0, lo=0.0, hi=hi)]
+        return [Parameter(path, "ms", "assumed", "none", text, why=evidence.no_jitter(fitted))]
+    method = f"{fitted['family']['kind']} distribution of the delays above their floor"
+    if fitted["status"] != "identified":
+        why = "no distribution of a link file describes the delays"
+        return [
+            Parameter(
+                f"{path}.{parameter['key']}",
+                "ms",
+                "assumed",
+                method,
+                text,
+                used=parameter["value"] / NS_PER_MS,
+                why=why,
+            )
+            for parameter in fitted["parameters"]
+        ]
+    return [
+        _identified(f"{path}.{parameter['key']}", "ms", method, text, parameter, 1 / NS_PER_MS)
+        for parameter in fitted["parameters"]
+    ]
+
+
+def _identified(
+    path: str, unit: str, method: str, text: str, fitted: Mapping[str, Any], scale: float = 1.0
+) -> Parameter:
+    value, lo, hi = (fitted[key] * scale for key in ("value", "lo", "hi"))
+    if unit == "ms":  # an unloaded path may be shorter than what the clocks resolve
+        value, lo, hi = max(value, 0.0), max(lo, 0.0), max(hi, 0.0)
+    value, lo, hi = _rounded(value, lo, hi)
+    draws = tuple(draw * scale for draw in fitted["draws"])
+    return Parameter(path, unit, "identified", method, text, value, lo, hi, used=value, draws=draws)
+
+
+def _rounded(value: float, lo: float, hi: float) -> tuple[float, float, float]:
+    """A value and its interval without the digits that the interval does not support; the interval
+    is widened by rounding, never narrowed.
+    """
+    width = hi - lo
+    if not width > 0 or not math.isfinite(width):
+        return value, lo, hi
+    digits = -math.floor(math.log10(width / ROUNDED_TO))
+    step = 10.0**-digits
+    # The second rounding removes the binary rest of the division.
+    return (
+        round(round(value / step) * step, max(digits, 0)),
+        round(math.floor(lo / step) * step, max(digits, 0)),
+        round(math.ceil(hi / step) * step, max(digits, 0)),
+    )

@@ -1,0 +1,229 @@
+"""`fit`: a link file from captures of both ends of a path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ackclock.analysis.clocks import clocks_of
+from ackclock.analysis.filter import PacketFilter, parse_filter
+from ackclock.errors import InputError, choices, native_errors
+from ackclock.fitting import aqm, prediction
+from ackclock.fitting.link_file import draws_frame, link_of, to_text, write
+from ackclock.fitting.parameters import DIRECTIONS, Parameter, parameters_of
+from ackclock.fitting.result import Fit
+from ackclock.input import catalogue
+from ackclock.input.objects import Link
+
+DRAWS = 400
+"""Number of joint draws."""
+SEED = 1
+PIECE = 1_000_000
+"""Packets between two looks at signals."""
+MIN_PACKETS = 100
+"""Minimum number of packets in a direction: a handshake and a few segments show no rate."""
+
+
+def fit(
+    *captures: str | Path,
+    out: str | Path | None = None,
+    filter: str | None = None,
+    synchronized: str | float | None = None,
+    seed: int | None = None,
+    force: bool = False,
+    score: bool = True,
+    variant: str | None = None,
+) -> Fit:
+    """Fit a link to captures of TCP transfers from both ends of its path.
+
+    Args:
+        captures: two captures of the same connections, one from each end, in any order; or several
+            such pairs over the same path, which are pooled.
+        out: the link file to write; the joint draws are written beside it, as NAME.draws.parquet.
+            Nothing is written without it.
+        filter: only flows with such ends, as for `analyze`.
+        synchronized: all clocks are right within this (seconds, or such as ``100 us``): the delays
+            of both directions are then known separately.
+        seed: of the bootstrap and the draws; default 1.
+        force: replace another file that is in `out`.
+        score: hold out the last part of the input, fit the rest, and compare a simulation of the
+            held-out part with the captures (some seconds).
+        variant: the sender's congestion control, for that simulation; default: the one of cubic,
+            reno and bbr that fits the first part best.
+
+    Returns:
+        A Fit: `link`, `document`, `parameters` and `draws` (Polars frames).
+
+    Raises:
+        InputError: fewer than two captures, one that cannot be read, captures without packets in
+            common, too few packets, or another file in `out`. Nothing is written then.
+
+    >>> import ackclock
+    >>> fitted = ackclock.fit("client.pcap", "server.pcap", out="link.toml")  # doctest: +SKIP
+    >>> fitted.parameters.select("path", "value", "lo", "hi")  # doctest: +SKIP
+    """
+    names = [str(capture) for capture in captures]
+    _check(names)
+    clocks = clocks_of((), synchronized, 2)
+    if variant is not None and variant not in catalogue.variants():
+        raise InputError(f'"{variant}"', choices(catalogue.variants(), variant), option="--variant")
+    reported = json.loads(
+        _engine_fit(names, PacketFilter(parse_filter(filter)), clocks.error_s, SEED if seed is None else seed)
+    )
+    fitted: dict[str, Any] = reported["fit"]
+    if (
+        min(fitted[direction]["packets"] for direction in DIRECTIONS) < 1
+        or fitted["down"]["packets"] + fitted["up"]["packets"] < MIN_PACKETS
+    ):
+        raise InputError.problem(
+            f"the captures have {fitted['down']['packets']} packets down and {fitted['up']['packets']} up in common",
+            "capture a transfer of some seconds",
+            option="CAPTURE",
+        )
+    title = f"Fitted to {', '.join(Path(name).name for name in names)}"
+    parameters, link = _link(fitted, title, prediction.Ends(*_ends(names, reported["runs"][0]), filter).transfers)
+    document: dict[str, Any] = {
+        "title": title,
+        "inputs": _inputs(names, reported["runs"]),
+        "link": link,
+        "parameters": [parameter.row() for parameter in parameters],
+        "not_identified": [parameter.not_identified() for parameter in parameters if parameter.why],
+        "remarks": _remarks(fitted, parameters),
+    }
+    document["score"], document["no_score"] = (
+        _score(reported["runs"], names, filter, clocks.error_s, variant) if score else (None, "")
+    )
+    draws = draws_frame(parameters)
+    text = to_text(link, document)
+    if out is not None:
+        write(Path(out), text, draws, force=force)
+    return Fit(document, Link(link["hop"], title), text, draws, None if out is None else Path(out))
+
+
+def _check(names: list[str]) -> None:
+    if len(names) < 2:
+        raise InputError.problem(
+            f"{len(names)} capture{'s' * (len(names) != 1)} given, a link has two ends",
+            "give a capture of the same connections from each end",
+            option="CAPTURE",
+        )
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise InputError.problem("the same capture twice", "give one from each end", file=name, option="CAPTURE")
+
+
+def _engine_fit(names: list[str], only: PacketFilter, error_s: float | None, seed: int) -> str:
+    """The engine's fit as JSON."""
+    from ackclock import _native
+
+    ends = []
+    for name in names:
+        with native_errors(file=name):
+            end = _native.EndCapture(name, only.as_json())
+            while end.advance(PIECE) == PIECE:
+                pass
+            end.finish()
+        ends.append(end)
+    with native_errors():
+        return _native.fit_link(ends, None if error_s is None else error_s * 1e9, DRAWS, seed)
+
+
+def _ends(names: list[str], run: Mapping[str, Any]) -> tuple[str, str]:
+    """The captures at the server's end and at the client's end of a run."""
+    first, second = (names[index] for index in run["captures"])
+    return (first, second) if run["server_is_first"] else (second, first)
+
+
+def _link(
+    fitted: Mapping[str, Any], title: str, transfers: Callable[[], prediction.Transfers | None]
+) -> tuple[list[Parameter], dict[str, Any]]:
+    """The parameters and the link. `transfers` are those of the input: of a queue that drops below
+    the backlogs that it accepts, replays of them show the kind.
+    """
+    parameters = parameters_of(fitted)
+    link = link_of(parameters, _orders(fitted), title)
+    early = [
+        d for d in DIRECTIONS if (queue := fitted[d]["queue"]) and queue["evidence"]["finding"] == "no-sharp-limit"
+    ]
+    seen = transfers() if early else None
+    if seen is None or seen.direction not in early:
+        return parameters, link
+    kind = aqm.recognise(link, seen, flow_queues=fitted[seen.direction]["flow_queues"])
+    if not kind.is_clear:
+        return parameters, link
+    parameters = [*aqm.without_limit(parameters, seen.direction), kind.parameter(seen.direction)]
+    return parameters, aqm.with_kind(link, seen.direction, kind.kind)
+
+
+def _score(
+    runs: Sequence[Mapping[str, Any]], names: list[str], only: str | None, error_s: float | None, variant: str | None
+) -> tuple[dict[str, Any] | None, str]:
+    """The prediction of the last part of the first run by a fit to what came before it; None, with
+    the reason, if it cannot be made.
+    """
+    run = runs[0]
+    pair = _ends(names, run)
+    ends = prediction.Ends(*pair, only)
+    cut, end = prediction.FITTED_SHARE * run["duration_s"], prediction.END_SHARE * run["duration_s"]
+    if end - cut < prediction.MIN_HELD_OUT_S:
+        return None, f"a capture of {run['duration_s']:.1f} s is too short to hold out a part"
+    whole, seen, truth = (ends.transfers(since, until) for since, until in ((None, None), (None, cut), (cut, end)))
+    if (
+        whole is None
+        or seen is None
+        or truth is None
+        or whole.duration_s < prediction.MIN_BULK_TIME * run["duration_s"]
+    ):
+        return None, "no bulk transfer in one direction lasts through the capture"
+    if whole.direction != truth.direction:
+        return None, "the direction of the transfers changes"
+    fitted = json.loads(_engine_fit(list(pair), PacketFilter(parse_filter(only), None, cut), error_s, SEED))["fit"]
+    links = {
+        "fitted": _link(fitted, "", lambda: seen)[1],
+        "naive": prediction.naive_link(seen.observed.goodput_bps, seen.min_rtt_ms),
+    }
+    replay = prediction.Replay(whole.direction, whole.flows, run["duration_s"], cut, end)
+    return prediction.score(replay, links, seen.observed, truth.observed, variant).document(), ""
+
+
+def _orders(fitted: Mapping[str, Any]) -> dict[str, bool]:
+    """Whether jitter keeps the order of packets, by direction."""
+    return {direction: fitted[direction]["jitter"]["in_order"] is not False for direction in DIRECTIONS}
+
+
+def _inputs(names: list[str], runs: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each capture with its end, in the order of the runs."""
+    inputs = []
+    for number, run in enumerate(runs, start=1):
+        first, second = run["captures"]
+        server, client = (first, second) if run["server_is_first"] else (second, first)
+        inputs += [
+            {"capture": names[index], "run": number, "end": end, "flows": run["flows"], "duration_s": run["duration_s"]}
+            for index, end in ((server, "server"), (client, "client"))
+        ]
+    return inputs
+
+
+def _remarks(fitted: Mapping[str, Any], parameters: list[Parameter]) -> list[str]:
+    """What the captures show and the link does not have."""
+    texts = []
+    for direction in DIRECTIONS:
+        of = fitted[direction]
+        if of["flow_queues"]:
+            texts.append(
+                f"{direction}: flows overtake each other: the link has a queue for each flow, this one has not"
+            )
+        if of["marked"]:
+            texts.append(f"{direction}: packets were marked CE: an AQM, which this link has not")
+        if of["token_bucket"] is not None and of["rate"]["evidence"]["gaps"]:
+            rate, burst = of["token_bucket"]
+            texts.append(
+                f"{direction}: a token bucket of {rate / 1e6:.3g} Mb/s with a burst of {burst / 1e3:.3g} kB; this link has the rate alone"
+            )
+        if of["stalls"]:
+            texts.append(f"{direction}: the link stalled {of['stalls']} times, this one does not")
+        if of["rate"]["status"] == "identified" and of["rate"]["evidence"]["variation"] is not None:
+            texts.append(f"{direction}: the rate varies, this link has its mean")
+    return texts

@@ -1,0 +1,55 @@
+"""A fit as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+
+from ackclock.format import milliseconds, percent, rate
+from ackclock.terminal import text_table
+
+
+def parameters_table(document: Mapping[str, Any]) -> Table:
+    """The parameters with their intervals and evidence."""
+    table = text_table(str(document["title"]), ["parameter"], ["value", "95 % interval"])
+    table.add_column("status")
+    table.add_column("evidence", overflow="fold")
+    for row in document["parameters"]:
+        value = row.get("kind", "-") if row["value"] is None else quantity(row["value"], row["unit"])
+        table.add_row(row["path"].removeprefix("hop."), value, interval(row), row["status"], row["evidence"])
+    return table
+
+
+def not_identified_lines(document: Mapping[str, Any]) -> list[str]:
+    """A line for each parameter that the captures do not identify."""
+    units = {row["path"]: row["unit"] for row in document["parameters"]}
+    lines = []
+    for row in document["not_identified"]:
+        default = "left out" if row["default"] is None else f"{quantity(row['default'], units[row['path']])} assumed"
+        lines.append(f"not identified: {row['path'].removeprefix('hop.')}: {row['why']}; {default}")
+    return lines
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value with its unit."""
+    if unit == "b/s":
+        return rate(value)
+    if unit == "ms":
+        return milliseconds(value) if value else "0 ms"
+    if unit == "B":
+        return f"{value / 1e3:.4g} kB" if value >= 1e3 else f"{value:.0f} B"
+    return percent(value)
+
+
+def interval(row: Mapping[str, Any]) -> str:
+    """The interval of a row; an open end is a word."""
+    lo, hi, unit = row["lo"], row["hi"], row["unit"]
+    if lo is None and hi is None:
+        return "-"
+    if hi is None:
+        return f"from {quantity(lo, unit)}"
+    if lo is None:
+        return f"up to {quantity(hi, unit)}"
+    return f"{quantity(lo, unit)} .. {quantity(hi, unit)}"

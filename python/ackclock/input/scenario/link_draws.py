@@ -1,0 +1,112 @@
+"""The joint draws beside a fitted link: each seed of a comparison has a link of its own, so that a
+ranking that the fit cannot support is a tie.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock.input.document import read_document
+from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
+from ackclock.input.scenario.draft import find_link
+from ackclock.input.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PS_PER_MS = 10**9
+IN_RUN = "link.draws.parquet"
+"""Name of the draws in a run folder."""
+
+
+def draws_path(link: Path) -> Path:
+    """The file of the joint draws beside a link file."""
+    return link.with_name(f"{link.stem}.draws.parquet")
+
+
+@dataclass(frozen=True)
+class LinkDraws:
+    """Draws of a link's parameters, a column for each path (docs/fit.md)."""
+
+    path: Path
+
+    @classmethod
+    def beside(cls, link: str | Path) -> LinkDraws | None:
+        """The draws beside a link by name or file; None if it was not fitted, or they are
+        absent.
+        """
+        file = find_link(str(link), Path())
+        if file is None or not draws_path(file).is_file() or "fit" not in read_document(file).data:
+            return None
+        return cls(draws_path(file))
+
+    @classmethod
+    def of_run(cls, folder: Path) -> LinkDraws | None:
+        """The draws of a comparison, kept in its run folder; None without any."""
+        return cls(folder / IN_RUN) if (folder / IN_RUN).is_file() else None
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        import polars as pl
+
+        return pl.read_parquet(self.path)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file."""
+        return hashlib.sha256(self.path.read_bytes()).hexdigest()
+
+    @property
+    def note(self) -> str:
+        """A sentence for results over these links."""
+        return f"Each seed has a link of its own, drawn from the fit's uncertainty ({self.path.name})."
+
+    def scenario(self, scenario: Scenario, seed: int) -> Scenario:
+        """The scenario over the link of a seed: the draw of that number, from 1, in a circle."""
+        draw = self.frame.row((seed - 1) % self.frame.height, named=True)
+        return scenario.model_copy(update={"hop": tuple(_drawn(hop, draw) for hop in scenario.hop)})
+
+
+def _drawn(hop: Hop, draw: Mapping[str, float]) -> Hop:
+    """A hop with the drawn values of its parameters."""
+    start = f"hop.{hop.name}."
+    own = {path.removeprefix(start): value for path, value in draw.items() if path.startswith(start)}
+    sides: dict[str, Direction | None] = {"down": hop.down, "up": hop.up}
+    changed = {name: side and _drawn_side(side, _of_direction(own, name)) for name, side in sides.items()}
+    return hop.model_copy(update=changed)
+
+
+def _of_direction(draw: Mapping[str, float], direction: str) -> dict[tuple[str, ...], float]:
+    """The keys of one direction, without its name: ("queue", "bytes")."""
+    keys = {}
+    for path, value in draw.items():
+        parts = path.split(".")
+        if not set(DIRECTIONS) & set(parts[1:]) or direction in parts[1:2]:
+            keys[tuple(part for part in parts if part != direction)] = value
+    return keys
+
+
+def _drawn_side(side: Direction, draw: Mapping[tuple[str, ...], float]) -> Direction:
+    changed: dict[str, Any] = {}
+    for keys, value in draw.items():
+        key, *inner = keys
+        part = changed.get(key, getattr(side, key))
+        if keys == ("rate",) and isinstance(part, int):
+            changed[key] = max(1, round(value))
+        elif keys == ("delay",):
+            changed[key] = max(0, round(value * PS_PER_MS))
+        elif inner and getattr(part, inner[0], None) is not None:
+            changed[key] = part.model_copy(update={inner[0]: _in_unit(keys, value)})
+    return side.model_copy(update=changed)
+
+
+def _in_unit(keys: tuple[str, ...], value: float) -> int | float:
+    """A draw in the model's unit: bytes, a share, or ps of milliseconds."""
+    if keys == ("loss", "mean"):
+        return value
+    return max(1, round(value if keys == ("queue", "bytes") else value * PS_PER_MS))

@@ -1,0 +1,1 @@
+"""`ackclock fit` beside links of known parameters."""

@@ -1,0 +1,146 @@
+"""`python -m studies.fit.page [FILE]`: fits to links of known parameters, as Markdown.
+
+`make fit-accuracy` writes it to docs. `--links N` and `--seed N` select other links.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from ackclock.storage.atomic_files import atomic_write
+from studies.fit.links import links
+from studies.fit.predictions import Cell, FittedLink, fitted
+
+SEED = 21
+COUNT = 40
+TARGETS = {"all": (0.05, 0.15, 0.10, 0.25), "below 95 %": (0.08, 0.20, 0.10, 0.25)}
+"""Median and 90th percentile of the errors of goodput and of p95 RTT."""
+
+
+def quantile(values: Iterable[float], q: float) -> float:
+    """The nearest rank; NaN without values."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, max(0, int(q * len(ordered) + 0.999999) - 1))] if ordered else float("nan")
+
+
+def _percent(value: float) -> str:
+    return "-" if value != value else f"{100 * value:.1f} %"
+
+
+def prediction_rows(cells: Sequence[Cell]) -> list[str]:
+    """Rows of the table of predictions."""
+    rows = []
+    groups: dict[str, Sequence[Cell]] = {
+        "all": cells,
+        "below 95 %": [cell for cell in cells if not cell.is_full],
+        "upload": [cell for cell in cells if cell.direction == "up"],
+    }
+    for name, group in groups.items():
+        errors: list[Callable[[Cell], float]] = [
+            lambda cell: abs(cell.goodput_error),
+            lambda cell: abs(cell.rtt_error),
+            lambda cell: abs(cell.naive_goodput_error),
+            lambda cell: abs(cell.naive_rtt_error),
+        ]
+        figures = [_percent(quantile(map(error, group), q)) for error in errors for q in (0.5, 0.9)]
+        rows.append(f"| {name} | {len(group)} | " + " | ".join(figures) + " |")
+    return rows
+
+
+def coverage_rows(done: Sequence[FittedLink]) -> list[str]:
+    """Rows of the table of parameters."""
+    rows = []
+    for path in sorted({path for link in done for path, *_ in link.coverage()}):
+        found = [one for link in done for one in link.coverage() if one[0] == path]
+        identified = [(row, truth, covers) for _, row, truth, covers in found if row and row["status"] == "identified"]
+        widths = [(row["hi"] - row["lo"]) / 2 / truth for row, truth, _ in identified if truth]
+        errors = [abs(row["value"] / truth - 1) for row, truth, _ in identified if truth]
+        rows.append(
+            f"| `{path}` | {len(found)} | {len(identified)} | {sum(covers for *_, covers in identified)} "
+            f"| {_percent(quantile(errors, 0.5))} | {_percent(quantile(errors, 0.9))} | {_percent(quantile(widths, 0.5))} |"
+        )
+    return rows
+
+
+def misses(done: Sequence[FittedLink]) -> list[str]:
+    """A line for each identified interval that does not contain the truth, and each large error."""
+    lines = []
+    for link in done:
+        for path, row, truth, covers in link.coverage():
+            if row and row["status"] == "identified" and not covers:
+                lines.append(f"- link {link.link.name}: `{path}` {row['lo']:.6g} .. {row['hi']:.6g}, truth {truth:.6g}")
+        for cell in link.cells:
+            if abs(cell.goodput_error) > TARGETS["all"][1]:
+                of = f"{cell.direction} {cell.variant} {cell.buffer}"
+                lines.append(f"- link {link.link.name}: goodput of {of} {_percent(cell.goodput_error)}")
+    return lines
+
+
+def page(done: Sequence[FittedLink], seed: int, seconds: float) -> str:
+    """The page."""
+    cells = [cell for link in done for cell in link.cells]
+    kinds = ", ".join(
+        f"{sum(link.link.kind == kind for link in done)} {kind}"
+        for kind in dict.fromkeys(link.link.kind for link in done)
+    )
+    parts = [
+        "# Fits to links of known parameters",
+        "",
+        f"Written by `make fit-accuracy` ([links.py](../studies/fit/links.py)): {len(done)} links of seed {seed} ({kinds}), "
+        f"{seconds:.0f} s.",
+        "The input of each fit are the captures of both ends of one cubic download of 30 s. Predicted are reno, bbr and",
+        "vegas with socket buffers of 64 KiB and automatic ones, and an upload; truth and prediction are means of 10",
+        "seeds that the input has not. The naive fit is the mean rate, the minimum RTT and one bandwidth-delay product",
+        "of droptail. Links of the kind `other` have something that no fit has.",
+        "",
+        "## Predictions",
+        "",
+        "| cells | n | goodput, median | 90 % | p95 RTT, median | 90 % | naive goodput, median | 90 % | naive RTT, median | 90 % |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+        *prediction_rows(cells),
+        "",
+        "`below 95 %`: the truth uses less than 95 % of the bottleneck. Targets: 5 % and 15 % of goodput over all,",
+        "8 % and 20 % below 95 %, 10 % and 25 % of p95 RTT.",
+        "",
+        "## Parameters",
+        "",
+        "| path | links | identified | interval contains it | error, median | 90 % | half-width, median |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+        *coverage_rows(done),
+        "",
+        "## Misses",
+        "",
+        *(misses(done) or ["None."]),
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--links", type=int, default=COUNT)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--parameters", action="store_true", help="without predictions")
+    options = parser.parse_args()
+    print(f"seed {options.seed}", file=sys.stderr)
+    started = time.monotonic()
+    done = []
+    for link in links(options.links, options.seed):
+        with tempfile.TemporaryDirectory() as folder:
+            done.append(fitted(link, Path(folder) / "run", predict=not options.parameters))
+        print(f"link {link.name}: {time.monotonic() - started:.0f} s", file=sys.stderr)
+    text = page(done, options.seed, time.monotonic() - started)
+    if options.file:
+        atomic_write(options.file, text.encode())
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main()
