@@ -17,6 +17,7 @@ from ackclock.comparison.prices import (
     MAX_SEEDS,
     MEASURES,
     REFERENCE,
+    Priced,
     chosen,
     companions,
     max_runs,
@@ -24,10 +25,11 @@ from ackclock.comparison.prices import (
     of_priced,
 )
 from ackclock.comparison.ranking import Ranked, ranking
-from ackclock.comparison.terminal_tables import tables
+from ackclock.comparison.terminal_tables import price_table, tables
 from ackclock.comparison.verdict import price, verdict
 from ackclock.report.page import Table as PageTable
 from ackclock.simulation.metrics import of_run
+from ackclock.statistics import interval
 from ackclock.terminal import narrow
 from tests.support.synthetic import flow, summary
 
@@ -271,6 +273,16 @@ def test_prices_are_equal_for_any_number_of_workers_and_may_be_left_out(priced: 
     assert without.document["prices"] is None and "Price" not in without.document["verdict"]
     assert not (tmp_path / "run" / "prices").exists()
     assert without.document["ranking"] == single["ranking"]
+
+
+@pytest.mark.parametrize(("unfinished", "cell"), [(0.0, "500, 3000"), (0.4, "500, 3000+")])
+def test_short_transfers_that_are_not_complete_have_a_mark(priced: Comparison, unfinished: float, cell: str) -> None:
+    assert priced.prices is not None
+    figures = {"short_p50_s": 0.5, "short_p95_s": 3.0, "short_unfinished": unfinished}
+    one = Priced("cubic", {name: interval([value]) for name, value in figures.items()}, (), ())
+    (table,) = price_table(replace(priced, prices=replace(priced.prices, choices=[one], references=[])))
+    assert list(table.columns[-1].cells) == [cell]
+    assert ("not complete" in str(table.caption)) == bool(unfinished)
 
 
 @pytest.mark.finding("U9")

@@ -134,6 +134,9 @@ def price_table(comparison: Comparison) -> list[Table]:
         for other in OTHERS:
             cells += [_mean(of.get(f"{name}_goodput_bps"), 1.0 / factor, 2) for name in (f"beside_{other}", other)]
         short = ", ".join(_mean(of.get(f"short_{part}_s"), 1e3, 0) for part in ("p50", "p95"))
+        if (unfinished := of.get("short_unfinished")) and unfinished.mean > 0.0:
+            short += "+"
+            table.caption = "+: a transfer that is not complete at the end of a run counts with its time until then."
         table.add_row(choice.label, *cells, _mean(of.get("probe_delay_p95_ms"), 1.0, 0), short)
     return [table]
 
