@@ -148,6 +148,14 @@ def test_queue_is_an_aqm_when_replays_with_it_are_like_the_captures(tmp_path):
     assert fit.parameters.filter(pl.col("path").str.ends_with("down.kind"))["kind"].to_list() == ["fq-codel"]
 
 
+def test_rate_of_the_acks_direction_is_assumed_from_the_data_when_no_queue_stood(tmp_path):
+    hop = {"rate": "40 Mb/s", "delay": "20 ms", "jitter": {"kind": "exponential", "mean": "8 ms"}}
+    fit = ackclock.fit(*simulated_captures(tmp_path, hop, {"receive_buffer": "32 KiB"}, duration="4 s"), score=False)
+    assert rows(fit)["rate.up"]["status"] == rows(fit)["rate.down"]["status"] == "bounded"
+    defaults = {row["path"]: row["default"] for row in fit.document["not_identified"]}
+    assert defaults["hop.access.rate.up"] == defaults["hop.access.rate.down"] >= 1e6
+
+
 def test_captures_of_an_upload_are_scored_at_their_sender(tmp_path):
     hop = {"rate": {"down": "8 Mb/s", "up": "2 Mb/s"}}
     score = ackclock.fit(*simulated_captures(tmp_path, hop, flows=UPLOAD, duration="15 s")).document["score"]

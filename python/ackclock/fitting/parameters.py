@@ -73,10 +73,11 @@ def _rate(fit: Mapping[str, Any], direction: str) -> Parameter:
     path, method = _path("rate", direction), evidence.rate_method(fitted["evidence"]["method"])
     if fitted["status"] == "identified":
         return _identified(path, "b/s", method, evidence.rate(fitted), fitted)
-    other = fit["up" if direction == "down" else "down"]["rate"]["value"]
+    other = fit["up" if direction == "down" else "down"]["rate"]
     lo, hi = fitted["lo"], fitted["hi"]
-    used = other if other is not None else lo
-    used = None if used is None else min(max(used, lo or 0.0), hi if hi is not None else math.inf)
+    # ACKs alone need less than their direction carries.
+    assumed = [rate for rate in (other["value"], other["lo"]) if rate is not None][:1]
+    used = min(max([*assumed, lo or 0.0]), hi if hi is not None else math.inf) or None
     return Parameter(
         path,
         "b/s",
