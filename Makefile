@@ -88,9 +88,10 @@ bench-peers: ## our 802.16 and 802.11b beside ns-3's, where it is installed
 	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
 	$(PYTHON) benches/peers/ns3_speed.py --binary target/release/ackclock-bench
 
-accuracy: build ## our figures beside those of ns-2, the papers and ns-3, as docs/accuracy.md has them
+# One part to the terminal: .venv/bin/python -m studies.oracles.page stored|aqm|closed-forms
+accuracy: build ## our figures beside those of ns-2, the papers, ns-3 and closed forms, into docs/accuracy.md; a part whose oracle is missing stays as it is, with a line
 	@$(CARGO) build --quiet --release --workspace --bin ackclock-bench
-	$(BIN)/python -m studies.oracles.page
+	$(PYTHON) tools/tour.py docs/accuracy.md
 
 # One part to the terminal: make analyze-accuracy PART=verdicts. With grids of a new seed: FRESH=1
 analyze-accuracy: build ## the analyzer's causes, losses, buffers and verdicts against the simulator's truth, into docs/analyze-accuracy.md: five minutes on two cores

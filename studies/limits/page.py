@@ -7,96 +7,122 @@ Markdown.
 from __future__ import annotations
 
 import argparse
-import itertools
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from studies.limits.rows import HOPS, LEAVES, LIMITS, RAISES, Row, drawn, evaluate
+from ackclock.limits import WORDS
+from studies.limits.rows import (
+    CELLS,
+    HOPS,
+    LEAVES,
+    LIMITS,
+    RAISES,
+    CaptureLimit,
+    Row,
+    captured,
+    drawn,
+    evaluate,
+)
 
 SEED = 19
-ROWS = 240
 EACH = 5
-"""Minimum number of rows of each kind of hop and of each limit."""
-BATCH = len(HOPS) * len(LIMITS)
-MAX_BATCHES = 20
-CELL_ROWS = 9
-"""Maximum number of rows of one limit on one kind of hop, so that no cell rules the table."""
+"""Minimum number of rows of each cell: a kind of hop with a limit."""
+CELL_ROWS = 7
+"""Maximum number of rows of a cell, so that no cell rules the table."""
+MAX_DRAWS = 40
+"""Maximum number of settings that are drawn for a cell."""
 
 
-def table(seed: int, rows: int = ROWS, each: int = EACH) -> tuple[list[Row], int]:
-    """Rows with one limit, `each` or more of each kind, and the number of drawn settings."""
+def table(seed: int, rows: int | None = None) -> tuple[list[Row], int]:
+    """Rows with one limit, and the number of drawn settings.
+
+    Args:
+        seed: of the settings.
+        rows: the number of rows; None: as many as each cell needs for `EACH`.
+    """
     found: list[Row] = []
     cells: Counter[tuple[str, str]] = Counter()
-    settings = drawn(seed)
     tried = 0
     with tempfile.TemporaryDirectory() as folder:
-        for _ in range(MAX_BATCHES):
-            batch = [setting for _, _, setting in itertools.islice(settings, BATCH)]
-            tried += len(batch)
-            for row in evaluate(batch, Path(folder)):
+        for number in range(MAX_DRAWS):
+            wanted = [cell for cell in CELLS if cells[cell] < EACH]
+            if not wanted or (rows is not None and len(found) >= rows):
+                break
+            tried += len(wanted)
+            for row in evaluate([drawn(seed, number, *cell) for cell in wanted], Path(folder)):
                 cell = (row.setting.kind, row.truth or "")
                 if row.truth and cells[cell] < CELL_ROWS:
                     cells[cell] += 1
                     found.append(row)
-            counts = Counter(part for row in found for part in (row.setting.kind, row.truth))
-            if len(found) >= rows and all(counts[part] >= each for part in (*HOPS, *LIMITS)):
-                break
-    return found, tried
+    return found if rows is None else found[:rows], tried
+
+
+def of_captures(rows: Sequence[Row]) -> list[CaptureLimit]:
+    """What `analyze` reports of each row."""
+    with tempfile.TemporaryDirectory() as folder:
+        return [captured(row, Path(folder)) for row in rows]
 
 
 def page(seed: int) -> str:
     """The page."""
     rows, tried = table(seed)
     right = sum(row.right for row in rows)
-    about = f"""# The limit of a flow
+    captures = of_captures(rows)
+    agree = sum(row.right for row in captures)
+    kinds = "\n".join(f"| `{kind}` | {words.meaning} |" for kind, words in WORDS.items())
+    text = f"""# The limit of a flow
 
 `simulate` and `compare` report what limits each flow ([limits.py](../python/ackclock/simulation/limits.py)):
 `limits` are the shares of the flow's time, `limit` is the kind with the largest share, `why` the
-sentence.
+sentence. `analyze` names limits by the same kinds ([words](../python/ackclock/limits.py)).
 
 | kind | time in which |
 |---|---|
-| `bottleneck` | a hop in the direction of the data has no free capacity for an RTT (`full_share`) |
-| `ack_path` | ACKs wait in a queue: that part of the RTT of a sender that waits for ACKs |
-| `receive_window` | the window that the receiver advertises has no room; `cause`: `buffer`, `scaling` (65,535 B), `autotuning` |
-| `send_buffer` | the send buffer has no room |
-| `cwnd` | the congestion window has no room; `cause`: `overflow` (a queue dropped), `channel`, `mark`, `none` |
-| `application` | the sender has no data, or the receiver does not read (`cause`: `reader`) |
-| `recovery` | losses are repaired; `cause` as for `cwnd` |
-| `pacing` | the pacing rate holds data back |
+{kinds}
 
 The sender's own account divides the time in which the bottleneck has free capacity. A reduced cwnd
-and the recovery before it have one cause, so their shares count together.
+and the recovery before it have one cause, so their shares count together. A cwnd that was never
+reduced grows by a factor in each RTT; if goodput without the ACKs' wait would be a fifth higher, the
+path of the ACKs is the limit of the growth.
 
-## How often it is right
+## How often `simulate` is right
 
 Written by `make limits` ([rows.py](../studies/limits/rows.py)) with seed {seed}. A row is a run, and
 the same run with each limit relaxed: twice the rate of the bottleneck, twenty times that of the ACKs'
-direction (not on a medium that both share), buffers without a limit and window scaling, no loss on
-the channel, a queue of two and a half RTTs, no marks, unlimited data read at once. A row has a limit
-if relaxing that limit alone raises goodput by {RAISES - 1:.0%} or more, and every other one by less
-than {LEAVES - 1:.0%}: {len(rows)} of {tried} drawn settings (at most {CELL_ROWS} of a kind). **{right} of
-{len(rows)} rows, {right / len(rows):.1%}, name the limit.** Loss recovery counts as the loss that it
-follows. No host has a pacing rate of its own, so no row is limited by pacing.
+direction (not on a medium that both share), twice the buffers, window scaling, no loss on the
+channel, a queue of two and a half RTTs, no marks, unlimited data read at once. A row has a limit if
+relaxing that limit alone raises goodput by {RAISES - 1:.0%} or more, and every other one by less than {LEAVES - 1:.0%}:
+{len(rows)} of {tried} drawn settings. **{right} of {len(rows)} rows, {right / len(rows):.1%}, name the limit.** Loss recovery
+counts as the loss that it follows. No host has a pacing rate of its own, so no row is limited by
+pacing.
 """
-    return "\n".join([about, *_matrix(rows), "", *_wrong(rows), ""])
+    analyzed = f"""## How often `analyze` is right
+
+The same rows, each with a capture at the sender (of a proxied connection: of the part that the label
+belongs to), and the kind with the largest share of the direction's time in that capture. One capture
+does not show where a loss was, so `cwnd` and `recovery` are right for each of the three causes; nor
+in which direction a queue stands. **{agree} of {len(rows)} rows, {agree / len(rows):.1%}, name the limit.**
+"""
+    return "\n".join(
+        [text, *_matrix(rows), "", *_wrong(rows), "", analyzed, *_matrix(captures), "", *_confused(captures), ""]
+    )
 
 
-def _matrix(rows: Sequence[Row]) -> list[str]:
+def _matrix(of: Sequence[Row] | Sequence[CaptureLimit]) -> list[str]:
     """Right rows of all rows by limit and kind of hop."""
+    rows = [(one, one.row if isinstance(one, CaptureLimit) else one) for one in of]
 
-    def cell(of: Sequence[Row]) -> str:
-        return f"{sum(row.right for row in of)}/{len(of)}" if of else "-"
+    def cell(kind: str | None, limit: str | None) -> str:
+        mine = [
+            one.right for one, row in rows if kind in (None, row.setting.kind) and limit in (None, row.truth)
+        ]  # fmt: skip
+        return f"{sum(mine)}/{len(mine)}" if mine else "-"
 
     lines = [f"| limit | {' | '.join(HOPS)} | all |", "|---|" + "--:|" * (len(HOPS) + 1)]
-    for limit in LIMITS:
-        mine = [row for row in rows if row.truth == limit]
-        cells = [cell([row for row in mine if row.setting.kind == kind]) for kind in HOPS]
-        lines.append(f"| {limit} | {' | '.join(cells)} | {cell(mine)} |")
-    cells = [cell([row for row in rows if row.setting.kind == kind]) for kind in HOPS]
-    return [*lines, f"| all | {' | '.join(cells)} | {cell(rows)} |"]
+    lines += [f"| {limit} | {' | '.join(cell(kind, limit) for kind in (*HOPS, None))} |" for limit in LIMITS]
+    return [*lines, f"| all | {' | '.join(cell(kind, None) for kind in (*HOPS, None))} |"]
 
 
 def _wrong(rows: Sequence[Row]) -> list[str]:
@@ -108,6 +134,15 @@ def _wrong(rows: Sequence[Row]) -> list[str]:
         gains = ", ".join(f"{name} {gain:.2f}" for name, gain in row.gains.items() if abs(gain - 1.0) >= 0.01)
         lines.append(f"| {row.setting.kind} | {row.truth} | {row.named} | {row.goodput_bps / 1e6:.2f} | {gains} |")
     return lines
+
+
+def _confused(captures: Sequence[CaptureLimit]) -> list[str]:
+    """The limits that the other rows name, by their own."""
+    counts = Counter((one.row.truth, one.kind or "not visible") for one in captures if not one.right)
+    if not counts:
+        return ["No row names another limit."]
+    lines = ["The other rows:", "", "| limit | named | rows |", "|---|---|--:|"]
+    return lines + [f"| {limit} | {kind} | {count} |" for (limit, kind), count in counts.most_common()]
 
 
 def main() -> None:

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ackclock import analyze
+from ackclock.analysis.diagnosis import limit_shares
+from ackclock.analysis.diagnosis.capture_context import DocumentContext
 from ackclock.input.scenario import draft_of
-from ackclock.simulation.engine import Batches
+from ackclock.simulation.engine import Batches, run
 from ackclock.simulation.limits import FlowLimit, connection_facts, decide
-from ackclock.simulation.plan import Plan, build_plan
+from ackclock.simulation.plan import Capture, Plan, build_plan
 
 RAISES = 1.2
 """Goodput of the relaxed run over that of the run, of its limit."""
@@ -200,12 +203,17 @@ congestion window after losses, and of the recovery from them.
 
 @dataclass(frozen=True)
 class Row:
-    """A setting, its goodput and its label, and the goodput with each limit relaxed over it."""
+    """A setting, its goodput and its label, and the goodput with each limit relaxed over it.
+
+    Attributes:
+        part: the flow to which the label belongs: a part of the connection if proxies split it.
+    """
 
     setting: Setting
     goodput_bps: float
     label: FlowLimit
     gains: Mapping[str, float]
+    part: str = FLOW
 
     @cached_property
     def truth(self) -> str | None:
@@ -248,8 +256,34 @@ def evaluate(settings: Sequence[Setting], traces: Path, threads: int = 2) -> lis
         facts = connection_facts(summaries[base], plans[base].document)
         compared = next(of for name, of in facts.items() if name.startswith(FLOW))
         gains = {name: goodputs[index] / goodputs[base] if goodputs[base] else 1.0 for name, index in relaxed.items()}
-        rows.append(Row(setting, goodputs[base], decide(compared), gains))
+        rows.append(Row(setting, goodputs[base], decide(compared), gains, compared.flow))
     return rows
+
+
+@dataclass(frozen=True)
+class CaptureLimit:
+    """The limit that `analyze` reports from a capture at the sender of a row."""
+
+    row: Row
+    kind: str | None
+
+    @property
+    def right(self) -> bool:
+        """Whether it is that of the row. One capture does not show whether a loss was an overflow,
+        a mark or on the channel.
+        """
+        if self.row.truth in LOSSES:
+            return self.kind in ("cwnd", "recovery")
+        return self.kind == self.row.truth
+
+
+def captured(row: Row, folder: Path) -> CaptureLimit:
+    """Run a row's setting again with a capture at the sender, and analyze the capture."""
+    path = folder / "sender.pcap"
+    scenario = draft_of(row.setting.scenario(folder)).check()
+    run(build_plan(scenario, 1, [Capture(row.part, "server", path)]))
+    context = DocumentContext(analyze(path).document)
+    return CaptureLimit(row, limit_shares.limit(context.flow_context(context.head["flows"][0], "b2a")))
 
 
 def _goodput(summary: Mapping[str, Any]) -> float:
@@ -272,6 +306,9 @@ def draw(rng: random.Random, kind: str, limit: str) -> Setting:
     base = replace(base, buffer_ms=max(2.5 * (2.0 * delay + 40.0), 150.0))
     if kind in _SHARED:
         base = replace(base, down_mbps=_speed_mbps(base), up_mbps=_speed_mbps(base))
+    # A medium's frames and contention are a part of each RTT, which the rate would shorten: the
+    # rest is long.
+    long_delay = round(uniform(100.0, 200.0) if kind in (*_SHARED, "grants") else uniform(50.0, 120.0), 1)
     window_kib = max(int(_speed_mbps(base) * (2.0 * delay + 5.0) / 8.0 * uniform(0.15, 0.6)), 6)
     if limit == "receive_window":
         if choice([True, False]):
@@ -284,14 +321,16 @@ def draw(rng: random.Random, kind: str, limit: str) -> Setting:
     if limit == "channel":
         return replace(base, loss=round(10 ** uniform(-2.6, -1.2), 4))
     if limit == "overflow":
-        return replace(base, buffer_ms=round(uniform(2.0, 6.0), 1), delay_ms=round(uniform(60.0, 120.0), 1))
+        return replace(base, buffer_ms=round(uniform(2.0, 6.0), 1), delay_ms=long_delay)
     if limit == "mark":
-        return replace(base, mark_packets=choice([1, 2, 3]), delay_ms=round(uniform(40.0, 120.0), 1), variant="reno")
+        return replace(base, mark_packets=choice([1, 2, 3]), delay_ms=long_delay, variant="reno")
     if limit == "application":
         if choice([True, False]):
             read = {"kind": "bulk", "read_rate": f"{round(1000 * _speed_mbps(base) * uniform(0.3, 0.6))} kb/s"}
-            return replace(base, workload=read, receive_kib=int(_speed_mbps(base) * (2.0 * delay + 40.0) / 8.0 * 1.5))
-        think = round(uniform(0.1, 0.6), 2)
+            # The reader's buffer holds a small part of the transfer.
+            kib = int(_speed_mbps(base) * (2.0 * delay + 40.0) / 8.0 * 1.2)
+            return replace(base, workload=read, receive_kib=kib, seconds=20.0)
+        think = round(uniform(0.2, 0.6) if kind not in _SHARED else uniform(0.6, 1.2), 2)
         page = {
             "kind": "web",
             "persistent": True,
@@ -314,14 +353,13 @@ def _speed_mbps(of: Setting) -> float:
 
 
 LIMITS = tuple(RELAXATIONS)
+LOSSES = ("channel", "overflow", "mark")
+CELLS = tuple((kind, limit) for kind in HOPS for limit in LIMITS if limit != "ack_path" or kind not in _SHARED)
+"""Each kind of hop with each limit that it can have alone: in a shared medium ACKs have no capacity
+of their own.
+"""
 
 
-def drawn(seed: int) -> Iterator[tuple[str, str, Setting]]:
-    """Settings of every kind of hop and limit in turn, endless."""
-    rng = random.Random(seed)
-    while True:
-        for kind in HOPS:
-            for limit in LIMITS:
-                if limit == "ack_path" and kind in _SHARED:
-                    continue
-                yield kind, limit, draw(rng, kind, limit)
+def drawn(seed: int, number: int, kind: str, limit: str) -> Setting:
+    """The setting of this number of a cell."""
+    return draw(random.Random(f"{seed} {number} {kind} {limit}"), kind, limit)

@@ -179,7 +179,7 @@ def test_receive_window_is_found(tmp_path):
 
 def test_full_queue_is_found_and_measured(tmp_path):
     done = analyze(*simulated_captures(tmp_path, {"queue": {"kind": "droptail", "packets": 200}}, duration="20 s"))
-    output = finding_of(done.document, "path_rate")
+    output = finding_of(done.document, "bottleneck")
     assert "of queue in the direction of the data" in output["evidence"]
     assert "congestion" in finding_of(done.document, "loss_congestion")["finding"]
     assert "buffer overflow, not radio" in finding_of(done.document, "loss_congestion")["evidence"]

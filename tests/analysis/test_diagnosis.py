@@ -46,7 +46,7 @@ def seen(document, there=None, back=None, shared=0.0, **figures) -> FlowContext:
 def test_diagnosis_at_the_receiver_omits_application_and_models(full_queue):
     document = analyze(full_queue[1]).document
     names = {finding["finding"] for finding in document["flows"][0]["diagnosis"]}
-    assert names & {"application", "models", "path_rate", "cwnd", "ack_compression"} == set()
+    assert names & {"application", "models", "bottleneck", "cwnd", "ack_compression"} == set()
     assert "not at its end" in finding_of(document, "far_end")["evidence"]
     assert isinstance(limits_table(document), Facts)
 
@@ -75,7 +75,7 @@ def test_probed_zero_window_has_its_share_and_its_reason(small_window):
 def test_limit_is_the_direction_whose_queue_stands_longer(full_queue):
     document = analyze(full_queue[0]).document
     spikes = seen(document, crossing(144, 179), crossing(60.1, 559))
-    assert next(f.finding for f in limits.findings(spikes)) == "path_rate"
+    assert next(f.finding for f in limits.findings(spikes)) == "bottleneck"
     queue = acks._queued(spikes)
     assert queue is not None
     assert queue.finding == "ack_queue"

@@ -47,8 +47,8 @@ WATCHED = {
     "receive_window", "send_buffer", "application", "ack_compression", "stretch_acks", "split_tcp_proxy", "reordering", "ecn", "ack_path",
     "ack_queue", "loss_radio", "loss_both", "lost_retransmissions", "capture_drops", "handshake_loss",
 }  # fmt: skip
-"""What no capture may show by accident; `path_rate`, `cwnd`, `recovery` and `models` are matters of
-degree.
+"""What no capture may show by accident; `bottleneck`, `cwnd`, `recovery` and `models` are matters
+of degree.
 """
 SENDER = {
     "small receive window": {"receive_window"},
@@ -129,7 +129,7 @@ def test_slow_reader_is_attributed_to_the_receiving_application_at_either_end(ca
 
 def test_bufferbloat_has_milliseconds_and_bytes(captures):
     output = about_the_download(analyze(*captures("bufferbloat")).document)
-    assert "961 ms of queue in the direction of the data, 1.2 MB at the bottleneck" in output["path_rate"]["evidence"]
+    assert "961 ms of queue in the direction of the data, 1.2 MB at the bottleneck" in output["bottleneck"]["evidence"]
     assert "buffer overflow, not radio" in output["loss_congestion"]["evidence"]
     assert "holds 1.2 MB" in output["buffer"]["evidence"]
     assert "by the maximum delay: 961 ms at 10.0 Mb/s" in output["buffer"]["evidence"]
@@ -173,7 +173,7 @@ def test_send_buffer_of_windows_xp_is_found_in_a_short_transfer(tmp_path):
     flow = {**DOWNLOAD, "workload": {"kind": "transfer", "size": "400 kB"}}
     simulate({"hop": [hop]}, [flow], "20 s", 1, tcp={"host": "windows-xp"}, out=tmp_path / "run", captures="pcap")
     output = about_the_download(analyze(tmp_path / "run" / "captures" / "download.server.pcap").document)["send_buffer"]
-    assert "At most 16 KB in flight" in output["evidence"]
+    assert "at most 16 KB in flight" in output["evidence"]
 
 
 def test_larger_send_buffer_is_not_advised_when_the_path_is_full(tmp_path):

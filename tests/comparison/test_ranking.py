@@ -15,8 +15,9 @@ from ackclock.comparison.terminal_tables import ranking_table
 from ackclock.comparison.verdict import recommendation, tie_mark, ties
 from ackclock.errors import InputError
 from ackclock.input.link.hop import Hop
+from ackclock.limits import KINDS
 from ackclock.simulation.dataset import Dataset
-from ackclock.simulation.limits import KINDS, LimitFacts
+from ackclock.simulation.limits import LimitFacts
 from ackclock.simulation.metrics import of_flows, of_run, over_seeds
 from ackclock.simulation.run_list import RunList
 from tests.support.synthetic import flow, hop, summary
@@ -170,7 +171,7 @@ def _facts(**changes: Any) -> LimitFacts:
             "the send buffer (64 KiB) limits goodput 90 % of the time",
         ),
         (
-            _facts(shares={"recovery": 0.7, "cwnd": 0.3}, cuts=9, timeouts=7, channel_drops=300),
+            _facts(shares={"recovery": 0.7, "cwnd": 0.3}, cuts=9, timeouts=7, channel_drops=300, loss_drops=300),
             "loss recovery takes 70 % of the time: it follows 300 losses on the channel of `air down`, with 7 "
             "retransmission timeouts",
         ),

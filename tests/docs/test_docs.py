@@ -97,6 +97,17 @@ def test_tour_renews_a_printed_part_with_date_and_digest(tmp_path: Path) -> None
     assert subprocess.run([*tour, "--check", page], capture_output=True, check=False).returncode == 1, "edited"
 
 
+def test_tour_keeps_a_part_whose_command_cannot_run_here(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    text = "<!-- printed by: exit 77 -->\n| b |\n<!-- end -->\n<!-- printed by: echo new -->\n| b |\n<!-- end -->\n"
+    page.write_text(text)
+    tour = [sys.executable, str(ROOT / "tools" / "tour.py")]
+    done = subprocess.run([*tour, page], capture_output=True, text=True, check=True)
+    assert "left as it is: exit 77" in done.stderr
+    assert page.read_text().startswith("<!-- printed by: exit 77 -->\n| b |\n<!-- end -->\n")
+    assert "\n\nnew\n<!-- end -->" in page.read_text()
+
+
 def test_lock_pins_every_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]

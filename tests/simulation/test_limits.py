@@ -10,7 +10,8 @@ import pytest
 import ackclock
 from ackclock.comparison import compare
 from ackclock.input.scenario.draft import read_draft
-from ackclock.simulation.limits import KINDS, LimitFacts, decide, mean_facts
+from ackclock.limits import KINDS, claim, largest
+from ackclock.simulation.limits import LimitFacts, decide, mean_facts
 from ackclock.simulation.run import Simulation, simulate_scenario
 from studies.limits.page import table
 
@@ -62,10 +63,23 @@ def _facts(shares: dict[str, float], **changes: Any) -> LimitFacts:
             "3 reductions after ECN marks of `air down`",
         ),
         (
-            _facts({"cwnd": 0.7}, cuts=3, channel_drops=4, loss_hop="radio"),
+            _facts({"cwnd": 0.7}, cuts=3, channel_drops=4, loss_drops=4, loss_hop="radio"),
             "cwnd",
             "channel",
             "3 reductions after 4 losses on the channel of `radio down`",
+        ),
+        (
+            _facts({"recovery": 0.7}, cuts=1, overflow_drops=27, loss_drops=27, loss_hop="air", shares_loss_hop=True),
+            "recovery",
+            "overflow",
+            "it follows drops at the queue of `air down` (27 drops of all flows)",
+        ),
+        (
+            _facts({"receive_window": 0.9}, window_cap="proxy", feeds="download@terminal", goodput_bps=9e7),
+            "application",
+            "proxy",
+            "the flow download@terminal behind the proxy limits goodput: the proxy's buffer is full, so that it "
+            "reads 90.0 Mb/s and the receive window closes",
         ),
         (_facts({"cwnd": 0.7}), "cwnd", "none", "it is still growing, without a loss"),
         (_facts({"application": 0.8, "cwnd": 0.2}), "application", None, "it has no data to send 80 % of the time"),
@@ -76,6 +90,24 @@ def test_limit_has_kind_cause_and_sentence(facts: LimitFacts, kind: str, cause: 
     found = decide(facts)
     assert (found.kind, found.cause) == (kind, cause)
     assert text in found.why
+
+
+@pytest.mark.parametrize(
+    ("ack_part", "after_loss", "kind"),
+    # Without the wait goodput would be 1 / (1 - 0.2) = 1.25 or 1 / (1 - 0.1) = 1.11 times as high.
+    [(0.2, False, "ack_path"), (0.1, False, "cwnd"), (0.2, True, "cwnd")],
+)
+def test_acks_wait_limits_a_growing_window_when_goodput_would_rise_by_a_fifth(
+    ack_part: float, after_loss: bool, kind: str
+) -> None:
+    shares = {"cwnd": 1.0 - ack_part, "ack_path": ack_part}
+    assert largest(shares, after_loss=after_loss) == kind
+
+
+def test_every_kind_of_limit_has_words() -> None:
+    for kind in KINDS:
+        assert "{" not in claim(kind, " (64 KiB)", 0.5)
+        assert f"`{kind}`" in (Path(__file__).parents[2] / "docs/limits.md").read_text("utf-8")
 
 
 def test_window_after_losses_counts_with_the_recovery_from_them() -> None:
@@ -150,6 +182,28 @@ def test_reason_is_a_full_bottleneck_on_a_medium(link: str) -> None:
     assert "is full" in done.best.why
 
 
+@pytest.mark.finding("U11")
+@pytest.mark.parametrize(("count", "shared"), [(1, False), (2, True)])
+def test_reason_counts_losses_as_those_of_the_flow_only_when_it_is_alone(count: int, shared: bool) -> None:
+    hop = {"name": "air", "rate": "40 Mb/s", "delay": "30 ms", "loss": {"down": {"kind": "bernoulli", "mean": 0.01}}}
+    flow = {"name": "get", "workload": {"kind": "bulk"}, "count": count}
+    for one in ackclock.simulate({"hop": [hop]}, [flow], duration="4 s").document["flows"]:
+        assert (one["limit"]["kind"], one["limit"]["cause"]) == ("cwnd", "channel")
+        assert one["why"].endswith("of all flows).") == shared, one["why"]
+
+
+@pytest.mark.finding("U4")
+def test_reason_of_a_flow_into_a_full_proxy_is_the_flow_behind_it() -> None:
+    slow = {"name": "air", "rate": "4 Mb/s", "delay": "50 ms", "pep": {"buffer": "200 kB"}}
+    wide = {"name": "wide", "rate": "100 Mb/s", "delay": "5 ms"}
+    flow = {"name": "get", "workload": {"kind": "bulk"}}
+    flows = ackclock.simulate({"hop": [wide, slow, {**wide, "name": "lan"}]}, [flow], duration="6 s").document["flows"]
+    before, behind = flows[0], flows[1]
+    assert before["feeds"] == behind["flow"]
+    assert (before["limit"]["kind"], before["limit"]["cause"]) == ("application", "proxy")
+    assert before["why"].startswith(f"The flow {behind['flow']} behind the proxy limits goodput")
+
+
 def test_hop_has_its_account_of_time() -> None:
     run = ackclock.simulate("wifi-80211b", [{"workload": {"kind": "bulk"}}], duration="2 s")
     for hop in run.document["hops"]:
@@ -158,9 +212,8 @@ def test_hop_has_its_account_of_time() -> None:
 
 
 def test_reported_limit_is_the_one_whose_relaxation_helps() -> None:
-    """The aim is 97 %; docs/limits.md has the share over 258 rows, and every row that misses."""
-    rows, _ = table(GATE_SEED, GATE_ROWS, each=0)
-    rows = rows[:GATE_ROWS]
+    """docs/limits.md has the share over all kinds of hop and limit, and every row that misses."""
+    rows, _ = table(GATE_SEED, GATE_ROWS)
     wrong = [(row.setting, row.truth, row.named) for row in rows if not row.right]
     assert len(rows) == GATE_ROWS
-    assert len(wrong) <= 0.1 * GATE_ROWS, wrong
+    assert len(wrong) <= 0.03 * GATE_ROWS, wrong

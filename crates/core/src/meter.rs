@@ -13,6 +13,8 @@ pub struct LinkMeter {
     pub since: Time,
     /// Queueing delay of every packet whose transmission has started; transmission time excluded.
     pub queue_delay: Histogram,
+    /// The part of the queueing delay that no shorter queue removes, since the start of the run.
+    pub access: AccessDelay,
     /// Time spent transmitting.
     pub busy: Span,
     /// Capacity of a recorded link in bytes; `None` for a link that can always transmit.
@@ -42,7 +44,7 @@ impl LinkMeter {
         let earlier = (drops + self.drops, marks + self.marks, bytes + self.sent_bytes);
         let mut time = self.time;
         time.restart(now);
-        *self = LinkMeter { since: now, counted_to: now, earlier, time, ..LinkMeter::default() };
+        *self = LinkMeter { since: now, counted_to: now, earlier, time, access: self.access, ..LinkMeter::default() };
     }
 
     pub fn counted_to(&self) -> Time {
@@ -107,6 +109,26 @@ impl LinkMeter {
             marks: marks + self.marks,
             delivered_bytes: sent + self.sent_bytes,
         }
+    }
+}
+
+/// The queueing delay of the packets that found no other of their stream in a medium: the wait for
+/// its grants, frames and polls. Empty for other links, whose access takes no time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AccessDelay {
+    total: Span,
+    packets: u64,
+}
+
+impl AccessDelay {
+    pub(crate) fn add(&mut self, wait: Span) {
+        self.total = self.total + wait;
+        self.packets += 1;
+    }
+
+    /// Mean in seconds; 0 without such packets.
+    pub fn mean(&self) -> f64 {
+        if self.packets > 0 { self.total.as_secs() / self.packets as f64 } else { 0.0 }
     }
 }
 

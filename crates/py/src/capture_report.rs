@@ -7,7 +7,7 @@ use crate::errors::failure;
 use crate::table::Table;
 use ackclock_trace::analyze::{Analysis, DatagramFlow};
 use ackclock_trace::report::{
-    CaptureIndex, CaptureSummary, EventOrder, Finding, FlatTable, FlowReport, FlowRows, PathEstimates, Report, UdpFlowReport,
+    CaptureIndex, CaptureSummary, DirectionLimits, EventOrder, Finding, FlatTable, FlowReport, FlowRows, PathEstimates, Report, UdpFlowReport,
     json_text, with_end,
 };
 use ackclock_trace::series::Packets;
@@ -203,11 +203,12 @@ impl CaptureReport {
         &self,
         py: Python<'py>,
         numbers: Vec<usize>,
-        findings: HashMap<usize, Vec<FindingFields>>,
+        diagnoses: HashMap<usize, DiagnosisFields>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let diagnose = |row: &mut FlowReport| {
-            let found = row.flow.and_then(|number| findings.get(&number)).map_or(&[][..], Vec::as_slice);
-            row.diagnosis = Some(found.iter().cloned().map(finding).collect());
+            let (findings, (a2b, b2a)) = row.flow.and_then(|number| diagnoses.get(&number)).cloned().unwrap_or_default();
+            row.diagnosis = Some(findings.into_iter().map(finding).collect());
+            row.limit = Some(DirectionLimits { a2b, b2a });
         };
         Ok(PyBytes::new(py, &self.lines(py, 0, &numbers, diagnose)?))
     }
@@ -257,6 +258,8 @@ impl CaptureReport {
 /// The fields of a [`Finding`] in their order. As JSON the share would be rounded: this JSON reader's
 /// numbers are exact to one unit in the last place only.
 type FindingFields = (String, String, Option<f64>, String, String);
+/// A flow's findings, and the limits of its directions.
+type DiagnosisFields = (Vec<FindingFields>, (Option<String>, Option<String>));
 
 fn finding((direction, finding, share, evidence, advice): FindingFields) -> Finding {
     Finding { direction, finding, share, evidence, advice }

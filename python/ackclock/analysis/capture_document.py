@@ -159,7 +159,10 @@ class LiveDocument(CaptureDocument):
     def _flows(self, numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
         for number in numbers:
             flow = self._capture.flow(number)
-            yield {**flow, "diagnosis": self._diagnosis.of(flow) if number in self._to_diagnose else []}
+            if number in self._to_diagnose:
+                yield {**flow, "diagnosis": self._diagnosis.of(flow), "limit": self._diagnosis.limits_of(flow)}
+            else:
+                yield {**flow, "diagnosis": [], "limit": {"a2b": None, "b2a": None}}
 
     def json_text(self) -> Iterator[bytes]:
         """Flows without findings go from the engine into the text without becoming objects."""
@@ -187,7 +190,8 @@ class LiveDocument(CaptureDocument):
                 flow = self._capture.flow(number)
                 findings = self._diagnosis.of(flow)
                 builder.add(flow, findings)
-                found[number] = [tuple(finding.values()) for finding in findings]
+                limits = self._diagnosis.limits_of(flow)
+                found[number] = [tuple(finding.values()) for finding in findings], (limits["a2b"], limits["b2a"])
         text: bytes = self._report.flows_text(numbers, found)
         return text
 

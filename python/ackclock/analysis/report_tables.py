@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ackclock.analysis.diagnosis import receiver_vantage
+from ackclock.analysis.diagnosis import limit_shares, receiver_vantage
 from ackclock.analysis.diagnosis.bottleneck import has_queue
 from ackclock.analysis.diagnosis.capture_context import DocumentContext
 from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, FlowContext, size
 from ackclock.analysis.diagnosis.loss_models import rate_models
 from ackclock.format import milliseconds, percent, rate
+from ackclock.limits import WORDS
 from ackclock.report.page import Cell, Column, Facts, Table
 
-_LIMITS = (
-    ("receive_window", "Window"),
-    ("send_buffer", "Send buffer"),
-    ("path_rate", "Path's rate"),
-    ("cwnd", "cwnd"),
-    ("application", "Application"),
-    ("recovery", "Recovery"),
-)
 _OFFERS = ("sack", "timestamps", "ecn")
 _OPTIONS = (("sack", "SACK"), ("timestamps", "timestamps"), ("window_scaling", "window scaling"), ("ecn", "ECN"))
 _NOT_SEEN = (
@@ -209,7 +202,10 @@ def _either(shake: Mapping[str, Any], key: str) -> Cell:
 
 def limits_table(document: Mapping[str, Any]) -> Table | Facts:
     """Shares of time by limit, and closed-form models beside the rate."""
-    columns = [Column("Flow", room="ends"), *_numeric(*(title for _, title in _LIMITS), "Goodput and models")]
+    columns = [
+        Column("Flow", room="ends"),
+        *_numeric(*(WORDS[kind].title for kind in limit_shares.VISIBLE), "Goodput and models"),
+    ]
     rows = []
     capture = DocumentContext(document)
     for flow, direction in _directions(document):
@@ -217,11 +213,12 @@ def limits_table(document: Mapping[str, Any]) -> Table | Facts:
         if not context.pace_seen or context.figures["unique_bytes"] < ENOUGH_BYTES:
             continue
         models = rate_models(context)
-        maximum = max((value or 0.0) for key, value in context.limited.items())
+        shares = limit_shares.of(context)
+        maximum = max(shares.values())
         rows.append(
             [
                 _name(flow, direction),
-                *(_share(context.limited[key], maximum) for key, _ in _LIMITS),
+                *(_share(shares[kind], maximum) for kind in limit_shares.VISIBLE),
                 Cell(
                     rate(context.figures["goodput_bps"]),
                     f"Reno {rate(models['padhye_bps'])} or {rate(models['counted_bps'])}, CUBIC "

@@ -142,7 +142,7 @@ class SummaryBuilder:
         for finding in findings:
             party: str | None = _LIMITS.get(finding["finding"])
             part: float | None = finding["share"]
-            if finding["finding"] == "path_rate" and _has_long_queue(figures):
+            if finding["finding"] == "bottleneck" and _has_long_queue(figures):
                 party = NETWORK
             elif finding["finding"] == "receive_window" and part is None:
                 part = 1.0  # at the receiver: one window per RTT explains the rate

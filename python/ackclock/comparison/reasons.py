@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 from ackclock.format import significant
-from ackclock.simulation.limits import LimitFacts, count, decide, share_text
+from ackclock.limits import share_text
+from ackclock.simulation.limits import LimitFacts, count, decide
 from ackclock.statistics import NEAR_THE_BEST, SAME_WITHIN, Interval, Ratio
 
 Metrics = Mapping[str, Interval]

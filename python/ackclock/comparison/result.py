@@ -18,9 +18,10 @@ from ackclock.comparison.prices import Priced
 from ackclock.comparison.ranking import Ranked
 from ackclock.comparison.verdict import verdict
 from ackclock.input.scenario.resolution import recordings
+from ackclock.limits import sentence
 from ackclock.result import Result
 from ackclock.simulation.dataset import Dataset, DatasetRun
-from ackclock.simulation.limits import decide, sentence
+from ackclock.simulation.limits import decide
 from ackclock.simulation.recordings import RecordingUse, recording_uses
 from ackclock.storage.remote_folder import shown
 

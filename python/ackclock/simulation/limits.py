@@ -9,25 +9,16 @@ which the ACKs wait; the queue's part of the RTT belongs to the path of the ACKs
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from statistics import mode
 from typing import Any
 
 from ackclock.format import milliseconds, rate
+from ackclock.limits import KINDS, claim, largest, sentence, share_text
 from ackclock.simulation.throughput import with_models
 
-KINDS = (
-    "bottleneck",
-    "ack_path",
-    "receive_window",
-    "send_buffer",
-    "cwnd",
-    "application",
-    "recovery",
-    "pacing",
-)
-"""The kinds of limit, in order of precedence among equal shares."""
 _WINDOWS = ("receive_window", "send_buffer", "cwnd")
 """Limits that an ACK lifts."""
 _UNSCALED_BYTES = 65_535
@@ -56,10 +47,15 @@ class LimitFacts:
         cuts, mark_cuts, timeouts: reductions of cwnd, those for marks, and RTOs.
         overflow_drops, channel_drops: packets that hops in the direction of the data dropped at
             full queues (or by an AQM), and on the channel.
+        loss_drops: those of the more frequent cause at `loss_hop`.
         bottleneck, ack_hop, loss_hop: hops by name; `direction` is that of the data.
+        shares_loss_hop: other flows use `loss_hop`, so that its drops are not all of this flow.
         data_beside_acks: flows send data through `ack_hop` in the direction of the ACKs.
-        window_cap: what caps the receive window: "buffer", "scaling", "autotuning" or "reader".
+        window_cap: what caps the receive window: "buffer", "scaling", "autotuning", "reader", or
+            "proxy": one whose buffer is full, since it receives faster than `feeds` sends.
         pushed_by: the flow whose data a proxy forwards here.
+        feeds: the flow to which a proxy forwards this flow's data.
+        flow: the flow's name.
     """
 
     shares: Mapping[str, float]
@@ -77,12 +73,16 @@ class LimitFacts:
     timeouts: float = 0.0
     overflow_drops: float = 0.0
     channel_drops: float = 0.0
+    loss_drops: float = 0.0
     bottleneck: str = ""
     ack_hop: str = ""
     loss_hop: str = ""
+    shares_loss_hop: bool = False
     data_beside_acks: bool = False
     window_cap: str = "buffer"
     pushed_by: str = ""
+    feeds: str = ""
+    flow: str = ""
 
     @property
     def loss(self) -> str:
@@ -97,17 +97,8 @@ class LimitFacts:
 
     @property
     def kind(self) -> str:
-        """The kind of limit with the largest share. A reduced cwnd and the recovery before it have
-        the same cause, so their shares count together.
-        """
-        shares = dict(self.shares)
-        after_loss = 0.0
-        if self.loss != "none":
-            after_loss = shares.pop("cwnd") + shares.pop("recovery")
-        kind = max(shares, key=lambda of: shares[of])
-        if shares[kind] >= after_loss:
-            return kind
-        return "cwnd" if self.shares["cwnd"] >= self.shares["recovery"] else "recovery"
+        """The kind of limit with the largest share (`largest`)."""
+        return largest(self.shares, after_loss=self.loss != "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +149,9 @@ def run_facts(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, 
     by_hop = {(hop["hop"], hop["direction"]): hop for hop in summary["hops"]}
     names = [hop["name"] for hop in plan["hops"]]
     senders = {(hop, flow["direction"]) for flow in plan["flows"] for hop in flow["hops"]}
+    users = Counter(names[hop] for flow in plan["flows"] for hop in flow["hops"])
     feeders = {flow["feeds"]: flow["flow"] for flow in summary["flows"] if flow.get("feeds")}
+    backlogged = _backlogged(summary, plan)
     facts = {}
     for flow, planned in zip(summary["flows"], plan["flows"], strict=True):
         if not planned.get("tcp") or not flow["limited_share"]:
@@ -167,8 +160,26 @@ def run_facts(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, 
         back = "up" if direction == "down" else "down"
         data = [row for hop in planned["hops"] if (row := by_hop.get((names[hop], direction)))]
         beside = {names[hop] for hop in planned["hops"] if (hop, back) in senders}
-        facts[flow["flow"]] = _facts(flow, planned, data, beside, feeders.get(flow["flow"], ""))
+        of = _facts(flow, planned, data, beside)
+        facts[flow["flow"]] = replace(
+            of,
+            shares_loss_hop=users[of.loss_hop] > 1,
+            window_cap="proxy" if flow["flow"] in backlogged else of.window_cap,
+            pushed_by=feeders.get(flow["flow"], ""),
+        )
     return facts
+
+
+def _backlogged(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> set[str]:
+    """The flows whose data filled the buffer of the proxy that forwards it."""
+    flows = {flow["flow"]: flow for flow in summary["flows"]}
+    found = set()
+    for proxy, planned in zip(summary.get("proxies", ()), plan.get("proxies", ()), strict=True):
+        parts = proxy["near"], proxy["far"]
+        before = next(flows[name] for name in parts if flows[name].get("feeds") in parts)
+        if proxy["held_bytes_max"][before["direction"]] >= planned["buffer"]:
+            found.add(before["flow"])
+    return found
 
 
 def connection_facts(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, LimitFacts]:
@@ -191,15 +202,14 @@ def connection_facts(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> dic
 Rows = Sequence[Mapping[str, Any]]
 
 
-def _facts(
-    flow: Mapping[str, Any], planned: Mapping[str, Any], data: Rows, beside: set[str], feeder: str
-) -> LimitFacts:
+def _facts(flow: Mapping[str, Any], planned: Mapping[str, Any], data: Rows, beside: set[str]) -> LimitFacts:
     rtt = flow["rtt_ms"]["mean"] or 0.0
     queue = sum(row["queue_delay_ms"]["mean"] or 0.0 for row in data)
     overflow, channel = (
         [sum(row["drops_by_cause"][cause] for cause in causes) for row in data] for causes in (_OVERFLOWS, _CHANNEL)
     )
-    lossy = max(range(len(data)), key=lambda at: overflow[at] + channel[at], default=None)
+    frequent = channel if sum(channel) > sum(overflow) else overflow
+    lossy = max(range(len(data)), key=lambda at: frequent[at], default=None)
     path = flow["path"]
     saturated, ack_wait = (path[name] or {"hop": "", "share": 0.0} for name in ("saturated", "ack_wait"))
     tcp = planned["tcp"]
@@ -219,12 +229,14 @@ def _facts(
         timeouts=flow["timeouts"],
         overflow_drops=sum(overflow),
         channel_drops=sum(channel),
+        loss_drops=frequent[lossy] if lossy is not None else 0.0,
         bottleneck=saturated["hop"],
         ack_hop=ack_wait["hop"],
         loss_hop=data[lossy]["hop"] if lossy is not None else "",
         data_beside_acks=ack_wait["hop"] in beside,
         window_cap=_window_cap(flow, planned),
-        pushed_by=feeder,
+        feeds=flow.get("feeds") or "",
+        flow=flow["flow"],
     )
 
 
@@ -296,8 +308,8 @@ def mean_facts(facts: Sequence[LimitFacts]) -> LimitFacts:
 def decide(facts: LimitFacts) -> FlowLimit:
     """The limit with the largest share of the time, with its evidence."""
     kind = facts.kind
-    if kind == "receive_window" and facts.window_cap == "reader":
-        return FlowLimit("application", None, None, "reader", *_reader(facts))
+    if kind == "receive_window" and facts.window_cap in ("reader", "proxy"):
+        return FlowLimit("application", None, None, facts.window_cap, *_reader(facts))
     cause, hop, direction, (because, why) = _EVIDENCE[kind](facts)
     return FlowLimit(kind, hop or None, direction if hop else None, cause, because, why)
 
@@ -309,7 +321,7 @@ _Evidence = tuple[str | None, str, str, tuple[str, str]]
 def _bottleneck(facts: LimitFacts) -> _Evidence:
     hop, direction = facts.bottleneck, facts.direction
     because = f"it has no free capacity {share_text(facts.shares['bottleneck'])} of the time"
-    return None, hop, direction, (because, f"the bottleneck `{hop} {direction}` is full: {because}")
+    return None, hop, direction, (because, f"{claim('bottleneck', f' `{hop} {direction}`')}: {because}")
 
 
 def _ack_path(facts: LimitFacts) -> _Evidence:
@@ -320,7 +332,7 @@ def _ack_path(facts: LimitFacts) -> _Evidence:
         f"{share_text(facts.ack_part)} of the RTT"
     )
     cause = "data" if facts.data_beside_acks else "acks"
-    return cause, hop, back, (because, f"ACKs wait in the queue of `{hop} {back}`: {because}")
+    return cause, hop, back, (because, f"{claim('ack_path', f' of `{hop} {back}`')}: {because}")
 
 
 def _receive_window(facts: LimitFacts) -> _Evidence:
@@ -330,35 +342,31 @@ def _receive_window(facts: LimitFacts) -> _Evidence:
         "buffer": "the receive buffer sets it",
     }
     because = f"{_window(facts, facts.window_bytes)}; {caps[facts.window_cap]}"
-    why = f"the receive window ({size(facts.window_bytes)}) limits goodput {_time(facts, 'receive_window')}: {because}"
+    why = f"{claim('receive_window', f' ({size(facts.window_bytes)})', facts.shares['receive_window'])}: {because}"
     return facts.window_cap, "", "", (because, why)
 
 
 def _send_buffer(facts: LimitFacts) -> _Evidence:
     buffer = f" ({size(facts.send_buffer_bytes)})" if facts.send_buffer_bytes else ""
     because = _window(facts, facts.send_buffer_bytes) if buffer else "the tuned buffer has not grown to the window"
-    return None, "", "", (because, f"the send buffer{buffer} limits goodput {_time(facts, 'send_buffer')}: {because}")
+    return None, "", "", (because, f"{claim('send_buffer', buffer, facts.shares['send_buffer'])}: {because}")
 
 
 def _cwnd(facts: LimitFacts) -> _Evidence:
     cause, hop = facts.loss, facts.loss_hop if facts.loss in ("overflow", "channel") else facts.bottleneck
     if cause == "none":
         because = "it is still growing, without a loss"
-        return cause, "", "", (because, f"the congestion window limits goodput {_time(facts, 'cwnd')}: {because}")
+        return cause, "", "", (because, f"{claim('cwnd', share=facts.shares['cwnd'])}: {because}")
     because = f"{count(facts.cuts, 'reduction')} after {_after(facts, hop)}"
-    return (
-        cause,
-        hop,
-        facts.direction,
-        (because, f"the congestion window limits goodput {_time(facts, 'cwnd', 'recovery')}: {because}"),
-    )
+    share = facts.shares["cwnd"] + facts.shares["recovery"]
+    return cause, hop, facts.direction, (because, f"{claim('cwnd', share=share)}: {because}")
 
 
 def _recovery(facts: LimitFacts) -> _Evidence:
     hop = facts.loss_hop
     timeouts = f", with {count(facts.timeouts, 'retransmission timeout')}" if facts.timeouts >= 0.5 else ""
     because = f"it follows {_after(facts, hop)}{timeouts}"
-    why = f"loss recovery takes {share_text(facts.shares['recovery'])} of the time: {because}"
+    why = f"{claim('recovery', share=facts.shares['recovery'])}: {because}"
     return facts.loss, hop, facts.direction, (because, why)
 
 
@@ -366,9 +374,10 @@ def _after(facts: LimitFacts, hop: str) -> str:
     where = f"`{hop} {facts.direction}`"
     if facts.loss == "mark":
         return f"ECN marks of {where}" if hop else "ECN marks"
-    if facts.loss == "channel":
-        return f"{count(facts.channel_drops, 'loss', 'losses')} on the channel of {where}"
-    return f"{count(facts.overflow_drops, 'drop')} at the queue of {where}"
+    nouns = ("loss", "losses") if facts.loss == "channel" else ("drop", "drops")
+    place = f"on the channel of {where}" if facts.loss == "channel" else f"at the queue of {where}"
+    number = count(facts.loss_drops, *nouns)
+    return f"{nouns[1]} {place} ({number} of all flows)" if facts.shares_loss_hop else f"{number} {place}"
 
 
 def _application(facts: LimitFacts) -> _Evidence:
@@ -377,17 +386,20 @@ def _application(facts: LimitFacts) -> _Evidence:
         because = f"the proxy has nothing to forward {time} of the time"
         return "proxy", "", "", (because, f"the flow {facts.pushed_by} in front of the proxy limits goodput: {because}")
     because = f"it has no data to send {time} of the time"
-    return None, "", "", (because, f"the application limits goodput: {because}")
+    return None, "", "", (because, f"{claim('application')}: {because}")
 
 
 def _reader(facts: LimitFacts) -> tuple[str, str]:
+    if facts.window_cap == "proxy":
+        because = f"the proxy's buffer is full, so that it reads {rate(facts.goodput_bps)} and the receive window closes"
+        return because, f"the flow {facts.feeds} behind the proxy limits goodput: {because}"
     because = f"the receiver reads {rate(facts.goodput_bps)}, so that the receive window closes"
-    return because, f"the application limits goodput: {because}"
+    return because, f"{claim('application')}: {because}"
 
 
 def _pacing(facts: LimitFacts) -> _Evidence:
     because = f"the pacing rate holds back data {share_text(facts.shares['pacing'])} of the time"
-    return None, "", "", (because, f"pacing limits goodput: {because}")
+    return None, "", "", (because, f"{claim('pacing')}: {because}")
 
 
 _EVIDENCE = {
@@ -402,27 +414,13 @@ _EVIDENCE = {
 }
 
 
-def sentence(clause: str) -> str:
-    """A clause with a capital letter."""
-    return clause[:1].upper() + clause[1:]
-
-
 def _back(direction: str) -> str:
     return "up" if direction == "down" else "down"
-
-
-def _time(facts: LimitFacts, *kinds: str) -> str:
-    return f"{share_text(sum(facts.shares[kind] for kind in kinds))} of the time"
 
 
 def _window(facts: LimitFacts, window: float) -> str:
     each = f"one window per RTT of {milliseconds(facts.rtt_ms)}"
     return f"{each} is {rate(8e3 * window / facts.rtt_ms)}" if window and facts.rtt_ms else each
-
-
-def share_text(share: float) -> str:
-    """A share in percent, without decimals from 10 % on."""
-    return f"{100.0 * share:.0f} %" if share >= 0.1 or share == 0.0 else f"{100.0 * share:.2g} %"
 
 
 def count(number: float, noun: str, nouns: str = "") -> str:

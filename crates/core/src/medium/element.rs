@@ -61,6 +61,9 @@ impl<M: Medium> Element for M {
         // Events at this instant precede the arrival, in whatever order the driver calls.
         if self.due() <= now {
             self.wake(now, out);
+        } else {
+            // The time until this arrival is not that of the packet.
+            self.queues_mut().account_until(now);
         }
         let stream = Stream::entering(port);
         if self.queues().contains(stream) {

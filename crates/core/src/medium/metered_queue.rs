@@ -21,6 +21,8 @@ pub struct MeteredQueue {
     received: u64,
     /// The queue is borrowed from another stream for one call; its content is counted there.
     borrows: bool,
+    /// The packet in the queue that found none of its stream before it.
+    first: Option<u64>,
 }
 
 /// Packets of the stream that wait before its queue, for example in a shaper.
@@ -55,6 +57,7 @@ impl MeteredQueue {
             held: HeldPackets::default(),
             received: 0,
             borrows: false,
+            first: None,
         }
     }
 
@@ -67,6 +70,9 @@ impl MeteredQueue {
 
     /// Enqueues an arriving packet.
     pub fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) {
+        if self.in_channel() <= 0 {
+            self.first = Some(packet.id);
+        }
         self.counts.pushed += 1;
         self.with_queue(now, out, |queue, out| queue.enqueue(now, packet, out));
     }
@@ -132,6 +138,10 @@ impl MeteredQueue {
     pub fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<Packet> {
         let (waited, packet) = self.take(now, out)?;
         self.begin(waited, packet.len);
+        if self.first == Some(packet.id) {
+            self.first = None;
+            self.meter.access.add(waited);
+        }
         Some(packet)
     }
 

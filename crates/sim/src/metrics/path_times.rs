@@ -12,8 +12,8 @@ use ackclock_core::medium::Direction;
 use ackclock_core::network::Network;
 use ackclock_core::{Span, Time};
 
-/// Steps of the window.
-const STEPS: u64 = 128;
+/// Steps of the window. A transfer that takes a fiftieth of the window has ten.
+const STEPS: u64 = 512;
 /// Above this share of an RTT no other limit matters: without it the flow would gain less than
 /// 1/0.95 - 1, 5 %.
 const SATURATED: f64 = 0.95;
@@ -25,6 +25,8 @@ struct HopStep {
     /// Queueing delay in seconds of all packets, and their number.
     delay: f64,
     packets: u64,
+    /// Mean delay of access to a medium in seconds, a part of `delay`.
+    access: f64,
 }
 
 /// The steps of a run.
@@ -34,8 +36,30 @@ pub struct PathTimes {
     times: Vec<Time>,
     /// By directed hop and chain.
     hops: Vec<Vec<Vec<HopStep>>>,
-    /// Smoothed RTT in milliseconds by flow; 0 without.
-    srtt_ms: Vec<Vec<f64>>,
+    /// By flow.
+    srtt_ms: Vec<SrttSeries>,
+}
+
+/// The smoothed RTT of a flow in milliseconds, from the first step that has one.
+#[derive(Default)]
+struct SrttSeries {
+    first: usize,
+    values: Vec<f32>,
+}
+
+impl SrttSeries {
+    fn push(&mut self, step: usize, srtt_ms: Option<f64>) {
+        match srtt_ms {
+            None if self.values.is_empty() => self.first = step + 1,
+            srtt_ms => self.values.push(srtt_ms.unwrap_or(0.0) as f32),
+        }
+    }
+
+    /// 0 before the first.
+    fn at(&self, step: usize) -> f64 {
+        let value = step.checked_sub(self.first).and_then(|at| self.values.get(at));
+        value.copied().map_or(0.0, f64::from)
+    }
 }
 
 /// A flow and the hops of its path.
@@ -84,7 +108,7 @@ impl PathTimes {
             due: window.from,
             times: Vec::new(),
             hops: world.directed_hops.iter().map(chains).collect(),
-            srtt_ms: vec![Vec::new(); world.flows.len()],
+            srtt_ms: world.flows.iter().map(|_| SrttSeries::default()).collect(),
         }
     }
 
@@ -95,6 +119,7 @@ impl PathTimes {
             return;
         }
         self.due = now + self.step;
+        let step = self.times.len();
         self.times.push(now);
         for (hop, series) in directed_hops.iter().zip(&mut self.hops) {
             for (chain, steps) in hop.chains.iter().zip(series) {
@@ -103,7 +128,7 @@ impl PathTimes {
         }
         for (endpoints, series) in flows.iter().zip(&mut self.srtt_ms) {
             let sender = tcp_of(network.endpoint(endpoints.by_role(Role::Sender)));
-            series.push(sender.and_then(|tcp| tcp.sample().srtt_ms).unwrap_or(0.0));
+            series.push(step, sender.and_then(|tcp| tcp.sample().srtt_ms));
         }
     }
 
@@ -129,19 +154,17 @@ impl PathTimes {
         let free = |at: usize| data.as_ref().is_none_or(|(_, flags)| flags.get(at) != Some(&true));
         let delays = |hop: usize| delays_ms(self.series(hop, path), &steps);
         let waits = |hop: usize| {
+            // A medium's grants and frames take their time without a queue, too.
+            let access_ms = 1e3 * self.series(hop, path).last().map_or(0.0, |step| step.access);
             let mut waits = delays(hop);
-            if directed_hops[hop].medium {
-                // A medium's grants and frames take their time without a queue, too.
-                let access = waits.iter().copied().filter(|&delay| delay > 0.0).fold(f64::INFINITY, f64::min);
-                waits.iter_mut().for_each(|delay| *delay = (*delay - access).max(0.0));
-            }
+            waits.iter_mut().for_each(|delay| *delay = (*delay - access_ms).max(0.0));
             (hop, waits)
         };
         let back: Vec<(usize, Vec<f64>)> = on_path(path.direction.reverse()).map(waits).collect();
         let ahead: Vec<Vec<f64>> = on_path(path.direction).map(delays).collect();
         let (mut waited, mut rtts, mut by_hop) = (0.0, 0.0, vec![0.0; back.len()]);
         for (at, step) in steps.clone().enumerate().filter(|&(at, _)| free(at)) {
-            let rtt = self.srtt_ms[path.flow][step];
+            let rtt = self.srtt_ms[path.flow].at(step);
             let behind: f64 = back.iter().map(|(_, delays)| delays[at]).sum();
             let data_delay: f64 = ahead.iter().map(|delays| delays[at]).sum();
             // An ACK is a small packet that a scheduler may prefer, so the queue's mean is a bound.
@@ -187,9 +210,10 @@ fn share(flags: &[bool]) -> f64 {
 fn read(chain: &Chain, network: &mut Network, now: Time) -> HopStep {
     let element = network.element(chain.link);
     let full = element.time(now, chain.queue).map_or(Span::ZERO, |time| time.full_time());
-    let delay = element.meter(now, chain.queue).map(|meter| &meter.queue_delay);
-    let packets = delay.map_or(0, |delay| delay.count());
-    HopStep { full, delay: delay.and_then(|delay| delay.mean()).unwrap_or(0.0) * packets as f64, packets }
+    let Some(meter) = element.meter(now, chain.queue) else { return HopStep { full, ..HopStep::default() } };
+    let packets = meter.queue_delay.count();
+    let delay = meter.queue_delay.mean().unwrap_or(0.0) * packets as f64;
+    HopStep { full, delay, packets, access: meter.access.mean() }
 }
 
 /// Mean queueing delay in each step in milliseconds, or in the last one before with packets.

@@ -159,6 +159,19 @@ fn recorded_hop_wastes_the_part_of_opportunities_that_packets_leave() {
     assert!(down.full_share < 0.2, "{down:?}");
 }
 
+// finding("U2")
+#[test]
+fn medium_is_idle_between_packets_when_each_finds_it_empty() {
+    // A packet of 1000 bytes every 20 ms takes 8 ms at 1 Mb/s; on 802.11b, without a back-off, a
+    // preamble of 192 us and 1036 bytes at 11 Mb/s.
+    for (medium, busy_ms) in [(half_duplex(0), 8.0), (wlan(), 0.192 + 0.754)] {
+        let [down, up] = account_of(&medium, 1000, [400_000, 0]);
+        close(Some(down.time.idle), 1.0 - busy_ms / 20.0, 2e-3);
+        close(Some(down.full_share), busy_ms / 20.0, 2e-3);
+        assert_eq!(up.time.idle, 1.0);
+    }
+}
+
 #[test]
 fn half_duplex_direction_is_blocked_while_the_other_one_sends() {
     // Each packet takes 8 ms and a turnaround of 2 ms; the directions alternate.
@@ -251,6 +264,29 @@ fn acks_wait_behind_the_data_of_an_upload() {
     let wait = beside.ack_wait.expect("a hop");
     assert_eq!((wait.hop.as_str(), wait.direction), ("path", "up"));
     assert!(wait.share > 0.75 && (600.0..850.0).contains(&beside.ack_wait_ms), "{wait:?} {}", beside.ack_wait_ms);
+}
+
+/// A transfer of 60 kB down, from 3 s on, over grants of 500 kb/s up, beside an upload that began
+/// before it.
+fn late_download_beside_an_upload_over_grants() -> ackclock_sim::summary::PathRow {
+    let mut medium = grants(None, 0.0);
+    medium["medium"]["up"]["bps"] = json!(500_000);
+    let mut down = bulk("down", &[0]);
+    down["start_ps"] = json!(3 * S);
+    down["workload"] = json!({"kind": "transfer", "bytes": 60_000});
+    let mut up = bulk("up", &[0]);
+    up["direction"] = json!("up");
+    up["tcp"]["receive_buffer"] = json!(20_000);
+    go(&plan(30_000, json!([medium]), json!([down, up]))).summary.flows.swap_remove(0).path.expect("a TCP flow")
+}
+
+#[test]
+fn acks_wait_behind_an_upload_over_grants_that_began_before_them() {
+    // A window of 20,000 bytes takes 320 ms at 500 kb/s; a grant takes 6 ms without a queue.
+    let path = late_download_beside_an_upload_over_grants();
+    let wait = path.ack_wait.expect("a hop");
+    assert_eq!((wait.hop.as_str(), wait.direction), ("air", "up"));
+    assert!(wait.share > 0.8 && (250.0..340.0).contains(&path.ack_wait_ms), "{wait:?} {}", path.ack_wait_ms);
 }
 
 // finding("U2")

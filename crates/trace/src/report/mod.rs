@@ -114,6 +114,8 @@ pub struct FlowReport {
     pub b2a: DirectionReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Vec<Finding>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<DirectionLimits>,
 }
 
 /// The first reset of a connection.
@@ -151,6 +153,13 @@ pub struct Finding {
     pub share: Option<f64>,
     pub evidence: String,
     pub advice: String,
+}
+
+/// The kind of limit of each direction, which Python decides; none if the capture does not show it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct DirectionLimits {
+    pub a2b: Option<String>,
+    pub b2a: Option<String>,
 }
 
 /// The handshake and what it negotiated.
@@ -283,6 +292,7 @@ impl FlowReport {
             reset: ResetReport::of(flow),
             vantage,
             diagnosis: None,
+            limit: None,
         }
     }
 }

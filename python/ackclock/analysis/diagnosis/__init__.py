@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ackclock.analysis.diagnosis import acks, bottleneck, concurrency, failures, limits, loss, path
+from ackclock.analysis.diagnosis import acks, bottleneck, concurrency, failures, limit_shares, limits, loss, path
 from ackclock.analysis.diagnosis.capture_context import CaptureContext, DocumentContext
 from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, Finding, FlowContext
 
@@ -21,22 +21,37 @@ class Diagnosis:
     def __init__(self, capture: CaptureContext) -> None:
         self._capture = capture
         self._concurrent = concurrency.findings(capture.head)
+        self._last: tuple[Mapping[str, Any] | None, list[FlowContext]] = (None, [])
 
     def of(self, flow: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The findings about a flow's directions, by decreasing share of time."""
-        findings = [finding for context in self._capture.flow_contexts(flow) for finding in _of(context)]
+        findings = [finding for context in self._contexts(flow) for finding in _of(context)]
         findings += self._concurrent.get(flow["flow"], [])
         findings += path.of_handshake(self._capture, flow)
         findings += failures.findings(flow)
         findings.sort(key=lambda finding: -(finding.share or 0.0))
         return [finding.as_json() for finding in findings]
 
+    def limits_of(self, flow: Mapping[str, Any]) -> dict[str, str | None]:
+        """The kind of limit of each direction (`ackclock.limits.KINDS`); None without enough data
+        for a diagnosis, and from a capture that does not show the sender's limits.
+        """
+        limited: dict[str, str | None] = {"a2b": None, "b2a": None}
+        return limited | {one.direction: limit_shares.limit(one) for one in self._contexts(flow)}
+
+    def _contexts(self, flow: Mapping[str, Any]) -> list[FlowContext]:
+        """The contexts of a flow, kept for the next call: of two captures they take a search."""
+        if self._last[0] is not flow:
+            self._last = flow, self._capture.flow_contexts(flow)
+        return self._last[1]
+
 
 def diagnose(document: dict[str, Any]) -> None:
-    """Add `diagnosis` to each flow of a document."""
+    """Add `diagnosis` and `limit` to each flow of a document."""
     diagnosis = Diagnosis(DocumentContext(document))
     for flow in document["flows"]:
         flow["diagnosis"] = diagnosis.of(flow)
+        flow["limit"] = diagnosis.limits_of(flow)
 
 
 def thresholds() -> str:

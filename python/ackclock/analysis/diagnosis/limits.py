@@ -8,6 +8,7 @@ from ackclock.analysis.diagnosis import acks, loss_models, receiver_vantage, rec
 from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, many, share, size, waiting
 from ackclock.analysis.diagnosis.receiver_vantage import MIN_SHARE, SLOW_READER
 from ackclock.format import milliseconds, rate
+from ackclock.limits import claim, sentence
 
 _MATTERS = 0.2
 _QUEUED = 0.2
@@ -75,8 +76,8 @@ def _send_buffer(context: FlowContext, share_of_time: float) -> Finding:
     flight, window = context.figures["outstanding_bytes"]["max"], context.figures["advertised_window_bytes"]["max"]
     limit_bps = float(context.figures["goodput_bps"] or 0.0)
     evidence = (
-        f"At most {size(flight)} in flight with a receive window of {size(window)} and no loss: a "
-        "send buffer (inferred, not on the wire) limits this flow to "
+        f"{sentence(claim('send_buffer', share=share_of_time))}: at most {size(flight)} in flight with "
+        f"a receive window of {size(window)} and no loss (inferred, not on the wire): "
         f"{_window_rate(flight, float(context.figures['rtt_ms']['p50'] or _rtt(context)))}."
     )
     advice = f"Enlarge the send buffer (SO_SNDBUF, wmem): {_fills(context, limit_bps)}."
@@ -94,8 +95,8 @@ def _receive_window(context: FlowContext, share_of_time: float) -> Finding:
     rtt = float(context.figures["rtt_ms"]["p50"] or _rtt(context))
     if zero:
         evidence = (
-            f"The receive window limits this flow {share(share_of_time)} of the time; the receiver "
-            f"closed it {many(zero, 'time')}: the application there reads more slowly than data "
+            f"{sentence(claim('receive_window', share=share_of_time))}: the receiver closed it "
+            f"{many(zero, 'time')}, since the application there reads more slowly than data "
             f"arrives ({rate(context.figures['goodput_bps'])} in all)."
             + (" The sender probed the closed window, so it had data waiting." if context.waits_closed else "")
         )
@@ -109,8 +110,8 @@ def _receive_window(context: FlowContext, share_of_time: float) -> Finding:
     if slow := receiver_vantage.shrinking_window(context, share_of_time):
         return slow
     evidence = (
-        f"The receive window limits this flow {share(share_of_time)} of the time: one window of "
-        f"{size(window)} per RTT of {milliseconds(rtt)} is {_window_rate(window, rtt)}."
+        f"{sentence(claim('receive_window', f' ({size(window)})', share_of_time))}: one window per "
+        f"RTT of {milliseconds(rtt)} is {_window_rate(window, rtt)}."
     )
     scaling = (
         ""
@@ -139,11 +140,8 @@ def _path_rate(context: FlowContext, share_of_time: float) -> Finding:
     bottleneck_bps = known_bps or float(context.figures["throughput_bps"] or 0.0)
     stood = f"the RTT was up to {milliseconds(queue)} above its minimum of {milliseconds(rtt)} (p95)"
     data_ms = acks.excess(context.crossing, "p95")
-    limit = (
-        f"The path's rate, about {rate(bottleneck_bps)},"
-        if known_bps
-        else f"A queue on the path, through which this flow had {rate(bottleneck_bps)},"
-    )
+    of = f" (about {rate(known_bps)})" if known_bps else "" if data_ms is not None else " of the data or of the ACKs"
+    through = "" if known_bps else f", through which this flow had {rate(bottleneck_bps)},"
     if data_ms is None:
         # Bytes in flight are on the link or in a queue (Little's law), so the queue has at most
         # this part.
@@ -158,7 +156,10 @@ def _path_rate(context: FlowContext, share_of_time: float) -> Finding:
             f"{size(data_ms * bottleneck_bps / 8e3)} at the bottleneck, {waiting(ack_ms)} in that "
             "of the ACKs (p95 each)"
         )
-    evidence = f"{limit} limited this flow {share(share_of_time)} of the time; {stood}, {where}."
+    evidence = (
+        f"{sentence(claim('bottleneck', of))}: a queue{through} stands {share(share_of_time)} of the "
+        f"time; {stood}, {where}."
+    )
     full = known_bps and float(context.figures["throughput_bps"] or 0.0) > _NEARLY * known_bps
     advice = "The path is full: hardly anything but a faster bottleneck makes this flow faster." if full else ""
     if full and acks.wait_at_times(context):
@@ -173,7 +174,7 @@ def _path_rate(context: FlowContext, share_of_time: float) -> Finding:
             f"{fills}Active queue management (CoDel, FQ-CoDel, PIE) or a "
             f"smaller buffer removes most of the {milliseconds(queue)} at hardly any cost in rate."
         )
-    return Finding(context.direction, "path_rate", evidence, share_of_time, advice)
+    return Finding(context.direction, "bottleneck", evidence, share_of_time, advice)
 
 
 def _reverse_path(context: FlowContext, share_of_time: float) -> Finding:
@@ -181,10 +182,10 @@ def _reverse_path(context: FlowContext, share_of_time: float) -> Finding:
     figure = acks.typical(context)
     data_ms, ack_ms = acks.excess(context.crossing, figure) or 0.0, acks.excess(context.back, figure) or 0.0
     evidence = (
-        f"A queue stood {share(share_of_time)} of the time, with the RTT up to "
-        f"{milliseconds(_queue_ms(context))} above its minimum of {milliseconds(_rtt(context))} "
-        f"(p95): ACKs wait {waiting(ack_ms)} in their direction, data {waiting(data_ms)} in theirs "
-        f"({'medians' if figure == 'p50' else figure})."
+        f"{sentence(claim('ack_path', ' of their direction'))}: a queue stands {share(share_of_time)} "
+        f"of the time, with the RTT up to {milliseconds(_queue_ms(context))} above its minimum of "
+        f"{milliseconds(_rtt(context))} (p95); ACKs wait {waiting(ack_ms)} in their direction, data "
+        f"{waiting(data_ms)} in theirs ({'medians' if figure == 'p50' else figure})."
     )
     return Finding(context.direction, "ack_path", evidence, share_of_time, acks.relief(context))
 
@@ -193,8 +194,8 @@ def _cwnd(context: FlowContext, share_of_time: float) -> Finding:
     flight, segment = float(context.figures["outstanding_bytes"]["max"]), context.segment
     mean = float(context.figures["outstanding_bytes"]["mean"] or 0.0)
     evidence = (
-        f"The congestion window (or pacing) limited this flow {share(share_of_time)} of the time "
-        f"while the RTT was near its minimum of {milliseconds(_rtt(context))}: {size(mean)}, "
+        f"{sentence(claim('cwnd', share=share_of_time))}, or pacing does: the RTT is near its minimum "
+        f"of {milliseconds(_rtt(context))}, with {size(mean)}, "
         f"{mean / segment:.0f} segments, in flight on average, at most {size(flight)}."
     )
     events, bottleneck_bps = context.loss_events, path_bps(context)
@@ -246,7 +247,7 @@ def _after_losses(context: FlowContext, events: int) -> str:
 
 
 def _application(context: FlowContext, share_of_time: float) -> Finding:
-    evidence = f"The application limited this flow {share(share_of_time)} of the time: it had no data to send."
+    evidence = f"{sentence(claim('application'))}: it has no data to send {share(share_of_time)} of the time."
     advice = "Nothing on the path or in TCP would make this flow faster." if share_of_time > 0.5 else ""
     return Finding(context.direction, "application", evidence, share_of_time, advice)
 

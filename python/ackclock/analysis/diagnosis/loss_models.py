@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from ackclock import models
-from ackclock.analysis.diagnosis import acks
+from ackclock.analysis.diagnosis import acks, limit_shares
 from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, share
 from ackclock.format import milliseconds, rate
+from ackclock.limits import WORDS
 
 _RTO_MIN_S = 0.2
 _REACHED = 0.3
@@ -16,14 +17,6 @@ _COUNTS = 1.2
 """Above this number of segments per ACK, a sender that counts ACKs grows slower than one that
 counts segments.
 """
-LIMITS = {
-    "receive_window": "the receive window",
-    "send_buffer": "a send buffer",
-    "path_rate": "the path's rate",
-    "cwnd": "the congestion window or pacing",
-    "application": "the application",
-    "recovery": "loss recovery",
-}
 EVENTS = 3
 """Minimum number of loss events for a loss rate."""
 
@@ -89,10 +82,11 @@ def _what_losses_allow(context: FlowContext, models_bps: dict[str, float], measu
     if measured > 2 * max(reno, cubic):
         return "The sender does not respond to losses as Reno or CUBIC do, or losses do not limit its rate."
     if measured < 0.5 * min(reno, cubic):
-        maximum = max((by for by in LIMITS if by != "recovery"), key=context.limited_share)
+        shares = limit_shares.of(context)
+        maximum = max((by for by in shares if by != "recovery"), key=shares.__getitem__)
         return (
-            f"These losses alone would allow more: {LIMITS[maximum]} limited the flow "
-            f"{share(context.limited_share(maximum))} of the time."
+            f"These losses alone would allow more: {WORDS[maximum].noun} limited the flow "
+            f"{share(shares[maximum])} of the time."
         )
     return _what_fewer_give(context, models_bps, measured)
 

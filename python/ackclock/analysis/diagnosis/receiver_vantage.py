@@ -82,10 +82,15 @@ def _one_window_a_round_trip(context: FlowContext) -> Finding | None:
 def shrinking_window(context: FlowContext, share_of_time: float | None = None) -> Finding | None:
     """A window that is mostly far below its maximum and that explains the rate: the application
     reads slowly.
+
+    A capture at the sender shows for which share of the time the window has no room. If that is
+    most of the time, the sender fills the small window; otherwise it must have been much smaller.
     """
     window, goodput_bps = context.figures["advertised_window_bytes"], float(context.figures["goodput_bps"] or 0.0)
     rtt = round_trips(context)[0] or float(context.figures["rtt_ms"]["min"] or 0.0)
-    if not window["max"] or not rtt or window["mean"] > 0.5 * window["max"] or window["min"] > 0.25 * window["max"]:
+    if not window["max"] or not rtt or window["mean"] > 0.5 * window["max"]:
+        return None
+    if (share_of_time or 0.0) < 0.5 and window["min"] > 0.25 * window["max"]:
         return None
     # A growing window (auto-tuning) is at least twice the data of an RTT.
     if not 0.5 < goodput_bps * rtt / (8e3 * window["mean"]) < 1.2:

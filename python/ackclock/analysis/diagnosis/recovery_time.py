@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, many, share
+from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, many
 from ackclock.format import milliseconds
+from ackclock.limits import claim, sentence
 
 _MATTERS = 0.2
 _AT_ONCE = 8
@@ -22,7 +23,7 @@ def finding(context: FlowContext, share_of_time: float) -> Finding:
     )
     trips = f", {each / rtt:.1f} times the median RTT" if rtt else ""
     evidence = (
-        f"{share(share_of_time)} of the time was loss recovery: {many(retransmitted, 'segment')} "
+        f"{sentence(claim('recovery', share=share_of_time))}: {many(retransmitted, 'segment')} "
         f"retransmitted in {many(fast, 'fast recovery').replace('recoverys', 'recoveries')} and "
         f"{many(timeouts, 'timeout') if timeouts else 'no timeout'}, {milliseconds(each)} each on "
         f"average{trips}."
