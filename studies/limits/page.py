@@ -101,9 +101,9 @@ pacing.
     analyzed = f"""## How often `analyze` is right
 
 The same rows, each with a capture at the sender (of a proxied connection: of the part that the label
-belongs to), and the kind with the largest share of the direction's time in that capture. One capture
-does not show where a loss was, so `cwnd` and `recovery` are right for each of the three causes; nor
-in which direction a queue stands. **{agree} of {len(rows)} rows, {agree / len(rows):.1%}, name the limit.**
+belongs to), and `limit` of the direction. One capture does not show where a loss was, so `cwnd` and
+`recovery` are right for each of the three causes; nor does it show a queue of ACKs that stands from
+the flow's first packet on, which is a part of its minimum RTT. **{agree} of {len(rows)} rows, {agree / len(rows):.1%}, name the limit.**
 """
     return "\n".join(
         [text, *_matrix(rows), "", *_wrong(rows), "", analyzed, *_matrix(captures), "", *_confused(captures), ""]
@@ -142,7 +142,9 @@ def _confused(captures: Sequence[CaptureLimit]) -> list[str]:
     if not counts:
         return ["No row names another limit."]
     lines = ["The other rows:", "", "| limit | named | rows |", "|---|---|--:|"]
-    return lines + [f"| {limit} | {kind} | {count} |" for (limit, kind), count in counts.most_common()]
+    return lines + [
+        f"| {limit} | {kind} | {count} |" for (limit, kind), count in sorted(counts.items(), key=lambda one: -one[1])
+    ]
 
 
 def main() -> None:

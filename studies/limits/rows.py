@@ -317,7 +317,9 @@ def draw(rng: random.Random, kind: str, limit: str) -> Setting:
         return replace(base, delay_ms=round(65_535 * 8e-3 / _speed_mbps(base) * uniform(0.8, 1.6), 1), scaling=False,
                        receive_kib=256)  # fmt: skip
     if limit == "send_buffer":
-        return replace(base, send_kib=window_kib)
+        # The server's buffer is in front of the proxy, where the RTT is that of the core.
+        core_kib = max(int(rate * 22.0 / 8.0 * uniform(0.15, 0.6)), 3)
+        return replace(base, send_kib=core_kib if kind == "proxy" else window_kib)
     if limit == "channel":
         return replace(base, loss=round(10 ** uniform(-2.6, -1.2), 4))
     if limit == "overflow":
