@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 from ackclock.limits import WORDS
 from studies.limits.rows import (
@@ -105,9 +106,17 @@ belongs to), and `limit` of the direction. One capture does not show where a los
 `recovery` are right for each of the three causes; nor does it show a queue of ACKs that stands from
 the flow's first packet on, which is a part of its minimum RTT. **{agree} of {len(rows)} rows, {agree / len(rows):.1%}, name the limit.**
 """
-    return "\n".join(
-        [text, *_matrix(rows), "", *_wrong(rows), "", analyzed, *_matrix(captures), "", *_confused(captures), ""]
+    parts = [_filled(text), *_matrix(rows), "", *_wrong(rows), "", _filled(analyzed), *_matrix(captures)]
+    return "\n".join([*parts, "", *_confused(captures), ""])
+
+
+def _filled(text: str) -> str:
+    """The text with its paragraphs at 100 columns; headings and tables stay."""
+    parts = (
+        part if part.startswith(("#", "|")) else fill(part, 100, break_on_hyphens=False, break_long_words=False)
+        for part in text.rstrip("\n").split("\n\n")
     )
+    return "\n\n".join(parts) + "\n"
 
 
 def _matrix(of: Sequence[Row] | Sequence[CaptureLimit]) -> list[str]:

@@ -12,8 +12,11 @@ use ackclock_core::medium::Direction;
 use ackclock_core::network::Network;
 use ackclock_core::{Span, Time};
 
-/// Steps of the window. A transfer that takes a fiftieth of the window has ten.
-const STEPS: u64 = 512;
+/// Length of a step, within the bounds of the number of steps: enough for a transfer that takes a
+/// fiftieth of a long window, and few in a short run.
+const STEP: Span = Span::from_ms(50);
+const MIN_STEPS: u64 = 64;
+const MAX_STEPS: u64 = 512;
 /// Above this share of an RTT no other limit matters: without it the flow would gain less than
 /// 1/0.95 - 1, 5 %.
 const SATURATED: f64 = 0.95;
@@ -103,8 +106,10 @@ pub struct PathLimits {
 impl PathTimes {
     pub fn new(world: &BuiltNetwork, window: Window) -> PathTimes {
         let chains = |hop: &DirectedHop| vec![Vec::new(); hop.chains.len()];
+        let length = window.to - window.from;
+        let steps = (length.0 / STEP.0).clamp(MIN_STEPS, MAX_STEPS);
         PathTimes {
-            step: Span(((window.to - window.from).0 / STEPS).max(1)),
+            step: Span((length.0 / steps).max(1)),
             due: window.from,
             times: Vec::new(),
             hops: world.directed_hops.iter().map(chains).collect(),
