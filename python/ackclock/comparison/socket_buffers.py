@@ -16,7 +16,8 @@ from ackclock.input.link.hop import Hop
 from ackclock.input.scenario.hosts import resolve
 from ackclock.input.scenario.tcp import TcpKeys
 from ackclock.input.units import show_size, size_bytes
-from ackclock.simulation.limits import decide, sentence, share_text
+from ackclock.limits import sentence, share_text
+from ackclock.simulation.limits import decide
 
 USEFUL_BDPS = 2
 """A window of this many BDPs fills a path and a queue of one BDP before it (RFC 7323, section 1.1;

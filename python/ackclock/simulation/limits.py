@@ -391,7 +391,9 @@ def _application(facts: LimitFacts) -> _Evidence:
 
 def _reader(facts: LimitFacts) -> tuple[str, str]:
     if facts.window_cap == "proxy":
-        because = f"the proxy's buffer is full, so that it reads {rate(facts.goodput_bps)} and the receive window closes"
+        because = (
+            f"the proxy's buffer is full, so that it reads {rate(facts.goodput_bps)} and the receive window closes"
+        )
         return because, f"the flow {facts.feeds} behind the proxy limits goodput: {because}"
     because = f"the receiver reads {rate(facts.goodput_bps)}, so that the receive window closes"
     return because, f"{claim('application')}: {because}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ackclock.format import three
-from ackclock.simulation.limits import share_text
+from ackclock.limits import share_text
 
 
 @dataclass(frozen=True)
