@@ -7,6 +7,8 @@ Markdown.
 from __future__ import annotations
 
 import argparse
+import itertools
+import random
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -34,22 +36,19 @@ CELL_ROWS = 7
 """Maximum number of rows of a cell, so that no cell rules the table."""
 MAX_DRAWS = 40
 """Maximum number of settings that are drawn for a cell."""
+SAMPLED_CELLS = 8
+"""Cells of a sample that are evaluated at once."""
 
 
-def table(seed: int, rows: int | None = None) -> tuple[list[Row], int]:
-    """Rows with one limit, and the number of drawn settings.
-
-    Args:
-        seed: of the settings.
-        rows: the number of rows; None: as many as each cell needs for `EACH`.
-    """
+def table(seed: int) -> tuple[list[Row], int]:
+    """Rows with one limit, `EACH` or more of each cell, and the number of drawn settings."""
     found: list[Row] = []
     cells: Counter[tuple[str, str]] = Counter()
     tried = 0
     with tempfile.TemporaryDirectory() as folder:
         for number in range(MAX_DRAWS):
             wanted = [cell for cell in CELLS if cells[cell] < EACH]
-            if not wanted or (rows is not None and len(found) >= rows):
+            if not wanted:
                 break
             tried += len(wanted)
             for row in evaluate([drawn(seed, number, *cell) for cell in wanted], Path(folder)):
@@ -57,7 +56,20 @@ def table(seed: int, rows: int | None = None) -> tuple[list[Row], int]:
                 if row.truth and cells[cell] < CELL_ROWS:
                     cells[cell] += 1
                     found.append(row)
-    return found if rows is None else found[:rows], tried
+    return found, tried
+
+
+def sample(seed: int, rows: int) -> list[Row]:
+    """This number of rows with one limit, from cells in a random order."""
+    found: list[Row] = []
+    cells = random.Random(seed).sample(CELLS, len(CELLS))
+    with tempfile.TemporaryDirectory() as folder:
+        for number, first in itertools.product(range(MAX_DRAWS), range(0, len(cells), SAMPLED_CELLS)):
+            settings = [drawn(seed, number, *cell) for cell in cells[first : first + SAMPLED_CELLS]]
+            found += [row for row in evaluate(settings, Path(folder)) if row.truth]
+            if len(found) >= rows:
+                break
+    return found[:rows]
 
 
 def of_captures(rows: Sequence[Row]) -> list[CaptureLimit]:
