@@ -7,8 +7,8 @@ use crate::errors::failure;
 use crate::table::Table;
 use ackclock_trace::analyze::{Analysis, DatagramFlow};
 use ackclock_trace::report::{
-    CaptureIndex, CaptureSummary, DirectionLimits, EventOrder, Finding, FlatTable, FlowReport, FlowRows, PathEstimates, Report, UdpFlowReport,
-    json_text, with_end,
+    CaptureIndex, CaptureSummary, DirectionLimits, EventOrder, Finding, FlatTable, FlowReport, FlowRows, PathEstimates, Report,
+    UdpFlowReport, json_text, with_end,
 };
 use ackclock_trace::series::Packets;
 use pyo3::exceptions::PyIndexError;

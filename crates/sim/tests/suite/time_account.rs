@@ -266,29 +266,6 @@ fn acks_wait_behind_the_data_of_an_upload() {
     assert!(wait.share > 0.75 && (600.0..850.0).contains(&beside.ack_wait_ms), "{wait:?} {}", beside.ack_wait_ms);
 }
 
-/// A transfer of 60 kB down, from 3 s on, over grants of 500 kb/s up, beside an upload that began
-/// before it.
-fn late_download_beside_an_upload_over_grants() -> ackclock_sim::summary::PathRow {
-    let mut medium = grants(None, 0.0);
-    medium["medium"]["up"]["bps"] = json!(500_000);
-    let mut down = bulk("down", &[0]);
-    down["start_ps"] = json!(3 * S);
-    down["workload"] = json!({"kind": "transfer", "bytes": 60_000});
-    let mut up = bulk("up", &[0]);
-    up["direction"] = json!("up");
-    up["tcp"]["receive_buffer"] = json!(20_000);
-    go(&plan(30_000, json!([medium]), json!([down, up]))).summary.flows.swap_remove(0).path.expect("a TCP flow")
-}
-
-#[test]
-fn acks_wait_behind_an_upload_over_grants_that_began_before_them() {
-    // A window of 20,000 bytes takes 320 ms at 500 kb/s; a grant takes 6 ms without a queue.
-    let path = late_download_beside_an_upload_over_grants();
-    let wait = path.ack_wait.expect("a hop");
-    assert_eq!((wait.hop.as_str(), wait.direction), ("air", "up"));
-    assert!(wait.share > 0.8 && (250.0..340.0).contains(&path.ack_wait_ms), "{wait:?} {}", path.ack_wait_ms);
-}
-
 // finding("U2")
 #[test]
 fn shared_medium_has_no_free_capacity_while_the_other_direction_sends() {
