@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ackclock.limits import KINDS, claim, largest
 from ackclock.simulation.limits import LimitFacts, decide, mean_facts
 from ackclock.simulation.run import Simulation, simulate_scenario
 from studies.limits.page import sample
+from studies.limits.rows import Setting, evaluate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GATE_ROWS = 40
@@ -202,6 +204,28 @@ def test_reason_of_a_flow_into_a_full_proxy_is_the_flow_behind_it() -> None:
     assert before["feeds"] == behind["flow"]
     assert (before["limit"]["kind"], before["limit"]["cause"]) == ("application", "proxy")
     assert before["why"].startswith(f"The flow {behind['flow']} behind the proxy limits goodput")
+
+
+LATE = Setting(
+    "grants", 8.0, 0.8, 60.0, up_buffer_ms=400.0, start_s=3.0, workload={"kind": "transfer", "size": "120 KiB"}
+)
+
+
+@pytest.mark.finding("U2")
+@pytest.mark.parametrize(
+    ("setting", "limit"),
+    [
+        # A window of half the capacity leaves the medium idle between the bursts of each RTT.
+        (Setting("wlan", 4.5, 4.5, 60.0, receive_kib=24), "receive_window"),
+        (Setting("wlan", 4.5, 4.5, 60.0), "bottleneck"),
+        # The queue of an upload that began before is no wait for a grant.
+        (replace(LATE, upload=True), "ack_path"),
+        (LATE, "none"),
+    ],
+)
+def test_limit_on_a_medium_is_that_of_the_flow(setting: Setting, limit: str, tmp_path: Path) -> None:
+    (row,) = evaluate([setting], tmp_path)
+    assert row.named == limit
 
 
 def test_hop_has_its_account_of_time() -> None:
