@@ -11,7 +11,7 @@ use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{STREAM_START, Sender, Transmit};
 use crate::tcp::stats::{ReceiverStats, SenderSample, SenderStats};
 use crate::tcp::timestamps::{TimestampEcho, timestamp};
-use crate::units::Time;
+use crate::units::{Span, Time};
 use std::sync::Arc;
 
 /// One end of a connection with its application. Fields of every segment come first and start a
@@ -40,7 +40,13 @@ pub struct TcpEndpoint {
     pub(super) receiver: Receiver,
     pub(super) sender: Sender,
     pub(super) handshake: HandshakeState,
+    /// When the last challenge ACK was sent.
+    challenged: Option<Time>,
 }
+
+/// Minimum interval of challenge ACKs (RFC 5961, section 7, asks for a limit; Linux:
+/// tcp_invalid_ratelimit).
+const CHALLENGE_INTERVAL: Span = Span::from_ms(500);
 
 impl TcpEndpoint {
     /// A client that connects at `start`. Flows of one kind share their configuration (and its
@@ -76,6 +82,7 @@ impl TcpEndpoint {
             ecn: EndpointEcn::default(),
             ts_recent: 0,
             last_ack_sent: 0,
+            challenged: None,
             config,
         }
     }
@@ -182,6 +189,10 @@ impl TcpEndpoint {
             // connection.
             TcpState::SynReceived => return false,
         }
+        if !self.sender.accepts_ack(segment.ack) {
+            self.send_challenge_ack(now);
+            return false;
+        }
         let echo = self.take_timestamps(now, segment);
         if self.has_rare_options {
             self.read_rare_options(now, segment, ecn, echo);
@@ -194,6 +205,16 @@ impl TcpEndpoint {
             self.receiver.on_pure_ack(segment);
         }
         data
+    }
+
+    /// RFC 5961, section 5.2: a segment whose ACK number is not acceptable is dropped and answered
+    /// with an ACK, at most one per interval.
+    #[cold]
+    fn send_challenge_ack(&mut self, now: Time) {
+        if self.challenged.is_none_or(|last| now - last >= CHALLENGE_INTERVAL) {
+            self.challenged = Some(now);
+            self.receiver.ack_at_once();
+        }
     }
 
     #[inline]

@@ -18,7 +18,19 @@ impl Sender {
     pub(super) fn set_window(&mut self, ack: u64, window: u64) {
         self.peer_window = window;
         self.largest_window = self.largest_window.max(window);
-        self.right_edge = self.right_edge.max(ack + window);
+        self.right_edge = ack + window;
+    }
+
+    /// RFC 5961, section 5.2 (RFC 9293, section 3.10.7.4): an ACK number is acceptable from the
+    /// largest window below snd.una to snd.nxt.
+    #[inline]
+    pub fn accepts_ack(&self, ack: u64) -> bool {
+        ack <= self.next && (ack >= self.una || self.accepts_old_ack(ack))
+    }
+
+    #[cold]
+    fn accepts_old_ack(&self, ack: u64) -> bool {
+        ack.saturating_add(self.largest_window) >= self.una
     }
 
     /// Processes an ACK, on the fast path if it acknowledges new data and there is no SACK, loss or
