@@ -32,6 +32,13 @@ impl RangeSet {
         self.ranges.get(i).copied().filter(|r| r.0 <= at)
     }
 
+    /// The first part of [start, end) that is in the set.
+    pub fn first_overlap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let range = self.ranges.get(self.index_of_end_above(start))?;
+        let part = (range.0.max(start), range.1.min(end));
+        (part.0 < part.1).then_some(part)
+    }
+
     /// Adds [start, end) and calls `fresh` with each part that is new, in order.
     pub fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
         if start >= end {
@@ -99,6 +106,9 @@ mod tests {
                     }
                 });
             }
+            let held: Vec<u64> = (edge..edge + 20).filter(|&at| bits[at as usize]).collect();
+            let run = held.iter().zip(0..).take_while(|&(&at, n)| at == held[0] + n).count() as u64;
+            prop_assert_eq!(set.first_overlap(edge, edge + 20), held.first().map(|&at| (at, at + run)));
             set.remove_below(edge);
             for (i, b) in bits.iter().enumerate() {
                 prop_assert_eq!(set.containing(i as u64).is_some(), *b && i as u64 >= edge);

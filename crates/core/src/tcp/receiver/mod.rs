@@ -212,7 +212,9 @@ impl Receiver {
         } else if segment.seq > self.next {
             self.keep_out_of_order(now, segment, end);
         } else {
-            let (had_gap, end) = (!self.out_of_order.is_empty(), self.filled_to(end));
+            let had_gap = !self.out_of_order.is_empty();
+            self.note_duplicate_part(segment.seq, end);
+            let end = self.filled_to(end);
             self.accept(now, segment, end, had_gap);
         }
     }

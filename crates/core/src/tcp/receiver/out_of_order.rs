@@ -24,18 +24,30 @@ impl Receiver {
         if self.config.window_rule == WindowRule::Sequence && end > room {
             return;
         }
+        self.note_duplicate_part(segment.seq, end);
         let mut new = false;
         self.out_of_order.insert(segment.seq, end, |_, _| new = true);
         if new {
             self.stats.unique_ip_bytes += u64::from(segment.len);
         } else {
             self.stats.duplicates += 1;
-            self.duplicate_range = self.config.dsack.then_some((segment.seq, end));
         }
         let (start, end) = self.out_of_order.containing(segment.seq).unwrap_or((segment.seq, end));
         self.recent.retain(|&at| at < start || at >= end);
         self.recent.insert(0, segment.seq);
         self.recent.truncate(16);
+    }
+
+    /// RFC 2883, section 4: a D-SACK reports one contiguous range, here the first part of
+    /// [start, end) that has arrived before: below rcv.nxt, or out of order. Linux reports a part
+    /// that only begins above rcv.nxt as well (`tcp_ofo_queue()`).
+    pub(super) fn note_duplicate_part(&mut self, start: u64, end: u64) {
+        if !self.config.dsack {
+            return;
+        }
+        let below = (start < self.next).then_some((start, self.next));
+        let part = below.or_else(|| self.out_of_order.first_overlap(start, end));
+        self.duplicate_range = part.or(self.duplicate_range);
     }
 
     /// rcv.nxt once all data below `end` has arrived; removes stored data below it.
