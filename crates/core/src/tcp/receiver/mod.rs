@@ -6,7 +6,7 @@ mod window;
 
 use super::ack_congestion_control::{AckCongestionControl, Tack};
 use super::autotune::{RcvBufTuner, WindowGrowth};
-use super::config::{DelayedAck, TcpConfig};
+use super::config::{DelayedAck, TcpConfig, WindowRule};
 use super::ranges::RangeSet;
 use super::sack_compression::SackCompressor;
 use super::sender::STREAM_START;
@@ -38,6 +38,8 @@ pub struct Receiver {
     /// Data has arrived or has been read since the last advertised window.
     window_may_change: bool,
     window_scale: u8,
+    /// See `advertise`.
+    rounds_window_up: bool,
     /// Data was sent while an ACK was pending (Linux's ping-pong mode).
     pingpong: bool,
     /// Segments still acknowledged one by one.
@@ -99,6 +101,7 @@ impl Receiver {
             read_before_batch: 0,
             ack_on_psh: config.delayed_ack.is_some_and(|rule| rule.push),
             window_scale: 0,
+            rounds_window_up: config.window_rule == WindowRule::Sequence,
             // The SYN advertises an unscaled window.
             advertised_edge: STREAM_START + window.min(0xFFFF),
             stats: ReceiverStats::default(),

@@ -53,8 +53,10 @@ impl Receiver {
         self.next.max(room)
     }
 
-    /// The window in 16 scaled bits. Its right edge never moves left (RFC 9293, section 3.8.6).
-    /// Without data since the last call it is that of the last call.
+    /// The window in 16 scaled bits. Its right edge never moves left (RFC 9293, section 3.8.6), so a
+    /// scaled window is rounded up (RFC 7323, section 2.4; Linux, `__tcp_select_window()`). A window
+    /// of segments in flight, as in ns-2, is rounded down. Without data since the last call it is
+    /// that of the last call.
     #[inline]
     pub(super) fn advertise(&mut self, read: u64) -> u32 {
         if !self.window_may_change {
@@ -66,7 +68,8 @@ impl Receiver {
         let silly = slow_reader && room < self.advertised_edge + self.min_window_update();
         let edge = if silly { self.next.max(self.advertised_edge) } else { room.max(self.advertised_edge) };
         let max_window = 0xFFFF_u64 << self.window_scale;
-        let window = (edge - self.next).min(max_window) >> self.window_scale << self.window_scale;
+        let rounding = if self.rounds_window_up { (1 << self.window_scale) - 1 } else { 0 };
+        let window = (edge - self.next + rounding).min(max_window) >> self.window_scale << self.window_scale;
         self.advertised_edge = self.advertised_edge.max(self.next + window);
         self.advertised = window as u32;
         self.advertised

@@ -14,6 +14,20 @@ use crate::tcp::timestamps::TimestampEcho;
 use crate::units::{Span, Time};
 
 impl Sender {
+    /// The window of a segment that is newer than the last one read: RFC 9293, section 3.10.7.4
+    /// (SND.WL1, SND.WL2). Of segments with the same numbers a reordered one may be older, so only a
+    /// larger window or a closed one counts (4.4BSD; Linux, `tcp_may_update_window()`). The right
+    /// edge moves left where the peer shrinks its window (section 3.8.6).
+    #[inline]
+    pub(super) fn update_window(&mut self, segment: &Segment) {
+        let window = u64::from(segment.window);
+        let newer = segment.ack > self.una || segment.seq > self.window_seq;
+        if newer || (segment.seq == self.window_seq && (window > self.peer_window || window == 0)) {
+            self.window_seq = segment.seq;
+            self.set_window(segment.ack, window);
+        }
+    }
+
     #[inline]
     pub(super) fn set_window(&mut self, ack: u64, window: u64) {
         self.peer_window = window;
@@ -54,7 +68,7 @@ impl Sender {
     fn slow_path_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         let flight_before = self.scoreboard.len();
         let same_window = u64::from(segment.window) == self.peer_window;
-        self.set_window(segment.ack, u64::from(segment.window));
+        self.update_window(segment);
         let (sacked, dsack) = if segment.sack.is_empty() { (0, false) } else { self.apply_sack(segment) };
         let advanced = segment.ack > self.una;
         let acked = if advanced { self.scoreboard.ack_to(segment.ack) } else { Acked::default() };

@@ -87,6 +87,8 @@ pub struct Sender {
     largest_window: u64,
     /// Maximum of bytes sent and not acknowledged, now.
     send_buffer: u64,
+    /// Sequence number of the segment that had the last window (SND.WL1 of RFC 9293).
+    window_seq: u64,
     last_send: Option<Time>,
     /// Sequence number of the FIN, once it has been sent; `NONE` before.
     fin: u64,
@@ -178,6 +180,7 @@ impl Sender {
             recovery_timer: Time::NEVER,
             probe_at: Time::NEVER,
             probes: 0,
+            window_seq: 0,
             timeouts_in_a_row: 0,
             rto_recovery_point: 0,
             timed_out: false,

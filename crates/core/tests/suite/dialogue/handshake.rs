@@ -128,7 +128,8 @@ fn syn_ack_accepts_only_offered_options() {
 /// scale.
 #[test]
 fn window_above_64_kib_needs_scaling_at_both_ends() {
-    for (offered, window) in [(Some(0), 199_996), (None, 65_535)] {
+    // 199,999 rounded up to a multiple of four.
+    for (offered, window) in [(Some(0), 200_000), (None, 65_535)] {
         let mut d = Dialogue::server(TcpConfig { receive_buffer: 199_999, ..tcp(NewReno) }, None);
         d.at(0.0).syn_with(false, Some(SynOptions { window_scale: offered, ..OPTIONS }), None);
         d.expects(0.0).syn().window(65_535);
