@@ -333,7 +333,8 @@ impl TcpConfig {
         if self.timestamps { 3 } else { 4 }
     }
 
-    /// RFC 7323: the smallest scale with which 16 bits can advertise the whole buffer.
+    /// RFC 7323, section 2.3: the smallest scale with which 16 bits can advertise the whole buffer;
+    /// of a tuned buffer its limit (Linux, `tcp_select_initial_window()`: tcp_rmem\[2\]).
     pub fn window_scale(&self) -> Option<u8> {
         self.window_scaling.then(|| (0..14).find(|s| self.receive_buffer >> s <= 0xFFFF).unwrap_or(14))
     }
