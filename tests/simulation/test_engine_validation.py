@@ -154,6 +154,7 @@ TCP = {
     "ping_pong": FLAGS,
     "metrics_cache": st.sampled_from([False, True, "rtt", "full"]),
     "window_validation": st.sampled_from(["off", "rfc2861", "rfc7661"]),
+    "app_limited_growth": FLAGS,
     "receive_overhead": st.one_of(st.just(False), SIZES),
     "rto_restart": st.sampled_from(["advance", "recovery", "head", "head-and-sack", "every-ack"]),
     "pacing": FLAGS,

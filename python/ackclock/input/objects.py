@@ -209,6 +209,7 @@ class Tcp(_Input):
     frto: Literal["off", "basic", "sack"] | None = None
     idle_restart: Literal["off", "restart", "decay"] | None = None
     window_validation: Literal["off", "rfc2861", "rfc7661"] | None = None
+    app_limited_growth: bool | None = None
     fine_timer: bool | None = None
     timestamps: bool | None = None
     timestamp_bytes: Size | None = None

@@ -113,6 +113,11 @@ pub struct TcpConfig {
     /// Validation of a window that is not used.
     #[serde(default)]
     pub window_validation: WindowValidation,
+    /// cwnd counts as full for the window of data in which it was, and slow start continues up to
+    /// twice the segments outstanding although nothing fills cwnd: Linux since 3.16
+    /// (`tcp_is_cwnd_limited()`). Otherwise cwnd grows only while it is full.
+    #[serde(default)]
+    pub app_limited_growth: bool,
     /// Vegas's fine-grained retransmission (Brakmo and Peterson 1995, section 3.1).
     #[serde(default)]
     pub fine_timer: bool,
@@ -336,7 +341,8 @@ impl TcpConfig {
     /// RFC 7323, section 2.3: the smallest scale with which 16 bits can advertise the whole buffer;
     /// of a tuned buffer its limit (Linux, `tcp_select_initial_window()`: tcp_rmem\[2\]).
     pub fn window_scale(&self) -> Option<u8> {
-        self.window_scaling.then(|| (0..14).find(|s| self.receive_buffer >> s <= 0xFFFF).unwrap_or(14))
+        let buffer = self.receive_tuning.map_or(self.receive_buffer, |tuning| tuning.limit.max(self.receive_buffer));
+        self.window_scaling.then(|| (0..14).find(|s| buffer >> s <= 0xFFFF).unwrap_or(14))
     }
 }
 
@@ -380,6 +386,7 @@ impl Default for TcpConfig {
             frto: FrtoKind::Off,
             idle_restart: IdleRestart::Off,
             window_validation: WindowValidation::Off,
+            app_limited_growth: false,
             fine_timer: false,
             timestamps: true,
             timestamp_bytes: 0,

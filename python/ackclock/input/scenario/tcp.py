@@ -271,6 +271,7 @@ class TcpKeys(Table):
     frto: Annotated[str, choice_field("off", "basic", "sack")] | None = None
     idle_restart: Annotated[str, choice_field("off", "restart", "decay")] | None = None
     window_validation: Annotated[str, choice_field("off", "rfc2861", "rfc7661")] | None = None
+    app_limited_growth: Flag | None = None
     fine_timer: Flag | None = None
     timestamps: Flag | None = None
     timestamp_bytes: Size | None = None

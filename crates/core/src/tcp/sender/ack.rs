@@ -282,8 +282,13 @@ impl Sender {
         match self.limit {
             SendLimit::Cwnd => true,
             SendLimit::Pacing => 2.0 * f64::from(self.scoreboard.in_flight() + acked.segments) >= self.cc.cwnd(),
-            _ => false,
+            _ => self.cwnd_was_limit(),
         }
+    }
+
+    /// As `CwndLimit` has it, where the host uses it.
+    pub(super) fn cwnd_was_limit(&self) -> bool {
+        self.cwnd_limit.is_some_and(|limit| limit.limits(self.cc.cwnd(), self.cc.ssthresh()))
     }
 
     /// Reports each segment marked lost since the last call to a congestion control that uses

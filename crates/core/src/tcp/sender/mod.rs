@@ -2,9 +2,10 @@
 //!
 //! [`Sender`] orchestrates in `ack` (slow path), `fast_path`, `send`, `limits` and `timers`. Each
 //! mechanism keeps its state in a type of its own: [`SenderEcn`], [`Undo`] with
-//! [`Frto`](frto::Frto), [`CwndValidation`], `CwndUsage`, `FineTimer`, `TsoBurst` and `Tsq`.
+//! [`Frto`](frto::Frto), [`CwndValidation`], `CwndLimit`, `CwndUsage`, `FineTimer`, `TsoBurst` and `Tsq`.
 
 mod ack;
+mod cwnd_limit;
 mod cwv;
 mod ecn;
 mod fast_path;
@@ -23,6 +24,7 @@ pub use cwv::CwndValidation;
 pub use ecn::SenderEcn;
 pub use undo::Undo;
 
+use cwnd_limit::CwndLimit;
 use fine_timer::FineTimer;
 use idle_restart::CwndUsage;
 use psh::TsoBurst;
@@ -85,10 +87,10 @@ pub struct Sender {
     /// First byte beyond the peer's window.
     right_edge: u64,
     largest_window: u64,
-    /// Maximum of bytes sent and not acknowledged, now.
-    send_buffer: u64,
     /// Sequence number of the segment that had the last window (SND.WL1 of RFC 9293).
     window_seq: u64,
+    /// Maximum of bytes sent and not acknowledged, now.
+    send_buffer: u64,
     last_send: Option<Time>,
     /// Sequence number of the FIN, once it has been sent; `NONE` before.
     fin: u64,
@@ -106,6 +108,8 @@ pub struct Sender {
     pub(super) timeouts_in_a_row: u32,
     /// RFC 2861, where the host uses it.
     usage: Option<CwndUsage>,
+    /// Where slow start continues while the application does not fill cwnd.
+    cwnd_limit: Option<CwndLimit>,
     window_cut: SenderWindowCut,
     /// Where the host caches metrics of a path.
     path_metrics: Option<SharedPathMetrics>,
@@ -160,6 +164,7 @@ impl Sender {
             delivery_rate: cc.wants_delivery_rate().then(Box::default),
             window_cut: SenderWindowCut { cwv: cwv.then(Box::default), undo: Undo::new(&config) },
             ecn: None,
+            cwnd_limit: (config.app_limited_growth && !paces).then(CwndLimit::default),
             usage: (config.window_validation == WindowValidation::Rfc2861).then(CwndUsage::default),
             fine_timer: config.fine_timer.then(FineTimer::default),
             pacer: pacer(&config, &cc),
@@ -175,12 +180,12 @@ impl Sender {
             right_edge: STREAM_START,
             peer_window: 0,
             largest_window: 0,
+            window_seq: 0,
             send_buffer: config.send_tuning.map_or(config.send_buffer, |tuning| tuning.payload(0.0, config.segment)),
             rto_at: Time::NEVER,
             recovery_timer: Time::NEVER,
             probe_at: Time::NEVER,
             probes: 0,
-            window_seq: 0,
             timeouts_in_a_row: 0,
             rto_recovery_point: 0,
             timed_out: false,

@@ -1,5 +1,6 @@
 //! Transmission outside the fast path: which segment is sent next, and what is recorded of it.
 
+use super::cwnd_limit::SentBurst;
 use super::fast_path::FastPoll;
 use super::frto::FrtoStep;
 use super::idle_restart::window_after_idle;
@@ -93,6 +94,9 @@ impl Sender {
         {
             delivery_rate.on_app_limited(self.scoreboard.in_flight());
         }
+        if self.cwnd_limit.is_some() {
+            self.note_cwnd_use(limit);
+        }
         if self.usage.is_some() {
             self.validate_window(now, limit);
         }
@@ -100,10 +104,21 @@ impl Sender {
         self.check_window_closed(now, limit);
     }
 
+    #[inline]
+    fn note_cwnd_use(&mut self, limit: SendLimit) {
+        let full = limit == SendLimit::Cwnd || !self.room(self.recovery.in_flight(&self.scoreboard));
+        let burst = SentBurst { full, outstanding: self.scoreboard.len(), una: self.una, next: self.next };
+        if let Some(limit) = &mut self.cwnd_limit {
+            limit.on_burst(burst);
+        }
+    }
+
     /// RFC 2861, section 3.2. A full send buffer does not count as unused window.
     #[inline(never)]
     fn validate_window(&mut self, now: Time, limit: SendLimit) {
-        let unused = matches!(limit, SendLimit::Application | SendLimit::ReceiveWindow) && !self.is_repairing();
+        let unused = matches!(limit, SendLimit::Application | SendLimit::ReceiveWindow)
+            && !self.is_repairing()
+            && !self.cwnd_was_limit();
         let flight = f64::from(self.scoreboard.in_flight());
         let Some(usage) = &mut self.usage else { return };
         if !unused {
