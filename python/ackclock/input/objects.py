@@ -195,6 +195,7 @@ class Tcp(_Input):
     initial_window: int | None = None
     initial_ssthresh: int | Literal["unlimited"] | None = None
     rto_initial: Time | None = None
+    syn_linear_timeouts: int | None = None
     rto_min: Time | None = None
     rto_max: Time | None = None
     rto_tick: Time | None = None
@@ -218,16 +219,19 @@ class Tcp(_Input):
     syn_option_bytes: Size | None = None
     window_scaling: bool | None = None
     ecn: bool | str | None = None
-    ecn_packets: Literal["data", "all"] | None = None
+    ecn_packets: Literal["data", "established", "all"] | None = None
+    accecn_option: Literal["off", "changes", "every"] | None = None
     ecn_beta: float | None = None
     pacing: bool | None = None
     tso: bool | Mapping[str, Any] | None = None
+    tso_win_divisor: int | None = None
     push: Literal["every", "chunks"] | None = None
     tsq: bool | Mapping[str, Any] | None = None
     byte_counting: int | None = None
     dupack_threshold: int | None = None
     newreno_exit: Literal["flight", "threshold"] | None = None
     limited_transmit: bool | None = None
+    tail_loss_probe: bool | None = None
     immediate_ack_on_fill: bool | None = None
     overhead: Time | None = None
 

@@ -1,7 +1,7 @@
 //! Application whose reads and writes are set from outside: one side of a split-TCP proxy
 //! ([`crate::tcp::relay_bytes`]), or the socket calls of a script.
 
-use super::{Application, Socket};
+use super::{Application, SmallSegments, Socket};
 use crate::units::Time;
 
 /// Stream offsets in bytes.
@@ -13,6 +13,8 @@ pub struct ControlledApp {
     pub written: u64,
     /// Writes nothing more.
     pub closed: bool,
+    /// The socket option, TCP_NODELAY if not set.
+    pub small_segments: SmallSegments,
 }
 
 impl Application for ControlledApp {
@@ -20,6 +22,7 @@ impl Application for ControlledApp {
         socket.read = socket.arrived.min(self.read);
         socket.written = self.written;
         socket.closed = self.closed;
+        socket.small_segments = self.small_segments;
     }
 
     fn due(&self) -> Time {

@@ -18,10 +18,24 @@ pub use sink::Sink;
 
 use crate::units::Time;
 
+/// When a segment that is not full is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum SmallSegments {
+    /// At once: TCP_NODELAY.
+    #[default]
+    AtOnce,
+    /// None while an earlier one is not acknowledged: Nagle's algorithm (RFC 896; RFC 9293, section
+    /// 3.7.4) with Minshall's modification (draft-minshall-nagle-01; Linux, `tcp_nagle_test()`).
+    OneAtATime,
+    /// None: TCP_CORK.
+    Never,
+}
+
 /// A TCP connection as its application sees it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Socket {
     pub established: bool,
+    pub small_segments: SmallSegments,
     /// Bytes that the application has written so far, sent or not; `u64::MAX` means unlimited.
     pub written: u64,
     /// Bytes that TCP has accepted. They cannot be withdrawn.

@@ -5,7 +5,7 @@ use super::ack_congestion_control::AckCongestionControlConfig;
 use super::autotune::{ReceiveTuning, SendTuning};
 use super::cc::slow_start::{ClassicSlowStart, SlowStart};
 use super::cc::{UserVariant, Variant};
-use super::ecn::{EcnMode, EcnPackets};
+use super::ecn::{AccEcnOption, EcnMode, EcnPackets};
 use super::metrics_cache::MetricsCache;
 use super::recovery::RecoveryKind;
 use super::sack_compression::SackCompression;
@@ -77,6 +77,10 @@ pub struct TcpConfig {
     pub initial_ssthresh: f64,
     #[serde(rename = "rto_initial_ps")]
     pub rto_initial: Span,
+    /// Retransmissions of a SYN before their interval doubles (tcp_syn_linear_timeouts of
+    /// ip-sysctl.rst).
+    #[serde(default)]
+    pub syn_linear_timeouts: u32,
     #[serde(rename = "rto_min_ps")]
     pub rto_min: Span,
     #[serde(rename = "rto_max_ps")]
@@ -132,6 +136,8 @@ pub struct TcpConfig {
     pub ecn: EcnMode,
     #[serde(default)]
     pub ecn_packets: EcnPackets,
+    #[serde(default)]
+    pub accecn_option: AccEcnOption,
     /// Share of the window that a mark leaves, for variants that RFC 8511 (ABE) changes.
     #[serde(default)]
     pub ecn_beta: Option<f64>,
@@ -140,6 +146,10 @@ pub struct TcpConfig {
     /// Size of the bursts of a paced sender (TSO autosizing); None: segment by segment.
     #[serde(default)]
     pub tso: Option<TsoAutosize>,
+    /// This part of the window is worth a burst of its own, which is not deferred
+    /// (`tcp_tso_win_divisor` of ip-sysctl.rst).
+    #[serde(default = "tso_win_divisor")]
+    pub tso_win_divisor: u32,
     /// Which segments carry PSH.
     #[serde(default)]
     pub push: Push,
@@ -153,6 +163,9 @@ pub struct TcpConfig {
     pub newreno_exit: NewRenoExit,
     /// RFC 3042: a segment of new data on each of the first two duplicate ACKs.
     pub limited_transmit: bool,
+    /// The tail loss probe of recovery `rack` (RFC 8985, section 7).
+    #[serde(default = "yes")]
+    pub tail_loss_probe: bool,
     /// RFC 5681, section 4.2: an ACK at once when a segment fills a gap.
     pub immediate_ack_on_fill: bool,
 }
@@ -304,6 +317,15 @@ pub enum WindowRule {
     InFlight,
 }
 
+fn yes() -> bool {
+    true
+}
+
+/// A third.
+fn tso_win_divisor() -> u32 {
+    3
+}
+
 impl TcpConfig {
     /// The parameters of the RTO estimator.
     pub fn rto(&self) -> RtoConfig {
@@ -372,6 +394,7 @@ impl Default for TcpConfig {
             initial_window: 2.0,
             initial_ssthresh: f64::INFINITY,
             rto_initial: Span::from_secs(3),
+            syn_linear_timeouts: 0,
             rto_min: Span::from_ms(200),
             rto_max: Span::from_secs(60),
             rto_tick: Span::from_ms(1),
@@ -396,15 +419,18 @@ impl Default for TcpConfig {
             window_scaling: true,
             ecn: EcnMode::Off,
             ecn_packets: EcnPackets::Data,
+            accecn_option: AccEcnOption::Changes,
             ecn_beta: None,
             pacing: false,
             tso: None,
+            tso_win_divisor: tso_win_divisor(),
             push: Push::Every,
             tsq: None,
             byte_counting: 0,
             dupack_threshold: 3,
             newreno_exit: NewRenoExit::Threshold,
             limited_transmit: false,
+            tail_loss_probe: true,
             immediate_ack_on_fill: true,
         }
     }

@@ -177,14 +177,24 @@ impl TcpEndpoint {
     // inline(always): `receive` consists of it.
     #[inline(always)]
     fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> bool {
-        if segment.flags.has(Flags::SYN) {
-            self.on_syn(now, segment, ecn);
+        if segment.flags.any(Flags::SYN.with(Flags::RST)) {
+            match segment.flags.has(Flags::RST) {
+                true => self.on_reset(now, segment),
+                false => self.on_syn(now, segment, ecn),
+            }
+            return false;
+        }
+        if !segment.flags.has(Flags::ACK) {
+            // RFC 9293, section 3.10.7.4.
             return false;
         }
         match self.state {
             TcpState::Established => {}
-            TcpState::Closed | TcpState::Listen | TcpState::SynSent => return false,
-            TcpState::SynReceived if segment.ack == STREAM_START => self.establish(now),
+            TcpState::Closed | TcpState::Listen | TcpState::SynSent | TcpState::Reset => return false,
+            TcpState::SynReceived if segment.ack == STREAM_START => {
+                self.on_ecn_third_ack(segment);
+                self.establish(now);
+            }
             // RFC 9293, section 3.10.7.4: an ACK of data that was never sent does not open a
             // connection.
             TcpState::SynReceived => return false,
@@ -205,6 +215,53 @@ impl TcpEndpoint {
             self.receiver.on_pure_ack(segment);
         }
         data
+    }
+
+    /// RFC 5961, section 3.2: only a reset with the next sequence number is obeyed, one elsewhere in
+    /// the window is answered with an ACK. At a client without a connection its ACK number must be
+    /// that of the SYN (RFC 9293, section 3.10.7.3).
+    #[cold]
+    fn on_reset(&mut self, now: Time, segment: &Segment) {
+        let next = self.receiver.next_expected();
+        match self.state {
+            TcpState::SynSent if segment.flags.has(Flags::ACK) && segment.ack == STREAM_START => self.end(),
+            TcpState::SynReceived | TcpState::Established if segment.seq == next => self.end(),
+            TcpState::SynReceived | TcpState::Established if self.receiver.is_in_window(segment.seq) => {
+                self.send_challenge_ack(now);
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self) {
+        self.state = TcpState::Reset;
+        self.handshake.at = Time::NEVER;
+    }
+
+    /// The connection was reset.
+    pub fn is_reset(&self) -> bool {
+        self.state == TcpState::Reset
+    }
+
+    /// The next sequence number that is expected of the peer.
+    pub fn next_expected(&self) -> u64 {
+        self.receiver.next_expected()
+    }
+
+    /// Ends the connection. Returns the reset for the peer of a connection that is open (RFC 9293,
+    /// section 3.10.5).
+    pub fn abort(&mut self, now: Time) -> Option<Segment> {
+        let open = matches!(self.state, TcpState::SynReceived | TcpState::Established);
+        let reset = Segment {
+            seq: self.sender.next_seq(),
+            ack: self.receiver.next_expected(),
+            flags: Flags::RST.with(Flags::ACK),
+            timestamps: self.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent }),
+            len: self.config.wire_len(0, self.timestamps, 0),
+            ..Segment::default()
+        };
+        self.end();
+        open.then_some(reset)
     }
 
     /// RFC 5961, section 5.2: a segment whose ACK number is not acceptable is dropped and answered

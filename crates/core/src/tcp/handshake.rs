@@ -16,6 +16,8 @@ pub(super) enum TcpState {
     SynSent,
     SynReceived,
     Established,
+    /// Reset by either end.
+    Reset,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,12 +51,18 @@ impl TcpEndpoint {
             }
             // The SYN-ACK was lost: retransmit it.
             (TcpState::SynReceived, false) => {
+                self.on_ecn_repeated_syn(segment, ecn);
                 self.ts_recent = segment.timestamps.map_or(self.ts_recent, |option| option.value);
                 self.handshake.at = self.syn_ack_at(now);
             }
             // The last ACK was lost, or a SYN was delayed (RFC 9293, section 3.10.7.4): answer with
             // an ACK.
-            (TcpState::Established, _) => self.receiver.on_pure_ack(&Segment::default()),
+            (TcpState::Established, _) => {
+                if answer {
+                    self.on_ecn_repeated_syn_ack(ecn);
+                }
+                self.receiver.ack_at_once();
+            }
             _ => {}
         }
     }
@@ -79,8 +87,15 @@ impl TcpEndpoint {
             self.sender.do_without_sack();
             self.receiver.do_without_sack();
         }
+        // A full segment has the room of the options that are not negotiated (RFC 6691).
         let timestamp_len = if self.timestamps { self.config.timestamp_bytes } else { 0 };
-        self.sender.on_peer_syn(u32::from(peer.mss).saturating_sub(timestamp_len).max(1), u64::from(syn.window));
+        let mss = self.own_mss().min(u32::from(peer.mss));
+        self.sender.on_peer_syn(mss.saturating_sub(timestamp_len).max(1), u64::from(syn.window));
+    }
+
+    /// The MSS option, which includes the bytes of other options (RFC 6691).
+    fn own_mss(&self) -> u32 {
+        self.config.segment + if self.config.timestamps { self.config.timestamp_bytes } else { 0 }
     }
 
     pub(super) fn establish(&mut self, now: Time) {
@@ -98,7 +113,10 @@ impl TcpEndpoint {
 
     pub(super) fn syn(&mut self, now: Time) -> Segment {
         self.handshake.first_sent.get_or_insert(now);
-        let backoff = self.config.rto_initial.saturating_mul(1 << self.handshake.tries.min(MAX_SYN_BACKOFF));
+        // Linux since 6.5 repeats the SYN at equal intervals before it doubles them.
+        let linear = if self.state == TcpState::SynReceived { 0 } else { self.config.syn_linear_timeouts };
+        let doublings = self.handshake.tries.saturating_sub(linear).min(MAX_SYN_BACKOFF);
+        let backoff = self.config.rto_initial.saturating_mul(1 << doublings);
         self.handshake.tries += 1;
         self.handshake.at = now + backoff.min(self.config.rto_max);
         if self.state == TcpState::Closed {
@@ -111,17 +129,18 @@ impl TcpEndpoint {
         // A SYN-ACK accepts offered options and offers no others (RFC 2018, section 2; RFC 7323,
         // sections 2.2 and 3.2).
         let timestamps = if answering { self.timestamps } else { self.config.timestamps };
-        // The MSS option includes the bytes of other options (RFC 6691).
-        let mss = self.config.segment + if self.config.timestamps { self.config.timestamp_bytes } else { 0 };
+        let option = self.syn_option(answering);
+        let len = self.config.header + self.config.syn_option_bytes + u32::from(option.wire_bytes());
         Segment {
             ack: u64::from(answering),
             flags: self.syn_flags(answering),
             ecn: self.syn_codepoint(answering),
             window: self.receiver.first_window(),
             timestamps: timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent }),
-            len: u16::try_from(self.config.header + self.config.syn_option_bytes).unwrap_or(u16::MAX),
+            len: u16::try_from(len).unwrap_or(u16::MAX),
+            rare_option: option,
             syn: Some(SynOptions {
-                mss: u16::try_from(mss).unwrap_or(u16::MAX),
+                mss: u16::try_from(self.own_mss()).unwrap_or(u16::MAX),
                 window_scale: self.config.window_scale().filter(|_| !answering || self.scaling),
                 sack_permitted: if answering { self.sack } else { self.config.sack },
             }),

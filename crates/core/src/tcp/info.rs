@@ -3,6 +3,7 @@
 
 use super::TcpEndpoint;
 use super::cc::CongestionControl;
+use super::ecn::EcnCounts;
 use super::recovery::Recovery;
 use super::sender::Sender;
 use crate::units::Span;
@@ -53,6 +54,8 @@ pub struct TcpInfo {
     pub retrans: u32,
     /// RTOs since the last ACK of new data.
     pub retransmits: u32,
+    /// The largest reordering seen, at least dupthresh, in segments.
+    pub reordering: u32,
     pub probes: u32,
     /// Doublings of the RTO.
     pub backoff: u32,
@@ -67,6 +70,9 @@ pub struct TcpInfo {
     pub timestamps: bool,
     pub window_scaling: bool,
     pub ecn: bool,
+    /// AccECN's counters of what was received here, and of what the peer reports.
+    pub ecn_received: EcnCounts,
+    pub ecn_delivered: EcnCounts,
 }
 
 /// A window in whole segments, as the kernel counts.
@@ -95,6 +101,7 @@ impl TcpEndpoint {
     pub fn tcp_info(&self) -> TcpInfo {
         let sender = &self.sender;
         let scoreboard = &sender.scoreboard;
+        let (ecn_received, ecn_delivered) = self.ecn_counts();
         TcpInfo {
             ca_state: sender.ca_state(),
             snd_cwnd: segments(sender.reported_window()),
@@ -105,6 +112,7 @@ impl TcpEndpoint {
             lost: scoreboard.lost_out(),
             retrans: scoreboard.retrans_out(),
             retransmits: sender.timeouts_in_a_row,
+            reordering: self.config.dupack_threshold.max(sender.recovery.reordering().unwrap_or(0)),
             probes: sender.probes,
             backoff: sender.rtt.backoff(),
             total_retrans: sender.stats.retransmitted_segments,
@@ -117,6 +125,8 @@ impl TcpEndpoint {
             timestamps: self.timestamps,
             window_scaling: self.scaling,
             ecn: self.ecn.on(),
+            ecn_received,
+            ecn_delivered,
         }
     }
 }

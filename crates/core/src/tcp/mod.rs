@@ -31,7 +31,7 @@ pub use config::{
     DelayedAck, FrtoKind, IdleRestart, NewRenoExit, Push, RtoConfig, RtoFloor, RtoRestart, TcpConfig, WindowRule,
     WindowValidation,
 };
-pub use ecn::{EcnMode, EcnPackets};
+pub use ecn::{AccEcnOption, EcnCounts, EcnMode, EcnPackets};
 pub use endpoint::TcpEndpoint;
 pub use info::{CaState, TcpInfo};
 pub use metrics_cache::{MetricsCache, SharedPathMetrics};

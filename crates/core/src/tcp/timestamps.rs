@@ -18,6 +18,8 @@ pub struct TimestampEcho {
     now: Time,
     /// TSecr; 0: no echo.
     value: u32,
+    /// TSval is newer than any before.
+    newer: bool,
 }
 
 impl TimestampEcho {
@@ -31,7 +33,12 @@ impl TimestampEcho {
     /// An echo of `value`, this long after it was sent.
     #[cfg(test)]
     pub fn aged(value: u32, rtt: Span) -> TimestampEcho {
-        TimestampEcho { now: Time::ZERO + TIMESTAMP_TICK.saturating_mul(u64::from(value)) + rtt, value }
+        TimestampEcho { now: Time::ZERO + TIMESTAMP_TICK.saturating_mul(u64::from(value)) + rtt, value, newer: false }
+    }
+
+    /// The segment was sent later than any before it.
+    pub fn is_newer(self) -> bool {
+        self.newer
     }
 
     /// TSecr; 0 if there is no echo.
@@ -46,10 +53,10 @@ impl TcpEndpoint {
     #[inline]
     pub(super) fn take_timestamps(&mut self, now: Time, segment: &Segment) -> TimestampEcho {
         let Some(option) = segment.timestamps.filter(|_| self.timestamps) else { return TimestampEcho::default() };
-        let newer = option.value.wrapping_sub(self.ts_recent) as i32 >= 0;
-        if newer && segment.seq <= self.last_ack_sent {
+        let ahead = option.value.wrapping_sub(self.ts_recent) as i32;
+        if ahead >= 0 && segment.seq <= self.last_ack_sent {
             self.ts_recent = option.value;
         }
-        TimestampEcho { now, value: option.echo }
+        TimestampEcho { now, value: option.echo, newer: ahead > 0 }
     }
 }

@@ -257,6 +257,7 @@ class TcpKeys(Table):
     initial_window: Count | None = None
     initial_ssthresh: Annotated[int | Literal["unlimited"], BeforeValidator(_ssthresh)] | None = None
     rto_initial: Timer | None = None
+    syn_linear_timeouts: Annotated[int, int_field(0, "a number of SYNs, 0 or more")] | None = None
     rto_min: Timer | None = None
     rto_max: Timer | None = None
     rto_tick: Span | None = None
@@ -280,16 +281,19 @@ class TcpKeys(Table):
     syn_option_bytes: Size | None = None
     window_scaling: Flag | None = None
     ecn: Annotated[bool | str, BeforeValidator(_ecn)] | None = None
-    ecn_packets: Annotated[str, choice_field("data", "all")] | None = None
+    ecn_packets: Annotated[str, choice_field("data", "established", "all")] | None = None
+    accecn_option: Annotated[str, choice_field("off", "changes", "every")] | None = None
     ecn_beta: Annotated[float, number_field(lambda share: 0 < share < 1, "a share above 0 and below 1")] | None = None
     pacing: Flag | None = None
     tso: Annotated[Literal[False] | Tso, BeforeValidator(_tso)] | None = None
+    tso_win_divisor: Count | None = None
     push: Annotated[str, choice_field("every", "chunks")] | None = None
     tsq: Annotated[Literal[False] | Tso, BeforeValidator(_tsq)] | None = None
     byte_counting: Annotated[int, int_field(0, "a number of segments, 0 or more (0 counts ACKs)")] | None = None
     dupack_threshold: Count | None = None
     newreno_exit: Annotated[str, choice_field("flight", "threshold")] | None = None
     limited_transmit: Flag | None = None
+    tail_loss_probe: Flag | None = None
     immediate_ack_on_fill: Flag | None = None
     overhead: Time | None = None
 

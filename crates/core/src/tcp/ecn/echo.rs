@@ -1,6 +1,6 @@
 //! The receiver's ECN feedback: ECE, or the counters of AccECN.
 
-use super::{EcnMode, FIRST_CE_PACKETS, FIRST_ECT_BYTES, ace_flags, handshake_code};
+use super::{AccEcnOption, EcnCounts, EcnMode, FIRST_CE_PACKETS, FIRST_ECT_BYTES, ace_flags, handshake_code};
 use crate::packet::{AccEcn, Ecn, Flags, RareOption, Segment, U24};
 
 /// The form of the feedback.
@@ -11,6 +11,7 @@ pub struct EchoMode {
     pub by_state: bool,
     /// Data carries ECE after a marked pure ACK.
     pub marked_acks: bool,
+    pub option: AccEcnOption,
 }
 
 /// State of the receiver's feedback.
@@ -49,6 +50,13 @@ struct AccEcnCounters {
     marks_since_ack: u32,
     /// Marks have been counted that no option has carried.
     option_due: bool,
+    option: AccEcnOption,
+    /// The peer sends the option, so the path forwards it.
+    peer_sends_option: bool,
+    /// The last D-SACK went with the option.
+    option_with_dsack: bool,
+    /// The path drops segments with the option.
+    option_is_dropped: bool,
 }
 
 /// RFC 9768, section 3.2.2.5.1: at most this many marks per ACK.
@@ -69,6 +77,10 @@ impl EcnEcho {
                 was_ce: false,
                 marks_since_ack: 0,
                 option_due: false,
+                option: how.option,
+                peer_sends_option: false,
+                option_with_dsack: false,
+                option_is_dropped: false,
             })),
             _ if how.by_state => EchoState::State { ce: false },
             _ => EchoState::Latch { ece: false },
@@ -95,6 +107,41 @@ impl EcnEcho {
             EchoState::Count(counters) => counters.count(segment.payload, ecn),
             _ => false,
         }
+    }
+
+    /// A segment of the peer carries the AccECN option, or does not. Returns whether every segment of
+    /// this end carries one from here on.
+    pub fn on_option(&mut self, segment: &Segment) -> bool {
+        let EchoState::Count(counters) = &mut self.state else { return false };
+        let first = !counters.peer_sends_option && matches!(segment.rare_option, RareOption::AccEcn(_));
+        counters.peer_sends_option |= first;
+        first && counters.option == AccEcnOption::Every
+    }
+
+    /// A segment arrived again. If the last ACK of a duplicate carried the option, ACKs with it are
+    /// lost (RFC 9768, section 3.2.3.2.3): no more are sent.
+    pub fn on_duplicate(&mut self) {
+        if let EchoState::Count(counters) = &mut self.state {
+            counters.option_is_dropped |= counters.option_with_dsack;
+        }
+    }
+
+    /// The SYN-ACK arrived again: the ACK reports its codepoint (RFC 9768, section 3.2.2.1).
+    pub fn on_repeated_syn_ack(&mut self, ecn: Ecn) {
+        if let EchoState::Count(counters) = &mut self.state {
+            counters.handshake = Some(handshake_code(ecn));
+        }
+    }
+
+    /// What was received, for reports; None without AccECN.
+    pub fn received(&self) -> Option<EcnCounts> {
+        let EchoState::Count(counters) = &self.state else { return None };
+        Some(EcnCounts {
+            ce: counters.ce_packets - FIRST_CE_PACKETS,
+            ce_bytes: counters.ce_bytes,
+            ect0_bytes: counters.ect0_bytes - FIRST_ECT_BYTES,
+            ect1_bytes: counters.ect1_bytes - FIRST_ECT_BYTES,
+        })
     }
 
     /// The ACK that must be sent before any other.
@@ -155,12 +202,17 @@ impl AccEcnCounters {
             ce: U24::new(self.ce_bytes),
             ect1: U24::new(self.ect1_bytes),
         });
+        let wanted = match self.option {
+            AccEcnOption::Off => false,
+            AccEcnOption::Changes => self.option_due,
+            AccEcnOption::Every => self.peer_sends_option && !self.option_is_dropped,
+        };
         // SACK has priority: the ACE field counts without the option.
-        if self.option_due && segment.rare_option == RareOption::None && timestamp_len + sack + option.wire_bytes() <= OPTION_ROOM
-        {
+        if wanted && segment.rare_option == RareOption::None && timestamp_len + sack + option.wire_bytes() <= OPTION_ROOM {
             segment.rare_option = option;
             segment.len = segment.len.saturating_add(option.wire_bytes());
             self.option_due = false;
+            self.option_with_dsack = segment.sack.near(segment.ack).next().is_some_and(|first| first.1 <= segment.ack);
         }
     }
 }

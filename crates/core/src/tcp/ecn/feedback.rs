@@ -1,6 +1,6 @@
 //! The sender's reading of ECN feedback.
 
-use super::{EcnMode, FIRST_CE_PACKETS, ace};
+use super::{EcnCounts, EcnMode, FIRST_CE_PACKETS, FIRST_ECT_BYTES, ace};
 use crate::packet::{Flags, RareOption, Segment};
 
 /// The marks that one ACK newly reports.
@@ -22,18 +22,57 @@ pub struct EcnFeedback {
     ce_bytes: u64,
     /// Bytes of marked payload reported so far, by the ACE field or by the option.
     reported: f64,
+    /// s.e0b and s.e1b.
+    ect0_bytes: u64,
+    ect1_bytes: u64,
+    /// Moving average of the segments that an ACK acknowledges.
+    acked_average: Option<f64>,
+    /// Segments reported as marked.
+    marked: u64,
 }
+
+/// Linux: with more segments per ACK on average, ACKs are thinned on the path, and a wrap of the ACE
+/// field is not assumed (`ACK_COMP_THRESH`); weight of an ACK in the average.
+const THINNED_ACKS: f64 = 4.0;
+const ACKED_WEIGHT: f64 = 1.0 / 64.0;
 
 impl EcnFeedback {
     pub fn new(agreed: EcnMode) -> EcnFeedback {
-        EcnFeedback { accurate: agreed == EcnMode::Accurate, ce_packets: FIRST_CE_PACKETS, ce_bytes: 0, reported: 0.0 }
+        EcnFeedback {
+            accurate: agreed == EcnMode::Accurate,
+            ce_packets: FIRST_CE_PACKETS,
+            ce_bytes: 0,
+            reported: 0.0,
+            ect0_bytes: FIRST_ECT_BYTES,
+            ect1_bytes: FIRST_ECT_BYTES,
+            acked_average: None,
+            marked: 0,
+        }
+    }
+
+    /// The first ACK of a client reports that the SYN-ACK was marked (RFC 9768, table 4).
+    pub fn on_marked_syn_ack(&mut self) {
+        self.ce_packets += 1;
+        self.marked += 1;
+    }
+
+    /// What the peer has reported.
+    pub fn delivered(&self) -> EcnCounts {
+        EcnCounts {
+            ce: self.marked,
+            ce_bytes: self.ce_bytes,
+            ect0_bytes: self.ect0_bytes - FIRST_ECT_BYTES,
+            ect1_bytes: self.ect1_bytes - FIRST_ECT_BYTES,
+        }
     }
 
     /// Processes the feedback of an ACK that newly acknowledges `delivered` segments of `size`
     /// bytes.
-    pub fn on_ack(&mut self, segment: &Segment, delivered: u32, size: u32) -> MarkReport {
+    /// `progress`: the ACK acknowledges something new or has a newer timestamp.
+    pub fn on_ack(&mut self, segment: &Segment, delivered: u32, size: u32, progress: bool) -> MarkReport {
         if self.accurate {
-            return self.on_accecn_ack(segment, delivered, size);
+            // RFC 9768, appendix A.1: an ACK without progress may be older than the last one.
+            return if progress { self.on_accecn_ack(segment, delivered, size) } else { MarkReport::default() };
         }
         let seen = segment.flags.has(Flags::ECE);
         MarkReport { seen, segments: if seen { f64::from(delivered) } else { 0.0 } }
@@ -42,16 +81,36 @@ impl EcnFeedback {
     fn on_accecn_ack(&mut self, segment: &Segment, delivered: u32, size: u32) -> MarkReport {
         let by_field = u32::from(ace(segment.flags).wrapping_sub((self.ce_packets % 8) as u8) % 8);
         self.ce_packets += u64::from(by_field);
-        let size = f64::from(size);
+        let average = self.average_acked(delivered);
+        let safe = wrapped_marks(by_field, delivered);
+        let (size, thinned) = (f64::from(size), average > THINNED_ACKS);
         let by_bytes = match segment.rare_option {
             RareOption::AccEcn(option) => {
-                self.ce_bytes += u64::from(option.ce.ahead_of(self.ce_bytes));
+                let newly = u64::from(option.ce.ahead_of(self.ce_bytes));
+                self.ce_bytes += newly;
+                self.ect0_bytes += u64::from(option.ect0.ahead_of(self.ect0_bytes));
+                self.ect1_bytes += u64::from(option.ect1.ahead_of(self.ect1_bytes));
+                // Section A.2.1: the bytes show whether the field has wrapped.
+                let wrapped = newly as f64 > f64::from(by_field) * size;
+                self.marked += u64::from(if wrapped { safe } else { by_field });
                 (self.ce_bytes as f64 - self.reported).max(0.0)
             }
-            _ => f64::from(wrapped_marks(by_field, delivered)) * size,
+            _ => {
+                self.marked += u64::from(if thinned { by_field } else { safe });
+                f64::from(safe) * size
+            }
         };
         self.reported += by_bytes;
         MarkReport { seen: by_field > 0 || by_bytes > 0.0, segments: by_bytes / size }
+    }
+}
+
+impl EcnFeedback {
+    fn average_acked(&mut self, delivered: u32) -> f64 {
+        let delivered = f64::from(delivered);
+        let average = self.acked_average.map_or(delivered, |average| average + (delivered - average) * ACKED_WEIGHT);
+        self.acked_average = Some(average);
+        average
     }
 }
 
@@ -76,17 +135,17 @@ mod tests {
     #[test]
     fn ace_field_counts_packets_modulo_eight() {
         let mut feedback = EcnFeedback::new(EcnMode::Accurate);
-        assert_eq!(feedback.on_ack(&ack(5, None), 2, 1000), MarkReport::default());
-        assert_eq!(feedback.on_ack(&ack(7, None), 2, 1000).segments, 2.0);
-        assert_eq!(feedback.on_ack(&ack(1, None), 2, 1000).segments, 2.0);
+        assert_eq!(feedback.on_ack(&ack(5, None), 2, 1000, true), MarkReport::default());
+        assert_eq!(feedback.on_ack(&ack(7, None), 2, 1000, true).segments, 2.0);
+        assert_eq!(feedback.on_ack(&ack(1, None), 2, 1000, true).segments, 2.0);
     }
 
     #[test]
     fn option_bytes_exclude_marks_counted_by_the_ace_field() {
         let mut feedback = EcnFeedback::new(EcnMode::Accurate);
-        assert_eq!(feedback.on_ack(&ack(6, None), 1, 1000).segments, 1.0);
-        assert_eq!(feedback.on_ack(&ack(0, Some(3000)), 2, 1000).segments, 2.0);
-        assert_eq!(feedback.on_ack(&ack(0, Some(3000)), 1, 1000), MarkReport::default());
+        assert_eq!(feedback.on_ack(&ack(6, None), 1, 1000, true).segments, 1.0);
+        assert_eq!(feedback.on_ack(&ack(0, Some(3000)), 2, 1000, true).segments, 2.0);
+        assert_eq!(feedback.on_ack(&ack(0, Some(3000)), 1, 1000, true), MarkReport::default());
     }
 
     /// Appendix A.2.1: 9 segments acknowledged and ACE one ahead: 9 marks are possible and safe to

@@ -9,7 +9,7 @@ pub use echo::{EchoMode, EcnEcho};
 pub use feedback::{EcnFeedback, MarkReport};
 pub use negotiation::EndpointEcn;
 
-use crate::packet::{Ecn, Flags};
+use crate::packet::{AccEcn, Ecn, Flags, RareOption, U24};
 use serde::{Deserialize, Deserializer};
 
 /// The ECN mode that a host offers; it agrees to nothing better.
@@ -52,9 +52,40 @@ pub enum EcnPackets {
     /// New data (RFC 3168, section 6.1).
     #[default]
     Data,
+    /// With AccECN everything after the handshake (RFC 9768, section 3.3.3, allows it), else new
+    /// data: Linux.
+    Established,
     /// Retransmissions and pure ACKs, too (draft-ietf-tcpm-generalized-ecn), and with AccECN the
     /// handshake.
     All,
+}
+
+/// Which segments carry the AccECN option (RFC 9768, section 3.2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AccEcnOption {
+    /// None: the ACE field alone counts.
+    Off,
+    /// The first segment after a counter has changed.
+    #[default]
+    Changes,
+    /// The SYN-ACK and, once the peer has sent an option, every segment: Linux (tcp_ecn_option 2).
+    Every,
+}
+
+/// The counters of AccECN less their initial values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnCounts {
+    /// Packets.
+    pub ce: u64,
+    pub ce_bytes: u64,
+    pub ect0_bytes: u64,
+    pub ect1_bytes: u64,
+}
+
+/// The AccECN option before any data.
+pub fn first_option() -> RareOption {
+    RareOption::AccEcn(AccEcn { ect0: U24::new(FIRST_ECT_BYTES), ce: U24::new(0), ect1: U24::new(FIRST_ECT_BYTES) })
 }
 
 /// The flags of an ECN-setup SYN.
@@ -89,8 +120,9 @@ pub fn answer_flags(agreed: EcnMode, syn: Ecn) -> Flags {
 pub fn accept(own: EcnMode, answer: Flags) -> EcnMode {
     match (own, ace(answer)) {
         (EcnMode::Off, _) => EcnMode::Off,
-        (_, 0b001) | (EcnMode::Accurate, 0b101) => EcnMode::Classic,
-        (EcnMode::Accurate, 0b010 | 0b011 | 0b100 | 0b110) => EcnMode::Accurate,
+        (_, 0b001) => EcnMode::Classic,
+        // 0b101 is reserved, for hosts that support AccECN (RFC 9768, section 3.1.2).
+        (EcnMode::Accurate, 0b010..=0b110) => EcnMode::Accurate,
         _ => EcnMode::Off,
     }
 }

@@ -250,6 +250,8 @@ impl Receiver {
             self.quick_acks |= 1;
         }
         if closed {
+            // Nothing follows the FIN: Linux's tcp_fin() resets the SACK state.
+            self.duplicate_range = None;
             self.stats.finished.get_or_insert(now);
         }
         self.schedule_ack(now, closed || (had_gap && self.config.immediate_ack_on_fill));

@@ -44,6 +44,11 @@ impl Receiver {
         u64::from(self.config.segment).min(window / 2).max(1)
     }
 
+    /// The sequence number is in the advertised window.
+    pub fn is_in_window(&self, seq: u64) -> bool {
+        seq >= self.next && seq < self.advertised_edge
+    }
+
     /// First byte beyond the buffer.
     pub(super) fn edge(&self, read: u64) -> u64 {
         let room = match &self.tuner {

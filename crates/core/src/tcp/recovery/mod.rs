@@ -80,6 +80,7 @@ pub struct RecoveryContext<'a> {
     pub threshold: u32,
     pub newreno_exit: NewRenoExit,
     pub limited_transmit: bool,
+    pub tail_loss_probe: bool,
     pub rtt: &'a RttEstimator,
     /// Expiry of the retransmission timer.
     pub rto_at: Time,
@@ -177,6 +178,10 @@ pub trait Recovery {
     fn restarts_timer(&self) -> bool {
         true
     }
+    /// The largest reordering seen, in segments, where it is measured.
+    fn reordering(&self) -> Option<u32> {
+        None
+    }
     /// The window to report: without inflation by departures.
     fn reported_window(&self, cc: &AnyCc) -> f64 {
         cc.cwnd()
@@ -250,6 +255,7 @@ macro_rules! recoveries {
             fn holds_threshold(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.holds_threshold()),* } }
             #[inline]
             fn restarts_timer(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.restarts_timer()),* } }
+            fn reordering(&self) -> Option<u32> { match self { $(AnyRecovery::$kind(r) => r.reordering()),* } }
             fn reported_window(&self, cc: &AnyCc) -> f64 { match self { $(AnyRecovery::$kind(r) => r.reported_window(cc)),* } }
         }
     };

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 pub struct Rack(Box<RackState>);
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct RackState {
     /// All transmissions in the order of sending; delivered and lost segments leave at the front.
     sent: VecDeque<XmitRecord>,
@@ -26,12 +26,35 @@ struct RackState {
     /// RACK.fack: one above the highest delivered segment.
     forward: Index,
     reo_wnd: RackReoWnd,
+    /// Largest distance of a late delivery from the highest one, in segments.
+    reordering: u32,
     /// When the reordering window of a segment sent before `newest` ends.
     deadline: Option<Time>,
     recovery_point: Option<u64>,
     not_before: u64,
     reduction: Option<Reduction>,
     tlp: Tlp,
+    /// When the tail loss probe is due; `Time::NEVER`: none is pending.
+    probe_at: Time,
+}
+
+impl Default for RackState {
+    fn default() -> RackState {
+        RackState {
+            sent: VecDeque::new(),
+            newest: (Time::ZERO, 0),
+            rtt: Span::ZERO,
+            forward: 0,
+            reo_wnd: RackReoWnd::default(),
+            reordering: 0,
+            deadline: None,
+            recovery_point: None,
+            not_before: 0,
+            reduction: None,
+            tlp: Tlp::default(),
+            probe_at: Time::NEVER,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +70,10 @@ const ECHO_TICK: Span = Span::from_ms(1);
 impl RackState {
     /// Section 6.2, steps 1 to 3: the deliveries that this ACK reports.
     fn update_rack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) {
-        if ctx.scoreboard.take_lowest_arrival() < self.forward {
+        let lowest = ctx.scoreboard.take_lowest_arrival();
+        if lowest < self.forward {
             self.reo_wnd.seen = true;
+            self.reordering = self.reordering.max(u32::try_from(self.forward - lowest).unwrap_or(u32::MAX));
         }
         self.forward = self.forward.max(ctx.scoreboard.first_index() + u64::from(ctx.scoreboard.forward_acked()));
         let Some(newest) = ctx.scoreboard.newest_arrival().filter(|&n| n > self.newest) else { return };
@@ -101,11 +126,8 @@ impl RackState {
     /// One timer serves the reordering window, or else the tail loss probe.
     fn arm(&mut self, rto_at: Time, ctx: &mut RecoveryContext<'_>) {
         let open = self.recovery_point.is_none() && ctx.una >= self.not_before;
-        *ctx.timer = match self.deadline {
-            Some(deadline) => deadline,
-            None if open => self.tlp.due(rto_at, ctx),
-            None => Time::NEVER,
-        };
+        self.probe_at = if open && self.deadline.is_none() { self.tlp.due(rto_at, ctx) } else { Time::NEVER };
+        *ctx.timer = self.deadline.unwrap_or(self.probe_at);
     }
 }
 
@@ -141,7 +163,12 @@ impl Recovery for Rack {
         }
         // An ACK that advances restarts the retransmission timer.
         let rto_at = if ack.advanced { ctx.now + ctx.rtt.rto() } else { ctx.rto_at };
+        let probe_at = std::mem::replace(&mut state.probe_at, Time::NEVER);
         state.arm(rto_at, ctx);
+        // Section 7.2: the probe's timer restarts when new data is sent or acknowledged.
+        if !ack.advanced && probe_at != Time::NEVER && state.probe_at != Time::NEVER {
+            (*ctx.timer, state.probe_at) = (probe_at, probe_at);
+        }
         grow
     }
 
@@ -151,13 +178,13 @@ impl Recovery for Rack {
         (state.recovery_point, state.reduction, state.deadline) = (None, None, None);
         state.sent.clear();
         state.tlp.reset();
-        *ctx.timer = Time::NEVER;
+        (*ctx.timer, state.probe_at) = (Time::NEVER, Time::NEVER);
     }
 
     fn on_timer(&mut self, ctx: &mut RecoveryContext<'_>) -> bool {
         let state = &mut *self.0;
         let probes = state.deadline.is_none();
-        *ctx.timer = Time::NEVER;
+        (*ctx.timer, state.probe_at) = (Time::NEVER, Time::NEVER);
         if probes {
             state.tlp.probe(ctx);
             return true;
@@ -208,6 +235,10 @@ impl Recovery for Rack {
 
     fn active(&self) -> bool {
         self.0.recovery_point.is_some()
+    }
+
+    fn reordering(&self) -> Option<u32> {
+        Some(self.0.reordering)
     }
 
     fn reported_window(&self, cc: &AnyCc) -> f64 {

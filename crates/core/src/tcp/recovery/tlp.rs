@@ -26,7 +26,8 @@ impl Tlp {
     /// The PTO (TLP_calc_PTO, section 7.2), no later than the retransmission timer.
     pub fn due(&self, rto_at: Time, ctx: &RecoveryContext<'_>) -> Time {
         let scoreboard = &*ctx.scoreboard;
-        if self.end.is_some()
+        if !ctx.tail_loss_probe
+            || self.end.is_some()
             || self.allowance > 0.0
             || scoreboard.is_empty()
             || scoreboard.sacked_out() > 0

@@ -97,7 +97,8 @@ impl Sender {
         if self.window_cut.undo.is_some() {
             self.check_undo(now, segment, &info);
         }
-        let marks = if self.ecn.is_some() { self.on_ecn_feedback(now, segment, &acked, &info) } else { MarkReport::default() };
+        let marks =
+            if self.ecn.is_some() { self.on_ecn_feedback(now, segment, &acked, &info, echo) } else { MarkReport::default() };
         let repairing = self.is_repairing();
         if let Some(cwv) = &mut self.window_cut.cwv {
             let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
@@ -154,10 +155,13 @@ impl Sender {
         }
     }
 
-    /// Nothing is in flight and the window is unchanged: most segments that a pure receiver gets
-    /// are such.
+    /// Nothing is in flight, the window is unchanged and there is no D-SACK, which may undo a
+    /// reduction: most segments that a pure receiver gets are such.
     fn is_redundant(&self, segment: &Segment) -> bool {
-        self.is_all_acked() && self.probe_at == Time::NEVER && u64::from(segment.window) == self.peer_window
+        self.is_all_acked()
+            && self.probe_at == Time::NEVER
+            && u64::from(segment.window) == self.peer_window
+            && segment.sack.is_empty()
     }
 
     /// The recovery, and the state of the sender that it may use. Ends the fast path.
@@ -174,6 +178,7 @@ impl Sender {
             threshold: self.config.dupack_threshold,
             newreno_exit: self.config.newreno_exit,
             limited_transmit: self.config.limited_transmit,
+            tail_loss_probe: self.config.tail_loss_probe,
             rtt: &self.rtt,
             rto_at: self.rto_at,
             timer: &mut self.recovery_timer,
@@ -228,10 +233,19 @@ impl Sender {
 
     /// The ECN feedback of an ACK; a congestion control that counts marks gets it at once.
     #[inline(never)]
-    fn on_ecn_feedback(&mut self, now: Time, segment: &Segment, acked: &Acked, info: &AckInfo) -> MarkReport {
+    fn on_ecn_feedback(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        acked: &Acked,
+        info: &AckInfo,
+        echo: TimestampEcho,
+    ) -> MarkReport {
         let delivered = info.delivered();
         let Some(ecn) = &mut self.ecn else { return MarkReport::default() };
-        let marks = ecn.on_ack(segment, delivered, self.segment);
+        // Before any data the field has the handshake's feedback (RFC 9768, section 3.2.2.1).
+        let newer = echo.is_newer() && self.scoreboard.end_index() > 0;
+        let marks = ecn.on_ack(segment, delivered, self.segment, delivered > 0 || newer);
         if self.cc.ecn_response() != EcnResponse::Cut {
             let mut ack = self.cc_ack(now, acked);
             (ack.delivered, ack.marked) = (delivered, marks.segments);

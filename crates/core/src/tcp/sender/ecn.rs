@@ -3,7 +3,7 @@
 
 use crate::packet::{Ecn, Flags, Segment};
 use crate::tcp::cc::{AnyCc, Congestion, CongestionControl, CongestionSignal, EcnResponse};
-use crate::tcp::ecn::{EcnFeedback, EcnMode, EcnPackets, MarkReport};
+use crate::tcp::ecn::{EcnCounts, EcnFeedback, EcnMode, EcnPackets, MarkReport};
 use crate::tcp::recovery::{AckInfo, AnyRecovery, Cwr, RecoveryContext};
 
 /// State of a sender whose connection has negotiated ECN.
@@ -45,7 +45,8 @@ impl SenderEcn {
     /// reduction carries CWR. `pure_acks`: pure ACKs are ECN-capable, for ACK congestion control.
     pub fn write(&mut self, segment: &mut Segment, pure_acks: bool) {
         let new = segment.payload > 0 && !segment.retransmission;
-        if new || (pure_acks && segment.payload == 0) || self.packets == EcnPackets::All {
+        let every = self.packets == EcnPackets::All || (self.packets == EcnPackets::Established && !self.latches_ece);
+        if new || (pure_acks && segment.payload == 0) || every {
             segment.ecn = self.capable;
         }
         if new && std::mem::take(&mut self.cwr_pending) {
@@ -53,10 +54,27 @@ impl SenderEcn {
         }
     }
 
+    /// RFC 9768, section 3.2.2: the path clears the ACE field, so marks would not be reported;
+    /// nothing is sent ECN-capable, and received marks are reported as before.
+    pub fn disable_ect(&mut self) {
+        self.capable = Ecn::NotEct;
+    }
+
+    /// See [`EcnFeedback::on_marked_syn_ack`].
+    pub fn on_marked_syn_ack(&mut self) {
+        self.feedback.on_marked_syn_ack();
+    }
+
+    /// What the peer has reported.
+    pub fn delivered(&self) -> EcnCounts {
+        self.feedback.delivered()
+    }
+
     /// The marks that an ACK newly reports. It acknowledges `delivered` segments of
     /// `segment_bytes`.
-    pub fn on_ack(&mut self, segment: &Segment, delivered: u32, segment_bytes: u32) -> MarkReport {
-        self.feedback.on_ack(segment, delivered, segment_bytes)
+    /// `progress`: the ACK is newer than any before.
+    pub fn on_ack(&mut self, segment: &Segment, delivered: u32, segment_bytes: u32, progress: bool) -> MarkReport {
+        self.feedback.on_ack(segment, delivered, segment_bytes, progress)
     }
 
     /// RFC 3168, section 6.1.2: a mark reduces the window like a loss, but once for all marks and

@@ -71,7 +71,7 @@ impl Sender {
     #[inline]
     pub(super) fn poll_fast(&mut self, now: Time, socket: &mut Socket) -> FastPoll {
         // An idle period may change the window.
-        if self.limit == SendLimit::Application && self.scoreboard.is_empty() {
+        if self.was_idle() {
             return FastPoll::Unclear;
         }
         let reach = self.reach(socket);

@@ -13,12 +13,20 @@ const SSTHRESH_SHARE: f64 = 0.75;
 pub struct CwndUsage {
     used: f64,
     since: Time,
+    /// snd.nxt at the last call.
+    next: u64,
 }
 
 impl CwndUsage {
     /// The window was full, or losses are being repaired: the period starts now.
     pub fn restart(&mut self, now: Time) {
-        *self = CwndUsage { used: 0.0, since: now };
+        (self.used, self.since) = (0.0, now);
+    }
+
+    /// Segments were sent since the last call. The window is validated when they are (RFC 2861,
+    /// section 3.2; Linux, `tcp_write_xmit()`), not while a sender waits.
+    pub fn has_sent(&mut self, next: u64) -> bool {
+        std::mem::replace(&mut self.next, next) != next
     }
 
     /// Sending stopped although the window had room. After one RTO of that, cwnd moves half way to

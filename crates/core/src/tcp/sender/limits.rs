@@ -1,7 +1,7 @@
 //! The limits of transmission: windows, buffers, pacing and the application.
 
 use super::{NONE, STREAM_START, Sender};
-use crate::app::Socket;
+use crate::app::{SmallSegments, Socket};
 use crate::packet::SendRoom;
 use crate::tcp::cc::{CongestionControl, Phase};
 use crate::tcp::config::WindowRule;
@@ -95,6 +95,10 @@ impl Sender {
         }
         // A send buffer smaller than a segment makes small segments.
         let payload = unsent.min(u64::from(self.segment)).min(self.send_buffer.max(1));
+        let closes = fin && payload == unsent;
+        if payload < u64::from(self.segment) && !closes && self.holds_small_segment(socket) {
+            return Err(SendLimit::Application);
+        }
         let usable = self.usable_window(in_flight);
         let payload = if payload <= usable {
             payload
@@ -108,6 +112,16 @@ impl Sender {
             return Err(SendLimit::SendBuffer);
         }
         Ok((payload as u32, fin && payload == unsent))
+    }
+
+    /// Nagle's algorithm or TCP_CORK holds back a segment that is not full.
+    #[inline]
+    fn holds_small_segment(&self, socket: &Socket) -> bool {
+        match socket.small_segments {
+            SmallSegments::AtOnce => false,
+            SmallSegments::OneAtATime => self.small_end > self.una,
+            SmallSegments::Never => true,
+        }
     }
 
     /// Autotuning grows the send buffer with cwnd and never shrinks it.

@@ -34,7 +34,7 @@ use window_cut::SenderWindowCut;
 use super::cc::{AnyCc, CongestionControl, CongestionWindow, EcnAgreement, EcnResponse};
 use super::config::{TcpConfig, WindowValidation};
 use super::delivery_rate::DeliveryRateEstimator;
-use super::ecn::EcnMode;
+use super::ecn::{EcnCounts, EcnMode};
 use super::metrics_cache::{ConnectionOutcome, MetricsCache, SharedPathMetrics};
 use super::pacer::Pacer;
 use super::recovery::{AnyRecovery, Recovery, RecoveryKind};
@@ -115,6 +115,8 @@ pub struct Sender {
     path_metrics: Option<SharedPathMetrics>,
     /// None without ECN.
     ecn: Option<Box<SenderEcn>>,
+    /// End of the last segment that was not full.
+    small_end: u64,
     /// Vegas's retransmission, where the host uses it.
     fine_timer: Option<FineTimer>,
     limit_since: Time,
@@ -160,6 +162,7 @@ impl Sender {
         Sender {
             scoreboard,
             lost: Vec::new(),
+            small_end: STREAM_START,
             rtt: RttEstimator::new(config.rto()),
             delivery_rate: cc.wants_delivery_rate().then(Box::default),
             window_cut: SenderWindowCut { cwv: cwv.then(Box::default), undo: Undo::new(&config) },
@@ -199,9 +202,9 @@ impl Sender {
         }
     }
 
-    /// The peer's SYN: its MSS and its initial window.
-    pub fn on_peer_syn(&mut self, peer_segment: u32, window: u64) {
-        self.segment = self.segment.min(peer_segment);
+    /// The peer's SYN: the payload of a full segment that both allow, and its initial window.
+    pub fn on_peer_syn(&mut self, segment: u32, window: u64) {
+        self.segment = segment;
         self.set_window(STREAM_START, window);
     }
 
@@ -238,6 +241,28 @@ impl Sender {
             EcnAgreement { echoed: mode != EcnMode::Off, accurate: mode == EcnMode::Accurate, beta: self.config.ecn_beta };
         self.cc.on_ecn_negotiated(&agreement);
         self.ecn = SenderEcn::new(mode, &self.cc, self.config.ecn_packets);
+    }
+
+    /// Every segment carries an option of this many bytes from here on.
+    pub fn reserve_option(&mut self, bytes: u32) {
+        self.segment = self.segment.saturating_sub(bytes).max(1);
+    }
+
+    pub fn disable_ect(&mut self) {
+        if let Some(ecn) = &mut self.ecn {
+            ecn.disable_ect();
+        }
+    }
+
+    pub fn on_marked_syn_ack(&mut self) {
+        if let Some(ecn) = &mut self.ecn {
+            ecn.on_marked_syn_ack();
+        }
+    }
+
+    /// What the peer's ECN feedback has counted.
+    pub fn ecn_delivered(&self) -> EcnCounts {
+        self.ecn.as_ref().map_or_else(EcnCounts::default, |ecn| ecn.delivered())
     }
 
     /// The congestion control counts marks, so the peer must report for each segment whether it was

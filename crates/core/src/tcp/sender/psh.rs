@@ -5,8 +5,6 @@ use crate::tcp::config::{Push, TcpConfig};
 use crate::tcp::tso::TsoAutosize;
 use crate::units::Span;
 
-/// `tcp_tso_win_divisor` (ip-sysctl.rst): a third of the window is worth a burst of its own.
-pub const TSO_WIN_DIVISOR: u64 = 3;
 /// A burst is not deferred when nothing has been sent for this long (`tcp_tso_should_defer()`).
 pub const MAX_DEFER: Span = Span::from_ms(1);
 
@@ -49,12 +47,14 @@ impl TsoBurst {
     }
 
     /// Counts a segment of new data and returns whether it carries PSH. `last` marks the last byte
-    /// written so far. `ends_burst` is asked only of bursts of two or more segments.
+    /// written so far. `ends_burst` is asked only of bursts of two or more segments. Half of `cwnd`
+    /// bounds a burst, so that at least two are in flight (`tcp_cwnd_test()`).
     #[inline]
-    pub fn sets_psh(&mut self, last: bool, ends_burst: impl FnOnce(TsoBurst) -> bool) -> bool {
+    pub fn sets_psh(&mut self, last: bool, cwnd: f64, ends_burst: impl FnOnce(TsoBurst) -> bool) -> bool {
         self.since_psh += 1;
-        let push = last || (self.since_psh > 1 && ends_burst(*self));
-        if push {
+        let max = (cwnd as u32 / 2).max(1);
+        let push = last || (self.since_psh > 1 && (self.since_psh >= max || ends_burst(*self)));
+        if push || max == 1 {
             self.since_psh = 0;
         }
         push

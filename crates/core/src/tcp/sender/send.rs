@@ -116,13 +116,16 @@ impl Sender {
     /// RFC 2861, section 3.2. A full send buffer does not count as unused window.
     #[inline(never)]
     fn validate_window(&mut self, now: Time, limit: SendLimit) {
-        let unused = matches!(limit, SendLimit::Application | SendLimit::ReceiveWindow)
-            && !self.is_repairing()
-            && !self.cwnd_was_limit();
+        let unused =
+            matches!(limit, SendLimit::Application | SendLimit::ReceiveWindow) && !self.is_repairing() && !self.cwnd_was_limit();
         let flight = f64::from(self.scoreboard.in_flight());
         let Some(usage) = &mut self.usage else { return };
+        let sent = usage.has_sent(self.next);
         if !unused {
             return usage.restart(now);
+        }
+        if !sent {
+            return;
         }
         let window = CongestionWindow { cwnd: self.cc.cwnd(), ssthresh: self.cc.ssthresh() };
         let reduced = usage.on_unused(now, flight, self.rtt.rto(), self.config.initial_window, window);
@@ -131,7 +134,14 @@ impl Sender {
         }
     }
 
-    /// New data after an idle period that the application caused.
+    /// Nothing is in flight, and neither cwnd nor pacing held data back: the application or the peer's
+    /// window did (RFC 5681, section 4.1).
+    #[inline]
+    pub(super) fn was_idle(&self) -> bool {
+        matches!(self.limit, SendLimit::Application | SendLimit::ReceiveWindow) && self.scoreboard.is_empty()
+    }
+
+    /// New data after an idle period.
     #[inline(never)]
     fn end_idle(&mut self, now: Time) {
         let Some(last) = self.last_send else { return };
@@ -223,7 +233,7 @@ impl Sender {
 
     #[inline]
     fn send_new(&mut self, now: Time, payload: u32, fin: bool, socket: &Socket) -> Transmit {
-        if self.limit == SendLimit::Application && self.scoreboard.is_empty() {
+        if self.was_idle() {
             self.end_idle(now);
         }
         let seq = self.next;
@@ -233,6 +243,9 @@ impl Sender {
         }
         self.scoreboard.push(seq, seq_len, now);
         self.next += u64::from(seq_len);
+        if payload < self.segment {
+            self.small_end = self.next;
+        }
         self.note_send(now, false, self.scoreboard.end_index() - 1);
         self.stats.first_data.get_or_insert(now);
         self.timed_out = false;
@@ -368,7 +381,7 @@ impl Sender {
     fn burst_sets_psh(&mut self, socket: &Socket, more: impl FnOnce(&Sender) -> bool) -> bool {
         let last = self.next.saturating_sub(STREAM_START) >= socket.written;
         let mut burst = self.burst;
-        let push = burst.sets_psh(last, |burst| {
+        let push = burst.sets_psh(last, self.window(), |burst| {
             let paced = self.pacer.is_some();
             burst.is_full(paced, self.config.tso, |tso| tso.burst(self.rate_or_infinite(), self.segment)) || !more(self)
         });
@@ -404,7 +417,7 @@ impl Sender {
         let room = ((self.window() as u64).saturating_sub(u64::from(in_flight))).min(peer);
         let buffered = self.una.saturating_add(self.send_buffer);
         let left = socket.written.saturating_add(STREAM_START).min(buffered).saturating_sub(self.next);
-        let third = (self.window() as u64).min(self.peer_window / segment) / psh::TSO_WIN_DIVISOR;
+        let third = (self.window() as u64).min(self.peer_window / segment) / u64::from(self.config.tso_win_divisor.max(1));
         let burst = u64::from(tso.burst(self.rate_or_infinite(), self.segment));
         let oldest = self.scoreboard.get(self.scoreboard.first_index()).map(|oldest| now - oldest.sent_at);
         room < burst.min(third) && left > room * segment && oldest.is_some_and(|age| age.saturating_mul(2) >= srtt)
