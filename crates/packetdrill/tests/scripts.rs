@@ -122,7 +122,7 @@ fn what_the_engine_lacks_is_unsupported_and_not_failed() {
         "+0 %{ assert tcpi_nonsense == 1 }%",
         "+0 %{ assert __import__('os') }%",
         "+0 > icmp unreachable",
-        "+0 writev(4, [{..., 1000}], 1) = 1000",
+        "+0 sendfile(4, 5, [0], 1000) = 1000",
         "+0 < S 0:1000(1000) win 1000 <mss 1000>",
         "+0 send(4, ..., 1000, MSG_OOB) = 1000",
     ] {

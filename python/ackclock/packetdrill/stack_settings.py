@@ -64,9 +64,7 @@ def _recovery(value: str) -> dict[str, Any]:
 
 
 def _early_retrans(value: str) -> dict[str, Any]:
-    if _number(value) < 3:
-        raise _Refused("the engine has no RACK without tail loss probes (tcp_early_retrans below 3)")
-    return {}
+    return {"tail_loss_probe": _number(value) >= 3}
 
 
 def _slow_start_after_idle(value: str) -> dict[str, Any]:
@@ -123,14 +121,20 @@ _SYSCTLS: dict[str, Callable[[str], dict[str, Any]]] = {
     "tcp_slow_start_after_idle": _slow_start_after_idle,
     "tcp_rmem": _receive_memory,
     "tcp_wmem": _send_memory,
+    "tcp_syn_linear_timeouts": lambda value: {"syn_linear_timeouts": _number(value)},
     "tcp_rto_min_us": lambda value: {"rto_min": f"{_number(value)} us"},
     "tcp_rto_max_ms": lambda value: {"rto_max": f"{_number(value)} ms"},
+    "tcp_ecn_option": lambda value: {
+        "accecn_option": "every" if _number(value) >= 2 else "changes" if _number(value) else "off"
+    },
+    "tcp_ecn_option_beacon": lambda value: {},
     "tcp_mtu_probing": _only(0),
     "tcp_fack": _only(0),
     "tcp_thin_linear_timeouts": _only(0),
     "tcp_abort_on_overflow": _only(0),
     "tcp_shrink_window": _only(0),
-    "tcp_tso_win_divisor": _only(3),
+    "tcp_min_tso_segs": lambda value: {"tso": {"segments": _number(value), "time": "1 ms", "most": "64 KiB"}},
+    "tcp_tso_win_divisor": lambda value: {"tso_win_divisor": max(1, _number(value))},
     "tcp_pacing_ss_ratio": _only(200),
     "tcp_pacing_ca_ratio": _only(120),
 }
@@ -186,6 +190,8 @@ _NO_OPTIONS = frozenset(
         "SO_RCVTIMEO",
         "SO_SNDTIMEO",
         "TCP_NODELAY",
+        "TCP_CORK",
+        "SO_LINGER",
         "TCP_NOTSENT_LOWAT",
         "IP_MTU_DISCOVER",
         "IP_FREEBIND",

@@ -3,6 +3,8 @@
 use super::machine::Machine;
 use super::{Due, Stop};
 use crate::script::SocketCall;
+use ackclock_core::app::{ControlledApp, SmallSegments};
+use ackclock_core::units::Time;
 use std::collections::BTreeMap;
 
 /// What a descriptor is.
@@ -14,7 +16,17 @@ enum Descriptor {
     Connected,
 }
 
-/// The script's descriptors.
+/// A read that waits for data.
+#[derive(Clone, Debug)]
+struct BlockedRead {
+    /// Place of its statement in the script.
+    statement: usize,
+    call: SocketCall,
+    wanted: u64,
+    returns: Time,
+}
+
+/// The script's descriptors, and the options of its sockets.
 #[derive(Debug, Default)]
 pub struct Sockets {
     open: BTreeMap<i64, Descriptor>,
@@ -23,18 +35,67 @@ pub struct Sockets {
     /// Bytes that the script has written.
     written: u64,
     closed: bool,
+    /// The peer had closed before.
+    closed_last: bool,
+    /// close() was called, so nothing more is read.
+    orphaned: bool,
+    no_delay: bool,
+    corked: bool,
+    /// The last write had MSG_MORE.
+    more: bool,
+    /// SO_LINGER with a time of 0: close() resets.
+    resets_on_close: bool,
+    blocked: Option<BlockedRead>,
+}
+
+impl Sockets {
+    /// An application with the options of the socket.
+    pub fn new_app(&self) -> ControlledApp {
+        ControlledApp { small_segments: self.small_segments(), ..ControlledApp::default() }
+    }
+
+    fn small_segments(&self) -> SmallSegments {
+        match (self.corked || self.more, self.no_delay) {
+            (true, _) => SmallSegments::Never,
+            (_, true) => SmallSegments::AtOnce,
+            _ => SmallSegments::OneAtATime,
+        }
+    }
+
+    /// Streams start again at their first byte; options stay.
+    pub fn begin_connection(&mut self) {
+        (self.read, self.written) = (0, 0);
+        (self.closed, self.closed_last, self.orphaned, self.more) = (false, false, false, false);
+        self.blocked = None;
+    }
+
+    /// The script has closed the connection's descriptor.
+    pub fn is_orphaned(&self) -> bool {
+        self.orphaned
+    }
+
+    /// The peer closed its direction first.
+    pub fn closed_last(&self) -> bool {
+        self.closed_last
+    }
+
+    /// The place of the statement with a read that waits.
+    pub fn blocked_statement(&self) -> Option<usize> {
+        self.blocked.as_ref().map(|blocked| blocked.statement)
+    }
 }
 
 pub fn play(machine: &mut Machine, call: &SocketCall, due: Due) -> Result<(), Stop> {
     machine.note(|| format!("{}({})", call.name, call.args.join(", ")));
     match call.name.as_str() {
         "socket" => socket(machine, call),
-        "bind" | "setsockopt" | "getsockopt" | "fcntl" => succeeds(machine, call),
+        "setsockopt" => set_option(machine, call),
+        "bind" | "getsockopt" | "fcntl" => succeeds(machine, call),
         "listen" => listen(machine, call),
         "accept" | "accept4" => accept(machine, call, due),
         "connect" => connect(machine, call, due),
-        "write" | "send" | "sendto" => write(machine, call),
-        "read" | "recv" | "recvfrom" => read(machine, call, due),
+        "write" | "send" | "sendto" | "writev" | "sendmsg" => write(machine, call),
+        "read" | "recv" | "recvfrom" | "readv" | "recvmsg" => read(machine, call, due),
         "shutdown" => shutdown(machine, call),
         "close" => close(machine, call),
         "ioctl" => ioctl(machine, call),
@@ -94,6 +155,30 @@ fn succeeds(machine: &mut Machine, call: &SocketCall) -> Result<(), Stop> {
     }
 }
 
+/// Options with an effect while the connection lasts. The others are in the configuration.
+fn set_option(machine: &mut Machine, call: &SocketCall) -> Result<(), Stop> {
+    succeeds(machine, call)?;
+    let on = || call.args.get(3).is_some_and(|value| value.trim_matches(['[', ']', ' ']) != "0");
+    match call.args.get(2).map(String::as_str) {
+        Some("TCP_NODELAY") => {
+            machine.sockets.no_delay = on();
+            // Linux sends what waits, also with TCP_CORK.
+            if on() {
+                machine.set_small_segments(SmallSegments::AtOnce)?;
+            }
+        }
+        Some("TCP_CORK") => machine.sockets.corked = on(),
+        Some("SO_LINGER") => {
+            let value: String = call.args.get(3).map_or("", String::as_str).chars().filter(|c| !c.is_whitespace()).collect();
+            machine.sockets.resets_on_close = value.contains("onoff=1") && value.contains("linger=0");
+            return Ok(());
+        }
+        _ => return Ok(()),
+    }
+    let small_segments = machine.sockets.small_segments();
+    machine.set_small_segments(small_segments)
+}
+
 fn listen(machine: &mut Machine, call: &SocketCall) -> Result<(), Stop> {
     let (fd, _) = descriptor(machine, call)?;
     check(call, 0, None)?;
@@ -149,23 +234,40 @@ fn connected(machine: &Machine, call: &SocketCall) -> Result<(), Stop> {
 }
 
 /// Flags of send() and recv() that change nothing here.
-const PLAIN_FLAGS: [&str; 4] = ["0", "MSG_DONTWAIT", "MSG_NOSIGNAL", "MSG_WAITALL"];
+const PLAIN_FLAGS: [&str; 5] = ["0", "...", "MSG_DONTWAIT", "MSG_NOSIGNAL", "MSG_WAITALL"];
+/// Holds back a segment that is not full until the next write.
+const MORE: &str = "MSG_MORE";
 
-fn refuse_flags(call: &SocketCall, at: usize) -> Result<(), Stop> {
-    let Some(flags) = call.args.get(at) else { return Ok(()) };
-    match flags.split('|').map(str::trim).find(|flag| !PLAIN_FLAGS.contains(flag)) {
-        None => Ok(()),
+/// The flags of a call that transfers data, as far as they are supported.
+fn flags<'a>(call: &'a SocketCall, supported: &[&str]) -> Result<Vec<&'a str>, Stop> {
+    let at = match call.name.as_str() {
+        "sendmsg" | "recvmsg" => 2,
+        "send" | "sendto" | "recv" | "recvfrom" => 3,
+        _ => return Ok(Vec::new()),
+    };
+    let flags: Vec<&str> =
+        call.args.get(at).map_or("", String::as_str).split('|').map(str::trim).filter(|f| !f.is_empty()).collect();
+    match flags.iter().find(|flag| !PLAIN_FLAGS.contains(flag) && !supported.contains(flag)) {
+        None => Ok(flags),
         Some(flag) => Err(Stop::unsupported(format!("{} with {flag}", call.name))),
+    }
+}
+
+/// The bytes that a call names. Those of a vector are not read: the result has their sum.
+fn size(call: &SocketCall) -> Option<u64> {
+    match call.name.as_str() {
+        "writev" | "sendmsg" | "readv" | "recvmsg" => call.result.and_then(|bytes| u64::try_from(bytes).ok()),
+        _ => number(call, 2).and_then(|bytes| u64::try_from(bytes).ok()),
     }
 }
 
 fn write(machine: &mut Machine, call: &SocketCall) -> Result<(), Stop> {
     connected(machine, call)?;
-    refuse_flags(call, 3)?;
+    let more = flags(call, &[MORE])?.contains(&MORE);
     if machine.is_reset() || machine.sockets.closed {
         return check(call, -1, Some("EPIPE"));
     }
-    let Some(bytes) = number(call, 2).and_then(|bytes| u64::try_from(bytes).ok()) else {
+    let Some(bytes) = size(call) else {
         return Err(Stop::unsupported("a write of an unknown size"));
     };
     match call.result {
@@ -174,8 +276,9 @@ fn write(machine: &mut Machine, call: &SocketCall) -> Result<(), Stop> {
         _ => return Err(Stop::unsupported("a write that the send buffer cuts short or refuses")),
     }
     machine.sockets.written += bytes;
-    let written = machine.sockets.written;
-    machine.control_app(|app| app.written = written)
+    machine.sockets.more = more;
+    let (written, small_segments) = (machine.sockets.written, machine.sockets.small_segments());
+    machine.control_app(|app| (app.written, app.small_segments) = (written, small_segments))
 }
 
 /// What a read of at most `wanted` bytes returns now.
@@ -194,13 +297,23 @@ fn available(machine: &Machine, wanted: u64) -> (i64, Option<&'static str>) {
 
 fn read(machine: &mut Machine, call: &SocketCall, due: Due) -> Result<(), Stop> {
     connected(machine, call)?;
-    refuse_flags(call, 3)?;
-    let Some(wanted) = number(call, 2).and_then(|bytes| u64::try_from(bytes).ok()) else {
+    flags(call, &[])?;
+    let Some(wanted) = size(call) else {
         return Err(Stop::unsupported("a read of an unknown size"));
     };
-    if due.returns.is_some_and(|returns| returns > due.from) {
-        return Err(Stop::unsupported("a read that blocks while the script goes on"));
+    if machine.sockets.blocked.is_some() {
+        return Err(Stop::unsupported("two reads that block at once"));
     }
+    let blocks = due.returns.is_some() && available(machine, wanted).1 == Some("EAGAIN");
+    if let (true, Some(returns)) = (blocks, due.returns) {
+        let statement = machine.statement();
+        machine.sockets.blocked = Some(BlockedRead { statement, call: call.clone(), wanted, returns });
+        return Ok(());
+    }
+    finish_read(machine, call, wanted)
+}
+
+fn finish_read(machine: &mut Machine, call: &SocketCall, wanted: u64) -> Result<(), Stop> {
     let (result, errno) = available(machine, wanted);
     check(call, result, errno)?;
     if result > 0 {
@@ -211,14 +324,38 @@ fn read(machine: &mut Machine, call: &SocketCall, due: Due) -> Result<(), Stop> 
     Ok(())
 }
 
+/// A read that waits returns if there is something to return.
+pub fn wake(machine: &mut Machine) -> Result<(), Stop> {
+    let Some(blocked) = machine.sockets.blocked.clone() else { return Ok(()) };
+    if available(machine, blocked.wanted).1 == Some("EAGAIN") {
+        return Ok(());
+    }
+    if machine.now() + machine.tolerance() < blocked.returns {
+        let at = |time: Time| format!("{} returns at {:.6} s", blocked.call.name, time.as_secs());
+        return Err(Stop::differs(at(blocked.returns), at(machine.now())));
+    }
+    finish_read(machine, &blocked.call, blocked.wanted)?;
+    machine.sockets.blocked = None;
+    Ok(())
+}
+
+/// Before a statement at `now`, or at the end: a read whose time has passed must have returned.
+pub fn expire(machine: &mut Machine, now: Time) -> Result<(), Stop> {
+    let Some(blocked) = machine.sockets.blocked.clone() else { return Ok(()) };
+    if now <= blocked.returns + machine.tolerance() {
+        return Ok(());
+    }
+    machine.run_to(blocked.returns)?;
+    finish_read(machine, &blocked.call, blocked.wanted)?;
+    machine.sockets.blocked = None;
+    Ok(())
+}
+
 fn shutdown(machine: &mut Machine, call: &SocketCall) -> Result<(), Stop> {
     connected(machine, call)?;
     check(call, 0, None)?;
     match call.args.get(1).map(String::as_str) {
-        Some("SHUT_WR" | "SHUT_RDWR") => {
-            machine.sockets.closed = true;
-            machine.control_app(|app| app.closed = true)
-        }
+        Some("SHUT_WR" | "SHUT_RDWR") => finish(machine),
         Some("SHUT_RD") => Ok(()),
         _ => Err(Stop::unsupported("shutdown() of an unknown direction")),
     }
@@ -228,14 +365,28 @@ fn close(machine: &mut Machine, call: &SocketCall) -> Result<(), Stop> {
     let (fd, state) = descriptor(machine, call)?;
     check(call, 0, None)?;
     machine.sockets.open.remove(&fd);
+    if state == Descriptor::Listening {
+        machine.stop_listening();
+    }
     if state != Descriptor::Connected || machine.is_reset() {
         return Ok(());
     }
-    if machine.socket().is_some_and(|socket| socket.arrived > machine.sockets.read) {
-        return Err(Stop::unsupported("close() with unread data, which sends a reset: the engine has none"));
+    machine.sockets.orphaned = true;
+    // RFC 9293, section 3.6.1, and RFC 2525, section 2.17: data that no process reads is answered with a
+    // reset.
+    let unread = machine.socket().is_some_and(|socket| socket.arrived > machine.sockets.read);
+    if unread || machine.sockets.resets_on_close || !machine.is_established() {
+        machine.abort();
+        return Ok(());
     }
+    finish(machine)
+}
+
+/// The script writes nothing more.
+fn finish(machine: &mut Machine) -> Result<(), Stop> {
     machine.sockets.closed = true;
-    machine.control_app(|app| app.closed = true)
+    machine.sockets.closed_last |= machine.socket().is_some_and(|socket| socket.peer_closed);
+    machine.control_app(|app| (app.closed, app.small_segments) = (true, SmallSegments::AtOnce))
 }
 
 fn ioctl(machine: &mut Machine, call: &SocketCall) -> Result<(), Stop> {

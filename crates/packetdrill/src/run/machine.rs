@@ -2,12 +2,12 @@
 
 use super::{Stop, TraceLine, show};
 use crate::script::{PacketOption, TcpPacket};
-use ackclock_core::app::{AnyApp, ControlledApp, Socket};
+use ackclock_core::app::{AnyApp, ControlledApp, SmallSegments, Socket};
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{AccEcn, Arena, Body, Ecn, Flags, RareOption, SackBlocks, Segment, SynOptions, Timestamps, U24};
 use ackclock_core::tcp::{TcpConfig, TcpEndpoint, TcpInfo};
 use ackclock_core::units::{Span, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Maximum number of timer expiries and segments in a run.
@@ -28,8 +28,10 @@ pub struct Sent {
 /// The relation of a script's timestamps to the endpoint's clock.
 #[derive(Debug, Default)]
 struct TimestampMap {
-    /// Endpoint's value less the script's.
+    /// Endpoint's value less the script's, from the first outbound one.
     offset: Option<u32>,
+    /// The endpoint's value for each of the script's.
+    values: BTreeMap<u32, u32>,
 }
 
 pub struct Machine {
@@ -46,9 +48,11 @@ pub struct Machine {
     /// The peer's last AccECN counters.
     peer_accecn: AccEcn,
     tolerance: Span,
-    /// The peer has reset the connection.
-    reset: bool,
+    checks_timestamps: bool,
+    /// A socket listens.
+    listens: bool,
     steps: u64,
+    statement: usize,
     line: usize,
     trace: Option<Vec<TraceLine>>,
     pub sockets: super::calls::Sockets,
@@ -67,8 +71,10 @@ impl Machine {
             timestamps: TimestampMap::default(),
             peer_accecn: AccEcn { ect0: U24::new(1), ce: U24::new(0), ect1: U24::new(1) },
             tolerance,
-            reset: false,
+            checks_timestamps: false,
+            listens: false,
             steps: 0,
+            statement: 0,
             line: 0,
             trace: trace.then(Vec::new),
             sockets: super::calls::Sockets::default(),
@@ -82,7 +88,12 @@ impl Machine {
         self.tolerance
     }
     pub fn is_reset(&self) -> bool {
-        self.reset
+        self.endpoint.as_ref().is_some_and(TcpEndpoint::is_reset)
+    }
+
+    /// The connection was reset, or both directions are closed and acknowledged.
+    fn is_over(&self) -> bool {
+        self.endpoint.as_ref().is_some_and(|e| e.is_reset() || (e.finished() && e.socket().peer_closed))
     }
     pub fn info(&self) -> Option<TcpInfo> {
         self.endpoint.as_ref().map(TcpEndpoint::tcp_info)
@@ -94,9 +105,12 @@ impl Machine {
         self.endpoint.as_ref().is_some_and(TcpEndpoint::is_established)
     }
 
-    /// Statements from here on have this line.
-    pub fn at_line(&mut self, line: usize) {
-        self.line = line;
+    /// The statement that is played: its place in the script, and its line.
+    pub fn at_statement(&mut self, statement: usize, line: usize) {
+        (self.statement, self.line) = (statement, line);
+    }
+    pub fn statement(&self) -> usize {
+        self.statement
     }
 
     pub fn note(&mut self, text: impl FnOnce() -> String) {
@@ -110,24 +124,77 @@ impl Machine {
         self.trace.unwrap_or_default()
     }
 
+    /// Timestamps of outbound segments count milliseconds in the script, too.
+    pub fn check_timestamps(&mut self) {
+        self.checks_timestamps = true;
+    }
+
     /// Opens a connection to the peer now.
     pub fn connect(&mut self) -> Result<(), Stop> {
-        self.refuse_second()?;
-        let app = AnyApp::ControlledApp(ControlledApp::default());
+        self.begin_connection()?;
+        let app = AnyApp::ControlledApp(self.sockets.new_app());
         self.endpoint = Some(TcpEndpoint::client(self.config.clone(), app, self.now));
         self.drain()
     }
 
     /// Waits for a connection.
     pub fn listen(&mut self) -> Result<(), Stop> {
-        self.refuse_second()?;
-        let app = AnyApp::ControlledApp(ControlledApp::default());
+        self.begin_connection()?;
+        self.listens = true;
+        let app = AnyApp::ControlledApp(self.sockets.new_app());
         self.endpoint = Some(TcpEndpoint::server(self.config.clone(), app));
         Ok(())
     }
 
-    fn refuse_second(&self) -> Result<(), Stop> {
-        if self.endpoint.is_some() { Err(Stop::unsupported("a second connection in one script")) } else { Ok(()) }
+    /// One connection at a time: the one before must be over.
+    fn begin_connection(&mut self) -> Result<(), Stop> {
+        if self.endpoint.is_some() && !self.is_over() {
+            return Err(Stop::unsupported("a second connection beside an open one"));
+        }
+        self.timestamps = TimestampMap::default();
+        self.sockets.begin_connection();
+        Ok(())
+    }
+
+    /// The listening socket is closed.
+    pub fn stop_listening(&mut self) {
+        self.listens = false;
+    }
+
+    /// Which segments that are not full are sent.
+    pub fn set_small_segments(&mut self, small_segments: SmallSegments) -> Result<(), Stop> {
+        self.control_app(|app| app.small_segments = small_segments)
+    }
+
+    /// Ends the connection with a reset.
+    pub fn abort(&mut self) {
+        let now = self.now;
+        if let Some(reset) = self.endpoint.as_mut().and_then(|endpoint| endpoint.abort(now)) {
+            self.push_sent(Sent { at: now, segment: reset, ecn: Ecn::NotEct });
+        }
+    }
+
+    fn push_sent(&mut self, sent: Sent) {
+        self.sent.push_back(sent);
+        let text = show::segment(&sent, self.own_scale());
+        if let Some(trace) = &mut self.trace {
+            trace.push(TraceLine { time_s: sent.at.as_secs(), line: None, text: format!("> {text}") });
+        }
+    }
+
+    /// The host's answer to a segment that belongs to no connection (RFC 9293, section 3.10.7.1).
+    fn refuse(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        let reset = if segment.flags.has(Flags::ACK) {
+            Segment { seq: segment.ack, flags: Flags::RST, ..Segment::default() }
+        } else {
+            let syn = u64::from(segment.flags.has(Flags::SYN));
+            let ack = segment.seq + segment.seq_len() + syn;
+            Segment { ack, flags: Flags::RST.with(Flags::ACK), ..Segment::default() }
+        };
+        self.push_sent(Sent { at: self.now, segment: reset, ecn: Ecn::NotEct });
     }
 
     /// Sets what the application reads, writes and closes.
@@ -146,10 +213,7 @@ impl Machine {
 
     /// When the endpoint does something next.
     pub fn due(&self) -> Time {
-        match &self.endpoint {
-            Some(endpoint) if !self.reset => endpoint.due(),
-            _ => Time::NEVER,
-        }
+        self.endpoint.as_ref().map_or(Time::NEVER, Endpoint::due)
     }
 
     /// Runs the timers that are due up to and including `to`.
@@ -190,23 +254,15 @@ impl Machine {
     }
 
     fn drain(&mut self) -> Result<(), Stop> {
-        if self.reset {
-            return Ok(());
-        }
         loop {
             self.step()?;
             let Some(endpoint) = &mut self.endpoint else { return Ok(()) };
             let Some(out) = endpoint.poll(self.now, &mut self.arena) else { return Ok(()) };
-            if let Body::Segment(segment) = self.arena.get(out.body) {
-                let sent = Sent { at: self.now, segment: *segment, ecn: out.ecn };
-                self.sent.push_back(sent);
-                let text = show::segment(&sent, self.own_scale());
-                let time_s = self.now.as_secs();
-                if let Some(trace) = &mut self.trace {
-                    trace.push(TraceLine { time_s, line: None, text: format!("> {text}") });
-                }
-            }
+            let segment = if let Body::Segment(segment) = self.arena.get(out.body) { Some(*segment) } else { None };
             self.arena.release(out.body);
+            if let Some(segment) = segment {
+                self.push_sent(Sent { at: self.now, segment, ecn: out.ecn });
+            }
         }
     }
 
@@ -222,18 +278,27 @@ impl Machine {
 
     /// A packet of the script arrives.
     pub fn receive(&mut self, packet: &TcpPacket) -> Result<(), Stop> {
-        if packet.flags.has(Flags::RST) {
-            self.reset = true;
-            self.note(|| "the peer resets the connection".to_owned());
-            return Ok(());
-        }
-        let segment = self.segment(packet)?;
         let ecn = packet.ecn.unwrap_or(Ecn::NotEct);
         self.note(|| format!("< {}", show::packet(packet)));
+        let syn = packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK);
+        if syn && self.listens && self.is_over() {
+            self.listen()?;
+        }
+        let segment = self.segment(packet)?;
         let now = self.now;
-        let Some(endpoint) = self.endpoint.as_mut().filter(|_| !self.reset) else {
-            return Err(Stop::unsupported("a packet to a closed socket"));
+        let orphaned = self.sockets.is_orphaned();
+        // The end that closes last keeps no state (RFC 9293, section 3.6: LAST-ACK, CLOSED).
+        let gone = self.is_reset() || (self.sockets.closed_last() && self.is_over());
+        let Some(endpoint) = self.endpoint.as_mut().filter(|_| !gone) else {
+            self.refuse(&segment);
+            return Ok(());
         };
+        // Data after close() has no reader: RFC 9293, section 3.6.1; Linux, tcp_rcv_state_process().
+        if orphaned && segment.payload > 0 && segment.seq + u64::from(segment.payload) > endpoint.next_expected() {
+            endpoint.abort(now);
+            self.refuse(&segment);
+            return Ok(());
+        }
         endpoint.receive(now, &Body::Segment(segment), ecn);
         self.drain()
     }
@@ -265,7 +330,7 @@ impl Machine {
                     segment.sack = sack;
                 }
                 PacketOption::Timestamps { value, echo } => {
-                    let echo = if echo == 0 { 0 } else { echo.wrapping_add(self.timestamps.offset.unwrap_or(0)) };
+                    let echo = self.timestamps.endpoint_value(echo);
                     segment.timestamps = Some(Timestamps { value, echo });
                 }
                 PacketOption::AccEcn(fields) => {
@@ -292,9 +357,20 @@ impl Machine {
         Ok(segment)
     }
 
-    /// The script's value for a timestamp of the endpoint. The first one fixes the relation.
-    pub fn script_timestamp(&mut self, value: u32, in_script: u32) -> u32 {
+    /// A segment with this timestamp was sent where the script has `in_script`. Returns the script's
+    /// value for it, if its timestamps count time (`--tcp_ts_tick_usecs`).
+    pub fn map_timestamp(&mut self, value: u32, in_script: u32) -> Option<u32> {
         let offset = *self.timestamps.offset.get_or_insert_with(|| value.wrapping_sub(in_script));
-        value.wrapping_sub(offset)
+        self.timestamps.values.insert(in_script, value);
+        self.checks_timestamps.then(|| value.wrapping_sub(offset))
+    }
+}
+
+impl TimestampMap {
+    /// The endpoint's value for one that the script echoes.
+    fn endpoint_value(&self, in_script: u32) -> u32 {
+        let known = self.values.get(&in_script).copied();
+        let counted = || in_script.wrapping_add(self.offset.unwrap_or(0));
+        if in_script == 0 { 0 } else { known.unwrap_or_else(counted) }
     }
 }

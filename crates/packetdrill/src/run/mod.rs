@@ -125,14 +125,31 @@ impl Stop {
 pub fn run(script: &Script, config: &TcpConfig, options: &RunOptions) -> Outcome {
     let tolerance = script_tolerance(script).unwrap_or(options.tolerance);
     let mut machine = Machine::new(config.clone(), tolerance, options.trace);
+    if script.options.iter().any(|(name, ticks)| name == "tcp_ts_tick_usecs" && ticks == "1000") {
+        machine.check_timestamps();
+    }
     let mut clock = ScriptClock::default();
     for (played, statement) in script.statements.iter().enumerate() {
-        if let Err(stop) = play(&mut machine, &mut clock, statement) {
-            let verdict = verdict(stop, statement, &machine);
+        machine.at_statement(played, statement.line);
+        let due = clock.due(statement, machine.now());
+        let result = calls::expire(&mut machine, due.from)
+            .map_err(|stop| (stop, machine.sockets.blocked_statement()))
+            .and_then(|()| play(&mut machine, &mut clock, statement).map_err(|stop| (stop, None)))
+            .and_then(|()| calls::wake(&mut machine).map_err(|stop| (stop, machine.sockets.blocked_statement())));
+        if let Err((stop, other)) = result {
+            let failed = other.and_then(|at| script.statements.get(at)).unwrap_or(statement);
+            let verdict = verdict(stop, failed, &machine);
             return Outcome { verdict, statements: played, trace: machine.into_trace() };
         }
     }
-    Outcome { verdict: Verdict::Passes, statements: script.statements.len(), trace: machine.into_trace() }
+    let verdict = match (calls::expire(&mut machine, Time::NEVER), script.statements.last()) {
+        (Err(stop), Some(last)) => {
+            let at = machine.sockets.blocked_statement();
+            verdict(stop, at.and_then(|at| script.statements.get(at)).unwrap_or(last), &machine)
+        }
+        _ => Verdict::Passes,
+    };
+    Outcome { verdict, statements: script.statements.len(), trace: machine.into_trace() }
 }
 
 fn script_tolerance(script: &Script) -> Option<Span> {
@@ -184,7 +201,6 @@ impl ScriptClock {
 fn play(machine: &mut Machine, clock: &mut ScriptClock, statement: &Statement) -> Result<(), Stop> {
     let due = clock.due(statement, machine.now());
     let open = due.to != due.from;
-    machine.at_line(statement.line);
     match &statement.event {
         Event::Outbound(Packet::Tcp(packet)) => outbound::expect(machine, packet, due)?,
         Event::Inbound(Packet::Tcp(packet)) => {
