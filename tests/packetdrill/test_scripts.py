@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from ackclock.errors import InputError
+import ackclock
+from ackclock.errors import InputError, RunFailed
 from ackclock.packetdrill import run_script, scripts_in
 
 SCRIPTS = list(scripts_in(Path(__file__).parent))
@@ -71,6 +72,48 @@ def test_setting_that_the_engine_lacks_is_unsupported(
     result = run_script(script)
     assert (result.verdict, result.line, result.why) == ("unsupported", 1, why)
     assert not (tmp_path / "hacked").exists()
+
+
+class FixedWindow(ackclock.CongestionControl):
+    """Eight segments, always."""
+
+    def __init__(self, initial_window: float, initial_ssthresh: float) -> None:
+        super().__init__(8.0, 8.0)
+
+    def on_congestion(self, congestion: ackclock.Congestion) -> None:
+        self.ssthresh = self.cwnd = 8.0
+
+
+class Raising(ackclock.CongestionControl):
+    def on_ack(self, ack: ackclock.Ack) -> None:
+        raise ValueError("no window")
+
+
+GROWTH = Path(__file__).parent / "growth" / "stretch-ack-grows-by-all-segments.pkt"
+
+
+def test_congestion_control_in_python_is_played_against_a_script(tmp_path: Path) -> None:
+    script = tmp_path / "fixed.pkt"
+    text = GROWTH.read_text().replace("1:10001(10000)", "1:8001(8000)").replace("ack 10001", "ack 8001")
+    script.write_text(text.replace("10001:30001(20000)", "8001:16001(8000)").replace("cwnd == 20", "cwnd == 8"))
+    assert run_script(script, tcp={"variant": FixedWindow}).verdict == "passes"
+    assert run_script(script).verdict == "fails"
+    with pytest.raises(RunFailed, match="no window"):
+        run_script(GROWTH, tcp={"variant": Raising})
+
+
+def test_example_holds_the_window_and_reno_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2] / "examples")
+    own = {"variant": "python:own_control.TwoInQueue"}
+    assert run_script("two-in-queue.pkt", tcp=own).verdict == "passes"
+    failed = run_script("two-in-queue.pkt", tcp={"variant": "reno"})
+    assert (failed.verdict, failed.got) == ("fails", "tcpi_snd_cwnd = 80")
+
+
+def test_invalid_key_of_the_caller_is_refused() -> None:
+    with pytest.raises(InputError) as raised:
+        run_script(GROWTH, tcp={"segment": "no size"})
+    assert raised.value.key == "tcp.segment"
 
 
 def test_file_that_is_no_script_is_refused_with_its_line(tmp_path: Path, ackclock: Any) -> None:

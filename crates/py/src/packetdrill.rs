@@ -1,11 +1,14 @@
 //! packetdrill scripts for `ackclock.packetdrill`.
 
+use crate::ControlError;
 use crate::errors::{failure, refusal};
+use crate::python_cc::{Faults, variants};
 use ackclock_core::Problem;
 use ackclock_core::tcp::TcpConfig;
 use ackclock_core::units::Span;
 use ackclock_packetdrill::{RunOptions, Script, ScriptError, run};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use serde_json::json;
 
 fn parsed(text: &str) -> PyResult<Script> {
@@ -36,12 +39,28 @@ pub fn packetdrill_settings(text: &str) -> PyResult<String> {
 }
 
 /// Plays a script against an endpoint with this TCP table of a plan (JSON): the outcome as JSON.
-/// InputError: the script cannot be read.
+/// `control` is the class of a congestion control in place of the table's variant. InputError: the
+/// script cannot be read; ControlError: the congestion control raised an exception.
 #[pyfunction]
-pub fn packetdrill_run(py: Python<'_>, text: &str, tcp: &str, tolerance_us: u64, trace: bool) -> PyResult<String> {
+#[pyo3(signature = (text, tcp, tolerance_us, trace, control=None))]
+pub fn packetdrill_run(
+    py: Python<'_>,
+    text: &str,
+    tcp: &str,
+    tolerance_us: u64,
+    trace: bool,
+    control: Option<&Bound<'_, PyDict>>,
+) -> PyResult<String> {
     let script = parsed(text)?;
-    let config: TcpConfig = serde_json::from_str(tcp).map_err(failure)?;
+    let mut config: TcpConfig = serde_json::from_str(tcp).map_err(failure)?;
+    let faults = Faults::default();
+    config.user = control.map(|classes| variants(classes, &faults)).transpose()?.and_then(|mut all| all.pop());
     let options = RunOptions { tolerance: Span::from_us(tolerance_us), trace };
     let outcome = py.detach(|| run(&script, &config.resolved(), &options));
+    if let Some(error) = faults.take() {
+        let raised = ControlError::new_err(error.to_string());
+        raised.set_cause(py, Some(error));
+        return Err(raised);
+    }
     serde_json::to_string(&outcome).map_err(failure)
 }

@@ -15,6 +15,12 @@ def packetdrill(
         list[Path], typer.Argument(metavar="SCRIPT...", help="Scripts, or folders with .pkt files.", show_default=False)
     ],
     host: Annotated[str, typer.Option(help="The host stack: one of `ackclock list hosts`.")] = "linux-6",
+    variant: Annotated[
+        str | None,
+        typer.Option(
+            help="The congestion control; python:module.Class for one of your own.", show_default="the host's"
+        ),
+    ] = None,
     tolerance: Annotated[
         str, typer.Option(help="A segment may leave this much earlier or later than the script says.")
     ] = "4 ms",
@@ -32,9 +38,10 @@ def packetdrill(
 
     one_of(host, hosts(), "--host")
     tolerance_ps = time_of(tolerance, "--tolerance")
+    tcp = {} if variant is None else {"variant": variant}
     results = []
     for path in [script for named in scripts for script in scripts_in(named)]:
-        result = run_script(path, host, tolerance_ps=tolerance_ps, trace=trace)
+        result = run_script(path, host, tcp=tcp, tolerance_ps=tolerance_ps, trace=trace)
         results.append(result)
         if not json and not (quiet and result.verdict == "passes"):
             for line in result_lines(result):

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ackclock import _native
-from ackclock.errors import InputError
+from pydantic import ValidationError
+
+from ackclock import _native, congestion_control
+from ackclock.errors import InputError, RunFailed
 from ackclock.input.scenario.hosts import DEFAULT_HOST, resolve
 from ackclock.input.scenario.tcp import TcpKeys
+from ackclock.input.schema import first_invalid
 from ackclock.packetdrill.stack_settings import stack_settings
 
 Verdict = Literal["passes", "fails", "unsupported"]
@@ -74,7 +77,12 @@ def scripts_in(path: Path) -> Iterator[Path]:
 
 
 def run_script(
-    script: str | Path, host: str = DEFAULT_HOST, *, tolerance_ps: int = TOLERANCE, trace: bool = False
+    script: str | Path,
+    host: str = DEFAULT_HOST,
+    *,
+    tcp: Mapping[str, Any] | None = None,
+    tolerance_ps: int = TOLERANCE,
+    trace: bool = False,
 ) -> ScriptResult:
     """Play a packetdrill script against a host stack, in virtual time.
 
@@ -83,12 +91,16 @@ def run_script(
     Args:
         script: a file in packetdrill's language.
         host: a host stack, one of `ackclock.list_hosts()`.
+        tcp: keys of a [tcp] table in place of the host's; a script's sysctls come before them.
+            `{"variant": MyControl}` tests a congestion control in Python.
         tolerance_ps: how much earlier or later than the script says a segment may leave, in
             picoseconds; a script's own --tolerance_usecs replaces it.
         trace: record every packet and call.
 
     Raises:
-        InputError: the file cannot be read, or is not of packetdrill's language.
+        InputError: the file cannot be read, is not of packetdrill's language, or `tcp` has an
+            invalid key.
+        RunFailed: the congestion control in Python raised an exception.
 
     >>> from pathlib import Path
     >>> import tempfile
@@ -108,10 +120,31 @@ def run_script(
     if settings.unsupported:
         first = settings.unsupported[0]
         return ScriptResult(path, "unsupported", line=first.line, statement=first.statement, why=first.why)
-    tcp = resolve(TcpKeys.model_validate({"host": host, **settings.keys})).plan()
-    outcome: dict[str, Any] = json.loads(_native.packetdrill_run(text, json.dumps(tcp), tolerance_ps // 10**6, trace))
+    own = _keys(congestion_control.with_names(tcp or {}))
+    try:
+        plan = resolve(_keys({"host": host, **settings.keys}), own).plan()
+    except InputError as error:
+        return ScriptResult(path, "unsupported", why=str(error))
+    control = None
+    if congestion_control.is_user(plan["variant"]):
+        control = congestion_control.classes([plan["variant"]])
+        plan["variant"] = "reno"
+    try:
+        played = _native.packetdrill_run(text, json.dumps(plan), tolerance_ps // 10**6, trace, control)
+    except _native.ControlError as error:
+        raise RunFailed(congestion_control.traceback_of(error)) from error.__cause__
+    outcome: dict[str, Any] = json.loads(played)
     outcome |= {name: tuple(outcome.get(name, ())) for name in ("differs", "trace")}
     return ScriptResult(path, **outcome)
+
+
+def _keys(table: Mapping[str, Any]) -> TcpKeys:
+    """A [tcp] table, checked."""
+    try:
+        return TcpKeys.model_validate(table)
+    except ValidationError as error:
+        loc, invalid = first_invalid(error)
+        raise InputError(invalid.found, invalid.allowed, key=".".join(map(str, ("tcp", *loc)))) from None
 
 
 def _text(path: Path) -> str:
