@@ -43,7 +43,8 @@ scripts; a script's own sysctls and socket options replace its keys.
 
 ## Own scripts
 
-[tests/packetdrill](../tests/packetdrill), against {hosts}.
+[tests/packetdrill](../tests/packetdrill), against
+{hosts}.
 
 {totals(own)}
 
