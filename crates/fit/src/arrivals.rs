@@ -1,6 +1,6 @@
 //! Gaps between arrivals while the link was busy: the service times of its packets.
 
-use crate::facts::{DirectionFacts, Outcome};
+use crate::facts::{DirectionFacts, LinkPacket, Outcome};
 use crate::thresholds::LIMITS;
 
 /// The time between two consecutive arrivals of a busy link.
@@ -27,14 +27,13 @@ struct ArrivalGroup {
 
 /// Gaps in runs of at least `min_run`, in order. `margin` is the time for which a packet must have
 /// waited, nanoseconds: longer than the jitter that delays its predecessor.
-pub fn busy_runs(facts: &DirectionFacts, floor: i64, margin: i64) -> Vec<Vec<BusyGap>> {
+pub fn busy_runs(facts: &DirectionFacts, floor: i64, margin: i64, min_run: usize) -> Vec<Vec<BusyGap>> {
     let groups = groups(facts);
     let mut runs = Vec::new();
     let mut run: Vec<BusyGap> = Vec::new();
     for pair in groups.windows(2) {
         let (before, after) = (&pair[0], &pair[1]);
-        let in_stall = facts.stalls.iter().any(|&(start, end)| start < after.at && end > before.at);
-        if after.sent + floor + margin <= before.at && !in_stall {
+        if after.sent + floor + margin <= before.at && !facts.stalled(before.at, after.at) {
             run.push(BusyGap {
                 at: after.at,
                 ns: (after.at - before.at) as f64,
@@ -46,17 +45,20 @@ pub fn busy_runs(facts: &DirectionFacts, floor: i64, margin: i64) -> Vec<Vec<Bus
         }
     }
     runs.push(run);
-    runs.retain(|run| run.len() >= LIMITS.min_run);
+    runs.retain(|run| run.len() >= min_run);
     runs
 }
 
 /// The same gaps by the departures: a packet waited if a FIFO link of this rate (nanoseconds per byte)
-/// still served its predecessors when it came. Jitter does not choose these gaps.
-pub fn busy_periods(facts: &DirectionFacts, ns_per_byte: f64) -> Vec<Vec<BusyGap>> {
+/// still served its predecessors when it came. Jitter does not choose these gaps. The first `skip`
+/// packets of each busy time are left out: packets behind others arrive later on average if jitter
+/// keeps the order, which shall hold for both ends of a run.
+pub fn busy_periods(facts: &DirectionFacts, ns_per_byte: f64, skip: usize) -> Vec<Vec<BusyGap>> {
     let mut free = f64::NEG_INFINITY;
     let mut last: Option<i64> = None;
     let mut bytes = 0.0;
     let mut is_clean = true;
+    let mut number = 0;
     let mut runs: Vec<Vec<BusyGap>> = Vec::new();
     let mut run: Vec<BusyGap> = Vec::new();
     for packet in &facts.packets {
@@ -68,13 +70,14 @@ pub fn busy_periods(facts: &DirectionFacts, ns_per_byte: f64) -> Vec<Vec<BusyGap
         };
         if free <= packet.sent as f64 {
             runs.push(std::mem::take(&mut run));
-            last = None;
+            (last, number) = (None, 0);
         }
+        number += 1;
         free = free.max(packet.sent as f64) + ns_per_byte * f64::from(packet.len);
         bytes += f64::from(packet.len);
         is_clean &= arrival.is_some();
         let Some(at) = arrival else { continue };
-        if let Some(before) = last {
+        if let Some(before) = last.filter(|_| number > skip + 1) {
             run.push(BusyGap { at, ns: (at - before) as f64, bytes, is_clean });
         }
         (last, bytes, is_clean) = (Some(at), 0.0, true);
@@ -82,7 +85,7 @@ pub fn busy_periods(facts: &DirectionFacts, ns_per_byte: f64) -> Vec<Vec<BusyGap
     runs.push(run);
     let in_stall = |run: &Vec<BusyGap>| {
         let (Some(first), Some(end)) = (run.first(), run.last()) else { return true };
-        facts.stalls.iter().any(|&(start, stop)| start < end.at && stop > first.at)
+        facts.stalled(first.at, end.at)
     };
     runs.retain(|run| run.len() >= LIMITS.min_run && !in_stall(run));
     runs
@@ -106,7 +109,7 @@ fn groups(facts: &DirectionFacts) -> Vec<ArrivalGroup> {
     arrivals.sort_by_key(|arrival| arrival.at);
     let mut groups: Vec<ArrivalGroup> = Vec::new();
     for arrival in arrivals {
-        match groups.last_mut().filter(|group| group.at == arrival.at) {
+        match groups.last_mut().filter(|group| arrival.at - group.at <= LinkPacket::SAME_TIME) {
             Some(group) => {
                 group.sent = group.sent.min(arrival.sent);
                 group.bytes += arrival.bytes;

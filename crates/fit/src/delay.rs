@@ -29,11 +29,15 @@ pub struct IsolatedDelays {
 }
 
 impl IsolatedDelays {
-    pub fn of(runs: &[DirectionFacts]) -> IsolatedDelays {
+    /// `ns_per_byte` is the service time at the link, 0 if it is not known: a packet that finds the
+    /// link busy with a short one is then taken for isolated.
+    pub fn of(runs: &[DirectionFacts], ns_per_byte: f64) -> IsolatedDelays {
         let common_len = runs.iter().max_by_key(|facts| facts.packets.len()).and_then(DirectionFacts::common_len).unwrap_or(0);
         let mut isolated = IsolatedDelays { common_len, ..IsolatedDelays::default() };
         for facts in runs {
             let Some(floor) = facts.floor() else { continue };
+            let shortest = facts.packets.iter().map(|packet| packet.len).min().unwrap_or(0);
+            let floor = floor - (ns_per_byte * f64::from(shortest)) as i64;
             let delays = facts.isolated(floor).into_iter().filter_map(|index| {
                 let packet = &facts.packets[index];
                 Some((packet.len, packet.delay()? as f64))
@@ -70,6 +74,9 @@ pub struct KnownLink<'a> {
     pub rates: &'a [f64],
     /// Jitter of other packets, nanoseconds.
     pub jitter: &'a [f64],
+    /// Delays without service and waiting of packets that a busy link served soon after it was idle,
+    /// sorted, nanoseconds.
+    pub early: &'a [f64],
 }
 
 /// The delay of a packet of length zero, nanoseconds under the assumed clock offset; if the rate is
@@ -96,6 +103,13 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
         let len = isolated.common_len;
         return Fitted::bounded(None, isolated.min.map(|min| min - service(len, 0)), evidence);
     };
+    if known.early.len() >= LIMITS.min_floor_packets && known.early.len() > delays.len() {
+        let evidence = BaseDelay { isolated: known.early.len(), ..evidence };
+        let floors = floor_draws(known.early, draws, rng);
+        let value = known.early[0];
+        let host = if delays.len() < LIMITS.min_floor_packets { LIMITS.host_delay_ns } else { 0.0 };
+        return Fitted::identified(value, floors, evidence).at_least(value - host, value);
+    }
     let floors = if delays.len() >= LIMITS.min_floor_packets {
         floor_draws(&delays.iter().map(|d| d.0).collect::<Vec<f64>>(), draws, rng)
     } else if known.jitter.len() >= LIMITS.min_jitter_packets {
@@ -158,7 +172,7 @@ mod tests {
     #[test]
     fn base_delay_excludes_the_service_time_when_the_rate_is_known() {
         let isolated = IsolatedDelays { delays: vec![(1500, 21.2e6); 9], min: Some(21.2e6), common_len: 1500 };
-        let fit = estimate(&isolated, KnownLink { rates: &[10e6], jitter: &[] }, 50, &mut rng());
+        let fit = estimate(&isolated, KnownLink { rates: &[10e6], ..KnownLink::default() }, 50, &mut rng());
         assert!((fit.value.unwrap() - 20e6).abs() < 1.0 && (fit.lo.unwrap() - 20e6).abs() < 1.0, "{fit:?}");
         let fit = estimate(&isolated, KnownLink::default(), 50, &mut rng());
         assert!((fit.value.unwrap() - 21.2e6).abs() < 1.0);
@@ -167,7 +181,7 @@ mod tests {
     #[test]
     fn delay_is_bounded_from_above_when_every_packet_waited() {
         let isolated = IsolatedDelays { delays: vec![], min: Some(30e6), common_len: 1500 };
-        let fit = estimate(&isolated, KnownLink { rates: &[10e6], jitter: &[] }, 50, &mut rng());
+        let fit = estimate(&isolated, KnownLink { rates: &[10e6], ..KnownLink::default() }, 50, &mut rng());
         assert_eq!((fit.value, fit.lo, fit.hi), (None, None, Some(28.8e6)));
     }
 
@@ -177,7 +191,7 @@ mod tests {
         let mut rng = rng();
         let mut jitter: Vec<f64> = (0..500).map(|_| rng.exponential(2e6)).collect();
         jitter.sort_unstable_by(f64::total_cmp);
-        let fit = estimate(&isolated, KnownLink { rates: &[10e6], jitter: &jitter }, 400, &mut rng);
+        let fit = estimate(&isolated, KnownLink { rates: &[10e6], jitter: &jitter, early: &[] }, 400, &mut rng);
         assert!((fit.value.unwrap() - 21e6).abs() < 1.0 && fit.hi == fit.value, "{fit:?}");
         assert!((fit.value.unwrap() - fit.lo.unwrap() - 7.4e6).abs() < 1.5e6, "{:?}", fit.lo);
     }

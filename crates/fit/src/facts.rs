@@ -26,6 +26,10 @@ pub struct LinkPacket {
 }
 
 impl LinkPacket {
+    /// Difference of two arrivals up to which they are one, nanoseconds: the conversion between
+    /// clocks rounds, and no link serves a full packet in this time.
+    pub const SAME_TIME: i64 = 500;
+
     /// The one-way delay of a packet that arrived, nanoseconds under the assumed clock offset.
     pub fn delay(&self) -> Option<i64> {
         self.arrival().map(|arrival| arrival - self.sent)
@@ -76,8 +80,14 @@ impl DirectionFacts {
         in_order.min()
     }
 
+    /// True if the link stalled between these times, nanoseconds.
+    pub fn stalled(&self, from: i64, to: i64) -> bool {
+        self.stalls.iter().any(|&(start, end)| start < to && end > from)
+    }
+
     /// Indexes of the packets that found no other packet of these flows on the path: every earlier
-    /// one had arrived by the first time at which this one could arrive.
+    /// one had arrived when this one could have reached the end of the path without its service.
+    /// `floor` is the delay of such a packet without its service, nanoseconds.
     pub fn isolated(&self, floor: i64) -> Vec<usize> {
         let mut latest = i64::MIN;
         let mut isolated = Vec::new();

@@ -2,7 +2,7 @@
 //! the one with the smallest distance (Kolmogorov and Smirnov) to the delays.
 
 use crate::estimate::{Status, central_95};
-use crate::facts::DirectionFacts;
+use crate::facts::{DirectionFacts, LinkPacket};
 use crate::thresholds::LIMITS;
 use ackclock_core::rng::Rng;
 use ackclock_core::statistics::quantile_of_sorted;
@@ -25,7 +25,8 @@ impl JitterFamily {
         let variance = sorted.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
         let max = sorted.last().copied().unwrap_or(0.0);
         [
-            JitterFamily::Uniform { high: max * (n + 1.0) / n },
+            // The sample has its minimum subtracted, so that its range is short at both ends.
+            JitterFamily::Uniform { high: max * (n + 1.0) / (n - 1.0).max(1.0) },
             JitterFamily::Exponential { mean },
             JitterFamily::Normal { mean, sd: libm::sqrt(variance) },
         ]
@@ -115,14 +116,22 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], draws: usize, rng: &mut 
     if spread <= LIMITS.host_noise_ns {
         return Jitter { status: Status::Identified, ..none };
     }
-    let families = JitterFamily::candidates(above).map(|family| (family, family.distance(above)));
-    let [first, rest @ ..] = families;
-    let (family, distance) = rest.into_iter().fold(first, |best, one| if one.1 < best.1 { one } else { best });
+    let (mut family, distance) = nearest_family(above);
+    let is_described = distance <= LIMITS.max_distance;
+    let mut above = above;
+    if !is_described {
+        // Few large delays, such as pauses of a host, shall not describe all others.
+        above = &above[..above.len() - above.len() / LIMITS.outliers];
+        family = nearest_family(above).0;
+    }
     let resampled: Vec<Vec<(&'static str, f64)>> = (0..draws)
         .map(|_| {
             let mut sample: Vec<f64> = (0..above.len()).map(|_| above[(rng.uniform() * above.len() as f64) as usize]).collect();
             sample.sort_unstable_by(f64::total_cmp);
-            family.of_sample(&sample).parameters()
+            match family {
+                JitterFamily::Uniform { .. } => JitterFamily::Uniform { high: uniform_width(above, rng) }.parameters(),
+                _ => family.of_sample(&sample).parameters(),
+            }
         })
         .collect();
     let parameters = family
@@ -136,14 +145,28 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], draws: usize, rng: &mut 
         })
         .collect();
     Jitter {
-        status: Status::Identified,
+        status: if is_described { Status::Identified } else { Status::Bounded },
         family: Some(family),
         parameters,
         distance: Some(distance),
-        is_described: distance <= LIMITS.max_distance,
+        is_described,
         in_order: in_order(runs, quantile_of_sorted(above, 0.5).unwrap_or(0.0)),
         ..none
     }
+}
+
+/// A draw of the width of a uniform distribution: the range of n values is the width times a value
+/// with the distribution Beta(n - 1, 2).
+fn uniform_width(sorted: &[f64], rng: &mut Rng) -> f64 {
+    let (n, range) = (sorted.len() as f64, sorted.last().copied().unwrap_or(0.0));
+    let draw = (1.0 - rng.uniform()).ln() / n + (1.0 - rng.uniform()).ln() / (n - 1.0).max(1.0);
+    range / libm::exp(draw)
+}
+
+/// The family with the smallest distance to a sorted sample, and the distance.
+fn nearest_family(sorted: &[f64]) -> (JitterFamily, f64) {
+    let [first, rest @ ..] = JitterFamily::candidates(sorted).map(|family| (family, family.distance(sorted)));
+    rest.into_iter().fold(first, |best, one| if one.1 < best.1 { one } else { best })
 }
 
 /// Whether packets keep their order, from consecutive packets that left within half of the median
@@ -155,7 +178,7 @@ fn in_order(runs: &[DirectionFacts], median: f64) -> Option<bool> {
             let (Some(first), Some(second)) = (pair[0].arrival(), pair[1].arrival()) else { continue };
             let close = ((pair[1].sent - pair[0].sent) as f64) < median / 2.0;
             chances += usize::from(close);
-            overtakes += usize::from(second + LIMITS.same_time_ns < first);
+            overtakes += usize::from(second + LinkPacket::SAME_TIME < first);
         }
     }
     if overtakes > 0 { Some(false) } else { (chances >= LIMITS.min_reorder_chances).then_some(true) }
@@ -165,7 +188,7 @@ fn in_order(runs: &[DirectionFacts], median: f64) -> Option<bool> {
 mod tests {
     use super::*;
     use crate::delay::IsolatedDelays;
-    use crate::facts::{LinkPacket, Outcome};
+    use crate::facts::Outcome;
 
     /// Packets every `spacing` ns with this extra delay above 10 ms.
     fn jittered(spacing: i64, in_order: bool, mut draw: impl FnMut() -> f64) -> Vec<DirectionFacts> {
@@ -183,7 +206,7 @@ mod tests {
     }
 
     fn fitted(runs: &[DirectionFacts]) -> Jitter {
-        estimate(runs, &IsolatedDelays::of(runs).above_min(), 100, &mut Rng::for_element(3, "jitter"))
+        estimate(runs, &IsolatedDelays::of(runs, 0.0).above_min(), 100, &mut Rng::for_element(3, "jitter"))
     }
 
     #[test]
@@ -205,6 +228,29 @@ mod tests {
         let fit = fitted(&jittered(3_000_000, true, || 4e6 * rng.uniform()));
         assert!(matches!(fit.family, Some(JitterFamily::Uniform { high }) if (high / 4e6 - 1.0).abs() < 0.03), "{fit:?}");
         assert!(fit.packets < 1900);
+    }
+
+    #[test]
+    fn order_is_known_when_packets_left_close_together() {
+        let mut rng = Rng::for_element(4, "draws");
+        // Every other packet leaves 0.5 ms after the one before it.
+        let mut pairs = |in_order: bool| {
+            let mut runs = jittered(20_000_000, in_order, || 4e6 * rng.uniform());
+            for packet in runs[0].packets.iter_mut().skip(1).step_by(2) {
+                packet.sent -= 19_500_000;
+                packet.outcome = Outcome::Arrived(packet.arrival().unwrap() - 19_500_000);
+            }
+            if in_order {
+                let mut latest = 0;
+                for packet in &mut runs[0].packets {
+                    latest = latest.max(packet.arrival().unwrap());
+                    packet.outcome = Outcome::Arrived(latest);
+                }
+            }
+            fitted(&runs).in_order
+        };
+        assert_eq!((pairs(true), pairs(false)), (Some(true), Some(false)));
+        assert_eq!(fitted(&jittered(40_000_000, true, || 4e6 * rng.uniform())).in_order, None);
     }
 
     #[test]

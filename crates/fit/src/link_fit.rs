@@ -6,7 +6,7 @@ use crate::facts::DirectionFacts;
 use crate::jitter::{self, Jitter};
 use crate::loss::{self, ChannelFit};
 use crate::queue::{self, QueueLimit};
-use crate::rate::{self, ServiceRate};
+use crate::rate::{self, RateMethod, ServiceRate};
 use crate::rate_by_size;
 use crate::service;
 use crate::thresholds::LIMITS;
@@ -76,41 +76,55 @@ pub fn fit_link(runs: &[RunFacts], draws: usize, seed: u64) -> LinkFit {
 
 fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> DirectionFit {
     let rng = |parameter: &str| Rng::for_element(seed, &format!("fit.{name}.{parameter}"));
-    let isolated = IsolatedDelays::of(runs);
+    let mut isolated = IsolatedDelays::of(runs, 0.0);
     // What jitter adds to an arrival does not show that the next packet waited.
     let margin = quantile_of_sorted(&isolated.above_min(), 0.95).unwrap_or(0.0) as i64;
     let mut rate = rate::estimate(runs, margin, draws, &mut rng("rate"));
     if rate.status == Status::Bounded {
         rate = rate_by_size::estimate(rate, runs, &isolated, draws, &mut rng("rate"));
     }
+    if let Some(value) = rate.value {
+        isolated = IsolatedDelays::of(runs, 8e9 / value);
+    }
     let rates: Vec<f64> = rate.value.iter().chain(&rate.draws).copied().collect();
-    let of_delay = |jitter: &[f64]| {
-        let known = KnownLink { rates: &rates, jitter };
+    let of_delay = |jitter: &[f64], early: &[f64]| {
+        let known = KnownLink { rates: &rates, jitter, early };
         delay::estimate(&isolated, known, draws, &mut rng("delay"))
     };
-    let first = of_delay(&[]);
+    let first = of_delay(&[], &[]);
     let ns_per_byte = rate.value.map(|rate| 8e9 / rate);
-    let served = ns_per_byte.zip(first.value.or(first.hi));
-    let unjittered: Option<Vec<Vec<Option<f64>>>> = served
-        .map(|(ns_per_byte, base)| runs.iter().map(|facts| service::unjittered_arrivals(facts, base, ns_per_byte)).collect());
+    let mut served = ns_per_byte.zip(first.value.or(first.hi)).filter(|_| rate.evidence.gaps > 0);
     let mut above = isolated.above_min();
-    if let Some(unjittered) = &unjittered {
-        let of_all: Vec<f64> =
-            runs.iter().zip(unjittered).flat_map(|(facts, arrivals)| service::jitter_of(facts, arrivals)).collect();
-        // Without a queue the rate adds nothing to what isolated packets show.
-        if rate.evidence.gaps > 0 && of_all.len() > above.len() {
+    let mut early = Vec::new();
+    if let Some((ns_per_byte, base)) = served {
+        let mut of_all = jitter_of_all(runs, base, ns_per_byte);
+        if rate.evidence.method == RateMethod::Mode {
+            // Service times that agree leave no room for more: a loss of another cause is in between.
+            of_all.retain(|jitter| *jitter < ns_per_byte * f64::from(isolated.common_len) / 2.0);
+        }
+        if of_all.len() > above.len() {
             above = of_all;
-            above.sort_unstable_by(f64::total_cmp);
+        }
+        let count = early_count(&rate, ns_per_byte * f64::from(isolated.common_len), &above);
+        let of_run = |facts: &DirectionFacts| service::early_delays(facts, ns_per_byte, base, count);
+        early = runs.iter().flat_map(of_run).collect();
+        early.sort_unstable_by(f64::total_cmp);
+        if early.len() >= LIMITS.min_early_packets && rate.evidence.method == RateMethod::Mean {
+            above = early.iter().map(|delay| delay - early[0]).collect();
         }
     }
+    let base_delay = of_delay(&above, &early);
+    served = served.zip(base_delay.value).map(|((ns_per_byte, _), base)| (ns_per_byte, base)).or(served);
     let has_jitter = quantile_of_sorted(&above, 0.95).is_some_and(|p95| p95 > LIMITS.host_noise_ns);
-    let base_delay = of_delay(&above);
-    let queue = served.zip(unjittered).map(|((ns_per_byte, base), unjittered)| {
-        let of_run = |(facts, unjittered): (&DirectionFacts, Vec<Option<f64>>)| {
-            let observed = || facts.packets.iter().map(|packet| Some(packet.arrival()? as f64)).collect();
-            queue::levels(facts, &if has_jitter { unjittered } else { observed() }, base, ns_per_byte)
+    let queue = ns_per_byte.zip(served.map(|s| s.1).or(first.value).or(first.hi)).map(|(ns_per_byte, base)| {
+        let of_run = |facts: &DirectionFacts| {
+            let arrivals: Vec<Option<f64>> = match has_jitter && rate.evidence.gaps > 0 {
+                true => service::unjittered_arrivals(facts, base, ns_per_byte),
+                false => facts.packets.iter().map(|packet| Some(packet.arrival()? as f64)).collect(),
+            };
+            queue::levels(facts, &arrivals, base, ns_per_byte)
         };
-        let levels: Vec<queue::Level> = runs.iter().zip(unjittered).flat_map(of_run).collect();
+        let levels: Vec<queue::Level> = runs.iter().flat_map(of_run).collect();
         queue::estimate(&levels, isolated.common_len, draws, &mut rng("queue"))
     });
     DirectionFit {
@@ -126,4 +140,24 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
         token_bucket: runs.iter().find_map(|facts| facts.token_bucket),
         stalls: runs.iter().map(|facts| facts.stalls.len()).sum(),
     }
+}
+
+/// Jitter of the packets that no predecessor held back, sorted.
+fn jitter_of_all(runs: &[DirectionFacts], base: f64, ns_per_byte: f64) -> Vec<f64> {
+    let of_run = |facts: &DirectionFacts| {
+        let unjittered = service::unjittered_arrivals(facts, base, ns_per_byte);
+        service::jitter_of(facts, &unjittered)
+    };
+    let mut jitter: Vec<f64> = runs.iter().flat_map(of_run).collect();
+    jitter.sort_unstable_by(f64::total_cmp);
+    jitter
+}
+
+/// Number of packets after an idle time over which the error of the rate adds up to `max_drift` of the
+/// median jitter.
+fn early_count(rate: &Fitted<ServiceRate>, service_time: f64, jitter: &[f64]) -> usize {
+    let (Some(value), Some(lo), Some(hi)) = (rate.value, rate.lo, rate.hi) else { return 1 };
+    let median = quantile_of_sorted(jitter, 0.5).unwrap_or(0.0);
+    let drift = service_time * (hi - lo) / 2.0 / value;
+    ((LIMITS.max_drift * median / drift) as usize).clamp(1, LIMITS.drift_window)
 }

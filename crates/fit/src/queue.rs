@@ -7,6 +7,7 @@ use crate::estimate::Fitted;
 use crate::facts::{DirectionFacts, Outcome};
 use crate::thresholds::LIMITS;
 use ackclock_core::rng::Rng;
+use ackclock_core::statistics::quantile_of_sorted;
 use serde::Serialize;
 
 /// What the losses show about the queue.
@@ -58,6 +59,7 @@ pub fn levels(facts: &DirectionFacts, arrivals: &[Option<f64>], base: f64, ns_pe
     let mut bytes = 0.0;
     let mut latest = f64::NEG_INFINITY;
     let mut levels = Vec::with_capacity(facts.packets.len());
+    let mut last_delay = 0;
     for (packet, arrival) in facts.packets.iter().zip(arrivals) {
         let now = packet.sent as f64;
         while let Some(&(start, len)) = waiting.front().filter(|first| first.0 <= now) {
@@ -66,9 +68,12 @@ pub fn levels(facts: &DirectionFacts, arrivals: &[Option<f64>], base: f64, ns_pe
             waiting.pop_front();
         }
         let level = |lost, channel| Level { at: packet.sent, bytes: bytes + f64::from(packet.len), lost, channel };
+        last_delay = packet.delay().unwrap_or(last_delay);
+        // While the link stalls, what waits may be elsewhere.
+        let is_known = !facts.stalled(packet.sent, packet.sent + last_delay);
         match packet.outcome {
             Outcome::Arrived(at) => {
-                levels.push(level(false, 0.0));
+                levels.extend(is_known.then(|| level(false, 0.0)));
                 // Services are in order.
                 let start = arrival.unwrap_or(at as f64) - base - f64::from(packet.len) * ns_per_byte;
                 latest = latest.max(start);
@@ -76,10 +81,12 @@ pub fn levels(facts: &DirectionFacts, arrivals: &[Option<f64>], base: f64, ns_pe
                 bytes += f64::from(packet.len);
             }
             Outcome::Lost { channel } => {
-                levels.push(level(true, channel));
+                levels.extend(is_known.then(|| level(true, channel)));
                 if channel >= LIMITS.channel_probability {
-                    // It waited as the packet before it.
-                    waiting.push_back((latest.max(now), packet.len));
+                    // Its service followed that of the packet before it.
+                    let service = f64::from(packet.len) * ns_per_byte;
+                    latest = arrival.map_or(latest + service, |at| at - base - service).max(latest).max(now);
+                    waiting.push_back((latest, packet.len));
                     bytes += f64::from(packet.len);
                 }
             }
@@ -116,15 +123,19 @@ pub fn estimate(levels: &[Level], packet: u32, draws: usize, rng: &mut Rng) -> F
             let fitted = Fitted::identified(value, drawn, evidence(QueueFinding::Limit, found.blur));
             fitted.at_least(lo, hi)
         }
-        None => {
-            let finding = if dropped.len() < LIMITS.min_overflow_drops as usize {
-                QueueFinding::NeverFull
-            } else {
-                QueueFinding::NoSharpLimit
-            };
-            let evidence = evidence(finding, 0.0);
-            Fitted::bounded(Some((max_accepted - evidence.blur).max(0.0)), None, evidence)
+        None if dropped.len() >= LIMITS.min_overflow_drops as usize => {
+            let mut drops: Vec<f64> = dropped.iter().map(|level| level.bytes).collect();
+            drops.sort_unstable_by(f64::total_cmp);
+            let at = |share: f64| quantile_of_sorted(&drops, share).unwrap_or(max_accepted);
+            let value = at(0.5);
+            if value < LIMITS.min_blurred_drop * max_accepted {
+                return Fitted::bounded(Some(max_accepted), None, evidence(QueueFinding::NoSharpLimit, 0.0));
+            }
+            let (lo, hi) = (at(0.1).min(max_accepted), at(0.9).max(max_accepted));
+            let drawn = (0..draws).map(|_| lo + rng.uniform() * (hi - lo)).collect();
+            Fitted::identified(value, drawn, evidence(QueueFinding::Limit, (hi - lo) / 2.0)).at_least(lo, hi)
         }
+        None => Fitted::bounded(Some(max_accepted), None, evidence(QueueFinding::NeverFull, 0.0)),
     }
 }
 
@@ -324,6 +335,15 @@ mod tests {
             let (lo, hi) = (fit.lo.unwrap(), fit.hi.unwrap());
             assert!(lo <= limit && limit <= hi && hi - lo <= 1500.0, "{lo} {limit} {hi}");
         }
+    }
+
+    #[test]
+    fn limit_is_within_a_packet_of_its_interval_when_packets_reach_the_queue_late() {
+        let late = |i: usize| ((i as f64 * 0.618_033_988_749_895).fract() * 1e6) as i64;
+        let fit = fitted(&link(64_000.0, late, |i| i % 89 == 7));
+        assert_eq!(fit.status, Status::Identified);
+        let (lo, hi) = (fit.lo.unwrap(), fit.hi.unwrap());
+        assert!(lo - 1500.0 <= 64_000.0 && 64_000.0 <= hi + 1500.0 && hi - lo < 9_000.0, "{lo} {hi} {:?}", fit.evidence);
     }
 
     #[test]

@@ -56,9 +56,19 @@ struct BlockSums {
 /// The rate in bit/s of a link while it was busy. `margin` is the time for which packets must have
 /// waited, nanoseconds. Without enough gaps the largest throughput bounds it from below.
 pub fn estimate(runs: &[DirectionFacts], margin: i64, draws: usize, rng: &mut Rng) -> Fitted<ServiceRate> {
-    let by_arrivals = |facts: &DirectionFacts| facts.floor().map(|floor| busy_runs(facts, floor, margin)).unwrap_or_default();
-    let gaps: Vec<BusyGap> = runs.iter().flat_map(by_arrivals).flatten().collect();
+    let by_arrivals = |min_run: usize| -> Vec<BusyGap> {
+        let of_run = |facts: &DirectionFacts| Some(busy_runs(facts, facts.floor()?, margin, min_run));
+        runs.iter().filter_map(of_run).flatten().flatten().collect()
+    };
+    let gaps = by_arrivals(LIMITS.min_run);
     if gaps.len() < LIMITS.min_busy_gaps {
+        let gaps = by_arrivals(LIMITS.min_mode_run);
+        if gaps.len() >= LIMITS.min_busy_gaps {
+            let rates = BlockRates::of(&gaps);
+            if rates.is_mode {
+                return rates.fitted(draws, rng);
+            }
+        }
         let seen = runs.iter().filter_map(max_throughput).max_by(f64::total_cmp);
         return Fitted::bounded(seen, None, ServiceRate::without_queue(RateMethod::Throughput, Vec::new()));
     }
@@ -70,7 +80,9 @@ pub fn estimate(runs: &[DirectionFacts], margin: i64, draws: usize, rng: &mut Rn
     let mut gaps = gaps;
     for _ in 0..LIMITS.rate_rounds {
         let ns_per_byte = 8e9 / BlockRates::of(&gaps).mean();
-        let next: Vec<BusyGap> = runs.iter().flat_map(|facts| busy_periods(facts, ns_per_byte)).flatten().collect();
+        let service_time = gaps.iter().map(|gap| gap.ns).sum::<f64>() / gaps.len() as f64;
+        let skip = (LIMITS.settled_jitter * margin as f64 / service_time) as usize;
+        let next: Vec<BusyGap> = runs.iter().flat_map(|facts| busy_periods(facts, ns_per_byte, skip)).flatten().collect();
         if next.len() < LIMITS.min_busy_gaps {
             break;
         }
@@ -249,6 +261,22 @@ mod tests {
         assert!(fitted(link(steps, |_| false, |_| 0), 0).evidence.variation.is_some_and(|cv| cv > 0.08));
         let jitter = |i: usize| (noise(i) * 3e6) as i64;
         assert_eq!(fitted(link(|_| 1_200_000, |_| false, jitter), 3 * MS).evidence.variation, None);
+    }
+
+    #[test]
+    fn rate_is_not_biased_when_jitter_makes_an_idle_link_look_busy() {
+        // Groups of 60 packets every 90 ms: the queue empties after each.
+        let mut rng = Rng::for_element(8, "jitter");
+        let (mut free, mut last) = (0, 0);
+        let packets = (0..12_000i64).map(|i| {
+            let sent = i / 60 * 90_000_000 + i % 60 * 600_000;
+            free = free.max(sent) + 1_200_000;
+            last = last.max(free + 20 * MS + rng.exponential(3e6) as i64);
+            LinkPacket { sent, len: 1500, outcome: Outcome::Arrived(last) }
+        });
+        let facts = DirectionFacts { packets: packets.collect(), ..DirectionFacts::default() };
+        let fit = fitted(facts, 6 * MS);
+        assert!((fit.value.unwrap() / 10e6 - 1.0).abs() < 0.02, "{fit:?}");
     }
 
     #[test]

@@ -9,11 +9,11 @@ use crate::facts::DirectionFacts;
 use crate::rate::{RateMethod, ServiceRate};
 use crate::thresholds::LIMITS;
 use ackclock_core::rng::Rng;
+use ackclock_core::statistics::quantile_of_sorted;
 
-/// The minimum delay of packets of one length.
+/// The floor of the delays of packets of one length.
 struct LengthClass {
     len: u32,
-    min: f64,
     draws: Vec<f64>,
     variance: f64,
 }
@@ -32,20 +32,25 @@ pub fn estimate(
         return bounded;
     }
     let lens: Vec<u32> = classes.iter().map(|class| class.len).collect();
-    let best = slope(&classes, |class| class.min);
     let slopes: Vec<f64> = (0..draws).map(|i| slope(&classes, |class| class.draws[i])).collect();
-    let Some([lo, hi]) = central_95(&slopes).map(|[lo, hi]| [lo.min(best), hi.max(best)]) else { return bounded };
+    let Some([lo, hi]) = central_95(&slopes) else { return bounded };
+    // Minima of few packets are further above the floor than those of many: their draws are not.
+    let mut sorted = slopes.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let Some(best) = quantile_of_sorted(&sorted, 0.5) else { return bounded };
     let seen = runs.iter().filter_map(max_throughput).fold(0.0, f64::max);
     let evidence = ServiceRate::without_queue(RateMethod::Size, lens);
     // Bits per second of nanoseconds per byte.
     let rate = |slope: f64| 8e9 / slope;
-    if lo > 0.0 && (hi - lo) / 2.0 <= LIMITS.max_slope_error * best {
+    // Frames and grants delay packets by more than their lengths: more was seen to pass.
+    let is_possible = hi > 0.0 && rate(lo.max(f64::MIN_POSITIVE)) >= seen;
+    if is_possible && lo > 0.0 && (hi - lo) / 2.0 <= LIMITS.max_slope_error * best {
         let draws = slopes.iter().map(|&slope| rate(slope.clamp(lo, hi))).collect();
         let fit = Fitted::identified(rate(best), draws, evidence);
         return fit.at_least(rate(best) * (1.0 - LIMITS.clock_error), rate(best) * (1.0 + LIMITS.clock_error));
     }
     let lower = if hi > 0.0 { rate(hi).max(seen) } else { seen };
-    let upper = (lo > 0.0).then(|| rate(lo));
+    let upper = (lo > 0.0 && is_possible).then(|| rate(lo));
     match bounded.status {
         Status::Bounded => Fitted::bounded(Some(lower), upper, evidence),
         Status::Identified => bounded,
@@ -64,7 +69,7 @@ fn classes(isolated: &IsolatedDelays, draws: usize, rng: &mut Rng) -> Vec<Length
             let draws = floor_draws(&sorted, draws, rng);
             let mean = draws.iter().sum::<f64>() / draws.len().max(1) as f64;
             let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / draws.len().max(1) as f64;
-            LengthClass { len: class[0].0, min: sorted[0], draws, variance }
+            LengthClass { len: class[0].0, draws, variance }
         })
         .collect()
 }
@@ -110,5 +115,18 @@ mod tests {
         let mut rng = Rng::for_element(2, "noise");
         let fit = fitted(|| rng.exponential(20e6));
         assert!(fit.status == Status::Bounded && fit.lo.unwrap() < 1e6, "{fit:?}");
+    }
+
+    #[test]
+    fn rate_is_not_identified_when_more_was_seen_to_pass() {
+        use crate::facts::{LinkPacket, Outcome};
+        let packet = |i: i64| LinkPacket { sent: i * 100_000, len: 1500, outcome: Outcome::Arrived(i * 100_000 + 20_000_000) };
+        let seen = [DirectionFacts { packets: (0..4000).map(packet).collect(), ..DirectionFacts::default() }];
+        let delays = (0..400).map(|i| ([52, 52, 52, 64, 72][i % 5], 20e6 + 8000.0 * f64::from([52, 52, 52, 64, 72][i % 5])));
+        let isolated = IsolatedDelays { delays: delays.collect(), min: None, common_len: 52 };
+        let bounded = Fitted::bounded(None, None, ServiceRate::without_queue(RateMethod::Throughput, vec![]));
+        let fit = estimate(bounded, &seen, &isolated, 200, &mut Rng::for_element(1, "size"));
+        assert_eq!((fit.status, fit.hi), (Status::Bounded, None), "{fit:?}");
+        assert!(fit.lo.unwrap() > 100e6);
     }
 }

@@ -29,6 +29,33 @@ pub fn unjittered_arrivals(facts: &DirectionFacts, base: f64, ns_per_byte: f64) 
     arrivals.into_iter().zip(minima).map(|(arrival, min)| Some(arrival? + min)).collect()
 }
 
+/// Delays without service and waiting, sorted, of the packets that no predecessor held back, among the
+/// first `count` that the link served after it was idle: the error of the rate has not added up yet.
+pub fn early_delays(facts: &DirectionFacts, ns_per_byte: f64, floor: f64, count: usize) -> Vec<f64> {
+    let (mut free, mut latest) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+    let mut number = 0;
+    let mut delays = Vec::new();
+    for packet in &facts.packets {
+        let is_served = match packet.outcome {
+            Outcome::Arrived(_) | Outcome::Uncaptured => true,
+            Outcome::Lost { channel } => channel >= LIMITS.channel_probability,
+            Outcome::OutsideCapture => false,
+        };
+        if !is_served {
+            continue;
+        }
+        number = if free <= packet.sent as f64 { 1 } else { number + 1 };
+        free = free.max(packet.sent as f64) + ns_per_byte * f64::from(packet.len);
+        let Some(arrival) = packet.arrival() else { continue };
+        if number <= count && latest <= free + floor {
+            delays.push(arrival as f64 - free);
+        }
+        latest = latest.max(arrival as f64);
+    }
+    delays.sort_unstable_by(f64::total_cmp);
+    delays
+}
+
 /// The minimum of the known values within `half` positions of each; 0 where there is none.
 fn sliding_minima(values: &[Option<f64>], half: usize) -> Vec<f64> {
     let mut minima = Vec::with_capacity(values.len());

@@ -18,6 +18,8 @@ thresholds! {
     /// Minimum number of consecutive gaps between arrivals of a busy link: shorter runs are bursts
     /// that a sender, a frame or jitter formed.
     min_run: usize = 20;
+    /// The same if the mode of the gaps is sharp: short bursts of a fixed rate agree.
+    min_mode_run: usize = 4;
     /// Minimum number of such gaps for a rate: 8 blocks of 10.
     min_busy_gaps: usize = 80;
     /// Number of blocks of the bootstrap: enough for a 95 % interval, and each longer than the
@@ -33,6 +35,9 @@ thresholds! {
     max_mode_difference: f64 = 0.03;
     /// Minimum relative half-width of a rate's interval: a quartz is off by up to 100 ppm.
     clock_error: f64 = 1e-4;
+    /// Time after which a link that keeps the order delays packets by jitter as ever, in 95 % quantiles
+    /// of the jitter.
+    settled_jitter: f64 = 2.0;
     /// Number of times that a rate and the busy times at this rate are estimated from each other.
     rate_rounds: usize = 4;
     /// Coefficient of variation of the block's rates from which on a rate is not fixed,
@@ -59,7 +64,14 @@ thresholds! {
     max_edge: usize = 12;
     /// Minimum number of packets that found an empty path, for the floor of their delays.
     min_floor_packets: usize = 5;
-    /// The same for a distribution of jitter.
+    /// Minimum width of the interval of a delay from fewer packets, nanoseconds: what a host takes
+    /// between a timestamp and the wire differs from packet to packet.
+    host_delay_ns: f64 = 100_000.0;
+    /// Minimum number of packets from the beginnings of busy times, for the jitter of all packets.
+    min_early_packets: usize = 100;
+    /// Share of the median jitter to which the error of the rate may add up since the link was idle.
+    max_drift: f64 = 0.1;
+    /// Minimum number of packets for a distribution of jitter.
     min_jitter_packets: usize = 30;
     /// 95 % quantile of the delay above its floor, nanoseconds, up to which it is the hosts' own:
     /// their interrupts and timers.
@@ -70,12 +82,8 @@ thresholds! {
     /// Packets to either side of one over whose arrivals the error of a rate does not add up to more
     /// than a share of a service time, while some of them have hardly any jitter.
     drift_window: usize = 64;
-    /// Difference of two arrivals up to which they are one, nanoseconds: the conversion between clocks
-    /// rounds.
-    same_time_ns: i64 = 500;
-    /// Minimum width of the interval of a delay from fewer than `min_floor_packets`, nanoseconds: what
-    /// a host takes between a timestamp and the wire differs from packet to packet.
-    host_delay_ns: f64 = 100_000.0;
+    /// One in this number of delays is left out where no distribution describes all of them.
+    outliers: usize = 50;
     /// Minimum number of packets that jitter could have reordered and did not, for jitter in order.
     min_reorder_chances: usize = 20;
 
@@ -85,6 +93,9 @@ thresholds! {
     min_overflow_drops: u32 = 2;
     /// Minimum share of packets lost above the limit: a droptail queue loses all, blurred by jitter.
     min_lost_above: f64 = 0.5;
+    /// Minimum level of the median drop, relative to the largest backlog that was accepted, of a
+    /// droptail queue whose limit is blurred: an AQM drops far below.
+    min_blurred_drop: f64 = 0.85;
     /// Minimum gain of the limit (2 ln of the likelihood ratio) against losses that do not depend
     /// on the backlog.
     min_limit_gain: f64 = 6.0;

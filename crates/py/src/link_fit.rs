@@ -89,12 +89,16 @@ pub fn fit_link(
     serde_json::to_string(&report).map_err(failure)
 }
 
+/// Minimum number of packets, of a sample, that the captures of both ends of a path have in common: hosts
+/// may use the same sequence numbers in two handshakes.
+const MIN_COMMON_PACKETS: u64 = 8;
+
 /// The pairs of captures with the most packets in common, by index. Error: a capture without a partner.
 fn pairs(ends: &[PyRef<'_, EndCapture>]) -> PyResult<Vec<[usize; 2]>> {
     let mut common: Vec<(u64, [usize; 2])> = (0..ends.len())
         .flat_map(|first| (first + 1..ends.len()).map(move |second| [first, second]))
         .map(|[first, second]| (ends[first].side.common_packets(&ends[second].side), [first, second]))
-        .filter(|(count, _)| *count > 0)
+        .filter(|(count, _)| *count >= MIN_COMMON_PACKETS)
         .collect();
     common.sort_by_key(|&(count, pair)| (std::cmp::Reverse(count), pair));
     let mut taken = vec![false; ends.len()];
