@@ -1,7 +1,7 @@
 //! Captures that hold each packet twice: of a mirror port that copies both directions of a link, or of
 //! several interfaces that a packet passes. The first packets decide; then copies are left out.
 
-use crate::decode::{Decoded, Segment, decode, decode_fast};
+use crate::decode::{Decoded, Segment, Skip, decode, decode_fast};
 use ackclock_pcap::read::{LinkType, Record};
 
 /// Number of packets at the front by which a capture is judged.
@@ -49,31 +49,34 @@ impl MirrorProbe {
     }
 
     /// The packets, in their order.
-    pub fn records(&self) -> impl Iterator<Item = Record<'_>> {
-        self.held.iter().map(|held| Record {
-            at: held.at,
-            link: held.link,
-            original_len: held.original_len,
-            bytes: &self.bytes[held.start..held.end],
-        })
+    pub fn packets(&self) -> Vec<DecodedPacket<'_>> {
+        let of = |held: &HeldRecord| {
+            let bytes = &self.bytes[held.start..held.end];
+            let record = Record { at: held.at, link: held.link, original_len: held.original_len, bytes };
+            DecodedPacket { record, decoded: decode_fast(&record).map_or_else(|| decode(&record), |s| Ok(Decoded::Segment(s))) }
+        };
+        self.held.iter().map(of).collect()
     }
+}
 
-    /// Nearly every TCP packet at the front has a copy.
-    pub fn is_mirrored(&self) -> bool {
-        let (mut filter, mut packets) = (MirrorFilter::default(), 0u64);
-        for record in self.records() {
-            let segment = decode_fast(&record).or_else(|| match decode(&record) {
-                Ok(Decoded::Segment(segment)) => Some(segment),
-                _ => None,
-            });
-            if let Some(segment) = segment {
-                packets += 1;
-                filter.is_copy(record.at, &segment);
-            }
+/// A packet at the front, with its headers.
+#[derive(Debug)]
+pub struct DecodedPacket<'a> {
+    pub record: Record<'a>,
+    pub decoded: Result<Decoded<'a>, Skip>,
+}
+
+/// Nearly every TCP packet has a copy.
+pub fn is_mirrored(all: &[DecodedPacket<'_>]) -> bool {
+    let (mut filter, mut packets) = (MirrorFilter::default(), 0u64);
+    for packet in all {
+        if let Ok(Decoded::Segment(segment)) = &packet.decoded {
+            packets += 1;
+            filter.is_copy(packet.record.at, segment);
         }
-        let (part, whole) = MIN_SHARE;
-        packets >= MIN_PACKETS && 2 * filter.copies * whole >= packets * part
     }
+    let (part, whole) = MIN_SHARE;
+    packets >= MIN_PACKETS && 2 * filter.copies * whole >= packets * part
 }
 
 /// Recognizes the second of two equal packets.

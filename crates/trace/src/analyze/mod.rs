@@ -21,7 +21,7 @@ pub use shard::{DecodeCounts, FrameRange};
 
 use crate::decode::{Decoded, Skip, decode, decode_fast};
 use ackclock_pcap::read::{Capture, ReadError, Record};
-use mirror::{MirrorFilter, MirrorProbe};
+use mirror::{MirrorFilter, MirrorProbe, is_mirrored};
 use reassembly::{ReassembledSegment, Reassembly};
 use shard::Shard;
 
@@ -93,8 +93,8 @@ impl Analysis {
     /// observer is called in packet order.
     pub fn read(&mut self, capture: &mut Capture, observer: &mut impl PacketObserver, max: u64) -> Result<u64, ReadError> {
         let held = self.hold(capture, max)?;
-        if let Some(probe) = self.decided(held, max) {
-            probe.records().for_each(|record| self.record(&record, observer));
+        if let Some(probe) = self.probe.take_if(|probe| probe.missing() == 0 || held < max) {
+            self.end_probe(&probe, observer);
         }
         Ok(held + capture.packets(max - held, |record| self.record(record, observer))?)
     }
@@ -105,14 +105,17 @@ impl Analysis {
         capture.packets(probe.missing().min(max), |record| probe.hold(record))
     }
 
-    /// The probe, if it has all its packets, or if no more are available; `held` of `max` packets were
-    /// just held.
-    fn decided(&mut self, held: u64, max: u64) -> Option<MirrorProbe> {
-        let probe = self.probe.take_if(|probe| probe.missing() == 0 || held < max)?;
-        if probe.is_mirrored() {
+    /// The probe has all its packets, or no more are available.
+    fn end_probe(&mut self, probe: &MirrorProbe, observer: &mut impl PacketObserver) {
+        let packets = probe.packets();
+        if is_mirrored(&packets) {
             self.shard.mirror = Some(MirrorFilter::default());
         }
-        Some(probe)
+        for packet in packets {
+            if self.totals.add(&packet.record, &self.filter) {
+                self.decoded(packet.record.at, packet.decoded, observer);
+            }
+        }
     }
 
     /// Packets that were left out as copies, as nearly all packets were captured twice.
@@ -145,14 +148,18 @@ impl Analysis {
     /// A packet that the fast path of the decoder rejects.
     #[inline(never)]
     fn slow_path(&mut self, record: &Record<'_>, observer: &mut impl PacketObserver) {
+        self.decoded(record.at, decode(record), observer);
+    }
+
+    fn decoded(&mut self, at: i64, decoded: Result<Decoded<'_>, Skip>, observer: &mut impl PacketObserver) {
         let (frame, shard) = (self.totals.frames, &mut self.shard);
-        match decode(record) {
-            Ok(Decoded::Segment(segment)) => shard.add(record.at, frame, &segment, &self.filter, observer),
-            Ok(Decoded::Datagram(datagram)) => shard.add_datagram(record.at, frame, &datagram, &self.filter),
+        match decoded {
+            Ok(Decoded::Segment(segment)) => shard.add(at, frame, &segment, &self.filter, observer),
+            Ok(Decoded::Datagram(datagram)) => shard.add_datagram(at, frame, &datagram, &self.filter),
             Ok(Decoded::Fragment(ip, bytes)) => {
                 let Some(fragment) = ip.fragment else { return };
-                if let Some(reassembled) = self.reassembly.add(record.at, &ip, fragment, bytes) {
-                    shard.add_reassembled(record.at, frame, &reassembled, &self.filter, observer);
+                if let Some(reassembled) = self.reassembly.add(at, &ip, fragment, bytes) {
+                    shard.add_reassembled(at, frame, &reassembled, &self.filter, observer);
                 }
             }
             Err(skip) => shard.counts.skipped[skip as usize] += 1,
