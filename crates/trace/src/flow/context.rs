@@ -4,7 +4,7 @@
 use super::classify::{ProbeEvidence, is_new_data_probe};
 use super::clues::{IpIdTracker, TsvalClock, Vantage};
 use super::outstanding::SentRange;
-use super::rules::RULES;
+use super::rules::{RULES, share_of};
 use super::seq::{seq_diff, seq_lt};
 use crate::decode::Segment;
 
@@ -34,6 +34,8 @@ pub struct PacketContext<'a> {
     pub peer_pure_acks: u32,
     /// The other end's SYN was retransmitted.
     pub peer_syn_retransmitted: bool,
+    /// Time of the other end's last packet with data.
+    pub peer_last_sent_at: i64,
 }
 
 /// What the packets of a sender show of it.
@@ -81,10 +83,31 @@ impl PacketContext<'_> {
     /// Data packets that the sender sent directly before this one and that were not captured, if the
     /// IP identifications show that.
     pub fn unseen_packets(&self) -> u32 {
-        if self.segment.payload == 0 || self.is_at_sender() || !self.sender.ip_id_counts_data {
-            return 0;
+        let counts = self.sender.ip_id_counts_data || self.sender.ip_id.is_monotonic() && self.follows_rto_silence();
+        match self.segment.payload > 0 && !self.is_at_sender() && counts {
+            true => self.sender.ip_id.missing_before_last(),
+            false => 0,
         }
-        self.sender.ip_id.missing_before_last()
+    }
+
+    /// The sender paused for an RTO although it had data to send, room in the window, and no request
+    /// to wait for: its last packets were lost, and numbers that are missing are theirs.
+    pub fn follows_rto_silence(&self) -> bool {
+        let pause = self.sender.tsval_clock.pause().unwrap_or(self.now - self.last_sent_at);
+        let min = share_of(RULES.common_rto_min, RULES.remote_rto_min);
+        pause >= min && self.sender.can_send_more && self.peer_last_sent_at < self.last_sent_at
+    }
+
+    /// Time since the sender sent a packet that was captured at `at` with this TSval. Queues on the path
+    /// spread packets; the sender's clock does not.
+    pub fn since(&self, at: i64, tsval: Option<u32>) -> i64 {
+        let captured = self.now - at;
+        let ticks = self.tsval().zip(tsval).map(|(now, then)| i64::from(seq_diff(then, now)));
+        match ticks.filter(|&ticks| !self.is_at_sender() && ticks >= 0) {
+            Some(0) => 0,
+            Some(ticks) if self.sender.tsval_clock.tick() > 0 => captured.min(ticks * self.sender.tsval_clock.tick()),
+            _ => captured,
+        }
     }
 
     /// The packet was sent after all that were captured before it, by IP identification or TSval.

@@ -4,7 +4,7 @@
 use super::classify::{Classification, GapFill, RetransmissionEvidence, SegmentKind, classify_gap_fill, classify_retransmission};
 use super::clues::RttClues;
 use super::context::PacketContext;
-use super::ledger::{Ledger, Revision};
+use super::ledger::{Ledger, ProcessedAck, Repeated, Revision};
 use super::outstanding::{AckedUncaptured, CaptureGap, CaptureGaps, Outstanding, SendSpace, SentRange};
 use super::rules::RULES;
 use super::sender_model::SenderModel;
@@ -133,7 +133,11 @@ impl LossHistory {
             was_captured: false,
             ..self.evidence(ctx, None)
         });
-        let kind = if likely.kind == SegmentKind::Unexplained { SegmentKind::Fast } else { likely.kind };
+        let kind = match likely.kind {
+            SegmentKind::Unexplained if ctx.follows_rto_silence() => SegmentKind::Timeout,
+            SegmentKind::Unexplained => SegmentKind::Fast,
+            kind => kind,
+        };
         let classification = Classification::new(kind, likely.confidence.min(UNSEEN));
         self.ledger.record(&mut self.model, ctx, classification);
         if is_rto(kind) {
@@ -151,7 +155,7 @@ impl LossHistory {
             self.model.on_trigger(start, gap.found_at);
             fill
         } else {
-            let is_second = self.ledger.is_second_repair(ctx.start(), gap.found_at);
+            let is_second = self.ledger.is_second_repair(ctx.start(), gap.found_at) || self.model.has_repaired(ctx.start());
             let evidence = self.evidence(ctx, None);
             let mut likely = classify_retransmission(&RetransmissionEvidence {
                 // Without SACK the sender has only duplicate ACKs, not all of which need be captured.
@@ -167,7 +171,7 @@ impl LossHistory {
             let classification = Classification::new(likely.kind, likely.confidence * fill.confidence);
             let classification = self.revise(ctx, classification, revisions);
             self.record(ctx, classification);
-            self.ledger.set_rto_candidate(&self.model, ctx, classification, is_second);
+            self.ledger.set_rto_candidate(&self.model, ctx, classification, Repeated { is_further: is_second, last_at: None });
             self.ledger.on_lost_upstream(ctx.segments);
             classification
         };
@@ -209,8 +213,8 @@ impl LossHistory {
             self.ledger.on_probes_shown();
         }
         self.record(ctx, classification);
-        let is_further = self.ledger.records_at(ctx.start()) > 1;
-        self.ledger.set_rto_candidate(&self.model, ctx, classification, is_further);
+        let (is_further, last_at) = (self.ledger.records_at(ctx.start()) > 1, previous.map(|range| range.last_at));
+        self.ledger.set_rto_candidate(&self.model, ctx, classification, Repeated { is_further, last_at });
         self.model.begin_tracking_by_retransmission(ctx);
         classification
     }
@@ -239,9 +243,23 @@ impl LossHistory {
     }
 
     fn record(&mut self, ctx: &PacketContext<'_>, classification: Classification) {
+        let (was_recovering, unseen) = (self.model.is_recovering(ctx.una), ctx.unseen_packets());
         self.ledger.record(&mut self.model, ctx, classification);
-        if is_rto(classification.kind) && ctx.unseen_packets() > 0 {
-            self.model.extend_unseen(ctx, self.gaps.segments(ctx.sender.full_segment));
+        if unseen == 0 {
+            return;
+        }
+        let full = ctx.sender.full_segment;
+        if is_rto(classification.kind) {
+            self.model.extend_unseen(ctx, self.gaps.segments(full));
+        } else if classification.kind.is_recovery() {
+            // A recovery retransmits from the lowest gap upwards (RFC 6675, section 5), without SACK one
+            // segment. Before it all packets are new.
+            let retransmitted = match (was_recovering, ctx.sack) {
+                (false, _) => self.gaps.segments_below(ctx.start(), full),
+                (true, true) => self.gaps.segments(full).saturating_sub(ctx.segments),
+                (true, false) => 1,
+            };
+            self.model.extend_recovery(ctx, unseen.saturating_sub(retransmitted));
         }
     }
 
@@ -281,9 +299,10 @@ impl LossHistory {
 
     /// An ACK was processed.
     #[inline]
-    pub fn after_ack(&mut self, now: i64, advances: bool) {
-        if self.ledger.awaits_data() && (advances || self.model.was_sacked_at(now)) {
-            self.ledger.explain_by_ack(now);
+    pub fn after_ack(&mut self, at: i64, (una, advances): (u32, bool), dupacks: u32) {
+        if self.ledger.awaits_data() {
+            let sacks = self.model.was_sacked_at(at);
+            self.ledger.explain_by_ack(&ProcessedAck { at, una, advances, dupacks, sacks });
         }
     }
 

@@ -131,8 +131,10 @@ rules! {
     /// Share of small increments of a host that counts its packets.
     monotonic_share: Ratio = (8, 10);
     /// Packets outside recoveries before a counter of the connection's own packets is known, and the
-    /// share of increments by one. A counter of all the host's packets skips numbers.
-    min_idle_ip_ids: u16 = 64;
+    /// share of increments by one, or by the number of segments that are missing. A counter of all the
+    /// host's packets skips numbers: with every third packet of another connection one in 40 such hosts
+    /// passes.
+    min_idle_ip_ids: u16 = 16;
     per_connection_share: Ratio = (9, 10);
     /// Maximum share of pure ACKs among the packets of a sender whose counter's gaps are missing data.
     max_ack_share: Ratio = (1, 10);

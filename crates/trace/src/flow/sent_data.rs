@@ -226,9 +226,10 @@ impl SentData {
         let s = packet.segment;
         let ctx = self.context(packet);
         self.loss_mut().on_gap(&ctx);
+        let unseen = self.loss_mut().was_sent_unseen(s.seq).then(|| self.loss_mut().on_unseen_retransmission(&ctx));
         self.settle_missing(if ctx.sender.full_segment > 0 { gap.div_ceil(ctx.sender.full_segment) } else { 1 }, packet);
         self.push_new(packet, s.ip_len);
-        DataEvent::AfterGap
+        unseen.map_or(DataEvent::AfterGap, DataEvent::Classified)
     }
 
     /// A segment below SND.NXT: a probe, a segment that fills a gap, or one captured before.
@@ -339,6 +340,7 @@ impl SentData {
             sack: clues.syn().allows_sack() && peer.syn().allows_sack(),
             peer_pure_acks: peer.counts().pure_acks,
             peer_syn_retransmitted: peer_data.count(SegmentKind::Handshake) > 0,
+            peer_last_sent_at: peer_data.last_at,
         }
     }
 
@@ -434,7 +436,7 @@ impl SentData {
         }
         if let Some(loss) = self.loss.as_deref_mut().filter(|_| advance >= 0) {
             loss.on_ack_in_transit(now, s, self.space.una(), dupacks);
-            loss.after_ack(now, advance > 0);
+            loss.after_ack(now, (self.space.una(), advance > 0), dupacks);
         }
     }
 

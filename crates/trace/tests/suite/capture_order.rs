@@ -53,3 +53,39 @@ fn retransmission_is_fast_when_the_sack_that_triggers_it_is_captured_directly_af
     assert_eq!(run(&soon).0, [Fast]);
     assert_eq!(run(&later).0, [Timeout]);
 }
+
+/// The ACK that triggers the retransmission ends the recovery before the next data passes.
+// finding("C6")
+#[test]
+fn retransmission_is_fast_when_the_recovery_ends_before_the_next_data() {
+    let mut all: Vec<_> = (0..4).map(|i| Data(0, 1 + i * 1000)).collect();
+    all.push(Ack(100, 4001));
+    all.extend((4..6).map(|i| Data(100, 1 + i * 1000)));
+    all.extend([Data(410, 4001), Sack(410, 4001, (5001, 6001)), Ack(510, 6001), Data(510, 6001)]);
+    assert_eq!(run(&all).0, [Fast]);
+}
+
+/// A capture at the server, without SACK. The third duplicate ACK, or the partial one, is captured after
+/// the retransmission that it triggers; the first duplicate triggers none.
+// finding("C6")
+#[test]
+fn retransmission_without_sack_is_fast_when_its_trigger_is_captured_directly_after_it() {
+    let flight = || {
+        let mut all = vec![Syn(0), SynAck(0), Ack(100, 1)];
+        all.extend((0..4).map(|i| Data(100, 1 + i * 1000)));
+        all.push(Ack(200, 4001));
+        all.extend((4..12).map(|i| Data(200, 1 + i * 1000)));
+        all
+    };
+    let third = |before: u64| {
+        let mut all = flight();
+        all.extend((0..before).map(|_| Ack(300, 4001)));
+        all.extend([Data(520, 4001), Ack(520, 4001), Ack(530, 4001), Data(531, 12_001)]);
+        run(&all).0
+    };
+    assert_eq!((third(2), third(0)), (vec![Fast], vec![Timeout]));
+    let mut partial = flight();
+    partial.extend([Ack(300, 4001), Ack(301, 4001), Ack(302, 4001), Data(302, 4001), Data(640, 6001), Ack(640, 6001)]);
+    partial.push(Data(650, 12_001));
+    assert_eq!(run(&partial).0, [Fast, Fast]);
+}

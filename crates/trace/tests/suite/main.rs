@@ -14,6 +14,7 @@ mod malformed_input;
 mod many_flows;
 mod packet_builder;
 mod packet_script;
+mod receiver_end;
 mod reordering_timer;
 mod revisions;
 mod series;

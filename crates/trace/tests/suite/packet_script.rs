@@ -62,7 +62,12 @@ fn datagrams(script: &[Packet]) -> Vec<(u64, Vec<u8>)> {
 
 /// The server's classified packets, in order, and the report on its data.
 pub fn run(script: &[Packet]) -> (Vec<SegmentKind>, DirectionReport) {
-    let mut capture = Capture::from_reader(Box::new(Cursor::new(pcap(&datagrams(script), 65_535)))).unwrap();
+    classify(&datagrams(script))
+}
+
+/// The same of datagrams with times in nanoseconds.
+pub fn classify(datagrams: &[(u64, Vec<u8>)]) -> (Vec<SegmentKind>, DirectionReport) {
+    let mut capture = Capture::from_reader(Box::new(Cursor::new(pcap(datagrams, 65_535)))).unwrap();
     let mut analysis = Analysis::new(PacketFilter::default());
     let mut packets = Packets::default();
     analysis.read(&mut capture, &mut packets, u64::MAX).unwrap();

@@ -3,7 +3,7 @@
 
 use crate::packet_script::Packet::{self, Ack, Data, Sack};
 use crate::packet_script::run;
-use ackclock_trace::flow::SegmentKind::{Fast, Rack, Timeout};
+use ackclock_trace::flow::SegmentKind::{self, Fast, GoBackN, Rack, Timeout};
 
 /// Ten segments of the initial window, ten more of which the first is lost, and a SACK for three.
 fn lost_after_ten() -> Vec<Packet> {
@@ -69,4 +69,30 @@ fn retransmission_is_no_rto_when_a_sack_arrives_with_it() {
     let (kinds, report) = run(&all);
     assert_eq!(kinds, [Fast, Rack]);
     assert_eq!(report.rto_retransmits, 0);
+}
+
+/// An RTT of 500 ms; of the second flight the first segment and the eleventh are lost. SACKs arrive until
+/// the first is retransmitted at `at`, and `unanswered` more of them follow.
+fn head_timer(at: u64, unanswered: u64) -> Vec<SegmentKind> {
+    let mut all: Vec<_> = (0..10).map(|i| Data(i * 20, 1 + i as u32 * 1000)).collect();
+    for i in 0..10u64 {
+        let first = 10_001 + i as u32 * 2000;
+        all.extend([Ack(500 + i * 20, 1001 + i as u32 * 1000), Data(500 + i * 20, first), Data(500 + i * 20, first + 1000)]);
+    }
+    all.extend((0..9).map(|i| Sack(1000 + i * 20, 10_001, (11_001, 12_001 + i as u32 * 1000))));
+    all.extend([Sack(1190, 10_001, (21_001, 22_001)), Data(at, 10_001)]);
+    all.extend((0..unanswered).map(|i| Sack(at + 10 + i * 20, 10_001, (21_001, 23_001 + i as u32 * 1000))));
+    all.push(Data(at + 400, 20_001));
+    run(&all).0
+}
+
+/// The last ACK advanced half a second before, but the timer runs from the transmission of the lowest
+/// segment (Linux, `tcp_rearm_rto`).
+// finding("C14")
+#[test]
+fn retransmission_becomes_an_rto_when_it_is_one_after_the_lowest_segment_and_sacks_stay_unanswered() {
+    assert_eq!(head_timer(1205, 8), [Timeout, GoBackN]);
+    assert_eq!(head_timer(1205, 4), [Fast, Fast]);
+    // The SACK triggers it.
+    assert_eq!(head_timer(1190, 8), [Fast, Fast]);
 }

@@ -153,6 +153,7 @@ fn classify_by_sender(r: &RetransmissionEvidence) -> Classification {
         && r.is_lowest_unacked
         && !paced
         && !shown_before_rto
+        && (!r.is_tracked || r.since_advance >= min_timer_wait(r, srtt))
         && r.silence > RULES.min_timer_silence.max(share_of(srtt, RULES.reordering_window))
     {
         return Classification::new(SegmentKind::Timeout, 0.7);
@@ -284,10 +285,12 @@ fn can_expire(r: &RetransmissionEvidence, srtt: i64) -> bool {
 }
 
 /// With a remote capture: minimum time without an advancing ACK that implies an RTO. Three RTTs
-/// imply a timer however its minimum is defined.
+/// imply a timer however its minimum is defined. SRTT at the capture has the queues of the last packets;
+/// those of the sender have drained when it was silent for an SRTT, so that the minimum RTT counts.
 fn min_timer_wait(r: &RetransmissionEvidence, srtt: i64) -> i64 {
+    let drained = r.min_feedback_time.filter(|_| r.silence >= srtt).unwrap_or(srtt);
     share_of(rto(r, srtt), RULES.remote_rto)
-        .min(share_of(RULES.common_rto_min, RULES.remote_rto_min).max(RULES.remote_rto_srtts * srtt))
+        .min(share_of(RULES.common_rto_min, RULES.remote_rto_min).max(RULES.remote_rto_srtts * drained))
 }
 
 /// RTO by RFC 6298, section 2, with the common minimum applied to the sum.

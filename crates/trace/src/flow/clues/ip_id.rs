@@ -10,9 +10,12 @@ pub struct IpIdTracker {
     seen: u16,
     /// Packets whose identification was 1 to 64 above the highest.
     increasing: u16,
-    /// Packets outside recoveries, and those whose identification was one above the highest.
+    /// Packets outside recoveries, and those whose identification was one above the highest, or above
+    /// as many as a gap in the sequence space has segments.
     idle: u16,
     by_one: u16,
+    /// The last packet was outside a recovery and skipped identifications.
+    skips_idle: bool,
     /// The last identification minus the highest before it.
     step: i16,
     /// Packets that the counter shows and the capture does not, less those whose data is known to be
@@ -21,7 +24,7 @@ pub struct IpIdTracker {
     missing_after_rto: u32,
 }
 
-compact!(IpIdTracker { highest, seen, increasing, idle, by_one, step, missing, missing_after_rto });
+compact!(IpIdTracker { highest, seen, increasing, idle, by_one, skips_idle, step, missing, missing_after_rto });
 
 /// Increments that count as increasing: hosts with other connections skip numbers.
 const MAX_INCREMENT: u16 = 64;
@@ -54,6 +57,7 @@ impl IpIdTracker {
             self.idle += 1;
             self.by_one += u16::from(step == 1);
         }
+        self.skips_idle = p.is_idle && step > 1;
         if self.seen == 1 || (1..=RULES.max_ip_id_step).contains(&step) {
             if self.seen > 1 && step > 1 {
                 self.missing += i32::from(step - 1);
@@ -112,6 +116,9 @@ impl IpIdTracker {
 
     /// A gap in the sequence space explains this number of missing packets.
     pub fn on_gap(&mut self, segments: u32) {
+        if std::mem::take(&mut self.skips_idle) && segments > 0 && segments == self.missing_before_last() {
+            self.by_one += 1;
+        }
         self.missing = self.missing.saturating_sub(segments.min(1 << 20) as i32);
     }
 

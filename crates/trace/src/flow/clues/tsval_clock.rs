@@ -11,6 +11,11 @@ const TICKS: [i64; 5] = [1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000];
 const TOLERANCE: i64 = 8;
 /// Minimum duration of a measurement of the tick.
 const MIN_SPAN: i64 = 1_000_000_000;
+/// A tick of a millisecond, which most hosts have, is known sooner, and with queues that grow or drain
+/// by this factor meanwhile: the next longer tick is four times as long.
+const COMMON_TICK: i64 = 1_000_000;
+const MIN_COMMON_SPAN: i64 = 200_000_000;
+const COMMON_TICKS: std::ops::RangeInclusive<i64> = COMMON_TICK * 2 / 3..=COMMON_TICK * 3 / 2;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TsvalClock {
@@ -37,8 +42,14 @@ impl TsvalClock {
         };
         self.last_step = seq_diff(self.last, tsval);
         self.last = tsval;
-        if self.tick == 0 && now - at >= MIN_SPAN {
+        if self.tick == 0 && now - at >= MIN_COMMON_SPAN {
             let ticks = i64::from(seq_diff(self.first, tsval)).max(1);
+            if now - at < MIN_SPAN {
+                if COMMON_TICKS.contains(&((now - at) / ticks)) {
+                    self.tick = COMMON_TICK as u32;
+                }
+                return;
+            }
             let known = TICKS.into_iter().find(|&tick| ((now - at) / ticks - tick).abs() < tick / TOLERANCE);
             match known {
                 Some(tick) => self.tick = tick as u32,
@@ -70,6 +81,17 @@ impl TsvalClock {
 #[cfg(test)]
 mod tests {
     use super::TsvalClock;
+
+    #[test]
+    fn tick_of_a_millisecond_is_known_after_200_ms_when_a_queue_grows() {
+        let tick = |tick_ms: i64, stretched: i64| {
+            let mut clock = TsvalClock::default();
+            (0..=200 * stretched / 100).for_each(|ms| clock.on_packet((ms * 100 / stretched / tick_ms) as u32, ms * 1_000_000));
+            clock.tick()
+        };
+        assert_eq!((tick(1, 140), tick(1, 160)), (1_000_000, 0));
+        assert_eq!((tick(4, 100), tick(10, 100)), (0, 0));
+    }
 
     #[test]
     fn tsval_clock_measures_the_senders_pause_when_the_network_hides_it() {

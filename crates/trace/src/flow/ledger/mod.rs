@@ -10,7 +10,7 @@ mod spurious;
 pub use kind_counts::KindCounts;
 pub use rare_counts::RareCounts;
 pub use retransmission::Retransmission;
-pub use revise::Revision;
+pub use revise::{ProcessedAck, Repeated, Revision};
 
 use super::classify::{Classification, SegmentKind};
 use super::context::PacketContext;
@@ -19,6 +19,9 @@ use super::seq::seq_lt;
 use crate::compact::compact;
 use revise::{ProvisionalRto, RtoCandidate, SwapCandidate};
 
+/// With fewer duplicate ACKs a remote sender without SACK has not received three, even if one was not
+/// captured.
+const MIN_DUPACKS: u32 = 2;
 /// Maximum number of records; the oldest are dropped.
 const MAX_RECORDS: usize = 512;
 
@@ -78,7 +81,10 @@ impl Ledger {
                 }
                 let confidence = classification.confidence;
                 let (recovery_high, rto_high) = (start.recovery_high, start.rto_high);
-                let provisional = ProvisionalRto { at: ctx.now, recovery_high, rto_high, follows_fast, segments, confidence };
+                let (at, tsval) = (ctx.now, ctx.tsval());
+                let is_untriggered = !ctx.is_at_sender() && !ctx.sack && recovery_high.is_none() && ctx.dupacks < MIN_DUPACKS;
+                let provisional =
+                    ProvisionalRto { at, tsval, recovery_high, rto_high, is_untriggered, follows_fast, segments, confidence };
                 self.provisional_rto = start.is_provisional.then(|| Box::new(provisional));
             }
             SegmentKind::GoBackN => model.on_go_back_n(ctx),
@@ -170,9 +176,12 @@ impl Ledger {
         self.is_passed = self.records.iter().all(|record| !seq_lt(una, record.end));
     }
 
-    /// The episode is over: nothing can revise its classifications any more.
+    /// The episode is over: nothing can revise its classifications any more but what is known already.
     pub fn on_episode_end(&mut self) {
-        (self.provisional_rto, self.rto_candidate, self.swap_candidate) = (None, None, None);
+        self.rto_candidate = None;
+        if !self.is_swap_explained() {
+            (self.provisional_rto, self.swap_candidate) = (None, None);
+        }
     }
 
     /// The next data packet may revise the last classification.

@@ -114,6 +114,12 @@ impl CaptureGaps {
         self.gaps.iter().map(|gap| (seq_diff(gap.start, gap.end) as u32).div_ceil(full_segment.max(1))).sum()
     }
 
+    /// The same of the gaps that begin below `seq`.
+    pub fn segments_below(&self, seq: u32, full_segment: u32) -> u32 {
+        let below = self.gaps.iter().take_while(|gap| seq_lt(gap.start, seq));
+        below.map(|gap| (seq_diff(gap.start, gap.end) as u32).div_ceil(full_segment.max(1))).sum()
+    }
+
     /// Frees the memory of an empty list.
     pub fn shrink(&mut self) {
         if self.gaps.is_empty() && self.gaps.capacity() > 0 {

@@ -134,6 +134,19 @@ impl SenderModel {
         ctx.is_at_sender() && ctx.sack && is_likely
     }
 
+    /// The same, and with a remote capture that the sender's timestamps do not exclude it: RACK is
+    /// younger than ticks of more than a millisecond.
+    pub fn may_use_rack(&self, ctx: &PacketContext<'_>) -> bool {
+        let is_young = ctx.tsval().is_some() && ctx.sender.tsval_clock.tick() <= RULES.modern_tick;
+        self.uses_rack(ctx) || !ctx.is_at_sender() && ctx.sack && is_young
+    }
+
+    /// The sender's RTO (RFC 6298, section 2), with the common minimum applied to the variance term.
+    pub fn rto(&self, ctx: &PacketContext<'_>) -> i64 {
+        let (srtt, rttvar) = self.episode().sack_rtt.or(ctx.srtt).unwrap_or_default();
+        srtt + (4 * rttvar).max(RULES.common_rto_min)
+    }
+
     fn received(&self, ctx: &PacketContext<'_>, silence: i64) -> Received {
         let episode = self.episode();
         let transit = episode.transit.as_deref();
@@ -223,7 +236,7 @@ impl SenderModel {
         let rto_high = episode.rto_high.filter(|_| is_open(episode.rto_high, ctx.una));
         // With an ACK in transit to the sender anything may follow.
         let is_provisional =
-            ctx.is_at_sender() && ctx.sack || episode.transit.is_some() && rto_high.is_none() && !seq_lt(ctx.start(), ctx.una);
+            ctx.is_at_sender() || episode.transit.is_some() && rto_high.is_none() && !seq_lt(ctx.start(), ctx.una);
         (episode.rto_high, episode.recovery_high) = (Some(ctx.nxt), None);
         // Linux: not if the RTO interrupts a recovery.
         episode.is_frto = uses_rack && recovery_high.is_none();
@@ -296,6 +309,17 @@ impl SenderModel {
         let episode = self.episode_mut();
         episode.unseen_high = Some(episode.unseen_high.map_or(end, |known| seq_max(known, end)));
         episode.extend_rto(end);
+    }
+
+    /// A retransmission in a fast recovery, after `new` packets that were not captured and no
+    /// retransmissions: they were sent above SND.NXT before it, and the recovery includes them.
+    pub fn extend_recovery(&mut self, ctx: &PacketContext<'_>, new: u32) {
+        let end = ctx.nxt.wrapping_add(new.saturating_mul(ctx.sender.full_segment));
+        if new > 0 {
+            let episode = self.episode_mut();
+            episode.unseen_high = Some(episode.unseen_high.map_or(end, |known| seq_max(known, end)));
+            episode.recovery_high = episode.recovery_high.map(|high| seq_max(high, end));
+        }
     }
 
     /// New data after packets that were not captured, with nothing missing before: they carried the
@@ -396,6 +420,12 @@ impl SenderModel {
             Some(transit) => transit.received().map(|ack| (ack.una, transit.pending_dupacks())),
             None => Some((captured_una, 0)),
         }
+    }
+
+    /// A remote sender has retransmitted the segment at `seq` by duplicate ACKs, whether or not that was
+    /// captured.
+    pub fn has_repaired(&self, seq: u32) -> bool {
+        self.episode().transit.as_ref().is_some_and(|transit| transit.has_repaired(seq))
     }
 
     /// A third duplicate ACK passes, or a gap fills itself that one may have asked for.

@@ -9,8 +9,8 @@ mod swapped_ack;
 mod syn_ack;
 
 pub use provisional_rto::ProvisionalRto;
-pub use rto_in_recovery::RtoCandidate;
-pub use swapped_ack::SwapCandidate;
+pub use rto_in_recovery::{Repeated, RtoCandidate};
+pub use swapped_ack::{ProcessedAck, SwapCandidate};
 
 use super::super::classify::{Classification, SegmentKind};
 use super::super::rules::{RULES, is_below_share};

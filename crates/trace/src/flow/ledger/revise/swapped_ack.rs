@@ -13,32 +13,64 @@ use crate::compact::compact;
 #[derive(Debug, Clone, Copy)]
 pub struct SwapCandidate {
     at: i64,
+    start: u32,
     kind: SegmentKind,
+    /// SACK was negotiated.
+    sack: bool,
     /// An ACK that triggers it was captured just after it.
     is_explained: bool,
 }
 
-compact!(SwapCandidate { at, kind, is_explained });
+compact!(SwapCandidate { at, start, kind, sack, is_explained });
+
+/// An ACK that was processed.
+#[derive(Debug, Clone, Copy)]
+pub struct ProcessedAck {
+    pub at: i64,
+    /// SND.UNA, and whether the ACK advanced it.
+    pub una: u32,
+    pub advances: bool,
+    /// Duplicate ACKs since SND.UNA advanced.
+    pub dupacks: u32,
+    /// It reported new data by SACK.
+    pub sacks: bool,
+}
+
+impl ProcessedAck {
+    /// It can trigger a retransmission of the segment at `start`. Without SACK a sender waits for the
+    /// third duplicate, and in recovery for a partial ACK (RFC 6582, section 3.2).
+    fn can_trigger(&self, start: u32, sack: bool) -> bool {
+        let lowest = self.una == start && (self.advances || self.dupacks == RULES.dupthresh);
+        if sack { self.advances || self.sacks } else { lowest }
+    }
+}
 
 /// Confidence that the ACK captured after it triggered it.
 const SWAPPED: f32 = 0.7;
 
 impl Ledger {
-    /// A retransmission of this kind was recorded, outside the repair after an RTO.
+    /// A retransmission of this kind was recorded. In the repair after an RTO only a further RTO
+    /// becomes the candidate.
     pub(in super::super) fn set_swap_candidate(&mut self, ctx: &PacketContext<'_>, kind: SegmentKind, is_repairing: bool) {
         let needs_timer = !kind.is_recovery() && kind != SegmentKind::Handshake && kind.is_retransmission();
-        let is_candidate = needs_timer && ctx.is_at_sender() && ctx.sack && !is_repairing;
-        let candidate = SwapCandidate { at: ctx.now, kind, is_explained: false };
+        let is_candidate = needs_timer && ctx.is_at_sender() && (!is_repairing || kind == SegmentKind::Timeout);
+        let candidate = SwapCandidate { at: ctx.now, start: ctx.start(), kind, sack: ctx.sack, is_explained: false };
         self.swap_candidate = is_candidate.then(|| Box::new(candidate));
     }
 
-    /// An ACK arrives that advances or reports new data by SACK.
-    pub fn explain_by_ack(&mut self, now: i64) {
+    /// An ACK was processed.
+    pub fn explain_by_ack(&mut self, ack: &ProcessedAck) {
         let Some(candidate) = self.swap_candidate.as_deref_mut().filter(|candidate| !candidate.is_explained) else { return };
-        match now - candidate.at <= RULES.max_capture_swap {
-            true => candidate.is_explained = true,
-            false => self.swap_candidate = None,
+        if ack.at - candidate.at > RULES.max_capture_swap {
+            self.swap_candidate = None;
+        } else if ack.can_trigger(candidate.start, candidate.sack) {
+            candidate.is_explained = true;
         }
+    }
+
+    /// The next data packet will revise a retransmission, although its episode is over by then.
+    pub fn is_swap_explained(&self) -> bool {
+        self.swap_candidate.as_ref().is_some_and(|candidate| candidate.is_explained)
     }
 
     /// The next data packet passes.

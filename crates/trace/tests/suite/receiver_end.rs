@@ -1,0 +1,134 @@
+//! Captures at the client, 100 ms from the server: what the server retransmitted is known by the
+//! identifications and timestamps of its packets.
+
+use crate::packet_builder::Tcp;
+use crate::packet_script::Packet::{self, Ack, LateData, Request, RequestAck, Sack};
+use crate::packet_script::{FIRST_ID, classify, run};
+use ackclock_trace::flow::SegmentKind::{self, Fast, GoBackN, Rack, Timeout};
+
+/// An RTT of 100 ms to the server, and `segments` of its segments, each acknowledged at once. The
+/// next identification is the number of segments plus two.
+fn in_order(segments: u32) -> Vec<Packet> {
+    let mut all = vec![Request(0), RequestAck(100)];
+    all.extend((0..segments).flat_map(|i| [LateData(200, 1 + i * 1000, id(i + 2)), Ack(200, 1001 + i * 1000)]));
+    all
+}
+
+/// The identification of the server's packet with this number, from 1; its ACK of the request is the
+/// first.
+fn id(number: u32) -> u16 {
+    FIRST_ID + number as u16
+}
+
+/// Ten segments arrive. The three after them are lost, and the first one comes again after `pause`.
+fn lost_tail(pause: u64) -> Vec<Packet> {
+    let (mut all, at) = (in_order(10), 200 + pause);
+    all.extend([LateData(at, 10_001, id(15)), Ack(at, 11_001)]);
+    all.extend([LateData(at + 100, 11_001, id(16)), LateData(at + 100, 12_001, id(17)), Ack(at + 100, 13_001)]);
+    all.extend([LateData(at + 200, 13_001, id(18)), Ack(at + 200, 14_001)]);
+    all
+}
+
+#[test]
+fn lost_tail_is_retransmitted_by_rto_when_identifications_are_missing_after_a_pause() {
+    let (kinds, report) = run(&lost_tail(400));
+    assert_eq!(kinds, [Timeout, GoBackN, GoBackN]);
+    assert_eq!((report.rto_retransmits, report.go_back_n_retransmits), (1, 2));
+}
+
+/// Few packets do not show whether the counter is the connection's own.
+#[test]
+fn data_is_new_when_the_server_paused_for_less_than_an_rto_or_for_a_request() {
+    assert_eq!(run(&lost_tail(100)).0, []);
+    let mut all = lost_tail(400);
+    all.insert(22, Request(590));
+    assert_eq!(run(&all).0, []);
+}
+
+/// Of five segments the first and the last are lost.
+#[test]
+fn lost_tail_of_a_flight_is_retransmitted_in_the_recovery_of_its_head() {
+    let mut all = in_order(20);
+    all.extend(
+        (0..3).flat_map(|i| [LateData(300, 21_001 + i * 1000, id(23 + i)), Sack(300, 20_001, (21_001, 22_001 + i * 1000))]),
+    );
+    all.extend([LateData(400, 20_001, id(27)), Ack(400, 24_001), LateData(500, 24_001, id(28)), Ack(500, 25_001)]);
+    all.extend([LateData(500, 25_001, id(29)), Ack(500, 26_001)]);
+    assert_eq!(run(&all).0, [Fast, Fast]);
+}
+
+/// Milliseconds, and the TSval and TSecr of a packet.
+type At = (u64, u32, u32);
+
+fn options((_, value, echo): At, sack: Option<(u32, u32)>) -> Vec<u8> {
+    let mut out = vec![1, 1, 8, 10];
+    out.extend(value.to_be_bytes().into_iter().chain(echo.to_be_bytes()));
+    if let Some((left, right)) = sack {
+        out.extend([1, 1, 5, 10]);
+        out.extend(left.to_be_bytes().into_iter().chain(right.to_be_bytes()));
+    }
+    out
+}
+
+fn data(at: At, seq: u32) -> (u64, Vec<u8>) {
+    let options = options(at, None);
+    let tcp = Tcp { from_server: true, seq, ack: 107, window: 0xffff, payload: 1000, options: &options, ..Tcp::default() };
+    (at.0 * 1_000_000, tcp.datagram())
+}
+
+fn ack(at: At, ack: u32, sack: Option<(u32, u32)>) -> (u64, Vec<u8>) {
+    let options = options(at, sack);
+    (at.0 * 1_000_000, Tcp { seq: 107, ack, window: 0xffff, options: &options, ..Tcp::default() }.datagram())
+}
+
+/// The client's clock is its time in milliseconds, the server's clock 50 ms less: the delay of each
+/// direction is 50 ms. Two segments arrive, the third is lost, and so is its retransmission by the ACKs for those
+/// after it, of which new segments follow.
+fn lost_twice(sack: bool) -> Vec<(u64, Vec<u8>)> {
+    let mut all = vec![];
+    all.extend([ack((0, 0, 0), 1, None), data((100, 50, 0), 1), ack((100, 100, 50), 1001, None)]);
+    all.extend([data((200, 150, 100), 1001), ack((200, 200, 150), 2001, None)]);
+    let block = |right| sack.then_some((3001, right));
+    for i in 0..4 {
+        all.extend([data((300 + 3 * u64::from(i), 250, 200), 3001 + i * 1000)]);
+        all.push(ack((300 + 3 * u64::from(i), 300 + 3 * i, 150), 2001, block(4001 + i * 1000)));
+    }
+    for i in 0..3 {
+        all.push(data((409 + 3 * u64::from(i), 359, 309), 7001 + i * 1000));
+        all.push(ack((409 + 3 * u64::from(i), 409 + 3 * i, 150), 2001, block(8001 + i * 1000)));
+    }
+    all
+}
+
+fn kinds(all: &[(u64, Vec<u8>)]) -> Vec<SegmentKind> {
+    classify(all).0
+}
+
+/// A retransmission after an RTO is alone for an RTT.
+#[test]
+fn second_retransmission_is_no_rto_when_the_next_packet_has_the_same_timestamp() {
+    let mut all = lost_twice(true);
+    all.push(data((1000, 950, 415), 2001));
+    assert_eq!(kinds(&all), [Timeout]);
+    let mut later = all.clone();
+    later.push(data((1080, 1030, 415), 10_001));
+    all.push(data((1080, 950, 415), 10_001));
+    assert_eq!(kinds(&all), [Fast]);
+    assert_eq!(kinds(&later), [Timeout]);
+}
+
+/// The retransmission leaves 150 ms after the last advancing ACK arrived: no RTO is that short.
+#[test]
+fn second_retransmission_is_by_rack_when_no_rto_can_have_expired() {
+    let mut all = lost_twice(true);
+    all.push(data((455, 405, 415), 2001));
+    assert_eq!(kinds(&all), [Rack]);
+}
+
+/// Without SACK only a timer retransmits the lowest segment twice.
+#[test]
+fn retransmission_without_sack_is_by_rto_when_the_one_by_duplicate_acks_was_lost() {
+    let mut all = lost_twice(false);
+    all.push(data((780, 730, 415), 2001));
+    assert_eq!(kinds(&all), [Timeout]);
+}
