@@ -88,7 +88,6 @@ fn head_timer(at: u64, unanswered: u64) -> Vec<SegmentKind> {
 
 /// The last ACK advanced half a second before, but the timer runs from the transmission of the lowest
 /// segment (Linux, `tcp_rearm_rto`).
-// finding("C14")
 #[test]
 fn retransmission_becomes_an_rto_when_it_is_one_after_the_lowest_segment_and_sacks_stay_unanswered() {
     assert_eq!(head_timer(1205, 8), [Timeout, GoBackN]);
