@@ -120,7 +120,7 @@ def test_file_keeps_its_part_on_public_suites_without_the_variable(
     assert f"{VARIABLE} is not set: the part on public suites stays" in done.stderr
     text = file.read_text()
     assert text.endswith(f"{PUBLIC}\n\nmeasured\n")
-    assert "| receiver/out-of-order-sack | receiver | passes |  |" in text
+    assert "| receiver/out-of-order-sack | receiver | linux-6 | passes |  |" in text
 
 
 def test_name_of_a_public_script_stands_once_and_each_reason_is_known() -> None:
