@@ -167,3 +167,41 @@ fn only_received(view: &DirectionView<'_>, matched: &[bool]) -> (u64, u64) {
     let duplicated = unmatched.iter().filter(|m| is_copy(m)).count() as u64;
     (unmatched.len() as u64 - duplicated, duplicated)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    fn packet(number: u32, at: i64) -> PacketFingerprint {
+        PacketFingerprint { hash: u64::from(number), at, seq: number, ack: 0, payload: 1, ip_len: 41, ip_id: 0, flags: Flags(0) }
+    }
+
+    // finding("C5")
+    #[test]
+    fn loss_before_a_packet_that_arrives_counts_although_the_capture_ends_soon() {
+        // A packet every 10 ms. The third one takes 100 ms, the others 20 ms; the eighth and the last
+        // are missing in the capture at the receiver, which ends 20 ms after the ninth was sent.
+        let sent: Vec<PacketFingerprint> = (0..10).map(|i| packet(i, i64::from(i) * 10 * MS)).collect();
+        let arrives = |p: &PacketFingerprint| p.at + if p.seq == 2 { 100 * MS } else { 20 * MS };
+        let arrived: Vec<u32> = (0..10).filter(|i| ![7, 9].contains(i)).collect();
+        let received: Vec<PacketFingerprint> =
+            arrived.iter().map(|&i| PacketFingerprint { at: arrives(&sent[i as usize]), ..sent[i as usize] }).collect();
+        let pairs: Vec<MatchedPair> = arrived.iter().copied().zip(0..).collect();
+        let clock = ClockRelation::known(0, 0.0, None);
+        let view = DirectionView {
+            sent: &sent,
+            received: &received,
+            replies: &[],
+            pairs: &pairs,
+            span: (20 * MS, 120 * MS),
+            clock: &clock,
+            first_to_second: true,
+            last_arrived: i64::MIN,
+        };
+        let PacketFates { fates, .. } = determine(&view);
+        assert_eq!(fates[7], Fate::Lost);
+        assert_eq!(fates[9], Fate::OutsideCapture, "it may have arrived after the capture");
+    }
+}
