@@ -61,9 +61,11 @@ impl MeteredQueue {
         }
     }
 
+    #[inline]
     pub fn packets(&self) -> u64 {
         self.queue.packets()
     }
+    #[inline]
     pub fn bytes(&self) -> u64 {
         self.queue.bytes()
     }
@@ -80,12 +82,14 @@ impl MeteredQueue {
     /// Packets of this stream that wait for the channel or occupy it. Those of a shared queue count
     /// where they arrived and are subtracted where they leave, so only the sum over the streams of
     /// a direction is meaningful.
+    #[inline]
     pub fn in_channel(&self) -> i64 {
-        let gone = self.counts.forwarded + self.counts.dropped.iter().sum::<u64>() + self.received;
+        let gone = self.counts.forwarded + self.counts.drops() + self.received;
         self.counts.pushed as i64 - gone as i64
     }
 
     /// A packet of this stream occupies the medium.
+    #[inline]
     pub fn is_sending(&self) -> bool {
         self.sending
     }
@@ -135,6 +139,7 @@ impl MeteredQueue {
     }
 
     /// The next packet; its transmission starts.
+    #[inline]
     pub fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<Packet> {
         let (waited, packet) = self.take(now, out)?;
         self.begin(waited, packet.len);
@@ -168,6 +173,7 @@ impl MeteredQueue {
     }
 
     /// Calls the queue, and adds its drops and marks to the counters.
+    #[inline]
     fn with_queue<T>(&mut self, now: Time, out: &mut Output<'_>, act: impl FnOnce(&mut AnyQueue, &mut Output<'_>) -> T) -> T {
         self.integrate(now);
         let (before, dropped) = (out.counts.signals(), out.counts.dropped);
@@ -200,11 +206,13 @@ impl MeteredQueue {
     }
 
     /// Counts the medium's own frames for this stream: requests, grants, acknowledgements.
+    #[inline]
     pub fn count_control(&mut self, frames: u64) {
         self.meter.control_packets += frames;
     }
 
     /// Delivers a packet of this stream.
+    #[inline]
     pub fn forward(&mut self, stream: Stream, packet: Packet, out: &mut Output<'_>) {
         self.counts.forwarded += 1;
         out.forward(stream.exit(), packet);
@@ -231,6 +239,7 @@ impl MeteredQueue {
         self.counts
     }
 
+    #[inline]
     fn integrate(&mut self, now: Time) {
         let queued = if self.borrows { 0 } else { self.queue.packets() };
         self.meter.integrate(now, queued + self.held.packets, self.sending);

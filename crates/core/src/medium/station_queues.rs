@@ -138,16 +138,19 @@ impl StationQueues {
     }
 
     /// Brings the accounts of time up to `now`, before anything changes at `now`.
+    #[inline]
     pub fn account_until(&mut self, now: Time) {
-        let (queues, roaming) = (&self.queues, &self.roaming);
-        self.time.integrate(now, queues, |direction| {
-            let Some(roaming) = roaming else { return false };
-            let here = |station: u32| !roaming.is_away(station);
-            !queues.iter().enumerate().any(|(index, queue)| {
-                let stream = Stream::from_index(index);
-                stream.direction == direction && queue.in_channel() > 0 && here(stream.station)
-            })
+        let queues = &self.queues;
+        let unserved = self.roaming.as_ref().map(|roaming| {
+            move |direction| {
+                let here = |station: u32| !roaming.is_away(station);
+                !queues.iter().enumerate().any(|(index, queue)| {
+                    let stream = Stream::from_index(index);
+                    stream.direction == direction && queue.in_channel() > 0 && here(stream.station)
+                })
+            }
         });
+        self.time.integrate(now, queues, unserved);
     }
 
     /// Counts a transmission that carries packets of a direction.

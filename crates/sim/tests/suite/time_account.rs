@@ -132,6 +132,17 @@ fn hop_is_mostly_idle_when_lightly_loaded() {
     }
 }
 
+// finding("U2")
+#[test]
+fn shared_medium_is_idle_until_a_packet_arrives() {
+    // A packet of 200 bytes in each direction every 1.6 s; both take less than 4 ms.
+    for (kind, hop) in [("half-duplex", half_duplex(0)), ("wlan", wlan())] {
+        for row in account_of(&hop, 200, [1000, 1000]) {
+            assert!(row.time.idle >= 0.9975, "{kind}: {row:?}");
+        }
+    }
+}
+
 #[test]
 fn hop_without_a_rate_is_idle() {
     let pipe = hop("pipe", hop_direction(0, 5, 0), hop_direction(0, 5, 0));
