@@ -8,14 +8,26 @@ use crate::element::{DropReason, Output};
 use crate::medium::Stream;
 use crate::units::{Span, Time};
 
-/// The transmissions of an exchange and its end.
-#[derive(Clone, Debug)]
+/// The exchange in progress.
+#[derive(Clone, Debug, Default)]
 pub struct Exchange {
+    phase: Phase,
+    /// End of the phase.
+    due: Time,
+    /// Its transmissions; the list is kept, so that an exchange allocates no memory.
     transmissions: Vec<Transmission>,
-    /// End of the data frame, until it is reached; then the receiver responds if it can.
-    arrives: Option<Time>,
-    /// The medium is idle again.
-    pub ends: Time,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    /// The medium is idle.
+    #[default]
+    Idle,
+    /// A single station transmits. At the end of its frame the receiver responds if it can.
+    Frame,
+    Response,
+    /// Several stations transmit.
+    Collision,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -23,28 +35,35 @@ pub struct Transmission {
     station: usize,
     stream: Stream,
     load: FrameLoad,
+    /// Air time of the frame's bytes.
+    body: Span,
     uses_rts: bool,
     /// End of what it sends without a response: an RTS, or a frame without RTS.
     ends: Time,
 }
 
 impl Exchange {
+    /// End of the phase in progress; `None` while the medium is idle.
     #[inline]
-    pub fn due(&self) -> Time {
-        self.arrives.unwrap_or(self.ends)
+    pub fn due(&self) -> Option<Time> {
+        (self.phase != Phase::Idle).then_some(self.due)
+    }
+
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.phase == Phase::Idle
     }
 
     /// True if this station transmits in the exchange.
     pub fn has(&self, station: usize) -> bool {
-        self.transmissions.iter().any(|transmission| transmission.station == station)
+        !self.is_idle() && self.transmissions.iter().any(|transmission| transmission.station == station)
     }
 }
 
 impl Wlan {
     /// The back-offs of one or several stations end now.
     pub(super) fn start_exchange(&mut self, now: Time, out: &mut Output<'_>) {
-        let mut transmissions = std::mem::take(&mut self.transmissions);
-        transmissions.clear();
+        self.exchange.transmissions.clear();
         let mut all_active = true;
         for place in 0..self.active.len() {
             let number = self.active[place];
@@ -53,25 +72,30 @@ impl Wlan {
             station.backoff.freeze(now, self.config.slot);
             all_active &= station.is_active();
             if sends && let Some(stream) = station.current {
-                transmissions.push(self.build_frame(number, stream, now, out));
+                let transmission = self.build_frame(number, stream, now, out);
+                self.exchange.transmissions.push(transmission);
             }
         }
         if !all_active {
             let stations = &self.stations;
             self.active.retain(|&number| stations[number].is_active());
         }
-        let mut exchange = Exchange { arrives: None, ends: now, transmissions };
-        exchange.ends = exchange.transmissions.iter().map(|transmission| transmission.ends).max().unwrap_or(now);
-        if let [transmission] = exchange.transmissions[..] {
-            exchange.arrives = Some(if transmission.uses_rts {
-                now + self.config.rts_cts() + self.format(transmission.stream).air(transmission.load.bytes)
-            } else {
-                transmission.ends
-            });
+        let Exchange { phase, due, transmissions } = &mut self.exchange;
+        if let [transmission] = &transmissions[..] {
+            *phase = Phase::Frame;
+            *due = transmission.ends;
             // RTS and CTS; the ACK is counted on reception.
-            self.queues.of(transmission.stream).count_control(if transmission.uses_rts { 2 } else { 0 });
+            let mut control = 0;
+            if transmission.uses_rts {
+                let format = self.config.data.at_speed(self.queues.speed(transmission.stream.station));
+                *due = now + self.config.rts_cts() + format.air_of(transmission.body);
+                control = 2;
+            }
+            self.queues.of(transmission.stream).count_control(control);
+        } else {
+            *phase = Phase::Collision;
+            *due = transmissions.iter().map(|transmission| transmission.ends).max().unwrap_or(now);
         }
-        self.exchange = Some(exchange);
     }
 
     /// Frame format of a stream.
@@ -90,37 +114,36 @@ impl Wlan {
         self.queues.of(stream).set_sending(now, true);
         let load = window.load(&self.config, &format);
         let uses_rts = self.config.uses_rts(load.bytes);
-        let air = if uses_rts { self.config.rts() } else { format.air(load.bytes) };
-        Transmission { station, stream, load, uses_rts, ends: now + air }
+        let body = format.body(load.bytes);
+        let air = if uses_rts { self.config.rts() } else { format.air_of(body) };
+        Transmission { station, stream, load, body, uses_rts, ends: now + air }
     }
 
     /// The exchange's due time is reached.
     pub(super) fn on_due(&mut self, out: &mut Output<'_>) {
-        let Some(mut exchange) = self.exchange.take() else { return };
-        let Some(now) = exchange.arrives.take() else {
-            let single = exchange.transmissions.len() == 1;
-            return self.finish(exchange, single, out);
-        };
-        let transmission = exchange.transmissions[0];
-        let share = self.config.frame_error[transmission.stream.direction as usize];
+        let now = self.exchange.due;
+        match self.exchange.phase {
+            Phase::Idle => {}
+            Phase::Frame => self.receive(now, out),
+            Phase::Response => self.finish(now, true, out),
+            Phase::Collision => self.finish(now, false, out),
+        }
+    }
+
+    /// The data frame of a single station ends.
+    fn receive(&mut self, now: Time, out: &mut Output<'_>) {
+        let Transmission { stream, load, body, .. } = self.exchange.transmissions[0];
+        let share = self.config.frame_error[stream.direction as usize];
         let errors = &mut self.errors;
-        let window = &mut self.windows[transmission.stream.index()];
-        let received = window.receive(transmission.load, || share <= 0.0 || !errors.chance(share));
-        let answered = received > 0;
-        if answered {
-            let body = self.format(transmission.stream).body(transmission.load.bytes);
-            let sent = Span(body.0 / u64::from(transmission.load.packets.max(1)) * u64::from(received));
-            self.queues.add_sending(transmission.stream.direction, sent);
+        let received = self.windows[stream.index()].receive(load, || share <= 0.0 || !errors.chance(share));
+        if received == 0 {
+            return self.finish(now, false, out);
         }
-        self.deliver(transmission.stream, out);
-        if answered {
-            self.queues.of(transmission.stream).count_control(1);
-            exchange.ends = now + self.response;
-            self.exchange = Some(exchange);
-        } else {
-            exchange.ends = now;
-            self.finish(exchange, false, out);
-        }
+        self.queues.add_sending(stream.direction, Span(body.0 / u64::from(load.packets.max(1)) * u64::from(received)));
+        self.deliver(stream, out);
+        self.queues.of(stream).count_control(1);
+        self.exchange.phase = Phase::Response;
+        self.exchange.due = now + self.response;
     }
 
     fn deliver(&mut self, stream: Stream, out: &mut Output<'_>) {
@@ -131,13 +154,15 @@ impl Wlan {
 
     /// The medium is idle again: transmitters draw new back-offs, and all counters resume after an
     /// interframe space.
-    fn finish(&mut self, exchange: Exchange, answered: bool, out: &mut Output<'_>) {
-        let (now, single) = (exchange.ends, exchange.transmissions.len() == 1);
+    fn finish(&mut self, now: Time, answered: bool, out: &mut Output<'_>) {
+        let single = self.exchange.phase != Phase::Collision;
+        self.exchange.phase = Phase::Idle;
         self.idle_from = now + if answered { self.config.difs } else { self.config.eifs };
         for &number in &self.active {
             self.stations[number].backoff.resume(self.idle_from);
         }
-        for &transmission in &exchange.transmissions {
+        for place in 0..self.exchange.transmissions.len() {
+            let transmission = self.exchange.transmissions[place];
             self.queues.of(transmission.stream).set_sending(now, false);
             let from = if answered {
                 self.idle_from
@@ -150,7 +175,6 @@ impl Wlan {
             self.finish_transmission(transmission, answered, single, now, out);
             self.stations[transmission.station].backoff.resume(from);
         }
-        self.transmissions = exchange.transmissions;
     }
 
     /// Handles the end of the exchange for one transmission.
@@ -181,7 +205,10 @@ impl Wlan {
         if !answered {
             station.on_failure(&self.config, &mut self.backoffs, given_up);
         }
-        self.deliver(transmission.stream, out);
+        if given_up {
+            // Packets behind one that is given up need not wait for it.
+            self.deliver(transmission.stream, out);
+        }
         let mut frames = FrameSource { queues: &mut self.queues, windows: &mut self.windows };
         let station = &mut self.stations[transmission.station];
         station.load(transmission.station, now, &mut frames, out);

@@ -40,7 +40,12 @@ impl Format {
 
     /// Air time of a frame of `bytes`, from its MAC header to its FCS.
     pub fn air(&self, bytes: u32) -> Span {
-        self.preamble + self.body(bytes) + self.extension
+        self.air_of(self.body(bytes))
+    }
+
+    /// Air time of a frame whose bytes take `body`.
+    pub fn air_of(&self, body: Span) -> Span {
+        self.preamble + body + self.extension
     }
 
     /// The same format at a share of the rate.

@@ -24,7 +24,7 @@ use crate::units::{Span, Time};
 use ampdu::BlockAckWindow;
 use backoff::DcfBackoff;
 use dcf_station::{DcfStation, FrameSource, dcf_station_of};
-use exchange::{Exchange, Transmission};
+use exchange::Exchange;
 
 pub struct Wlan {
     config: WlanConfig,
@@ -36,12 +36,11 @@ pub struct Wlan {
     stations: Vec<DcfStation>,
     /// DCF stations with a frame or a pending back-off.
     active: Vec<usize>,
-    exchange: Option<Exchange>,
-    /// The list of the last exchange; kept, so that an exchange allocates no memory.
-    transmissions: Vec<Transmission>,
+    exchange: Exchange,
     /// The medium has been idle for an interframe space at this time, if it is idle.
     idle_from: Time,
-    /// Start of the next exchange, unless another station becomes active.
+    /// End of the phase of the exchange; without one the start of the next exchange, unless another
+    /// station becomes active.
     next: Time,
     backoffs: Rng,
     errors: Rng,
@@ -67,8 +66,7 @@ impl Wlan {
             windows,
             stations,
             active: Vec::new(),
-            exchange: None,
-            transmissions: Vec::new(),
+            exchange: Exchange::default(),
             idle_from,
             next,
             backoffs,
@@ -78,8 +76,8 @@ impl Wlan {
 
     fn plan_next(&mut self) {
         let sends_at = |&number: &usize| self.stations[number].sends_at(&self.config);
-        self.next = match self.exchange {
-            Some(_) => Time::NEVER,
+        self.next = match self.exchange.due() {
+            Some(due) => due,
             None => self.active.iter().map(sends_at).min().unwrap_or(Time::NEVER),
         };
     }
@@ -88,7 +86,7 @@ impl Wlan {
     /// idle long enough.
     fn activate(&mut self, number: usize, now: Time) {
         let station = &mut self.stations[number];
-        if station.backoff.is_over() && (self.exchange.is_some() || now < self.idle_from) {
+        if station.backoff.is_over() && (!self.exchange.is_idle() || now < self.idle_from) {
             station.backoff.draw(&mut self.backoffs);
             station.backoff.resume(self.idle_from);
         }
@@ -129,11 +127,11 @@ impl Medium for Wlan {
     }
 
     fn advance(&mut self, now: Time, out: &mut Output<'_>) {
-        while self.next() <= now {
-            if self.exchange.is_some() {
-                self.on_due(out);
-            } else {
+        while self.next <= now {
+            if self.exchange.is_idle() {
                 self.start_exchange(self.next, out);
+            } else {
+                self.on_due(out);
             }
             self.plan_next();
         }
@@ -141,7 +139,7 @@ impl Medium for Wlan {
 
     #[inline]
     fn next(&self) -> Time {
-        self.exchange.as_ref().map_or(self.next, Exchange::due)
+        self.next
     }
 
     fn in_service(&self) -> u64 {
@@ -159,7 +157,7 @@ impl Medium for Wlan {
                 }
             }
             let number = dcf_station_of(stream);
-            let sends = self.exchange.as_ref().is_some_and(|exchange| exchange.has(number));
+            let sends = self.exchange.has(number);
             if self.stations[number].current == Some(stream) && !sends {
                 self.stations[number].current = None;
                 self.load(number, now, out);
