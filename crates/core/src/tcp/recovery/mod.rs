@@ -134,7 +134,7 @@ pub trait Recovery {
     fn on_ack(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) -> bool;
     /// A clean ACK: new data up to `una`, no SACK information, nothing on the scoreboard SACKed or
     /// lost. Returns true if the recovery is inactive and has processed the ACK; then the
-    /// congestion control may grow the window.
+    /// congestion control may grow the window. One that `wants_sends` processes it in `on_ack`.
     #[inline]
     fn on_clean_ack(&mut self, _una: u64) -> bool {
         false

@@ -172,6 +172,12 @@ impl Recovery for Rack {
         grow
     }
 
+    /// The sender calls `on_ack` as well.
+    #[inline]
+    fn on_clean_ack(&mut self, _una: u64) -> bool {
+        self.0.recovery_point.is_none()
+    }
+
     fn on_timeout(&mut self, ctx: &mut RecoveryContext<'_>) {
         let state = &mut *self.0;
         state.not_before = ctx.next;
@@ -221,7 +227,11 @@ impl Recovery for Rack {
     }
 
     fn window(&self, cc: &AnyCc) -> f64 {
-        self.0.reduction.map_or_else(|| cc.cwnd().max(self.0.tlp.window()), |r| r.window(cc))
+        match &self.0.reduction {
+            None if self.0.tlp.window() == 0.0 => cc.cwnd(),
+            None => cc.cwnd().max(self.0.tlp.window()),
+            Some(reduction) => reduction.window(cc),
+        }
     }
 
     fn next_retransmit(&mut self, scoreboard: &mut Scoreboard) -> Option<Retransmit> {

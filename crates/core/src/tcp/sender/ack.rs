@@ -49,15 +49,23 @@ impl Sender {
 
     /// Processes an ACK, on the fast path if it acknowledges new data and there is no SACK, loss or
     /// mark.
-    #[inline]
+    #[inline(always)]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         let acceptable = segment.ack <= self.next && segment.ack >= self.una;
-        if !acceptable || self.is_redundant(segment) {
-            return;
+        if acceptable && !self.is_redundant(segment) {
+            self.on_ack(now, segment, echo);
         }
+    }
+
+    /// An acceptable ACK. Out of line, as a receiver of data has few.
+    #[inline(never)]
+    fn on_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         let plain = !segment.dupacks_seen && segment.sack.is_empty();
-        let clean = segment.ack > self.una && plain && self.scoreboard.is_clean() && !self.needs_slow_path;
-        if clean && self.recovery.on_clean_ack(segment.ack) {
+        let clean = segment.ack > self.una && plain && self.scoreboard.is_clean();
+        let fast = clean && !self.needs_slow_path && !self.window_cut.can_undo();
+        #[cfg(test)]
+        let fast = fast && super::fast_path::tests::is_allowed();
+        if fast && self.recovery.on_clean_ack(segment.ack) {
             self.fast_path_ack(now, segment, echo);
         } else {
             self.slow_path_ack(now, segment, echo);

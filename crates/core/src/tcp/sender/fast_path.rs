@@ -1,4 +1,5 @@
-//! Fast path for bulk transfer: in-order ACKs, no SACK, loss or ECN, and full segments of new data.
+//! Fast path for bulk transfer: in-order ACKs, no SACK, loss or ECN, no reduction that may be undone,
+//! and full segments of new data.
 //! It gives the same results as `slow_path_ack` and `poll_slow`, without the checks whose outcome
 //! is known.
 
@@ -48,14 +49,37 @@ impl Sender {
         self.update_window(segment);
         let acked = self.scoreboard.ack_clean_to(segment.ack);
         self.advance(now, segment.ack, &acked, echo);
-        let mut ack = self.cc_ack(now, &acked);
-        if self.delivery_rate.is_some() {
-            self.update_delivery_rate_fast(&mut ack, &acked);
+        if !self.recovery.wants_sends() || self.recovery_on_clean_ack(now, &acked, echo) {
+            let mut ack = self.cc_ack(now, &acked);
+            if self.delivery_rate.is_some() {
+                self.update_delivery_rate_fast(&mut ack, &acked);
+            }
+            self.cc.on_ack(&ack);
         }
-        self.cc.on_ack(&ack);
         self.tune_send_buffer();
         self.restart_timer(now);
         self.check_probe(now);
+    }
+
+    /// RACK processes every ACK. Returns whether the window may grow.
+    #[inline(never)]
+    fn recovery_on_clean_ack(&mut self, now: Time, acked: &Acked, echo: TimestampEcho) -> bool {
+        let fast_path = self.fast_path;
+        let info = AckInfo { advanced: true, acked: acked.segments, echo: echo.rtt(), ..AckInfo::default() };
+        let (recovery, mut ctx) = self.recovery_context(now);
+        let grow = recovery.on_ack(&info, &mut ctx);
+        self.fast_path = fast_path && grow && self.scoreboard.is_clean();
+        grow
+    }
+
+    /// RACK records every transmission.
+    #[inline(never)]
+    fn recovery_on_new_data(&mut self, now: Time) {
+        let fast_path = self.fast_path;
+        let index = self.scoreboard.end_index() - 1;
+        let (recovery, mut ctx) = self.recovery_context(now);
+        recovery.on_sent(index, false, &mut ctx);
+        self.fast_path = fast_path;
     }
 
     /// As `sample_delivery_rate`, then resets `ack` to what `on_ack` expects.
@@ -90,7 +114,12 @@ impl Sender {
         }
         let piece = self.send_full(now, socket);
         let next = self.can_send_full(now, &reach, socket, in_flight + 2.0 <= window);
-        let piece = Transmit { push: self.sets_psh(socket, |_| next.is_ok()), ..piece };
+        let more = |sender: &Sender| match next {
+            Ok(()) => true,
+            Err(Blocked::SendLimit(_)) => false,
+            Err(Blocked::Unclear) => sender.can_send_next(socket).is_ok(),
+        };
+        let piece = Transmit { push: self.sets_psh(socket, more), ..piece };
         match next {
             Err(Blocked::SendLimit(limit)) => {
                 self.stop(now, limit);
@@ -112,6 +141,10 @@ impl Sender {
             self.pace(now);
         }
         self.count_send(now);
+        if self.recovery.wants_sends() {
+            self.recovery_on_new_data(now);
+        }
+        self.timed_out = false;
         self.stats.first_data.get_or_insert(now);
         socket.sent = self.next - STREAM_START;
         Transmit { seq, payload: self.segment, fin: false, push: false, retransmission: false, reason: RetransmitReason::No }
@@ -152,5 +185,123 @@ impl Sender {
         }
         let early = !self.burst.in_progress() && self.pacer.is_some_and(|pacer| now < pacer.next());
         if early { Err(Blocked::SendLimit(SendLimit::Pacing)) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::app::{AnyApp, BulkSource, Sink};
+    use crate::element::Port;
+    use crate::endpoint::AnyEndpoint;
+    use crate::impairment::{Loss, LossConfig};
+    use crate::link::{Framing, FusedLink};
+    use crate::network::{EndpointId, Network, Route};
+    use crate::packet::{Body, Packet};
+    use crate::probe::Probe;
+    use crate::queue::Limit;
+    use crate::rng::Rng;
+    use crate::tcp::autotune::SendTuning;
+    use crate::tcp::config::{DelayedAck, FrtoKind, IdleRestart, Push, RtoRestart, TcpConfig, WindowValidation};
+    use crate::tcp::recovery::RecoveryKind;
+    use crate::tcp::tso::TsoAutosize;
+    use crate::tcp::{TcpEndpoint, Variant};
+    use crate::units::{Rate, Span};
+    use std::cell::Cell;
+
+    thread_local! {
+        static ALLOWED: Cell<bool> = const { Cell::new(true) };
+        static ACKS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Whether ACKs may take the fast path; counts them.
+    pub fn is_allowed() -> bool {
+        ACKS.set(ACKS.get() + u64::from(ALLOWED.get()));
+        ALLOWED.get()
+    }
+
+    /// Every packet that was sent.
+    #[derive(Default)]
+    struct Log(Vec<String>);
+
+    impl Probe for Log {
+        fn sent(&mut self, now: Time, by: EndpointId, _packet: &Packet, body: &Body) {
+            self.0.push(format!("{now:?} {by:?} {body:?}"));
+        }
+    }
+
+    /// The packets of a transfer over 10 Mb/s and 20 ms with a queue of 20 packets that loses these
+    /// data packets, and the number of ACKs on the fast path.
+    fn transfer(config: &TcpConfig, fast: bool) -> (Vec<String>, u64) {
+        ALLOWED.set(fast);
+        ACKS.set(0);
+        let mut b = Network::builder();
+        let link =
+            || FusedLink::new(Some(Rate::from_bps(10_000_000)), Span::from_ms(10), Limit::packets(20), Framing::None, false);
+        let (there, back) = (b.element(link()), b.element(link()));
+        let lost = LossConfig::List { packets: vec![150, 700, 701, 705, 1200, 1201, 1203, 2890, 2999, 3000] };
+        let loss = b.element(Loss::new(&lost, Rng::for_element(1, "loss"), Rng::for_element(1, "signal")));
+        let source = AnyApp::BulkSource(BulkSource::new(3_000_700, Time::NEVER));
+        let client = AnyEndpoint::Tcp(Box::new(TcpEndpoint::client(config.clone(), source, Time::ZERO)));
+        let client = b.endpoint(client, 0, Route::Node(there, Port(0)));
+        let server = AnyEndpoint::Tcp(Box::new(TcpEndpoint::server(config.clone(), AnyApp::Sink(Sink::new(None)))));
+        let server = b.endpoint(server, 0, Route::Node(back, Port(0)));
+        b.connect(there, Port(0), Route::Node(loss, Port(0)));
+        b.connect(loss, Port(0), Route::Endpoint(server));
+        b.connect(back, Port(0), Route::Endpoint(client));
+        let mut log = Log::default();
+        b.build().run_until(Time::ZERO + Span::from_secs(30), &mut log);
+        (log.0, ACKS.get())
+    }
+
+    /// A host like Linux 6, with some of its mechanisms.
+    fn host(recovery: RecoveryKind, variant: Variant, undo: bool, pacing: bool, push: Push) -> TcpConfig {
+        TcpConfig {
+            variant,
+            recovery,
+            undo,
+            eifel: undo,
+            frto: if undo { FrtoKind::Sack } else { FrtoKind::Off },
+            pacing,
+            push,
+            segment: 1000,
+            dsack: true,
+            sack_rtt: true,
+            byte_counting: u32::MAX,
+            initial_window: 10.0,
+            delayed_ack: Some(DelayedAck { push: true, ..DelayedAck::new(2, Span::from_ms(40)) }),
+            quick_acks: 16,
+            rto_restart: RtoRestart::HeadAndSack,
+            idle_restart: IdleRestart::Decay,
+            window_validation: WindowValidation::Rfc2861,
+            send_tuning: Some(SendTuning { start: 16_384, limit: 1 << 22, overhead: 400 }),
+            tso: Some(TsoAutosize { min_segments: 2, time: Span::from_ms(1), max_bytes: 65_536 }),
+            ..TcpConfig::default()
+        }
+    }
+
+    #[test]
+    fn transfer_sends_the_same_packets_when_no_ack_takes_the_fast_path() {
+        for recovery in [RecoveryKind::Classic, RecoveryKind::NewReno, RecoveryKind::Sack, RecoveryKind::Prr, RecoveryKind::Rack]
+        {
+            for variant in [Variant::Reno, Variant::Cubic, Variant::Bbr] {
+                for (undo, pacing, push) in [
+                    (false, false, Push::Every),
+                    (true, false, Push::Chunks),
+                    (true, true, Push::Chunks),
+                    (false, true, Push::Every),
+                ] {
+                    let config = host(recovery, variant, undo, pacing, push);
+                    let (fast, acks) = transfer(&config, true);
+                    let (slow, _) = transfer(&config, false);
+                    let differs = fast.iter().zip(&slow).find(|(a, b)| a != b);
+                    let what = format!("{recovery:?} {variant:?} {undo} {pacing} {push:?}");
+                    // RACK beside delivery rates takes the slow path.
+                    let only_slow = recovery == RecoveryKind::Rack && variant == Variant::Bbr;
+                    assert!(fast.len() > 4000 && (only_slow || acks > 500), "{what}: {} packets, {acks} ACKs", fast.len());
+                    assert_eq!((differs, fast.len()), (None, slow.len()), "{what}");
+                }
+            }
+        }
     }
 }

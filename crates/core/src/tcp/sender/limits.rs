@@ -127,8 +127,13 @@ impl Sender {
     /// Autotuning grows the send buffer with cwnd and never shrinks it.
     #[inline(always)]
     pub(super) fn tune_send_buffer(&mut self) {
-        if let Some(tuning) = self.config.send_tuning {
-            self.send_buffer = self.send_buffer.max(tuning.payload(self.cc.cwnd(), self.segment));
+        if let Some(tuning) = &self.config.send_tuning {
+            let cwnd = self.cc.cwnd();
+            // Only whole segments of cwnd count.
+            if cwnd >= self.tunes_from {
+                self.tunes_from = libm::floor(cwnd) + 1.0;
+                self.send_buffer = self.send_buffer.max(tuning.payload(cwnd, self.segment));
+            }
         }
     }
 

@@ -79,8 +79,8 @@ pub struct Sender {
     /// The last ACK took the fast path (see `fast_path_ack`) and nothing has been lost or marked
     /// since: only windows, buffers, pacing and the application limit transmission.
     fast_path: bool,
-    /// ACKs always take the slow path: besides recovery and congestion control, undo, ECN, the fine
-    /// timer, cwnd validation or TSQ process them.
+    /// ACKs always take the slow path: besides recovery and congestion control, ECN, the fine timer,
+    /// cwnd validation or TSQ process them, or RACK and delivery rates do.
     needs_slow_path: bool,
     burst: TsoBurst,
     config: Arc<TcpConfig>,
@@ -91,6 +91,8 @@ pub struct Sender {
     window_seq: u64,
     /// Maximum of bytes sent and not acknowledged, now.
     send_buffer: u64,
+    /// The window from which on autotuning may grow the send buffer.
+    tunes_from: f64,
     last_send: Option<Time>,
     /// Sequence number of the FIN, once it has been sent; `NONE` before.
     fin: u64,
@@ -185,6 +187,7 @@ impl Sender {
             largest_window: 0,
             window_seq: 0,
             send_buffer: config.send_tuning.map_or(config.send_buffer, |tuning| tuning.payload(0.0, config.segment)),
+            tunes_from: 0.0,
             rto_at: Time::NEVER,
             recovery_timer: Time::NEVER,
             probe_at: Time::NEVER,
@@ -210,9 +213,8 @@ impl Sender {
 
     /// The handshake is complete. `syn_rtt` is None if the SYN was retransmitted (Karn).
     pub fn establish(&mut self, now: Time, syn_rtt: Option<Span>, syn_lost: bool) {
-        let cut = &self.window_cut;
-        self.needs_slow_path = cut.undo.is_some() || self.ecn.is_some() || self.fine_timer.is_some() || cut.cwv.is_some();
-        self.needs_slow_path |= self.tsq.is_some();
+        self.needs_slow_path = self.ecn.is_some() || self.fine_timer.is_some() || self.window_cut.cwv.is_some();
+        self.needs_slow_path |= self.tsq.is_some() || (self.delivery_rate.is_some() && self.recovery.wants_sends());
         self.limit_since = now;
         if let Some(rtt) = syn_rtt {
             self.rtt.sample(rtt);

@@ -14,6 +14,9 @@ use crate::tcp::scoreboard::Index;
 use crate::tcp::stats::SendLimit;
 use crate::units::{Span, Time};
 
+/// A segment, and the result of `can_send_next` after it, if it was asked for.
+type NextPiece = (Transmit, Option<Result<(), SendLimit>>);
+
 /// What the recovery of losses sends next.
 enum NextRepair {
     Retransmit(Index),
@@ -54,9 +57,9 @@ impl Sender {
             return Some((self.retransmit(now, index, socket), false));
         }
         match self.next_piece(now, socket) {
-            Ok(transmit) => {
+            Ok((transmit, next)) => {
                 socket.sent = self.next.min(self.fin) - STREAM_START;
-                Some((transmit, self.is_last(now, socket)))
+                Some((transmit, self.is_last(now, socket, next)))
             }
             Err(limit) => {
                 self.stop(now, limit);
@@ -67,22 +70,21 @@ impl Sender {
 
     /// After a segment: nothing can follow it. Usually true, as each ACK releases one segment, and
     /// cheaper here than in another `poll`. Returns false where more than windows and buffers limit
-    /// transmission.
+    /// transmission. `next`: the result of `can_send_next`, if it is known.
     #[inline]
-    fn is_last(&mut self, now: Time, socket: &Socket) -> bool {
-        // A recovery that sees transmissions may probe although no window allows it.
-        let other_limits = self.pacer.is_some() || self.tsq.is_some() || self.fine_timer.is_some() || self.recovery.wants_sends();
+    fn is_last(&mut self, now: Time, socket: &Socket, next: Option<Result<(), SendLimit>>) -> bool {
+        // A tail loss probe, which no window limits, ends with the transmission of a segment.
+        let other_limits = self.pacer.is_some() || self.tsq.is_some() || self.fine_timer.is_some();
         if other_limits || self.recovery.active() || self.scoreboard.lost_out() > 0 {
             return false;
         }
-        let in_flight = self.recovery.in_flight(&self.scoreboard);
-        let limit = match self.new_piece(socket, in_flight) {
-            Ok(_) if self.room(in_flight) => return false,
-            Ok(_) => SendLimit::Cwnd,
-            Err(limit) => limit,
-        };
-        self.stop(now, limit);
-        true
+        match next.unwrap_or_else(|| self.can_send_next(socket)) {
+            Ok(()) => false,
+            Err(limit) => {
+                self.stop(now, limit);
+                true
+            }
+        }
     }
 
     /// Nothing can be sent now; `limit` is the reason.
@@ -174,7 +176,7 @@ impl Sender {
     }
 
     #[inline]
-    fn next_piece(&mut self, now: Time, socket: &Socket) -> Result<Transmit, SendLimit> {
+    fn next_piece(&mut self, now: Time, socket: &Socket) -> Result<NextPiece, SendLimit> {
         let mut in_flight = self.recovery.in_flight(&self.scoreboard);
         let room = self.room(in_flight);
         if self.pacer.is_some() && room && self.is_pacing_limited(now, socket) {
@@ -182,7 +184,7 @@ impl Sender {
         }
         if self.scoreboard.lost_out() > 0 {
             match self.next_repair(socket) {
-                Some(NextRepair::Retransmit(index)) if room => return Ok(self.retransmit(now, index, socket)),
+                Some(NextRepair::Retransmit(index)) if room => return Ok((self.retransmit(now, index, socket), None)),
                 // Only the window limits a retransmission.
                 Some(_) => return Err(self.window_limit()),
                 None => in_flight = self.recovery.in_flight(&self.scoreboard),
@@ -196,7 +198,7 @@ impl Sender {
                 if room && let Some(index) = self.recovery.next_rescue(&mut self.scoreboard) {
                     // A rescue retransmission in a recovery (RFC 6675), else a tail loss probe.
                     let reason = if self.recovery.active() { RetransmitReason::Fast } else { RetransmitReason::Probe };
-                    return Ok(Transmit { reason, ..self.retransmit(now, index, socket) });
+                    return Ok((Transmit { reason, ..self.retransmit(now, index, socket) }, None));
                 }
                 Err(limit)
             }
@@ -232,7 +234,7 @@ impl Sender {
     }
 
     #[inline]
-    fn send_new(&mut self, now: Time, payload: u32, fin: bool, socket: &Socket) -> Transmit {
+    fn send_new(&mut self, now: Time, payload: u32, fin: bool, socket: &Socket) -> NextPiece {
         if self.was_idle() {
             self.end_idle(now);
         }
@@ -249,14 +251,20 @@ impl Sender {
         self.note_send(now, false, self.scoreboard.end_index() - 1);
         self.stats.first_data.get_or_insert(now);
         self.timed_out = false;
-        let push = payload > 0 && self.sets_psh(socket, |sender| sender.can_send_next(socket));
-        Transmit { seq, payload, fin, push, retransmission: false, reason: RetransmitReason::No }
+        let mut next = None;
+        let mut more = |sender: &Sender| next.insert(sender.can_send_next(socket)).is_ok();
+        let push = payload > 0 && self.sets_psh(socket, &mut more);
+        (Transmit { seq, payload, fin, push, retransmission: false, reason: RetransmitReason::No }, next)
     }
 
-    /// A segment of new data could follow at once.
-    fn can_send_next(&self, socket: &Socket) -> bool {
+    /// Whether a segment of new data could follow at once, or the limit that prevents it.
+    pub(super) fn can_send_next(&self, socket: &Socket) -> Result<(), SendLimit> {
         let in_flight = self.recovery.in_flight(&self.scoreboard);
-        self.room(in_flight) && self.new_piece(socket, in_flight).is_ok()
+        match self.new_piece(socket, in_flight) {
+            Ok(_) if self.room(in_flight) => Ok(()),
+            Ok(_) => Err(self.window_limit()),
+            Err(limit) => Err(limit),
+        }
     }
 
     fn retransmit(&mut self, now: Time, index: Index, socket: &Socket) -> Transmit {
@@ -383,7 +391,9 @@ impl Sender {
         let mut burst = self.burst;
         let push = burst.sets_psh(last, self.window(), |burst| {
             let paced = self.pacer.is_some();
-            burst.is_full(paced, self.config.tso, |tso| tso.burst(self.rate_or_infinite(), self.segment)) || !more(self)
+            let is_full = || burst.is_full(paced, self.config.tso, |tso| tso.burst(self.rate_or_infinite(), self.segment));
+            // The length of a paced burst is known, that of others follows from the rate.
+            (paced && is_full()) || !more(self) || is_full()
         });
         self.burst = burst;
         push
@@ -412,14 +422,16 @@ impl Sender {
         if self.recovery.active() {
             return false;
         }
-        let segment = u64::from(self.segment);
+        let (segment, window) = (u64::from(self.segment), self.window() as u64);
         let peer = self.usable_window(in_flight) / segment;
-        let room = ((self.window() as u64).saturating_sub(u64::from(in_flight))).min(peer);
+        let room = window.saturating_sub(u64::from(in_flight)).min(peer);
         let buffered = self.una.saturating_add(self.send_buffer);
         let left = socket.written.saturating_add(STREAM_START).min(buffered).saturating_sub(self.next);
-        let third = (self.window() as u64).min(self.peer_window / segment) / u64::from(self.config.tso_win_divisor.max(1));
-        let burst = u64::from(tso.burst(self.rate_or_infinite(), self.segment));
-        let oldest = self.scoreboard.get(self.scoreboard.first_index()).map(|oldest| now - oldest.sent_at);
-        room < burst.min(third) && left > room * segment && oldest.is_some_and(|age| age.saturating_mul(2) >= srtt)
+        let third = window.min(self.peer_window / segment) / u64::from(self.config.tso_win_divisor.max(1));
+        let oldest = self.scoreboard.first().map(|oldest| now - oldest.sent_at);
+        room < third
+            && left > room * segment
+            && oldest.is_some_and(|age| age.saturating_mul(2) >= srtt)
+            && room < u64::from(tso.burst(self.rate_or_infinite(), self.segment))
     }
 }

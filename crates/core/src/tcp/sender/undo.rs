@@ -58,6 +58,12 @@ impl Undo {
         })
     }
 
+    /// A congestion control is saved; without one no ACK changes anything here.
+    #[inline]
+    pub fn has_saved(&self) -> bool {
+        self.saved.before.is_some()
+    }
+
     /// Saves the congestion control before a reduction. `(from, to)`: snd.una and snd.nxt.
     pub fn save(&mut self, cc: &AnyCc, (from, to): (u64, u64), timeout: bool) {
         self.saved = SavedCut { before: Some(cc.clone()), from, to, timeout, ..SavedCut::default() };

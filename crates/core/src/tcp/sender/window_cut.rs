@@ -14,6 +14,14 @@ pub struct SenderWindowCut {
     pub undo: Option<Box<Undo>>,
 }
 
+impl SenderWindowCut {
+    /// A reduction may prove to be spurious.
+    #[inline]
+    pub fn can_undo(&self) -> bool {
+        self.undo.as_ref().is_some_and(|undo| undo.has_saved())
+    }
+}
+
 impl WindowCut for SenderWindowCut {
     fn cut_for_loss(&mut self, cc: &mut AnyCc, congestion: &Congestion, outstanding: (u64, u64), retransmitted: u64) {
         if let Some(undo) = &mut self.undo {
