@@ -16,10 +16,30 @@ impl Delay {
     }
 }
 
+impl Delay {
+    /// As [`Element::push`], which needs no output here.
+    #[inline]
+    pub fn accept(&mut self, now: Time, packet: &Packet) {
+        self.in_flight.push(now + self.delay, *packet);
+    }
+
+    /// The packet that leaves at or before `now`, if exactly one does.
+    #[inline]
+    pub fn only_departure(&self, now: Time) -> Option<&Packet> {
+        self.in_flight.only_due(now)
+    }
+
+    /// Removes the packet of [`Self::only_departure`].
+    #[inline]
+    pub fn take_only_departure(&mut self) {
+        self.in_flight.take_first();
+    }
+}
+
 impl Element for Delay {
     #[inline]
     fn push(&mut self, now: Time, _port: Port, packet: Packet, _out: &mut Output<'_>) {
-        self.in_flight.push(now + self.delay, packet);
+        self.accept(now, &packet);
     }
 
     #[inline]

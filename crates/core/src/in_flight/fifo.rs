@@ -18,12 +18,25 @@ impl InFlightFifo {
 
     /// Forwards, in order, every packet that departs at or before `now`.
     pub fn forward_due(&mut self, now: Time, out: &mut Output<'_>) {
-        while let Some(&(leaves, packet)) = self.0.front()
-            && leaves <= now
+        while let Some((leaves, packet)) = self.0.front()
+            && *leaves <= now
         {
+            out.forward(Port(0), *packet);
             self.0.take_front();
-            out.forward(Port(0), packet);
         }
+    }
+
+    /// The first packet, if it departs at or before `now` and the second does not.
+    #[inline]
+    pub fn only_due(&self, now: Time) -> Option<&Packet> {
+        let (leaves, packet) = self.0.front()?;
+        (*leaves <= now && self.0.get(1).is_none_or(|(leaves, _)| *leaves > now)).then_some(packet)
+    }
+
+    /// Removes the first packet.
+    #[inline]
+    pub fn take_first(&mut self) {
+        self.0.take_front();
     }
 
     /// Departure time of the first packet; `Time::NEVER` if there is none.

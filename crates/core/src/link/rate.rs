@@ -46,7 +46,9 @@ impl Element for RateLink {
     fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Output<'_>) {
         // A transmission that ends now has ended, in whatever order the driver calls: otherwise the
         // queue limit would depend on that order.
-        self.wake(now, out);
+        if self.due() <= now {
+            self.wake(now, out);
+        }
         self.integrate(now);
         let before = out.counts.signals();
         if self.sending.is_some() {

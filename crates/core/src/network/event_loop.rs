@@ -67,9 +67,12 @@ impl Network {
             TimerOwner::Endpoint(number) => {
                 self.endpoints[number].endpoint.on_timer(self.now);
                 let moves = self.drain(number, true, probe);
-                self.defer(moves);
-                self.run_proxy(number, probe);
-                false
+                let only = moves && !self.anything_followed && self.handoffs.is_empty();
+                self.defer(moves && !only);
+                if self.anything_followed {
+                    self.run_proxy(number, probe);
+                }
+                only
             }
         };
         self.execute(moves, probe);
@@ -87,6 +90,17 @@ impl Network {
             self.current = Handoff { to: ports.to(Port(0)), port: Port(0), packet: *packet };
             link.take_only_arrival();
             *scheduled = link.due();
+            self.due.set(TimerOwner::Element(index), *scheduled);
+            return true;
+        }
+        // The same for a delay, which most other links have behind them.
+        if let AnyElement::Delay(delay) = element
+            && let Some(packet) = delay.only_departure(self.now)
+        {
+            counts.forwarded += 1;
+            self.current = Handoff { to: ports.to(Port(0)), port: Port(0), packet: *packet };
+            delay.take_only_departure();
+            *scheduled = delay.due();
             self.due.set(TimerOwner::Element(index), *scheduled);
             return true;
         }
@@ -161,6 +175,15 @@ impl Network {
         let index = node.0 as usize;
         let Node { element, counts, scheduled, .. } = &mut self.nodes[index];
         counts.pushed += 1;
+        if let AnyElement::Delay(delay) = element {
+            delay.accept(self.now, packet);
+            let due = delay.due();
+            if due != *scheduled {
+                *scheduled = due;
+                self.due.set(TimerOwner::Element(index), due);
+            }
+            return;
+        }
         let AnyElement::FusedLink(link) = element else {
             let packet = *packet;
             return self.call(index, probe, |element, now, out| element.push_then_due(now, port, packet, out));

@@ -20,21 +20,27 @@ pub trait SingleFifo {
 }
 
 impl<T: SingleFifo> Queue for T {
+    #[inline]
     fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) {
         self.admit(now, packet, out);
     }
+    #[inline]
     fn pass(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
         self.bypass(now, packet, out)
     }
+    #[inline]
     fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
         self.take_next(now, out)
     }
+    #[inline]
     fn packets(&self) -> u64 {
         self.fifo().0.packets()
     }
+    #[inline]
     fn bytes(&self) -> u64 {
         self.fifo().0.bytes()
     }
+    #[inline]
     fn has_room(&self, packet: &Packet) -> bool {
         let (fifo, limit) = self.fifo();
         limit.admits(fifo.packets(), fifo.bytes(), packet.len)

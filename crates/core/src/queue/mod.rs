@@ -79,18 +79,23 @@ macro_rules! any_queue {
         }
 
         impl Queue for AnyQueue {
+            #[inline]
             fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) {
                 match self { AnyQueue::DropTail(q) => q.enqueue(now, packet, out), $(AnyQueue::$kind(q) => q.enqueue(now, packet, out),)* }
             }
+            #[inline]
             fn pass(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) -> Option<Packet> {
                 match self { AnyQueue::DropTail(q) => q.pass(now, packet, out), $(AnyQueue::$kind(q) => q.pass(now, packet, out),)* }
             }
+            #[inline]
             fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
                 match self { AnyQueue::DropTail(q) => q.dequeue(now, out), $(AnyQueue::$kind(q) => q.dequeue(now, out),)* }
             }
+            #[inline]
             fn packets(&self) -> u64 {
                 match self { AnyQueue::DropTail(q) => q.packets(), $(AnyQueue::$kind(q) => q.packets(),)* }
             }
+            #[inline]
             fn bytes(&self) -> u64 {
                 match self { AnyQueue::DropTail(q) => q.bytes(), $(AnyQueue::$kind(q) => q.bytes(),)* }
             }
