@@ -105,6 +105,17 @@ fn segment_fails_when_late_beyond_the_tolerance() {
     assert_eq!(failure.differs, ["time: expected 0.403000 s, got 0.400000 s"]);
 }
 
+/// The data leave at once; with its time of 3 ms as the origin the acknowledgment would come 103 ms
+/// after them.
+#[test]
+fn relative_time_counts_from_when_the_packet_before_was_sent() {
+    let rest = "+0 write(4, ..., 1000) = 1000
++.003 > P. 1:1001(1000) ack 1 <...>
++.1 < . 1:1(0) ack 1001 win 65535
++0 %{ assert tcpi_rtt == 100000, tcpi_rtt }%";
+    assert_eq!(verdict(rest), Verdict::Passes);
+}
+
 #[test]
 fn assertion_fails_with_the_values_that_it_reads() {
     assert_eq!(

@@ -168,8 +168,8 @@ fn verdict(stop: Stop, statement: &Statement, machine: &Machine) -> Verdict {
     }
 }
 
-/// The times of statements. A relative time counts from the statement before: from its time in the
-/// script, or, where the script leaves that open (a range, `*`), from when it happened.
+/// The times of statements. A relative time counts from when the statement before happened, as in
+/// packetdrill: for an expected packet, that is when the host sent it, within the tolerance.
 #[derive(Debug, Default)]
 struct ScriptClock {
     previous: Time,
@@ -200,11 +200,10 @@ impl ScriptClock {
 
 fn play(machine: &mut Machine, clock: &mut ScriptClock, statement: &Statement) -> Result<(), Stop> {
     let due = clock.due(statement, machine.now());
-    let open = due.to != due.from;
     match &statement.event {
         Event::Outbound(Packet::Tcp(packet)) => outbound::expect(machine, packet, due)?,
         Event::Inbound(Packet::Tcp(packet)) => {
-            machine.run_to(due.from)?;
+            machine.run_before(due.from)?;
             machine.receive(packet)?;
         }
         Event::Inbound(Packet::Other(text)) | Event::Outbound(Packet::Other(text)) => {
@@ -220,6 +219,6 @@ fn play(machine: &mut Machine, clock: &mut ScriptClock, statement: &Statement) -
             evaluate::assertions(text, machine.info().as_ref())?;
         }
     }
-    clock.previous = if open { machine.now() } else { due.from };
+    clock.previous = machine.now();
     Ok(())
 }

@@ -147,11 +147,15 @@ impl TcpEndpoint {
         }
     }
 
-    /// Writes codepoint, CWR and feedback into an outgoing segment.
+    /// Writes codepoint, CWR and feedback into an outgoing segment. In TIME-WAIT there is no feedback:
+    /// of a connection in that state Linux keeps no ECN counters.
     #[inline(never)]
     pub(in crate::tcp) fn write_ecn(&mut self, segment: &mut Segment) {
         self.sender.write_ecn(segment);
-        if let Some(echo) = &mut self.ecn.echo {
+        let is_time_wait = self.sender.finished() && self.receiver.peer_closed();
+        if let Some(echo) = &mut self.ecn.echo
+            && !is_time_wait
+        {
             echo.fill(segment);
         }
     }
