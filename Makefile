@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack kernel kernel-cc ack-path limits conformance fit-accuracy lock clean distclean
+.PHONY: help build demo test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -112,6 +112,11 @@ measure-accuracy: build ## `measure` over emulated links of known truth, into do
 
 attack: ## load a far end on loopback beyond its limits, with and without the token: a minute
 	ACKCLOCK_ATTACK=1 $(CARGO) test --release --package ackclock-measure attack -- --ignored --nocapture --test-threads=1
+
+# In the profile of test-slow: overflows and debug assertions are findings. The same inputs again: SEED=N FIRST=N
+fuzz: ## mutated captures and packetdrill scripts for MINUTES=5, with the inputs that fail in runs/fuzz
+	$(CARGO) run --quiet --package ackclock-fuzz -- run $(or $(MINUTES),5) runs/fuzz $(if $(SEED),--seed $(SEED)) \
+	  $(if $(FIRST),--first $(FIRST)) crates/trace/tests/corpus tests/packetdrill examples $(ACKCLOCK_ORACLES)
 
 soak: build ## 25 emulations at once for 40 minutes (SOAK=SECONDS), with their memory and descriptors each minute
 	$(BIN)/python -m studies.emulator.soak $(or $(SOAK),2400)

@@ -1,0 +1,88 @@
+//! What an input is given to. A target panics when something is wrong with its result.
+
+use ackclock_core::tcp::TcpConfig;
+use ackclock_packetdrill::{RunOptions, Script, run};
+use ackclock_pcap::read::{Capture, ReadError};
+use ackclock_trace::analyze::{Analysis, CachePolicy, PacketFilter};
+use ackclock_trace::join::{CaptureSide, join};
+use ackclock_trace::report::Report;
+use ackclock_trace::series::Packets;
+use std::io::Cursor;
+
+/// Maximum memory of an analysis: inputs are below a MB.
+const MAX_MEMORY: usize = 64 << 20;
+
+/// An input, which determines the result.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// One capture file.
+    Capture(Vec<u8>),
+    /// Two capture files of one path.
+    Pair(Vec<u8>, Vec<u8>),
+    /// A packetdrill script.
+    Script(String),
+}
+
+impl Input {
+    /// The files of the input: name extension and content.
+    pub fn files(&self) -> Vec<(&'static str, &[u8])> {
+        match self {
+            Input::Capture(file) => vec![("cap", file)],
+            Input::Pair(first, second) => vec![("1.cap", first), ("2.cap", second)],
+            Input::Script(text) => vec![("pkt", text.as_bytes())],
+        }
+    }
+
+    pub fn play(&self) {
+        match self {
+            Input::Capture(file) => {
+                analyze_alone(file);
+                analyze_pair(file, file);
+            }
+            Input::Pair(first, second) => analyze_pair(first, second),
+            Input::Script(text) => play_script(text),
+        }
+    }
+}
+
+fn open(file: &[u8]) -> Result<Capture, ReadError> {
+    Capture::from_reader(Box::new(Cursor::new(file.to_vec())))
+}
+
+fn read(file: &[u8]) -> Result<CaptureSide, ReadError> {
+    let mut side = CaptureSide { packets: Some(Packets::default()), ..CaptureSide::new(open(file)?, PacketFilter::default()) };
+    side.read(u64::MAX)?;
+    side.capture.finish();
+    let rows = side.packets.as_ref().map_or(0, |packets| packets.rows.len() as u64);
+    assert_eq!(rows, side.analysis.counts().tcp, "a row for each segment");
+    let memory = side.analysis.memory();
+    assert!(memory < MAX_MEMORY, "{memory} bytes of memory");
+    Ok(side)
+}
+
+/// The report does not depend on which flows are frozen, nor on the number of packets read at once.
+fn analyze_alone(file: &[u8]) {
+    let report = |policy: CachePolicy, step: u64| {
+        let mut capture = open(file).ok()?;
+        let mut analysis = Analysis::with_policy(PacketFilter::default(), policy);
+        analysis.read(&mut capture, &mut (), step).ok()?;
+        analysis.read(&mut capture, &mut (), u64::MAX).ok()?;
+        capture.finish();
+        Some(serde_json::to_string(&Report::of(&analysis, &capture)).expect("figures are numbers"))
+    };
+    let hot = report(CachePolicy::default(), u64::MAX);
+    let frozen = report(CachePolicy { min_hot: 1, max_hot: 1, idle_ns: -i64::MAX }, 7);
+    assert_eq!(hot, frozen, "the report depends on frozen flows");
+}
+
+fn analyze_pair(first: &[u8], second: &[u8]) {
+    let (Ok(first), Ok(second)) = (read(first), read(second)) else { return };
+    let joined = Report::joined(&first, &second, &join(&first, &second, None));
+    serde_json::to_string(&joined).expect("figures are numbers");
+}
+
+fn play_script(text: &str) {
+    let Ok(script) = Script::parse(text) else { return };
+    let outcome = run(&script, &TcpConfig::default(), &RunOptions { trace: true, ..RunOptions::default() });
+    serde_json::to_string(&outcome).expect("figures are numbers");
+}
