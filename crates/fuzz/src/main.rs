@@ -103,7 +103,12 @@ fn run(config: RunConfig) -> Result<ExitCode, Failed> {
     while begin.elapsed() < config.time {
         watch.store(number + 1, Ordering::Relaxed);
         fs::write(config.out.join(CURRENT), format!("--seed {} --first {number}\n", config.seed))?;
-        let input = corpus.input(config.seed, number);
+        // A defect of the mutations is no finding, and ends the run with its message.
+        let drawn = panic::catch_unwind(AssertUnwindSafe(|| corpus.input(config.seed, number)));
+        let Ok(input) = drawn else {
+            let place = place.lock().unwrap_or_else(PoisonError::into_inner);
+            return Err(format!("input {number} cannot be drawn: {place}").into());
+        };
         if panic::catch_unwind(AssertUnwindSafe(|| input.play())).is_err() {
             let place = place.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let count: &mut u64 = found.entry(place.clone()).or_default();

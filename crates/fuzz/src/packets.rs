@@ -246,7 +246,7 @@ impl Packets {
         let mut out = b"snoop\0\0\0\0\0\0\x02\0\0\0\x04".to_vec();
         for packet in &self.all {
             let frame = self.frame(packet);
-            let len = stated_len(rng, packet, lies) + (frame.len() - packet.bytes.len()) as u32;
+            let len = stated_len(rng, packet, lies).wrapping_add((frame.len() - packet.bytes.len()) as u32);
             let record = 24 + frame.len().next_multiple_of(4) as u32;
             let time = [(packet.at / 1_000_000_000) as u32, (packet.at % 1_000_000_000 / 1000) as u32];
             out.extend([packet.original_len, len, record, 0, time[0], time[1]].iter().flat_map(|field| field.to_be_bytes()));

@@ -97,7 +97,7 @@ impl DataSender {
             ip_id_counts_data: self.ip_ids_count_data(pure_acks),
             tsval_clock: self.tsval_clock,
             full_segment,
-            can_send_more: !self.is_app_limited && free > 2 * full_segment,
+            can_send_more: !self.is_app_limited && free > full_segment.saturating_mul(2),
             small_initial_window: self.stats.has_small_initial_window(),
             large_initial_window: self.stats.has_large_initial_window(),
         }

@@ -16,16 +16,16 @@ macro_rules! rules {
 /// Share of a quantity: numerator and denominator.
 pub type Ratio = (i64, i64);
 
-/// This share of `quantity`.
+/// This share of `quantity`. A capture may have any times: products saturate.
 #[inline]
 pub fn share_of(quantity: i64, (part, whole): Ratio) -> i64 {
-    quantity * part / whole
+    quantity.saturating_mul(part) / whole
 }
 
 /// True if `a` is less than this share of `b`.
 #[inline]
 pub fn is_below_share(a: i64, b: i64, (part, whole): Ratio) -> bool {
-    a * whole < b * part
+    a.saturating_mul(whole) < b.saturating_mul(part)
 }
 
 rules! {
@@ -226,4 +226,15 @@ rules! {
     /// A SYN whose sequence number is farther away than this starts a new connection; a nearer one is
     /// old, or an attack (RFC 5961, section 4).
     max_old_syn: u32 = 1 << 20;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_saturate_when_times_are_absurd() {
+        assert_eq!(share_of(i64::MAX, (3, 2)), i64::MAX / 2);
+        assert!(!is_below_share(i64::MAX / 2, 3, (1, 4)));
+    }
 }
