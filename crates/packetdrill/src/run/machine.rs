@@ -216,15 +216,6 @@ impl Machine {
         self.endpoint.as_ref().map_or(Time::NEVER, Endpoint::due)
     }
 
-    /// Runs the timers that are due up to and including `to`.
-    pub fn run_to(&mut self, to: Time) -> Result<(), Stop> {
-        while self.due() <= to {
-            self.run_timer()?;
-        }
-        self.now = self.now.max(to);
-        Ok(())
-    }
-
     /// Runs the timers that are due before `to`: a kernel's timer fires up to a tick late, so that a
     /// packet of the same instant comes first.
     pub fn run_before(&mut self, to: Time) -> Result<(), Stop> {
@@ -232,6 +223,15 @@ impl Machine {
             self.run_timer()?;
         }
         self.now = self.now.max(to);
+        Ok(())
+    }
+
+    /// Runs the timers that are due up to and including `to`.
+    pub fn run_to(&mut self, to: Time) -> Result<(), Stop> {
+        self.run_before(to)?;
+        while self.due() <= to {
+            self.run_timer()?;
+        }
         Ok(())
     }
 
