@@ -61,7 +61,8 @@ WORDS: Mapping[str, LimitWords] = {
         "the application",
         "Application",
         "the application limits goodput",
-        "the sender has no data, or the receiver does not read (`cause`: `reader`, or `proxy`: one whose buffer is full)",
+        "the sender has no data, or the receiver does not read (`cause`: `reader`; `proxy`: the part behind it is "
+        "slower; `proxy_buffer`: its buffer is less than an RTT behind it takes)",
     ),
     "recovery": LimitWords(
         "loss recovery",

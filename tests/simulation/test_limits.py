@@ -80,7 +80,7 @@ def _facts(shares: dict[str, float], **changes: Any) -> LimitFacts:
             _facts({"receive_window": 0.9}, window_cap="proxy", feeds="download@terminal", goodput_bps=9e7),
             "application",
             "proxy",
-            "the flow download@terminal behind the proxy limits goodput: the proxy's buffer is full, so that it "
+            "the flow `download@terminal` behind the proxy limits goodput: the proxy's buffer is full, so that it "
             "reads 90.0 Mb/s and the receive window closes",
         ),
         (_facts({"cwnd": 0.7}), "cwnd", "none", "it is still growing, without a loss"),
@@ -203,7 +203,31 @@ def test_reason_of_a_flow_into_a_full_proxy_is_the_flow_behind_it() -> None:
     before, behind = flows[0], flows[1]
     assert before["feeds"] == behind["flow"]
     assert (before["limit"]["kind"], before["limit"]["cause"]) == ("application", "proxy")
-    assert before["why"].startswith(f"The flow {behind['flow']} behind the proxy limits goodput")
+    assert before["why"].startswith(f"The flow `{behind['flow']}` behind the proxy limits goodput")
+
+
+@pytest.mark.finding("U4")
+def test_reason_is_the_buffer_of_the_proxy_when_twice_the_buffer_raises_goodput() -> None:
+    def flows(buffer: str) -> list[dict[str, Any]]:
+        far = {"name": "air", "rate": "20 Mb/s", "delay": "100 ms", "pep": {"buffer": buffer}}
+        flow = {"name": "get", "workload": {"kind": "bulk"}}
+        wide = {"name": "wide", "rate": "100 Mb/s", "delay": "5 ms"}
+        document = ackclock.simulate({"hop": [wide, far]}, [flow], duration="8 s").document
+        return list(document["flows"])
+
+    small, twice = flows("128 KiB"), flows("256 KiB")
+    for part in small:
+        assert (part["limit"]["kind"], part["limit"]["cause"]) == ("application", "proxy_buffer")
+        assert part["why"].startswith("The proxy's buffer (128 KiB) limits goodput: it holds data until")
+    assert twice[-1]["goodput_bps"] > 1.2 * small[-1]["goodput_bps"]
+
+
+def test_reason_names_the_part_in_front_of_the_proxy_when_it_limits() -> None:
+    far = {"name": "air", "rate": "20 Mb/s", "delay": "100 ms", "pep": {"buffer": "4 MiB"}}
+    wide = {"name": "wide", "rate": "100 Mb/s", "delay": "20 ms"}
+    flow = {"name": "get", "workload": {"kind": "bulk"}, "send_buffer": "32 KiB"}
+    flows = ackclock.simulate({"hop": [wide, far]}, [flow], duration="8 s").document["flows"]
+    assert flows[0]["why"].startswith("In front of the proxy of `air` the send buffer (32 KiB) limits goodput")
 
 
 LATE = Setting(

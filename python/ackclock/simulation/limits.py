@@ -38,6 +38,8 @@ class LimitFacts:
 
     Attributes:
         shares: share of the flow's time by kind; they add up to 1.
+        saturated: share of the time in which a hop in the direction of the data has no free
+            capacity.
         goodput_bps, rtt_ms: of the flow, mean; 0 without.
         ack_wait_ms: queueing delay of the flow's ACKs while the bottleneck has free capacity, mean;
             `ack_part` is its part of the RTT.
@@ -51,8 +53,11 @@ class LimitFacts:
         bottleneck, ack_hop, loss_hop: hops by name; `direction` is that of the data.
         shares_loss_hop: other flows use `loss_hop`, so that its drops are not all of this flow.
         data_beside_acks: flows send data through `ack_hop` in the direction of the ACKs.
-        window_cap: what caps the receive window: "buffer", "scaling", "autotuning", "reader", or
-            "proxy": one whose buffer is full, since it receives faster than `feeds` sends.
+        window_cap: what caps the receive window: "buffer", "scaling", "autotuning", "reader",
+            "proxy": one whose buffer is full, since it receives faster than `feeds` sends, or
+            "proxy_buffer": `feeds` waits for data, although the buffer is full: it is smaller than
+            what an RTT behind the proxy (`proxy_rtt_ms`) needs.
+        proxy_bytes: the buffer of the proxy; 0 without one.
         pushed_by: the flow whose data a proxy forwards here.
         feeds: the flow to which a proxy forwards this flow's data.
         flow: the flow's name.
@@ -60,6 +65,7 @@ class LimitFacts:
 
     shares: Mapping[str, float]
     direction: str
+    saturated: float = 0.0
     goodput_bps: float = 0.0
     rtt_ms: float = 0.0
     ack_wait_ms: float = 0.0
@@ -80,6 +86,8 @@ class LimitFacts:
     shares_loss_hop: bool = False
     data_beside_acks: bool = False
     window_cap: str = "buffer"
+    proxy_bytes: float = 0.0
+    proxy_rtt_ms: float = 0.0
     pushed_by: str = ""
     feeds: str = ""
     flow: str = ""
@@ -109,8 +117,8 @@ class FlowLimit:
         kind: one of `KINDS`.
         hop, direction: where it lies; None for a limit at an endpoint.
         cause: for cwnd and recovery "overflow", "channel", "mark" or "none"; for the receive window
-            "buffer", "scaling", "autotuning" or "reader"; for the path of the ACKs "data" or
-            "acks"; else None.
+            "buffer", "scaling" or "autotuning"; for the application "reader", "proxy" or
+            "proxy_buffer"; for the path of the ACKs "data" or "acks"; else None.
         because: the evidence, a clause.
         why: the limit and its evidence, a sentence without its full stop.
     """
@@ -165,20 +173,32 @@ def run_facts(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, 
             of,
             shares_loss_hop=users[of.loss_hop] > 1,
             window_cap="proxy" if flow["flow"] in backlogged else of.window_cap,
+            proxy_bytes=backlogged.get(flow["flow"], 0.0),
             pushed_by=feeders.get(flow["flow"], ""),
         )
+    for name, behind in list(facts.items()):
+        before = facts.get(behind.pushed_by)
+        if not before or before.kind != "receive_window" or before.window_cap != "proxy":
+            continue
+        # All that the proxy holds is in flight, which leaves nothing to send: with a full hop on
+        # the way that hop limits, without one the buffer.
+        behind = facts[name] = replace(behind, shares=_of_full_hop(behind))
+        if behind.kind == "application":
+            buffer = {"window_cap": "proxy_buffer", "proxy_bytes": before.proxy_bytes, "proxy_rtt_ms": behind.rtt_ms}
+            facts[name] = replace(behind, **buffer)
+            facts[before.flow] = replace(before, **buffer)
     return facts
 
 
-def _backlogged(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> set[str]:
-    """The flows whose data filled the buffer of the proxy that forwards it."""
+def _backlogged(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, float]:
+    """The buffers in bytes of the proxies that a flow's data filled, by the flow in front."""
     flows = {flow["flow"]: flow for flow in summary["flows"]}
-    found = set()
+    found = {}
     for proxy, planned in zip(summary.get("proxies", ()), plan.get("proxies", ()), strict=True):
         parts = proxy["near"], proxy["far"]
         before = next(flows[name] for name in parts if flows[name].get("feeds") in parts)
         if proxy["held_bytes_max"][before["direction"]] >= planned["buffer"]:
-            found.add(before["flow"])
+            found[before["flow"]] = float(planned["buffer"])
     return found
 
 
@@ -215,6 +235,7 @@ def _facts(flow: Mapping[str, Any], planned: Mapping[str, Any], data: Rows, besi
     tcp = planned["tcp"]
     return LimitFacts(
         shares=_shares(_held(flow), saturated["share"], ack_wait["share"]),
+        saturated=saturated["share"],
         direction=flow["direction"],
         goodput_bps=flow["goodput_bps"] or 0.0,
         rtt_ms=rtt,
@@ -278,6 +299,15 @@ def _shares(limited: Mapping[str, float], saturated: float, ack_part: float) -> 
     return shares
 
 
+def _of_full_hop(facts: LimitFacts) -> dict[str, float]:
+    """The shares with the time in which the application has no data, but a hop no free capacity, as
+    the bottleneck's.
+    """
+    full = max(0.0, min(facts.shares["application"], facts.saturated - facts.shares["bottleneck"]))
+    moved = {"application": facts.shares["application"] - full, "bottleneck": facts.shares["bottleneck"] + full}
+    return dict(facts.shares) | moved
+
+
 def _window_cap(flow: Mapping[str, Any], planned: Mapping[str, Any]) -> str:
     tcp, window = planned["tcp"], flow["advertised_window_bytes"] or 0
     read_bps = planned["workload"].get("read_bps")
@@ -308,9 +338,14 @@ def mean_facts(facts: Sequence[LimitFacts]) -> LimitFacts:
 def decide(facts: LimitFacts) -> FlowLimit:
     """The limit with the largest share of the time, with its evidence."""
     kind = facts.kind
+    if facts.window_cap == "proxy_buffer" and kind in ("receive_window", "application"):
+        return FlowLimit("application", None, None, "proxy_buffer", *_proxy_buffer(facts))
     if kind == "receive_window" and facts.window_cap in ("reader", "proxy"):
         return FlowLimit("application", None, None, facts.window_cap, *_reader(facts))
     cause, hop, direction, (because, why) = _EVIDENCE[kind](facts)
+    if facts.feeds:
+        # RTT and windows of this reason are those of the part in front of the proxy.
+        why = f"in front of the proxy of `{facts.flow.rpartition('@')[2]}` {why}"
     return FlowLimit(kind, hop or None, direction if hop else None, cause, because, why)
 
 
@@ -384,7 +419,8 @@ def _application(facts: LimitFacts) -> _Evidence:
     time = share_text(facts.shares["application"])
     if facts.pushed_by:
         because = f"the proxy has nothing to forward {time} of the time"
-        return "proxy", "", "", (because, f"the flow {facts.pushed_by} in front of the proxy limits goodput: {because}")
+        of = f"the flow `{facts.pushed_by}` in front of the proxy limits goodput"
+        return "proxy", "", "", (because, f"{of}: {because}")
     because = f"it has no data to send {time} of the time"
     return None, "", "", (because, f"{claim('application')}: {because}")
 
@@ -394,9 +430,17 @@ def _reader(facts: LimitFacts) -> tuple[str, str]:
         because = (
             f"the proxy's buffer is full, so that it reads {rate(facts.goodput_bps)} and the receive window closes"
         )
-        return because, f"the flow {facts.feeds} behind the proxy limits goodput: {because}"
+        return because, f"the flow `{facts.feeds}` behind the proxy limits goodput: {because}"
     because = f"the receiver reads {rate(facts.goodput_bps)}, so that the receive window closes"
     return because, f"{claim('application')}: {because}"
+
+
+def _proxy_buffer(facts: LimitFacts) -> tuple[str, str]:
+    because = (
+        f"it holds data until the receiver has acknowledged it, so at most {size(facts.proxy_bytes)} in an RTT of "
+        f"{milliseconds(facts.proxy_rtt_ms)} behind the proxy"
+    )
+    return because, f"the proxy's buffer ({size(facts.proxy_bytes)}) limits goodput: {because}"
 
 
 def _pacing(facts: LimitFacts) -> _Evidence:
