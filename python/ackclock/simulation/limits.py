@@ -184,9 +184,9 @@ def run_facts(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, 
         # the way that hop limits, without one the buffer.
         behind = facts[name] = replace(behind, shares=_of_full_hop(behind))
         if behind.kind == "application":
-            buffer = {"window_cap": "proxy_buffer", "proxy_bytes": before.proxy_bytes, "proxy_rtt_ms": behind.rtt_ms}
-            facts[name] = replace(behind, **buffer)
-            facts[before.flow] = replace(before, **buffer)
+            size_of, rtt = before.proxy_bytes, behind.rtt_ms
+            for part in (behind, before):
+                facts[part.flow] = replace(part, window_cap="proxy_buffer", proxy_bytes=size_of, proxy_rtt_ms=rtt)
     return facts
 
 
