@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ackclock.api import open_run as open
     from ackclock.comparison import Comparison, compare
     from ackclock.congestion_control import CongestionControl
+    from ackclock.difference import Diff, diff
     from ackclock.emulation.run import Emulation, emulate
     from ackclock.errors import InputError, RunFailed
     from ackclock.fitting import Fit, fit
@@ -48,6 +49,8 @@ _HOME = {
     "Comparison": "comparison",
     "CongestionControl": "congestion_control",
     "compare": "comparison",
+    "Diff": "difference",
+    "diff": "difference",
     "Measurement": "measurement",
     "measure": "measurement",
     "serve": "measurement",
@@ -85,6 +88,7 @@ __all__ = [
     "Congestion",
     "CongestionControl",
     "ConstantRate",
+    "Diff",
     "Emulation",
     "Fit",
     "Flow",
@@ -106,6 +110,7 @@ __all__ = [
     "Web",
     "analyze",
     "compare",
+    "diff",
     "emulate",
     "fit",
     "list_groups",

@@ -9,6 +9,7 @@ import typer
 from ackclock.cli import (
     analyze,
     compare,
+    diff,
     emulate,
     export,
     fit,
@@ -59,6 +60,7 @@ for command in (
     serve.serve,
     measure.measure,
     fit.fit,
+    diff.diff,
     emulate.emulate,
     export.export,
     kernel_cc.kernel_cc,

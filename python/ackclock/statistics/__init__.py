@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from ackclock.statistics.differences import Difference, Moments, Samples, differences
 from ackclock.statistics.fairness import jain_index
 from ackclock.statistics.intervals import Interval, Mode, Ratio, interval, modes, paired_p, ratio
 from ackclock.statistics.ranking import NEAR_THE_BEST, SAME_WITHIN, Rank, against, holm, rank
@@ -11,11 +12,15 @@ from ackclock.statistics.ranking import NEAR_THE_BEST, SAME_WITHIN, Rank, agains
 __all__ = [
     "NEAR_THE_BEST",
     "SAME_WITHIN",
+    "Difference",
     "Interval",
     "Mode",
+    "Moments",
     "Rank",
     "Ratio",
+    "Samples",
     "against",
+    "differences",
     "holm",
     "interval",
     "jain_index",

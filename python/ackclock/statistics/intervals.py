@@ -192,7 +192,7 @@ def ratio(pairs: Iterable[tuple[float, float]], *, confidence: float = 0.95) -> 
     if negligible(error, 1.0):
         return Ratio(value, value, value, 1.0 if negligible(distance, 1.0) else 0.0, n)
     factor = exp(t_quantile((1.0 + confidence) / 2.0, n - 1) * error)
-    return Ratio(value, value / factor, value * factor, _two_sided(distance / error, n - 1), n)
+    return Ratio(value, value / factor, value * factor, two_sided(distance / error, n - 1), n)
 
 
 def paired_p(differences: Sequence[float], scale: float) -> float:
@@ -209,10 +209,11 @@ def paired_p(differences: Sequence[float], scale: float) -> float:
     sd = math.sqrt(math.fsum((d - mean) ** 2 for d in found) / (n - 1))
     if negligible(sd, mean):
         return 0.0
-    return _two_sided(abs(mean / (sd / math.sqrt(n))), n - 1)
+    return two_sided(abs(mean / (sd / math.sqrt(n))), n - 1)
 
 
-def _two_sided(t: float, df: int) -> float:
+def two_sided(t: float, df: float) -> float:
+    """The two-sided p value of a value of Student's t with `df` degrees of freedom."""
     from scipy.special import stdtr
 
     return float(2.0 * stdtr(df, -t))
@@ -234,7 +235,8 @@ def negligible(spread: float, scale: float) -> bool:
     return spread <= 1e-12 * abs(scale)
 
 
-def t_quantile(p: float, df: int) -> float:
+def t_quantile(p: float, df: float) -> float:
+    """The quantile of Student's t with `df` degrees of freedom."""
     # scipy.stats takes a second to import; the quantile alone does not.
     from scipy.special import stdtrit
 

@@ -1,0 +1,38 @@
+"""diff: two runs of a kind, or two captures, figure by figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Json
+
+
+def diff(
+    a: Annotated[str, typer.Argument(metavar="A", help="A run folder or a capture.", show_default=False)],
+    b: Annotated[
+        str, typer.Argument(metavar="B", help="A run folder of the same kind, or a capture.", show_default=False)
+    ],
+    all_: Annotated[bool, typer.Option("--all", help="Print all rows, not the first forty.")] = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write an HTML report to this file.", show_default=False)
+    ] = None,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No remarks on stderr.")] = False,
+) -> None:
+    """Two runs of a kind, or two captures: which figures differ by more than chance."""
+    from ackclock.cli.output import print_json, print_tables, remark, write_page
+    from ackclock.difference import diff as difference
+    from ackclock.difference.tables import lines, tables
+
+    found = difference(a, b)
+    if report is not None and (page := write_page(lambda: found.report(report), report.parent, quiet=quiet)):
+        remark(f"report: {page}", quiet=quiet)
+    if json:
+        print_json(found.document)
+        return
+    print_tables(tables(found.document, all_rows=all_))
+    for line in lines(found.document):
+        print(line)

@@ -1,0 +1,96 @@
+"""A difference as tables for the terminal, and as a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+
+from ackclock.format import milliseconds, percent, rate, three
+from ackclock.report.page import Cell, Column, Page, Section
+from ackclock.report.page import Table as PageTable
+from ackclock.terminal import text_table
+
+WORDS = {True: "differs", False: "", None: "undecidable"}
+"""`differs` in words."""
+MAX_ROWS = 40
+"""Maximum number of rows of a table on the terminal; `--all` prints the others."""
+
+
+def tables(document: Mapping[str, Any], *, all_rows: bool = True) -> list[Table]:
+    """One row for each figure, those that differ first; figures that are equal on both sides and
+    rows beyond `MAX_ROWS` only with `all_rows`.
+    """
+    table = text_table("A and B", ["where", "figure", ""], ["A", "B", "B - A", "95 % interval"])
+    rows = sorted(document["metrics"], key=lambda row: (row["differs"] is not True, row["differs"] is False))
+    shown = rows if all_rows else [row for row in rows if row["method"] != "equal"][:MAX_ROWS]
+    for row in shown:
+        table.add_row(row["where"], row["metric"], WORDS[row["differs"]], *_numbers(row))
+    if len(rows) > len(shown):
+        equal = sum(row["method"] == "equal" for row in rows)
+        table.caption = f"{len(rows) - len(shown)} further rows, {equal} of equal figures: --all, or --json."
+        table.caption_justify = "left"
+    return [table]
+
+
+def lines(document: Mapping[str, Any]) -> list[str]:
+    """The sentences below the table."""
+    test = "Student's paired t test of the seeds" if document["paired"] else "Welch's t test"
+    counts = [sorted({row[f"n_{side}"] for row in document["metrics"]}) for side in ("a", "b")]
+    n = " and ".join(str(c[0]) if c[0] == c[-1] else f"{c[0]} to {c[-1]}" for c in counts)
+    only = {side: document[f"only_in_{side}"] for side in ("a", "b")}
+    return [
+        document["verdict"],
+        f"By {test}, corrected by {document['correction']}. Values of A and B: {n}.",
+        *(f"Only in {side.upper()}: {'; '.join(places)}." for side, places in only.items() if places),
+    ]
+
+
+def page(document: Mapping[str, Any]) -> Page:
+    """The report of a difference."""
+    columns = [
+        Column("where", room="wide"),
+        Column("figure"),
+        *(Column(name, numeric=True) for name in ("A", "B", "B - A", "95 % interval")),
+        Column("verdict"),
+    ]
+    rows = [
+        [
+            Cell(row["where"]),
+            Cell(row["metric"]),
+            *map(Cell, _numbers(row)),
+            Cell(WORDS[row["differs"]], note=f"n = {row['n_a']} and {row['n_b']}, {row['method']}"),
+        ]
+        for row in document["metrics"]
+    ]
+    answer, *notes = lines(document)
+    return Page(
+        title=f"{document['a']} and {document['b']}",
+        subtitle=str(document["kind"]),
+        answer=answer,
+        because="",
+        sections=[Section("Figures", [PageTable(columns, rows)])],
+        notes=notes,
+    )
+
+
+def _numbers(row: Mapping[str, Any]) -> list[str]:
+    metric = str(row["metric"])
+    lo, hi = (_quantity(row[key], metric) for key in ("lo", "hi"))
+    sides = [_quantity(row[key], metric) for key in ("a", "b", "difference")]
+    unit = lo.rpartition(" ")[2]
+    same = lo.removesuffix(f" {unit}") if hi.endswith(f" {unit}") else lo
+    return [*sides, "-" if row["lo"] is None else f"{same} .. {hi}"]
+
+
+def _quantity(value: float | None, metric: str) -> str:
+    if value is None:
+        return "-"
+    if metric.endswith("_bps"):
+        return rate(value)
+    if "_ms" in metric:
+        return milliseconds(value)
+    if metric.endswith(("_rate", "_share", "utilization")):
+        return percent(value)
+    return f"{three(value)} s" if metric.endswith("_s") else three(value)
