@@ -16,6 +16,8 @@ pub struct BaseDelay {
     pub isolated: usize,
     /// Length of the packets, bytes.
     pub len: u32,
+    /// What the host may have added to the smallest delay, nanoseconds.
+    pub host: f64,
 }
 
 /// Delays of isolated packets of one direction.
@@ -97,7 +99,8 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
         delays = isolated.delays.iter().map(|&(len, delay)| (delay - service(len, 0), len)).collect();
     }
     delays.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let evidence = BaseDelay { isolated: delays.len(), len: isolated.common_len };
+    let host = if delays.len() < LIMITS.min_floor_packets { LIMITS.host_delay_ns } else { LIMITS.clock_resolution_ns };
+    let evidence = BaseDelay { isolated: delays.len(), len: isolated.common_len, host };
     let Some(&(value, len)) = delays.first() else {
         // A packet that waited arrived later than one that would not have.
         let len = isolated.common_len;
@@ -107,8 +110,7 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
         let evidence = BaseDelay { isolated: known.early.len(), ..evidence };
         let floors = floor_draws(known.early, draws, rng);
         let value = known.early[0];
-        let host = if delays.len() < LIMITS.min_floor_packets { LIMITS.host_delay_ns } else { 0.0 };
-        return Fitted::identified(value, floors, evidence).at_least(value - host, value);
+        return with_host_delay(value, floors, evidence, rng);
     }
     let floors = if delays.len() >= LIMITS.min_floor_packets {
         floor_draws(&delays.iter().map(|d| d.0).collect::<Vec<f64>>(), draws, rng)
@@ -120,8 +122,24 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
     };
     let of_rate = |draw: usize| service(len, draw) - service(len, 0);
     let draws = floors.into_iter().enumerate().map(|(i, floor)| floor - of_rate(i + 1)).collect();
-    let host = if delays.len() < LIMITS.min_floor_packets { LIMITS.host_delay_ns } else { 0.0 };
-    Fitted::identified(value, draws, evidence).at_least(value - host, value)
+    with_host_delay(value, draws, evidence, rng)
+}
+
+/// A floor that is below the smallest delay by what the host added to it. The draws have it as well:
+/// the delay of both directions is made of them.
+fn with_host_delay(value: f64, draws: Vec<f64>, evidence: BaseDelay, rng: &mut Rng) -> Fitted<BaseDelay> {
+    let host = evidence.host;
+    let draws = draws.into_iter().map(|draw| draw - host * rng.uniform()).collect();
+    Fitted::identified(value, draws, evidence).at_least(value - host, value + LIMITS.clock_resolution_ns)
+}
+
+/// The mean of the delays of both directions.
+pub fn of_both(down: &Fitted<BaseDelay>, up: &Fitted<BaseDelay>) -> Fitted<()> {
+    let both = |of: fn(&Fitted<BaseDelay>) -> Option<f64>| Some((of(down)? + of(up)?) / 2.0);
+    let Some(value) = both(|delay| delay.value) else { return Fitted::bounded(None, both(|delay| delay.hi), ()) };
+    let draws = down.draws.iter().zip(&up.draws).map(|(down, up)| (down + up) / 2.0).collect();
+    let host = (down.evidence.host + up.evidence.host) / 2.0;
+    Fitted::identified(value, draws, ()).at_least(value - host, value + LIMITS.clock_resolution_ns)
 }
 
 /// Draws of the floor of a sorted sample. Over its smallest values the density is about constant, so
@@ -173,7 +191,8 @@ mod tests {
     fn base_delay_excludes_the_service_time_when_the_rate_is_known() {
         let isolated = IsolatedDelays { delays: vec![(1500, 21.2e6); 9], min: Some(21.2e6), common_len: 1500 };
         let fit = estimate(&isolated, KnownLink { rates: &[10e6], ..KnownLink::default() }, 50, &mut rng());
-        assert!((fit.value.unwrap() - 20e6).abs() < 1.0 && (fit.lo.unwrap() - 20e6).abs() < 1.0, "{fit:?}");
+        let resolution = LIMITS.clock_resolution_ns;
+        assert!((fit.value.unwrap() - 20e6).abs() < 1.0 && (fit.lo.unwrap() + resolution - 20e6).abs() < 1.0, "{fit:?}");
         let fit = estimate(&isolated, KnownLink::default(), 50, &mut rng());
         assert!((fit.value.unwrap() - 21.2e6).abs() < 1.0);
     }
@@ -192,7 +211,26 @@ mod tests {
         let mut jitter: Vec<f64> = (0..500).map(|_| rng.exponential(2e6)).collect();
         jitter.sort_unstable_by(f64::total_cmp);
         let fit = estimate(&isolated, KnownLink { rates: &[10e6], jitter: &jitter, early: &[] }, 400, &mut rng);
-        assert!((fit.value.unwrap() - 21e6).abs() < 1.0 && fit.hi == fit.value, "{fit:?}");
+        let (value, hi) = (fit.value.unwrap(), fit.hi.unwrap());
+        assert!((value - 21e6).abs() < 1.0 && hi - value <= LIMITS.clock_resolution_ns, "{fit:?}");
         assert!((fit.value.unwrap() - fit.lo.unwrap() - 7.4e6).abs() < 1.5e6, "{:?}", fit.lo);
+    }
+
+    #[test]
+    fn delay_of_both_directions_covers_what_hosts_add_to_few_packets() {
+        let mut rng = rng();
+        let mut covered = 0;
+        for _ in 0..200 {
+            let mut one = |base: f64| {
+                let min = base + LIMITS.host_delay_ns * rng.uniform();
+                let isolated = IsolatedDelays { delays: vec![(1500, min)], min: Some(min), common_len: 1500 };
+                estimate(&isolated, KnownLink { jitter: &[0.0; 100], ..KnownLink::default() }, 200, &mut rng)
+            };
+            let fit = of_both(&one(20e6), &one(30e6));
+            covered += usize::from(fit.lo.unwrap() <= 25e6 && 25e6 <= fit.hi.unwrap());
+            let [lo, hi] = crate::estimate::central_95(&fit.draws).unwrap();
+            assert!(hi - lo > 0.5 * LIMITS.host_delay_ns, "{lo} {hi}");
+        }
+        assert!(covered >= 190, "{covered} of 200");
     }
 }

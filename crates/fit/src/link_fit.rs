@@ -3,12 +3,15 @@
 use crate::delay::{self, BaseDelay, IsolatedDelays, KnownLink};
 use crate::estimate::{Fitted, Status};
 use crate::facts::DirectionFacts;
+use crate::frame_period::{self, FramePeriod};
 use crate::jitter::{self, Jitter};
 use crate::loss::{self, ChannelFit};
 use crate::queue::{self, QueueLimit};
 use crate::rate::{self, RateMethod, ServiceRate};
 use crate::rate_by_size;
+use crate::reordering::{self, Reordering};
 use crate::service;
+use crate::stalls::{self, PeriodicStalls};
 use crate::thresholds::LIMITS;
 use ackclock_core::rng::Rng;
 use ackclock_core::statistics::quantile_of_sorted;
@@ -44,6 +47,9 @@ pub struct DirectionFit {
     pub token_bucket: Option<(f64, f64)>,
     /// Number of times in which the link sent nothing of what waited.
     pub stalls: usize,
+    pub periodic_stalls: Option<PeriodicStalls>,
+    pub frame_period: Option<FramePeriod>,
+    pub reordering: Option<Reordering>,
 }
 
 /// A link.
@@ -63,14 +69,7 @@ pub fn fit_link(runs: &[RunFacts], draws: usize, seed: u64) -> LinkFit {
     let [down, up]: [Vec<DirectionFacts>; 2] =
         [runs.iter().map(|run| run.down.clone()).collect(), runs.iter().map(|run| run.up.clone()).collect()];
     let (down, up) = (fit_direction(&down, "down", draws, seed), fit_direction(&up, "up", draws, seed));
-    let both = |of: fn(&Fitted<BaseDelay>) -> Option<f64>| Some((of(&down.base_delay)? + of(&up.base_delay)?) / 2.0);
-    let delay = match both(|delay| delay.value) {
-        Some(value) => {
-            let pairs = down.base_delay.draws.iter().zip(&up.base_delay.draws);
-            Fitted::identified(value, pairs.map(|(down, up)| (down + up) / 2.0).collect(), ())
-        }
-        None => Fitted::bounded(None, both(|delay| delay.hi), ()),
-    };
+    let delay = delay::of_both(&down.base_delay, &up.base_delay);
     LinkFit { down, up, delay, known_clocks }
 }
 
@@ -139,6 +138,9 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
         marked: runs.iter().any(|facts| facts.marked),
         token_bucket: runs.iter().find_map(|facts| facts.token_bucket),
         stalls: runs.iter().map(|facts| facts.stalls.len()).sum(),
+        periodic_stalls: stalls::estimate(runs, draws, &mut rng("stalls")),
+        frame_period: frame_period::estimate(runs),
+        reordering: reordering::estimate(runs, draws, &mut rng("reordering")),
     }
 }
 

@@ -67,6 +67,8 @@ thresholds! {
     /// Minimum width of the interval of a delay from fewer packets, nanoseconds: what a host takes
     /// between a timestamp and the wire differs from packet to packet.
     host_delay_ns: f64 = 100_000.0;
+    /// Resolution of the clocks of captures, nanoseconds.
+    clock_resolution_ns: f64 = 1000.0;
     /// Minimum number of packets from the beginnings of busy times, for the jitter of all packets.
     min_early_packets: usize = 100;
     /// Share of the median jitter to which the error of the rate may add up since the link was idle.
@@ -116,4 +118,29 @@ thresholds! {
     min_bursts: usize = 10;
     /// Quantile of chi-squared with one degree of freedom for 95 %.
     chi_squared_95: f64 = 3.841;
+
+    // Frames, stalls and reordering.
+
+    /// Periods of frames and slots, in ascending order, milliseconds: those of 802.16, LTE, NR, DOCSIS
+    /// and GPRS.
+    periods_ms: [f64; 10] = [0.5, 1.0, 2.0, 2.5, 4.0, 5.0, 8.0, 10.0, 12.5, 20.0];
+    /// Length of the windows, nanoseconds: over them clocks that differ by 100 ppm drift by 0.2 ms.
+    period_window_ns: i64 = 2_000_000_000;
+    /// Minimum number of packets in a window.
+    min_period_packets: usize = 10;
+    /// Minimum mean resultant length of the phases of arrivals.
+    min_concentration: f64 = 0.5;
+    /// Minimum excess over that of departures: a sender's timer has a phase of its own.
+    min_phase_gain: f64 = 0.25;
+    /// Minimum length of a longer period, relative to the best: parts of a period have its phases, and
+    /// retransmissions of a radio blur all of them.
+    min_harmonic: f64 = 0.8;
+    /// Minimum number of stalls for a period.
+    min_stalls: usize = 3;
+    /// Maximum standard deviation of the stalls from equal times, relative to the period.
+    max_stall_deviation: f64 = 0.05;
+    /// Minimum number of packets that others overtook,
+    min_overtaken: usize = 5;
+    /// and their maximum share: more is jitter.
+    max_overtaken: f64 = 0.1;
 }
