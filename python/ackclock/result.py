@@ -110,6 +110,10 @@ class Result(ABC):
     def _tables(self) -> Iterable[Table]:
         """The tables that the command prints."""
 
+    def tables(self) -> list[Table]:
+        """The tables that the command prints, as tables of rich."""
+        return list(self._tables())
+
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__}: {self._title()}"]
         tables = list(self._tables())

@@ -10,6 +10,7 @@ from ackclock.cli import (
     analyze,
     compare,
     diff,
+    doctor,
     emulate,
     export,
     fit,
@@ -20,6 +21,7 @@ from ackclock.cli import (
     report,
     reproduce,
     serve,
+    show,
     simulate,
     sweep,
 )
@@ -66,6 +68,8 @@ for command in (
     kernel_cc.kernel_cc,
     packetdrill.packetdrill,
     report.report,
+    show.show,
+    doctor.doctor,
 ):
     app.command()(command)
 app.command(name="list")(list_.list_)

@@ -1,0 +1,17 @@
+"""doctor: what works on this machine."""
+
+from __future__ import annotations
+
+from ackclock.cli.options import Json, Quiet
+
+
+def doctor(json: Json = False, quiet: Quiet = False) -> None:
+    """What works on this machine, and what to install for the rest."""
+    from ackclock import doctor as of_machine
+    from ackclock.cli.output import print_json, print_tables
+
+    found = of_machine.checks()
+    if json:
+        print_json(of_machine.document(found))
+    else:
+        print_tables([of_machine.table(found)])

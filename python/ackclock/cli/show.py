@@ -1,0 +1,42 @@
+"""show: a link, a scenario or a run in one screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Json, Quiet
+
+
+def show(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A packaged link, a link file, a scenario file, or a run folder or its URL.", show_default=False
+        ),
+    ],
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """A link, a scenario or a run in one screen."""
+    from ackclock.cli.output import print_json, print_tables
+
+    if Path(name).is_dir() or "://" in name:
+        from ackclock import api
+
+        run = api.open_run(name)
+        if json:
+            print_json(run.document)
+        else:
+            print_tables(run.tables())
+        return
+
+    from ackclock.overview import overview
+
+    shown = overview(name)
+    if json:
+        print_json(shown.document)
+    else:
+        print_tables(shown.tables())

@@ -1,0 +1,207 @@
+"""A link, a scenario or a run in one screen: `ackclock show`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock.comparison.ack_path import slowest_bps
+from ackclock.comparison.socket_buffers import bdp_bytes
+from ackclock.errors import InputError
+from ackclock.format import milliseconds, rate, three
+from ackclock.input.document import Document, read_document
+from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Hop
+from ackclock.input.scenario.draft import Draft, find_link, no_link, read_draft
+from ackclock.input.scenario.resolution import resolved
+from ackclock.terminal import text_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_COLUMNS = ("rate", "delay", "queue")
+"""Properties of a hop with a column of their own."""
+_BULK = {"duration": "10 s", "flow": [{"workload": {"kind": "bulk"}}]}
+"""Turns a link into a scenario, whose check is the link's."""
+_ABSENT: tuple[object, ...] = (None, (), [], {}, "none")
+_USUAL = {"direction": "down", "count": 1, "start": "0 s"}
+"""Values of a flow that need no mention."""
+_SHORT_LIST = 4
+"""Entries of a list that are shown."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What a link file or a scenario says, with its defaults.
+
+    Attributes:
+        kind: "link" or "scenario".
+        name: as it was asked for.
+        document: what `show --json` prints: `kind`, `name`, `title`, `source`, `hops` as a link
+            file has them, `base_rtt_ms` without queues, `directions` with `bottleneck_bps` and
+            `bdp_bytes` (None without a rate); of a scenario also `scenario`, with all defaults; of
+            a fitted link its parameters (`fit`).
+    """
+
+    kind: str
+    name: str
+    document: Mapping[str, Any]
+
+    def tables(self) -> list[Table]:
+        """For the terminal."""
+        document = self.document
+        title = f"{self.name}: {document['title']}" if document["title"] else self.name
+        hops = text_table(title, ["hop", "direction", "rate", "delay", "queue"], [])
+        further = []
+        for hop, direction, *columns, rest in _rows(document["hops"]):
+            hops.add_row(hop, direction, *columns)
+            where = " ".join(filter(None, (hop, direction if direction != "both" else "")))
+            further += [f"{where}: {rest}"] if rest else []
+        hops.caption = "\n".join([*further, *_sentences(document)])
+        return [hops, *_flows(document)]
+
+
+def overview(name: str) -> Overview:
+    """The overview of a packaged link, a link file or a scenario file.
+
+    Raises:
+        InputError: there is none of that name, or it is not valid.
+
+    >>> overview("dsl-16m").document["directions"]["down"]["bottleneck_bps"]
+    16000000.0
+    """
+    path = find_link(name, Path())
+    if path is None:
+        wrong = no_link(name, Path())
+        raise InputError(wrong.found, f"a run folder, a scenario file, {wrong.allowed}", key="NAME")
+    document = read_document(path)
+    is_link = "flow" not in document.data and "link" not in document.data
+    draft = Draft(Document({**_BULK, "link": str(path)}, str(path))) if is_link else read_draft(path)
+    scenario = draft.check(draft.points()[0])
+    shown = resolved(scenario)
+    described: dict[str, Any] = {
+        "kind": "link" if is_link else "scenario",
+        "name": name,
+        "title": scenario.title,
+        "source": scenario.source,
+        **_path(scenario.hop),
+        "hops": shown["hop"],
+    }
+    if is_link:
+        if fitted := document.data.get("fit"):
+            described["fit"] = fitted
+    else:
+        described["scenario"] = {key: value for key, value in shown.items() if key != "hop"}
+        described["sweep"] = document.data.get("sweep") or None
+        described["runs"] = len(draft.points()) * len(scenario.seeds)
+    return Overview(described["kind"], name, described)
+
+
+def _path(hops: Sequence[Hop]) -> dict[str, Any]:
+    sides = [side for hop in hops for side in (hop.down, hop.up) if side]
+    return {
+        "base_rtt_ms": sum(side.delay for side in sides) / 1e9,
+        "directions": {
+            direction: {"bottleneck_bps": _float(slowest_bps(hops, direction)), "bdp_bytes": bdp_bytes(hops, direction)}
+            for direction in DIRECTIONS
+        },
+    }
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _rows(hops: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    """A row for each direction of each hop; one for both if they are equal."""
+    for hop in hops:
+        directions = [hop["only"]] if "only" in hop else list(DIRECTIONS)
+        sides = [_side(hop, direction) for direction in directions]
+        if len(sides) == 2 and sides[0] == sides[1]:
+            directions, sides = ["both"], sides[:1]
+        for direction, side in zip(directions, sides, strict=True):
+            yield (hop["name"], direction, *side)
+
+
+def _side(hop: Mapping[str, Any], direction: str) -> tuple[str, ...]:
+    of = {key: hop[key] for key in hop if key not in ("name", "only")}
+    for key in PER_DIRECTION:
+        value = of.get(key)
+        if isinstance(value, Mapping) and value and set(value) <= set(DIRECTIONS):
+            of[key] = value.get(direction)
+    present = {key: value for key, value in of.items() if value not in _ABSENT}
+    own = tuple(
+        "-" if key not in present else _queue_text(present[key]) if key == "queue" else _text(present[key])
+        for key in _COLUMNS
+    )
+    further = [f"{key}: {_text(value)}" for key, value in present.items() if key not in _COLUMNS]
+    return (*own, "; ".join(further))
+
+
+def _text(value: Any) -> str:
+    """A value as a file has it, in one line: tables as their kind and keys."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        kind = [str(value["kind"])] if "kind" in value else []
+        keys = {key: of for key, of in value.items() if key != "kind" and of not in _ABSENT}
+        return ", ".join([*kind, *(f"{key} {_text(of)}" for key, of in keys.items())])
+    if isinstance(value, list | tuple):
+        return f"{len(value)} entries" if len(value) > _SHORT_LIST else " ".join(map(_text, value))
+    return str(value)
+
+
+def _queue_text(queue: Mapping[str, Any]) -> str:
+    """A queue without the way in which a droptail queue drops, which its kind says."""
+    return _text({key: value for key, value in queue.items() if (key, value) != ("drop", "tail")})
+
+
+def _sentences(document: Mapping[str, Any]) -> Iterator[str]:
+    if document["source"]:
+        yield f"Source: {document['source']}."
+    yield f"RTT without queues and transmission times: {milliseconds(document['base_rtt_ms'])}."
+    for direction, of in document["directions"].items():
+        if of["bottleneck_bps"]:
+            yield (
+                f"Bottleneck {direction}: {rate(of['bottleneck_bps'])}, bandwidth-delay product "
+                f"{three(of['bdp_bytes'] / 1000)} kB."
+            )
+        else:
+            yield f"No rate limits the direction {direction}."
+    if fit := document.get("fit"):
+        known = [one for one in fit.get("parameters", ()) if one.get("status") == "identified"]
+        yield f"Fitted to captures: {len(known)} parameters are identified; `[fit]` in the file has their intervals."
+    if "scenario" in document:
+        of = document["scenario"]
+        seeds = len(of["seeds"])
+        runs = document["runs"]
+        yield f"{runs} run{'s' * (runs != 1)} of {of['duration']}: {seeds} seed{'s' * (seeds != 1)} of each setting."
+        if sweep := document["sweep"]:
+            swept = ", ".join(f"`{path}` ({len(values)} values)" for path, values in sweep.items())
+            yield f"Sweep over {swept}; shown is the first setting."
+
+
+def _flows(document: Mapping[str, Any]) -> list[Table]:
+    if "scenario" not in document:
+        return []
+    shared = document["scenario"]["tcp"]
+    table = text_table("Flows", ["flow", "workload", "variant", "receive buffer", "further keys"], [])
+    for flow in document["scenario"]["flow"]:
+        tcp = {**shared, **flow}
+        further = {
+            key: value
+            for key, value in flow.items()
+            if key not in ("name", "workload", "variant", "receive_buffer")
+            and value not in _ABSENT
+            and _USUAL.get(key) != value
+        }
+        is_udp = "segment" not in tcp or flow["workload"].get("kind") in ("cbr", "poisson")
+        table.add_row(
+            flow["name"],
+            _text(flow["workload"]),
+            "-" if is_udp else str(tcp.get("variant", "-")),
+            "-" if is_udp else _text(tcp.get("receive_buffer", "-")),
+            _text(further) or "-",
+        )
+    return [table]

@@ -1,0 +1,100 @@
+"""`show` and `doctor`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import ackclock
+from ackclock import cli
+from ackclock.doctor import Check, checks, table
+from ackclock.errors import InputError
+from ackclock.input.link import packaged_links
+from ackclock.overview import overview
+
+LINK = """title = "a line"
+[[hop]]
+name = "line"
+rate = { down = "8 Mb/s", up = "1 Mb/s" }
+delay = "20 ms"
+queue = { kind = "droptail", bytes = "40 kB" }
+loss = { down = { kind = "bernoulli", mean = 0.01 } }
+"""
+
+
+@pytest.fixture
+def link(tmp_path: Path) -> Path:
+    path = tmp_path / "line.toml"
+    path.write_text(LINK, encoding="utf-8")
+    return path
+
+
+def test_link_has_base_rtt_bottlenecks_and_hops(link: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["show", str(link), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["kind"], document["title"], document["base_rtt_ms"]) == ("link", "a line", 40.0)
+    assert document["directions"]["down"] == {"bottleneck_bps": 8e6, "bdp_bytes": 40_000.0}
+    assert document["directions"]["up"] == {"bottleneck_bps": 1e6, "bdp_bytes": 5_000.0}
+    assert document["hops"][0]["queue"]["bytes"] == "40 kB"
+
+
+def test_link_is_one_screen_of_eighty_columns(
+    link: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert cli.run(["show", str(link)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "line down: loss: bernoulli, mean 0.01" in lines
+    assert any(line.startswith("Bottleneck up: 1.00 Mb/s") for line in lines)
+
+
+@pytest.mark.parametrize("name", packaged_links())
+def test_packaged_link_has_an_overview(name: str) -> None:
+    shown = overview(name)
+    assert shown.document["kind"] == "link"
+    assert shown.tables()
+
+
+def test_scenario_has_flows_runs_and_sweep(tmp_path: Path) -> None:
+    path = tmp_path / "scenario.toml"
+    path.write_text(
+        'link = "dsl-16m"\nduration = "2 s"\nseeds = 3\n[[flow]]\nworkload = { kind = "bulk" }\n'
+        '[sweep]\n"tcp.variant" = ["reno", "bbr"]\n',
+        encoding="utf-8",
+    )
+    document = overview(str(path)).document
+    assert (document["kind"], document["runs"]) == ("scenario", 6)
+    assert document["sweep"] == {"tcp.variant": ["reno", "bbr"]}
+    assert document["scenario"]["flow"][0]["workload"]["kind"] == "bulk"
+
+
+def test_run_folder_has_the_document_of_its_command(
+    link: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    done = ackclock.simulate(str(link), [{"workload": {"kind": "bulk"}}], duration="2 s", out=run)
+    assert cli.run(["show", str(run), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["flows"] == done.document["flows"]
+    assert cli.run(["show", str(run)]) == 0
+    assert "Flows" in capsys.readouterr().out
+
+
+def test_unknown_name_is_an_error_that_names_what_is_allowed() -> None:
+    with pytest.raises(InputError, match=r"dsl-16n.*dsl-16m"):
+        overview("dsl-16n")
+
+
+def test_checks_have_a_remedy_exactly_where_something_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    found = checks()
+    assert next(check for check in found if check.name == "engine").works
+    assert all(bool(check.remedy) != check.works for check in found)
+    assert cli.run(["doctor", "--json"]) == 0
+    assert {one["name"] for one in json.loads(capsys.readouterr().out)["checks"]} == {one.name for one in found}
+
+
+def test_remedy_stands_below_the_checks() -> None:
+    rows = table([Check("tea", "engineers", False, "no kettle", "boil water")])
+    assert rows.caption == "tea: boil water."
