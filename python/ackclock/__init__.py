@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
     from ackclock._native import Ack, Congestion, Loss
+    from ackclock.advice import Advice
+    from ackclock.advisor import advise
     from ackclock.analysis import Analysis, analyze
     from ackclock.api import (
         list_groups,
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from ackclock.simulation.sweep import Sweep
 
 _HOME = {
+    "Advice": "advice",
+    "advise": "advisor",
     "Analysis": "analysis",
     "analyze": "analysis",
     "Ack": "_native",
@@ -82,6 +86,7 @@ _HOME = {
 
 __all__ = [
     "Ack",
+    "Advice",
     "Analysis",
     "Bulk",
     "Comparison",
@@ -108,6 +113,7 @@ __all__ = [
     "Tcp",
     "Transfer",
     "Web",
+    "advise",
     "analyze",
     "compare",
     "diff",

@@ -13,6 +13,7 @@ from ackclock.report.run_input import read_environment
 from ackclock.result import REPORT, Result
 from ackclock.storage.remote_folder import shown
 from ackclock.storage.run_kind import (
+    ADVISE,
     ANALYZE,
     COMPARE,
     EMULATE,
@@ -170,6 +171,12 @@ def _analysis(folder: Path) -> Result:
     return read_folder(folder)
 
 
+def _advice(folder: Path) -> Result:
+    from ackclock.advice.result import read_folder
+
+    return read_folder(folder)
+
+
 def _measurement(folder: Path) -> Result:
     from ackclock.measurement.folder import read_folder
 
@@ -228,6 +235,7 @@ _RESULTS: dict[RunKind, Callable[[Path], Result]] = {
     COMPARE: lambda folder: FolderResult(folder, COMPARE),
     SWEEP: lambda folder: FolderResult(folder, SWEEP),
     SIMULATE: _simulation,
+    ADVISE: _advice,
 }
 # Not the results' own pages: a report needs the files only, not the program of a run's congestion
 # control in Python.
@@ -239,4 +247,5 @@ _PAGES: dict[RunKind, Callable[[Path], Page]] = {
     COMPARE: _comparison_page,
     SWEEP: _sweep_page,
     SIMULATE: _simulation_page,
+    ADVISE: lambda folder: _advice(folder)._page(),
 }

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ackclock.cli import (
+    advise,
     analyze,
     compare,
     diff,
@@ -62,6 +63,7 @@ for command in (
     serve.serve,
     measure.measure,
     fit.fit,
+    advise.advise,
     diff.diff,
     emulate.emulate,
     export.export,

@@ -23,7 +23,8 @@ EMULATE = RunKind("emulate", "emulation.json")
 COMPARE = RunKind("compare", "compare.json")
 SWEEP = RunKind("sweep", "sweep.json")
 SIMULATE = RunKind("simulate", "summary.json")
-KINDS = (REPRODUCE, ANALYZE, MEASURE, SCHEDULE, EMULATE, COMPARE, SWEEP, SIMULATE)
+ADVISE = RunKind("advise", "advice.json")
+KINDS = (REPRODUCE, ANALYZE, MEASURE, SCHEDULE, EMULATE, COMPARE, SWEEP, SIMULATE, ADVISE)
 """A folder with several of the documents is of the first kind."""
 
 

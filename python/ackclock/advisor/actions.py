@@ -1,0 +1,395 @@
+"""The actions of an advice: one change of the hosts or of the link each, with what to type, how to
+undo it, and who can do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+from ackclock.advisor.commands import (
+    BUILTIN,
+    DEVICE,
+    SHAPED,
+    AcksFirst,
+    Command,
+    Ingress,
+    Interface,
+    LinkKey,
+    Modprobe,
+    Qdisc,
+    Redirect,
+    RouteMetric,
+    SocketOption,
+    Sysctl,
+)
+from ackclock.advisor.situation import Situation
+from ackclock.comparison.ack_path import slowest_bps
+from ackclock.comparison.configuration import UP_TO, maximum
+from ackclock.comparison.socket_buffers import MEM_MIN, WMEM_DEFAULT, HostBuffers, bdp_bytes
+from ackclock.errors import InvalidValue, format_value
+from ackclock.export.line import Line
+from ackclock.export.tc_queue import queue_arguments
+from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
+from ackclock.input.link.queue import QUEUES, Queue
+from ackclock.input.units import show_rate, show_size, size_bytes
+from ackclock.input.variant_groups import KERNEL_NAMES
+
+WHO = ("sender", "receiver", "router", "operator")
+"""Who can change something: the hosts, the router at the clients' end, the operator of the link."""
+VARIANTS = ("cubic", "reno", "bbr", "westwood+", "vegas", "illinois", "hybla", "htcp")
+"""Congestion controls of mainline Linux that are tried."""
+INITIAL_WINDOW = 32
+"""The larger initial window that is tried, in segments."""
+SHAPED_SHARE = 0.95
+"""The rate of SQM's shaper as a share of the line rate: below it the queue moves to the router."""
+RECEIVE_BDPS = 1.5
+"""The receive window that bounds a queue, in BDP: a full path and a queue of half a BDP."""
+MIN_QUEUE = 3 * 1514
+"""Minimum size of a queue that is tried, in bytes."""
+PEP_DELAY_S = 0.02
+"""A proxy is tried before a hop with at least this one-way delay."""
+DROP_IN = "its interface is the bottleneck: a queue in front of a slower device remains empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A key of a scenario or link file with its value before and after."""
+
+    path: str
+    before: Any
+    to: Any
+
+    def as_json(self) -> dict[str, Any]:
+        """An entry of `change` in the JSON document."""
+        return {"path": self.path, "from": self.before, "to": self.to}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command, who types it, and the commands that undo it (in their order, several or none)."""
+
+    who: str
+    command: Command
+    undo: tuple[Command, ...] = ()
+
+
+@dataclass(frozen=True)
+class Action:
+    """A change that can be made.
+
+    Attributes:
+        kind: actions of a kind exclude each other.
+        label: a few words.
+        changes: the keys that it changes.
+        steps: what to type.
+        preconditions: what must be true for the commands to have this effect.
+        hop: a hop that it adds, and the name of the hop before it.
+    """
+
+    kind: str
+    label: str
+    changes: tuple[Change, ...]
+    steps: tuple[Step, ...]
+    preconditions: tuple[str, ...] = ()
+    hop: tuple[str, Mapping[str, Any]] | None = field(default=None, hash=False)
+
+    @property
+    def who(self) -> tuple[str, ...]:
+        """Who has to do something, in the order of `WHO`."""
+        doing = {step.who for step in self.steps}
+        return tuple(who for who in WHO if who in doing)
+
+
+def candidates(situation: Situation, may: Sequence[str]) -> list[Action]:
+    """All actions of those who may act that change something, in a fixed order."""
+    makers = (_variants, _buffers, _acknowledgments, _sender_settings, _queues, _ack_queues, _shaper, _medium, _proxy)
+    found = (action for maker in makers for action in maker(situation))
+    return [action for action in found if set(action.who) <= set(may) and action.changes]
+
+
+def _variants(of: Situation) -> Iterator[Action]:
+    kernel = {name: linux for linux, name in reversed(KERNEL_NAMES.items()) if not linux.startswith("ackclock_")}
+    before = str(of.tcp["variant"])
+    undo = (Sysctl("net.ipv4.tcp_congestion_control", kernel.get(before, "cubic")),)
+    for variant in VARIANTS:
+        name = kernel[variant]
+        if variant != before:
+            load = [] if name in BUILTIN else [Step("sender", Modprobe(f"tcp_{name}"))]
+            line = Step("sender", Sysctl("net.ipv4.tcp_congestion_control", name), undo)
+            yield Action(
+                "variant",
+                f"congestion control {variant}",
+                (Change("tcp.variant", before, variant),),
+                (*load, line),
+                (f"the kernel has tcp_{name}; a program sets TCP_CONGESTION = {name} for its own sockets",),
+            )
+
+
+def _buffers(of: Situation) -> Iterator[Action]:
+    """Larger buffers where the host's do not fill the path; a receive window that bounds the
+    queue.
+    """
+    host = HostBuffers.of(of.host)
+    fixed = [end for end in ("send", "receive") if isinstance(of.tcp[f"{end}_buffer"], int) and host.tuned(end)]
+    larger = next((one for one in host.for_path(["path"], of.hops, of.direction)), "auto")
+    assert isinstance(larger, str)
+    ends = [(end, larger) for end in ("send", "receive") if larger.startswith(UP_TO)]
+    if fixed:
+        auto = [[(end, "auto") for end in fixed]]
+        yield from _buffer_actions(of, host, auto if not ends else [*auto, [(end, larger) for end in fixed]])
+    if ends:
+        yield from _buffer_actions(of, host, [ends, ends[:1], ends[1:]])
+    tuned = of.tcp["receive_buffer"] == "tuned"
+    if tuned and (bdp := bdp_bytes(of.hops, of.direction)):
+        memory = max(2**16, ceil(RECEIVE_BDPS * bdp * host.memory("receive") / 4096) * 4096)
+        if memory < int(of.tcp["receive_limit"]):
+            yield from _buffer_actions(of, host, [[("receive", UP_TO + show_size(memory))]])
+
+
+def _buffer_actions(of: Situation, host: HostBuffers, groups: Iterable[Sequence[tuple[str, str]]]) -> Iterator[Action]:
+    for group in groups:
+        changes: list[Change] = []
+        steps: list[Step] = []
+        for end, buffer in group:
+            who, option = ("sender", "SO_SNDBUF") if end == "send" else ("receiver", "SO_RCVBUF")
+            was = of.tcp[f"{end}_buffer"]
+            if isinstance(was, int):
+                changes.append(Change(f"tcp.{end}_buffer", show_size(was), "auto"))
+                value = str(ceil(was * host.memory(end) / 2))
+                steps.append(Step(who, SocketOption(option, None), (SocketOption(option, value),)))
+            if buffer.startswith(UP_TO):
+                limit = int(of.tcp.get(f"{end}_limit", host.keys[f"{end}_limit"]))
+                changes.append(Change(f"tcp.{end}_limit", show_size(limit), maximum(buffer)))
+                key = f"net.ipv4.tcp_{'wmem' if end == 'send' else 'rmem'}"
+                size = size_bytes(maximum(buffer))
+                first = WMEM_DEFAULT if end == "send" else int(host.keys["receive_start"])
+                lines = [Sysctl(key, f"{MEM_MIN} {min(first, top)} {top}") for top in (size, limit)]
+                steps.append(Step(who, lines[0], (lines[1],)))
+        if changes:
+            words = " and ".join(f"{end} buffer {'auto' if b == 'auto' else 'up to ' + maximum(b)}" for end, b in group)
+            yield Action(
+                "buffers", words, tuple(changes), tuple(steps), ("the program sets no SO_SNDBUF or SO_RCVBUF",)
+            )
+
+
+def _acknowledgments(of: Situation) -> Iterator[Action]:
+    if of.tcp["delayed_ack"]:
+        step = Step("receiver", RouteMetric("quickack", 1), (RouteMetric("quickack", 0),))
+        change = Change("tcp.delayed_ack", True, False)
+        yield Action("delayed ACK", "an ACK for each segment", (change,), (step,), ("one default route",))
+
+
+def _sender_settings(of: Situation) -> Iterator[Action]:
+    before = int(of.tcp["initial_window"])
+    if before < INITIAL_WINDOW:
+        step = Step("sender", RouteMetric("initcwnd", INITIAL_WINDOW), (RouteMetric("initcwnd", before),))
+        change = Change("tcp.initial_window", before, INITIAL_WINDOW)
+        words = f"initial window of {INITIAL_WINDOW} segments"
+        yield Action("initial window", words, (change,), (step,), ("one default route",))
+    if of.tcp["pacing"] is False:
+        step = Step("sender", Qdisc(DEVICE, "fq"), (Qdisc(DEVICE),))
+        words = "pacing by the fq qdisc"
+        yield Action("pacing", words, (Change("tcp.pacing", False, True),), (step,), ("DEV is the sender's interface",))
+
+
+def _queues(of: Situation) -> Iterator[Action]:
+    """AQMs and sizes at each queue of the path that data or ACKs meet."""
+    bdp = bdp_bytes(of.hops, of.direction)
+    for hop, direction, side in _sides(of):
+        limits = _limits(side.queue)
+        for kind in ("fq-codel", "codel", "cake", "pie"):
+            if not side.queue or side.queue.kind != kind:
+                yield _queue_action(of, hop, direction, {"kind": kind, **limits}, kind)
+        if bdp and direction == of.direction and _is_bottleneck(of, hop, direction):
+            for share, words in ((1.0, "one BDP"), (0.25, "a quarter of a BDP"), (4.0, "four BDP")):
+                size = max(MIN_QUEUE, ceil(share * bdp))
+                if _size(side.queue) != size:
+                    value = {"kind": "droptail", "bytes": f"{size} B"}
+                    yield _queue_action(of, hop, direction, value, f"droptail of {words}")
+
+
+def _ack_queues(of: Situation) -> Iterator[Action]:
+    """ACK policies where ACKs share a queue: a filter, and ACKs before data."""
+    back = "up" if of.direction == "down" else "down"
+    for hop, direction, side in _sides(of):
+        if direction != back or not _is_bottleneck(of, hop, direction):
+            continue
+        who = _owner(of, hop, direction)
+        path = f"hop.{hop.name}.queue.{direction}"
+        kind = f"queue {hop.name} {direction}"
+        if not side.queue or side.queue.ack is None:
+            filtered = {"kind": "cake", **_limits(side.queue), "ack": {"filter": "cake"}}
+            yield _queue_action(of, hop, direction, filtered, "cake with its ACK filter")
+            for key, value, words in (("filter", "safe", "ACK filter"), ("first", True, "ACKs first")):
+                steps: tuple[Step, ...]
+                if key == "first":
+                    undo = (_qdisc_of(side.queue, direction),)
+                    prio = Step(who, Qdisc(DEVICE, "prio", ("bands", "3"), ("root", "handle", "1:")), undo)
+                    steps = (prio, Step(who, AcksFirst(DEVICE)))
+                else:
+                    steps = (
+                        Step(who, LinkKey(f"{path}.ack.filter", "safe"), (LinkKey(f"{path}.ack.filter", "none"),)),
+                    )
+                yield Action(
+                    kind,
+                    f"{words} at {hop.name} {direction}",
+                    (Change(f"{path}.ack.{key}", None, value),),
+                    steps,
+                    (DROP_IN,) if key == "first" else ("the device has an ACK filter (DOCSIS: ACK suppression)",),
+                )
+
+
+def _shaper(of: Situation) -> Iterator[Action]:
+    """SQM: the router shapes both directions a little below the line rate, with cake."""
+    rates = {direction: slowest_bps(of.hops, direction) for direction in DIRECTIONS}
+    last = of.hops[-1]
+    if any(hop.medium or hop.name == "sqm" for hop in of.hops):
+        return
+    if any(rate is None or not _is_fixed(of, direction) for direction, rate in rates.items()):
+        return
+    for directions, words in ((DIRECTIONS, "both directions"), (("up",), "the uplink"), (("down",), "the downlink")):
+        shaped = {direction: round(SHAPED_SHARE * (rates[direction] or 0.0) / 1000) * 1000 for direction in directions}
+        if min(shaped.values()) <= 0:
+            continue
+        hop: dict[str, Any] = {"name": "sqm"}
+        if len(directions) == 1:
+            hop["only"] = directions[0]
+        queues = {
+            direction: {"kind": "cake", **({"ack": {"filter": "cake"}} if direction != of.direction else {})}
+            for direction in directions
+        }
+        hop |= {"rate": {d: show_rate(bps) for d, bps in shaped.items()}, "queue": queues}
+        changes = [Change(f"hop.sqm.rate.{d}", None, show_rate(bps)) for d, bps in shaped.items()]
+        changes += [Change(f"hop.sqm.queue.{d}", None, queue) for d, queue in queues.items()]
+        steps: list[Step] = []
+        for direction, bps in shaped.items():
+            arguments = ["bandwidth", f"{bps // 1000}kbit", "besteffort", "triple-isolate"]
+            arguments += ["ack-filter"] if direction != of.direction else []
+            if direction == "up":
+                steps.append(Step("router", Qdisc(DEVICE, "cake", tuple(arguments)), (Qdisc(DEVICE),)))
+            else:
+                steps += [
+                    Step("router", Interface("add", SHAPED), (Interface("del", SHAPED),)),
+                    Step("router", Interface("up", SHAPED)),
+                    Step("router", Ingress(DEVICE), (Ingress(DEVICE, remove=True),)),
+                    Step("router", Redirect(DEVICE, SHAPED)),
+                    Step("router", Qdisc(SHAPED, "cake", (*arguments, "ingress"))),
+                ]
+        yield Action(
+            "shaper",
+            f"SQM with cake at {100 * SHAPED_SHARE:.0f} % of the line rate, {words}",
+            tuple(changes),
+            tuple(steps),
+            ("DEV is the router's interface to the link", "the line rate is constant"),
+            (last.name, hop),
+        )
+
+
+def _medium(of: Situation) -> Iterator[Action]:
+    """The DL:UL split of a TDD channel."""
+    for hop in of.hops:
+        split = getattr(hop.medium, "dl_ul", None)
+        for other in ("1:1", "2:1", "3:1", "5:1"):
+            if split and other != split:
+                path = f"hop.{hop.name}.medium.dl_ul"
+                step = Step("operator", LinkKey(path, other), (LinkKey(path, split),))
+                yield Action("split", f"DL:UL split {other} at {hop.name}", (Change(path, split, other),), (step,))
+
+
+def _proxy(of: Situation) -> Iterator[Action]:
+    """A split-TCP proxy before the hop with the largest delay."""
+    if any(hop.pep for hop in of.hops):
+        return
+    slow = max(of.hops[1:], key=_delay_s, default=None)
+    if slow is None or _delay_s(slow) < PEP_DELAY_S:
+        return
+    path = f"hop.{slow.name}.pep"
+    bdp = bdp_bytes(of.hops, of.direction) or 0
+    value = {"buffer": show_size(max(4 * 2**20, ceil(2 * bdp / 2**20) * 2**20))}
+    text = f'{{ buffer = "{value["buffer"]}" }}'
+    step = Step("operator", LinkKey(path, text), (LinkKey(path, "none"),))
+    yield Action("proxy", f"split-TCP proxy before {slow.name}", (Change(path, None, value),), (step,))
+
+
+def _delay_s(hop: Hop) -> float:
+    return max((side.delay for side in (hop.down, hop.up) if side), default=0) / 1e12
+
+
+def _sides(of: Situation) -> Iterator[tuple[Hop, str, Direction]]:
+    """The bottlenecks, and every other hop and direction whose queue delays or drops packets."""
+    for hop in of.hops:
+        for direction in DIRECTIONS:
+            side = getattr(hop, direction)
+            if side is None or not (hop.medium or side.rate is not None):
+                continue
+            if _is_bottleneck(of, hop, direction) or of.has_queue(hop.name, direction):
+                yield hop, direction, side
+
+
+def _is_fixed(of: Situation, direction: str) -> bool:
+    """Whether the lowest rate of a direction is a constant."""
+    sides = [getattr(hop, direction) for hop in of.hops]
+    return all(side is None or side.rate is None or isinstance(side.rate, int) for side in sides)
+
+
+def _is_bottleneck(of: Situation, hop: Hop, direction: str) -> bool:
+    return slowest_bps([hop], direction) == slowest_bps(of.hops, direction)
+
+
+def _owner(of: Situation, hop: Hop, direction: str) -> str:
+    """Who configures a queue: the clients' router sends up over the last hop."""
+    return "router" if direction == "up" and hop.name == of.hops[-1].name else "operator"
+
+
+def _limits(queue: Queue | None) -> dict[str, Any]:
+    """The limits of a queue as a link file has them."""
+    if queue is None:
+        return {}
+    found: dict[str, Any] = {"packets": queue.packets} if queue.packets else {}
+    return found | ({"bytes": f"{queue.bytes} B"} if queue.bytes else {})
+
+
+def _size(queue: Queue | None) -> int | None:
+    return queue.bytes if queue else None
+
+
+def _written(queue: Queue | None) -> dict[str, Any] | None:
+    return queue.model_dump(exclude_none=True, exclude_unset=True) if queue else None
+
+
+def _queue_action(of: Situation, hop: Hop, direction: str, value: Mapping[str, Any], words: str) -> Action:
+    side: Direction = getattr(hop, direction)
+    kept = {"ack": _written(side.queue)["ack"]} if side.queue and side.queue.ack and "ack" not in value else {}  # type: ignore[index]
+    wanted = {**value, **kept}
+    kinds: Mapping[str, Any] = QUEUES
+    queue: Queue = kinds[wanted["kind"]].model_validate(wanted)
+    rate = side.rate if isinstance(side.rate, int) else None
+    step = Step(_owner(of, hop, direction), _qdisc_of(queue, direction, rate), (_qdisc_of(side.queue, direction),))
+    change = Change(f"hop.{hop.name}.queue.{direction}", _written(side.queue), wanted)
+    preconditions = (f"DEV is the interface that sends {direction} over {hop.name}", DROP_IN)
+    kind = f"queue {hop.name} {direction}"
+    return Action(kind, f"{words} at {hop.name} {direction}", (change,), (step,), preconditions)
+
+
+def _qdisc_of(queue: Queue | None, direction: str, rate: int | None = None) -> Qdisc:
+    """The qdisc of a queue; without one, the command that restores the default."""
+    if queue is None:
+        return Qdisc(DEVICE)
+    line = Line(direction, queue=queue, rate=rate)
+    words = queue_arguments(line, rate).split()
+    if queue.kind == "cake":
+        words = ["cake", *(["bandwidth", f"{rate}bit"] if rate else ["unlimited"]), *words]
+    return Qdisc(DEVICE, words[0], tuple(words[1:]))
+
+
+def check_may(may: Sequence[str]) -> tuple[str, ...]:
+    """Those who may act. Raises InvalidValue for an unknown one, and without one."""
+    for who in may:
+        if who not in WHO:
+            raise InvalidValue(format_value(who), f"{', '.join(WHO)}, with commas between")
+    if not may:
+        raise InvalidValue("no one", f"{', '.join(WHO)}, with commas between")
+    return tuple(who for who in WHO if who in may)

@@ -1,0 +1,339 @@
+"""The commands of an advice, each a typed object with its text and the inverse of its text.
+
+`parse` reads a command back by the grammar of its tool (sysctl(8), ip-route(8), tc(8) and the pages
+of the qdiscs, modprobe(8), socket(7), tcp(7)) and refuses what the tool would refuse.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ackclock.input.variant_groups import KERNEL_NAMES
+
+DEVICE = "$DEV"
+"""The interface of a router's or operator's command, a variable of the shell."""
+SHAPED = "ifb4dev"
+"""The interface on which SQM shapes what arrives (name of at most 15 characters)."""
+BUILTIN = ("reno", "cubic")
+"""Congestion controls that need no module in the usual kernels."""
+
+_INTEGER = re.compile(r"\d+")
+_WORD = re.compile(r"[a-z][a-z0-9_]*")
+_TRIPLE = re.compile(r"\d+ \d+ \d+")
+SYSCTLS: Mapping[str, re.Pattern[str]] = {
+    "net.ipv4.tcp_congestion_control": _WORD,
+    "net.ipv4.tcp_rmem": _TRIPLE,
+    "net.ipv4.tcp_wmem": _TRIPLE,
+    "net.core.rmem_max": _INTEGER,
+    "net.core.wmem_max": _INTEGER,
+}
+"""The sysctls of an advice, and the form of their values (ip-sysctl.rst)."""
+SOCKET_OPTIONS: Mapping[str, re.Pattern[str]] = {
+    "TCP_CONGESTION": _WORD,
+    "SO_SNDBUF": _INTEGER,
+    "SO_RCVBUF": _INTEGER,
+}
+"""The socket options of an advice, and the form of their values."""
+ROUTE_METRICS: Mapping[str, range] = {"initcwnd": range(1, 1000), "quickack": range(2)}
+"""Metrics of a route (ip-route(8)) and their values."""
+
+_RATE = re.compile(r"\d+(?:bit|kbit|mbit|gbit)")
+_TIME = re.compile(r"\d+(?:\.\d+)?(?:us|ms|s)")
+_SHARE = re.compile(r"\d(?:\.\d+)?(?:e-\d+)?")
+_FLAG = None
+QDISCS: Mapping[str, Mapping[str, re.Pattern[str] | None]] = {
+    "pfifo": {"limit": _INTEGER},
+    "pfifo_head_drop": {"limit": _INTEGER},
+    "bfifo": {"limit": _INTEGER},
+    "prio": {"bands": _INTEGER},
+    "fq": {},
+    "fq_codel": {
+        **dict.fromkeys(("limit", "flows", "quantum", "memory_limit"), _INTEGER),
+        **dict.fromkeys(("target", "interval"), _TIME),
+        **dict.fromkeys(("ecn", "noecn"), _FLAG),
+    },
+    "codel": {"limit": _INTEGER, "target": _TIME, "interval": _TIME, "ecn": _FLAG, "noecn": _FLAG},
+    "pie": {
+        **dict.fromkeys(("limit", "alpha", "beta"), _INTEGER),
+        **dict.fromkeys(("target", "tupdate"), _TIME),
+        **dict.fromkeys(("ecn", "noecn"), _FLAG),
+    },
+    "red": {
+        **dict.fromkeys(("limit", "min", "max", "avpkt", "burst"), _INTEGER),
+        "bandwidth": _RATE,
+        "probability": _SHARE,
+        "ecn": _FLAG,
+    },
+    "cake": {
+        "bandwidth": _RATE,
+        "rtt": _TIME,
+        "overhead": _INTEGER,
+        "memlimit": _INTEGER,
+        **dict.fromkeys(
+            (
+                *("unlimited", "besteffort", "flows", "triple-isolate"),
+                *("ack-filter", "ack-filter-aggressive", "no-ack-filter", "ingress"),
+            ),
+            _FLAG,
+        ),
+    },
+}
+"""The qdiscs of an advice with the keys of each; a key with a pattern has a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sysctl:
+    """`sysctl -w KEY=VALUE`."""
+
+    key: str
+    value: str
+
+    def text(self) -> str:
+        value = f'"{self.value}"' if " " in self.value else self.value
+        return f"sysctl -w {self.key}={value}"
+
+    @classmethod
+    def parsed(cls, words: Sequence[str]) -> Sysctl:
+        _expect(len(words) == 3 and words[1] == "-w", words)
+        key, equals, value = words[2].partition("=")
+        _expect(bool(equals) and key in SYSCTLS and SYSCTLS[key].fullmatch(value) is not None, words)
+        return cls(key, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Modprobe:
+    """`modprobe MODULE`: loads a congestion control."""
+
+    module: str
+
+    def text(self) -> str:
+        return f"modprobe {self.module}"
+
+    @classmethod
+    def parsed(cls, words: Sequence[str]) -> Modprobe:
+        _expect(len(words) == 2 and words[1].removeprefix("tcp_") in KERNEL_NAMES, words)
+        return cls(words[1])
+
+
+@dataclass(frozen=True, slots=True)
+class SocketOption:
+    """A socket option that a program sets, `NAME = VALUE`; `unset NAME` where it sets none."""
+
+    name: str
+    value: str | None
+
+    def text(self) -> str:
+        return f"unset {self.name}" if self.value is None else f"{self.name} = {self.value}"
+
+    @classmethod
+    def parsed(cls, words: Sequence[str]) -> SocketOption:
+        if words[0] == "unset":
+            _expect(len(words) == 2 and words[1] in SOCKET_OPTIONS, words)
+            return cls(words[1], None)
+        _expect(len(words) == 3 and words[1] == "=" and words[0] in SOCKET_OPTIONS, words)
+        _expect(SOCKET_OPTIONS[words[0]].fullmatch(words[2]) is not None, words)
+        return cls(words[0], words[2])
+
+
+@dataclass(frozen=True, slots=True)
+class RouteMetric:
+    """`ip route change DEFAULT METRIC VALUE`: a metric of the default route."""
+
+    metric: str
+    value: int
+
+    def text(self) -> str:
+        return f"ip route change $(ip route show default) {self.metric} {self.value}"
+
+    @classmethod
+    def parsed(cls, words: Sequence[str]) -> RouteMetric:
+        text = " ".join(words)
+        found = re.fullmatch(r"ip route change \$\(ip route show default\) ([a-z]+) (\d+)", text)
+        _expect(found is not None, words)
+        assert found is not None
+        _expect(found[1] in ROUTE_METRICS and int(found[2]) in ROUTE_METRICS[found[1]], words)
+        return cls(found[1], int(found[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class Qdisc:
+    """`tc qdisc replace dev DEVICE PLACE KIND ARGUMENTS`, or `tc qdisc del dev DEVICE PLACE`."""
+
+    device: str
+    kind: str = ""
+    arguments: tuple[str, ...] = ()
+    at: tuple[str, ...] = ("root",)
+
+    def text(self) -> str:
+        where = ["tc", "qdisc", "replace" if self.kind else "del", "dev", self.device, *self.at]
+        return " ".join([*where, *([self.kind] if self.kind else []), *self.arguments])
+
+    @classmethod
+    def parsed(cls, words: Sequence[str]) -> Qdisc:
+        _expect(len(words) >= 6 and words[3] == "dev", words)
+        device, rest = words[4], list(words[5:])
+        at = tuple(rest[: {"root": 3 if rest[1:2] == ["handle"] else 1, "ingress": 1, "handle": 3}.get(rest[0], 0)])
+        _expect(bool(at), words)
+        kind, *arguments = rest[len(at) :] or [""]
+        if at[0] == "handle":
+            _expect((at[1], kind, arguments) == ("ffff:", "", []) and at[2] == "ingress", words)
+        _expect(words[2] == ("replace" if kind or at[0] == "handle" else "del"), words)
+        if kind:
+            _expect(kind in QDISCS, words)
+            _check_arguments(QDISCS[kind], arguments, words)
+        return cls(device, kind, tuple(arguments), at)
+
+
+@dataclass(frozen=True, slots=True)
+class Ingress:
+    """The qdisc of arriving packets, whose filter redirects them to `SHAPED`."""
+
+    device: str
+    remove: bool = False
+
+    def text(self) -> str:
+        if self.remove:
+            return f"tc qdisc del dev {self.device} ingress"
+        return f"tc qdisc replace dev {self.device} handle ffff: ingress"
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """`tc filter`: arriving packets pass another interface, where they can be queued."""
+
+    device: str
+    to: str
+
+    def text(self) -> str:
+        return (
+            f"tc filter replace dev {self.device} parent ffff: protocol all prio 10 matchall "
+            f"action mirred egress redirect dev {self.to}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AcksFirst:
+    """`tc filter`: TCP packets of less than 64 bytes with the ACK flag alone go to the first band
+    of a `prio` qdisc (u32 matches as in LARTC, 9.5.3).
+    """
+
+    device: str
+
+    def text(self) -> str:
+        return (
+            f"tc filter replace dev {self.device} parent 1: protocol ip prio 10 u32 match ip protocol 6 0xff "
+            "match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2 match u8 0x10 0xff at 33 flowid 1:1"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """`ip link add NAME type ifb`, `ip link set NAME up`, `ip link del NAME`."""
+
+    verb: str
+    name: str
+
+    def text(self) -> str:
+        return {
+            "add": f"ip link add {self.name} type ifb",
+            "up": f"ip link set {self.name} up",
+            "del": f"ip link del {self.name}",
+        }[self.verb]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkKey:
+    """A key of the link file whose device has a configuration of its own: `set KEY = VALUE`."""
+
+    path: str
+    value: str
+
+    def text(self) -> str:
+        return f"set {self.path} = {self.value}"
+
+    @classmethod
+    def parsed(cls, words: Sequence[str]) -> LinkKey:
+        found = re.fullmatch(r"set (hop\.[^=]+?) = (.+)", " ".join(words))
+        _expect(found is not None, words)
+        assert found is not None
+        return cls(found[1], found[2])
+
+
+Command = Sysctl | Modprobe | SocketOption | RouteMetric | Qdisc | Ingress | Redirect | AcksFirst | Interface | LinkKey
+
+
+def parse(text: str) -> Command:
+    """The command of a text; `parse(command.text()) == command`.
+
+    Raises ValueError for text that is none of these commands, or that its tool would refuse.
+
+    >>> parse('sysctl -w net.ipv4.tcp_rmem="4096 131072 25165824"')
+    Sysctl(key='net.ipv4.tcp_rmem', value='4096 131072 25165824')
+    """
+    words = text.split() if text.startswith(("ip route", "set ")) else shlex.split(text)
+    if not words:
+        raise ValueError("an empty command")
+    for start, read in _READERS.items():
+        if text == start or text.startswith(f"{start} "):
+            return read(words)
+    if words[0] in (*SOCKET_OPTIONS, "unset"):
+        return SocketOption.parsed(words)
+    raise ValueError(f"no command of an advice: {text}")
+
+
+def _exact(words: Sequence[str]) -> Command:
+    """A command whose text has names of interfaces alone as variables."""
+    text = " ".join(words)
+    names = re.findall(r"\bdev (\S+)", text) or re.findall(r"^ip link (?:add|set|del) (\S+)", text)
+    _expect(bool(names), words)
+    known: list[Command] = [
+        Redirect(names[0], names[-1]),
+        AcksFirst(names[0]),
+        *(Interface(verb, names[0]) for verb in ("add", "up", "del")),
+    ]
+    for command in known:
+        if command.text() == text:
+            return command
+    raise ValueError(f"no command of an advice: {text}")
+
+
+def _qdisc(words: Sequence[str]) -> Command:
+    text = " ".join(words)
+    for remove in (False, True):
+        ingress = Ingress(words[4] if len(words) > 4 else "", remove)
+        if ingress.text() == text:
+            return ingress
+    return Qdisc.parsed(words)
+
+
+_READERS: Mapping[str, Callable[[Sequence[str]], Command]] = {
+    "sysctl": Sysctl.parsed,
+    "modprobe": Modprobe.parsed,
+    "ip route": RouteMetric.parsed,
+    "ip link": _exact,
+    "tc qdisc": _qdisc,
+    "tc filter": _exact,
+    "set": LinkKey.parsed,
+}
+
+
+def _check_arguments(
+    keys: Mapping[str, re.Pattern[str] | None], arguments: Sequence[str], words: Sequence[str]
+) -> None:
+    """Each argument is a key once, with its value if it has one."""
+    rest = list(arguments)
+    seen: set[str] = set()
+    while rest:
+        key = rest.pop(0)
+        _expect(key in keys and key not in seen, words)
+        seen.add(key)
+        if (pattern := keys[key]) is not None:
+            _expect(bool(rest) and pattern.fullmatch(rest.pop(0)) is not None, words)
+
+
+def _expect(right: bool, words: Sequence[str]) -> None:
+    if not right:
+        raise ValueError(f"no command of an advice: {' '.join(words)}")

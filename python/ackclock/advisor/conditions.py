@@ -1,0 +1,103 @@
+"""Neighbouring conditions: the same situation with one property of the path moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ackclock.advisor.goals import BESIDE
+from ackclock.advisor.situation import Situation
+from ackclock.comparison.ack_path import slowest_bps
+from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
+from ackclock.input.units import show_rate, show_time
+
+MAX_LOSS = 0.2
+"""Maximum loss rate of a condition: above it TCP is no question of settings."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A change of the path or of its traffic.
+
+    Attributes:
+        text: as a clause after "unless".
+        point: values by dotted path.
+        flows: [[flow]] tables beside the situation's.
+    """
+
+    text: str
+    point: dict[str, Any] = field(default_factory=dict)
+    flows: tuple[dict[str, Any], ...] = ()
+
+
+def conditions(situation: Situation) -> list[Condition]:
+    """Rate x 2 and / 2, delay x 2 and / 2, the bottleneck's buffer x 4 and / 4, loss 0 and x 10,
+    and an upload beside it (a download beside an upload); those that the path allows.
+    """
+    return [*_rates(situation), *_delays(situation), *_buffers(situation), *_losses(situation), *_opposite(situation)]
+
+
+def _sides(situation: Situation) -> Iterator[tuple[Hop, str, Direction]]:
+    for hop in situation.hops:
+        for direction in DIRECTIONS:
+            if (side := getattr(hop, direction)) is not None:
+                yield hop, direction, side
+
+
+def _is_slowest(situation: Situation, hop: Hop, direction: str) -> bool:
+    return slowest_bps([hop], direction) == slowest_bps(situation.hops, direction)
+
+
+def _rates(situation: Situation) -> Iterator[Condition]:
+    for factor, text in ((2.0, "the rate is twice as high"), (0.5, "the rate is half as high")):
+        point = {
+            f"hop.{hop.name}.rate.{direction}": show_rate(max(1, round(side.rate * factor)))
+            for hop, direction, side in _sides(situation)
+            if isinstance(side.rate, int) and _is_slowest(situation, hop, direction)
+        }
+        if point:
+            yield Condition(text, point)
+
+
+def _delays(situation: Situation) -> Iterator[Condition]:
+    for factor, text in ((2.0, "the base delay is twice as long"), (0.5, "the base delay is half as long")):
+        point = {
+            f"hop.{hop.name}.delay.{direction}": show_time(round(side.delay * factor))
+            for hop, direction, side in _sides(situation)
+            if side.delay
+        }
+        if point:
+            yield Condition(text, point)
+
+
+def _buffers(situation: Situation) -> Iterator[Condition]:
+    for factor, text in ((4.0, "the bottleneck's buffer is four times as large"), (0.25, "it is a quarter as large")):
+        point: dict[str, Any] = {}
+        for hop, direction, side in _sides(situation):
+            if side.queue and direction == situation.direction and _is_slowest(situation, hop, direction):
+                path = f"hop.{hop.name}.queue.{direction}"
+                if side.queue.packets:
+                    point[f"{path}.packets"] = max(2, round(side.queue.packets * factor))
+                if side.queue.bytes:
+                    point[f"{path}.bytes"] = f"{max(3028, round(side.queue.bytes * factor))} B"
+        if point:
+            yield Condition(text.replace("it is", "the bottleneck's buffer is"), point)
+
+
+def _losses(situation: Situation) -> Iterator[Condition]:
+    for factor, text in ((0.0, "the channel loses nothing"), (10.0, "the channel loses ten times as much")):
+        point = {
+            f"hop.{hop.name}.loss.{direction}.mean": min(MAX_LOSS, mean * factor)
+            for hop, direction, side in _sides(situation)
+            if (mean := getattr(side.loss, "mean", 0.0))
+        }
+        if point:
+            yield Condition(text, point)
+
+
+def _opposite(situation: Situation) -> Iterator[Condition]:
+    back = "up" if situation.direction == "down" else "down"
+    what = "an upload" if back == "up" else "a download"
+    flow = {"name": f"{BESIDE}opposite", "direction": back, "variant": "cubic", "workload": {"kind": "bulk"}}
+    yield Condition(f"{what} runs beside it", {}, (flow,))

@@ -1,0 +1,66 @@
+"""The metrics of a run of an advice, and the score of each goal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ackclock.simulation.metrics import of_run
+from ackclock.statistics import jain_index
+from ackclock.statistics.summary_stats import summary_stats
+
+SPARSE = "sparse_"
+"""Base name of the sparse probe flows, one in each direction."""
+BESIDE = "beside_"
+"""What precedes the names of the flows that are run beside those of the situation."""
+GOALS = {
+    "balanced": "goodput over the root of the p95 RTT of a sparse flow beside it, mean over the flows",
+    "throughput": "the sum of the flows' goodputs",
+    "latency": "the p95 RTT of a sparse flow beside the flows",
+    "fairness": "Jain's index of the goodputs, of a single flow with a cubic flow beside it",
+}
+"""The goals and what they are the ratio of."""
+MIN_BPS = 1.0
+"""A flow without goodput counts as this, whose logarithm exists."""
+
+
+def of_advice(summary: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics of a run from its summary (docs/plan.md), with the scores of all goals.
+
+    `goodput_bps`, `rtt_p95_ms`, `retransmission_rate` and `timeouts` are of the situation's own TCP
+    flows; `sparse_rtt_p95_ms` is the sum of the p95 one-way delays of the sparse flows of both
+    directions; `beside_goodput_bps` and `short_p95_s` are of the flows beside it.
+    `score_GOAL` is better the larger it is.
+    """
+    parts = [flow for flow in summary["flows"] if flow["variant"] != "udp" and not flow["flow"].startswith(BESIDE)]
+    run = of_run({**summary, "flows": parts})
+    own = [flow for flow in parts if not flow.get("feeds")]
+    goodputs = [max(flow["goodput_bps"] or 0.0, MIN_BPS) for flow in own]
+    delays = [flow["one_way_delay_ms"] or {} for flow in summary["flows"] if flow["flow"].startswith(SPARSE)]
+    found = [delay["p95"] for delay in delays if delay.get("p95") is not None]
+    sparse = math.fsum(found) if found and len(found) == len(delays) else math.nan
+    metrics = {
+        name: run[name]
+        for name in ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "retransmission_rate", "timeouts", "queue_delay_ms")
+    }
+    metrics["sparse_rtt_p95_ms"] = sparse
+    beside = [flow for flow in summary["flows"] if flow["flow"].startswith(f"{BESIDE}other") and not flow.get("feeds")]
+    others = [max(flow["goodput_bps"] or 0.0, MIN_BPS) for flow in beside]
+    if others:
+        metrics["beside_goodput_bps"] = math.fsum(others)
+    if times := [
+        flow["completed_s"] if flow["completed_s"] is not None else flow["end_s"] - flow["host_start_s"]
+        for flow in summary["flows"]
+        if flow["flow"].startswith(f"{BESIDE}short") and not flow.get("feeds")
+    ]:
+        p95 = (summary_stats(times) or {}).get("p95")
+        metrics["short_p95_s"] = math.nan if p95 is None else p95
+    if len(goodputs) + len(others) > 1:
+        metrics["jain"] = jain_index([*goodputs, *others])
+    mean_log = math.fsum(map(math.log, goodputs)) / len(goodputs) if goodputs else math.nan
+    metrics["score_balanced"] = math.exp(mean_log - 0.5 * math.log(sparse)) if sparse > 0.0 else math.nan
+    metrics["score_throughput"] = math.fsum(goodputs)
+    metrics["score_latency"] = 1.0 / sparse if sparse > 0.0 else math.nan
+    metrics["score_fairness"] = metrics.get("jain", math.nan)
+    return metrics

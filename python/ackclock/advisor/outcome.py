@@ -1,0 +1,184 @@
+"""What the final runs show of a change: its gain, its effect on one run, and what it costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ackclock.comparison.prices import WORSE_MS, WORSE_RETRANSMITTED, WORSE_SHARE
+from ackclock.format import milliseconds, percent, rate
+from ackclock.simulation.metrics import Run
+from ackclock.statistics import Moments, Ratio, ratio
+from ackclock.statistics.intervals import exp, t_quantile
+
+MIN_GAIN = 1.03
+"""The ratio of scores from which on a change is advised, if its interval excludes 1."""
+MIN_GOODPUT = {"balanced": 0.5, "throughput": 0.5, "fairness": 0.5, "latency": 0.9}
+"""The goodput that one run keeps at least, by goal: the lower end of its prediction interval as a
+share of the goodput without the change; of `latency` the mean."""
+EFFECTS = ("goodput_bps", "sparse_rtt_p95_ms", "rtt_p95_ms", "retransmission_rate", "jain")
+"""The metrics of `effect`."""
+
+Seeds = Mapping[int, Run]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A 95 % prediction interval of one run."""
+
+    lo: float
+    hi: float
+
+
+def pairs_of(a: Seeds, b: Seeds, metric: str) -> list[tuple[float, float]]:
+    """The values of a metric of both with the same seed."""
+    return [(a[seed].get(metric, math.nan), b[seed].get(metric, math.nan)) for seed in sorted(a.keys() & b.keys())]
+
+
+def predicted_ratio(advised: Seeds, base: Seeds, metric: str) -> Prediction | None:
+    """The interval of the ratio of one run with the change to the same run without it, by the
+    logarithms of the seeds' ratios; None with fewer than two.
+    """
+    logs = [math.log(a / b) for a, b in pairs_of(advised, base, metric) if a > 0.0 and b > 0.0]
+    return _interval(Moments.of(logs), exp)
+
+
+def predicted(runs: Seeds, metric: str) -> Prediction | None:
+    """The interval of a metric of one run, on the logarithm where all values are positive."""
+    values = [run[metric] for run in runs.values() if not math.isnan(run.get(metric, math.nan))]
+    if values and min(values) > 0.0:
+        return _interval(Moments.of(map(math.log, values)), exp)
+    found = _interval(Moments.of(values), float)
+    return found and Prediction(max(0.0, found.lo), found.hi)
+
+
+def _interval(found: Moments, back: Callable[[float], float]) -> Prediction | None:
+    if found.n < 2:
+        return None
+    half = t_quantile(0.975, found.n - 1) * found.sd * math.sqrt(1.0 + 1.0 / found.n)
+    return Prediction(back(found.mean - half), back(found.mean + half))
+
+
+def effect(advised: Seeds, base: Seeds) -> dict[str, dict[str, float | None]]:
+    """`effect` of the JSON document: means without and with the change, and the prediction interval
+    of one run with it.
+    """
+    found: dict[str, dict[str, float | None]] = {}
+    for metric in EFFECTS:
+        of, without = (Moments.of(run.get(metric, math.nan) for run in runs.values()) for runs in (advised, base))
+        if of.n and without.n:
+            one = predicted(advised, metric)
+            found[metric] = {
+                "baseline": without.mean,
+                "advised": of.mean,
+                "lo": one.lo if one else None,
+                "hi": one.hi if one else None,
+            }
+    return found
+
+
+def refusal(advised: Seeds, base: Seeds, gain: Ratio, goal: str) -> str:
+    """Why a change is not advised; empty if it is."""
+    if not gain.value >= MIN_GAIN:
+        return "gains less than 3 %" if gain.value >= 1.0 else "loses"
+    if not gain.lo > 1.0:
+        return "the interval of its gain includes 0"
+    goodput = ratio(pairs_of(advised, base, "goodput_bps")).value
+    worst = (
+        goodput
+        if goal == "latency"
+        else (predicted_ratio(advised, base, "goodput_bps") or Prediction(goodput, goodput)).lo
+    )
+    if worst < MIN_GOODPUT[goal]:
+        return f"a run may keep only {percent(worst)} of its goodput"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """A figure that may be a cost: who pays it, and from when on."""
+
+    metric: str
+    who: str
+    text: Callable[[float, float], str]
+    is_worse: Callable[[float, float], bool]
+
+
+def _lower(value: float, base: float) -> bool:
+    return value <= (1.0 - WORSE_SHARE) * base
+
+
+_OWN = (
+    _Cost(
+        "goodput_bps",
+        "the flows themselves",
+        lambda value, base: f"goodput falls from {rate(base)} to {rate(value)}",
+        lambda value, base: value <= 0.97 * base,
+    ),
+    _Cost(
+        "retransmission_rate",
+        "the path",
+        lambda value, base: f"{percent(value)} of the segments are retransmissions instead of {percent(base)}",
+        lambda value, base: value - base >= WORSE_RETRANSMITTED,
+    ),
+    _Cost(
+        "sparse_rtt_p95_ms",
+        "other flows",
+        lambda value, base: f"the p95 RTT of a sparse flow grows from {milliseconds(base)} to {milliseconds(value)}",
+        lambda value, base: value - base >= WORSE_MS,
+    ),
+)
+_SHORT = _Cost(
+    "short_p95_s",
+    "short transfers",
+    lambda value, base: (
+        f"a short transfer beside it takes {milliseconds(1e3 * value)} at p95 instead of {milliseconds(1e3 * base)}"
+    ),
+    lambda value, base: value >= (1.0 + WORSE_SHARE) * base and 1e3 * (value - base) >= WORSE_MS,
+)
+
+
+def _other(variant: str) -> _Cost:
+    return _Cost(
+        "beside_goodput_bps",
+        "other flows",
+        lambda value, base: f"a {variant} flow beside it gets {rate(value)} instead of {rate(base)}",
+        _lower,
+    )
+
+
+def costs(advised: Seeds, base: Seeds, beside: Mapping[str, tuple[Seeds, Seeds]]) -> list[dict[str, Any]]:
+    """What a change costs, and who pays: of its own runs, and of runs beside other flows
+    ("cubic", "reno", "short": with the change, without it).
+    """
+    found = [_cost(one, advised, base) for one in _OWN]
+    for name, (of, without) in beside.items():
+        found.append(_cost(_SHORT if name == "short" else _other(name), of, without))
+    return [one for one in found if one]
+
+
+def _cost(cost: _Cost, advised: Seeds, base: Seeds) -> dict[str, Any] | None:
+    both = pairs_of(advised, base, cost.metric)
+    of, without = (Moments.of(side) for side in zip(*both, strict=True)) if both else (Moments.of(()), Moments.of(()))
+    if not (of.n and without.n and cost.is_worse(of.mean, without.mean)):
+        return None
+    return {
+        "metric": cost.metric,
+        "who_pays": cost.who,
+        "baseline": without.mean,
+        "advised": of.mean,
+        "certain": ratio(both).p < 0.05,
+        "text": cost.text(of.mean, without.mean),
+    }
+
+
+def ordered(accepted: Sequence[str], gains: Mapping[str, Ratio], sizes: Mapping[str, tuple[int, ...]]) -> list[str]:
+    """Labels by gain; `sizes` order those within 1 % of the best: fewer changes first."""
+    best = max((gains[label].value for label in accepted), default=1.0)
+    near = [label for label in accepted if gains[label].value >= 0.99 * best]
+    rest = [label for label in accepted if label not in near]
+    return sorted(near, key=lambda label: (sizes[label], -gains[label].value)) + sorted(
+        rest, key=lambda label: -gains[label].value
+    )

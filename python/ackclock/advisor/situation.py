@@ -1,0 +1,279 @@
+"""The situation that an advice is about: a link with one bulk transfer, a scenario, a run, or what
+captures of both ends show.
+"""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock.advisor.goals import BESIDE, SPARSE
+from ackclock.comparison.ack_path import slowest_bps
+from ackclock.comparison.prices import PROBE_BYTES, PROBE_EVERY_S, PROBE_SHARE
+from ackclock.errors import InputError
+from ackclock.input.document import read_document
+from ackclock.input.link.hop import DIRECTIONS, Hop
+from ackclock.input.objects import Link
+from ackclock.input.scenario.draft import Draft, absolute_traces, draft_of, find_link, read_draft
+from ackclock.input.scenario.hosts import DEFAULT_HOST
+from ackclock.input.scenario.link_draws import LinkDraws
+from ackclock.input.scenario.model import Scenario
+from ackclock.storage.run_kind import COMPARE, SIMULATE, kind_of
+
+if TYPE_CHECKING:
+    from ackclock.advisor.actions import Action
+
+FLOW = "flow"
+"""The name of the transfer over a link."""
+RTTS = 60
+"""Minimum number of RTTs in a run over a link: slow start has little weight then."""
+MIN_S, MAX_S = 10.0, 40.0
+"""The duration of a run over a link."""
+MIN_LIMITED = 0.5
+"""Share of a captured transfer from which on its receive window is its limit."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A scenario with own TCP flows, whose hosts and link may be changed.
+
+    Attributes:
+        what: its name, as given.
+        data: the scenario's tables, the hops in it, without a sweep.
+        own: the base names of its TCP flows.
+        queued: hops and directions whose queues delay or drop packets; None: not known yet.
+        draws: the joint draws of a fitted link.
+        notes: sentences about it.
+        fit: the document of the fit to captures.
+    """
+
+    what: str
+    data: Mapping[str, Any]
+    own: tuple[str, ...]
+    queued: frozenset[tuple[str, str]] | None = None
+    draws: LinkDraws | None = None
+    notes: tuple[str, ...] = ()
+    fit: Mapping[str, Any] | None = field(default=None, repr=False)
+    fitted: Path | None = None
+    """The file of the fitted link, in `scratch`; its draws are beside it."""
+    scratch: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False, compare=False)
+    is_link: bool = False
+    """Whether the flows are ours: a transfer over a link, whose duration may be another."""
+
+    @property
+    def base(self) -> Scenario:
+        """The checked scenario as it is."""
+        return draft_of(self.data).check()
+
+    @property
+    def hops(self) -> tuple[Hop, ...]:
+        """The hops, server first."""
+        return self.base.hop
+
+    @property
+    def direction(self) -> str:
+        """The direction of the data of the first own flow."""
+        scenario = self.base
+        return next(f.direction for n, f in zip(scenario.flow_names(), scenario.flow, strict=True) if n == self.own[0])
+
+    @property
+    def host(self) -> str:
+        """The host stack of the first own flow."""
+        scenario = self.base
+        flow = next(f for n, f in zip(scenario.flow_names(), scenario.flow, strict=True) if n == self.own[0])
+        return str(flow.host or scenario.tcp.host or DEFAULT_HOST)
+
+    @property
+    def tcp(self) -> Mapping[str, Any]:
+        """The resolved TCP keys of the first own flow."""
+        scenario = self.base
+        flow = next(f for n, f in zip(scenario.flow_names(), scenario.flow, strict=True) if n == self.own[0])
+        return scenario.tcp_of(flow).keys
+
+    def has_queue(self, hop: str, direction: str) -> bool:
+        """Whether packets wait or are dropped there."""
+        return self.queued is None or (hop, direction) in self.queued
+
+    def scenario(
+        self,
+        actions: Sequence[Action] = (),
+        point: Mapping[str, Any] | None = None,
+        flows: Sequence[Mapping[str, Any]] = (),
+    ) -> Scenario:
+        """The scenario with actions, over a path with other values (`point`), beside other flows.
+
+        A key `tcp.KEY` of an action is set for the own flows, whether or not they have it
+        themselves.
+        """
+        data = copy.deepcopy(dict(self.data))
+        keys: dict[str, Any] = dict(point or {})
+        for action in actions:
+            if action.hop:
+                before, hop = action.hop
+                index = next(i for i, one in enumerate(data["hop"]) if one["name"] == before)
+                data["hop"].insert(index + 1, copy.deepcopy(dict(hop)))
+            for change in action.changes:
+                if change.path.startswith("tcp."):
+                    keys |= {f"flow.{name}.{change.path.removeprefix('tcp.')}": change.to for name in self.own}
+                elif not action.hop:
+                    keys[change.path] = change.to
+        data["flow"] = [*data["flow"], *self._sparse(), *flows]
+        return draft_of(data).check(keys)
+
+    def _sparse(self) -> list[dict[str, Any]]:
+        """A flow of small UDP packets in each direction that shows the delay of others."""
+        scenario = self.base
+        flows = []
+        for direction in DIRECTIONS:
+            bps = slowest_bps(scenario.hop, direction) or 1e7
+            every = min(max(PROBE_EVERY_S, 8 * PROBE_BYTES / (PROBE_SHARE * bps)), scenario.duration / 1e12 / 20)
+            rate = f"{max(round(8 * PROBE_BYTES / every), 1)} b/s"
+            workload = {"kind": "cbr", "rate": rate, "packet": f"{PROBE_BYTES} B"}
+            flows.append({"name": f"{SPARSE}{direction}", "direction": direction, "workload": workload})
+        return flows
+
+    def lasting(self, duration_s: float) -> Situation:
+        """With runs of another duration."""
+        return replace(self, data={**self.data, "duration": f"{round(1e3 * duration_s)} ms"})
+
+    def beside_a_flow(self) -> Situation:
+        """With a cubic flow beside the own ones, in the direction of the first."""
+        flow = {"name": f"{BESIDE}other", "direction": self.direction, "variant": "cubic", "workload": {"kind": "bulk"}}
+        return replace(self, data={**self.data, "flow": [*self.data["flow"], flow]})
+
+    def with_queues(self, summaries: Sequence[Mapping[str, Any]]) -> Situation:
+        """With the queues that delay or drop packets in runs of it."""
+        found = {
+            (hop["hop"], hop["direction"])
+            for summary in summaries
+            for hop in summary["hops"]
+            if hop["drops"] or ((hop["queue_delay_ms"] or {}).get("p95") or 0.0) > 0.1
+        }
+        return replace(self, queued=frozenset(found))
+
+
+def situation_of(
+    what: Sequence[str | Path | Link | Mapping[str, Any]], *, direction: str = "down", seed: int | None = None
+) -> Situation:
+    """The situation of a link, scenario or run folder, or of captures of both ends.
+
+    Raises:
+        InputError: none of these, or a scenario without TCP.
+    """
+    if not what:
+        raise InputError("nothing", "a link, a scenario, a run folder, or captures of both ends", option="WHAT")
+    if len(what) > 1:
+        return _of_captures([str(one) for one in what], seed)
+    (one,) = what
+    if isinstance(one, Link):
+        return _of_link(one.title or "inline", {**one.to_dict()}, direction)
+    if isinstance(one, Mapping):
+        return _of_data("inline", one, Path()) if "flow" in one else _of_link("inline", dict(one), direction)
+    path = Path(one)
+    if path.is_dir():
+        return _of_folder(path)
+    if path.is_file() and path.suffix != ".toml" and not _is_text(path):
+        raise InputError.problem(
+            f"{path} is one capture, and a link is fitted to both ends",
+            "give the capture of the other end, too",
+            option="WHAT",
+        )
+    if path.is_file() and "flow" in read_document(path).data:
+        return _of_data(str(one), read_draft(path).document.data, path.parent)
+    return _of_link(str(one), {"link": str(one)}, direction)
+
+
+def _is_text(path: Path) -> bool:
+    with path.open("rb") as file:
+        return b"\0" not in file.read(64)
+
+
+def _of_folder(folder: Path) -> Situation:
+    kind = kind_of(folder)
+    if kind == SIMULATE:
+        return _of_data(str(folder), read_draft(folder / "scenario.toml").document.data, folder)
+    if kind == COMPARE:
+        data = read_draft(folder / "scenario.toml").document.data
+        return _of_data(str(folder), {**data, "tcp": {}}, folder)
+    found = "a folder without a finished run" if kind is None else f"a run folder of {kind.command}"
+    raise InputError(
+        found, "a folder of simulate or compare; of measure, the captures of both ends", file=str(folder), option="WHAT"
+    )
+
+
+def _of_captures(captures: Sequence[str], seed: int | None) -> Situation:
+    """The fitted link, with the captures' variant, and their receive window where it was the
+    limit.
+    """
+    from ackclock.analysis import analyze
+    from ackclock.fitting import fit
+
+    scratch = tempfile.TemporaryDirectory(prefix="ackclock-advise-")
+    file = Path(scratch.name) / "link.toml"
+    fitted = fit(*captures, out=file, seed=seed)
+    score = fitted.document["score"] or {}
+    direction, flow = _largest(analyze(captures[0]).document)
+    tcp: dict[str, Any] = {"variant": str(score.get("variant") or "cubic")}
+    notes = [f"The link is fitted to {len(captures)} captures."]
+    if score.get("sentence"):
+        notes.append(str(score["sentence"]))
+    window = flow["advertised_window_bytes"]["max"] if flow else None
+    if window and (flow.get("window_limited_share") or 0.0) >= MIN_LIMITED:
+        tcp["receive_buffer"] = f"{window} B"
+        notes.append(f"The receive window of {window} B limits the captured transfer.")
+    of_link = _of_link(", ".join(captures), {"link": str(file)}, direction, tcp)
+    notes += of_link.notes
+    return replace(of_link, notes=tuple(notes), fit=fitted.document, fitted=file, scratch=scratch)
+
+
+def _largest(document: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The direction and the figures of the data of the largest flow; the window that limited it is
+    that of the opposite direction.
+    """
+    sides = [
+        (flow[side]["unique_bytes"] or 0, "down" if side == "b2a" else "up", flow[side], flow[other])
+        for flow in document["flows"]
+        for side, other in (("b2a", "a2b"), ("a2b", "b2a"))
+    ]
+    if not sides:
+        return "down", {}
+    _, direction, data, acks = max(sides, key=lambda one: one[0])
+    return direction, {**data, "advertised_window_bytes": acks["advertised_window_bytes"]}
+
+
+def _of_link(what: str, keys: dict[str, Any], direction: str, tcp: Mapping[str, Any] | None = None) -> Situation:
+    """A bulk transfer over a link, for so long that slow start has little weight."""
+    flow = {"name": FLOW, "direction": direction, "workload": {"kind": "bulk"}}
+    hops = draft_of({**keys, "duration": "1 s", "flow": [flow]}).check().hop
+    rtt_s = sum(side.delay for hop in hops for side in (hop.down, hop.up) if side) / 1e12
+    duration = min(max(RTTS * rtt_s, MIN_S), MAX_S)
+    data = {**keys, "duration": f"{round(1e3 * duration)} ms", "flow": [flow], "tcp": dict(tcp or {})}
+    draws = LinkDraws.beside(keys["link"]) if "link" in keys else None
+    notes = (draws.note,) if draws else ()
+    return replace(_of_data(what, data, Path()), draws=draws, notes=notes, is_link=True)
+
+
+def _of_data(what: str, given: Mapping[str, Any], folder: Path) -> Situation:
+    data = copy.deepcopy({key: value for key, value in given.items() if key not in ("sweep", "seeds")})
+    absolute_traces(data, folder)
+    name = data.pop("link", None)
+    if name is not None:
+        # Checked first: its errors name the file.
+        draft_of({**data, "link": str(find_link(str(name), folder) or name)}).check()
+        path = find_link(str(name), folder)
+        assert path is not None
+        document = Draft(read_document(path)).document
+        hops = copy.deepcopy(document.data["hop"])
+        absolute_traces(hops, path.parent)
+        data |= {"hop": hops, "title": data.get("title") or document.data.get("title", "")}
+    data["sample"] = "0 s"
+    scenario = draft_of(data).check()
+    names = zip(scenario.flow_names(), scenario.flow, strict=True)
+    own = tuple(name for name, flow in names if not flow.is_udp and not name.startswith(BESIDE))
+    if not own:
+        raise InputError.problem("the scenario has no TCP flow", "an advice is about TCP", option="WHAT")
+    return Situation(what, data, own)

@@ -1,0 +1,60 @@
+"""advise: what to change, by how much it helps, what to type and how to undo it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Force, Json, Out, Quiet, Report, Seed, Workers, typed
+
+_OPTIONS = {"goal": "--goal", "may": "--may", "link": "WHAT", "flow.flow.direction": "--direction"}
+
+
+def advise(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WHAT..",
+            help="A packaged link, a link file, a scenario, a run folder, or captures of both ends.",
+            show_default=False,
+        ),
+    ],
+    goal: Annotated[str, typer.Option(help="balanced, throughput, latency or fairness.")] = "balanced",
+    may: Annotated[
+        str, typer.Option(help="Who may change something, with commas between.")
+    ] = "sender,receiver,router,operator",
+    direction: Annotated[
+        str, typer.Option(help="Of the transfer over a link: down (server to client) or up.")
+    ] = "down",
+    workers: Workers = None,
+    report: Report = True,
+    json: Json = False,
+    out: Out = None,
+    force: Force = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
+) -> None:
+    """What to change of the hosts or the link, by how much it helps, and what to type."""
+    from ackclock.advice.tables import lines, tables
+    from ackclock.advisor import advise as advice
+    from ackclock.cli.output import deliver
+    from ackclock.cli.progress import progress
+
+    with typed(_OPTIONS), progress("advise", quiet=quiet) as update:
+        found = advice(
+            *what,
+            goal=goal,
+            may=[part.strip() for part in may.split(",") if part.strip()],
+            direction=direction,
+            seed=1 if seed is None else seed,
+            workers=workers,
+            out=out,
+            force=force,
+            keep=True,
+            progress=update,
+        )
+    deliver(lambda: found.document, lambda: tables(found.document), found.folder, report=report, json=json, quiet=quiet)
+    if not json:
+        print()
+        print("\n".join(lines(found.document)))

@@ -1,0 +1,191 @@
+"""`ackclock advise`: situations with a known remedy, and a link where nothing helps."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import ackclock as library
+from ackclock.advisor.commands import parse
+from ackclock.errors import InputError
+from ackclock.input.objects import Link
+
+SMALL: dict[str, Any] = {"cpu_s": 0.5}
+"""The fewest seeds: an advice in a second or two."""
+
+
+def situation(*, rate="4 Mb/s", up="4 Mb/s", delay="20 ms", queue=None, uplink=None, loss=0.0, **keys):
+    """A download for 8 s over a line of one hop and the server's network."""
+    line = {
+        "name": "line",
+        "rate": {"down": rate, "up": up},
+        "delay": delay,
+        "queue": {"down": queue or {"bytes": "32 kB"}, "up": uplink or {"bytes": "32 kB"}},
+        "loss": {"down": loss},
+    }
+    flow = {"name": "download", "workload": {"kind": "bulk"}}
+    return {"duration": "8 s", "hop": [{"name": "net", "delay": "1 ms"}, line], "flow": [flow], **keys}
+
+
+def first(found):
+    assert found.document["advice"], found.document["verdict"]
+    return found.document["advice"][0]
+
+
+def paths(row):
+    return {change["path"] for change in row["change"]}
+
+
+@pytest.fixture(scope="module")
+def bloated(tmp_path_factory):
+    """The advice for half a second of queue, and its run folder."""
+    folder = tmp_path_factory.mktemp("advice") / "run"
+    bloat = situation(queue={"bytes": "256 kB"})
+    return library.advise(bloat, may=["operator", "router"], out=folder, **SMALL)
+
+
+def test_advice_is_an_aqm_when_the_buffer_is_bloated(bloated) -> None:
+    row = first(bloated)
+    (change,) = row["change"]
+    assert change["path"] == "hop.line.queue.down"
+    assert change["to"]["kind"] in ("fq-codel", "codel", "cake", "pie")
+    sparse = row["effect"]["sparse_rtt_p95_ms"]
+    assert sparse["advised"] < 0.25 * sparse["baseline"]
+    assert 0.0 < sparse["lo"] <= sparse["advised"] <= sparse["hi"]
+    assert row["gain"]["lo"] > 1.0
+    assert row["who"] == "operator"
+
+
+def test_advice_has_commands_and_their_undo_when_it_changes_something(bloated) -> None:
+    for row in bloated.document["advice"]:
+        assert row["commands"]
+        assert row["undo"]
+        for text in (*row["commands"], *row["undo"]):
+            parse(text)
+
+
+def test_advice_has_the_fields_of_the_contract(bloated) -> None:
+    document = bloated.document
+    assert {"what", "goal", "baseline", "advice", "nothing_to_gain", "runs"} <= document.keys()
+    assert document["baseline"]["metrics"]["goodput_bps"]["mean"] > 1e6
+    wanted = {"rank", "change", "who", "commands", "undo", "effect", "costs", "unless", "tied_with"}
+    for row in document["advice"]:
+        assert wanted <= row.keys()
+        assert all(change.keys() == {"path", "from", "to"} for change in row["change"])
+    assert [row["rank"] for row in document["advice"]] == list(range(1, len(document["advice"]) + 1))
+    assert len(first(bloated)["conditions"]) >= 7
+
+
+def test_advice_cites_the_runs_that_ranked_it(bloated) -> None:
+    import polars as pl
+
+    rounds = {one["name"]: one for one in bloated.document["runs"]["rounds"]}
+    final = pl.read_parquet(f"{rounds['final']['folder']}/runs/*.parquet")
+    searched = {
+        seed for name, one in rounds.items() if name != "final" and "condition" not in name for seed in one["seeds"]
+    }
+    row = first(bloated)
+    of = final.filter(pl.col("change") == row["label"])["goodput_bps"]
+    assert of.mean() == pytest.approx(row["effect"]["goodput_bps"]["advised"])
+    unseen = set(final["seed"].to_list())
+    assert unseen == set(rounds["final"]["seeds"])
+    assert not unseen & (searched - set(rounds.get("beside", {"seeds": []})["seeds"]))
+    assert bloated.document["runs"]["count"] == sum(one["runs"] for one in rounds.values())
+
+
+def test_advice_in_a_finished_folder_is_read_again(bloated) -> None:
+    bloat = situation(queue={"bytes": "256 kB"})
+    again = library.advise(bloat, may=["operator", "router"], out=bloated.folder, **SMALL)
+    assert again.document == bloated.document
+    assert library.open(bloated.folder).document == bloated.document
+    with pytest.raises(InputError, match="another"):
+        library.advise(bloat, goal="latency", out=bloated.folder, **SMALL)
+
+
+def test_advice_is_the_receive_buffer_when_the_window_limits() -> None:
+    narrow = situation(delay="80 ms", queue={"bytes": "100 kB"}, tcp={"receive_buffer": "16 KiB"})
+    row = first(library.advise(narrow, goal="throughput", may=["receiver"], **SMALL))
+    assert "tcp.receive_buffer" in paths(row)
+    assert "unset SO_RCVBUF" in row["commands"]
+    assert row["effect"]["goodput_bps"]["advised"] > 2.0 * row["effect"]["goodput_bps"]["baseline"]
+
+
+def test_advice_is_about_the_acks_when_their_path_starves() -> None:
+    starved = situation(rate="8 Mb/s", up="64 kb/s", queue={"bytes": "64 kB"}, uplink={"bytes": "4 kB"})
+    row = first(library.advise(starved, goal="throughput", may=["router"], **SMALL))
+    (change,) = [change for change in row["change"] if "queue.up" in change["path"]]
+    assert "filter" in json.dumps(change)
+    assert row["effect"]["goodput_bps"]["advised"] > 1.1 * row["effect"]["goodput_bps"]["baseline"]
+
+
+def test_advice_is_a_sender_that_ignores_loss_when_the_channel_loses_at_random() -> None:
+    lossy = situation(delay="40 ms", queue={"bytes": "60 kB"}, loss=0.01)
+    found = library.advise(lossy, goal="throughput", may=["sender"], **SMALL)
+    assert first(found)["change"][0]["to"] in ("bbr", "westwood+")
+    assert any("sysctl -w net.ipv4.tcp_congestion_control=" in text for text in found.commands)
+
+
+@pytest.fixture(scope="module")
+def good():
+    """The advice for a link with per-flow queues and a paced sender."""
+    served = situation(queue={"kind": "fq-codel"}, uplink={"kind": "fq-codel"}, tcp={"variant": "bbr"})
+    return library.advise(served, **SMALL)
+
+
+def test_nothing_is_advised_when_the_link_is_good(good) -> None:
+    assert good.document["advice"] == []
+    assert good.commands == []
+    assert good.document["verdict"].startswith("Leave it as it is: none of the ")
+    tried = good.document["nothing_to_gain"]
+    assert len(tried) > 15
+    assert all(row["why"] for row in tried)
+    assert good.advice.is_empty()
+    assert good.tried.height == len(tried)
+
+
+def test_reports_are_made_with_and_without_an_advice(good, bloated, tmp_path) -> None:
+    pytest.importorskip("altair")
+    for name, found in (("good", good), ("bloated", bloated)):
+        page = found.report(tmp_path / f"{name}.html").read_text()
+        assert found.document["verdict"].split(".")[0][:30] in page
+        assert "Advice" in repr(found)
+
+
+def test_advice_is_the_same_with_another_number_of_threads() -> None:
+    bloat = situation(queue={"bytes": "256 kB"})
+    one, two = (library.advise(bloat, may=["receiver"], workers=workers, **SMALL) for workers in (1, 2))
+    assert one.document == two.document
+
+
+def test_advise_refuses_what_it_cannot_advise(tmp_path, ackclock, write) -> None:
+    cases = {
+        ("nolink",): "no link",
+        ("dsl-16m", "--goal", "speed"): "--goal",
+        ("dsl-16m", "--may", "neighbour"): "--may",
+        ("dsl-16m", "--direction", "sideways"): "--direction",
+        (
+            str(
+                write(
+                    "udp.toml",
+                    'duration = "1 s"\n[[hop]]\nname = "h"\nrate = "1 Mb/s"\n[[flow]]\nworkload = { kind = "cbr", rate = "1 kb/s" }\n',
+                )
+            ),
+        ): "no TCP flow",
+        (str(tmp_path),): "without a finished run",
+    }
+    for arguments, message in cases.items():
+        done = ackclock("advise", *arguments, "--json")
+        assert done.returncode == 2, (arguments, done.stderr)
+        assert message in json.loads(done.stdout)["error"]["message"], done.stdout
+    assert not (tmp_path / "runs").exists()
+
+
+def test_link_object_and_link_file_have_the_same_advice(write) -> None:
+    hop = {"name": "line", "rate": "2 Mb/s", "delay": "10 ms", "queue": {"bytes": "100 kB"}}
+    file = write(
+        "line.toml", '[[hop]]\nname = "line"\nrate = "2 Mb/s"\ndelay = "10 ms"\nqueue = { bytes = "100 kB" }\n'
+    )
+    a, b = (library.advise(what, may=["receiver"], **SMALL) for what in (Link([hop]), file))
+    assert a.document["advice"] == b.document["advice"]
