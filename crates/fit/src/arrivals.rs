@@ -123,16 +123,23 @@ fn groups(facts: &DirectionFacts) -> Vec<ArrivalGroup> {
 
 /// The largest throughput over a window, bit/s; none with fewer than two arrivals.
 pub fn max_throughput(facts: &DirectionFacts) -> Option<f64> {
+    let max = max_bytes(facts, LIMITS.throughput_window_ns)?;
+    Some(max as f64 * 8e9 / LIMITS.throughput_window_ns as f64)
+}
+
+/// The largest number of bytes that arrived within a time, nanoseconds; none with fewer than two
+/// arrivals.
+pub fn max_bytes(facts: &DirectionFacts, window: i64) -> Option<u64> {
     let mut arrivals: Vec<(i64, u32)> = facts.packets.iter().filter_map(|p| Some((p.arrival()?, p.len))).collect();
     arrivals.sort_unstable();
     let (mut from, mut bytes, mut max) = (0, 0u64, 0u64);
     for &(at, len) in &arrivals {
         bytes += u64::from(len);
-        while at - arrivals[from].0 >= LIMITS.throughput_window_ns {
+        while at - arrivals[from].0 >= window {
             bytes -= u64::from(arrivals[from].1);
             from += 1;
         }
         max = max.max(bytes);
     }
-    (arrivals.len() >= 2).then(|| max as f64 * 8e9 / LIMITS.throughput_window_ns as f64)
+    (arrivals.len() >= 2).then_some(max)
 }

@@ -76,15 +76,13 @@ pub fn estimate(runs: &[DirectionFacts]) -> Option<FramePeriod> {
         departures: Concentration::of(windows.iter().map(|window| window.0.as_slice()), period).length(),
         packets,
     };
-    let found: Vec<FramePeriod> = LIMITS
-        .periods_ms
-        .iter()
-        .map(|ms| of(ms * 1e6))
-        .filter(|one| one.arrivals >= LIMITS.min_concentration && one.arrivals - one.departures >= LIMITS.min_phase_gain)
-        .collect();
-    // The phases of a period are those of its parts as well.
-    let max = found.iter().map(|one| one.arrivals).fold(0.0, f64::max);
-    found.into_iter().rfind(|one| one.arrivals >= LIMITS.min_harmonic * max)
+    let all: Vec<FramePeriod> = LIMITS.periods_ms.iter().map(|ms| of(ms * 1e6)).collect();
+    let is_found =
+        |one: &&FramePeriod| one.arrivals >= LIMITS.min_concentration && one.arrivals - one.departures >= LIMITS.min_phase_gain;
+    let base = *all.iter().filter(is_found).max_by(|a, b| a.arrivals.total_cmp(&b.arrivals))?;
+    // The phases of a period are those of its parts as well. Departures that arrivals of the other
+    // direction clock have the period of the link, too.
+    all.into_iter().rfind(|one| (one.ns / base.ns).fract() == 0.0 && one.arrivals >= LIMITS.min_harmonic * base.arrivals)
 }
 
 #[cfg(test)]

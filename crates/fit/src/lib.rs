@@ -4,6 +4,7 @@
 //! all of them with their reasons.
 #![forbid(unsafe_code)]
 
+mod arrival_shape;
 mod arrivals;
 mod delay;
 mod estimate;
@@ -20,6 +21,7 @@ mod service;
 mod stalls;
 mod thresholds;
 
+pub use arrival_shape::ArrivalShape;
 pub use delay::BaseDelay;
 pub use estimate::{Fitted, Status};
 pub use facts::{DirectionFacts, LinkPacket, Outcome};

@@ -1,5 +1,6 @@
 //! All parameters of a link, from one run or several over the same path.
 
+use crate::arrival_shape::ArrivalShape;
 use crate::delay::{self, BaseDelay, IsolatedDelays, KnownLink};
 use crate::estimate::{Fitted, Status};
 use crate::facts::DirectionFacts;
@@ -50,6 +51,7 @@ pub struct DirectionFit {
     pub periodic_stalls: Option<PeriodicStalls>,
     pub frame_period: Option<FramePeriod>,
     pub reordering: Option<Reordering>,
+    pub shape: ArrivalShape,
 }
 
 /// A link.
@@ -76,6 +78,7 @@ pub fn fit_link(runs: &[RunFacts], draws: usize, seed: u64) -> LinkFit {
 fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> DirectionFit {
     let rng = |parameter: &str| Rng::for_element(seed, &format!("fit.{name}.{parameter}"));
     let mut isolated = IsolatedDelays::of(runs, 0.0);
+    let shape = ArrivalShape::of(runs, &isolated);
     // What jitter adds to an arrival does not show that the next packet waited.
     let margin = quantile_of_sorted(&isolated.above_min(), 0.95).unwrap_or(0.0) as i64;
     let mut rate = rate::estimate(runs, margin, draws, &mut rng("rate"));
@@ -134,6 +137,7 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
         queue,
         rate,
         base_delay,
+        shape,
         flow_queues: runs.iter().any(|facts| facts.flow_queues),
         marked: runs.iter().any(|facts| facts.marked),
         token_bucket: runs.iter().find_map(|facts| facts.token_bucket),

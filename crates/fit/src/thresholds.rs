@@ -134,7 +134,7 @@ thresholds! {
     min_phase_gain: f64 = 0.25;
     /// Minimum length of a longer period, relative to the best: parts of a period have its phases, and
     /// retransmissions of a radio blur all of them.
-    min_harmonic: f64 = 0.8;
+    min_harmonic: f64 = 0.9;
     /// Minimum number of stalls for a period.
     min_stalls: usize = 3;
     /// Maximum standard deviation of the stalls from equal times, relative to the period.

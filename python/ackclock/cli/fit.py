@@ -15,7 +15,8 @@ def fit(
         list[str],
         typer.Argument(
             metavar="CAPTURE..",
-            help="Captures of the same connections from both ends of a path, in any order; several pairs are pooled.",
+            help="Captures of the same connections from both ends of a path, in any order, or run folders with "
+            "such captures; several pairs are pooled.",
             show_default=False,
         ),
     ],

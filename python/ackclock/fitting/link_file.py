@@ -35,7 +35,17 @@ def link_of(parameters: Sequence[Parameter], in_order: Mapping[str, bool], title
         delay: Any = _time(used["delay"] or 0.0)
     else:
         delay = {d: _time(used[f"delay.{d}"] or 0.0) for d in DIRECTIONS}
-    tables = {"rate": rates, "queue": queues, "loss": losses, "delay": delay, "jitter": jitters}
+    reorders = {d: reorder for d in DIRECTIONS if (reorder := _reorder(used, d))}
+    handovers = {d: handover for d in DIRECTIONS if (handover := _handover(used, d))}
+    tables = {
+        "rate": rates,
+        "queue": queues,
+        "loss": losses,
+        "delay": delay,
+        "jitter": jitters,
+        "reorder": reorders,
+        "handover": handovers,
+    }
     return {"title": title, "hop": [{**hop, **{key: value for key, value in tables.items() if value}}]}
 
 
@@ -54,6 +64,16 @@ def _jitter(used: Mapping[str, float | None], direction: str, *, in_order: bool)
         return None
     kind = next(kind for key, kind in JITTER_KINDS.items() if key in of)
     return {"kind": kind, **{key: _time(value) for key, value in of.items()}, "in_order": in_order}
+
+
+def _reorder(used: Mapping[str, float | None], direction: str) -> dict[str, Any] | None:
+    mean, delay = used.get(f"reorder.{direction}.mean"), used.get(f"reorder.{direction}.delay")
+    return {"mean": mean, "delay": _time(delay)} if mean and delay else None
+
+
+def _handover(used: Mapping[str, float | None], direction: str) -> dict[str, Any] | None:
+    every, gap = used.get(f"handover.{direction}.every"), used.get(f"handover.{direction}.gap")
+    return {"every": _time(every), "gap": _time(gap)} if every and gap else None
 
 
 def _time(ms: float) -> str:

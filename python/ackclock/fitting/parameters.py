@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ackclock.fitting import evidence
@@ -14,9 +15,20 @@ HOP = "access"
 DIRECTIONS = ("down", "up")
 MIN_QUEUE_BYTES = 15_000
 """Minimum of an assumed queue: ten full packets."""
+MIN_PACKETS_BYTES = 4500
+"""Minimum of a queue that is taken from the other direction's: three full packets."""
 NS_PER_MS = 1e6
 ROUNDED_TO = 100.0
 """Parts of an interval to which its ends and value are rounded."""
+DRAWS = 400
+"""Number of joint draws."""
+GUESS = 4.0
+"""Factor by which an assumed rate or queue may be wrong: its draws reach that far, so that a
+comparison that depends on it is a tie."""
+MIN_SERVING_SHARE = 0.3
+MIN_SERVING_DIFFERENCE = 0.05
+"""Minimum share of the service times of a busy link that agree, and by how much faster they are
+than the mean, from which on it serves others, too."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +68,14 @@ class Parameter:
 def parameters_of(fit: Mapping[str, Any]) -> list[Parameter]:
     """All parameters of the engine's fit, in the order of a hop's keys."""
     rates = {direction: _rate(fit, direction) for direction in DIRECTIONS}
+    stalls = [row for direction in DIRECTIONS for row in _stalls(fit[direction]["periodic_stalls"], direction)]
+    late = [row for direction in DIRECTIONS for row in _reordering(fit[direction], direction)]
     delays = _delays(fit)
     rtt_ms = sum(delay.used or 0.0 for delay in delays) * (2 if len(delays) == 1 else 1)
-    queues = [_queue(fit[direction], direction, rates[direction], rtt_ms) for direction in DIRECTIONS]
+    queues = [_queue(fit, direction, rates, rtt_ms) for direction in DIRECTIONS]
     losses = [row for direction in DIRECTIONS for row in _loss(fit[direction]["loss"], direction)]
     jitters = [row for direction in DIRECTIONS for row in _jitter(fit[direction]["jitter"], direction)]
-    return [*rates.values(), *queues, *losses, *delays, *jitters]
+    return [*rates.values(), *queues, *losses, *delays, *jitters, *late, *stalls]
 
 
 def _path(*keys: str) -> str:
@@ -72,7 +86,8 @@ def _rate(fit: Mapping[str, Any], direction: str) -> Parameter:
     fitted = fit[direction]["rate"]
     path, method = _path("rate", direction), evidence.rate_method(fitted["evidence"]["method"])
     if fitted["status"] == "identified":
-        return _identified(path, "b/s", method, evidence.rate(fitted), fitted)
+        row = _identified(path, "b/s", method, evidence.rate(fitted), fitted)
+        return _shared(row, fitted) if serves_others(fitted) else row
     other = fit["up" if direction == "down" else "down"]["rate"]
     lo, hi = fitted["lo"], fitted["hi"]
     # ACKs alone need less than their direction carries.
@@ -88,16 +103,64 @@ def _rate(fit: Mapping[str, Any], direction: str) -> Parameter:
         hi=hi,
         used=used,
         why=evidence.no_rate(fit, direction),
+        draws=_guesses(path, used, lo, hi),
     )
 
 
-def _queue(fit: Mapping[str, Any], direction: str, rate: Parameter, rtt_ms: float) -> Parameter:
-    path, fitted = _path("queue", direction, "bytes"), fit["queue"]
+def serves_others(fitted: Mapping[str, Any]) -> bool:
+    """A busy link has a sharp service time and a lower mean rate: it served packets of others."""
+    facts = fitted["evidence"]
+    return bool(
+        fitted["status"] == "identified"
+        and facts["method"] == "mean"
+        and facts["mode_share"] >= MIN_SERVING_SHARE
+        and facts["mode_above_mean"] >= MIN_SERVING_DIFFERENCE
+    )
+
+
+def _shared(row: Parameter, fitted: Mapping[str, Any]) -> Parameter:
+    """The rate of a link that serves others as well: from what was left to the rate of its service
+    times.
+    """
+    assert row.value is not None and row.lo is not None
+    hi = fitted["value"] * (1 + fitted["evidence"]["mode_above_mean"])
+    rng = random.Random(row.path)
+    return replace(
+        row,
+        status="bounded",
+        value=None,
+        hi=rounded(row.value, row.lo, hi)[2],
+        used=row.value,
+        why="the link served others as well: what was left for these flows, to its own rate",
+        draws=tuple(rng.uniform(row.lo, hi) for _ in row.draws),
+    )
+
+
+def _guesses(path: str, used: float | None, lo: float | None, hi: float | None) -> tuple[float, ...]:
+    """Draws of an assumed value: its logarithm is uniform, as far as the bounds allow."""
+    if not used:
+        return ()
+    low = max(used / GUESS, lo or 0.0)
+    high = max(min(used * GUESS, hi if hi is not None else math.inf), low)
+    rng = random.Random(path)
+    return tuple(low * (high / low) ** rng.random() for _ in range(DRAWS))
+
+
+def _queue(fit: Mapping[str, Any], direction: str, rates: Mapping[str, Parameter], rtt_ms: float) -> Parameter:
+    path, fitted = _path("queue", direction, "bytes"), fit[direction]["queue"]
     if fitted is not None and fitted["status"] == "identified":
         return _identified(path, "B", "step of the loss rate over the backlog", evidence.queue(fitted), fitted)
     seen = fitted["evidence"]["max_accepted"] if fitted is not None else 0.0
-    product = (rate.used or 0.0) / 8 * rtt_ms / 1e3
-    used = float(round(max(2 * seen, product, MIN_QUEUE_BYTES)))
+    rate = rates[direction].used or 0.0
+    opposite = "up" if direction == "down" else "down"
+    other, other_rate = fit[opposite]["queue"], rates[opposite].used
+    why = evidence.no_queue(fitted)
+    if other is not None and other["status"] == "identified" and other_rate:
+        used = max(seen, other["value"] * rate / other_rate, MIN_PACKETS_BYTES)
+        why += "; taken to hold as long a queue in time as the other direction's"
+    else:
+        used = max(2 * seen, rate / 8 * rtt_ms / 1e3, MIN_QUEUE_BYTES)
+    used = float(round(used))
     return Parameter(
         path,
         "B",
@@ -106,7 +169,8 @@ def _queue(fit: Mapping[str, Any], direction: str, rate: Parameter, rtt_ms: floa
         evidence.queue(fitted),
         lo=seen or None,
         used=used,
-        why=evidence.no_queue(fitted),
+        why=why,
+        draws=_guesses(path, used, seen, None),
     )
 
 
@@ -122,7 +186,12 @@ def _loss(fitted: Mapping[str, Any], direction: str) -> list[Parameter]:
     else:
         share = facts["lost"] / facts["packets"] if facts["packets"] else 0.0
         why = evidence.no_loss(fitted)
-        rows.append(Parameter(path, "1", "bounded", method, text, lo=mean["lo"], hi=mean["hi"], used=share, why=why))
+        drawn = tuple(mean["draws"]) if share else ()
+        rows.append(
+            Parameter(
+                path, "1", "bounded", method, text, lo=mean["lo"], hi=mean["hi"], used=share, why=why, draws=drawn
+            )
+        )
     if bursty:
         path = _path("loss", direction, "bad_sojourn")
         if sojourn["status"] == "identified":
@@ -130,7 +199,9 @@ def _loss(fitted: Mapping[str, Any], direction: str) -> list[Parameter]:
         else:
             lo, hi = sojourn["lo"] / NS_PER_MS, sojourn["hi"] / NS_PER_MS
             why = f"{facts['bursts']} bursts are too few for their length"
-            rows.append(Parameter(path, "ms", "bounded", method, text, lo=lo, hi=hi, used=math.sqrt(lo * hi), why=why))
+            drawn = tuple(draw / NS_PER_MS for draw in sojourn["draws"])
+            used = math.sqrt(lo * hi)
+            rows.append(Parameter(path, "ms", "bounded", method, text, lo=lo, hi=hi, used=used, why=why, draws=drawn))
     return rows
 
 
@@ -180,18 +251,38 @@ def _jitter(fitted: Mapping[str, Any], direction: str) -> list[Parameter]:
     ]
 
 
+def _stalls(stalls: Mapping[str, Any] | None, direction: str) -> list[Parameter]:
+    if stalls is None:
+        return []
+    text, method = f"{stalls['stalls']} times at which the link sent nothing of what waited", "period of the stalls"
+    path = _path("handover", direction)
+    return [_identified(f"{path}.{key}", "ms", method, text, stalls[key], 1 / NS_PER_MS) for key in ("every", "gap")]
+
+
+def _reordering(fit: Mapping[str, Any], direction: str) -> list[Parameter]:
+    found = fit["reordering"]
+    if found is None or (fit["jitter"]["in_order"] is False and fit["jitter"]["family"] is not None):
+        return []
+    text = f"others overtook {found['overtaken']} of {found['arrived']} packets"
+    path, method = _path("reorder", direction), "packets that others overtook"
+    return [
+        _identified(f"{path}.mean", "1", method, text, found["mean"]),
+        _identified(f"{path}.delay", "ms", method, text, found["delay"], 1 / NS_PER_MS),
+    ]
+
+
 def _identified(
     path: str, unit: str, method: str, text: str, fitted: Mapping[str, Any], scale: float = 1.0
 ) -> Parameter:
     value, lo, hi = (fitted[key] * scale for key in ("value", "lo", "hi"))
     if unit == "ms":  # an unloaded path may be shorter than what the clocks resolve
         value, lo, hi = max(value, 0.0), max(lo, 0.0), max(hi, 0.0)
-    value, lo, hi = _rounded(value, lo, hi)
+    value, lo, hi = rounded(value, lo, hi)
     draws = tuple(draw * scale for draw in fitted["draws"])
     return Parameter(path, unit, "identified", method, text, value, lo, hi, used=value, draws=draws)
 
 
-def _rounded(value: float, lo: float, hi: float) -> tuple[float, float, float]:
+def rounded(value: float, lo: float, hi: float) -> tuple[float, float, float]:
     """A value and its interval without the digits that the interval does not support; the interval
     is widened by rounding, never narrowed.
     """

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -42,6 +43,9 @@ class Observed:
     goodput_bps: float
     rtt_p95_ms: float
     retransmission_rate: float
+    rtt_min_ms: float = 0.0
+    rtt_p50_ms: float = 0.0
+    rtt_mean_ms: float = 0.0
 
     def errors(self, truth: Observed) -> tuple[float, float]:
         """Relative errors of goodput and of p95 RTT."""
@@ -76,20 +80,51 @@ class Replay:
             measure={"window": [f"{self.from_s:.3f} s", f"{self.to_s:.3f} s"]},
         )
         each = [_of_flows(summary["flows"]) for summary in run.summaries]
-        return Observed(
-            fmean(one.goodput_bps for one in each),
-            fmean(one.rtt_p95_ms for one in each),
-            fmean(one.retransmission_rate for one in each),
+        return Observed(*(fmean(getattr(one, of.name) for one in each) for of in fields(Observed)))
+
+    def captured(self, link: Mapping[str, Any], variant: str, seed: int, folder: Path) -> list[str]:
+        """Simulate one seed into a run folder; the captures of both ends."""
+        from ackclock.api import simulate
+
+        flow = {"name": "flow", "direction": self.direction, "count": self.flows, "workload": {"kind": "bulk"}}
+        simulate(
+            {"hop": link["hop"]},
+            [flow],
+            duration=f"{self.duration_s:.3f} s",
+            seed=seed,
+            tcp={"variant": variant},
+            sample="0 s",
+            out=folder,
+            captures="pcapng",
         )
+        return [str(path) for path in sorted((folder / "captures").glob("*.pcapng"))]
 
 
 def _of_flows(flows: Sequence[Mapping[str, Any]]) -> Observed:
     sent = sum(flow["segments_sent"] for flow in flows)
     retransmitted = sum(flow["retransmitted_segments"] for flow in flows)
-    return Observed(
+    return _observed(
         sum(flow["goodput_bps"] for flow in flows),
-        max((flow["rtt_ms"]["p95"] or 0.0 for flow in flows), default=0.0),
         retransmitted / sent if sent else 0.0,
+        [flow["rtt_ms"] for flow in flows],
+    )
+
+
+def _observed(goodput_bps: float, retransmission_rate: float, rtts: Sequence[Mapping[str, Any]]) -> Observed:
+    """Figures of all flows: the largest p95, the smallest minimum, and means over the samples."""
+    rtts = [rtt for rtt in rtts if rtt["count"]]
+    samples = sum(rtt["count"] for rtt in rtts)
+
+    def mean(name: str) -> float:
+        return sum(rtt[name] * rtt["count"] for rtt in rtts) / samples if samples else 0.0
+
+    return Observed(
+        goodput_bps,
+        max((rtt["p95"] for rtt in rtts), default=0.0),
+        retransmission_rate,
+        min((rtt["min"] for rtt in rtts), default=0.0),
+        mean("p50"),
+        mean("mean"),
     )
 
 
@@ -155,10 +190,10 @@ class Ends:
         if not rtts or not longest:
             return None
         segments = sum(sent["segments"] for sent in bulk)
-        observed = Observed(
+        observed = _observed(
             sum(sent["unique_bytes"] for sent in bulk) * 8 / longest,
-            max(rtt["p95"] for rtt in rtts),
             sum(sent["retransmitted_segments"] for sent in bulk) / segments if segments else 0.0,
+            rtts,
         )
         return Transfers(direction, len(bulk), longest, min(rtt["min"] for rtt in rtts), observed)
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ackclock.analysis.clocks import clocks_of
 from ackclock.analysis.filter import PacketFilter, parse_filter
-from ackclock.errors import InputError, choices, native_errors
-from ackclock.fitting import aqm, prediction
+from ackclock.errors import InputError, choices
+from ackclock.fitting import aqm, media, prediction
+from ackclock.fitting.engine import engine_fit
 from ackclock.fitting.link_file import draws_frame, link_of, to_text, write
-from ackclock.fitting.parameters import DIRECTIONS, Parameter, parameters_of
+from ackclock.fitting.parameters import DIRECTIONS, DRAWS, Parameter, parameters_of, serves_others
 from ackclock.fitting.result import Fit
+from ackclock.format import percent
 from ackclock.input import catalogue
 from ackclock.input.objects import Link
 
-DRAWS = 400
-"""Number of joint draws."""
 SEED = 1
-PIECE = 1_000_000
-"""Packets between two looks at signals."""
 MIN_PACKETS = 100
 """Minimum number of packets in a direction: a handshake and a few segments show no rate."""
 
@@ -40,7 +37,8 @@ def fit(
 
     Args:
         captures: two captures of the same connections, one from each end, in any order; or several
-            such pairs over the same path, which are pooled.
+            such pairs over the same path, which are pooled. A run folder of `simulate`, `emulate`
+            or `measure` stands for the captures in it.
         out: the link file to write; the joint draws are written beside it, as NAME.draws.parquet.
             Nothing is written without it.
         filter: only flows with such ends, as for `analyze`.
@@ -64,14 +62,12 @@ def fit(
     >>> fitted = ackclock.fit("client.pcap", "server.pcap", out="link.toml")  # doctest: +SKIP
     >>> fitted.parameters.select("path", "value", "lo", "hi")  # doctest: +SKIP
     """
-    names = [str(capture) for capture in captures]
+    names = [name for capture in captures for name in captures_of(Path(capture))]
     _check(names)
     clocks = clocks_of((), synchronized, 2)
     if variant is not None and variant not in catalogue.variants():
         raise InputError(f'"{variant}"', choices(catalogue.variants(), variant), option="--variant")
-    reported = json.loads(
-        _engine_fit(names, PacketFilter(parse_filter(filter)), clocks.error_s, SEED if seed is None else seed)
-    )
+    reported = engine_fit(names, PacketFilter(parse_filter(filter)), clocks.error_s, SEED if seed is None else seed)
     fitted: dict[str, Any] = reported["fit"]
     if (
         min(fitted[direction]["packets"] for direction in DIRECTIONS) < 1
@@ -83,7 +79,8 @@ def fit(
             option="CAPTURE",
         )
     title = f"Fitted to {', '.join(Path(name).name for name in names)}"
-    parameters, link = _link(fitted, title, prediction.Ends(*_ends(names, reported["runs"][0]), filter).transfers)
+    ends = prediction.Ends(*_ends(names, reported["runs"][0]), filter)
+    parameters, link = _link(fitted, title, ends, None, clocks.error_s, variant)
     document: dict[str, Any] = {
         "title": title,
         "inputs": _inputs(names, reported["runs"]),
@@ -102,6 +99,26 @@ def fit(
     return Fit(document, Link(link["hop"], title), text, draws, None if out is None else Path(out))
 
 
+def captures_of(path: Path) -> list[str]:
+    """The captures of a run folder; a file is a capture itself.
+
+    Raises:
+        InputError: a folder without captures of both ends.
+    """
+    if not path.is_dir():
+        return [str(path)]
+    patterns = ("captures/*.pcapng", "captures/*.pcap", "capture.pcap", "capture-far.pcap")
+    found = [str(file) for pattern in patterns for file in sorted(path.glob(pattern))]
+    if len(found) < 2:
+        raise InputError.problem(
+            f"{len(found)} captures in the folder, a link has two ends",
+            "run `simulate` with --pcap, `emulate` with its log, or `measure` with --capture and --capture-far",
+            file=str(path),
+            option="CAPTURE",
+        )
+    return found
+
+
 def _check(names: list[str]) -> None:
     if len(names) < 2:
         raise InputError.problem(
@@ -114,22 +131,6 @@ def _check(names: list[str]) -> None:
             raise InputError.problem("the same capture twice", "give one from each end", file=name, option="CAPTURE")
 
 
-def _engine_fit(names: list[str], only: PacketFilter, error_s: float | None, seed: int) -> str:
-    """The engine's fit as JSON."""
-    from ackclock import _native
-
-    ends = []
-    for name in names:
-        with native_errors(file=name):
-            end = _native.EndCapture(name, only.as_json())
-            while end.advance(PIECE) == PIECE:
-                pass
-            end.finish()
-        ends.append(end)
-    with native_errors():
-        return _native.fit_link(ends, None if error_s is None else error_s * 1e9, DRAWS, seed)
-
-
 def _ends(names: list[str], run: Mapping[str, Any]) -> tuple[str, str]:
     """The captures at the server's end and at the client's end of a run."""
     first, second = (names[index] for index in run["captures"])
@@ -137,17 +138,33 @@ def _ends(names: list[str], run: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _link(
-    fitted: Mapping[str, Any], title: str, transfers: Callable[[], prediction.Transfers | None]
+    fitted: Mapping[str, Any],
+    title: str,
+    ends: prediction.Ends,
+    until_s: float | None,
+    error_s: float | None,
+    variant: str | None,
 ) -> tuple[list[Parameter], dict[str, Any]]:
-    """The parameters and the link. `transfers` are those of the input: of a queue that drops below
-    the backlogs that it accepts, replays of them show the kind.
+    """The parameters and the link, from the input until `until_s`.
+
+    Replays of the transfers of `ends` show the medium of a link that sends at fixed times, and the
+    kind of a queue that drops below the backlogs that it accepts.
     """
     parameters = parameters_of(fitted)
     link = link_of(parameters, _orders(fitted), title)
+    if media.candidates(fitted):
+        part = min(until_s or media.REPLAYED_S, media.REPLAYED_S)
+        bulk = ends.transfers(None, part)
+        if bulk is not None:
+            only = PacketFilter(parse_filter(ends.only), None, part)
+            replayed = engine_fit((ends.server, ends.client), only, error_s, SEED, 2)["fit"]
+            medium = media.recognise(replayed, link, bulk, variant, DRAWS, SEED)
+            if medium is not None:
+                return medium.parameters(parameters), {"title": title, **medium.link}
     early = [
         d for d in DIRECTIONS if (queue := fitted[d]["queue"]) and queue["evidence"]["finding"] == "no-sharp-limit"
     ]
-    seen = transfers() if early else None
+    seen = ends.transfers(None, until_s) if early else None
     if seen is None or seen.direction not in early:
         return parameters, link
     kind = aqm.recognise(link, seen, flow_queues=fitted[seen.direction]["flow_queues"])
@@ -179,9 +196,9 @@ def _score(
         return None, "no bulk transfer in one direction lasts through the capture"
     if whole.direction != truth.direction:
         return None, "the direction of the transfers changes"
-    fitted = json.loads(_engine_fit(list(pair), PacketFilter(parse_filter(only), None, cut), error_s, SEED))["fit"]
+    fitted = engine_fit(list(pair), PacketFilter(parse_filter(only), None, cut), error_s, SEED)["fit"]
     links = {
-        "fitted": _link(fitted, "", lambda: seen)[1],
+        "fitted": _link(fitted, "", ends, cut, error_s, variant)[1],
         "naive": prediction.naive_link(seen.observed.goodput_bps, seen.min_rtt_ms),
     }
     replay = prediction.Replay(whole.direction, whole.flows, run["duration_s"], cut, end)
@@ -222,8 +239,14 @@ def _remarks(fitted: Mapping[str, Any], parameters: list[Parameter]) -> list[str
             texts.append(
                 f"{direction}: a token bucket of {rate / 1e6:.3g} Mb/s with a burst of {burst / 1e3:.3g} kB; this link has the rate alone"
             )
-        if of["stalls"]:
+        if of["stalls"] and of["periodic_stalls"] is None:
             texts.append(f"{direction}: the link stalled {of['stalls']} times, this one does not")
-        if of["rate"]["status"] == "identified" and of["rate"]["evidence"]["variation"] is not None:
+        if serves_others(of["rate"]):
+            texts.append(
+                f"{direction}: while packets of these flows waited, the link served others for "
+                f"{percent(1 - 1 / (1 + of['rate']['evidence']['mode_above_mean']))} of the time: cross traffic; this link has "
+                "what was left, at a constant rate"
+            )
+        elif of["rate"]["status"] == "identified" and of["rate"]["evidence"]["variation"] is not None:
             texts.append(f"{direction}: the rate varies, this link has its mean")
     return texts

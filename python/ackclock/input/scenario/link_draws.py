@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.input.document import read_document
+from ackclock.input.link.grants import Grants
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
 from ackclock.input.scenario.draft import find_link
 from ackclock.input.scenario.model import Scenario
@@ -77,7 +78,12 @@ def _drawn(hop: Hop, draw: Mapping[str, float]) -> Hop:
     start = f"hop.{hop.name}."
     own = {path.removeprefix(start): value for path, value in draw.items() if path.startswith(start)}
     sides: dict[str, Direction | None] = {"down": hop.down, "up": hop.up}
-    changed = {name: side and _drawn_side(side, _of_direction(own, name)) for name, side in sides.items()}
+    changed: dict[str, Any] = {
+        name: side and _drawn_side(side, _of_direction(own, name)) for name, side in sides.items()
+    }
+    rates = {name: round(own[key]) for name in DIRECTIONS if (key := f"medium.rate.{name}") in own}
+    if rates and isinstance(hop.medium, Grants):
+        changed["medium"] = hop.medium.model_copy(update={"rate": hop.medium.rate.model_copy(update=rates)})
     return hop.model_copy(update=changed)
 
 
@@ -107,6 +113,6 @@ def _drawn_side(side: Direction, draw: Mapping[tuple[str, ...], float]) -> Direc
 
 def _in_unit(keys: tuple[str, ...], value: float) -> int | float:
     """A draw in the model's unit: bytes, a share, or ps of milliseconds."""
-    if keys == ("loss", "mean"):
+    if keys in (("loss", "mean"), ("reorder", "mean")):
         return value
     return max(1, round(value if keys == ("queue", "bytes") else value * PS_PER_MS))

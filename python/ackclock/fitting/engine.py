@@ -1,0 +1,37 @@
+"""The engine's fit to captures of both ends (crates/fit)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ackclock.errors import native_errors
+from ackclock.fitting.parameters import DRAWS
+
+if TYPE_CHECKING:
+    from ackclock.analysis.filter import PacketFilter
+
+PIECE = 1_000_000
+"""Packets between two looks at signals."""
+
+
+def engine_fit(
+    names: Sequence[str], only: PacketFilter, error_s: float | None, seed: int, draws: int = DRAWS
+) -> dict[str, Any]:
+    """The runs and the parameters of the link, as the engine reports them."""
+    from ackclock import _native
+
+    ends = []
+    for name in names:
+        with native_errors(file=name):
+            end = _native.EndCapture(name, only.as_json())
+            while end.advance(PIECE) == PIECE:
+                pass
+            end.finish()
+        ends.append(end)
+    with native_errors():
+        reported: dict[str, Any] = json.loads(
+            _native.fit_link(ends, None if error_s is None else error_s * 1e9, draws, seed)
+        )
+    return reported

@@ -1,0 +1,466 @@
+"""Links whose medium sends at fixed times (grants, frames): which medium, and its rate and queue.
+
+Arrival times show the period alone. Each medium that may have it replays the input; the distance of
+its replays from the input weighs rates, queues and delays.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ackclock.analysis.filter import PacketFilter
+from ackclock.errors import InvalidValue
+from ackclock.fitting.engine import engine_fit
+from ackclock.fitting.parameters import DIRECTIONS, HOP, MIN_PACKETS_BYTES, NS_PER_MS, Parameter, rounded
+from ackclock.fitting.prediction import CANDIDATES, Observed, Replay, Transfers
+from ackclock.input.units import show_rate, show_size
+
+PACKET = 1500
+MIN_QUEUE_BYTES = 2 * PACKET
+UPLINK_SHARE = 1 / 3
+"""Assumed rate of the direction that carried ACKs alone: media for access are asymmetric."""
+FRAMES_MS = (2.0, 2.5, 4.0, 5.0, 8.0, 10.0, 12.5, 20.0)
+"""Frames of 802.16."""
+STANDARDS = ("lte", "nr", "docsis-3.1")
+RATES = (1.0, 1.5, 2.3, 4.0, 8.0, 32.0)
+"""Rates that are tried where no queue stood, relative to the smallest that is possible."""
+QUEUES = (4500, 9000, 18_000, 36_000, 72_000, 150_000, 300_000, 600_000, 1_200_000)
+QUEUE_STEPS = (0.7, 0.85, 1.2, 1.4)
+"""Queues that are tried, and those around the best of them relative to it."""
+REPLAYED_S = 15.0
+"""Part of the input that is replayed: from its start, with the slow start's burst."""
+SEEDS = (1, 2, 3)
+MAX_QUEUE_S = 4.0
+MIN_BUSY_S = 1.0
+"""Time of a standing queue from which on its rate is the medium's: bursts are faster."""
+CELL_SHARES = (0.3, 1.1)
+"""Rates of cells that are tried, relative to the largest burst's: a cell sends it in a part of the
+frame."""
+RATE_SHARES = (0.85, 1.25)
+"""The same relative to a rate that is known."""
+WINDOWS_MS = (2, 5, 10, 20, 50)
+"""Windows of the engine's `max_bytes`."""
+HELD_BACK_MS = 10.0
+STEPS = (1.5, 1.25, 1.1)
+"""Factors by which the search moves rate and queue."""
+FINALISTS = 2
+"""Media that are searched further."""
+CLOSE = 3
+"""Points of the search's grid whose arrivals are compared as well."""
+SAMPLES = 48
+"""Replays around the best one, of which the draws are made."""
+SCALES = {"goodput_bps": 0.03, "rtt_min_ms": 0.03, "rtt_p50_ms": 0.05, "rtt_mean_ms": 0.03, "rtt_p95_ms": 0.06}
+"""Relative differences from the input that are one standard deviation: that of a repeat."""
+RETRANSMISSION_SCALE = 0.4
+BURST_SCALE = 0.25
+DELAY_SCALE_MS = 0.5
+DELAY_SCALE = 0.1
+"""One standard deviation of the largest bursts (relative), and of the quantiles of the delays."""
+MAX_SHAPE_TERM = 20.0
+MAX_TERM = 50.0
+"""Maximum of one squared difference: one figure that no link has does not hide the others."""
+MAX_DISTANCE = 150.0
+"""Sum of squared differences up to which a medium is like the input."""
+CLEARLY_BETTER = 0.5
+"""Maximum ratio of the distances of a medium and of the link without one."""
+MAX_HALF_WIDTH = 0.5
+"""Maximum relative half-width of the interval of a parameter that is identified."""
+
+
+def distance(simulated: Observed, seen: Observed) -> float:
+    """Squared differences of logarithms, in standard deviations, added up."""
+    total = 0.0
+    for name, scale in SCALES.items():
+        both = getattr(simulated, name), getattr(seen, name)
+        term = (math.log(both[0] / both[1]) / scale) ** 2 if min(both) > 0 else MAX_TERM
+        total += min(term, MAX_TERM)
+    ratio = math.log((simulated.retransmission_rate + 3e-4) / (seen.retransmission_rate + 3e-4))
+    return total + min((ratio / RETRANSMISSION_SCALE) ** 2, MAX_TERM)
+
+
+def shape_distance(simulated: Mapping[str, Any], seen: Mapping[str, Any]) -> float:
+    """Squared differences of two fits in how packets arrive, in standard deviations, added up: of
+    the largest bursts, and of the quantiles of the delays of packets that waited for no other.
+    """
+    total = 0.0
+    for direction in DIRECTIONS:
+        own, other = simulated[direction]["shape"], seen[direction]["shape"]
+        for one, two in zip(own["max_bytes"], other["max_bytes"], strict=True):
+            if two:
+                total += min((math.log(max(one, 1) / two) / BURST_SCALE) ** 2, MAX_SHAPE_TERM)
+        if not own["delays"] or not other["delays"]:
+            total += MAX_TERM * (len(own["delays"]) != len(other["delays"]))
+            continue
+        # From the median: one early packet moves the minimum by a slot.
+        middle = len(other["delays"]) // 2
+        for one, two in zip(own["delays"], other["delays"], strict=True):
+            difference = one - own["delays"][middle] - (two - other["delays"][middle])
+            scale = DELAY_SCALE_MS * NS_PER_MS + DELAY_SCALE * abs(two - other["delays"][middle])
+            total += min((difference / scale) ** 2, MAX_SHAPE_TERM)
+    return total
+
+
+@dataclass(frozen=True)
+class Medium:
+    """A medium by name, such as "lte" or "wimax, frames of 5 ms"."""
+
+    name: str
+    standard: str | None = None
+    frame_ms: float | None = None
+
+    def table(self, rate: float, up: float) -> dict[str, Any]:
+        """The key `medium` with about this rate of the downlink, in bit/s."""
+        if self.standard:
+            both = {"down": show_rate(round(rate)), "up": show_rate(round(up))}
+            return {"kind": "grants", "standard": self.standard, "rate": both}
+        assert self.frame_ms is not None
+        return min(_cells(self.frame_ms), key=lambda cell: abs(math.log(cell[1] / rate)))[0]
+
+    def rates(self, rates: Sequence[float], within: tuple[float, float]) -> list[float]:
+        """The rates to start from; of cells those within these rates, in bit/s."""
+        if self.frame_ms is None:
+            return list(rates)
+        return [float(bps) for _, bps in _cells(self.frame_ms) if within[0] <= bps <= within[1]]
+
+    @property
+    def is_continuous(self) -> bool:
+        """Any rate is possible."""
+        return self.standard is not None
+
+
+@lru_cache
+def _cells(frame_ms: float) -> tuple[tuple[dict[str, Any], int], ...]:
+    """802.16 cells with their rates: common channels and all modulations."""
+    from ackclock.input.link.wimax import Wimax
+    from ackclock.input.link.wimax_station import OFDM
+
+    cells = []
+    for channel in ("3.5 MHz", "7 MHz", "10 MHz"):
+        for modulation in OFDM:
+            cell = {
+                "kind": "wimax",
+                "channel": channel,
+                "frame": f"{frame_ms:g} ms",
+                "modulation": modulation,
+                "dl_ul": "3:1",
+            }
+            try:
+                cells.append((cell, Wimax.model_validate(cell).nominal_bps("down")))
+            except (InvalidValue, ValueError):
+                continue
+    return tuple(cells)
+
+
+def candidates(fit: Mapping[str, Any]) -> list[Medium]:
+    """The media that may have the periods of a fit's arrivals; none if arrivals have none."""
+    periods = [period["ns"] / 1e6 for d in DIRECTIONS if (period := fit[d]["frame_period"])]
+    # A station may use every other frame: its period is a multiple of the frame.
+    frames = [ms for ms in FRAMES_MS if any((period / ms).is_integer() for period in periods)]
+    if not periods:
+        return []
+    cells = [Medium(f"802.16 with frames of {ms:g} ms", frame_ms=ms) for ms in frames]
+    return [*(Medium(name, standard=name) for name in STANDARDS), *cells]
+
+
+@dataclass
+class Search:
+    """Replays of the input over one medium. The delay follows from the minimum RTT."""
+
+    medium: Medium
+    hop: Mapping[str, Any]
+    """What the link has beside rate, delay, queue and jitter."""
+    seen: Transfers
+    variant: str
+    delay_ms: float
+    fit: Mapping[str, Any]
+    """The engine's fit to the part of the input that is replayed."""
+    tried: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    @cached_property
+    def replay(self) -> Replay:
+        return Replay(self.seen.direction, self.seen.flows, self.seen.duration_s, 0.0, self.seen.duration_s)
+
+    def link(self, rate: float, queue: float, delay_ms: float) -> dict[str, Any]:
+        """The link with these values. `queue`: bytes in the direction of the data."""
+        data = self.seen.direction
+        acks = "up" if data == "down" else "down"
+        up = rate * UPLINK_SHARE if data == "down" else rate
+        down = rate if data == "down" else rate / UPLINK_SHARE
+        share = UPLINK_SHARE if data == "down" else 1 / UPLINK_SHARE
+        queues = {data: round(queue), acks: max(round(queue * share), MIN_PACKETS_BYTES)}
+        hop = {
+            **self.hop,
+            "medium": self.medium.table(down, up),
+            "delay": f"{round(delay_ms * 1e3)} us",
+            "queue": {d: {"kind": "droptail", "bytes": show_size(queues[d])} for d in DIRECTIONS},
+        }
+        return {"hop": [hop]}
+
+    def distance(self, rate: float, queue: float, *, shape: bool = True) -> float:
+        """The distance of replays from the input, with or without how packets arrive; the delay is
+        set until the minimum RTT fits.
+        """
+        key = self._key(rate, queue, shape)
+        if key in self.tried:
+            return self.tried[key][0]
+        seen = self.seen.observed
+        delay = self.delay_ms
+        for last in (False, True):
+            simulated = self.replay.simulated(
+                self.link(rate, queue, delay), self.variant, SEEDS if shape else SEEDS[:1]
+            )
+            error = seen.rtt_min_ms - simulated.rtt_min_ms
+            if last or abs(error) <= SCALES["rtt_min_ms"] * seen.rtt_min_ms / 2 or not simulated.rtt_min_ms:
+                break
+            delay = self.delay_ms = max(0.0, delay + error / 2)
+        found = distance(simulated, seen)
+        if shape:
+            found += shape_distance(self._captured(self.link(rate, queue, delay)), self.fit)
+        self.tried[key] = (found, delay)
+        return found
+
+    def _key(self, rate: float, queue: float, shape: bool) -> str:
+        """Links closer than 2 % are one."""
+        values = [round(50 * math.log(rate)) if self.medium.is_continuous else self.medium.table(rate, rate)]
+        return repr((values, round(50 * math.log(queue)), shape))
+
+    def distance_of(self, link: Mapping[str, Any]) -> float:
+        """The distance of a replay over any link."""
+        simulated = self.replay.simulated(link, self.variant, [1])
+        return distance(simulated, self.seen.observed) + shape_distance(self._captured(link), self.fit)
+
+    def _captured(self, link: Mapping[str, Any]) -> dict[str, Any]:
+        """The engine's fit to captures of a replay."""
+        with TemporaryDirectory() as folder:
+            names = self.replay.captured(link, self.variant, 1, Path(folder) / "run")
+            fit: dict[str, Any] = engine_fit(names, PacketFilter(None), None, 1, 2)["fit"]
+        return fit
+
+    def delay_of(self, rate: float, queue: float) -> float:
+        return self.tried[self._key(rate, queue, True)][1]
+
+
+@dataclass(frozen=True)
+class MediumFit:
+    """A medium that replays the input, with draws of rate, queue and delay."""
+
+    search: Search
+    rate: float
+    queue: float
+    distance: float
+    without: float
+    draws: Sequence[tuple[float, float, float]] = field(repr=False)
+
+    @property
+    def link(self) -> dict[str, Any]:
+        return self.search.link(self.rate, self.queue, self.search.delay_of(self.rate, self.queue))
+
+    def parameters(self, others: Sequence[Parameter]) -> list[Parameter]:
+        """The rows: those of the medium, and of `others` those that it does not replace."""
+        data = self.search.seen.direction
+        acks = "up" if data == "down" else "down"
+        rates, queues, delays = (list(one) for one in zip(*self.draws, strict=True))
+        text = (
+            f"replays of the input differ by {math.sqrt(self.distance):.1f} standard deviations of a repeat in goodput, "
+            f"RTTs and retransmissions together, without a medium by {math.sqrt(self.without):.1f}"
+        )
+        method = "replays of the input"
+        path = f"hop.{HOP}"
+        table = self.link["hop"][0]["medium"]
+        kind = Parameter(f"{path}.medium", "", "assumed", method, text, kind=self.search.medium.name)
+        rows = [kind]
+        if self.search.medium.is_continuous:
+            rows.append(_of_draws(f"{path}.medium.rate.{data}", "b/s", self.rate, rates, text))
+            used = self.rate * UPLINK_SHARE if data == "down" else self.rate / UPLINK_SHARE
+            why = "the rate of the direction of ACKs does not show"
+            rng = random.Random(2)
+            drawn = tuple(used * 3 ** rng.uniform(-1, 1) for _ in self.draws)
+            rows.append(
+                Parameter(f"{path}.medium.rate.{acks}", "b/s", "assumed", "none", why, used=used, why=why, draws=drawn)
+            )
+        else:
+            modulation = f"{table['channel']}, {table['modulation']}"
+            rows.append(Parameter(f"{path}.medium.modulation", "", "assumed", method, text, kind=modulation))
+        delay = self.search.delay_of(self.rate, self.queue)
+        rows.append(_of_draws(f"{path}.queue.{data}.bytes", "B", self.queue, queues, text))
+        rows.append(_of_draws(f"{path}.delay", "ms", delay, delays, text))
+        replaced = ("rate.", "jitter.", "delay", f"queue.{data}.")
+        kept = [row for row in others if not row.path.removeprefix(f"{path}.").startswith(replaced)]
+        queue = self.link["hop"][0]["queue"][acks]["bytes"]
+        return [*rows, *(_assumed(row, queue) if row.path == f"{path}.queue.{acks}.bytes" else row for row in kept)]
+
+
+def _assumed(row: Parameter, shown: str) -> Parameter:
+    """The queue of the direction of ACKs as the medium's link has it."""
+    from ackclock.input.units import size_bytes
+
+    return replace(row, used=float(size_bytes(shown)), draws=())
+
+
+def _of_draws(path: str, unit: str, value: float, draws: list[float], text: str) -> Parameter:
+    """A parameter by the draws' central 95 %."""
+    ordered = sorted(draws)
+    lo, hi = (ordered[min(len(ordered) - 1, int(q * len(ordered)))] for q in (0.025, 0.975))
+    lo, hi = min(lo, value), max(hi, value)
+    is_identified = hi - lo <= 2 * MAX_HALF_WIDTH * value
+    shown = rounded(value, lo, hi)
+    return Parameter(
+        path,
+        unit,
+        "identified" if is_identified else "bounded",
+        "replays of the input",
+        text,
+        value=shown[0] if is_identified else None,
+        lo=shown[1],
+        hi=shown[2],
+        used=value,
+        why="" if is_identified else "replays with other values are as like the input",
+        draws=tuple(draws),
+    )
+
+
+def recognise(
+    fit: Mapping[str, Any], link: Mapping[str, Any], seen: Transfers, variant: str | None, count: int, seed: int
+) -> MediumFit | None:
+    """The medium whose replays are most like the input; None if none is, or the link without one is
+    as good.
+
+    Args:
+        fit: the engine's fit.
+        link: the fitted link without a medium.
+        seen: the transfers of the input.
+        variant: the sender's congestion control, if it is known.
+        count: number of draws.
+        seed: of the draws.
+    """
+    media = candidates(fit)
+    if not media or seen.observed.goodput_bps <= 0:
+        return None
+    variants = [variant] if variant else list(CANDIDATES)
+    (whole,) = link["hop"]
+    without = min(Search(media[0], {}, seen, name, 0.0, fit).distance_of(link) for name in variants)
+    hop = {key: value for key, value in whole.items() if key not in ("rate", "delay", "queue", "jitter")}
+    rates, queues = _starts(fit[seen.direction], seen)
+    if _is_known(fit[seen.direction]["rate"]):
+        within = RATE_SHARES[0] * rates[0], RATE_SHARES[1] * rates[0]
+    else:
+        peak = 8e3 * fit[seen.direction]["shape"]["max_bytes"][0] / WINDOWS_MS[0]
+        within = CELL_SHARES[0] * peak, CELL_SHARES[1] * peak
+    ranked: list[tuple[float, float, float, Search]] = []
+    for medium in media:
+        search = Search(medium, hop, seen, variants[0], max(0.0, seen.min_rtt_ms / 2 - 5), fit)
+        scored = sorted(_of_rate(search, rate, queues) for rate in medium.rates(rates, within))
+        if not scored:
+            continue
+        close = [(search.distance(rate, queue), rate, queue, search) for _, rate, queue in scored[:CLOSE]]
+        _, rate, queue, _ = min(close, key=lambda one: one[0])
+        for name in variants[1:]:
+            other = replace(search, variant=name, tried={})
+            close.append((other.distance(rate, queue), rate, queue, other))
+        ranked.append(min(close, key=lambda one: one[0]))
+    if not ranked:
+        return None
+    ranked.sort(key=lambda one: one[0])
+    found = [(*_descend(search, *point), search) for *point, search in ranked[:FINALISTS]]
+    score, rate, queue, search = min(found, key=lambda one: one[0])
+    if score > MAX_DISTANCE or score > CLEARLY_BETTER * without:
+        return None
+    return MediumFit(search, rate, queue, score, without, _draws(search, score, rate, queue, count, seed))
+
+
+def _of_rate(search: Search, rate: float, queues: Sequence[float]) -> tuple[float, float, float]:
+    """The best queue at a rate, by what replays without captures show."""
+
+    def best(sizes: Sequence[float]) -> tuple[float, float]:
+        return min((search.distance(rate, size, shape=False), size) for size in sizes)
+
+    _, queue = best([size for size in queues if size * 8 / rate <= MAX_QUEUE_S] or queues[:1])
+    if len(queues) > len(QUEUE_STEPS):
+        queue = best([queue, *(max(MIN_QUEUE_BYTES, queue * step) for step in QUEUE_STEPS)])[1]
+    return search.distance(rate, queue, shape=False), rate, queue
+
+
+def _is_known(rate: Mapping[str, Any]) -> bool:
+    """A queue stood long enough for a rate."""
+    return bool(
+        rate["status"] == "identified" and rate["evidence"]["gaps"] and rate["evidence"]["busy_s"] >= MIN_BUSY_S
+    )
+
+
+def _starts(fit: Mapping[str, Any], seen: Transfers) -> tuple[list[float], list[float]]:
+    """Rates and queues from which the search starts."""
+    rate, queue = fit["rate"], fit["queue"]
+    bursts = dict(zip(WINDOWS_MS, fit["shape"]["max_bytes"], strict=True))
+    # What a retransmission of the radio held back comes at once.
+    least = max(8e3 * bursts[ms] / (ms + HELD_BACK_MS) for ms in (10, 20, 50))
+    if _is_known(rate):
+        rates = [rate["value"] * factor for factor in (1.0, 1.15)]
+    else:
+        rates = [max(seen.observed.goodput_bps, least) * factor for factor in RATES]
+    if queue is not None and queue["status"] == "identified":
+        return rates, [queue["value"] * factor for factor in (0.7, 1.0, 1.4)]
+    return rates, [float(size) for size in QUEUES]
+
+
+def _descend(search: Search, score: float, rate: float, queue: float) -> tuple[float, float, float]:
+    """The best point that steps in rate and queue reach, of which each is at least a packet."""
+    for step in STEPS:
+        for _ in range(4):
+            larger, smaller = max(queue * step, queue + PACKET), min(queue / step, queue - PACKET)
+            around = [(rate * step, queue), (rate / step, queue), (rate, larger), (rate, smaller)]
+            tried = [(search.distance(*point), *point) for point in around if point[1] >= MIN_QUEUE_BYTES]
+            best = min(tried)
+            if best[0] >= score:
+                break
+            score, rate, queue = best
+    return score, rate, queue
+
+
+def _draws(
+    search: Search, score: float, rate: float, queue: float, count: int, seed: int
+) -> list[tuple[float, float, float]]:
+    """Draws of rate, queue and delay: replays around the best one, weighted by their distance. A
+    medium that is not quite like the input has wider ones.
+    """
+    rng = random.Random(f"medium {seed}")
+    scale = max(1.0, score / len(SCALES))
+    points = [(rate, queue)]
+    spread = math.log(2.0) if search.medium.is_continuous else 0.0
+    for index in range(SAMPLES):
+        # A half of the samples close by: a sharp input has a narrow interval.
+        width = spread if index % 2 else spread / 6
+        points.append(
+            (
+                rate * math.exp(rng.uniform(-width, width)),
+                max(MIN_QUEUE_BYTES, queue * math.exp(rng.uniform(-1, 1) * (0.7 if index % 2 else 0.12))),
+            )
+        )
+    weights = [math.exp(-(max(0.0, search.distance(*point) - score)) / 2 / scale) for point in points]
+    chosen = rng.choices(points, weights, k=count)
+    drawn = []
+    for point in chosen:
+        delay = search.delay_of(*point)
+        kernel = 1 + rng.gauss(0, 0.02)
+        drawn.append(
+            (
+                point[0] * kernel,
+                max(MIN_QUEUE_BYTES, point[1] * (1 + rng.gauss(0, 0.03))),
+                delay * (1 + rng.gauss(0, 0.005)),
+            )
+        )
+    return drawn
+
+
+def remark(found: MediumFit) -> str:
+    """A sentence on how like the input the medium is."""
+    return (
+        f"the medium ({found.search.medium.name}) is the one whose replays are most like the input; "
+        f"the sender's congestion control was taken for {found.search.variant}"
+    )

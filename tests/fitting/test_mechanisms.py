@@ -1,0 +1,106 @@
+"""Media, handovers, reordering and cross traffic in a fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ackclock
+from ackclock.errors import InputError
+from ackclock.input.link.grants import Grants
+from ackclock.input.link.handover import Handover
+from ackclock.input.scenario import draft_of
+from ackclock.input.scenario.link_draws import LinkDraws
+from tests.support.captures import simulated_captures
+
+DOWNLOAD = {"name": "download", "workload": {"kind": "bulk"}}
+
+
+def rows(fit: Any) -> dict[str, dict[str, Any]]:
+    return {row["path"].removeprefix("hop.access."): row for row in fit.document["parameters"]}
+
+
+def covers(row: dict[str, Any], truth: float) -> bool:
+    return bool(row["lo"] <= truth <= row["hi"])
+
+
+def test_handover_has_its_period_and_gap_when_the_link_stalls_at_equal_times(tmp_path):
+    hop = {"rate": "6 Mb/s", "delay": "15 ms", "handover": {"down": {"every": "2 s", "gap": "300 ms"}}}
+    fit = ackclock.fit(*simulated_captures(tmp_path, hop, duration="15 s"), score=False)
+    found = rows(fit)
+    assert covers(found["handover.down.every"], 2000.0), found["handover.down.every"]
+    assert found["handover.down.gap"]["value"] == pytest.approx(300, rel=0.1)
+    assert "handover.up.every" not in found and not any("stalled" in text for text in fit.document["remarks"])
+    handover = fit.link.to_dict()["hop"][0]["handover"]["down"]
+    assert Handover.model_validate(handover).every == pytest.approx(2e12, rel=0.01)
+
+
+def test_reordering_has_its_share_and_delay_when_single_packets_are_late(tmp_path):
+    hop = {"rate": "20 Mb/s", "delay": "15 ms", "reorder": {"down": {"mean": 0.02, "delay": "5 ms"}}}
+    found = rows(ackclock.fit(*simulated_captures(tmp_path, hop), score=False))
+    assert covers(found["reorder.down.mean"], 0.02), found["reorder.down.mean"]
+    assert covers(found["reorder.down.delay"], 5.0), found["reorder.down.delay"]
+
+
+def test_rate_is_bounded_and_said_to_be_shared_when_the_link_serves_others(tmp_path):
+    cross = {"kind": "onoff", "rate": "1 Mb/s", "on": "700 ms", "off": "900 ms", "packet": "1000 B"}
+    flows = [DOWNLOAD, {"name": "cross", "workload": cross, "direction": "down"}]
+    fit = ackclock.fit(*simulated_captures(tmp_path, {"rate": "3 Mb/s"}, flows=flows, duration="20 s"), score=False)
+    row = rows(fit)["rate.down"]
+    assert row["status"] == "bounded" and covers(row, 3e6), row
+    assert any("cross traffic" in text for text in fit.document["remarks"])
+    draws = fit.draws["hop.access.rate.down"].to_list()
+    assert min(draws) < 2.8e6 < 2.95e6 < max(draws)
+
+
+def test_assumed_queue_has_wide_draws_when_it_never_overflowed(tmp_path):
+    fit = ackclock.fit(*simulated_captures(tmp_path, {"queue": {"kind": "droptail", "bytes": "9 MB"}}), score=False)
+    draws = fit.draws["hop.access.queue.down.bytes"].to_list()
+    row = rows(fit)["queue.down.bytes"]
+    assert row["status"] == "bounded" and min(draws) >= row["lo"] and max(draws) > 3 * min(draws)
+
+
+def test_run_folder_stands_for_the_captures_in_it(tmp_path):
+    captures = simulated_captures(tmp_path / "run", duration="5 s")
+    of_folder = ackclock.fit(tmp_path / "run", score=False)
+    assert of_folder.document["parameters"] == ackclock.fit(*captures, score=False).document["parameters"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError) as raised:
+        ackclock.fit(tmp_path / "empty")
+    assert raised.value.file == str(tmp_path / "empty")
+
+
+@pytest.mark.slow
+def test_medium_is_the_one_whose_replays_are_like_the_input(tmp_path):
+    cell = {"kind": "wimax", "channel": "7 MHz", "frame": "5 ms", "modulation": "64qam-3/4", "dl_ul": "3:1"}
+    lte = {"kind": "grants", "standard": "lte", "rate": {"down": "20 Mb/s", "up": "8 Mb/s"}}
+    for medium in (cell, lte):
+        queue = {"kind": "droptail", "bytes": "30 kB"}
+        hop = {"name": "access", "medium": medium, "delay": "20 ms", "queue": queue}
+        run = tmp_path / str(medium["kind"])
+        ackclock.simulate({"hop": [hop]}, [DOWNLOAD], "15 s", 1, out=run, captures="pcap")
+        fit = ackclock.fit(run, score=False, variant="cubic")
+        (fitted,) = fit.document["link"]["hop"]
+        assert fitted["medium"]["kind"] == medium["kind"] and fitted["medium"].get("standard") == medium.get("standard")
+
+        def goodput(one: Any) -> float:
+            run = ackclock.simulate({"hop": [one]}, [DOWNLOAD], "15 s", seeds=[5, 6], tcp={"variant": "reno"})
+            return float(sum(summary["flows"][0]["goodput_bps"] for summary in run.summaries))
+
+        assert goodput(fitted) == pytest.approx(goodput(hop), rel=0.15)
+
+
+def test_draws_of_a_medium_set_its_rates(tmp_path):
+    import polars as pl
+
+    link = tmp_path / "link.toml"
+    medium = 'medium = { kind = "grants", standard = "lte", rate = { down = "20 Mb/s", up = "8 Mb/s" } }'
+    link.write_text(f'[[hop]]\nname = "access"\ndelay = "20 ms"\n{medium}\n[fit]\ninputs = []\n')
+    pl.DataFrame({"hop.access.medium.rate.down": [1e7, 3e7]}).write_parquet(tmp_path / "link.draws.parquet")
+    scenario = draft_of({"link": str(link), "duration": "1 s", "flow": [DOWNLOAD]}).check()
+    draws = LinkDraws.beside(link)
+    assert draws is not None
+    media = [draws.scenario(scenario, seed).hop[0].medium for seed in (1, 2)]
+    rates = [(medium.rate.down, medium.rate.up) for medium in media if isinstance(medium, Grants)]
+    assert rates == [(10_000_000, 8_000_000), (30_000_000, 8_000_000)]
