@@ -14,7 +14,6 @@ import ackclock
 from ackclock.comparison.measurement_rows import beside
 from ackclock.errors import InputError
 from ackclock.input.document import Document
-from ackclock.measurement.capacity import search
 from ackclock.measurement.pathchar import hops_of
 from ackclock.measurement.plan import estimate, plan_of
 from ackclock.measurement.schedule import Schedule, keep, overview
@@ -319,39 +318,3 @@ def test_serve_ends_on_ctrl_c():
     assert len(serve.stdout.readline().split("token: ")[1].strip()) == 32
     serve.send_signal(signal.SIGINT)
     assert serve.wait(10) == 130
-
-
-@pytest.mark.parametrize("capacity", [9.6e3, 33e3, 1e6, 3.9e6, 16e6, 100e6])
-@pytest.mark.parametrize("lost", [0.0, 0.3])
-def test_capacity_search_ends_above_the_capacity_despite_radio_loss(capacity, lost):
-    sent = []
-
-    def run(specs, label):
-        train = specs[0]["datagrams"]["up"]
-        rate = (train["payload"] + 28) * 8e9 / train["gap_ns"]
-        sent.append(rate)
-        through = min(rate, capacity) * (1 - lost)
-        there = {"rate_bps": through if rate > capacity else None, "filled": rate > capacity}
-        return [len(sent)], [[{"direction": "up", "received_bps": through, "sent_bps": rate, "bottleneck": there}]]
-
-    number, filled = search(run, "up", 5.0, 1172, 1e6, 1e9)
-    assert filled
-    assert capacity < sent[number - 1] < 2 * capacity
-
-
-def test_path_is_not_full_when_it_carries_the_maximum_rate():
-    def run(specs, label):
-        train = specs[0]["datagrams"]["down"]
-        rate = (train["payload"] + 28) * 8e9 / train["gap_ns"]
-        return [7], [
-            [
-                {
-                    "direction": "down",
-                    "received_bps": rate,
-                    "sent_bps": rate,
-                    "bottleneck": {"rate_bps": None, "filled": False},
-                }
-            ]
-        ]
-
-    assert search(run, "down", 5.0, 1172, 1e6, 1e8) == (7, False)

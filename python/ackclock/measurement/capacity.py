@@ -1,17 +1,20 @@
-"""Capacity and bottleneck buffer of one direction: evenly paced UDP at increasing rates, up to an
+"""The search for a rate that fills one direction: evenly paced UDP at increasing rates, up to an
 overflow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import RunFailed
 from ackclock.input.units import show_rate
-from ackclock.measurement.session import Figures, datagram_test, low_rate, paced
+from ackclock.measurement.session import HEADERS, Figures, datagram_test, low_rate, paced
 
-Run = Callable[[list[dict[str, Any]], str], tuple[list[int], list[list[Figures]]]]
+if TYPE_CHECKING:
+    from ackclock.measurement.queue_facts import Train
+    from ackclock.measurement.queue_inference import QueueStatements
 
 TRIAL_S = 0.4
 FASTER = 4.0
@@ -22,65 +25,174 @@ FASTER. Loss is no criterion: radio links lose, too.
 """
 OVER = 1.25
 """Rate of the last run relative to the capacity: enough to fill a buffer."""
-ATTEMPTS = 3
+CHECK_S = 2.0
+"""Duration of a run that checks whether the rate fills the path for longer than a trial."""
+CHECK_PACKETS = 100
+CHECKS = 6
+MIN_WINDOWS = 2
+SURELY_OVER = 5.0
+"""Ratio of the sent to the received rate from which on the stream fills any path."""
+CARRIED = 0.97
+"""A path that passes this share of the stream is not full."""
+EXCHANGE_SHARE = 0.002
+"""Share of the stream's rate that the sparse connections beside it may take."""
+EXCHANGE_BITS = 8 * 700
+"""Bits of IP of one connection that requests one byte, both directions together."""
+MIN_EXCHANGE_S = 0.2
 MAX_SECONDS = 60.0
 
 
-def search(
-    run: Run, direction: str, seconds: float, payload: int, start_bps: float, max_bps: float
-) -> tuple[int, bool]:
-    """The number of the test that filled the path, and whether the path was filled."""
-    rate, previous_bps = start_bps, 0.0
-    while True:
-        received_bps = _ran(run, direction, rate, TRIAL_S, payload)[1]["received_bps"]
-        if received_bps is None:
-            raise RunFailed(f"capacity {direction}: no datagrams of {show_rate(round(rate))} were received")
-        if received_bps < GROWN * previous_bps:
-            return _fill(run, direction, max(received_bps, previous_bps), seconds, payload, max_bps)
-        if rate >= max_bps:
-            return _ran(run, direction, max_bps, seconds, payload)[0], False
-        rate, previous_bps = min(rate * FASTER, max_bps), received_bps
+@dataclass(frozen=True)
+class Ran:
+    """A finished run: its number, the rates of IP in b/s, and its datagrams."""
+
+    number: int
+    received_bps: float | None
+    sent_bps: float
+    train: Callable[[], Train]
 
 
-def _fill(
-    run: Run, direction: str, received_bps: float, seconds: float, payload: int, max_bps: float
-) -> tuple[int, bool]:
-    """A run above the capacity, faster if it was below, longer if no buffer overflowed."""
-    number, rate = 0, min(OVER * received_bps, max_bps)
-    for _ in range(ATTEMPTS):
-        number, figures = _ran(run, direction, rate, seconds, payload)
-        received, sent = (
-            figures["bottleneck"]["rate_bps"] or figures["received_bps"] or 0.0,
-            figures["sent_bps"] or rate,
-        )
-        if received > 0.97 * sent:
-            if rate >= max_bps:
-                return number, False
-            rate = min(rate * OVER, max_bps)
-        elif not figures["bottleneck"]["filled"]:
-            seconds, rate = min(2 * seconds, MAX_SECONDS), min(rate * OVER, max_bps)
-        else:
-            return number, True
-    return number, True
+@dataclass(frozen=True)
+class Found:
+    """The run that filled the path (``filled``), or the fastest one; and the trials before it."""
+
+    number: int
+    filled: bool
+    below: tuple[int, ...]
 
 
-def _ran(run: Run, direction: str, rate: float, seconds: float, payload: int) -> tuple[int, Figures]:
-    # On a slow link a trial may have only a few datagrams.
-    train = paced(rate, seconds, payload)
-    reverse = low_rate(train["gap_ns"] * train["count"] * 1e-9)
-    numbers, directions = run([datagram_test(direction, train, reverse)], f"capacity {direction}")
-    return numbers[0], next(figures for figures in directions[0] if figures["direction"] == direction)
+Run = Callable[[list[dict[str, Any]], str], Ran]
+Judge = Callable[["Train"], "QueueStatements"]
 
 
-def capacity(figures: Figures, filled: bool) -> Figures:
-    """The result of a run above the capacity, for the document."""
-    bottleneck = figures["bottleneck"]
-    rate = bottleneck["rate_bps"] if filled and bottleneck["rate_bps"] else figures["received_bps"]
+@dataclass
+class CapacitySearch:
+    """Searches in one direction. ``run`` runs concurrent tests, of which the first is the stream;
+    ``judge`` infers the queue from the stream.
+    """
+
+    run: Run
+    judge: Judge
+    direction: str
+    seconds: float
+    payload: int
+    start_bps: float
+    max_bps: float
+
+    def search(self) -> Found:
+        """Trials at increasing rates, then a run above the capacity."""
+        rate, previous_bps = self.start_bps, 0.0
+        trials: list[tuple[int, float]] = []
+        while True:
+            ran = self._ran(rate, TRIAL_S)
+            trials.append((ran.number, rate))
+            if ran.received_bps is None:
+                raise RunFailed(f"capacity {self.direction}: no datagrams of {show_rate(round(rate))} were received")
+            if ran.received_bps < GROWN * previous_bps:
+                return self._fill(max(ran.received_bps, previous_bps), trials)
+            if rate >= self.max_bps:
+                return Found(self._ran(self.max_bps, self.seconds).number, False, _below(trials, rate))
+            rate, previous_bps = min(rate * FASTER, self.max_bps), ran.received_bps
+
+    def _fill(self, received_bps: float, trials: list[tuple[int, float]]) -> Found:
+        """Raise the rate until it fills the path throughout, then run for the whole duration; once
+        more, longer and faster, if no buffer overflowed.
+        """
+        rate = min(OVER * received_bps, self.max_bps)
+        for _ in range(CHECKS):
+            packets_s = CHECK_PACKETS * (self.payload + HEADERS) * 8 / rate
+            ran = self._ran(rate, min(max(CHECK_S, packets_s), self.seconds))
+            if not self._carried_all(ran) and self._busy(ran):
+                break
+            if rate >= self.max_bps:
+                break
+            rate = min(2 * rate, self.max_bps)
+        seconds = self.seconds
+        for last in (False, True):
+            ran = self._ran(rate, seconds, beside=True)
+            if rate >= self.max_bps and self._carried_all(ran):
+                return Found(ran.number, False, _below(trials, received_bps))
+            statements = self.judge(ran.train())
+            busy = statements.rate is not None and statements.rate.busy_share >= 0.9
+            if last or (busy and statements.losses not in ("none", "channel")):
+                break
+            seconds, rate = min(2 * seconds, MAX_SECONDS), min(rate * (OVER if busy else 2.0), self.max_bps)
+        filled = not self._carried_all(ran) or (statements.rate is not None and statements.rate.busy_share >= 0.9)
+        return Found(ran.number, filled, _below(trials, received_bps))
+
+    @staticmethod
+    def _carried_all(ran: Ran) -> bool:
+        return (ran.received_bps or 0.0) > CARRIED * ran.sent_bps
+
+    def _busy(self, ran: Ran) -> bool:
+        if ran.sent_bps > SURELY_OVER * (ran.received_bps or 0.0):
+            return True
+        train = ran.train()
+        rate = self.judge(train).rate
+        # A run of few datagrams, of which the path did not pass all, shows no idle windows.
+        if rate is None or rate.windows < MIN_WINDOWS:
+            return len(train.sent_s) <= 2 * CHECK_PACKETS
+        return rate.busy_share >= 0.6
+
+    def _ran(self, rate: float, seconds: float, *, beside: bool = False) -> Ran:
+        # On a slow link a trial may have only a few datagrams.
+        train = paced(rate, seconds, self.payload)
+        duration_s = train["gap_ns"] * train["count"] * 1e-9
+        specs = [datagram_test(self.direction, train, low_rate(duration_s))]
+        if beside:
+            specs.append(exchanges(rate, duration_s))
+        return self.run(specs, f"capacity {self.direction}")
+
+
+def exchanges(rate_bps: float, seconds: float) -> dict[str, Any]:
+    """Sparse connections that request one byte, beside a stream of this rate."""
+    every_s = max(MIN_EXCHANGE_S, EXCHANGE_BITS / (EXCHANGE_SHARE * rate_bps))
     return {
-        "rate_bps": rate,
-        "at_least": not filled,
-        "packet_bytes": figures["ip_bytes"],
-        "buffer_bytes": {"min_based": bottleneck["min_based_bytes"], "max_based": bottleneck["max_based_bytes"]},
-        "overflowed": bottleneck["filled"],
-        "sent": figures,
+        "transfers": {
+            "way": "down",
+            "bytes": 1,
+            "count": max(1, round(seconds / every_s)),
+            "congestion": None,
+            "every_ns": round(1e9 * every_s),
+            "limit_ns": round(1e9 * (seconds + 1.0)),
+        }
     }
+
+
+def _below(trials: list[tuple[int, float]], received_bps: float) -> tuple[int, ...]:
+    """The trials at rates clearly below the capacity, which met no queue."""
+    return tuple(number for number, rate in trials if rate < 0.8 * received_bps)
+
+
+def capacity(figures: Figures, filled: bool, statements: QueueStatements) -> Figures:
+    """The result of a run above the capacity, for the document."""
+    rate = statements.rate
+    return {
+        "rate_bps": rate.mean_bps if rate is not None else figures["received_bps"],
+        "at_least": not filled or rate is None,
+        "packet_bytes": figures["ip_bytes"],
+        "buffer_bytes": {"min_based": statements.buffer_lo_bytes, "max_based": statements.buffer_hi_bytes},
+        "overflowed": statements.buffer_bytes is not None,
+        "queue": statements.as_json(),
+        "sent": {
+            **figures,
+            "bottleneck": {
+                "rate_bps": None if rate is None else rate.mean_bps,
+                "min_based_bytes": statements.buffer_lo_bytes,
+                "max_based_bytes": statements.buffer_hi_bytes,
+                "filled": statements.buffer_bytes is not None,
+                "losses_are": LOSS_ORIGINS[statements.losses],
+            },
+        },
+    }
+
+
+LOSS_ORIGINS = {
+    "overflow": "congestion",
+    "aqm": "congestion",
+    "channel": "radio",
+    "both": "both",
+    "none": "unclear",
+    "unknown": "unclear",
+}
+"""The origins of losses in the terms of ``analyze``."""

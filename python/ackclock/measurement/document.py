@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ackclock.measurement.capacity import capacity
+from ackclock.measurement.queue_facts import QueueFacts, Train, train_of
+from ackclock.measurement.queue_inference import infer
 from ackclock.measurement.session import Figures
 from ackclock.measurement.test_runner import TestLog
 from ackclock.statistics.summary_stats import summary_stats
@@ -53,10 +55,13 @@ def series_frame(table: Any) -> pl.DataFrame:
     )
 
 
-def document(session: Figures, log: TestLog, series: pl.DataFrame, names: Sequence[str]) -> Figures:
+def document(
+    session: Figures, log: TestLog, series: pl.DataFrame, delays: pl.DataFrame, names: Sequence[str]
+) -> Figures:
     """The figures of a session by test.
 
-    ``session`` is the engine's document, ``names`` are the plan's tests.
+    ``session`` is the engine's document, ``series`` and ``delays`` are its tables, ``names`` the
+    plan's tests.
     """
     tests = session["tests"]
     purposes = log.purposes
@@ -65,7 +70,12 @@ def document(session: Figures, log: TestLog, series: pl.DataFrame, names: Sequen
         "path": None if log.path is None else [hop.as_json() for hop in log.path],
         "delay": next((_directions(tests[n]) for n in _of(purposes, "delay")), None),
         "capacity": {
-            direction: _capacity(tests[number], direction, filled) for direction, (number, filled) in log.filled.items()
+            direction: capacity(
+                _direction(tests[found.number], direction),
+                found.filled,
+                infer(queue_facts(session, log, series, delays, direction)),
+            )
+            for direction, found in log.filled.items()
         },
         "steps": [
             {**_direction(tests[n], purposes[n]["way"]), "share": purposes[n]["share"]} for n in _of(purposes, "steps")
@@ -87,7 +97,7 @@ def document(session: Figures, log: TestLog, series: pl.DataFrame, names: Sequen
 
 def _shown(log: TestLog) -> set[int]:
     """Tests with datagrams in the report: without the trials of the search for the capacity."""
-    return {number for number, _ in log.filled.values()} | {
+    return {found.number for found in log.filled.values()} | {
         n for n, p in log.purposes.items() if p["kind"] != "capacity"
     }
 
@@ -102,16 +112,78 @@ def _together(purposes: Mapping[int, Figures]) -> list[list[int]]:
     return [numbers[at : at + 3] for at in range(0, len(numbers), 3)]
 
 
+NO_BOTTLENECK = {
+    "rate_bps": None,
+    "min_based_bytes": None,
+    "max_based_bytes": None,
+    "filled": False,
+    "losses_are": "unclear",
+}
+"""Datagrams that do not fill a path show nothing of its bottleneck: their rate is their
+sender's.
+"""
+
+
 def _directions(test: Figures) -> Figures:
-    return {figures["direction"]: figures for figures in test["ways"]}
+    return {figures["direction"]: {**figures, "bottleneck": NO_BOTTLENECK} for figures in test["ways"]}
 
 
 def _direction(test: Figures, direction: str) -> Figures:
     return dict(_directions(test)[direction])
 
 
-def _capacity(test: Figures, direction: str, filled: bool) -> Figures:
-    return capacity(_direction(test, direction), filled)
+def queue_facts(
+    session: Figures, log: TestLog, series: pl.DataFrame, delays: pl.DataFrame, direction: str
+) -> QueueFacts:
+    """What the tests recorded about the queue of one direction."""
+    import polars as pl
+
+    tests, purposes = session["tests"], log.purposes
+
+    def train(number: int) -> Train | None:
+        figures = _directions(tests[number]).get(direction)
+        return None if figures is None else train_of(delays, number, direction, figures["ip_bytes"])
+
+    found = log.filled.get(direction)
+    below = [train(n) for n in (found.below if found else ())]
+    below += [train(n) for n in _of(purposes, "steps") if purposes[n]["way"] == direction and _is_below(purposes[n])]
+    idle_number = next(_of(purposes, "delay"), None)
+    beside = tests[found.number + 1] if found and purposes.get(found.number + 1, {}).get("kind") == "beside" else None
+    together = next((ns for ns in _together(purposes) if purposes[ns[0]]["way"] == direction), None)
+    loading: list[Figures] = []
+    tcp_rtt_ms: list[float] = []
+    if together is not None:
+        load = tests[together[0]]
+        loading = [flow for end in ("near_flows", "far_flows") for flow in load[end] if flow["sends"]]
+        loaded = series.filter((pl.col("test") == load["test"]) & pl.col("sends"))
+        tcp_rtt_ms = loaded["srtt_ms"].drop_nulls().to_list()
+    return QueueFacts(
+        idle=None if idle_number is None else train(idle_number),
+        stream=train(found.number) if found else None,
+        below=[one for one in below if one is not None],
+        beside_stream_ms=[1e3 * t[0] for t in beside["transfers_s"] if t[0] is not None] if beside else [],
+        idle_rtt_ms=None if idle_number is None else _idle_rtt_ms(delays, idle_number),
+        beside_tcp=None if together is None else train(together[1]),
+        tcp_rtt_ms=tcp_rtt_ms,
+        tcp_retransmitted=sum(flow["retransmitted"] or 0 for flow in loading),
+    )
+
+
+BELOW = 0.95
+"""A step at up to this share of the capacity grows no queue."""
+
+
+def _is_below(purpose: Figures) -> bool:
+    share = purpose.get("share")
+    return share is not None and share <= BELOW
+
+
+def _idle_rtt_ms(delays: pl.DataFrame, number: int) -> float | None:
+    """Sum of the minimum one-way delays: the offset of the clocks cancels out."""
+    trains = [train_of(delays, number, direction, 0) for direction in ("down", "up")]
+    if any(one is None or one.lost.all() for one in trains):
+        return None
+    return sum(float(one.delay_ms[~one.lost].min()) for one in trains if one is not None)
 
 
 def _flows(test: Figures, purpose: Figures, series: pl.DataFrame) -> Iterator[Figures]:

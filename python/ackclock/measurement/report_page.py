@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ackclock.format import milliseconds, percent, rate
-from ackclock.measurement.terminal_tables import DIRECTIONS, delay_cells, loss, ms, path_cells
+from ackclock.format import percent, rate
+from ackclock.measurement.queue_inference import sentences
+from ackclock.measurement.terminal_tables import (
+    DIRECTIONS,
+    delay_cells,
+    loss,
+    ms,
+    path_cells,
+    queue_cells,
+    queue_words,
+    spread,
+)
 from ackclock.plot import vega
 from ackclock.plot.theme import MAX_LINES
 from ackclock.plot.time_series import POINTS, Line, Panel
@@ -72,18 +82,12 @@ def _answer(document: Document) -> str:
 
 def _because(document: Document) -> str:
     parts = []
-    for direction, figures in document["capacity"].items():
-        maximum = figures["buffer_bytes"]["max_based"]
-        if maximum and figures["overflowed"] and figures["rate_bps"]:
-            time = 8e3 * maximum / figures["rate_bps"]
-            parts.append(
-                f"the buffer {direction} holds {maximum / 1000:.0f} kB, which is {milliseconds(time)} of queue"
-            )
+    found = [s for d, figures in document["capacity"].items() for s in sentences(d, figures["queue"])]
     for direction, figures in document["latency_under_load"].items():
         if rpm := figures["responsiveness"]:
             parts.append(f"a full path {direction} has {rpm['rpm']:.0f} RTTs per minute")
     text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return " ".join([*found, *([f"{text[:1].upper()}{text[1:]}."] if text else [])])
 
 
 def _columns(words: str, figures: str) -> list[Column]:
@@ -120,30 +124,35 @@ def _delay(document: Document) -> Table:
 def _capacity(document: Document) -> Table:
     rows = []
     for direction, result in document["capacity"].items():
-        size = result["buffer_bytes"]
         gaps = result["sent"]["sent_gap_us"] or {}
         minimum = "at least " if result["at_least"] else ""
-        sizes = ["-" if size[key] is None else f"{size[key] / 1000:.1f}" for key in ("min_based", "max_based")]
         spacing = f"{gaps['p50']:.0f} ({gaps['p99']:.0f})" if gaps else "-"
         asked = f"{result['sent']['asked_gap_us']:.0f}"
         rows.append(
             [
                 direction,
+                *queue_words(result["queue"]),
                 minimum + rate(result["rate_bps"]),
+                spread(result["queue"]["rate"]),
                 rate(result["sent"]["sent_bps"]),
                 asked,
                 spacing,
-                *sizes,
+                *queue_cells(result["queue"]),
                 loss(result["sent"]),
             ]
         )
     reading = (
-        "Evenly paced UDP above the path's rate. The capacity is the received IP rate while a "
-        "queue stood. The buffer is the queueing delay at an overflow times that rate: by the "
-        "minimum delay next to a loss, and by the maximum delay."
+        "Evenly paced UDP above the path's rate. The capacity is the IP rate that the link carries "
+        "while a queue stands, with the datagrams lost after the queue, and its 5th and 95th "
+        "percentile in windows of a second. A buffer is stated only for a droptail queue that "
+        "overflowed. Otherwise, the queueing delays are those that TCP meets and those of a stream "
+        "that does not yield."
     )
-    figures = "Capacity,Sent,Requested gap (us),Actual gap p50 (p99),Buffer by min (kB),by max (kB),Lost"
-    return _table("Direction", figures, rows, reading)
+    figures = (
+        "Capacity,Windows of 1 s p5 .. p95,Sent,Requested gap (us),Actual gap p50 (p99),Buffer (kB),"
+        "Queue of TCP (ms),of the stream (ms),Lost"
+    )
+    return _table("Direction,Queue,Losses", figures, rows, reading)
 
 
 def _steps(document: Document) -> Table:

@@ -215,12 +215,13 @@ class _Running:
         if self.session is None:
             # The path test has no session, no connections and no datagrams.
             nothing = pl.DataFrame()
-            results = document({"clock": None, "tests": []}, self.done, nothing, self.plan.tests)
+            results = document({"clock": None, "tests": []}, self.done, nothing, nothing, self.plan.tests)
             return Measurement({**head, **results}, self.plan, nothing, nothing, probes)
         figures, samples, datagrams = self.session.finish() if final else self.session.so_far()
         series = series_frame(samples)
-        results = document(figures, self.done, series, self.plan.tests)
-        return Measurement({**head, **results}, self.plan, series, pl.DataFrame(datagrams), probes)
+        delays = pl.DataFrame(datagrams)
+        results = document(figures, self.done, series, delays, self.plan.tests)
+        return Measurement({**head, **results}, self.plan, series, delays, probes)
 
 
 def _capture(folder: Path, address: str) -> Capture:

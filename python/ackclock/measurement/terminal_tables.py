@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from ackclock.format import column_percent, rate, three
+from ackclock.format import column_percent, rate, rate_range, three
 from ackclock.terminal import text_table
 
 DIRECTIONS = ("down", "up")
@@ -97,19 +97,41 @@ def loss(figures: Mapping[str, Any]) -> str:
 
 def _capacity(document: Mapping[str, Any]) -> Table:
     table = text_table(
-        "Capacity and buffer, by evenly paced UDP",
-        ("direction",),
-        ("capacity", "sent", "buffer bytes\nby min", "\nby max", "overflowed"),
+        "Capacity and queue, by evenly paced UDP",
+        ("direction", "queue", "losses"),
+        ("capacity", "windows of 1 s\np5 .. p95", "sent", "buffer\nkB", "queue ms\nof TCP", "\nof stream"),
     )
     for direction, figures in document["capacity"].items():
-        size = figures["buffer_bytes"]
         minimum = ">= " if figures["at_least"] else ""
-        sizes = ["-" if size[key] is None else f"{size[key]:.0f}" for key in ("min_based", "max_based")]
-        sent = rate(figures["sent"]["sent_bps"])
         table.add_row(
-            direction, minimum + rate(figures["rate_bps"]), sent, *sizes, "yes" if figures["overflowed"] else "no"
+            direction,
+            *queue_words(figures["queue"]),
+            minimum + rate(figures["rate_bps"]),
+            spread(figures["queue"]["rate"]),
+            rate(figures["sent"]["sent_bps"]),
+            *queue_cells(figures["queue"]),
         )
     return table
+
+
+def queue_words(queue: Mapping[str, Any]) -> tuple[str, str]:
+    """Kind of the queue, origin of the losses."""
+    return queue["kind"], queue["losses"]
+
+
+def spread(found: Mapping[str, Any] | None) -> str:
+    """The 5th and 95th percentile of a rate."""
+    return "-" if found is None else rate_range(found["p5_bps"], found["p95_bps"])
+
+
+def queue_cells(queue: Mapping[str, Any]) -> list[str]:
+    """Buffer in kB if it overflowed, queueing delays of TCP and of a stream that does not yield."""
+    size, stream = queue["buffer_bytes"], ms(queue["stream_queue_ms"])
+    return [
+        "-" if size is None else f"{size / 1e3:.1f}",
+        ms(queue["tcp_queue_ms"]),
+        f">= {stream}" if queue["stream_grows"] else stream,
+    ]
 
 
 def _steps(document: Mapping[str, Any]) -> Table:

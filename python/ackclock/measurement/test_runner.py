@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+
+import polars as pl
 
 from ackclock.errors import InputError, RunFailed
 from ackclock.input.units import size_bytes
-from ackclock.measurement.capacity import search
+from ackclock.measurement.capacity import CapacitySearch, Found, Ran
 from ackclock.measurement.pathchar import Hop
 from ackclock.measurement.plan import AUTO, Plan, estimate
-from ackclock.measurement.session import Figures, Session, datagram_test, low_rate, paced
+from ackclock.measurement.queue_facts import QueueFacts, Train, train_of
+from ackclock.measurement.queue_inference import QueueStatements, infer
+from ackclock.measurement.session import LOW_RATE, Figures, Session, datagram_test, low_rate, paced
 
 Report = Callable[[int, int, str], None]
 
@@ -25,7 +30,8 @@ class TestLog:
     """The purpose of each test by its number: kind, direction and further parameters."""
 
     purposes: dict[int, Figures] = field(default_factory=dict)
-    filled: dict[str, tuple[int, bool]] = field(default_factory=dict)
+    filled: dict[str, Found] = field(default_factory=dict)
+    """By direction: the run of `capacity` above the capacity, and the trials before it."""
     path: list[Hop] | None = None
     finished: list[str] = field(default_factory=list)
     """The finished tests of the plan."""
@@ -87,20 +93,49 @@ class TestRunner:
     def _capacity(self) -> None:
         maximum = float(self.session.far_end["caps"]["rate_bps"])
         for direction in self.plan.directions:
-
-            def run(
-                specs: list[dict[str, Any]], label: str, direction: str = direction
-            ) -> tuple[list[int], list[list[Figures]]]:
-                numbers, directions = self._go(specs, label, {"kind": "capacity", "way": direction})
-                for figures in directions[0]:
-                    if figures["direction"] == direction:
-                        self._rates[direction] = figures["bottleneck"]["rate_bps"] or figures["received_bps"] or 0.0
-                return numbers, directions
-
             plan = self.plan
-            self.done.filled[direction] = search(run, direction, plan.seconds, plan.payload, plan.start_rate, maximum)
+            found = CapacitySearch(
+                partial(self._capacity_run, direction),
+                partial(self._queue, direction),
+                direction,
+                plan.seconds,
+                plan.payload,
+                plan.start_rate,
+                maximum,
+            ).search()
+            self.done.filled[direction] = found
         seconds, size = estimate(self.plan, self._rates)
         self._estimate = f" of about {seconds:.0f} s and {size / 1e6:.3g} MB in all"
+
+    def _capacity_run(self, direction: str, specs: list[dict[str, Any]], label: str) -> Ran:
+        """Run a stream, with connections beside it; the rate of the direction is that of the last
+        one.
+        """
+        numbers, directions = self._go(specs, label, {"kind": "capacity", "way": direction})
+        for number in numbers[1:]:
+            self.done.purposes[number] = {"label": label, "kind": "beside", "way": direction}
+        figures = next(one for one in directions[0] if one["direction"] == direction)
+        self._rates[direction] = figures["received_bps"] or 0.0
+
+        def train() -> Train:
+            delays = pl.DataFrame(self.session.so_far()[2])
+            found = train_of(delays, numbers[0], direction, figures["ip_bytes"])
+            assert found is not None
+            return found
+
+        return Ran(numbers[0], figures["received_bps"], figures["sent_bps"] or 0.0, train)
+
+    def _queue(self, direction: str, stream: Train) -> QueueStatements:
+        """What the stream and the sparse datagrams before it show of the queue."""
+        number = next((n for n, p in self.done.purposes.items() if p["kind"] == "delay"), None)
+        idle = None
+        if number is not None:
+            size = stream.ip_bytes - self.plan.payload + LOW_RATE["payload"]
+            idle = train_of(pl.DataFrame(self.session.so_far()[2]), number, direction, size)
+        statements = infer(QueueFacts(idle=idle, stream=stream))
+        if statements.rate is not None:
+            self._rates[direction] = statements.rate.p50_bps
+        return statements
 
     def _steps(self) -> None:
         for direction in self.plan.directions:
