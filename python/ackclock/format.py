@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 
 def significant(value: float, digits: int) -> str:
@@ -78,3 +79,12 @@ def joined(parts: Sequence[str]) -> str:
     """An enumeration: `a`, `a and b`, `a, b and c`."""
     *some, last = parts
     return f"{', '.join(some)} and {last}" if some else last
+
+
+def date_of(unix_s: float) -> str:
+    """The UTC date of a Unix time in seconds.
+
+    >>> date_of(1e9)
+    '2001-09-09'
+    """
+    return datetime.fromtimestamp(unix_s, UTC).date().isoformat()

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ackclock.emulation.tries import GRADES
+
 LINK = """title = "a line"
 source = "test"
 [[hop]]
@@ -200,8 +202,8 @@ def main() -> int:
             memory, descriptors = [one.resident_kb for one in usages], [one.descriptors for one in usages]
             figures = (len(usages), sum(memory), max(memory, default=0), sum(descriptors), max(descriptors, default=0))
             print(f"{max((one.at_s for one in usages), default=0.0):.0f}", *figures, flush=True)
-        valid = sum(link.document["valid"] for link in soaks.links)
-        print(f"valid: {valid} of {arguments.links}")
+        for grade in GRADES:
+            print(f"{grade}: {sum(link.document['grade'] == grade for link in soaks.links)} of {arguments.links}")
         for key in ("packets_out", "deadline_misses", "unintended_drops"):
             print(f"{key}: {sum(link.document[key] for link in soaks.links)}")
         print("release error, p99 in us:", max(link.document["release_error_us"]["p99"] for link in soaks.links))

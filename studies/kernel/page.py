@@ -6,9 +6,10 @@ With --kernel-cc it writes the table of the variants that `ackclock kernel-cc lo
 the table of the kernel's own. The other table and the text below both stay. Each transfer takes 15
 s of real time, once for each of five seeds, and again if it was invalid.
 
-The table can be measured in parts: --kept FILE stores each valid transfer, --only LINK or
-LINK/VARIANT measures only these rows, --minutes starts no transfer after this time, --jobs sets the
-number of concurrent transfers. The simulator always runs the present code.
+The table can be measured in parts: --kept FILE stores each valid transfer, and a stored transfer by
+the present emulator is not repeated; --only LINK or LINK/VARIANT measures only these rows,
+--minutes starts no transfer after this time, --jobs sets the number of concurrent transfers. The
+simulator always runs the present code.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from ackclock.format import date_of
+from studies.emulator.code_digest import emulator_digest
 from studies.kernel.runs import (
     KERNEL_CC,
     LINKS,
@@ -53,7 +56,10 @@ HEADINGS = (
     "",
     "retransmitted kernel",
     "simulator",
+    "grades",
+    "date",
     "load",
+    "steal, %",
     "verdict",
 )
 ABOUT = """# The running kernel against the simulator
@@ -67,10 +73,11 @@ SYN; RTT is the mean over time of the sender's smoothed RTT (TCP_INFO every 20 m
 The figures are medians of {seeds} runs of the kernel, each with another seed of the link's random
 numbers, and of {seeds} seeds of the simulator, with minimum and maximum in brackets where they
 differ. If fewer runs of the kernel were valid, the last column has their number; "kernel measured
-earlier" marks rows of an earlier series, three runs of one seed unless a number is given. A run
-is valid if the emulation's audit held (its deadline is 1 ms, or a frame if the link is a radio
-that sends in frames) and the sender's process woke at most 10 ms late. `load` is the load average
-of the machine, which was shared with other work. The tolerances are 5 % of goodput, 10 % of RTT,
+earlier" marks rows by an earlier version of the emulator, three runs of one seed unless a number
+is given. A run is valid if the emulation's [grade](emulate.md) is exact or usable and the sender's
+process woke at most 10 ms late; rows without grades had a deadline of 1 ms, or of a frame if the
+link is a radio that sends in frames. `load` is the load average of the machine, which was shared
+with other work, `steal` the CPU time that its hypervisor gave to others. The tolerances are 5 % of goodput, 10 % of RTT,
 and a factor of 1.5 or 5 segments of retransmissions.
 
 Links: `wide` is 10 Mb/s, 100 ms, 125 kB of buffer; `narrow` 2 Mb/s down, 256 kb/s up, 60 ms, 30
@@ -101,19 +108,25 @@ class KernelSide:
     goodput: str
     rtt: str
     retransmitted: str
+    grades: str
+    date: str
     load: str
+    steal: str
     medians: Figures
     began_s: float
     note: str
 
 
 def of_transfers(measured: Sequence[Transfer]) -> KernelSide:
-    figures = [run.figures for run in measured]
+    figures, grades = [run.figures for run in measured], [run.grade for run in measured]
     return KernelSide(
         spread([run.goodput_bps / 1e6 for run in figures], ".3f"),
         spread([run.rtt_ms for run in figures], ".1f"),
         spread([run.retransmitted for run in figures], "d"),
+        ", ".join(f"{grades.count(grade)} {grade}" for grade in ("exact", "usable") if grade in grades),
+        date_of(max(run.started for run in measured)),
         spread([run.load for run in measured], ".0f"),
+        spread([run.steal_percent for run in measured], ".1f"),
         median(figures),
         sorted(run.began_s for run in measured)[(len(measured) - 1) // 2],
         "" if len(figures) >= len(SEEDS) else f" ({len(figures)} {'run' if len(figures) == 1 else 'runs'})",
@@ -123,14 +136,21 @@ def of_transfers(measured: Sequence[Transfer]) -> KernelSide:
 def of_page(page: str) -> dict[tuple[str, str], KernelSide]:
     """The rows of an existing page of this kernel, for transfers that are not stored."""
     rows_on_page = {}
+    headings: list[str] = []
     for line in page.splitlines() if f"Linux {release()}" in page else []:
         row = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(row) == len(HEADINGS) and row[2][:1].isdigit():
+        if row[:2] == list(HEADINGS[:2]):
+            headings = row
+        if len(row) == len(headings) and row[2][:1].isdigit():
+            cell = dict(zip(headings, row, strict=True))  # earlier pages have fewer columns
             goodput, rtt, retransmitted = (float(row[at].split()[0]) for at in (2, 5, 8))
             medians = Figures(goodput * 1e6, rtt, int(retransmitted))
-            few = re.search(r"\((\d runs?)", row[11])
+            few = re.search(r"\((\d runs?)", cell["verdict"])
             note = f" ({few[1]}, {EARLIER})" if few else f" ({EARLIER})"
-            rows_on_page[row[0], row[1]] = KernelSide(row[2], row[5], row[8], row[10], medians, 0.0, note)
+            grades, date, load, steal = (cell.get(name, "") for name in HEADINGS[11:15])
+            rows_on_page[row[0], row[1]] = KernelSide(
+                *(row[2], row[5], row[8], grades, date, load, steal), medians=medians, began_s=0.0, note=note
+            )
     return rows_on_page
 
 
@@ -146,7 +166,10 @@ def cells(simulated: Sequence[Figures], kernel: KernelSide) -> tuple[str, ...]:
         f"{model.rtt_ms / reference.rtt_ms - 1:+.1%}",
         kernel.retransmitted,
         spread([run.retransmitted for run in simulated], "d"),
+        kernel.grades,
+        kernel.date,
         kernel.load,
+        kernel.steal,
         ("misses: " + ", ".join(failed) if failed else "holds") + kernel.note,
     )
 
@@ -154,7 +177,7 @@ def cells(simulated: Sequence[Figures], kernel: KernelSide) -> tuple[str, ...]:
 def stored_runs(store: TransferStore, link: str, variant: str) -> list[Transfer]:
     """The first stored run of each seed. Later ones are ignored, so that no result is selected."""
     first: dict[int, Transfer] = {}
-    for run in store.of(link, variant, SECONDS, release(), link_digest(link)):
+    for run in store.of(link, variant, SECONDS, release(), link_digest(link), emulator_digest()):
         if run.seed in SEEDS:
             first.setdefault(run.seed, run)
     return list(first.values())

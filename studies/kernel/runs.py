@@ -19,11 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import ackclock
-from ackclock.emulation.config import emulation_scenario
 from ackclock.emulation.kernel_cc import KERNEL_NAMES
 from ackclock.input.link.catalog import PACKAGED
-from ackclock.input.scenario.resolution import resolved
-from ackclock.papers.live.job import deadline_of
+from studies.emulator.code_digest import emulator_digest
 from studies.kernel.transfers import Figures, Transfer
 
 SYSCTL = Path("/proc/sys/net/ipv4")
@@ -140,9 +138,10 @@ def transfer(link: str, variant: str, seconds: float, seed: int) -> Transfer:
             why = audit["why"] if not audit["valid"] else _sender_delay(Path(folder))
             if not why:
                 began, figures = _read(Path(folder), seconds)
-                load = os.getloadavg()[0]
                 return Transfer(
-                    link, variant, seconds, release(), link_digest(link), began - audit["started"], load, figures, seed
+                    *(link, variant, seconds, release(), link_digest(link)),
+                    *(began - audit["started"], audit["load"], figures, seed),
+                    *(audit["grade"], emulator_digest(), audit["started"], audit["steal_percent"]),
                 )
     raise Unmeasured(why)
 
@@ -156,10 +155,7 @@ def _emulate(link: str, variant: str, seconds: float, seed: int, folder: Path) -
     def part(verb: str, value: str) -> list[str]:
         return [sys.executable, str(BULK), verb, value, str(folder / verb)]
 
-    hops = resolved(emulation_scenario(link))["hop"]
     limit = [
-        "--deadline",
-        deadline_of(hops),
         "--seed",
         str(seed),
         "--seconds",

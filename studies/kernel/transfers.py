@@ -24,8 +24,10 @@ class Transfer:
     """A valid transfer.
 
     `link_digest`: of the link file's text; `began_s`: start, since the link's; `load`: load
-    average;
-    `seed`: of the link's random numbers."""
+    average; `seed`: of the link's random numbers; `code`: digest of the emulator's sources;
+    `started`: Unix time; `steal_percent`: CPU time that the hypervisor gave to other machines.
+    `grade` and what follows are absent in earlier files.
+    """
 
     link: str
     variant: str
@@ -36,10 +38,14 @@ class Transfer:
     load: float
     figures: Figures
     seed: int = 1
+    grade: str = ""
+    code: str = ""
+    started: float = 0.0
+    steal_percent: float = 0.0
 
     def same_as(self, other: Transfer) -> bool:
-        """Whether both belong to the same row: link, variant, length and kernel."""
-        keys = ("link", "variant", "seconds", "release", "link_digest")
+        """Whether both belong to the same row: link, variant, length, kernel and emulator."""
+        keys = ("link", "variant", "seconds", "release", "link_digest", "code")
         return all(getattr(self, key) == getattr(other, key) for key in keys)
 
 
@@ -59,8 +65,9 @@ class TransferStore:
                 with self._path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(transfer)) + "\n")
 
-    def of(self, link: str, variant: str, seconds: float, release: str, link_digest: str) -> list[Transfer]:
-        row = Transfer(link, variant, seconds, release, link_digest, 0.0, 0.0, Figures(0.0, 0.0, 0))
+    def of(self, link: str, variant: str, seconds: float, release: str, link_digest: str, code: str) -> list[Transfer]:
+        """The transfers of a row, in the order in which they were made."""
+        row = Transfer(link, variant, seconds, release, link_digest, 0.0, 0.0, Figures(0.0, 0.0, 0), code=code)
         return [transfer for transfer in self._all if transfer.same_as(row)]
 
 

@@ -1,18 +1,17 @@
 //! The audit of an emulation: release error, input lateness, and packets lost outside the network's
-//! elements. It decides whether the results are valid.
+//! elements. It and the bound of a replay decide the grade.
 
+use crate::grade::{self, Bound, Evidence};
+use crate::link_delay::LinkDelay;
+use crate::replay::{EnteredPacket, ReleaseReplay, ReleasedPacket};
+use ackclock_core::Span;
 use ackclock_core::statistics::{Histogram, SummaryStats};
-use ackclock_core::{Span, Time};
-
-/// Maximum share of packets that may miss the deadline in a valid run.
-const MAX_MISS_SHARE: f64 = 1e-3;
 
 #[derive(Debug, Clone, Default)]
 pub struct Audit {
-    deadline: Span,
     release: Histogram,
     input: Histogram,
-    misses: u64,
+    late: u64,
     /// Packets dropped between hosts and network: by the kernel or by a full RX ring.
     unintended: u64,
     /// Packets longer than the MTU.
@@ -20,27 +19,17 @@ pub struct Audit {
 }
 
 impl Audit {
-    pub fn new(deadline: Span) -> Audit {
-        Audit { deadline, ..Audit::default() }
-    }
-
-    /// Counts a packet with planned release time `planned` that was sent at `actual`.
-    pub fn released(&mut self, planned: Time, actual: Time) {
-        let error = actual - planned;
+    /// Counts a packet that was released `error` after its due time, and may be late by `tolerance`.
+    fn released(&mut self, error: Span, tolerance: Span) {
         self.release.add(error);
-        self.misses += u64::from(error > self.deadline);
-    }
-
-    /// Counts a packet received at `received` that entered the network at network time `entered`.
-    pub fn injected(&mut self, received: Time, entered: Time) {
-        self.input.add(entered - received);
+        self.late += u64::from(error > tolerance);
     }
 
     /// Adds the counts of another audit.
     pub fn merge(&mut self, other: &Audit) {
         self.release.merge(&other.release);
         self.input.merge(&other.input);
-        self.misses += other.misses;
+        self.late += other.late;
         self.unintended += other.unintended;
         self.oversized += other.oversized;
     }
@@ -54,8 +43,8 @@ impl Audit {
         self.unintended += 1;
     }
 
-    pub fn misses(&self) -> u64 {
-        self.misses
+    pub fn late(&self) -> u64 {
+        self.late
     }
     pub fn unintended(&self) -> u64 {
         self.unintended
@@ -69,85 +58,142 @@ impl Audit {
         self.input.summary_ms().scaled(1e3)
     }
 
-    /// Why the run is invalid, one sentence per fault; empty if it is valid.
-    pub fn faults(&self) -> Vec<String> {
-        let mut faults = Vec::new();
-        let released = self.release.count();
-        if self.misses as f64 > MAX_MISS_SHARE * released as f64 {
-            faults.push(format!(
-                "{} of {released} packets left more than {:.0} us late: this machine, not the link, set their time",
-                self.misses,
-                self.deadline.as_millis() * 1e3
-            ));
+    /// What the grade follows from, with the bound of a replay.
+    pub fn evidence(&self, bound: Bound) -> Evidence {
+        let [release, input] = [&self.release, &self.input].map(|histogram| histogram.max().unwrap_or(Span::ZERO));
+        Evidence {
+            released: self.release.count(),
+            late: self.late,
+            unintended_drops: self.unintended,
+            oversized: self.oversized,
+            max_lateness: release.max(input),
+            bound,
         }
-        if self.unintended > 0 {
-            faults.push(format!("{} packets were lost between the hosts and the link", self.unintended));
-        }
-        if self.oversized > 0 {
-            faults.push(format!("{} of them were longer than 1500 B: the hosts' offloads are on", self.oversized));
-        }
-        faults
     }
 }
 
-/// An audit per live client, and one for faults that concern all clients.
+/// When a packet is late.
+#[derive(Debug, Clone, Copy)]
+pub enum LateAfter {
+    /// A fixed time after its due time.
+    Deadline(Span),
+    /// By the link, and the 99th percentile of the machine's timer error.
+    Link { timer_p99: Span },
+}
+
+/// An audit per live client with a replay of its packets, and one for faults that concern all
+/// clients.
 #[derive(Debug)]
 pub struct Audits {
     clients: Vec<Audit>,
     common: Audit,
+    late_after: LateAfter,
+    replay: ReleaseReplay,
 }
 
 impl Audits {
-    pub fn new(clients: usize, deadline: Span) -> Audits {
-        Audits { clients: vec![Audit::new(deadline); clients], common: Audit::new(deadline) }
+    /// `paths`: of each client, to the client and to the server.
+    pub fn new(paths: Vec<[LinkDelay; 2]>, late_after: LateAfter) -> Audits {
+        let clients = vec![Audit::default(); paths.len()];
+        Audits { clients, common: Audit::default(), late_after, replay: ReleaseReplay::new(paths) }
     }
 
+    /// The audit of a client; the common one for none.
     #[inline]
-    pub fn of_client(&mut self, client: u32) -> &mut Audit {
-        self.clients.get_mut(client as usize).unwrap_or(&mut self.common)
+    pub fn of(&mut self, client: Option<u32>) -> &mut Audit {
+        client.and_then(|client| self.clients.get_mut(client as usize)).unwrap_or(&mut self.common)
     }
 
     pub fn common(&mut self) -> &mut Audit {
         &mut self.common
     }
 
-    /// Each client's audit with the common faults.
-    pub fn each(&self) -> impl Iterator<Item = Audit> + '_ {
-        self.clients.iter().map(|client| {
+    /// Counts a packet that has entered the network.
+    #[inline]
+    pub fn entered(&mut self, packet: &EnteredPacket) {
+        self.of(Some(packet.client)).input.add(packet.lateness);
+        self.replay.entered(packet);
+    }
+
+    /// Counts a packet that was released to the client, or from it to the server.
+    #[inline]
+    pub fn released(&mut self, packet: &ReleasedPacket, client: u32, to_client: bool) {
+        let tolerance = match self.late_after {
+            LateAfter::Deadline(deadline) => deadline,
+            LateAfter::Link { timer_p99 } => {
+                grade::tolerance(self.replay.added_by_link(client, to_client, packet.bytes), timer_p99)
+            }
+        };
+        self.of(Some(client)).released(packet.actual - packet.due, tolerance);
+        self.replay.released(packet);
+    }
+
+    /// Each client's audit with the common faults, and its bound.
+    pub fn each(&self) -> impl Iterator<Item = (Audit, Bound)> + '_ {
+        self.clients.iter().zip(self.replay.bounds()).map(|(client, bound)| {
             let mut audit = client.clone();
             audit.merge(&self.common);
-            audit
+            (audit, bound)
         })
     }
 
-    /// The sum of all audits.
-    pub fn total(&self) -> Audit {
+    /// The sum of all audits, and the largest bound.
+    pub fn total(&self) -> (Audit, Bound) {
         let mut total = self.common.clone();
         self.clients.iter().for_each(|client| total.merge(client));
-        total
+        (total, self.replay.bounds().into_iter().fold(Bound::default(), Bound::or_larger))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grade::Grade;
+    use ackclock_core::Time;
 
+    fn audits(late_after: LateAfter) -> Audits {
+        Audits::new(vec![[LinkDelay::default(); 2]], late_after)
+    }
+
+    fn release(audits: &mut Audits, lateness: Span, packets: u64) {
+        let due = Time::ZERO + Span::from_ms(1);
+        let packet = ReleasedPacket { id: 0, due, actual: due + lateness, bytes: 1500 };
+        (0..packets).for_each(|_| audits.released(&packet, 0, true));
+    }
+
+    fn grade(audits: &Audits) -> Grade {
+        let (audit, bound) = audits.total();
+        audit.evidence(bound).grade()
+    }
+
+    // finding("L9")
     #[test]
-    fn run_is_invalid_when_more_than_one_packet_in_a_thousand_is_late() {
-        let mut audit = Audit::new(Span::from_ms(1));
-        for _ in 0..999 {
-            audit.released(Time::ZERO, Time::ZERO + Span::from_us(10));
-        }
-        audit.released(Time::ZERO, Time::ZERO + Span::from_ms(2));
-        assert!(audit.faults().is_empty());
-        audit.released(Time::ZERO, Time::ZERO + Span::from_ms(2));
-        assert_eq!(audit.faults().len(), 1);
+    fn packet_is_late_by_the_timers_error_when_the_link_adds_nothing() {
+        let mut audits = audits(LateAfter::Link { timer_p99: Span::from_us(60) });
+        release(&mut audits, Span::from_us(60), 999);
+        assert_eq!(audits.total().0.late(), 0);
+        release(&mut audits, Span::from_us(61), 1);
+        assert_eq!((audits.total().0.late(), grade(&audits)), (1, Grade::Exact));
+        release(&mut audits, Span::from_us(61), 1);
+        assert_eq!(grade(&audits), Grade::Usable);
     }
 
     #[test]
-    fn run_is_invalid_when_a_packet_is_lost() {
-        let mut audit = Audit::new(Span::from_ms(1));
-        audit.lost(1);
-        assert!(audit.faults()[0].contains("1 packets were lost"));
+    fn packet_is_late_after_the_deadline_when_there_is_one() {
+        let mut audits = audits(LateAfter::Deadline(Span::from_us(10)));
+        release(&mut audits, Span::from_us(11), 1);
+        assert_eq!(audits.total().0.late(), 1);
+    }
+
+    #[test]
+    fn run_is_invalid_for_every_client_when_a_packet_is_lost_in_common() {
+        let mut audits = audits(LateAfter::Deadline(Span::from_ms(1)));
+        audits.common().lost(1);
+        let (audit, bound) = audits.each().next().unwrap();
+        assert_eq!(audit.evidence(bound).grade(), Grade::Invalid);
+        assert!(audit.evidence(bound).why().contains("1 packets were lost"));
+        audits.common().oversized();
+        let (audit, bound) = audits.total();
+        assert!(audit.evidence(bound).why().contains("1 of them were longer than 1500 B"));
     }
 }

@@ -2,13 +2,14 @@
 //! timestamp, the network runs until now, and a packet that the network delivers to a real host is
 //! sent at once. Packet I/O and clock are traits, so that tests can script both.
 
-use crate::audit::{Audit, Audits};
+use crate::audit::Audits;
 use crate::egress::{Egress, RealHost};
 use crate::log::{Log, LogReport};
 use crate::netns::{Addresses, MTU};
 use crate::packet;
 use crate::port::{NetworkClock, PacketPort};
 use crate::probe::EmulationProbe;
+use crate::replay::{EnteredPacket, FlowKey, ReleasedPacket};
 use crate::tx_thread::TxThread;
 use ackclock_core::network::EndpointId;
 use ackclock_core::{Span, Time};
@@ -61,7 +62,7 @@ impl<P: PacketPort> Bridge<P> {
             hosts[flow.server.0 as usize] = Some(RealHost { port: 0, client });
             hosts[flow.client.0 as usize] = Some(RealHost { port: client + 1, client });
         }
-        let probe = EmulationProbe { egress: Egress::new(hosts, ports.len()), log: None };
+        let probe = EmulationProbe { egress: Egress::new(hosts, ports.len()), log: None, last_sent: u64::MAX };
         Bridge { built, ports, audits, packets_in: 0, packets_out: 0, probe, addresses, live, received: Vec::new() }
     }
 
@@ -131,7 +132,7 @@ impl<P: PacketPort> Bridge<P> {
             for _ in 0..RX_BUDGET {
                 let Some(packet) = port.next(offset) else { break };
                 if packet.len > MTU || packet.bytes.len() < packet.len as usize {
-                    audits.of_port(number).oversized();
+                    audits.of(client_at(number)).oversized();
                 } else if Addresses::is_unicast(packet.bytes) {
                     received.push(ReceivedPacket { at: packet.at, port: number, bytes: packet.bytes.into() });
                 }
@@ -153,16 +154,19 @@ impl<P: PacketPort> Bridge<P> {
     /// Sends a received packet into the network from its host's endpoint. A packet to an address
     /// that is no client's is discarded.
     fn inject(&mut self, ReceivedPacket { at, port, bytes }: ReceivedPacket) {
-        let (client, from_server) = match port.checked_sub(1) {
+        let (client, from_server) = match client_at(port) {
             Some(client) => (Some(client), false),
             None => (self.addresses.client_of(&bytes), true),
         };
         let Some((client, flow)) = client.and_then(|number| Some((number, *self.live.get(number as usize)?))) else { return };
         let sender = if from_server { flow.server } else { flow.client };
+        let key = FlowKey::of(&bytes);
         if let Some(sent) = packet::from_bytes(bytes, &mut self.built.network.arena) {
             self.packets_in += 1;
-            self.audits.of_client(client).injected(at, self.built.network.now());
+            let lateness = self.built.network.now() - at;
             self.built.network.send_from(sender, sent, &mut self.probe);
+            let id = self.probe.last_sent;
+            self.audits.entered(&EnteredPacket { id, at, lateness, client, from_server, flow: key });
         }
     }
 
@@ -170,22 +174,18 @@ impl<P: PacketPort> Bridge<P> {
         if self.probe.egress.len() == 0 {
             return;
         }
-        let (lost, released) = self.probe.egress.flush(&mut self.ports);
+        let (lost, delivered) = self.probe.egress.flush(&mut self.ports);
         let actual = clock.now();
-        for packet in released {
+        for packet in delivered {
             self.packets_out += 1;
-            self.audits.of_client(packet.client).released(packet.planned, actual);
+            let released = ReleasedPacket { id: packet.id, due: packet.due, actual, bytes: packet.bytes };
+            self.audits.released(&released, packet.host.client, packet.host.port > 0);
         }
         self.audits.common().lost(lost);
     }
 }
 
-impl Audits {
-    /// The audit for packets received at a port. The server's port is shared by all clients.
-    fn of_port(&mut self, port: u32) -> &mut Audit {
-        match port.checked_sub(1) {
-            Some(client) => self.of_client(client),
-            None => self.common(),
-        }
-    }
+/// The client at a port. The server's port is shared by all clients.
+fn client_at(port: u32) -> Option<u32> {
+    port.checked_sub(1)
 }

@@ -20,9 +20,9 @@ pub struct EmulationConfig {
     pub seconds: Option<f64>,
     /// Redirects the command's standard output to standard error.
     pub quiet_stdout: bool,
-    /// A packet released later than this after its planned time has missed its deadline, in
-    /// microseconds.
-    pub deadline_us: f64,
+    /// A packet released later than this after its due time is late, in microseconds; null follows
+    /// from the link and the machine's timer.
+    pub deadline_us: Option<f64>,
     /// Folder of the log and the captures; null for none.
     pub log: Option<PathBuf>,
     /// Sampling interval of queues and simulated flows in the log.
@@ -41,7 +41,7 @@ impl EmulationConfig {
         if config.command.is_empty() && config.pair.is_none() {
             return Err(EmuError::Config("there is no command".into()));
         }
-        if !(config.deadline_us > 0.0 && config.seconds.is_none_or(|s| s > 0.0)) {
+        if !(config.deadline_us.is_none_or(|us| us > 0.0) && config.seconds.is_none_or(|s| s > 0.0)) {
             return Err(EmuError::Config("deadline_us and seconds must be above 0".into()));
         }
         Ok(config)

@@ -1,4 +1,4 @@
-//! Packets that the network delivers to real hosts: queued per port with their planned time until
+//! Packets that the network delivers to real hosts: queued per port with their due time until
 //! the bridge transmits.
 
 use crate::af_packet::TxBatch;
@@ -18,9 +18,11 @@ pub struct RealHost {
 
 /// A packet that has left the network.
 #[derive(Debug, Clone, Copy)]
-pub struct ReleasedPacket {
-    pub planned: Time,
-    pub client: u32,
+pub struct DeliveredPacket {
+    pub id: u64,
+    pub due: Time,
+    pub bytes: u32,
+    pub host: RealHost,
 }
 
 pub struct Egress {
@@ -30,7 +32,7 @@ pub struct Egress {
     batches: Vec<TxBatch>,
     /// Ports whose batch is not empty.
     pending: Vec<u32>,
-    released: Vec<ReleasedPacket>,
+    delivered: Vec<DeliveredPacket>,
     pub tx_thread: Option<TxThread>,
     /// Packets of simulated traffic, which have no bytes to send.
     pub without_bytes: u64,
@@ -39,7 +41,7 @@ pub struct Egress {
 impl Egress {
     pub fn new(hosts: Vec<Option<RealHost>>, ports: usize) -> Egress {
         let batches = (0..ports).map(|_| TxBatch::default()).collect();
-        Egress { hosts, batches, pending: Vec::new(), released: Vec::new(), tx_thread: None, without_bytes: 0 }
+        Egress { hosts, batches, pending: Vec::new(), delivered: Vec::new(), tx_thread: None, without_bytes: 0 }
     }
 
     #[inline]
@@ -49,12 +51,12 @@ impl Egress {
 
     /// Number of queued packets.
     pub fn len(&self) -> usize {
-        self.released.len()
+        self.delivered.len()
     }
 
     /// Queues a packet that the network has delivered to a real host at `now`.
     #[inline]
-    pub fn push(&mut self, now: Time, host: RealHost, body: &Body) {
+    pub fn push(&mut self, now: Time, host: RealHost, id: u64, body: &Body) {
         let Body::Raw(bytes) = body else {
             self.without_bytes += 1;
             return;
@@ -64,17 +66,17 @@ impl Egress {
             self.pending.push(host.port);
         }
         batch.push(bytes);
-        self.released.push(ReleasedPacket { planned: now, client: host.client });
+        self.delivered.push(DeliveredPacket { id, due: now, bytes: bytes.len() as u32, host });
     }
 
     /// Sends all queued packets. Returns the number of packets that could not be sent, and all
-    /// packets with their planned times.
-    pub fn flush<P: PacketPort>(&mut self, ports: &mut [P]) -> (u64, std::vec::Drain<'_, ReleasedPacket>) {
+    /// packets with their due times.
+    pub fn flush<P: PacketPort>(&mut self, ports: &mut [P]) -> (u64, std::vec::Drain<'_, DeliveredPacket>) {
         let (pending, batches) = (&mut self.pending, &mut self.batches);
-        let lost = match self.tx_thread.as_ref().filter(|thread| thread.is_worthwhile(pending.len(), self.released.len())) {
+        let lost = match self.tx_thread.as_ref().filter(|thread| thread.is_worthwhile(pending.len(), self.delivered.len())) {
             Some(thread) => thread.send(pending.drain(..), batches),
             None => pending.drain(..).map(|port| ports[port as usize].send(&mut batches[port as usize])).sum(),
         };
-        (lost, self.released.drain(..))
+        (lost, self.delivered.drain(..))
     }
 }

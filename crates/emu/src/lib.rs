@@ -14,6 +14,8 @@ mod config;
 #[cfg(test)]
 mod driver_parity;
 mod egress;
+mod grade;
+mod link_delay;
 mod log;
 mod machine_load;
 mod netns;
@@ -21,6 +23,7 @@ mod packet;
 mod poller;
 mod port;
 mod probe;
+mod replay;
 mod report;
 mod run;
 mod scheduling;
@@ -28,6 +31,7 @@ mod server_ready;
 mod tx_thread;
 
 pub use config::EmulationConfig;
+pub use grade::{Bound, Grade};
 pub use report::{ClientReport, EmulationReport, HopReport};
 pub use run::emulate;
 pub use server_ready::ServerReady;

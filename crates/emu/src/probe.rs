@@ -12,6 +12,8 @@ use ackclock_core::probe::Probe;
 pub struct EmulationProbe {
     pub egress: Egress,
     pub log: Option<Log>,
+    /// Number of the packet that an endpoint sent last.
+    pub last_sent: u64,
 }
 
 impl Probe for EmulationProbe {
@@ -22,6 +24,7 @@ impl Probe for EmulationProbe {
     }
 
     fn sent(&mut self, now: Time, by: EndpointId, packet: &Packet, body: &Body) {
+        self.last_sent = packet.id;
         if let Some(log) = &mut self.log {
             log.on_sent(now, by, packet);
             if let Some(host) = self.egress.host(by) {
@@ -33,7 +36,7 @@ impl Probe for EmulationProbe {
     fn received(&mut self, now: Time, by: EndpointId, packet: &Packet, body: &Body) {
         let host = self.egress.host(by);
         if let Some(host) = host {
-            self.egress.push(now, host, body);
+            self.egress.push(now, host, packet.id, body);
         }
         if let Some(log) = &mut self.log {
             log.on_received(now, packet);

@@ -1,6 +1,7 @@
 //! The report of an emulation.
 
 use crate::audit::{Audit, Audits};
+use crate::grade::{Bound, Grade};
 use crate::log::LogReport;
 use ackclock_core::element::Element;
 use ackclock_core::statistics::SummaryStats;
@@ -14,17 +15,24 @@ use serde::Serialize;
 /// The document of `ackclock emulate --json` without the link's name.
 #[derive(Debug, Clone, Serialize)]
 pub struct EmulationReport {
+    /// Whether the grade is not invalid.
     pub valid: bool,
-    /// Why the run is invalid, or that it is valid.
+    /// The reason of the grade.
     pub why: String,
+    pub grade: Grade,
+    /// Of the errors that the machine's lateness can have caused.
+    pub bound: Bound,
     /// Warnings that do not invalidate the run, one sentence each.
     pub notes: Vec<String>,
     /// Time from a packet's planned release to its transmission.
     pub release_error_us: SummaryStats,
     /// Time from a packet's RX timestamp to its entry into the network.
     pub input_lateness_us: SummaryStats,
+    /// Packets released later after their due time than they may be.
     pub deadline_misses: u64,
     pub unintended_drops: u64,
+    /// 99th percentile of the machine's timer error before the start.
+    pub timer_p99_us: f64,
     pub hops: Vec<HopReport>,
     /// One per live client.
     pub clients: Vec<ClientReport>,
@@ -51,6 +59,8 @@ pub struct ClientReport {
     pub client: usize,
     pub valid: bool,
     pub why: String,
+    pub grade: Grade,
+    pub bound: Bound,
     pub release_error_us: SummaryStats,
     pub input_lateness_us: SummaryStats,
     pub deadline_misses: u64,
@@ -83,32 +93,28 @@ pub struct CommandReport {
     pub not_run: Option<&'static str>,
 }
 
-/// As `verdict`, but invalid if the command was not run.
-pub fn verdict_of_run(audit: &Audit, command: &CommandReport) -> (bool, String) {
+/// Grade and reason; invalid if the command was not run.
+pub fn grade_of_run(audit: &Audit, bound: Bound, command: &CommandReport) -> (Grade, String) {
     match command.not_run {
-        Some(error) => (false, format!("the command could not be run: {error}")),
-        None => verdict(audit),
+        Some(error) => (Grade::Invalid, format!("the command could not be run: {error}")),
+        None => (audit.evidence(bound).grade(), audit.evidence(bound).why()),
     }
-}
-
-/// Whether the audit found no fault, and the faults.
-pub fn verdict(audit: &Audit) -> (bool, String) {
-    let faults = audit.faults();
-    let why = if faults.is_empty() { "every packet kept its time".into() } else { faults.join("; ") };
-    (faults.is_empty(), why)
 }
 
 /// The report of each client.
 pub fn clients(audits: &Audits) -> Vec<ClientReport> {
-    let report = |(client, audit): (usize, Audit)| {
-        let (valid, why) = verdict(&audit);
+    let report = |(client, (audit, bound)): (usize, (Audit, Bound))| {
+        let evidence = audit.evidence(bound);
+        let grade = evidence.grade();
         ClientReport {
             client,
-            valid,
-            why,
+            valid: grade != Grade::Invalid,
+            why: evidence.why(),
+            grade,
+            bound,
             release_error_us: audit.release_error(),
             input_lateness_us: audit.input_lateness(),
-            deadline_misses: audit.misses(),
+            deadline_misses: audit.late(),
             unintended_drops: audit.unintended(),
         }
     };

@@ -3,24 +3,26 @@
 
 use crate::EmuError;
 use crate::af_packet::PacketSocket;
-use crate::audit::Audits;
+use crate::audit::{Audits, LateAfter};
 use crate::bridge::Bridge;
 use crate::busy_wait::{MAX_SPIN_IDLE, SleepPolicy};
 use crate::cache_warmup::CacheWarmup;
 use crate::clock::MonotonicClock;
 use crate::config::EmulationConfig;
+use crate::grade::Grade;
+use crate::link_delay::LinkDelay;
 use crate::log::Log;
 use crate::machine_load::LoadMeter;
 use crate::netns::{MAX_CLIENTS, Namespaces};
 use crate::poller::Poller;
 use crate::report::{self, CommandReport, EmulationReport};
-use crate::scheduling::request_realtime;
+use crate::scheduling::{request_realtime, timer_p99};
 use crate::server_ready::wait_for_server;
 use crate::tx_thread::TxThread;
 use ackclock_core::{Span, Time};
 use ackclock_sim::Plan;
 use ackclock_sim::build::{Metering, build, build_unfused};
-use ackclock_sim::plan::{Flow, Workload};
+use ackclock_sim::plan::{Direction, Flow, Workload};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use std::io::Write;
@@ -51,7 +53,13 @@ pub fn emulate(plan: &Plan, config: &EmulationConfig) -> Result<EmulationReport,
     }
     warn(&notes);
     let is_realtime = request_realtime();
-    let audits = Audits::new(live.len(), Span::from_secs_f64(config.deadline_us * 1e-6));
+    let timer_p99 = timer_p99();
+    let late_after = match config.deadline_us {
+        Some(us) => LateAfter::Deadline(Span::from_secs_f64(us * 1e-6)),
+        None => LateAfter::Link { timer_p99 },
+    };
+    let path = |&flow: &usize| [Direction::Down, Direction::Up].map(|direction| LinkDelay::of(plan, flow, direction));
+    let audits = Audits::new(live.iter().map(path).collect(), late_after);
     let clock = MonotonicClock::start();
     let mut bridge = Bridge::new(built, sockets, &live, namespaces.addresses, audits);
     if is_realtime {
@@ -66,7 +74,7 @@ pub fn emulate(plan: &Plan, config: &EmulationConfig) -> Result<EmulationReport,
         announce(&namespaces.publish_names(name)?, config.quiet_stdout);
     }
     let warmup = is_realtime.then(CacheWarmup::new).flatten();
-    let mut run = EmulationRun { bridge, namespaces, clock, warmup, load: LoadMeter::start(), notes };
+    let mut run = EmulationRun { bridge, namespaces, clock, warmup, load: LoadMeter::start(), notes, timer_p99 };
     let exit = run.drive(&poller, config)?;
     run.report(plan, config, exit)
 }
@@ -115,6 +123,7 @@ struct EmulationRun {
     load: LoadMeter,
     /// Warnings so far.
     notes: Vec<String>,
+    timer_p99: Span,
 }
 
 impl EmulationRun {
@@ -172,7 +181,7 @@ impl EmulationRun {
     }
 
     fn report(self, plan: &Plan, config: &EmulationConfig, exit: Option<i32>) -> Result<EmulationReport, EmuError> {
-        let EmulationRun { mut bridge, mut namespaces, clock, load, mut notes, .. } = self;
+        let EmulationRun { mut bridge, mut namespaces, clock, load, mut notes, timer_p99, .. } = self;
         let now = clock.now();
         namespaces.read_status();
         let not_run = namespaces.clients[0].exec_error.map(Errno::desc);
@@ -186,17 +195,20 @@ impl EmulationRun {
             bridge.audits.common().lost(socket.overflowed());
         }
         let load = load.read();
-        let total = bridge.audits.total();
+        let (total, bound) = bridge.audits.total();
         let command = CommandReport { argv: config.command.clone(), exit, not_run };
-        let (valid, why) = report::verdict_of_run(&total, &command);
+        let (grade, why) = report::grade_of_run(&total, bound, &command);
         Ok(EmulationReport {
-            valid,
+            valid: grade != Grade::Invalid,
             why,
+            grade,
+            bound,
             notes,
             release_error_us: total.release_error(),
             input_lateness_us: total.input_lateness(),
-            deadline_misses: total.misses(),
+            deadline_misses: total.late(),
             unintended_drops: total.unintended(),
+            timer_p99_us: timer_p99.as_millis() * 1e3,
             hops: report::hops(plan, &mut bridge.built, now),
             clients: report::clients(&bridge.audits),
             command,

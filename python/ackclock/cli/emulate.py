@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
-from ackclock.cli.options import Force, Json, Quiet, Report, Seed, time_above_zero, typed
+from ackclock.cli.options import Force, Json, Quiet, Report, time_above_zero, typed
+
+Grade = Literal["usable", "exact"]
+
+
+class _NotRunError(Exception):
+    """The command could not be run: its run folder, which has no results, is removed."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        super().__init__(document["why"])
+        self.document = document
 
 
 def emulate(
@@ -45,7 +56,24 @@ def emulate(
         typer.Option("--pair", help="Name both namespaces, for scripts, and run until ended; no command is required."),
     ] = False,
     name: Annotated[str, typer.Option("--name", help="With --pair: NAME-server and NAME-client.")] = "ackclock",
-    deadline: Annotated[str, typer.Option("--deadline", help="A packet released later than this is late.")] = "1 ms",
+    deadline: Annotated[
+        str | None,
+        typer.Option(
+            "--deadline",
+            help="A packet released later than this is late (default: from the link and the machine's timer).",
+            show_default=False,
+        ),
+    ] = None,
+    require: Annotated[
+        Grade | None,
+        typer.Option("--require", help="Exit with 1 if the grade of the audit is less.", show_default=False),
+    ] = None,
+    retry: Annotated[
+        int,
+        typer.Option(
+            "--retry", min=0, help="Emulate again, at most so many times, while the grade is less than required."
+        ),
+    ] = 0,
     internet: Annotated[
         bool,
         typer.Option(
@@ -65,7 +93,16 @@ def emulate(
         Path | None, typer.Option("--out", help="The run folder (default: one in runs/).", show_default=False)
     ] = None,
     force: Force = False,
-    seed: Seed = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed",
+            min=0,
+            max=2**63 - 1,
+            help="Seed of the link's random numbers (default: the scenario's, else drawn).",
+            show_default=False,
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Run a command behind a link, in real time. Root is not required where user namespaces are
@@ -75,7 +112,8 @@ def emulate(
     simulated flows and stations share the link with it.
 
     The exit status is the command's: 128 + n for signal n (143 after --seconds or SIGTERM), 127 if
-    it is not found. It is 1 if the emulation failed and 2 for bad input.
+    it is not found. It is 1 if the emulation failed, or its grade is less than --require, and 2 for
+    bad input.
     """
     from ackclock.cli.output import deliver, print_json, remark
     from ackclock.emulation.config import (
@@ -84,12 +122,14 @@ def emulate(
         check_uplink,
         emulate_here,
         emulation_scenario,
+        seed_of,
         server_ready,
     )
     from ackclock.emulation.run import EmulationLog, default_folder, identity
     from ackclock.emulation.terminal_tables import emulation_tables
+    from ackclock.emulation.tries import in_child, reaches
     from ackclock.errors import InputError
-    from ackclock.storage.run_folder import opened
+    from ackclock.storage.run_folder import free_name, opened
 
     with typed({"link": "LINK"}):
         scenario = emulation_scenario(link, clients)
@@ -103,34 +143,56 @@ def emulate(
     if internet:
         check_uplink()
     server_command = _command_line(server, "--server")
+    ready_socket = server_ready(ready)
+    deadline_us = None if deadline is None else time_above_zero(deadline, "--deadline") / 10**6
     folder = (out or default_folder(scenario)) if out or log or report else None
-    with ExitStack() as stack:
-        run = stack.enter_context(
-            opened(folder, identity(scenario, seed, argv, server_command), seeds=scenario.seeds, force=force)
-        )
-        logging = stack.enter_context(EmulationLog(run, scenario, log=log)) if run else None
-        settings = EmulationConfig(
-            argv,
-            server_command,
-            server_ready(ready),
-            seconds,
-            quiet_stdout=json,
-            deadline_us=time_above_zero(deadline, "--deadline") / 10**6,
-            log=logging.growing if logging else None,
-            pair=name if pair else None,
-            internet=internet,
-        )
-        document = {"link": link, **emulate_here(scenario, scenario.seeds[0] if seed is None else seed, settings)}
-        if document["command"]["not_run"] is not None:  # standard error has the reason; there are no results
-            if json:
-                print_json(document)
-            raise SystemExit(document["command"]["exit"])
-        if logging:
-            document = logging.finish(document, lambda text: remark(text, quiet=False))
+    asked = identity(scenario, seed, argv, server_command)
+
+    def attempt(*, move_aside: bool) -> dict[str, Any]:
+        try:
+            return emulation(move_aside=move_aside)
+        except _NotRunError as error:
+            return error.document
+
+    def emulation(*, move_aside: bool) -> dict[str, Any]:
+        with ExitStack() as stack:
+            drawn = seed_of(scenario, seed)
+            run = stack.enter_context(opened(folder, asked, seeds=[drawn], force=move_aside))
+            logging = stack.enter_context(EmulationLog(run, scenario, log=log)) if run else None
+            settings = EmulationConfig(
+                argv,
+                server_command,
+                ready_socket,
+                seconds,
+                quiet_stdout=json,
+                deadline_us=deadline_us,
+                log=logging.growing if logging else None,
+                pair=name if pair else None,
+                internet=internet,
+            )
+            document = {"link": link, **emulate_here(scenario, drawn, settings)}
+            if document["command"]["not_run"] is not None:
+                raise _NotRunError(document)
+            return logging.finish(document, lambda text: remark(text, quiet=False)) if logging else document
+
+    document, ended = in_child(partial(attempt, move_aside=force)) if retry else (attempt(move_aside=force), True)
+    for left in range(retry, 0, -1):
+        if ended or document["command"]["not_run"] is not None or reaches(document["grade"], require or "usable"):
+            break
+        kept = "" if folder is None else f"; its folder is kept as {free_name(folder)}"
+        remark(f"{document['grade']}: {document['why']}; again, {left} left{kept}", quiet=quiet)
+        document, ended = in_child(partial(attempt, move_aside=True))
+    if document["command"]["not_run"] is not None:  # standard error has the reason; there are no results
+        if json:
+            print_json(document)
+        raise SystemExit(document["command"]["exit"])
     if not document["valid"]:
         remark(f"INVALID: {document['why']}", quiet=False)
     has_report = report and log and _write_report(folder, quiet=quiet)
     deliver(lambda: document, lambda: emulation_tables(document), folder, report=has_report, json=json, quiet=quiet)
+    if require and not reaches(document["grade"], require):
+        remark(f"the grade is {document['grade']}, which is less than {require}: {document['why']}", quiet=False)
+        raise SystemExit(1)
     # A returned 130 would mean that this process was interrupted.
     raise SystemExit(document["command"]["exit"] or 0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -38,9 +39,10 @@ class EmulationConfig:
     the server socket that the command waits for: "any" open port, "none", or a port number.
     ``seconds``: time from the command's start to SIGTERM. ``quiet_stdout``: redirects the command's
     standard output to standard error. ``deadline_us``: a packet released later than this after its
-    planned time, in microseconds, has missed its deadline. ``log``: the folder of captures and log.
-    ``pair``: prefix of the namespaces' names for `ip netns exec`; without a command they remain
-    until the emulation is ended. ``internet``: connects the server's end to this machine's network.
+    due time, in microseconds, is late; None follows from the link and the machine's timer.
+    ``log``: the folder of captures and log. ``pair``: prefix of the namespaces' names for `ip netns
+    exec`; without a command they remain until the emulation is ended. ``internet``: connects the
+    server's end to this machine's network.
     ``depth``: nesting depth in other emulations.
     """
 
@@ -49,7 +51,7 @@ class EmulationConfig:
     server_ready: str | int = "any"
     seconds: float | None = None
     quiet_stdout: bool = False
-    deadline_us: float = 1000.0
+    deadline_us: float | None = None
     log: Path | None = None
     pair: str | None = None
     internet: bool = False
@@ -135,6 +137,13 @@ def check_uplink() -> None:
         raise InputError.problem("--internet requires nft or iptables", "install nftables", option="--internet")
 
 
+def seed_of(scenario: Scenario, seed: int | None) -> int:
+    """The seed of an emulation: ``seed``, else the first that the scenario states, else drawn."""
+    if seed is not None:
+        return seed
+    return scenario.seeds[0] if "seeds" in scenario.model_fields_set else secrets.randbelow(2**31)
+
+
 def emulate_here(scenario: Scenario, seed: int, settings: EmulationConfig) -> dict[str, Any]:
     """Emulate in this process and return the document.
 
@@ -147,4 +156,4 @@ def emulate_here(scenario: Scenario, seed: int, settings: EmulationConfig) -> di
     plan = build_plan(scenario, seed, live=True)
     with native_errors():
         document: dict[str, Any] = json.loads(_native.emulate(plan.text(), settings.text()))
-    return document
+    return {**document, "seed": seed}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ackclock.emulation.terminal_tables import configured
+from ackclock.emulation.terminal_tables import bounded, configured
 from ackclock.format import milliseconds, percent, rate
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Block, Cell, Column, Facts, Page, Section, Table
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 Document = Mapping[str, Any]
 MAX_CLIENTS = 20
+ANSWERS = {
+    "exact": "Exact: the link determined the time of each packet.",
+    "usable": "Usable: {why}.",
+    "invalid": "INVALID: {why}.",
+}
+"""The first sentence by grade."""
 
 
 def page(
@@ -30,9 +36,7 @@ def page(
 ) -> Page:
     """The page of one emulation."""
     document = done.document
-    answer = (
-        "Valid: the link determined the time of each packet." if document["valid"] else f"INVALID: {document['why']}."
-    )
+    answer = ANSWERS[document["grade"]].format(why=document["why"])
     error = document["release_error_us"]
     because = (
         f"The release error of {document['packets_out']} packets has a median of "
@@ -166,15 +170,17 @@ def _connections(flows: pl.DataFrame) -> list[Block]:
 def _clients(document: Document) -> Table:
     columns = [
         Column("Client"),
-        *_numeric("Release error p50", "p99", "max", "Input lateness p99", "Deadline misses", "Lost"),
+        *_numeric("Error of goodput at most", "of p95 RTT"),
+        *_numeric("Release error p50", "p99", "max", "Input lateness p99", "Late", "Lost"),
     ]
     rows = [
         [
             Cell(
                 str(client["client"] + 1),
-                "valid" if client["valid"] else client["why"],
+                client["grade"] if client["valid"] else client["why"],
                 "" if client["valid"] else "bad",
             ),
+            *(Cell(bounded(client["bound"][key])) for key in ("goodput", "rtt_p95")),
             *(Cell(_us(client["release_error_us"][key])) for key in ("p50", "p99", "max")),
             Cell(_us(client["input_lateness_us"]["p99"])),
             Cell(str(client["deadline_misses"])),
@@ -182,7 +188,10 @@ def _clients(document: Document) -> Table:
         ]
         for client in document["clients"][:MAX_CLIENTS]
     ]
-    note = "Release error: transmission minus planned release. Input lateness: entry into the network minus arrival."
+    note = (
+        "Release error: transmission minus due time. Input lateness: entry into the network minus arrival. "
+        "The bounds follow from a replay of the release times."
+    )
     return Table(columns, rows, note)
 
 
@@ -191,6 +200,8 @@ def _machine(document: Document) -> Facts:
         [
             ("Load, 1 minute", f"{document['load']:.2f}"),
             ("CPU time stolen by the hypervisor", f"{document['steal_percent']:.1f} %"),
+            ("Timer error of the machine, p99", _us(document["timer_p99_us"])),
+            ("Seed", str(document["seed"])),
             ("Packets from hosts, and to them", f"{document['packets_in']}, {document['packets_out']}"),
         ]
     )

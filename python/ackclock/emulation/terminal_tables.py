@@ -14,12 +14,16 @@ from ackclock.terminal import text_table
 def emulation_tables(document: Mapping[str, Any]) -> list[Table]:
     """Release errors of an emulation, and its hops. Times in microseconds."""
     audit = text_table(
-        "Emulation", ["", "verdict"], ["release error us\np50", "\np99", "\nmax", "missed", "lost", "load", "steal"]
+        "Emulation",
+        ["", "grade", "error bound\ngoodput", "\np95 RTT"],
+        ["release error us\np50", "\np99", "\nmax", "late", "lost", "load", "steal"],
     )
     error = document["release_error_us"]
     audit.add_row(
-        document["link"],
-        "valid" if document["valid"] else "INVALID",
+        f"{document['link']}, seed {document['seed']}",
+        document["grade"] if document["valid"] else "INVALID",
+        bounded(document["bound"]["goodput"]),
+        bounded(document["bound"]["rtt_p95"]),
         *(_us(error[name]) for name in ("p50", "p99", "max")),
         str(document["deadline_misses"]),
         str(document["unintended_drops"]),
@@ -38,6 +42,11 @@ def configured(hop: Mapping[str, Any]) -> str:
     if recording := hop.get("recording"):
         return f"recorded, from {recording['start_s']:.3f} s on"
     return rate(hop["asked_bps"]) if hop["asked_bps"] else ""
+
+
+def bounded(share: float | None) -> str:
+    """A bound of a relative error; None is the JSON of infinity."""
+    return "-" if share is None else f"{100 * share:.2g} %"
 
 
 def _us(value: float | None) -> str:

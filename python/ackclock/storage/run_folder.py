@@ -264,7 +264,7 @@ class RunFolder:
             )
         reason = self._differs(contents)
         if reason and not self._force:
-            aside = _free_name(self.path.resolve()).name
+            aside = free_name(self.path.resolve()).name
             hint = f"name another folder, or move this one to {aside} with --force (in Python: force=True)"
             if self._remote:
                 hint = "name another folder"
@@ -488,7 +488,8 @@ def _clear(path: Path) -> None:
         temporary_files.remove(entry)
 
 
-def _free_name(path: Path) -> Path:
+def free_name(path: Path) -> Path:
+    """NAME.1, or the first such name that is free: where ``force`` moves a run folder."""
     number = 1
     while os.path.lexists(there := path.with_name(f"{path.name}.{number}")):
         number += 1
@@ -503,7 +504,7 @@ def _set_aside(path: Path) -> None:
     real = path.resolve()
     while True:
         try:
-            real.rename(_free_name(real))
+            real.rename(free_name(real))
         except OSError as error:
             if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
                 continue  # taken in this very moment

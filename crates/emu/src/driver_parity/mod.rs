@@ -9,10 +9,11 @@
 mod links;
 
 use crate::af_packet::TxBatch;
-use crate::audit::Audits;
+use crate::audit::{Audits, LateAfter};
 use crate::bridge::Bridge;
 use crate::clock::ClockOffset;
 use crate::egress::Egress;
+use crate::link_delay::LinkDelay;
 use crate::log::Log;
 use crate::netns::Addresses;
 use crate::port::{NetworkClock, PacketPort, RxPacket};
@@ -140,7 +141,7 @@ fn simulate(plan: &Value, folder: &Path) -> PacketScript {
     let log = Log::create(folder, &plan, &built, 0, 0).unwrap();
     let egress = Egress::new(vec![None; 2 * plan.flows.len()], 0);
     let script = PacketScript { frames: FlowFrames::new(0, 0, SNAP_LEN), sent: Vec::new() };
-    let mut recorder = ScriptRecorder { probe: EmulationProbe { egress, log: Some(log) }, script };
+    let mut recorder = ScriptRecorder { probe: EmulationProbe { egress, log: Some(log), last_sent: u64::MAX }, script };
     let end = Time(plan.duration_ps);
     while let Some(due) = recorder.probe.log.as_ref().map(Log::due).filter(|&due| due <= end) {
         built.network.run_until(due, &mut recorder);
@@ -163,7 +164,7 @@ fn emulate(plan: &Value, script: &PacketScript, folder: &Path) -> Bridge<Scripte
         ScriptedHost { script: own.collect(), now: now.clone(), current: Vec::new(), received: 0 }
     };
     let built = build_unfused(&plan);
-    let audits = Audits::new(1, Span::from_secs(1));
+    let audits = Audits::new(vec![[LinkDelay::default(); 2]], LateAfter::Deadline(Span::from_secs(1)));
     let mut bridge = Bridge::new(built, vec![host(0), host(1)], &[0], ADDRESSES, audits);
     let log = Log::create(folder, &plan, &bridge.built, 2, 0).unwrap();
     bridge.set_log(log);

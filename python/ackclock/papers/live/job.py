@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -117,13 +117,6 @@ class Job:
     def key(self) -> str:
         """16 hex digits over all of it and the engine."""
         return sha256(f"{json.dumps(self.document, sort_keys=True)} {engine_digest()}".encode()).hexdigest()[:16]
-
-
-def deadline_of(hops: Sequence[Mapping[str, Any]]) -> str:
-    """What counts as late on a link of these resolved hops. A radio that sends in frames adds more
-    than a millisecond to any packet: a frame then, or what `emulate` takes."""
-    frames = (hop["medium"].get("frame") for hop in hops if isinstance(hop.get("medium"), Mapping))
-    return next((str(frame) for frame in frames if frame), "1 ms")
 
 
 def jobs_of(scenario: Scenario, budget: Budget, seed: int) -> list[Job]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ackclock.format import significant
+from ackclock.format import date_of, significant
 from ackclock.report.page import Cell, Column, Page, Section, Table
 
 Document = Mapping[str, Any]
@@ -98,14 +98,15 @@ def _untested(claims: Sequence[Document]) -> Table:
 def _audit(runs: Sequence[Document]) -> Table:
     columns = [
         Column("Run", room="wide"),
-        *(Column(name, numeric=True) for name in ("s", "p50", "p99", "most", "late", "lost")),
+        *(Column(name, numeric=True) for name in ("s", "p50", "p99", "most", "late", "lost", "load", "steal")),
     ]
-    columns.append(Column("Valid", room="medium"))
+    columns.append(Column("Grade", room="medium"))
     rows = []
     for run in runs:
         error = run["release_error_us"]
         figures = [f"{run['seconds']:.0f}", *(f"{error[key]:.0f}" for key in ("p50", "p99", "max"))]
         figures += [str(run["deadline_misses"]), str(run["unintended_drops"])]
-        valid = Cell("yes", tone="good") if run["valid"] else Cell("no", run["why"], "bad")
-        rows.append([Cell("; ".join(run["places"])), *map(Cell, figures), valid])
+        figures += [f"{run['load']:.1f}", f"{run['steal_percent']:.1f} %"]
+        grade = Cell(run["grade"], tone="good") if run["valid"] else Cell("invalid", run["why"], "bad")
+        rows.append([Cell("; ".join(run["places"]), date_of(run["started"])), *map(Cell, figures), grade])
     return Table(columns, rows)

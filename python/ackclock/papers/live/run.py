@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import RunFailed
 from ackclock.input.toml_writer import to_toml
-from ackclock.papers.live.job import Job, deadline_of
+from ackclock.papers.live.job import Job
 from ackclock.storage import atomic_files
 from ackclock.storage.environment import environment
 
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 ATTEMPTS = 3
 GRACE_S = 60.0
 """For sessions to begin, and for what they found to cross the slowest link."""
-AUDIT = ("valid", "why", "release_error_us", "input_lateness_us", "deadline_misses", "unintended_drops")
+AUDIT = (
+    *("valid", "why", "grade", "bound", "release_error_us", "input_lateness_us", "deadline_misses"),
+    *("unintended_drops", "started", "load", "steal_percent"),
+)
 SUMMARY = "summary.json"
 MAX_OUTPUT = 300
 ENDED_BY_SIGTERM = 128 + signal.SIGTERM
@@ -68,7 +71,7 @@ def find(store: Path, job: Job) -> LiveRun | None:
 
 
 def run(store: Path, job: Job, stop: Event) -> LiveRun:
-    """Do it, again up to three times in all while the emulation's audit calls it invalid, and not
+    """Do it, again up to three times in all while its grade is invalid, and not
     at all once ``stop`` is set. Raises RunFailed.
     """
     final = store / job.key
@@ -101,7 +104,7 @@ def _held_up(folder: Path, job: Job, audit: Mapping[str, Any]) -> dict[str, Any]
     )
     if worst <= LATE_MS or not audit["valid"]:
         return {}
-    return {"valid": False, "why": f"the sender's process was suspended for {worst:.0f} ms"}
+    return {"valid": False, "grade": "invalid", "why": f"the sender's process was suspended for {worst:.0f} ms"}
 
 
 def _missing(folder: Path, job: Job) -> bool:
@@ -129,8 +132,6 @@ def _emulated(folder: Path, job: Job, stop: Event) -> dict[str, Any]:
         "--no-report",
         "--seed",
         str(job.seed),
-        "--deadline",
-        deadline_of(job.hops),
     ]
     argv += [
         "--seconds",

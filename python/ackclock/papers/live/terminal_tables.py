@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ackclock.format import date_of
 from ackclock.papers.live.reproduction import LiveReproduction, sides
 from ackclock.papers.terminal_tables import by_reason, format_ours, format_totals
 
@@ -73,14 +74,27 @@ def _audit(done: LiveReproduction) -> Table:
 
     found = done.runs or {}
     table = Table(title="The emulator's audit of each run", title_justify="left", box=None, pad_edge=False)
-    for column in ("run", "s", "valid", "release error us: p50", "p99", "most", "late", "lost"):
-        table.add_column(column, justify="left" if column in ("run", "valid") else "right")
+    for column in (
+        "run",
+        "s",
+        "grade",
+        "release error us: p50",
+        "p99",
+        "most",
+        "late",
+        "lost",
+        "date",
+        "load",
+        "steal",
+    ):
+        table.add_column(column, justify="left" if column in ("run", "grade", "date") else "right")
     for run in found.get("runs", ()):
         error = run["release_error_us"]
         figures = [f"{error[key]:.0f}" for key in ("p50", "p99", "max")]
-        valid = "yes" if run["valid"] else f"no: {run['why']}"
+        grade = run["grade"] if run["valid"] else f"invalid: {run['why']}"
         counts = [str(run["deadline_misses"]), str(run["unintended_drops"])]
-        table.add_row("; ".join(run["places"]), f"{run['seconds']:.0f}", valid, *figures, *counts)
+        machine = [date_of(run["started"]), f"{run['load']:.1f}", f"{run['steal_percent']:.1f} %"]
+        table.add_row("; ".join(run["places"]), f"{run['seconds']:.0f}", grade, *figures, *counts, *machine)
     for text in (*found.get("failed", ()), *found.get("notes", ())):
         table.add_row(text)
     return table
