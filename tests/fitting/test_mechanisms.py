@@ -43,7 +43,7 @@ def test_reordering_has_its_share_and_delay_when_single_packets_are_late(tmp_pat
     assert covers(found["reorder.down.delay"], 5.0), found["reorder.down.delay"]
 
 
-def test_rate_is_bounded_and_said_to_be_shared_when_the_link_serves_others(tmp_path):
+def test_rate_is_bounded_with_a_remark_when_the_link_serves_others(tmp_path):
     cross = {"kind": "onoff", "rate": "1 Mb/s", "on": "700 ms", "off": "900 ms", "packet": "1000 B"}
     flows = [DOWNLOAD, {"name": "cross", "workload": cross, "direction": "down"}]
     fit = ackclock.fit(*simulated_captures(tmp_path, {"rate": "3 Mb/s"}, flows=flows, duration="20 s"), score=False)

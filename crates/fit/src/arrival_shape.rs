@@ -49,6 +49,7 @@ mod tests {
         let facts = [DirectionFacts { packets: packets.collect(), ..DirectionFacts::default() }];
         let shape = ArrivalShape::of(&facts, &IsolatedDelays::of(&facts, 0.0));
         assert_eq!(shape.max_bytes, [2000, 4000, 4000, 4000, 4000]);
-        assert!((shape.delays[2] - 5e6).abs() < 0.3e6 && shape.delays.is_sorted(), "{shape:?}");
+        let last = shape.delays[QUANTILES.len() - 1];
+        assert!((8.8e6..9.9e6).contains(&last) && shape.delays.is_sorted() && shape.delays[0] < 1e6, "{shape:?}");
     }
 }

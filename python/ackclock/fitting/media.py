@@ -399,18 +399,18 @@ def _starts(fit: Mapping[str, Any], seen: Transfers) -> tuple[list[float], list[
     rate, queue = fit["rate"], fit["queue"]
     bursts = dict(zip(WINDOWS_MS, fit["shape"]["max_bytes"], strict=True))
     # What a retransmission of the radio held back comes at once.
-    least = max(8e3 * bursts[ms] / (ms + HELD_BACK_MS) for ms in (10, 20, 50))
+    smallest = max(8e3 * bursts[ms] / (ms + HELD_BACK_MS) for ms in (10, 20, 50))
     if _is_known(rate):
         rates = [rate["value"] * factor for factor in (1.0, 1.15)]
     else:
-        rates = [max(seen.observed.goodput_bps, least) * factor for factor in RATES]
+        rates = [max(seen.observed.goodput_bps, smallest) * factor for factor in RATES]
     if queue is not None and queue["status"] == "identified":
         return rates, [queue["value"] * factor for factor in (0.7, 1.0, 1.4)]
     return rates, [float(size) for size in QUEUES]
 
 
 def _descend(search: Search, score: float, rate: float, queue: float) -> tuple[float, float, float]:
-    """The best point that steps in rate and queue reach, of which each is at least a packet."""
+    """The best point that steps in rate and queue reach, of which each is a packet or more."""
     for step in STEPS:
         for _ in range(4):
             larger, smaller = max(queue * step, queue + PACKET), min(queue / step, queue - PACKET)
