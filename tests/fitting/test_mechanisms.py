@@ -8,6 +8,7 @@ import pytest
 
 import ackclock
 from ackclock.errors import InputError
+from ackclock.fitting.parameters import serves_others
 from ackclock.input.link.grants import Grants
 from ackclock.input.link.handover import Handover
 from ackclock.input.scenario import draft_of
@@ -52,6 +53,12 @@ def test_rate_is_bounded_with_a_remark_when_the_link_serves_others(tmp_path):
     assert any("cross traffic" in text for text in fit.document["remarks"])
     draws = fit.draws["hop.access.rate.down"].to_list()
     assert min(draws) < 2.8e6 < 2.95e6 < max(draws)
+
+
+def test_link_serves_no_others_when_no_service_times_agree():
+    facts = {"method": "mean", "mode_share": 0.4, "mode_above_mean": None}
+    assert not serves_others({"status": "identified", "evidence": facts})
+    assert serves_others({"status": "identified", "evidence": {**facts, "mode_above_mean": 0.3}})
 
 
 def test_assumed_queue_has_wide_draws_when_it_never_overflowed(tmp_path):

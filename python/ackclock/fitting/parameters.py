@@ -110,11 +110,13 @@ def _rate(fit: Mapping[str, Any], direction: str) -> Parameter:
 def serves_others(fitted: Mapping[str, Any]) -> bool:
     """A busy link has a sharp service time and a lower mean rate: it served packets of others."""
     facts = fitted["evidence"]
+    # Null without a gap in the mode.
+    above = facts["mode_above_mean"] or 0.0
     return bool(
         fitted["status"] == "identified"
         and facts["method"] == "mean"
         and facts["mode_share"] >= MIN_SERVING_SHARE
-        and facts["mode_above_mean"] >= MIN_SERVING_DIFFERENCE
+        and above >= MIN_SERVING_DIFFERENCE
     )
 
 
