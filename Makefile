@@ -107,8 +107,9 @@ bench-live: build ## the emulator's accuracy and speed, into docs/emulator-measu
 	$(CARGO) build --quiet --release --workspace --bin ackclock-traffic
 	$(BIN)/python -m studies.emulator.page docs/emulator-measured.md
 
-measure-accuracy: build ## `measure` over emulated links of known truth, into docs/measure-accuracy.md: five minutes on a quiet machine
+measure-accuracy: build ## `measure` over emulated links into docs/measure-accuracy.md (five minutes on a quiet machine), its queue inference over drawn links into docs/measure-queues.md (two)
 	$(BIN)/python -m studies.measurement.page docs/measure-accuracy.md
+	$(BIN)/python -m studies.measurement.queues_page docs/measure-queues.md
 
 attack: ## load a far end on loopback beyond its limits, with and without the token: a minute
 	ACKCLOCK_ATTACK=1 $(CARGO) test --release --package ackclock-measure attack -- --ignored --nocapture --test-threads=1

@@ -46,13 +46,17 @@ def _train(folder: Path, name: str, direction: str, ip_bytes: int) -> Train:
     delay_ms = np.full(len(sent_s), np.nan)
     # The sender's IP identifications are consecutive, modulo 2^16.
     index = (received_ids - sent_ids[0]) % IDS if len(sent_ids) else received_ids
+    # Of the datagrams with that identification, the latest that was sent before the arrival.
     for wrap in range(len(sent_s) // IDS + 1):
         number = index + wrap * IDS
-        fits = number < len(sent_s)
-        late = np.full(len(number), np.nan)
-        late[fits] = received_s[fits] - sent_s[number[fits]]
-        good = fits & (late >= 0) & (late < 20.0)
-        delay_ms[number[good]] = 1e3 * late[good]
+        fits = np.flatnonzero(number < len(sent_s))
+        fits = fits[sent_s[number[fits]] <= received_s[fits]]
+        latest = np.ones(len(fits), dtype=bool)
+        following = number[fits] + IDS
+        known = following < len(sent_s)
+        latest[known] = sent_s[following[known]] > received_s[fits][known]
+        fits = fits[latest]
+        delay_ms[number[fits]] = 1e3 * (received_s[fits] - sent_s[number[fits]])
     return Train(ip_bytes, sent_s - (sent_s[0] if len(sent_s) else 0.0), delay_ms)
 
 
@@ -121,7 +125,7 @@ class SimulatedPath:
     def facts(self) -> QueueFacts:
         """The facts that the tests delay, capacity and latency record."""
         idle, reverse = self._sparse(None)
-        rtt = float(np.nanmin(idle.delay_ms) + np.nanmin(reverse.delay_ms))
+        rtt = float(np.nanmedian(idle.delay_ms) + np.nanmedian(reverse.delay_ms))
         trains: list[Train] = []
         exchanges_ms: list[list[float]] = []
 
@@ -140,7 +144,7 @@ class SimulatedPath:
 
         search = CapacitySearch(run, judge, self.direction, self.seconds, self.payload, self.start_bps, self.max_bps)
         found = search.search()
-        beside_tcp, tcp_rtt_ms, retransmitted = self._beside_tcp()
+        beside_tcp, tcp_rtt_ms, retransmitted, segments = self._beside_tcp()
         self.runs = len(trains)
         return QueueFacts(
             idle=idle,
@@ -151,6 +155,7 @@ class SimulatedPath:
             beside_tcp=beside_tcp,
             tcp_rtt_ms=tcp_rtt_ms,
             tcp_retransmitted=retransmitted,
+            tcp_segments=segments,
         )
 
     def _next_seed(self) -> int:
@@ -179,8 +184,9 @@ class SimulatedPath:
         rtts = down[:count] + up[:count]
         return trains["stream"], [float(rtt) for rtt in rtts if not np.isnan(rtt)]
 
-    def _beside_tcp(self) -> tuple[Train, list[float], int]:
+    def _beside_tcp(self) -> tuple[Train, list[float], int, int]:
         own, _ = self._sparse({self.direction: 4})
         flows = [flow for flow in self.run.document["flows"] if flow["variant"] != "udp"]
         srtt = self.run.series.filter(self.run.series["flow"].is_in([f["flow"] for f in flows]))["srtt_ms"]
-        return own, srtt.drop_nulls().to_list(), sum(flow["retransmitted_segments"] for flow in flows)
+        retransmitted, segments = (sum(f[key] for f in flows) for key in ("retransmitted_segments", "segments_sent"))
+        return own, srtt.drop_nulls().to_list(), retransmitted, segments

@@ -9,6 +9,7 @@ from ackclock.measurement.capacity import CapacitySearch, Ran
 from ackclock.measurement.document import _directions
 from ackclock.measurement.queue_facts import QueueFacts, Train
 from ackclock.measurement.queue_inference import infer
+from studies.measurement.drawn_links import score, scored, totals
 from studies.measurement.simulated_path import SimulatedPath, Stream, stream_over
 
 
@@ -48,7 +49,7 @@ def test_an_aqm_is_named_without_a_buffer_when_its_drops_show_it(queue, kind):
 
 @pytest.mark.finding("M5")
 def test_capacity_is_what_the_link_carries_when_one_percent_is_lost_after_it():
-    found = statements({"kind": "droptail", "bytes": "100 kB"}, "15 Mb/s", loss={"mean": 0.01})
+    found = statements({"kind": "droptail", "bytes": "100 kB"}, "15 Mb/s", seconds=10.0, loss={"mean": 0.01})
     assert found.rate.mean_bps == pytest.approx(15e6, rel=0.01)
     assert found.rate.lo_bps <= 15e6 <= found.rate.hi_bps
     assert (found.kind, found.losses) == ("droptail", "both")
@@ -125,3 +126,15 @@ def test_path_is_not_full_when_it_carries_the_maximum_rate():
     search, sent = _search(1e12, 0.0, 1e8)
     found = search.search()
     assert (found.filled, sent[found.number - 1]) == (False, pytest.approx(1e8, rel=0.01))
+
+
+@pytest.mark.slow
+@pytest.mark.finding("M2")
+@pytest.mark.finding("M3")
+def test_statements_about_drawn_links_are_rarely_false_or_unknown(tmp_path):
+    verdicts = [score(drawn, found) for drawn, found in scored(900, 36, tmp_path)]
+    for name, counts in totals(verdicts).items():
+        assert counts["false"] <= 2, (name, counts)
+        assert counts["unknown"] <= 0.45 * counts.total(), (name, counts)
+    false = sum(list(one.values()).count("false") for one in verdicts)
+    assert 30 * false <= sum(map(len, verdicts))

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ackclock.measurement.capacity import capacity
 from ackclock.measurement.queue_facts import QueueFacts, Train, train_of
 from ackclock.measurement.queue_inference import infer
@@ -166,6 +168,7 @@ def queue_facts(
         beside_tcp=None if together is None else train(together[1]),
         tcp_rtt_ms=tcp_rtt_ms,
         tcp_retransmitted=sum(flow["retransmitted"] or 0 for flow in loading),
+        tcp_segments=sum(flow["segments_sent"] or 0 for flow in loading),
     )
 
 
@@ -179,11 +182,11 @@ def _is_below(purpose: Figures) -> bool:
 
 
 def _idle_rtt_ms(delays: pl.DataFrame, number: int) -> float | None:
-    """Sum of the minimum one-way delays: the offset of the clocks cancels out."""
+    """Sum of the median one-way delays: the offset of the clocks cancels out."""
     trains = [train_of(delays, number, direction, 0) for direction in ("down", "up")]
     if any(one is None or one.lost.all() for one in trains):
         return None
-    return sum(float(one.delay_ms[~one.lost].min()) for one in trains if one is not None)
+    return sum(float(np.median(one.delay_ms[~one.lost])) for one in trains if one is not None)
 
 
 def _flows(test: Figures, purpose: Figures, series: pl.DataFrame) -> Iterator[Figures]:

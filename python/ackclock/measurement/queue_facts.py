@@ -54,10 +54,11 @@ class QueueFacts:
         stream: the stream above the capacity, which does not yield.
         below: streams at lower rates, such as the trials of the search for the capacity.
         beside_stream_ms: RTTs of handshakes of other connections while the stream was sent.
-        idle_rtt_ms: RTT without a queue; None if unknown.
+        idle_rtt_ms: median RTT without a queue; None if unknown.
         beside_tcp: sparse datagrams while TCP connections fill this direction.
         tcp_rtt_ms: smoothed RTTs of those connections.
         tcp_retransmitted: their retransmitted segments.
+        tcp_segments: all segments that they sent.
     """
 
     idle: Train | None = None
@@ -68,6 +69,7 @@ class QueueFacts:
     beside_tcp: Train | None = None
     tcp_rtt_ms: Sequence[float] = field(default=())
     tcp_retransmitted: int = 0
+    tcp_segments: int = 0
 
 
 def train_of(delays: pl.DataFrame, test: int, direction: str, ip_bytes: int) -> Train | None:

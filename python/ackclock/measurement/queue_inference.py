@@ -6,12 +6,10 @@ made only where the facts decide it, else it is "unknown":
 - A droptail queue drops what exceeds its limit and nothing else. The probability of a loss, given
   the bytes in the queue, is a step; jitter after the queue blurs the step by its own distribution.
 - A queue for each flow (FQ-CoDel, CAKE) delays the stream and not the sparse flows beside it.
-- CoDel drops at a rate that grows with time while the delay is above its target (RFC 8289,
-  section 5.4), whatever the queue length: the delay of a stream that does not yield rises, then
-  falls.
-- PIE, DualPI2 and RED drop with a probability that follows the queue (RFC 8033, section 4.2):
-  after a transient the delay of the stream and its loss rate are constant, far below the queue's
-  limit.
+- CoDel's drop interval shrinks by the square root of the number of drops (RFC 8289, section 5.4): a
+  stream that does not yield keeps its queue for seconds, while TCP is held near the target.
+- PIE and DualPI2 raise their drop probability by the queueing delay (RFC 8033, section 4.2):
+  within a second it holds the stream near the target. RED lets delay and loss rate settle together.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from ackclock.measurement.queue_facts import Floats, QueueFacts, Train
 
 Bools = NDArray[np.bool_]
 
-DROPTAIL, PER_FLOW, CODEL, PIE, UNKNOWN = "droptail", "per-flow", "codel-like", "pie-like", "unknown"
+DROPTAIL, PER_FLOW, CODEL, PIE, AQM, UNKNOWN = "droptail", "per-flow", "codel-like", "pie-like", "aqm", "unknown"
 
 MIN_LOSSES = 12
 """Fewer losses of the stream decide nothing."""
@@ -39,6 +37,8 @@ own.
 """
 MIN_QUEUE_MS = 8.0
 """A queueing delay below this separates no flows."""
+FULL_SHARE = 0.6
+"""Share of the excess of the stream that a full queue drops, at least."""
 STEP_NATS = 0.12
 """A step explains the losses if it is worse than a free function of the queue length by at most
 this log-likelihood for each loss."""
@@ -52,8 +52,20 @@ HELD_SHARE = 0.3
 """TCP is held by an AQM if its median queueing delay is at most this share of the stream's
 maximum.
 """
-MAX_CHANNEL_LOSS = 0.002
-"""With more losses than this TCP may not fill a queue."""
+HELD_WELL = 0.1
+"""Below this share, a stream that outruns the AQM while TCP is held meets CoDel."""
+OVER_CHANNEL = 1.5
+"""TCP is held by drops if its loss rate is above this multiple of the channel's upper bound."""
+RED_SHARE = 0.15
+"""RED holds TCP at more than this share of the length at which a stream settles."""
+MIN_CHANNEL_LOSSES = 3
+"""Fewer losses without a queue show no channel that keeps TCP from filling a queue."""
+SHARED = 0.5
+"""A sparse flow that waits at least this share of the stream's queueing delay is in its queue."""
+CODEL_S = 1.8
+"""CoDel needs longer than this to bring a stream's queueing delay back below half of its peak."""
+PIE_S = 1.3
+"""PIE and DualPI2 need less than this."""
 WANDER = 0.15
 """The rate wanders if the 5th and the 95th percentile of its windows differ by more than this share
 of the median."""
@@ -312,6 +324,12 @@ def _smooth(values: Floats, width: int) -> Floats:
     return np.convolve(np.pad(values, (width // 2, width - 1 - width // 2), mode="edge"), kernel, mode="valid")
 
 
+def _spread_ms(train: Train) -> float:
+    """The 95th percentile of the delay, above its minimum."""
+    delays = train.delay_ms[~train.lost]
+    return float(np.quantile(delays, 0.95) - delays.min()) if len(delays) else 0.0
+
+
 SHORT_QUEUE = 0.6
 """Share of a droptail queue's limit below which it surely did not overflow."""
 
@@ -321,8 +339,10 @@ def _channel(facts: QueueFacts, droptail: _Seen | None = None) -> ChannelLoss:
     short.
     """
     lost = sent = 0
+    quiet_ms = 5.0 + (_spread_ms(facts.idle) if facts.idle is not None else 0.0)
     for train in (facts.idle, *facts.below):
-        if train is not None and len(train.sent_s):
+        # A trial met a queue where the rate wanders.
+        if train is not None and len(train.sent_s) and (train is facts.idle or _spread_ms(train) <= quiet_ms):
             lost, sent = lost + int(train.lost.sum()), sent + len(train.lost)
     if droptail is not None:
         longest = float(np.quantile(droptail.bytes, 0.99)) - 4 * droptail.noise_bytes
@@ -332,7 +352,7 @@ def _channel(facts: QueueFacts, droptail: _Seen | None = None) -> ChannelLoss:
 
 
 def _queued_bytes(stream: Train, base_ms: float, channel_rate: float) -> Floats:
-    """Bytes in the queue and in transmission when each packet was sent: those sent and not lost,
+    """Bytes in the queue when each packet was sent: those sent and not lost,
     less those that have left. Packets lost after the queue were in it, too.
     """
     arrived = ~stream.lost
@@ -402,6 +422,8 @@ def _kind(facts: QueueFacts, seen: _Seen) -> tuple[str, str]:
     if added is not None and usual >= max(MIN_QUEUE_MS, 6 * seen.noise_ms):
         if added <= SPARSE_SHARE * usual:
             return PER_FLOW, f"sparse flows waited {added:.1f} ms beside a stream that waited {usual:.0f} ms"
+        if added < SHARED * usual:
+            return UNKNOWN, "sparse flows waited, but less than the stream"
         shared = True
     per_flow = _per_flow_beside_tcp(facts, seen)
     if not shared and per_flow is not None:
@@ -412,12 +434,27 @@ def _kind(facts: QueueFacts, seen: _Seen) -> tuple[str, str]:
     nats = _step_deficit(seen)
     held = _held(facts, seen)
     if early >= SIGNIFICANT and nats <= STEP_NATS:
-        if held is not None and held <= HELD_SHARE:
-            return UNKNOWN, "the stream met a limit, and TCP was held far below it"
-        return DROPTAIL, "losses began where the queue was longest, and only there"
+        if held is None and seen.channel.lost < MIN_CHANNEL_LOSSES and _tcp_share(facts, seen) <= HELD_SHARE:
+            return UNKNOWN, "TCP did not fill the queue that the stream filled"
+        if not _full(seen):
+            return UNKNOWN, "the queue still grew when the stream ended"
+        if held is None or held > HELD_SHARE:
+            return DROPTAIL, "losses began where the queue was longest, and only there"
+        if held <= HELD_WELL:
+            return CODEL, "the stream met a limit, and drops held TCP far below it"
+        return UNKNOWN, "the stream met a limit, and drops held TCP below it"
     if early < SIGNIFICANT or nats > NO_STEP_NATS:
-        return _aqm(seen)
+        return _aqm(seen, held, _tcp_share(facts, seen))
     return UNKNOWN, "the losses do not decide it"
+
+
+def _full(seen: _Seen) -> bool:
+    """At its end the stream lost what the link does not carry, as it does at a limit."""
+    rate = seen.rate
+    if rate is None or rate.wanders:
+        return True
+    last = seen.train.lost[-len(seen.train.lost) // 5 :]
+    return float(last.mean()) >= FULL_SHARE * (1 - rate.mean_bps / max(rate.mean_bps, seen.train.sent_bps))
 
 
 def _beside_stream_ms(facts: QueueFacts) -> float | None:
@@ -492,29 +529,42 @@ def _step_deficit(seen: _Seen) -> float:
     return (free - best) / max(1, int(lost.sum()))
 
 
-def _aqm(seen: _Seen) -> tuple[str, str]:
-    """CoDel-like or PIE-like, by the course of delay and loss rate."""
-    lost = seen.train.lost
-    first = int(np.argmax(lost))
-    after = np.arange(first, len(lost))
-    if len(after) < 100:
-        return UNKNOWN, "an AQM; the stream ended before its drops showed which"
-    parts = np.array_split(after, 10)
-    loss = np.array([lost[part].mean() for part in parts])
-    wait = np.array([seen.wait_ms[part].mean() for part in parts])
-    time = np.arange(10.0)
-    slope, level = np.polyfit(time, loss, 1)
-    residual = loss - (slope * time + level)
-    linear = 1 - residual.var() / max(1e-12, loss.var())
-    rising = slope * 9 > 0.5 * loss.mean() and linear > 0.8
-    late, peak = float(wait[5:].mean()), float(wait.max())
-    # CoDel's loss rate still grows while the delay falls.
-    if rising and wait[-1] < 0.9 * peak and loss[-1] > loss[int(np.argmax(wait))]:
-        return CODEL, "the loss rate grew with time while the delay rose and fell"
-    steady = float(loss[5:].std()) < 0.25 * float(loss[5:].mean()) and float(wait[5:].std()) < 0.35 * late
-    if steady and (late < 0.7 * peak or float(wait[6:].std()) < 0.05 * late) and abs(slope) * 9 < loss.mean():
-        return PIE, "delay and loss rate settled, below the longest queue that was accepted"
-    return UNKNOWN, "an AQM; the stream ended before its drops showed which"
+def _aqm(seen: _Seen, held: float | None, share: float) -> tuple[str, str]:
+    """CoDel-like or PIE-like, by the course of the delay.
+
+    PIE and DualPI2 raise their drop probability within a second to what holds the delay; RED lets
+    it settle at one length. CoDel shortens its drop interval by the square root of the number of
+    drops: the queue is short again after seconds only.
+    """
+    lost, wait = seen.train.lost, seen.wait_ms
+    undecided = AQM, "losses began below the longest queue; the stream's delay does not show why"
+    elapsed = seen.train.sent_s - seen.train.sent_s[0]
+    if elapsed[-1] < 3.0 or (seen.rate is not None and seen.rate.wanders):
+        return undecided
+    smooth = _smooth(wait, max(9, round(0.1 / max(1e-6, _gap_s(seen.train)))))
+    peak_at = int(np.argmax(smooth))
+    peak = float(smooth[peak_at])
+    late = elapsed > 0.5 * elapsed[-1]
+    level, spread_ms = float(smooth[late].mean()), float(smooth[late].std())
+    early_loss = float(lost[elapsed < 0.1 * elapsed[-1]].mean())
+    if level > 0.9 * peak:
+        # RED's loss rate grows with the queue; where it jumps, the queue met its limit.
+        if held is not None and held <= HELD_WELL:
+            return CODEL, "the stream outran the drops that held TCP"
+        if share > RED_SHARE and spread_ms < 0.03 * level and early_loss < 0.6 * float(lost[late].mean()):
+            return PIE, "delay and loss rate settled together"
+        return undecided
+    above = np.flatnonzero(smooth > 0.5 * peak)
+    # The first time above half of the peak.
+    ends = np.flatnonzero(smooth[peak_at:] <= 0.5 * peak)
+    if not len(ends):
+        return undecided
+    above_s = float(elapsed[peak_at + int(ends[0])] - elapsed[above[0]])
+    if above_s >= CODEL_S:
+        return CODEL, f"the stream's queue was above half of its peak for {above_s:.1f} s"
+    if above_s <= PIE_S and level < 0.5 * peak:
+        return PIE, f"drops shortened the stream's queue within {above_s:.1f} s"
+    return undecided
 
 
 def _tcp_queue_ms(facts: QueueFacts, seen: _Seen | None, kind: str) -> float | None:
@@ -534,26 +584,32 @@ def _tcp_queue_ms(facts: QueueFacts, seen: _Seen | None, kind: str) -> float | N
 
 
 def _held(facts: QueueFacts, seen: _Seen) -> float | None:
-    """TCP's median queueing delay over the stream's maximum; None if it shows nothing."""
+    """TCP's median queueing delay over the stream's maximum; None if it shows nothing.
+
+    It shows an AQM only if TCP lost more than a channel that the other trains allow for.
+    """
+    share = _tcp_share(facts, seen)
+    wanders = seen.rate is not None and seen.rate.wanders
+    if share == math.inf or wanders or facts.tcp_retransmitted < 3 or not facts.tcp_segments:
+        return None
+    if facts.tcp_retransmitted / facts.tcp_segments < OVER_CHANNEL * _channel(facts, seen).hi:
+        return None
+    return share
+
+
+def _tcp_share(facts: QueueFacts, seen: _Seen) -> float:
+    """TCP's median queueing delay over the stream's maximum; infinite without either."""
     tcp = _tcp_queue_ms(facts, seen, UNKNOWN)
     top = float(np.quantile(seen.wait_ms[~seen.train.lost], 0.99))
     wanders = seen.rate is not None and seen.rate.wanders
-    if (
-        tcp is None
-        or wanders
-        or facts.tcp_retransmitted < 3
-        or seen.channel.rate > MAX_CHANNEL_LOSS
-        or top < MIN_QUEUE_MS
-    ):
-        return None
-    return tcp / top
+    return math.inf if tcp is None or wanders or top < MIN_QUEUE_MS else tcp / top
 
 
 def _losses(seen: _Seen, kind: str) -> str:
     lost = int(seen.train.lost.sum())
     if not lost and not seen.channel.lost:
         return "none"
-    channel = seen.channel.lo > 1e-4 and seen.channel.lost >= 3
+    channel = seen.channel.lo > 1e-4 and seen.channel.lost >= MIN_CHANNEL_LOSSES
     expected = seen.channel.hi * len(seen.train.lost)
     if lost <= 1.5 * expected + 4 and channel:
         return "channel"
@@ -571,7 +627,7 @@ def _buffer(seen: _Seen) -> tuple[float, float, float]:
     at = seen.bytes[seen.train.lost]
     at = at[at >= 0.7 * np.quantile(at, 0.9)]
     half = seen.train.ip_bytes / 2
-    value = float(np.median(at)) + half
+    value = float(np.median(at)) + half + seen.train.ip_bytes
     error = half + 2 * seen.noise_bytes / math.sqrt(max(1, len(at) / 10))
     return value, value - error, value + error
 
@@ -623,6 +679,7 @@ def sentences(direction: str, queue: Mapping[str, Any]) -> list[str]:
         PER_FLOW: "has a queue for each flow",
         CODEL: "is CoDel-like",
         PIE: "drops by a probability (PIE-like)",
+        AQM: "is an AQM",
         UNKNOWN: "is of unknown kind",
     }
     out.append(f"The queue {direction} {kinds[queue['kind']]}: {queue['because']}.")
