@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy lock clean distclean
+.PHONY: help build demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy advise-accuracy lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,9 @@ build: $(VENV)/.built ## an optimised .venv/bin/ackclock
 
 demo: build ## compare TCP variants on a packaged link, simulate a scenario, write a report: about a minute
 	@PATH="$(abspath $(BIN)):$$PATH" sh tools/demo.sh
+
+loop: build ## captures of a slow line -> fit -> advise -> verified with the kernel's TCP in the emulator: about a minute
+	@PATH="$(abspath $(BIN)):$$PATH" sh tools/loop.sh
 
 # The gate draws the same cases every time; test-slow draws new ones, and prints what fails.
 # Tests of real traffic and real time run one after another, when nothing else runs.
@@ -144,6 +147,10 @@ ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: 
 # A part: .venv/bin/python -m studies.fit.page --links 6 --seed 7
 fit-accuracy: build ## `fit` beside links of known parameters and what it predicts of them, into docs/fit-accuracy.md: ten minutes on two cores
 	$(BIN)/python -m studies.fit.page docs/fit-accuracy.md
+
+# A part: .venv/bin/python -m studies.advise.page --minutes 2 --seed 7
+advise-accuracy: build ## `advise` beside the full grid of its changes, for drawn situations, into docs/advise-accuracy.md: eight minutes on one core
+	$(BIN)/python -m studies.advise.page docs/advise-accuracy.md
 
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot --extra report --group dev \

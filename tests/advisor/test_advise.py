@@ -43,7 +43,7 @@ def bloated(tmp_path_factory):
     """The advice for half a second of queue, and its run folder."""
     folder = tmp_path_factory.mktemp("advice") / "run"
     bloat = situation(queue={"bytes": "256 kB"})
-    return library.advise(bloat, may=["operator", "router"], out=folder, **SMALL)
+    return library.advise(bloat, may=["operator"], out=folder, **SMALL)
 
 
 def test_advice_is_an_aqm_when_the_buffer_is_bloated(bloated) -> None:
@@ -97,7 +97,7 @@ def test_advice_cites_the_runs_that_ranked_it(bloated) -> None:
 
 def test_advice_in_a_finished_folder_is_read_again(bloated) -> None:
     bloat = situation(queue={"bytes": "256 kB"})
-    again = library.advise(bloat, may=["operator", "router"], out=bloated.folder, **SMALL)
+    again = library.advise(bloat, may=["operator"], out=bloated.folder, **SMALL)
     assert again.document == bloated.document
     assert library.open(bloated.folder).document == bloated.document
     with pytest.raises(InputError, match="another"):
@@ -130,8 +130,9 @@ def test_advice_is_a_sender_that_ignores_loss_when_the_channel_loses_at_random()
 @pytest.fixture(scope="module")
 def good():
     """The advice for a link with per-flow queues and a paced sender."""
-    served = situation(queue={"kind": "fq-codel"}, uplink={"kind": "fq-codel"}, tcp={"variant": "bbr"})
-    return library.advise(served, **SMALL)
+    queues = {"queue": {"kind": "fq-codel"}, "uplink": {"kind": "fq-codel"}}
+    served = situation(**queues, tcp={"variant": "bbr"}) | {"duration": "5 s"}
+    return library.advise(served, may=["sender", "receiver", "operator"], **SMALL)
 
 
 def test_nothing_is_advised_when_the_link_is_good(good) -> None:
@@ -149,7 +150,7 @@ def test_reports_are_made_with_and_without_an_advice(good, bloated, tmp_path) ->
     pytest.importorskip("altair")
     for name, found in (("good", good), ("bloated", bloated)):
         page = found.report(tmp_path / f"{name}.html").read_text()
-        assert found.document["verdict"].split(".")[0][:30] in page
+        assert found.document["verdict"][:25] in page
         assert "Advice" in repr(found)
 
 
@@ -189,3 +190,39 @@ def test_link_object_and_link_file_have_the_same_advice(write) -> None:
     )
     a, b = (library.advise(what, may=["receiver"], **SMALL) for what in (Link([hop]), file))
     assert a.document["advice"] == b.document["advice"]
+
+
+def test_advice_opens_the_window_and_serves_the_queue_behind_it_when_both_are_needed() -> None:
+    """The queue does nothing while the window limits: only a pair shows what it is worth."""
+    narrow = situation(delay="50 ms", queue={"bytes": "150 kB"}, tcp={"receive_buffer": "16 KiB"})
+    row = first(library.advise(narrow, may=["receiver", "operator"], **SMALL))
+    assert {"tcp.receive_buffer", "hop.line.queue.down"} <= paths(row)
+    assert row["who"] == "receiver,operator"
+
+
+def test_a_change_stays_as_typed_when_seeds_have_drawn_links(tmp_path) -> None:
+    """The draws of a fit once replaced the values of changes and conditions on its own keys."""
+    import polars as pl
+
+    from ackclock.advisor.actions import candidates
+    from ackclock.advisor.situation import situation_of
+
+    file = tmp_path / "line.toml"
+    hop = '[[hop]]\nname = "line"\nrate.down = "2 Mb/s"\nrate.up = "2 Mb/s"\ndelay = "10 ms"\nqueue.down.bytes = "100 kB"\n'
+    file.write_text(f"{hop}[fit]\ninputs = []\n")
+    draws = {"hop.line.rate.down": [1.9e6, 2.1e6], "hop.line.queue.down.bytes": [90e3, 110e3]}
+    pl.DataFrame(draws).write_parquet(tmp_path / "line.draws.parquet")
+    situation = situation_of([file])
+    small = next(one for one in candidates(situation, ["operator"]) if "quarter of a BDP" in one.label)
+
+    def drawn(scenario, seed: int) -> dict[str, Any]:
+        plan: dict[str, Any] = situation.with_draw(scenario, seed).hop[0].plan()["down"]
+        return plan
+
+    changed = drawn(situation.scenario([small]), 2)
+    assert changed["rate"]["bps"] == 2_100_000
+    assert f"{changed['queue']['bytes']} B" == small.changes[0].to["bytes"]
+    kept = drawn(situation.scenario(), 1)
+    assert (kept["rate"]["bps"], kept["queue"]["bytes"]) == (1_900_000, 90_000)
+    twice = situation.scenario(point={"hop.line.rate.down": "4 Mb/s"})
+    assert drawn(twice, 1)["rate"]["bps"] == 3_800_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -10,7 +10,7 @@ from rich.table import Table
 from ackclock.format import joined, milliseconds, rate, three
 from ackclock.report.page import Cell, Chart, Column, Listing, Page, Section
 from ackclock.report.page import Table as PageTable
-from ackclock.terminal import text_table
+from ackclock.terminal import TextBelow
 
 MAX_ROWS = 8
 """Rows of what gains nothing on the terminal; the JSON document and the report have all."""
@@ -18,7 +18,8 @@ MAX_ROWS = 8
 
 def gain_text(value: float) -> str:
     """A ratio of scores as a gain: "+12 %"."""
-    return f"{100.0 * (value - 1.0):+.3g} %"
+    percent = 100.0 * (value - 1.0)
+    return f"{percent:+.0f} %" if abs(percent) >= 99.5 else f"{percent:+.3g} %"
 
 
 def verdict(document: Mapping[str, Any]) -> str:
@@ -53,29 +54,36 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
     """The advised changes, and the first of the others."""
     found = []
     if document["advice"]:
-        table = text_table("Advice", ["rank", "who", "change"], ["gain", "95 % interval", "goodput", "sparse p95 RTT"])
+        table = _table("Advice", ["rank", "who"], ["gain", "95 % interval", "goodput", "sparse p95 RTT"])
         for row in document["advice"]:
             tie = "=" if row["tied_with"] else ""
             gain, changes = row["gain"], row["effect"]
             table.add_row(
                 f"{row['rank']}{tie}",
                 row["who"],
-                row["label"],
                 gain_text(gain["ratio"]),
                 f"{gain_text(gain['lo'])} .. {gain_text(gain['hi'])}",
                 rate(changes["goodput_bps"]["advised"]),
                 milliseconds((changes.get("sparse_rtt_p95_ms") or {}).get("advised")),
+                row["label"],
             )
         found.append(table)
-    rest = text_table("Not advised", ["who", "change"], ["gain", "seeds"])
-    rest.add_column("why")
+    rest = _table("Not advised", ["who"], ["gain", "seeds"])
     shown = document["nothing_to_gain"][:MAX_ROWS]
     for row in shown:
-        rest.add_row(row["who"], row["label"], gain_text(row["gain"]), str(row["n"]), row["why"])
+        rest.add_row(row["who"], gain_text(row["gain"]), str(row["n"]), f"{row['label']}: {row['why']}")
     if (left := len(document["nothing_to_gain"]) - len(shown)) > 0:
         rest.caption = f"{left} further changes: --json, or the report."
-        rest.caption_justify = "left"
     return [*found, rest]
+
+
+def _table(title: str, text: Sequence[str], numbers: Sequence[str]) -> Table:
+    """An empty table whose last column, the change, stands below each row."""
+    table = TextBelow(title=title, title_justify="left", caption_justify="left", box=None, pad_edge=False)
+    for column in (*text, *numbers):
+        table.add_column(column, justify="right" if column in numbers else "left", no_wrap=True)
+    table.add_column("change")
+    return table
 
 
 def lines(document: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,9 @@ further ones."""
 EXAMINED = 4
 """Number of advised changes with costs and neighbouring conditions."""
 PAIRED = 4
-"""Number of the best single actions of different kinds that are combined in pairs."""
+"""Number of the best single actions of different kinds that are paired with all others."""
+PART_GAIN = 1.02
+"""A pair stays in the race if its score is this ratio of that of each of its parts."""
 FINAL_SEEDS = 10
 CONDITION_SEEDS = 4
 COST_SEEDS = 5
@@ -72,14 +73,13 @@ class Runs:
 
     def run(self, name: str, entries: Sequence[Entry], seeds: Sequence[int]) -> list[dict[int, Run]]:
         """The metrics of each entry by seed. Finished chunks of an earlier call are reused."""
-        draws = self.situation.draws
         runs = RunList(
             [entry.params for entry in entries],
             [entry.scenario for entry in entries],
             tuple(seeds),
             of_advice,
             "none",
-            of_seed=draws.scenario if draws else None,
+            of_seed=self.situation.with_draw if self.situation.draws else None,
         )
         folder = self.folder / name if self.folder else None
         if folder:
@@ -138,7 +138,7 @@ class Sizes:
 
     def runs(self, actions: int) -> int:
         """The number of all runs, about."""
-        rounds = FIRST_SEEDS * (3 * actions + 30)
+        rounds = FIRST_SEEDS * ((2 + PAIRED) * actions + 30)
         return rounds + self.final * (FINALISTS + 4) + (EXAMINED + 1) * (10 * self.condition + 3 * self.cost)
 
 
@@ -183,11 +183,13 @@ def race(
     for change in tried:
         best.setdefault(change[0].kind, change)
     singles = ordered[: max(2, FINALISTS - 2)]
-    pairs = _pairs(tried, list(best.values())[:PAIRED])
+    set_apart = [one for one in list(best.values())[:PAIRED] if one not in singles]
+    pairs = _pairs(actions, tried, list(best.values())[:PAIRED])
     for name in ("pairs-1", "pairs-2"):
         if pairs:
-            run(name, [*pairs, *singles], FIRST_SEEDS)
-            pairs = sorted(pairs, key=gain, reverse=True)[:FINALISTS]
+            run(name, [*pairs, *singles, *set_apart], FIRST_SEEDS)
+            pairs = [pair for pair in pairs if gain(pair) >= PART_GAIN * max(gain((one,)) for one in pair)]
+            pairs = sorted(pairs, key=gain, reverse=True)[: 2 * FINALISTS]
     finalists = sorted([*singles, *pairs], key=gain, reverse=True)[:FINALISTS]
     for who in WHO:
         alone = next((one for one in tried if one[0].who == (who,) and gain(one) >= 1.0), None)
@@ -196,16 +198,17 @@ def race(
     return finalists, found
 
 
-def _pairs(singles: Sequence[Actions], best: Sequence[Actions]) -> list[Actions]:
-    """The pairs of the best actions, and of the very best with all others: a queue that does
-    nothing for a flow that its window limits may be worth most once the window is open.
+def _pairs(actions: Sequence[Action], singles: Sequence[Actions], best: Sequence[Actions]) -> list[Actions]:
+    """The pairs of the best actions with all others: a queue that does nothing for a flow that its
+    window limits may be worth much once the window is open.
     """
-    found = [*combinations([one[0] for one in best], 2), *((singles[0][0], other[0]) for other in singles[1:])]
-    unique = {frozenset((a.label, b.label)): (a, b) for a, b in reversed(found) if _compatible(a, b)}
-    return list(reversed(unique.values()))
+    found = [(one[0], other[0]) for one in best for other in singles]
+    places = {action.label: place for place, action in enumerate(actions)}
+    ordered = [sorted(pair, key=lambda action: places[action.label]) for pair in found]
+    return list({(a.label, b.label): (a, b) for a, b in ordered if compatible(a, b)}.values())
 
 
-def _compatible(a: Action, b: Action) -> bool:
+def compatible(a: Action, b: Action) -> bool:
     """Whether two actions change different things: no key of one is that of the other or in it."""
     if a.kind == b.kind:
         return False

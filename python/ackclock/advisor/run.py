@@ -10,6 +10,7 @@ from typing import Any
 
 from ackclock.advice.result import Advice
 from ackclock.advice.tables import verdict
+from ackclock.advisor import verification
 from ackclock.advisor.actions import WHO, Action, candidates, check_may
 from ackclock.advisor.conditions import Condition, conditions
 from ackclock.advisor.goals import BESIDE, GOALS
@@ -56,6 +57,7 @@ def advise(
     keep: bool = False,
     progress: Progress | None = None,
     cpu_s: float = CPU_S,
+    verify: bool = False,
 ) -> Advice:
     """What to change of the hosts or of a link for a goal, with the commands and how to undo them.
 
@@ -75,6 +77,9 @@ def advise(
         keep: without ``out``, keep the runs in ``runs/<hash>``.
         progress: called with the number of finished runs, the number of all runs, and a label.
         cpu_s: estimated CPU seconds of all runs: more seeds and longer runs within it.
+        verify: run the situation as it is and the first advice that the running kernel can follow
+            with its TCP over the emulated link (half a minute of real time), and report the gain
+            beside the predicted one.
 
     All changes run with the same seeds, the better half with further ones, then pairs of the best;
     the finalists and the situation as it is run with seeds that no round has seen. A change is
@@ -108,6 +113,7 @@ def advise(
             allowed,
             seed,
             cpu_s,
+            verify,
             build_plan(situation.scenario(), seed).digest,
             situation.draws.digest if situation.draws else None,
         ],
@@ -117,7 +123,10 @@ def advise(
         if run and run.finished and folder:
             return Advice(json.loads((folder / ADVISE.document).read_text("utf-8")), folder)
         runs = Runs(situation, folder, workers, progress)
-        document = _advice(runs, goal, allowed, seed, cpu_s)
+        document, changes = _advice(runs, goal, allowed, seed, cpu_s)
+        if verify and changes:
+            found = verification.verify(runs.situation, changes, document)
+            document |= {"verification": found, "notes": [*document["notes"], found["text"]]}
         if run and folder:
             document |= {"folder": str(folder)}
             run_files.write_scenario(folder, situation.scenario())
@@ -130,7 +139,8 @@ def advise(
     return Advice(document, folder)
 
 
-def _advice(runs: Runs, goal: str, may: Sequence[str], seed: int, cpu_s: float) -> dict[str, Any]:
+def _advice(runs: Runs, goal: str, may: Sequence[str], seed: int, cpu_s: float) -> tuple[dict[str, Any], list[Actions]]:
+    """The document, and its advised changes, best first."""
     score = f"score_{goal}"
     situation = runs.situation
     actions = candidates(situation, may)
@@ -186,7 +196,7 @@ def _advice(runs: Runs, goal: str, may: Sequence[str], seed: int, cpu_s: float) 
     }
     if situation.fit:
         document["fit"] = {key: situation.fit[key] for key in ("inputs", "score", "not_identified")}
-    return document | {"verdict": verdict(document)}
+    return document | {"verdict": verdict(document)}, [by_label[label] for label in places]
 
 
 def _examined(places: Sequence[str], by_label: Mapping[str, Actions]) -> dict[str, Actions]:

@@ -60,6 +60,8 @@ class Situation:
     fit: Mapping[str, Any] | None = field(default=None, repr=False)
     fitted: Path | None = None
     """The file of the fitted link, in `scratch`; its draws are beside it."""
+    captured_bps: float | None = None
+    """The goodput of the captured transfer."""
     scratch: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False, compare=False)
     is_link: bool = False
     """Whether the flows are ours: a transfer over a link, whose duration may be another."""
@@ -124,6 +126,20 @@ class Situation:
         data["flow"] = [*data["flow"], *self._sparse(), *flows]
         return draft_of(data).check(keys)
 
+    def with_draw(self, scenario: Scenario, seed: int) -> Scenario:
+        """A scenario of this situation over the link of a seed, drawn from the fit. What a change
+        has set stays as typed; a rate or a delay that a condition scales is the scaled draw.
+        """
+        if self.draws is None:
+            return scenario
+        base = self.base
+        links = {hop.name: hop for hop in base.hop}
+        of_seed = {hop.name: hop for hop in self.draws.scenario(base, seed).hop}
+        hops = tuple(
+            _redrawn(hop, links[hop.name], of_seed[hop.name]) if hop.name in links else hop for hop in scenario.hop
+        )
+        return scenario.model_copy(update={"hop": hops})
+
     def _sparse(self) -> list[dict[str, Any]]:
         """A flow of small UDP packets in each direction that shows the delay of others."""
         scenario = self.base
@@ -154,6 +170,25 @@ class Situation:
             if hop["drops"] or ((hop["queue_delay_ms"] or {}).get("p95") or 0.0) > 0.1
         }
         return replace(self, queued=frozenset(found))
+
+
+def _redrawn(hop: Hop, base: Hop, of_seed: Hop) -> Hop:
+    """A hop with the draws of everything in which it is the situation's."""
+    sides = {}
+    for direction in DIRECTIONS:
+        side, was, draw = (getattr(one, direction) for one in (hop, base, of_seed))
+        if side is None or was is None:
+            sides[direction] = side
+            continue
+        changed: dict[str, Any] = {}
+        for key in type(side).model_fields:
+            now, before, drawn = (getattr(one, key) for one in (side, was, draw))
+            if now == before:
+                changed[key] = drawn
+            elif key in ("rate", "delay") and isinstance(now, int) and isinstance(before, int) and before:
+                changed[key] = max(1, round(drawn * now / before))
+        sides[direction] = side.model_copy(update=changed)
+    return hop.model_copy(update=sides)
 
 
 def situation_of(
@@ -227,7 +262,14 @@ def _of_captures(captures: Sequence[str], seed: int | None) -> Situation:
         notes.append(f"The receive window of {window} B limits the captured transfer.")
     of_link = _of_link(", ".join(captures), {"link": str(file)}, direction, tcp)
     notes += of_link.notes
-    return replace(of_link, notes=tuple(notes), fit=fitted.document, fitted=file, scratch=scratch)
+    return replace(
+        of_link,
+        notes=tuple(notes),
+        fit=fitted.document,
+        fitted=file,
+        captured_bps=flow.get("goodput_bps"),
+        scratch=scratch,
+    )
 
 
 def _largest(document: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

@@ -27,6 +27,10 @@ def advise(
     direction: Annotated[
         str, typer.Option(help="Of the transfer over a link: down (server to client) or up.")
     ] = "down",
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Run the first advice with the running kernel's TCP over the emulated link."),
+    ] = False,
     workers: Workers = None,
     report: Report = True,
     json: Json = False,
@@ -53,6 +57,7 @@ def advise(
             force=force,
             keep=True,
             progress=update,
+            verify=verify,
         )
     deliver(lambda: found.document, lambda: tables(found.document), found.folder, report=report, json=json, quiet=quiet)
     if not json:

@@ -1,0 +1,199 @@
+"""`advise --verify`: the situation as it is and the first advice with the running kernel's TCP,
+over the emulated link, beside what the simulation predicts.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ackclock.advice.tables import gain_text
+from ackclock.advisor import live_transfer
+from ackclock.advisor.commands import SocketOption, Sysctl
+from ackclock.advisor.race import Actions
+from ackclock.advisor.situation import Situation
+from ackclock.comparison.socket_buffers import HostBuffers
+from ackclock.errors import AckclockError
+from ackclock.format import percent
+from ackclock.input.units import show_size
+from ackclock.input.variant_groups import AVAILABLE, KERNEL_NAMES
+
+MAX_S = 15.0
+"""Maximum duration of an emulated transfer."""
+ATTEMPTS = 3
+"""Maximum number of emulations of a transfer."""
+BASELINE_ERROR = 0.10
+"""Up to this difference of the goodputs the emulated baseline is the one that was captured, or
+simulated without a capture."""
+GAIN_ERROR = 0.10
+"""A measured gain agrees within this of the prediction interval of one run."""
+SETTABLE = ("tcp.variant", "tcp.receive_buffer", "tcp.send_buffer", "tcp.receive_limit", "tcp.send_limit")
+"""The keys of a host that the running kernel takes here; those of the link are the emulator's."""
+
+
+def verify(situation: Situation, advised: Sequence[Actions], document: Mapping[str, Any]) -> dict[str, Any]:
+    """The emulated baseline and the first advice that the emulator can show, beside the predicted
+    ones.
+
+    Returns `{label, measured: {baseline, advised}, predicted, gain: {measured, predicted},
+    concluded, agrees, text}`. `concluded` is false, with the reason as `text`, where the emulation
+    shows nothing: changes that the running kernel does not take here, an emulation that the audit
+    calls invalid, or a baseline that differs by more than 10 %.
+    """
+    reasons = [_cannot(situation, actions) for actions in advised]
+    possible = next((place for place, why in enumerate(reasons) if not why), None)
+    if possible is None:
+        return {"label": document["advice"][0]["label"], "concluded": False, "text": f"Not verified: {reasons[0]}."}
+    row = document["advice"][possible]
+    try:
+        changes: dict[str, Actions] = {"baseline": (), "advised": advised[possible]}
+        measured = {name: _attempted(situation, of) for name, of in changes.items()}
+    except AckclockError as error:
+        return {"label": row["label"], "concluded": False, "text": f"Not verified: {error}."}
+    return judgement(measured, row, str(document["goal"]), situation.captured_bps)
+
+
+def judgement(
+    measured: Mapping[str, Mapping[str, Any]], row: Mapping[str, Any], goal: str, captured_bps: float | None
+) -> dict[str, Any]:
+    """What emulated transfers show of an advice (`row` of the document). `captured_bps` is the
+    goodput that was captured.
+    """
+    effects = row["effect"]
+    predicted = {
+        name: {metric: effects[metric][name] for metric in ("goodput_bps", "sparse_rtt_p95_ms")}
+        for name in ("baseline", "advised")
+    }
+    scores = {name: _score(figures, goal) for name, figures in measured.items()}
+    found: dict[str, Any] = {"label": row["label"], "measured": measured, "predicted": predicted}
+    found |= {"concluded": False, "agrees": None}
+    if invalid := [name for name, figures in measured.items() if not figures["valid"]]:
+        return found | {"text": f"Not concluded: the emulation of {' and '.join(invalid)} is invalid by its audit."}
+    base, origin = (captured_bps, "captured") if captured_bps else (predicted["baseline"]["goodput_bps"], "simulated")
+    share = measured["baseline"]["goodput_bps"] / base
+    if abs(share - 1.0) > BASELINE_ERROR:
+        return found | {"text": f"Not concluded: the emulated baseline has {percent(share)} of the {origin} goodput."}
+    if scores["baseline"] is None or scores["advised"] is None:
+        return found | {"text": "Not concluded: too few sparse packets returned."}
+    gain = scores["advised"] / scores["baseline"]
+    one = row["gain"]["one_run"] or {"lo": row["gain"]["ratio"], "hi": row["gain"]["ratio"]}
+    agrees = one["lo"] * (1.0 - GAIN_ERROR) <= gain <= one["hi"] * (1.0 + GAIN_ERROR)
+    return found | {
+        "concluded": True,
+        "agrees": agrees,
+        "gain": {"measured": gain, "predicted": row["gain"]["ratio"]},
+        "text": (
+            f"With the running kernel over the emulated link, {row['label']} gains {gain_text(gain)}: this "
+            f"{'agrees with' if agrees else 'differs from'} the predicted {gain_text(one['lo'])} .. "
+            f"{gain_text(one['hi'])} of one run (within 10 %)."
+        ),
+    }
+
+
+def _score(figures: Mapping[str, Any], goal: str) -> float | None:
+    """The score of an emulated transfer of one flow."""
+    goodput, sparse = figures["goodput_bps"], figures["sparse_rtt_p95_ms"]
+    if goal == "throughput":
+        return float(goodput)
+    if sparse is None:
+        return None
+    return float(1.0 / sparse if goal == "latency" else goodput / sparse**0.5)
+
+
+def _cannot(situation: Situation, actions: Actions) -> str:
+    """Why the emulator cannot show a change; empty if it can."""
+    flows = [flow for flow in situation.base.flow if not flow.is_udp]
+    if len(flows) != 1 or flows[0].instances != 1 or flows[0].workload.kind != "bulk":
+        return "the emulator verifies one bulk transfer"
+    wanted = {change.path: change.to for action in actions for change in action.changes}
+    for path in wanted:
+        if path.startswith("tcp.") and path not in SETTABLE:
+            return f"{path} is set by a route or a qdisc, which the emulator's ends do not have"
+        if path.endswith(".pep"):
+            return "the emulator has no proxy for traffic of real hosts"
+    try:
+        available = AVAILABLE.read_text("ascii").split()
+    except OSError:
+        return "this machine has no Linux TCP"
+    kernel = {KERNEL_NAMES.get(name) for name in available}
+    for variant in (situation.tcp["variant"], wanted.get("tcp.variant", situation.tcp["variant"])):
+        if variant not in kernel:
+            return f"the running kernel has no {variant} loaded (`modprobe tcp_{variant}`)"
+    return ""
+
+
+def _attempted(situation: Situation, actions: Actions) -> dict[str, Any]:
+    """The first transfer whose emulation is valid: a busy machine may release packets late."""
+    for _ in range(ATTEMPTS):
+        figures = _emulated(situation, actions)
+        if figures["valid"]:
+            break
+    return figures
+
+
+def _emulated(situation: Situation, actions: Actions) -> dict[str, Any]:
+    """One transfer over the emulated link. Raises RunFailed, where the machine refuses it."""
+    from ackclock.emulation.run import emulate
+    from ackclock.errors import RunFailed
+
+    scenario = situation.scenario(actions)
+    link = {"title": scenario.title or "a link", "hop": [hop.written() for hop in scenario.hop]}
+    with tempfile.TemporaryDirectory(prefix="ackclock-verify-") as scratch:
+        result = Path(scratch) / "result.json"
+        config = _config(situation, actions) | {"result": str(result)}
+        ends = {
+            verb: [sys.executable, str(Path(live_transfer.__file__)), verb, json.dumps(config | {"sysctls": sysctls})]
+            for verb, sysctls in zip(("serve", "fetch"), _sysctls(situation, actions), strict=True)
+        }
+        limit = config["seconds"] + 30.0
+        done = emulate(
+            link, ends["fetch"], server=ends["serve"], server_ready=live_transfer.PORT, seconds=limit, log=False
+        ).document
+        if not result.is_file():
+            raise RunFailed(f"the emulated transfer ended with status {done['command']['exit']}")
+        figures: dict[str, Any] = json.loads(result.read_text("ascii"))
+    return {**figures, "seconds": config["seconds"], "valid": done["valid"], "why": done["why"]}
+
+
+def _config(situation: Situation, actions: Actions) -> dict[str, Any]:
+    """The sockets of the transfer: the situation's, with those of the changes."""
+    host = HostBuffers.of(situation.host)
+    wanted = {change.path: change.to for action in actions for change in action.changes}
+    kernel = {name: linux for linux, name in reversed(KERNEL_NAMES.items()) if not linux.startswith("ackclock_")}
+    config: dict[str, Any] = {
+        "seconds": min(situation.base.duration / 1e12, MAX_S),
+        "sender": "server" if situation.direction == "down" else "client",
+        "variant": kernel[str(wanted.get("tcp.variant", situation.tcp["variant"]))],
+    }
+    sizes = {end: situation.tcp[f"{end}_buffer"] for end in ("send", "receive")}
+    for end, size in sizes.items():
+        if isinstance(size, int) and f"tcp.{end}_buffer" not in wanted:
+            settings = host.settings(*(show_size(size) if name == end else "auto" for name in ("send", "receive")))
+            for setting in settings:
+                name, _, value = setting["command"].partition(" = ")
+                if value:
+                    config[SocketOption(name, value).name] = int(value)
+    return config
+
+
+def _sysctls(situation: Situation, actions: Actions) -> tuple[dict[str, str], dict[str, str]]:
+    """The sysctls of the server's and of the client's namespace: the hosts' limits, and those that
+    the changes type.
+    """
+    host = HostBuffers.of(situation.host)
+    first = {"rmem": int(host.keys["receive_start"]), "wmem": 16_384}
+    own = {
+        f"net.ipv4.tcp_{name}": f"4096 {first[name]} {int(host.keys[f'{end}_limit'])}"
+        for name, end in (("rmem", "receive"), ("wmem", "send"))
+    }
+    ends = {"sender": dict(own), "receiver": dict(own)}
+    for action in actions:
+        for step in action.steps:
+            if step.who in ends and isinstance(step.command, Sysctl) and "mem" in step.command.key:
+                ends[step.who][step.command.key] = step.command.value
+    sides = ("sender", "receiver") if situation.direction == "down" else ("receiver", "sender")
+    return ends[sides[0]], ends[sides[1]]

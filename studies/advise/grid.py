@@ -1,0 +1,101 @@
+"""The full grid of an advice's changes: all single actions and all pairs, on seeds that `advise`
+has not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import ackclock
+from ackclock.advisor.actions import WHO, candidates
+from ackclock.advisor.outcome import refusal
+from ackclock.advisor.race import Actions, Entry, Runs, compatible, label_of, mean_gain
+from ackclock.advisor.situation import situation_of
+from ackclock.simulation.metrics import Run
+from ackclock.statistics import against
+from studies.advise.situations import Drawn
+
+SCORE = "score_balanced"
+FIRST_SEEDS = range(50_000, 50_002)
+"""Seeds on which the grid is cut down to `KEPT`."""
+KEPT = 16
+SEEDS = range(60_000, 60_020)
+"""Seeds of the truth."""
+LEFT = label_of(())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An advice beside the grid; all figures are of the 20 seeds of the truth.
+
+    Attributes:
+        drawn: the situation.
+        advised: the first advice in words; "as it is" if nothing is advised.
+        gain: the ratio of the advised score to that of the situation as it is.
+        best: the best change of the grid that a run survives (`refusal`) in words, or "as it is".
+        best_gain: its ratio.
+        grid: the number of changes in the grid.
+        advise_s: the time of `advise`, in s.
+    """
+
+    drawn: Drawn
+    advised: str
+    gain: float
+    best: str
+    best_gain: float
+    grid: int
+    advise_s: float
+
+    @property
+    def regret(self) -> float:
+        """The share of the best score that the advice misses."""
+        return max(0.0, 1.0 - self.gain / self.best_gain)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing in the grid gains 3 %."""
+        return self.best == LEFT
+
+
+def outcome(drawn: Drawn, advise_s: float, document: Mapping[str, Any]) -> Outcome:
+    """The advice of a document beside the grid of its situation."""
+    situation = situation_of([drawn.data])
+    runs = Runs(situation, None, workers=1)
+    actions = candidates(situation, WHO)
+    pairs = [pair for pair in combinations(actions, 2) if compatible(*pair)]
+    grid: list[Actions] = [*((action,) for action in actions), *pairs]
+    first = _run(runs, [(), *grid], FIRST_SEEDS)
+    order = sorted(grid, key=lambda one: mean_gain(first[label_of(one)], first[LEFT], SCORE), reverse=True)
+    by_label = {label_of(one): one for one in grid}
+    advised = document["advice"][0]["label"] if document["advice"] else LEFT
+    kept = {label_of(one): one for one in order[:KEPT]}
+    if advised != LEFT:
+        kept[advised] = by_label[advised]
+    truth = _run(runs, [(), *kept.values()], SEEDS)
+    base = truth[LEFT]
+    values = {label: {seed: run[SCORE] for seed, run in of.items()} for label, of in truth.items()}
+    gains = against(values, LEFT, list(kept))
+    useful = [label for label, gain in gains.items() if not refusal(truth[label], base, gain, "balanced")]
+    best = max(useful, key=lambda label: gains[label].value, default=LEFT)
+    return Outcome(
+        drawn,
+        advised,
+        gains[advised].value if advised != LEFT else 1.0,
+        best,
+        gains[best].value if best != LEFT else 1.0,
+        len(grid),
+        advise_s,
+    )
+
+
+def _run(runs: Runs, changes: list[Actions], seeds: range) -> dict[str, dict[int, Run]]:
+    entries = [Entry(label_of(one), runs.situation.scenario(one)) for one in changes]
+    return dict(zip([entry.label for entry in entries], runs.run("grid", entries, seeds), strict=True))
+
+
+def advice_for(drawn: Drawn) -> Mapping[str, Any]:
+    """The document of the advice, with the default goal."""
+    return ackclock.advise(drawn.data, workers=1).document

@@ -1,0 +1,66 @@
+"""`advise --verify`: the kernel's TCP over the emulated link beside the prediction."""
+
+from __future__ import annotations
+
+import pytest
+
+import ackclock as library
+from ackclock.advisor.actions import candidates
+from ackclock.advisor.situation import situation_of
+from ackclock.advisor.verification import judgement, verify
+from tests.support.namespaces import namespaces
+
+EFFECT = {
+    "goodput_bps": {"baseline": 4e6, "advised": 3.9e6},
+    "sparse_rtt_p95_ms": {"baseline": 400.0, "advised": 100.0},
+}
+ROW = {"label": "fq-codel", "effect": EFFECT, "gain": {"ratio": 1.95, "one_run": {"lo": 1.9, "hi": 2.0}}}
+
+
+def measured(goodput: float = 4e6, sparse: float = 100.0, *, baseline: float = 4e6, valid: bool = True):
+    """An emulated baseline with 400 ms, and an emulated advice."""
+    return {
+        "baseline": {"goodput_bps": baseline, "sparse_rtt_p95_ms": 400.0, "valid": True},
+        "advised": {"goodput_bps": goodput, "sparse_rtt_p95_ms": sparse, "valid": valid},
+    }
+
+
+def test_judgement_agrees_when_the_measured_gain_is_in_the_interval() -> None:
+    found = judgement(measured(), ROW, "balanced", None)
+    assert (found["concluded"], found["agrees"]) == (True, True)
+    assert found["gain"]["measured"] == pytest.approx(2.0)
+
+
+def test_judgement_differs_when_the_measured_gain_is_small() -> None:
+    found = judgement(measured(sparse=300.0), ROW, "balanced", None)
+    assert (found["concluded"], found["agrees"]) == (True, False)
+
+
+def test_judgement_concludes_nothing_when_the_baseline_is_another() -> None:
+    found = judgement(measured(baseline=3.5e6), ROW, "balanced", None)
+    assert not found["concluded"]
+    assert "87.5 % of the simulated goodput" in found["text"]
+    assert judgement(measured(baseline=3.5e6), ROW, "balanced", 3.4e6)["concluded"], "as captured"
+
+
+def test_judgement_concludes_nothing_when_the_emulation_is_invalid() -> None:
+    found = judgement(measured(valid=False), ROW, "balanced", None)
+    assert (found["concluded"], found["agrees"]) == (False, None)
+
+
+def test_verification_names_the_change_that_no_emulation_shows() -> None:
+    situation = situation_of(["dsl-16m"])
+    only = [action for action in candidates(situation, ["receiver"]) if action.kind == "delayed ACK"]
+    found = verify(situation, [(only[0],)], {"advice": [{"label": only[0].label}], "goal": "balanced"})
+    assert found["text"].startswith("Not verified: tcp.delayed_ack is set by a route")
+
+
+@pytest.mark.realtime
+@pytest.mark.slow
+@pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
+def test_the_kernel_confirms_an_aqm_over_the_emulated_link() -> None:
+    line = {"name": "line", "rate": "4 Mb/s", "delay": "15 ms", "queue": {"down": {"bytes": "200 kB"}}}
+    found = library.advise({"hop": [line]}, may=["operator"], verify=True).document["verification"]
+    assert found["concluded"], found["text"]
+    assert found["agrees"], found["text"]
+    assert found["gain"]["measured"] > 1.5
