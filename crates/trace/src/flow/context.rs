@@ -34,6 +34,8 @@ pub struct PacketContext<'a> {
     pub peer_pure_acks: u32,
     /// The other end's SYN was retransmitted.
     pub peer_syn_retransmitted: bool,
+    /// Minimum time to the answers to the other end's packets that were sent once.
+    pub peer_rtt: Option<i64>,
     /// Time of the other end's last packet with data.
     pub peer_last_sent_at: i64,
 }
@@ -85,7 +87,7 @@ impl PacketContext<'_> {
     pub fn unseen_packets(&self) -> u32 {
         let counts = self.sender.ip_id_counts_data || self.sender.ip_id.is_monotonic() && self.follows_rto_silence();
         match self.segment.payload > 0 && !self.is_at_sender() && counts {
-            true => self.sender.ip_id.missing_before_last(),
+            true => self.sender.ip_id.missing_data_before_last(),
             false => 0,
         }
     }

@@ -143,6 +143,7 @@ impl LossHistory {
         if is_rto(kind) {
             self.model.extend_rto_to_unseen();
         }
+        self.model.shorten_unseen(ctx);
         classification
     }
 
@@ -199,7 +200,7 @@ impl LossHistory {
             return classification;
         }
         if answers_syn {
-            self.ledger.revise_first_syn_ack(ctx.now - ctx.last_sent_at, ctx.segments, revisions);
+            self.ledger.revise_first_syn_ack(ctx.now - ctx.last_sent_at, ctx.peer_rtt, ctx.segments, revisions);
         }
         let classification = if is_syn {
             Classification::new(SegmentKind::Handshake, 0.99)

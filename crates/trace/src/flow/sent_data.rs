@@ -85,7 +85,8 @@ impl SentData {
             if let Some(sender) = self.sender.as_deref_mut() {
                 let is_idle = self.loss.as_ref().is_none_or(|loss| loss.is_idle(self.space.una()));
                 let in_rto_recovery = self.loss.as_ref().is_some_and(|loss| loss.has_rto());
-                sender.ip_id.on_packet(NumberedPacket { id, ids, has_payload: s.payload > 0, is_idle, in_rto_recovery });
+                let (has_payload, acks) = (s.payload > 0, packet.peer_data.last_advance_at == now);
+                sender.ip_id.on_packet(NumberedPacket { id, ids, has_payload, acks, is_idle, in_rto_recovery });
             }
         }
         if let Some(timestamps) = s.options.timestamps.filter(|_| s.seq_len() > 0) {
@@ -155,8 +156,9 @@ impl SentData {
         if packet.peer_data.last_at > self.last_at || self.space.is_all_acked() {
             self.detect_think_time(packet);
         }
-        let skips_ids = self.sender.as_ref().is_some_and(|sender| sender.ip_id.step() > 1);
-        if skips_ids || self.loss.as_ref().is_some_and(|loss| loss.has_unseen()) {
+        // A packet that a later one overtook is no retransmission of what was sent before that.
+        let step = self.sender.as_ref().map_or(1, |sender| sender.ip_id.step());
+        if step > 1 || step >= 0 && self.loss.as_ref().is_some_and(|loss| loss.has_unseen()) {
             event = self.detect_unseen_retransmission(packet);
         }
         if self.space.is_all_acked() {
@@ -164,7 +166,8 @@ impl SentData {
         } else if now - self.last_at.max(packet.acks.last_at()) >= RULES.min_probe_silence {
             self.detect_new_data_probe(packet);
         }
-        if self.sender.as_ref().is_some_and(|sender| sender.ip_id.has_missing()) {
+        if let Some(sender) = self.sender.as_deref_mut().filter(|sender| sender.ip_id.has_missing()) {
+            sender.ip_id.on_late(packet.segments());
             self.settle_missing(0, packet);
         }
         self.push_new(packet, if s.payload > 0 { s.ip_len } else { 0 });
@@ -340,6 +343,7 @@ impl SentData {
             sack: clues.syn().allows_sack() && peer.syn().allows_sack(),
             peer_pure_acks: peer.counts().pure_acks,
             peer_syn_retransmitted: peer_data.count(SegmentKind::Handshake) > 0,
+            peer_rtt: peer.rtt().min_of_all(),
             peer_last_sent_at: peer_data.last_at,
         }
     }

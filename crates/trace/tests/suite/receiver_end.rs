@@ -57,6 +57,68 @@ fn lost_tail_of_a_flight_is_retransmitted_in_the_recovery_of_its_head() {
     assert_eq!(run(&all).0, [Fast, Fast]);
 }
 
+/// A retransmission overtakes new data.
+#[test]
+fn new_data_is_not_missing_when_a_retransmission_with_a_later_identification_overtook_it() {
+    let mut all = in_order(20);
+    all.extend(
+        (0..3).flat_map(|i| [LateData(300, 21_001 + i * 1000, id(23 + i)), Sack(300, 20_001, (21_001, 22_001 + i * 1000))]),
+    );
+    all.extend([LateData(400, 20_001, id(27)), Ack(400, 24_001), LateData(401, 24_001, id(26)), Ack(401, 25_001)]);
+    all.extend([LateData(402, 25_001, id(28)), Ack(402, 26_001)]);
+    let (kinds, report) = run(&all);
+    assert_eq!((kinds, report.retransmitted_segments, report.repairs.unseen_transmissions), (vec![Fast], 1, 0));
+}
+
+/// A packet of the server: milliseconds, its number, sequence number, bytes and acknowledgment number.
+fn numbered(at: u64, number: u32, seq: u32, payload: usize, ack: u32) -> (u64, Vec<u8>) {
+    let tcp = Tcp { from_server: true, seq, ack, payload, id: id(number), window: 0xffff, ..Tcp::default() };
+    (at * 1_000_000, tcp.datagram())
+}
+
+/// The client's ACK, with `payload` bytes from 7 on, or after `sacked` arrived out of order.
+fn answer(at: u64, seq: u32, payload: usize, ack: u32, sacked: Option<(u32, u32)>) -> (u64, Vec<u8>) {
+    let options = sacked.map_or_else(Vec::new, |(left, right)| {
+        [[1, 1, 5, 10].to_vec(), left.to_be_bytes().to_vec(), right.to_be_bytes().to_vec()].concat()
+    });
+    (at * 1_000_000, Tcp { seq, ack, payload, options: &options, window: 0xffff, ..Tcp::default() }.datagram())
+}
+
+/// A request, and the first 20 segments of the answer, which the client acknowledges one by one.
+fn answered() -> Vec<(u64, Vec<u8>)> {
+    let mut all = vec![answer(0, 7, 100, 1, None), numbered(100, 1, 1, 0, 107)];
+    all.extend((0..20).flat_map(|i| [numbered(200, i + 2, 1 + i * 1000, 1000, 107), answer(200, 107, 0, 1001 + i * 1000, None)]));
+    all
+}
+
+/// The server acknowledges the second request before it answers, in a packet that is lost.
+#[test]
+fn missing_packet_is_an_ack_when_the_next_one_acknowledges_a_request() {
+    let mut all = answered();
+    all.extend([answer(300, 107, 100, 20_001, None), numbered(550, 23, 20_001, 1000, 207), answer(550, 207, 0, 21_001, None)]);
+    all.extend([numbered(550, 24, 21_001, 1000, 207), answer(550, 207, 0, 22_001, None)]);
+    let (kinds, report) = classify(&all);
+    assert_eq!((kinds, report.retransmitted_segments), (vec![], 0));
+    // The server had acknowledged the request.
+    all.insert(43, numbered(450, 22, 20_001, 0, 207));
+    all[44] = numbered(950, 24, 20_001, 1000, 207);
+    all[46] = numbered(1050, 25, 21_001, 1000, 207);
+    assert_eq!(classify(&all).1.retransmitted_segments, 1);
+}
+
+/// Of four segments the first and the last two are lost. The last one is short.
+#[test]
+fn data_after_a_lost_tail_is_new_when_the_last_segment_of_the_tail_was_short() {
+    let mut all = answered();
+    all.extend([numbered(300, 23, 21_001, 1000, 107), answer(300, 107, 0, 20_001, Some((21_001, 22_001)))]);
+    all.extend([numbered(400, 26, 20_001, 1000, 107), answer(400, 107, 0, 22_001, None)]);
+    all.extend([numbered(500, 27, 22_001, 1000, 107), answer(500, 107, 0, 23_001, None)]);
+    all.extend([numbered(500, 28, 23_001, 307, 107), answer(500, 107, 0, 23_308, None)]);
+    all.extend([numbered(700, 29, 23_308, 1000, 107), answer(700, 107, 0, 24_308, None)]);
+    let (kinds, report) = classify(&all);
+    assert_eq!((kinds, report.retransmitted_segments), (vec![Fast, Fast, Fast], 3));
+}
+
 /// Milliseconds, and the TSval and TSecr of a packet.
 type At = (u64, u32, u32);
 

@@ -109,3 +109,9 @@ fn first_syn_ack_becomes_a_retransmission_when_the_second_follows_within_the_ini
     let (kinds, report) = run(&[Syn(0), Syn(1000), SynAck(1010), SynAck(2010)]);
     assert_eq!((kinds, report.retransmitted_segments), (vec![Handshake], 1));
 }
+
+#[test]
+fn first_syn_ack_stays_the_first_when_a_queue_held_its_syn() {
+    let (kinds, report) = run(&[Syn(0), SynAck(0), Syn(640), SynAck(640)]);
+    assert_eq!((kinds, report.retransmitted_segments), (vec![Handshake], 1));
+}

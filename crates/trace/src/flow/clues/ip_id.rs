@@ -16,6 +16,10 @@ pub struct IpIdTracker {
     by_one: u16,
     /// The last packet was outside a recovery and skipped identifications.
     skips_idle: bool,
+    /// Pure ACKs that may be among the missing packets; saturates.
+    missing_acks: u8,
+    /// The last packet acknowledges data that no packet before it did.
+    acks: bool,
     /// The last identification minus the highest before it.
     step: i16,
     /// Packets that the counter shows and the capture does not, less those whose data is known to be
@@ -24,7 +28,19 @@ pub struct IpIdTracker {
     missing_after_rto: u32,
 }
 
-compact!(IpIdTracker { highest, seen, increasing, idle, by_one, skips_idle, step, missing, missing_after_rto });
+compact!(IpIdTracker {
+    highest,
+    seen,
+    increasing,
+    idle,
+    by_one,
+    skips_idle,
+    missing_acks,
+    acks,
+    step,
+    missing,
+    missing_after_rto
+});
 
 /// Increments that count as increasing: hosts with other connections skip numbers.
 const MAX_INCREMENT: u16 = 64;
@@ -40,6 +56,9 @@ pub struct NumberedPacket {
     /// Identifications that it takes: the number of segments of a TSO segment.
     pub ids: u16,
     pub has_payload: bool,
+    /// It acknowledges data that no captured packet did: one that is missing may have been its pure ACK
+    /// (RFC 9293, section 3.8.6.3).
+    pub acks: bool,
     /// Nothing is missing and no recovery is under way.
     pub is_idle: bool,
     /// An RTO recovery is under way.
@@ -58,9 +77,11 @@ impl IpIdTracker {
             self.by_one += u16::from(step == 1);
         }
         self.skips_idle = p.is_idle && step > 1;
+        self.acks = p.acks;
         if self.seen == 1 || (1..=RULES.max_ip_id_step).contains(&step) {
             if self.seen > 1 && step > 1 {
                 self.missing += i32::from(step - 1);
+                self.missing_acks = self.missing_acks.saturating_add(u8::from(p.acks));
                 if p.in_rto_recovery {
                     self.missing_after_rto += u32::from(step - 1);
                 }
@@ -71,6 +92,7 @@ impl IpIdTracker {
         } else if !p.has_payload {
             // A reordered ACK is no longer missing. Data is settled by its gap.
             self.missing -= 1;
+            self.limit_acks();
         }
         if self.seen >= MAX_SEEN {
             (self.seen, self.increasing) = (self.seen / 2, self.increasing / 2);
@@ -84,8 +106,12 @@ impl IpIdTracker {
         self.step
     }
 
-    /// Packets that were sent directly before the last one and not captured.
-    pub fn missing_before_last(&self) -> u32 {
+    /// Packets with data that were sent directly before the last one and not captured.
+    pub fn missing_data_before_last(&self) -> u32 {
+        self.missing_before_last().saturating_sub(self.acks.into())
+    }
+
+    fn missing_before_last(&self) -> u32 {
         u32::from(self.step.clamp(1, MAX_MISSING) as u16 - 1)
     }
 
@@ -111,7 +137,7 @@ impl IpIdTracker {
 
     #[inline]
     pub fn has_missing(&self) -> bool {
-        self.missing > 0
+        self.missing > i32::from(self.missing_acks)
     }
 
     /// A gap in the sequence space explains this number of missing packets.
@@ -120,18 +146,32 @@ impl IpIdTracker {
             self.by_one += 1;
         }
         self.missing = self.missing.saturating_sub(segments.min(1 << 20) as i32);
+        self.limit_acks();
     }
 
     /// A retransmission shows that the first copies of this number of segments are among the missing.
     pub fn on_explained(&mut self, segments: u32) {
         self.missing -= (segments as i32).min(self.missing.max(0));
+        self.limit_acks();
     }
 
-    /// The missing packets, and those of them that were sent in an RTO recovery; counts them no more.
+    fn limit_acks(&mut self) {
+        self.missing_acks = self.missing_acks.min(self.missing.clamp(0, i32::from(u8::MAX)) as u8);
+    }
+
+    /// New data passes, without a gap before it: if a later packet overtook it, it is no longer missing.
+    pub fn on_late(&mut self, segments: u32) {
+        if self.step < 0 {
+            self.on_explained(segments);
+        }
+    }
+
+    /// The missing packets that carried data, and those of them that were sent in an RTO recovery; counts
+    /// them no more.
     pub fn take_missing(&mut self) -> (u32, u32) {
-        let lost = self.missing as u32;
+        let lost = (self.missing - i32::from(self.missing_acks)).max(0) as u32;
         let after_rto = lost.min(self.missing_after_rto);
-        (self.missing, self.missing_after_rto) = (0, 0);
+        (self.missing, self.missing_after_rto, self.missing_acks) = (0, 0, 0);
         (lost, after_rto)
     }
 }

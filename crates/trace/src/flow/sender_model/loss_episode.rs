@@ -142,6 +142,16 @@ impl LossEpisode {
         self.rto_high = self.rto_high.map(|high| seq_max(high, end));
     }
 
+    /// What was sent unseen is this number of bytes shorter, but ends at `min_end` or above; with it the
+    /// recovery or the repair that ends with it.
+    pub fn shorten_unseen(&mut self, bytes: u32, min_end: u32) {
+        let Some(high) = self.unseen_high else { return };
+        let end = seq_max(high.wrapping_sub(bytes), min_end);
+        for estimate in [&mut self.unseen_high, &mut self.rto_high, &mut self.recovery_high] {
+            *estimate = estimate.map(|known| if known == high { end } else { known });
+        }
+    }
+
     /// Nothing is left of the episode, provided that there are no gaps: all below `una` is
     /// acknowledged.
     pub fn is_over(&self, now: i64, una: u32) -> bool {

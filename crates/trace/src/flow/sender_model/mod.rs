@@ -340,6 +340,14 @@ impl SenderModel {
         self.episode().was_sent_unseen(seq)
     }
 
+    /// A segment of what was sent unseen passes. Its end was estimated with full segments.
+    pub fn shorten_unseen(&mut self, ctx: &PacketContext<'_>) {
+        let missing = ctx.sender.full_segment.saturating_sub(ctx.segment.payload);
+        if ctx.segments == 1 && missing > 0 {
+            self.episode_mut().shorten_unseen(missing, ctx.end());
+        }
+    }
+
     /// A retransmission of what was sent unseen belongs to the repair after an RTO.
     pub fn extend_rto_to_unseen(&mut self) {
         let episode = self.episode_mut();
