@@ -95,9 +95,8 @@ impl PacketContext<'_> {
     /// The sender paused for an RTO although it had data to send, room in the window, and no request
     /// to wait for: its last packets were lost, and numbers that are missing are theirs.
     pub fn follows_rto_silence(&self) -> bool {
-        let pause = self.sender.tsval_clock.pause().unwrap_or(self.now - self.last_sent_at);
         let min = share_of(RULES.common_rto_min, RULES.remote_rto_min);
-        pause >= min && self.sender.can_send_more && self.peer_last_sent_at < self.last_sent_at
+        self.pause() >= min && self.sender.can_send_more && self.peer_last_sent_at < self.last_sent_at
     }
 
     /// Time since the sender sent a packet that was captured at `at` with this TSval. Queues on the path
@@ -128,6 +127,28 @@ impl PacketContext<'_> {
         }
         let is_highest = !seq_lt(self.end(), self.nxt);
         self.segment.options.timestamps.is_some() && self.sender.tsval_clock.step() < i32::from(is_highest)
+    }
+
+    /// RTOs before that of this packet in the sender's pause: each one doubles (RFC 6298, section 5.5), so
+    /// that they follow the first packet of the pause by 1, 3, 7 .. times the first.
+    pub fn earlier_rtos(&self) -> u32 {
+        let rtt = self.vantage.max_remote_rtt().saturating_add(self.min_rtt.unwrap_or(0));
+        let first = share_of(RULES.common_rto_min.saturating_add(rtt), RULES.remote_due_rto).max(1);
+        let intervals = self.pause() / first;
+        (u32::try_from(intervals).unwrap_or(u32::MAX).saturating_add(1).ilog2()).saturating_sub(1)
+    }
+
+    /// Time since the sender's last packet, by its own clock if that is known.
+    fn pause(&self) -> i64 {
+        self.sender.tsval_clock.pause().unwrap_or(self.now - self.last_sent_at).max(0)
+    }
+
+    /// Time since the sender sent the range's last copy. With a remote capture by the sender's clock: a
+    /// copy may be late, and queues bring two together.
+    pub fn since_copy(&self, range: &SentRange) -> i64 {
+        let (captured, tick) = (self.now - range.last_at, self.sender.tsval_clock.tick());
+        let ticks = self.tsval().map(|tsval| i64::from(seq_diff(range.tsval, tsval)));
+        ticks.filter(|&ticks| !self.is_at_sender() && tick > 0 && ticks >= 0).map_or(captured, |ticks| ticks * tick)
     }
 
     /// The packet is a second copy of the previous one, made by the network: it has the same

@@ -57,6 +57,22 @@ fn lost_tail_of_a_flight_is_retransmitted_in_the_recovery_of_its_head() {
     assert_eq!(run(&all).0, [Fast, Fast]);
 }
 
+/// The first of two segments is lost, its retransmission by SACK too, and that of an RTO. Each RTO is twice
+/// as long as the one before it.
+#[test]
+fn data_is_new_after_an_rto_when_the_missing_packets_are_earlier_retransmissions() {
+    let mut all = in_order(20);
+    all.extend([LateData(300, 21_001, id(23)), Sack(300, 20_001, (21_001, 22_001))]);
+    all.extend([LateData(1300, 20_001, id(26)), Ack(1300, 22_001), LateData(1400, 22_001, id(27)), Ack(1400, 23_001)]);
+    all.extend([LateData(1400, 23_001, id(28)), Ack(1400, 24_001)]);
+    assert_eq!(run(&all).0, [Timeout]);
+    // The RTO before it was lost: one of the two missing packets.
+    let mut alone = in_order(20);
+    alone.extend([LateData(300, 21_001, id(23)), Sack(300, 20_001, (21_001, 22_001))]);
+    alone.extend([LateData(1300, 20_001, id(25)), Ack(1300, 22_001), LateData(1400, 22_001, id(26)), Ack(1400, 23_001)]);
+    assert_eq!(run(&alone).0, [Timeout]);
+}
+
 /// A retransmission overtakes new data.
 #[test]
 fn new_data_is_not_missing_when_a_retransmission_with_a_later_identification_overtook_it() {
@@ -185,6 +201,22 @@ fn second_retransmission_is_by_rack_when_no_rto_can_have_expired() {
     let mut all = lost_twice(true);
     all.push(data((455, 405, 415), 2001));
     assert_eq!(kinds(&all), [Rack]);
+}
+
+/// One new segment after the third duplicate ACK shows that the first retransmission was sent.
+#[test]
+fn retransmission_is_a_second_one_when_one_packet_followed_the_third_duplicate_ack() {
+    let mut all = lost_twice(true);
+    all.truncate(all.len() - 4);
+    all.push(data((455, 405, 409), 2001));
+    assert_eq!(kinds(&all), [Rack]);
+}
+
+#[test]
+fn second_retransmission_without_sack_is_no_rto_when_no_rto_can_have_expired() {
+    let mut all = lost_twice(false);
+    all.push(data((455, 405, 415), 2001));
+    assert!(!kinds(&all).contains(&Timeout));
 }
 
 /// Without SACK only a timer retransmits the lowest segment twice.

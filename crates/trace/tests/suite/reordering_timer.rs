@@ -95,3 +95,19 @@ fn retransmission_becomes_an_rto_when_it_is_one_after_the_lowest_segment_and_sac
     // The SACK triggers it.
     assert_eq!(head_timer(1190, 8), [Fast, Fast]);
 }
+
+/// A queue grows, and its SACKs raise the sender's RTT after the timer was started by the last advancing ACK,
+/// with an RTO of 300 ms. The window is closed meanwhile (BBR's PROBE_RTT), and after the RTO.
+// finding("C14")
+#[test]
+fn late_retransmission_is_by_rto_when_sacks_raised_the_rtt_after_the_timer_was_started() {
+    let mut all: Vec<_> = (0..10).map(|i| Data(0, 1 + i * 1000)).collect();
+    all.push(Ack(100, 10_001));
+    all.extend((10..40).map(|i| Data(100, 1 + i * 1000)));
+    let sack = |i: u32, at: u64| Sack(at + 10 * u64::from(i), 10_001, (11_001, 12_001 + i * 1000));
+    all.extend((0..10).map(|i| sack(i, 300)));
+    all.push(Data(405, 10_001));
+    all.extend((10..20).map(|i| sack(i, 310)));
+    all.push(Data(505, 31_001));
+    assert_eq!(run(&all).0, [Timeout, GoBackN]);
+}

@@ -67,17 +67,17 @@ fn lost_behind(next_at: u64) -> (Vec<SegmentKind>, DirectionReport) {
     all.extend((0..10).map(|i| Data(201, 1 + i * 1000)));
     all.push(Ack(202, 10_001));
     all.extend((10..20).map(|i| Data(302, 1 + i * 1000)));
-    all.extend([Ack(303, 12_001), Ack(303, 12_001), Ack(303, 12_001), Data(403, 12_001), Data(next_at, 20_001)]);
+    all.extend([Ack(303, 12_001), Ack(303, 12_001), Ack(303, 12_001), Data(603, 12_001), Data(next_at, 20_001)]);
     run(&all)
 }
 
 #[test]
 fn remote_rto_becomes_a_fast_retransmission_when_data_follows_within_the_rtt() {
-    let (kinds, report) = lost_behind(404);
+    let (kinds, report) = lost_behind(604);
     assert_eq!(kinds, [Fast]);
     assert_eq!((report.rto_retransmits, report.fast_retransmits, report.repairs.timeouts), (0, 1, 0));
     assert_eq!(report.repairs.recoveries, 1);
-    let (kinds, report) = lost_behind(504);
+    let (kinds, report) = lost_behind(704);
     assert_eq!(kinds, [Timeout]);
     assert_eq!((report.rto_retransmits, report.repairs.timeouts, report.repairs.recoveries), (1, 1, 0));
 }

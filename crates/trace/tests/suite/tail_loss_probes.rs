@@ -2,7 +2,7 @@
 
 use crate::packet_script::Packet::{self, Ack, Data, Syn, SynAck};
 use crate::packet_script::run;
-use ackclock_trace::flow::SegmentKind::{Fast, TailProbe, Timeout};
+use ackclock_trace::flow::SegmentKind::{Fast, GoBackN, TailProbe, Timeout};
 
 /// A lone segment is retransmitted, by a sender with this initial window.
 fn lone_segment(initial_window: u32) -> Vec<Packet> {
@@ -43,4 +43,13 @@ fn retransmission_is_not_spurious_when_the_receiver_answers_it_at_once() {
     let (kinds, report) = run(&all);
     assert_eq!(kinds, [Fast]);
     assert_eq!((report.spurious_retransmits, report.spurious.early_ack), (0, 0));
+}
+
+/// A paced sender, an RTT of 20 ms: the last segment outstanding at the RTO goes 22 ms after the one before it.
+#[test]
+fn last_segment_is_go_back_n_when_the_repair_after_an_rto_is_paced() {
+    let mut all = vec![Syn(0), SynAck(0), Ack(20, 1)];
+    all.extend((0..4).map(|i| Data(20, 1 + i * 1000)));
+    all.extend([Data(320, 1), Ack(340, 1001), Data(340, 1001), Data(340, 2001), Data(362, 3001)]);
+    assert_eq!(run(&all).0, [Timeout, GoBackN, GoBackN, GoBackN]);
 }

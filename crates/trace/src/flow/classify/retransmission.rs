@@ -182,8 +182,14 @@ fn classify_by_sender(r: &RetransmissionEvidence) -> Classification {
     // Every ACK that can have reached the sender has passed the capture: without SACK a fast
     // retransmission takes three duplicate ACKs.
     let has_trigger = r.sack || r.in_recovery || r.dupacks.max(r.dupacks_at_capture) >= RULES.dupthresh;
-    if r.is_tracked && r.is_lowest_unacked && !r.after_timeout && !has_trigger {
-        return Classification::new(SegmentKind::Timeout, 0.8);
+    // No RTO is shorter than the common minimum.
+    let too_soon = r.is_tracked && r.since_advance < share_of(RULES.common_rto_min, RULES.remote_rto_min);
+    if r.is_tracked && r.is_lowest_unacked && !r.after_timeout && !has_trigger && !(too_soon && r.dupacks_at_capture > 1) {
+        // Too soon for an RTO it follows one that was not captured.
+        return match too_soon {
+            true => Classification::new(SegmentKind::GoBackN, 0.7),
+            false => Classification::new(SegmentKind::Timeout, 0.8),
+        };
     }
     if r.after_timeout || r.was_sacked {
         // Only an RTO makes a sender discard SACK information (RFC 2018, section 8). After it all
@@ -192,7 +198,7 @@ fn classify_by_sender(r: &RetransmissionEvidence) -> Classification {
     }
     // Without SACK only a timer retransmits the lowest outstanding segment twice (RFC 6582, section
     // 3.2).
-    if !r.sack && !r.is_first_retransmission && r.is_lowest_unacked {
+    if !r.sack && !r.is_first_retransmission && r.is_lowest_unacked && !too_soon {
         return Classification::new(SegmentKind::Timeout, 0.8);
     }
     if !r.is_first_retransmission && (r.sacked_above || r.in_recovery) {
@@ -234,7 +240,8 @@ fn classify_by_sender(r: &RetransmissionEvidence) -> Classification {
 /// first.
 fn classify_timer(r: &RetransmissionEvidence, srtt: i64) -> Classification {
     if !r.is_lowest_unacked {
-        let probe = r.is_highest_sent && !r.timer_fired;
+        // No probe is due before the repair after an RTO is complete (RFC 8985, section 7.2).
+        let probe = r.is_highest_sent && !r.timer_fired && !r.after_timeout;
         // RACK's reordering timer marks any segment lost.
         let by_reordering_timer = !r.is_remote && r.sack && r.in_recovery && r.later_data_acked == Some(true);
         return if by_reordering_timer {

@@ -40,9 +40,8 @@ pub struct AckTransit {
     is_synchronized: bool,
     /// When the last third duplicate ACK passed.
     third_dupack_at: i64,
-    /// Packets that passed after the sender had received three duplicate ACKs for `repaired_una`.
-    repaired_una: u32,
-    after_third: u8,
+    /// A packet passed after the sender had received three duplicate ACKs for this segment.
+    repaired_una: Option<u32>,
     remote_rtt: i64,
 }
 
@@ -56,13 +55,9 @@ compact!(AckTransit {
     is_synchronized,
     third_dupack_at,
     repaired_una,
-    after_third,
     remote_rtt
 });
 
-/// Packets after the third duplicate ACK that show its answer: ACKs that count as one pass within a
-/// burst.
-const MIN_AFTER_THIRD: u8 = 2;
 /// Maximum number of ACKs.
 const MAX_SNAPSHOTS: usize = 256;
 
@@ -107,9 +102,11 @@ impl AckTransit {
     /// A packet of the sender passes: drops the ACKs before the last one that it has received.
     pub fn on_data_packet(&mut self, now: i64, timestamps: Option<Timestamps>, remote_rtt: i64) {
         let previous = self.snapshots.front().copied();
-        if let Some(ack) = self.received().filter(|ack| ack.dupacks >= RULES.dupthresh && timestamps.is_some()) {
-            let known = if ack.una == self.repaired_una { self.after_third } else { 0 };
-            (self.repaired_una, self.after_third) = (ack.una, known.saturating_add(1));
+        // ACKs that count as one may have the same timestamp as the third duplicate, or as those before it.
+        let third_at = self.third_dupack_at.saturating_add(RULES.ack_burst);
+        let is_after_third = |ack: &AckSnapshot| ack.dupacks >= RULES.dupthresh && ack.first_at > third_at;
+        if let Some(ack) = self.received().filter(|ack| timestamps.is_some() && is_after_third(ack)) {
+            self.repaired_una = Some(ack.una);
         }
         (self.remote_rtt, self.is_prompt) = (remote_rtt, false);
         while self.snapshots.get(1).is_some_and(|next| is_received(next, now, timestamps, remote_rtt)) {
@@ -156,7 +153,7 @@ impl AckTransit {
     /// The sender has sent packets after it received three duplicate ACKs for the segment at `seq`: it
     /// had retransmitted that segment before them.
     pub fn has_repaired(&self, seq: u32) -> bool {
-        self.repaired_una == seq && self.after_third >= MIN_AFTER_THIRD
+        self.repaired_una == Some(seq)
     }
 
     /// Duplicate ACKs on their way to the sender.

@@ -33,6 +33,9 @@ pub struct LossEpisode {
     /// SRTT and RTTVAR as a sender has them that takes samples from SACKs as well (Linux from 3.0 on);
     /// none before the first such sample.
     pub(super) sack_rtt: Option<(i64, i64)>,
+    /// The same when SND.UNA last advanced, which restarts the timer with the RTO of that time (RFC 6298,
+    /// section 5.3).
+    pub(super) armed_rtt: Option<(i64, i64)>,
     /// RACK's state when the sender last sent: what changed since can have triggered the next packet.
     pub(super) rack_at_last_sent: RackState,
     /// ACKs on their way to the sender, if the capture is remote.
@@ -53,6 +56,7 @@ compact!(LossEpisode {
     paced,
     last_gap,
     sack_rtt,
+    armed_rtt,
     rack_at_last_sent,
     transit
 });
@@ -72,6 +76,7 @@ pub static IDLE: LossEpisode = LossEpisode {
     paced: 0,
     last_gap: 0,
     sack_rtt: None,
+    armed_rtt: None,
     rack_at_last_sent: RackState::NONE,
     transit: None,
 };

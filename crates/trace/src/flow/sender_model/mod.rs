@@ -106,7 +106,7 @@ impl SenderModel {
             sacked_above: received.sack_high.is_some_and(|high| seq_lt(ctx.start(), high) && seq_lt(una, high)),
             dupacks: received.dupacks,
             dupacks_at_capture: ctx.dupacks,
-            since_last_copy: previous.map(|range| ctx.now - range.last_at),
+            since_last_copy: previous.map(|range| ctx.since_copy(range)),
             min_feedback_time: if at_sender { ctx.min_rtt } else { ctx.vantage.remote_rtt() },
             loss_shown,
             follows_advance,
@@ -141,9 +141,10 @@ impl SenderModel {
         self.uses_rack(ctx) || !ctx.is_at_sender() && ctx.sack && is_young
     }
 
-    /// The sender's RTO (RFC 6298, section 2), with the common minimum applied to the variance term.
+    /// The sender's RTO when its timer was last started by an advancing ACK (RFC 6298, sections 2 and
+    /// 5.3), with the common minimum applied to the variance term.
     pub fn rto(&self, ctx: &PacketContext<'_>) -> i64 {
-        let (srtt, rttvar) = self.episode().sack_rtt.or(ctx.srtt).unwrap_or_default();
+        let (srtt, rttvar) = self.episode().armed_rtt.or(ctx.srtt).unwrap_or_default();
         srtt + (4 * rttvar).max(RULES.common_rto_min)
     }
 
@@ -300,11 +301,11 @@ impl SenderModel {
     /// A packet by RTO or go-back-N after `ctx.unseen_packets()` that were not captured. All
     /// outstanding data is retransmitted, and with it what was lost with its first copy. The uncaptured
     /// packets were sent after all captured ones: they were new, except for the retransmissions of the
-    /// `gap_segments` that are known to be missing.
+    /// `gap_segments` that are known to be missing, and those of earlier RTOs.
     pub fn extend_unseen(&mut self, ctx: &PacketContext<'_>, gap_segments: u32) {
         let is_asked = ctx.dupacks >= RULES.dupthresh || self.is_recovering(ctx.una);
-        let retransmitted = if is_asked && ctx.sack { gap_segments } else { u32::from(is_asked) };
-        let new = ctx.unseen_packets().saturating_sub(retransmitted);
+        let asked = if is_asked && ctx.sack { gap_segments } else { u32::from(is_asked) };
+        let new = ctx.unseen_packets().saturating_sub(asked).saturating_sub(ctx.earlier_rtos());
         let end = ctx.nxt.wrapping_add(new.saturating_mul(ctx.sender.full_segment));
         let episode = self.episode_mut();
         episode.unseen_high = Some(episode.unseen_high.map_or(end, |known| seq_max(known, end)));
@@ -467,6 +468,9 @@ impl SenderModel {
     #[inline]
     pub fn on_advance(&mut self) {
         self.timer_fired = false;
+        if let Some(episode) = self.episode.as_deref_mut() {
+            episode.armed_rtt = episode.sack_rtt;
+        }
     }
 
     /// A range is acknowledged.
@@ -490,6 +494,7 @@ impl SenderModel {
     pub fn on_ack_rtt(&mut self, sample: i64) {
         if let Some(episode) = self.episode.as_deref_mut().filter(|episode| episode.sack_rtt.is_some()) {
             episode.on_rtt_sample(sample, None);
+            episode.armed_rtt = episode.sack_rtt;
         }
     }
 
