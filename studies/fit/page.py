@@ -92,7 +92,7 @@ def page(done: Sequence[FittedLink], seed: int, seconds: float) -> str:
         "# Fits to links of known parameters",
         "",
         f"Written by `make fit-accuracy` ([links.py](../studies/fit/links.py)): {len(done)} links of seed {seed} ({kinds}), "
-        f"{seconds:.0f} s.",
+        f"{seconds:.0f} s, {time.process_time() / len(done):.0f} s of CPU time for each.",
         "The input of each fit are the captures of both ends of one cubic download of 30 s. Predicted are reno, bbr and",
         "vegas with socket buffers of 64 KiB and automatic ones, and an upload; truth and prediction are means of 10",
         "seeds that the input has not. The naive fit is the mean rate, the minimum RTT and one bandwidth-delay product",
@@ -126,12 +126,15 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--links", type=int, default=COUNT)
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--minutes", type=float, help="no link is begun after this time")
     parser.add_argument("--parameters", action="store_true", help="without predictions")
     options = parser.parse_args()
     print(f"seed {options.seed}", file=sys.stderr)
     started = time.monotonic()
     done = []
     for link in links(options.links, options.seed):
+        if options.minutes and time.monotonic() - started > 60 * options.minutes:
+            break
         with tempfile.TemporaryDirectory() as folder:
             done.append(fitted(link, Path(folder) / "run", predict=not options.parameters))
         print(f"link {link.name}: {time.monotonic() - started:.0f} s", file=sys.stderr)

@@ -16,7 +16,7 @@ def fit(
         typer.Argument(
             metavar="CAPTURE..",
             help="Captures of the same connections from both ends of a path, in any order, or run folders with "
-            "such captures; several pairs are pooled.",
+            "such captures; several pairs are pooled. One capture of one end has wider intervals.",
             show_default=False,
         ),
     ],

@@ -28,6 +28,8 @@ UPLINK_SHARE = 1 / 3
 """Assumed rate of the direction that carried ACKs alone: media for access are asymmetric."""
 FRAMES_MS = (2.0, 2.5, 4.0, 5.0, 8.0, 10.0, 12.5, 20.0)
 """Frames of 802.16."""
+USUAL_FRAME_MS = 5.0
+MIN_DROPS = 3
 STANDARDS = ("lte", "nr", "docsis-3.1")
 RATES = (1.0, 1.5, 2.3, 4.0, 8.0, 32.0)
 """Rates that are tried where no queue stood, relative to the smallest that is possible."""
@@ -159,14 +161,28 @@ def _cells(frame_ms: float) -> tuple[tuple[dict[str, Any], int], ...]:
 
 
 def candidates(fit: Mapping[str, Any]) -> list[Medium]:
-    """The media that may have the periods of a fit's arrivals; none if arrivals have none."""
+    """The media that may have the periods of a fit's arrivals, or delays in both directions that no
+    distribution describes; none if nothing points to a medium.
+    """
     periods = [period["ns"] / 1e6 for d in DIRECTIONS if (period := fit[d]["frame_period"])]
     # A station may use every other frame: its period is a multiple of the frame.
     frames = [ms for ms in FRAMES_MS if any((period / ms).is_integer() for period in periods)]
     if not periods:
-        return []
+        # A window of a few packets departs in the period of the link, too. Delays of both
+        # directions show it then, or a queue that drops packets and is never seen to stand.
+        if any(fit[d]["jitter"]["is_described"] for d in DIRECTIONS) and not any(
+            _drops_unseen(fit[d]) for d in DIRECTIONS
+        ):
+            return []
+        periods = [USUAL_FRAME_MS]
     cells = [Medium(f"802.16 with frames of {ms:g} ms", frame_ms=ms) for ms in frames]
     return [*(Medium(name, standard=name) for name in STANDARDS), *cells]
+
+
+def _drops_unseen(fit: Mapping[str, Any]) -> bool:
+    """A queue dropped packets of a direction in which none was seen to stand."""
+    at_queue = fit["lost"] - fit["loss"]["mean"]["evidence"]["lost"]
+    return bool(at_queue >= MIN_DROPS and not fit["rate"]["evidence"]["gaps"])
 
 
 @dataclass

@@ -103,14 +103,14 @@ class Replay:
 def _of_flows(flows: Sequence[Mapping[str, Any]]) -> Observed:
     sent = sum(flow["segments_sent"] for flow in flows)
     retransmitted = sum(flow["retransmitted_segments"] for flow in flows)
-    return _observed(
+    return observed_of(
         sum(flow["goodput_bps"] for flow in flows),
         retransmitted / sent if sent else 0.0,
         [flow["rtt_ms"] for flow in flows],
     )
 
 
-def _observed(goodput_bps: float, retransmission_rate: float, rtts: Sequence[Mapping[str, Any]]) -> Observed:
+def observed_of(goodput_bps: float, retransmission_rate: float, rtts: Sequence[Mapping[str, Any]]) -> Observed:
     """Figures of all flows: the largest p95, the smallest minimum, and means over the samples."""
     rtts = [rtt for rtt in rtts if rtt["count"]]
     samples = sum(rtt["count"] for rtt in rtts)
@@ -190,7 +190,7 @@ class Ends:
         if not rtts or not longest:
             return None
         segments = sum(sent["segments"] for sent in bulk)
-        observed = _observed(
+        observed = observed_of(
             sum(sent["unique_bytes"] for sent in bulk) * 8 / longest,
             sum(sent["retransmitted_segments"] for sent in bulk) / segments if segments else 0.0,
             rtts,

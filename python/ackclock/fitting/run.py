@@ -9,7 +9,7 @@ from typing import Any
 from ackclock.analysis.clocks import clocks_of
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.errors import InputError, choices
-from ackclock.fitting import aqm, media, prediction
+from ackclock.fitting import aqm, media, one_end, prediction
 from ackclock.fitting.engine import engine_fit
 from ackclock.fitting.link_file import draws_frame, link_of, to_text, write
 from ackclock.fitting.parameters import DIRECTIONS, DRAWS, Parameter, parameters_of, serves_others
@@ -37,8 +37,9 @@ def fit(
 
     Args:
         captures: two captures of the same connections, one from each end, in any order; or several
-            such pairs over the same path, which are pooled. A run folder of `simulate`, `emulate`
-            or `measure` stands for the captures in it.
+            such pairs over the same path, which are pooled; or one capture of one end, whose link
+            has wider intervals. A run folder of `simulate`, `emulate` or `measure` stands for the
+            captures in it.
         out: the link file to write; the joint draws are written beside it, as NAME.draws.parquet.
             Nothing is written without it.
         filter: only flows with such ends, as for `analyze`.
@@ -55,7 +56,7 @@ def fit(
         A Fit: `link`, `document`, `parameters` and `draws` (Polars frames).
 
     Raises:
-        InputError: fewer than two captures, one that cannot be read, captures without packets in
+        InputError: no capture, one that cannot be read, captures without packets in
             common, too few packets, or another file in `out`. Nothing is written then.
 
     >>> import ackclock
@@ -67,6 +68,11 @@ def fit(
     clocks = clocks_of((), synchronized, 2)
     if variant is not None and variant not in catalogue.variants():
         raise InputError(f'"{variant}"', choices(catalogue.variants(), variant), option="--variant")
+    title = f"Fitted to {', '.join(Path(name).name for name in names)}"
+    if len(names) == 1:
+        return _finished(
+            *_of_one_end(names[0], filter, title, variant, SEED if seed is None else seed), title, out, force=force
+        )
     reported = engine_fit(names, PacketFilter(parse_filter(filter)), clocks.error_s, SEED if seed is None else seed)
     fitted: dict[str, Any] = reported["fit"]
     if (
@@ -78,7 +84,6 @@ def fit(
             "capture a transfer of some seconds",
             option="CAPTURE",
         )
-    title = f"Fitted to {', '.join(Path(name).name for name in names)}"
     ends = prediction.Ends(*_ends(names, reported["runs"][0]), filter)
     parameters, link = _link(fitted, title, ends, None, clocks.error_s, variant)
     document: dict[str, Any] = {
@@ -92,11 +97,37 @@ def fit(
     document["score"], document["no_score"] = (
         _score(reported["runs"], names, filter, clocks.error_s, variant) if score else (None, "")
     )
+    return _finished(document, parameters, title, out, force=force)
+
+
+def _finished(
+    document: dict[str, Any], parameters: Sequence[Parameter], title: str, out: str | Path | None, *, force: bool
+) -> Fit:
+    """The result; writes the link file if `out` is given."""
+    link = document["link"]
     draws = draws_frame(parameters)
     text = to_text(link, document)
     if out is not None:
         write(Path(out), text, draws, force=force)
     return Fit(document, Link(link["hop"], title), text, draws, None if out is None else Path(out))
+
+
+def _of_one_end(
+    name: str, only: str | None, title: str, variant: str | None, seed: int
+) -> tuple[dict[str, Any], list[Parameter]]:
+    """The document and the parameters of a capture of one end."""
+    found = one_end.fit_one_end(one_end.read(name, only), title, variant, DRAWS, seed)
+    document = {
+        "title": title,
+        "inputs": one_end.document_inputs(found.end),
+        "link": found.link,
+        "parameters": [parameter.row() for parameter in found.parameters],
+        "not_identified": [parameter.not_identified() for parameter in found.parameters if parameter.why],
+        "remarks": found.remarks,
+        "score": None,
+        "no_score": "one end alone is fitted to all of its capture",
+    }
+    return document, found.parameters
 
 
 def captures_of(path: Path) -> list[str]:
@@ -109,9 +140,9 @@ def captures_of(path: Path) -> list[str]:
         return [str(path)]
     patterns = ("captures/*.pcapng", "captures/*.pcap", "capture.pcap", "capture-far.pcap")
     found = [str(file) for pattern in patterns for file in sorted(path.glob(pattern))]
-    if len(found) < 2:
+    if not found:
         raise InputError.problem(
-            f"{len(found)} captures in the folder, a link has two ends",
+            "no captures in the folder",
             "run `simulate` with --pcap, `emulate` with its log, or `measure` with --capture and --capture-far",
             file=str(path),
             option="CAPTURE",
@@ -120,11 +151,9 @@ def captures_of(path: Path) -> list[str]:
 
 
 def _check(names: list[str]) -> None:
-    if len(names) < 2:
+    if not names:
         raise InputError.problem(
-            f"{len(names)} capture{'s' * (len(names) != 1)} given, a link has two ends",
-            "give a capture of the same connections from each end",
-            option="CAPTURE",
+            "no capture given", "give a capture of the same connections from each end, or of one end", option="CAPTURE"
         )
     for number, name in enumerate(names):
         if name in names[:number]:

@@ -1,0 +1,371 @@
+"""A link from a capture of one end.
+
+One end shows RTTs, what was acknowledged and what was retransmitted; not in which direction a
+packet waited or was lost. The rate follows from the spacing of ACKs or arrivals (`analyze`); queue
+and losses are those whose replays are like the input.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from ackclock.errors import InputError
+from ackclock.fitting.link_file import link_of
+from ackclock.fitting.media import MAX_HALF_WIDTH, distance
+from ackclock.fitting.parameters import DIRECTIONS, HOP, MIN_PACKETS_BYTES, MIN_QUEUE_BYTES, Parameter, rounded
+from ackclock.fitting.prediction import (
+    CANDIDATES,
+    MAX_OPPOSITE_SHARE,
+    MIN_BULK_SHARE,
+    MIN_BULK_TIME,
+    Replay,
+    Transfers,
+    observed_of,
+)
+from ackclock.format import percent
+
+REPLAYED_S = 15.0
+"""Part of the input that is read and replayed."""
+CLOSE = 3
+"""Points of the search's grid from which other congestion controls are tried."""
+HANDSHAKE_BYTES = 60
+FULL_BYTES = 1500
+QUEUE_ERROR = 0.08
+"""Half-width of the interval of a queue, relative: other sources of RTT than this queue."""
+MIN_RTTS = 10
+"""Minimum number of RTT samples."""
+MIN_SPACED_SHARE = 0.3
+"""Minimum share of the ACKs or packets with the spacing of the rate."""
+RATE_ERROR = 0.01
+"""Half-width of the interval of a rate by the spacing of ACKs, relative: what the host at the other
+end adds."""
+SHARED_RATE = 0.95
+"""Maximum goodput of a flow that fills the rate, relative to it."""
+RATES = (1.05, 1.3, 1.7, 2.5, 5.0)
+"""Rates that are tried, relative to the goodput, where none is seen."""
+QUEUES = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0)
+"""Queues that are tried, relative to the delay above the minimum."""
+LOSSES = (0.0, 0.15, 0.4, 0.7, 1.0)
+"""Losses of the channel that are tried, relative to the retransmissions."""
+STEPS = (1.4, 1.15, 1.05)
+SAMPLES = 80
+MAX_DISTANCE = 40.0
+"""Distance from which on no replay is like the input."""
+SEEDS = (1, 2)
+
+
+@dataclass(frozen=True)
+class OneEnd:
+    """What one end shows."""
+
+    capture: str
+    place: str
+    """Of the capture: "server" or "client"."""
+    seen: Transfers
+    rate_bps: float | None
+    """By the spacing of ACKs or packets; None if it does not show."""
+    retransmitted: int
+    packets: int
+
+    @property
+    def is_sender(self) -> bool:
+        return (self.place == "server") == (self.seen.direction == "down")
+
+
+def read(capture: str, only: str | None) -> OneEnd:
+    """The bulk flows of a capture.
+
+    Raises:
+        InputError: no bulk transfer in one direction, or RTTs that do not show.
+    """
+    from ackclock.analysis import analyze
+
+    flows = analyze(capture, filter=only, until=REPLAYED_S).document["flows"]
+
+    def refused(statement: str, hint: str) -> InputError:
+        return InputError.problem(statement, hint, file=capture, option="CAPTURE")
+
+    # The first end of a flow is the one that opened it: the client.
+    names = {"down": "b2a", "up": "a2b"}
+    of = {name: sum(flow[key]["unique_bytes"] for flow in flows) for name, key in names.items()}
+    direction = max(of, key=lambda name: of[name])
+    longest = max((flow["duration_s"] for flow in flows), default=0.0)
+    if not of[direction] or not longest or min(of.values()) > MAX_OPPOSITE_SHARE * of[direction]:
+        raise refused("no bulk transfer in one direction", "capture a download or an upload of some seconds")
+    data, acks = names[direction], names["up" if direction == "down" else "down"]
+    bulk = [
+        flow
+        for flow in flows
+        if flow[data]["unique_bytes"] >= MIN_BULK_SHARE * of[direction]
+        and flow["duration_s"] >= MIN_BULK_TIME * longest
+    ]
+    place = bulk[0]["vantage"]["place"] if bulk else None
+    if place not in ("server", "client"):
+        raise refused("a capture from neither end of the path", "capture at the server or at the client")
+    is_sender = (place == "server") == (direction == "down")
+    rtts = [flow[data]["rtt_ms"] if is_sender else flow[acks]["timestamp_rtt_ms"] for flow in bulk]
+    rtts = [rtt for rtt in rtts if rtt["count"]]
+    if sum(rtt["count"] for rtt in rtts) < MIN_RTTS:
+        raise refused("too few RTTs", "capture at the sender of the data, or with TCP timestamps")
+    segments = sum(flow[data]["segments"] for flow in bulk)
+    retransmitted = sum(flow[data]["retransmitted_segments"] for flow in bulk)
+    observed = observed_of(
+        sum(flow[data]["unique_bytes"] for flow in bulk) * 8 / longest,
+        retransmitted / segments if segments else 0.0,
+        rtts,
+    )
+    inferred = [flow[data]["inferred_path"] for flow in bulk]
+    rates = [one["rate_bps"] for one in inferred if one and one["rate_bps"] and one["share"] >= MIN_SPACED_SHARE]
+    seen = Transfers(direction, len(bulk), longest, observed.rtt_min_ms, observed)
+    return OneEnd(capture, place, seen, max(rates) if rates else None, retransmitted, segments)
+
+
+@dataclass
+class Search:
+    """Replays of the input over a rate, a queue and independent losses in the direction of data."""
+
+    end: OneEnd
+    variant: str
+    tried: dict[tuple[int, int, int], float] = field(default_factory=dict)
+
+    @cached_property
+    def replay(self) -> Replay:
+        seen = self.end.seen
+        return Replay(seen.direction, seen.flows, seen.duration_s, 0.0, seen.duration_s)
+
+    def distance(self, rate: float, queue: float, loss: float) -> float:
+        key = (round(100 * math.log(rate)), round(50 * math.log(queue)), round(1e5 * loss))
+        if key not in self.tried:
+            seen = self.end.seen.observed
+            link = self.link(rate, queue, loss, delay_interval(self.end, rate)[1])
+            simulated = self.replay.simulated(link, self.variant, SEEDS)
+            # The minimum RTT is that of the handshake, which a simulation's samples do not have.
+            self.tried[key] = distance(replace(simulated, rtt_min_ms=seen.rtt_min_ms), seen)
+        return self.tried[key]
+
+    def link(self, rate: float, queue: float, loss: float, delay_ms: float) -> dict[str, Any]:
+        return link_of(
+            _plain(self.end.seen.direction, rate, queue, loss, delay_ms), dict.fromkeys(DIRECTIONS, True), ""
+        )
+
+
+def delay_interval(end: OneEnd, rate: float) -> tuple[float, float, float]:
+    """Lower end, value and upper end of each direction's delay in ms: half of the minimum RTT, less
+    the service times of a full packet, of a handshake's, or of none.
+    """
+    half = end.seen.observed.rtt_min_ms / 2
+    full, handshake = (8e3 * length / rate for length in (FULL_BYTES / 2, HANDSHAKE_BYTES))
+    return max(0.0, half - full), max(0.0, half - handshake), half
+
+
+def _plain(data: str, rate: float, queue: float, loss: float, delay_ms: float) -> list[Parameter]:
+    """Values alone, for a link."""
+    acks = "up" if data == "down" else "down"
+    used = {
+        f"rate.{data}": rate,
+        f"rate.{acks}": rate,
+        f"queue.{data}.bytes": queue,
+        f"queue.{acks}.bytes": max(queue, MIN_QUEUE_BYTES),
+        f"loss.{data}.mean": loss,
+        "delay": delay_ms,
+    }
+    return [Parameter(f"hop.{HOP}.{path}", "", "assumed", "", "", used=value) for path, value in used.items()]
+
+
+@dataclass(frozen=True)
+class OneEndFit:
+    """The most likely link with its parameters."""
+
+    end: OneEnd
+    parameters: list[Parameter]
+    link: dict[str, Any]
+    variant: str
+    distance: float
+
+    @property
+    def remarks(self) -> list[str]:
+        ends = {"server": "client", "client": "server"}
+        texts = [
+            f"one end was captured: a second capture, at the {ends[self.end.place]}, shows each direction's delays and losses"
+        ]
+        if self.distance > MAX_DISTANCE:
+            texts.append(
+                f"replays differ from the input by {math.sqrt(self.distance):.0f} standard deviations of a repeat: the path has "
+                "something that this link has not"
+            )
+        return texts
+
+
+def fit_one_end(end: OneEnd, title: str, variant: str | None, count: int, seed: int) -> OneEndFit:
+    """The link whose replays are most like what one end shows.
+
+    Args:
+        end: what it shows.
+        title: of the link.
+        variant: the sender's congestion control, if it is known.
+        count: number of draws.
+        seed: of the draws.
+    """
+    seen = end.seen.observed
+    rates = [end.rate_bps] if end.rate_bps else [factor * seen.goodput_bps for factor in RATES]
+    losses = [factor * seen.retransmission_rate for factor in LOSSES] if end.retransmitted else [0.0]
+    variants = [variant] if variant else list(CANDIDATES)
+    search = Search(end, variants[0])
+    first = []
+    for rate in rates:
+        standing = max(rate / 8e3 * (seen.rtt_p95_ms - seen.rtt_min_ms), 2 * MIN_PACKETS_BYTES)
+        for factor in QUEUES:
+            queue = max(MIN_PACKETS_BYTES, factor * standing)
+            first += [(search.distance(rate, queue, loss), rate, queue, loss, search) for loss in losses]
+    first.sort(key=lambda one: one[0])
+    for name in variants[1:]:
+        other = Search(end, name)
+        first += [(other.distance(*one[1:4]), *one[1:4], other) for one in first[:CLOSE]]
+    score, rate, queue, loss, search = min(first, key=lambda one: one[0])
+    for step in STEPS:
+        for _ in range(4):
+            around = [(rate, queue * step, loss), (rate, queue / step, loss)]
+            around += [(rate, queue, loss * step), (rate, queue, loss / step)] if loss else []
+            around += [] if end.rate_bps else [(rate * step, queue, loss), (rate / step, queue, loss)]
+            tried = [(search.distance(*point), *point) for point in around if point[1] >= MIN_PACKETS_BYTES]
+            best = min(tried)
+            if best[0] >= score:
+                break
+            score, rate, queue, loss = best
+    drawn = _draws(search, score, (rate, queue, loss), count, seed)
+    parameters = _parameters(end, (rate, queue, loss, delay_interval(end, rate)[1]), drawn, score)
+    link = {**link_of(parameters, dict.fromkeys(DIRECTIONS, True), title), "title": title}
+    return OneEndFit(end, parameters, link, search.variant, score)
+
+
+def _draws(
+    search: Search, score: float, best: tuple[float, float, float], count: int, seed: int
+) -> list[tuple[float, float, float, float]]:
+    """Draws of rate, queue, loss and delay, weighted by the distance of replays."""
+    rng = random.Random(f"one end {seed}")
+    rate, queue, loss = best
+    mean = search.end.seen.observed.retransmission_rate
+    points = [best]
+    for index in range(SAMPLES):
+        width = 0.6 if index % 2 else 0.15
+        own = rate if search.end.rate_bps else rate * math.exp(rng.uniform(-width, width))
+        lost = min(0.5, max(0.0, loss * math.exp(rng.uniform(-width, width)) if loss else mean * rng.uniform(0, 0.3)))
+        points.append((own, max(MIN_PACKETS_BYTES, queue * math.exp(rng.uniform(-width, 2 * width))), lost))
+    scale = max(1.0, score / 6)
+    weights = [math.exp(-max(0.0, search.distance(*point) - score) / 2 / scale) for point in points]
+    drawn = []
+    for point in rng.choices(points, weights, k=count):
+        error = RATE_ERROR if search.end.rate_bps else 0.03
+        lo, _, hi = delay_interval(search.end, point[0])
+        own = point[0] * (1 + rng.gauss(0, error / 2))
+        drawn.append((own, point[1] * (1 + rng.gauss(0, QUEUE_ERROR)), point[2], rng.uniform(lo, hi)))
+    return drawn
+
+
+def _parameters(
+    end: OneEnd,
+    best: tuple[float, float, float, float],
+    drawn: Sequence[tuple[float, float, float, float]],
+    score: float,
+) -> list[Parameter]:
+    data = end.seen.direction
+    acks = "up" if data == "down" else "down"
+    rate, queue, loss, delay = best
+    rates, queues, losses, delays = (tuple(one) for one in zip(*drawn, strict=True))
+    text = f"replays of the input differ by {math.sqrt(score):.1f} standard deviations of a repeat"
+    spacing = f"spacing of the {'ACKs' if end.is_sender else 'packets'}"
+    path = f"hop.{HOP}"
+    is_like = score <= MAX_DISTANCE
+    unseen = "one end does not show the direction of ACKs"
+    rows = [
+        _row(f"{path}.rate.{data}", "b/s", rate, rates, spacing if end.rate_bps else "replays of the input", text),
+        Parameter(
+            f"{path}.rate.{acks}",
+            "b/s",
+            "assumed",
+            "none",
+            unseen,
+            used=rate,
+            why=unseen,
+            draws=_wide(rate, len(drawn), 1),
+        ),
+        _row(f"{path}.queue.{data}.bytes", "B", queue, queues, "replays of the input", text, is_like=is_like),
+        Parameter(
+            f"{path}.queue.{acks}.bytes",
+            "B",
+            "assumed",
+            "none",
+            unseen,
+            used=float(round(max(queue, MIN_QUEUE_BYTES))),
+            why=unseen,
+            draws=_wide(max(queue, MIN_QUEUE_BYTES), len(drawn), 2),
+        ),
+    ]
+    losing = f"{end.retransmitted} of {end.packets} segments retransmitted ({percent(end.retransmitted / max(1, end.packets))})"
+    if loss:
+        rows.append(
+            _row(f"{path}.loss.{data}.mean", "1", loss, losses, "replays of the input", losing, is_like=is_like)
+        )
+    else:
+        hi = max(sorted(losses)[int(0.975 * len(losses))], 3 / max(1, end.packets))
+        why = "the queue explains the retransmissions" if end.retransmitted else "nothing was retransmitted"
+        rows.append(
+            Parameter(
+                f"{path}.loss.{data}.mean",
+                "1",
+                "bounded",
+                "replays of the input",
+                losing,
+                lo=0.0,
+                hi=hi,
+                used=0.0,
+                why=why,
+            )
+        )
+    rows.append(
+        replace(
+            _row(f"{path}.delay", "ms", delay, delays, "minimum RTT", text),
+            evidence="half of the minimum RTT in each direction, less service times: one end does not show them apart",
+        )
+    )
+    return rows
+
+
+def _wide(used: float, count: int, seed: int) -> tuple[float, ...]:
+    """Draws of a value that does not show: up to four times more and less."""
+    rng = random.Random(seed)
+    return tuple(used * 4 ** rng.uniform(-1, 1) for _ in range(count))
+
+
+def _row(
+    path: str, unit: str, value: float, draws: Sequence[float], method: str, text: str, *, is_like: bool = True
+) -> Parameter:
+    ordered = sorted(draws)
+    lo, hi = (ordered[min(len(ordered) - 1, int(q * len(ordered)))] for q in (0.025, 0.975))
+    lo, hi = min(lo, value), max(hi, value)
+    is_identified = is_like and hi - lo <= 2 * MAX_HALF_WIDTH * value
+    shown = rounded(value, lo, hi)
+    return Parameter(
+        path,
+        unit,
+        "identified" if is_identified else "bounded",
+        method,
+        text,
+        value=shown[0] if is_identified else None,
+        lo=shown[1],
+        hi=shown[2],
+        used=value,
+        why="" if is_identified else "no replay is like the input, or several with different values are",
+        draws=tuple(draws),
+    )
+
+
+def document_inputs(end: OneEnd) -> list[Mapping[str, Any]]:
+    """`inputs` of the document."""
+    seen = end.seen
+    return [{"capture": end.capture, "run": 1, "end": end.place, "flows": seen.flows, "duration_s": seen.duration_s}]

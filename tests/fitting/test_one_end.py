@@ -1,0 +1,49 @@
+"""Fits to a capture of one end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ackclock
+from ackclock.errors import InputError
+from tests.support.captures import simulated_captures
+
+HOP = {
+    "rate": {"down": "2 Mb/s", "up": "500 kb/s"},
+    "delay": "25 ms",
+    "queue": {"kind": "droptail", "bytes": "24 kB"},
+}
+
+
+def rows(fit: Any) -> dict[str, dict[str, Any]]:
+    return {row["path"].removeprefix("hop.access."): row for row in fit.document["parameters"]}
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory):
+    return simulated_captures(tmp_path_factory.mktemp("ends"), HOP, duration="10 s")
+
+
+@pytest.mark.parametrize("end", ["server", "client"])
+def test_rate_queue_and_delay_are_within_their_intervals_when_one_end_was_captured(captures, end):
+    fit = ackclock.fit(captures[end == "client"], variant="cubic")
+    found = rows(fit)
+    assert found["rate.down"]["value"] == pytest.approx(2e6, rel=0.005)
+    for path, truth in {"rate.down": 2e6, "queue.down.bytes": 24e3, "delay": 25.0}.items():
+        assert found[path]["lo"] <= truth <= found[path]["hi"], found[path]
+    assert found["rate.up"]["status"] == "assumed"
+    assert fit.document["inputs"][0]["end"] == end
+    other = {"server": "client", "client": "server"}[end]
+    assert any(f"at the {other}" in text for text in fit.document["remarks"])
+    draws = fit.draws["hop.access.rate.up"].to_list()
+    assert max(draws) > 3 * min(draws)
+
+
+def test_one_end_is_refused_when_it_has_no_bulk_transfer(tmp_path):
+    flow = [{"name": "f", "workload": {"kind": "transfer", "size": "1 B"}}]
+    server, _ = simulated_captures(tmp_path, HOP, flows=flow, duration="1 s")
+    with pytest.raises(InputError) as raised:
+        ackclock.fit(server)
+    assert raised.value.file == str(server)
