@@ -126,7 +126,13 @@ def open_folder(folder: Path) -> Result:
 
 
 def page_of(folder: Path) -> Page:
-    """The report's content of a run folder. Raises InputError if it holds no finished run."""
+    """The report's content of a run folder or of a schedule's folder. Raises InputError if it
+    holds no finished run.
+    """
+    if kind_of(folder) == SCHEDULE:
+        from ackclock.measurement.schedule_page import schedule_page
+
+        return schedule_page(folder)
     return _PAGES[_finished(folder)](folder)
 
 

@@ -130,11 +130,12 @@ def test_each_kind_of_run_folder_has_a_result_and_a_page() -> None:
     assert result_folder._RESULTS.keys() == result_folder._PAGES.keys() == finished
 
 
-def test_open_and_report_refuse_a_schedule_of_measurements(tmp_path) -> None:
-    (tmp_path / run_kind.SCHEDULE.document).write_text("{}")
-    for read in (ackclock.open, result_folder.write_report):
-        with pytest.raises(InputError, match="schedule of several measurements"):
-            read(tmp_path)
+def test_open_refuses_a_schedule_of_measurements_which_has_a_report_only(tmp_path) -> None:
+    state = '{"every_s": 6, "times": 2, "what": {"host": "h"}, "runs": {}}'
+    (tmp_path / run_kind.SCHEDULE.document).write_text(state)
+    with pytest.raises(InputError, match="schedule of several measurements"):
+        ackclock.open(tmp_path)
+    assert "0 of 2 measurements are done" in result_folder.write_report(tmp_path).read_text("utf-8")
 
 
 def test_open_refuses_other_folders(tmp_path) -> None:

@@ -38,6 +38,20 @@ def measure(
     buffers: Annotated[str | None, typer.Option(help='Socket buffers, with commas between (default: "auto").')] = None,
     flows: Annotated[int | None, typer.Option(min=1, help="Connections of `flows` and `latency` (default: 4).")] = None,
     sizes: Annotated[str | None, typer.Option(help="Sizes of transfers (default: 10 kB,100 kB,1 MB).")] = None,
+    steps: Annotated[
+        str | None,
+        typer.Option(
+            help='Rates of `steps` instead of shares of the capacity, also above it, such as "0.5,1,2,4 Mb/s".',
+            show_default=False,
+        ),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(help="A condition to group by, such as ssi=3; repeatable.", show_default=False),
+    ] = None,
+    alternate: Annotated[
+        bool, typer.Option("--alternate", help="Alternate the directions of `steps` and `tcp` from run to run.")
+    ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="A first look: delay, capacity, tcp and latency, 3 s each.")
     ] = False,
@@ -95,7 +109,7 @@ def measure(
     from ackclock.errors import InputError
     from ackclock.input.document import Document, read_document
     from ackclock.measurement.path import seconds as walk_seconds
-    from ackclock.measurement.plan import QUICK, estimate, plan_of
+    from ackclock.measurement.plan import QUICK, estimate, plan_of, rates_of
     from ackclock.measurement.result import MeasurementFailed
     from ackclock.measurement.run import measure as run
     from ackclock.measurement.terminal_tables import measurement_tables
@@ -113,9 +127,17 @@ def measure(
     document = read_document(plan) if plan else Document({})
     listed = {"tests": tests, "directions": direction, "congestion": congestion, "buffers": buffers, "sizes": sizes}
     lists = {key: [part.strip() for part in text.split(",")] for key, text in listed.items() if text is not None}
+    if steps is not None:
+        lists["steps"] = rates_of(steps)
     usual = {"tests": list(QUICK), "duration": "3 s"} if quick else {}
-    single = {key: value for key, value in (("duration", duration), ("flows", flows)) if value is not None}
-    options = {key: f"--{'direction' if key == 'directions' else key}" for key in (*lists, *single)}
+    single: dict[str, object] = {
+        key: value for key, value in (("duration", duration), ("flows", flows)) if value is not None
+    }
+    if alternate:
+        single["alternate"] = True
+    if label:
+        single["labels"] = _labels(label)
+    options = {key: f"--{OPTIONS.get(key, key)}" for key in (*lists, *single)}
     with typed(options, over_file=True):
         checked = plan_of(Document({**usual, **document.data, **lists, **single}, document.file, document.text))
     seconds, each = (estimate(checked, rates) for rates in ({}, dict.fromkeys(checked.directions, 1e6)))
@@ -171,6 +193,18 @@ def measure(
     return None
 
 
+def _labels(given: list[str]) -> dict[str, str]:
+    from ackclock.errors import InputError
+
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise InputError(text, "NAME=VALUE, such as ssi=3", option="--label")
+        found[name] = value
+    return found
+
+
 def _stamp(host: str, port: int, key_file: Path | None, *, json: bool) -> None:
     from ackclock.cli.output import print_json, print_tables
     from ackclock.measurement.stamp import stamp
@@ -183,6 +217,7 @@ def _stamp(host: str, port: int, key_file: Path | None, *, json: bool) -> None:
         print_tables([stamp_table(found)])
 
 
+OPTIONS = {"directions": "direction", "labels": "label"}
 # The measurements of a schedule without --times: a day of hours.
 _TIMES = 24
 

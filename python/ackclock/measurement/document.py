@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from ackclock.measurement.queue_facts import QueueFacts, Train, train_of
 from ackclock.measurement.queue_inference import infer
 from ackclock.measurement.session import Figures
 from ackclock.measurement.test_runner import TestLog
+from ackclock.statistics.fairness import jain_index
 from ackclock.statistics.summary_stats import summary_stats
 
 if TYPE_CHECKING:
@@ -67,22 +70,32 @@ def document(
     """
     tests = session["tests"]
     purposes = log.purposes
+    flows = [flow for n in sorted(purposes) for flow in _flows(tests[n], purposes[n], series)]
+    capacities = {
+        direction: capacity(
+            _direction(tests[found.number], direction),
+            found.filled,
+            infer(queue_facts(session, log, series, delays, direction)),
+        )
+        for direction, found in log.filled.items()
+    }
+    concurrent = _concurrent(flows)
     return {
         "clock": session["clock"],
         "path": None if log.path is None else [hop.as_json() for hop in log.path],
         "delay": next((_directions(tests[n]) for n in _of(purposes, "delay")), None),
-        "capacity": {
-            direction: capacity(
-                _direction(tests[found.number], direction),
-                found.filled,
-                infer(queue_facts(session, log, series, delays, direction)),
-            )
-            for direction, found in log.filled.items()
-        },
+        "capacity": capacities,
         "steps": [
-            {**_direction(tests[n], purposes[n]["way"]), "share": purposes[n]["share"]} for n in _of(purposes, "steps")
+            {
+                **_direction(tests[n], purposes[n]["way"]),
+                "share": purposes[n]["share"],
+                "asked_bps": purposes[n]["asked_bps"],
+            }
+            for n in _of(purposes, "steps")
         ],
-        "flows": [flow for n in sorted(purposes) for flow in _flows(tests[n], purposes[n], series)],
+        "flows": flows,
+        "concurrent": concurrent,
+        "shaping": shaping(capacities, concurrent),
         "transfers": [_transfers(tests[n], purposes[n]) for n in _of(purposes, "transfers")],
         "latency_under_load": {
             purposes[ns[0]]["way"]: _latency([tests[n] for n in ns], purposes[ns[0]], series)
@@ -109,9 +122,10 @@ def _of(purposes: Mapping[int, Figures], kind: str) -> Iterator[int]:
 
 
 def _together(purposes: Mapping[int, Figures]) -> list[list[int]]:
-    """The tests of latency under load, in groups of three concurrent ones."""
+    """The tests of latency under load, in groups of concurrent ones: one for each direction."""
     numbers = list(_of(purposes, "latency"))
-    return [numbers[at : at + 3] for at in range(0, len(numbers), 3)]
+    directions = dict.fromkeys(purposes[n]["way"] for n in numbers)
+    return [[n for n in numbers if purposes[n]["way"] == direction] for direction in directions]
 
 
 NO_BOTTLENECK = {
@@ -253,14 +267,98 @@ def _transfers(test: Figures, purpose: Figures) -> Figures:
     }
 
 
+def _responsiveness(handshakes: list[float], exchanges: list[float], on_load: list[float]) -> Figures | None:
+    """RTTs per minute with a 95 % interval: Student's t over consecutive batches of the probes."""
+    from ackclock import _native
+    from ackclock.statistics.intervals import t_quantile
+
+    def rpm(*samples: list[float]) -> Figures | None:
+        found: Figures | None = json.loads(_native.responsiveness(*samples))
+        return found
+
+    found = rpm(handshakes, exchanges, on_load)
+    if found is None:
+        return None
+    lo = hi = None
+    if len(handshakes) >= MIN_PROBES and len(on_load) >= BATCHES:
+        batches = [rpm(*(_batch(one, n) for one in (handshakes, exchanges, on_load))) for n in range(BATCHES)]
+        values = np.array([one["rpm"] for one in batches if one is not None])
+        half = t_quantile(0.975, len(values) - 1) * float(values.std(ddof=1)) / len(values) ** 0.5
+        lo, hi = max(0.0, found["rpm"] - half), found["rpm"] + half
+    return {**found, "lo": lo, "hi": hi}
+
+
+BATCHES = 5
+MIN_PROBES = 4 * BATCHES
+"""Fewer probes give no interval."""
+
+
+def _batch(values: list[float], number: int) -> list[float]:
+    return values[number * len(values) // BATCHES : (number + 1) * len(values) // BATCHES]
+
+
+def _concurrent(flows: list[Figures]) -> list[Figures]:
+    """Jain's index of the goodputs of concurrent connections of one direction."""
+    groups: dict[tuple[int, str], list[Figures]] = {}
+    for flow in flows:
+        groups.setdefault((flow["test"], flow["direction"]), []).append(flow)
+    rows = []
+    for (test, direction), group in groups.items():
+        goodputs = [flow["goodput_bps"] for flow in group]
+        if len(group) < 2 or any(one is None for one in goodputs):
+            continue
+        index = jain_index(goodputs)
+        rows.append(
+            {
+                "test": test,
+                "label": group[0]["label"],
+                "direction": direction,
+                "flows": len(group),
+                "goodput_bps": sum(goodputs),
+                "jain": None if math.isnan(index) else index,
+            }
+        )
+    return rows
+
+
+TCP_SHAPED, NOT_SHAPED = 0.7, 0.85
+"""Shares of the UDP rate: several connections together below the first are shaped, and above the
+second are not."""
+
+
+def shaping(capacity: Figures, concurrent: Sequence[Figures]) -> Figures:
+    """By direction: whether TCP gets less than UDP does.
+
+    It is decided by several concurrent connections, on a rate that does not wander, without losses
+    of the channel and with a droptail queue that they could fill; else unknown.
+    """
+    found = {}
+    for direction, figures in capacity.items():
+        queue = figures["queue"]
+        rate = queue["rate"]
+        best = max((one["goodput_bps"] for one in concurrent if one["direction"] == direction), default=None)
+        share = None if best is None or rate is None else best / rate["p50_bps"]
+        verdict = "unknown"
+        if share is not None and rate is not None and share >= NOT_SHAPED:
+            verdict = "not shaped"
+        elif share is not None and share <= TCP_SHAPED and not rate["wanders"] and not figures["at_least"]:
+            lossless = queue["channel_loss"]["lost"] == 0
+            verdict = "TCP is shaped, UDP is not" if lossless and queue["kind"] in SHAPING_KINDS else "unknown"
+        found[direction] = {"verdict": verdict, "tcp_bps": best, "udp_bps": rate and rate["p50_bps"], "share": share}
+    return found
+
+
+SHAPING_KINDS = ("droptail", "per-flow")
+
+
 def _latency(tests: list[Figures], purpose: Figures, series: pl.DataFrame) -> Figures:
     """Round trips and delays beside bulk transfers, and round trips a minute."""
     import polars as pl
 
-    from ackclock import _native
-
-    load, probes, exchanges = tests
-    good = [t for t in exchanges["transfers_s"] if None not in t]
+    load, probes, *exchanges = tests
+    # In the order of their starts, as the intervals are of consecutive batches.
+    rounds = zip_longest(*(one["transfers_s"] for one in exchanges))
+    good = [t for together in rounds for t in together if t is not None and None not in t]
     handshakes, asked = [1e3 * t[0] for t in good], [1e3 * (t[1] - t[0]) for t in good]
     on_load = series.filter((pl.col("test") == load["test"]) & pl.col("sends"))["srtt_ms"].drop_nulls().to_list()
     flows = [flow for end in ("near_flows", "far_flows") for flow in load[end] if not flow["sends"]]
@@ -273,6 +371,6 @@ def _latency(tests: list[Figures], purpose: Figures, series: pl.DataFrame) -> Fi
         "handshake_ms": summary_stats(handshakes),
         "exchange_ms": summary_stats(asked),
         "on_load_ms": summary_stats(on_load),
-        "responsiveness": json.loads(_native.responsiveness(handshakes, asked, on_load)),
+        "responsiveness": _responsiveness(handshakes, asked, on_load),
         "delay": _directions(probes),
     }

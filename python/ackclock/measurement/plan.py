@@ -10,8 +10,8 @@ from pydantic import BeforeValidator, ValidationError
 from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input.document import Document
 from ackclock.input.quantity_fields import SomeBytes, Span
-from ackclock.input.schema import Count, Table, first_invalid, number_field
-from ackclock.input.units import PS_PER_S, show_size, size_bytes, time_ps
+from ackclock.input.schema import Count, Flag, Table, first_invalid, number_field
+from ackclock.input.units import PS_PER_S, rate_bps, show_rate, show_size, size_bytes, time_ps
 
 TESTS = {
     "path": "TTL-limited probes: RTT and loss of each hop, capacity of the link before it",
@@ -96,6 +96,34 @@ def _shares(value: Any) -> tuple[float, ...]:
     return tuple(float(one) for one in value)
 
 
+def _rates(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise InvalidValue(format_value(value), 'a list of rates, such as ["500 kb/s", "2 Mb/s"]')
+    rates = [rate_bps(one) for one in value]
+    for one in rates:
+        if not 1000 <= one <= 10_000_000_000:
+            raise InvalidValue(show_rate(one), "1 kb/s to 10 Gb/s")
+    return tuple(show_rate(rate) for rate in dict.fromkeys(rates))
+
+
+def rates_of(text: str) -> list[str]:
+    """The rates of a list such as ``0.5,1,2,4 Mb/s``: a number without a unit has that of the
+    last.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    unit = parts[-1].lstrip("0123456789.eE+- ")
+    return [part if part[-1:].isalpha() else f"{part} {unit}" for part in parts]
+
+
+def _labels(value: Any) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise InvalidValue(format_value(value), 'a table of labels, such as { ssi = "3" }')
+    for name, one in value.items():
+        if not isinstance(one, str | int | float) or not 0 < len(str(one)) <= 64 or not 0 < len(str(name)) <= 32:
+            raise InvalidValue(format_value(one), "a label of 1 to 64 characters")
+    return {str(name): str(one) for name, one in value.items()}
+
+
 Sample = Annotated[Span, BeforeValidator(lambda text: _within(text, "10 ms", "1 s"))]
 
 
@@ -121,6 +149,13 @@ class Plan(Table):
     payload: SomeBytes = 1172
     start_rate: Annotated[float, number_field(lambda r: 1e3 <= r <= 1e9, "bits a second from 1e3 to 1e9")] = 1e6
     shares: Annotated[tuple[float, ...], BeforeValidator(_shares)] = (0.25, 0.5, 0.75, 0.9)
+    steps: Annotated[tuple[str, ...], BeforeValidator(_rates)] = ()
+    """Absolute rates of the test ``steps``, also above the capacity; they replace ``shares``."""
+    alternate: Flag = False
+    """Whether directions alternate from run to run in ``steps`` and ``tcp``, instead of one after
+    the other."""
+    labels: Annotated[dict[str, str], BeforeValidator(_labels)] = {}
+    """The conditions of a measurement, such as place or signal strength."""
     congestion: Annotated[tuple[str, ...], BeforeValidator(_names)] = ("cubic",)
     buffers: Annotated[tuple[str, ...], BeforeValidator(_buffers)] = (AUTO,)
     flows: Count = 4
@@ -145,6 +180,10 @@ def plan_of(document: Document) -> Plan:
         raise document.error(loc, invalid) from None
 
 
+CAPACITY_SEARCH_S = 7.0
+"""Trials, a check of 2 s, and the ends of both, before the run above the capacity."""
+
+
 def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
     """Estimated seconds, and IP bytes of both directions. Without a direction's rate its bytes
     count as zero.
@@ -158,8 +197,8 @@ def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
     seconds = {
         "path": walk_seconds(plan, BRISK_S),
         "delay": t + 1,
-        "capacity": (t + 6) * directions,
-        "steps": directions * len(plan.shares) * (t / 2 + 1),
+        "capacity": (t + CAPACITY_SEARCH_S) * directions,
+        "steps": directions * len(plan.steps or plan.shares) * (t / 2 + 1),
         "tcp": directions * len(plan.congestion) * len(plan.buffers) * (t + 1),
         "bidirectional": t + 1,
         "flows": directions * (t + 1),
@@ -170,8 +209,8 @@ def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
     full = {
         "path": 0.0,
         "delay": 0.0,
-        "capacity": t + 2,
-        "steps": t / 2 * sum(plan.shares),
+        "capacity": 1.25 * (t + 2),
+        "steps": 0.0 if plan.steps else t / 2 * sum(plan.shares),
         "tcp": t * len(plan.congestion) * len(plan.buffers),
         "bidirectional": t,
         "flows": t,
@@ -183,5 +222,7 @@ def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
     )
     if "transfers" in plan.tests:
         size += directions * plan.repeats * sum(size_bytes(one) for one in plan.sizes)
+    if "steps" in plan.tests:
+        size += directions * t / 2 * sum(rate_bps(one) for one in plan.steps) / 8
     low_rate = 2 * 48 * 25 * sum(seconds[name] for name in plan.tests if name in ("delay", "latency"))
     return sum(seconds[name] for name in plan.tests), size + low_rate

@@ -18,6 +18,7 @@ from ackclock.measurement.terminal_tables import (
     path_cells,
     queue_cells,
     queue_words,
+    rpm_text,
     spread,
 )
 from ackclock.plot import vega
@@ -85,7 +86,11 @@ def _because(document: Document) -> str:
     found = [s for d, figures in document["capacity"].items() for s in sentences(d, figures["queue"])]
     for direction, figures in document["latency_under_load"].items():
         if rpm := figures["responsiveness"]:
-            parts.append(f"a full path {direction} has {rpm['rpm']:.0f} RTTs per minute")
+            parts.append(f"a full path {direction} has {rpm_text(rpm)} RTTs per minute")
+    for direction, figures in document["shaping"].items():
+        if figures["verdict"] == "TCP is shaped, UDP is not":
+            share = f"{rate(figures['tcp_bps'])} of {rate(figures['udp_bps'])}"
+            parts.append(f"{direction}, TCP is shaped and UDP is not: concurrent connections got {share}")
     text = "; ".join(parts)
     return " ".join([*found, *([f"{text[:1].upper()}{text[1:]}."] if text else [])])
 
@@ -162,7 +167,7 @@ def _steps(document: Document) -> Table:
         rows.append(
             [
                 figures["direction"],
-                percent(figures["share"]),
+                "-" if figures["share"] is None else percent(figures["share"]),
                 rate(figures["sent_bps"]),
                 rate(figures["received_bps"]),
                 ms(delays.get("p50")),
@@ -171,7 +176,8 @@ def _steps(document: Document) -> Table:
             ]
         )
     reading = (
-        "Evenly paced UDP at shares of the capacity. Losses here are not due to a full queue. "
+        "Evenly paced UDP at shares of the capacity or at given rates. Below the capacity, losses "
+        "are not due to a full queue. "
         "Intervals are 95 %, wider for bursty losses."
     )
     return _table("Direction", "Share,Sent,Received,Variation p50 (ms),p95 (ms),Lost", rows, reading)
@@ -214,7 +220,7 @@ def _latency(document: Document) -> Table:
             [
                 direction,
                 rate(figures["load"]["goodput_bps"]),
-                "-" if rpm is None else f"{rpm['rpm']:.0f}",
+                rpm_text(rpm),
                 *map(ms, [*trips, *delays]),
             ]
         )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock.errors import InputError, RunFailed
 from ackclock.input.document import Document
 from ackclock.input.objects import time_text
+from ackclock.input.units import rate_bps, show_rate
 from ackclock.measurement.capture import FAR, NEAR, join
 from ackclock.measurement.document import document, series_frame
 from ackclock.measurement.path import PathProbes, walk
@@ -117,7 +118,7 @@ def _measured(
         if capture_far and out is not None:
             session.capture(MAX_CAPTURED)
     folder = Path(out) if out is not None else None
-    running = _Running(started, _head(host, port, started, session), checked, session, progress, folder)
+    running = _Running(started, _head(host, port, started, session, checked.labels), checked, session, progress, folder)
     error: Exception | KeyboardInterrupt | None = None
     with capture_ or nullcontext():
         try:
@@ -155,12 +156,13 @@ def _kept(folder: Path, make: Measurement) -> Measurement:
     return replace(make, folder=folder)
 
 
-def _head(host: str, port: int, started: datetime, session: Session | None) -> Figures:
+def _head(host: str, port: int, started: datetime, session: Session | None, labels: Mapping[str, str]) -> Figures:
     return {
         "host": host,
         "port": port,
         "address": session.address if session else None,
         "started": started.isoformat(timespec="seconds"),
+        "labels": dict(labels),
         "seconds": 0.0,
         "far_end": session.far_end if session else None,
         "near_clock": session.clock if session else None,
@@ -245,6 +247,9 @@ def _check(plan: Plan, session: Session) -> None:
     max_s = session.far_end["caps"]["test_ns"] / 1e9
     if plan.seconds > max_s:
         raise InputError(f"tests of {plan.seconds:g} s", f"at most {max_s:g} s, the server's limit", key="duration")
+    max_bps = session.far_end["caps"]["rate_bps"]
+    if "steps" in plan.tests and any(rate_bps(one) > max_bps for one in plan.steps):
+        raise InputError(", ".join(plan.steps), f"at most {show_rate(max_bps)}, the server's limit", key="steps")
     server = session.far_end["congestion"]
     proc = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
     client = proc.read_text("ascii").split() if proc.exists() else server

@@ -81,7 +81,11 @@ def _run_rest(
             state["runs"][str(number)] = {"missed": True}
             write_json(folder / STATE, state)
             continue
-        while (left := schedule.due(state["began"], number) - now()) > 0:
+        # After a late start, as after a restart, the next one keeps its distance.
+        previous = state["runs"].get(str(number - 1), {}).get("began_s")
+        due = schedule.due(state["began"], number)
+        due = due if previous is None else max(due, previous + schedule.every_s)
+        while (left := due - now()) > 0:
             sleep(min(left, LOOK_S))
         report(f"measurement {number + 1} of {schedule.times}")
         state["runs"][str(number)] = _measure_once(folder / f"{number:05d}", once, now())
@@ -98,15 +102,15 @@ def _read_state(path: Path, request: dict[str, Any], now: float) -> dict[str, An
 
 
 def _measure_once(folder: Path, once: Callable[[Path], Any], began: float) -> dict[str, Any]:
-    began_at = datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds")
+    at = {"began": datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"), "began_s": began}
     if is_complete(folder):
         # The process ended between the measurement and its record.
-        return {"began": began_at, "folder": folder.name}
+        return {**at, "folder": folder.name}
     try:
         once(folder)
     except (InputError, RunFailed) as error:
-        return {"began": began_at, "failed": str(error)}
-    return {"began": began_at, "folder": folder.name}
+        return {**at, "failed": str(error)}
+    return {**at, "folder": folder.name}
 
 
 def overview(folder: Path, state: dict[str, Any]) -> list[dict[str, Any]]:

@@ -136,14 +136,16 @@ def queue_cells(queue: Mapping[str, Any]) -> list[str]:
 
 def _steps(document: Mapping[str, Any]) -> Table:
     table = text_table(
-        "Evenly paced UDP below the capacity", ("direction", "share"), ("sent", "received", "variation ms\np95", "lost")
+        "Evenly paced UDP at given rates",
+        ("direction", "share of\nthe capacity"),
+        ("sent", "received", "variation ms\np95", "lost"),
     )
     for figures in document["steps"]:
         variation = figures["delay_variation_ms"]
         p95 = "-" if variation is None else ms(variation["p95"])
         table.add_row(
             figures["direction"],
-            column_percent(figures["share"]),
+            "-" if figures["share"] is None else column_percent(figures["share"]),
             rate(figures["sent_bps"]),
             rate(figures["received_bps"]),
             p95,
@@ -189,10 +191,18 @@ def _latency(document: Mapping[str, Any]) -> Table:
         table.add_row(
             direction,
             rate(figures["load"]["goodput_bps"]),
-            "-" if rpm is None else f"{rpm['rpm']:.0f}",
+            rpm_text(rpm),
             *map(ms, [*trips, *variation]),
         )
     return table
+
+
+def rpm_text(found: Mapping[str, Any] | None) -> str:
+    """RTTs per minute, with their interval if there are enough probes."""
+    if found is None:
+        return "-"
+    between = "" if found["lo"] is None else f" ({found['lo']:.0f} .. {found['hi']:.0f})"
+    return f"{found['rpm']:.0f}{between}"
 
 
 def _transfers(document: Mapping[str, Any]) -> Table:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from itertools import product
+from typing import Any, TypeVar
 
 import polars as pl
 
 from ackclock.errors import InputError, RunFailed
-from ackclock.input.units import size_bytes
+from ackclock.input.units import rate_bps, show_rate, size_bytes
 from ackclock.measurement.capacity import CapacitySearch, Found, Ran
 from ackclock.measurement.pathchar import Hop
 from ackclock.measurement.plan import AUTO, Plan, estimate
@@ -18,10 +19,13 @@ from ackclock.measurement.queue_facts import QueueFacts, Train, train_of
 from ackclock.measurement.queue_inference import QueueStatements, infer
 from ackclock.measurement.session import LOW_RATE, Figures, Session, datagram_test, low_rate, paced
 
+T = TypeVar("T")
 Report = Callable[[int, int, str], None]
 
 SLACK_S = 1.0
 PROBE_EVERY_NS = 200_000_000
+EXCHANGERS = 3
+"""Connections that exchange a byte at a time beside the load: enough probes for an interval."""
 LONGEST_TRANSFER_NS = 60_000_000_000
 
 
@@ -137,17 +141,27 @@ class TestRunner:
             self._rates[direction] = statements.rate.p50_bps
         return statements
 
+    def _in_order(self, runs: Iterable[T]) -> Iterator[tuple[str, T]]:
+        """Each run in each direction: all of one direction first, or the directions in turn."""
+        runs = list(runs)
+        if self.plan.alternate:
+            return ((direction, run) for run in runs for direction in self.plan.directions)
+        return ((direction, run) for direction in self.plan.directions for run in runs)
+
     def _steps(self) -> None:
-        for direction in self.plan.directions:
-            rate = self._rates.get(direction)
-            for share in self.plan.shares if rate else ():
-                train = paced(share * (rate or 0.0), self.plan.seconds / 2, self.plan.payload)
-                spec = datagram_test(direction, train, low_rate(self.plan.seconds / 2))
-                self._go(
-                    [spec],
-                    f"{share:.0%} of the capacity {direction}",
-                    {"kind": "steps", "way": direction, "share": share},
-                )
+        absolute = [(None, float(rate_bps(one))) for one in self.plan.steps]
+        for direction, (share, rate) in self._in_order(absolute or [(share, 0.0) for share in self.plan.shares]):
+            capacity_bps = self._rates.get(direction)
+            if share is not None:
+                if not capacity_bps:
+                    continue
+                rate = share * capacity_bps
+            train = paced(rate, self.plan.seconds / 2, self.plan.payload)
+            spec = datagram_test(direction, train, low_rate(self.plan.seconds / 2))
+            what = show_rate(round(rate)) if share is None else f"{share:.0%} of the capacity"
+            shown = rate / capacity_bps if capacity_bps else None
+            purpose = {"kind": "steps", "way": direction, "share": shown if share is None else share, "asked_bps": rate}
+            self._go([spec], f"{what} {direction}", purpose)
 
     def _bulk(self, down: int, up: int, congestion: str | None = None, buffer: str = AUTO) -> dict[str, Any]:
         size = None if buffer == AUTO else size_bytes(buffer)
@@ -169,16 +183,10 @@ class TestRunner:
         return self._bulk(count if direction == "down" else 0, count if direction == "up" else 0, congestion, buffer)
 
     def _tcp(self) -> None:
-        for direction in self.plan.directions:
-            for congestion in self.plan.congestion:
-                for buffer in self.plan.buffers:
-                    requested = {"congestion": congestion, "buffer": buffer}
-                    label = f"{congestion} {direction}, buffer {buffer}"
-                    self._go(
-                        [self._single_direction(direction, 1, congestion, buffer)],
-                        label,
-                        {"kind": "tcp", "asked": requested},
-                    )
+        for direction, (congestion, buffer) in self._in_order(product(self.plan.congestion, self.plan.buffers)):
+            requested = {"congestion": congestion, "buffer": buffer}
+            spec = self._single_direction(direction, 1, congestion, buffer)
+            self._go([spec], f"{congestion} {direction}, buffer {buffer}", {"kind": "tcp", "asked": requested})
 
     def _bidirectional(self) -> None:
         requested = {"congestion": self.plan.congestion[0], "buffer": AUTO}
@@ -210,7 +218,7 @@ class TestRunner:
             specs = [
                 self._single_direction(direction, self.plan.flows, self.plan.congestion[0]),
                 {"datagrams": {"down": probe, "up": probe}},
-                {"transfers": exchanges},
+                *[{"transfers": exchanges}] * EXCHANGERS,
             ]
             self._go(
                 specs, f"latency under load {direction}", {"kind": "latency", "way": direction, "asked": requested}

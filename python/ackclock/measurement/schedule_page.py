@@ -1,0 +1,171 @@
+"""The report of a schedule: its measurements by label, variant, buffer, direction and hour."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ackclock.format import rate, three
+from ackclock.measurement.folder import DOCUMENT
+from ackclock.plot import vega
+from ackclock.plot.time_series import Line, Panel
+from ackclock.report.page import Block, Cell, Chart, Column, Page, Section, Table
+from ackclock.statistics.intervals import t_quantile
+from ackclock.storage.run_kind import SCHEDULE
+
+Row = dict[str, Any]
+METRICS = {
+    "goodput_bps": "Goodput",
+    "rtt_p50_ms": "RTT p50 (ms)",
+    "retransmission_rate": "Retransmitted (%)",
+    "capacity_bps": "Capacity",
+    "one_way_loss": "Lost (%)",
+}
+"""Values of a row by their headings. TCP rows have the first three, UDP rows the others."""
+KEYS = ("variant", "buffer", "direction", "hour")
+
+
+def rows_of(documents: Iterable[tuple[int, Mapping[str, Any]]]) -> list[Row]:
+    """A row for each single TCP transfer and for each measured capacity or delay of a direction.
+
+    Each has ``number``, ``began_s``, ``hour`` (UTC), ``variant``, ``buffer``, ``direction`` and the
+    labels as ``label.NAME``.
+    """
+    rows = []
+    for number, document in documents:
+        started = datetime.fromisoformat(document["started"])
+        labels = {f"label.{name}": value for name, value in document.get("labels", {}).items()}
+        common = {"number": number, "began_s": started.timestamp(), "hour": f"{started.hour:02d}", **labels}
+        rows += [
+            {
+                **common,
+                "variant": flow["variant"] or "-",
+                "buffer": flow["asked"]["buffer"],
+                "direction": flow["direction"],
+                "goodput_bps": flow["goodput_bps"],
+                "rtt_p50_ms": (flow["rtt_ms"] or {}).get("p50"),
+                "retransmission_rate": flow["retransmission_rate"],
+            }
+            for flow in document["flows"]
+            if flow["purpose"] == "tcp" and flow["goodput_bps"] is not None
+        ]
+        for direction in ("down", "up"):
+            capacity = (document["capacity"].get(direction) or {}).get("rate_bps")
+            loss = (((document["delay"] or {}).get(direction) or {}).get("loss") or {}).get("rate")
+            if capacity is not None or loss is not None:
+                own = {"variant": "udp", "buffer": "-", "direction": direction}
+                rows.append({**common, **own, "capacity_bps": capacity, "one_way_loss": loss})
+    return rows
+
+
+def groups(rows: Sequence[Row], key: str) -> list[tuple[str, str, list[float]]]:
+    """By value of ``key`` and metric: the values, in order of the key's values."""
+    found = []
+    for value in sorted({str(row[key]) for row in rows if key in row}):
+        own = [row for row in rows if str(row.get(key)) == value]
+        for metric in METRICS:
+            values = [float(row[metric]) for row in own if row.get(metric) is not None]
+            if values:
+                found.append((value, metric, values))
+    return found
+
+
+def interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Student's t 95 % interval of the mean; None for a single value."""
+    n = len(values)
+    if n < 2:
+        return None
+    mean = sum(values) / n
+    sd = (sum((value - mean) ** 2 for value in values) / (n - 1)) ** 0.5
+    half = t_quantile(0.975, n - 1) * sd / n**0.5
+    return mean - half, mean + half
+
+
+def schedule_page(folder: Path) -> Page:
+    """The page of a schedule's folder, finished or not."""
+    state = json.loads((folder / SCHEDULE.document).read_text("utf-8"))
+    runs = {int(number): run for number, run in state["runs"].items()}
+    done = {number: run["folder"] for number, run in sorted(runs.items()) if "folder" in run}
+    documents = [(number, json.loads((folder / name / DOCUMENT).read_text("utf-8"))) for number, name in done.items()]
+    rows = rows_of(documents)
+    keys = [*sorted({key for row in rows for key in row if key.startswith("label.")}), *KEYS]
+    missed = sum(bool(run.get("missed")) for run in runs.values())
+    failed = sum("failed" in run for run in runs.values())
+    sections = [Section("Over time", list(_charts(rows)))]
+    sections += [Section(f"By {key.removeprefix('label.')}", [_table(key, groups(rows, key))]) for key in keys]
+    return Page(
+        title=f"Measurements of {state['what'].get('host', 'a path')}",
+        subtitle=f"{state['times']} measurements, one every {three(state['every_s'])} s",
+        answer=f"{len(done)} of {state['times']} measurements are done; {failed} failed, {missed} were missed.",
+        because=_best(rows),
+        sections=[section for section in sections if _has_rows(section.blocks)],
+    )
+
+
+def _has_rows(blocks: Sequence[Block]) -> bool:
+    return any(not isinstance(block, Table) or block.rows for block in blocks)
+
+
+def _best(rows: Sequence[Row]) -> str:
+    means = {
+        (row["direction"], row["variant"], row["buffer"]): [
+            one["goodput_bps"]
+            for one in rows
+            if "goodput_bps" in one
+            and (one["direction"], one["variant"], one["buffer"]) == (row["direction"], row["variant"], row["buffer"])
+        ]
+        for row in rows
+        if "goodput_bps" in row
+    }
+    sentences = []
+    for direction in ("down", "up"):
+        own = {key: sum(values) / len(values) for key, values in means.items() if key[0] == direction}
+        if own:
+            best = max(own, key=lambda key: own[key])
+            sentences.append(
+                f"The highest mean goodput {direction} is {rate(own[best])} ({best[1]}, buffer {best[2]})."
+            )
+    return " ".join(sentences)
+
+
+def _table(key: str, found: Sequence[tuple[str, str, list[float]]]) -> Table:
+    columns = [Column(key.removeprefix("label.")), Column("Metric")]
+    columns += [Column(name, numeric=True) for name in ("n", "Mean", "95 % interval", "Minimum", "Maximum")]
+    cells = []
+    for value, metric, values in found:
+        between = interval(values)
+        shown = "-" if between is None else f"{_show(metric, between[0])} .. {_show(metric, between[1])}"
+        mean = sum(values) / len(values)
+        texts = [value, METRICS[metric], str(len(values)), _show(metric, mean), shown]
+        texts += [_show(metric, min(values)), _show(metric, max(values))]
+        cells.append([Cell(text) for text in texts])
+    reading = "The mean with Student's t 95 % interval, and the range, over all measurements with this value."
+    return Table(columns, cells, reading)
+
+
+def _show(metric: str, value: float) -> str:
+    if metric.endswith("_bps"):
+        return rate(value)
+    return three(value if metric.endswith("_ms") else 100 * value)
+
+
+def _charts(rows: Sequence[Row]) -> Iterable[Chart]:
+    panels = (
+        ("goodput_bps", "Goodput", "Mb/s", 1e-6),
+        ("rtt_p50_ms", "RTT p50", "ms", 1.0),
+        ("capacity_bps", "Capacity", "Mb/s", 1e-6),
+    )
+    start = min((row["began_s"] for row in rows), default=0.0)
+    for metric, title, unit, scale in panels:
+        lines: dict[str, list[tuple[float, float]]] = {}
+        for row in rows:
+            if row.get(metric) is not None:
+                name = f"{row['variant']} {row['direction']}, {row['buffer']}"
+                lines.setdefault(name, []).append((row["began_s"] - start, scale * row[metric]))
+        drawn = tuple(Line(name, [x for x, _ in one], [y for _, y in one]) for name, one in lines.items())
+        if drawn:
+            reading = "One point for each measurement, by its start since the first one."
+            yield Chart(title, reading, vega.time_chart(Panel(metric, title, unit, reading, drawn)))

@@ -1,0 +1,167 @@
+"""Campaigns: absolute rates, labels, alternating directions, schedules and their report."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+import pytest
+
+from ackclock.errors import InputError
+from ackclock.input.document import Document
+from ackclock.measurement import test_runner
+from ackclock.measurement.document import _concurrent, _responsiveness, shaping
+from ackclock.measurement.plan import estimate, plan_of, rates_of
+from ackclock.measurement.schedule import Schedule, keep
+from ackclock.measurement.schedule_page import groups, rows_of, schedule_page
+from ackclock.measurement.session import Session
+from ackclock.result_folder import page_of
+
+
+class RecordedSession:
+    """A session that records the specs it is asked to run."""
+
+    far_end: dict = {"caps": {"rate_bps": 1e9}}
+
+    def __init__(self):
+        self.specs = []
+
+    def run(self, specs, watch):
+        first = len(self.specs)
+        self.specs += specs
+        return list(range(first, len(self.specs))), [[] for _ in specs]
+
+
+def ran(**plan):
+    log, session = test_runner.TestLog(), RecordedSession()
+    list(test_runner.TestRunner(cast(Session, session), plan_of(Document(plan)), None, log).run())
+    return log, session
+
+
+@pytest.mark.finding("M7")
+def test_steps_have_the_asked_rates_and_alternate_directions_when_asked():
+    log, session = ran(tests=["steps"], steps=rates_of("0.5,1,2 Mb/s"), alternate=True, duration="4 s")
+    steps = [log.purposes[n] for n in sorted(log.purposes)]
+    assert [one["way"] for one in steps] == ["down", "up"] * 3
+    assert [one["asked_bps"] for one in steps] == [5e5, 5e5, 1e6, 1e6, 2e6, 2e6]
+    for one, spec in zip(steps, session.specs, strict=True):
+        train = spec["datagrams"][one["way"]]
+        assert (train["payload"] + 28) * 8e9 / train["gap_ns"] == pytest.approx(one["asked_bps"], rel=1e-4)
+    log, _ = ran(tests=["tcp"], congestion=["cubic", "reno"], duration="4 s")
+    labels = [log.purposes[n]["label"] for n in sorted(log.purposes)]
+    assert [label.split(",")[0] for label in labels] == ["cubic down", "reno down", "cubic up", "reno up"]
+
+
+@pytest.mark.finding("M7")
+def test_plan_refuses_rates_and_labels_that_are_none():
+    with pytest.raises(InputError, match="steps"):
+        plan_of(Document({"steps": ["fast"]}))
+    with pytest.raises(InputError, match="labels"):
+        plan_of(Document({"labels": {"ssi": ""}}))
+    plan = plan_of(Document({"steps": ["2 Mb/s"], "labels": {"ssi": 3}, "tests": ["steps"], "directions": ["down"]}))
+    assert plan.labels == {"ssi": "3"}
+    assert estimate(plan, {})[1] == pytest.approx(5 * 2e6 / 8)
+
+
+@pytest.mark.finding("M7")
+def test_jain_index_is_that_of_concurrent_connections_of_one_direction():
+    flow = {"test": 4, "label": "4 flows down", "direction": "down"}
+    rows = _concurrent(
+        [{**flow, "goodput_bps": 4e6}, {**flow, "goodput_bps": 2e6}, {**flow, "test": 5, "goodput_bps": 1e6}]
+    )
+    assert [(row["flows"], row["goodput_bps"], row["jain"]) for row in rows] == [(2, 6e6, pytest.approx(0.9))]
+
+
+@pytest.mark.finding("M7")
+@pytest.mark.parametrize(
+    ("tcp_bps", "kind", "lost", "verdict"),
+    [
+        (2e6, "droptail", 0, "TCP is shaped, UDP is not"),
+        (9.5e6, "droptail", 0, "not shaped"),
+        (2e6, "droptail", 4, "unknown"),
+        (2e6, "unknown", 0, "unknown"),
+    ],
+)
+def test_tcp_is_shaped_only_if_connections_together_stay_far_below_udp(tcp_bps, kind, lost, verdict):
+    queue = {"kind": kind, "rate": {"p50_bps": 1e7, "wanders": False}, "channel_loss": {"lost": lost}}
+    concurrent = [{"direction": "down", "goodput_bps": tcp_bps}]
+    found = shaping({"down": {"queue": queue, "at_least": False}}, concurrent)
+    assert found["down"]["verdict"] == verdict
+
+
+@pytest.mark.finding("M5")
+def test_responsiveness_has_an_interval_only_with_enough_probes():
+    few = _responsiveness([50.0] * 10, [50.0] * 10, [60.0] * 40)
+    assert few is not None
+    assert (few["lo"], few["hi"]) == (None, None)
+    waves = [40.0 + 10 * (n % 4) + n / 5 for n in range(100)]
+    found = _responsiveness(waves, waves, waves)
+    assert found is not None
+    assert found["lo"] < found["rpm"] < found["hi"]
+    assert found["hi"] - found["lo"] < 0.6 * found["rpm"]
+
+
+@pytest.mark.finding("M8")
+def test_measurements_keep_their_distance_when_a_schedule_restarts_late(tmp_path):
+    clock, starts = [1000.0], []
+
+    def sleep(seconds):
+        clock[0] += seconds
+
+    def once(folder):
+        starts.append(clock[0])
+        if len(starts) == 2:
+            raise KeyboardInterrupt
+        folder.mkdir(exist_ok=True)
+        (folder / "measurement.json").write_text('{"capacity": {}, "flows": [], "delay": null}')
+
+    def go():
+        keep(tmp_path / "s", Schedule(6.0, 4), {}, once, report=print, now=lambda: clock[0], sleep=sleep)
+
+    with pytest.raises(KeyboardInterrupt):
+        go()
+    clock[0] += 4.0
+    go()
+    assert starts == [1000.0, 1006.0, 1010.0, 1016.0, 1022.0]
+
+
+def _document(hour, ssi, goodput):
+    flow = {
+        "purpose": "tcp",
+        "variant": "cubic",
+        "direction": "down",
+        "goodput_bps": goodput,
+        "rtt_ms": {"p50": 40.0},
+        "retransmission_rate": 0.01,
+        "asked": {"buffer": "64 KiB"},
+    }
+    capacity = {"down": {"rate_bps": 1e7}}
+    started = f"2026-03-01T{hour:02d}:00:00+00:00"
+    return {"started": started, "labels": {"ssi": ssi}, "flows": [flow], "capacity": capacity, "delay": None}
+
+
+@pytest.mark.finding("M7")
+def test_schedule_report_groups_by_label_variant_buffer_direction_and_hour(tmp_path):
+    documents = [_document(8, "3", 2e6), _document(8, "3", 4e6), _document(9, "5", 8e6)]
+    rows = rows_of(enumerate(documents))
+    assert [(v, values) for v, metric, values in groups(rows, "label.ssi") if metric == "goodput_bps"] == [
+        ("3", [2e6, 4e6]),
+        ("5", [8e6]),
+    ]
+    assert {value for value, _, _ in groups(rows, "hour")} == {"08", "09"}
+    runs = {}
+    for number, document in enumerate(documents):
+        (tmp_path / f"{number:05d}").mkdir()
+        (tmp_path / f"{number:05d}" / "measurement.json").write_text(json.dumps(document))
+        runs[str(number)] = {"began": document["started"], "folder": f"{number:05d}"}
+    state = {"every_s": 60.0, "times": 4, "what": {"host": "h"}, "began": 0.0, "runs": {**runs, "3": {"missed": True}}}
+    (tmp_path / "schedule.json").write_text(json.dumps(state))
+    page = schedule_page(tmp_path)
+    assert "3 of 4 measurements are done; 0 failed, 1 were missed" in page.answer
+    titles = [section.title for section in page.sections]
+    assert titles == ["Over time", "By ssi", "By variant", "By buffer", "By direction", "By hour"]
+    assert (
+        page_of(tmp_path).because
+        == page.because
+        == "The highest mean goodput down is 4.67 Mb/s (cubic, buffer 64 KiB)."
+    )
