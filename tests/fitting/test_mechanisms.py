@@ -89,6 +89,7 @@ def test_medium_is_the_one_whose_replays_are_like_the_input(tmp_path):
         ackclock.simulate({"hop": [hop]}, [DOWNLOAD], "15 s", 1, out=run, captures="pcap")
         fit = ackclock.fit(run, score=False, variant="cubic")
         (fitted,) = fit.document["link"]["hop"]
+        assert any("direction of ACKs is assumed" in text for text in fit.document["remarks"])
         assert fitted["medium"]["kind"] == medium["kind"] and fitted["medium"].get("standard") == medium.get("standard")
 
         def goodput(one: Any) -> float:

@@ -68,7 +68,7 @@ def fit(
     for line in not_identified_lines(fitted.document):
         print(line)
     for text in fitted.document["remarks"]:
-        print(f"not in this link: {text}")
+        print(f"note: {text}")
     if fitted.document["score"] is not None:
         print(fitted.document["score"]["sentence"])
     elif score:

@@ -70,6 +70,8 @@ MAX_TERM = 50.0
 """Maximum of one squared difference: one figure that no link has does not hide the others."""
 MAX_DISTANCE = 150.0
 """Sum of squared differences up to which a medium is like the input."""
+MAX_LIKE = 30.0
+"""The same from which on its rate and queue are doubtful."""
 CLEARLY_BETTER = 0.5
 """Maximum ratio of the distances of a medium and of the link without one."""
 MAX_HALF_WIDTH = 0.5
@@ -474,9 +476,15 @@ def _draws(
     return drawn
 
 
-def remark(found: MediumFit) -> str:
-    """A sentence on how like the input the medium is."""
-    return (
-        f"the medium ({found.search.medium.name}) is the one whose replays are most like the input; "
-        f"the sender's congestion control was taken for {found.search.variant}"
-    )
+def remarks(found: MediumFit) -> list[str]:
+    """Sentences on what was taken for granted, and on how like the input the medium is."""
+    texts = [
+        f"the medium is the one whose replays are most like the input, from a sender with {found.search.variant}; "
+        "the direction of ACKs is assumed"
+    ]
+    if found.distance > MAX_LIKE:
+        texts.append(
+            f"replays differ from the input by {math.sqrt(found.distance):.0f} standard deviations of a repeat: rate and "
+            "queue may be others"
+        )
+    return texts

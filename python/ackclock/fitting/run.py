@@ -85,14 +85,14 @@ def fit(
             option="CAPTURE",
         )
     ends = prediction.Ends(*_ends(names, reported["runs"][0]), filter)
-    parameters, link = _link(fitted, title, ends, None, clocks.error_s, variant)
+    parameters, link, of_medium = _link(fitted, title, ends, None, clocks.error_s, variant)
     document: dict[str, Any] = {
         "title": title,
         "inputs": _inputs(names, reported["runs"]),
         "link": link,
         "parameters": [parameter.row() for parameter in parameters],
         "not_identified": [parameter.not_identified() for parameter in parameters if parameter.why],
-        "remarks": _remarks(fitted, parameters),
+        "remarks": [*_remarks(fitted, parameters), *of_medium],
     }
     document["score"], document["no_score"] = (
         _score(reported["runs"], names, filter, clocks.error_s, variant) if score else (None, "")
@@ -173,8 +173,8 @@ def _link(
     until_s: float | None,
     error_s: float | None,
     variant: str | None,
-) -> tuple[list[Parameter], dict[str, Any]]:
-    """The parameters and the link, from the input until `until_s`.
+) -> tuple[list[Parameter], dict[str, Any], list[str]]:
+    """The parameters, the link and remarks on its medium, from the input until `until_s`.
 
     Replays of the transfers of `ends` show the medium of a link that sends at fixed times, and the
     kind of a queue that drops below the backlogs that it accepts.
@@ -189,18 +189,18 @@ def _link(
             replayed = engine_fit((ends.server, ends.client), only, error_s, SEED, 2)["fit"]
             medium = media.recognise(replayed, link, bulk, variant, DRAWS, SEED)
             if medium is not None:
-                return medium.parameters(parameters), {"title": title, **medium.link}
+                return medium.parameters(parameters), {"title": title, **medium.link}, media.remarks(medium)
     early = [
         d for d in DIRECTIONS if (queue := fitted[d]["queue"]) and queue["evidence"]["finding"] == "no-sharp-limit"
     ]
     seen = ends.transfers(None, until_s) if early else None
     if seen is None or seen.direction not in early:
-        return parameters, link
+        return parameters, link, []
     kind = aqm.recognise(link, seen, flow_queues=fitted[seen.direction]["flow_queues"])
     if not kind.is_clear:
-        return parameters, link
+        return parameters, link, []
     parameters = [*aqm.without_limit(parameters, seen.direction), kind.parameter(seen.direction)]
-    return parameters, aqm.with_kind(link, seen.direction, kind.kind)
+    return parameters, aqm.with_kind(link, seen.direction, kind.kind), []
 
 
 def _score(
