@@ -69,7 +69,7 @@ class Datagrams(Part):
     loss_bursts: int
     delay_variation_ms: Summary | None
     one_way_delay_ms: Summary | None
-    least_delay_interval_ms: Interval | None
+    min_delay_interval_ms: Interval | None = Field(alias="least_delay_interval_ms")
     bottleneck: Bottleneck
 
 
