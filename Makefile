@@ -148,7 +148,7 @@ ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: 
 fit-accuracy: build ## `fit` beside links of known parameters and what it predicts of them, into docs/fit-accuracy.md: ten minutes on two cores
 	$(BIN)/python -m studies.fit.page docs/fit-accuracy.md
 
-# A part: .venv/bin/python -m studies.advise.page --minutes 2 --seed 7
+# In parts: .venv/bin/python -m studies.advise.page --minutes 4 --kept runs/advise.jsonl docs/advise-accuracy.md
 advise-accuracy: build ## `advise` beside the full grid of its changes, for drawn situations, into docs/advise-accuracy.md: eight minutes on one core
 	$(BIN)/python -m studies.advise.page docs/advise-accuracy.md
 

@@ -4,10 +4,9 @@ has not used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import ackclock
 from ackclock.advisor.actions import WHO, candidates
@@ -32,22 +31,24 @@ class Outcome:
     """An advice beside the grid; all figures are of the 20 seeds of the truth.
 
     Attributes:
-        drawn: the situation.
+        number, kind: the situation's.
         advised: the first advice in words; "as it is" if nothing is advised.
         gain: the ratio of the advised score to that of the situation as it is.
         best: the best change of the grid that a run survives (`refusal`) in words, or "as it is".
         best_gain: its ratio.
         grid: the number of changes in the grid.
-        advise_s: the time of `advise`, in s.
+        advise_s, seconds: the time of `advise`, and of both, in s.
     """
 
-    drawn: Drawn
+    number: int
+    kind: str
     advised: str
     gain: float
     best: str
     best_gain: float
     grid: int
     advise_s: float
+    seconds: float
 
     @property
     def regret(self) -> float:
@@ -60,8 +61,11 @@ class Outcome:
         return self.best == LEFT
 
 
-def outcome(drawn: Drawn, advise_s: float, document: Mapping[str, Any]) -> Outcome:
-    """The advice of a document beside the grid of its situation."""
+def outcome(drawn: Drawn) -> Outcome:
+    """The advice for a situation beside its grid."""
+    begun = time.monotonic()
+    document = ackclock.advise(drawn.data, workers=1).document
+    advise_s = time.monotonic() - begun
     situation = situation_of([drawn.data])
     runs = Runs(situation, None, workers=1)
     actions = candidates(situation, WHO)
@@ -81,21 +85,18 @@ def outcome(drawn: Drawn, advise_s: float, document: Mapping[str, Any]) -> Outco
     useful = [label for label, gain in gains.items() if not refusal(truth[label], base, gain, "balanced")]
     best = max(useful, key=lambda label: gains[label].value, default=LEFT)
     return Outcome(
-        drawn,
+        drawn.number,
+        drawn.kind,
         advised,
         gains[advised].value if advised != LEFT else 1.0,
         best,
         gains[best].value if best != LEFT else 1.0,
         len(grid),
         advise_s,
+        time.monotonic() - begun,
     )
 
 
 def _run(runs: Runs, changes: list[Actions], seeds: range) -> dict[str, dict[int, Run]]:
     entries = [Entry(label_of(one), runs.situation.scenario(one)) for one in changes]
     return dict(zip([entry.label for entry in entries], runs.run("grid", entries, seeds), strict=True))
-
-
-def advice_for(drawn: Drawn) -> Mapping[str, Any]:
-    """The document of the advice, with the default goal."""
-    return ackclock.advise(drawn.data, workers=1).document

@@ -7,13 +7,15 @@ their changes, as Markdown.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from ackclock.storage.atomic_files import atomic_write
-from studies.advise.grid import LEFT, SEEDS, Outcome, advice_for, outcome
+from studies.advise.grid import LEFT, SEEDS, Outcome, outcome
 from studies.advise.situations import KINDS, situations
 
 SEED = 40417
@@ -28,7 +30,7 @@ def _percent(ratio: float) -> str:
 def rows(done: Sequence[Outcome]) -> list[str]:
     """A row for each situation."""
     return [
-        f"| {one.drawn.number} | {one.drawn.kind} | {one.advised} | {_percent(one.gain)} | {one.best} "
+        f"| {one.number} | {one.kind} | {one.advised} | {_percent(one.gain)} | {one.best} "
         f"| {_percent(one.best_gain)} | {100 * one.regret:.1f} % | {one.advise_s:.0f} |"
         for one in done
     ]
@@ -55,10 +57,10 @@ def summary(done: Sequence[Outcome]) -> list[str]:
     ]
 
 
-def page(done: Sequence[Outcome], seed: int, seconds: float) -> str:
+def page(done: Sequence[Outcome], seed: int) -> str:
     """The page."""
     kinds = ", ".join(
-        f"{sum(one.drawn.kind == kind for one in done)} {kind}"
+        f"{sum(one.kind == kind for one in done)} {kind}"
         for kind in dict.fromkeys(name.partition(",")[0] for name in KINDS)
     )
     grid = sorted(one.grid for one in done)
@@ -66,7 +68,7 @@ def page(done: Sequence[Outcome], seed: int, seconds: float) -> str:
         "# Advices for situations of a known best change",
         "",
         f"Written by `make advise-accuracy` ([situations.py](../studies/advise/situations.py)): {len(done)}",
-        f"situations of seed {seed} ({kinds}), {seconds:.0f} s on one core. Each has one advice for the goal",
+        f"situations of seed {seed} ({kinds}), {sum(one.seconds for one in done):.0f} s on one core. Each has one advice for the goal",
         "`balanced` of all who may act. The truth is the full grid of the same changes, all single ones and all",
         f"pairs ({grid[0]} to {grid[-1]}): two seeds cut it down to the 16 best, {len(SEEDS)} further seeds, which no",
         "advice has seen, give the gains below. The best of 16 on 20 seeds is partly lucky, so regrets are",
@@ -92,24 +94,30 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--minutes", type=float, default=MINUTES, help="no situation begins later")
+    parser.add_argument("--kept", type=Path, help="a file of JSON lines that keeps outcomes: a later call continues")
     options = parser.parse_args()
     print(f"seed {options.seed}", file=sys.stderr)
     started = time.monotonic()
-    done: list[Outcome] = []
+    done: dict[int, Outcome] = {}
+    if options.kept and options.kept.is_file():
+        done = {
+            (one := Outcome(**json.loads(line))).number: one for line in options.kept.read_text("utf-8").splitlines()
+        }
     for drawn in situations(options.seed):
-        begun = time.monotonic()
-        if done and begun - started > 60 * options.minutes:
+        if drawn.number in done:
+            continue
+        if done and time.monotonic() - started > 60 * options.minutes:
             break
-        document = advice_for(drawn)
-        advised = time.monotonic() - begun
-        done.append(outcome(drawn, advised, document))
-        one = done[-1]
+        one = done[drawn.number] = outcome(drawn)
         print(
-            f"{drawn.number} {drawn.kind}: {one.advised} {_percent(one.gain)}; best {one.best} {_percent(one.best_gain)}; "
-            f"{advised:.0f} s, {time.monotonic() - begun:.0f} s with the grid",
+            f"{one.number} {one.kind}: {one.advised} {_percent(one.gain)}; best {one.best} {_percent(one.best_gain)}; "
+            f"{one.advise_s:.0f} s, {one.seconds:.0f} s with the grid",
             file=sys.stderr,
         )
-    text = page(done, options.seed, time.monotonic() - started)
+        if options.kept:
+            with options.kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(one)) + "\n")
+    text = page([done[number] for number in sorted(done)], options.seed)
     if options.file:
         atomic_write(options.file, text.encode())
     else:

@@ -110,7 +110,7 @@ def _shallow(rng: random.Random) -> _Path:
 
 def _long_fat(rng: random.Random) -> _Path:
     path = _path(rng)
-    path.down, path.rtt = _log(rng, 10e6, 20e6), _log(rng, 0.3, 0.5)
+    path.down, path.rtt = _log(rng, 6e6, 12e6), _log(rng, 0.25, 0.4)
     path.up, path.queue = path.down / 5, path.bdp
     return path
 
