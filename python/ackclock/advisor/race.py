@@ -37,8 +37,8 @@ CONDITION_SEEDS = 4
 COST_SEEDS = 5
 UNSEEN = 1000
 """Distance of the final seeds from those of the rounds; twice this of the conditions'."""
-CPU_S = 60.0
-"""Estimated CPU seconds of all runs: a minute on two cores with the tables."""
+CPU_S = 120.0
+"""Estimated CPU seconds of all runs; measured were a third to two thirds of it."""
 MIN_RTTS = 20
 """Minimum number of RTTs to which a run over a fast link is shortened."""
 
