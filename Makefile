@@ -145,7 +145,7 @@ ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: 
 	$(BIN)/python -m studies.ack_path.page docs/ack-path-runs.md
 
 # A part: .venv/bin/python -m studies.fit.page --links 6 --seed 7
-fit-accuracy: build ## `fit` beside links of known parameters and what it predicts of them, into docs/fit-accuracy.md: ten minutes on two cores
+fit-accuracy: build ## `fit` beside links of known parameters and what it predicts of them, into docs/fit-accuracy.md: ten minutes on one core
 	$(BIN)/python -m studies.fit.page docs/fit-accuracy.md
 
 # In parts: .venv/bin/python -m studies.advise.page --minutes 4 --kept runs/advise.jsonl docs/advise-accuracy.md

@@ -68,6 +68,12 @@ def test_assumed_queue_has_wide_draws_when_it_never_overflowed(tmp_path):
     assert row["status"] == "bounded" and min(draws) >= row["lo"] and max(draws) > 3 * min(draws)
 
 
+def test_interval_of_a_queue_has_the_packet_in_transmission_when_acks_clock_departures(tmp_path):
+    hop = {"rate": "4 Mb/s", "delay": "12 ms", "queue": {"kind": "droptail", "bytes": "9617 B"}}
+    row = rows(ackclock.fit(*simulated_captures(tmp_path, {**hop, "name": "access"}), score=False))["queue.down.bytes"]
+    assert row["status"] == "identified" and covers(row, 9617) and row["hi"] - row["lo"] <= 3 * 1500
+
+
 def test_run_folder_stands_for_the_captures_in_it(tmp_path):
     captures = simulated_captures(tmp_path / "run", duration="5 s")
     of_folder = ackclock.fit(tmp_path / "run", score=False)

@@ -151,7 +151,8 @@ def _guesses(path: str, used: float | None, lo: float | None, hi: float | None) 
 def _queue(fit: Mapping[str, Any], direction: str, rates: Mapping[str, Parameter], rtt_ms: float) -> Parameter:
     path, fitted = _path("queue", direction, "bytes"), fit[direction]["queue"]
     if fitted is not None and fitted["status"] == "identified":
-        return _identified(path, "B", "step of the loss rate over the backlog", evidence.queue(fitted), fitted)
+        row = _identified(path, "B", "step of the loss rate over the backlog", evidence.queue(fitted), fitted)
+        return _less_one_packet(row, fitted["evidence"]["packet"])
     seen = fitted["evidence"]["max_accepted"] if fitted is not None else 0.0
     rate = rates[direction].used or 0.0
     opposite = "up" if direction == "down" else "down"
@@ -174,6 +175,15 @@ def _queue(fit: Mapping[str, Any], direction: str, rates: Mapping[str, Parameter
         why=why,
         draws=_guesses(path, used, seen, None),
     )
+
+
+def _less_one_packet(row: Parameter, packet: float) -> Parameter:
+    """The limit of a queue, with an interval and draws down by one packet: ACKs clock departures to
+    the ends of services, and the packet in transmission may count or not.
+    """
+    assert row.lo is not None
+    draws = tuple(max(packet, draw - packet * (number % 2)) for number, draw in enumerate(row.draws))
+    return replace(row, lo=max(packet, row.lo - packet), draws=draws)
 
 
 def _loss(fitted: Mapping[str, Any], direction: str) -> list[Parameter]:
