@@ -106,9 +106,9 @@ host-accuracy: build ## the analyzer beside the kernel's counters, on 12 new cap
 	$(BIN)/python -m studies.analyzer.host_captures runs/host-captures
 	$(BIN)/python -m studies.analyzer.host_accuracy runs/host-captures $(addprefix $(ACKCLOCK_ORACLES)/,$(if $(ACKCLOCK_ORACLES),captures-host captures))
 
-bench-live: build ## the emulator's accuracy and speed, into docs/emulator-measured.md: eight minutes on a quiet machine
+bench-live: build ## what is older than the emulator of its accuracy, bounds and speed, into docs/emulator-measured.md: 15 minutes
 	$(CARGO) build --quiet --release --workspace --bin ackclock-traffic
-	$(BIN)/python -m studies.emulator.page docs/emulator-measured.md
+	$(BIN)/python -m studies.emulator.page docs/emulator-measured.md --kept runs/bound.jsonl $(if $(AGAIN),--again)
 
 measure-accuracy: build ## `measure` over emulated links into docs/measure-accuracy.md (five minutes on a quiet machine), its queue inference over drawn links into docs/measure-queues.md (two)
 	$(BIN)/python -m studies.measurement.page docs/measure-accuracy.md
@@ -125,10 +125,10 @@ fuzz: ## mutated captures and packetdrill scripts for MINUTES=5, with the inputs
 soak: build ## 25 emulations at once for 40 minutes (SOAK=SECONDS), with their memory and descriptors each minute
 	$(BIN)/python -m studies.emulator.soak $(or $(SOAK),2400)
 
-# In parts: make kernel KERNEL="--kept runs/kernel.jsonl --only wide --minutes 4"
+# In parts: make kernel KERNEL="--only wide --minutes 4". Transfers by the present emulator are kept in runs/kernel.jsonl
 kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/kernel-vs-simulator.md: ten minutes and more
-	$(BIN)/python -m studies.kernel.page $(KERNEL) docs/kernel-vs-simulator.md
-	$(BIN)/python -m studies.kernel.page --kernel-cc $(KERNEL) docs/kernel-vs-simulator.md
+	$(BIN)/python -m studies.kernel.page --kept runs/kernel.jsonl $(KERNEL) docs/kernel-vs-simulator.md
+	$(BIN)/python -m studies.kernel.page --kernel-cc --kept runs/kernel.jsonl $(KERNEL) docs/kernel-vs-simulator.md
 
 kernel-cc: build ## vegas, veno, westwood+, bic and biad for the running Linux (eBPF, needs clang, bpftool and BTF), into .venv/bin
 	@CARGO="$(CARGO)" sh tools/kernel-cc.sh target/kernel-cc $(BIN)

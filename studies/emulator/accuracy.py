@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from ackclock.format import date_of
 from studies.emulator.traffic import Outcome, Stream, link, run
 
 RATES = {"256 kb/s": 256e3, "1 Mb/s": 1e6, "10 Mb/s": 10e6, "100 Mb/s": 100e6, "500 Mb/s": 500e6}
@@ -35,7 +36,9 @@ HEADINGS = (
     "error",
     "limit",
     "holds",
-    "audit: release error p50, p99 us",
+    "grade",
+    "release error p50, p99 us",
+    "date",
     "load",
     "steal",
 )
@@ -63,8 +66,10 @@ class Row:
             self.measured,
             format(self.error, self.form),
             format(self.limit, self.form.replace("+", "")),
-            holds if document["valid"] else f"{holds}, but invalid: {document['why']}",
+            holds,
+            document["grade"] if document["valid"] else f"invalid: {document['why']}",
             f"{late['p50'] or 0:.0f}, {late['p99'] or 0:.0f}",
+            date_of(document["started"]),
             f"{document['load']:.1f}",
             f"{document['steal_percent']:.1f} %",
         )

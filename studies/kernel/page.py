@@ -147,7 +147,7 @@ def of_page(page: str) -> dict[tuple[str, str], KernelSide]:
             medians = Figures(goodput * 1e6, rtt, int(retransmitted))
             few = re.search(r"\((\d runs?)", cell["verdict"])
             note = f" ({few[1]}, {EARLIER})" if few else f" ({EARLIER})"
-            grades, date, load, steal = (cell.get(name, "") for name in HEADINGS[11:15])
+            grades, date, load, steal = (cell.get(name, "") for name in HEADINGS[10:14])
             rows_on_page[row[0], row[1]] = KernelSide(
                 *(row[2], row[5], row[8], grades, date, load, steal), medians=medians, began_s=0.0, note=note
             )

@@ -62,6 +62,7 @@ class TransferStore:
         with self._lock:
             self._all.append(transfer)
             if self._path is not None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
                 with self._path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(transfer)) + "\n")
 
