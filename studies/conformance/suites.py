@@ -130,7 +130,7 @@ def own_rows(folder: Path = OWN) -> list[Row]:
     rows = []
     for path in scripts_in(folder):
         host = header(path, "host", HOST)
-        verdict, reason = _run(path, host)
+        verdict, reason = _run(path, host, tcp_keys(path))
         cause = "" if verdict == "passes" else header(path, "fails", reason)
         name = str(path.relative_to(folder).with_suffix(""))
         rows.append(Row(name, path.parent.name, verdict, cause, host))
@@ -143,6 +143,11 @@ def header(script: Path, name: str, default: str = "") -> str:
     return found[1] if found else default
 
 
+def tcp_keys(script: Path) -> dict[str, Any]:
+    """The keys of a [tcp] table that a script names in its line `// tcp: KEY = VALUE, ..`."""
+    return tomllib.loads(f"tcp = {{ {header(script, 'tcp')} }}")["tcp"]
+
+
 def dialogue(script: str) -> str:
     """A script without comments, commands' paths and spaces."""
     text = re.sub(r"//.*", "", script)
@@ -150,9 +155,11 @@ def dialogue(script: str) -> str:
     return "".join(text.split())
 
 
-def _run(path: Path, host: str) -> tuple[Literal["passes", "fails", "unsupported"], str]:
+def _run(
+    path: Path, host: str, tcp: Mapping[str, Any] | None = None
+) -> tuple[Literal["passes", "fails", "unsupported"], str]:
     try:
-        result = run_script(path, host)
+        result = run_script(path, host, tcp=tcp)
     except InputError:
         return "unsupported", "the script is not of the language that ackclock reads"
     return result.verdict, _reason(result)

@@ -1,13 +1,12 @@
 """The scripts below this folder against their host stacks.
 
-A script names its host in a line `// host: NAME` (default: linux-6), and a claim that does not hold
-yet in a line `// fails: REASON`.
+A script names its host in a line `// host: NAME` (default: linux-6), keys of a [tcp] table in a
+line `// tcp: KEY = VALUE, ..`, and a claim that does not hold yet in a line `// fails: REASON`.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,14 @@ import pytest
 import ackclock
 from ackclock.errors import InputError, RunFailed
 from ackclock.packetdrill import run_script, scripts_in
+from studies.conformance.suites import header, tcp_keys
 
 SCRIPTS = list(scripts_in(Path(__file__).parent))
 
 
-def header(script: Path, name: str, default: str = "") -> str:
-    found = re.search(rf"^// {name}: (.+)$", script.read_text(), re.MULTILINE)
-    return found[1] if found else default
-
-
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_host_sends_the_segments_of_the_script(script: Path) -> None:
-    result = run_script(script, header(script, "host", "linux-6"))
+    result = run_script(script, header(script, "host", "linux-6"), tcp=tcp_keys(script))
     if header(script, "fails"):
         assert result.verdict == "fails", "the script passes: remove its line `// fails:`"
     else:

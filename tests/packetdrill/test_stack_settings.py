@@ -48,6 +48,14 @@ def test_command_without_effect_on_packets_is_passed_over(command: str) -> None:
     assert settings(command=command) == StackSettings({}, [])
 
 
+@pytest.mark.parametrize(("timestamps", "segment"), [("0", "1100 B"), ("1", "1088 B")])
+def test_segment_is_tcp_maxseg_less_timestamps(timestamps: str, segment: str) -> None:
+    document: dict[str, Any] = {"commands": [], "connects": False}
+    document["sysctls"] = [{"line": 1, "name": "tcp_timestamps", "value": timestamps}]
+    document["socket_options"] = [{"line": 2, "args": ["3", "SOL_TCP", "TCP_MAXSEG", "[1100]", "4"]}]
+    assert stack_settings(document).keys["segment"] == segment
+
+
 def test_qdisc_fq_enables_pacing() -> None:
     assert settings(command="tc qdisc replace dev tun0 root fq") == StackSettings({"pacing": True}, [])
 

@@ -230,7 +230,7 @@ def stack_settings(document: Mapping[str, Any]) -> StackSettings:
             unsupported.append(Unsupported(sysctl["line"], f"{name}={value}", str(refused)))
     for option in document["socket_options"]:
         try:
-            keys |= _socket_option(option["args"])
+            keys |= _socket_option(option["args"], timestamps=keys.get("timestamps", True))
         except _Refused as refused:
             text = f"setsockopt({', '.join(option['args'])})"
             unsupported.append(Unsupported(option["line"], text, str(refused)))
@@ -256,7 +256,7 @@ def _sysctl(name: str, value: str, *, connects: bool) -> dict[str, Any]:
     return _SYSCTLS[name](value)
 
 
-def _socket_option(args: Sequence[str]) -> dict[str, Any]:
+def _socket_option(args: Sequence[str], *, timestamps: bool) -> dict[str, Any]:
     name = args[2] if len(args) > 2 else ""
     value = args[3].strip("[] \t") if len(args) > 3 else ""
     if name in _NO_OPTIONS:
@@ -269,5 +269,6 @@ def _socket_option(args: Sequence[str]) -> dict[str, Any]:
         case "SO_SNDBUF":
             return {"send_buffer": f"{_number(value)} B"}
         case "TCP_MAXSEG":
-            return {"segment": f"{_number(value)} B"}
+            # The MSS of the SYN, which counts the timestamps of each segment (RFC 6691).
+            return {"segment": f"{_number(value) - (12 if timestamps else 0)} B"}
     raise _Refused(f"the engine does not have the socket option {name}")

@@ -4,7 +4,7 @@ use crate::dialogue::script::*;
 use ackclock_core::app::BulkSource;
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Flags, Segment};
-use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
+use ackclock_core::tcp::RecoveryKind::{self, Classic, NewReno, Sack};
 use ackclock_core::tcp::{DelayedAck, TcpConfig};
 use ackclock_core::units::{Span, Time};
 
@@ -102,4 +102,22 @@ fn acks_are_sent_on_data_in_bidirectional_transfer() {
     d.expects(0.3).ack(1501);
     d.expects(0.3).ack(2501);
     d.sends_nothing_until(0.3);
+}
+
+/// A connection may end inside a recovery.
+#[test]
+fn transfer_that_ends_in_recovery_finishes() {
+    for recovery in RecoveryKind::ALL {
+        let mut d = Dialogue::sender_with(tcp(*recovery), BulkSource::new(10_000, Time::NEVER), 65_535);
+        d.expects_new(0.1, 1..10_001);
+        if d.endpoint.sample().flight_bytes == 10_001 && matches!(recovery, Classic | NewReno) {
+            d.at(0.2).acks(1, 3);
+        } else {
+            d.at(0.2).sack(1, &[1001..10_002]);
+        }
+        d.expects(0.2).retransmitted(1..1001);
+        d.at(0.3).ack(10_002);
+        assert!(d.endpoint.finished());
+        d.sends_nothing_until(100.0);
+    }
 }

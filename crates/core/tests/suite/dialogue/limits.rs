@@ -70,18 +70,6 @@ fn zero_window_is_probed_until_it_opens() {
     assert_eq!((stats.timeouts, stats.window_cuts), (0, 0), "a peer that is slow is not a network that is");
 }
 
-/// RFC 9293, section 3.8.6.1: a window may close while its data is in flight; the RTO covers that.
-#[test]
-fn lost_window_update_is_recovered_by_a_probe() {
-    let mut d = Dialogue::sender_with(tcp(NewReno), endless(), 1000);
-    d.expects(0.1).data(1..1001);
-    d.at(0.2).ack_with_window(1001, 0);
-    // The update is lost; the answer to the first probe carries the window.
-    d.expects(0.45).ack(1);
-    d.at(0.55).ack_with_window(1001, 1000);
-    d.expects(0.55).data(1001..2001);
-}
-
 /// Host key `window_rule`: RFC 9293 counts sequence space, ns-2 the flight.
 #[test]
 fn window_rule_counts_sequence_space_or_flight_above_a_hole() {
