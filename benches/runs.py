@@ -42,6 +42,19 @@ workload = {{ kind = "bulk" }}
 "hop.line.delay" = [{delays}]
 "tcp.variant" = ["reno", "cubic"]
 """
+START_UP = """\
+duration = "20 s"
+[[hop]]
+name = "line"
+rate = "20 Mb/s"
+delay = "20 ms"
+queue = { kind = "droptail", bytes = "128 KiB" }
+[[flow]]
+workload = { kind = "bulk" }
+[[flow]]
+workload = { kind = "bulk" }
+variant = "reno"
+"""
 COMMAND = Path(sys.executable).with_name("ackclock")
 
 
@@ -149,6 +162,26 @@ def measure(binary: Path, folder: Path) -> list[Figure]:
     ]
 
 
+def start_up(folder: Path) -> list[Figure]:
+    """Wall time of `import ackclock` above an empty Python, and of a 20 s scenario with the start
+    of the command, without and with its report.
+    """
+    empty, imported, plain, reported = [], [], [], []
+    path = folder / "start-up.toml"
+    path.write_text(START_UP)
+    for repeat in range(5):
+        empty.append(cost([sys.executable, "-c", ""]).wall_s)
+        imported.append(cost([sys.executable, "-c", "import ackclock"]).wall_s)
+        words = [str(COMMAND), "simulate", str(path), "--quiet", "--out"]
+        plain.append(cost([*words, str(folder / f"plain{repeat}"), "--no-report"]).wall_s)
+        reported.append(cost([*words, str(folder / f"reported{repeat}")]).wall_s)
+    return [
+        Figure("`import ackclock`", (min(imported) - min(empty)) * 1e3, 50.0, "ms"),
+        Figure("`ackclock simulate` of 20 s, two flows, 20 Mb/s", min(plain), 1.0, "s"),
+        Figure("the same with its report", min(reported), 2.0, "s"),
+    ]
+
+
 def over_dask(folder: Path) -> list[Figure]:
     """Wall time of a sweep on two Dask workers over that on two threads, alternating."""
     if importlib.util.find_spec("distributed") is None:
@@ -205,7 +238,7 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        figures = [*measure(arguments.binary, place), *over_dask(place), *endurance(place)]
+        figures = [*start_up(place), *measure(arguments.binary, place), *over_dask(place), *endurance(place)]
     print("\n".join(figure.line() for figure in figures))
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(figure) for figure in figures], indent=2) + "\n")
