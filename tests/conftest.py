@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import io
 import os
+import signal
+import threading
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +24,11 @@ settings.load_profile("fresh" if os.environ.get("ACKCLOCK_FRESH") else "gate")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the product's cache of this machine's user out of the tests, and one for the tests
-    beside pytest's own.
+    beside pytest's own; let Ctrl-C reach the commands under test.
     """
+    # A job in the background inherits an ignored SIGINT, and its children would, too.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["XDG_CACHE_HOME"] = str(config.rootpath / ".pytest_cache" / "xdg")
 
 
