@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy advise-accuracy lock clean distclean
+.PHONY: help build demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy advise-accuracy docs lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -152,10 +152,17 @@ fit-accuracy: build ## `fit` beside links of known parameters and what it predic
 advise-accuracy: build ## `advise` beside the full grid of its changes, for drawn situations, into docs/advise-accuracy.md: eight minutes on one core
 	$(BIN)/python -m studies.advise.page docs/advise-accuracy.md
 
+# -W: a warning is an error. -n: so is a reference without a target. No network is used.
+docs: $(VENV)/.docs build ## the site, into target/site: half a minute
+	$(BIN)/sphinx-build --builder html -E -W --keep-going -n --quiet -d target/site-doctrees docs target/site
+
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot --extra report --group dev \
 	  --upgrade --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links \
 	  --custom-compile-command "make lock" --output-file requirements.lock
+	uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot --group docs \
+	  --constraint requirements.lock --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links \
+	  --custom-compile-command "make lock" --output-file requirements-docs.lock
 
 clean: ## remove what was built, but not .venv
 	$(CARGO) clean
@@ -167,6 +174,10 @@ distclean: clean ## remove .venv too
 
 $(VENV)/.locked: requirements.lock tools/bootstrap.py
 	$(PYTHON) tools/bootstrap.py --venv $(VENV)
+	@touch $@
+
+$(VENV)/.docs: requirements-docs.lock $(VENV)/.locked
+	$(PYTHON) tools/bootstrap.py --venv $(VENV) --lock requirements-docs.lock
 	@touch $@
 
 # Editable: changes of Python sources need no build.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from ackclock.errors import InvalidValue, format_value
 from ackclock.input.link.frame_error import FrameError, both
@@ -34,7 +34,7 @@ class PacketRadio(Table):
     """
 
     kind: Annotated[str, choice_field("packet-radio")]
-    hops: Annotated[Count, BeforeValidator(_hops)] = 1
+    hops: Annotated[Count, AfterValidator(_hops)] = 1
     """Wireless hops between gateway and client (Table 4: 1 to 3)."""
     rate: Rate = rate_bps("100 kb/s")
     """Table 4."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from ackclock.errors import InvalidValue, format_value
 from ackclock.input.link.frame_error import FrameError, both
@@ -87,7 +87,7 @@ def _frames(value: int) -> int:
 class Aggregate(Table):
     """A-MPDU: aggregation of frames to one receiver (IEEE 802.11-2012, 9.12)."""
 
-    frames: Annotated[Count, BeforeValidator(_frames)] = 64
+    frames: Annotated[Count, AfterValidator(_frames)] = 64
     bytes: SomeBytes | None = None
     time: Span = 5484 * US
 

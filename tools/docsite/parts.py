@@ -1,0 +1,153 @@
+"""The generated parts of pages, by the name in their marker: keys, commands, catalogues, hosts."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Container, Iterator
+from typing import Any
+
+PARTS: dict[str, Callable[..., str]] = {}
+
+
+def make(name: str, arguments: list[str]) -> str:
+    """The Markdown of a part. Raises KeyError for an unknown name."""
+    return PARTS[name.replace("-", "_")](*arguments)
+
+
+def part(function: Callable[..., str]) -> Callable[..., str]:
+    """Register a function under its name."""
+    PARTS[function.__name__] = function
+    return function
+
+
+def cell(text: str) -> str:
+    """Text for a cell of a Markdown table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def table(heads: list[str], rows: Iterator[list[str]] | list[list[str]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return "\n".join([*lines, *("| " + " | ".join(cell(one) for one in row) + " |" for row in rows)])
+
+
+@part
+def keys(where: str) -> str:
+    """The keys of a class of ackclock.input, such as `link.aqm:CoDel`."""
+    module, _, name = where.partition(":")
+    return _keys(getattr(importlib.import_module(f"ackclock.input.{module}"), name))
+
+
+@part
+def flow_keys() -> str:
+    """The keys of a flow beside those of TCP."""
+    from ackclock.input.scenario.flow import Flow
+    from ackclock.input.scenario.tcp import TcpKeys
+
+    return _keys(Flow, set(TcpKeys.model_fields))
+
+
+def _keys(model: Any, left_out: Container[str] = ()) -> str:
+    from ackclock.input.keys import check_example
+    from ackclock.input.keys import keys as keys_of
+
+    rows = []
+    for key in keys_of(model):
+        if key.name in left_out:
+            continue
+        check_example(model, key.name)
+        meaning = [key.text]
+        if key.limits and not (key.name == "kind" and ", " not in key.limits):
+            meaning.append(f"Allowed: {plain(key.limits)}.")
+        meaning.append(f"Example: `{key.name} = {key.example}`")
+        default = key.default if key.default in ("required", "none") else code_or_words(key.default)
+        rows.append([f"`{key.name}`", key.unit, default, "<br>".join(meaning)])
+    return table(["key", "unit", "default", "meaning"], rows)
+
+
+def plain(text: str) -> str:
+    """Words of an error message, with values as code."""
+    return re.sub(r'("[^"]*"|\{[^{}]*\}|\[\[?[^\[\]]*\]\]?)', r"`\1`", text.rstrip(".")).replace("``", "`")
+
+
+def code_or_words(default: str) -> str:
+    return f"`{default}`" if re.match(r'^("|\{|\[|-?\d+(\.\d+)?$|true$|false$)', default) else default
+
+
+@part
+def names(kind: str) -> str:
+    """A catalogue of the engine or of files: name and what it is."""
+    from ackclock import api
+
+    listed = getattr(api, f"list_{kind}")()
+    return table(["name", "what it is"], [[f"`{name}`", title] for name, title in listed.items()])
+
+
+@part
+def catalogue(kind: str) -> str:
+    """The entries of the engine's catalogue with their sources."""
+    from ackclock.input import catalogue as engine
+
+    rows = [[f"`{one['name']}`", one["summary"], one.get("source", "")] for one in engine.entries(kind)]
+    return table(["name", "what it does", "source"], rows)
+
+
+@part
+def hosts() -> str:
+    """Every key of [tcp] with its value in each host stack."""
+    from ackclock.input import catalogue as engine
+    from ackclock.input.scenario.tcp import TcpKeys
+
+    files = {name: _host(name) for name in engine.hosts()}
+    rows = []
+    for key in TcpKeys.model_fields:
+        values = [files[name].get(key, "") for name in files]
+        if any(values):
+            rows.append([f"`{key}`", *(f"`{value}`" if value else "" for value in values)])
+    return table(["key", *(f"`{name}`" for name in files)], rows)
+
+
+def _host(name: str) -> dict[str, str]:
+    import tomllib
+
+    from ackclock.input.catalogue import HOSTS
+    from ackclock.input.keys import toml
+
+    file = tomllib.loads((HOSTS / f"{name}.toml").read_text("utf-8"))
+    return {key: toml(value) for key, value in {**file.get("tuning", {}), **file["tcp"]}.items()}
+
+
+@part
+def commands() -> str:
+    """Every command with its arguments and options."""
+    import typer
+
+    from ackclock.cli.app import app
+
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    return "\n\n".join(_command(name, command) for name, command in group.commands.items())
+
+
+def _command(name: str, command: Any) -> str:
+    import typer
+
+    context = typer.Context(command, info_name=f"ackclock {name}")
+    usage = " ".join(command.collect_usage_pieces(context))
+    text = textwrap.dedent(inspect.cleandoc(command.help or "")).replace("\f", "").replace("\b\n", "")
+    rows = []
+    for parameter in command.params:
+        names, meaning = parameter.get_help_record(context) or ("", "")
+        if names and not getattr(parameter, "hidden", False):
+            rows.append([" ".join(f"`{one}`" for one in names.split("  ") if one), escaped(meaning)])
+    return f"## {name}\n\n```text\nackclock {name} {usage}\n```\n\n{escaped(text)}\n\n" + table(
+        ["argument or option", "meaning"], rows
+    )
+
+
+def escaped(text: str) -> str:
+    """Plain text as Markdown: brackets and asterisks are themselves."""
+    return re.sub(r"([\[\]<>*])", r"\\\1", text)
