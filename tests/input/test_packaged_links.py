@@ -44,12 +44,12 @@ def cell(link):
 
 
 def test_wimax_nist_has_the_capacity_of_its_symbols():
-    """3:1 of 146 symbols: 109 down less six of overhead, 37 up less eleven of contention, 108 bytes
-    each, 200 frames a second.
+    """3:1 of 146 symbols: 109 down less six of overhead and the map's entry of the ranging region,
+    37 up less nineteen of ranging and requests, 108 bytes each, 200 frames a second.
     """
     medium = cell("wimax-nist")
     assert medium.nominal_bps("down") == (109 - 6) * 108 * 8 * 200
-    assert medium.nominal_bps("up") == (37 - 11) * 108 * 8 * 200
+    assert medium.nominal_bps("up") == (37 - 19) * 108 * 8 * 200
 
 
 def test_wibro_wave2_has_the_capacity_of_its_slots():

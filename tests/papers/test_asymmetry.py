@@ -8,7 +8,7 @@ import pytest
 
 from ackclock.input.scenario.draft import read_draft
 from ackclock.papers.asymmetry import table1, table2, table3
-from ackclock.papers.experiments import Experiments, scheme
+from ackclock.papers.experiments import Experiments, network, scheme
 from ackclock.papers.pauses import pauses_s
 from ackclock.papers.scenarios import scenario_path
 from ackclock.simulation.engine import run
@@ -24,6 +24,7 @@ def test_ack_filtering_with_unbounded_bursts_is_worse_than_reno_in_table_1(runs:
     draft = read_draft(scenario_path("asymmetry-table1"))
     for path, (rate, framing) in table1.PATHS.items():
         point = {"hop.return.rate": rate, "hop.return.framing": framing, **scheme("Reno+AF, unbounded bursts")}
+        point |= network("V1")
         flow = run(build_plan(draft.check(point), 1)).summary["flows"][0]
         assert flow["throughput_bps"] / 1e6 < table1.mbps(runs("table1"), "V1", "Reno", path).mean, path
 
@@ -32,7 +33,7 @@ def plain_mbps(path: tuple[str, str], ack: dict[str, str], seed: int, **more: ob
     """Table 1's transfer by a plain sender, in Mb/s; ns-2's queues of 10 let 9 wait."""
     rate, framing = path
     queues = {"hop.server.queue.down.packets": 9, "hop.return.queue": {"packets": 9, **({"ack": ack} if ack else {})}}
-    point = {**queues, "hop.return.rate": rate, "hop.return.framing": framing, **more}
+    point = {**network("V1"), **queues, "hop.return.rate": rate, "hop.return.framing": framing, **more}
     made = read_draft(scenario_path("asymmetry-table1")).check(point)
     return float(run(build_plan(made, seed)).summary["flows"][0]["throughput_bps"]) / 1e6
 
@@ -64,7 +65,7 @@ def test_ecn_marks_on_data_only_halve_the_reverse_flow(runs: Experiments) -> Non
     """Retransmissions must be ECN-capable, as in ns-2: RED drops what it cannot mark, and a queue
     full of ACKs is above its threshold.
     """
-    for result in runs("table3").at("V1", "RED only for data"):
+    for result in runs("table3").at("paper", "RED only for data"):
         forward, reverse = table3.kbps(result)
         assert forward > 9000.0 or reverse > 15.0, (forward, reverse)
         lost = next(hop for hop in result.summary["hops"] if hop["hop"] == "return")["drops_by_cause"]
@@ -82,7 +83,7 @@ def test_web_pages_are_fastest_with_ack_filtering(runs: Experiments) -> None:
 
 
 def test_pause_is_between_two_samples_with_progress(runs: Experiments) -> None:
-    result = runs("figure7").at("V1, finely sampled", "ACC + acks-first")[0]
+    result = runs("figure7").at("paper, finely sampled", "ACC + acks-first")[0]
     pauses = pauses_s(result, "forward", 0.1, since=10.0)
     assert len(pauses) > 50 and all(0.1 < pause < 5.0 for pause in pauses)
     assert pauses_s(result, "nobody", 0.0) == []
@@ -90,5 +91,5 @@ def test_pause_is_between_two_samples_with_progress(runs: Experiments) -> None:
 
 def test_transfers_are_fair_when_acks_are_thinned_by_either_technique(runs: Experiments) -> None:
     table = runs("table2")
-    assert [table2.fairness(result) for result in table.at("V1", "Reno+AF")] == [pytest.approx(1.0, abs=0.1)]
-    assert [table2.fairness(result) for result in table.at("V1", "Reno+ACC")] == [pytest.approx(1.0, abs=0.2)]
+    assert [table2.fairness(result) for result in table.at("paper", "Reno+AF")] == [pytest.approx(1.0, abs=0.1)]
+    assert [table2.fairness(result) for result in table.at("paper", "Reno+ACC")] == [pytest.approx(1.0, abs=0.2)]

@@ -86,7 +86,7 @@ def test_live_setting_yields_figures_and_is_reused(tmp_path, monkeypatch):
     audit.
     """
     only = {"experiments": {"udp": {**experiments_file("wibro")["experiments"]["udp"], "schemes": ["down full"]}}}
-    for module in ("ackclock.papers.live.experiments.book", "ackclock.papers.experiments.book"):
+    for module in ("ackclock.papers.live.experiments.experiments_file", "ackclock.papers.experiments.experiments_file"):
         monkeypatch.setattr(module, lambda paper: {**experiments_file.__wrapped__(paper), **only})
     done: list[tuple[int, int, str]] = []
     experiments = LiveExperiments("wibro", Budget(longest_s=14.0), tmp_path, progress=lambda *text: done.append(text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -96,3 +97,19 @@ def claims_of(paper: str) -> tuple[Claim, ...]:
         raise InputError(format_value(paper), f"a paper: {choices(PAPERS, paper)}", option="PAPER")
     prefix = PAPERS[paper] + "-"
     return tuple(claim for claim in all_claims() if claim.id.startswith(prefix))
+
+
+def expand_ids(named: Sequence[str]) -> list[str]:
+    """Claim ids, with each range in full.
+
+    >>> expand_ids(["P1-033..P1-035", "P1-040"])
+    ['P1-033', 'P1-034', 'P1-035', 'P1-040']
+    """
+    found = []
+    for name in named:
+        if spanned := re.fullmatch(r"(P\d)-(\d{3})\.\.\1-(\d{3})", name):
+            prefix, first, last = spanned.groups()
+            found += [f"{prefix}-{number:03d}" for number in range(int(first), int(last) + 1)]
+        else:
+            found.append(name)
+    return found

@@ -96,6 +96,13 @@ def measured_number(
     return evaluate
 
 
+def one_trace(find: Callable[[], Interval], why: str) -> Evaluate:
+    """A number of the paper's one trace, or one on which the paper contradicts itself: ours is
+    shown without a verdict.
+    """
+    return lambda claim: Evidence(find(), why, decidable=False)
+
+
 def table_cell(find: Callable[[], Interval], case: str, why: str = "") -> Evaluate:
     """A measured number of a claim with several tolerances; ``case`` selects one."""
     return lambda claim: Evidence(find(), why, case=case)

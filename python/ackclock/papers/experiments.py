@@ -19,6 +19,7 @@ from typing import Any
 
 from ackclock.input.scenario.draft import read_draft
 from ackclock.notebook import Progress
+from ackclock.papers.readings import Alternative
 from ackclock.papers.scenarios import scenario_path
 from ackclock.simulation.runner import RunResult, RunSpec, RunStore, run_specs
 from ackclock.statistics import Interval, interval
@@ -86,7 +87,9 @@ def network(name: str, paper: str = "asymmetry") -> dict[str, Any]:
 
 
 class Experiments:
-    """Runs each experiment on first use. ``folder`` stores the runs; stored runs are reused."""
+    """Runs each experiment on first use. ``folder`` stores the runs; stored runs are reused. With
+    an ``alternative`` its keys replace those of the paper's readings.
+    """
 
     def __init__(
         self,
@@ -95,8 +98,10 @@ class Experiments:
         folder: Path | None = None,
         progress: Progress | None = None,
         paper: str = "asymmetry",
+        alternative: Alternative | None = None,
     ) -> None:
         self.paper = paper
+        self._alternative = alternative
         self._seeds = tuple(seeds)
         self._workers = workers
         self._store = RunStore(folder) if folder else None
@@ -114,7 +119,7 @@ class Experiments:
         experiment = experiments_file(self.paper)["experiments"][name]
         captures = "pcap" if experiment.get("captures") else None
         store = self._temporary() if captures else self._store
-        settings_with_scenarios = settings_of(experiment, self.paper)
+        settings_with_scenarios = settings_of(experiment, self.paper, name, self._alternative)
         seeds = self._seeds[: experiment.get("seeds", len(self._seeds))]
         step = 1000 if experiment.get("apart") else 0
         specs = [
@@ -153,14 +158,28 @@ class Experiments:
         return RunStore(Path(self._scratch.name))
 
 
-def settings_of(experiment: Mapping[str, Any], paper: str) -> list[tuple[Setting, Any]]:
-    """Every setting of an experiment, with its checked scenario."""
+def settings_of(
+    experiment: Mapping[str, Any], paper: str, name: str = "", alternative: Alternative | None = None
+) -> list[tuple[Setting, Any]]:
+    """Every setting of an experiment, with its checked scenario; ``name`` is the experiment's, for
+    the keys of an ``alternative`` reading.
+    """
     draft = read_draft(scenario_path(experiment["scenario"]))
     if sweep := experiment.get("sweep"):
         draft = draft.replaced({"sweep": sweep})
     # A network may replace values of a point, such as the length of a loss burst.
     return [
-        (Setting(on, by, dict(point)), draft.check({**point, **network(on, paper), **scheme(by, paper)}))
+        (
+            Setting(on, by, dict(point)),
+            draft.check(
+                {
+                    **point,
+                    **network(on, paper),
+                    **scheme(by, paper),
+                    **(alternative.keys_of(name, by) if alternative else {}),
+                }
+            ),
+        )
         for on in experiment.get("networks", [""])
         for by in experiment.get("schemes", [""])
         for point in draft.points()

@@ -43,9 +43,11 @@ def page(document: Document, environment: Document | None = None) -> Page:
     """The page of ``reproduce``'s JSON document."""
     if "live" in document:
         return live_page.page(document, environment)
-    totals, gated, claims = document["totals"], document["gated"], document["claims"]
-    tested = totals["holds"] + totals["fails"]
-    simulated = sum(claim["by"] == "simulation" and claim["verdict"] in ("holds", "fails") for claim in claims)
+    totals, claims = document["totals"], document["claims"]
+    simulated = _score(claims, "simulation")
+    independent = _score([claim for claim in claims if claim["gated"]], "simulation")
+    summed = _score(claims, "arithmetic")
+    one_seed = " This is one seed, a first look." if len(document.get("seeds", ())) == 1 else ""
     compared = any(claim["ns2_agrees"] is not None for claim in claims)
     sided = sum(claim["verdict"] == "fails" and claim["ns2_agrees"] is True for claim in claims)
     drawn = report_tables.section(document["paper"], claims)
@@ -79,15 +81,16 @@ def page(document: Document, environment: Document | None = None) -> Page:
     return Page(
         title=f"Reproduction: {document['paper']}",
         subtitle=f"{len(claims)} claims" + (f", ackclock {version}" if version else ""),
-        answer=f"{totals['holds']} of the {tested} claims tested hold"
+        answer=f"{simulated[0]} of the {sum(simulated)} simulated claims hold"
         + (
-            f", and {gated['holds']} of the {sum(gated.values())} that are independent of the paper's own network."
-            if sum(gated.values()) < tested
+            f", and {independent[0]} of the {sum(independent)} that do not depend on the paper's own network."
+            if independent != simulated
             else "."
-        ),
+        )
+        + one_seed,
         because=(
-            f"Of the tested claims, {simulated} were simulated and {tested - simulated} are "
-            f"arithmetic. {totals['fails']} fail"
+            f"{summed[0]} of {sum(summed)} further claims hold by arithmetic on the paper's own numbers, which "
+            f"no simulation can refute. Of the simulated claims, {simulated[1]} fail"
             + (f", and in {sided} of these an independent simulator, ns-2, agrees with ours; " if sided else "; ")
             + f"{totals['calibration']} are calibration (settings, or figures that settings were "
             f"chosen by) and prove nothing; not tested: {totals['not_tested']}. Every claim is "
@@ -104,6 +107,12 @@ def page(document: Document, environment: Document | None = None) -> Page:
         if compared
         else [],
     )
+
+
+def _score(claims: Sequence[Document], by: str) -> tuple[int, int]:
+    """The number of claims of one origin that hold, and that fail."""
+    found = [claim["verdict"] for claim in claims if claim["by"] == by]
+    return found.count("holds"), found.count("fails")
 
 
 def folder_page(folder: Path) -> Page:
@@ -131,7 +140,9 @@ def _table(claims: Sequence[Document], tone: str, *, has_verdicts: bool, compare
         if has_verdicts:
             row += [_ours(claim), Cell(claim["tolerance"])]
             row += [Cell({True: "yes", False: "no", None: "-"}[claim["ns2_agrees"]])] if compared else []
-        rows.append([*row, Cell(claim["why"])])
+        cause = claim.get("cause")
+        shown = f" ({cause['experiment']})" if cause and cause["experiment"] else ""
+        rows.append([*row, Cell(claim["why"], f"Cause: {cause['text']}{shown}" if cause else "")])
     # Orderings are sentences, which a right-aligned column without wrapping would stretch across
     # the page.
     if any(len(claim["paper_value"]) > 24 for claim in claims):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +12,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from ackclock.notebook import Progress
 from ackclock.papers import asymmetry, wibro, wimax_bursts, wimax_measured, wimax_simulated
-from ackclock.papers.claims import claims_of
+from ackclock.papers.claims import PAPERS, claims_of, expand_ids
 from ackclock.papers.evaluators import ExperimentData
-from ackclock.papers.evidence import ClaimResult, Evaluate, Verdict, judge
+from ackclock.papers.evidence import By, ClaimResult, Evaluate, Verdict, judge
 from ackclock.papers.experiments import Experiments
 from ackclock.papers.figure_data import PaperFigure
+from ackclock.papers.readings import cause_of, readings_of
 from ackclock.papers.wibro import figures as wibro_figures
 from ackclock.papers.wimax_bursts import figures as bursts_figures
 from ackclock.papers.wimax_measured import figures as measured_figures
@@ -46,11 +46,27 @@ class Reproduction(Result):
     claims: Sequence[ClaimResult]
     folder: Path | None = None
     figures: Sequence[PaperFigure] = ()
+    seeds: Sequence[int] = ()
 
     @property
     def totals(self) -> dict[Verdict, int]:
         """The number of claims by verdict."""
         return {verdict: sum(claim.verdict == verdict for claim in self.claims) for verdict in get_args(Verdict)}
+
+    @property
+    def totals_by(self) -> dict[By, dict[Verdict, int]]:
+        """`totals` of simulated claims, of arithmetic on the paper's own numbers, and of every
+        other origin that occurs.
+        """
+        seen: list[By] = [by for by in get_args(By) if any(claim.by == by for claim in self.claims)]
+        return {
+            by: {
+                verdict: sum((claim.by, claim.verdict) == (by, verdict) for claim in self.claims)
+                for verdict in get_args(Verdict)
+            }
+            for by in get_args(By)
+            if by in ("simulation", "arithmetic", *seen)
+        }
 
     @property
     def gated(self) -> dict[str, int]:
@@ -64,12 +80,22 @@ class Reproduction(Result):
         """The document of ``reproduce --json``."""
         return {
             "paper": self.paper,
-            "claims": [claim.as_json() for claim in self.claims],
+            "claims": [self._claim(claim) for claim in self.claims],
+            "seeds": list(self.seeds),
             "totals": self.totals,
+            "totals_by": self.totals_by,
             "gated": self.gated,
             **({"figures": [figure.as_json() for figure in self.figures]} if self.figures else {}),
             **({"folder": str(self.folder)} if self.folder else {}),
         }
+
+    def _claim(self, claim_result: ClaimResult) -> dict[str, object]:
+        """A claim's entry; of a failing simulated one with its cause."""
+        entry = claim_result.as_json()
+        if claim_result.verdict == "fails" and claim_result.by == "simulation":
+            cause = cause_of(self.paper, claim_result.claim.id)
+            entry["cause"] = {"text": cause.text, "experiment": cause.experiment or None}
+        return entry
 
     @property
     def verdicts(self) -> pl.DataFrame:
@@ -127,7 +153,7 @@ def reproduce(
         InputError: no paper has that name, or another run is in ``out``.
         RunFailed: a run failed in the engine.
     """
-    claims = claims_of(paper)
+    claims_of(paper)  # an unknown paper is refused before anything is written
     asked = range(1, seeds + 1) if isinstance(seeds, int) else seeds
     chosen = tuple(asked) if asked is not None else QUICK_SEEDS if quick else FULL_SEEDS
     identity = Identity.of("reproduce", [paper, list(chosen)])
@@ -135,15 +161,29 @@ def reproduce(
     experiments = Experiments(chosen, workers, folder, progress, paper)
     found = EVALUATORS[paper](experiments)
     with opened(folder, identity, seeds=chosen if found else (), force=force) as run:
-        claim_results = [
-            judge(claim, found.get(claim.id), untested(claim.id), calibrated(claim.id)) for claim in claims
-        ]
+        claim_results = verdicts(paper, found)
         drawn = _DRAWINGS[paper](ExperimentData(experiments)) if paper in _DRAWINGS else ()
-        done = Reproduction(paper, claim_results, folder, drawn)
+        done = Reproduction(paper, claim_results, folder, drawn, chosen)
         if run:
             atomic_files.write_json(run.path / DOCUMENT, done.document)
             run.finish()
     return done
+
+
+def verdicts(paper: str, evaluators: Mapping[str, Evaluate]) -> list[ClaimResult]:
+    """The verdict on each claim of a paper by its evaluators.
+
+    Args:
+        paper: one of ``PAPERS``.
+        evaluators: claim id to evaluator, as ``EVALUATORS[paper]`` returns them.
+
+    Raises:
+        InputError: no paper has that name.
+        RunFailed: a run failed in the engine.
+    """
+    return [
+        judge(claim, evaluators.get(claim.id), untested(claim.id), calibrated(claim.id)) for claim in claims_of(paper)
+    ]
 
 
 EVALUATORS: dict[str, Callable[[Experiments], Mapping[str, Evaluate]]] = {
@@ -166,27 +206,7 @@ _DRAWINGS: dict[str, Callable[[ExperimentData], Sequence[PaperFigure]]] = {
 @cache
 def _entries(file: str, key: str) -> tuple[tuple[frozenset[str], str], ...]:
     text = resources.files(__package__).joinpath(file).read_text("utf-8")
-    return tuple((frozenset(_ids(entry["claims"])), entry["why"]) for entry in tomllib.loads(text)[key])
-
-
-def _ids(named: Sequence[str]) -> list[str]:
-    found = []
-    for name in named:
-        if spanned := re.fullmatch(r"(P\d)-(\d{3})\.\.\1-(\d{3})", name):
-            prefix, first, last = spanned.groups()
-            found += [f"{prefix}-{number:03d}" for number in range(int(first), int(last) + 1)]
-        else:
-            found.append(name)
-    return found
-
-
-@cache
-def calibrations() -> tuple[Mapping[str, Any], ...]:
-    """The entries of ``calibrated.toml``: ``claims``, ``why``, and the packaged ``link`` that was
-    calibrated with them, if any.
-    """
-    text = resources.files(__package__).joinpath("calibrated.toml").read_text("utf-8")
-    return tuple(tomllib.loads(text)["set"])
+    return tuple((frozenset(expand_ids(entry["claims"])), entry["why"]) for entry in tomllib.loads(text)[key])
 
 
 def untested(claim_id: str) -> str:
@@ -198,5 +218,8 @@ def untested(claim_id: str) -> str:
 
 
 def calibrated(claim_id: str) -> str:
-    """The parameters calibrated by a claim (``calibrated.toml``); empty for a prediction."""
-    return next((why for ids, why in _entries("calibrated.toml", "set") if claim_id in ids), "")
+    """The reading that was calibrated on a claim (``readings.toml``), and how; empty for a
+    prediction.
+    """
+    paper = next((name for name, prefix in PAPERS.items() if claim_id.startswith(f"{prefix}-")), "")
+    return next((each.calibration for each in readings_of(paper) if claim_id in each.calibrated_on), "")

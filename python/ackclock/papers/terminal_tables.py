@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ackclock.papers.readings import cause_of
+
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ackclock.papers.evidence import ClaimResult, Verdict
+    from ackclock.papers.evidence import By, ClaimResult, Verdict
     from ackclock.papers.reproduce import Reproduction
 
 
@@ -20,12 +22,26 @@ def by_reason(claims: Iterable[ClaimResult]) -> dict[str, list[str]]:
     return why
 
 
-def format_totals(totals: Mapping[Verdict, int]) -> str:
-    """The number of claims by verdict, in words."""
+def format_totals(totals_by: Mapping[By, Mapping[Verdict, int]], totals: Mapping[Verdict, int], seeds: int) -> str:
+    """The score in words: claims with a verdict by origin, then those without; and "one seed" where
+    there was one.
+    """
+    parts = []
+    for by, words in _ORIGINS.items():
+        found = totals_by.get(by, {})
+        if tested := found.get("holds", 0) + found.get("fails", 0):
+            parts.append(f"{found['holds']} of {tested} {words} hold")
     return (
-        f"{totals['holds']} hold, {totals['fails']} fail, {totals['calibration']} are calibration, "
-        f"{totals['not_tested']} not tested"
+        f"{'; '.join(parts) or 'no claim was tested'}; {totals['calibration']} calibration, "
+        f"{totals['not_tested']} not tested" + (" (one seed)" if seeds == 1 else "")
     )
+
+
+_ORIGINS: dict[By, str] = {
+    "simulation": "simulated claims",
+    "measurement": "measured claims",
+    "arithmetic": "claims that are arithmetic on the paper's numbers",
+}
 
 
 def format_ours(claim_result: ClaimResult) -> str:
@@ -42,7 +58,7 @@ def summary(done: Sequence[Reproduction]) -> list[dict[str, Any]]:
     entries = []
     for each in done:
         why = by_reason(claim_result for claim_result in each.claims if claim_result.verdict == "not_tested")
-        totals = each.totals
+        totals, apart = each.totals, each.totals_by
         entries.append(
             {
                 "paper": each.paper,
@@ -50,6 +66,8 @@ def summary(done: Sequence[Reproduction]) -> list[dict[str, Any]]:
                 "calibrated": totals["calibration"],
                 "holding": totals["holds"],
                 "failing": totals["fails"],
+                "simulated": {verdict: apart["simulation"][verdict] for verdict in ("holds", "fails")},
+                "arithmetic": {verdict: apart["arithmetic"][verdict] for verdict in ("holds", "fails")},
                 "gated": each.gated,
                 "not_tested": totals["not_tested"],
                 "why_not": [{"claims": ids, "why": reason} for reason, ids in why.items()],
@@ -59,27 +77,22 @@ def summary(done: Sequence[Reproduction]) -> list[dict[str, Any]]:
 
 
 def summary_tables(done: Sequence[Reproduction]) -> list[Table]:
-    """A row for each paper, then the claims that were not tested, with reasons."""
+    """A row for each paper, then the claims that were not tested, with reasons. ``sums`` are claims
+    that are arithmetic on the paper's own numbers.
+    """
     from rich.table import Table
 
-    table = Table(title="The papers, claim by claim", title_justify="left", box=None, pad_edge=False)
-    for column in (
-        "paper",
-        "claims",
-        "calibrated",
-        "holding",
-        "failing",
-        "of them gated: holding",
-        "failing",
-        "not tested",
-    ):
+    one = " (one seed)" if any(len(each.seeds) == 1 for each in done) else ""
+    table = Table(title=f"The papers, claim by claim{one}", title_justify="left", box=None, pad_edge=False)
+    columns = ("paper", "claims", "simulated: hold", "fail", "sums: hold", "fail", "calibration", "not tested")
+    for column in columns:
         table.add_column(column, justify="left" if column == "paper" else "right", no_wrap=column == "paper")
     untested = Table(title="Not tested", title_justify="left", box=None, pad_edge=False)
     untested.add_column("claims", max_width=40)
     untested.add_column("why")
     for entry in summary(done):
-        counts = [entry[key] for key in ("claims", "calibrated", "holding", "failing")]
-        counts += [entry["gated"]["holds"], entry["gated"]["fails"], entry["not_tested"]]
+        counts = [entry["claims"], *entry["simulated"].values(), *entry["arithmetic"].values()]
+        counts += [entry["calibrated"], entry["not_tested"]]
         table.add_row(entry["paper"], *map(str, counts))
         for group in entry["why_not"]:
             untested.add_row(", ".join(group["claims"]), group["why"])
@@ -90,7 +103,8 @@ def verdict_table(done: Reproduction) -> Table:
     """The claims with a verdict; the title has the number of those without."""
     from rich.table import Table
 
-    table = Table(title=f"{done.paper}: {format_totals(done.totals)}", title_justify="left", box=None, pad_edge=False)
+    score = format_totals(done.totals_by, done.totals, len(done.seeds))
+    table = Table(title=f"{done.paper}: {score}", title_justify="left", box=None, pad_edge=False)
     for column in ("claim", "where", "metric", "paper", "ours", "tolerance", "verdict", "ns-2 agrees", "why"):
         table.add_column(column, no_wrap=column in ("claim", "verdict"))
     for claim_result in done.claims:
@@ -105,16 +119,25 @@ def verdict_table(done: Reproduction) -> Table:
             claim_result.claim.tolerance,
             claim_result.verdict,
             {True: "yes", False: "no", None: "-"}[claim_result.ns2_agrees],
-            claim_result.why,
+            because(done.paper, claim_result),
         )
     return table
 
 
+def because(paper: str, claim_result: ClaimResult) -> str:
+    """The reason of a verdict; of a failing simulated claim with its cause."""
+    if claim_result.verdict != "fails" or claim_result.by != "simulation":
+        return claim_result.why
+    cause = cause_of(paper, claim_result.claim.id)
+    return f"{claim_result.why}. Cause: {cause.text}" + (f" ({cause.experiment})" if cause.experiment else "")
+
+
 def totals_table(document: Mapping[str, Any]) -> Table:
-    """The number of claims by verdict, from the document of a reproduction."""
+    """The number of claims by verdict and origin, from the document of a reproduction."""
     from ackclock.terminal import text_table
 
-    table = text_table("Claims", ["verdict"], ["claims"])
+    origins = document.get("totals_by", {})
+    table = text_table("Claims", ["verdict"], ["claims", *origins])
     for verdict, count in document["totals"].items():
-        table.add_row(verdict, str(count))
+        table.add_row(verdict, str(count), *(str(found[verdict]) for found in origins.values()))
     return table

@@ -73,7 +73,11 @@ def _gain(runs: Experiments, hops: str) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         pairs = zip(runs("figure10").at(hops, "radio Reno"), runs("figure10").at(hops, "radio AF"), strict=True)
         gains = interval([100.0 * (throughput_bps(af) / throughput_bps(reno) - 1.0) for reno, af in pairs])
-        return Evidence(gains, f"AF's gain over Reno, seed by seed. {LASTING}. {_acks(runs, hops)}")
+        # Over three hops the gain depends on the duration, of which the paper says nothing: "12.1
+        # Kbps (Reno) to 17.0 Kbps (AF), an improvement of 40%".
+        decidable = hops != "3 hops"
+        why = f"AF's gain over Reno, seed by seed. {LASTING}. {_acks(runs, hops)}"
+        return Evidence(gains, why if decidable else f"not judged: {why}", decidable=decidable)
 
     return evaluate
 
@@ -163,7 +167,7 @@ def _index(runs: Experiments, count: int) -> Evaluate:
             "is not said, and the index rises with it (of two 0.91, 0.95 and 0.98 in 50, 100 and "
             "200 s)"
         )
-        return Evidence(ours, why)
+        return Evidence(ours, why if count > 2 else f"not judged: {why}", decidable=count > 2)
 
     return evaluate
 

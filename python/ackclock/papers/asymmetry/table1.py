@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ackclock.papers import closed_forms as a
 from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
 from ackclock.papers.experiments import ExperimentRuns, Experiments, hop_of, total_mbps
 from ackclock.papers.ns2 import ns2_values
+from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval
 
 PATHS: dict[str, tuple[str, str]] = {
@@ -26,6 +29,10 @@ CELLS: dict[str, tuple[str, str]] = {
 }
 """Claim to cell."""
 TIE = 0.02
+PAPER = "paper"
+"""The network compared with the paper: its routers' queues, and hosts without a limit."""
+NS2_NETWORKS = ("V1", "V2")
+"""The networks on which ns-2 was run: its script limits the sending hosts' queues."""
 
 _WHY = {
     "Reno": "ns-2's 10-packet queues hold 9 packets, which explains most of the difference from ns-2",
@@ -46,29 +53,31 @@ def mbps(table: ExperimentRuns, network: str, scheme: str, path: str) -> Interva
 def _cell(runs: Experiments, scheme: str, path: str) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         table = runs("table1")
-        ours, fitted = mbps(table, "V1", scheme, path), mbps(table, "V2", scheme, path)
+        ours = mbps(table, PAPER, scheme, path)
+        also = {network: mbps(table, network, scheme, path) for network in NS2_NETWORKS}
         rate, framing = PATHS[path]
-        sent = table.at("V1", scheme, rate=rate, framing=framing)
-        lost = sum(hop_of(run, "server", "down")["drops"] for run in sent) / len(sent)
+        lost = {network: _lost(table.at(network, scheme, rate=rate, framing=framing)) for network in (PAPER, "V1")}
         ns2 = ns2_values(claim.id)
-        why = f"V1, the authors' published network (ns-2 there: {ns2['V1']:g} Mb/s). "
-        if lost:
-            why += (
-                f"Its sending host queues 10 packets and lost {lost:.0f} of a window of 100, more "
-                "than path and queue hold, each loss halving the window; with 50 there and links "
-                f"of 2.25 ms (V2) ours is {fitted.mean:.2f} and ns-2's {ns2['V2']:g}. "
-            )
-        else:
-            why += f"No data is lost; on V2 ours is {fitted.mean:.2f} and ns-2's {ns2['V2']:g}. "
-        return Evidence(ours, why + _WHY[scheme], ns2=ns2, also={"V2": fitted})
+        beside = ", ".join(f"{also[network].mean:.2f} on {network} (ns-2 {ns2[network]:g})" for network in NS2_NETWORKS)
+        why = (
+            f"10 packets at each router, hosts without a limit: {lost[PAPER]:.0f} packets of data lost; with 10 "
+            f"at the sending host (V1) {lost['V1']:.0f}. {beside}. "
+        )
+        return Evidence(ours, why + _WHY[scheme], ns2=ns2, also=also)
 
     return evaluate
+
+
+def _lost(runs: Sequence[RunResult]) -> float:
+    """Data packets dropped on the way to the client, a run."""
+    dropped = [float(hop_of(run, name, "down")["drops"]) for run in runs for name in ("server", "cable")]
+    return sum(dropped) / len(runs)
 
 
 def _ordered(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         text, holds = [], {}
-        for network in ("V1", "V2"):
+        for network in (PAPER, *NS2_NETWORKS):
             table = runs("table1")
             broken = []
             for path in PATHS:
@@ -79,18 +88,18 @@ def _ordered(runs: Experiments) -> Evaluate:
             holds[network] = not broken
             text.append(f"{network}: " + (f"not at {', '.join(broken)}" if broken else "in all four"))
         why = (
-            f"Reno, ACC, AF in Mb/s; {'; '.join(text)}. Where it breaks the sender adaptation keeps "
-            "the window at 100 packets, more than V1's path and 10-packet host queue hold, and "
+            f"Reno, ACC, AF in Mb/s; {'; '.join(text)}. On V1 the sender adaptation keeps "
+            "the window at 100 packets, more than path and 10-packet host queue hold, and "
             "loses what Reno's slower ACKs hold back"
         )
-        return Evidence(None, why, holds=holds["V1"])
+        return Evidence(None, why, holds=holds[PAPER])
 
     return evaluate
 
 
 def _poor_above_ten(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
-        cells = {path: mbps(runs("table1"), "V1", "Reno", path).mean for path in PATHS}
+        cells = {path: mbps(runs("table1"), PAPER, "Reno", path).mean for path in PATHS}
         k = {
             rate: a.normalized_bandwidth_ratio(10e6, bps, 1000.0, 40.0)
             for rate, bps in (("9.6", 9.6e3), ("28.8", 28.8e3))
@@ -113,7 +122,7 @@ def _acks_waiting(runs: Experiments) -> Evaluate:
             reno, acc, af = (
                 table.mean(
                     lambda run: hop_of(run, "return", "up")["queue_packets_mean"],
-                    "V1",
+                    PAPER,
                     scheme,
                     rate=rate,
                     framing=framing,
@@ -131,7 +140,7 @@ def _acks_passing(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         rate, framing = PATHS["28.8 C"]
         k = a.normalized_bandwidth_ratio(10e6, 28.8e3, 1000.0, 6.0)
-        hops = [hop_of(run, "return", "up") for run in runs("table1").at("V1", "Reno", rate=rate, framing=framing)]
+        hops = [hop_of(run, "return", "up") for run in runs("table1").at(PAPER, "Reno", rate=rate, framing=framing)]
         sent, passed = sum(hop["delivered"] + hop["drops"] for hop in hops), sum(hop["delivered"] for hop in hops)
         return Evidence(
             None,
@@ -146,20 +155,21 @@ def _acks_passing(runs: Experiments) -> Evaluate:
 def _no_loss(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         lost = {}
-        for network in ("V1", "V2"):
+        networks = (PAPER, *NS2_NETWORKS)
+        for network in networks:
             for path in ("9.6 C", "28.8 C"):
                 rate, framing = PATHS[path]
-                ran = runs("table1").at(network, "Reno", rate=rate, framing=framing)
-                lost[network, path] = sum(
-                    hop_of(run, name, "down")["drops"] for run in ran for name in ("server", "cable")
-                ) / len(ran)
-        v1, v2 = ([f"{lost[network, path]:.0f} at {path}" for path in ("9.6 C", "28.8 C")] for network in ("V1", "V2"))
+                lost[network, path] = _lost(runs("table1").at(network, "Reno", rate=rate, framing=framing))
+        text = "; ".join(
+            f"{network} {lost[network, '9.6 C']:.0f} at 9.6 C, {lost[network, '28.8 C']:.0f} at 28.8 C"
+            for network in networks
+        )
         why = (
-            f"data packets lost, a run: {', '.join(v1)} on V1, {', '.join(v2)} on V2. On V1 the "
+            f"data packets lost, a run: {text}. On V1 the "
             "loss at k = 2.1 is not the burst's: a window of 100 packets is more than the path and "
             "the host's queue of 10 hold"
         )
-        return Evidence(None, why, holds=not (lost["V1", "9.6 C"] or lost["V1", "28.8 C"]))
+        return Evidence(None, why, holds=not (lost[PAPER, "9.6 C"] or lost[PAPER, "28.8 C"]))
 
     return evaluate
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from ackclock.papers.asymmetry.table1 import NS2_NETWORKS, PAPER
 from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
 from ackclock.papers.experiments import Experiments, flow_bps
@@ -50,8 +51,7 @@ _WHY = {
 }
 
 _ORDER = (
-    "Out of the paper's order is AF + acks-first, which starves the reverse flow on V2 only: V1's "
-    "losses at the sending host make it pause"
+    "On V1 AF + acks-first is out of the paper's order: losses at the sending host's queue make the forward flow pause"
 )
 
 
@@ -80,22 +80,22 @@ def _interval(runs: Experiments, network: str, scheme: str, side: int) -> Interv
 
 def _cell(runs: Experiments, scheme: str, side: int) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
-        v1, v2 = (_interval(runs, network, scheme, side) for network in ("V1", "V2"))
-        also = {"V2": v2} if v2 else {}
+        ours, v1, v2 = (_interval(runs, network, scheme, side) for network in (PAPER, *NS2_NETWORKS))
+        also = {name: found for name, found in (("V1", v1), ("V2", v2)) if found}
         if scheme == "Reno":
             why, ns2 = _modes(runs), {}  # ns-2's values are means over both modes
         else:
             ns2 = ns2_values(claim.id)
             why = (
-                f"V1, while both are there{f'; {v2.mean:.1f} on V2' if v2 else ''}; ns-2 has "
-                f"{ns2['V1']:g} and {ns2['V2']:g}. {_WHY[scheme]}"
+                f"while both are there; {', '.join(f'{value.mean:.1f} on {name}' for name, value in also.items())}; "
+                f"ns-2 has {ns2['V1']:g} and {ns2['V2']:g}. {_WHY[scheme]}"
             )
         quantity = claim.quantity()
-        if v1 is None:
+        if ours is None:
             return Evidence(None, why, holds=False, ns2=ns2, also=also)
-        starved = v1.mean < STARVED_KBPS if quantity and quantity.value == 0.0 else None
+        starved = ours.mean < STARVED_KBPS if quantity and quantity.value == 0.0 else None
         return Evidence(
-            v1, why, holds=starved, ns2=ns2, also=also, case="AF" if scheme == "Reno+AF" and side == 0 else ""
+            ours, why, holds=starved, ns2=ns2, also=also, case="AF" if scheme == "Reno+AF" and side == 0 else ""
         )
 
     return evaluate
@@ -103,7 +103,7 @@ def _cell(runs: Experiments, scheme: str, side: int) -> Evaluate:
 
 def _modes(runs: Experiments) -> str:
     text = []
-    for network in ("V1", "V2"):
+    for network in (PAPER, *NS2_NETWORKS):
         found = _of(runs, network, "Reno")
         starved = [forward for forward, reverse in found if reverse < STARVED_KBPS]
         others = [forward for forward, reverse in found if reverse >= STARVED_KBPS]
@@ -116,7 +116,7 @@ def _modes(runs: Experiments) -> str:
 
 
 def _mean(runs: Experiments, scheme: str, side: int) -> float:
-    found = _interval(runs, "V1", scheme, side)
+    found = _interval(runs, PAPER, scheme, side)
     return found.mean if found else 0.0
 
 
@@ -124,7 +124,7 @@ def _falling(runs: Experiments, rows: tuple[str, ...], side: int) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         values = [_mean(runs, scheme, side) for scheme in rows]
         text = ", ".join(f"{scheme} {value:.0f}" for scheme, value in zip(rows, values, strict=True))
-        return Evidence(None, f"kb/s on V1: {text}. {_ORDER}", holds=all(a > b for a, b in pairwise(values)))
+        return Evidence(None, f"kb/s: {text}. {_ORDER}", holds=all(a > b for a, b in pairwise(values)))
 
     return evaluate
 
@@ -143,9 +143,9 @@ def _reverse_order(runs: Experiments) -> Evaluate:
 
 def _reverse_first(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
-        found = _of(runs, "V1", "Reno, reverse first")
+        found = _of(runs, PAPER, "Reno, reverse first")
         forward, reverse = (interval([run[side] for run in found]) for side in (0, 1))
-        why = f"reverse first: forward {forward.mean:.0f}, reverse {reverse.mean:.1f} of 28.8 kb/s on V1"
+        why = f"reverse first: forward {forward.mean:.0f}, reverse {reverse.mean:.1f} of 28.8 kb/s"
         return Evidence(None, why, holds=reverse.mean > 0.85 * 28.8 and forward.mean < 1000.0)
 
     return evaluate
@@ -154,16 +154,14 @@ def _reverse_first(runs: Experiments) -> Evaluate:
 def _more_than_3_mbps(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         ours = _mean(runs, "RED only for data", 0)
-        return Evidence(
-            interval([ours / 1e3]), f"{ours:.0f} kb/s on V1, but {_WHY['RED only for data']}", holds=ours > 3000.0
-        )
+        return Evidence(interval([ours / 1e3]), f"{ours:.0f} kb/s. {_WHY['RED only for data']}", holds=ours > 3000.0)
 
     return evaluate
 
 
 def _idle(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
-        longest = [_longest_idle_s(result) for result in runs("table3").at("V1", "Reno+AF")]
+        longest = [_longest_idle_s(result) for result in runs("table3").at(PAPER, "Reno+AF")]
         why = (
             f"the forward transfer's longest time without progress: {min(longest):.1f} to "
             f"{max(longest):.1f} s over {len(longest)} starts"
@@ -198,15 +196,17 @@ def evaluators(runs: Experiments) -> dict[str, Evaluate]:
 
 def _cell_without_ns2(runs: Experiments, scheme: str, side: int) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
-        return Evidence(_interval(runs, "V1", scheme, side), f"on V1. {_WHY[scheme]}")
+        return Evidence(_interval(runs, PAPER, scheme, side), _WHY[scheme])
 
     return evaluate
 
 
 def _starves(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
-        v1, v2 = (_interval(runs, network, "AF + acks-first", 1) for network in ("V1", "V2"))
-        why = f"{v2.mean if v2 else 0.0:.1f} kb/s on V2. {_WHY['AF + acks-first']}"
-        return Evidence(v1, why, holds=v1 is not None and v1.mean < STARVED_KBPS, also={"V2": v2} if v2 else {})
+        ours, *beside = (_interval(runs, network, "AF + acks-first", 1) for network in (PAPER, *NS2_NETWORKS))
+        also = {name: found for name, found in zip(NS2_NETWORKS, beside, strict=True) if found}
+        text = ", ".join(f"{found.mean:.1f} kb/s on {name}" for name, found in also.items())
+        why = f"{text}. {_WHY['AF + acks-first']}"
+        return Evidence(ours, why, holds=ours is not None and ours.mean < STARVED_KBPS, also=also)
 
     return evaluate

@@ -93,7 +93,7 @@ def reproduce_live(
             for claim in claims
         ]
         simulated = reproduce(paper, seeds=QUICK_SEEDS, out=folder / SIMULATED)
-        done = LiveReproduction(paper, claim_result, folder, (), simulated, experiments.document())
+        done = LiveReproduction(paper, claim_result, folder, simulated=simulated, runs=experiments.document())
         # Invalid runs have been repeated.
         (folder / "report.html").unlink(missing_ok=True)
         atomic_files.write_json(folder / DOCUMENT, done.document)

@@ -22,9 +22,8 @@ def live_tables(done: LiveReproduction) -> list[Table]:
 def _verdicts(done: LiveReproduction) -> Table:
     from rich.table import Table
 
-    table = Table(
-        title=f"{done.paper}, live: {format_totals(done.totals)}", title_justify="left", box=None, pad_edge=False
-    )
+    score = format_totals(done.totals_by, done.totals, 0)
+    table = Table(title=f"{done.paper}, live: {score}", title_justify="left", box=None, pad_edge=False)
     for column in (
         "claim",
         "metric",

@@ -232,7 +232,7 @@ def _advice(figures: ExperimentData) -> tuple[bool, str]:
         f"CUBIC with auto-tuning gets {ours:.2f} Mb/s, the best of the others {best:.2f}; "
         f"retransmitted: {format_values(again, '%')}"
     )
-    return again["CUBIC auto"] == max(again.values()) and ours <= 1.02 * best, text
+    return again["CUBIC auto"] == max(again.values()) and ours <= best, text
 
 
 def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:

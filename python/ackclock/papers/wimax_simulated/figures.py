@@ -48,7 +48,7 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
             "New Reno at high error rates.",
             PER,
             GOODPUT,
-            over([scenario1("", r) for r in RATES], RATES, (*SIX, "Westwood (2001)", "Westwood (ns-2)"), goodput),
+            over([scenario1("", r) for r in RATES], RATES, (*SIX, "Westwood+", "Westwood (ns-2)"), goodput),
             True,
             paper=above(scenario1("", LOW), LOW, {"Westwood": 96.0, "BIC": 18.0}),
         ),

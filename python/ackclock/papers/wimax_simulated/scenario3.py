@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ackclock.papers import closed_forms as a
 from ackclock.papers.evaluators import (
@@ -21,7 +20,7 @@ from ackclock.papers.evaluators import (
 )
 from ackclock.papers.evidence import Evaluate
 from ackclock.papers.experiments import hop_of
-from ackclock.papers.wimax_simulated.single import FIVE, of_five
+from ackclock.papers.wimax_simulated.single import FIVE, gilbert_elliott, of_five
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 
@@ -30,23 +29,19 @@ RATIOS = ("1:1", "2:1", "3:1", "4:1", "5:1", "6:1")
 THREE = ("New Reno", "Westwood", "BIC")
 NETWORK = "with ranging"
 TIE = 0.1
-FULL = (
-    "six transfers fill the cell with every variant: New Reno's already get {share:.0%} of the "
-    "best of five, so no variant can be half as fast again. The paper's cell cannot have been full; "
-    "with six windows a channel of 25 Mb/s is"
-)
+NEAR_ONE = 0.9
+"""Jain's index that is "close to 1" (P3-043); an index that "becomes low" (P3-044) is below."""
+NOTICEABLE = 0.05
+"""Drop of the index that Figure 13, from 0 to 1, would show as a fluctuation."""
+SHARE = "six transfers by New Reno get {share:.0%} of what the best of the five schemes gets"
 
 
 def errors(scheme: str, rate: float) -> ExperimentPoint:
-    return point("scenario3", scheme, down=_ge(rate))
+    return point("scenario3", scheme, down=gilbert_elliott(rate))
 
 
 def ratio(scheme: str, split: str, network: str = NETWORK) -> ExperimentPoint:
     return point("ratios", scheme, network, dl_ul=split)
-
-
-def _ge(rate: float) -> dict[str, Any]:
-    return {"kind": "gilbert-elliott", "mean": rate, "bad_sojourn": "7500 us"}
 
 
 def _gain(figures: ExperimentData, scheme: str) -> Interval:
@@ -55,7 +50,7 @@ def _gain(figures: ExperimentData, scheme: str) -> Interval:
 
 def _full(figures: ExperimentData) -> str:
     found = of_five(figures, errors("New Reno", 1e-4))
-    return FULL.format(share=found["New Reno"] / max(found.values()))
+    return SHARE.format(share=found["New Reno"] / max(found.values()))
 
 
 def _order(figures: ExperimentData) -> tuple[bool, str]:
@@ -67,14 +62,14 @@ def _order(figures: ExperimentData) -> tuple[bool, str]:
 
 def _fair(figures: ExperimentData) -> tuple[bool, str]:
     found = {s: min(figures.mean(errors(s, rate), fairness).mean for rate in RATES if rate <= 1e-2) for s in FIVE}
-    return min(found.values()) >= 0.9, "minimum index up to 1 %: " + format_values(found)
+    return min(found.values()) >= NEAR_ONE, "minimum index up to 1 %: " + format_values(found)
 
 
 def _unfair(figures: ExperimentData) -> tuple[bool, str]:
     before, after = ({s: figures.mean(errors(s, rate), fairness).mean for s in FIVE} for rate in (1e-2, 1e-1))
     mean = [sum(found.values()) / len(found) for found in (before, after)]
     text = f"at 1 %: {format_values(before)}; at 10 %: {format_values(after)}"
-    return mean[1] < mean[0], text + f"; on average {mean[0]:.3f} and {mean[1]:.3f}: lower, but not low over 300 s"
+    return max(after.values()) < NEAR_ONE, f"{text}; on average {mean[0]:.3f} and {mean[1]:.3f}"
 
 
 def _step(figures: ExperimentData, split: str, base: str) -> Interval:
@@ -82,9 +77,8 @@ def _step(figures: ExperimentData, split: str, base: str) -> Interval:
 
 
 _CAPACITY = (
-    "the cell is full at every split, so goodput is proportional to the downlink's symbols less an "
-    "overhead of about 6: 67, 91 and 115 at 1:1, 2:1 and 5:1, or {0}. The paper's smaller steps "
-    "need flows that errors or ACKs limit, not the split"
+    "a full cell would gain {0}: the downlink's symbols less an overhead of about 6 are 67, 91 and "
+    "115 at 1:1, 2:1 and 5:1"
 )
 
 
@@ -144,9 +138,7 @@ def _fluctuates(figures: ExperimentData) -> tuple[bool, str]:
     low = min(min(values) for split, values in spread.items() if split in RATIOS[:4])
     high = min(min(values) for split, values in spread.items() if split in RATIOS[4:])
     text = ", ".join(f"{split} {min(values):.3f}" for split, values in spread.items())
-    return high < low - 0.005, (
-        f"minimum index over the seeds: {text}; ACKs lost in the uplink distribute the rate unevenly"
-    )
+    return high < low - NOTICEABLE, f"minimum index over the seeds: {text}"
 
 
 def _derived(splits: Sequence[str]) -> Evaluate:
