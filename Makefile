@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy advise-accuracy docs lock clean distclean
+.PHONY: help build demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy advise-accuracy guides docs lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -153,6 +153,10 @@ advise-accuracy: build ## `advise` beside the full grid of its changes, for draw
 	$(BIN)/python -m studies.advise.page docs/advise-accuracy.md
 
 # -W: a warning is an error. -n: so is a reference without a target. No network is used.
+# The output that a page shows is compared; UPDATE=1 renews it. In a bare environment: WHEEL=dist/X.whl
+guides: build ## run the commands of the guides in empty folders, with their times: minutes
+	$(BIN)/python tools/guides.py $(if $(UPDATE),--update) $(if $(WHEEL),--wheel $(WHEEL)) $(GUIDES)
+
 docs: $(VENV)/.docs build ## the site, into target/site: half a minute
 	$(BIN)/sphinx-build --builder html -E -W --keep-going -n --quiet -d target/site-doctrees docs target/site
 
