@@ -160,6 +160,26 @@ guides: build ## run the commands of the guides in empty folders, with their tim
 docs: $(VENV)/.docs build ## the site, into target/site: half a minute
 	$(BIN)/sphinx-build --builder html -E -W --keep-going -n --quiet -d target/site-doctrees docs target/site
 
+.PHONY: wheel wheel-test cross audit
+wheel: $(VENV)/.locked ## dist/: the wheel (profile dist, lowest manylinux tag that its symbols allow) and the sdist
+	rm -rf dist
+	$(BIN)/maturin build --quiet --locked --profile dist --out dist
+	$(BIN)/maturin sdist --quiet --out dist
+	@ls -l dist
+
+wheel-test: $(VENV)/.locked ## install dist/*.whl in a bare environment without a compiler, run every command; build the sdist
+	$(BIN)/python tools/try_wheel.py dist $(if $(NO_SDIST),--no-sdist)
+
+# The simulator and the analyzer, and the Python module without live traffic. A target that rustup cannot add is skipped.
+CROSS ?= x86_64-apple-darwin aarch64-apple-darwin x86_64-pc-windows-gnu x86_64-pc-windows-msvc
+PURE  := core pcap sim trace fit packetdrill py
+
+cross: ## compile what needs no Linux for macOS and Windows (cargo check; CROSS=TARGETS)
+	@CARGO="$(CARGO)" sh tools/cross.sh "$(PURE)" $(CROSS)
+
+audit: $(VENV)/.locked ## known vulnerabilities and licences of the dependencies, where the data can be had
+	@CARGO="$(CARGO)" sh tools/audit.sh $(BIN)/python
+
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot --extra report --group dev \
 	  --upgrade --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links \

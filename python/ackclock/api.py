@@ -255,3 +255,17 @@ def list_papers() -> dict[str, str]:
 def list_queues() -> dict[str, str]:
     """Queues: kind -> summary."""
     return {entry["name"]: entry["summary"] for entry in catalogue.entries("queues")}
+
+
+def list_workloads() -> dict[str, str]:
+    """Workloads of flows: kind -> what it sends."""
+    from ackclock.input.scenario.workload import WORKLOADS
+
+    return {name: " ".join((table.__doc__ or "").split()) for name, table in WORKLOADS.items()}
+
+
+def list_metrics() -> dict[str, str]:
+    """Metrics of a run in tables, JSON and Parquet: name -> unit and definition."""
+    from ackclock.simulation.metrics import METRICS
+
+    return dict(METRICS)

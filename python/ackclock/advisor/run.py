@@ -33,6 +33,7 @@ from ackclock.comparison.prices import OTHERS, SHORT, companions
 from ackclock.errors import InputError, InvalidValue, choices, format_value
 from ackclock.input.objects import Link
 from ackclock.input.scenario.link_draws import draws_path
+from ackclock.linux import require_linux
 from ackclock.notebook import Progress
 from ackclock.simulation import run_files
 from ackclock.simulation.metrics import Run, over_seeds
@@ -103,6 +104,8 @@ def advise(
         allowed = check_may(may)
     except InvalidValue as invalid:
         raise InputError.of(invalid, key="may") from None
+    if verify:
+        require_linux("advise --verify", "network namespaces and TUN devices")
     situation = situation_of(what, direction=direction, seed=seed)
     if goal == "fairness" and sum(flow.instances for flow in situation.base.flow if not flow.is_udp) < 2:
         situation = situation.beside_a_flow()

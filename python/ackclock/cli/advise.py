@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ackclock.cli import complete
 from ackclock.cli.options import Force, Json, Out, Quiet, Report, Seed, Workers, typed
 
 _OPTIONS = {"goal": "--goal", "may": "--may", "link": "WHAT", "flow.flow.direction": "--direction"}
@@ -17,6 +18,7 @@ def advise(
         typer.Argument(
             metavar="WHAT..",
             help="A packaged link, a link file, a scenario, a run folder, or captures of both ends.",
+            autocompletion=complete.links,
             show_default=False,
         ),
     ],

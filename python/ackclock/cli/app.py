@@ -21,6 +21,7 @@ from ackclock.cli import (
     packetdrill,
     report,
     reproduce,
+    schema,
     serve,
     show,
     simulate,
@@ -30,7 +31,6 @@ from ackclock.cli import (
 app = typer.Typer(
     name="ackclock",
     help="A laboratory for TCP over access links: how will TCP behave here, why, and what should I change?",
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,  # plain help does not import rich, which halves the time
     pretty_exceptions_enable=False,
@@ -72,6 +72,7 @@ for command in (
     report.report,
     show.show,
     doctor.doctor,
+    schema.schema,
 ):
     app.command()(command)
 app.command(name="list")(list_.list_)

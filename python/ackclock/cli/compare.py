@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ackclock.cli import complete
 from ackclock.cli.options import Force, Json, OutUrl, Quiet, Report, Seed, Series, Workers, one_of, typed
 
 
@@ -58,13 +59,19 @@ _DELAYED = {DelayedAcks.on: (True,), DelayedAcks.off: (False,), DelayedAcks.both
 
 def compare(
     link: Annotated[
-        str, typer.Argument(help="A packaged link (`ackclock list links`) or a link file.", show_default=False)
+        str,
+        typer.Argument(
+            help="A packaged link (`ackclock list links`) or a link file.",
+            show_default=False,
+            autocompletion=complete.links,
+        ),
     ],
     variants: Annotated[
         str,
         typer.Option(
             help="TCP variants and groups of them, with commas between: linux, kernel, papers, all "
-            "(`ackclock list groups`)."
+            "(`ackclock list groups`).",
+            autocompletion=complete.variants,
         ),
     ] = VARIANTS,
     buffers: Annotated[
@@ -79,7 +86,8 @@ def compare(
         str,
         typer.Option(
             help="Queues of the data's bottleneck, with commas between: droptail, codel, fq-codel, "
-            ".. (link: the link's)."
+            ".. (link: the link's).",
+            autocompletion=complete.queues,
         ),
     ] = "link",
     ack_policy: Annotated[
@@ -100,7 +108,10 @@ def compare(
     direction: Annotated[str, typer.Option(help="down (server to client) or up.")] = "down",
     duration: Annotated[str, typer.Option(help="Simulated time of a run.")] = DURATION,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 1..N for every configuration.")] = SEEDS,
-    host: Annotated[str | None, typer.Option(help="Host stack (`ackclock list hosts`; default: linux-6).")] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(help="Host stack (`ackclock list hosts`; default: linux-6).", autocompletion=complete.hosts),
+    ] = None,
     rank_by: Annotated[RankBy, typer.Option(help="The metric of the ranking.")] = RankBy.goodput,
     measured: Annotated[
         Path | None,

@@ -12,6 +12,14 @@ def main() -> int:
 
     Returns the exit status: 0, 1 or 2.
     """
+    from ackclock.errors import RunFailed
+    from ackclock.linux import require_linux
+
+    try:
+        require_linux("ackclockd", "kernel timestamps, pacing and packet sockets")
+    except RunFailed as error:
+        print(f"ackclockd: {error}", file=sys.stderr)
+        return error.status
     from ackclock import _native
 
     return _native.ackclockd(["ackclockd", *sys.argv[1:]])

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from ackclock.cli import complete
 from ackclock.cli.options import Force, Json, Quiet, Report, time_above_zero, typed
 
 Grade = Literal["usable", "exact"]
@@ -26,7 +27,11 @@ class _NotRunError(Exception):
 def emulate(
     link: Annotated[
         str,
-        typer.Argument(help="A packaged link (`ackclock list links`), a link file or a scenario.", show_default=False),
+        typer.Argument(
+            help="A packaged link (`ackclock list links`), a link file or a scenario.",
+            show_default=False,
+            autocompletion=complete.links,
+        ),
     ],
     command: Annotated[
         list[str] | None,
@@ -115,6 +120,9 @@ def emulate(
     it is not found. It is 1 if the emulation failed, or its grade is less than --require, and 2 for
     bad input.
     """
+    from ackclock.linux import require_linux
+
+    require_linux("emulate", "network namespaces and TUN devices")
     from ackclock.cli.output import deliver, print_json, remark
     from ackclock.emulation.config import (
         PAIR_NAME,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ackclock.cli import complete
 from ackclock.cli.options import Force, Json, Quiet, typed
 
 
@@ -18,7 +19,12 @@ class Emulator(StrEnum):
 
 def export(
     link: Annotated[
-        str, typer.Argument(help="A packaged link (`ackclock list links`) or a link file.", show_default=False)
+        str,
+        typer.Argument(
+            help="A packaged link (`ackclock list links`) or a link file.",
+            show_default=False,
+            autocompletion=complete.links,
+        ),
     ],
     to: Annotated[Emulator, typer.Option("--to", help="The target's format.", show_default=False)],
     json: Json = False,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ackclock.cli import complete
 from ackclock.cli.options import Json
 
 
@@ -19,7 +20,12 @@ class KernelVerb(StrEnum):
 def kernel_cc(
     verb: Annotated[KernelVerb, typer.Argument(help="What to do.", show_default=False)],
     variants: Annotated[
-        list[str] | None, typer.Argument(help="vegas, veno, westwood+, bic, biad; all by default.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            help="vegas, veno, westwood+, bic, biad; all by default.",
+            show_default=False,
+            autocompletion=complete.kernel_variants,
+        ),
     ] = None,
     json: Json = False,
 ) -> int:

@@ -1,4 +1,4 @@
-"""list: the names of packaged links, variants and their groups, hosts, queues and papers."""
+"""list: the names of links, variants, groups, hosts, queues, workloads, metrics and papers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ class Kind(StrEnum):
     groups = "groups"
     hosts = "hosts"
     queues = "queues"
+    workloads = "workloads"
+    metrics = "metrics"
     papers = "papers"
 
 
@@ -26,7 +28,9 @@ def list_(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """List links, variants, groups of variants, hosts, queues or papers by name."""
+    """List links, variants, groups of variants, hosts, queues, workloads, metrics or papers by
+    name.
+    """
     from ackclock import api
     from ackclock.cli.output import print_json, print_names
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ackclock.cli import complete
 from ackclock.cli.options import Json, Quiet, Seed, one_of, time_of
 
 
@@ -14,7 +15,9 @@ def packetdrill(
     scripts: Annotated[
         list[Path], typer.Argument(metavar="SCRIPT...", help="Scripts, or folders with .pkt files.", show_default=False)
     ],
-    host: Annotated[str, typer.Option(help="The host stack: one of `ackclock list hosts`.")] = "linux-6",
+    host: Annotated[
+        str, typer.Option(help="The host stack: one of `ackclock list hosts`.", autocompletion=complete.hosts)
+    ] = "linux-6",
     variant: Annotated[
         str | None,
         typer.Option(

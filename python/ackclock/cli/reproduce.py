@@ -8,12 +8,16 @@ from typing import Annotated
 
 import typer
 
+from ackclock.cli import complete
 from ackclock.cli.options import Force, Json, Out, Quiet, Seed, Workers
 
 
 def reproduce(
     paper: Annotated[
-        str | None, typer.Argument(help="A paper (`ackclock list papers`); all without this argument.")
+        str | None,
+        typer.Argument(
+            help="A paper (`ackclock list papers`); all without this argument.", autocompletion=complete.papers
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A first look: one seed.")] = False,
     full: Annotated[bool, typer.Option("--full", help="All seeds (default).")] = False,
@@ -91,8 +95,11 @@ def _reproduce_live(paper: str | None, options: LiveOptions, seed: int | None, *
     from ackclock.cli.output import print_json, print_tables, remark, write_report
     from ackclock.cli.progress import progress
     from ackclock.errors import InputError
+    from ackclock.linux import require_linux
     from ackclock.papers.live.reproduction import LIVE, reproduce_live
     from ackclock.papers.live.terminal_tables import live_tables
+
+    require_linux("reproduce --live", "network namespaces and TUN devices")
 
     if paper is None:
         raise InputError.problem("--live requires a paper", f"name one of {', '.join(LIVE)}", option="--live")

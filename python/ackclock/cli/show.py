@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ackclock.cli import complete
 from ackclock.cli.options import Json, Quiet
 
 
@@ -14,7 +15,9 @@ def show(
     name: Annotated[
         str,
         typer.Argument(
-            help="A packaged link, a link file, a scenario file, or a run folder or its URL.", show_default=False
+            help="A packaged link, a link file, a scenario file, or a run folder or its URL.",
+            show_default=False,
+            autocompletion=complete.links,
         ),
     ],
     json: Json = False,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ackclock.errors import InputError, RunFailed
+from ackclock.linux import require_linux
 
 BINARY = "ackclock-kernel-cc"
 KERNEL_NAMES = {
@@ -36,10 +37,12 @@ def run(verb: str, variants: Sequence[str], *, json: bool) -> int:
 
     Raises InputError if there is no binary, and RunFailed, with `json`, if the binary fails.
     """
+    require_linux("kernel-cc", "TCP congestion controls as eBPF programs")
     binary = find_binary()
     if binary is None:
         raise InputError.problem(
-            f"{BINARY} is not installed", "build it: `make kernel-cc` (Linux with BTF, clang, bpftool)"
+            f"{BINARY} is not installed: it is built for this machine's kernel, and no wheel has it",
+            "build it in the source distribution or the repository: `make kernel-cc` (Linux with BTF, clang, bpftool)",
         )
     if not json:
         return subprocess.run([binary, verb, *variants], check=False).returncode

@@ -270,6 +270,9 @@ def emulate(
 
     from ackclock.errors import RunFailed, from_document
     from ackclock.input.toml_writer import to_toml
+    from ackclock.linux import require_linux
+
+    require_linux("emulate", "network namespaces and TUN devices")
 
     with tempfile.TemporaryDirectory() as scratch:
         if isinstance(link, Link | Mapping):

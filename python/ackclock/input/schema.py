@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
 from ackclock.errors import MAX_NAMES, InvalidValue, choices, format_value
+from ackclock.input.form import Form, FormValidator, number, whole, words
 
 Loc = tuple[str | int, ...]
 T = TypeVar("T", bound=BaseModel)
@@ -45,6 +48,14 @@ class Table(BaseModel):
         return f'the key "{name}" is required here' + (f"; keys: {', '.join(keys)}" if len(keys) <= MAX_NAMES else "")
 
 
+@dataclass(frozen=True, eq=False)
+class KindValidator(BeforeValidator):
+    """The check of a table whose `kind` selects the model; `default` is the kind without one."""
+
+    kinds: Mapping[str, type[Any]] = dataclasses.field(default_factory=dict)
+    default: str | None = None
+
+
 def by_kind(kinds: Mapping[str, type[T]], default: str | None = None) -> BeforeValidator:
     """A table whose `kind` selects the model."""
 
@@ -58,7 +69,7 @@ def by_kind(kinds: Mapping[str, type[T]], default: str | None = None) -> BeforeV
             raise InvalidValue(format_value(kind), f"kind {choices(kinds, kind)}", ("kind",))
         return kinds[kind].model_validate({**data, "kind": kind})
 
-    return BeforeValidator(choose)
+    return KindValidator(choose, kinds=kinds, default=default)
 
 
 def choice_field(*allowed: str) -> BeforeValidator:
@@ -69,11 +80,13 @@ def choice_field(*allowed: str) -> BeforeValidator:
             raise InvalidValue(format_value(value), choices((f'"{name}"' for name in allowed), format_value(value)))
         return value
 
-    return BeforeValidator(check)
+    return FormValidator(check, form=words(*allowed))
 
 
-def number_field(check: Callable[[float], bool], allowed: str) -> BeforeValidator:
-    """A number (TOML integer or float) within limits."""
+def number_field(check: Callable[[float], bool], allowed: str, **limits: float) -> BeforeValidator:
+    """A number (TOML integer or float) within limits, which `limits` has as keywords of JSON
+    Schema.
+    """
 
     def take(value: Any) -> float:
         if (
@@ -85,7 +98,7 @@ def number_field(check: Callable[[float], bool], allowed: str) -> BeforeValidato
             raise InvalidValue(format_value(value), allowed)
         return float(value)
 
-    return BeforeValidator(take)
+    return FormValidator(take, form=number(**limits))
 
 
 def int_field(lowest: int, allowed: str) -> BeforeValidator:
@@ -96,7 +109,7 @@ def int_field(lowest: int, allowed: str) -> BeforeValidator:
             raise InvalidValue(format_value(value), allowed)
         return value
 
-    return BeforeValidator(take)
+    return FormValidator(take, form=whole(minimum=lowest, maximum=2**31 - 1))
 
 
 def _yes_or_no(value: Any) -> bool:
@@ -118,8 +131,9 @@ def _text(value: Any) -> str:
 
 
 Flag = Annotated[bool, BeforeValidator(_yes_or_no)]
-Name = Annotated[str, BeforeValidator(_name)]
-Text = Annotated[str, BeforeValidator(_text)]
+_NAMES = Form({"type": "string", "pattern": r"^[^./]*[^./\s][^./]*$"})
+Name = Annotated[str, BeforeValidator(_name), _NAMES]
+Text = Annotated[str, BeforeValidator(_text), Form({"type": "string"})]
 
 
 def table_array(what: str) -> BeforeValidator:
@@ -134,7 +148,7 @@ def table_array(what: str) -> BeforeValidator:
 
 
 Count = Annotated[int, int_field(1, "a whole number, 1 or more")]
-Probability = Annotated[float, number_field(lambda p: 0 <= p <= 1, "a probability from 0 to 1")]
+Probability = Annotated[float, number_field(lambda p: 0 <= p <= 1, "a probability from 0 to 1", minimum=0, maximum=1)]
 
 
 def first_invalid(error: ValidationError) -> tuple[Loc, InvalidValue]:

@@ -14,6 +14,7 @@ from ackclock.errors import InputError, RunFailed
 from ackclock.input.document import Document
 from ackclock.input.objects import time_text
 from ackclock.input.units import rate_bps, show_rate
+from ackclock.linux import require_linux
 from ackclock.measurement.capture import FAR, NEAR, join
 from ackclock.measurement.document import document, series_frame
 from ackclock.measurement.path import PathProbes, walk
@@ -70,6 +71,7 @@ def measure(
         RunFailed: the session failed; MeasurementFailed if some tests had finished, whose results
             are kept.
     """
+    require_linux("measure", "kernel timestamps, pacing and packet sockets")
     checked = plan if isinstance(plan, Plan) else plan_of(Document(_with_time_units(plan or {})))
     if not 0 < port < 65536:
         raise InputError(str(port), "a port from 1 to 65535", key="port")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError, format_value, native_errors
+from ackclock.linux import require_linux
 from ackclock.measurement.session import PORT
 
 Announce = Callable[[str, str | None], None]
@@ -59,6 +60,7 @@ def serve(
     Raises:
         InputError: an invalid address, token file or user. RunFailed: the system refused.
     """
+    require_linux("serve", "kernel timestamps, pacing and packet sockets")
     from ackclock import _native
 
     try:
@@ -89,6 +91,7 @@ def new_token(path: str | Path) -> None:
 
     Raises InputError if the file exists or cannot be written.
     """
+    require_linux("serve --new-token", "file modes")
     from ackclock import _native
 
     with native_errors():

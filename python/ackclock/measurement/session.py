@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ackclock.errors import InputError, native_errors, not_readable
+from ackclock.linux import require_linux
 
 T = TypeVar("T")
 Figures = dict[str, Any]
@@ -48,6 +49,7 @@ def read_token(file: str | Path | None, text: str | None = None) -> str:
             "add --token-file FILE, or set ACKCLOCK_TOKEN",
             option="--token-file",
         )
+    require_linux("measure", "kernel timestamps, pacing and packet sockets")
     from ackclock import _native
 
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError, native_errors
+from ackclock.linux import require_linux
 
 PORT = 862
 
@@ -27,6 +28,7 @@ def stamp(
     Raises:
         InputError: an unknown host, or no reply.
     """
+    require_linux("measure", "kernel timestamps, pacing and packet sockets")
     from ackclock import _native
 
     if not (1e-4 <= gap_s <= 60 and 1 <= count <= 1_000_000 and 0 < port < 65536):

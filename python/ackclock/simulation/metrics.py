@@ -11,6 +11,34 @@ from ackclock.statistics import Interval, interval, jain_index
 LIMITS = ("receive_window", "send_buffer", "cwnd", "application", "recovery")
 """What limits a sender, by the engine's names."""
 
+METRICS: Mapping[str, str] = {
+    "goodput_bps": "b/s; payload delivered in order, over (end - flow start), summed over the TCP flows.",
+    "opposite_goodput_bps": "b/s; goodput of the flows of `compare --opposite`.",
+    "throughput_bps": "b/s; IP bytes delivered once over the same time, summed over the TCP flows.",
+    "rtt_min_ms": "ms; minimum RTT, mean over the flows.",
+    "rtt_mean_ms": "ms; mean RTT, mean over the flows.",
+    "rtt_p95_ms": "ms; 95th percentile of the RTT, mean over the flows.",
+    "retransmission_rate": "share; retransmitted of the sent segments, over all flows.",
+    "timeouts": "count; retransmission timeouts, over all flows.",
+    "fast_retransmits": "count; entries into fast retransmit, over all flows.",
+    "window_cuts": "count; reductions of cwnd, over all flows.",
+    "idle_share": "share; of a flow's lifetime without data in flight, mean over the flows.",
+    "limited_receive_window": "share; of the time limited by the receive window, mean over the flows.",
+    "limited_send_buffer": "share; of the time limited by the send buffer, mean over the flows.",
+    "limited_cwnd": "share; of the time limited by cwnd, mean over the flows.",
+    "limited_application": "share; of the time limited by the application, mean over the flows.",
+    "limited_recovery": "share; of the time in loss recovery, mean over the flows.",
+    "utilization": "share; of the most used hop in the direction of the data.",
+    "queue_delay_ms": "ms; mean queueing delay of data packets, summed over the hops.",
+    "ack_queue_delay_ms": "ms; mean queueing delay in the direction of the ACKs, summed over the hops.",
+    "drops": "count; packets dropped in the direction of the data.",
+    "ack_drop_share": "share; packets lost in the direction of the ACKs.",
+    "ack_filter_share": "share; packets that ACK filters removed, at the hop with the largest share.",
+    "model_bps": "b/s; Padhye's rate for Reno with the same loss events and RTTs.",
+    "jain": "share; Jain's index of the flows' goodputs.",
+}
+"""Metric name to its unit and definition."""
+
 Run = Mapping[str, float]
 """Metric name to value of one run; NaN without a value."""
 

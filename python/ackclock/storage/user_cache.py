@@ -44,4 +44,6 @@ def _existing(folder: Path) -> Path:
 
 
 def _own(path: Path) -> bool:
-    return path.exists() and path.stat().st_uid == os.geteuid()
+    if not path.exists():
+        return False
+    return not hasattr(os, "geteuid") or path.stat().st_uid == os.geteuid()

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.errors import InvalidValue, choices, format_value
+from ackclock.input.form import Shorthand, words
 from ackclock.input.quantity_fields import SomeBytes, Span
 from ackclock.input.schema import Count, Flag, Probability, Table, choice_field, int_field
 
@@ -62,7 +63,7 @@ class Acks(Table):
     the queue is full.
     """
 
-    filter: Annotated[Filter | None, BeforeValidator(_filter)] = None
+    filter: Annotated[Filter | None, BeforeValidator(_filter), Shorthand(words(*PRESETS))] = None
     first: Flag = False
     drop: Annotated[str, choice_field("tail", "front")] = "tail"
 

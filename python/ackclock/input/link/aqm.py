@@ -7,15 +7,18 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator, PlainSerializer
 
 from ackclock.errors import InvalidValue, format_value
+from ackclock.input import form
 from ackclock.input.link.queue_limits import Plan, QueueLimits
 from ackclock.input.link.thresholds import Amount, amount
 from ackclock.input.quantity_fields import LONGEST_PS, SomeBytes, Span, Time
 from ackclock.input.schema import Flag, Probability, choice_field, number_field
 from ackclock.input.units import show_size, show_time, size_bytes, time_ps
 
-Weight = Annotated[float, number_field(lambda w: 0 < w <= 1, "a weight above 0, up to 1")]
-Gain = Annotated[float, number_field(lambda gain: 0 <= gain <= 1e6, "a gain from 0 to 1e6")]
-Interval = Annotated[int, BeforeValidator(lambda value: _at_least_1_us(value)), PlainSerializer(show_time)]
+Weight = Annotated[
+    float, number_field(lambda w: 0 < w <= 1, "a weight above 0, up to 1", exclusiveMinimum=0, maximum=1)
+]
+Gain = Annotated[float, number_field(lambda gain: 0 <= gain <= 1e6, "a gain from 0 to 1e6", minimum=0, maximum=1e6)]
+Interval = Annotated[int, BeforeValidator(lambda value: _at_least_1_us(value)), PlainSerializer(show_time), form.TIME]
 
 
 def _at_least_1_us(value: Any) -> int:
@@ -112,8 +115,8 @@ class CoDel(AqmQueue):
         return {"kind": self.kind, **self.limits(), **self.control()}
 
 
-Flows = Annotated[int, BeforeValidator(lambda value: _flows(value))]
-Quantum = Annotated[int, BeforeValidator(lambda value: _quantum(value)), PlainSerializer(show_size)]
+Flows = Annotated[int, BeforeValidator(lambda value: _flows(value)), form.whole(minimum=1, maximum=65536)]
+Quantum = Annotated[int, BeforeValidator(lambda value: _quantum(value)), PlainSerializer(show_size), form.SIZE]
 
 
 def _flows(value: Any) -> int:
@@ -201,10 +204,14 @@ class DualPi2(QueueLimits):
     update: Interval = 16 * 10**9
     alpha: Gain = 0.16
     beta: Gain = 3.2
-    coupling: Annotated[float, number_field(lambda k: 0 < k <= 100, "a factor above 0, up to 100")] = 2.0
+    coupling: Annotated[
+        float, number_field(lambda k: 0 < k <= 100, "a factor above 0, up to 100", exclusiveMinimum=0, maximum=100)
+    ] = 2.0
     step: Time = 10**9
     overload: Probability = 0.25
-    classic_share: Annotated[float, number_field(lambda share: 0 <= share < 1, "a share from 0 to below 1")] = 0.1
+    classic_share: Annotated[
+        float, number_field(lambda share: 0 <= share < 1, "a share from 0 to below 1", minimum=0, exclusiveMaximum=1)
+    ] = 0.1
 
     def model_post_init(self, _context: Any) -> None:
         if self.ack is not None and self.ack.first:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ackclock.input.form import Shorthand, number
 from ackclock.input.schema import Probability, Table
 
 
@@ -12,6 +13,9 @@ class FrameError(Table):
 
     down: Probability = 0.0
     up: Probability = 0.0
+
+
+SINGLE = Shorthand(number(minimum=0, maximum=1))
 
 
 def both(value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 
 from ackclock.errors import InvalidValue, choices, format_value
+from ackclock.input import form
 from ackclock.input.quantity_fields import Size
 from ackclock.input.schema import Table, choice_field
 
@@ -51,7 +52,7 @@ def _framing(value: Any) -> Any:
     return value
 
 
-Framing = Annotated[str | Atm, BeforeValidator(_framing)]
+Framing = Annotated[Annotated[str, form.words(*WORDS, "atm")] | Atm, BeforeValidator(_framing)]
 
 
 def framing_plan(framing: str | Atm) -> Any:

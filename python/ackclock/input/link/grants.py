@@ -8,6 +8,9 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.errors import InvalidValue, format_value
+from ackclock.input import form
+from ackclock.input.form import Shorthand
+from ackclock.input.link.frame_error import SINGLE
 from ackclock.input.link.roaming import Roaming
 from ackclock.input.quantity_fields import Rate, Size, SomeBytes, Span, Time
 from ackclock.input.schema import Count, Flag, Probability, Table, choice_field, int_field
@@ -117,12 +120,15 @@ def _backoff(value: Any) -> tuple[int, int]:
     return value[0], value[1]
 
 
+_BACKOFF = form.pair(form.whole(minimum=0, maximum=20))
+
+
 class Contention(Table):
     """Requests in contention slots."""
 
     opportunities: Count = 4
     """In each interval."""
-    backoff: Annotated[tuple[int, int], BeforeValidator(_backoff)] = (3, 10)
+    backoff: Annotated[tuple[int, int], BeforeValidator(_backoff), _BACKOFF] = (3, 10)
     tries: Count = 16
 
 
@@ -131,7 +137,7 @@ class Repair(Table):
     retransmission requests.
     """
 
-    error: Annotated[Errors, BeforeValidator(per_direction)] = Errors()
+    error: Annotated[Errors, BeforeValidator(per_direction), SINGLE] = Errors()
     attempts: Count | None = None
     delay: Time | None = None
     rounds: Annotated[int, int_field(0, "a whole number of further rounds, 0 or more")] | None = None
@@ -159,10 +165,10 @@ class Grants(Table):
 
     kind: Annotated[str, choice_field("grants")]
     standard: Annotated[str, choice_field(*STANDARDS)]
-    rate: Annotated[Rates, BeforeValidator(per_direction)]
-    cap: Annotated[SomeRates, BeforeValidator(per_direction)] = SomeRates()
+    rate: Annotated[Rates, BeforeValidator(per_direction), Shorthand(form.RATE)]
+    cap: Annotated[SomeRates, BeforeValidator(per_direction), Shorthand(form.RATE)] = SomeRates()
     burst: SomeBytes = 65536
-    interval: Annotated[Spans, BeforeValidator(per_direction)] = Spans()
+    interval: Annotated[Spans, BeforeValidator(per_direction), Shorthand(form.TIME)] = Spans()
     grant_delay: Time | None = None
     requests: Annotated[str, choice_field("contention", "scheduled")] | None = None
     contention: Contention | None = None
@@ -171,8 +177,8 @@ class Grants(Table):
     piggyback: Flag = True
     many_requests: Flag | None = None
     layout: Annotated[str, choice_field("serial", "block")] | None = None
-    packet_header: Annotated[Sizes, BeforeValidator(per_direction)] = Sizes()
-    block_header: Annotated[Sizes, BeforeValidator(per_direction)] = Sizes()
+    packet_header: Annotated[Sizes, BeforeValidator(per_direction), Shorthand(form.SIZE)] = Sizes()
+    block_header: Annotated[Sizes, BeforeValidator(per_direction), Shorthand(form.SIZE)] = Sizes()
     repair: Repair = Repair()
     handover: Roaming | None = None
 

@@ -60,7 +60,10 @@ class ExponentialJitter(Table):
         return {"kind": self.kind, "mean_ps": self.mean, "in_order": self.in_order}
 
 
-Shape = Annotated[float, number_field(lambda shape: shape > 1, "a shape above 1 (below, a Pareto mean is infinite)")]
+Shape = Annotated[
+    float,
+    number_field(lambda shape: shape > 1, "a shape above 1 (below, a Pareto mean is infinite)", exclusiveMinimum=1),
+]
 
 
 class ParetoJitter(Table):

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.errors import InvalidValue, format_value
+from ackclock.input.form import Shorthand, array, number, whole
 from ackclock.input.link.signal import SignalLoss
 from ackclock.input.quantity_fields import LONGEST_PS, Span, Time
 from ackclock.input.schema import Probability, Table, by_kind, choice_field, number_field
@@ -36,7 +37,12 @@ class GilbertElliott(Table):
 
     kind: Annotated[str, choice_field("gilbert-elliott")]
     bad_sojourn: Span
-    mean: Annotated[float, number_field(lambda p: 0 <= p < 1, "a mean loss from 0 to below 1")] | None = None
+    mean: (
+        Annotated[
+            float, number_field(lambda p: 0 <= p < 1, "a mean loss from 0 to below 1", minimum=0, exclusiveMaximum=1)
+        ]
+        | None
+    ) = None
     good_sojourn: Span | None = None
     loss_good: Probability | None = None
     loss_bad: Probability | None = None
@@ -69,11 +75,14 @@ class GilbertElliott(Table):
                 "loss_good": loss_good, "loss_bad": loss_bad}  # fmt: skip
 
 
+_NUMBERS = array(whole(minimum=1), minItems=1, uniqueItems=True)
+
+
 class LossList(Table):
     """The listed data packets are lost, counted from 1, retransmissions included."""
 
     kind: Annotated[str, choice_field("list")]
-    packets: Annotated[tuple[int, ...], BeforeValidator(lambda value: _packet_numbers(value))]
+    packets: Annotated[tuple[int, ...], BeforeValidator(lambda value: _packet_numbers(value)), _NUMBERS]
 
     def plan(self) -> Plan:
         return {"kind": self.kind, "packets": list(self.packets)}
@@ -91,6 +100,7 @@ def _packet_numbers(value: Any) -> tuple[int, ...]:
     return tuple(value)
 
 
+_MEAN = Shorthand(number(minimum=0, maximum=1))
 LOSSES = {"bernoulli": Bernoulli, "gilbert-elliott": GilbertElliott, "list": LossList, "signal": SignalLoss}
 
 
@@ -103,6 +113,7 @@ Loss = Annotated[
     Bernoulli | GilbertElliott | LossList | SignalLoss,
     by_kind(LOSSES, default="bernoulli"),
     BeforeValidator(_bare_mean),
+    _MEAN,
 ]
 
 
@@ -140,4 +151,4 @@ class Duplicate(Table):
         return {"mean": self.mean} if self.mean else None
 
 
-Duplication = Annotated[Duplicate, BeforeValidator(_bare_mean)]
+Duplication = Annotated[Duplicate, BeforeValidator(_bare_mean), _MEAN]

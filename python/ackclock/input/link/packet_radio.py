@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 
 from ackclock.errors import InvalidValue, format_value
-from ackclock.input.link.frame_error import FrameError, both
+from ackclock.input import form
+from ackclock.input.link.frame_error import SINGLE, FrameError, both
 from ackclock.input.quantity_fields import Rate, SomeBytes, Span, Time
 from ackclock.input.schema import Count, Flag, Table, choice_field, int_field
 from ackclock.input.units import rate_bps, show_time, size_bytes, time_ps
@@ -34,7 +35,7 @@ class PacketRadio(Table):
     """
 
     kind: Annotated[str, choice_field("packet-radio")]
-    hops: Annotated[Count, AfterValidator(_hops)] = 1
+    hops: Annotated[Count, AfterValidator(_hops), form.whole(minimum=1, maximum=MAX_HOPS)] = 1
     """Wireless hops between gateway and client (Table 4: 1 to 3)."""
     rate: Rate = rate_bps("100 kb/s")
     """Table 4."""
@@ -78,7 +79,7 @@ class PacketRadio(Table):
     """Packets that wait at a relay in each direction (Table 4: radio queue); the hop's `queue` is
     the entry radios' own.
     """
-    frame_error: Annotated[FrameError, BeforeValidator(both)] = FrameError()
+    frame_error: Annotated[FrameError, BeforeValidator(both), SINGLE] = FrameError()
     """The paper's simulations have none."""
 
     def model_post_init(self, _context: Any) -> None:

@@ -18,6 +18,10 @@ def _tcp(value: Any) -> Any:
     return TcpKeys.model_validate(value)
 
 
+class TcpTable:
+    """Marks a table of TCP keys, whose model imports this package."""
+
+
 class Pep(Table):
     """It stands where the hop begins, seen from the server. TCP connections end there and go on as
     others.
@@ -29,7 +33,7 @@ class Pep(Table):
 
     buffer: SomeBytes = 4 * 1024 * 1024
     handshake: Annotated[str, choice_field("local", "through")] = "local"
-    tcp: Annotated[Any, BeforeValidator(_tcp)] = None
+    tcp: Annotated[Any, BeforeValidator(_tcp), TcpTable()] = None
 
     def written(self) -> dict[str, Any]:
         """The table in a link file."""

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer, model_validator
 
 from ackclock.errors import InputError, InvalidValue, format_value
+from ackclock.input import form
+from ackclock.input.form import Form
 from ackclock.input.link.trace import Recording, read_recording
 from ackclock.input.quantity_fields import Time
 from ackclock.input.schema import Table
@@ -35,7 +37,7 @@ class TraceRate(Table):
     `start` is the time of the recording, in ps, at which a run starts; None: drawn for each seed.
     """
 
-    trace: Annotated[Path, BeforeValidator(_trace_path)]
+    trace: Annotated[Path, BeforeValidator(_trace_path), Form({"type": "string", "minLength": 1})]
     start: Time | None = None
 
     @model_validator(mode="after")
@@ -77,4 +79,4 @@ def rate_plan(rate: int | TraceRate | None) -> dict[str, Any] | None:
     return {"kind": "trace", "times_ms": rate.recording, **start}
 
 
-LineRate = Annotated[int | TraceRate, BeforeValidator(_rate), PlainSerializer(_written)]
+LineRate = Annotated[Annotated[int, form.RATE] | TraceRate, BeforeValidator(_rate), PlainSerializer(_written)]

@@ -18,7 +18,10 @@ class Cell(Table):
     """
 
     speed: Annotated[
-        float, number_field(lambda share: 0.01 <= share <= 1, "a share of the channel's speed from 0.01 to 1")
+        float,
+        number_field(
+            lambda share: 0.01 <= share <= 1, "a share of the channel's speed from 0.01 to 1", minimum=0.01, maximum=1
+        ),
     ] = 1.0
     delay: Time = 0
 

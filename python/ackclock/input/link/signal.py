@@ -7,16 +7,21 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.errors import InvalidValue, format_value
+from ackclock.input.form import array, number, pair
 from ackclock.input.quantity_fields import Span
 from ackclock.input.schema import Table, by_kind, choice_field, number_field, table_array
 
 Plan = dict[str, Any]
 MS = 10**9
 
-DECIBELS = number_field(lambda db: -200 <= db <= 200, "decibels from -200 to 200")
+DECIBELS = number_field(lambda db: -200 <= db <= 200, "decibels from -200 to 200", minimum=-200, maximum=200)
 Decibels = Annotated[float, DECIBELS]
-SomeDecibels = Annotated[float, number_field(lambda db: 0 < db <= 200, "decibels above 0, to 200")]
-StandardDeviation = Annotated[float, number_field(lambda db: 0 <= db <= 200, "decibels from 0 to 200")]
+SomeDecibels = Annotated[
+    float, number_field(lambda db: 0 < db <= 200, "decibels above 0, to 200", exclusiveMinimum=0, maximum=200)
+]
+StandardDeviation = Annotated[
+    float, number_field(lambda db: 0 <= db <= 200, "decibels from 0 to 200", minimum=0, maximum=200)
+]
 
 
 class Ar1(Table):
@@ -76,6 +81,9 @@ def points(value: Any) -> tuple[tuple[float, float], ...]:
     return tuple((float(db), float(share)) for db, share in value)
 
 
+POINTS = array(pair(number()), minItems=1)
+
+
 class SignalLoss(Table):
     """Loss as a function of signal quality: linear between `points`, constant outside. The signal
     is updated every `step`.
@@ -85,7 +93,7 @@ class SignalLoss(Table):
 
     kind: Annotated[str, choice_field("signal")]
     fading: Fading
-    points: Annotated[tuple[tuple[float, float], ...], BeforeValidator(points)]
+    points: Annotated[tuple[tuple[float, float], ...], BeforeValidator(points), POINTS]
     step: Span = 10 * MS
 
     def plan(self) -> Plan:

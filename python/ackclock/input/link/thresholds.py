@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.errors import InvalidValue, format_value
+from ackclock.input.form import quantity
 from ackclock.input.quantity_fields import LONGEST_PS
 from ackclock.input.units import SIZES, TIMES, size_bytes, time_ps
 
@@ -60,5 +61,10 @@ def _amount(value: Any) -> str:
     return str(value)
 
 
-Threshold = Annotated[str, BeforeValidator(_threshold)]
-Amount = Annotated[str, BeforeValidator(_amount)]
+_PACKETS = dict.fromkeys(("packet", "packets"))
+Threshold = Annotated[
+    str,
+    BeforeValidator(_threshold),
+    quantity({**_PACKETS, **SIZES, **TIMES}),
+]
+Amount = Annotated[str, BeforeValidator(_amount), quantity({**_PACKETS, **SIZES})]

@@ -11,8 +11,9 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.errors import InvalidValue, format_value
+from ackclock.input.form import Form, FormValidator, pair, whole, words
 from ackclock.input.link.roaming import Roaming
-from ackclock.input.link.wimax_station import OFDM, OFDMA, Connection, Station, frames, modulation
+from ackclock.input.link.wimax_station import ALL, OFDM, OFDMA, Connection, Station, frames, modulation
 from ackclock.input.quantity_fields import SomeBytes, Span, Time
 from ackclock.input.schema import Count, Flag, Table, choice_field, int_field, table_array
 
@@ -53,9 +54,11 @@ def _pair(low: int, allowed: str) -> BeforeValidator:
             raise InvalidValue(format_value(value), allowed)
         return value[0], value[1]
 
-    return BeforeValidator(take)
+    return FormValidator(take, form=pair(whole(minimum=low, maximum=9999)))
 
 
+_CHANNEL = Form({"type": "string", "pattern": r"^\s*\d{1,9}(\.\d{1,9})?\s*(kHz|MHz|GHz)\s*$"})
+_RATIOS = Form({"type": "string", "pattern": r"^\s*\d{1,4}\s*:\s*\d{1,4}\s*$"})
 Small = Annotated[int, int_field(0, "a whole number, 0 or more")]
 Symbols = Annotated[tuple[int, int], _pair(1, "symbols down and up, such as [27, 15]")]
 Exponents = Annotated[tuple[int, int], _pair(0, "two exponents, such as [2, 6]")]
@@ -95,24 +98,24 @@ class Wimax(Station):
     """
 
     kind: Annotated[str, choice_field("wimax")]
-    channel: Annotated[str, BeforeValidator(_channel)]
+    channel: Annotated[str, BeforeValidator(_channel), _CHANNEL]
     phy: Annotated[str, choice_field("ofdm", "ofdma")] = "ofdm"
     fft: Annotated[int, int_field(1, "128, 512, 1024 or 2048")] = 1024
     cyclic_prefix: Annotated[str, choice_field("1/4", "1/8", "1/16", "1/32")] | None = None
     frame: Span = 5 * MS
-    dl_ul: Annotated[str, BeforeValidator(_ratio)] | None = None
+    dl_ul: Annotated[str, BeforeValidator(_ratio), _RATIOS] | None = None
     symbols: Symbols | None = None
     ttg: Time | None = None
     rtg: Time | None = None
     preamble: Small | None = None
-    map_modulation: Annotated[str, BeforeValidator(modulation)] | None = None
+    map_modulation: Annotated[str, BeforeValidator(modulation), words(*ALL)] | None = None
     map_repetition: Count | None = None
     burst_gap: Small | None = None
     uplink_preamble: Small = 0
     crc: Flag = True
     contention: Small = 5
     contention_layout: Annotated[str, choice_field("request-only", "whole", "fractional")] = "request-only"
-    contention_modulation: Annotated[str, BeforeValidator(modulation)] = "bpsk-1/2"
+    contention_modulation: Annotated[str, BeforeValidator(modulation), words(*ALL)] = "bpsk-1/2"
     contention_columns: Small = 1
     backoff: Exponents = (2, 6)
     request_tries: Count = 16

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.errors import InvalidValue, choices, format_value
-from ackclock.input.link.signal import Decibels, Fading, SomeDecibels, StandardDeviation, points
+from ackclock.input.form import Form, FormValidator, number, whole, words
+from ackclock.input.link.signal import POINTS, Decibels, Fading, SomeDecibels, StandardDeviation, points
 from ackclock.input.quantity_fields import Rate, SomeBytes, Span
 from ackclock.input.schema import Table, choice_field, table_array
 
@@ -30,7 +31,7 @@ def direction(value: Any, direction: str) -> Any:
     return value[direction] if isinstance(value, dict) else value
 
 
-def per_direction(check: Any, allowed: str) -> BeforeValidator:
+def per_direction(check: Any, allowed: str, form: Form) -> BeforeValidator:
     """One value for both directions, or { down = .., up = .. }."""
 
     def take(value: Any) -> Any:
@@ -40,7 +41,10 @@ def per_direction(check: Any, allowed: str) -> BeforeValidator:
             raise InvalidValue(format_value(value), f"{allowed}, or {{ down = .., up = .. }} with both")
         return {direction: check(value[direction]) for direction in ("down", "up")}
 
-    return BeforeValidator(take)
+    table = {"type": "object", "properties": {"down": dict(form.schema), "up": dict(form.schema)},
+             "required": ["down", "up"], "additionalProperties": False}  # fmt: skip
+    described = Form({"anyOf": [dict(form.schema), table]})
+    return FormValidator(take, form=described)
 
 
 def modulation(value: Any) -> str:
@@ -55,9 +59,9 @@ def _probability(value: Any) -> float:
     return float(value)
 
 
-Modulation = Annotated[Any, per_direction(modulation, "a modulation")]
-Error = Annotated[Any, per_direction(_probability, "a probability")]
-SignalLosses = Annotated[Any, per_direction(points, "a list of [decibels, share lost]")]
+Modulation = Annotated[Any, per_direction(modulation, "a modulation", words(*ALL))]
+Error = Annotated[Any, per_direction(_probability, "a probability", number(minimum=0, maximum=1))]
+SignalLosses = Annotated[Any, per_direction(points, "a list of [decibels, share lost]", POINTS)]
 
 
 class Amc(Table):
@@ -140,7 +144,7 @@ class Station(Table):
 
     modulation: Modulation | None = None
     error: Error | None = None
-    ssi: Annotated[int, BeforeValidator(lights)] | None = None
+    ssi: Annotated[int, BeforeValidator(lights), whole(minimum=1, maximum=5)] | None = None
     fading: Fading | None = None
     signal_loss: SignalLosses | None = None
     amc: Amc | None = None
@@ -185,4 +189,4 @@ def frames(span: int, frame: int) -> int:
     return max(1, -(-span // frame))
 
 
-__all__ = ["OFDM", "OFDMA", "SSI", "Connection", "Station", "frames", "modulation"]
+__all__ = ["ALL", "OFDM", "OFDMA", "SSI", "Connection", "Station", "frames", "modulation"]

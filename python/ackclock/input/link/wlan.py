@@ -10,7 +10,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 
 from ackclock.errors import InvalidValue, format_value
-from ackclock.input.link.frame_error import FrameError, both
+from ackclock.input import form
+from ackclock.input.link.frame_error import SINGLE, FrameError, both
 from ackclock.input.link.roaming import Roaming
 from ackclock.input.quantity_fields import Rate, SomeBytes, Span, Time
 from ackclock.input.schema import Count, Table, choice_field, int_field
@@ -84,10 +85,14 @@ def _frames(value: int) -> int:
     return value
 
 
+_SLOTS = form.pair(form.whole(minimum=1, maximum=MAX_SLOTS))
+_RTS = form.either(form.words("never"), form.SIZE)
+
+
 class Aggregate(Table):
     """A-MPDU: aggregation of frames to one receiver (IEEE 802.11-2012, 9.12)."""
 
-    frames: Annotated[Count, AfterValidator(_frames)] = 64
+    frames: Annotated[Count, AfterValidator(_frames), form.whole(minimum=1, maximum=MAX_FRAMES)] = 64
     bytes: SomeBytes | None = None
     time: Span = 5484 * US
 
@@ -106,13 +111,13 @@ class Wlan(Table):
     sifs: Time | None = None
     difs: Time | None = None
     eifs: Time | None = None
-    cw: Annotated[tuple[int, int], BeforeValidator(_windows)] | None = None
+    cw: Annotated[tuple[int, int], BeforeValidator(_windows), _SLOTS] | None = None
     header: SomeBytes | None = None
-    rts_threshold: Annotated[int | None, BeforeValidator(_threshold)] = None
+    rts_threshold: Annotated[int | None, BeforeValidator(_threshold), _RTS] = None
     short_retries: Count = 7
     long_retries: Count = 4
     aggregate: Aggregate | None = None
-    frame_error: Annotated[FrameError, BeforeValidator(both)] = FrameError()
+    frame_error: Annotated[FrameError, BeforeValidator(both), SINGLE] = FrameError()
     handover: Roaming | None = None
     ap_queue: Annotated[str, choice_field("per-client", "shared")] = "per-client"
 

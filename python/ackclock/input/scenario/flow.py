@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from ackclock.errors import InvalidValue, format_value
+from ackclock.input.form import Form
 from ackclock.input.quantity_fields import Span
 from ackclock.input.scenario.random_time import SomeStart, Start
 from ackclock.input.scenario.tcp import TcpKeys
@@ -29,12 +30,15 @@ def _hop_names(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+_HOPS = Form({"type": "array", "items": {"type": "string"}, "minItems": 1})
+
+
 class Flow(TcpKeys):
     """A [[flow]]: `count` flows, assigned to the clients in rotation, with any key of [tcp]."""
 
     name: Name | None = None
     direction: Annotated[Literal["down", "up"], choice_field("down", "up")] = "down"
-    over: Annotated[tuple[str, ...], BeforeValidator(_hop_names)] | None = None
+    over: Annotated[tuple[str, ...], BeforeValidator(_hop_names), _HOPS] | None = None
     workload: Workload
     count: Count = 1
     start: SomeStart = Start(0, 0)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ackclock.errors import InvalidValue, choices, format_value
+from ackclock.input import form
 from ackclock.input.link.hop import DIRECTIONS, Hop
 from ackclock.input.quantity_fields import Span, Time
 from ackclock.input.scenario.flow import Flow
@@ -16,7 +17,7 @@ from ackclock.input.scenario.tcp import TcpKeys
 from ackclock.input.scenario.web import Web
 from ackclock.input.scenario.workload import Probe
 from ackclock.input.schema import Count, Flag, Loc, Table, Text, table_array
-from ackclock.input.units import show_time, time_ps
+from ackclock.input.units import TIMES, show_time, time_ps
 
 PHASE_START_PS = 10 * 10**9  # flows start within 10 ms after their start time
 ALONE_OVERHEAD_PS = 100 * 10**6  # maximum delay of a packet in its host: 100 us,
@@ -50,10 +51,16 @@ def _window(value: Any) -> Any:
     )
 
 
+_WINDOW = form.either(form.words("all", "all-active"), form.pair(form.quantity(TIMES, signed=True)))
+_SEEDS = form.either(
+    form.whole(minimum=1, maximum=10**6), form.array(form.whole(minimum=0), minItems=1, uniqueItems=True)
+)
+
+
 class Measure(Table):
     """The part of a run over which metrics are calculated."""
 
-    window: Annotated[str | tuple[int, int], BeforeValidator(_window)] = "all"
+    window: Annotated[str | tuple[int, int], BeforeValidator(_window), _WINDOW] = "all"
 
 
 class Scenario(Table):
@@ -63,7 +70,7 @@ class Scenario(Table):
     source: Text = ""
     hop: Annotated[tuple[Hop, ...], table_array("[[hop]] tables")]
     duration: Span
-    seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds)] = (1,)
+    seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds), _SEEDS] = (1,)
     clients: Count = 1
     sample: Time = 100 * 10**9
     phase_jitter: Flag = True

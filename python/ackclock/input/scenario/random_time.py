@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer
 
 from ackclock.errors import InvalidValue, format_value
-from ackclock.input.units import show_time, time_ps, uniform_ps
+from ackclock.input.form import Form, number_with_unit
+from ackclock.input.units import TIMES, show_time, time_ps, uniform_ps
 
 
 @dataclass(frozen=True)
@@ -41,4 +42,6 @@ def _start(text: Any) -> Start:
     return Start(low, high)
 
 
-SomeStart = Annotated[Start, BeforeValidator(_start), PlainSerializer(Start.written)]
+_ONE = number_with_unit(TIMES)
+_FORM = Form({"type": "string", "pattern": rf"^({_ONE}|\s*uniform\s*\({_ONE},{_ONE}\)\s*)$"})
+SomeStart = Annotated[Start, BeforeValidator(_start), PlainSerializer(Start.written), _FORM]

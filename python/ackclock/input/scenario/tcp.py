@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -9,13 +11,37 @@ from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 
 from ackclock import congestion_control
 from ackclock.errors import InvalidValue, choices, format_value
+from ackclock.input import form
 from ackclock.input.catalogue import hosts, recoveries, slow_starts, variants
+from ackclock.input.form import Form, FormValidator
 from ackclock.input.quantity_fields import Size, SomeBytes, Span, Time
 from ackclock.input.schema import Count, Flag, Table, choice_field, int_field, number_field
 from ackclock.input.units import show_size, show_time, size_bytes
 
 SHORTEST_TIMER_PS = 10**6
 LARGEST_WINDOW = 65535 << 14  # 16 bits with a scale of 14
+
+
+_OVERHEAD = form.either(Form({"const": False}), form.SIZE)
+_SSTHRESH = form.either(form.words("unlimited"), form.whole(minimum=2))
+_CACHE = Form({"enum": [False, True, "rtt", "full"]})
+_ECN = Form({"enum": [False, True, "accecn"]})
+
+
+@dataclass(frozen=True, eq=False)
+class NamesValidator(BeforeValidator):
+    """The check of a name from a list of the engine or the package, read when it is needed.
+
+    `pattern` is that of further names.
+    """
+
+    names: Callable[[], Iterable[str]] = tuple
+    pattern: str = ""
+
+    def form(self) -> Form:
+        """The form with the names of now."""
+        known = form.words(*self.names())
+        return form.either(known, Form({"type": "string", "pattern": self.pattern})) if self.pattern else known
 
 
 def _known(names: Any, what: str) -> BeforeValidator:
@@ -25,7 +51,7 @@ def _known(names: Any, what: str) -> BeforeValidator:
             raise InvalidValue(format_value(value), f"{what} {choices(allowed, value)}")
         return value
 
-    return BeforeValidator(check)
+    return NamesValidator(check, names=names)
 
 
 def _buffer(*words: str) -> BeforeValidator:
@@ -43,7 +69,7 @@ def _buffer(*words: str) -> BeforeValidator:
             )
         return size
 
-    return BeforeValidator(take)
+    return FormValidator(take, form=form.either(form.words(*words), form.SIZE))
 
 
 def _written_buffer(value: Any) -> Any:
@@ -96,7 +122,12 @@ class DelayedAck(Table):
 
     segments: Annotated[int, int_field(1, "a whole number of segments, 1 or more")]
     timer: Timer
-    per_rtt: Annotated[float, number_field(lambda n: 0.1 <= n <= 1000, "0.1 to 1000 ACKs a round trip")] | None = None
+    per_rtt: (
+        Annotated[
+            float, number_field(lambda n: 0.1 <= n <= 1000, "0.1 to 1000 ACKs a round trip", minimum=0.1, maximum=1000)
+        ]
+        | None
+    ) = None
     push: Flag = False
 
     def plan(self) -> dict[str, Any]:
@@ -145,7 +176,12 @@ class SackCompression(Table):
     """
 
     segments: Annotated[int, int_field(1, "a whole number of segments, 1 or more")]
-    share: Annotated[float, number_field(lambda share: 0 < share <= 1, "a share of the round trip above 0, at most 1")]
+    share: Annotated[
+        float,
+        number_field(
+            lambda share: 0 < share <= 1, "a share of the round trip above 0, at most 1", exclusiveMinimum=0, maximum=1
+        ),
+    ]
     longest: Timer
 
 
@@ -221,10 +257,13 @@ class TcpKeys(Table):
     """
 
     host: Annotated[str, _known(hosts, "a host stack:")] | None = None
-    variant: Annotated[str, BeforeValidator(_variant)] | None = None
+    variant: Annotated[str, NamesValidator(_variant, names=variants, pattern="^python:.+\\..+$")] | None = None
     recovery: Annotated[str, _known(recoveries, "a recovery:")] | None = None
     slow_start: Annotated[str, _known(slow_starts, "a slow start:")] | None = None
-    first_climb: Annotated[float, number_field(lambda share: 0 <= share <= 1, "a share from 0 to 1")] | None = None
+    first_climb: (
+        Annotated[float, number_field(lambda share: 0 <= share <= 1, "a share from 0 to 1", minimum=0, maximum=1)]
+        | None
+    ) = None
     segment: Annotated[SomeBytes, AfterValidator(_fits_a_packet)] | None = None
     header: SomeBytes | None = None
     send_buffer: Annotated[
@@ -235,13 +274,17 @@ class TcpKeys(Table):
     ] | None = None  # fmt: skip
     receive_start: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
     receive_limit: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
-    window_share: Annotated[float, number_field(lambda share: 0 < share <= 1, "a share above 0, at most 1")] | None = (
-        None
-    )
+    window_share: (
+        Annotated[
+            float,
+            number_field(lambda share: 0 < share <= 1, "a share above 0, at most 1", exclusiveMinimum=0, maximum=1),
+        ]
+        | None
+    ) = None
     receive_opening: Annotated[SomeBytes, AfterValidator(_advertisable)] | None = None
     receive_growth: Annotated[str, choice_field("double", "lead", "near")] | None = None
     receive_overhead: Annotated[
-        Literal[False] | int, BeforeValidator(_receive_overhead), PlainSerializer(_written_overhead)
+        Literal[False] | int, BeforeValidator(_receive_overhead), PlainSerializer(_written_overhead), _OVERHEAD
     ] | None = None  # fmt: skip
     send_start: SomeBytes | None = None
     send_limit: SomeBytes | None = None
@@ -255,7 +298,7 @@ class TcpKeys(Table):
     ping_pong: Flag | None = None
     sack_compression: Annotated[Literal[False] | SackCompression, BeforeValidator(_sack_compression)] | None = None
     initial_window: Count | None = None
-    initial_ssthresh: Annotated[int | Literal["unlimited"], BeforeValidator(_ssthresh)] | None = None
+    initial_ssthresh: Annotated[int | Literal["unlimited"], BeforeValidator(_ssthresh), _SSTHRESH] | None = None
     rto_initial: Timer | None = None
     syn_linear_timeouts: Annotated[int, int_field(0, "a number of SYNs, 0 or more")] | None = None
     rto_min: Timer | None = None
@@ -263,7 +306,7 @@ class TcpKeys(Table):
     rto_tick: Span | None = None
     rto_floor: Annotated[str, choice_field("timeout", "variance")] | None = None
     rto_restart: Annotated[str, choice_field("advance", "recovery", "head", "head-and-sack", "every-ack")] | None = None
-    metrics_cache: Annotated[bool | str, BeforeValidator(_metrics_cache)] | None = None
+    metrics_cache: Annotated[bool | str, BeforeValidator(_metrics_cache), _CACHE] | None = None
     sack: Flag | None = None
     dsack: Flag | None = None
     undo: Flag | None = None
@@ -280,15 +323,23 @@ class TcpKeys(Table):
     sack_block_bytes: Size | None = None
     syn_option_bytes: Size | None = None
     window_scaling: Flag | None = None
-    ecn: Annotated[bool | str, BeforeValidator(_ecn)] | None = None
+    ecn: Annotated[bool | str, BeforeValidator(_ecn), _ECN] | None = None
     ecn_packets: Annotated[str, choice_field("data", "established", "all")] | None = None
     accecn_option: Annotated[str, choice_field("off", "changes", "every")] | None = None
-    ecn_beta: Annotated[float, number_field(lambda share: 0 < share < 1, "a share above 0 and below 1")] | None = None
+    ecn_beta: (
+        Annotated[
+            float,
+            number_field(
+                lambda share: 0 < share < 1, "a share above 0 and below 1", exclusiveMinimum=0, exclusiveMaximum=1
+            ),
+        ]
+        | None
+    ) = None
     pacing: Flag | None = None
     tso: Annotated[Literal[False] | Tso, BeforeValidator(_tso)] | None = None
     tso_win_divisor: Count | None = None
     push: Annotated[str, choice_field("every", "chunks")] | None = None
-    tsq: Annotated[Literal[False] | Tso, BeforeValidator(_tsq)] | None = None
+    tsq: Annotated[bool | Tso, BeforeValidator(_tsq)] | None = None
     byte_counting: Annotated[int, int_field(0, "a number of segments, 0 or more (0 counts ACKs)")] | None = None
     dupack_threshold: Count | None = None
     newreno_exit: Annotated[str, choice_field("flight", "threshold")] | None = None

@@ -76,7 +76,9 @@ class OnOff(Table):
     on: Span
     off: Span
     distribution: Annotated[str, choice_field("exponential", "pareto")] = "exponential"
-    shape: Annotated[float, number_field(lambda s: s > 1, "a shape above 1 (below, a Pareto mean is infinite)")] = 1.5
+    shape: Annotated[
+        float, number_field(lambda s: s > 1, "a shape above 1 (below, a Pareto mean is infinite)", exclusiveMinimum=1)
+    ] = 1.5
     packet: Packet = 1000
 
     def model_post_init(self, _context: Any) -> None:

@@ -1,0 +1,71 @@
+"""Shell completion of names: `ackclock --install-completion` sets it up for bash, zsh or fish.
+
+Where nothing matches, the shell completes file names. Each function imports what it needs when it
+is called: a command without completion pays nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Items = list[tuple[str, str]]
+"""Names with their texts; bash shows the names only."""
+
+
+def links(incomplete: str) -> Items:
+    """Packaged links.
+
+    >>> links("dsl-16")
+    [('dsl-16m', 'DSL, 16 Mb/s down, 1 Mb/s up')]
+    """
+    from ackclock.input.link.catalog import packaged_links
+
+    return _matching(packaged_links(), incomplete)
+
+
+def hosts(incomplete: str) -> Items:
+    """Host stacks."""
+    from ackclock.input.catalogue import hosts as listed
+
+    return _matching(listed(), incomplete)
+
+
+def papers(incomplete: str) -> Items:
+    """Papers with claims."""
+    from ackclock.api import list_papers
+
+    return _matching(list_papers(), incomplete)
+
+
+def variants(incomplete: str) -> Items:
+    """Variants and their groups, as the last part of a list with commas.
+
+    >>> [name for name, text in variants("reno,cub")]
+    ['reno,cubic', 'reno,cubic-2.0']
+    """
+    from ackclock.api import list_groups, list_variants
+
+    return _listed({**list_variants(), **list_groups()}, incomplete)
+
+
+def queues(incomplete: str) -> Items:
+    """Queues, as the last part of a list with commas."""
+    from ackclock.api import list_queues
+
+    return _listed(list_queues(), incomplete)
+
+
+def kernel_variants(incomplete: str) -> Items:
+    """The variants of `kernel-cc`."""
+    from ackclock.emulation.kernel_cc import KERNEL_NAMES
+
+    return _matching({name: f"{of_kernel} in the kernel" for name, of_kernel in KERNEL_NAMES.items()}, incomplete)
+
+
+def _listed(names: Mapping[str, str], incomplete: str) -> Items:
+    before, comma, last = incomplete.rpartition(",")
+    return [(f"{before}{comma}{name}", text) for name, text in _matching(names, last)]
+
+
+def _matching(names: Mapping[str, str], incomplete: str) -> Items:
+    return [(name, text) for name, text in names.items() if name.startswith(incomplete)]

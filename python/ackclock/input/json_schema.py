@@ -1,0 +1,210 @@
+"""JSON Schema (draft 2020-12) of link files and scenarios, from the models that check them and the
+texts of `keys`.
+
+A schema has keys, types, units and ranges; what depends on several keys is checked by the commands.
+"""
+
+from __future__ import annotations
+
+import tomllib
+import types
+import typing
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Union
+
+from ackclock.errors import InputError, choices, format_value
+from ackclock.input.form import Form, FormValidator, Shorthand
+from ackclock.input.keys import Key, field_type, key
+from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop
+from ackclock.input.link.pep import TcpTable
+from ackclock.input.scenario.model import Scenario
+from ackclock.input.scenario.tcp import NamesValidator, TcpKeys
+from ackclock.input.schema import KindValidator, Table
+
+Schema = dict[str, Any]
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+KINDS = ("link", "scenario")
+_NOTES = ("description", "default", "examples", "x-unit", "x-range", "x-default")
+_SWEPT: Schema = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [{"type": "array", "minItems": 1}, {"type": "object"}]},
+}
+
+
+def json_schema(kind: str) -> Schema:
+    """The schema of a kind of file: "link" or "scenario".
+
+    Each key has `description`, `examples`, and where they apply `default` (a value), `x-default`
+    (in words), `x-unit` and `x-range`.
+
+    Raises InputError for another kind.
+
+    >>> json_schema("link")["required"]
+    ['hop']
+    """
+    if kind not in KINDS:
+        raise InputError(format_value(kind), choices(KINDS, kind), key="kind")
+    tables = _Tables()
+    top = _link(tables) if kind == "link" else _scenario(tables)
+    return {"$schema": DRAFT, **top, "$defs": dict(sorted(tables.defs.items()))}
+
+
+def each_key(schema: Schema) -> Iterator[tuple[str, str, Schema]]:
+    """All keys of a schema: the table (empty for the top), the key and its schema.
+
+    >>> rows = each_key(json_schema("link"))
+    >>> next(of["x-unit"] for table, name, of in rows if (table, name) == ("CoDel", "target"))
+    'time'
+    """
+    tables = {"": schema, **schema["$defs"]}
+    for table, of_table in tables.items():
+        for name, of_key in of_table["properties"].items():
+            yield table, name, of_key
+
+
+def _link(tables: _Tables) -> Schema:
+    shared = {name: tables.described(Scenario, name) for name in ("title", "source", "hop")}
+    fit = {"type": "object", "description": "What `ackclock fit` records; no part of the link.", "examples": [{}]}
+    return {
+        "title": "ackclock link file",
+        "description": "A path between a server and its clients, hop by hop, server first.",
+        "type": "object",
+        "properties": {**shared, "fit": fit},
+        "required": ["hop"],
+        "additionalProperties": False,
+    }
+
+
+def _scenario(tables: _Tables) -> Schema:
+    return {
+        "title": "ackclock scenario",
+        "description": "A link, who sends what over it, for how long and how often.",
+        "type": "object",
+        "properties": {name: tables.described(Scenario, name) for name in Scenario.written_keys()},
+        "required": ["duration", "flow"],
+        "additionalProperties": False,
+    }
+
+
+class _Tables:
+    """The definitions of tables, collected while keys refer to them."""
+
+    def __init__(self) -> None:
+        self.defs: dict[str, Schema] = {}
+
+    def reference(self, table: type[Table]) -> Schema:
+        """A reference to a table's definition, which is made on first use."""
+        if table.__name__ not in self.defs:
+            self.defs[table.__name__] = {}
+            self.defs[table.__name__] = self._definition(table)
+        return {"$ref": f"#/$defs/{table.__name__}"}
+
+    def _definition(self, table: type[Table]) -> Schema:
+        required = [name for name, field in table.model_fields.items() if field.is_required()]
+        if table is Hop:
+            required = ["name"]
+        return {
+            "type": "object",
+            "description": " ".join((table.__doc__ or "").split()),
+            "properties": {name: self.described(table, name) for name in table.written_keys()},
+            **({"required": required} if required else {}),
+            "additionalProperties": False,
+        }
+
+    def described(self, table: type[Table], name: str) -> Schema:
+        """The schema of a key with its text, default and example."""
+        return {**self._value_of(table, name), **_notes(key(table, name))}
+
+    def _value_of(self, table: type[Table], name: str) -> Schema:
+        if table is Hop and name == "only":
+            return {"enum": list(DIRECTIONS)}
+        if table is Hop and name in PER_DIRECTION:
+            one = self.value(field_type(Direction.model_fields[name]))
+            both = {"type": "object", "properties": dict.fromkeys(DIRECTIONS, one), "minProperties": 1,
+                    "additionalProperties": False}  # fmt: skip
+            return {"anyOf": [one, both]}
+        if table is Scenario and name == "link":
+            return {"type": "string", "minLength": 1}
+        if table is Scenario and name == "sweep":
+            return dict(_SWEPT)
+        return self.value(field_type(table.model_fields[name]))
+
+    def value(self, annotation: Any) -> Schema:
+        """The schema of a value, from its type and its checks."""
+        kind, notes = _parts(annotation)
+        schema = self._long_form(kind, notes)
+        shorthand = next((note.form for note in notes if isinstance(note, Shorthand)), None)
+        return schema if shorthand is None else {"anyOf": [dict(shorthand.schema), schema]}
+
+    def _long_form(self, kind: Any, notes: list[Any]) -> Schema:
+        for note in reversed(notes):
+            if isinstance(note, KindValidator):
+                return self._of_kinds(note)
+            if isinstance(note, TcpTable):
+                return {"allOf": [self.reference(TcpKeys)]}
+            found = note.form() if isinstance(note, NamesValidator) else note
+            found = found.form if isinstance(found, FormValidator) else found
+            if isinstance(found, Form):
+                return dict(found.schema)
+        return self._of_type(kind)
+
+    def _of_kinds(self, by_kind: KindValidator) -> Schema:
+        choices = []
+        for name, table in by_kind.kinds.items():
+            choices.append(self.reference(table))
+            definition = self.defs[table.__name__]
+            of_kind = definition["properties"]["kind"]
+            definition["properties"]["kind"] = {**{note: of_kind[note] for note in _NOTES if note in of_kind},
+                                                "const": name, "examples": [name]}  # fmt: skip
+            if name == by_kind.default:
+                definition["required"] = [one for one in definition.get("required", []) if one != "kind"]
+        return {"anyOf": choices}
+
+    def _of_type(self, kind: Any) -> Schema:
+        origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+        if isinstance(kind, type) and issubclass(kind, Table):
+            return {"allOf": [self.reference(kind)]}
+        if kind is bool:
+            return {"type": "boolean"}
+        if origin is Literal:
+            return {"enum": list(arguments)}
+        if origin in (Union, types.UnionType):
+            return {"anyOf": [self.value(one) for one in arguments]}
+        if origin is tuple and arguments[1:] == (...,):
+            return {"type": "array", "items": self.value(arguments[0])}
+        raise TypeError(f"no form for {kind}")
+
+
+def _notes(of: Key) -> Schema:
+    """What a key's schema says beside the value."""
+    notes: Schema = {"description": of.text, "examples": [_parsed(of.example)], "x-unit": of.unit}
+    if of.limits:
+        notes["x-range"] = of.limits
+    if of.default and of.default != "required":
+        default = _parsed(of.default)
+        notes |= {"x-default": of.default} if default is None else {"default": default}
+    return notes
+
+
+def _parsed(text: str) -> Any:
+    """A value written as TOML; None for words."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _parts(annotation: Any) -> tuple[Any, list[Any]]:
+    """The type without None, and its checks, inner ones first."""
+    notes: list[Any] = []
+    while True:
+        if typing.get_origin(annotation) is Annotated:
+            annotation, *outer = typing.get_args(annotation)
+            notes = [*outer, *notes]
+            continue
+        members = typing.get_args(annotation) if typing.get_origin(annotation) in (Union, types.UnionType) else ()
+        others = [one for one in members if one is not type(None)]
+        if len(others) == 1:
+            annotation = others[0]
+        else:
+            return (Union[tuple(others)] if len(others) < len(members) else annotation), notes  # noqa: UP007
