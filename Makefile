@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy advise-accuracy guides docs lock clean distclean
+.PHONY: help build demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy advise-accuracy guides figures docs lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -151,6 +151,9 @@ fit-accuracy: build ## `fit` beside links of known parameters and what it predic
 # In parts: .venv/bin/python -m studies.advise.page --minutes 4 --kept runs/advise.jsonl docs/advise-accuracy.md
 advise-accuracy: build ## `advise` beside the full grid of its changes, for drawn situations, into docs/advise-accuracy.md: eight minutes on one core
 	$(BIN)/python -m studies.advise.page docs/advise-accuracy.md
+
+figures: build ## the drawings of the concepts from runs of the engine, into docs/figures: seconds
+	$(BIN)/python -m studies.concepts.figures docs/figures
 
 # -W: a warning is an error. -n: so is a reference without a target. No network is used.
 # The output that a page shows is compared; UPDATE=1 renews it. In a bare environment: WHEEL=dist/X.whl

@@ -74,6 +74,8 @@ def linked(text: str, folder: Path) -> str:
 
     def link(match: re.Match[str]) -> str:
         target, _, anchor = match["target"].partition("#")
+        if match["image"] and target.endswith(".svg"):
+            return drawing(folder / target, match["text"])
         if match["image"] or not target or ":" in target.split("/")[0]:
             return match[0]
         path = Path(os.path.normpath(folder / target))
@@ -87,6 +89,12 @@ def linked(text: str, folder: Path) -> str:
         return f'<a class="source" href="{os.path.relpath(DOCS / "x", folder)[:-1]}{address}">{match["text"]}</a>'
 
     return LINK.sub(link, text)
+
+
+def drawing(path: Path, caption: str) -> str:
+    """A drawing as a part of the page, so that it has the colours of its theme."""
+    svg = "\n".join(one for one in path.read_text("utf-8").splitlines() if one.strip())
+    return f'<figure class="drawn">\n{svg}\n<figcaption>{caption}</figcaption>\n</figure>'
 
 
 DOCUMENT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
