@@ -1,10 +1,11 @@
-//! Client side of a control connection. It accepts data after the server has proven the token, and
-//! bounds its amount.
+//! Client side of a control connection. It accepts data after the handshake has authenticated the
+//! server, and bounds its amount.
 
-use super::frame::{FrameKind, FrameReader, FrameWriter};
-use super::hello::{HELLO_BYTES, HandshakeVerdict, OTHER_VERSION, VERDICT_BYTES, hello, nonce_of};
-use super::keys::{Nonce, Nonces, SessionKeys, constant_time_eq};
+use super::frame::{FrameChannel, FrameKind};
+use super::hello::{HandshakeVerdict, OTHER_VERSION, PREFIX, REPLY_BYTES, hello, response_of};
+use super::keys::SessionKeys;
 use super::message::{ClientRequest, MAX_REPLY, MAX_REQUEST, ServerReply, TableId};
+use super::noise::{EphemeralKey, Initiator};
 use crate::token::Token;
 use ackclock_core::Problem;
 
@@ -19,23 +20,27 @@ pub enum ServerMessage {
 }
 
 enum ClientState {
-    Greeting,
-    Proving,
-    Open(Box<(FrameReader, FrameWriter)>),
+    /// Waits for the server's part of the handshake.
+    AwaitingReply(Box<Initiator>),
+    /// Waits for the verdict on the session.
+    AwaitingVerdict(Box<FrameChannel>),
+    Open(Box<FrameChannel>),
+    Closed,
 }
 
 pub struct ClientSession {
     state: ClientState,
-    token: Token,
-    nonce: Nonce,
     keys: Option<Box<SessionKeys>>,
     inbox: Vec<u8>,
     outbox: Vec<u8>,
 }
 
 impl ClientSession {
-    pub fn new(token: Token, nonce: Nonce) -> ClientSession {
-        ClientSession { state: ClientState::Greeting, token, nonce, keys: None, inbox: Vec::new(), outbox: hello(&nonce) }
+    /// `ephemeral` are random bytes that no other session has.
+    pub fn new(token: &Token, ephemeral: EphemeralKey) -> ClientSession {
+        let (initiator, initiation) = Initiator::new(token, ephemeral, &PREFIX);
+        let state = ClientState::AwaitingReply(Box::new(initiator));
+        ClientSession { state, keys: None, inbox: Vec::new(), outbox: hello(&initiation) }
     }
 
     /// Handles bytes from the server. Err: why the session ends.
@@ -47,53 +52,61 @@ impl ClientSession {
 
     fn advance(&mut self, received: &mut Vec<ServerMessage>) -> Result<bool, Problem> {
         match &mut self.state {
-            ClientState::Greeting => {
-                let Some(server) = nonce_of(&self.inbox).map_err(hello_problem)? else { return Ok(false) };
-                self.inbox.drain(..HELLO_BYTES);
-                let keys = SessionKeys::derive(&self.token, &Nonces { client: self.nonce, server });
-                self.outbox.extend_from_slice(&keys.client_proof);
-                (self.keys, self.state) = (Some(Box::new(keys)), ClientState::Proving);
-                Ok(true)
-            }
-            ClientState::Proving => self.on_verdict(),
-            ClientState::Open(open) => {
-                let Some((frame, took)) = open.0.take(&self.inbox).map_err(unexpected)? else { return Ok(false) };
+            ClientState::AwaitingReply(_) => self.on_reply(),
+            ClientState::AwaitingVerdict(_) => self.on_verdict(),
+            ClientState::Open(channel) => {
+                let Some((frame, took)) = channel.take(&self.inbox).map_err(unexpected)? else { return Ok(false) };
                 self.inbox.drain(..took);
                 received.push(decode(frame.kind, &frame.payload)?);
                 Ok(true)
             }
+            ClientState::Closed => Ok(false),
         }
     }
 
-    fn on_verdict(&mut self) -> Result<bool, Problem> {
-        let (Some(bytes), Some(keys)) = (self.inbox.get(..VERDICT_BYTES), &self.keys) else { return Ok(false) };
-        let verdict = HandshakeVerdict::from_byte(bytes[0]).ok_or_else(|| unexpected("a malformed verdict"))?;
-        if verdict != HandshakeVerdict::Welcome {
-            let option = if verdict == HandshakeVerdict::WrongToken { "--token-file" } else { "" };
-            return Err(Problem::new(verdict.message(), verdict.remedy()).of_option(option));
-        }
-        if !constant_time_eq(&keys.server_proof, &bytes[1..]) {
-            return Err(Problem::new(
+    /// Completes the handshake. The first frame, a keepalive, proves that this client has made the
+    /// hello: a repeated hello would get the same reply.
+    fn on_reply(&mut self) -> Result<bool, Problem> {
+        let Some(response) = response_of(&self.inbox).map_err(hello_problem)? else { return Ok(false) };
+        let ClientState::AwaitingReply(initiator) = std::mem::replace(&mut self.state, ClientState::Closed) else {
+            return Ok(false);
+        };
+        let (transport, secret) = initiator.finish(&response.map_err(rejected)?).map_err(|_| {
+            Problem::new(
                 "the far end does not prove that it knows the token",
                 "check the address and the token: another program may answer there",
-            ));
+            )
+        })?;
+        self.inbox.drain(..REPLY_BYTES);
+        let mut channel = FrameChannel::new(transport, MAX_REPLY);
+        write_request(&mut channel, &ClientRequest::KeepAlive {}, &mut self.outbox)?;
+        self.keys = Some(Box::new(SessionKeys::derive(&secret)));
+        self.state = ClientState::AwaitingVerdict(Box::new(channel));
+        Ok(true)
+    }
+
+    fn on_verdict(&mut self) -> Result<bool, Problem> {
+        let ClientState::AwaitingVerdict(channel) = &mut self.state else { return Ok(false) };
+        let Some((frame, took)) = channel.take(&self.inbox).map_err(unexpected)? else { return Ok(false) };
+        self.inbox.drain(..took);
+        let byte = (frame.kind == FrameKind::Verdict).then(|| frame.payload.first().copied()).flatten();
+        let verdict = byte.and_then(HandshakeVerdict::from_byte).ok_or_else(|| unexpected("a malformed verdict"))?;
+        let state = std::mem::replace(&mut self.state, ClientState::Closed);
+        if verdict != HandshakeVerdict::Welcome {
+            return Err(rejected(verdict));
         }
-        self.inbox.drain(..VERDICT_BYTES);
-        self.state = ClientState::Open(Box::new((FrameReader::new(keys.to_client, MAX_REPLY), FrameWriter::new(keys.to_server))));
+        if let ClientState::AwaitingVerdict(channel) = state {
+            self.state = ClientState::Open(channel);
+        }
         Ok(true)
     }
 
     /// Sends a request. Err: there is no session, or the request is too long.
     pub fn send_request(&mut self, request: &ClientRequest) -> Result<(), Problem> {
-        let ClientState::Open(open) = &mut self.state else {
+        let ClientState::Open(channel) = &mut self.state else {
             return Err(Problem::new("there is no session yet", "connect first"));
         };
-        let text = serde_json::to_vec(request).map_err(|e| unexpected(&e.to_string()))?;
-        if text.len() > MAX_REQUEST {
-            return Err(Problem::found(format!("a request of {} B", text.len()), format!("{MAX_REQUEST} B at most")));
-        }
-        open.1.write(FrameKind::Message, &text, &mut self.outbox);
-        Ok(())
+        write_request(channel, request, &mut self.outbox)
     }
 
     pub fn outbox(&self) -> &[u8] {
@@ -108,6 +121,21 @@ impl ClientSession {
     pub fn keys(&self) -> Option<&SessionKeys> {
         matches!(self.state, ClientState::Open(_)).then_some(self.keys.as_deref()).flatten()
     }
+}
+
+fn write_request(channel: &mut FrameChannel, request: &ClientRequest, out: &mut Vec<u8>) -> Result<(), Problem> {
+    let text = serde_json::to_vec(request).map_err(|e| unexpected(&e.to_string()))?;
+    if text.len() > MAX_REQUEST {
+        return Err(Problem::found(format!("a request of {} B", text.len()), format!("{MAX_REQUEST} B at most")));
+    }
+    channel.write(FrameKind::Message, &text, out);
+    Ok(())
+}
+
+/// Error of a far end that rejects the client.
+fn rejected(verdict: HandshakeVerdict) -> Problem {
+    let option = if verdict == HandshakeVerdict::WrongToken { "--token-file" } else { "" };
+    Problem::new(verdict.message(), verdict.remedy()).of_option(option)
 }
 
 /// Error of a hello that is not of this protocol and version.

@@ -1,24 +1,43 @@
 //! First bytes of a connection, before authentication: messages of fixed length, without a parser.
 
-use super::keys::{Digest, MAC_BYTES, Nonce, SessionKeys, constant_time_eq, mac};
+use super::keys::{Digest, MAC_BYTES, SessionKeys, constant_time_eq, mac};
+use super::noise::{INITIATION_BYTES, RESPONSE_BYTES};
 
 /// First bytes in both directions of every connection.
 const MAGIC: &[u8; 8] = b"ackclock";
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 /// Reason for the rejection of a hello of another version.
 pub const OTHER_VERSION: &str = "another version of ackclock's protocol";
 const CONTROL: u8 = 1;
 const DATA: u8 = 2;
 
-/// First message of both ends on a control connection: magic, purpose, version, nonce.
-pub const HELLO_BYTES: usize = MAGIC.len() + 2 + 32;
-/// The server's verdict and proof.
-pub const VERDICT_BYTES: usize = 1 + MAC_BYTES;
+/// First bytes of both ends on a control connection: magic, purpose, version. They are the
+/// handshake's prologue.
+pub const PREFIX: [u8; MAGIC.len() + 2] = {
+    let mut prefix = [CONTROL; MAGIC.len() + 2];
+    prefix.split_at_mut(MAGIC.len()).0.copy_from_slice(MAGIC);
+    prefix[MAGIC.len() + 1] = VERSION;
+    prefix
+};
+/// The client's first message.
+pub const HELLO_BYTES: usize = PREFIX.len() + INITIATION_BYTES;
+/// The server's reply that accepts the token; one that rejects it ends after the verdict.
+pub const REPLY_BYTES: usize = PREFIX.len() + 1 + RESPONSE_BYTES;
 /// Header of a data connection; data follows.
 pub const DATA_HELLO_BYTES: usize = MAGIC.len() + 2 + 8 + 4 + 2 + 8 + MAC_BYTES;
 
-pub fn hello(nonce: &Nonce) -> Vec<u8> {
-    [MAGIC.as_slice(), &[CONTROL, VERSION], nonce].concat()
+pub fn hello(initiation: &[u8; INITIATION_BYTES]) -> Vec<u8> {
+    [PREFIX.as_slice(), initiation].concat()
+}
+
+/// The server's reply to a hello with its token.
+pub fn accept(response: &[u8; RESPONSE_BYTES]) -> Vec<u8> {
+    [PREFIX.as_slice(), &[HandshakeVerdict::Welcome as u8], response].concat()
+}
+
+/// The server's reply to a hello with another token.
+pub fn reject() -> Vec<u8> {
+    [PREFIX.as_slice(), &[HandshakeVerdict::WrongToken as u8]].concat()
 }
 
 /// Purpose of a connection.
@@ -43,15 +62,30 @@ pub fn purpose(stream: &[u8]) -> Result<Option<Purpose>, &'static str> {
     }
 }
 
-/// Nonce of a control connection's hello, if the hello is complete.
-pub fn nonce_of(stream: &[u8]) -> Result<Option<Nonce>, &'static str> {
-    match purpose(stream)? {
-        Some(Purpose::Data) => Err("a data connection where control was expected"),
-        _ => Ok(stream.get(HELLO_BYTES - 32..HELLO_BYTES).and_then(|n| n.try_into().ok())),
+/// Message of a control connection's hello, if the hello is complete.
+pub fn initiation_of(stream: &[u8]) -> Result<Option<[u8; INITIATION_BYTES]>, &'static str> {
+    control(stream)?;
+    Ok(stream.get(PREFIX.len()..HELLO_BYTES).and_then(|m| m.try_into().ok()))
+}
+
+/// Message of the server's reply, or its verdict if it is not a welcome.
+pub fn response_of(stream: &[u8]) -> Result<Option<Result<[u8; RESPONSE_BYTES], HandshakeVerdict>>, &'static str> {
+    control(stream)?;
+    let Some(verdict) = stream.get(PREFIX.len()) else { return Ok(None) };
+    match HandshakeVerdict::from_byte(*verdict).ok_or("a malformed verdict")? {
+        HandshakeVerdict::Welcome => Ok(stream.get(PREFIX.len() + 1..REPLY_BYTES).and_then(|m| m.try_into().ok()).map(Ok)),
+        verdict => Ok(Some(Err(verdict))),
     }
 }
 
-/// The server's reply to a proof of the token.
+fn control(stream: &[u8]) -> Result<(), &'static str> {
+    match purpose(stream)? {
+        Some(Purpose::Data) => Err("a data connection where control was expected"),
+        _ => Ok(()),
+    }
+}
+
+/// The server's verdict on a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum HandshakeVerdict {
@@ -143,14 +177,11 @@ impl DataHello {
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::Nonces;
     use super::*;
-    use crate::token::Token;
 
     #[test]
     fn data_hello_is_rejected_when_session_or_flow_differs() {
-        let token = Token::parse("kq7ZkX2mW9vB4nT8sL1rY6pD").unwrap();
-        let keys = |n| SessionKeys::derive(&token, &Nonces { client: [n; 32], server: [0; 32] });
+        let keys = |n| SessionKeys::derive(&[n; 32]);
         let hello = DataHello { session: 0x0102_0304_0506_0708, test: 9, flow: 3, since: -5 };
         let wire: [u8; DATA_HELLO_BYTES] = hello.write(&keys(1)).try_into().unwrap();
         assert_eq!(purpose(&wire), Ok(Some(Purpose::Data)));
@@ -165,7 +196,7 @@ mod tests {
     fn foreign_protocol_is_rejected_when_its_first_byte_arrives() {
         assert!(purpose(b"GET / HTTP/1.1").is_err());
         assert_eq!(purpose(b"ack"), Ok(None));
-        assert_eq!(purpose(&hello(&[0; 32])), Ok(Some(Purpose::Control)));
+        assert_eq!(purpose(&hello(&[0; INITIATION_BYTES])), Ok(Some(Purpose::Control)));
         assert!(purpose(b"ackclock\x01\x09").unwrap_err().contains("version"));
         assert!(purpose(b"ackclock\x07\x01").is_err());
     }

@@ -1,6 +1,7 @@
-//! Messages of the control connection: JSON in authenticated frames. Unknown variants and fields
+//! Messages of the control connection: JSON in encrypted frames. Unknown variants and fields
 //! are errors.
 
+use super::frame::MAX_PAYLOAD;
 use crate::quotas::Quotas;
 use crate::test_spec::TestSpec;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Maximum payload of a client's frame.
 pub const MAX_REQUEST: usize = 4096;
 /// Maximum payload of a server's frame.
-pub const MAX_REPLY: usize = 65_536;
+pub const MAX_REPLY: usize = MAX_PAYLOAD;
 /// Maximum number of connections in one reply: at most 400 bytes each.
 pub const MAX_FLOWS: usize = 150;
 

@@ -1,10 +1,11 @@
 //! Server side of a control connection. Input: bytes and times. Output: bytes, and actions for the
 //! owner of the sockets. It buffers at most one request and two replies.
 
-use super::frame::{FrameKind, FrameReader, FrameWriter};
-use super::hello::{HELLO_BYTES, HandshakeVerdict, VERDICT_BYTES, hello, nonce_of};
-use super::keys::{MAC_BYTES, Nonce, Nonces, SessionKeys, constant_time_eq};
+use super::frame::{FrameChannel, FrameKind};
+use super::hello::{HELLO_BYTES, HandshakeVerdict, PREFIX, accept, initiation_of, reject};
+use super::keys::SessionKeys;
 use super::message::{ClientRequest, MAX_REPLY, MAX_REQUEST, ServerReply, TableId, Welcome};
+use super::noise::{EphemeralKey, SessionSecret, respond};
 use super::table::IntTable;
 use crate::Nanos;
 use crate::quotas::{HANDSHAKE_NS, Quotas};
@@ -13,7 +14,7 @@ use crate::token::Token;
 /// Action for the owner of the sockets.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// The client has proven the token: call `admit`.
+    /// The client has proven the token and its presence: call `admit`.
     Authenticated,
     Request(ClientRequest),
     /// Send the queued output, then close. Err: the reason, if the client did not end the session.
@@ -23,26 +24,38 @@ pub enum Action {
 enum SessionState {
     /// Waits for the client's hello.
     AwaitingHello,
-    AwaitingProof(Box<SessionKeys>),
-    AwaitingAdmission(Box<SessionKeys>),
+    /// Waits for the client's first frame.
+    AwaitingFrame(Box<Handshaken>),
+    AwaitingAdmission(Box<Handshaken>),
     Open(Box<OpenState>),
     Closed,
 }
 
-struct OpenState {
+/// Keys and channel of a session.
+struct Handshaken {
     keys: SessionKeys,
-    reader: FrameReader,
-    writer: FrameWriter,
+    channel: FrameChannel,
+}
+
+struct OpenState {
+    session: Handshaken,
     since: Nanos,
     /// Time of the client's last message.
     last_activity: Nanos,
+}
+
+/// Random bytes of a session, from the operating system.
+#[derive(Clone, Copy, Default)]
+pub struct SessionRandomness {
+    pub ephemeral: EphemeralKey,
+    pub secret: SessionSecret,
 }
 
 pub struct ServerSession {
     state: SessionState,
     token: Token,
     quotas: Quotas,
-    nonce: Nonce,
+    randomness: SessionRandomness,
     began: Nanos,
     inbox: Vec<u8>,
     outbox: Vec<u8>,
@@ -51,9 +64,9 @@ pub struct ServerSession {
 }
 
 impl ServerSession {
-    pub fn new(token: Token, quotas: Quotas, nonce: Nonce, now: Nanos) -> ServerSession {
+    pub fn new(token: Token, quotas: Quotas, randomness: SessionRandomness, now: Nanos) -> ServerSession {
         let (inbox, outbox) = (Vec::new(), Vec::new());
-        ServerSession { state: SessionState::AwaitingHello, token, quotas, nonce, began: now, inbox, outbox, running: 0 }
+        ServerSession { state: SessionState::AwaitingHello, token, quotas, randomness, began: now, inbox, outbox, running: 0 }
     }
 
     /// Bytes from the client.
@@ -73,16 +86,17 @@ impl ServerSession {
     /// Maximum bytes of the inbox.
     fn room(&self) -> usize {
         match &self.state {
-            SessionState::Open(s) => s.reader.room(),
-            _ => HELLO_BYTES,
+            SessionState::Open(s) => s.session.channel.room(),
+            SessionState::AwaitingFrame(s) | SessionState::AwaitingAdmission(s) => s.channel.room(),
+            SessionState::AwaitingHello | SessionState::Closed => HELLO_BYTES,
         }
     }
 
     fn advance(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         loop {
             let step = match &mut self.state {
-                SessionState::AwaitingHello => self.on_hello(),
-                SessionState::AwaitingProof(_) => self.on_proof(actions),
+                SessionState::AwaitingHello => self.on_hello(actions),
+                SessionState::AwaitingFrame(_) => self.on_first_frame(actions),
                 SessionState::Open(_) => self.on_frame(now, actions),
                 SessionState::AwaitingAdmission(_) | SessionState::Closed => Ok(false),
             };
@@ -94,34 +108,40 @@ impl ServerSession {
         }
     }
 
-    fn on_hello(&mut self) -> Result<bool, &'static str> {
-        let Some(client) = nonce_of(&self.inbox)? else { return Ok(false) };
+    fn on_hello(&mut self, actions: &mut Vec<Action>) -> Result<bool, &'static str> {
+        let Some(initiation) = initiation_of(&self.inbox)? else { return Ok(false) };
         self.inbox.drain(..HELLO_BYTES);
-        self.outbox.extend(hello(&self.nonce));
-        let nonces = Nonces { client, server: self.nonce };
-        self.state = SessionState::AwaitingProof(Box::new(SessionKeys::derive(&self.token, &nonces)));
+        let SessionRandomness { ephemeral, secret } = std::mem::take(&mut self.randomness);
+        let Ok((transport, response)) = respond(&self.token, ephemeral, &PREFIX, &initiation, &secret) else {
+            self.outbox.extend(reject());
+            self.state = SessionState::Closed;
+            actions.push(Action::Close(Err(HandshakeVerdict::WrongToken.message().into())));
+            return Ok(false);
+        };
+        self.outbox.extend(accept(&response));
+        let (keys, channel) = (SessionKeys::derive(&secret), FrameChannel::new(transport, MAX_REQUEST));
+        self.state = SessionState::AwaitingFrame(Box::new(Handshaken { keys, channel }));
         Ok(true)
     }
 
-    fn on_proof(&mut self, actions: &mut Vec<Action>) -> Result<bool, &'static str> {
-        let Some(proof) = self.inbox.get(..MAC_BYTES) else { return Ok(false) };
-        let SessionState::AwaitingProof(keys) = std::mem::replace(&mut self.state, SessionState::Closed) else {
-            return Ok(false);
-        };
-        if !constant_time_eq(&keys.client_proof, proof) {
-            self.reject(HandshakeVerdict::WrongToken);
-            actions.push(Action::Close(Err(HandshakeVerdict::WrongToken.message().into())));
-            return Ok(false);
+    /// A frame proves that the hello was not a repeated one.
+    fn on_first_frame(&mut self, actions: &mut Vec<Action>) -> Result<bool, &'static str> {
+        let SessionState::AwaitingFrame(session) = &mut self.state else { return Ok(false) };
+        let Some((frame, took)) = session.channel.take(&self.inbox)? else { return Ok(false) };
+        self.inbox.drain(..took);
+        if frame.kind != FrameKind::Message || serde_json::from_slice(&frame.payload).ok() != Some(ClientRequest::KeepAlive {}) {
+            return Err("a first frame that is not a keepalive");
         }
-        self.inbox.drain(..MAC_BYTES);
-        self.state = SessionState::AwaitingAdmission(keys);
+        if let SessionState::AwaitingFrame(session) = std::mem::replace(&mut self.state, SessionState::Closed) {
+            self.state = SessionState::AwaitingAdmission(session);
+        }
         actions.push(Action::Authenticated);
         Ok(false)
     }
 
     fn on_frame(&mut self, now: Nanos, actions: &mut Vec<Action>) -> Result<bool, &'static str> {
         let SessionState::Open(open) = &mut self.state else { return Ok(false) };
-        let Some((frame, took)) = open.reader.take(&self.inbox)? else { return Ok(false) };
+        let Some((frame, took)) = open.session.channel.take(&self.inbox)? else { return Ok(false) };
         self.inbox.drain(..took);
         open.last_activity = now;
         if frame.kind != FrameKind::Message {
@@ -136,32 +156,29 @@ impl ServerSession {
         Ok(true)
     }
 
-    /// Completes `Action::Authenticated`. A client sends nothing between its proof and this reply.
+    /// Completes `Action::Authenticated`. A client sends nothing between its first frame and this
+    /// reply.
     pub fn admit(&mut self, now: Nanos, verdict: HandshakeVerdict, welcome: Welcome, actions: &mut Vec<Action>) {
-        let SessionState::AwaitingAdmission(keys) = std::mem::replace(&mut self.state, SessionState::Closed) else { return };
+        let SessionState::AwaitingAdmission(session) = std::mem::replace(&mut self.state, SessionState::Closed) else { return };
+        let mut session = *session;
+        session.channel.write(FrameKind::Verdict, &[verdict as u8], &mut self.outbox);
         if verdict != HandshakeVerdict::Welcome {
-            self.reject(verdict);
             actions.push(Action::Close(Ok(())));
             return;
         }
-        self.outbox.push(verdict as u8);
-        self.outbox.extend_from_slice(&keys.server_proof);
-        let (reader, writer) = (FrameReader::new(keys.to_server, MAX_REQUEST), FrameWriter::new(keys.to_client));
-        self.state = SessionState::Open(Box::new(OpenState { keys: *keys, reader, writer, since: now, last_activity: now }));
+        self.state = SessionState::Open(Box::new(OpenState { session, since: now, last_activity: now }));
         self.send_reply(&ServerReply::Welcome(welcome));
         self.advance(now, actions);
     }
 
-    fn reject(&mut self, verdict: HandshakeVerdict) {
-        self.outbox.push(verdict as u8);
-        self.outbox.extend_from_slice(&[0; VERDICT_BYTES - 1]);
-    }
-
     pub fn send_reply(&mut self, reply: &ServerReply) {
         let SessionState::Open(open) = &mut self.state else { return };
-        // Serialization of a reply cannot fail: it has numbers and short strings only.
-        if let Ok(text) = serde_json::to_vec(reply) {
-            open.writer.write(FrameKind::Message, &text, &mut self.outbox);
+        // Serialization of a reply cannot fail: it has numbers and short strings only, at most
+        // `MAX_FLOWS` times.
+        if let Ok(text) = serde_json::to_vec(reply)
+            && text.len() <= MAX_REPLY
+        {
+            open.session.channel.write(FrameKind::Message, &text, &mut self.outbox);
         }
     }
 
@@ -174,7 +191,7 @@ impl ServerSession {
         }
         let head = [test.to_be_bytes().as_slice(), &[name as u8, table.columns as u8]].concat();
         let (piece, next) = table.encode_rows(first, MAX_REPLY - head.len());
-        open.writer.write(FrameKind::Table, &[head, piece].concat(), &mut self.outbox);
+        open.session.channel.write(FrameKind::Table, &[head, piece].concat(), &mut self.outbox);
         next
     }
 
@@ -186,7 +203,7 @@ impl ServerSession {
             return first;
         }
         let next = records.len().min(first + MAX_REPLY);
-        open.writer.write(FrameKind::Packets, &records[first..next], &mut self.outbox);
+        open.session.channel.write(FrameKind::Packets, &records[first..next], &mut self.outbox);
         next
     }
 
@@ -252,7 +269,7 @@ impl ServerSession {
 
     pub fn keys(&self) -> Option<&SessionKeys> {
         match &self.state {
-            SessionState::Open(s) => Some(&s.keys),
+            SessionState::Open(s) => Some(&s.session.keys),
             _ => None,
         }
     }

@@ -42,9 +42,9 @@ impl ControlConnection {
     pub fn open(config: &ClientConfig, clock: HostClock) -> Result<ControlConnection, MeasureError> {
         let (stream, server) = connect_any(&config.host, config.port)?;
         sockets::set_nodelay(&stream);
-        let mut nonce = [0; 32];
-        random(&mut nonce)?;
-        let session = ClientSession::new(config.token.clone(), nonce);
+        let mut ephemeral = [0; 32];
+        random(&mut ephemeral)?;
+        let session = ClientSession::new(&config.token, ephemeral);
         Ok(ControlConnection { server, clock, stream, session, scratch: vec![0; READ], pending: VecDeque::new() })
     }
 
@@ -53,7 +53,7 @@ impl ControlConnection {
         Ok(self.stream.local_addr().map_err(MeasureError::refused("reaching the far end"))?.ip())
     }
 
-    /// Proves the token to the far end, and accepts the far end's proof.
+    /// Proves the token to the far end, and receives the far end's proof.
     pub fn handshake(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<Welcome, MeasureError> {
         let brief = Duration::from_millis(100);
         self.stream.set_read_timeout(Some(brief)).map_err(MeasureError::refused("reaching the far end"))?;

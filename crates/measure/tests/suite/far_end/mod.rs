@@ -7,14 +7,12 @@ pub mod daemon;
 
 use ackclock_measure::SECOND;
 use ackclock_measure::control::client::ClientSession;
-use ackclock_measure::control::hello::hello;
-use ackclock_measure::control::keys::{Nonces, SessionKeys};
 use ackclock_measure::control::message::ClientRequest;
 use ackclock_measure::net::client::{ClientConfig, MeasurementClient};
 use ackclock_measure::net::server::{LoopWork, MeasurementServer, ServerConfig};
 use ackclock_measure::net::stamp::ReflectorConfig;
 use ackclock_measure::quotas::Quotas;
-use ackclock_measure::token::Token;
+use ackclock_measure::token::{Token, random};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -85,18 +83,14 @@ impl FarEnd {
 
     /// Bytes of a client in a successful handshake.
     pub fn recorded_handshake(&self) -> Vec<u8> {
-        let mut stream = TcpStream::connect(self.at).unwrap();
-        let client = [3; 32];
-        stream.write_all(&hello(&client)).unwrap();
-        let mut answer = [0; 42];
-        stream.read_exact(&mut answer).unwrap();
-        let server = std::array::from_fn(|i| answer[10 + i]);
-        let keys = SessionKeys::derive(&self.token, &Nonces { client, server });
-        stream.write_all(&keys.client_proof).unwrap();
-        let mut verdict = [9; 33];
-        stream.read_exact(&mut verdict).unwrap();
-        assert_eq!(verdict[0], 0, "the client was admitted");
-        [hello(&client).as_slice(), &keys.client_proof].concat()
+        let mut raw = RawClient::new(self.at, &self.token);
+        let mut recorded = Vec::new();
+        while raw.session.keys().is_none() {
+            recorded.extend_from_slice(raw.session.outbox());
+            raw.flush();
+            raw.receive();
+        }
+        recorded
     }
 }
 
@@ -107,9 +101,15 @@ pub struct RawClient {
 }
 
 impl RawClient {
+    fn new(at: SocketAddr, token: &Token) -> RawClient {
+        let (stream, mut ephemeral) = (TcpStream::connect(at).unwrap(), [0; 32]);
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        random(&mut ephemeral).unwrap();
+        RawClient { stream, session: ClientSession::new(token, ephemeral) }
+    }
+
     pub fn connect(at: SocketAddr, token: &Token) -> RawClient {
-        let mut raw = RawClient { stream: TcpStream::connect(at).unwrap(), session: ClientSession::new(token.clone(), [3; 32]) };
-        raw.stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let mut raw = RawClient::new(at, token);
         while raw.session.keys().is_none() {
             raw.flush();
             raw.receive();

@@ -13,10 +13,11 @@ use super::pending_connection::PendingConnection;
 use super::test_state::ServerTest;
 use crate::control::hello::{DataHello, HandshakeVerdict};
 use crate::control::message::{MAX_REPLY, ServerReply};
-use crate::control::server::{Action, ServerSession};
+use crate::control::server::{Action, ServerSession, SessionRandomness};
 use crate::quotas::SessionUsage;
 use crate::rate_budget::{FairQueue, TokenBucket, tcp_wire_bytes};
 use crate::test_spec::{IPV4_UDP_HEADERS, TestSpec};
+use crate::token::random;
 use crate::udp::address_validation::{VALIDATION_BYTES, validation_tag};
 use crate::udp::packet::DatagramHeader;
 use crate::{Nanos, SECOND};
@@ -92,14 +93,14 @@ impl Session {
     /// Starts the handshake of a control connection.
     pub fn new(pending: PendingConnection, context: &mut ServerContext) -> Session {
         let config = &context.config;
-        let mut nonce = [0; 32];
-        let no_randomness = crate::token::random(&mut nonce).is_err();
+        let mut randomness = SessionRandomness::default();
+        let no_randomness = [&mut randomness.ephemeral, &mut randomness.secret].into_iter().any(|key| random(key).is_err());
         sockets::set_nodelay(&pending.stream);
         let unsent_limit = context.unsent.control();
         sockets::limit_unsent(&pending.stream, unsent_limit);
         let mut session = Session {
             stream: pending.stream,
-            control: ServerSession::new(config.token.clone(), config.quotas, nonce, pending.accepted_at),
+            control: ServerSession::new(config.token.clone(), config.quotas, randomness, pending.accepted_at),
             tests: BTreeMap::new(),
             validation_tag: 0,
             is_gone: no_randomness,
