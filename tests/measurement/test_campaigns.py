@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import cast
 
+import polars as pl
 import pytest
 
 from ackclock.errors import InputError
 from ackclock.input.document import Document
 from ackclock.measurement import test_runner
-from ackclock.measurement.document import _concurrent, _responsiveness, shaping
+from ackclock.measurement.document import _concurrent, _responsiveness, beside, ip_bytes, shaping
 from ackclock.measurement.plan import estimate, plan_of, rates_of
 from ackclock.measurement.schedule import Schedule, keep
 from ackclock.measurement.schedule_page import groups, rows_of, schedule_page
@@ -25,10 +26,12 @@ class RecordedSession:
 
     def __init__(self):
         self.specs = []
+        self.starts = []
 
-    def run(self, specs, watch):
+    def run(self, specs, watch, start_after_s=()):
         first = len(self.specs)
         self.specs += specs
+        self.starts.append(tuple(start_after_s))
         return list(range(first, len(self.specs))), [[] for _ in specs]
 
 
@@ -87,6 +90,55 @@ def test_tcp_is_shaped_only_if_connections_together_stay_far_below_udp(tcp_bps, 
     concurrent = [{"direction": "down", "goodput_bps": tcp_bps}]
     found = shaping({"down": {"queue": queue, "at_least": False}}, concurrent)
     assert found["down"]["verdict"] == verdict
+
+
+@pytest.mark.finding("M7")
+def test_second_direction_starts_an_offset_later_and_ends_as_much_earlier_when_one_is_asked():
+    plan = {"tests": ["bidirectional"], "duration": "4 s", "offset": "2 s"}
+    log, session = ran(**plan)
+    assert session.starts == [(0.0, 2.0)] * 2
+    bulks = [spec["bulk"] for spec in session.specs]
+    assert [(b["down"], b["up"], b["duration_ns"] / 1e9) for b in bulks] == [(1, 0, 8), (0, 1, 4), (0, 1, 8), (1, 0, 4)]
+    assert [log.purposes[n]["first"] for n in sorted(log.purposes)] == ["down", "down", "up", "up"]
+    seconds, size = estimate(plan_of(Document(plan)), {"down": 8e6, "up": 8e6})
+    assert (seconds, size) == (2 * 9.0, 2 * (8e6 + 4e6))
+    with pytest.raises(InputError, match="1 s to 20 s"):
+        plan_of(Document({"offset": "21 s"}))
+
+
+@pytest.mark.finding("M7")
+def test_goodput_of_each_phase_is_that_of_the_receiver_when_the_other_direction_halves_it():
+    def rows(test, read, sends, rtt):
+        times = [n / 10 for n in range(len(read))]
+        return {"test": test, "time_s": times, "bytes": read, "sends": sends, "srtt_ms": rtt}
+
+    # 1 MB/s alone for 2 s, 0.5 MB/s beside the other for 4 s, 1 MB/s alone for 2 s.
+    read = [1e6 * min(n / 10, 2) + 5e5 * min(max(n / 10 - 2, 0), 4) + 1e6 * max(n / 10 - 6, 0) for n in range(81)]
+    other = [0 if n < 20 else 2e5 * (min(n, 60) - 20) / 10 for n in range(81)]
+    rtt = [90.0 if 20 <= n <= 60 else 40.0 for n in range(81)]
+    frames = [rows(5, read, False, [None] * 81), rows(5, read, True, rtt), rows(6, other, False, [None] * 81)]
+    series = pl.concat(
+        pl.DataFrame(one, schema_overrides={"bytes": pl.Float64, "srtt_ms": pl.Float64}) for one in frames
+    )
+    test = {"test": 5, "began_s": 0.0, "spec": {"bulk": {"down": 1, "duration_ns": 8e9}}}
+    found = beside(test, {"label": "l", "first": "down", "offset_s": 2.0}, series)
+    phases = [found[name] for name in ("before", "during", "after")]
+    assert [phase["seconds"] for phase in phases] == [2.0, 4.0, 2.0]
+    assert [phase["first"]["goodput_bps"] for phase in phases] == pytest.approx([8e6, 4e6, 8e6])
+    assert [phase["first"]["rtt_p50_ms"] for phase in phases] == [40.0, 90.0, 40.0]
+    assert [phase["second"] and phase["second"]["goodput_bps"] for phase in phases] == [
+        None,
+        pytest.approx(1.6e6),
+        None,
+    ]
+
+
+@pytest.mark.finding("M8")
+def test_bytes_of_tests_are_datagrams_and_segments_with_their_headers():
+    sender = {"flow": 0, "sends": True, "bytes": 0, "retransmitted": 2, "mss": 1448, "segments_sent": 10}
+    receiver = {"flow": 0, "sends": False, "bytes": 8 * 1448, "retransmitted": 0, "mss": 1448, "segments_sent": 0}
+    test = {"ways": [{"sent": 100, "ip_bytes": 1200}], "near_flows": [receiver], "far_flows": [sender]}
+    assert ip_bytes(test) == 120_000 + 10 * 1500
 
 
 @pytest.mark.finding("M5")

@@ -9,7 +9,7 @@ use ackclock_measure::estimate::direction::direction_stats;
 use ackclock_measure::estimate::responsiveness::{RttSamples, responsiveness as responsive};
 use ackclock_measure::estimate::results::{DelayRow, SampleRow, SessionAnalysis};
 use ackclock_measure::estimate::train_times::TrainTimes;
-use ackclock_measure::net::client::{ClientConfig, MeasurementClient};
+use ackclock_measure::net::client::{ClientConfig, MeasurementClient, StepTest};
 use ackclock_measure::net::log::LogTarget;
 use ackclock_measure::net::path::{PathProbes, probe_path};
 use ackclock_measure::net::server::{MeasurementServer, ServerConfig, raise_descriptors};
@@ -186,16 +186,20 @@ impl LiveSession {
 
     /// Runs tests (a JSON list) concurrently; `watch` receives the seconds since their start about
     /// ten times a second. Returns the statistics of datagrams without a clock comparison, as JSON:
-    /// a list of directions for each test. If it fails, the records of earlier tests stay.
-    fn run(&self, py: Python<'_>, specs: &str, watch: &Bound<'_, PyAny>) -> PyResult<String> {
+    /// a list of directions for each test. If it fails, the records of earlier tests stay. Each test
+    /// starts `start_after_ns` after the step.
+    fn run(&self, py: Python<'_>, specs: &str, start_after_ns: Vec<i64>, watch: &Bound<'_, PyAny>) -> PyResult<String> {
         let specs: Vec<TestSpec> = serde_json::from_str(specs).map_err(failure)?;
+        let later = start_after_ns.into_iter().chain(std::iter::repeat(0));
+        let tests: Vec<StepTest> =
+            specs.into_iter().zip(later).map(|(spec, start_after)| StepTest { spec, start_after }).collect();
         let watch = watch.clone().unbind();
         let mut state = self.lock();
         let SessionState { client, records } = &mut *state;
         let Some(client) = client else { return Err(session_over()) };
         let (mut signal, mut next_check) = (None, 0i64);
         let outcome = py.detach(|| {
-            client.run(specs, &mut |ns| {
+            client.run_step(tests, &mut |ns| {
                 if ns < next_check {
                     return true;
                 }

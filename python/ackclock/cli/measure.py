@@ -52,6 +52,14 @@ def measure(
     alternate: Annotated[
         bool, typer.Option("--alternate", help="Alternate the directions of `steps` and `tcp` from run to run.")
     ] = False,
+    offset: Annotated[
+        str | None,
+        typer.Option(
+            help="`bidirectional`: start the second direction this much after the first, and end it as much before, "
+            "such as 5 s.",
+            show_default=False,
+        ),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A first look: delay, capacity, tcp and latency, 3 s each.")
     ] = False,
@@ -131,7 +139,7 @@ def measure(
         lists["steps"] = rates_of(steps)
     usual = {"tests": list(QUICK), "duration": "3 s"} if quick else {}
     single: dict[str, object] = {
-        key: value for key, value in (("duration", duration), ("flows", flows)) if value is not None
+        key: value for key, value in (("duration", duration), ("flows", flows), ("offset", offset)) if value is not None
     }
     if alternate:
         single["alternate"] = True

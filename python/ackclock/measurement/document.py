@@ -94,6 +94,11 @@ def document(
             for n in _of(purposes, "steps")
         ],
         "flows": flows,
+        "bidirectional": [
+            beside(tests[n], purposes[n], series)
+            for n in _of(purposes, "bidirectional")
+            if _is_first(tests[n], purposes[n])
+        ],
         "concurrent": concurrent,
         "shaping": shaping(capacities, concurrent),
         "transfers": [_transfers(tests[n], purposes[n]) for n in _of(purposes, "transfers")],
@@ -102,12 +107,84 @@ def document(
             for ns in _together(purposes)
         },
         "tests": [{"test": n, "shown": n in _shown(log), **purposes[n]} for n in sorted(purposes)],
+        "announced": log.announced,
+        "ip_bytes": sum(ip_bytes(test) for test in tests),
         "unsent_datagrams": sum(test["unsent"] for test in tests),
         "held_datagrams": sum(test["held"] for test in tests),
         "cut_short": [test["cut_short"] for test in tests if test["cut_short"]],
         "unfinished": [name for name in names if name not in log.finished],
         "failed": log.failed,
     }
+
+
+def _is_first(test: Figures, purpose: Figures) -> bool:
+    """Whether a test is the longer transfer of a pair with an offset."""
+    return "offset_s" in purpose and bool(test["spec"]["bulk"][purpose["first"]])
+
+
+PHASES = ("before", "during", "after")
+
+
+def beside(test: Figures, purpose: Figures, series: pl.DataFrame) -> Figures:
+    """A transfer before, during and after one of the opposite direction.
+
+    ``test`` is the longer transfer; the other one is the next test. A phase's goodput is by the
+    bytes that the receiver has read at its ends, interpolated between samples; its RTT is the
+    median of the sender's SRTT. Start and end are by the plan.
+    """
+    offset, start = purpose["offset_s"], test["began_s"]
+    end = start + test["spec"]["bulk"]["duration_ns"] * 1e-9
+    ends = dict(
+        zip(PHASES, ((start, start + offset), (start + offset, end - offset), (end - offset, end)), strict=True)
+    )
+    return {
+        "test": test["test"],
+        "label": purpose["label"],
+        "first": purpose["first"],
+        "offset_s": offset,
+        **{
+            name: {
+                "seconds": to - at,
+                "first": _phase(series, test["test"], at, to),
+                "second": _phase(series, test["test"] + 1, at, to) if name == "during" else None,
+            }
+            for name, (at, to) in ends.items()
+        },
+    }
+
+
+def _phase(series: pl.DataFrame, test: int, start: float, end: float) -> Figures:
+    """Goodput and median RTT of a test's connection from ``start`` to ``end`` (seconds)."""
+    import polars as pl
+
+    own = series.filter(pl.col("test") == test)
+    read = own.filter(~pl.col("sends")).drop_nulls("bytes").sort("time_s")
+    at, to = (float(np.interp(t, read["time_s"], read["bytes"])) for t in (start, end)) if read.height else (0.0, 0.0)
+    within = own.filter(pl.col("sends") & pl.col("time_s").is_between(start, end))
+    rtt = within["srtt_ms"].drop_nulls()
+    return {
+        "goodput_bps": (to - at) * 8 / (end - start) if read.height else None,
+        "rtt_p50_ms": float(np.median(rtt)) if rtt.len() else None,
+    }
+
+
+TCP_IP_HEADERS = 52
+"""IPv4, TCP and its timestamp option."""
+
+
+def ip_bytes(test: Figures) -> int:
+    """IP bytes that a test sent in both directions, without ACKs: datagrams with their headers, and
+    TCP payload with its retransmissions and headers."""
+    datagrams = sum(figures["sent"] * figures["ip_bytes"] for figures in test["ways"])
+    far = {flow["flow"]: flow for flow in test["far_flows"]}
+    tcp = 0
+    for near in test["near_flows"]:
+        other = far.get(near["flow"])
+        sender, receiver = (near, other) if near["sends"] else (other, near)
+        tcp += receiver["bytes"] if receiver else 0
+        if sender:
+            tcp += sender["retransmitted"] * sender["mss"] + sender["segments_sent"] * TCP_IP_HEADERS
+    return int(datagrams + tcp)
 
 
 def _shown(log: TestLog) -> set[int]:

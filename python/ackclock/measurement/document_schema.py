@@ -209,6 +209,40 @@ class Flow(Part):
     failed: str | None
 
 
+class PhaseRates(Part):
+    """One connection in a phase."""
+
+    goodput_bps: float | None
+    rtt_p50_ms: float | None
+
+
+class Phase(Part):
+    """A phase of two transfers; the second one runs in the phase ``during``."""
+
+    seconds: float
+    first: PhaseRates
+    second: PhaseRates | None
+
+
+class Beside(Part):
+    """A transfer before, during and after one of the opposite direction."""
+
+    test: int
+    label: str
+    first: Direction
+    offset_s: float
+    before: Phase
+    during: Phase
+    after: Phase
+
+
+class Announced(Part):
+    """The estimate of the measurement; bytes once the capacity is known."""
+
+    seconds: float
+    bytes: float | None
+
+
 class Concurrent(Part):
     """Concurrent connections of one direction."""
 
@@ -324,11 +358,14 @@ class Measurement(Part):
     capacity: dict[Direction, Capacity]
     steps: list[Step]
     flows: list[Flow]
+    bidirectional: list[Beside]
     concurrent: list[Concurrent]
     shaping: dict[Direction, Shaping]
     transfers: list[TransferTimes]
     latency_under_load: dict[Direction, LatencyUnderLoad]
     tests: list[dict[str, Any]]
+    announced: Announced | None
+    ip_bytes: int
     unsent_datagrams: int
     held_datagrams: int
     cut_short: list[str]

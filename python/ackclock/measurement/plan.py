@@ -124,6 +124,10 @@ def _labels(value: Any) -> dict[str, str]:
     return {str(name): str(one) for name, one in value.items()}
 
 
+def _offset(value: Any) -> Any:
+    return value if value is None else _within(value, "1 s", "20 s")
+
+
 Sample = Annotated[Span, BeforeValidator(lambda text: _within(text, "10 ms", "1 s"))]
 
 
@@ -154,6 +158,9 @@ class Plan(Table):
     alternate: Flag = False
     """Whether directions alternate from run to run in ``steps`` and ``tcp``, instead of one after
     the other."""
+    offset: Annotated[Span | None, BeforeValidator(_offset)] = None
+    """From the start of the first transfer of ``bidirectional`` to that of the second, and from
+    the end of the second to that of the first (1 s to 20 s)."""
     labels: Annotated[dict[str, str], BeforeValidator(_labels)] = {}
     """The conditions of a measurement, such as place or signal strength."""
     congestion: Annotated[tuple[str, ...], BeforeValidator(_names)] = ("cubic",)
@@ -165,6 +172,10 @@ class Plan(Table):
     @property
     def seconds(self) -> float:
         return self.duration / PS_PER_S
+
+    @property
+    def offset_s(self) -> float | None:
+        return None if self.offset is None else self.offset / PS_PER_S
 
     @property
     def sample_ns(self) -> int:
@@ -194,14 +205,14 @@ def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
     from ackclock.measurement.path import BRISK_S
     from ackclock.measurement.path import seconds as walk_seconds
 
-    directions, t = len(plan.directions), plan.seconds
+    directions, t, offset = len(plan.directions), plan.seconds, plan.offset_s
     seconds = {
         "path": walk_seconds(plan, BRISK_S),
         "delay": t + 1,
         "capacity": (t + CAPACITY_SEARCH_S) * directions,
         "steps": directions * len(plan.steps or plan.shares) * (t / 2 + 1),
         "tcp": directions * len(plan.congestion) * len(plan.buffers) * (t + 1),
-        "bidirectional": t + 1,
+        "bidirectional": t + 1 if offset is None else directions * (t + 2 * offset + 1),
         "flows": directions * (t + 1),
         "latency": directions * (t + 2),
         "transfers": directions * plan.repeats * len(plan.sizes) * 1.0,
@@ -213,7 +224,7 @@ def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
         "capacity": 1.25 * (t + 2),
         "steps": 0.0 if plan.steps else t / 2 * sum(plan.shares),
         "tcp": t * len(plan.congestion) * len(plan.buffers),
-        "bidirectional": t,
+        "bidirectional": t if offset is None else directions * (t + offset),
         "flows": t,
         "latency": t,
         "transfers": 0.0,

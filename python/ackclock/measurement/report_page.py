@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from ackclock.format import percent, rate
 from ackclock.measurement.queue_inference import sentences
 from ackclock.measurement.terminal_tables import (
     DIRECTIONS,
+    beside_rows,
     delay_cells,
     loss,
     ms,
@@ -43,6 +45,7 @@ def page(completed: Measurement) -> Page:
         Section("Capacity and buffer", _blocks(_capacity(document), _delay_charts(completed, "capacity"))),
         Section("Below the capacity", _blocks(_steps(document))),
         Section("TCP", _blocks(_flows(document), _flow_charts(completed))),
+        Section("One direction beside the other", _blocks(_bidirectional(document), _beside_charts(completed))),
         Section("Latency under load", _blocks(_latency(document))),
         Section("Transfers", _blocks(_transfers(document))),
         Section("The measurement", [_facts(document), Listing("Document", json.dumps(document, indent=2))]),
@@ -208,6 +211,40 @@ def _flows(document: Document) -> Table:
     )
     figures = "Goodput,RTT min (ms),mean,p95,Retransmitted,Requested buffer,Send (KiB),Receive (KiB)"
     return _table("Flow,Test,Variant", figures, rows, reading)
+
+
+def _bidirectional(document: Document) -> Table:
+    rows = [[name, *cells] for pair in document.get("bidirectional", ()) for name, cells in beside_rows(pair)]
+    reading = (
+        "The second transfer starts an offset after the first one and ends as much before it. "
+        "Goodput is by the receiver's bytes at the ends of each phase, RTT the median of the sender's SRTT."
+    )
+    figures = "Goodput before,during,after,RTT p50 before (ms),during,after"
+    return _table("Transfer", figures, rows, reading)
+
+
+def _beside_charts(completed: Measurement) -> Iterator[Chart]:
+    """Goodput over time of each pair, in windows of a twentieth of its duration, at least 0.2 s."""
+    for pair in completed.document.get("bidirectional", ()):
+        lines = []
+        both = completed.series.filter(pl.col("test").is_in([pair["test"], pair["test"] + 1]) & ~pl.col("sends"))
+        start = both["time_s"].min()
+        for test, direction in ((pair["test"], pair["first"]), (pair["test"] + 1, None)):
+            rows = both.filter(pl.col("test") == test).drop_nulls("bytes").sort("time_s")
+            if rows.height < 2 or start is None:
+                continue
+            first, last = rows["time_s"][0], rows["time_s"][-1]
+            times = np.arange(first, last, max(0.2, (last - first) / 20))
+            steps = np.diff(np.interp(times, rows["time_s"], rows["bytes"])) * 8e-6 / np.diff(times)
+            name = direction or ("up" if pair["first"] == "down" else "down")
+            lines.append(Line(name, (times[1:] - start).tolist(), steps.tolist()))
+        if lines:
+            reading = "Payload that the receiver read."
+            yield Chart(
+                "Goodput of both directions",
+                reading,
+                vega.time_chart(Panel("goodput", "Goodput", "Mb/s", reading, tuple(lines))),
+            )
 
 
 def _latency(document: Document) -> Table:

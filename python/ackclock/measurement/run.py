@@ -94,7 +94,7 @@ def measure(
 
 
 def _with_time_units(plan: Mapping[str, Any]) -> dict[str, Any]:
-    times = {key: time_text(plan[key]) for key in ("duration", "sample") if key in plan}
+    times = {key: time_text(plan[key]) for key in ("duration", "sample", "offset") if plan.get(key) is not None}
     return {**plan, **times}
 
 
@@ -247,8 +247,9 @@ def _captured(folder: Path, session: Session) -> Figures:
 def _check(plan: Plan, session: Session) -> None:
     """Raise InputError for limits of the server or its kernel before any test."""
     max_s = session.far_end["caps"]["test_ns"] / 1e9
-    if plan.seconds > max_s:
-        raise InputError(f"tests of {plan.seconds:g} s", f"at most {max_s:g} s, the server's limit", key="duration")
+    longest = plan.seconds + 2 * (plan.offset_s or 0.0)
+    if longest > max_s:
+        raise InputError(f"tests of {longest:g} s", f"at most {max_s:g} s, the server's limit", key="duration")
     max_bps = session.far_end["caps"]["rate_bps"]
     if "steps" in plan.tests and any(rate_bps(one) > max_bps for one in plan.steps):
         raise InputError(", ".join(plan.steps), f"at most {show_rate(max_bps)}, the server's limit", key="steps")

@@ -76,12 +76,15 @@ class Session:
         self.clock: Figures = welcome["clock"]
         self.tests = 0
 
-    def run(self, specs: Sequence[Mapping[str, Any]], watch: Watch) -> tuple[list[int], list[list[Figures]]]:
-        """Run tests concurrently.
+    def run(
+        self, specs: Sequence[Mapping[str, Any]], watch: Watch, start_after_s: Sequence[float] = ()
+    ) -> tuple[list[int], list[list[Figures]]]:
+        """Run tests concurrently; ``start_after_s`` delays the start of each (default: 0 s).
 
         Returns their numbers and the datagram figures of each by direction, without clock offsets.
         """
-        directions = json.loads(guarded(lambda: self._live.run(json.dumps(list(specs)), watch)))
+        later = [round(seconds * 1e9) for seconds in start_after_s]
+        directions = json.loads(guarded(lambda: self._live.run(json.dumps(list(specs)), later, watch)))
         numbers = list(range(self.tests, self.tests + len(specs)))
         self.tests += len(specs)
         return numbers, directions

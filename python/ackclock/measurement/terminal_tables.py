@@ -26,6 +26,7 @@ def measurement_tables(document: Mapping[str, Any]) -> list[Table]:
         _capacity(document),
         _steps(document),
         _flows(document),
+        _bidirectional(document),
         _latency(document),
         _transfers(document),
     ]
@@ -176,6 +177,29 @@ def _flows(document: Mapping[str, Any]) -> Table:
             *("-" if size is None else str(size) for size in given),
         )
     return table
+
+
+def _bidirectional(document: Mapping[str, Any]) -> Table:
+    table = text_table(
+        "A transfer before, during and after one of the opposite direction",
+        ("transfer",),
+        ("goodput\nbefore", "\nduring", "\nafter", "RTT p50 ms\nbefore", "\nduring", "\nafter"),
+    )
+    for pair in document.get("bidirectional", ()):
+        for name, cells in beside_rows(pair):
+            table.add_row(name, *cells)
+    return table
+
+
+def beside_rows(pair: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Name, goodputs and RTTs of the phases of both transfers of a pair."""
+    second = "up" if pair["first"] == "down" else "down"
+    rows = []
+    for name, key in ((pair["first"], "first"), (f"{second}, {pair['offset_s']:g} s later", "second")):
+        phases = [pair[phase][key] or {} for phase in ("before", "during", "after")]
+        cells = ["-" if p.get("goodput_bps") is None else rate(p["goodput_bps"]) for p in phases]
+        rows.append((name, [*cells, *(ms(p.get("rtt_p50_ms")) for p in phases)]))
+    return rows
 
 
 def _latency(document: Mapping[str, Any]) -> Table:

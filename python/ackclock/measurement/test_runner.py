@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
@@ -39,6 +39,8 @@ class TestLog:
     path: list[Hop] | None = None
     finished: list[str] = field(default_factory=list)
     """The finished tests of the plan."""
+    announced: Figures | None = None
+    """Estimated ``seconds`` of the measurement, and ``bytes`` once the capacity is known."""
     failed: Figures | None = None
     """The failed test (``test``), its step (``label``) and the reason (``why``); later tests were
     not started.
@@ -58,6 +60,7 @@ class TestRunner:
         self._count, self._number = len(plan.tests), 0
         self._rates: dict[str, float] = {}
         self._estimate, self._label = "", ""
+        self.done.announced = {"seconds": estimate(plan, {})[0], "bytes": None}
 
     def run(self) -> Iterator[str]:
         """Run all tests in order; yield the name of each when it finishes.
@@ -79,13 +82,15 @@ class TestRunner:
         if self._report:
             self._report(self._count, self._count, "")
 
-    def _go(self, specs: list[dict[str, Any]], label: str, purpose: Figures) -> tuple[list[int], list[list[Figures]]]:
+    def _go(
+        self, specs: list[dict[str, Any]], label: str, purpose: Figures, start_after_s: Sequence[float] = ()
+    ) -> tuple[list[int], list[list[Figures]]]:
         def watch(seconds: float) -> None:
             if self._report:
                 self._report(self._number, self._count, f"{label}, {seconds:.0f} s{self._estimate}")
 
         self._label = label
-        numbers, directions = self.session.run(specs, watch)
+        numbers, directions = self.session.run(specs, watch, start_after_s)
         for number in numbers:
             self.done.purposes[number] = {"label": label, **purpose}
         return numbers, directions
@@ -109,6 +114,7 @@ class TestRunner:
             ).search()
             self.done.filled[direction] = found
         seconds, size = estimate(self.plan, self._rates)
+        self.done.announced = {"seconds": seconds, "bytes": size}
         self._estimate = f" of about {seconds:.0f} s and {size / 1e6:.3g} MB in all"
 
     def _capacity_run(self, direction: str, specs: list[dict[str, Any]], label: str) -> Ran:
@@ -163,7 +169,9 @@ class TestRunner:
             purpose = {"kind": "steps", "way": direction, "share": shown if share is None else share, "asked_bps": rate}
             self._go([spec], f"{what} {direction}", purpose)
 
-    def _bulk(self, down: int, up: int, congestion: str | None = None, buffer: str = AUTO) -> dict[str, Any]:
+    def _bulk(
+        self, down: int, up: int, congestion: str | None = None, buffer: str = AUTO, *, more_s: float = 0.0
+    ) -> dict[str, Any]:
         size = None if buffer == AUTO else size_bytes(buffer)
         return {
             "bulk": {
@@ -172,7 +180,7 @@ class TestRunner:
                 "congestion": congestion,
                 "send_buffer": size,
                 "receive_buffer": size,
-                "duration_ns": round(self.plan.seconds * 1e9),
+                "duration_ns": round((self.plan.seconds + more_s) * 1e9),
                 "sample_ns": self.plan.sample_ns,
             }
         }
@@ -189,12 +197,17 @@ class TestRunner:
             self._go([spec], f"{congestion} {direction}, buffer {buffer}", {"kind": "tcp", "asked": requested})
 
     def _bidirectional(self) -> None:
-        requested = {"congestion": self.plan.congestion[0], "buffer": AUTO}
-        self._go(
-            [self._bulk(1, 1, self.plan.congestion[0])],
-            "both directions",
-            {"kind": "bidirectional", "asked": requested},
-        )
+        congestion, offset = self.plan.congestion[0], self.plan.offset_s
+        purpose = {"kind": "bidirectional", "asked": {"congestion": congestion, "buffer": AUTO}}
+        if offset is None:
+            self._go([self._bulk(1, 1, congestion)], "both directions", purpose)
+            return
+        for first in self.plan.directions:
+            second = "up" if first == "down" else "down"
+            longer = self._bulk(int(first == "down"), int(first == "up"), congestion, more_s=2 * offset)
+            specs = [longer, self._single_direction(second, 1, congestion)]
+            label = f"{second} from {offset:g} s on beside {first}"
+            self._go(specs, label, {**purpose, "first": first, "offset_s": offset}, (0.0, offset))
 
     def _flows(self) -> None:
         requested = {"congestion": self.plan.congestion[0], "buffer": AUTO}

@@ -22,6 +22,7 @@ pub use remote_capture::RemoteCapture;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 pub use test_runner::ProgressCallback;
 use test_runner::TestRunner;
+pub use test_state::StepTest;
 
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
@@ -67,8 +68,14 @@ impl MeasurementClient {
 
     /// Runs tests concurrently. Returns their records in the order of `specs`.
     pub fn run(&mut self, specs: Vec<TestSpec>, on_progress: ProgressCallback<'_>) -> Result<Vec<TestRecord>, MeasureError> {
+        self.run_step(specs.into_iter().map(StepTest::at_start).collect(), on_progress)
+    }
+
+    /// Runs tests concurrently, each from its own time on. Returns their records in the order of
+    /// `tests`.
+    pub fn run_step(&mut self, tests: Vec<StepTest>, on_progress: ProgressCallback<'_>) -> Result<Vec<TestRecord>, MeasureError> {
         let mut runner = TestRunner::new(self);
-        specs.into_iter().try_for_each(|spec| runner.start(spec))?;
+        tests.into_iter().try_for_each(|test| runner.start(test))?;
         runner.run(on_progress)
     }
 

@@ -5,11 +5,10 @@ use super::super::wait::wait;
 use super::MeasurementClient;
 use super::control_connection::REPLY_TIMEOUT_NS;
 use super::refusal;
-use super::test_state::{ClientTest, HELLO_INTERVAL_NS, TestPhase};
+use super::test_state::{ClientTest, HELLO_INTERVAL_NS, StepTest, TestPhase};
 use crate::control::client::ServerMessage;
 use crate::control::message::{ClientRequest, ServerReply};
 use crate::record::TestRecord;
-use crate::test_spec::TestSpec;
 use crate::udp::address_validation::{VALIDATION_BYTES, address_hello, echo};
 use crate::udp::packet::{DatagramHeader, read_tag};
 use crate::{MeasureError, Nanos, SECOND};
@@ -28,23 +27,25 @@ pub type ProgressCallback<'a> = &'a mut dyn FnMut(Nanos) -> bool;
 pub struct TestRunner<'a> {
     client: &'a mut MeasurementClient,
     tests: Vec<ClientTest>,
+    /// When all tests were ready: the start of the step.
+    started: Option<Nanos>,
 }
 
 impl<'a> TestRunner<'a> {
     pub fn new(client: &'a mut MeasurementClient) -> TestRunner<'a> {
-        TestRunner { client, tests: Vec::new() }
+        TestRunner { client, tests: Vec::new(), started: None }
     }
 
     /// Requests a test from the far end.
-    pub fn start(&mut self, spec: TestSpec) -> Result<(), MeasureError> {
-        spec.check().map_err(MeasureError::Input)?;
+    pub fn start(&mut self, test: StepTest) -> Result<(), MeasureError> {
+        test.spec.check().map_err(MeasureError::Input)?;
         let number = self.client.next_test;
         self.client.next_test += 1;
-        self.client.control.send_request(&ClientRequest::Start { test: number, spec: spec.clone() })?;
+        self.client.control.send_request(&ClientRequest::Start { test: number, spec: test.spec.clone() })?;
         let Some(keys) = self.client.control.keys() else {
             return Err(MeasureError::Failed(Problem::new("there is no session", "connect first")));
         };
-        self.tests.push(ClientTest::new(number, spec, keys, self.client.control.server, self.client.clock.now()));
+        self.tests.push(ClientTest::new(number, test, keys, self.client.control.server, self.client.clock.now()));
         Ok(())
     }
 
@@ -79,10 +80,15 @@ impl<'a> TestRunner<'a> {
         )))
     }
 
-    /// Starts all tests together; each test ends on its own.
+    /// Starts the tests when all of them are ready, each after its own time; each test ends on its
+    /// own.
     fn begin_and_end(&mut self) -> Result<(), MeasureError> {
-        if self.tests.iter().all(|t| t.phase == TestPhase::Ready) {
-            for test in &mut self.tests {
+        let now = self.client.clock.now();
+        if self.started.is_none() && self.tests.iter().all(|t| t.phase == TestPhase::Ready) {
+            self.started = Some(now);
+        }
+        if let Some(started) = self.started {
+            for test in self.tests.iter_mut().filter(|t| t.phase == TestPhase::Ready && now >= started + t.start_after) {
                 self.client.control.send_request(&ClientRequest::Go { test: test.number })?;
                 test.go(self.client.clock.now(), self.client.welcome.quotas.rate_bps)
                     .map_err(|why| MeasureError::Input(cannot_open(&why)))?;
@@ -134,7 +140,9 @@ impl<'a> TestRunner<'a> {
                 }
             }
         }
-        let due = self.tests.iter().map(|t| t.due(now)).min().unwrap_or(Nanos::MAX);
+        let starts = self.tests.iter().filter(|t| t.phase == TestPhase::Ready);
+        let start = self.started.and_then(|started| starts.map(|t| started + t.start_after).min());
+        let due = self.tests.iter().map(|t| t.due(now)).chain(start).min().unwrap_or(Nanos::MAX);
         wait(&self.client.clock, &mut polled, due)?;
         let is_ready = |p: &PollFd<'_>| p.revents().is_some_and(|r| !r.is_empty());
         Ok(connections.into_iter().zip(&polled[2..]).filter(|(_, p)| is_ready(p)).map(|(t, _)| t).collect())
@@ -167,7 +175,7 @@ impl<'a> TestRunner<'a> {
     }
 
     fn receive_datagrams(&mut self) {
-        let TestRunner { client, tests } = self;
+        let TestRunner { client, tests, .. } = self;
         let MeasurementClient { udp, clock, receiver, control, .. } = &mut **client;
         let (Some(keys), server) = (control.keys(), control.server) else { return };
         receiver.drain(udp, clock, |datagram| {

@@ -31,6 +31,20 @@ pub enum TestPhase {
     Done,
 }
 
+/// A test of a step, and the time from the step's start to its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepTest {
+    pub spec: TestSpec,
+    pub start_after: Nanos,
+}
+
+impl StepTest {
+    /// A test that starts with the step.
+    pub fn at_start(spec: TestSpec) -> StepTest {
+        StepTest { spec, start_after: 0 }
+    }
+}
+
 pub struct ClientTest {
     pub number: u32,
     pub spec: TestSpec,
@@ -39,6 +53,8 @@ pub struct ClientTest {
     pub tag: u64,
     pub next_hello: Nanos,
     pub began: Nanos,
+    /// From the start of the step to the start of this test.
+    pub start_after: Nanos,
     server: SocketAddr,
     next_transfer: (u16, Nanos),
     far: BTreeMap<TableId, IntTable>,
@@ -48,7 +64,8 @@ pub struct ClientTest {
 }
 
 impl ClientTest {
-    pub fn new(number: u32, spec: TestSpec, keys: &SessionKeys, server: SocketAddr, now: Nanos) -> ClientTest {
+    pub fn new(number: u32, step: StepTest, keys: &SessionKeys, server: SocketAddr, now: Nanos) -> ClientTest {
+        let StepTest { spec, start_after } = step;
         let io = match &spec {
             TestSpec::Datagrams { down, up } => {
                 let mut trains = TrainIo::new(*up, *down, keys.tag(number, true));
@@ -68,6 +85,7 @@ impl ClientTest {
             tag,
             next_hello: now,
             began: now,
+            start_after,
             server,
             next_transfer: (0, now),
             far,
