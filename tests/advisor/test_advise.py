@@ -11,6 +11,7 @@ import ackclock as library
 from ackclock.advisor.commands import parse
 from ackclock.errors import InputError
 from ackclock.input.objects import Link
+from tests.support.documents import follows
 
 SMALL: dict[str, Any] = {"cpu_s": 0.5}
 """The fewest seeds: an advice in a second or two."""
@@ -47,6 +48,7 @@ def bloated(tmp_path_factory):
 
 
 def test_advice_is_an_aqm_when_the_buffer_is_bloated(bloated) -> None:
+    follows("advise", bloated.document)
     row = first(bloated)
     (change,) = row["change"]
     assert change["path"] == "hop.line.queue.down"

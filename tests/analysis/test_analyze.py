@@ -15,6 +15,7 @@ from ackclock import analyze
 from ackclock.analysis.xplot import write_xplot
 from ackclock.errors import InputError
 from tests.support.captures import finding_of, simulated_captures
+from tests.support.documents import follows
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +128,7 @@ def test_options_since_until_flow_and_filter_select_flows(ackclock, lossy):
 
 
 def test_filter_selects_flows_by_and_or_and_not(lossy):
-    (flow,) = analyze(lossy[0]).document["flows"]
+    (flow,) = follows("analyze", analyze(lossy[0]).document)["flows"]
     (client, _), (server, port) = flow["client"].rsplit(":", 1), flow["server"].rsplit(":", 1)
     near = f"{client.rsplit('.', 1)[0]}.0/24"
     for expression, kept in (

@@ -13,6 +13,7 @@ import pytest
 from ackclock import analyze
 from studies.analyzer.captures import Case, run
 from tests.support.capture_copies import altered_copy
+from tests.support.documents import follows
 
 OFFSET_MS, SKEW_PPM = 3700.0, 50.0
 """The tests' own altering of the client's clock."""
@@ -132,7 +133,7 @@ def test_clocks_are_compared_when_timestamps_are_later_than_the_path_delay(tmp_p
     hop = {"name": "air", "rate": "40 Mb/s", "delay": "0.1 ms", "queue": {"kind": "droptail", "packets": 30}}
     case = Case(hop, {"host": "linux-6", "variant": "cubic"}, "4 s", perturbation="late timestamps")
     run(case, tmp_path)
-    document = analyze(tmp_path / "server.pcap", tmp_path / "client.pcap").document
+    document = follows("analyze", analyze(tmp_path / "server.pcap", tmp_path / "client.pcap").document)
     clock = document["clock"]
     assert clock is not None and clock["offset_ms"] == pytest.approx(0.0, abs=2)
     assert document["flows"][0]["b2a"]["lost"]["between_captures"] > 0

@@ -21,6 +21,7 @@ from ackclock.result_folder import write_report
 from ackclock.simulation.engine import run
 from ackclock.simulation.plan import build_plan
 from ackclock.storage.dataset_files import TABLES
+from tests.support.documents import follows
 
 SMALL: dict[str, Any] = {"variants": ["reno", "cubic"], "buffers": ["32 KiB", "auto"], "seeds": 2, "duration": "5 s"}
 
@@ -31,7 +32,7 @@ def dumbbell(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 def test_comparison_has_metrics_and_a_rank_for_every_configuration(dumbbell: Comparison) -> None:
-    document = dumbbell.document
+    document = follows("compare", dumbbell.document)
     assert len(document["cells"]) == len(document["ranking"]) == 8
     assert document["ranking"][0]["rank"] == 1
     for cell in document["cells"]:

@@ -11,6 +11,7 @@ import ackclock as library
 from ackclock.difference.figures import capture_figures
 from ackclock.errors import InputError
 from ackclock.statistics import Moments
+from tests.support.documents import follows
 from tests.support.short_flows import Connection, exchange, write_connections
 
 HOP = {"name": "air", "rate": "4 Mb/s", "delay": "20 ms", "loss": {"down": 0.01}}
@@ -33,7 +34,7 @@ def test_diff_finds_the_figures_that_a_change_moves(tmp_path) -> None:
     for name, link in (("lossy", lossy), ("clean", clean)):
         library.simulate(link, FLOWS, "5 s", 8, tcp={"variant": "reno"}, out=tmp_path / name)
     found = library.diff(tmp_path / "lossy", tmp_path / "clean")
-    assert found.document["kind"] == "simulate"
+    assert follows("diff", found.document)["kind"] == "simulate"
     assert found.document["paired"]
     goodput = row(found.document, "goodput_bps")
     assert goodput["differs"]
@@ -103,7 +104,7 @@ def capture(path, rtt: float, port: int = 80, flows: int = 6):
 
 def test_diff_of_captures_compares_the_flows_of_a_server_port(tmp_path, ackclock) -> None:
     before, after = capture(tmp_path / "before.pcap", 0.060), capture(tmp_path / "after.pcap", 0.030)
-    document = json.loads(ackclock("diff", before, after, "--json").stdout)
+    document = follows("diff", json.loads(ackclock("diff", before, after, "--json").stdout))
     assert document["kind"] == "analyze"
     handshake = row(document, "handshake_rtt_ms", "port 80, data from the server")
     assert handshake["differs"]

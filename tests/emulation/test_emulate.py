@@ -16,6 +16,7 @@ import pytest
 
 import ackclock as ackclock_package
 from ackclock.errors import RunFailed
+from tests.support.documents import follows
 from tests.support.emulation import ECHO, until
 from tests.support.namespaces import namespaces
 
@@ -77,7 +78,7 @@ def test_datagram_round_trip_takes_the_link_files_delay(ackclock, line):
         "emulate", line, "--json", "--server", f"{sys.executable} -c '{ECHO}'", "--", sys.executable, "-c", CLIENT
     )
     assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
+    document = follows("emulate", json.loads(done.stdout))
     assert {
         "link",
         "valid",

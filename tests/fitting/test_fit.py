@@ -14,6 +14,7 @@ import ackclock
 from ackclock.errors import InputError
 from ackclock.input.scenario.link_draws import draws_path
 from tests.support.captures import simulated_captures
+from tests.support.documents import follows
 
 LOSSY = {
     "rate": {"down": "6.3 Mb/s", "up": "800 kb/s"},
@@ -36,7 +37,7 @@ def fitted(lossy) -> Any:
 
 
 def rows(fit: Any) -> dict[str, dict[str, Any]]:
-    return {row["path"].removeprefix("hop.access."): row for row in fit.document["parameters"]}
+    return {row["path"].removeprefix("hop.access."): row for row in follows("fit", fit.document)["parameters"]}
 
 
 def test_intervals_contain_the_parameters_of_the_link_when_a_queue_overflowed(fitted):
@@ -130,7 +131,7 @@ def test_captures_without_common_packets_raise_with_the_file(lossy, tmp_path):
 
 def test_score_compares_the_held_out_part_with_a_naive_fit(lossy):
     fit = ackclock.fit(*lossy)
-    score = fit.document["score"]
+    score = follows("fit", fit.document)["score"]
     (held_out,) = score["held_out"]
     assert held_out["direction"] == "down" and held_out["from_s"] > 10
     assert abs(held_out["goodput_error"]) < 0.2 and abs(held_out["rtt_p95_error"]) < 0.25, score

@@ -1,0 +1,107 @@
+"""The document of ``advise``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from ackclock.documents.parts import Metrics, Open
+
+
+class Change(Open):
+    """A key of the link or scenario and its values."""
+
+    path: str
+    before: Any = Field(alias="from")
+    to: Any
+
+
+class AdviceStep(Open):
+    """A command, its undo and who types it."""
+
+    who: str
+    command: str
+    undo: list[str]
+
+
+class Gain(Open):
+    """The goal's gain as a ratio, with its interval over runs and the range of one run."""
+
+    ratio: float
+    lo: float | None
+    hi: float | None
+    n: int
+
+
+class Effect(Open):
+    """A metric without and with the change."""
+
+    baseline: float | None
+    advised: float | None
+    lo: float | None
+    hi: float | None
+
+
+class Advised(Open):
+    """A change that helps."""
+
+    rank: int
+    label: str
+    change: list[Change]
+    who: str
+    commands: list[str]
+    undo: list[str]
+    steps: list[AdviceStep]
+    preconditions: list[str]
+    gain: Gain
+    effect: dict[str, Effect]
+    tied_with: list[str]
+    unless: list[str] | None
+    conditions: list[dict[str, Any]] | None
+    costs: list[dict[str, Any]] | None
+
+
+class NoGain(Open):
+    """A change that does not help."""
+
+    label: str
+    change: list[Change]
+    who: str
+    gain: float | None
+    lo: float | None
+    hi: float | None
+    n: int
+    why: str
+
+
+class Baseline(Open):
+    """The situation as it is."""
+
+    metrics: Metrics
+
+
+class AdviceRuns(Open):
+    """The simulations behind an advice."""
+
+    count: int
+    rounds: list[dict[str, Any]]
+
+
+class Advice(Open):
+    """The document of an advice."""
+
+    what: str
+    title: str
+    goal: str
+    may: list[str]
+    direction: str
+    duration_s: float
+    baseline: Baseline
+    advice: list[Advised]
+    nothing_to_gain: list[NoGain]
+    points: list[dict[str, Any]]
+    notes: list[str]
+    runs: AdviceRuns
+    verdict: str
+    folder: str | None = None

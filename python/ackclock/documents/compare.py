@@ -1,0 +1,107 @@
+"""The document of ``compare``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ackclock.documents.parts import Limit, Limits, Metrics, Open
+
+
+class Configuration(Open):
+    """What is compared."""
+
+    variant: str
+    send_buffer: str
+    receive_buffer: str
+    delayed_ack: bool
+    queue: str
+    ack_policy: str
+    ack_technique: str
+
+
+class ComparedCell(Configuration):
+    """The runs of a configuration."""
+
+    label: str
+    n: int
+    metrics: Metrics
+    limits: Limits | None
+    limit: Limit | None
+    why: str | None
+
+
+class Setting(Open):
+    """What to set, and who sets it."""
+
+    who: str
+    command: str
+
+
+class Ratio(Open):
+    """The metric relative to the best configuration's, paired by seed."""
+
+    value: float
+    lo: float | None
+    hi: float | None
+    p: float | None
+    n: int
+
+
+class Rank(Open):
+    """The place of a configuration."""
+
+    rank: int
+    label: str
+    params: Configuration
+    why: str | None
+    tied_with: list[str]
+    same_as: str | None
+    settings: list[Setting]
+    ratio: Ratio | None
+    undecided: bool
+
+
+class Price(Open):
+    """A metric in which a choice is worse than another configuration."""
+
+    metric: str
+    value: float
+    best: float
+    than: str
+    certain: bool
+    text: str
+
+
+class PricedChoice(Open):
+    """A choice beside sparse flows, short transfers and other variants."""
+
+    label: str
+    alternatives: list[str]
+    metrics: Metrics
+    named: list[Price]
+
+
+class Prices(Open):
+    """What the best configurations cost."""
+
+    runs: int
+    seeds: list[int]
+    choices: list[PricedChoice]
+    references: list[PricedChoice]
+
+
+class Comparison(Open):
+    """The document of a comparison."""
+
+    link: str
+    title: str
+    scenario: dict[str, Any]
+    rank_by: str
+    asymmetry: dict[str, Any] | None
+    no_asymmetry: str | None
+    notes: list[str]
+    cells: list[ComparedCell]
+    ranking: list[Rank]
+    prices: Prices | None = None
+    verdict: str
+    folder: str | None = None

@@ -1,0 +1,57 @@
+"""The document of ``fit``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ackclock.documents.parts import Open
+
+
+class FittedParameter(Open):
+    """A parameter of the link by its path in the link file, with its 95 % interval."""
+
+    path: str
+    value: float | None
+    unit: str
+    lo: float | None
+    hi: float | None
+    status: Literal["identified", "bounded", "assumed"]
+    method: str
+    evidence: str
+
+
+class NotIdentified(Open):
+    """A parameter that the captures do not show, and what the link file has instead."""
+
+    path: str
+    why: str
+    default: Any
+
+
+class ErrorQuantiles(Open):
+    """Absolute relative errors of the predictions."""
+
+    median: float | None
+    p90: float | None
+
+
+class FitScore(Open):
+    """Predictions of transfers that were held out."""
+
+    held_out: list[dict[str, Any]]
+    goodput_error: ErrorQuantiles
+    rtt_p95_error: ErrorQuantiles
+    repeat_spread: Any
+
+
+class LinkFit(Open):
+    """The document of a fit."""
+
+    title: str
+    inputs: list[dict[str, Any]]
+    link: dict[str, Any]
+    parameters: list[FittedParameter]
+    not_identified: list[NotIdentified]
+    remarks: list[str]
+    score: FitScore | None
+    no_score: str | None
