@@ -53,9 +53,31 @@ class TokenBucket:
     burst_bytes: int
     limit_bytes: int
 
-    @property
-    def arguments(self) -> list[str]:
-        return ["tbf", "rate", f"{self.rate_bps}bit", "burst", str(self.burst_bytes), "limit", str(self.limit_bytes)]
+    def commands(self, interface: str) -> list[list[str]]:
+        """Arguments of tc."""
+        size = f"burst {self.burst_bytes} limit {self.limit_bytes}"
+        return [f"qdisc add dev {interface} root tbf rate {self.rate_bps}bit {size}".split()]
+
+
+@dataclass(frozen=True)
+class HierarchicalTokenBucket:
+    """A `tc htb` of one class before a FIFO: rate in bit/s, burst in bytes and limit in packets."""
+
+    rate_bps: int
+    burst_bytes: int
+    limit_packets: int
+
+    def commands(self, interface: str) -> list[list[str]]:
+        """Arguments of tc."""
+        size = f"burst {self.burst_bytes} cburst {self.burst_bytes}"
+        return [
+            command.split()
+            for command in (
+                f"qdisc add dev {interface} root handle 1: htb default 1",
+                f"class add dev {interface} parent 1: classid 1:1 htb rate {self.rate_bps}bit {size}",
+                f"qdisc add dev {interface} parent 1:1 pfifo limit {self.limit_packets}",
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -69,8 +91,8 @@ class PathConfig:
     """
 
     link: Mapping[str, Any] | None = None
-    down: TokenBucket | None = None
-    up: TokenBucket | None = None
+    down: TokenBucket | HierarchicalTokenBucket | None = None
+    up: TokenBucket | HierarchicalTokenBucket | None = None
     whole_segments: bool = False
     congestion_control: str = "cubic"
     sysctls: Mapping[str, str] = field(default_factory=dict)
@@ -194,7 +216,8 @@ class Testbed:
         drops = {}
         for name, (namespace, interface) in self._bucket_interfaces().items():
             document = json.loads(_run("tc", "-n", namespace, "-s", "-j", "qdisc", "show", "dev", interface))
-            drops[name] = sum(qdisc["drops"] for qdisc in document if qdisc["kind"] == "tbf")
+            # A class's queue counts what its root counts as well.
+            drops[name] = sum(qdisc["drops"] for qdisc in document if qdisc["kind"] in ("tbf", "htb"))
         return drops
 
     def offloads(self, host: str) -> dict[str, bool]:
@@ -284,7 +307,8 @@ class Testbed:
         for name, (namespace, interface) in self._bucket_interfaces().items():
             bucket = self._path.down if name == "down" else self._path.up
             assert bucket is not None
-            _run("tc", "-n", namespace, "qdisc", "add", "dev", interface, "root", *bucket.arguments)
+            for command in bucket.commands(interface):
+                _run("tc", "-n", namespace, *command)
 
     def _bucket_interfaces(self) -> dict[str, tuple[str, str]]:
         """By direction, the edge and the interface of a bucket: at the near edge before

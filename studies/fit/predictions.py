@@ -21,6 +21,8 @@ HELD_OUT = (
     ("up", "cubic", "auto"),
 )
 """Direction, variant and socket buffers of what is predicted."""
+ONE_END_EVERY = 4
+"""Every such link is fitted to one end as well."""
 FULL = 0.95
 """Utilization of the bottleneck from which on a cell shows little beside the rate."""
 
@@ -46,6 +48,8 @@ class FittedLink:
     link: TrueLink
     document: dict[str, Any]
     cells: Sequence[Cell] = field(default=())
+    one_end: Sequence[Cell] = field(default=())
+    """Predictions of a fit to the capture of the server's end alone; none for most links."""
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """The fit's parameters by path after ``hop.access.``."""
@@ -75,11 +79,16 @@ def fitted(link: TrueLink, folder: Path, *, predict: bool = True) -> FittedLink:
     seen = Ends(str(captures[0]), str(captures[1])).transfers()
     assert seen is not None
     naive = naive_link(seen.observed.goodput_bps, seen.min_rtt_ms)
-    cells = [_cell(link, fit.document["link"], naive, *held_out) for held_out in HELD_OUT]
-    return FittedLink(link, fit.document, cells)
+    fits = {"two ends": fit.document["link"], "naive": naive}
+    if link.number % ONE_END_EVERY == 1:
+        fits["one end"] = ackclock.fit(captures[0]).document["link"]
+    both = [_cells(link, fits, *held_out) for held_out in HELD_OUT]
+    one_end = [cell["one end"] for cell in both if "one end" in cell and cell["one end"].direction == "down"]
+    return FittedLink(link, fit.document, [cell["two ends"] for cell in both], one_end)
 
 
-def _cell(link: TrueLink, fit: Mapping[str, Any], naive: Mapping[str, Any], *held_out: str) -> Cell:
+def _cells(link: TrueLink, fits: Mapping[str, Mapping[str, Any]], *held_out: str) -> dict[str, Cell]:
+    """The prediction of each fit."""
     direction, variant, buffer = held_out
 
     def outcome(hops: Sequence[Mapping[str, Any]], cross: Sequence[Mapping[str, Any]]) -> tuple[float, float, float]:
@@ -98,14 +107,12 @@ def _cell(link: TrueLink, fit: Mapping[str, Any], naive: Mapping[str, Any], *hel
         return fmean(f["goodput_bps"] for f in of), fmean(f["rtt_ms"]["p95"] or 0.0 for f in of), fmean(used)
 
     goodput, rtt, used = outcome(link.hops, link.cross)
-    by_fit, by_naive = outcome(fit["hop"], ()), outcome(naive["hop"], ())
-    return Cell(
-        direction,
-        variant,
-        buffer,
-        by_fit[0] / goodput - 1,
-        by_fit[1] / rtt - 1,
-        by_naive[0] / goodput - 1,
-        by_naive[1] / rtt - 1,
-        used >= FULL,
-    )
+    errors = {}
+    for name, fit in fits.items():
+        predicted = outcome(fit["hop"], ())
+        errors[name] = predicted[0] / goodput - 1, predicted[1] / rtt - 1
+    naive = errors.pop("naive")
+    return {
+        name: Cell(direction, variant, buffer, error[0], error[1], naive[0], naive[1], used >= FULL)
+        for name, error in errors.items()
+    }

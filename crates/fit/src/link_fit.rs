@@ -10,6 +10,7 @@ use crate::loss::{self, ChannelFit};
 use crate::queue::{self, QueueLimit};
 use crate::rate::{self, RateMethod, ServiceRate};
 use crate::rate_by_size;
+use crate::recorded_rate::{self, RecordedRate};
 use crate::reordering::{self, Reordering};
 use crate::service;
 use crate::stalls::{self, PeriodicStalls};
@@ -52,6 +53,18 @@ pub struct DirectionFit {
     pub frame_period: Option<FramePeriod>,
     pub reordering: Option<Reordering>,
     pub shape: ArrivalShape,
+    /// Of a rate that varies.
+    pub recorded: Option<RecordedDirection>,
+}
+
+/// One direction with a recorded rate.
+#[derive(Debug, Clone, Serialize)]
+pub struct RecordedDirection {
+    pub rate: RecordedRate,
+    /// Minimum delay, which has no service time: a packet leaves with the opportunity that it waits for.
+    pub min_delay: f64,
+    /// Bytes, by the packets between departure and arrival.
+    pub queue: Fitted<QueueLimit>,
 }
 
 /// A link.
@@ -129,10 +142,19 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
         let levels: Vec<queue::Level> = runs.iter().flat_map(of_run).collect();
         queue::estimate(&levels, isolated.common_len, draws, &mut rng("queue"))
     });
+    let jitter = jitter::estimate(runs, &above, draws, &mut rng("jitter"));
+    let varies = rate.evidence.steps.is_some()
+        || rate.evidence.variation.is_some_and(|variation| variation >= LIMITS.min_recorded_variation)
+        || is_wide(&rate)
+        // ACKs alone show the times at which a link sends.
+        || (rate.evidence.gaps == 0 && !jitter.is_described);
+    let recorded = varies.then(|| recorded(runs, &isolated, draws, &mut rng("recorded"))).flatten();
+    let rate = rate::without_bursts(&rate, runs);
     DirectionFit {
+        recorded,
         packets: runs.iter().map(|facts| facts.packets.len()).sum(),
         lost: runs.iter().flat_map(|facts| &facts.packets).filter(|packet| packet.is_lost()).count(),
-        jitter: jitter::estimate(runs, &above, draws, &mut rng("jitter")),
+        jitter,
         loss: loss::estimate(runs, ns_per_byte, draws, &mut rng("loss")),
         queue,
         rate,
@@ -146,6 +168,29 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
         frame_period: frame_period::estimate(runs),
         reordering: reordering::estimate(runs, draws, &mut rng("reordering")),
     }
+}
+
+/// The blocks of a busy link differ by more than the noise of many gaps.
+fn is_wide(rate: &Fitted<ServiceRate>) -> bool {
+    let (Some(value), Some(lo), Some(hi)) = (rate.value, rate.lo, rate.hi) else { return false };
+    rate.evidence.method == RateMethod::Mean
+        && rate.evidence.busy_s >= LIMITS.min_busy_s
+        && (hi - lo) / 2.0 >= LIMITS.min_recorded_width * value
+}
+
+/// The recording of a rate that varies, and the queue before it.
+fn recorded(runs: &[DirectionFacts], isolated: &IsolatedDelays, draws: usize, rng: &mut Rng) -> Option<RecordedDirection> {
+    let rate = recorded_rate::estimate(runs)?;
+    let min_delay = runs.iter().filter_map(DirectionFacts::floor).min()? as f64;
+    let of_run = |facts: &DirectionFacts| {
+        // A stall is a part of the recording: its packets wait in the queue.
+        let facts = DirectionFacts { stalls: Vec::new(), ..facts.clone() };
+        let arrivals: Vec<Option<f64>> = facts.packets.iter().map(|packet| Some(packet.arrival()? as f64)).collect();
+        queue::levels(&facts, &arrivals, min_delay, 0.0)
+    };
+    let levels: Vec<queue::Level> = runs.iter().flat_map(of_run).collect();
+    let queue = queue::estimate(&levels, isolated.common_len, draws, rng);
+    Some(RecordedDirection { rate, min_delay, queue })
 }
 
 /// Jitter of the packets that no predecessor held back, sorted.

@@ -36,13 +36,28 @@ pub struct ServiceRate {
     pub mode_above_mean: f64,
     /// Coefficient of variation of the blocks' rates, if it is more than the noise of the gaps.
     pub variation: Option<f64>,
+    /// Coefficient of variation of the blocks' own modes, if most blocks have one and they differ: the
+    /// rate changes in steps.
+    pub steps: Option<f64>,
+    /// Bursts alone passed at this rate, bit/s: much less was seen over the window of throughputs.
+    pub bursts: Option<f64>,
     /// Lengths of packets of which the delays were compared.
     pub lens: Vec<u32>,
 }
 
 impl ServiceRate {
     pub fn without_queue(method: RateMethod, lens: Vec<u32>) -> ServiceRate {
-        ServiceRate { method, gaps: 0, busy_s: 0.0, mode_share: 0.0, mode_above_mean: 0.0, variation: None, lens }
+        ServiceRate {
+            method,
+            gaps: 0,
+            busy_s: 0.0,
+            mode_share: 0.0,
+            mode_above_mean: 0.0,
+            variation: None,
+            steps: None,
+            bursts: None,
+            lens,
+        }
     }
 }
 
@@ -91,6 +106,18 @@ pub fn estimate(runs: &[DirectionFacts], margin: i64, draws: usize, rng: &mut Rn
     BlockRates { is_mode: false, ..BlockRates::of(&gaps) }.fitted(draws, rng)
 }
 
+/// The rate, or its bounds if bursts alone show it: a token bucket may limit what lasts.
+pub fn without_bursts(rate: &Fitted<ServiceRate>, runs: &[DirectionFacts]) -> Fitted<ServiceRate> {
+    let seen = runs.iter().filter_map(max_throughput).fold(0.0, f64::max);
+    let ratio = if rate.evidence.method == RateMethod::Mode { LIMITS.max_burst_ratio } else { LIMITS.max_mean_burst_ratio };
+    match rate.value.filter(|rate| *rate > ratio * seen) {
+        Some(value) if rate.evidence.gaps > 0 && rate.evidence.busy_s < LIMITS.min_busy_s => {
+            Fitted::bounded(Some(seen), rate.hi, ServiceRate { bursts: Some(value), ..rate.evidence.clone() })
+        }
+        _ => rate.clone(),
+    }
+}
+
 /// Gaps of a busy link, divided into blocks.
 struct BlockRates<'a> {
     gaps: &'a [BusyGap],
@@ -107,7 +134,8 @@ impl<'a> BlockRates<'a> {
         let blocks = blocks(gaps, |gap| gap.is_clean && mode_range.contains(&(gap.ns / gap.bytes)));
         let total = blocks.iter().fold(BlockSums::default(), add);
         let rates = BlockRates { gaps, blocks, total, mode_share, is_mode: false };
-        let is_mode = mode_share >= LIMITS.min_mode_share && rates.mode_above_mean().abs() <= LIMITS.max_mode_difference;
+        let range = -LIMITS.max_mean_above_mode..=LIMITS.max_mode_difference;
+        let is_mode = mode_share >= LIMITS.min_mode_share && range.contains(&rates.mode_above_mean());
         BlockRates { is_mode, ..rates }
     }
 
@@ -138,6 +166,8 @@ impl<'a> BlockRates<'a> {
             mode_share: self.mode_share,
             mode_above_mean: self.mode_above_mean(),
             variation: variation(self.gaps, blocks),
+            steps: steps(self.gaps),
+            bursts: None,
             lens: Vec::new(),
         };
         Fitted::identified(rate, draws, evidence).at_least(rate * (1.0 - LIMITS.clock_error), rate * (1.0 + LIMITS.clock_error))
@@ -203,6 +233,24 @@ fn variation(gaps: &[BusyGap], blocks: &[BlockSums]) -> Option<f64> {
     (spread >= LIMITS.min_variation && spread >= LIMITS.min_variation_ratio * explained).then_some(spread)
 }
 
+/// Coefficient of variation of the modes of blocks of gaps, if most blocks have one and they differ.
+fn steps(gaps: &[BusyGap]) -> Option<f64> {
+    let blocks = gaps.chunks(gaps.len().div_ceil(LIMITS.blocks));
+    let count = blocks.len() as f64;
+    let modes: Vec<f64> = blocks
+        .map(mode)
+        .filter(|mode| mode.1 >= LIMITS.min_step_share)
+        .map(|mode| (mode.0.start() + mode.0.end()) / 2.0)
+        .collect();
+    let n = modes.len() as f64;
+    if n < LIMITS.min_step_blocks * count {
+        return None;
+    }
+    let mean = modes.iter().sum::<f64>() / n;
+    let spread = libm::sqrt(modes.iter().map(|mode| (mode / mean - 1.0).powi(2)).sum::<f64>() / n);
+    (spread >= LIMITS.min_variation).then_some(spread)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,7 +306,8 @@ mod tests {
     #[test]
     fn variation_is_reported_when_the_rate_changes() {
         let steps = |i: usize| if (i / 2500).is_multiple_of(2) { 1_200_000 } else { 1_500_000 };
-        assert!(fitted(link(steps, |_| false, |_| 0), 0).evidence.variation.is_some_and(|cv| cv > 0.08));
+        let evidence = fitted(link(steps, |_| false, |_| 0), 0).evidence;
+        assert!(evidence.variation.is_some_and(|cv| cv > 0.08) && evidence.steps.is_some_and(|cv| cv > 0.08), "{evidence:?}");
         let jitter = |i: usize| (noise(i) * 3e6) as i64;
         assert_eq!(fitted(link(|_| 1_200_000, |_| false, jitter), 3 * MS).evidence.variation, None);
     }
@@ -277,6 +326,21 @@ mod tests {
         let facts = DirectionFacts { packets: packets.collect(), ..DirectionFacts::default() };
         let fit = fitted(facts, 6 * MS);
         assert!((fit.value.unwrap() / 10e6 - 1.0).abs() < 0.02, "{fit:?}");
+    }
+
+    #[test]
+    fn rate_is_bounded_when_bursts_alone_show_it() {
+        // 12 packets every 100 ms at 100 Mb/s.
+        let packets = (0..3000i64).map(|i| {
+            let arrival = i / 12 * 100 * MS + (i % 12 + 1) * 120_000 + 20 * MS;
+            LinkPacket { sent: i / 12 * 100 * MS, len: 1500, outcome: Outcome::Arrived(arrival) }
+        });
+        let runs = [DirectionFacts { packets: packets.collect(), ..DirectionFacts::default() }];
+        let fit = estimate(&runs, 0, 200, &mut Rng::for_element(1, "rate"));
+        assert!((fit.value.unwrap() / 100e6 - 1.0).abs() < 0.01, "{fit:?}");
+        let fit = without_bursts(&fit, &runs);
+        assert_eq!((fit.status, fit.value), (Status::Bounded, None));
+        assert!(fit.lo.unwrap() < 3e6 && fit.hi.unwrap() >= 100e6, "{fit:?}");
     }
 
     #[test]

@@ -33,6 +33,14 @@ thresholds! {
     /// Maximum relative difference between the mode and the mean rate; beyond it the link does other
     /// work between packets (frames, cross traffic), and the mean is what a flow gets.
     max_mode_difference: f64 = 0.03;
+    /// Maximum relative excess of the mean over the mode: a link of fixed rate serves no packet faster.
+    max_mean_above_mode: f64 = 0.01;
+    /// Minimum time of a busy link, seconds, and maximum ratio of its rate to the largest throughput
+    /// that was seen: a shaper or a token bucket passes short bursts faster than the rest.
+    min_busy_s: f64 = 1.0;
+    max_burst_ratio: f64 = 4.0;
+    /// The same if service times do not agree.
+    max_mean_burst_ratio: f64 = 2.0;
     /// Minimum relative half-width of a rate's interval: a quartz is off by up to 100 ppm.
     clock_error: f64 = 1e-4;
     /// Time after which a link that keeps the order delays packets by jitter as ever, in 95 % quantiles
@@ -47,6 +55,29 @@ thresholds! {
     /// Length of the window of the largest throughput that was seen, nanoseconds: longer than what
     /// jitter compresses.
     throughput_window_ns: i64 = 200_000_000;
+
+    // Recorded rate.
+
+    /// Minimum coefficient of variation of a rate that is fitted as a recording: below it, the mean
+    /// predicts as well.
+    min_recorded_variation: f64 = 0.08;
+    /// Minimum share of the time in which packets waited, and minimum time, nanoseconds.
+    min_recorded_share: f64 = 0.3;
+    min_recorded_ns: i64 = 2_000_000_000;
+    /// Minimum relative half-width of the interval of a rate that varies.
+    min_recorded_width: f64 = 0.04;
+    /// Length of packets below which an opportunity of 1500 bytes is not filled by those that wait, and
+    /// the difference of arrivals up to which they use one, nanoseconds.
+    max_short_len: u32 = 300;
+    same_opportunity_ns: i64 = 500_000;
+    /// Length of the windows of local rates, nanoseconds, and the minimum part of one in which packets
+    /// waited.
+    local_rate_ns: i64 = 1_000_000_000;
+    min_local_share: f64 = 0.2;
+    /// Minimum share of the blocks of gaps that have a mode each, and minimum share of a block's gaps in
+    /// its mode, for a rate that changes in steps: cross traffic has other gaps in each block.
+    min_step_blocks: f64 = 0.75;
+    min_step_share: f64 = 0.9;
 
     // Rate by size.
 

@@ -28,7 +28,9 @@ def rate(fitted: Mapping[str, Any]) -> str:
     if method == "throughput":
         seen = f"the largest throughput was {format.rate(fitted['lo'])}" if fitted["lo"] else "no packet arrived"
         return f"no queue stood; {seen}"
-    text = f"{_count(facts['gaps'], 'service time')} in {facts['busy_s']:.1f} s of a busy link"
+    text = f"{_count(facts['gaps'], 'service time')} in {facts['busy_s']:.3g} s of a busy link"
+    if facts["bursts"] is not None:
+        return f"{text}, in bursts at {format.rate(facts['bursts'])}; the largest throughput was {format.rate(fitted['lo'])}"
     if method == "mode":
         text += f", {format.percent(facts['mode_share'])} of them equal within 2 %"
     if facts["variation"] is not None:
@@ -37,6 +39,8 @@ def rate(fitted: Mapping[str, Any]) -> str:
 
 
 def no_rate(fit: Mapping[str, Any], direction: str) -> str:
+    if fit[direction]["rate"]["evidence"]["bursts"] is not None:
+        return "bursts alone passed at the largest rate: a token bucket may limit what lasts"
     size = fit[direction]["rate"]["evidence"]["method"] == "size"
     lengths = "delays of packets of different lengths differ too little" if size else "all packets have one length"
     return f"no queue stood in this direction, and {lengths}"

@@ -102,8 +102,10 @@ def draws_frame(parameters: Sequence[Parameter]) -> pl.DataFrame:
     return pl.DataFrame({parameter.path: list(parameter.draws) for parameter in parameters if parameter.draws})
 
 
-def write(path: Path, text: str, draws: pl.DataFrame, *, force: bool = False) -> list[Path]:
-    """Write the link file and its draws; return both paths.
+def write(
+    path: Path, text: str, draws: pl.DataFrame, recordings: Mapping[Path, bytes] | None = None, *, force: bool = False
+) -> list[Path]:
+    """Write the link file, its draws and its recordings; return their paths.
 
     Raises:
         InputError: a file with other contents is there (without `force`), or it cannot be written.
@@ -118,7 +120,9 @@ def write(path: Path, text: str, draws: pl.DataFrame, *, force: bool = False) ->
         raise InputError.problem(
             "another file is there", "name another one, or pass --force to replace it", file=str(path), option="-o"
         )
-    # The draws first: a link file is complete when it is there.
+    # The link file last: it is complete when it is there.
+    for file, content in (recordings or {}).items():
+        atomic_write(file, content)
     write_parquet(draws_path(path), draws)
     atomic_write(path, text.encode())
-    return [path, draws_path(path)]
+    return [path, draws_path(path), *(recordings or {})]

@@ -30,10 +30,11 @@ FRAMES_MS = (2.0, 2.5, 4.0, 5.0, 8.0, 10.0, 12.5, 20.0)
 """Frames of 802.16."""
 USUAL_FRAME_MS = 5.0
 MIN_DROPS = 3
+CAPPED = "docsis-3.1"
 STANDARDS = ("lte", "nr", "docsis-3.1")
 RATES = (1.0, 1.5, 2.3, 4.0, 8.0, 32.0)
 """Rates that are tried where no queue stood, relative to the smallest that is possible."""
-QUEUES = (4500, 9000, 18_000, 36_000, 72_000, 150_000, 300_000, 600_000, 1_200_000)
+QUEUES = (4500, 6000, 7500, 9000, 10_500, 12_000, 18_000, 36_000, 72_000, 150_000, 300_000, 600_000, 1_200_000)
 QUEUE_STEPS = (0.7, 0.85, 1.2, 1.4)
 """Queues that are tried, and those around the best of them relative to it."""
 REPLAYED_S = 15.0
@@ -42,19 +43,35 @@ SEEDS = (1, 2, 3)
 MAX_QUEUE_S = 4.0
 MIN_BUSY_S = 1.0
 """Time of a standing queue from which on its rate is the medium's: bursts are faster."""
+CAPS = (1.0, 1.03)
+"""Caps that are tried, relative to the mean rate: headers count in a cap."""
+MIN_PEAK = 2.0
+"""Minimum rate of a channel, relative to a cap on it."""
+BURST_ERROR = 0.1
+"""Half-width of the interval of a burst, relative."""
 CELL_SHARES = (0.3, 1.1)
 """Rates of cells that are tried, relative to the largest burst's: a cell sends it in a part of the
 frame."""
 RATE_SHARES = (0.85, 1.25)
 """The same relative to a rate that is known."""
+Point = tuple[float, float, float]
+"""Rate in bit/s, queue in bytes and delay in ms."""
 WINDOWS_MS = (2, 5, 10, 20, 50)
 """Windows of the engine's `max_bytes`."""
 HELD_BACK_MS = 10.0
 STEPS = (1.5, 1.25, 1.1)
 """Factors by which the search moves rate and queue."""
+AS_GOOD = 3.0
+"""Difference of distances up to which a noise of a repeat may be the reason."""
+STARTS = 6
+"""Queues from which the search in the delay starts."""
+PHASES = 5
+"""Delays to either side that are tried within a frame."""
+DELAY_STEPS = (0.2, 0.1, 0.05)
+"""Steps of the search in the delay, relative to a frame."""
 FINALISTS = 2
 """Media that are searched further."""
-CLOSE = 3
+CLOSE = 4
 """Points of the search's grid whose arrivals are compared as well."""
 SAMPLES = 48
 """Replays around the best one, of which the draws are made."""
@@ -112,15 +129,42 @@ def shape_distance(simulated: Mapping[str, Any], seen: Mapping[str, Any]) -> flo
 
 
 @dataclass(frozen=True)
+class Bucket:
+    """A token bucket that the arrivals show: mean rate, burst, and the rate at which a burst
+    passes.
+    """
+
+    direction: str
+    rate_bps: float
+    burst_bytes: float
+    peak_bps: float
+
+    def keys(self, down: float, up: float) -> dict[str, Any]:
+        """Keys of `medium` with these caps, in bit/s; a burst passes at the rate of the channel."""
+        peak = max(self.peak_bps, MIN_PEAK * max(down, up))
+        share = UPLINK_SHARE if self.direction == "down" else 1 / UPLINK_SHARE
+        channel = {self.direction: peak, "up" if self.direction == "down" else "down": peak * share}
+        return {
+            "rate": {name: show_rate(round(bps)) for name, bps in channel.items()},
+            "cap": {"down": show_rate(round(down)), "up": show_rate(round(up))},
+            "burst": show_size(round(self.burst_bytes)),
+        }
+
+
+@dataclass(frozen=True)
 class Medium:
     """A medium by name, such as "lte" or "wimax, frames of 5 ms"."""
 
     name: str
     standard: str | None = None
     frame_ms: float | None = None
+    bucket: Bucket | None = None
+    """Of a cap on the mean rate, which is then the rate that the search moves."""
 
     def table(self, rate: float, up: float) -> dict[str, Any]:
         """The key `medium` with about this rate of the downlink, in bit/s."""
+        if self.bucket is not None:
+            return {"kind": "grants", "standard": self.standard, **self.bucket.keys(rate, up)}
         if self.standard:
             both = {"down": show_rate(round(rate)), "up": show_rate(round(up))}
             return {"kind": "grants", "standard": self.standard, "rate": both}
@@ -129,6 +173,8 @@ class Medium:
 
     def rates(self, rates: Sequence[float], within: tuple[float, float]) -> list[float]:
         """The rates to start from; of cells those within these rates, in bit/s."""
+        if self.bucket is not None:
+            return [self.bucket.rate_bps * factor for factor in CAPS]
         if self.frame_ms is None:
             return list(rates)
         return [float(bps) for _, bps in _cells(self.frame_ms) if within[0] <= bps <= within[1]]
@@ -167,8 +213,6 @@ def candidates(fit: Mapping[str, Any]) -> list[Medium]:
     distribution describes; none if nothing points to a medium.
     """
     periods = [period["ns"] / 1e6 for d in DIRECTIONS if (period := fit[d]["frame_period"])]
-    # A station may use every other frame: its period is a multiple of the frame.
-    frames = [ms for ms in FRAMES_MS if any((period / ms).is_integer() for period in periods)]
     if not periods:
         # A window of a few packets departs in the period of the link, too. Delays of both
         # directions show it then, or a queue that drops packets and is never seen to stand.
@@ -177,6 +221,16 @@ def candidates(fit: Mapping[str, Any]) -> list[Medium]:
         ):
             return []
         periods = [USUAL_FRAME_MS]
+    # A station may use every other frame: its period is then twice the frame.
+    frames = [ms for ms in FRAMES_MS if any(period in (ms, 2 * ms) for period in periods)]
+    buckets = [
+        Bucket(d, bucket[0], bucket[1], 8e3 * fit[d]["shape"]["max_bytes"][0] / WINDOWS_MS[0])
+        for d in DIRECTIONS
+        if (bucket := fit[d]["token_bucket"]) is not None
+    ]
+    if buckets:
+        # An access network that shapes its subscribers; a shaper hides the channel's own rate.
+        return [Medium(f"{CAPPED} with a cap", standard=CAPPED, bucket=bucket) for bucket in buckets]
     cells = [Medium(f"802.16 with frames of {ms:g} ms", frame_ms=ms) for ms in frames]
     return [*(Medium(name, standard=name) for name in STANDARDS), *cells]
 
@@ -221,21 +275,23 @@ class Search:
         }
         return {"hop": [hop]}
 
-    def distance(self, rate: float, queue: float, *, shape: bool = True) -> float:
-        """The distance of replays from the input, with or without how packets arrive; the delay is
-        set until the minimum RTT fits.
+    def distance(self, rate: float, queue: float, delay: float | None = None, *, shape: bool = True) -> float:
+        """The distance of replays from the input, with or without how packets arrive. Without a
+        delay in ms, it is set until the minimum RTT fits.
         """
-        key = self._key(rate, queue, shape)
+        key = self._key(rate, queue, delay, shape)
         if key in self.tried:
             return self.tried[key][0]
         seen = self.seen.observed
-        delay = self.delay_ms
+        set_for = delay
+        delay = self.delay_ms if delay is None else delay
         for last in (False, True):
             simulated = self.replay.simulated(
                 self.link(rate, queue, delay), self.variant, SEEDS if shape else SEEDS[:1]
             )
             error = seen.rtt_min_ms - simulated.rtt_min_ms
-            if last or abs(error) <= SCALES["rtt_min_ms"] * seen.rtt_min_ms / 2 or not simulated.rtt_min_ms:
+            is_close = abs(error) <= SCALES["rtt_min_ms"] * seen.rtt_min_ms / 2
+            if set_for is not None or last or is_close or not simulated.rtt_min_ms:
                 break
             delay = self.delay_ms = max(0.0, delay + error / 2)
         found = distance(simulated, seen)
@@ -244,10 +300,10 @@ class Search:
         self.tried[key] = (found, delay)
         return found
 
-    def _key(self, rate: float, queue: float, shape: bool) -> str:
-        """Links closer than 2 % are one."""
+    def _key(self, rate: float, queue: float, delay: float | None, shape: bool) -> str:
+        """Links closer than 2 %, and 50 us in the delay, are one."""
         values = [round(50 * math.log(rate)) if self.medium.is_continuous else self.medium.table(rate, rate)]
-        return repr((values, round(50 * math.log(queue)), shape))
+        return repr((values, round(50 * math.log(queue)), delay if delay is None else round(20 * delay), shape))
 
     def distance_of(self, link: Mapping[str, Any]) -> float:
         """The distance of a replay over any link."""
@@ -261,8 +317,9 @@ class Search:
             fit: dict[str, Any] = engine_fit(names, PacketFilter(None), None, 1, 2)["fit"]
         return fit
 
-    def delay_of(self, rate: float, queue: float) -> float:
-        return self.tried[self._key(rate, queue, True)][1]
+    def delay_of(self, rate: float, queue: float, *, shape: bool = True) -> float:
+        """The delay in ms at which the minimum RTT of a link that was tried fits."""
+        return self.tried[self._key(rate, queue, None, shape)][1]
 
 
 @dataclass(frozen=True)
@@ -272,13 +329,14 @@ class MediumFit:
     search: Search
     rate: float
     queue: float
+    delay: float
     distance: float
     without: float
     draws: Sequence[tuple[float, float, float]] = field(repr=False)
 
     @property
     def link(self) -> dict[str, Any]:
-        return self.search.link(self.rate, self.queue, self.search.delay_of(self.rate, self.queue))
+        return self.search.link(self.rate, self.queue, self.delay)
 
     def parameters(self, others: Sequence[Parameter]) -> list[Parameter]:
         """The rows: those of the medium, and of `others` those that it does not replace."""
@@ -295,24 +353,60 @@ class MediumFit:
         kind = Parameter(f"{path}.medium", "", "assumed", method, text, kind=self.search.medium.name)
         rows = [kind]
         if self.search.medium.is_continuous:
-            rows.append(_of_draws(f"{path}.medium.rate.{data}", "b/s", self.rate, rates, text))
+            bucket = self.search.medium.bucket
+            key = "rate" if bucket is None else "cap"
+            rows.append(_of_draws(f"{path}.medium.{key}.{data}", "b/s", self.rate, rates, text))
+            if bucket is not None:
+                rows += [_burst(path, bucket, len(self.draws)), _channel(path, data, bucket, table["rate"][data])]
             used = self.rate * UPLINK_SHARE if data == "down" else self.rate / UPLINK_SHARE
             why = "the rate of the direction of ACKs does not show"
             rng = random.Random(2)
             drawn = tuple(used * 3 ** rng.uniform(-1, 1) for _ in self.draws)
             rows.append(
-                Parameter(f"{path}.medium.rate.{acks}", "b/s", "assumed", "none", why, used=used, why=why, draws=drawn)
+                Parameter(f"{path}.medium.{key}.{acks}", "b/s", "assumed", "none", why, used=used, why=why, draws=drawn)
             )
         else:
             modulation = f"{table['channel']}, {table['modulation']}"
             rows.append(Parameter(f"{path}.medium.modulation", "", "assumed", method, text, kind=modulation))
-        delay = self.search.delay_of(self.rate, self.queue)
+        delay = self.delay
         rows.append(_of_draws(f"{path}.queue.{data}.bytes", "B", self.queue, queues, text))
         rows.append(_of_draws(f"{path}.delay", "ms", delay, delays, text))
         replaced = ("rate.", "jitter.", "delay", f"queue.{data}.")
         kept = [row for row in others if not row.path.removeprefix(f"{path}.").startswith(replaced)]
         queue = self.link["hop"][0]["queue"][acks]["bytes"]
         return [*rows, *(_assumed(row, queue) if row.path == f"{path}.queue.{acks}.bytes" else row for row in kept)]
+
+
+def _burst(path: str, bucket: Bucket, count: int) -> Parameter:
+    """The burst of a cap, by the arrival curve."""
+    rng = random.Random(3)
+    drawn = tuple(bucket.burst_bytes * (1 + BURST_ERROR / 2 * rng.gauss(0, 1)) for _ in range(count))
+    value, lo, hi = (round(bucket.burst_bytes * factor) for factor in (1, 1 - BURST_ERROR, 1 + BURST_ERROR))
+    text = f"bursts pass at {show_rate(round(bucket.peak_bps))}, then {show_rate(round(bucket.rate_bps))}"
+    return Parameter(
+        f"{path}.medium.burst",
+        "B",
+        "identified",
+        "slopes of the arrival curve",
+        text,
+        value,
+        lo,
+        hi,
+        value,
+        draws=drawn,
+    )
+
+
+def _channel(path: str, data: str, bucket: Bucket, shown: str) -> Parameter:
+    """The rate of the channel, at which a burst passes."""
+    from ackclock.input.units import rate_bps
+
+    why = "bursts show a lower bound alone"
+    text = f"the largest burst passed at {show_rate(round(bucket.peak_bps))}"
+    used = float(rate_bps(shown))
+    return Parameter(
+        f"{path}.medium.rate.{data}", "b/s", "bounded", "largest burst", text, lo=bucket.peak_bps, used=used, why=why
+    )
 
 
 def _assumed(row: Parameter, shown: str) -> Parameter:
@@ -371,38 +465,72 @@ def recognise(
     else:
         peak = 8e3 * fit[seen.direction]["shape"]["max_bytes"][0] / WINDOWS_MS[0]
         within = CELL_SHARES[0] * peak, CELL_SHARES[1] * peak
-    ranked: list[tuple[float, float, float, Search]] = []
+    ranked: list[tuple[float, Point, Search]] = []
     for medium in media:
         search = Search(medium, hop, seen, variants[0], max(0.0, seen.min_rtt_ms / 2 - 5), fit)
         scored = sorted(_of_rate(search, rate, queues) for rate in medium.rates(rates, within))
         if not scored:
             continue
-        close = [(search.distance(rate, queue), rate, queue, search) for _, rate, queue in scored[:CLOSE]]
-        _, rate, queue, _ = min(close, key=lambda one: one[0])
+        likely = [alike for score, point in scored[:CLOSE] for alike in _alike(search, score, point)]
+        close = [(search.distance(*point), point, search) for point in likely]
+        _, point, _ = min(close, key=lambda one: one[0])
         for name in variants[1:]:
             other = replace(search, variant=name, tried={})
-            close.append((other.distance(rate, queue), rate, queue, other))
+            close.append((other.distance(*point), point, other))
         ranked.append(min(close, key=lambda one: one[0]))
     if not ranked:
         return None
     ranked.sort(key=lambda one: one[0])
-    found = [(*_descend(search, *point), search) for *point, search in ranked[:FINALISTS]]
-    score, rate, queue, search = min(found, key=lambda one: one[0])
+    found = [(*_descend(search, score, point), search) for score, point, search in ranked[:FINALISTS]]
+    score, point, search = min(found, key=lambda one: one[0])
     if score > MAX_DISTANCE or score > CLEARLY_BETTER * without:
         return None
-    return MediumFit(search, rate, queue, score, without, _draws(search, score, rate, queue, count, seed))
+    return MediumFit(search, *point, score, without, _draws(search, score, point, count, seed))
 
 
-def _of_rate(search: Search, rate: float, queues: Sequence[float]) -> tuple[float, float, float]:
-    """The best queue at a rate, by what replays without captures show."""
+def _of_rate(search: Search, rate: float, queues: Sequence[float]) -> tuple[float, Point]:
+    """The best queue and delay at a rate, by what replays without captures show.
 
-    def best(sizes: Sequence[float]) -> tuple[float, float]:
-        return min((search.distance(rate, size, shape=False), size) for size in sizes)
+    Frames round RTTs: the minimum RTT allows delays that differ by a part of a frame, and packets
+    meet other frames at each of them.
+    """
 
-    _, queue = best([size for size in queues if size * 8 / rate <= MAX_QUEUE_S] or queues[:1])
-    if len(queues) > len(QUEUE_STEPS):
-        queue = best([queue, *(max(MIN_QUEUE_BYTES, queue * step) for step in QUEUE_STEPS)])[1]
-    return search.distance(rate, queue, shape=False), rate, queue
+    def of(queue: float, delay: float | None = None) -> tuple[float, float, float | None]:
+        return search.distance(rate, queue, delay, shape=False), queue, delay
+
+    coarse = sorted(of(size) for size in [q for q in queues if q * 8 / rate <= MAX_QUEUE_S] or queues[:1])
+    frame = search.medium.frame_ms
+    starts = coarse if frame is not None else coarse[:1]
+    points = []
+    for _, queue, _ in starts[:STARTS]:
+        around = search.delay_of(rate, queue, shape=False)
+        delays = [around] if frame is None else _around(around, frame, PHASES)
+        best = min(of(queue, delay) for delay in delays)
+        if len(queues) > len(QUEUE_STEPS):
+            best = min(best, *(of(max(MIN_QUEUE_BYTES, best[1] * step), best[2]) for step in QUEUE_STEPS))
+        points.append(best)
+    found, queue, delay = min(points)
+    assert delay is not None
+    if frame is not None:
+        found, queue, delay = min(of(queue, at) for at in _around(delay, frame / PHASES, 2))
+        assert delay is not None
+    return found, (rate, queue, delay)
+
+
+def _alike(search: Search, score: float, point: Point) -> list[Point]:
+    """Points with delays within half a frame whose replays without captures are as good: how
+    packets arrive shows the difference.
+    """
+    rate, queue, delay = point
+    if search.medium.frame_ms is None:
+        return [point]
+    around = [(rate, queue, at) for at in _around(delay, search.medium.frame_ms / 2, PHASES)]
+    return [one for one in around if search.distance(*one, shape=False) <= score + AS_GOOD]
+
+
+def _around(delay: float, width: float, steps: int) -> list[float]:
+    """Delays within a width to either side."""
+    return [at for step in range(-steps, steps + 1) if (at := delay + step * width / steps) >= 0]
 
 
 def _is_known(rate: Mapping[str, Any]) -> bool:
@@ -427,50 +555,59 @@ def _starts(fit: Mapping[str, Any], seen: Transfers) -> tuple[list[float], list[
     return rates, [float(size) for size in QUEUES]
 
 
-def _descend(search: Search, score: float, rate: float, queue: float) -> tuple[float, float, float]:
-    """The best point that steps in rate and queue reach, of which each is a packet or more."""
-    for step in STEPS:
+def _descend(search: Search, score: float, point: Point) -> tuple[float, Point]:
+    """The best point that steps in rate, queue and delay reach, of which each queue is a packet or
+    more.
+    """
+    phase = search.medium.frame_ms or USUAL_FRAME_MS
+    for step, part in zip(STEPS, DELAY_STEPS, strict=True):
         for _ in range(4):
+            rate, queue, delay = point
             larger, smaller = max(queue * step, queue + PACKET), min(queue / step, queue - PACKET)
-            around = [(rate * step, queue), (rate / step, queue), (rate, larger), (rate, smaller)]
-            tried = [(search.distance(*point), *point) for point in around if point[1] >= MIN_QUEUE_BYTES]
+            around = [(rate * step, queue, delay), (rate / step, queue, delay)]
+            around += [(rate, larger, delay), (rate, smaller, delay)]
+            around += [(rate, queue, delay + part * phase), (rate, queue, delay - part * phase)]
+            tried = [(search.distance(*one), one) for one in around if one[1] >= MIN_QUEUE_BYTES and one[2] >= 0]
             best = min(tried)
             if best[0] >= score:
                 break
-            score, rate, queue = best
-    return score, rate, queue
+            score, point = best
+    return score, point
 
 
-def _draws(
-    search: Search, score: float, rate: float, queue: float, count: int, seed: int
-) -> list[tuple[float, float, float]]:
+def _draws(search: Search, score: float, point: Point, count: int, seed: int) -> list[tuple[float, float, float]]:
     """Draws of rate, queue and delay: replays around the best one, weighted by their distance. A
     medium that is not quite like the input has wider ones.
     """
     rng = random.Random(f"medium {seed}")
     scale = max(1.0, score / len(SCALES))
-    points = [(rate, queue)]
+    rate, queue, delay = point
+    phase = search.medium.frame_ms or USUAL_FRAME_MS
+    points = [point]
     spread = math.log(2.0) if search.medium.is_continuous else 0.0
+    of_bursts = search.fit[search.seen.direction]["rate"]
+    # Bursts alone do not show what lasts: a cap may be as low as what was seen.
+    lowest = of_bursts["lo"] if of_bursts["evidence"]["bursts"] and spread else rate
     for index in range(SAMPLES):
         # A half of the samples close by: a sharp input has a narrow interval.
         width = spread if index % 2 else spread / 6
         points.append(
             (
-                rate * math.exp(rng.uniform(-width, width)),
+                rate * math.exp(rng.uniform(-max(width, math.log(rate / min(lowest, rate))), width)),
                 max(MIN_QUEUE_BYTES, queue * math.exp(rng.uniform(-1, 1) * (0.7 if index % 2 else 0.12))),
+                max(0.0, delay + phase * rng.uniform(-1, 1) * (DELAY_STEPS[0] if index % 2 else DELAY_STEPS[-1])),
             )
         )
-    weights = [math.exp(-(max(0.0, search.distance(*point) - score)) / 2 / scale) for point in points]
+    weights = [math.exp(-(max(0.0, search.distance(*one) - score)) / 2 / scale) for one in points]
     chosen = rng.choices(points, weights, k=count)
     drawn = []
-    for point in chosen:
-        delay = search.delay_of(*point)
+    for one in chosen:
         kernel = 1 + rng.gauss(0, 0.02)
         drawn.append(
             (
-                point[0] * kernel,
-                max(MIN_QUEUE_BYTES, point[1] * (1 + rng.gauss(0, 0.03))),
-                delay * (1 + rng.gauss(0, 0.005)),
+                one[0] * kernel,
+                max(MIN_QUEUE_BYTES, one[1] * (1 + rng.gauss(0, 0.03))),
+                one[2] * (1 + rng.gauss(0, 0.005)),
             )
         )
     return drawn

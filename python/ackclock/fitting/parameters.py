@@ -93,6 +93,9 @@ def _rate(fit: Mapping[str, Any], direction: str) -> Parameter:
     # ACKs alone need less than their direction carries.
     assumed = [rate for rate in (other["value"], other["lo"]) if rate is not None][:1]
     used = min(max([*assumed, lo or 0.0]), hi if hi is not None else math.inf) or None
+    if fitted["evidence"]["bursts"] is not None:
+        # Service times that do not agree are those of a token bucket and of its bursts.
+        used = math.sqrt(lo * hi) if fitted["evidence"]["method"] == "mode" else lo
     return Parameter(
         path,
         "b/s",
@@ -103,7 +106,7 @@ def _rate(fit: Mapping[str, Any], direction: str) -> Parameter:
         hi=hi,
         used=used,
         why=evidence.no_rate(fit, direction),
-        draws=_guesses(path, used, lo, hi),
+        draws=_guesses(path, used, lo, hi, factor=hi / lo if fitted["evidence"]["bursts"] else GUESS),
     )
 
 
@@ -115,6 +118,8 @@ def serves_others(fitted: Mapping[str, Any]) -> bool:
     return bool(
         fitted["status"] == "identified"
         and facts["method"] == "mean"
+        # In steps, each has its own service time.
+        and facts.get("steps") is None
         and facts["mode_share"] >= MIN_SERVING_SHARE
         and above >= MIN_SERVING_DIFFERENCE
     )
@@ -138,12 +143,14 @@ def _shared(row: Parameter, fitted: Mapping[str, Any]) -> Parameter:
     )
 
 
-def _guesses(path: str, used: float | None, lo: float | None, hi: float | None) -> tuple[float, ...]:
+def _guesses(
+    path: str, used: float | None, lo: float | None, hi: float | None, factor: float = GUESS
+) -> tuple[float, ...]:
     """Draws of an assumed value: its logarithm is uniform, as far as the bounds allow."""
     if not used:
         return ()
-    low = max(used / GUESS, lo or 0.0)
-    high = max(min(used * GUESS, hi if hi is not None else math.inf), low)
+    low = max(used / factor, lo or 0.0)
+    high = max(min(used * factor, hi if hi is not None else math.inf), low)
     rng = random.Random(path)
     return tuple(low * (high / low) ** rng.random() for _ in range(DRAWS))
 

@@ -9,7 +9,7 @@ from typing import Any
 from ackclock.analysis.clocks import clocks_of
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.errors import InputError, choices
-from ackclock.fitting import aqm, media, one_end, prediction
+from ackclock.fitting import aqm, media, one_end, prediction, recorded_rate
 from ackclock.fitting.engine import engine_fit
 from ackclock.fitting.link_file import draws_frame, link_of, to_text, write
 from ackclock.fitting.parameters import DIRECTIONS, DRAWS, Parameter, parameters_of, serves_others
@@ -17,6 +17,7 @@ from ackclock.fitting.result import Fit
 from ackclock.format import percent
 from ackclock.input import catalogue
 from ackclock.input.objects import Link
+from ackclock.input.units import show_rate
 
 SEED = 1
 MIN_PACKETS = 100
@@ -92,7 +93,7 @@ def fit(
         "link": link,
         "parameters": [parameter.row() for parameter in parameters],
         "not_identified": [parameter.not_identified() for parameter in parameters if parameter.why],
-        "remarks": [*_remarks(fitted, parameters), *of_medium],
+        "remarks": [*_remarks(fitted, link), *of_medium],
     }
     document["score"], document["no_score"] = (
         _score(reported["runs"], names, filter, clocks.error_s, variant) if score else (None, "")
@@ -106,9 +107,11 @@ def _finished(
     """The result; writes the link file if `out` is given."""
     link = document["link"]
     draws = draws_frame(parameters)
-    text = to_text(link, document)
+    named, placed, recordings = recorded_rate.beside(link, Path(out or "link.toml"))
+    text = to_text(named, document)
     if out is not None:
-        write(Path(out), text, draws, force=force)
+        write(Path(out), text, draws, recordings, force=force)
+        link = document["link"] = placed
     return Fit(document, Link(link["hop"], title), text, draws, None if out is None else Path(out))
 
 
@@ -179,9 +182,11 @@ def _link(
     Replays of the transfers of `ends` show the medium of a link that sends at fixed times, and the
     kind of a queue that drops below the backlogs that it accepts.
     """
-    parameters = parameters_of(fitted)
-    link = link_of(parameters, _orders(fitted), title)
-    if media.candidates(fitted):
+    recorded = recorded_rate.recorded_directions(fitted)
+    fitted = recorded_rate.with_recordings(fitted)
+    parameters = recorded_rate.rows_of(parameters_of(fitted), fitted)
+    link = recorded_rate.link_with_recordings(link_of(parameters, _orders(fitted), title), fitted)
+    if not recorded and media.candidates(fitted):
         part = min(until_s or media.REPLAYED_S, media.REPLAYED_S)
         bulk = ends.transfers(None, part)
         if bulk is not None:
@@ -252,9 +257,11 @@ def _inputs(names: list[str], runs: list[Mapping[str, Any]]) -> list[dict[str, A
     return inputs
 
 
-def _remarks(fitted: Mapping[str, Any], parameters: list[Parameter]) -> list[str]:
+def _remarks(fitted: Mapping[str, Any], link: Mapping[str, Any]) -> list[str]:
     """What the captures show and the link does not have."""
-    texts = []
+    is_capped = "cap" in link["hop"][0].get("medium", {})
+    recorded = recorded_rate.recorded_directions(fitted)
+    texts = recorded_rate.remarks(fitted)
     for direction in DIRECTIONS:
         of = fitted[direction]
         if of["flow_queues"]:
@@ -263,11 +270,20 @@ def _remarks(fitted: Mapping[str, Any], parameters: list[Parameter]) -> list[str
             )
         if of["marked"]:
             texts.append(f"{direction}: packets were marked CE: an AQM, which this link has not")
-        if of["token_bucket"] is not None and of["rate"]["evidence"]["gaps"]:
+        if of["token_bucket"] is not None and not is_capped and (of["rate"]["evidence"]["gaps"] or of["lost"]):
             rate, burst = of["token_bucket"]
+            kind = "token bucket" if of["rate"]["evidence"]["gaps"] else "policer"
             texts.append(
-                f"{direction}: a token bucket of {rate / 1e6:.3g} Mb/s with a burst of {burst / 1e3:.3g} kB; this link has the rate alone"
+                f"{direction}: a {kind} of {rate / 1e6:.3g} Mb/s with a burst of {burst / 1e3:.3g} kB; "
+                "this link has the rate alone"
             )
+        if of["rate"]["evidence"]["bursts"] is not None:
+            texts.append(
+                f"{direction}: bursts passed at {show_rate(round(of['rate']['evidence']['bursts']))}, and no more than "
+                f"{show_rate(round(of['rate']['lo']))} was seen to last: a token bucket or policer may limit the rate"
+            )
+        if direction in recorded:
+            continue
         if of["stalls"] and of["periodic_stalls"] is None:
             texts.append(f"{direction}: the link stalled {of['stalls']} times, this one does not")
         if serves_others(of["rate"]):

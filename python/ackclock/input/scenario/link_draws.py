@@ -81,10 +81,19 @@ def _drawn(hop: Hop, draw: Mapping[str, float]) -> Hop:
     changed: dict[str, Any] = {
         name: side and _drawn_side(side, _of_direction(own, name)) for name, side in sides.items()
     }
-    rates = {name: round(own[key]) for name in DIRECTIONS if (key := f"medium.rate.{name}") in own}
-    if rates and isinstance(hop.medium, Grants):
-        changed["medium"] = hop.medium.model_copy(update={"rate": hop.medium.rate.model_copy(update=rates)})
+    if isinstance(hop.medium, Grants):
+        changed["medium"] = _drawn_medium(hop.medium, own)
     return hop.model_copy(update=changed)
+
+
+def _drawn_medium(medium: Grants, own: Mapping[str, float]) -> Grants:
+    """A medium with its drawn rates, caps and burst."""
+    update: dict[str, Any] = {"burst": round(own["medium.burst"])} if "medium.burst" in own else {}
+    for key in ("rate", "cap"):
+        drawn = {name: round(own[path]) for name in DIRECTIONS if (path := f"medium.{key}.{name}") in own}
+        if drawn:
+            update[key] = getattr(medium, key).model_copy(update=drawn)
+    return medium.model_copy(update=update) if update else medium
 
 
 def _of_direction(draw: Mapping[str, float], direction: str) -> dict[tuple[str, ...], float]:

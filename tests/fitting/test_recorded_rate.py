@@ -1,0 +1,84 @@
+"""Rates that vary, and caps, in a fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ackclock
+from tests.support.captures import simulated_captures
+
+DOWNLOAD = {"name": "download", "workload": {"kind": "bulk"}}
+SECONDS = 12
+
+
+def stepwise(path: Path) -> Path:
+    """A recording of 2 s at 6 Mb/s, 2 s at 3 Mb/s, and so on."""
+    times = [ms for ms in range(1, 1000 * SECONDS + 1) if ms % (2 if ms // 2000 % 2 == 0 else 4) == 0]
+    path.write_text("".join(f"{ms}\n" for ms in times))
+    return path
+
+
+def rows(fit: Any) -> dict[str, dict[str, Any]]:
+    return {row["path"].removeprefix("hop.access."): row for row in fit.document["parameters"]}
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory):
+    """A link with a stepwise rate, and the captures of a download over it."""
+    folder = tmp_path_factory.mktemp("recorded")
+    rate = {"down": {"trace": str(stepwise(folder / "steps.trace")), "start": "0 s"}, "up": "2 Mb/s"}
+    hop = {"name": "access", "rate": rate, "delay": "15 ms", "queue": {"kind": "droptail", "bytes": "60 kB"}}
+    return hop, simulated_captures(folder / "run", hop, duration=f"{SECONDS} s")
+
+
+def test_rate_is_a_recording_when_it_changes_in_steps(captured, tmp_path):
+    hop, captures = captured
+    out = tmp_path / "link.toml"
+    for _ in range(2):
+        fit = ackclock.fit(*captures, out=out, score=False)
+    row = rows(fit)["rate.down"]
+    assert (row["kind"], row["status"]) == ("recorded", "identified") and row["value"] == pytest.approx(4.5e6, rel=0.03)
+    assert rows(fit)["delay"]["hi"] == pytest.approx(15, abs=1.0)
+    queue = rows(fit)["queue.down.bytes"]
+    assert queue["lo"] <= 60_000 <= queue["hi"] + 1500, queue
+    assert (tmp_path / "link.rate.down.trace").is_file() and 'trace = "link.rate.down.trace"' in out.read_text()
+
+    def goodput(link: Any) -> float:
+        run = ackclock.simulate(link, [DOWNLOAD], f"{SECONDS} s", seeds=[3, 4], tcp={"variant": "reno"})
+        return float(sum(summary["flows"][0]["goodput_bps"] for summary in run.summaries))
+
+    assert goodput(str(out)) == pytest.approx(goodput({"hop": [hop]}), rel=0.05)
+
+
+def test_recorded_rate_is_in_the_link_when_no_file_is_written(captured):
+    hop = ackclock.fit(*captured[1], score=False).link.to_dict()["hop"][0]
+    assert Path(hop["rate"]["down"]["trace"]).is_file() and hop["rate"]["up"]
+
+
+def test_part_that_is_held_out_is_predicted_when_the_rate_is_a_recording(captured):
+    score = ackclock.fit(*captured[1], variant="cubic").document["score"]
+    # The fitted part has as much of the fast steps as of the slow ones, the held-out part has not.
+    assert score is not None and abs(score["held_out"][0]["goodput_error"]) < 0.3
+
+
+@pytest.mark.slow
+def test_cap_and_burst_are_fitted_when_a_docsis_link_shapes(tmp_path):
+    medium = {
+        "kind": "grants",
+        "standard": "docsis-3.1",
+        "rate": {"down": "200 Mb/s", "up": "40 Mb/s"},
+        "cap": {"down": "4 Mb/s", "up": "2 Mb/s"},
+        "burst": "250 kB",
+    }
+    hop = {"name": "access", "medium": medium, "delay": "20 ms", "queue": {"kind": "droptail", "bytes": "60 kB"}}
+    run = tmp_path / "run"
+    ackclock.simulate({"hop": [hop]}, [DOWNLOAD], "15 s", 1, out=run, captures="pcap")
+    fit = ackclock.fit(run, score=False, variant="cubic")
+    found = rows(fit)
+    assert found["medium.cap.down"]["lo"] <= 4e6 <= found["medium.cap.down"]["hi"]
+    assert found["medium.burst"]["lo"] <= 250e3 <= found["medium.burst"]["hi"]
+    assert not any("token bucket" in text for text in fit.document["remarks"])
+    assert {"hop.access.medium.cap.down", "hop.access.medium.burst"} <= set(fit.draws.columns)
