@@ -141,6 +141,11 @@ limits: build ## how often the limit that a run reports is its limit, into docs/
 conformance: build ## packetdrill scripts, ours and the public suites', against linux-6, into docs/conformance.md: seconds
 	$(BIN)/python -m studies.conformance.page docs/conformance.md
 
+# Some kinds only: make pictures ONLY=compare,fit
+.PHONY: pictures
+pictures: build ## every kind of report in three widths and both colour schemes, into runs/pictures; fails on console messages and overflow
+	$(BIN)/python -m studies.pictures.render runs/pictures $(if $(ONLY),--only $(ONLY))
+
 ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: five minutes on two cores
 	$(BIN)/python -m studies.ack_path.page docs/ack-path-runs.md
 

@@ -147,6 +147,7 @@ def page(document: Mapping[str, Any]) -> Page:
         because="",
         sections=sections,
         notes=notes,
+        kind="advise",
     )
 
 

@@ -63,6 +63,7 @@ def page(analysis: Analysis) -> Page:
         because=because,
         sections=sections,
         notes=["Rates are over the whole flow, handshake included. docs/analyze.md defines each figure."],
+        kind="analyze",
     )
 
 

@@ -23,7 +23,7 @@ from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Chart, Column, Facts, Page, Section, Table
 from ackclock.report.run_input import read_input
 from ackclock.report.sections import run_section, time_section
-from ackclock.simulation.model_tables import bar, bars_reading, drawn_range
+from ackclock.simulation.model_tables import MAX_BARS, bar, bars_reading, drawn_range
 from ackclock.simulation.recordings import sentences
 from ackclock.storage.run_kind import COMPARE
 
@@ -51,10 +51,10 @@ def page(document: Document, panels: Sequence[Panel], environment: Document | No
         answer=recommendation(document, metrics),
         because=" ".join(reasons(document, metrics)),
         sections=[
+            Section("Goodput against delay", [_trade_off(metrics), _intervals(document, metrics)]),
             Section("Ranking", [_ranking(document, metrics, several)], _rule(document)),
             *_prices(document),
             *_measured(document),
-            Section("Goodput against delay", [_trade_off(metrics), _intervals(document, metrics)]),
             time_section(
                 panels,
                 "one seed each: the best, the one with the lowest delay of those with a good rate, "
@@ -64,6 +64,7 @@ def page(document: Document, panels: Sequence[Panel], environment: Document | No
             run_section(document["scenario"], environment, toml),
         ],
         notes=_notes(document),
+        kind="compare",
     )
 
 
@@ -234,10 +235,11 @@ def _trade_off(metrics: Mapping[str, Document]) -> Chart:
 
 
 def _intervals(document: Document, metrics: Mapping[str, Document]) -> Chart:
-    shown = [ranked["label"] for ranked in document["ranking"] if not ranked["same_as"]]
-    rows = [row for label in shown if (row := bar(label, metrics[label]))]
+    labels = [ranked["label"] for ranked in document["ranking"] if not ranked["same_as"]]
+    rows = [row for label in labels[:MAX_BARS] if (row := bar(label, metrics[label]))]
     reading = bars_reading(rows, "In ranking order. Configurations with widely overlapping intervals hardly differ.")
-    return Chart("Goodput of every configuration", reading, vega.bars(rows, "Goodput (Mb/s)"))
+    of = "every configuration" if len(labels) <= MAX_BARS else f"the first {MAX_BARS} of {len(labels)} configurations"
+    return Chart(f"Goodput of {of}", reading, vega.bars(rows, "Goodput (Mb/s)"))
 
 
 def _link_facts(document: Document) -> list[tuple[str, str]]:

@@ -72,6 +72,7 @@ def page(document: Mapping[str, Any]) -> Page:
         because="",
         sections=[Section("Figures", [PageTable(columns, rows)])],
         notes=notes,
+        kind="diff",
     )
 
 

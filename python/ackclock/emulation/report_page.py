@@ -68,6 +68,7 @@ def page(
             ),
             *(f"{note[:1].upper()}{note[1:]}." for note in document.get("notes", ())),
         ],
+        kind="emulate",
     )
 
 

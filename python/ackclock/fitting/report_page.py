@@ -39,4 +39,5 @@ def page(document: Mapping[str, Any], text: str) -> Page:
             Section("Link file", [Listing("The link file", text)]),
         ],
         notes=[*not_identified_lines(document), *document["remarks"]],
+        kind="fit",
     )

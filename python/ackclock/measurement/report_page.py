@@ -62,6 +62,7 @@ def page(completed: Measurement) -> Page:
                 "traffic on the path at the time."
             )
         ],
+        kind="measure",
     )
 
 

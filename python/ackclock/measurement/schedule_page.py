@@ -102,6 +102,7 @@ def schedule_page(folder: Path) -> Page:
         answer=f"{len(done)} of {state['times']} measurements are done; {failed} failed, {missed} were missed.",
         because=_best(rows),
         sections=[section for section in sections if _has_rows(section.blocks)],
+        kind="measure",
     )
 
 

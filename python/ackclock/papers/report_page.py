@@ -106,6 +106,7 @@ def page(document: Document, environment: Document | None = None) -> Page:
         ]
         if compared
         else [],
+        kind="reproduce",
     )
 
 

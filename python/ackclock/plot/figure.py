@@ -1,11 +1,14 @@
-"""A result's charts one below the other: shown in a notebook as SVG, written as SVG, PDF, PNG, HTML
-or JSON.
+"""A result's charts one below the other: shown in a notebook as SVG, written as SVG, PDF, PNG, CSV,
+HTML or JSON.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,8 @@ from ackclock.errors import InputError
 from ackclock.plot import vega
 from ackclock.plot.time_series import Panel
 
-FORMATS = (".svg", ".pdf", ".png", ".html", ".json")
+FORMATS = (".svg", ".pdf", ".png", ".csv", ".html", ".json")
+TITLE_COLUMNS = 110
 SCALE = 2.0
 """Pixels of a PNG for each pixel of the drawing."""
 
@@ -24,8 +28,9 @@ class Plot:
     Needs the extra `plot` (altair and vl-convert); nothing is fetched.
     """
 
-    def __init__(self, charts: Sequence[Panel | Mapping[str, Any]], title: str = "") -> None:
+    def __init__(self, charts: Sequence[Panel | Mapping[str, Any]], title: str = "", conditions: str = "") -> None:
         """Take panels over time, or Vega-Lite specifications, in the order in which they are drawn.
+        ``conditions`` stand below the title, smaller.
 
         Raises:
             ValueError: there is nothing to draw.
@@ -33,8 +38,8 @@ class Plot:
         if not charts:
             raise ValueError("nothing to draw: the run recorded no series (sample = 0 s)")
         self.title = title
+        self.conditions = conditions
         specs = [vega.time_chart(chart) if isinstance(chart, Panel) else dict(chart) for chart in charts]
-        self._config = specs[0].get("config", {})
         # Vega-Lite finds named data sets at the top of a specification only.
         self._datasets = {name: rows for spec in specs for name, rows in spec.get("datasets", {}).items()}
         self._charts = [
@@ -45,15 +50,29 @@ class Plot:
     @property
     def spec(self) -> dict[str, Any]:
         """The Vega-Lite specification of all charts."""
-        title = {"title": {"text": self.title, "anchor": "start"}} if self.title else {}
+        below = {"subtitle": textwrap.wrap(self.conditions, TITLE_COLUMNS)} if self.conditions else {}
+        title = {"title": {"text": self.title, **below}} if self.title else {}
         return {
             **title,
             "vconcat": self._charts,
             "resolve": {"scale": dict.fromkeys(("color", "strokeDash", "shape"), "independent")},
             "datasets": self._datasets,
-            "config": self._config,
+            "config": vega.CONFIG,
             "background": "white",
         }
+
+    def to_csv(self) -> str:
+        """The drawn values: the rows of every chart, with a column for each field; of several
+        charts, the first column has the chart's number.
+        """
+        tables = [list(rows_of(chart, self._datasets)) for chart in self._charts]
+        several = len(tables) > 1
+        rows = [{"chart": number, **row} if several else row for number, table in enumerate(tables, 1) for row in table]
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
 
     def to_svg(self) -> str:
         """The drawing as SVG; its text stays text."""
@@ -62,8 +81,8 @@ class Plot:
         return str(vl_convert.vegalite_to_svg(self.spec))
 
     def save(self, path: Path | str) -> Path:
-        """Write the drawing; the suffix is the format: .svg, .pdf, .png, .html (zoomable, with its
-        script) or .json (Vega-Lite).
+        """Write the drawing; the suffix is the format: .svg, .pdf, .png, .csv (the drawn values),
+        .html (zoomable, with its script) or .json (Vega-Lite).
 
         Raises:
             InputError: another suffix.
@@ -80,6 +99,8 @@ class Plot:
                 data = vl_convert.vegalite_to_pdf(self.spec)
             case ".png":
                 data = vl_convert.vegalite_to_png(self.spec, scale=SCALE)
+            case ".csv":
+                data = self.to_csv().encode()
             case ".html":
                 data = vl_convert.vegalite_to_html(self.spec, bundle=True).encode()
             case ".json":
@@ -96,3 +117,20 @@ class Plot:
         return (
             f"Plot of {len(self._charts)} charts: {self.title}" if self.title else f"Plot of {len(self._charts)} charts"
         )
+
+
+def rows_of(chart: Mapping[str, Any], datasets: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The rows of a chart's data in order, each data set once; labels at the ends of lines are left
+    out. ``datasets`` has the named ones.
+    """
+    seen: list[Any] = []
+    parts = [chart]
+    while parts:
+        part = parts.pop(0)
+        parts = [*(inner for key in ("layer", "vconcat") for inner in part.get(key, ())), *parts]
+        data = part.get("data")
+        if not data or part.get("name") == vega.LABELS or data in seen:
+            continue
+        seen.append(data)
+        values = datasets[data["name"]] if "name" in data else data["values"]
+        yield from csv.DictReader(io.StringIO(values)) if isinstance(values, str) else values

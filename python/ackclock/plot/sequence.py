@@ -61,6 +61,42 @@ class Sequence:
         shown = [KINDS[kind] for kind in KINDS if kind in present]
         return shown + [LINES[key] for key in ("ack", "window", "sack", "lost") if self.data[key]]
 
+    def specification(self) -> dict[str, Any]:
+        """The graph as a Vega-Lite specification, for files; the page draws it on a canvas."""
+        import altair as alt
+
+        from ackclock.plot.vega import WIDTH, specification
+
+        names = dict(self.legend)
+        kinds = [KINDS.get(kind, (kind, ""))[0] for kind in self.data["kinds"]]
+        marks = [(t, low, high, kinds[kind]) for t, low, high, kind in self.data["data"]]
+        marks += [(t, low, high, LINES["sack"][0]) for t, low, high in self.data["sack"]]
+        steps = [(t, edge, LINES[key][0]) for key in ("ack", "window") for t, edge in self.data[key]]
+        colour = alt.Color(
+            "what:N",
+            scale=alt.Scale(domain=list(names), range=list(names.values())),
+            legend=alt.Legend(title=None, orient="top", columns=4),
+        )
+        x = alt.X("time_s:Q", title="Time (s)", scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False))
+        y = alt.Y("from_byte:Q", title="Sequence number (bytes)", axis=alt.Axis(format="~s"))
+
+        def rows(fields: tuple[str, ...], values: list[tuple[Any, ...]]) -> Any:
+            return alt.Chart(alt.InlineData(values=[dict(zip(fields, row, strict=True)) for row in values]))
+
+        layers = [
+            rows(("time_s", "from_byte", "what"), steps)
+            .mark_line(interpolate="step-after", strokeWidth=1.2)
+            .encode(x=x, y=y, color=colour),
+            rows(("time_s", "from_byte", "to_byte", "what"), marks)
+            .mark_rule(strokeWidth=1.4)
+            .encode(x=x, y=y, y2="to_byte:Q", color=colour),
+        ]
+        if self.data["lost"]:
+            lost = [(t, edge, LINES["lost"][0]) for t, edge in self.data["lost"]]
+            crosses = rows(("time_s", "from_byte", "what"), lost).mark_point(shape="cross", size=40)
+            layers.append(crosses.encode(x=x, y=y, color=colour))
+        return specification(alt.layer(*layers).properties(width=WIDTH, height=340))
+
 
 def sequence(sent: pl.DataFrame, back: pl.DataFrame, lost: set[float]) -> Sequence:
     """The graph of one direction: its sender's packets, those of the other end, and the times of
@@ -136,5 +172,5 @@ def _views(data: pl.DataFrame, acks: pl.DataFrame) -> list[tuple[str, float, flo
 
 
 def script() -> str:
-    """JavaScript that defines ``ackclockSequence(canvas, data, from, to)``."""
+    """JavaScript that defines ``ackclockSequence(canvas, data, from, to, colour)``."""
     return files("ackclock.plot").joinpath("sequence.js").read_text("utf-8")

@@ -13,6 +13,38 @@ MUTED = "#6b7785"
 GRID = "#e4e7eb"
 MAX_LINES = len(PALETTE)
 """Maximum number of lines in a chart."""
+DARK = {
+    "#0072B2": "#4FA3E3",
+    "#D55E00": "#FF8A4C",
+    "#009E73": "#34C79A",
+    "#CC79A7": "#E39AC6",
+    "#E69F00": "#F0B840",
+    "#56B4E9": "#9ADBFF",
+    "#4D4D4D": "#C4CBD3",
+    INK: "#e4e7eb",
+    MUTED: "#9aa5b1",
+    GRID: "#2d3844",
+    "#A3123A": "#FF6F91",
+    "#D00000": "#FF5C5C",
+    "#F28E8E": "#F2A3A3",
+    "#8E44AD": "#C58BE0",
+    "#8C564B": "#C79A8F",
+    "#111111": "#F5F5F5",
+    "#7F7F7F": "#A5A5A5",
+    "#B8860B": "#E0B84A",
+    "#999999": "#B5B5B5",
+}
+"""Each colour of the charts on dark paper, with a contrast of at least 3 to it (WCAG 1.4.11)."""
+
+
+def colour_variables(*, dark: bool) -> str:
+    """The charts' colours as CSS custom properties; the name of each has its colour on white
+    paper.
+
+    >>> colour_variables(dark=False)[:22]
+    '--c-0072b2: #0072B2; -'
+    """
+    return " ".join(f"--c-{light[1:].lower()}: {shade if dark else light};" for light, shade in DARK.items())
 
 
 def spread(positions: list[float], gap: float) -> list[float]:

@@ -1,6 +1,9 @@
 """Interactive charts for the report, by altair: the panels as Vega-Lite specifications, and the
 script that draws them.
 
+Specifications have the colours of white paper and a width for files; the page replaces both (see
+`report/templates/page.js`).
+
 The script (Vega, Vega-Lite and vega-embed) is bundled by vl-convert and inlined once per page, so
 the page needs no network.
 """
@@ -25,7 +28,7 @@ LEGEND_COLUMNS = 9
 """Maximum names in a row of the legend."""
 _ZOOM = "wheel![event.shiftKey]"
 """The wheel without a key scrolls the page instead of zooming a chart."""
-_CONFIG: dict[str, Any] = {
+CONFIG: dict[str, Any] = {
     "font": "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif",
     "view": {"stroke": None},
     "axis": {
@@ -37,19 +40,26 @@ _CONFIG: dict[str, Any] = {
         "tickColor": MUTED,
         "labelFontSize": 11,
         "titleFontSize": 12,
+        "labelLimit": 320,
     },
+    "legend": {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "labelLimit": 320},
+    "title": {"color": INK, "subtitleColor": MUTED, "anchor": "start", "fontWeight": 600},
+    "text": {"color": INK},
 }
+"""The style of all charts."""
+LABELS = "labels"
+"""The name of a layer that names the lines at their ends. On narrow paper a legend replaces it."""
 
 
 _STYLES: dict[str, dict[str, Any]] = {"": {}, "steps": {"interpolate": "step-after"}, "samples": {"point": {"size": 9}}}
 
 
-_DRAW = "window.ackclockDraw = (id, spec) => vegaEmbed('#' + id, spec, {actions: false, renderer: 'svg'});"
+_DRAW = "window.ackclockEmbed = vegaEmbed;"
 
 
 @cache
 def script() -> str:
-    """JavaScript that defines ``ackclockDraw(id, spec)``, everything it needs included. Needs
+    """JavaScript that defines ``ackclockEmbed``: vega-embed with Vega and Vega-Lite. Needs
     vl-convert.
 
     vl-convert needs 1.4 s to bundle it, so the bundle is kept in the user's cache folder.
@@ -88,41 +98,80 @@ def time_chart(panel: Panel, until: float | None = None) -> dict[str, Any]:
     """
     import altair as alt
 
-    names = [line.name for line in panel.lines]
-    rows = [
-        {"t": round(t, 4), "v": float(f"{v:.5g}"), "line": line.name}
-        for line in panel.lines
-        for t, v in zip(line.times, line.values, strict=True)
-    ]
-    end = until or max(line.times[-1] for line in panel.lines if line.times)
-    colour = alt.Color("line:N", scale=alt.Scale(domain=names, range=list(PALETTE[: len(names)])), legend=None)
-    dash = alt.StrokeDash("line:N", scale=alt.Scale(domain=names, range=list(VEGA_DASHES[: len(names)])), legend=None)
-    time = alt.X(
-        "t:Q", title="Time (s)", scale=alt.Scale(domain=[0, end], nice=False), axis=alt.Axis(grid=False, tickCount=8)
+    lines = time_lines(panel, until or panel_end(panel))
+    if len(panel.lines) < 2:
+        return specification(lines.properties(width=WIDTH, height=HEIGHT, padding=_PADDING))
+    labels = (
+        alt.Chart(alt.InlineData(values=_labels(panel)), name=LABELS)
+        .mark_text(align="left", dx=6, fontSize=11, limit=LABEL_ROOM, clip=False)
+        .encode(x=alt.value("width"), y=alt.Y("value:Q"), text="line:N", color=_line_colour(panel, None))
     )
-    value = alt.Y("v:Q", title=f"{panel.title} ({panel.unit})", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
+    return specification(alt.layer(lines, labels).properties(width=WIDTH, height=HEIGHT, padding=_PADDING))
+
+
+_PADDING = {"right": 8, "left": 4, "top": 6, "bottom": 4}
+
+
+def panel_end(panel: Panel) -> float:
+    """The time of the last value of a panel's lines, in seconds."""
+    return max(line.times[-1] for line in panel.lines if line.times)
+
+
+def time_lines(panel: Panel, end: float, *, legend: bool = False, zoom: Any = None, **axis: Any) -> Any:
+    """The lines of a panel as a chart of altair, from 0 s to ``end``. Charts with the same ``zoom``
+    (see `time_zoom`) zoom together; ``axis`` changes the time axis.
+
+    Time and values are inlined as CSV, a third of the size of JSON.
+    """
+    import altair as alt
+
+    colour = _line_colour(panel, alt.Legend(title=None, orient="top", symbolType="stroke") if legend else None)
+    names = [line.name for line in panel.lines]
+    dashes = alt.Scale(domain=names, range=list(VEGA_DASHES[: len(names)]))
+    dash = alt.StrokeDash("line:N", scale=dashes, legend=None)
+    time = alt.X(
+        "time_s:Q",
+        scale=alt.Scale(domain=[0, end], nice=False),
+        **{"title": "Time (s)", "axis": alt.Axis(grid=False, tickCount=8), **axis},
+    )
+    value = alt.Y(
+        "value:Q", title=f"{panel.title} ({panel.unit})", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5)
+    )
     hover = [
         alt.Tooltip("line:N", title="line"),
-        alt.Tooltip("t:Q", title="time (s)", format=".2f"),
-        alt.Tooltip("v:Q", title=panel.unit, format=".4~g"),
+        alt.Tooltip("time_s:Q", title="time (s)", format=".2f"),
+        alt.Tooltip("value:Q", title=panel.unit, format=".4~g"),
     ]
-    lines = (
-        alt.Chart(alt.InlineData(values=rows))
+    parse = {"time_s": "number", "value": "number", "line": "string"}
+    return (
+        alt.Chart(alt.InlineData(values=_csv(panel), format=alt.CsvDataFormat(type="csv", parse=parse)))
         .mark_line(strokeWidth=1.4, clip=True, **_STYLES[panel.style])
         .encode(x=time, y=value, color=colour, strokeDash=dash, tooltip=hover)
-        .add_params(alt.selection_interval(bind="scales", encodings=["x"], zoom=_ZOOM))
+        .add_params(time_zoom() if zoom is None else zoom)
     )
-    chart: Any = lines
-    if len(names) > 1:
-        labels = (
-            alt.Chart(alt.InlineData(values=_labels(panel)))
-            .mark_text(align="left", dx=6, fontSize=11, limit=LABEL_ROOM, clip=False)
-            .encode(x=alt.value(WIDTH), y=alt.Y("v:Q"), text="line:N", color=colour)
-        )
-        chart = alt.layer(lines, labels)
-    return specification(
-        chart.properties(width=WIDTH, height=HEIGHT, padding={"right": 8, "left": 4, "top": 6, "bottom": 4})
-    )
+
+
+def time_zoom() -> Any:
+    """Zoom and move along the time axis."""
+    import altair as alt
+
+    return alt.selection_interval(bind="scales", encodings=["x"], zoom=_ZOOM)
+
+
+def _line_colour(panel: Panel, legend: Any) -> Any:
+    import altair as alt
+
+    names = [line.name for line in panel.lines]
+    colours = [PALETTE[i % len(PALETTE)] for i in range(len(names))]
+    return alt.Color("line:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
+
+
+def _csv(panel: Panel) -> str:
+    rows = ["time_s,value,line"]
+    for line in panel.lines:
+        name = '"' + line.name.replace('"', '""') + '"'
+        rows += [f"{round(t, 4):.10g},{v:.5g},{name}" for t, v in zip(line.times, line.values, strict=True)]
+    return "\n".join(rows)
 
 
 def _labels(panel: Panel) -> list[dict[str, Any]]:
@@ -131,12 +180,13 @@ def _labels(panel: Panel) -> list[dict[str, Any]]:
     at = spread([line.values[-1] for line in shown], 0.075 * top)
     # The page's scale starts at zero; a label pushed below it would move the axis.
     lift = max(0.0, -min(at))
-    return [{"line": line.name, "v": y + lift} for line, y in zip(shown, at, strict=True)]
+    return [{"line": line.name, "value": y + lift} for line, y in zip(shown, at, strict=True)]
 
 
 def specification(chart: Any) -> dict[str, Any]:
-    """The chart in the reports' style, as JSON."""
-    spec: dict[str, Any] = chart.configure(**_CONFIG).to_dict(validate=False)
+    """The chart as JSON, without the style: the page and `Plot` add `CONFIG`."""
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    spec.pop("config", None)
     # The schema's address is never fetched, but a page that promises to need no network should not
     # name one.
     spec.pop("$schema", None)
@@ -211,7 +261,7 @@ def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
 
     order = [str(row["label"]) for row in rows]
     base = alt.Chart(alt.InlineData(values=list(rows)))
-    y = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(labelLimit=320, grid=True))
+    y = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(grid=True))
     ranges = base.mark_rule(strokeWidth=2, color=PALETTE[0], opacity=0.6).encode(
         x=alt.X("lo:Q", title=title, scale=alt.Scale(zero=True)), x2="hi:Q", y=y
     )

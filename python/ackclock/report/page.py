@@ -45,7 +45,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A Vega-Lite specification with a title and an explanation."""
+    """A Vega-Lite specification with a title and an explanation. `ackclock.report.render` adds the
+    page's conditions to the title.
+    """
 
     title: str
     reading: str
@@ -89,10 +91,11 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Verbatim text, collapsed by default."""
+    """Verbatim text to copy, collapsed unless ``open``."""
 
     title: str
     text: str
+    open: bool = False
     kind: str = field(default="listing", init=False)
 
 
@@ -112,7 +115,9 @@ class Section:
 class Page:
     """A report.
 
-    ``answer`` is its main result in one sentence; ``because`` is the reason in another.
+    ``answer`` is its main result in one sentence; ``because`` is the reason in another. ``kind`` is
+    the command. ``conditions`` stand below the title of each figure, also of one that is saved:
+    what was measured or simulated, for how long, with which seeds; by default title and subtitle.
     """
 
     title: str
@@ -121,3 +126,10 @@ class Page:
     because: str
     sections: Sequence[Section]
     notes: Sequence[str] = ()
+    kind: str = ""
+    conditions: str = ""
+
+    @property
+    def under(self) -> str:
+        """What stands below the title of a figure."""
+        return self.conditions or "; ".join(filter(None, (self.title, self.subtitle)))

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any
 
+from ackclock.plot.theme import DARK, colour_variables
+from ackclock.report.figures import named
 from ackclock.report.page import Chart, Page, Sequences
 
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|(?:[kKMGT]i?)?(?:b/s|B)|[num]?s|min|dB|ppm)(?!\w))")
@@ -30,28 +33,32 @@ def html(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    charts = [block for section in page.sections for block in section.blocks if isinstance(block, Chart)]
-    ids = {id(chart): f"chart-{i}" for i, chart in enumerate(charts, 1)}
-    script = ""
+    names = {id(block): name for name, block in named(page)}
+    blocks = {names[id(block)]: block for _, block in named(page)}
+    charts = {name: block.spec for name, block in blocks.items() if isinstance(block, Chart)}
+    graphs = {name: _drawing(block) for name, block in blocks.items() if isinstance(block, Sequences)}
+    scripts = []
+    data: dict[str, Any] = {"title": page.title, "conditions": page.under, "charts": charts, "graphs": graphs}
     if charts:
+        from ackclock.plot.vega import CONFIG, LABELS
         from ackclock.plot.vega import script as chart_script
 
-        script = chart_script()
-    graphs = [block for section in page.sections for block in section.blocks if isinstance(block, Sequences)]
-    graph_ids = {id(block): f"graph-{i}" for i, block in enumerate(graphs, 1)}
+        scripts.append(chart_script())
+        data |= {"config": CONFIG, "labels": LABELS}
     if graphs:
         from ackclock.plot.sequence import script as sequence_script
 
-        script += sequence_script()
+        scripts.append(sequence_script())
+    scripts.append(files("ackclock.report").joinpath("templates", "page.js").read_text("utf-8"))
     return environment.get_template("page.html.j2").render(
         page=page,
-        graph_id=lambda block: graph_ids[id(block)],
-        graphs=Markup(_safe_json({graph_ids[id(block)]: _drawing(block) for block in graphs})),
-        chart_id=lambda chart: ids[id(chart)],
-        # Specifications and script are ours and already safe inside a script element; escaping
-        # would break them.
-        specs=Markup(_safe_json({ids[id(chart)]: chart.spec for chart in charts})),
-        script=Markup(script),
+        name_of=lambda block: names[id(block)],
+        # The data of charts and the scripts are ours and already safe inside a script element;
+        # escaping would break them.
+        data=Markup(_safe_json(data | {"colours": list(DARK)})),
+        scripts=[Markup(script) for script in scripts],
+        light=Markup(colour_variables(dark=False)),
+        dark=Markup(colour_variables(dark=True)),
     )
 
 
@@ -61,7 +68,8 @@ def _unbroken(text: str) -> str:
 
 
 def _drawing(block: Sequences) -> dict[str, Any]:
-    return {"data": block.graph.data, "views": [[start, end] for _, start, end in block.graph.views]}
+    views = [[start, end] for _, start, end in block.graph.views]
+    return {"data": block.graph.data, "views": views, "legend": block.graph.legend}
 
 
 def _safe_json(value: Mapping[str, Any]) -> str:

@@ -10,6 +10,8 @@ from ackclock.report.cells import metric_cell
 from ackclock.report.page import Cell, Column, Table
 from ackclock.statistics import interval
 
+MAX_BARS = 30
+"""Maximum rows of a chart of goodputs; the table below it has all."""
 MARK_READING = (
     "A hollow diamond is the goodput of a Reno flow with the same rate of loss events and the same "
     "mean RTT, by Padhye's model. A dot right of its diamond has more goodput than Reno would have "

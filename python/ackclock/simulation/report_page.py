@@ -37,17 +37,18 @@ def page(
     title = scenario.get("title") or "Simulation"
     return Page(
         title=str(title),
-        subtitle=f"{_many(len(summaries[0]['flows']), 'flow')}, {scenario['duration']}, {_many(n, 'seed')}",
+        subtitle=f"{_flows_shown(summaries[0]['flows'])}, {scenario['duration']}, {_many(n, 'seed')}",
         answer=_answer(metrics, summaries),
         because=_because(metrics, summaries[0]),
         sections=[
+            time_section(panels, "the flows and queues of the lowest seed"),
             Section("Flows", [table for table in (_flows(summaries), model_table(summaries)) if table]),
             Section("Hops", [_hops(summaries)]),
-            time_section(panels, "the flows and queues of the lowest seed"),
             Section("The link", [link_path(scenario["hop"])]),
             run_section(scenario, environment, toml),
         ],
         notes=["Means over seeds with the 95 % interval of the mean below."] if n > 1 else ["One seed: no intervals."],
+        kind="simulate",
     )
 
 
@@ -64,6 +65,12 @@ def folder_page(folder: Path) -> Page:
 
 def _many(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _flows_shown(flows: Sequence[Mapping[str, Any]]) -> str:
+    """The number of flows and their congestion controls."""
+    variants = list(dict.fromkeys(str(flow.get("variant") or "UDP") for flow in flows))
+    return f"{_many(len(flows), 'flow')} ({', '.join(variants)})"
 
 
 def _mean(metrics: Mapping[str, Interval], name: str) -> float:

@@ -16,8 +16,9 @@ from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
 from ackclock.report.run_input import read_environment, read_input
 from ackclock.report.sections import run_section, time_section
-from ackclock.simulation.model_tables import bar, bars_reading
+from ackclock.simulation.model_tables import MAX_BARS, bar, bars_reading
 from ackclock.simulation.run_list import sampled_stride
+from ackclock.simulation.sweep_curves import curves
 from ackclock.storage.dataset_files import INDEX
 from ackclock.storage.run_kind import SWEEP
 
@@ -64,12 +65,14 @@ def page(
         ),
         because=_because(best),
         sections=[
-            Section("Points", [_table(cells), _chart(cells)]),
+            *([Section("Over the swept values", drawn)] if (drawn := curves(cells, label)) else []),
             time_section(panels, "the lowest seed of some points"),
+            Section("Points", [*([] if drawn else [_chart(cells)]), _table(cells)]),
             Section("The link at the first point", [link_path(scenario["hop"])]),
             run_section(scenario, environment, toml),
         ],
         notes=["Means over seeds with the 95 % interval of the mean below."],
+        kind="sweep",
     )
 
 
@@ -110,9 +113,11 @@ def _table(cells: Sequence[Document]) -> Table:
 
 
 def _chart(cells: Sequence[Document]) -> Chart:
-    rows = [row for cell in cells if (row := bar(label(cell["params"]), cell["metrics"]))]
+    every = [row for cell in cells if (row := bar(label(cell["params"]), cell["metrics"]))]
+    rows = sorted(every, key=lambda row: -float(row["mean"]))[:MAX_BARS]
     reading = bars_reading(rows, "Dots are means over seeds, lines their 95 % intervals.")
-    return Chart("Goodput at every point", reading, vega.bars(rows, "Goodput (Mb/s)"))
+    title = "Goodput at every point" if len(rows) == len(every) else f"The {len(rows)} points with the highest goodput"
+    return Chart(title, reading, vega.bars(rows, "Goodput (Mb/s)"))
 
 
 def folder_page(folder: Path) -> Page:

@@ -54,6 +54,7 @@ def page(document: Document, environment: Document | None = None) -> Page:
                 "Release error of packets against the times of the link, in microseconds.",
             ),
         ],
+        kind="reproduce",
     )
 
 

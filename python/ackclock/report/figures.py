@@ -1,0 +1,96 @@
+"""The figures and tables of a report by name, as files name them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ackclock.report.page import Block, Chart, Page, Section, Sequences, Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ackclock.plot.figure import Plot
+    from ackclock.result import Result
+
+
+def figures(run: Result | Page | Path | str) -> dict[str, Plot]:
+    """The figures of the report of a result or of a run folder, by name, in the report's order.
+
+    The report's conditions stand below each title. `save` writes it as SVG, PDF, PNG or CSV.
+
+    Raises:
+        InputError: the folder holds no finished run.
+        ImportError: the extra `plot` is not installed.
+
+    >>> import ackclock
+    >>> run = ackclock.simulate("dsl-16m", [{"workload": {"kind": "bulk"}}], duration="2 s")
+    >>> list(figures(run))
+    ['congestion-window', 'round-trip-time', 'goodput', 'queue-at-dsl-down']
+    """
+    from ackclock.plot.figure import Plot
+
+    page = page_of(run)
+    return {
+        name: Plot([block.spec if isinstance(block, Chart) else block.graph.specification()], block.title, page.under)
+        for name, block in named(page)
+        if isinstance(block, Chart | Sequences)
+    }
+
+
+def tables(run: Result | Page | Path | str) -> dict[str, pl.DataFrame]:
+    """The tables of the report of a result or of a run folder, by name, as text: a column of the
+    report's table each. The small second line of a cell follows its text in parentheses.
+
+    Raises:
+        InputError: the folder holds no finished run.
+    """
+    return {name: _frame(block) for name, block in named(page_of(run)) if isinstance(block, Table)}
+
+
+def page_of(run: Result | Page | Path | str) -> Page:
+    """The page of a result or of a run folder."""
+    if isinstance(run, Page):
+        return run
+    if isinstance(run, Path | str):
+        from ackclock import result_folder
+
+        return result_folder.page_of(Path(run))
+    return run._page()
+
+
+def named(page: Page) -> list[tuple[str, Chart | Sequences | Table]]:
+    """The figures and tables of a page with their names: of its title, or of its section's, in
+    lower case with hyphens; a number distinguishes equal ones.
+    """
+    found: dict[str, Chart | Sequences | Table] = {}
+    for section, block in _blocks(page):
+        if not isinstance(block, Chart | Sequences | Table):
+            continue
+        base = _slug(getattr(block, "title", "") or section.title)
+        number = 1
+        while (name := base if number == 1 else f"{base}-{number}") in found:
+            number += 1
+        found[name] = block
+    return list(found.items())
+
+
+def _blocks(page: Page) -> Iterator[tuple[Section, Block]]:
+    return ((section, block) for section in page.sections for block in section.blocks)
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", re.sub(r"\([^)]*\)", "", text).lower()).strip("-") or "figure"
+
+
+def _frame(table: Table) -> pl.DataFrame:
+    import polars as pl
+
+    titles: list[str] = []
+    for column in table.columns:
+        text = column.title or "name"
+        titles.append(text if text not in titles else f"{text} ({len(titles) + 1})")
+    rows = [[f"{cell.text} ({cell.note})" if cell.note else cell.text for cell in row] for row in table.rows]
+    return pl.DataFrame(rows, schema=dict.fromkeys(titles, pl.String), orient="row")
