@@ -2,10 +2,14 @@
 
 use ackclock_core::Problem;
 use ackclock_core::problem::Location;
+#[cfg(target_os = "linux")]
 use ackclock_emu::EmuError;
+#[cfg(target_os = "linux")]
 use ackclock_measure::MeasureError;
 use ackclock_sim::RunError;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use pyo3::exceptions::PyException;
+#[cfg(target_os = "linux")]
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::{PyTypeInfo, create_exception};
 
@@ -67,6 +71,7 @@ pub fn of_run(error: RunError) -> PyErr {
     }
 }
 
+#[cfg(target_os = "linux")]
 pub fn of_emulation(error: EmuError) -> PyErr {
     match error {
         EmuError::Plan(error) => of_plan(error),
@@ -74,6 +79,7 @@ pub fn of_emulation(error: EmuError) -> PyErr {
     }
 }
 
+#[cfg(target_os = "linux")]
 pub fn of_measurement(error: MeasureError) -> PyErr {
     match error {
         MeasureError::Input(problem) => raised::<InputError>(problem),

@@ -6,8 +6,11 @@ mod capture_columns;
 mod capture_report;
 mod captures;
 mod cc_events;
+#[cfg(target_os = "linux")]
+mod emulation;
 mod errors;
 mod link_fit;
+#[cfg(target_os = "linux")]
 mod measurement;
 mod models;
 mod nonblocking_reader;
@@ -18,7 +21,6 @@ mod statistics;
 mod table;
 
 use ackclock_core::Problem;
-use ackclock_emu::EmulationConfig;
 use ackclock_sim::{Plan, RunError, catalogue::catalogue as all, run_while};
 use cc_events::{PyAck, PyCongestion, PyLoss};
 use errors::failure;
@@ -90,17 +92,6 @@ fn run(py: Python<'_>, plan: &str, controls: Option<&Bound<'_, PyDict>>) -> PyRe
     Ok(Run { summary, series: Table::new(series), hops: Table::new(hops) })
 }
 
-/// Runs a command behind a plan's link in real time. Plan, options and the returned report are JSON
-/// (`docs/plan.md`). The calling process moves into a network namespace of its own permanently.
-/// PlanError, InputError: bad input; FailedError: a system call or the emulation failed.
-#[pyfunction]
-fn emulate(py: Python<'_>, plan: &str, options: &str) -> PyResult<String> {
-    let plan = Plan::from_json(plan).map_err(errors::of_plan)?;
-    let config = EmulationConfig::from_json(options).map_err(errors::of_emulation)?;
-    let report = py.detach(|| ackclock_emu::emulate(&plan, &config)).map_err(errors::of_emulation)?;
-    serde_json::to_string(&report).map_err(failure)
-}
-
 /// The catalogue of variants, recoveries, slow starts and queues, as JSON.
 #[pyfunction]
 fn catalogue() -> PyResult<String> {
@@ -136,16 +127,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_class::<batch::Batch>()?;
     module.add_class::<batch::Batches>()?;
-    module.add_function(wrap_pyfunction!(emulate, module)?)?;
-    module.add_class::<measurement::LiveSession>()?;
-    module.add_function(wrap_pyfunction!(measurement::serve, module)?)?;
-    module.add_function(wrap_pyfunction!(measurement::ackclockd, module)?)?;
-    module.add_function(wrap_pyfunction!(measurement::path_walk, module)?)?;
-    module.add_function(wrap_pyfunction!(measurement::default_caps, module)?)?;
-    module.add_function(wrap_pyfunction!(measurement::new_token, module)?)?;
-    module.add_function(wrap_pyfunction!(measurement::read_token, module)?)?;
-    module.add_function(wrap_pyfunction!(measurement::stamp, module)?)?;
-    module.add_function(wrap_pyfunction!(measurement::responsiveness, module)?)?;
+    #[cfg(target_os = "linux")]
+    add_live(module)?;
     module.add_function(wrap_pyfunction!(link_fit::fit_link, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;
@@ -157,4 +140,19 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::padhye_full, module)?)?;
     module.add_function(wrap_pyfunction!(models::padhye_approx, module)?)?;
     module.add_function(wrap_pyfunction!(models::cubic_response, module)?)
+}
+
+/// What needs Linux: namespaces, TUN devices, kernel timestamps.
+#[cfg(target_os = "linux")]
+fn add_live(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(emulation::emulate, module)?)?;
+    module.add_class::<measurement::LiveSession>()?;
+    module.add_function(wrap_pyfunction!(measurement::serve, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::ackclockd, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::path_walk, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::default_caps, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::new_token, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::read_token, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::stamp, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::responsiveness, module)?)
 }
