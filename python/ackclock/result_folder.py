@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.errors import InputError, describe_path
+from ackclock.errors import InputError, RunFailed, describe_path
 from ackclock.report.page import Page
 from ackclock.report.run_input import read_environment
 from ackclock.result import REPORT, Result
@@ -151,6 +151,28 @@ def write_report(folder: Path | str) -> Path:
     target = Path(folder) / REPORT
     atomic_write(target, html(page_of(Path(folder))).encode())
     return target
+
+
+def write_files(folder: Path, format_: str) -> list[Path]:
+    """Write the figures (svg, pdf, png) of a run's report, or its tables (csv), as files of their
+    own into the run folder; return the paths.
+
+    Raises:
+        InputError: another format, or the folder holds no finished run.
+        RunFailed: the run has no figure, or the extra `report` is not installed.
+    """
+    from ackclock.report.files import check_format, figure_files, table_files
+
+    check_format(format_)
+    if format_ == "csv":
+        return table_files(open_folder(folder).frames, folder)
+    try:
+        page = page_of(folder)
+    except ImportError as error:
+        raise RunFailed(
+            f"figures require altair and vl-convert ({error})", "pip install 'ackclock[report]'", option="--format"
+        ) from None
+    return figure_files(page, folder, format_)
 
 
 def _finished(folder: Path) -> RunKind:

@@ -1,4 +1,4 @@
-"""report: the HTML report of a run folder."""
+"""report: the HTML report of a run folder, or its figures and tables as files."""
 
 from __future__ import annotations
 
@@ -11,23 +11,33 @@ from ackclock.cli.options import Json, Out, Quiet, Seed
 
 def report(
     run: Annotated[str, typer.Argument(help="A run folder, or its URL.", show_default=False)],
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="svg, pdf or png: each figure as a file in RUN/figures; csv: each table in RUN/tables.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
     out: Out = None,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write the HTML report of a run folder."""
+    """Write the HTML report of a run folder, or with --format its figures or tables as files."""
     from ackclock.cli.output import print_json
-    from ackclock.result_folder import write_report
+    from ackclock.result_folder import write_files, write_report
     from ackclock.storage.remote_folder import finished, of, shown
 
     folder = finished(run)
-    page = write_report(folder)
-    name = str(page)
+    files = [write_report(folder)] if format_ is None else write_files(folder, format_)
+    names = [str(path) for path in files]
     if remote := of(folder):
-        remote.push(page.name)
-        name = f"{remote.shown}/{page.name}"
+        within = [path.relative_to(folder).as_posix() for path in files]
+        for name in within:
+            remote.push(name)
+        names = [f"{remote.shown}/{name}" for name in within]
     if json:
-        print_json({"run": shown(folder), "report": name})
+        print_json({"run": shown(folder), **({"report": names[0]} if format_ is None else {"files": names})})
     else:
-        print(name)
+        print(*names, sep="\n")
