@@ -189,13 +189,22 @@ def commands_named(document: Path) -> set[str]:
     and what follows `--`.
     """
     text = document.read_text()
-    inline = re.findall(r"`(?:sudo )?(?:\.venv/bin/)?(ackclock [a-z-]+ [^`]+)`", text)
-    lines = re.findall(r"^(?:    |\$ )?(?:sudo )?(?:\.venv/bin/)?(ackclock [a-z-]+ .+)$", text, flags=re.MULTILINE)
+    inline = re.findall(r"`(?:sudo )?(?:\.venv/bin/)?(ackclock [a-z][a-z-]* [^`]+)`", text)
+    fenced = "".join(re.findall(r"^```[^\n]*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE))
+    indented = "\n".join(re.findall(r"^    (.*)$", text, flags=re.MULTILINE))
+    lines = re.findall(
+        r"^(?:\$ )?(?:sudo )?(?:\.venv/bin/)?(ackclock [a-z][a-z-]* .+)$", f"{fenced}\n{indented}", flags=re.MULTILINE
+    )
     plain = [command for command in [*inline, *lines] if "$(" not in command]  # else the shell writes part of it
-    return {re.split(r"\s+#\s|\s*\|\|?\s|\s--(?=\s)", command)[0] for command in plain}
+    return {re.split(r"\s+#\s|\s*\|\|?\s|\s--(?=\s)|\s+>\s", command)[0] for command in plain}
 
 
-GUIDES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted(ROOT.glob("docs/*.md"))]
+FOLDERS = ("docs", "docs/start", "docs/guides", "docs/concepts")
+GUIDES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *(page for one in FOLDERS for page in sorted(ROOT.glob(f"{one}/*.md"))),
+]
 
 
 @pytest.mark.parametrize("document", GUIDES, ids=lambda path: path.name)

@@ -7,8 +7,10 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Container, Iterator
+from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[2]
 PARTS: dict[str, Callable[..., str]] = {}
 
 
@@ -118,6 +120,35 @@ def _host(name: str) -> dict[str, str]:
 
     file = tomllib.loads((HOSTS / f"{name}.toml").read_text("utf-8"))
     return {key: toml(value) for key, value in {**file.get("tuning", {}), **file["tcp"]}.items()}
+
+
+@part
+def left_out() -> str:
+    """What each page of a model leaves out."""
+    done = []
+    for page in sorted((ROOT / "docs" / "models").glob("*.md")):
+        content = page.read_text("utf-8")
+        found = re.search(r"^## Left out[^\n]*\n(.*?)(?=^## |\Z)", content, re.MULTILINE | re.DOTALL)
+        title = re.search(r"^# (.*)$", content, re.MULTILINE)
+        if found and title:
+            words = re.sub(r"\]\((?![a-z]+:|#)([^)]+)\)", r"](models/\1)", found[1].strip())
+            words = re.sub(r"\]\(#", f"](models/{page.name}#", words)
+            done.append(f"### {title[1]}\n\n[{page.stem}](models/{page.name}): {words}")
+    return "\n\n".join(done)
+
+
+@part
+def citation() -> str:
+    """CITATION.cff, and the same for BibTeX."""
+    from importlib.metadata import version
+
+    cff = (ROOT / "CITATION.cff").read_text("utf-8")
+    title = re.search(r'^title: "(.*)"$', cff, re.MULTILINE)
+    bibtex = (
+        f"@software{{ackclock,\n  author  = {{{{The ackclock contributors}}}},\n  title   = {{{title[1] if title else ''}}},\n"
+        f"  version = {{{version('ackclock')}}}\n}}"
+    )
+    return f"```bibtex\n{bibtex}\n```\n\nThe file `CITATION.cff`:\n\n```yaml\n{cff}```"
 
 
 @part
