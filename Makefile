@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy fit-foreign advise-accuracy guides figures docs lock clean distclean
+.PHONY: help build demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy fit-foreign advise-accuracy readings papers guides figures docs lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -191,6 +191,14 @@ cross: ## compile what needs no Linux for macOS and Windows (cargo check; CROSS=
 
 audit: $(VENV)/.locked ## known vulnerabilities and licences of the dependencies, where the data can be had
 	@CARGO="$(CARGO)" sh tools/audit.sh $(BIN)/python
+
+# One paper, one seed: .venv/bin/python -m studies.papers.draw runs/papers --only wibro --quick
+papers: build ## every figure of the five papers as SVG, with reports, into runs/papers: half an hour on two cores
+	$(BIN)/python -m studies.papers.draw runs/papers
+
+# A part to the terminal: .venv/bin/python -m studies.papers.page --only asymmetry --seeds 3
+readings: build ## other readings of the papers by their claims, into docs/readings.md: half an hour on two cores
+	$(BIN)/python -m studies.papers.page docs/readings.md
 
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot --extra report --group dev \

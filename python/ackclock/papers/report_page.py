@@ -10,6 +10,7 @@ from typing import Any
 from ackclock.format import significant
 from ackclock.papers import report_tables
 from ackclock.papers.live import report_page as live_page
+from ackclock.papers.readings import outcomes, readings_of
 from ackclock.plot.sweep_chart import swept
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
 from ackclock.report.run_input import read_environment
@@ -55,11 +56,13 @@ def page(document: Document, environment: Document | None = None) -> Page:
     if figures := document.get("figures"):
         blocks = [Chart(figure["title"], figure["reading"], swept(figure)) for figure in figures]
         lead = (
-            "Solid: ours, means with 95 % intervals where there is more than one run. Dashed grey: "
+            "Solid: ours, means with 95 % intervals where there is more than one run. Dashed: "
             "numbers that the paper's text states. The line above a figure is what the paper "
             "states about its own."
         )
         sections.append(Section("The paper's figures", blocks, lead))
+    if read := _readings(document["paper"]):
+        sections.append(read)
     for verdict, title, tone, lead in _VERDICTS:
         of = [claim for claim in claims if claim["verdict"] == verdict]
         if of:
@@ -108,6 +111,33 @@ def page(document: Document, environment: Document | None = None) -> Page:
         else [],
         kind="reproduce",
     )
+
+
+def _readings(paper: str) -> Section | None:
+    """What the paper leaves open: the choices, and the claims that each alternative changes."""
+    read = readings_of(paper)
+    if not read:
+        return None
+    rows = []
+    for each in read:
+        calibrated = f"calibrated on {', '.join(sorted(each.calibrated_on))}" if each.calibrated_on else ""
+        rows.append([Cell(each.name), Cell(each.choice, calibrated), Cell(each.source)])
+    blocks = [Table([Column("Open"), Column("Read as", room="medium"), Column("Source", room="wide")], rows)]
+    changes = []
+    for each in read:
+        for other in each.alternatives:
+            found = [row for row in outcomes(paper) if (row["reading"], row["alternative"]) == (each.name, other.name)]
+            gained, lost = (
+                ", ".join(row["claim"] for row in found if row["verdict"] == verdict) or "-"
+                for verdict in ("holds", "fails")
+            )
+            changes.append([Cell(each.name), Cell(other.name), Cell(gained), Cell(lost)])
+    if changes:
+        heads = ("Open", "Alternative", "Hold with it only", "Fail with it only")
+        columns = [Column(head, room="medium" if head == "Alternative" else "") for head in heads]
+        blocks.append(Table(columns, changes, "Alternatives that were run (docs/readings.md):"))
+    lead = "What the paper leaves open. A claim that a choice was calibrated on is not judged."
+    return Section("Readings", blocks, lead)
 
 
 def _score(claims: Sequence[Document], by: str) -> tuple[int, int]:

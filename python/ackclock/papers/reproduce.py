@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from ackclock.notebook import Progress
 from ackclock.papers import asymmetry, wibro, wimax_bursts, wimax_measured, wimax_simulated
+from ackclock.papers.asymmetry import drawings as asymmetry_figures
 from ackclock.papers.claims import PAPERS, claims_of, expand_ids
 from ackclock.papers.evaluators import ExperimentData
 from ackclock.papers.evidence import By, ClaimResult, Evaluate, Verdict, judge
@@ -196,6 +197,7 @@ EVALUATORS: dict[str, Callable[[Experiments], Mapping[str, Evaluate]]] = {
 
 
 _DRAWINGS: dict[str, Callable[[ExperimentData], Sequence[PaperFigure]]] = {
+    "asymmetry": asymmetry_figures.drawings,
     "wimax-simulated": simulated_figures.drawings,
     "wimax-measured": measured_figures.drawings,
     "wimax-bursts": bursts_figures.drawings,

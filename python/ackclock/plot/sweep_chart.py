@@ -7,10 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ackclock.plot.theme import INK, MUTED, PALETTE
+from ackclock.plot.theme import INK, MUTED
 from ackclock.plot.vega import LEGEND_COLUMNS, WIDTH, specification
 
 HEIGHT = 260
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8B5A2B", "#000000")
+"""Colours of lines: the theme's without its second blue and its grey; a paper's are grey."""
+DASHED = (5, [7, 4])
+"""From this line on lines are dashed, so that one that lies on another is seen."""
 LONG = 12
 """Length of a line's name, in characters, above which a legend's row has fewer names."""
 NAMED_PLACES = 12
@@ -20,7 +24,7 @@ def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
     """``figure`` has ``x``, ``y`` (titles), ``log_x`` and ``rows`` of ``line``, ``x``, ``y``,
     ``lo`` and ``hi``.
 
-    Rows that are the ``paper``'s own are dashed, in grey; a ``trace`` has no marks at its points;
+    Rows that are the ``paper``'s own are dashed, in their line's colour or in grey; a ``trace`` has no marks at its points;
     what is above ``top`` is cut off.
     """
     import altair as alt
@@ -29,8 +33,8 @@ def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
     ours, theirs = ([row for row in rows if bool(row.get("paper")) is paper] for paper in (False, True))
     names, papers = (list(dict.fromkeys(str(row["line"]) for row in of)) for of in (ours, theirs))
     on = {"x": _x(figure, ours), "y": _y(figure), "color": _colour(names, papers)}
-    # More lines than colours: lines of one colour differ by dots.
-    dots = alt.Scale(domain=names, range=[[1, 0] if at < len(PALETTE) else [2, 2] for at in range(len(names))])
+    first, dash = DASHED
+    dots = alt.Scale(domain=names, range=[[1, 0] if at < first else dash for at in range(len(names))])
     base = alt.Chart(alt.InlineData(values=ours))
     line = base.mark_line(strokeWidth=1.2 if figure.get("trace") else 1.4, clip=True)
     layers = [line.encode(**on, strokeDash=alt.StrokeDash("line:N", scale=dots, legend=None))]
@@ -64,21 +68,32 @@ def _y(figure: Mapping[str, Any]) -> Any:
     import altair as alt
 
     top = figure.get("top")
-    scale = alt.Scale(domain=[0, top]) if top else alt.Scale(zero=figure["y"] != "Jain's index")
+    if figure["y"] == "Jain's index":
+        top = 1.0
+    scale = alt.Scale(domain=[0, top]) if top else alt.Scale(zero=True)
     return alt.Y("y:Q", title=figure["y"], scale=scale)
 
 
 def _colour(names: Sequence[str], papers: Sequence[str]) -> Any:
     import altair as alt
 
-    scale = alt.Scale(
-        domain=[*names, *papers],
-        range=[PALETTE[i % len(PALETTE)] for i in range(len(names))]
-        + [MUTED if i % 2 == 0 else INK for i in range(len(papers))],
-    )
+    own = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(names)}
+    grey = [MUTED if at % 2 == 0 else INK for at in range(len(papers))]
+    # A number that the paper states of a line has that line's colour.
+    stated = [own.get(_line_of(name, names), colour) for name, colour in zip(papers, grey, strict=True)]
+    scale = alt.Scale(domain=[*names, *papers], range=[*own.values(), *stated])
     columns = 5 if max((len(name) for name in (*names, *papers)), default=0) > LONG else LEGEND_COLUMNS
     legend = alt.Legend(title=None, orient="top", labelFontSize=12, columns=columns, labelLimit=260)
     return alt.Color("line:N", scale=scale, legend=legend)
+
+
+def _line_of(paper: str, names: Sequence[str]) -> str:
+    """The line that a name such as "paper: Reno, mean" is about, the longest that fits; "" for
+    none.
+    """
+    about = paper.removeprefix("paper: ")
+    fitting = [name for name in names if about == name or about.startswith((f"{name} ", f"{name},"))]
+    return max(fitting, key=len, default="")
 
 
 def _hover(figure: Mapping[str, Any]) -> list[Any]:

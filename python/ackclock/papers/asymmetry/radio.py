@@ -133,7 +133,7 @@ def _range(runs: Experiments, scheme: str, low: float, high: float) -> Evaluate:
 
 
 def _each_count(runs: Experiments, what: str, low_first: bool, minimum: int) -> Evaluate:
-    measure = {"throughput": throughput_bps, "spread": _spread, "fairness": _fairness}[what]
+    measure = {"throughput": throughput_bps, "spread": spread_bps, "fairness": fairness_index}[what]
 
     def evaluate(claim: Claim) -> Evidence:
         text, broken = [], []
@@ -151,17 +151,19 @@ def _each_count(runs: Experiments, what: str, low_first: bool, minimum: int) -> 
     return evaluate
 
 
-def _spread(run: RunResult) -> float:
+def spread_bps(run: RunResult) -> float:
+    """The standard deviation of the connections' throughputs, in bits/s."""
     return stdev(flow_bps(run))
 
 
-def _fairness(run: RunResult) -> float:
+def fairness_index(run: RunResult) -> float:
+    """Jain's index of the connections' throughputs."""
     return jain_index(flow_bps(run))
 
 
 def _index(runs: Experiments, count: int) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
-        ours = runs("table5").mean(_fairness, "1 hop", "radio Reno", count=count)
+        ours = runs("table5").mean(fairness_index, "1 hop", "radio Reno", count=count)
         why = (
             f"Jain's index of {count} connections over 100 s; how long the paper's transfers lasted "
             "is not said, and the index rises with it (of two 0.91, 0.95 and 0.98 in 50, 100 and "

@@ -67,11 +67,7 @@ _SHARED = (
     "each segment of the upload occupies the modem for 47 ms, two or three in sequence: the "
     "download's ACKs follow in groups, and each group releases a burst into the queue of 16 kB"
 )
-_HALVED = (
-    "New Reno halves the window every second or two, and the modem's queue of two packets is then "
-    "empty within an RTT; CUBIC and Veno, which reduce to 0.8, get 0.23 Mb/s. A longer queue would "
-    "bridge the reduction, with less loss and more delay than in Table 2 and Figure 9"
-)
+_HALVED = "New Reno halves its window at each of the 3 % of packets that are lost after ARQ (P0-046)"
 _ALONE = (
     "the limit varies uniformly between 0.3 and 1.0 Mb/s, with a mean above the paper's day: the "
     "paper's 0.40 is from ten minutes of one network"

@@ -108,10 +108,7 @@ _FRAMING = (
     "the limiter counts IP bytes. iperf's payload at the link's rate is 1.019 times as many IP "
     "bytes, so 1.9 % exceed the limit, less what fills the buffer at first"
 )
-_UP_LOSS = (
-    ". There are no other losses: ARQ repairs those of the air. The paper's 4.9 % in the uplink "
-    "need a rate 3 % below the subscribed rate, or losses that ARQ does not repair"
-)
+_UP_LOSS = ". In the uplink 3 % are lost after ARQ, which was calibrated on P0-046"
 
 
 def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:

@@ -116,8 +116,8 @@ _WHY = {
     "wireless_sd": "of the partial path over the air alone, as the whole path's",
     "bottleneck_kbps": _SLOPE,
     "loss": (
-        "no probe is lost in an idle cell with ARQ: the paper's loss is rate limiting of ICMP in "
-        "routers, or other traffic"
+        "in an idle cell the loss is the uplink's 3 % after ARQ (P0-046), of the probes or of their "
+        "answers; rate limiting of ICMP in routers and other traffic are not modelled"
     ),
 }
 _ROWS = (

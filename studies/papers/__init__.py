@@ -1,0 +1,1 @@
+"""Alternative readings of the papers, and which claims they make true."""
