@@ -24,8 +24,8 @@ def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
     """``figure`` has ``x``, ``y`` (titles), ``log_x`` and ``rows`` of ``line``, ``x``, ``y``,
     ``lo`` and ``hi``.
 
-    Rows that are the ``paper``'s own are dashed, in their line's colour or in grey; a ``trace`` has no marks at its points;
-    what is above ``top`` is cut off.
+    Rows that are the ``paper``'s own are dashed, in their line's colour or in grey; a ``trace`` has
+    no marks at its points; what is above ``top`` is cut off.
     """
     import altair as alt
 
