@@ -49,8 +49,8 @@ class Outcome:
     def changed(self, choice: Outcome) -> Iterator[ClaimResult]:
         """The simulated claims whose verdict differs from that with the choice."""
         for name, found in self.verdicts.items():
-            judged = {found.verdict, choice.verdicts[name].verdict}
-            if judged == {"holds", "fails"} and found.by == "simulation":
+            pair = {found.verdict, choice.verdicts[name].verdict}
+            if pair == {"holds", "fails"} and found.by == "simulation":
                 yield found
 
 

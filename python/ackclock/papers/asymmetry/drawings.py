@@ -30,7 +30,7 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
     return [
         _buffers(figures),
         *_reverse_first(figures),
-        _two_way(
+        _both_directions(
             figures, "Figure 6: both directions with AF", "Reno+AF", "multi-second idle times of the forward flow"
         ),
         _pauses(figures),
@@ -99,7 +99,7 @@ def _reverse_first(figures: ExperimentData) -> list[PaperFigure]:
     ]
 
 
-def _two_way(figures: ExperimentData, title: str, scheme: str, statement: str) -> PaperFigure:
+def _both_directions(figures: ExperimentData, title: str, scheme: str, statement: str) -> PaperFigure:
     run = figures.results(point("table3", scheme, "paper"))[0]
     return PaperFigure(
         title, f"The paper: {statement}.", SECONDS, DATA, {"forward": _progress(run, "forward")}, trace=True
