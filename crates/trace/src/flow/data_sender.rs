@@ -4,7 +4,7 @@
 use super::clues::{IpIdTracker, TsvalClock};
 use super::context::{PacketContext, SenderClues};
 use super::loss_history::LossHistory;
-use super::outstanding::{CaptureGap, Outstanding, SendSpace, SentRange};
+use super::outstanding::{CaptureGap, Outstanding, SackMark, SendSpace, SentRange};
 use super::send_stats::SendStats;
 use super::seq::{seq_diff, seq_lt, seq_min};
 use crate::compact::compact;
@@ -53,7 +53,7 @@ impl DataSender {
             if let Some(loss) = loss.as_deref_mut() {
                 loss.on_range_acked(&range, now, min_rtt);
             }
-            if range.sacked {
+            if range.sacked.is_sacked() {
                 space.on_sacked_range_acked(range.len);
             }
             highest = Some(range);
@@ -151,6 +151,6 @@ fn sent_range(now: i64, s: &Segment<'_>, start: u32, len: u32) -> SentRange {
         tsval: s.options.timestamps.map_or(0, |timestamps| timestamps.value),
         ip_id: s.ip_id.unwrap_or(0),
         transmissions: 1,
-        sacked: false,
+        sacked: SackMark::No,
     }
 }

@@ -323,6 +323,8 @@ impl LossHistory {
         rtt: &mut RttClues,
     ) {
         let min_rtt = rtt.min_feedback().unwrap_or(0);
+        let srtt = rtt.from_acks().smoothed().map_or(0, |(srtt, _)| srtt);
+        let late_before = now.saturating_sub(srtt.saturating_mul(RULES.late_sack_rtts)).saturating_sub(RULES.queue_slack);
         let (mut first_sent_at, mut last_sent_at) = (i64::MAX, i64::MIN);
         let mut marked = [(0, 0); 4];
         for (place, &(left, right)) in marked.iter_mut().zip(blocks) {
@@ -331,7 +333,7 @@ impl LossHistory {
             }
             *place = (left, right);
             let from = self.model.first_newly_sacked(left, right);
-            outstanding.sack(from, right, |range| {
+            outstanding.sack((from, right), late_before, |range| {
                 space.on_sacked(range.len);
                 self.model.on_range_sacked(range, now, min_rtt);
                 if range.transmissions == 1 {

@@ -174,6 +174,9 @@ rules! {
     queue_slack: i64 = 100_000_000;
     /// Remote RTTs after which the sender has received a SACK for certain, plus `queue_slack`.
     received_rtts: i64 = 2;
+    /// SRTTs after which, with `queue_slack`, the first SACK of a segment is late: an ACK has three or four
+    /// blocks, and receivers compress SACKs.
+    late_sack_rtts: i64 = 2;
     /// Remote RTTs for which the ACK that ends an RTO recovery may be in transit.
     rto_end_rtts: Ratio = (3, 2);
 

@@ -511,7 +511,7 @@ impl SentData {
         // Each copy waits for longer than the one before it (RFC 6298, section 5.5).
         let backs_off = sent_at.windows(3).all(|at| 4 * (at[2] - at[1]) >= 3 * (at[1] - at[0]));
         let is_long = is_syn || now - sent_at[0] >= RULES.unread_within;
-        if oldest.sacked || is_answered || oldest.transmissions < min_copies || !backs_off || !is_long {
+        if oldest.sacked.is_sacked() || is_answered || oldest.transmissions < min_copies || !backs_off || !is_long {
             return None;
         }
         let bytes = if what == UnansweredKind::Data { oldest.len } else { 0 };

@@ -57,6 +57,22 @@ fn lost_tail_of_a_flight_is_retransmitted_in_the_recovery_of_its_head() {
     assert_eq!(run(&all).0, [Fast, Fast]);
 }
 
+/// Of seven segments the first, the second and the fourth are lost, and the retransmission of the first.
+/// The third arrived, but no SACK block reports it before the retransmission of the second fills the gap
+/// below it: the sender retransmits it as well, without an RTO.
+// finding("C2")
+#[test]
+fn segment_is_retransmitted_by_recovery_when_its_sack_is_still_in_transit() {
+    let mut all = in_order(20);
+    all.push(LateData(300, 22_001, id(24)));
+    all.extend(
+        (0..3).flat_map(|i| [LateData(300, 24_001 + i * 1000, id(26 + i)), Sack(300, 20_001, (24_001, 25_001 + i * 1000))]),
+    );
+    all.extend([LateData(620, 21_001, id(30)), Sack(620, 20_001, (21_001, 23_001)), LateData(620, 22_001, id(31))]);
+    all.extend([LateData(620, 23_001, id(32)), Sack(620, 20_001, (21_001, 27_001))]);
+    assert_eq!(run(&all).0, [Fast, Fast, Fast]);
+}
+
 /// The first of two segments is lost, its retransmission by SACK too, and that of an RTO. Each RTO is twice
 /// as long as the one before it.
 #[test]

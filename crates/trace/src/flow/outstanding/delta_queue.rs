@@ -2,7 +2,7 @@
 //! previous one ended, are as long, and have the next IP identification and the same TSval.
 
 use super::super::seq::{seq_diff, seq_lt};
-use super::SentRange;
+use super::{SackMark, SentRange};
 use crate::compact::{Compact, Reader, Writer, compact};
 
 /// A FIFO queue: only the first and the last range can be read.
@@ -105,7 +105,7 @@ impl DeltaQueue {
             tsval: e.tsval,
             ip_id: e.ip_id,
             transmissions: 1,
-            sacked: false,
+            sacked: SackMark::No,
         }
     }
 

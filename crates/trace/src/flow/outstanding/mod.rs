@@ -9,7 +9,7 @@ mod sent_range;
 
 pub use capture_gaps::{AckedUncaptured, CaptureGap, CaptureGaps};
 pub use send_space::{Placement, SendSpace};
-pub use sent_range::{SentRange, XmitOrder};
+pub use sent_range::{SackMark, SentRange, XmitOrder};
 
 use super::seq::{seq_diff, seq_lt};
 use crate::compact::compact;
@@ -74,12 +74,20 @@ impl Outstanding {
         all.push_back(range);
     }
 
-    /// Inserts a range into the gap in which it lies.
-    pub fn insert(&mut self, range: SentRange) {
-        let at = self.position_after(range.start);
+    /// Inserts a range into the gap in which it lies. What other ranges cover stays theirs.
+    pub fn insert(&mut self, mut range: SentRange) {
+        let mut at = self.position_after(range.start);
         let all = self.records();
-        if all.len() < MAX_RANGES {
-            all.insert(at.min(all.len()), range);
+        if let Some(covering) = all.get(at).filter(|covering| !seq_lt(range.start, covering.start)) {
+            range.len = range.len.saturating_sub(seq_diff(range.start, covering.end()) as u32);
+            range.start = covering.end();
+            at += 1;
+        }
+        if let Some(above) = all.get(at) {
+            range.len = range.len.min(seq_diff(range.start, above.start).max(0) as u32);
+        }
+        if range.len > 0 && all.len() < MAX_RANGES {
+            all.insert(at, range);
         }
     }
 
@@ -101,15 +109,15 @@ impl Outstanding {
         }
     }
 
-    /// Marks what lies between `left` and `right` as SACKed and calls `on_sacked` for each range that was
-    /// not.
-    pub fn sack(&mut self, left: u32, right: u32, mut on_sacked: impl FnMut(&SentRange)) {
+    /// Marks what lies between `left` and `right` as SACKed, late if its last copy passed before
+    /// `late_before`, and calls `on_sacked` for each range that was not.
+    pub fn sack(&mut self, (left, right): (u32, u32), late_before: i64, mut on_sacked: impl FnMut(&SentRange)) {
         self.split_at(left);
         self.split_at(right);
         let from = self.position_after(left);
         for range in self.records().iter_mut().skip(from).take_while(|range| !seq_lt(right, range.end())) {
-            if !range.sacked && !seq_lt(range.start, left) {
-                range.sacked = true;
+            if !range.sacked.is_sacked() && !seq_lt(range.start, left) {
+                range.sacked = if range.last_at < late_before { SackMark::Late } else { SackMark::Sacked };
                 on_sacked(range);
             }
         }
@@ -210,7 +218,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn plain(start: u32, len: u32, at: i64, tsval: u32, ip_id: u16) -> SentRange {
-        SentRange { start, len, first_at: at, last_at: at, tsval, ip_id, transmissions: 1, sacked: false }
+        SentRange { start, len, first_at: at, last_at: at, tsval, ip_id, transmissions: 1, sacked: SackMark::No }
     }
 
     /// An operation on a list; times in nanoseconds.
@@ -282,16 +290,31 @@ mod tests {
         list.push(plain(9000, 1000, 6, 0, 0), usize::MAX);
         list.retransmit(3000, 5000, 70, 0, 0);
         let mut sacked = 0;
-        list.sack(7000, 10_000, |range| sacked += range.len);
+        list.sack((7000, 10_000), 6, |range| sacked += range.len);
         assert_eq!(sacked, 3000);
         let parts = std::iter::from_fn(|| list.pop_acked(10_000)).map(|r| (r.start, r.len, r.transmissions, r.last_at, r.sacked));
         let expected = [
-            (1000, 2000, 1, 5, false),
-            (3000, 2000, 2, 70, false),
-            (5000, 2000, 1, 5, false),
-            (7000, 2000, 1, 5, true),
-            (9000, 1000, 1, 6, true),
+            (1000, 2000, 1, 5, SackMark::No),
+            (3000, 2000, 2, 70, SackMark::No),
+            (5000, 2000, 1, 5, SackMark::No),
+            (7000, 2000, 1, 5, SackMark::Late),
+            (9000, 1000, 1, 6, SackMark::Sacked),
         ];
+        assert_eq!(parts.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn inserted_range_takes_only_what_no_other_range_covers() {
+        let mut list = Outstanding::default();
+        for (start, len) in [(1000, 1000), (4000, 500), (21_000, 500)] {
+            list.push(plain(start, len, 5, 0, 0), usize::MAX);
+        }
+        // Its first byte is covered; a whole one; one that reaches into the next range; one between all.
+        for (start, len) in [(4499, 1500), (1000, 900), (20_000, 9000), (6000, 1500)] {
+            list.insert(plain(start, len, 6, 0, 0));
+        }
+        let parts = std::iter::from_fn(|| list.pop_acked(30_000)).map(|r| (r.start, r.len));
+        let expected = [(1000, 1000), (4000, 500), (4500, 1499), (6000, 1500), (20_000, 1000), (21_000, 500)];
         assert_eq!(parts.collect::<Vec<_>>(), expected);
     }
 

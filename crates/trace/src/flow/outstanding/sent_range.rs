@@ -1,7 +1,7 @@
 //! A range of sequence numbers that was sent in one packet.
 
 use super::super::seq::seq_lt;
-use crate::compact::compact;
+use crate::compact::{Compact, Reader, Writer, compact};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SentRange {
@@ -16,7 +16,42 @@ pub struct SentRange {
     pub ip_id: u16,
     /// Number of captured copies; saturates at 255.
     pub transmissions: u8,
-    pub sacked: bool,
+    pub sacked: SackMark,
+}
+
+/// Whether a range was SACKed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SackMark {
+    #[default]
+    No,
+    Sacked,
+    /// SACKed so long after it passed that earlier ACKs had no block for it: a remote sender need not
+    /// have received this one.
+    Late,
+}
+
+impl Compact for SackMark {
+    fn encode(&self, to: &mut Writer) {
+        to.bit(self.is_sacked());
+        if self.is_sacked() {
+            to.bit(*self == SackMark::Late);
+        }
+    }
+
+    fn decode(from: &mut Reader<'_>) -> SackMark {
+        match from.bit() {
+            true if from.bit() => SackMark::Late,
+            true => SackMark::Sacked,
+            false => SackMark::No,
+        }
+    }
+}
+
+impl SackMark {
+    #[inline]
+    pub fn is_sacked(self) -> bool {
+        self != SackMark::No
+    }
 }
 
 compact!(SentRange { start, len, first_at, last_at, tsval, ip_id, transmissions, sacked });
@@ -32,7 +67,7 @@ impl SentRange {
     /// Sent once and not SACKed.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.transmissions == 1 && !self.sacked
+        self.transmissions == 1 && !self.sacked.is_sacked()
     }
 
     /// Position of the last copy in the order of transmission.

@@ -9,7 +9,7 @@ mod rack;
 
 use super::classify::{Classification, RetransmissionEvidence, SegmentKind};
 use super::context::PacketContext;
-use super::outstanding::SentRange;
+use super::outstanding::{SackMark, SentRange};
 use super::rules::{RULES, share_of};
 use super::seq::{seq_lt, seq_max, seq_min};
 use crate::compact::compact;
@@ -101,7 +101,7 @@ impl SenderModel {
             }),
             is_lowest_unacked: !seq_lt(una, ctx.start()),
             is_highest_sent: !seq_lt(ctx.end(), ctx.nxt),
-            was_sacked: previous.is_some_and(|range| range.sacked && (at_sender || is_sack_received(ctx, range))),
+            was_sacked: previous.is_some_and(|range| range.sacked.is_sacked() && (at_sender || is_sack_received(ctx, range))),
             is_first_retransmission: previous.map_or(!was_retransmitted, |range| range.transmissions == 1),
             sacked_above: received.sack_high.is_some_and(|high| seq_lt(ctx.start(), high) && seq_lt(una, high)),
             dupacks: received.dupacks,
@@ -476,10 +476,10 @@ impl SenderModel {
     /// A range is acknowledged.
     #[inline]
     pub fn on_range_acked(&mut self, range: &SentRange, now: i64, min_rtt: i64) {
-        if !range.sacked {
+        if !range.sacked.is_sacked() {
             self.detect_spurious_rto(range, now);
         }
-        if !range.sacked && range.could_be_acked_by(now, min_rtt) {
+        if !range.sacked.is_sacked() && range.could_be_acked_by(now, min_rtt) {
             self.rack.on_delivered(range, now);
         }
     }
@@ -615,5 +615,5 @@ fn reordering_window(ctx: &PacketContext<'_>, dsacks: u32) -> i64 {
 /// A remote sender has received the SACK for the range by now.
 fn is_sack_received(ctx: &PacketContext<'_>, range: &SentRange) -> bool {
     let transit = (ctx.vantage.max_remote_rtt() * RULES.received_rtts).saturating_add(RULES.queue_slack);
-    ctx.now - range.last_at > transit
+    range.sacked != SackMark::Late && ctx.now - range.last_at > transit
 }
