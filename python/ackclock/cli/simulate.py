@@ -37,6 +37,9 @@ def simulate(
             "--pcap-offloads", help="Capture super-segments, as hosts with GSO, TSO and GRO do; implies --pcap."
         ),
     ] = False,
+    qlog: Annotated[
+        bool, typer.Option("--qlog", help="Write each TCP flow as qlog, from its sender's capture; implies --pcap.")
+    ] = False,
     workers: Workers = None,
     report: Report = True,
     json: Json = False,
@@ -51,6 +54,7 @@ def simulate(
     from ackclock.errors import UsageError
     from ackclock.input.scenario.draft import read_draft
     from ackclock.simulation.dataset_run import scenario_of_run
+    from ackclock.simulation.qlog import write_qlog
     from ackclock.simulation.run import default_folder, simulate_scenario
     from ackclock.simulation.sweep import check_points
     from ackclock.simulation.terminal_tables import simulation_tables
@@ -75,6 +79,10 @@ def simulate(
         if "sweep" in draft.document.data:
             list(check_points(draft))  # report errors in the [sweep], although it is not run
             remark(f"{scenario}: its [sweep] is ignored; `ackclock sweep` runs it", quiet=quiet)
+    if qlog and (pcap_offloads or pcap_format is not CaptureFormat.pcap):
+        raise UsageError.problem(
+            "--qlog excludes --pcap-offloads and --pcap-format pcapng", "leave one of them out", option="--qlog"
+        )
     if seed is not None:
         checked = checked.model_copy(update={"seeds": (seed,)})
     with progress("simulate", quiet=quiet) as update:
@@ -83,11 +91,14 @@ def simulate(
             name=name,
             folder=out or default_folder(checked),
             force=force,
-            captures=pcap_format.value if pcap or pcap_offloads else None,
+            captures=pcap_format.value if pcap or pcap_offloads or qlog else None,
             offloads=pcap_offloads,
             workers=workers,
             progress=update,
         )
+    if qlog and simulation.folder:
+        files = write_qlog(simulation.folder, simulation.flows, simulation.frames["series"], name)
+        remark(f"qlog: {', '.join(map(str, files))}", quiet=quiet)
     deliver(
         lambda: simulation.document,
         lambda: simulation_tables(simulation),

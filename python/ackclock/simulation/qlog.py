@@ -1,0 +1,157 @@
+"""qlog files of simulated flows: segments at the data's sender and its congestion state.
+
+The files have the form of draft-ietf-quic-qlog-main-schema-14 (`QlogFile`, JSON). There is no
+standard schema of TCP events; ours is :data:`EVENT_SCHEMA` with the namespace ``tcp``, and takes
+the field names of QUIC's ``recovery_metrics_updated`` for the same quantities (docs/qlog.md).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock.errors import RunFailed
+
+if TYPE_CHECKING:
+    import polars as pl
+
+EVENT_SCHEMA = "urn:x-ackclock:qlog:events:tcp"
+FOLDER = "qlog"
+SENDER = {"down": "server", "up": "client"}
+_MAGIC = {0xA1B2C3D4: 10**3, 0xA1B23C4D: 1}
+"""Magic number of a pcap file to nanoseconds of a fraction of its timestamps."""
+_EPOCH_S = 946_684_800
+"""The start of a simulation in its captures: 2000-01-01."""
+_FLAGS = "FSRPAUEC"
+"""Flags of a TCP header, lowest bit first: FIN SYN RST PSH ACK URG ECE CWR."""
+_ETHERNET, _TCP = 14, 6
+Event = dict[str, Any]
+
+
+def write_qlog(folder: Path, flows: pl.DataFrame, series: pl.DataFrame, title: str) -> list[Path]:
+    """Write ``qlog/FLOW.qlog`` for each TCP flow of a run folder with captures of the form pcap
+    (``seedN-FLOW.qlog`` with several seeds); return the paths.
+
+    Raises:
+        RunFailed: the run has no capture of a flow's sender.
+    """
+    import polars as pl
+
+    from ackclock.storage.atomic_files import atomic_write
+
+    target = folder / FOLDER
+    target.mkdir(exist_ok=True)
+    written = []
+    seeds = flows["seed"].n_unique()
+    for row in flows.select("seed", "flow", "variant", "direction").iter_rows(named=True):
+        if row["variant"] == "udp":
+            continue
+        name = row["flow"] if seeds == 1 else f"seed{row['seed']}-{row['flow']}"
+        capture = folder / "captures" / f"{name}.{SENDER[row['direction']]}.pcap"
+        if not capture.is_file():
+            raise RunFailed(f"qlog requires {capture.name}", "run `ackclock simulate --qlog` into a new folder")
+        samples = series.filter((pl.col("seed") == row["seed"]) & (pl.col("flow") == row["flow"]))
+        document = qlog(row, segments(capture, row["direction"]), metrics(samples.iter_rows(named=True)), title=title)
+        path = target / f"{name}.qlog"
+        atomic_write(path, json.dumps(document, separators=(",", ":"), allow_nan=False).encode())
+        written.append(path)
+    return written
+
+
+def qlog(flow: Mapping[str, Any], *sources: Iterator[Event] | Sequence[Event], title: str = "") -> Event:
+    """The document of one flow, with the events of all sources in order of time."""
+    events = sorted((event for source in sources for event in source), key=lambda event: float(event["time"]))
+    return {
+        "file_schema": "urn:ietf:params:qlog:file:contained",
+        "serialization_format": "application/qlog+json",
+        "title": title or str(flow["flow"]),
+        "traces": [
+            {
+                "title": f"{flow['flow']}, {flow['variant']}, seed {flow['seed']}",
+                "common_fields": {
+                    "group_id": str(flow["flow"]),
+                    "time_format": "relative_to_epoch",
+                    "reference_time": {"clock_type": "monotonic", "epoch": "unknown"},
+                },
+                "vantage_point": {"name": "data sender", "type": SENDER[flow["direction"]]},
+                "event_schemas": [EVENT_SCHEMA],
+                "events": events,
+            }
+        ],
+    }
+
+
+def metrics(samples: Iterator[Mapping[str, Any]]) -> Iterator[Event]:
+    """``tcp:recovery_metrics_updated`` for each sample of a flow's series. A quantity without a
+    value, such as an unlimited ssthresh, is absent.
+
+    >>> next(metrics(iter([{"time_s": 0.1, "cwnd_bytes": 14480.0, "srtt_ms": None}])))["data"]
+    {'congestion_window': 14480}
+    """
+    for sample in samples:
+        values = {
+            "smoothed_rtt": sample.get("srtt_ms"),
+            "congestion_window": _whole(sample.get("cwnd_bytes")),
+            "ssthresh": _whole(sample.get("ssthresh_bytes")),
+            "bytes_in_flight": _whole(sample.get("flight_bytes")),
+            "retransmitted_segments": _whole(sample.get("retransmitted_segments")),
+        }
+        data = {name: value for name, value in values.items() if value is not None}
+        yield {"time": float(sample["time_s"]) * 1e3, "name": "tcp:recovery_metrics_updated", "data": data}
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None or not math.isfinite(value) else round(value)
+
+
+def segments(capture: Path, direction: str) -> Iterator[Event]:
+    """``tcp:packet_sent`` and ``tcp:packet_received`` at the sender of the data, from its capture.
+
+    Raises:
+        RunFailed: the file is no capture that `simulate` wrote.
+    """
+    highest: int | None = None
+    client: bytes | None = None
+    for time_ns, frame in _records(capture):
+        ip = frame[_ETHERNET:]
+        header = (ip[0] & 15) * 4
+        if ip[0] >> 4 != 4 or ip[9] != _TCP or len(ip) < header + 20:
+            continue
+        tcp = ip[header:]
+        seq, ack = struct.unpack_from(">II", tcp, 4)
+        flags = "".join(name for bit, name in enumerate(_FLAGS) if tcp[13] >> bit & 1)
+        client = ip[12:16] if client is None else client  # the first packet is the SYN
+        sent = (ip[12:16] == client) == (direction == "up")
+        length = int.from_bytes(ip[2:4], "big")
+        payload = length - header - (tcp[12] >> 4) * 4
+        fields: Event = {"seq": seq, "flags": flags, "window": int.from_bytes(tcp[14:16], "big")}
+        if "A" in flags:
+            fields["ack"] = ack
+        data: Event = {"header": fields, "raw": {"length": length, "payload_length": payload}}
+        if sent and payload:
+            end = (seq + payload) % 2**32
+            if highest is not None and (highest - end) % 2**32 < 2**31:
+                data["is_retransmission"] = True
+            else:
+                highest = end
+        name = "tcp:packet_sent" if sent else "tcp:packet_received"
+        yield {"time": time_ns / 1e6, "name": name, "data": data}
+
+
+def _records(capture: Path) -> Iterator[tuple[int, bytes]]:
+    """Time since the start of the run in nanoseconds and frame of each record of a pcap file."""
+    content = capture.read_bytes()
+    magic = content[:4] if len(content) >= 24 else bytes(4)
+    order = next((one for one in "<>" if struct.unpack(f"{one}I", magic)[0] in _MAGIC), None)
+    if order is None:
+        raise RunFailed("qlog requires captures of the form pcap", "leave out --pcap-format", file=str(capture))
+    unit = _MAGIC[struct.unpack(f"{order}I", magic)[0]]
+    place = 24
+    while place + 16 <= len(content):
+        seconds, fraction, size, _ = struct.unpack_from(f"{order}IIII", content, place)
+        yield (seconds - _EPOCH_S) * 10**9 + fraction * unit, content[place + 16 : place + 16 + size]
+        place += 16 + size
