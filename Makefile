@@ -25,12 +25,20 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy fit-foreign advise-accuracy readings papers guides figures docs lock clean distclean
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy fit-foreign advise-accuracy readings papers guides figures docs lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 build: $(VENV)/.built ## an optimised .venv/bin/ackclock
+
+# Where the target cannot be added (no network, or a Rust without rustup), the page is not built.
+WASM := wasm32-unknown-unknown
+lab: build ## the lab page, static files, in target/lab and for `ackclock lab`
+	@rustup target add $(WASM) >/dev/null 2>&1; if test -d "$$(rustc --print sysroot)/lib/rustlib/$(WASM)"; then \
+	  CARGO_PROFILE_DIST_STRIP=symbols $(CARGO) build --quiet --profile dist --target $(WASM) --package ackclock-web && \
+	  $(BIN)/python tools/build_lab.py target/$(WASM)/dist/ackclock_web.wasm target/lab python/ackclock/lab/static; \
+	else echo "make lab: skipped, Rust's target $(WASM) cannot be added here"; fi
 
 demo: build ## compare TCP variants on a packaged link, simulate a scenario, write a report: about a minute
 	@PATH="$(abspath $(BIN)):$$PATH" sh tools/demo.sh

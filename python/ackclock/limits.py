@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from ackclock import _native
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,61 +29,14 @@ class LimitWords:
     meaning: str
 
 
-WORDS: Mapping[str, LimitWords] = {
-    "bottleneck": LimitWords(
-        "the bottleneck",
-        "Bottleneck",
-        "the bottleneck{of} is full",
-        "a hop in the direction of the data has no free capacity for an RTT (`full_share`)",
-    ),
-    "ack_path": LimitWords(
-        "the path of the ACKs",
-        "ACK path",
-        "ACKs wait in the queue{of}",
-        "ACKs wait in a queue: that part of the RTT of a sender that waits for ACKs",
-    ),
-    "receive_window": LimitWords(
-        "the receive window",
-        "Receive window",
-        "the receive window{of} limits goodput {time}",
-        "the window that the receiver advertises has no room; `cause`: `buffer`, `scaling` (65,535 B), `autotuning`",
-    ),
-    "send_buffer": LimitWords(
-        "the send buffer",
-        "Send buffer",
-        "the send buffer{of} limits goodput {time}",
-        "the send buffer has no room",
-    ),
-    "cwnd": LimitWords(
-        "the congestion window",
-        "cwnd",
-        "the congestion window limits goodput {time}",
-        "the congestion window has no room; `cause`: `overflow` (a queue dropped), `channel`, `mark`, `none`",
-    ),
-    "application": LimitWords(
-        "the application",
-        "Application",
-        "the application limits goodput",
-        "the sender has no data, or the receiver does not read (`cause`: `reader`; `proxy`: the part behind it is "
-        "slower; `proxy_buffer`: its buffer is less than an RTT behind it takes)",
-    ),
-    "recovery": LimitWords(
-        "loss recovery",
-        "Recovery",
-        "loss recovery takes {time}",
-        "losses are repaired; `cause` as for `cwnd`",
-    ),
-    "pacing": LimitWords(
-        "pacing",
-        "Pacing",
-        "pacing limits goodput",
-        "the pacing rate holds data back",
-    ),
-}
+def _words() -> dict[str, LimitWords]:
+    return {words.pop("kind"): LimitWords(**words) for words in json.loads(_native.limit_words())}
+
+
+WORDS: Mapping[str, LimitWords] = _words()
+"""The words of each kind, from the engine, whose decision names limits by them, too."""
 KINDS = tuple(WORDS)
 """The kinds of limit, in order of precedence among equal shares."""
-_RAISES = 1.2
-"""A limit matters if goodput without it would be a fifth higher."""
 
 
 def claim(kind: str, of: str = "", share: float = 0.0) -> str:
@@ -105,20 +61,12 @@ def largest(shares: Mapping[str, float], *, after_loss: bool) -> str:
             growth: the path of the ACKs is the limit if goodput without that wait would be a fifth
             higher.
     """
-    rest = {kind: shares.get(kind, 0.0) for kind in KINDS}
-    if not after_loss:
-        kind = max(rest, key=lambda of: rest[of])
-        return "ack_path" if kind == "cwnd" and 1.0 - rest["ack_path"] <= 1.0 / _RAISES else kind
-    reduced = rest.pop("cwnd") + rest.pop("recovery")
-    kind = max(rest, key=lambda of: rest[of])
-    if rest[kind] >= reduced:
-        return kind
-    return "cwnd" if shares.get("cwnd", 0.0) >= shares.get("recovery", 0.0) else "recovery"
+    return _native.largest_limit({kind: shares.get(kind, 0.0) for kind in KINDS}, after_loss)
 
 
 def share_text(share: float) -> str:
     """A share in percent, without decimals from 10 % on."""
-    return f"{100.0 * share:.0f} %" if share >= 0.1 or share == 0.0 else f"{100.0 * share:.2g} %"
+    return _native.share_text(share)
 
 
 def sentence(clause: str) -> str:

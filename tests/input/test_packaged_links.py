@@ -11,6 +11,8 @@ from ackclock.input.link import PACKAGED
 from ackclock.input.link.wimax import Wimax
 from ackclock.input.link.wimax_station import OFDM, OFDMA
 from ackclock.input.scenario import draft_of
+from ackclock.input.scenario.resolution import resolved
+from ackclock.input.toml_writer import to_toml
 from ackclock.simulation.plan import build_plan
 
 LINKS = sorted(PACKAGED.glob("*.toml"))
@@ -25,6 +27,14 @@ def test_packaged_links_have_title_source_and_plan(path):
     scenario = draft_of({"link": path.stem, "duration": "10 s", "flow": flows}).check()
     assert build_plan(scenario, 1).document["hops"]
     assert scenario.title == link["title"]
+
+
+@pytest.mark.parametrize("path", LINKS, ids=lambda path: path.stem)
+def test_resolved_scenario_of_a_packaged_link_is_the_same_run(path):
+    flows = [{"workload": {"kind": "bulk"}}]
+    scenario = draft_of({"link": path.stem, "duration": "10 s", "flow": flows}).check()
+    again = draft_of(tomllib.loads(to_toml(resolved(scenario)))).check()
+    assert build_plan(again, 1).document["hops"] == build_plan(scenario, 1).document["hops"]
 
 
 def test_cable_dialup_is_the_network_of_asymmetry():

@@ -9,6 +9,7 @@ mod cc_events;
 #[cfg(target_os = "linux")]
 mod emulation;
 mod errors;
+mod limits;
 mod link_fit;
 #[cfg(target_os = "linux")]
 mod measurement;
@@ -21,6 +22,7 @@ mod statistics;
 mod table;
 
 use ackclock_core::Problem;
+use ackclock_sim::plan::HostOverhead;
 use ackclock_sim::{Plan, RunError, catalogue::catalogue as all, run_while};
 use cc_events::{PyAck, PyCongestion, PyLoss};
 use errors::failure;
@@ -106,6 +108,12 @@ fn wimax_bps(cell: &str) -> PyResult<(u64, u64)> {
     Ok((down, up))
 }
 
+/// Maximum delay of a packet in its sending host, in ps: `HostOverhead`.
+#[pyfunction]
+fn max_overhead_ps(packet_bytes: u64, slowest_bps: Option<u64>, alone: bool) -> u64 {
+    HostOverhead { packet_bytes, slowest_bps, alone }.max().0
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -132,6 +140,14 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(link_fit::fit_link, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;
+    module.add_function(wrap_pyfunction!(max_overhead_ps, module)?)?;
+    module.add_function(wrap_pyfunction!(limits::limit_words, module)?)?;
+    module.add_function(wrap_pyfunction!(limits::largest_limit, module)?)?;
+    module.add_function(wrap_pyfunction!(limits::share_text, module)?)?;
+    module.add_function(wrap_pyfunction!(limits::explain_limits, module)?)?;
+    module.add_function(wrap_pyfunction!(limits::limit_facts, module)?)?;
+    module.add_function(wrap_pyfunction!(limits::decide_limit, module)?)?;
+    module.add_function(wrap_pyfunction!(limits::limit_kind, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::summary_stats, module)?)?;
     module.add_function(wrap_pyfunction!(packetdrill::packetdrill_settings, module)?)?;
     module.add_function(wrap_pyfunction!(packetdrill::packetdrill_run, module)?)?;

@@ -11,6 +11,7 @@ pub mod capture;
 pub mod catalogue;
 mod ip_id;
 pub mod jobs;
+pub mod limits;
 pub mod metrics;
 pub mod plan;
 pub mod recorder;

@@ -48,64 +48,128 @@ pub fn run(plan: &Plan) -> Result<RunResult, RunError> {
 
 /// Runs a plan while `keep_going` returns true. It is called about 1000 times a run.
 pub fn run_while(plan: &Plan, keep_going: &mut dyn FnMut() -> bool) -> Result<RunResult, RunError> {
-    if plan.flows.iter().any(|flow| flow.workload == (crate::plan::Workload::Live {})) {
-        return Err(RunError::Failed("a live flow needs real hosts: emulate it".into()));
-    }
-    let hosts = plan.flows.iter().filter_map(|flow| flow.tcp.as_ref()).chain(plan.proxies.iter().map(|proxy| &proxy.tcp));
-    let missing = { hosts }.find(|tcp| tcp.user.is_some() && plan.user_variant(tcp).is_none());
-    if let Some(tcp) = missing {
-        return Err(
-            PlanError::from(format!("there is no TCP variant '{}': it must be given with the plan", tcp.variant_name())).into()
-        );
-    }
-    let mut world = build(plan, Metering::On);
-    let window = window(plan, &world).map_err(RunError::Failed)?;
-    let mut metrics = MetricsSchedule::new(plan, &world, window);
-    let mut recorder = Recorder::new(plan);
-    let mut simulation = Simulation { plan, keep_going, metrics: &mut metrics, recorder: &mut recorder };
+    let mut run = SteppedRun::new(plan, build)?;
     if plan.captures.is_empty() {
-        simulation.run(&mut world, &mut ())?;
+        run.advance_while(plan, &mut (), keep_going)?;
     } else {
-        let mut captures = Captures::create(plan, &world)?;
-        simulation.run(&mut world, &mut captures)?;
+        let mut captures = Captures::create(plan, &run.world)?;
+        run.advance_while(plan, &mut captures, keep_going)?;
         captures.finish()?;
     }
-    check_conservation(plan, &world)?;
-    let (flows, hops, path_times) = metrics.finish();
-    let summary = summarize(plan, &world, &RunMetrics { flows: &flows, hops: &hops, path_times: &path_times });
-    Ok(RunResult { summary, series: recorder.series, hops: recorder.hops })
+    run.finish(plan)
 }
 
-/// Advances the network and stops at each sample boundary.
-struct Simulation<'a> {
-    plan: &'a Plan,
-    keep_going: &'a mut dyn FnMut() -> bool,
-    metrics: &'a mut MetricsSchedule,
-    recorder: &'a mut Recorder,
+/// A run that advances in steps, so that its series can be read before its end. Each call gets the
+/// plan that the run was made of.
+pub struct SteppedRun {
+    world: BuiltNetwork,
+    metrics: MetricsSchedule,
+    recorder: Recorder,
+    now: Time,
+    end: Time,
+    /// A thousandth of the run.
+    stride: Span,
+    stride_due: Time,
 }
 
-impl Simulation<'_> {
-    fn run<P: Probe>(&mut self, world: &mut BuiltNetwork, probe: &mut P) -> Result<(), RunError> {
-        let end = Time(self.plan.duration_ps);
-        let stride = Span((end.0 / 1000).max(1));
-        let mut last_check = Time::ZERO;
-        loop {
-            let now = self.recorder.due().min(self.metrics.due()).min(last_check + stride).min(end);
-            world.network.run_until(now, probe);
+impl SteppedRun {
+    /// The run at time 0. `build` is [`build`] or, for a packet's place among the hops,
+    /// [`build_unfused`](crate::build::build_unfused).
+    pub fn new(plan: &Plan, build: fn(&Plan, Metering) -> BuiltNetwork) -> Result<SteppedRun, RunError> {
+        if plan.flows.iter().any(|flow| flow.workload == (crate::plan::Workload::Live {})) {
+            return Err(RunError::Failed("a live flow needs real hosts: emulate it".into()));
+        }
+        let hosts = plan.flows.iter().filter_map(|flow| flow.tcp.as_ref()).chain(plan.proxies.iter().map(|proxy| &proxy.tcp));
+        let missing = { hosts }.find(|tcp| tcp.user.is_some() && plan.user_variant(tcp).is_none());
+        if let Some(tcp) = missing {
+            return Err(PlanError::from(format!(
+                "there is no TCP variant '{}': it must be given with the plan",
+                tcp.variant_name()
+            ))
+            .into());
+        }
+        let world = build(plan, Metering::On);
+        let window = window(plan, &world).map_err(RunError::Failed)?;
+        let metrics = MetricsSchedule::new(plan, &world, window);
+        let stride = Span((plan.duration_ps / 1000).max(1));
+        Ok(SteppedRun {
+            world,
+            metrics,
+            recorder: Recorder::new(plan),
+            now: Time::ZERO,
+            end: Time(plan.duration_ps),
+            stride,
+            stride_due: Time::ZERO + stride,
+        })
+    }
+
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// True at the end of the plan's duration.
+    pub fn is_over(&self) -> bool {
+        self.now >= self.end
+    }
+
+    /// The elements of the hops and the endpoints of the flows.
+    pub fn world(&self) -> &BuiltNetwork {
+        &self.world
+    }
+
+    /// Samples of flows so far.
+    pub fn series(&self) -> &Series {
+        &self.recorder.series
+    }
+
+    /// Samples of queues so far.
+    pub fn hops(&self) -> &HopSeries {
+        &self.recorder.hops
+    }
+
+    /// Advances to the last stop up to `until`. A run stops at its samples, at the reads of its
+    /// metrics, at each thousandth of its duration and at its end, where it also reads what the hops
+    /// did. The results do not depend on `until`, as no other time is a stop.
+    pub fn advance<P: Probe>(&mut self, plan: &Plan, until: Time, probe: &mut P) {
+        while !self.is_over() {
+            let now = self.recorder.due().min(self.metrics.due()).min(self.stride_due).min(self.end);
+            if now > until {
+                break;
+            }
+            self.world.network.run_until(now, probe);
             if self.recorder.due() <= now {
-                self.recorder.take(now, world);
+                self.recorder.take(now, &mut self.world);
             }
-            self.metrics.read_due(now, self.plan, world);
-            if now >= last_check + stride {
-                last_check = now;
-                if !(self.keep_going)() {
-                    return Err(RunError::Interrupted);
-                }
+            self.metrics.read_due(now, plan, &mut self.world);
+            if now >= self.stride_due {
+                self.stride_due = now + self.stride;
             }
-            if now >= end {
-                return Ok(());
+            self.now = now;
+        }
+    }
+
+    /// Advances to the end, in about 1000 steps.
+    fn advance_while<P: Probe>(
+        &mut self,
+        plan: &Plan,
+        probe: &mut P,
+        keep_going: &mut dyn FnMut() -> bool,
+    ) -> Result<(), RunError> {
+        while !self.is_over() {
+            self.advance(plan, self.stride_due.min(self.end), probe);
+            if !keep_going() {
+                return Err(RunError::Interrupted);
             }
         }
+        Ok(())
+    }
+
+    /// The results of a run that is over.
+    pub fn finish(self, plan: &Plan) -> Result<RunResult, RunError> {
+        check_conservation(plan, &self.world)?;
+        let (flows, hops, path_times) = self.metrics.finish();
+        let summary = summarize(plan, &self.world, &RunMetrics { flows: &flows, hops: &hops, path_times: &path_times });
+        Ok(RunResult { summary, series: self.recorder.series, hops: self.recorder.hops })
     }
 }
 

@@ -8,12 +8,14 @@
 mod check;
 mod flow;
 mod hop;
+mod host_overhead;
 mod medium;
 mod proxy;
 mod wimax;
 
 pub use flow::{Flow, Job, OnDistribution, Start, UDP_HEADER, Workload};
 pub use hop::{Acks, Hop, HopDirection, RatePlan, RecordingStart};
+pub use host_overhead::HostOverhead;
 pub use medium::MediumPlan;
 pub use proxy::{Handshake, Proxy};
 pub use wimax::WimaxPlan;

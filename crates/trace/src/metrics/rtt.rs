@@ -21,6 +21,7 @@ pub struct RttStats {
 
 compact!(RttStats { min, max, sum, sum_of_squares, bins, origin, smoothed, deviation });
 
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<RttStats>() == 72);
 
 impl RttStats {

@@ -22,6 +22,7 @@ enum Width {
     KeyV4,
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<SparseCounts>() == 24);
 
 impl Compact for SparseCounts {

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 
 from ackclock.errors import InvalidValue, format_value
 from ackclock.input import form
@@ -79,6 +79,10 @@ def _threshold(value: Any) -> int | None:
     return None if value in ("never", None) else size_bytes(value)
 
 
+def _written_threshold(value: int | None) -> str | None:
+    return None if value is None else show_size(value)
+
+
 def _frames(value: int) -> int:
     if value > MAX_FRAMES:
         raise InvalidValue(format_value(value), f"1 to {MAX_FRAMES} frames")
@@ -113,7 +117,7 @@ class Wlan(Table):
     eifs: Time | None = None
     cw: Annotated[tuple[int, int], BeforeValidator(_windows), _SLOTS] | None = None
     header: SomeBytes | None = None
-    rts_threshold: Annotated[int | None, BeforeValidator(_threshold), _RTS] = None
+    rts_threshold: Annotated[int | None, BeforeValidator(_threshold), PlainSerializer(_written_threshold), _RTS] = None
     short_retries: Count = 7
     long_retries: Count = 4
     aggregate: Aggregate | None = None

@@ -20,8 +20,6 @@ from ackclock.input.schema import Count, Flag, Loc, Table, Text, table_array
 from ackclock.input.units import TIMES, show_time, time_ps
 
 PHASE_START_PS = 10 * 10**9  # flows start within 10 ms after their start time
-ALONE_OVERHEAD_PS = 100 * 10**6  # maximum delay of a packet in its host: 100 us,
-SHARED_OVERHEAD_PS = 10**9  # or 1 ms for flows that share a queue
 
 
 MAX_FLOWS = 100_000
@@ -117,14 +115,11 @@ class Scenario(Table):
         return [flow.name or f"flow{position}" for position, flow in enumerate(self.flow, start=1)]
 
     def overhead_ps(self, flow: Flow) -> int:
-        """Maximum random delay of a packet in its sending host, in ps: `overhead`, or a share of
-        the service time at the slowest hop.
-
-        TCP flows that share a queue may synchronise in phase (Floyd and Jacobson, On Traffic Phase
-        Effects in Packet-Switched Gateways, 1992). Half a service time reorders their packets,
-        which prevents it; with a tenth, six flows had the same result in every seed, in another
-        order. A single flow cannot synchronise: a tenth affects it little.
+        """Maximum random delay of a packet in its sending host, in ps: `overhead`, or the engine's
+        share of the service time at the slowest hop, which keeps flows out of phase.
         """
+        from ackclock import _native
+
         for overhead in (flow.overhead, self.tcp.overhead):
             if overhead is not None:
                 return overhead
@@ -133,11 +128,8 @@ class Scenario(Table):
         keys = self.tcp_of(flow).keys
         size = flow.data_bytes or keys["segment"] + keys["header"]
         rates = [rate for index in self.hops_of(flow) if (rate := self.hop[index].slowest_bps(flow.direction))]
-        slowest = min(rates, default=0)
-        service = size * 8 * 10**12 // slowest if slowest else SHARED_OVERHEAD_PS
-        if flow.is_udp or sum(other.connections for other in self.flow if not other.is_udp) == 1:
-            return min(ALONE_OVERHEAD_PS, service // 10)
-        return min(SHARED_OVERHEAD_PS, service // 2)
+        is_alone = flow.is_udp or sum(other.connections for other in self.flow if not other.is_udp) == 1
+        return _native.max_overhead_ps(size, min(rates, default=None), is_alone)
 
     def start_ps(self, flow: Flow) -> tuple[int, int]:
         """Bounds between which a flow's start is drawn, phase jitter included."""

@@ -1,0 +1,53 @@
+//! What limits each flow of a run: one decision, from the account of the hops' time and the sender's
+//! own account (`docs/limits.md`).
+//!
+//! A flow's time is divided among the kinds of limit. While a hop in the direction of the data has
+//! no free capacity for an RTT, the bottleneck limits. In the rest of the time the sender's account
+//! counts. A sender that waits for ACKs to open a window waits for two reasons: the window, and the
+//! queue in which the ACKs wait; the queue's part of the RTT belongs to the path of the ACKs.
+
+mod decision;
+pub mod facts;
+mod figures;
+mod kind;
+mod number_text;
+
+pub use decision::FlowLimit;
+pub use facts::LimitFacts;
+pub use figures::{PlanFigures, RunFigures};
+pub use kind::{KINDS, LimitKind, LimitWords, largest};
+pub use number_text::share_text;
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a run's document has about the limit of one flow; nulls without packets.
+#[derive(Debug, Clone, Serialize)]
+pub struct FlowExplanation {
+    pub flow: String,
+    pub limits: Option<BTreeMap<String, f64>>,
+    pub limit: Option<FlowLimit>,
+    pub why: Option<String>,
+}
+
+/// The limit of each flow, in the order of the summary.
+pub fn explain(run: &RunFigures, plan: &PlanFigures) -> Vec<FlowExplanation> {
+    let facts = facts::of_run(run, plan);
+    let explained = |flow: &figures::FlowFigures| {
+        let of = facts.iter().find(|facts| facts.flow == flow.flow);
+        let limit = of.map(LimitFacts::decide);
+        FlowExplanation {
+            flow: flow.flow.clone(),
+            limits: of.map(|of| of.shares.clone()),
+            why: limit.as_ref().map(|limit| format!("{}.", sentence(&limit.why))),
+            limit,
+        }
+    };
+    run.flows.iter().map(explained).collect()
+}
+
+/// A clause with a capital letter.
+pub fn sentence(clause: &str) -> String {
+    let mut letters = clause.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,179 @@
+//! The simulator and the capture analyzer for a web page (docs/lab.md).
+//!
+//! The exports pass bytes through one input and one output buffer in the module's memory: the page
+//! calls `input` with a length, writes there, calls an export, and reads `output_len` bytes at
+//! `output`. An export returns 0 and leaves its result there, or 1 and leaves a message. A panic
+//! leaves its message, too, and ends the instance. Everything is one thread's.
+#![deny(unsafe_code)]
+
+mod capture_session;
+mod packet_log;
+mod run_session;
+
+use capture_session::CaptureSession;
+use run_session::RunSession;
+use std::cell::RefCell;
+use std::panic;
+
+thread_local! {
+    static PAGE: RefCell<Page> = const { RefCell::new(Page::new()) };
+}
+
+/// The state behind the exports.
+struct Page {
+    input: Vec<u8>,
+    output: Vec<u8>,
+    run: Option<RunSession>,
+    capture: Option<CaptureSession>,
+}
+
+impl Page {
+    const fn new() -> Page {
+        Page { input: Vec::new(), output: Vec::new(), run: None, capture: None }
+    }
+
+    fn run(&mut self) -> Result<&mut RunSession, String> {
+        self.run.as_mut().ok_or_else(|| "no run is open".into())
+    }
+
+    fn capture(&mut self) -> Result<&mut CaptureSession, String> {
+        self.capture.as_mut().ok_or_else(|| "no capture is open".into())
+    }
+
+    fn input_text(&self) -> Result<&str, String> {
+        str::from_utf8(&self.input).map_err(|error| error.to_string())
+    }
+}
+
+/// Calls `act` and stores its result, or its message, in the output buffer.
+fn with_page(act: impl FnOnce(&mut Page) -> Result<Vec<u8>, String>) -> u32 {
+    PAGE.with_borrow_mut(|page| {
+        let (output, status) = match act(page) {
+            Ok(output) => (output, 0),
+            Err(message) => (message.into_bytes(), 1),
+        };
+        page.output = output;
+        status
+    })
+}
+
+fn json(value: &impl serde::Serialize) -> Result<Vec<u8>, String> {
+    serde_json::to_vec(value).map_err(|error| error.to_string())
+}
+
+// The attribute counts as unsafe because two functions of one name would collide at link time. No
+// other export of the module has these names.
+#[allow(unsafe_code)]
+mod exports {
+    use ackclock_sim::plan::HostOverhead;
+
+    use super::{CaptureSession, PAGE, RunSession, json, panic, run_session, with_page};
+
+    /// Keeps the message of a panic.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn start() {
+        panic::set_hook(Box::new(|info| {
+            PAGE.with(|page| {
+                if let Ok(mut page) = page.try_borrow_mut() {
+                    page.output = info.to_string().into_bytes();
+                }
+            });
+        }));
+    }
+
+    /// Room for `len` bytes of input.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn input(len: usize) -> *mut u8 {
+        PAGE.with_borrow_mut(|page| {
+            page.input.clear();
+            page.input.resize(len, 0);
+            page.input.as_mut_ptr()
+        })
+    }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn output() -> *const u8 {
+        PAGE.with_borrow(|page| page.output.as_ptr())
+    }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn output_len() -> usize {
+        PAGE.with_borrow(|page| page.output.len())
+    }
+
+    /// Opens a run of the plan (JSON) in the input.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn run_open() -> u32 {
+        with_page(|page| {
+            page.run = None;
+            page.run = Some(RunSession::open(page.input_text()?)?);
+            Ok(Vec::new())
+        })
+    }
+
+    /// Advances the run to `until_s`; 1 if the run has ended or there is none.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn run_advance(until_s: f64) -> u32 {
+        PAGE.with_borrow_mut(|page| page.run.as_mut().is_none_or(|run| run.advance(until_s)).into())
+    }
+
+    /// The series so far, from these rows of the flows and of the hops on.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn run_series(flow_row: usize, hop_row: usize) -> u32 {
+        with_page(|page| json(&page.run()?.series(flow_row, hop_row)))
+    }
+
+    /// Maximum delay of a packet in its sending host, in ps; a rate of 0 is none.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn max_overhead_ps(packet_bytes: f64, slowest_bps: f64, alone: u32) -> f64 {
+        let slowest_bps = Some(slowest_bps as u64).filter(|&bps| bps > 0);
+        HostOverhead { packet_bytes: packet_bytes as u64, slowest_bps, alone: alone != 0 }.max().0 as f64
+    }
+
+    /// The summary of a run that has ended: the JSON of the native engine, byte for byte.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn run_summary() -> u32 {
+        with_page(|page| page.run.take().ok_or("no run is open")?.summary())
+    }
+
+    /// What limits each flow: the input is an array of the summary and the plan (JSON).
+    #[unsafe(no_mangle)]
+    pub extern "C" fn limits() -> u32 {
+        with_page(|page| json(&run_session::limits(page.input_text()?)?))
+    }
+
+    /// The packets of the plan (JSON) in the input from `from_s` to `to_s`, with their times at each
+    /// hop.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn packets(from_s: f64, to_s: f64) -> u32 {
+        with_page(|page| json(&run_session::packets(page.input_text()?, from_s, to_s)?))
+    }
+
+    /// Opens the capture in the input.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn capture_open() -> u32 {
+        with_page(|page| {
+            page.capture = None;
+            page.capture = Some(CaptureSession::open(std::mem::take(&mut page.input))?);
+            Ok(Vec::new())
+        })
+    }
+
+    /// Analyzes up to `max` more packets and leaves their number.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn capture_advance(max: u32) -> u32 {
+        with_page(|page| json(&page.capture()?.advance(max)?))
+    }
+
+    /// The report of the packets read: the flows with most bytes, at most `max`.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn capture_report(max: usize) -> u32 {
+        with_page(|page| json(&page.capture()?.report(max)))
+    }
+
+    /// The packets of one flow (its number from 0) for a time-sequence plot.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn capture_packets(flow: u32) -> u32 {
+        with_page(|page| json(&page.capture()?.packets(flow)))
+    }
+}

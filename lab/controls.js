@@ -1,0 +1,262 @@
+// The form: flows, and the keys of the link that the catalogue lists.
+
+import { parsed, rounded, shown } from "./quantity.js";
+import { activeControls, editedHops, linkOf } from "./settings.js";
+
+const STEPS = 1000;
+
+export class Controls {
+  // `changed(settings)` is called with each new setting.
+  constructor(document, catalogue, changed) {
+    this.catalogue = catalogue;
+    this.changed = changed;
+    this.link = document.getElementById("link");
+    this.title = document.getElementById("link-title");
+    this.flows = document.getElementById("flows");
+    this.hops = document.getElementById("hops");
+    this.link.append(...catalogue.links.map((link) => option(link.name, link.name)));
+    this.link.addEventListener("change", () => this.update({ link: this.link.value, edits: {} }, true));
+    document.getElementById("reset").addEventListener("click", () => this.update({ edits: {} }, true));
+    this.open = new Set();
+  }
+
+  show(settings) {
+    this.settings = settings;
+    this.link.value = settings.link;
+    this.title.textContent = linkOf(this.catalogue, settings).title;
+    this.showFlows();
+    this.showHops();
+  }
+
+  // Changes the settings; `rebuild` where other controls appear.
+  update(change, rebuild = false) {
+    this.settings = { ...this.settings, ...change };
+    if (rebuild) {
+      const focused = document.activeElement?.id;
+      this.show(this.settings);
+      if (focused) document.getElementById(focused)?.focus();
+    }
+    this.changed(this.settings);
+  }
+
+  showFlows() {
+    const seconds = this.settings.duration_ps / 1e12;
+    const groups = this.settings.flows.map((flow, index) => {
+      const set = (change, rebuild) => {
+        const flows = this.settings.flows.map((one, at) => (at === index ? { ...one, ...change } : one));
+        this.update({ flows }, rebuild);
+      };
+      const id = (name) => `flow${index + 1}-${name}`;
+      const group = fieldset(`Flow ${index + 1}`);
+      if (index > 0) group.append(checkbox(id("on"), "on", flow.on, (on) => set({ on }, true)));
+      if (!flow.on) return group;
+      const variants = select(id("variant"), "Congestion control", this.variants(), flow.variant, (variant) => {
+        set({ variant });
+        describe.textContent = this.summary(variant);
+      });
+      const describe = hint(this.summary(flow.variant));
+      variants.append(describe);
+      group.append(
+        variants,
+        select(id("direction"), "Direction of the data", [option("down", "down"), option("up", "up")], flow.direction,
+          (direction) => set({ direction })),
+        select(id("ack"), "ACKs of its receiver", this.catalogue.ack_policies.map(({ name }) => option(name, name)), flow.ack,
+          (ack) => set({ ack })),
+        slider(id("start"), "Start", { unit: "time", min: 0, max: (seconds / 2) * 1e12, log: false }, flow.start_ps,
+          (start_ps) => set({ start_ps: Math.min(start_ps, this.settings.duration_ps - 1e9) })),
+      );
+      return group;
+    });
+    const run = fieldset("Run");
+    run.append(
+      slider("duration", "Duration", { unit: "time", min: 5e12, max: 120e12, log: false }, this.settings.duration_ps,
+        (duration_ps) => this.update({ duration_ps: Math.max(1e12, Math.round(duration_ps / 1e12) * 1e12) })),
+      slider("seed", "Seed", { unit: "count", min: 1, max: 100, log: false }, this.settings.seed, (seed) => this.update({ seed })),
+    );
+    this.flows.replaceChildren(...groups, run);
+  }
+
+  variants() {
+    const group = (title, variants) => {
+      const of = document.createElement("optgroup");
+      of.label = title;
+      of.append(...variants.map(({ name }) => option(name, name)));
+      return of;
+    };
+    const { variants } = this.catalogue;
+    return [group("Linux", variants.filter((one) => one.common)), group("Others", variants.filter((one) => !one.common))];
+  }
+
+  summary(name) {
+    return this.catalogue.variants.find((one) => one.name === name)?.summary ?? "";
+  }
+
+  showHops() {
+    const link = linkOf(this.catalogue, this.settings);
+    const active = activeControls(link, this.settings.edits);
+    const { slowest } = editedHops(link, this.settings.edits);
+    const rates = slowest.map((of) => Math.min(of.down ?? Infinity, of.up ?? Infinity));
+    const bottleneck = rates.indexOf(Math.min(...rates));
+    const groups = active.map(({ hop, choices, controls }, index) => {
+      const group = index === bottleneck ? fieldset(`Hop ${hop.name}`) : this.foldable(`Hop ${hop.name}`);
+      const more = document.createElement("details");
+      const summary = document.createElement("summary");
+      summary.textContent = "More keys";
+      more.append(summary);
+      more.open = this.open.has(hop.name);
+      more.addEventListener("toggle", () => (more.open ? this.open.add(hop.name) : this.open.delete(hop.name)));
+      const isShaped = choices.some((choice) => choice.path[0] === "queue");
+      const edit = (key, value, rebuild) => this.update({ edits: { ...this.settings.edits, [key]: value } }, rebuild);
+      for (const choice of choices) {
+        const queueIsAbsent = choice.path.at(-1) === "ack"
+          && choices.some((one) => one.path.join() === choice.path.slice(0, -1).join() && one.option.written === null);
+        if (queueIsAbsent) continue;
+        const element = select(choice.key, title(choice.path), choice.options.map(({ name }) => option(name, name)), choice.name,
+          (name) => edit(choice.key, name, true));
+        element.title = choice.text;
+        (isShaped && choice.path.at(-1) !== "ack" ? group : more).append(element);
+      }
+      for (const control of controls) {
+        const value = this.settings.edits[control.key] ?? control.value;
+        const element = slider(control.key, title(control.path), control, value, (raw) => edit(control.key, raw));
+        element.title = control.text;
+        (isMain(control, isShaped) ? group : more).append(element);
+      }
+      sort(group);
+      sort(more);
+      if (more.childElementCount > 1) group.append(more);
+      return group;
+    });
+    // The slowest hop first: it is what a user changes.
+    this.hops.replaceChildren(...groups.splice(bottleneck, 1), ...groups);
+  }
+
+  // A group that is closed until the user opens it.
+  foldable(name) {
+    const group = document.createElement("details");
+    group.className = "hop";
+    const summary = document.createElement("summary");
+    summary.textContent = name;
+    group.append(summary);
+    group.open = this.open.has(name);
+    group.addEventListener("toggle", () => (group.open ? this.open.add(name) : this.open.delete(name)));
+    return group;
+  }
+}
+
+const MAIN = ["rate", "delay", "queue", "loss"];
+const MAIN_NUMBERS = ["bytes", "packets", "mean", "down", "up", "rate", "delay", "target"];
+
+const isMain = (control, isShaped) =>
+  isShaped && MAIN.includes(control.path[0]) && MAIN_NUMBERS.includes(control.path.at(-1));
+
+// rate, delay, queue, loss, in this order; each queue beside its limit.
+function sort(group) {
+  const place = (element) => {
+    const path = (element.dataset.key ?? "").split(".").slice(2);
+    return path.length ? MAIN.indexOf(path[0]) * 10 + (path[1] === "up" ? 5 : 0) + (path.length > 2 ? 1 : 0) : -1;
+  };
+  const elements = [...group.children].filter((element) => element.dataset.key);
+  elements.sort((a, b) => place(a) - place(b)).forEach((element) => group.append(element));
+}
+
+// The path of a key without its hop: `queue.down.bytes` is "queue down: bytes".
+function title(path) {
+  const [first, ...rest] = path;
+  const direction = ["down", "up"].includes(rest[0]) ? ` ${rest.shift()}` : "";
+  return `${first}${direction}${rest.length ? `: ${rest.join(" ")}` : ""}`;
+}
+
+function fieldset(name) {
+  const group = document.createElement("fieldset");
+  const legend = document.createElement("legend");
+  legend.textContent = name;
+  group.append(legend);
+  return group;
+}
+
+function field(id, name, ...inner) {
+  const element = document.createElement("div");
+  element.className = "field";
+  element.dataset.key = id;
+  const label = document.createElement("label");
+  label.htmlFor = id;
+  label.textContent = name;
+  element.append(label, ...inner);
+  return element;
+}
+
+function hint(text) {
+  const element = document.createElement("p");
+  element.className = "hint";
+  element.textContent = text;
+  return element;
+}
+
+function option(value, text) {
+  const element = document.createElement("option");
+  element.value = value;
+  element.textContent = text;
+  return element;
+}
+
+function select(id, name, options, value, changed) {
+  const element = document.createElement("select");
+  element.id = id;
+  element.append(...options);
+  element.value = value;
+  element.addEventListener("change", () => changed(element.value));
+  return field(id, name, element);
+}
+
+function checkbox(id, name, on, changed) {
+  const element = document.createElement("input");
+  element.type = "checkbox";
+  element.id = id;
+  element.checked = on;
+  element.addEventListener("change", () => changed(element.checked));
+  const of = field(id, name, element);
+  of.classList.add("check");
+  return of;
+}
+
+// A slider and a box for the exact value.
+function slider(id, name, { unit, min, max, log }, value, changed) {
+  const range = document.createElement("input");
+  range.type = "range";
+  range.id = id;
+  range.min = 0;
+  range.max = STEPS;
+  range.step = 1;
+  const toRaw = (place) => rounded(unit, log ? min * (max / min) ** (place / STEPS) : min + ((max - min) * place) / STEPS);
+  const toPlace = (raw) => STEPS * (log ? Math.log(raw / min) / Math.log(max / min) : (raw - min) / (max - min));
+  const box = document.createElement("input");
+  box.type = "text";
+  box.className = "exact";
+  box.setAttribute("aria-label", `${name}, exact value`);
+  box.inputMode = "text";
+  const put = (raw) => {
+    range.value = Math.round(toPlace(raw));
+    range.setAttribute("aria-valuetext", shown(unit, raw));
+    box.value = shown(unit, raw);
+    box.removeAttribute("aria-invalid");
+  };
+  put(value);
+  range.addEventListener("input", () => {
+    const raw = toRaw(Number(range.value));
+    range.setAttribute("aria-valuetext", shown(unit, raw));
+    box.value = shown(unit, raw);
+    changed(raw);
+  });
+  box.addEventListener("change", () => {
+    const raw = parsed(unit, box.value);
+    if (raw === null || raw < min || raw > max) {
+      box.setAttribute("aria-invalid", "true");
+      box.title = `from ${shown(unit, min)} to ${shown(unit, max)}`;
+      return;
+    }
+    put(raw);
+    changed(raw);
+  });
+  return field(id, name, box, range);
+}

@@ -1,0 +1,116 @@
+// Runs the engine beside the page. A newer request of the same kind replaces an older one.
+
+import { Engine } from "./engine.js";
+import { linkFile, pythonLines, scenarioFile } from "./files.js";
+import { makePlan } from "./settings.js";
+
+const SLICE_MS = 25;
+const PREVIEW_MS = 120;
+const PACKETS_READ = 200_000;
+const MAX_FLOWS_LISTED = 200;
+
+let engine = null;
+let isLoaded = null;
+const loaded = new Promise((resolve) => { isLoaded = resolve; });
+let catalogue = null;
+const latest = {};
+
+const pause = (() => {
+  const { port1, port2 } = new MessageChannel();
+  const waiting = [];
+  port1.onmessage = () => waiting.shift()();
+  return () => new Promise((resolve) => {
+    waiting.push(resolve);
+    port2.postMessage(0);
+  });
+})();
+
+onmessage = async ({ data }) => {
+  latest[data.kind] = data.id;
+  await pause(); // newer requests that wait come first
+  if (data.kind !== "init" && latest[data.kind] !== data.id) return;
+  try {
+    if (data.kind !== "init") await loaded;
+    if (latest[data.kind] !== data.id) return;
+    await tasks[data.kind](data);
+  } catch (error) {
+    postMessage({ kind: "error", of: data.kind, id: data.id, message: error.message });
+    // A panic has ended the instance.
+    if (error.isFatal) engine = await Engine.load("engine.wasm");
+  }
+};
+
+const tasks = {
+  async init(data) {
+    catalogue = data.catalogue;
+    engine = await Engine.load("engine.wasm");
+    isLoaded();
+    postMessage({ kind: "ready", id: data.id });
+  },
+
+  async run({ id, settings }) {
+    const begin = performance.now();
+    const text = planText(settings);
+    engine.input(text);
+    engine.call("run_open");
+    const duration = settings.duration_ps / 1e12;
+    let step = duration / 200;
+    let until = 0;
+    let sliceBegin = begin;
+    let shown = begin;
+    for (let ended = false; !ended;) {
+      until += step;
+      ended = engine.exports.run_advance(until) === 1;
+      const now = performance.now();
+      if (!ended && now - sliceBegin > SLICE_MS) {
+        if (now - shown > PREVIEW_MS) {
+          postMessage({ kind: "series", id, isPreview: true, ms: now - begin, series: JSON.parse(engine.call("run_series", 0, 0)) });
+          shown = performance.now();
+        }
+        await pause();
+        if (latest.run !== id) return;
+        sliceBegin = performance.now();
+      }
+    }
+    const series = JSON.parse(engine.call("run_series", 0, 0));
+    const summaryText = engine.call("run_summary");
+    const summary = JSON.parse(summaryText);
+    engine.input(`[${summaryText},${text}]`);
+    const limits = JSON.parse(engine.call("limits"));
+    postMessage({ kind: "series", id, isPreview: false, ms: performance.now() - begin, series, summary, summaryText, limits });
+  },
+
+  async files({ id, settings }) {
+    const of = [catalogue, settings, maxOverhead];
+    postMessage({ kind: "files", id, link: linkFile(...of), scenario: scenarioFile(...of), python: pythonLines(...of) });
+  },
+
+  async packets({ id, settings, from, to }) {
+    engine.input(planText(settings));
+    const log = JSON.parse(engine.call("packets", from, to));
+    postMessage({ kind: "packets", id, from, to, log });
+  },
+
+  async capture({ id, bytes }) {
+    engine.input(new Uint8Array(bytes));
+    engine.call("capture_open");
+    let packets = 0;
+    for (;;) {
+      const read = JSON.parse(engine.call("capture_advance", PACKETS_READ));
+      packets += read;
+      postMessage({ kind: "capture-progress", id, packets });
+      if (read < PACKETS_READ) break;
+      await pause();
+      if (latest.capture !== id) return;
+    }
+    postMessage({ kind: "capture", id, report: JSON.parse(engine.call("capture_report", MAX_FLOWS_LISTED)) });
+  },
+
+  async sequence({ id, flow }) {
+    postMessage({ kind: "sequence", id, flow, columns: JSON.parse(engine.call("capture_packets", flow)) });
+  },
+};
+
+const maxOverhead = (...of) => engine.maxOverhead(...of);
+
+const planText = (settings) => JSON.stringify(makePlan(catalogue, settings, maxOverhead));
