@@ -180,7 +180,7 @@ def _random_settings(catalogue: dict[str, Any], usual: dict[str, Any], draw: ran
         for choice in of["choices"]:
             option = draw.choice(choice["options"]) if draw.random() < 0.1 else choice["options"][0]
             if option is not choice["options"][0]:
-                edits[".".join(["hop", hop["name"], *choice["path"]])] = option["name"]
+                edits[".".join(["hop", hop["name"], *map(str, choice["path"])])] = option["name"]
             controls += option["controls"]
         for control in controls:
             if draw.random() < 0.15:
@@ -188,7 +188,7 @@ def _random_settings(catalogue: dict[str, Any], usual: dict[str, Any], draw: ran
                 low, high = max(control["min"], control["value"] / 3), min(control["max"], control["value"] * 3)
                 value = draw.uniform(low, high)
                 is_whole = control["unit"] != "share"
-                edits[".".join(["hop", hop["name"], *control["path"]])] = round(value) if is_whole else value
+                edits[".".join(["hop", hop["name"], *map(str, control["path"])])] = round(value) if is_whole else value
     flows = [
         {
             "on": index == 0 or draw.random() < 0.8,
