@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ QUEUES = ("droptail", "fq-codel", "droptail", "codel", "pie", "cake", "droptail"
 JITTERS = ("none", "none", "normal", "uniform", "exponential", "none", "out of order")
 RECORDING_S = 60
 PAYLOAD = 1172
+DOCSIS_HEADERS = 28
+"""Ethernet with its check sequence, and the MAC header (docs/models/grants.md)."""
 RIGHT, FALSE, UNKNOWN = "right", "false", "unknown"
 
 
@@ -46,6 +48,10 @@ class DrawnLink:
     buffer_bytes: int | None
     loss: float
     seed: int
+    bucket_bytes: int | None = None
+    """Depth of a token bucket."""
+    stall_ms: float | None = None
+    """Duration of each pause of the link."""
 
 
 def draw(seed: int, count: int, folder: Path) -> Iterator[DrawnLink]:
@@ -77,6 +83,46 @@ def draw(seed: int, count: int, folder: Path) -> Iterator[DrawnLink]:
             size + PAYLOAD + 28 if queue == "droptail" else None,
             loss,
             1000 * seed + 20 * number,
+        )
+
+
+def draw_bursts(seed: int, count: int, folder: Path) -> Iterator[DrawnLink]:
+    """Draw links with a token bucket (a capped subscriber of a faster medium) and links that pause
+    (a recording of one rate with pauses), in turn, with droptail queues."""
+    for number in range(count):
+        rng = random.Random(f"bursts-{seed}-{number}")
+        rate = round(10 ** rng.uniform(6.0, 7.5))
+        # A stall must not fill the queue.
+        size = round(rate / 8 * rng.uniform(0.3, 0.6))
+        hop: dict[str, Any] = {"name": "line", "delay": f"{rng.uniform(5, 50):.1f} ms"}
+        hop["queue"] = {"kind": "droptail", "bytes": f"{size} B"}
+        bucket = stall = None
+        carried: float | None = None
+        if number % 2 == 0:
+            bucket = round(rate / 8 * rng.uniform(0.1, 1.0))
+            fast = f"{rng.uniform(6, 20) * rate:.0f} b/s"
+            hop["medium"] = {
+                "kind": "grants",
+                "standard": "docsis-3.1",
+                "rate": {"down": fast, "up": fast},
+                "cap": {"down": f"{rate} b/s", "up": f"{rate} b/s"},
+                "burst": f"{bucket} B",
+            }
+            words = f"{rate / 1e6:.2f} Mb/s, token bucket of {bucket / 1e3:.0f} kB"
+            # The medium's rates count its own headers.
+            share = (PAYLOAD + 28) / (PAYLOAD + 28 + DOCSIS_HEADERS)
+            carried, bucket = share * rate, round(share * bucket)
+        else:
+            stall, every = rng.uniform(60, 250), rng.uniform(2, 5)
+            path = folder / f"pauses-{seed}-{number}"
+            opportunities = (1e3 * (n + 1) * 12_000 / rate for n in range(round(RECORDING_S * rate / 12_000)))
+            times = (at for at in opportunities if at % (1e3 * every) > stall)
+            path.write_text("".join(f"{round(at)}\n" for at in times))
+            hop["rate"] = {"trace": str(path)}
+            words = f"{rate / 1e6:.2f} Mb/s, pauses of {stall:.0f} ms every {every:.1f} s"
+        link = {"title": f"bursts {number}", "source": "test", "hop": [hop]}
+        yield DrawnLink(
+            words, link, "droptail", carried, size + PAYLOAD + 28, 0.0, 7000 * seed + 20 * number, bucket, stall
         )
 
 
@@ -118,23 +164,47 @@ def score(drawn: DrawnLink, found: QueueStatements) -> dict[str, str]:
         verdicts["buffer"] = RIGHT if error <= max(0.1 * drawn.buffer_bytes, packet) else FALSE
     cause = "overflow" if drawn.queue == "droptail" else "aqm"
     verdicts["losses"] = _same(found.losses, "both" if drawn.loss else cause)
-    if found.rate is None:
+    if drawn.stall_ms is not None:
+        pass  # whether the rate of a link that pauses wanders is a matter of definition
+    elif found.rate is None:
         verdicts["wanders"] = UNKNOWN
     else:
         verdicts["wanders"] = RIGHT if found.rate.wanders == (drawn.rate_bps is None) else FALSE
     if drawn.rate_bps is not None:
         near = found.rate is not None and abs(found.rate.mean_bps / drawn.rate_bps - 1) <= 0.02
         verdicts["capacity"] = UNKNOWN if found.rate is None else RIGHT if near else FALSE
+    verdicts["token bucket"] = _bucket(drawn, found)
+    verdicts["stalls"] = _stalls(drawn, found)
     return verdicts
+
+
+def _bucket(drawn: DrawnLink, found: QueueStatements) -> str:
+    """A stated burst must be within 15 % or four packets of the depth; a bucket that is not stated
+    is unknown."""
+    if found.token_bucket is None:
+        return RIGHT if drawn.bucket_bytes is None else UNKNOWN
+    if drawn.bucket_bytes is None:
+        return FALSE
+    error = abs(found.token_bucket.burst_bytes - drawn.bucket_bytes)
+    return RIGHT if error <= max(0.15 * drawn.bucket_bytes, 4 * (PAYLOAD + 28)) else FALSE
+
+
+def _stalls(drawn: DrawnLink, found: QueueStatements) -> str:
+    """The longest stated pause must be within 10 % of the link's, or 5 ms."""
+    if found.stalls is None:
+        return RIGHT if drawn.stall_ms is None else UNKNOWN
+    if drawn.stall_ms is None:
+        return FALSE
+    return RIGHT if abs(found.stalls.longest_ms - drawn.stall_ms) <= max(0.1 * drawn.stall_ms, 5.0) else FALSE
 
 
 def _same(stated: str, truth: str) -> str:
     return UNKNOWN if stated == "unknown" else RIGHT if stated == truth else FALSE
 
 
-def scored(seed: int, count: int, folder: Path, seconds: float = 10.0) -> Iterator[tuple[DrawnLink, QueueStatements]]:
+def scored(drawn_links: Iterable[DrawnLink], seconds: float = 10.0) -> Iterator[tuple[DrawnLink, QueueStatements]]:
     """Measure each drawn link over its simulation."""
-    for drawn in draw(seed, count, folder):
+    for drawn in drawn_links:
         path = SimulatedPath(drawn.link, "down", drawn.seed, seconds, PAYLOAD)
         yield drawn, infer(path.facts())
 

@@ -26,7 +26,8 @@ Written by `make measure-accuracy`: client and server of `measure` over an emula
 link file has the true values. The server's clock has the error in the first column. The
 tolerances: capacity within 2 %, the buffer within 10 % or one packet and one frame, delay
 variation within 1 ms; the one-way interval contains the true minimum delay, the loss interval the
-true loss rate. A run with an invalid emulation is repeated up to three times.
+true loss rate, a token bucket's depth and the longest pause are within 15 and 10 %. A run with an
+invalid emulation is repeated up to three times.
 
 | link | figure | direction | link file | measured | error | holds |
 |---|---|---|---|---|---|---|"""
@@ -73,6 +74,18 @@ NOISY = (
 )  # fmt: skip
 WIBRO = ("wibro-wave2, clock an hour ahead", {"down": 10e6, "up": 2.5e6}, {"down": 1_100_000, "up": 110_000}, 0.005)
 """A link with frames of 5 ms and a rate limit: name, rates, buffers, frame duration."""
+
+
+BUCKET_RATE, BUCKET_BYTES, PAUSE_MS = 10e6, 400_000, 150.0
+BURSTS = {
+    "10 Mb/s, token bucket of 400 kB": (
+        'medium = { kind = "grants", standard = "docsis-3.1", rate = "100 Mb/s", cap = "10 Mb/s", burst = "400 kB" }'
+    ),
+    "10 Mb/s, pauses of 150 ms every 3 s": (
+        'rate = "10 Mb/s"\nhandover = { every = "3 s", gap = "150 ms", loss = 0.0 }'
+    ),
+}
+"""Keys of a hop with 20 ms of delay and a droptail queue of 500 kB, by the link's name."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +189,36 @@ def noisy(truth: Truth) -> Iterator[Row]:
         yield _interval(truth.name, figures, direction, min_delay_ms)
 
 
+def bursts(name: str) -> Iterator[Row]:
+    """A token bucket's depth, or the longest pause, and that the other one is not stated."""
+    hop = (
+        f'[[hop]]\nname = "line"\ndelay = "20 ms"\nqueue = {{ kind = "droptail", bytes = "500 kB" }}\n{BURSTS[name]}\n'
+    )
+    text = f'title = "bursts"\nsource = "test"\n{hop}'
+    document = measured(text, "--tests", "delay,capacity", "--duration", "8 s", seconds=120.0)
+    for direction in ("down", "up"):
+        figures = document["capacity"][direction]
+        bucket, stalls = figures["queue"]["token_bucket"], figures["queue"]["stalls"]
+        # The medium counts its own 28 bytes of headers in rate and burst.
+        share = figures["packet_bytes"] / (figures["packet_bytes"] + 28)
+        depth = None if bucket is None else bucket["burst_bytes"] / 1e3
+        longest = None if stalls is None else stalls["longest_ms"]
+        has_bucket = "bucket" in name
+        yield _stated(
+            name, "token bucket, kB", direction, share * BUCKET_BYTES / 1e3 if has_bucket else None, depth, 0.15
+        )
+        yield _stated(name, "longest pause, ms", direction, None if has_bucket else PAUSE_MS, longest, 0.1)
+
+
+def _stated(link: str, figure: str, direction: str, truth: float | None, value: float | None, within: float) -> Row:
+    """A figure that is stated where the link has it, and only there."""
+    expected, stated = ("none" if one is None else f"{one:.4g}" for one in (truth, value))
+    if truth is None or value is None:
+        return Row(link, figure, direction, expected, stated, "-", truth is None and value is None)
+    error = value / truth - 1.0
+    return Row(link, figure, direction, expected, stated, f"{error:+.1%}", abs(error) <= within)
+
+
 def _capacity(
     link: str, figures: dict[str, Any], direction: str, rate: float, queue: int, frame_s: float
 ) -> Iterator[Row]:
@@ -213,6 +256,7 @@ def _interval(link: str, figures: dict[str, Any], direction: str, min_delay_ms: 
 CELLS: tuple[Callable[[], Iterator[Row]], ...] = (
     *(lambda truth=truth: saturated(truth) for truth in SATURATED),
     framed,
+    *(lambda name=name: bursts(name) for name in BURSTS),
     *(lambda truth=truth: noisy(truth) for truth in NOISY),
 )
 

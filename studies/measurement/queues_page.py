@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from studies.measurement.drawn_links import FALSE, RIGHT, UNKNOWN, DrawnLink, score, scored, totals
+from studies.measurement.drawn_links import FALSE, RIGHT, UNKNOWN, DrawnLink, draw, draw_bursts, score, scored, totals
 
-SEED, COUNT = 501, 126
+SEED, COUNT, BURSTS = 501, 126, 48
 ABOUT = """# What `measure` states about queues
 
 Written on {date} by `make measure-accuracy`: the streams of the tests `delay`, `capacity` and
@@ -27,19 +27,36 @@ timers.
 A statement is right, false or unknown. `kind`: the queue's kind; `aqm` counts as unknown. `buffer`:
 within 10 % or a packet of a droptail queue's limit with the packet in transmission, and none for
 another queue. `losses`: `overflow`, `aqm` or `both`. `wanders`: whether the rate is a recorded one.
-`capacity`: within 2 % of a fixed rate. The targets are at most one false statement in 30 and at most
+`capacity`: within 2 % of a fixed rate. `token bucket`: none is stated, as no link has one; `stalls`:
+the same. The targets are at most one false statement in 30 and at most
 a third unknown.
 """
 
 
-def lines(seed: int = SEED, count: int = COUNT) -> Iterator[str]:
-    """The lines of the page."""
-    rows: list[tuple[DrawnLink, dict[str, str], str]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for drawn, found in scored(seed, count, Path(folder)):
-            size = "" if found.buffer_bytes is None else f", {found.buffer_bytes / 1e3:.0f} kB"
-            rows.append((drawn, score(drawn, found), f"{found.kind}, {found.losses}{size}: {found.because}"))
-    yield ABOUT.format(date=datetime.now(UTC).date(), seed=seed, count=count)
+ABOUT_BURSTS = """
+## Token buckets and pauses
+
+{count} links of 1 to 32 Mb/s with droptail queues of 0.3 to 0.6 s. Half have a token bucket of 0.1 to
+1 s of the rate, in front of a medium that is 6 to 20 times faster: `token bucket` is right within
+15 % of its depth or four packets. The other half pause for 60 to 250 ms every 2 to 5 s: `stalls` is
+right if the longest is within 10 % or 5 ms.
+"""
+Rows = list[tuple[DrawnLink, dict[str, str], str]]
+
+
+def _rows(links: Iterable[DrawnLink]) -> Rows:
+    rows: Rows = []
+    for drawn, found in scored(links):
+        size = "" if found.buffer_bytes is None else f", {found.buffer_bytes / 1e3:.0f} kB"
+        more = "" if found.token_bucket is None else f", bucket {found.token_bucket.burst_bytes / 1e3:.0f} kB"
+        more += (
+            "" if found.stalls is None else f", {found.stalls.count} stalls of at most {found.stalls.longest_ms:.0f} ms"
+        )
+        rows.append((drawn, score(drawn, found), f"{found.kind}, {found.losses}{size}{more}: {found.because}"))
+    return rows
+
+
+def _statements(rows: Rows) -> Iterator[str]:
     yield "| statement | right | false | unknown | of | holds |"
     yield "|---|---|---|---|---|---|"
     total: Counter[str] = Counter()
@@ -47,15 +64,37 @@ def lines(seed: int = SEED, count: int = COUNT) -> Iterator[str]:
         yield _row(name, counts)
         total += counts
     yield _row("all", total)
+
+
+def _false(rows: Rows) -> Iterator[str]:
+    wrong = [
+        (drawn, [name for name, verdict in verdicts.items() if verdict == FALSE], stated)
+        for drawn, verdicts, stated in rows
+    ]
+    if not any(names for _, names, _ in wrong):
+        yield "\nNo statement is false."
+        return
+    yield "\nLinks with a false statement:\n\n| link | false | stated |\n|---|---|---|"
+    for drawn, names, stated in wrong:
+        if names:
+            yield f"| {drawn.name} | {', '.join(names)} | {stated} |"
+
+
+def lines(seed: int = SEED, count: int = COUNT) -> Iterator[str]:
+    """The lines of the page."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows = _rows(draw(seed, count, Path(folder)))
+        bursts = _rows(draw_bursts(seed, BURSTS, Path(folder)))
+    yield ABOUT.format(date=datetime.now(UTC).date(), seed=seed, count=count)
+    yield from _statements(rows)
     yield "\n| queue | links | kind right | false | unknown |\n|---|---|---|---|---|"
     for queue in dict.fromkeys(drawn.queue for drawn, _, _ in rows):
         counts = Counter(verdicts["kind"] for drawn, verdicts, _ in rows if drawn.queue == queue)
         yield f"| {queue} | {counts.total()} | {counts[RIGHT]} | {counts[FALSE]} | {counts[UNKNOWN]} |"
-    yield "\nLinks with a false statement:\n\n| link | false | stated |\n|---|---|---|"
-    for drawn, verdicts, stated in rows:
-        false = [name for name, verdict in verdicts.items() if verdict == FALSE]
-        if false:
-            yield f"| {drawn.name} | {', '.join(false)} | {stated} |"
+    yield from _false(rows)
+    yield ABOUT_BURSTS.format(count=BURSTS)
+    yield from _statements(bursts)
+    yield from _false(bursts)
 
 
 def _row(name: str, counts: Counter[str]) -> str:

@@ -9,7 +9,7 @@ from ackclock.measurement.capacity import CapacitySearch, Ran
 from ackclock.measurement.document import _directions
 from ackclock.measurement.queue_facts import QueueFacts, Train
 from ackclock.measurement.queue_inference import infer
-from studies.measurement.drawn_links import score, scored, totals
+from studies.measurement.drawn_links import draw, draw_bursts, score, scored, totals
 from studies.measurement.simulated_path import SimulatedPath, Stream, stream_over
 
 
@@ -130,11 +130,19 @@ def test_path_is_not_full_when_it_carries_the_maximum_rate():
     assert (found.filled, sent[found.number - 1]) == (False, pytest.approx(1e8, rel=0.01))
 
 
+@pytest.mark.finding("M3")
+def test_token_bucket_and_pauses_are_stated_with_their_size_when_a_link_has_them(tmp_path):
+    links = list(draw_bursts(502, 2, tmp_path))
+    assert [one.bucket_bytes is not None for one in links] == [True, False]
+    for drawn, found in scored(links):
+        assert set(score(drawn, found).values()) == {"right"}, (drawn.name, found)
+
+
 @pytest.mark.slow
 @pytest.mark.finding("M2")
 @pytest.mark.finding("M3")
 def test_statements_about_drawn_links_are_rarely_false_or_unknown(tmp_path):
-    verdicts = [score(drawn, found) for drawn, found in scored(900, 36, tmp_path)]
+    verdicts = [score(drawn, found) for drawn, found in scored(draw(900, 36, tmp_path))]
     for name, counts in totals(verdicts).items():
         assert counts["false"] <= 2, (name, counts)
         assert counts["unknown"] <= 0.45 * counts.total(), (name, counts)

@@ -183,7 +183,7 @@ def infer(facts: QueueFacts) -> QueueStatements:
     buffer = _buffer(seen) if kind == DROPTAIL else None
     queue = seen.wait_ms[~stream.lost]
     tcp = _tcp_queue_ms(facts, seen, kind)
-    busy = bool(seen.filled)
+    busy, stalls = bool(seen.filled), _stalls(stream, seen)
     return QueueStatements(
         kind=kind,
         because=because,
@@ -198,8 +198,9 @@ def infer(facts: QueueFacts) -> QueueStatements:
         rate=seen.rate,
         channel_loss=seen.channel,
         jitter=seen.jitter,
-        token_bucket=_token_bucket(seen) if busy else None,
-        stalls=_stalls(stream, seen),
+        # During a pause after the start a queue grows as it does when a burst ends.
+        token_bucket=_token_bucket(seen) if busy and stalls is None else None,
+        stalls=stalls,
     )
 
 
@@ -272,7 +273,8 @@ class _Seen:
         base = 0.0
         for _ in range(3):
             jitter = _jitter(idle, stream, service_s) if idle is not None else None
-            if rate is not None and rate.wanders and jitter is not None:
+            pauses = _pauses_ms(arrivals, service_s, jitter)
+            if jitter is not None and (len(pauses) or (rate is not None and rate.wanders)):
                 # Sparse datagrams wait for the link's service, which is no jitter after the queue.
                 jitter = replace(jitter, stream_mean_ms=0.0, stream_sd_ms=0.0)
             base = _base_ms(idle, stream, jitter, service_s)
@@ -665,10 +667,15 @@ def _stalls(stream: Train, seen: _Seen) -> Stalls | None:
     left.
     """
     arrivals = np.sort((stream.sent_s + 1e-3 * stream.delay_ms)[~stream.lost])
-    gaps_ms = 1e3 * np.diff(arrivals)
-    usual = max(20.0, 20e3 * seen.service_s, 8 * (seen.jitter.p95_ms if seen.jitter else 0.0))
-    long = gaps_ms[gaps_ms > usual]
+    long = _pauses_ms(arrivals, seen.service_s, seen.jitter)
     return Stalls(len(long), float(long.max())) if len(long) else None
+
+
+def _pauses_ms(arrivals: Floats, service_s: float, jitter: Jitter | None) -> Floats:
+    """Intervals of arrivals far above the service time and the jitter."""
+    gaps_ms: Floats = 1e3 * np.diff(arrivals)
+    usual = max(20.0, 20e3 * service_s, 8 * (jitter.p95_ms if jitter else 0.0))
+    return gaps_ms[gaps_ms > usual]
 
 
 def sentences(direction: str, queue: Mapping[str, Any]) -> list[str]:
