@@ -21,7 +21,7 @@ HELD_OUT = (
     ("up", "cubic", "auto"),
 )
 """Direction, variant and socket buffers of what is predicted."""
-ONE_END_EVERY = 4
+ONE_END_EVERY = 8
 """Every such link is fitted to one end as well."""
 FULL = 0.95
 """Utilization of the bottleneck from which on a cell shows little beside the rate."""
