@@ -181,7 +181,7 @@ docs: $(VENV)/.docs build ## the site, into target/site: half a minute
 	$(BIN)/sphinx-build --builder html -E -W --keep-going -n --quiet -d target/site-doctrees docs target/site
 
 .PHONY: wheel wheel-test cross audit
-wheel: $(VENV)/.locked ## dist/: the wheel (profile dist, lowest manylinux tag that its symbols allow) and the sdist
+wheel: $(VENV)/.locked lab ## dist/: the wheel (profile dist, lowest manylinux tag that its symbols allow) and the sdist
 	rm -rf dist
 	$(BIN)/maturin build --quiet --locked --profile dist --out dist
 	$(BIN)/maturin sdist --quiet --out dist
