@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import re
 import textwrap
+import tomllib
 from collections.abc import Callable, Container, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -113,13 +116,69 @@ def hosts() -> str:
 
 
 def _host(name: str) -> dict[str, str]:
-    import tomllib
-
     from ackclock.input.catalogue import HOSTS
     from ackclock.input.keys import toml
 
     file = tomllib.loads((HOSTS / f"{name}.toml").read_text("utf-8"))
     return {key: toml(value) for key, value in {**file.get("tuning", {}), **file["tcp"]}.items()}
+
+
+@part
+def columns(name: str) -> str:
+    """The columns of a table of a run folder, of a run with two flows.
+
+    Raises LookupError for a column without a text.
+    """
+    texts = tomllib.loads((Path(__file__).parent / "columns.toml").read_text("utf-8"))[name]
+    present = _columns()[name]
+    if missing := [column for column in present if column not in texts]:
+        raise LookupError(f"columns.toml has no [{name}] {', '.join(missing)}")
+    rows = [[f"`{column}`", texts[column][0], texts[column][1]] for column in present]
+    return table(["column", "unit", "meaning"], rows)
+
+
+@cache
+def _columns() -> dict[str, list[str]]:
+    import ackclock
+
+    flows = [ackclock.Flow(workload=ackclock.Bulk(), direction=one) for one in ("down", "up")]
+    run = ackclock.simulate("dsl-16m", flows, "10 s")
+    return {"flows": run.flows.columns, "series": run.series.columns, "hops": run.hops.columns}
+
+
+@part
+def documents() -> str:
+    """The fields of each document, from its schema."""
+    done = []
+    for file in sorted((ROOT / "docs" / "schemas").glob("*.schema.json")):
+        schema = json.loads(file.read_text("utf-8"))
+        name = file.name.partition(".")[0]
+        done.append(f"## {name}\n\n{schema.get('description', '')}\n\n[Schema](../schemas/{file.name})")
+        tables = [("", schema), *schema.get("$defs", {}).items()]
+        for title, one in tables:
+            if rows := [
+                [f"`{field}`", _type(what), what.get("description", "")]
+                for field, what in one.get("properties", {}).items()
+            ]:
+                head = f"### {name}: {title}\n\n{one.get('description', '')}\n\n" if title else ""
+                width = 3 if any(row[2] for row in rows) else 2
+                done.append(head + table(["field", "type", "meaning"][:width], [row[:width] for row in rows]))
+    return "\n\n".join(done)
+
+
+def _type(what: dict[str, Any]) -> str:
+    """A field's type in a few words."""
+    if "$ref" in what:
+        return str(what["$ref"]).rpartition("/")[2]
+    if options := what.get("anyOf"):
+        return " or ".join(dict.fromkeys(_type(one) for one in options))
+    if values := what.get("enum"):
+        return ", ".join(json.dumps(value) for value in values)
+    if "const" in what:
+        return json.dumps(what["const"])
+    if what.get("type") == "array":
+        return f"list of {_type(what.get('items', {}))}"
+    return str(what.get("type", "any"))
 
 
 @part
