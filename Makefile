@@ -179,6 +179,7 @@ guides: build ## run the commands of the guides in empty folders, with their tim
 
 docs: $(VENV)/.docs build ## the site, into target/site: half a minute
 	$(BIN)/sphinx-build --builder html -E -W --keep-going -n --quiet -d target/site-doctrees docs target/site
+	@if test -d target/lab; then rm -rf target/site/lab && cp -R target/lab target/site/lab; fi
 
 .PHONY: wheel wheel-test cross audit
 wheel: $(VENV)/.locked lab ## dist/: the wheel (profile dist, lowest manylinux tag that its symbols allow) and the sdist

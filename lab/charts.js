@@ -50,7 +50,7 @@ export class TimeChart {
     return {
       width: this.width(),
       height: this.height(),
-      padding: [8, 12, 0, 0],
+      padding: [8, 18, 0, 0],
       cursor: { sync: this.sync ? { key: this.sync } : undefined, points: { size: 6 }, drag: { x: true, y: false } },
       legend: {
         live: true,

@@ -258,3 +258,25 @@ def test_page_fits_its_window(browser: Any, address: str, width: int, scheme: st
     assert lab.page.evaluate(f"{unlabelled}.map((e) => e.outerHTML)") == []
     assert lab.messages == []
     lab.context.close()
+
+
+def test_packets_are_played_from_the_engines_events(lab: Lab) -> None:
+    lab.page.locator("#packets").scroll_into_view_if_needed()
+    lab.page.wait_for_selector("#packet-text:has-text('In queues')", timeout=30_000)
+    lab.page.select_option("#packet-speed", "0.1")
+    before = float(lab.page.input_value("#packet-time"))
+    lab.page.click("#play")
+    lab.page.wait_for_timeout(1000)
+    lab.page.click("#play")
+    assert float(lab.page.input_value("#packet-time")) > before
+    log = lab.page.evaluate("lab.packets.log")
+    assert {(side["hop"], side["direction"]) for side in log["sides"]} == {
+        (0, "down"),
+        (0, "up"),
+        (1, "down"),
+        (1, "up"),
+    }
+    for packet in log["packets"]:
+        times = [time for hop in packet["hops"] for time in (hop["entered_s"], hop["left_s"]) if time is not None]
+        assert times == sorted(times)
+    assert lab.messages == []
