@@ -147,7 +147,7 @@ def _measured(runs: Path) -> None:
     _write_link(link)
     token = runs.resolve() / "token"
     program = [sys.executable, "-m", "ackclock"]
-    serve = [*program, "serve", "--listen", "::", "--new-token", str(token)]
+    serve = [*program, "serve", "--listen", "::", "--token-file", str(token)]
     token.unlink(missing_ok=True)
     wait = (
         "import os, socket, sys, time\n"

@@ -8,10 +8,12 @@ from typing import Any
 from rich.table import Table
 
 from ackclock.format import joined, milliseconds, rate, three
-from ackclock.report.page import Cell, Chart, Column, Listing, Page, Section
+from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Page, Section
 from ackclock.report.page import Table as PageTable
 from ackclock.terminal import TextBelow
 
+AS_IT_IS = "as it is"
+"""The label of the situation without a change."""
 MAX_ROWS = 8
 """Rows of what gains nothing on the terminal; the JSON document and the report have all."""
 
@@ -105,50 +107,81 @@ def lines(document: Mapping[str, Any]) -> list[str]:
 
 
 def page(document: Mapping[str, Any]) -> Page:
-    """The report: an advice to hand on."""
+    """The report: an advice to hand on. What to type, its price and how to undo it stand first,
+    then what it gains, then what else was tried.
+    """
     sections = []
-    columns = [Column("rank"), Column("change", room="wide"), Column("who"), Column("gain", numeric=True)]
-    columns += [Column("goodput", numeric=True), Column("sparse p95 RTT", numeric=True)]
     if document["advice"]:
-        rows = []
-        for row in document["advice"]:
-            gain, changes = row["gain"], row["effect"]
-            interval = f"{gain_text(gain['lo'])} .. {gain_text(gain['hi'])}"
-            goodput, sparse = changes["goodput_bps"], changes.get("sparse_rtt_p95_ms") or {}
-            rows.append(
-                [
-                    Cell(str(row["rank"]), note="tied" if row["tied_with"] else ""),
-                    Cell(row["label"]),
-                    Cell(row["who"]),
-                    Cell(gain_text(gain["ratio"]), note=interval),
-                    Cell(rate(goodput["advised"]), note=f"from {rate(goodput['baseline'])}"),
-                    Cell(milliseconds(sparse.get("advised")), note=f"from {milliseconds(sparse.get('baseline'))}"),
-                ]
-            )
-        sections.append(Section("Advice", [PageTable(columns, rows)]))
-        first = document["advice"][0]
-        typed = "\n".join(f"# {step['who']}\n{step['command']}" for step in first["steps"])
-        undo = "\n".join(first["undo"])
-        sections.append(Section("What to type", [Listing("Commands", typed), Listing("Undo", undo)]))
-        if first["conditions"]:
-            sections.append(Section("Under other conditions", [_conditions(first)]))
+        sections += [_to_type(document["advice"][0])]
     sections.append(Section("Goodput and delay of all changes", [_pareto(document)]))
+    if document["advice"]:
+        sections.append(Section("Advice", [_advised(document)]))
+        if document["advice"][0]["conditions"]:
+            sections.append(Section("Under other conditions", [_conditions(document["advice"][0])]))
     rest = [
         [Cell(row["label"]), Cell(row["who"]), Cell(gain_text(row["gain"]), note=f"{row['n']} seeds"), Cell(row["why"])]
         for row in document["nothing_to_gain"]
     ]
-    wanted = [Column("change", room="wide"), Column("who"), Column("gain", numeric=True), Column("why")]
+    wanted = [Column("Change", room="wide"), Column("Who"), Column("Gain", numeric=True), Column("Why")]
     sections.append(Section("Not advised", [PageTable(wanted, rest)]))
-    answer, *notes = lines(document)
+    runs = document["runs"]["count"]
     return Page(
         title=f"Advice for {document['title'] or document['what']}",
-        subtitle=f"goal {document['goal']}; {', '.join(document['may'])} may act",
-        answer=answer,
+        subtitle=f"goal: {document['goal']}; {joined(document['may'])} may act; {runs} simulated runs",
+        answer=str(document["verdict"]),
         because="",
         sections=sections,
-        notes=notes,
+        notes=document["notes"],
         kind="advise",
     )
+
+
+def _to_type(first: Mapping[str, Any]) -> Section:
+    """What to type for an advice, by whom, its conditions and costs, and how to undo it."""
+    by_who: dict[str, list[str]] = {}
+    for step in first["steps"]:
+        by_who.setdefault(step["who"], []).append(step["command"])
+    blocks: list[Block] = [
+        Listing(f"To type: the {who}", "\n".join(commands), open=True) for who, commands in by_who.items()
+    ]
+    facts = [("If", text) for text in first["preconditions"]]
+    facts += [
+        (f"Cost, paid by {cost['who_pays']}", cost["text"] + ("" if cost["certain"] else " (not certain)"))
+        for cost in first["costs"] or ()
+    ]
+    if first["unless"]:
+        facts.append(("Not if", " or ".join(first["unless"])))
+    elif first["unless"] is not None:
+        facts.append(("Neighbouring conditions", f"a gain, or the same, under all {len(first['conditions'])} tried"))
+    if facts:
+        blocks.append(Facts(facts))
+    if first["undo"]:
+        blocks.append(Listing("To undo it", "\n".join(first["undo"]), open=True))
+    return Section("What to type", blocks)
+
+
+def _advised(document: Mapping[str, Any]) -> PageTable:
+    columns = [Column("Change", room="wide"), Column("Rank", numeric=True), Column("Who"), Column("Gain", numeric=True)]
+    columns += [Column("Goodput", numeric=True), Column("Sparse p95 RTT", numeric=True)]
+    rows = []
+    for row in document["advice"]:
+        gain, changes = row["gain"], row["effect"]
+        interval = f"{gain_text(gain['lo'])} .. {gain_text(gain['hi'])}"
+        goodput, sparse = changes["goodput_bps"], changes.get("sparse_rtt_p95_ms") or {}
+        rows.append(
+            [
+                Cell(row["label"]),
+                Cell(str(row["rank"]), note="tied" if row["tied_with"] else ""),
+                Cell(row["who"]),
+                Cell(gain_text(gain["ratio"]), note=interval),
+                Cell(rate(goodput["advised"]), note=f"from {rate(goodput['baseline'])}"),
+                Cell(milliseconds(sparse.get("advised")), note=f"from {milliseconds(sparse.get('baseline'))}"),
+            ]
+        )
+    reading = (
+        "The gain is the ratio of the goal's scores with its 95 % interval; the other figures are means of the runs."
+    )
+    return PageTable(columns, rows, reading, ["best" if row["rank"] == 1 else "" for row in document["advice"]])
 
 
 def _conditions(row: Mapping[str, Any]) -> PageTable:
@@ -160,29 +193,26 @@ def _conditions(row: Mapping[str, Any]) -> PageTable:
         ]
         for one in row["conditions"]
     ]
-    return PageTable([Column("condition", room="wide"), Column("gain", numeric=True), Column("")], rows)
+    return PageTable([Column("Condition", room="wide"), Column("Gain", numeric=True), Column("Verdict")], rows)
 
 
 def _pareto(document: Mapping[str, Any]) -> Chart:
     """Goodput over the p95 RTT of a sparse flow, a point for each change."""
-    values = [
-        {"change": point["label"], "goodput": point["goodput_bps"] / 1e6, "rtt": point["sparse_rtt_p95_ms"]}
+    from ackclock.plot.vega import pareto
+
+    advised = [row["label"] for row in document["advice"]]
+    rows = [
+        {
+            "change": point["label"],
+            "role": AS_IT_IS if point["label"] == AS_IT_IS else "advised" if point["label"] in advised else "tried",
+            "name": AS_IT_IS if point["label"] == AS_IT_IS else "first advice" if point["label"] in advised[:1] else "",
+            "goodput": point["goodput_bps"] / 1e6,
+            "rtt": point["sparse_rtt_p95_ms"],
+        }
         for point in document["points"]
     ]
-    spec = {
-        "data": {"values": values},
-        "mark": {"type": "point", "filled": True, "size": 60, "tooltip": True},
-        "encoding": {
-            "x": {
-                "field": "rtt",
-                "type": "quantitative",
-                "title": "p95 RTT of a sparse flow, ms",
-                "scale": {"type": "log"},
-            },
-            "y": {"field": "goodput", "type": "quantitative", "title": "goodput, Mb/s", "scale": {"zero": False}},
-            "tooltip": [{"field": name} for name in ("change", "goodput", "rtt")],
-        },
-        "width": 600,
-        "height": 320,
-    }
-    return Chart("Goodput and delay", "Means of the runs of each change; up and left is better.", spec)
+    reading = (
+        "A point for each change: means of its runs. Up and to the left is better; the dashed line joins the changes "
+        "that no other surpasses in both. The pointer over a point shows the change."
+    )
+    return Chart("Goodput and delay of all changes", reading, pareto(rows))

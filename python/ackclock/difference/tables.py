@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from ackclock.format import milliseconds, percent, rate, three
-from ackclock.report.page import Cell, Column, Page, Section
+from ackclock.report.page import Cell, Chart, Column, Page, Section
 from ackclock.report.page import Table as PageTable
 from ackclock.terminal import text_table
 
@@ -50,10 +50,10 @@ def lines(document: Mapping[str, Any]) -> list[str]:
 def page(document: Mapping[str, Any]) -> Page:
     """The report of a difference."""
     columns = [
-        Column("where", room="wide"),
-        Column("figure"),
+        Column("Where", room="wide"),
+        Column("Figure"),
         *(Column(name, numeric=True) for name in ("A", "B", "B - A", "95 % interval")),
-        Column("verdict"),
+        Column("Verdict"),
     ]
     rows = [
         [
@@ -67,13 +67,42 @@ def page(document: Mapping[str, Any]) -> Page:
     answer, *notes = lines(document)
     return Page(
         title=f"{document['a']} and {document['b']}",
-        subtitle=str(document["kind"]),
+        subtitle=f"two {document['kind']}s" if document["kind"] == "capture" else f"two runs of {document['kind']}",
         answer=answer,
         because="",
-        sections=[Section("Figures", [PageTable(columns, rows)])],
+        sections=[
+            *([Section("Differences", [drawn])] if (drawn := _chart(document)) else []),
+            Section("Figures", [PageTable(columns, rows)]),
+        ],
         notes=notes,
         kind="diff",
     )
+
+
+def _chart(document: Mapping[str, Any]) -> Chart | None:
+    """The differences in percent of A with their intervals, those that differ first; None without
+    one that has an interval.
+    """
+    from ackclock.plot.vega import differences
+
+    known = [row for row in document["metrics"] if row["lo"] is not None and row["a"] and row["differs"] is not None]
+    rows = [
+        {
+            "label": f"{row['metric']}, {row['where']}" if row["where"] else str(row["metric"]),
+            "verdict": "differs" if row["differs"] else "no more than chance",
+            **{
+                name: 100.0 * row[key] / abs(row["a"])
+                for name, key in (("mean", "difference"), ("lo", "lo"), ("hi", "hi"))
+            },
+        }
+        for row in sorted(known, key=lambda row: not row["differs"])
+    ]
+    if not rows:
+        return None
+    shown = rows[:MAX_ROWS]
+    left = f" The first {len(shown)} of {len(rows)}; the table has all." if len(rows) > len(shown) else ""
+    reading = f"B - A in percent of A with the 95 % interval. At 0 both are equal.{left}"
+    return Chart("B - A in percent of A", reading, differences(shown))
 
 
 def _numbers(row: Mapping[str, Any]) -> list[str]:

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from ackclock.emulation.terminal_tables import bounded, configured
+from ackclock.emulation.timeline import timeline
 from ackclock.format import milliseconds, percent, rate
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Block, Cell, Column, Facts, Page, Section, Table
@@ -45,10 +47,11 @@ def page(
     )
     return Page(
         title=f"Emulation of {document['link']}",
-        subtitle=f"{document['seconds']:.1f} s, {' '.join(document['command']['argv']) or 'no command'}",
+        subtitle=f"{document['seconds']:.1f} s, {_command(document)}, grade {document['grade']}",
         answer=answer,
         because=because,
         sections=[
+            *([Section("Rate and delay", [drawn])] if (drawn := timeline(done.fates, done.captures)) else []),
             Section("Hops", [_hops(document)]),
             Section("Packets", _packets(done.fates)),
             Section("Connections", _connections(done.flows)),
@@ -93,6 +96,11 @@ def folder_page(folder: Path) -> Page:
     given = read_input(folder)
     panels = panels_of_run(frames_in(folder)) if (folder / "hops.parquet").is_file() else []
     return page(open_emulation(folder), given.scenario, panels, given.environment, given.toml)
+
+
+def _command(document: Document) -> str:
+    """The command, in a line of a title."""
+    return shorten(" ".join(document["command"]["argv"]), 90, placeholder=" ..") or "no command"
 
 
 def _us(value: float | None) -> str:

@@ -23,6 +23,7 @@ from ackclock.measurement.terminal_tables import (
     rpm_text,
     spread,
 )
+from ackclock.measurement.timeline import timeline
 from ackclock.plot import vega
 from ackclock.plot.theme import MAX_LINES
 from ackclock.plot.time_series import POINTS, Line, Panel
@@ -39,7 +40,9 @@ NO_BREAK = "\u2011"
 def page(completed: Measurement) -> Page:
     """The page of a measurement."""
     document = completed.document
+    drawn = timeline(completed)
     sections = [
+        Section("Over time", [drawn] if drawn else []),
         Section("Path", _blocks(_path(document))),
         Section("Delay", _blocks(_delay(document), _delay_charts(completed, "delay"))),
         Section("Capacity and buffer", _blocks(_capacity(document), _delay_charts(completed, "capacity"))),

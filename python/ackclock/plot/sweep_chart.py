@@ -37,7 +37,7 @@ def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
     dots = alt.Scale(domain=names, range=[[1, 0] if at < first else dash for at in range(len(names))])
     base = alt.Chart(alt.InlineData(values=ours))
     line = base.mark_line(strokeWidth=1.2 if figure.get("trace") else 1.4, clip=True)
-    layers = [line.encode(**on, strokeDash=alt.StrokeDash("line:N", scale=dots, legend=None))]
+    layers = [line.encode(**on, strokeDash=alt.StrokeDash("line:N", scale=dots, legend=_legend(names, papers)))]
     if not figure.get("trace"):
         layers.append(
             base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x=on["x"], y="lo:Q", y2="hi:Q", color=on["color"])
@@ -82,9 +82,15 @@ def _colour(names: Sequence[str], papers: Sequence[str]) -> Any:
     # A number that the paper states of a line has that line's colour.
     stated = [own.get(_line_of(name, names), colour) for name, colour in zip(papers, grey, strict=True)]
     scale = alt.Scale(domain=[*names, *papers], range=[*own.values(), *stated])
+    return alt.Color("line:N", scale=scale, legend=_legend(names, papers))
+
+
+def _legend(names: Sequence[str], papers: Sequence[str]) -> Any:
+    """One legend for colour and dash: Vega-Lite warns of a field with two."""
+    import altair as alt
+
     columns = 5 if max((len(name) for name in (*names, *papers)), default=0) > LONG else LEGEND_COLUMNS
-    legend = alt.Legend(title=None, orient="top", labelFontSize=12, columns=columns, labelLimit=260)
-    return alt.Color("line:N", scale=scale, legend=legend)
+    return alt.Legend(title=None, orient="top", labelFontSize=12, columns=columns, labelLimit=260)
 
 
 def _line_of(paper: str, names: Sequence[str]) -> str:

@@ -76,22 +76,26 @@ def script() -> str:
     return user_cache.kept("charts", f"{version('vl-convert-python')} {_DRAW}", "js", bundle).decode()
 
 
-def _unvalidated(chart: Callable[P, dict[str, Any]]) -> Callable[P, dict[str, Any]]:
+def unvalidated(chart: Callable[P, dict[str, Any]]) -> Callable[P, dict[str, Any]]:
     """Build a chart without altair's validation of each part, half of the time; a test validates
     every chart.
     """
 
     @wraps(chart)
     def build(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+        import warnings
+
         from altair.utils.schemapi import debug_mode
 
-        with debug_mode(False):
+        with debug_mode(False), warnings.catch_warnings():
+            # Charts that zoom together have one selection.
+            warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter")
             return chart(*args, **kwargs)
 
     return build
 
 
-@_unvalidated
+@unvalidated
 def time_chart(panel: Panel, until: float | None = None) -> dict[str, Any]:
     """The Vega-Lite specification of one panel: lines over time, named at their ends, values on
     hover, zoomable in time. ``until`` is where the axis ends, if not with the lines.
@@ -117,25 +121,32 @@ def panel_end(panel: Panel) -> float:
     return max(line.times[-1] for line in panel.lines if line.times)
 
 
-def time_lines(panel: Panel, end: float, *, legend: bool = False, zoom: Any = None, **axis: Any) -> Any:
+def time_lines(panel: Panel, end: float, *, legend: bool = False, zoom: Any = None, room: int = 0, **axis: Any) -> Any:
     """The lines of a panel as a chart of altair, from 0 s to ``end``. Charts with the same ``zoom``
-    (see `time_zoom`) zoom together; ``axis`` changes the time axis.
+    (see `time_zoom`) zoom together; with ``room`` the labels of their values have equal room, in
+    pixels; ``axis`` changes the time axis.
 
     Time and values are inlined as CSV, a third of the size of JSON.
     """
     import altair as alt
 
-    colour = _line_colour(panel, alt.Legend(title=None, orient="top", symbolType="stroke") if legend else None)
+    # Equal for colour and dash: Vega-Lite warns of a field with two legends.
+    shown = alt.Legend(title=None, orient="top", symbolType="stroke") if legend else None
+    colour = _line_colour(panel, shown)
     names = [line.name for line in panel.lines]
     dashes = alt.Scale(domain=names, range=list(VEGA_DASHES[: len(names)]))
-    dash = alt.StrokeDash("line:N", scale=dashes, legend=None)
+    dash = alt.StrokeDash("line:N", scale=dashes, legend=shown)
     time = alt.X(
         "time_s:Q",
         scale=alt.Scale(domain=[0, end], nice=False),
         **{"title": "Time (s)", "axis": alt.Axis(grid=False, tickCount=8), **axis},
     )
+    extent: dict[str, Any] = {"minExtent": room, "maxExtent": room} if room else {}
     value = alt.Y(
-        "value:Q", title=f"{panel.title} ({panel.unit})", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5)
+        "value:Q",
+        title=f"{panel.title} ({panel.unit})",
+        scale=alt.Scale(zero=True),
+        axis=alt.Axis(tickCount=5, **extent),
     )
     hover = [
         alt.Tooltip("line:N", title="line"),
@@ -193,7 +204,7 @@ def specification(chart: Any) -> dict[str, Any]:
     return spec
 
 
-@_unvalidated
+@unvalidated
 def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Goodput against p95 RTT, a point per configuration with its 95 % intervals: up and to the
     left is better.
@@ -215,17 +226,18 @@ def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         axis=alt.Axis(grid=False),
     )
     y = alt.Y("goodput:Q", title="Goodput (Mb/s)", scale=alt.Scale(zero=True))
+    legend = alt.Legend(title=None, orient="top", columns=LEGEND_COLUMNS)
     colour = alt.Color(
         "variant:N",
         scale=alt.Scale(domain=variants, range=[PALETTE[i % len(PALETTE)] for i in range(len(variants))]),
-        legend=alt.Legend(title=None, orient="top", symbolType="circle", labelFontSize=12, columns=LEGEND_COLUMNS),
+        legend=legend,
     )
     hover = [
         alt.Tooltip("label:N", title="configuration"),
         alt.Tooltip("goodput:Q", title="goodput (Mb/s)", format=".4~g"),
         alt.Tooltip("rtt:Q", title="p95 RTT (ms)", format=".4~g"),
     ]
-    shape = alt.Shape("variant:N", scale=alt.Scale(domain=variants), legend=None)
+    shape = alt.Shape("variant:N", scale=alt.Scale(domain=variants), legend=legend)
     across = base.mark_rule(strokeWidth=1, opacity=0.6).encode(x="rtt_lo:Q", x2="rtt_hi:Q", y=y, color=colour)
     along = base.mark_rule(strokeWidth=1, opacity=0.6).encode(x=x, y="goodput_lo:Q", y2="goodput_hi:Q", color=colour)
     points = base.mark_point(filled=True, size=70, opacity=0.9).encode(
@@ -251,7 +263,7 @@ def _frontier(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return named
 
 
-@_unvalidated
+@unvalidated
 def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
     """A dot with its 95 % interval per row, best on top, and a hollow mark for the model where the
     row has one. ``rows`` have ``label``, ``mean``, ``lo``, ``hi``, and perhaps ``model``, in
@@ -274,10 +286,10 @@ def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
             shape="diamond", size=60, color=PALETTE[1], strokeWidth=1.4
         )
         layers.append(marks.encode(x="model:Q", y=y, tooltip=model_tooltip))
-    return specification(alt.layer(*layers).properties(width=WIDTH - 100, height=alt.Step(17)))
+    return specification(alt.layer(*layers).properties(width=WIDTH - 100, height=17 * len(rows)))
 
 
-@_unvalidated
+@unvalidated
 def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> dict[str, Any]:
     """A histogram: counts by bin, in the given order."""
     import altair as alt
@@ -288,3 +300,88 @@ def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> dict[str
     hover = [alt.Tooltip("bin:N", title=across), alt.Tooltip("count:Q", title=up)]
     drawn = alt.Chart(alt.InlineData(values=rows)).mark_bar(color=PALETTE[0]).encode(x=x, y=y, tooltip=hover)
     return specification(drawn.properties(width=WIDTH, height=HEIGHT))
+
+
+@unvalidated
+def differences(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """A dot with its interval per row around zero. ``rows`` have ``label``, ``verdict``, ``mean``,
+    ``lo`` and ``hi`` in percent, in display order.
+    """
+    import altair as alt
+
+    verdicts = ["differs", "no more than chance"]
+    # A figure that is a hundred times as large would flatten the others.
+    far = sorted(max(abs(row["lo"]), abs(row["hi"])) for row in rows)[int(0.8 * (len(rows) - 1))]
+    bound = max(1.0, min(max(max(abs(row["lo"]), abs(row["hi"])) for row in rows), 3.0 * far))
+    base = alt.Chart(alt.InlineData(values=list(rows)))
+    y = alt.Y("label:N", sort=[str(row["label"]) for row in rows], title=None, axis=alt.Axis(grid=True))
+    x = alt.X("mean:Q", title="B - A (% of A)", scale=alt.Scale(domain=[-bound, bound], clamp=True))
+    colour = alt.Color(
+        "verdict:N",
+        scale=alt.Scale(domain=verdicts, range=[PALETTE[1], MUTED]),
+        legend=alt.Legend(title=None, orient="top", symbolType="circle"),
+    )
+    hover = [
+        alt.Tooltip("label:N", title="figure"),
+        *(
+            alt.Tooltip(f"{name}:Q", title=f"{title} (%)", format="+.3~g")
+            for name, title in (("mean", "B - A"), ("lo", "from"), ("hi", "to"))
+        ),
+    ]
+    ranges = base.mark_rule(strokeWidth=2, opacity=0.7, clip=True).encode(x=x.copy(), x2="hi:Q", y=y, color=colour)
+    ranges.encoding.x.shorthand = "lo:Q"
+    dots = base.mark_point(filled=True, size=55, opacity=1.0).encode(x=x, y=y, color=colour, tooltip=hover)
+    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=INK, strokeWidth=1).encode(x=alt.X("zero:Q"))
+    return specification(alt.layer(zero, ranges, dots).properties(width=WIDTH - 100, height=18 * len(rows)))
+
+
+@unvalidated
+def pareto(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Goodput over the delay of a sparse flow, a point for each change, with the front of those
+    that no other surpasses in both. ``rows`` have ``change``, ``role`` ("as it is", "advised",
+    "tried"), ``name`` (shown beside the point, or empty), ``goodput`` (Mb/s) and ``rtt`` (ms).
+    """
+    import altair as alt
+
+    roles = {"as it is": PALETTE[6], "advised": PALETTE[1], "tried": PALETTE[0]}
+    x = alt.X(
+        "rtt:Q",
+        title="p95 RTT of a sparse flow (ms)",
+        scale=alt.Scale(type="log", padding=14, nice=False),
+        axis=alt.Axis(grid=False, format="~g"),
+    )
+    y = alt.Y("goodput:Q", title="Goodput (Mb/s)", scale=alt.Scale(zero=False, padding=14))
+    colour = alt.Color(
+        "role:N",
+        scale=alt.Scale(domain=list(roles), range=list(roles.values())),
+        legend=alt.Legend(title=None, orient="top", symbolType="circle"),
+    )
+    hover = [
+        alt.Tooltip("change:N", title="change"),
+        alt.Tooltip("goodput:Q", title="goodput (Mb/s)", format=".4~g"),
+        alt.Tooltip("rtt:Q", title="p95 RTT (ms)", format=".4~g"),
+    ]
+    base = alt.Chart(alt.InlineData(values=[{**row, "area": 45 if row["role"] == "tried" else 150} for row in rows]))
+    points = base.mark_point(filled=True, opacity=0.85).encode(
+        x=x, y=y, color=colour, tooltip=hover, size=alt.Size("area:Q", scale=None, legend=None)
+    )
+    front = _front(rows)
+    line = alt.Chart(alt.InlineData(values=front)).mark_line(color=MUTED, strokeDash=[4, 3], strokeWidth=1.2)
+    named = [row for row in rows if row["name"]]
+    names = alt.Chart(alt.InlineData(values=named)).mark_text(
+        align="left", dx=10, dy=-8, fontSize=11, limit=300, color=INK
+    )
+    return specification(
+        alt.layer(line.encode(x=x, y=y), points, names.encode(x=x, y=y, text="name:N")).properties(
+            width=WIDTH, height=320
+        )
+    )
+
+
+def _front(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Goodput and delay of the rows that no other surpasses in both, by delay."""
+    front: list[dict[str, Any]] = []
+    for row in sorted(rows, key=lambda row: (row["rtt"], -row["goodput"])):
+        if not front or row["goodput"] > front[-1]["goodput"]:
+            front.append({"goodput": row["goodput"], "rtt": row["rtt"]})
+    return front

@@ -27,19 +27,19 @@
     const labelled = spec.layer && spec.layer.some(layer => layer.name === page.labels);
     if (labelled && narrow) spec.layer = spec.layer.filter(layer => layer.name !== page.labels);
     for (const unit of units(spec)) {
-      const colour = unit.encoding && unit.encoding.color, dash = unit.encoding && unit.encoding.strokeDash;
+      const colour = unit.encoding && unit.encoding.color, others = unit.encoding ? [unit.encoding.strokeDash, unit.encoding.shape].filter(Boolean) : [];
       if (unit.name === page.labels) { unit.mark.limit = Math.min(unit.mark.limit, 0.28 * width); continue; }
       if (!colour || !colour.scale) continue;
       if (labelled && narrow) {
         colour.legend = { title: null, orient: "top", symbolType: "stroke" };
-        if (dash) dash.legend = colour.legend;
+        for (const other of others) other.legend = colour.legend;
       }
       if (!colour.legend) continue;
       const names = (colour.scale.domain || []).map(String), longest = Math.max(4, ...names.map(name => name.length));
       const limit = Math.min(320, width - SIDE - SYMBOL);
       colour.legend.labelLimit = limit;
       colour.legend.columns = Math.max(1, Math.floor((width - SIDE) / (SYMBOL + Math.min(limit, LETTER * longest))));
-      if (dash && dash.legend) dash.legend = colour.legend;
+      for (const other of others) if (other.legend) other.legend = colour.legend;
     }
     return spec;
   };

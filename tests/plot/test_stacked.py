@@ -1,0 +1,48 @@
+"""Panels above each other on one time axis, differences, and the Pareto front."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import pytest
+
+from ackclock.plot import Plot, vega
+from ackclock.plot.stacked import stacked
+from ackclock.plot.time_series import Line, Panel
+
+pytest.importorskip("altair")
+
+
+def _panel(title: str) -> Panel:
+    lines = (Line("down", [0.0, 1.0], [1.0, 2.0]), Line("up", [0.0, 2.5], [1.0, 3.0]))
+    return Panel(title.lower(), title, "Mb/s", "", lines)
+
+
+def test_stacked_panels_have_one_time_axis_and_one_zoom() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        spec = stacked([_panel("Rate"), _panel("Delay")], [(0.5, 1.0, "capacity down")])
+    assert len(spec["params"]) == 1 and len(spec["params"][0]["views"]) == 2
+    domains = json.dumps(spec).count('"domain": [0, 2.5]')
+    assert domains == 2
+    drawn = Plot([spec], "Over time").to_svg()
+    assert "capacity down" in drawn and "Delay (Mb/s)" in drawn
+
+
+def test_pareto_front_joins_points_that_no_other_surpasses_in_both() -> None:
+    rows = [
+        {"change": name, "role": "tried", "name": "", "goodput": goodput, "rtt": rtt}
+        for name, goodput, rtt in (("a", 5.0, 40.0), ("b", 6.0, 50.0), ("worse than b", 5.5, 60.0), ("c", 7.0, 90.0))
+    ]
+    front = next(layer for layer in vega.pareto(rows)["layer"] if layer["mark"]["type"] == "line")
+    data = vega.pareto(rows)["datasets"][front["data"]["name"]]
+    assert [row["goodput"] for row in data] == [5.0, 6.0, 7.0]
+
+
+def test_differences_keep_their_order_and_a_symmetric_axis() -> None:
+    rows = [
+        {"label": name, "verdict": "differs", "mean": m, "lo": m - 1, "hi": m + 1} for name, m in (("x", -8), ("y", 2))
+    ]
+    text = json.dumps(vega.differences(rows))
+    assert '"domain": [-9, 9]' in text and '"sort": ["x", "y"]' in text
