@@ -22,6 +22,8 @@ RANKED = {
     "jain": "Jain's index",
 }
 """The metrics of a ranking, in words."""
+MAX_TIMES = 1000
+"""The largest ratio with a number: two seeds that scatter have intervals of any width."""
 
 
 def is_undecided(standing: Standing, ratio: Ratio | None) -> bool:
@@ -37,7 +39,8 @@ def scatter(ratio: Ratio, ranked_by: str) -> str:
     unsure = f"by the mean, but {ratio.n} seeds do not separate it from the best"
     if not math.isfinite(ratio.value):
         return f"{unsure}, whose {of} is 0"
-    times = f"{significant(ratio.lo, 2)} to {significant(ratio.hi, 2)} times the best mean"
+    high = significant(ratio.hi, 2) if ratio.hi < MAX_TIMES else f"more than {MAX_TIMES}"
+    times = f"{significant(ratio.lo, 2)} to {high} times the best mean"
     return f"{unsure}: the 95 % interval of its {of} is {times}"
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from ackclock.errors import AckclockError
 from ackclock.plot.capture import envelope
-from ackclock.plot.stacked import stacked
+from ackclock.plot.time_axis import stacked
 from ackclock.plot.time_series import Line, Panel
 from ackclock.report.page import Chart
 
@@ -81,15 +81,15 @@ def _tcp(packets: pl.DataFrame | None, width: float, end: float) -> tuple[tuple[
     if packets is None:
         return (), ()
     goodputs, rtts = [], []
-    for direction, way, sender in (("down", "b2a", 1), ("up", "a2b", 2)):
+    for direction, data_direction, sender in (("down", "b2a", 1), ("up", "a2b", 2)):
         new = pl.col("kind").is_in(["new", "after_hole", "fast", "rack", "timeout", "go_back_n", "tail_probe"])
         data = packets.filter(
-            (pl.col("way") == way) & (pl.col("capture") != sender) & (pl.col("payload_bytes") > 0) & new
+            (pl.col("way") == data_direction) & (pl.col("capture") != sender) & (pl.col("payload_bytes") > 0) & new
         )
         if data["payload_bytes"].sum() < 10_000:
             continue
         goodputs.append(Line(direction, *_binned(data, "payload_bytes", width, end)))
-        acks = packets.filter((pl.col("way") != way) & (pl.col("capture") == sender))
+        acks = packets.filter((pl.col("way") != data_direction) & (pl.col("capture") == sender))
         if acks["rtt_ms"].drop_nulls().len():
             rtts.append(envelope(direction, acks, "rtt_ms", 1.0))
     return tuple(goodputs), tuple(rtts)

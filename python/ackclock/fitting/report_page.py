@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from ackclock.fitting.measured_chart import measured_chart
 from ackclock.fitting.terminal_tables import interval, not_identified_lines, quantity
 from ackclock.report.page import Cell, Column, Listing, Page, Section, Table
 
@@ -22,19 +24,20 @@ def page(document: Mapping[str, Any], text: str) -> Page:
         for row in document["parameters"]
     ]
     columns = [
-        Column("parameter"),
-        Column("value", numeric=True),
+        Column("Parameter"),
+        Column("Value", numeric=True),
         Column("95 % interval", numeric=True),
-        Column("status"),
-        Column("evidence", room="wide"),
+        Column("Status"),
+        Column("Evidence", room="wide"),
     ]
     identified = sum(row["status"] == "identified" for row in document["parameters"])
     return Page(
         title=str(document["title"]),
-        subtitle=", ".join(f"{one['capture']} ({one['end']})" for one in document["inputs"]),
+        subtitle=", ".join(f"{Path(one['capture']).name} ({one['end']})" for one in document["inputs"]),
         answer=f"The captures identify {identified} of {len(rows)} parameters of the link.",
-        because="",
+        because=str((document.get("score") or {}).get("sentence", "")),
         sections=[
+            *([Section("Fitted and measured", [drawn])] if (drawn := measured_chart(document)) else []),
             Section("Parameters", [Table(columns, rows)]),
             Section("Link file", [Listing("The link file", text)]),
         ],

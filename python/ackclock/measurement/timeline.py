@@ -9,7 +9,7 @@ import polars as pl
 
 from ackclock.measurement.terminal_tables import DIRECTIONS
 from ackclock.plot.capture import envelope
-from ackclock.plot.stacked import Phase, stacked
+from ackclock.plot.time_axis import Phase, stacked
 from ackclock.plot.time_series import Line, Panel
 from ackclock.report.page import Chart
 
@@ -75,7 +75,7 @@ def _received(completed: Measurement) -> pl.DataFrame:
 
 def _packet_bytes(document: Mapping[str, Any]) -> dict[tuple[str, str], float]:
     """The IP bytes of a datagram by kind of test and direction, of the tests that load the path."""
-    capacity = {("capacity", way): of.get("packet_bytes") for way, of in document["capacity"].items()}
+    capacity = {("capacity", loaded): of.get("packet_bytes") for loaded, of in document["capacity"].items()}
     steps = {("steps", str(of["direction"])): of.get("ip_bytes") for of in document["steps"]}
     return {key: float(size) for key, size in (capacity | steps).items() if size}
 
@@ -86,8 +86,8 @@ def _arrivals(
     """Bytes of a direction with their times of arrival."""
     yield series.filter(pl.col("direction") == direction).select("time_s", "bytes")
     own = delays.filter(pl.col("direction") == direction)
-    for (kind, way), size in sizes.items():
-        if way == direction:
+    for (kind, loaded), size in sizes.items():
+        if loaded == direction:
             loading = own.filter(pl.col("kind") == kind)
             yield loading.select(
                 (pl.col("sent_s") + 1e-3 * pl.col("above_ms")).alias("time_s"), pl.lit(size).alias("bytes")

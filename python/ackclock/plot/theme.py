@@ -33,6 +33,8 @@ DARK = {
     "#7F7F7F": "#A5A5A5",
     "#B8860B": "#E0B84A",
     "#999999": "#B5B5B5",
+    "#8B5A2B": "#CFA070",
+    "#000000": "#F2F2F2",
 }
 """Each colour of the charts on dark paper, with a contrast of at least 3 to it (WCAG 1.4.11)."""
 

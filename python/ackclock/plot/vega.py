@@ -216,7 +216,11 @@ def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     variants = sorted({str(row["variant"]) for row in rows})
     base = alt.Chart(alt.InlineData(values=list(rows)))
-    low, high = min(row["rtt_lo"] for row in rows), max(row["rtt_hi"] for row in rows)
+    # Intervals of few seeds would flatten the points: what is beyond twice the means is cut.
+    low = min(row["rtt"] for row in rows)
+    low = max(min(row["rtt_lo"] for row in rows), 0.5 * low)
+    high = min(max(row["rtt_hi"] for row in rows), 2.0 * max(row["rtt"] for row in rows))
+    top = min(max(row["goodput_hi"] for row in rows), 2.0 * max(row["goodput"] for row in rows))
     # Room for the names on the right, and none for negative times on the left.
     domain = [max(0.0, low - 0.06 * (high - low)), high + 0.25 * (high - low) + 1e-3]
     x = alt.X(
@@ -225,7 +229,7 @@ def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         scale=alt.Scale(domain=domain, nice=False),
         axis=alt.Axis(grid=False),
     )
-    y = alt.Y("goodput:Q", title="Goodput (Mb/s)", scale=alt.Scale(zero=True))
+    y = alt.Y("goodput:Q", title="Goodput (Mb/s)", scale=alt.Scale(domain=[0, 1.05 * top or 1], nice=True))
     legend = alt.Legend(title=None, orient="top", columns=LEGEND_COLUMNS)
     colour = alt.Color(
         "variant:N",
@@ -238,8 +242,12 @@ def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         alt.Tooltip("rtt:Q", title="p95 RTT (ms)", format=".4~g"),
     ]
     shape = alt.Shape("variant:N", scale=alt.Scale(domain=variants), legend=legend)
-    across = base.mark_rule(strokeWidth=1, opacity=0.6).encode(x="rtt_lo:Q", x2="rtt_hi:Q", y=y, color=colour)
-    along = base.mark_rule(strokeWidth=1, opacity=0.6).encode(x=x, y="goodput_lo:Q", y2="goodput_hi:Q", color=colour)
+    across = base.mark_rule(strokeWidth=1, opacity=0.6, clip=True).encode(
+        x="rtt_lo:Q", x2="rtt_hi:Q", y=y, color=colour
+    )
+    along = base.mark_rule(strokeWidth=1, opacity=0.6, clip=True).encode(
+        x=x, y="goodput_lo:Q", y2="goodput_hi:Q", color=colour
+    )
     points = base.mark_point(filled=True, size=70, opacity=0.9).encode(
         x=x, y=y, color=colour, shape=shape, tooltip=hover
     )
@@ -274,8 +282,11 @@ def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
     order = [str(row["label"]) for row in rows]
     base = alt.Chart(alt.InlineData(values=list(rows)))
     y = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(grid=True))
-    ranges = base.mark_rule(strokeWidth=2, color=PALETTE[0], opacity=0.6).encode(
-        x=alt.X("lo:Q", title=title, scale=alt.Scale(zero=True)), x2="hi:Q", y=y
+    means = [float(row[name]) for row in rows for name in ("mean", "model") if name in row]
+    top = min(max(float(row["hi"]) for row in rows), 2.0 * max(means)) or 1.0
+    scale = alt.Scale(domain=[0, 1.03 * max(top, *means)], nice=True)
+    ranges = base.mark_rule(strokeWidth=2, color=PALETTE[0], opacity=0.6, clip=True).encode(
+        x=alt.X("lo:Q", title=title, scale=scale), x2="hi:Q", y=y
     )
     hover = [alt.Tooltip("label:N", title="configuration"), alt.Tooltip("mean:Q", title=title, format=".4~g")]
     dots = base.mark_point(filled=True, size=55, color=PALETTE[0], opacity=1.0).encode(x="mean:Q", y=y, tooltip=hover)

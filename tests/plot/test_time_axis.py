@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from ackclock.plot import Plot, vega
-from ackclock.plot.stacked import stacked
+from ackclock.plot.time_axis import stacked
 from ackclock.plot.time_series import Line, Panel
 
 pytest.importorskip("altair")
