@@ -27,10 +27,11 @@ done
 "$python" -m venv --without-pip "$folder/venv" >/dev/null 2>&1
 if ! "$python" -m pip --quiet --disable-pip-version-check --python "$folder/venv/bin/python" install pip-audit >"$folder/pip" 2>&1; then
   echo "audit: pip-audit skipped: it cannot be installed"
-elif "$folder/venv/bin/python" -m pip_audit --disable-pip --requirement requirements.lock --progress-spinner off >"$folder/pip" 2>&1; then
+elif "$folder/venv/bin/python" -m pip_audit --strict --disable-pip --requirement requirements.lock --progress-spinner off >"$folder/pip" 2>&1; then
   echo "audit: pip-audit finds nothing in requirements.lock"
-elif grep -qE "ConnectionError|Max retries|Could not connect|ServiceError|HTTPError|NameResolution|Proxy" "$folder/pip"; then
-  echo "audit: pip-audit skipped: its database is out of reach"
+elif grep -qE "could not be audited|not found on PyPI|ConnectionError|Max retries|ServiceError|HTTPError|NameResolution" "$folder/pip"; then
+  # An index without the service's data answers "not found" for every package; --strict makes that no success.
+  echo "audit: pip-audit skipped: the vulnerability data of PyPI are out of reach"
 else
   cat "$folder/pip"
   status=1
