@@ -134,6 +134,14 @@ def test_goodput_of_each_phase_is_that_of_the_receiver_when_the_other_direction_
 
 
 @pytest.mark.finding("M8")
+def test_estimate_has_the_bytes_of_the_capacity_search_when_it_is_done():
+    plan = plan_of(Document({"tests": ["capacity", "tcp"], "duration": "4 s"}))
+    rates = {"down": 8e6, "up": 8e6}
+    assert estimate(plan, rates)[1] == pytest.approx(2 * 1e6 * (1.25 * 6 + 4))
+    assert estimate(plan, rates, 3e7)[1] == pytest.approx(3e7 + 2 * 1e6 * 4)
+
+
+@pytest.mark.finding("M8")
 def test_bytes_of_tests_are_datagrams_and_segments_with_their_headers():
     sender = {"flow": 0, "sends": True, "bytes": 0, "retransmitted": 2, "mss": 1448, "segments_sent": 10}
     receiver = {"flow": 0, "sends": False, "bytes": 8 * 1448, "retransmitted": 0, "mss": 1448, "segments_sent": 0}

@@ -125,6 +125,35 @@ def test_path_test_reaches_the_server_and_measures_the_capacity_to_it(tmp_path):
     assert hop["capacity"]["bps"] == pytest.approx(RATE["up"], rel=0.1)
 
 
+QUEUES = {
+    "droptail": 'queue = { kind = "droptail", bytes = "100 kB" }',
+    "fq-codel": 'queue = { kind = "fq-codel" }',
+    "jitter": (
+        'queue = { kind = "droptail", bytes = "100 kB" }\njitter = { kind = "normal", mean = "6 ms", sd = "3 ms" }'
+    ),
+}
+LINE = """title = "line"
+source = "test"
+[[hop]]
+name = "line"
+rate = { down = "10 Mb/s", up = "2 Mb/s" }
+delay = "20 ms"
+"""
+
+
+@pytest.mark.finding("M8")
+@pytest.mark.parametrize("queue", QUEUES)
+def test_measurement_takes_the_announced_time_and_bytes_within_20_percent(queue, tmp_path):
+    link = tmp_path / "line.toml"
+    link.write_text(LINE + QUEUES[queue], encoding="utf-8")
+    tests = "delay,capacity,steps,tcp,bidirectional,latency"
+    document = over(str(link), "--tests", tests, "--duration", "4 s", "--offset", "2 s", seconds=240.0)
+    announced = document["announced"]
+    assert document["seconds"] == pytest.approx(announced["seconds"], rel=0.2)
+    assert document["ip_bytes"] == pytest.approx(announced["bytes"], rel=0.2)
+    assert [pair["first"] for pair in document["bidirectional"]] == ["down", "up"]
+
+
 @pytest.mark.realtime
 @pytest.mark.finding("M1")
 @pytest.mark.parametrize("link", ["dsl-16m", "cable-dialup", "lte-uplink"])

@@ -196,9 +196,10 @@ CAPACITY_SEARCH_S = 12.0
 measured over emulated links (FQ-CoDel; droptail with jitter), where 59 s are announced."""
 
 
-def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
+def estimate(plan: Plan, rates_bps: Mapping[str, float], capacity_bytes: float | None = None) -> tuple[float, float]:
     """Estimated seconds, and IP bytes of both directions. Without a direction's rate its bytes
-    count as zero.
+    count as zero. ``capacity_bytes`` are those that the test ``capacity`` has sent: its trials send
+    up to 16 times the capacity.
 
     A path whose hops have an ICMP rate limit takes longer: `ackclock.measurement.path.seconds`.
     """
@@ -221,7 +222,7 @@ def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
     full = {
         "path": 0.0,
         "delay": 0.0,
-        "capacity": 1.25 * (t + 2),
+        "capacity": 1.25 * (t + 2) if capacity_bytes is None else 0.0,
         "steps": 0.0 if plan.steps else t / 2 * sum(plan.shares),
         "tcp": t * len(plan.congestion) * len(plan.buffers),
         "bidirectional": t if offset is None else directions * (t + offset),
@@ -236,5 +237,7 @@ def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
         size += directions * plan.repeats * sum(size_bytes(one) for one in plan.sizes)
     if "steps" in plan.tests:
         size += directions * t / 2 * sum(rate_bps(one) for one in plan.steps) / 8
+    if "capacity" in plan.tests:
+        size += capacity_bytes or 0.0
     low_rate = 2 * 48 * 25 * sum(seconds[name] for name in plan.tests if name in ("delay", "latency"))
     return sum(seconds[name] for name in plan.tests), size + low_rate

@@ -59,6 +59,7 @@ class TestRunner:
         self._report = report
         self._count, self._number = len(plan.tests), 0
         self._rates: dict[str, float] = {}
+        self._capacity_bytes = 0.0
         self._estimate, self._label = "", ""
         self.done.announced = {"seconds": estimate(plan, {})[0], "bytes": None}
 
@@ -113,7 +114,7 @@ class TestRunner:
                 maximum,
             ).search()
             self.done.filled[direction] = found
-        seconds, size = estimate(self.plan, self._rates)
+        seconds, size = estimate(self.plan, self._rates, self._capacity_bytes)
         self.done.announced = {"seconds": seconds, "bytes": size}
         self._estimate = f" of about {seconds:.0f} s and {size / 1e6:.3g} MB in all"
 
@@ -126,6 +127,7 @@ class TestRunner:
             self.done.purposes[number] = {"label": label, "kind": "beside", "way": direction}
         figures = next(one for one in directions[0] if one["direction"] == direction)
         self._rates[direction] = figures["received_bps"] or 0.0
+        self._capacity_bytes += figures["sent"] * figures["ip_bytes"]
 
         def train() -> Train:
             delays = pl.DataFrame(self.session.so_far()[2])
