@@ -76,16 +76,25 @@ def _blocks(table: Table, charts: Iterator[Chart] | None = None) -> list[Block]:
 def _answer(document: Document) -> str:
     found = {direction: figures for direction, figures in document["capacity"].items() if figures["rate_bps"]}
     if found:
-        parts = " and ".join(
-            f"{'at least ' * figures['at_least']}{rate(figures['rate_bps'])} {direction}"
-            for direction, figures in found.items()
-        )
+        parts = " and ".join(f"{_carried(document, direction)} {direction}" for direction in found)
         return f"The path carries {parts}."
     flows = [flow for flow in document["flows"] if flow["goodput_bps"]]
     if flows:
         best = max(flows, key=lambda flow: float(flow["goodput_bps"]))
         return f"One TCP flow had at most {rate(best['goodput_bps'])} ({best['label']})."
     return "Delays were measured." if document["delay"] else "The results are below."
+
+
+def _carried(document: Document, direction: str) -> str:
+    """The capacity of a direction; where the stream did not fill the path, the larger of its rate
+    and the best TCP flow's goodput.
+    """
+    figures = document["capacity"][direction]
+    if not figures["at_least"]:
+        return rate(figures["rate_bps"])
+    tcp = [float(flow["goodput_bps"] or 0.0) for flow in document["flows"] if flow["direction"] == direction]
+    best = max(tcp, default=0.0)
+    return f"at least {rate(max(best, figures['rate_bps']))}" + (" (by TCP)" if best > figures["rate_bps"] else "")
 
 
 def _because(document: Document) -> str:
