@@ -86,8 +86,8 @@ def misses(done: Sequence[FittedLink]) -> list[str]:
     return lines
 
 
-def page(done: Sequence[FittedLink], seed: int, seconds: float) -> str:
-    """The page."""
+def page(done: Sequence[FittedLink], seed: int, seconds: float, asked: int) -> str:
+    """The page; `asked` is the number of links that were to be fitted."""
     cells = [cell for link in done for cell in link.cells]
     kinds = ", ".join(
         f"{sum(link.link.kind == kind for link in done)} {kind}"
@@ -102,6 +102,11 @@ def page(done: Sequence[FittedLink], seed: int, seconds: float) -> str:
         "vegas with socket buffers of 64 KiB and automatic ones, and an upload; truth and prediction are means of 10",
         "seeds that the input has not. The naive fit is the mean rate, the minimum RTT and one bandwidth-delay product",
         "of droptail. Links of the kind `other` have cross traffic, handovers, reordering or a token bucket.",
+        *(
+            [f"These are the first {len(done)} of {asked} links: the run had a time limit."]
+            if len(done) < asked
+            else []
+        ),
         "",
         "## Predictions",
         "",
@@ -146,7 +151,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             done.append(fitted(link, Path(folder) / "run", predict=not options.parameters))
         print(f"link {link.name}: {time.monotonic() - started:.0f} s", file=sys.stderr)
-    text = page(done, options.seed, time.monotonic() - started)
+    text = page(done, options.seed, time.monotonic() - started, options.links)
     if options.file:
         atomic_write(options.file, text.encode())
     else:
