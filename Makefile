@@ -185,7 +185,7 @@ docs: $(VENV)/.docs build ## the site, into target/site: half a minute
 wheel: $(VENV)/.locked lab ## dist/: the wheel (profile dist, lowest manylinux tag that its symbols allow) and the sdist
 	rm -rf dist
 	$(BIN)/maturin build --quiet --locked --profile dist --out dist
-	$(BIN)/maturin sdist --quiet --out dist
+	$(BIN)/maturin sdist --out dist >/dev/null
 	@ls -l dist
 
 wheel-test: $(VENV)/.locked ## install dist/*.whl in a bare environment without a compiler, run every command; build the sdist
