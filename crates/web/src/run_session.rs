@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn plan_is_refused_with_its_key_when_a_value_is_invalid() {
-        let plan = PLAN.replace("\"bps\":1000000,", "\"bps\":0,");
+        let plan = PLAN.replace("\"bps\":1000000}", "\"bps\":0}");
         assert!(RunSession::open(&plan).is_err_and(|message| message.contains("line")));
     }
 
