@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackclock.report.page import Block, Chart, Page, Section, Sequences, Table
@@ -13,26 +12,27 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ackclock.plot.figure import Plot
-    from ackclock.result import Result
 
 
-def figures(run: Result | Page | Path | str) -> dict[str, Plot]:
-    """The figures of the report of a result or of a run folder, by name, in the report's order.
+def figures(page: Page) -> dict[str, Plot]:
+    """The figures of a report's page by name, in the report's order.
 
     The report's conditions stand below each title. `save` writes it as SVG, PDF, PNG or CSV.
 
     Raises:
-        InputError: the folder holds no finished run.
         ImportError: the extra `plot` is not installed.
 
-    >>> import ackclock
-    >>> run = ackclock.simulate("dsl-16m", [{"workload": {"kind": "bulk"}}], duration="2 s")
-    >>> list(figures(run))
+    >>> import ackclock, tempfile
+    >>> from pathlib import Path
+    >>> from ackclock.result_folder import page_of
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     flows = [{"workload": {"kind": "bulk"}}]
+    ...     run = ackclock.simulate("dsl-16m", flows, duration="2 s", out=folder)
+    ...     list(figures(page_of(Path(folder))))
     ['congestion-window', 'round-trip-time', 'goodput', 'queue-at-dsl-down']
     """
     from ackclock.plot.figure import Plot
 
-    page = page_of(run)
     return {
         name: Plot([block.spec if isinstance(block, Chart) else block.graph.specification()], block.title, page.under)
         for name, block in named(page)
@@ -40,25 +40,11 @@ def figures(run: Result | Page | Path | str) -> dict[str, Plot]:
     }
 
 
-def tables(run: Result | Page | Path | str) -> dict[str, pl.DataFrame]:
-    """The tables of the report of a result or of a run folder, by name, as text: a column of the
-    report's table each. The small second line of a cell follows its text in parentheses.
-
-    Raises:
-        InputError: the folder holds no finished run.
+def tables(page: Page) -> dict[str, pl.DataFrame]:
+    """The tables of a report's page by name, as text: a column of the report's table each. The
+    small second line of a cell follows its text in parentheses.
     """
-    return {name: _frame(block) for name, block in named(page_of(run)) if isinstance(block, Table)}
-
-
-def page_of(run: Result | Page | Path | str) -> Page:
-    """The page of a result or of a run folder."""
-    if isinstance(run, Page):
-        return run
-    if isinstance(run, Path | str):
-        from ackclock import result_folder
-
-        return result_folder.page_of(Path(run))
-    return run._page()
+    return {name: _frame(block) for name, block in named(page) if isinstance(block, Table)}
 
 
 def named(page: Page) -> list[tuple[str, Chart | Sequences | Table]]:

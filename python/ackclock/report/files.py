@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackclock.errors import InputError, RunFailed, choices, format_value
-from ackclock.report.page import Chart, Page
+from ackclock.report.figures import figures
+from ackclock.report.page import Page
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,7 +17,6 @@ FIGURES = ("svg", "pdf", "png")
 FORMATS = (*FIGURES, "csv")
 FOLDER = {**dict.fromkeys(FIGURES, "figures"), "csv": "tables"}
 """Subfolder of a run folder for each format."""
-MAX_NAME = 60
 
 
 def check_format(name: str) -> None:
@@ -27,31 +26,25 @@ def check_format(name: str) -> None:
 
 
 def figure_files(page: Page, folder: Path, suffix: str) -> list[Path]:
-    """Write each figure of a page to ``figures/NN-title.SUFFIX`` in `folder`, numbered as in the
+    """Write each figure of a page to ``figures/NN-NAME.SUFFIX`` in `folder`, numbered as in the
     report; return the paths.
-
-    Interactive time-sequence graphs are in the HTML report only.
 
     Raises:
         RunFailed: the page has no figure, or the extra `report` is not installed.
     """
-    charts = [block for section in page.sections for block in section.blocks if isinstance(block, Chart)]
-    if not charts:
-        raise RunFailed("this run has no figures", "`--format csv` writes its tables, `ackclock report` its HTML")
     try:
         import vl_convert  # noqa: F401
     except ImportError as error:
         raise RunFailed(
             f"figures as files require vl-convert ({error})", "pip install 'ackclock[report]'", option="--format"
         ) from None
-    from ackclock.plot.figure import Plot
-
+    found = figures(page)
+    if not found:
+        raise RunFailed("this run has no figures", "`--format csv` writes its tables, `ackclock report` its HTML")
     target = folder / FOLDER[suffix]
     target.mkdir(parents=True, exist_ok=True)
-    names = _numbered([chart.title for chart in charts])
     return [
-        Plot([chart.spec], chart.title).save(target / f"{name}.{suffix}")
-        for name, chart in zip(names, charts, strict=True)
+        plot.save(target / f"{number:02}-{name}.{suffix}") for number, (name, plot) in enumerate(found.items(), start=1)
     ]
 
 
@@ -91,10 +84,3 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
     texts = [pl.Series(name, [text(value) for value in frame[name]], dtype=pl.String) for name in nested]
     return frame.with_columns(texts)
-
-
-def _numbered(titles: list[str]) -> Iterator[str]:
-    """File names from titles: `01-cwnd-of-each-flow`."""
-    for number, title in enumerate(titles, start=1):
-        words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:MAX_NAME].rstrip("-")
-        yield f"{number:02}-{words}" if words else f"{number:02}"
