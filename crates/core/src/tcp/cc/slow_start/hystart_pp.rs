@@ -92,11 +92,13 @@ impl SlowStartRule for HystartPp {
         if self.round.over(ack) {
             self.begin_round(window);
         }
+        // Section 4.2: cwnd is updated before the RTT is compared.
+        let share = if self.css.is_some() { 1.0 / self.tuning.css_growth_divisor } else { 1.0 };
+        let credit = grow(ack.growth_credit.min(self.tuning.limit), share, window);
         if let Some(rtt) = ack.rtt {
             self.look(rtt);
         }
-        let share = if self.css.is_some() { 1.0 / self.tuning.css_growth_divisor } else { 1.0 };
-        grow(ack.growth_credit.min(self.tuning.limit), share, window)
+        credit
     }
 }
 
@@ -109,8 +111,8 @@ mod tests {
     fn css_grows_by_a_quarter_and_ends_after_five_rounds() {
         let mut s = HystartPp::RFC9406;
         let (windows, window) = rounds(&mut s, 8.0, 20, |r| Span::from_ms(if r < 2 { 100 } else { 120 }));
-        // Round 2 begins at 32: seven ACKs grow fully, the eighth and later ones by a quarter.
-        assert_eq!(windows[..3], [16.0, 32.0, 32.0 + 7.0 + 25.0 / 4.0]);
+        // Round 2 begins at 32: eight ACKs grow fully, the ninth and later ones by a quarter.
+        assert_eq!(windows[..3], [16.0, 32.0, 32.0 + 8.0 + 24.0 / 4.0]);
         let growth = windows[3] / windows[2];
         assert!((1.2..1.26).contains(&growth), "{windows:?}");
         assert_eq!(windows.len(), 8, "five rounds of it: {windows:?}");
