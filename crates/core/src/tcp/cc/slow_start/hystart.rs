@@ -76,6 +76,12 @@ pub fn rise_threshold(min_rtt: Span, bounds: (Span, Span)) -> Span {
 
 impl SlowStartRule for Hystart {
     fn open(&mut self, ack: &Ack, window: &mut CongestionWindow) -> f64 {
+        self.observe(ack, window);
+        grow(ack.growth_credit, 1.0, window)
+    }
+
+    /// Linux samples each ACK, whether the window grows or not (`cubictcp_acked()`).
+    fn observe(&mut self, ack: &Ack, window: &mut CongestionWindow) {
         // Rounds count from the start, even while HyStart is inactive.
         if self.round.over(ack) {
             self.begin_round(ack.now);
@@ -87,7 +93,6 @@ impl SlowStartRule for Hystart {
                 window.ssthresh = window.cwnd;
             }
         }
-        grow(ack.growth_credit, 1.0, window)
     }
 }
 

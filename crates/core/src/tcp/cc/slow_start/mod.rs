@@ -24,6 +24,8 @@ pub trait SlowStartRule {
         window.cwnd < window.ssthresh
     }
     fn open(&mut self, ack: &Ack, window: &mut CongestionWindow) -> f64;
+    /// An ACK in slow start at which the window does not grow.
+    fn observe(&mut self, _ack: &Ack, _window: &mut CongestionWindow) {}
 }
 
 macro_rules! slow_starts {
@@ -58,6 +60,9 @@ impl SlowStart {
             fn open(&mut self, ack: &Ack, window: &mut CongestionWindow) -> f64 {
                 match self { $(SlowStart::$kind(s) => s.open(ack, window)),* }
             }
+            fn observe(&mut self, ack: &Ack, window: &mut CongestionWindow) {
+                match self { $(SlowStart::$kind(s) => s.observe(ack, window)),* }
+            }
         }
     };
 }
@@ -68,6 +73,9 @@ impl SlowStart {
     #[inline]
     pub fn credit_left(&mut self, ack: &Ack, window: &mut CongestionWindow) -> f64 {
         if !ack.cwnd_limited {
+            if self.applies(window) {
+                self.observe(ack, window);
+            }
             return 0.0;
         }
         if self.applies(window) { self.open(ack, window) } else { ack.growth_credit }
