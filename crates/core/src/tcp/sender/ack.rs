@@ -54,6 +54,33 @@ impl Sender {
         let acceptable = segment.ack <= self.next && segment.ack >= self.una;
         if acceptable && !self.is_redundant(segment) {
             self.on_ack(now, segment, echo);
+        } else if segment.ack < self.una && !segment.sack.is_empty() {
+            self.on_overtaken_ack(now, segment, echo);
+        }
+    }
+
+    /// An ACK that a later one has overtaken: its SACK blocks count, its ACK number and window do not
+    /// (RFC 6675, section 2; Linux, `tcp_ack()`, `old_ack`).
+    #[cold]
+    #[inline(never)]
+    fn on_overtaken_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
+        let (sacked, dsack) = self.apply_sack(segment);
+        self.scoreboard.take_first_sacked();
+        if sacked == 0 && !dsack {
+            return;
+        }
+        let duplicate = sacked > 0 && self.config.recovery.needs_sack();
+        let info = AckInfo { sacked, duplicate, dsack, echo: echo.rtt(), ..AckInfo::default() };
+        if self.window_cut.undo.is_some() {
+            self.check_undo(now, segment, &info);
+        }
+        let (recovery, mut ctx) = self.recovery_context(now);
+        recovery.on_ack(&info, &mut ctx);
+        if let Some(cwv) = &mut self.window_cut.cwv {
+            cwv.after_recovery(now, self.recovery.active(), &mut self.cc, self.stats.retransmitted_segments);
+        }
+        if self.delivery_rate.is_some() {
+            self.sample_delivery_rate(now, &Acked::default(), &info);
         }
     }
 
