@@ -21,8 +21,9 @@ struct RackState {
     /// RACK.xmit_ts and, for RACK.end_seq, the segment's index: of the delivered segments, the one
     /// sent last.
     newest: (Time, Index),
-    /// RACK.rtt: the RTT of `newest`.
+    /// RACK.rtt: the RTT of the segment delivered last, and when that was sent.
     rtt: Span,
+    rtt_sent_at: Time,
     /// RACK.fack: one above the highest delivered segment.
     forward: Index,
     reo_wnd: RackReoWnd,
@@ -44,6 +45,7 @@ impl Default for RackState {
             sent: VecDeque::new(),
             newest: (Time::ZERO, 0),
             rtt: Span::ZERO,
+            rtt_sent_at: Time::ZERO,
             forward: 0,
             reo_wnd: RackReoWnd::default(),
             reordering: 0,
@@ -76,14 +78,20 @@ impl RackState {
             self.reordering = self.reordering.max(u32::try_from(self.forward - lowest).unwrap_or(u32::MAX));
         }
         self.forward = self.forward.max(ctx.scoreboard.first_index() + u64::from(ctx.scoreboard.forward_acked()));
-        let Some(newest) = ctx.scoreboard.newest_arrival().filter(|&n| n > self.newest) else { return };
-        let rtt = ctx.now - newest.0;
-        let too_early = ctx.rtt.min().is_some_and(|min| rtt < min) || ack.echo.is_some_and(|echo| echo > rtt + ECHO_TICK);
+        let min = ctx.rtt.min();
         // The original may have been delivered, not the retransmission.
-        if too_early && self.was_retransmission(newest) {
+        let is_too_early = |rtt: Span| min.is_some_and(|min| rtt < min) || ack.echo.is_some_and(|echo| echo > rtt + ECHO_TICK);
+        if let Some(last) = ctx.scoreboard.take_last_arrival() {
+            let rtt = ctx.now - last.sent_at;
+            if !(last.retransmitted && is_too_early(rtt)) {
+                (self.rtt, self.rtt_sent_at) = (rtt, last.sent_at);
+            }
+        }
+        let Some(newest) = ctx.scoreboard.newest_arrival_of_ack().filter(|&n| n > self.newest) else { return };
+        if is_too_early(ctx.now - newest.0) && self.was_retransmission(newest) {
             return;
         }
-        (self.newest, self.rtt) = (newest, rtt);
+        self.newest = newest;
     }
 
     fn was_retransmission(&self, (at, index): (Time, Index)) -> bool {
@@ -91,8 +99,8 @@ impl RackState {
         self.sent.range(from..).take_while(|t| t.at == at).find(|t| t.index == index).is_none_or(|t| t.retransmission)
     }
 
-    /// Section 6.2, step 5: marks segments lost and sets the deadline of the next. One timer
-    /// suffices for all segments sent before `newest`.
+    /// Section 6.2, step 5: marks segments lost and sets the deadline of the last one sent before
+    /// `newest`: one timer suffices for all.
     fn detect(&mut self, ctx: &mut RecoveryContext<'_>) {
         let wait = self.rtt + self.reo_wnd.window(self.recovery_point.is_some() || ctx.una < self.not_before, ctx);
         self.deadline = None;
@@ -102,13 +110,25 @@ impl RackState {
                     return;
                 }
                 if at + wait > ctx.now {
-                    self.deadline = Some(self.newest.0 + wait);
+                    self.deadline = Some(self.last_before_newest(ctx.scoreboard) + wait);
                     return;
                 }
                 ctx.scoreboard.mark_lost(index);
             }
             self.sent.pop_front();
         }
+    }
+
+    /// When the last outstanding segment before `newest` was sent. If that gave RACK.rtt, its own time
+    /// does: the deadline then is the end of the reordering window from now on.
+    fn last_before_newest(&self, scoreboard: &Scoreboard) -> Time {
+        if self.rtt_sent_at == self.newest.0 {
+            return self.newest.0;
+        }
+        let end = self.sent.partition_point(|t| t.at <= self.newest.0);
+        let is_before =
+            |t: &&XmitRecord| (t.at, t.index) < self.newest && scoreboard.get(t.index).is_some_and(|s| is_outstanding(s, t.at));
+        self.sent.range(..end).rev().find(is_before).map_or(self.newest.0, |t| t.at)
     }
 
     fn enter(&mut self, ack: &AckInfo, ctx: &mut RecoveryContext<'_>) {

@@ -35,6 +35,15 @@ pub struct Acked {
     pub retransmitted: bool,
 }
 
+/// A delivered segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    pub index: Index,
+    /// Time of the last transmission.
+    pub sent_at: Time,
+    pub retransmitted: bool,
+}
+
 /// Fields of every ACK come first.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
@@ -56,6 +65,8 @@ pub struct Scoreboard {
     /// Of the segments delivered since `take_newest_arrival`, the one sent last, with its send
     /// time.
     newest_arrival: Option<(Time, Index)>,
+    /// The last segment delivered since `take_last_arrival`.
+    last_arrival: Option<Arrival>,
     /// The lowest of the segments sent once and delivered since `take_lowest_arrival`.
     lowest_arrival: Index,
     highest_sacked: Option<Index>,
@@ -106,9 +117,15 @@ impl Scoreboard {
     pub fn take_newest_arrival(&mut self) -> Option<Index> {
         self.newest_arrival.take().map(|(_, index)| index)
     }
-    /// The same with its send time, and kept.
-    pub fn newest_arrival(&self) -> Option<(Time, Index)> {
-        self.newest_arrival
+    /// The same with its send time; kept only for `take_newest_arrival`, if delivery rates are sampled.
+    pub fn newest_arrival_of_ack(&mut self) -> Option<(Time, Index)> {
+        if self.lost_log.is_some() { self.newest_arrival } else { self.newest_arrival.take() }
+    }
+    /// The last segment delivered since the last call: the highest one that the ACK number covers, or
+    /// else the highest one newly SACKed. It is the last one of `tcp_clean_rtx_queue()` and
+    /// `tcp_sacktag_write_queue()`.
+    pub fn take_last_arrival(&mut self) -> Option<Arrival> {
+        self.last_arrival.take()
     }
     /// The lowest of the segments sent once and delivered since the last call.
     pub fn take_lowest_arrival(&mut self) -> Index {
@@ -222,7 +239,7 @@ impl Scoreboard {
         self.notes_arrivals = true;
     }
 
-    /// Updates the newest and the lowest delivered segment.
+    /// Updates the newest, the lowest and the last delivered segment.
     #[inline]
     fn note_arrival(&mut self, sent: &SentSegment, index: Index) {
         if self.newest_arrival.is_none_or(|newest| newest < (sent.sent_at, index)) {
@@ -231,6 +248,7 @@ impl Scoreboard {
         if sent.sends == 1 {
             self.lowest_arrival = self.lowest_arrival.min(index);
         }
+        self.last_arrival = Some(Arrival { index, sent_at: sent.sent_at, retransmitted: sent.sends > 1 });
     }
 
     /// Removes the marks of an acknowledged segment from the counts.

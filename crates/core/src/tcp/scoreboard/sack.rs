@@ -49,7 +49,9 @@ impl Scoreboard {
                     self.first_sacked = Some(self.first_sacked.map_or(sent.sent_at, |first| first.min(sent.sent_at)));
                 }
                 if self.notes_arrivals {
+                    let higher = self.last_arrival.filter(|last| last.index > index);
                     self.note_arrival(&sent, index);
+                    self.last_arrival = higher.or(self.last_arrival);
                 }
                 self.sacked_out += 1;
                 self.sacked_below_scan += u32::from(index < self.scanned);
