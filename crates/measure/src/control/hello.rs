@@ -68,8 +68,11 @@ pub fn initiation_of(stream: &[u8]) -> Result<Option<[u8; INITIATION_BYTES]>, &'
     Ok(stream.get(PREFIX.len()..HELLO_BYTES).and_then(|m| m.try_into().ok()))
 }
 
-/// Message of the server's reply, or its verdict if it is not a welcome.
-pub fn response_of(stream: &[u8]) -> Result<Option<Result<[u8; RESPONSE_BYTES], HandshakeVerdict>>, &'static str> {
+/// Message of a welcome; another verdict has none.
+pub type Response = Result<[u8; RESPONSE_BYTES], HandshakeVerdict>;
+
+/// The server's reply, if it is complete.
+pub fn response_of(stream: &[u8]) -> Result<Option<Response>, &'static str> {
     control(stream)?;
     let Some(verdict) = stream.get(PREFIX.len()) else { return Ok(None) };
     match HandshakeVerdict::from_byte(*verdict).ok_or("a malformed verdict")? {
