@@ -287,3 +287,8 @@ def test_labels_are_spread_in_order() -> None:
     assert spread([5.0, 1.0, 5.1], 1.0) == pytest.approx([4.55, 1.0, 5.55])
     placed = spread([3.0] * 4, 2.0)
     assert placed == pytest.approx([0.0, 2.0, 4.0, 6.0])
+
+
+def test_name_between_backticks_is_code_and_remains_escaped() -> None:
+    page = html(Page("T", "", "The bottleneck `<dsl> up` is full.", "", []))
+    assert "The bottleneck <code>&lt;dsl&gt; up</code> is full." in page

@@ -6,13 +6,18 @@ import json
 import re
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.plot.theme import DARK, colour_variables
 from ackclock.report.figures import named
 from ackclock.report.page import Chart, Page, Sequences
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|(?:[kKMGT]i?)?(?:b/s|B)|[num]?s|min|dB|ppm)(?!\w))")
+
+_CODE = re.compile(r"`([^`\n]+)`")
 
 
 def html(page: Page) -> str:
@@ -33,6 +38,7 @@ def html(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["code"] = _with_code
     names = {id(block): name for name, block in named(page)}
     blocks = {names[id(block)]: block for _, block in named(page)}
     charts = {name: block.spec for name, block in blocks.items() if isinstance(block, Chart)}
@@ -76,3 +82,10 @@ def _safe_json(value: Mapping[str, Any]) -> str:
     # Inside a script element only "</" and "<!--" could end or confuse it; names come from users'
     # files.
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _with_code(text: str) -> Markup:
+    """A sentence as HTML, with what stands between backticks as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(_unbroken(text)))))
