@@ -74,7 +74,14 @@ def _command() -> Callable[..., object]:
 
     from ackclock.cli.app import app
 
-    return get_command(app)
+    # The shell is an argument of --show-completion and --install-completion: typer would detect it
+    # from the parent processes, where a script or `make` is an sh.
+    detection = "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"
+    os.environ[detection] = "1"
+    try:
+        return get_command(app)
+    finally:
+        del os.environ[detection]
 
 
 def _kept() -> str:

@@ -1,4 +1,4 @@
-"""Shell completion of names: `ackclock --install-completion` sets it up for bash, zsh or fish.
+"""Shell completion of names: `ackclock --install-completion SHELL` (bash, zsh, fish) sets it up.
 
 Where nothing matches, the shell completes file names. Each function imports what it needs when it
 is called: a command without completion pays nothing.
