@@ -355,7 +355,7 @@ class MediumFit:
         if self.search.medium.is_continuous:
             bucket = self.search.medium.bucket
             key = "rate" if bucket is None else "cap"
-            rows.append(_of_draws(f"{path}.medium.{key}.{data}", "b/s", self.rate, rates, text))
+            rows.append(of_draws(f"{path}.medium.{key}.{data}", "b/s", self.rate, rates, text))
             if bucket is not None:
                 rows += [_burst(path, bucket, len(self.draws)), _channel(path, data, bucket, table["rate"][data])]
             used = self.rate * UPLINK_SHARE if data == "down" else self.rate / UPLINK_SHARE
@@ -369,8 +369,8 @@ class MediumFit:
             modulation = f"{table['channel']}, {table['modulation']}"
             rows.append(Parameter(f"{path}.medium.modulation", "", "assumed", method, text, kind=modulation))
         delay = self.delay
-        rows.append(_of_draws(f"{path}.queue.{data}.bytes", "B", self.queue, queues, text))
-        rows.append(_of_draws(f"{path}.delay", "ms", delay, delays, text))
+        rows.append(of_draws(f"{path}.queue.{data}.bytes", "B", self.queue, queues, text))
+        rows.append(of_draws(f"{path}.delay", "ms", delay, delays, text))
         replaced = ("rate.", "jitter.", "delay", f"queue.{data}.")
         kept = [row for row in others if not row.path.removeprefix(f"{path}.").startswith(replaced)]
         queue = self.link["hop"][0]["queue"][acks]["bytes"]
@@ -416,24 +416,36 @@ def _assumed(row: Parameter, shown: str) -> Parameter:
     return replace(row, used=float(size_bytes(shown)), draws=())
 
 
-def _of_draws(path: str, unit: str, value: float, draws: list[float], text: str) -> Parameter:
-    """A parameter by the draws' central 95 %."""
+def of_draws(
+    path: str,
+    unit: str,
+    value: float,
+    draws: Sequence[float],
+    text: str,
+    *,
+    method: str = "replays of the input",
+    why: str = "replays with other values are as like the input",
+    is_like: bool = True,
+) -> Parameter:
+    """A parameter by the draws' central 95 %: identified if the interval is narrow, and if a replay
+    is like the input; else bounded, with the reason `why`.
+    """
     ordered = sorted(draws)
     lo, hi = (ordered[min(len(ordered) - 1, int(q * len(ordered)))] for q in (0.025, 0.975))
     lo, hi = min(lo, value), max(hi, value)
-    is_identified = hi - lo <= 2 * MAX_HALF_WIDTH * value
+    is_identified = is_like and hi - lo <= 2 * MAX_HALF_WIDTH * value
     shown = rounded(value, lo, hi)
     return Parameter(
         path,
         unit,
         "identified" if is_identified else "bounded",
-        "replays of the input",
+        method,
         text,
         value=shown[0] if is_identified else None,
         lo=shown[1],
         hi=shown[2],
         used=value,
-        why="" if is_identified else "replays with other values are as like the input",
+        why="" if is_identified else why,
         draws=tuple(draws),
     )
 

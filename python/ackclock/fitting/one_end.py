@@ -16,8 +16,8 @@ from typing import Any
 
 from ackclock.errors import InputError
 from ackclock.fitting.link_file import link_of
-from ackclock.fitting.media import MAX_HALF_WIDTH, distance
-from ackclock.fitting.parameters import DIRECTIONS, HOP, MIN_PACKETS_BYTES, MIN_QUEUE_BYTES, Parameter, rounded
+from ackclock.fitting.media import distance, of_draws
+from ackclock.fitting.parameters import DIRECTIONS, HOP, MIN_PACKETS_BYTES, MIN_QUEUE_BYTES, Parameter
 from ackclock.fitting.prediction import (
     CANDIDATES,
     MAX_OPPOSITE_SHARE,
@@ -345,24 +345,8 @@ def _wide(used: float, count: int, seed: int) -> tuple[float, ...]:
 def _row(
     path: str, unit: str, value: float, draws: Sequence[float], method: str, text: str, *, is_like: bool = True
 ) -> Parameter:
-    ordered = sorted(draws)
-    lo, hi = (ordered[min(len(ordered) - 1, int(q * len(ordered)))] for q in (0.025, 0.975))
-    lo, hi = min(lo, value), max(hi, value)
-    is_identified = is_like and hi - lo <= 2 * MAX_HALF_WIDTH * value
-    shown = rounded(value, lo, hi)
-    return Parameter(
-        path,
-        unit,
-        "identified" if is_identified else "bounded",
-        method,
-        text,
-        value=shown[0] if is_identified else None,
-        lo=shown[1],
-        hi=shown[2],
-        used=value,
-        why="" if is_identified else "no replay is like the input, or several with different values are",
-        draws=tuple(draws),
-    )
+    why = "no replay is like the input, or several with different values are"
+    return of_draws(path, unit, value, draws, text, method=method, why=why, is_like=is_like)
 
 
 def document_inputs(end: OneEnd) -> list[Mapping[str, Any]]:
