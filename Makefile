@@ -157,9 +157,10 @@ pictures: build ## every kind of report in three widths and both colour schemes,
 ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: five minutes on two cores
 	$(BIN)/python -m studies.ack_path.page docs/ack-path-runs.md
 
-# A part: .venv/bin/python -m studies.fit.page --links 6 --seed 7
-fit-accuracy: build ## `fit` beside links of known parameters and what it predicts of them, into docs/fit-accuracy.md: ten minutes on one core
-	$(BIN)/python -m studies.fit.page docs/fit-accuracy.md
+# In parts: .venv/bin/python -m studies.fit.page --part 1/2 --minutes 9 --kept runs/fit-accuracy.jsonl
+# Other links: .venv/bin/python -m studies.fit.page --links 6 --seed 7
+fit-accuracy: build ## `fit` beside links of known parameters and what it predicts of them, into docs/fit-accuracy.md: half an hour
+	$(BIN)/python -m studies.fit.page $(if $(KEPT),--kept $(KEPT)) docs/fit-accuracy.md
 
 # Debian: apt-get install libns3-dev g++ iperf3 tcpdump iproute2 ethtool. Links whose program is absent are left out.
 fit-foreign: build ## `fit` to links that this engine did not make (kernel, ns-3, recordings), into docs/fit-foreign.md: five minutes

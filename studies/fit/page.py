@@ -1,19 +1,22 @@
 """`python -m studies.fit.page [FILE]`: fits to links of known parameters, as Markdown.
 
-`make fit-accuracy` writes it to docs. `--links N` and `--seed N` select other links.
+`make fit-accuracy` writes it to docs. `--links N` and `--seed N` select other links. `--kept FILE`
+keeps each link's outcome: a later call continues, and calls with `--part 1/2` and `--part 2/2`
+share the links.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ackclock.storage.atomic_files import atomic_write
-from studies.fit.links import links
+from studies.fit.links import TrueLink, links
 from studies.fit.predictions import ONE_END_EVERY, Cell, FittedLink, fitted
 
 SEED = 523
@@ -86,7 +89,7 @@ def misses(done: Sequence[FittedLink]) -> list[str]:
     return lines
 
 
-def page(done: Sequence[FittedLink], seed: int, seconds: float, asked: int) -> str:
+def page(done: Sequence[FittedLink], seed: int, asked: int) -> str:
     """The page; `asked` is the number of links that were to be fitted."""
     cells = [cell for link in done for cell in link.cells]
     kinds = ", ".join(
@@ -97,16 +100,13 @@ def page(done: Sequence[FittedLink], seed: int, seconds: float, asked: int) -> s
         "# Fits to links of known parameters",
         "",
         f"Written by `make fit-accuracy` ([links.py](../studies/fit/links.py)): {len(done)} links of seed {seed} ({kinds}), "
-        f"{seconds:.0f} s, {time.process_time() / len(done):.0f} s of CPU time for each.",
+        f"{sum(link.seconds for link in done):.0f} s; the fit alone took {quantile((link.fit_s for link in done), 0.5):.0f} s in "
+        f"the median and {max(link.fit_s for link in done):.0f} s at most, beside other work on two cores.",
         "The input of each fit are the captures of both ends of one cubic download of 30 s. Predicted are reno, bbr and",
         "vegas with socket buffers of 64 KiB and automatic ones, and an upload; truth and prediction are means of 10",
         "seeds that the input has not. The naive fit is the mean rate, the minimum RTT and one bandwidth-delay product",
         "of droptail. Links of the kind `other` have cross traffic, handovers, reordering or a token bucket.",
-        *(
-            [f"These are the first {len(done)} of {asked} links: the run had a time limit."]
-            if len(done) < asked
-            else []
-        ),
+        *([f"These are {len(done)} of {asked} links: the run had a time limit."] if len(done) < asked else []),
         "",
         "## Predictions",
         "",
@@ -134,6 +134,13 @@ def page(done: Sequence[FittedLink], seed: int, seconds: float, asked: int) -> s
     return "\n".join(parts)
 
 
+def kept_links(file: Path | None, drawn: Mapping[int, TrueLink]) -> dict[int, FittedLink]:
+    """The outcomes in a file of JSON lines, by number."""
+    lines = file.read_text("utf-8").splitlines() if file is not None and file.is_file() else []
+    done = (FittedLink.restored(json.loads(line), drawn) for line in lines)
+    return {link.link.number: link for link in done}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("file", nargs="?", type=Path)
@@ -141,17 +148,30 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--minutes", type=float, help="no link is begun after this time")
     parser.add_argument("--parameters", action="store_true", help="without predictions")
+    parser.add_argument("--kept", type=Path, help="a file of JSON lines that keeps outcomes: a later call continues")
+    parser.add_argument("--part", default="1/1", help="such as 2/3: every third link, from the second one on")
     options = parser.parse_args()
     print(f"seed {options.seed}", file=sys.stderr)
     started = time.monotonic()
-    done = []
-    for link in links(options.links, options.seed):
+    drawn = {link.number: link for link in links(options.links, options.seed)}
+    part, parts = map(int, options.part.split("/"))
+    own = [link for number, link in drawn.items() if number % parts == part % parts]
+    done = kept_links(options.kept, drawn)
+    for link in own:
+        if link.number in done:
+            continue
         if options.minutes and time.monotonic() - started > 60 * options.minutes:
             break
         with tempfile.TemporaryDirectory() as folder:
-            done.append(fitted(link, Path(folder) / "run", predict=not options.parameters))
-        print(f"link {link.name}: {time.monotonic() - started:.0f} s", file=sys.stderr)
-    text = page(done, options.seed, time.monotonic() - started, options.links)
+            one = done[link.number] = fitted(link, Path(folder) / "run", predict=not options.parameters)
+        print(f"link {link.name}: {one.seconds:.0f} s, its fit {one.fit_s:.0f} s", file=sys.stderr)
+        if options.kept:
+            options.kept.parent.mkdir(parents=True, exist_ok=True)
+            with options.kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(one.kept()) + "\n")
+    # Those that other parts have kept meanwhile.
+    done |= kept_links(options.kept, drawn)
+    text = page([done[number] for number in sorted(done)], options.seed, options.links)
     if options.file:
         atomic_write(options.file, text.encode())
     else:

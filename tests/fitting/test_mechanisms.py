@@ -8,7 +8,9 @@ import pytest
 
 import ackclock
 from ackclock.errors import InputError
+from ackclock.fitting.media import CAPPED, Bucket, Medium, MediumFit, Search
 from ackclock.fitting.parameters import serves_others
+from ackclock.fitting.prediction import Observed, Transfers
 from ackclock.input.link.grants import Grants
 from ackclock.input.link.handover import Handover
 from ackclock.input.scenario import draft_of
@@ -103,6 +105,18 @@ def test_medium_is_the_one_whose_replays_are_like_the_input(tmp_path):
             return float(sum(summary["flows"][0]["goodput_bps"] for summary in run.summaries))
 
         assert goodput(fitted) == pytest.approx(goodput(hop), rel=0.15)
+
+
+@pytest.mark.parametrize(("bursts", "status"), [(None, "identified"), (6e6, "bounded")])
+def test_queue_and_delay_are_bounded_when_bursts_alone_passed_a_cap(bursts, status):
+    observed = Observed(2e6, 60.0, 0.01, 40.0, 50.0, 50.0)
+    fit = {"down": {"rate": {"evidence": {"bursts": bursts}}}}
+    medium = Medium("a cap", standard=CAPPED, bucket=Bucket("down", 2e6, 50_000.0, 20e6))
+    search = Search(medium, {"name": "access"}, Transfers("down", 1, 15.0, 40.0, observed), "cubic", 20.0, fit)
+    found = MediumFit(search, 2e6, 30_000.0, 20.0, 4.0, 100.0, [(2e6, 30_000.0, 20.0)] * 40)
+    of = {row.path: row for row in found.parameters([])}
+    assert {of[f"hop.access.{path}"].status for path in ("queue.down.bytes", "delay")} == {status}
+    assert all(row.why for row in of.values() if row.status == "bounded")
 
 
 def test_draws_of_a_medium_set_its_rates(tmp_path):

@@ -369,8 +369,10 @@ class MediumFit:
             modulation = f"{table['channel']}, {table['modulation']}"
             rows.append(Parameter(f"{path}.medium.modulation", "", "assumed", method, text, kind=modulation))
         delay = self.delay
-        rows.append(of_draws(f"{path}.queue.{data}.bytes", "B", self.queue, queues, text))
-        rows.append(of_draws(f"{path}.delay", "ms", delay, delays, text))
+        # Bursts alone do not show what lasts, and the delay of a queue depends on it.
+        lasts = self.search.fit[data]["rate"]["evidence"]["bursts"] is None
+        rows.append(of_draws(f"{path}.queue.{data}.bytes", "B", self.queue, queues, text, is_like=lasts))
+        rows.append(of_draws(f"{path}.delay", "ms", delay, delays, text, is_like=lasts))
         replaced = ("rate.", "jitter.", "delay", f"queue.{data}.")
         kept = [row for row in others if not row.path.removeprefix(f"{path}.").startswith(replaced)]
         queue = self.link["hop"][0]["queue"][acks]["bytes"]
