@@ -84,7 +84,8 @@ def generator_alone() -> str:
         )
         for number, name in enumerate(names, 1):
             subprocess.run(["ip", "-n", name, "address", "add", f"198.51.100.{number}/24", "dev", "v"], check=True)
-            subprocess.run(["ip", "-n", name, "link", "set", "v", "up"], check=True)
+            for device in ("lo", "v"):  # the sender warms the caches through 127.0.0.1
+                subprocess.run(["ip", "-n", name, "link", "set", device, "up"], check=True)
             off = [word for feature in ("tx", "rx", "sg", "tso", "gso", "gro") for word in (feature, "off")]
             subprocess.run([*ip, name, "ethtool", "-K", "v", *off], check=False, capture_output=True)
         sinks = [
