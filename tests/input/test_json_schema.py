@@ -12,11 +12,13 @@ from jsonschema import Draft202012Validator
 
 from ackclock import cli
 from ackclock.errors import InputError
+from ackclock.input.document import Document
 from ackclock.input.json_schema import KINDS, each_key, json_schema
 from ackclock.input.link.catalog import PACKAGED
+from ackclock.measurement.plan import plan_of, plan_schema
 from tests.support import ROOT
 
-SCHEMAS = {kind: json_schema(kind) for kind in KINDS}
+SCHEMAS = {**{kind: json_schema(kind) for kind in KINDS}, "plan": plan_schema()}
 LINKS = sorted(PACKAGED.glob("*.toml"))
 SCENARIOS = [
     path
@@ -30,7 +32,7 @@ def errors(kind: str, document: Any) -> list[str]:
     return [f"{error.json_path}: {error.message}" for error in found]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SCHEMAS)
 def test_schema_is_valid_and_every_key_has_text_and_valid_examples(kind: str) -> None:
     schema = SCHEMAS[kind]
     Draft202012Validator.check_schema(schema)
@@ -83,10 +85,43 @@ def test_scenario_with_an_unknown_variant_is_invalid_and_with_a_class_valid() ->
     assert errors("scenario", {**scenario, "sweep": {"tcp.variant": "reno"}})
 
 
+PLANS = [
+    {"tests": ["tcp"], "buffers": ["auto", "64 KiB"], "congestion": ["cubic"]},
+    {"steps": ["500 kb/s"], "labels": {"ssi": 3}, "offset": "5 s", "path_sizes": [64, 1500]},
+]
+BAD_PLANS = [
+    {"tests": []},
+    {"tests": ["speed"]},
+    {"path_sizes": [20]},
+    {"buffers": ["64"]},
+    {"congestion": []},
+    {"shares": [20.0]},
+    {"steps": ["1"]},
+    {"start_rate": 1},
+    {"duration": "10"},
+    {"timeout": "1 s"},
+]
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+def test_plan_is_valid_when_measure_takes_it(plan: dict[str, Any]) -> None:
+    plan_of(Document(plan))
+    assert errors("plan", plan) == []
+
+
+@pytest.mark.parametrize("plan", BAD_PLANS, ids=str)
+def test_plan_is_invalid_when_measure_refuses_it(plan: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        plan_of(Document(plan))
+    assert errors("plan", plan)
+
+
 def test_command_prints_the_schema_and_refuses_another_kind(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["schema", "link"]) == 0
     assert json.loads(capsys.readouterr().out) == SCHEMAS["link"]
-    assert cli.run(["schema", "plan"]) == 2
-    assert "link, scenario" in capsys.readouterr().err
+    assert cli.run(["schema", "plan"]) == 0
+    assert json.loads(capsys.readouterr().out) == SCHEMAS["plan"]
+    assert cli.run(["schema", "report"]) == 2
+    assert "link, scenario, plan" in capsys.readouterr().err
     with pytest.raises(InputError, match="link, scenario"):
         json_schema("plan")

@@ -12,6 +12,7 @@ from ackclock.input.scenario.hosts import HostFile
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.tcp import TcpKeys
 from ackclock.input.schema import Table
+from ackclock.measurement.plan import Plan
 from tests.support import ROOT
 
 
@@ -22,7 +23,8 @@ def tables(base: type[Table] = Table) -> Iterator[type[Table]]:
             yield from tables(table)
 
 
-TABLES = sorted({table for table in tables() if table.model_fields}, key=lambda table: table.__name__)
+TABLES: list[type[Table]] = [Plan, *(table for table in tables() if table.model_fields)]
+TABLES = sorted(set(TABLES), key=lambda table: table.__name__)
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
@@ -58,7 +60,7 @@ def test_key_has_the_limits_of_its_error_message() -> None:
 
 
 def test_reference_pages_have_every_table() -> None:
-    pages = "".join((ROOT / "docs" / "reference" / f"{name}.md").read_text() for name in ("link", "scenario"))
+    pages = "".join((ROOT / "docs" / "reference" / f"{name}.md").read_text() for name in ("link", "scenario", "plan"))
     within = {"Direction", "QueueLimits", "AqmQueue", "Station", "Rates", "SomeRates", "Spans", "Sizes", "Errors"}
     for table in TABLES:
         if table.__name__ not in within | {"Flow"}:

@@ -14,10 +14,10 @@ import ackclock
 from ackclock.comparison.measurement_rows import beside
 from ackclock.errors import InputError
 from ackclock.input.document import Document
-from ackclock.measurement.document_schema import Measurement as MeasurementDocument
 from ackclock.measurement.pathchar import hops_of
 from ackclock.measurement.plan import estimate, plan_of
 from ackclock.measurement.schedule import Schedule, keep, overview
+from tests.support.documents import follows, further_fields
 
 pytestmark = pytest.mark.realtime
 
@@ -67,7 +67,8 @@ def measured(far_end, tmp_path_factory):
 
 def test_measurement_document_has_the_plans_tests_and_equals_the_folders(measured):
     document, folder = measured
-    MeasurementDocument.model_validate(document)
+    follows("measure", document)
+    assert further_fields("measure", document) == []
     assert set(document["delay"]) == {"down", "up"}
     assert document["delay"]["down"]["sent"] == 12
     assert [(f["direction"], f["purpose"]) for f in document["flows"]][:2] == [("down", "tcp"), ("up", "tcp")]

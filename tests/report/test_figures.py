@@ -1,4 +1,4 @@
-"""Figures and tables of a report by name, and reports in a browser's windows."""
+"""Figures of a report by name, and reports in a browser's windows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from ackclock.plot import Frames, Plot, panels_of_run
 from ackclock.plot.theme import DARK, PALETTE
-from ackclock.report import figures, tables
+from ackclock.report import figures
 from ackclock.report.page import Chart, Page
 from ackclock.report.render import html
 from ackclock.simulation import report_page as simulation
@@ -43,10 +43,9 @@ def _sweep(values: list[Any]) -> Page:
     return sweep.page({"cells": cells}, scenario(), [])
 
 
-def test_figures_and_tables_of_a_page_have_names_of_their_titles() -> None:
+def test_figures_of_a_page_have_names_of_their_titles() -> None:
     found = figures(_page())
     assert list(found) == ["congestion-window", "round-trip-time", "goodput", "queue-at-each-hop"]
-    assert tables(_page())["flows"]["Flow"][0] == "flow-0 (cubic, down)"
 
 
 def test_figure_states_its_conditions_below_its_title() -> None:

@@ -41,9 +41,12 @@ def table(heads: list[str], rows: Iterator[list[str]] | list[list[str]]) -> str:
 
 @part
 def keys(where: str) -> str:
-    """The keys of a class of ackclock.input, such as `link.aqm:CoDel`."""
+    """The keys of a class of ackclock.input, such as `link.aqm:CoDel`, or of another package by its
+    whole name.
+    """
     module, _, name = where.partition(":")
-    return _keys(getattr(importlib.import_module(f"ackclock.input.{module}"), name))
+    whole = module if module.startswith("ackclock.") else f"ackclock.input.{module}"
+    return _keys(getattr(importlib.import_module(whole), name))
 
 
 @part

@@ -1,4 +1,4 @@
-"""schema: JSON Schema of link files and scenarios, for editors."""
+"""schema: JSON Schema of link files, scenarios and measurement plans, for editors."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ackclock.cli.options import Json, Quiet
 class FileKind(StrEnum):
     link = "link"
     scenario = "scenario"
+    plan = "plan"
 
 
 def schema(
@@ -20,12 +21,13 @@ def schema(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print the JSON Schema (draft 2020-12) of link files or scenarios, for editors
-    (docs/editors.md).
+    """Print the JSON Schema (draft 2020-12) of link files, scenarios or plans of `measure`, for
+    editors (docs/editors.md).
 
     The output is one document with and without --json.
     """
     from ackclock.cli.output import print_json
     from ackclock.input.json_schema import json_schema
+    from ackclock.measurement.plan import plan_schema
 
-    print_json(json_schema(kind.value))
+    print_json(plan_schema() if kind is FileKind.plan else json_schema(kind.value))

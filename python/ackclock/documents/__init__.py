@@ -1,7 +1,7 @@
 """The documents of the commands' ``--json`` as types: the contract of docs/schemas.
 
 Fields may be added, not renamed or removed: the types accept fields that they do not know, and
-require the others. `ackclock.measurement.document_schema` has the document of ``measure``.
+require the others.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ackclock.documents.compare import Comparison
 from ackclock.documents.diff import RunDifference
 from ackclock.documents.emulate import EmulationAudit
 from ackclock.documents.fit import LinkFit
+from ackclock.documents.measure import Measurement
 from ackclock.documents.reproduce import Claims
 from ackclock.documents.simulate import SeededSimulation, Simulation, Sweep
 
@@ -31,6 +32,7 @@ DOCUMENTS: dict[str, type[BaseModel]] = {
     "diff": RunDifference,
     "emulate": EmulationAudit,
     "fit": LinkFit,
+    "measure": Measurement,
     "reproduce": Claims,
     "simulate": SimulateDocument,
     "sweep": Sweep,

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ackclock.documents.parts import Distribution, Open
+from ackclock.documents.parts import Open, SummaryStats
 
 Side = Literal["a2b", "b2a"]
 """From the client (a) to the server (b), or back."""
@@ -60,7 +60,7 @@ class Limited(Open):
     unseen: float | None
 
 
-class AckIntervals(Distribution):
+class AckIntervals(SummaryStats):
     """Intervals of ACKs."""
 
     histogram: list[dict[str, Any]]
@@ -121,8 +121,8 @@ class TrafficDirection(Open):
     out_of_order: int
     network_duplicates: int
     duplicate_acks: int
-    rtt_ms: Distribution
-    timestamp_rtt_ms: Distribution
+    rtt_ms: SummaryStats
+    timestamp_rtt_ms: SummaryStats
     outstanding_bytes: Outstanding
     throughput_bps: float | None
     goodput_bps: float | None
@@ -152,7 +152,7 @@ class TrafficDirection(Open):
     inferred_path: dict[str, Any] | None
     events: list[Event] | None = None
     sender_side_capture: int | None = None
-    one_way_delay_ms: Distribution | None = None
+    one_way_delay_ms: SummaryStats | None = None
     loss_rate: float | None = None
     lost: dict[str, Any] | None = None
     loss_bursts: dict[str, Any] | None = None

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ackclock.documents.parts import Direction, Distribution, Open
+from ackclock.documents.parts import Direction, Open, SummaryStats
 from ackclock.documents.simulate import Recording
 
 Grade = Literal["exact", "usable", "invalid"]
@@ -26,8 +26,8 @@ class Audit(Open):
     why: str
     grade: Grade
     bound: Bound
-    release_error_us: Distribution
-    input_lateness_us: Distribution
+    release_error_us: SummaryStats
+    input_lateness_us: SummaryStats
     deadline_misses: int
     unintended_drops: int
 

@@ -15,7 +15,7 @@ class Open(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-class Distribution(Open):
+class SummaryStats(Open):
     """Summary of a distribution; null without values, sd needs two."""
 
     count: int

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from ackclock.documents.parts import Direction, Distribution, Limit, Limits, Metrics, Open
+from ackclock.documents.parts import Direction, Limit, Limits, Metrics, Open, SummaryStats
 
 
 class HopShare(Open):
@@ -32,7 +32,7 @@ class ProbeSize(Open):
     ip_bytes: int
     sent: int
     lost: int
-    rtt_ms: Distribution
+    rtt_ms: SummaryStats
 
 
 class ModelRates(Open):
@@ -55,7 +55,7 @@ class SimulatedFlow(Open):
     client: int
     goodput_bps: float | None
     throughput_bps: float | None
-    rtt_ms: Distribution
+    rtt_ms: SummaryStats
     retransmitted_segments: int
     retransmission_rate: float | None
     timeouts: int
@@ -76,7 +76,7 @@ class SimulatedFlow(Open):
     limit: Limit | None
     why: str | None
     feeds: str | None = Field(None, description="the flow to which a proxy forwards the data")
-    one_way_delay_ms: Distribution | None = Field(None, description="of datagrams")
+    one_way_delay_ms: SummaryStats | None = Field(None, description="of datagrams")
     probes: list[ProbeSize] | None = Field(None, description="of the workload probe")
 
 
@@ -104,7 +104,7 @@ class SimulatedHop(Open):
     utilization: float | None
     time: HopTime
     full_share: float
-    queue_delay_ms: Distribution
+    queue_delay_ms: SummaryStats
     queue_packets_mean: float
     drops: int
     drops_by_cause: dict[str, int]

@@ -1,5 +1,5 @@
-"""JSON Schema (draft 2020-12) of link files and scenarios, from the models that check them and the
-texts of `keys`.
+"""JSON Schema (draft 2020-12) of the files that users write, from the models that check them and
+the texts of `keys`.
 
 A schema has keys, types, units and ranges; what depends on several keys is checked by the commands.
 """
@@ -47,6 +47,21 @@ def json_schema(kind: str) -> Schema:
     tables = _Tables()
     top = _link(tables) if kind == "link" else _scenario(tables)
     return {"$schema": DRAFT, **top, "$defs": dict(sorted(tables.defs.items()))}
+
+
+def table_schema(table: type[Table], title: str, description: str) -> Schema:
+    """The schema of a file that is one table; keys as in `json_schema`."""
+    tables = _Tables()
+    properties = {name: tables.described(table, name) for name in table.written_keys()}
+    return {
+        "$schema": DRAFT,
+        "title": title,
+        "description": description,
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        "$defs": dict(sorted(tables.defs.items())),
+    }
 
 
 def each_key(schema: Schema) -> Iterator[tuple[str, str, Schema]]:

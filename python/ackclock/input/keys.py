@@ -1,4 +1,4 @@
-"""The keys of link files and scenarios: type, unit, default, limits, meaning and an example.
+"""The keys of the files that users write: type, unit, default, limits, meaning and an example.
 
 Meaning and example are in key_texts.toml; the rest is that of the models, so the manual, the
 editor's schema and the program agree. A key without a text is an error.
@@ -36,7 +36,7 @@ _PROBES: tuple[Any, ...] = (_NO_VALUE, -1, 10**30, "0 B", "-1 s", "0 s", "101 da
 
 @dataclass(frozen=True)
 class Key:
-    """A key of a table in a link file or scenario.
+    """A key of a table in a link file, scenario or plan.
 
     >>> from ackclock.input.keys import keys
     >>> from ackclock.input.link.aqm import CoDel

@@ -8,7 +8,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ValidationError
 
 from ackclock.errors import InvalidValue, choices, format_value
+from ackclock.input import form
 from ackclock.input.document import Document
+from ackclock.input.form import Form, FormValidator, array, either, number, whole, words
+from ackclock.input.json_schema import table_schema
 from ackclock.input.quantity_fields import SomeBytes, Span
 from ackclock.input.schema import Count, Flag, Table, first_invalid, number_field
 from ackclock.input.units import PS_PER_S, rate_bps, show_rate, show_size, size_bytes, time_ps
@@ -30,7 +33,7 @@ DIRECTIONS = ("down", "up")
 AUTO = "auto"
 
 
-def _words(allowed: Mapping[str, str] | tuple[str, ...], what: str) -> BeforeValidator:
+def _words(allowed: Mapping[str, str] | tuple[str, ...], what: str) -> FormValidator:
     def check(value: Any) -> tuple[str, ...]:
         if not isinstance(value, list | tuple) or not value:
             raise InvalidValue(format_value(value), f"a list of {what}: {', '.join(allowed)}")
@@ -39,7 +42,7 @@ def _words(allowed: Mapping[str, str] | tuple[str, ...], what: str) -> BeforeVal
                 raise InvalidValue(format_value(one), choices(allowed, one))
         return tuple(name for name in allowed if name in value)
 
-    return BeforeValidator(check)
+    return FormValidator(check, form=array(words(*allowed), minItems=1))
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -141,19 +144,27 @@ def _spans(seconds: int) -> int:
     return seconds * PS_PER_S
 
 
+_PACKETS = array(whole(minimum=48, maximum=65_535), minItems=1, maxItems=64)
+_START_RATE = number_field(lambda rate: 1e3 <= rate <= 1e9, "bits per second from 1e3 to 1e9", minimum=1e3, maximum=1e9)
+_SHARES = array(number(minimum=0.001, maximum=10), minItems=1)
+_NAMES = array(Form({"type": "string", "minLength": 1, "maxLength": 15}), minItems=1)
+_BUFFERS = array(either(words(AUTO), form.SIZE), minItems=1)
+_LABELS = Form({"type": "object", "additionalProperties": {"type": ["string", "number"]}})
+
+
 class Plan(Table):
     """The plan of a measurement. Times are those of single runs; sizes as in link files."""
 
     tests: Annotated[tuple[str, ...], _words(TESTS, "tests")] = tuple(TESTS)
-    path_sizes: Annotated[tuple[int, ...], BeforeValidator(_packets)] = (64, 350, 650, 950, 1250, 1500)
+    path_sizes: Annotated[tuple[int, ...], FormValidator(_packets, form=_PACKETS)] = (64, 350, 650, 950, 1250, 1500)
     path_rounds: Count = 10
     directions: Annotated[tuple[str, ...], _words(DIRECTIONS, "directions")] = DIRECTIONS
     duration: Span = _spans(10)
     sample: Sample = PS_PER_S // 50
     payload: SomeBytes = 1172
-    start_rate: Annotated[float, number_field(lambda r: 1e3 <= r <= 1e9, "bits a second from 1e3 to 1e9")] = 1e6
-    shares: Annotated[tuple[float, ...], BeforeValidator(_shares)] = (0.25, 0.5, 0.75, 0.9)
-    steps: Annotated[tuple[str, ...], BeforeValidator(_rates)] = ()
+    start_rate: Annotated[float, _START_RATE] = 1e6
+    shares: Annotated[tuple[float, ...], FormValidator(_shares, form=_SHARES)] = (0.25, 0.5, 0.75, 0.9)
+    steps: Annotated[tuple[str, ...], FormValidator(_rates, form=array(form.RATE))] = ()
     """Absolute rates of the test ``steps``, also above the capacity; they replace ``shares``."""
     alternate: Flag = False
     """Whether directions alternate from run to run in ``steps`` and ``tcp``, instead of one after
@@ -161,12 +172,16 @@ class Plan(Table):
     offset: Annotated[Span | None, BeforeValidator(_offset)] = None
     """From the start of the first transfer of ``bidirectional`` to that of the second, and from
     the end of the second to that of the first (1 s to 20 s)."""
-    labels: Annotated[dict[str, str], BeforeValidator(_labels)] = {}
+    labels: Annotated[dict[str, str], FormValidator(_labels, form=_LABELS)] = {}
     """The conditions of a measurement, such as place or signal strength."""
-    congestion: Annotated[tuple[str, ...], BeforeValidator(_names)] = ("cubic",)
-    buffers: Annotated[tuple[str, ...], BeforeValidator(_buffers)] = (AUTO,)
+    congestion: Annotated[tuple[str, ...], FormValidator(_names, form=_NAMES)] = ("cubic",)
+    buffers: Annotated[tuple[str, ...], FormValidator(_buffers, form=_BUFFERS)] = (AUTO,)
     flows: Count = 4
-    sizes: Annotated[tuple[str, ...], BeforeValidator(_sizes)] = ("10 kB", "100 kB", "1 MB")
+    sizes: Annotated[tuple[str, ...], FormValidator(_sizes, form=array(form.SIZE, minItems=1))] = (
+        "10 kB",
+        "100 kB",
+        "1 MB",
+    )
     repeats: Count = 5
 
     @property
@@ -180,6 +195,15 @@ class Plan(Table):
     @property
     def sample_ns(self) -> int:
         return self.sample // 1000
+
+
+def plan_schema() -> dict[str, Any]:
+    """The JSON Schema of plan files, for editors.
+
+    >>> plan_schema()["properties"]["duration"]["default"]
+    '10 s'
+    """
+    return table_schema(Plan, "ackclock measurement plan", "What `ackclock measure` measures, and for how long.")
 
 
 def plan_of(document: Document) -> Plan:

@@ -1,4 +1,4 @@
-"""The figures and tables of a report by name, as files name them."""
+"""The figures of a report by name, as files name them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from ackclock.report.page import Block, Chart, Page, Section, Sequences, Table
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from ackclock.plot.figure import Plot
 
 
@@ -40,13 +38,6 @@ def figures(page: Page) -> dict[str, Plot]:
     }
 
 
-def tables(page: Page) -> dict[str, pl.DataFrame]:
-    """The tables of a report's page by name, as text: a column of the report's table each. The
-    small second line of a cell follows its text in parentheses.
-    """
-    return {name: _frame(block) for name, block in named(page) if isinstance(block, Table)}
-
-
 def named(page: Page) -> list[tuple[str, Chart | Sequences | Table]]:
     """The figures and tables of a page with their names: of its title, or of its section's, in
     lower case with hyphens; a number distinguishes equal ones.
@@ -69,14 +60,3 @@ def _blocks(page: Page) -> Iterator[tuple[Section, Block]]:
 
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", re.sub(r"\([^)]*\)", "", text).lower()).strip("-") or "figure"
-
-
-def _frame(table: Table) -> pl.DataFrame:
-    import polars as pl
-
-    titles: list[str] = []
-    for column in table.columns:
-        text = column.title or "name"
-        titles.append(text if text not in titles else f"{text} ({len(titles) + 1})")
-    rows = [[f"{cell.text} ({cell.note})" if cell.note else cell.text for cell in row] for row in table.rows]
-    return pl.DataFrame(rows, schema=dict.fromkeys(titles, pl.String), orient="row")

@@ -1,39 +1,17 @@
-"""The document of ``measure --json`` as types: its contract (docs/measure.schema.json).
-
-Fields may be added, not renamed or removed. The models reject unknown fields, so that a test
-notices every change of the document.
-"""
+"""The document of ``measure``."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-Direction = Literal["down", "up"]
+from ackclock.documents.parts import Direction, Open, SummaryStats
+
 Interval = tuple[float, float]
 
 
-class Part(BaseModel):
-    """A part of the document."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Summary(Part):
-    """Summary of a distribution; sd needs two values."""
-
-    count: int
-    min: float | None
-    mean: float | None
-    sd: float | None
-    p50: float | None
-    p95: float | None
-    p99: float | None
-    max: float | None
-
-
-class Proportion(Part):
+class Proportion(Open):
     """A share with Wilson's 95 % interval."""
 
     rate: float
@@ -41,7 +19,7 @@ class Proportion(Part):
     hi: float
 
 
-class Bottleneck(Part):
+class Bottleneck(Open):
     """The bottleneck by a stream that filled the path; null of other datagrams."""
 
     rate_bps: float | None
@@ -51,7 +29,7 @@ class Bottleneck(Part):
     losses_are: Literal["congestion", "radio", "both", "unclear"]
 
 
-class Datagrams(Part):
+class Datagrams(Open):
     """Datagrams of one direction."""
 
     direction: Direction
@@ -59,7 +37,7 @@ class Datagrams(Part):
     ip_bytes: int
     asked_gap_us: float
     sent: int
-    sent_gap_us: Summary | None
+    sent_gap_us: SummaryStats | None
     sent_bps: float | None
     received: int
     received_bps: float | None
@@ -67,8 +45,8 @@ class Datagrams(Part):
     reordered: int
     loss: Proportion | None
     loss_bursts: int
-    delay_variation_ms: Summary | None
-    one_way_delay_ms: Summary | None
+    delay_variation_ms: SummaryStats | None
+    one_way_delay_ms: SummaryStats | None
     min_delay_interval_ms: Interval | None = Field(alias="least_delay_interval_ms")
     bottleneck: Bottleneck
 
@@ -80,7 +58,7 @@ class Step(Datagrams):
     asked_bps: float
 
 
-class RateWindows(Part):
+class RateWindows(Open):
     """Rate of IP that the link carries, b/s."""
 
     mean_bps: float
@@ -101,7 +79,7 @@ class ChannelLosses(Proportion):
     sent: int
 
 
-class JitterStats(Part):
+class JitterStats(Open):
     """Delay variation without a queue."""
 
     p50_ms: float
@@ -111,7 +89,7 @@ class JitterStats(Part):
     in_order: bool
 
 
-class BucketBurst(Part):
+class BucketBurst(Open):
     """Bytes that passed above the rate before the rate limit applied."""
 
     burst_bytes: float
@@ -119,14 +97,14 @@ class BucketBurst(Part):
     hi: float
 
 
-class ArrivalStalls(Part):
+class ArrivalStalls(Open):
     """Pauses of the arrivals."""
 
     count: int
     longest_ms: float
 
 
-class Queue(Part):
+class Queue(Open):
     """Statements about the queue of one direction."""
 
     kind: Literal["droptail", "per-flow", "codel-like", "pie-like", "aqm", "unknown"]
@@ -146,14 +124,14 @@ class Queue(Part):
     stalls: ArrivalStalls | None
 
 
-class BufferInterval(Part):
+class BufferInterval(Open):
     """Ends of the buffer's interval, bytes."""
 
     min_based: float | None
     max_based: float | None
 
 
-class Capacity(Part):
+class Capacity(Open):
     """Capacity and queue of one direction."""
 
     rate_bps: float | None
@@ -165,7 +143,7 @@ class Capacity(Part):
     sent: Datagrams
 
 
-class SocketValues(Part):
+class SocketValues(Open):
     """Values of one end's kernel."""
 
     congestion: str | None
@@ -174,21 +152,21 @@ class SocketValues(Part):
     mss: int | None
 
 
-class GivenValues(Part):
+class GivenValues(Open):
     """Values of both ends' kernels."""
 
     sender: SocketValues | None
     receiver: SocketValues | None
 
 
-class Asked(Part):
+class Asked(Open):
     """Requested congestion control and socket buffer."""
 
     congestion: str | None
     buffer: str
 
 
-class Flow(Part):
+class Flow(Open):
     """A bulk transfer."""
 
     flow: str
@@ -203,20 +181,20 @@ class Flow(Part):
     segments_sent: int | None
     retransmitted_segments: int | None
     retransmission_rate: float | None
-    rtt_ms: Summary | None
+    rtt_ms: SummaryStats | None
     asked: Asked
     given: GivenValues
     failed: str | None
 
 
-class PhaseRates(Part):
+class PhaseRates(Open):
     """One connection in a phase."""
 
     goodput_bps: float | None
     rtt_p50_ms: float | None
 
 
-class Phase(Part):
+class Phase(Open):
     """A phase of two transfers; the second one runs in the phase ``during``."""
 
     seconds: float
@@ -224,7 +202,7 @@ class Phase(Part):
     second: PhaseRates | None
 
 
-class Beside(Part):
+class Beside(Open):
     """A transfer before, during and after one of the opposite direction."""
 
     test: int
@@ -236,14 +214,14 @@ class Beside(Part):
     after: Phase
 
 
-class Announced(Part):
+class Announced(Open):
     """The estimate of the measurement; bytes once the capacity is known."""
 
     seconds: float
     bytes: float | None
 
 
-class Concurrent(Part):
+class Concurrent(Open):
     """Concurrent connections of one direction."""
 
     test: int
@@ -254,7 +232,7 @@ class Concurrent(Part):
     jain: float | None
 
 
-class Shaping(Part):
+class Shaping(Open):
     """TCP beside UDP in one direction."""
 
     verdict: Literal["TCP is shaped, UDP is not", "not shaped", "unknown"]
@@ -263,7 +241,7 @@ class Shaping(Part):
     share: float | None
 
 
-class TransferTimes(Part):
+class TransferTimes(Open):
     """Sequential transfers of one size."""
 
     test: int
@@ -272,11 +250,11 @@ class TransferTimes(Part):
     bytes: int
     completed: int
     failed: int
-    handshake_ms: Summary | None
-    completion_ms: Summary | None
+    handshake_ms: SummaryStats | None
+    completion_ms: SummaryStats | None
 
 
-class Responsiveness(Part):
+class Responsiveness(Open):
     """Round trips per minute under load, with a 95 % interval if there are enough probes."""
 
     rpm: float
@@ -287,26 +265,26 @@ class Responsiveness(Part):
     probes: int
 
 
-class Load(Part):
+class Load(Open):
     """The connections that fill the path."""
 
     flows: int
     goodput_bps: float
 
 
-class LatencyUnderLoad(Part):
+class LatencyUnderLoad(Open):
     """RTTs and delays beside bulk transfers in one direction."""
 
     load: Load
     direction: Direction
-    handshake_ms: Summary | None
-    exchange_ms: Summary | None
-    on_load_ms: Summary | None
+    handshake_ms: SummaryStats | None
+    exchange_ms: SummaryStats | None
+    on_load_ms: SummaryStats | None
     responsiveness: Responsiveness | None
     delay: dict[Direction, Datagrams]
 
 
-class HopCapacity(Part):
+class HopCapacity(Open):
     """Capacity of the link before a hop."""
 
     bps: float | None
@@ -316,7 +294,7 @@ class HopCapacity(Part):
     why: str
 
 
-class Hop(Part):
+class Hop(Open):
     """A hop of the path."""
 
     hop: int
@@ -325,13 +303,13 @@ class Hop(Part):
     sent: int
     answered: int
     loss_rate: float | None
-    rtt_ms: Summary | None
+    rtt_ms: SummaryStats | None
     residual_ms: float | None
     sizes: Any
     capacity: HopCapacity
 
 
-class Failure(Part):
+class Failure(Open):
     """The test that failed."""
 
     test: str
@@ -339,10 +317,8 @@ class Failure(Part):
     why: str
 
 
-class Measurement(Part):
+class Measurement(Open):
     """The document of a measurement."""
-
-    model_config = ConfigDict(extra="forbid", title="ackclock measure --json")
 
     host: str
     port: int
@@ -373,8 +349,3 @@ class Measurement(Part):
     failed: Failure | None
     capture: dict[str, Any] | None = None
     capture_far: dict[str, Any] | None = None
-
-
-def measurement_schema() -> dict[str, Any]:
-    """The JSON Schema of the document."""
-    return Measurement.model_json_schema()
