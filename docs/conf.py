@@ -18,7 +18,7 @@ project_copyright = author
 release = version_of("ackclock")
 version = release
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "docsite"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "docsite"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_static"]
 nitpicky = True
@@ -27,6 +27,12 @@ nitpick_ignore_regex = [(r"py:.*", r".*")]
 # `{...}` and `..` stand for omitted parts in JSON and TOML of the pages.
 suppress_warnings = ["misc.highlighting_failure"]
 highlight_language = "none"
+
+# Notebooks are run at each build, and a cell that raises ends it. Their output loads nothing.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_ipywidgets_js = {}
 
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
