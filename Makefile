@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy fit-foreign advise-accuracy readings papers guides figures docs lock clean distclean
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy fit-foreign advise-accuracy advise-verify readings papers guides figures docs lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -166,9 +166,13 @@ fit-accuracy: build ## `fit` beside links of known parameters and what it predic
 fit-foreign: build ## `fit` to links that this engine did not make (kernel, ns-3, recordings), into docs/fit-foreign.md: five minutes
 	$(BIN)/python -m studies.fit.foreign.page --kept runs/fit-foreign docs/fit-foreign.md
 
-# In parts: .venv/bin/python -m studies.advise.page --minutes 4 --kept runs/advise.jsonl docs/advise-accuracy.md
-advise-accuracy: build ## `advise` beside the full grid of its changes, for drawn situations, into docs/advise-accuracy.md: eight minutes on one core
+# In parts: .venv/bin/python -m studies.advise.page --minutes 9 --kept runs/advise.jsonl docs/advise-accuracy.md
+advise-accuracy: build ## `advise` beside the full grid of its changes, for drawn situations, into docs/advise-accuracy.md: half an hour on one core
 	$(BIN)/python -m studies.advise.page docs/advise-accuracy.md
+
+# In parts: --minutes and --kept, as above.
+advise-verify: build ## ten advices beside the gain of the running kernel's TCP over the emulated link, into docs/advise-verify.md: ten minutes, real time
+	$(BIN)/python -m studies.advise.verification docs/advise-verify.md
 
 figures: build ## the drawings of the concepts from runs of the engine, into docs/figures: seconds
 	$(BIN)/python -m studies.concepts.figures docs/figures

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 
 from ackclock.storage.atomic_files import atomic_write
@@ -19,7 +20,8 @@ from studies.advise.grid import LEFT, SEEDS, Outcome, outcome
 from studies.advise.situations import KINDS, situations
 
 SEED = 40417
-MINUTES = 7.0
+MINUTES = 45.0
+COUNT = 40
 TARGET_REGRET, TARGET_WORSE = 0.05, 0.98
 
 
@@ -97,6 +99,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--minutes", type=float, default=MINUTES, help="no situation begins later")
     parser.add_argument("--kept", type=Path, help="a file of JSON lines that keeps outcomes: a later call continues")
     options = parser.parse_args()
@@ -107,7 +110,7 @@ def main() -> None:
         done = {
             (one := Outcome(**json.loads(line))).number: one for line in options.kept.read_text("utf-8").splitlines()
         }
-    for drawn in situations(options.seed):
+    for drawn in islice(situations(options.seed), options.count):
         if drawn.number in done:
             continue
         if done and time.monotonic() - started > 60 * options.minutes:

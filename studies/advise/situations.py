@@ -33,6 +33,8 @@ class _Path:
     kind: str = "droptail"
     variant: str = "cubic"
     upload: bool = False
+    burst: float | None = None
+    """Bytes that pass above the rate, of a token bucket; None: a plain line."""
 
     @property
     def bdp(self) -> float:
@@ -48,13 +50,19 @@ class _Path:
             direction: {"kind": self.kind, "bytes": f"{max(3028, round(size))} B"}
             for direction, size in (("down", self.queue), ("up", self.uplink))
         }
-        line = {
+        line: Data = {
             "name": "line",
             "rate": {"down": f"{round(self.down)} b/s", "up": f"{round(self.up)} b/s"},
             "delay": f"{round(1e6 * self.rtt / 2)} us",
             "queue": queues,
             "loss": {"down": round(self.loss, 5)},
         }
+        if self.burst is not None:
+            rates = {name: line["rate"][name] for name in ("down", "up")}
+            channel = {"down": f"{round(10 * self.down)} b/s", "up": f"{round(10 * self.up)} b/s"}
+            line["medium"] = {"kind": "grants", "standard": "docsis-3.1", "rate": channel, "cap": rates}
+            line["medium"]["burst"] = f"{round(self.burst)} B"
+            del line["rate"]
         flows: list[Data] = [{"name": "download", "workload": {"kind": "bulk"}}]
         if self.upload:
             flows.append({"name": "upload", "direction": "up", "workload": {"kind": "bulk"}})
@@ -102,6 +110,16 @@ def _random_loss(rng: random.Random) -> _Path:
     return path
 
 
+def _shaped(rng: random.Random) -> _Path:
+    """A token bucket of 50 to 500 ms, half of them with a long queue, half with 10 packets, as a
+    policer.
+    """
+    path = _path(rng)
+    path.burst = max(16_000, path.down * _log(rng, 0.05, 0.5) / 8)
+    path.queue = path.down * _log(rng, 0.2, 1.0) / 8 if rng.random() < 0.5 else 15_140
+    return path
+
+
 def _shallow(rng: random.Random) -> _Path:
     path = _path(rng)
     path.queue = max(4500, rng.uniform(0.05, 0.2) * path.bdp)
@@ -136,12 +154,14 @@ KINDS: dict[str, Callable[[random.Random], _Path]] = {
     "good": _good,
     "ACK-starved": _starved,
     "random loss": _random_loss,
-    "good, too": _good,
+    "shaped": _shaped,
     "shallow buffer": _shallow,
+    "good, too": _good,
     "long fat": _long_fat,
     "upload beside it": _beside_upload,
+    "good, again": _good,
 }
-"""Each kind's path, from random numbers. Every third or so is good, since few situations of the
+"""Each kind's path, from random numbers. Of 40 situations 10 are drawn to be good, since few of the
 others are.
 """
 

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from ackclock.advisor.actions import WHO, candidates
-from ackclock.advisor.commands import SHAPED, Qdisc, RouteMetric, SocketOption, Sysctl, parse
+from ackclock.advisor.commands import SHAPED, Qdisc, RouteMetric, Service, SocketOption, Sysctl, Uci, parse
+from ackclock.advisor.openwrt import SqmQueue
 from ackclock.advisor.situation import situation_of
 from ackclock.input.link.catalog import packaged_links
 from tests.support.namespaces import namespaces
@@ -32,9 +33,52 @@ def test_every_command_and_its_undo_are_parsed_back(what) -> None:
     assert found
     for action in found:
         assert action.changes
-        for step in action.steps:
-            for command in (step.command, *step.undo):
-                assert parse(command.text()) == command, command.text()
+        typed = [command for step in action.steps for command in (step.command, *step.undo)]
+        typed += [command for other in action.alternatives for command in (*other.commands, *other.undo)]
+        for command in typed:
+            assert parse(command.text()) == command, command.text()
+
+
+def test_sqm_lines_shape_to_the_rates_of_the_tc_lines() -> None:
+    shapers = [action for what in ("dsl-16m", "docsis-3.1") for action in actions_of(what) if action.kind == "shaper"]
+    assert len(shapers) == 6
+    for action in shapers:
+        (other,) = action.alternatives
+        queue = SqmQueue.parsed([parse(command.text()) for command in other.commands])
+        assert queue.commands() == other.commands
+        cake = {
+            "up" if step.command.device == "$DEV" else "down": step.command.arguments
+            for step in action.steps
+            if isinstance(step.command, Qdisc) and step.command.kind == "cake"
+        }
+        for direction, rate in (("down", queue.download), ("up", queue.upload)):
+            if rate:
+                assert f"{rate}kbit" in cake[direction]
+            else:
+                assert direction not in cake
+        assert ("ack-filter" in queue.egress) == ("ack-filter" in cake.get("up", ()))
+
+
+def test_sqm_queue_is_refused_when_a_line_is_missing() -> None:
+    lines = SqmQueue(5000, 1000).commands()
+    assert SqmQueue.parsed(lines) == SqmQueue(5000, 1000)
+    for place in (0, 1, 3, len(lines) - 2, len(lines) - 1):
+        with pytest.raises(ValueError, match=r"queue|option"):
+            SqmQueue.parsed([*lines[:place], *lines[place + 1 :]])
+
+
+def test_shaper_is_tried_when_the_medium_has_a_subscription_and_not_when_its_rate_varies() -> None:
+    assert any(action.kind == "shaper" for action in actions_of("docsis-3.1"))
+    assert not any(action.kind == "shaper" for action in actions_of("wimax-nist"))
+
+
+def test_ack_reconstruction_is_tried_with_a_filter_at_the_bottleneck_of_the_acks() -> None:
+    (action,) = [one for one in actions_of("dsl-16m") if "reconstruction" in one.label]
+    assert {change.path.rpartition(".")[0] for change in action.changes} == {
+        "hop.dsl.queue.up.ack",
+        "hop.dsl.reconstruct",
+    }
+    assert "operator" in action.who
 
 
 @pytest.mark.parametrize("what", ["dsl-16m", "geo-100m", "wimax-nist"])
@@ -61,8 +105,10 @@ def test_candidates_are_those_of_the_ones_who_may_act() -> None:
     [
         ("sysctl -w net.ipv4.tcp_congestion_control=bbr", Sysctl("net.ipv4.tcp_congestion_control", "bbr")),
         ("ip route change $(ip route show default) initcwnd 32", RouteMetric("initcwnd", 32)),
-        ("unset SO_RCVBUF", SocketOption("SO_RCVBUF", None)),
+        ("# in the program: no SO_RCVBUF", SocketOption("SO_RCVBUF", None)),
         ("tc qdisc del dev $DEV root", Qdisc("$DEV")),
+        ('uci set sqm.ackclock.download="15200"', Uci("set", "sqm.ackclock.download", "15200")),
+        ("/etc/init.d/sqm restart", Service("sqm")),
         (
             "tc qdisc replace dev eth0 root cake bandwidth 950kbit besteffort ack-filter",
             Qdisc("eth0", "cake", ("bandwidth", "950kbit", "besteffort", "ack-filter")),
@@ -83,7 +129,11 @@ def test_parse_reads_a_command(text: str, command) -> None:
         'sysctl -w net.ipv4.tcp_rmem="4096 131072"',
         "sysctl -w net.ipv4.tcp_congestion=bbr",
         "modprobe tcp_nothing",
-        "SO_RCVBUF = many",
+        "# in the program: SO_RCVBUF = many",
+        "SO_RCVBUF = 65536",
+        'uci set sqm.ackclock.download="many"',
+        'uci set network.wan.mtu="1400"',
+        "/etc/init.d/network restart",
         "ip route change $(ip route show default) quickack 2",
         "tc qdisc replace dev $DEV root fq_codel limit",
         "tc qdisc replace dev $DEV root fq_codel target 5",

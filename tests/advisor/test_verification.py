@@ -36,6 +36,11 @@ def test_judgement_differs_when_the_measured_gain_is_small() -> None:
     assert (found["concluded"], found["agrees"]) == (True, False)
 
 
+def test_judgement_differs_when_the_measured_gain_is_just_outside_of_the_interval() -> None:
+    assert judgement(measured(goodput=4.02e6), ROW, "balanced", None)["agrees"] is False
+    assert judgement(measured(goodput=3.95e6), ROW, "balanced", None)["agrees"] is True
+
+
 def test_judgement_concludes_nothing_when_the_baseline_is_another() -> None:
     found = judgement(measured(baseline=3.5e6), ROW, "balanced", None)
     assert not found["concluded"]

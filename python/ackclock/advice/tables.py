@@ -96,6 +96,11 @@ def lines(document: Mapping[str, Any]) -> list[str]:
         found += [f"  if {text}" for text in row["preconditions"]]
         if row["undo"]:
             found += ["Undo:", *(f"  {text}" for text in row["undo"])]
+        for other in row["alternatives"]:
+            found.append(
+                f"{other['system']}, in place of the lines of the {other['who']} (undo: {'; '.join(other['undo'])}):"
+            )
+            found += [f"  {text}" for text in other["commands"]]
         for cost in row["costs"] or ():
             certain = "" if cost["certain"] else " (not certain)"
             found.append(f"Cost, paid by {cost['who_pays']}: {cost['text']}{certain}.")
@@ -157,6 +162,10 @@ def _to_type(first: Mapping[str, Any]) -> Section:
         blocks.append(Facts(facts))
     if first["undo"]:
         blocks.append(Listing("To undo it", "\n".join(first["undo"]), open=True))
+    for other in first["alternatives"]:
+        what = f"{other['system']}, in place of the lines of the {other['who']}"
+        blocks.append(Listing(f"To type: {what}", "\n".join(other["commands"])))
+        blocks.append(Listing(f"To undo it: {what}", "\n".join(other["undo"])))
     return Section("What to type", blocks)
 
 

@@ -25,6 +25,7 @@ from ackclock.advisor.commands import (
     SocketOption,
     Sysctl,
 )
+from ackclock.advisor.openwrt import SqmQueue
 from ackclock.advisor.situation import Situation
 from ackclock.comparison.ack_path import slowest_bps
 from ackclock.comparison.configuration import UP_TO, maximum
@@ -51,6 +52,8 @@ MIN_QUEUE = 3 * 1514
 """Minimum size of a queue that is tried, in bytes."""
 PEP_DELAY_S = 0.02
 """A proxy is tried before a hop with at least this one-way delay."""
+ACK_FILTER = "the device has an ACK filter (DOCSIS: ACK suppression)"
+ROUTER_DEVICE = "DEV is the router's interface to the link"
 DROP_IN = "its interface is the bottleneck: a queue in front of a slower device remains empty"
 
 
@@ -76,6 +79,21 @@ class Step:
     undo: tuple[Command, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Commands with the same effect on another system, in place of those of `who`."""
+
+    system: str
+    who: str
+    commands: tuple[Command, ...]
+    undo: tuple[Command, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """An entry of `alternatives` in the JSON document."""
+        typed = {key: [one.text() for one in getattr(self, key)] for key in ("commands", "undo")}
+        return {"system": self.system, "who": self.who, **typed}
+
+
 @dataclass(frozen=True)
 class Action:
     """A change that can be made.
@@ -87,6 +105,7 @@ class Action:
         steps: what to type.
         preconditions: what must be true for the commands to have this effect.
         hop: a hop that it adds, and the name of the hop before it.
+        alternatives: what to type instead on other systems.
     """
 
     kind: str
@@ -95,6 +114,7 @@ class Action:
     steps: tuple[Step, ...]
     preconditions: tuple[str, ...] = ()
     hop: tuple[str, Mapping[str, Any]] | None = field(default=None, hash=False)
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def who(self) -> tuple[str, ...]:
@@ -238,15 +258,34 @@ def _ack_queues(of: Situation) -> Iterator[Action]:
                     f"{words} at {hop.name} {direction}",
                     (Change(f"{path}.ack.{key}", None, value),),
                     steps,
-                    (DROP_IN,) if key == "first" else ("the device has an ACK filter (DOCSIS: ACK suppression)",),
+                    (DROP_IN,) if key == "first" else (ACK_FILTER,),
                 )
+            if side.reconstruct is None:
+                yield _reconstruction(of, hop, direction)
+
+
+def _reconstruction(of: Situation, hop: Hop, direction: str) -> Action:
+    """An ACK filter, and reconstruction of its ACKs at the end of the hop (RFC 3449, 5.3.1)."""
+    every = f"{2 * int(of.tcp['segment'])} B"
+    keys = (f"hop.{hop.name}.queue.{direction}.ack.filter", f"hop.{hop.name}.reconstruct.{direction}")
+    steps = (
+        Step(_owner(of, hop, direction), LinkKey(keys[0], "safe"), (LinkKey(keys[0], "none"),)),
+        Step("operator", LinkKey(keys[1], f'{{ every = "{every}" }}'), (LinkKey(keys[1], "none"),)),
+    )
+    return Action(
+        f"queue {hop.name} {direction}",
+        f"ACK filter and reconstruction at {hop.name} {direction}",
+        (Change(keys[0], None, "safe"), Change(keys[1], None, {"every": every})),
+        steps,
+        (ACK_FILTER, "the device at the other end regenerates filtered ACKs (RFC 3449, section 5.3.1)"),
+    )
 
 
 def _shaper(of: Situation) -> Iterator[Action]:
     """SQM: the router shapes both directions a little below the line rate, with cake."""
     rates = {direction: slowest_bps(of.hops, direction) for direction in DIRECTIONS}
     last = of.hops[-1]
-    if any(hop.medium or hop.name == "sqm" for hop in of.hops):
+    if any(hop.name == "sqm" for hop in of.hops):
         return
     if any(rate is None or not _is_fixed(of, direction) for direction, rate in rates.items()):
         return
@@ -283,9 +322,22 @@ def _shaper(of: Situation) -> Iterator[Action]:
             f"SQM with cake at {100 * SHAPED_SHARE:.0f} % of the line rate, {words}",
             tuple(changes),
             tuple(steps),
-            ("DEV is the router's interface to the link", "the line rate is constant"),
+            (ROUTER_DEVICE, "the line rate is constant"),
             (last.name, hop),
+            (_sqm(shaped, of.direction),),
         )
+
+
+def _sqm(shaped: Mapping[str, int], data: str) -> Alternative:
+    """The shaper by OpenWrt's SQM; ACKs are filtered in the direction opposite to `data`."""
+    kbits = {direction: shaped.get(direction, 0) // 1000 for direction in DIRECTIONS}
+    filtered = {direction: " ack-filter" if direction != data and kbits[direction] else "" for direction in DIRECTIONS}
+    words = {
+        direction: ("triple-isolate" + filtered[direction]) if kbits[direction] else "" for direction in DIRECTIONS
+    }
+    down = f"ingress {words['down']}" if words["down"] else ""
+    queue = SqmQueue(kbits["down"], kbits["up"], down, words["up"])
+    return Alternative("OpenWrt with sqm-scripts", "router", queue.commands(), queue.undo())
 
 
 def _medium(of: Situation) -> Iterator[Action]:
@@ -330,9 +382,21 @@ def _sides(of: Situation) -> Iterator[tuple[Hop, str, Direction]]:
 
 
 def _is_fixed(of: Situation, direction: str) -> bool:
-    """Whether the lowest rate of a direction is a constant."""
-    sides = [getattr(hop, direction) for hop in of.hops]
-    return all(side is None or side.rate is None or isinstance(side.rate, int) for side in sides)
+    """Whether the lowest rate of a direction is a constant: no recorded rate, and of shared
+    media only a subscription's rate.
+    """
+    for hop in of.hops:
+        side = getattr(hop, direction)
+        if side is not None and hop.medium and not _cap(hop, direction):
+            return False
+        if side is not None and side.rate is not None and not isinstance(side.rate, int):
+            return False
+    return True
+
+
+def _cap(hop: Hop, direction: str) -> int | None:
+    """The rate to which a medium limits a station in a direction, in bits/s; None without one."""
+    return getattr(getattr(hop.medium, "cap", None), direction, None)
 
 
 def _is_bottleneck(of: Situation, hop: Hop, direction: str) -> bool:

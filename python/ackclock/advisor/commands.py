@@ -1,7 +1,9 @@
 """The commands of an advice, each a typed object with its text and the inverse of its text.
 
 `parse` reads a command back by the grammar of its tool (sysctl(8), ip-route(8), tc(8) and the pages
-of the qdiscs, modprobe(8), socket(7), tcp(7)) and refuses what the tool would refuse.
+of the qdiscs, modprobe(8), socket(7), tcp(7), OpenWrt's uci) and refuses what the tool would
+refuse. What no shell takes, a socket option of a program or a key of a device, is a comment of the
+shell: the lines of an advice can be pasted as they are.
 """
 
 from __future__ import annotations
@@ -20,8 +22,12 @@ SHAPED = "ifb4dev"
 BUILTIN = ("reno", "cubic")
 """Congestion controls that need no module in the usual kernels."""
 
+_IN_PROGRAM = "# in the program: "
+_ON_DEVICE = "# on the device: "
+
 _INTEGER = re.compile(r"\d+")
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _TRIPLE = re.compile(r"\d+ \d+ \d+")
 SYSCTLS: Mapping[str, re.Pattern[str]] = {
     "net.ipv4.tcp_congestion_control": _WORD,
@@ -82,6 +88,19 @@ QDISCS: Mapping[str, Mapping[str, re.Pattern[str] | None]] = {
     },
 }
 """The qdiscs of an advice with the keys of each; a key with a pattern has a value."""
+_SWITCH = re.compile("[01]")
+_KEYWORDS = re.compile(r"[a-z][a-z0-9 -]*")
+SQM_OPTIONS: Mapping[str, re.Pattern[str]] = {
+    **dict.fromkeys(("enabled", "qdisc_advanced", "qdisc_really_really_advanced"), _SWITCH),
+    **dict.fromkeys(("download", "upload"), _INTEGER),
+    "interface": re.compile(r"\$DEV|[a-z][a-z0-9.@-]*"),
+    "qdisc": re.compile("cake"),
+    "script": re.compile(r"piece_of_cake\.qos"),
+    "linklayer": re.compile("none|ethernet|atm"),
+    **dict.fromkeys(("iqdisc_opts", "eqdisc_opts"), _KEYWORDS),
+}
+"""Options of a queue in OpenWrt's /etc/config/sqm, and their values; rates are in kbit/s, 0: not
+shaped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +139,17 @@ class Modprobe:
 
 @dataclass(frozen=True, slots=True)
 class SocketOption:
-    """A socket option that a program sets, `NAME = VALUE`; `unset NAME` where it sets none."""
+    """A socket option that a program sets, `NAME = VALUE`; `no NAME` where it sets none."""
 
     name: str
     value: str | None
 
     def text(self) -> str:
-        return f"unset {self.name}" if self.value is None else f"{self.name} = {self.value}"
+        return _IN_PROGRAM + (f"no {self.name}" if self.value is None else f"{self.name} = {self.value}")
 
     @classmethod
     def parsed(cls, words: Sequence[str]) -> SocketOption:
-        if words[0] == "unset":
+        if words[:1] == ["no"]:
             _expect(len(words) == 2 and words[1] in SOCKET_OPTIONS, words)
             return cls(words[1], None)
         _expect(len(words) == 3 and words[1] == "=" and words[0] in SOCKET_OPTIONS, words)
@@ -246,23 +265,78 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class LinkKey:
-    """A key of the link file whose device has a configuration of its own: `set KEY = VALUE`."""
+    """A key of the link file whose device has a configuration of its own: `KEY = VALUE`."""
 
     path: str
     value: str
 
     def text(self) -> str:
-        return f"set {self.path} = {self.value}"
+        return f"{_ON_DEVICE}{self.path} = {self.value}"
 
     @classmethod
     def parsed(cls, words: Sequence[str]) -> LinkKey:
-        found = re.fullmatch(r"set (hop\.[^=]+?) = (.+)", " ".join(words))
+        found = re.fullmatch(r"(hop\.[^=]+?) = (.+)", " ".join(words))
         _expect(found is not None, words)
         assert found is not None
         return cls(found[1], found[2])
 
 
-Command = Sysctl | Modprobe | SocketOption | RouteMetric | Qdisc | Ingress | Redirect | AcksFirst | Interface | LinkKey
+@dataclass(frozen=True, slots=True)
+class Uci:
+    """OpenWrt's `uci`: `uci set sqm.SECTION.OPTION="VALUE"` (without an option, the type of the
+    section), `uci delete sqm.SECTION`, `uci commit sqm`.
+    """
+
+    verb: str
+    path: str
+    value: str = ""
+
+    def text(self) -> str:
+        return f"uci {self.verb} {self.path}" + (f'="{self.value}"' if self.verb == "set" else "")
+
+    @classmethod
+    def parsed(cls, words: Sequence[str]) -> Uci:
+        _expect(len(words) == 3, words)
+        path, equals, value = words[2].partition("=")
+        parts = path.split(".")
+        _expect(parts[0] == "sqm" and all(_NAME.fullmatch(part) for part in parts), words)
+        if words[1] == "set":
+            pattern = SQM_OPTIONS.get(parts[2]) if len(parts) == 3 else re.compile("queue") if len(parts) == 2 else None
+            _expect(bool(equals) and pattern is not None and pattern.fullmatch(value) is not None, words)
+        else:
+            _expect({"delete": 2, "commit": 1}.get(words[1]) == len(parts) and not equals, words)
+        return cls(words[1], path, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """`/etc/init.d/NAME restart`: a service of OpenWrt."""
+
+    name: str
+
+    def text(self) -> str:
+        return f"/etc/init.d/{self.name} restart"
+
+    @classmethod
+    def parsed(cls, words: Sequence[str]) -> Service:
+        _expect(list(words) == ["/etc/init.d/sqm", "restart"], words)
+        return cls("sqm")
+
+
+Command = (
+    Sysctl
+    | Modprobe
+    | SocketOption
+    | RouteMetric
+    | Qdisc
+    | Ingress
+    | Redirect
+    | AcksFirst
+    | Interface
+    | LinkKey
+    | Uci
+    | Service
+)
 
 
 def parse(text: str) -> Command:
@@ -273,14 +347,13 @@ def parse(text: str) -> Command:
     >>> parse('sysctl -w net.ipv4.tcp_rmem="4096 131072 25165824"')
     Sysctl(key='net.ipv4.tcp_rmem', value='4096 131072 25165824')
     """
-    words = text.split() if text.startswith(("ip route", "set ")) else shlex.split(text)
-    if not words:
-        raise ValueError("an empty command")
+    for start, of_comment in ((_IN_PROGRAM, SocketOption.parsed), (_ON_DEVICE, LinkKey.parsed)):
+        if text.startswith(start):
+            return of_comment(text.removeprefix(start).split())
+    words = text.split() if text.startswith("ip route") else shlex.split(text)
     for start, read in _READERS.items():
         if text == start or text.startswith(f"{start} "):
             return read(words)
-    if words[0] in (*SOCKET_OPTIONS, "unset"):
-        return SocketOption.parsed(words)
     raise ValueError(f"no command of an advice: {text}")
 
 
@@ -316,7 +389,8 @@ _READERS: Mapping[str, Callable[[Sequence[str]], Command]] = {
     "ip link": _exact,
     "tc qdisc": _qdisc,
     "tc filter": _exact,
-    "set": LinkKey.parsed,
+    "uci": Uci.parsed,
+    "/etc/init.d/sqm": Service.parsed,
 }
 
 

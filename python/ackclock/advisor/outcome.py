@@ -18,6 +18,11 @@ MIN_GAIN = 1.03
 MIN_GOODPUT = {"balanced": 0.5, "throughput": 0.5, "fairness": 0.5, "latency": 0.9}
 """The goodput that one run keeps at least, by goal: the lower end of its prediction interval as a
 share of the goodput without the change; of `latency` the mean."""
+KERNEL_GOODPUT, KERNEL_RTT = 0.0067, 0.0318
+"""Relative errors of the simulator beside the running kernel, root mean squares of the rows of
+the kernel's own variants in docs/kernel-vs-simulator.md (mean RTT)."""
+NORMAL = 1.96
+"""The 0.975 quantile of the normal distribution."""
 EFFECTS = ("goodput_bps", "sparse_rtt_p95_ms", "rtt_p95_ms", "retransmission_rate", "jain")
 """The metrics of `effect`."""
 
@@ -37,31 +42,67 @@ def pairs_of(a: Seeds, b: Seeds, metric: str) -> list[tuple[float, float]]:
     return [(a[seed].get(metric, math.nan), b[seed].get(metric, math.nan)) for seed in sorted(a.keys() & b.keys())]
 
 
-def predicted_ratio(advised: Seeds, base: Seeds, metric: str) -> Prediction | None:
+@dataclass(frozen=True, slots=True)
+class ModelError:
+    """What separates a run of the simulator from one of the path, relative standard deviations.
+
+    Attributes:
+        goodput, rtt: of the simulator beside the running kernel over the same link.
+        fit_goodput, fit_rtt: of the fitted link, by its score on what was not fitted; 0 without.
+    """
+
+    goodput: float = KERNEL_GOODPUT
+    rtt: float = KERNEL_RTT
+    fit_goodput: float = 0.0
+    fit_rtt: float = 0.0
+
+    @classmethod
+    def of(cls, score: Mapping[str, Any] | None) -> ModelError:
+        """With the score of a fit (docs/fit.md)."""
+        if not score:
+            return cls()
+        return cls(fit_goodput=score["goodput_error"]["median"], fit_rtt=score["rtt_p95_error"]["median"])
+
+    def of_metric(self, metric: str) -> float:
+        """Of a metric of one run; 0 where it is not known."""
+        if metric == "goodput_bps":
+            return math.hypot(self.goodput, self.fit_goodput)
+        return math.hypot(self.rtt, self.fit_rtt) if metric.endswith("rtt_p95_ms") else 0.0
+
+    def of_gain(self, goal: str) -> float:
+        """Of the ratio of two runs' scores: both differ from the kernel, and have one link."""
+        goodput, rtt = {"balanced": (1.0, 0.5), "throughput": (1.0, 0.0), "latency": (0.0, 1.0)}.get(goal, (0.0, 0.0))
+        kernel = math.hypot(goodput * self.goodput, rtt * self.rtt)
+        return math.hypot(math.sqrt(2.0) * kernel, goodput * self.fit_goodput, rtt * self.fit_rtt)
+
+
+def predicted_ratio(advised: Seeds, base: Seeds, metric: str, model: float = 0.0) -> Prediction | None:
     """The interval of the ratio of one run with the change to the same run without it, by the
-    logarithms of the seeds' ratios; None with fewer than two.
+    logarithms of the seeds' ratios; None with fewer than two. `model` is the relative standard
+    deviation of what the model adds.
     """
     logs = [math.log(a / b) for a, b in pairs_of(advised, base, metric) if a > 0.0 and b > 0.0]
-    return _interval(Moments.of(logs), exp)
+    return _interval(Moments.of(logs), exp, model)
 
 
-def predicted(runs: Seeds, metric: str) -> Prediction | None:
+def predicted(runs: Seeds, metric: str, model: float = 0.0) -> Prediction | None:
     """The interval of a metric of one run, on the logarithm where all values are positive."""
     values = [run[metric] for run in runs.values() if not math.isnan(run.get(metric, math.nan))]
     if values and min(values) > 0.0:
-        return _interval(Moments.of(map(math.log, values)), exp)
+        return _interval(Moments.of(map(math.log, values)), exp, model)
     found = _interval(Moments.of(values), float)
     return found and Prediction(max(0.0, found.lo), found.hi)
 
 
-def _interval(found: Moments, back: Callable[[float], float]) -> Prediction | None:
+def _interval(found: Moments, back: Callable[[float], float], model: float = 0.0) -> Prediction | None:
     if found.n < 2:
         return None
-    half = t_quantile(0.975, found.n - 1) * found.sd * math.sqrt(1.0 + 1.0 / found.n)
+    chance = t_quantile(0.975, found.n - 1) * found.sd * math.sqrt(1.0 + 1.0 / found.n)
+    half = math.hypot(chance, NORMAL * model)
     return Prediction(back(found.mean - half), back(found.mean + half))
 
 
-def effect(advised: Seeds, base: Seeds) -> dict[str, dict[str, float | None]]:
+def effect(advised: Seeds, base: Seeds, model: ModelError) -> dict[str, dict[str, float | None]]:
     """`effect` of the JSON document: means without and with the change, and the prediction interval
     of one run with it.
     """
@@ -69,7 +110,7 @@ def effect(advised: Seeds, base: Seeds) -> dict[str, dict[str, float | None]]:
     for metric in EFFECTS:
         of, without = (Moments.of(run.get(metric, math.nan) for run in runs.values()) for runs in (advised, base))
         if of.n and without.n:
-            one = predicted(advised, metric)
+            one = predicted(advised, metric, model.of_metric(metric))
             found[metric] = {
                 "baseline": without.mean,
                 "advised": of.mean,

@@ -14,7 +14,7 @@ from ackclock.advisor import verification
 from ackclock.advisor.actions import WHO, Action, candidates, check_may
 from ackclock.advisor.conditions import Condition, conditions
 from ackclock.advisor.goals import BESIDE, GOALS
-from ackclock.advisor.outcome import costs, effect, ordered, pairs_of, predicted_ratio, refusal
+from ackclock.advisor.outcome import ModelError, costs, effect, ordered, pairs_of, predicted_ratio, refusal
 from ackclock.advisor.race import (
     CPU_S,
     EXAMINED,
@@ -173,9 +173,10 @@ def _advice(runs: Runs, goal: str, may: Sequence[str], seed: int, cpu_s: float) 
     examined = _examined(places, by_label)
     unless = _conditions(runs, examined, score, seed + 2 * UNSEEN, sizes.condition)
     beside = _beside(runs, examined, base, list(unseen)[: sizes.cost])
+    model = ModelError.of(situation.fit["score"] if situation.fit else None)
     advice = []
     for place, label in enumerate(places, start=1):
-        row = _row(by_label[label], final[label], base, gains[label], score)
+        row = _row(by_label[label], final[label], base, gains[label], goal, model)
         tied = [other for other in places if other != label and _ties(values, label, other)]
         extra = {"rank": place, "tied_with": tied, "unless": None, "conditions": None, "costs": None}
         if label in examined:
@@ -250,9 +251,9 @@ def _ties(values: Mapping[str, Mapping[int, float]], a: str, b: str) -> bool:
 
 
 def _row(
-    actions: Actions, advised: Mapping[int, Run], base: Mapping[int, Run], gain: Ratio, score: str
+    actions: Actions, advised: Mapping[int, Run], base: Mapping[int, Run], gain: Ratio, goal: str, model: ModelError
 ) -> dict[str, Any]:
-    one = predicted_ratio(advised, base, score)
+    one = predicted_ratio(advised, base, f"score_{goal}", model.of_gain(goal))
     return {
         **_change(actions),
         **_typed(actions),
@@ -263,7 +264,7 @@ def _row(
             "one_run": None if one is None else {"lo": one.lo, "hi": one.hi},
             "n": gain.n,
         },
-        "effect": effect(advised, base),
+        "effect": effect(advised, base, model),
     }
 
 
@@ -286,6 +287,7 @@ def _typed(actions: Actions) -> dict[str, Any]:
             {"who": step.who, "command": step.command.text(), "undo": [command.text() for command in step.undo]}
             for step in steps
         ],
+        "alternatives": [one.as_json() for action in actions for one in action.alternatives],
         "preconditions": list(dict.fromkeys(text for action in actions for text in action.preconditions)),
     }
 

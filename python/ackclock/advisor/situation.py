@@ -1,5 +1,5 @@
 """The situation that an advice is about: a link with one bulk transfer, a scenario, a run, or what
-captures of both ends show.
+captures show.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from ackclock.input.scenario.draft import Draft, absolute_traces, draft_of, find
 from ackclock.input.scenario.hosts import DEFAULT_HOST
 from ackclock.input.scenario.link_draws import LinkDraws
 from ackclock.input.scenario.model import Scenario
-from ackclock.storage.run_kind import COMPARE, SIMULATE, kind_of
+from ackclock.storage.run_kind import COMPARE, EMULATE, MEASURE, SIMULATE, kind_of
 
 if TYPE_CHECKING:
     from ackclock.advisor.actions import Action
+    from ackclock.fitting.prediction import Ends
 
 FLOW = "flow"
 """The name of the transfer over a link."""
@@ -33,6 +34,16 @@ RTTS = 60
 """Minimum number of RTTs in a run over a link: slow start has little weight then."""
 MIN_S, MAX_S = 10.0, 40.0
 """The duration of a run over a link."""
+MIN_CAPTURED = 0.9
+"""Share of the first seconds that captured transfers last at least, if their goodput is known."""
+CAPTURE_STARTS = (
+    *(magic.to_bytes(4, order) for magic in (0xA1B2C3D4, 0xA1B23C4D) for order in ("big", "little")),
+    b"\x0a\x0d\x0d\x0a",
+    b"snoop\0\0\0",
+    b"\x1f\x8b",
+    b"\x28\xb5\x2f\xfd",
+)
+"""First bytes of pcap, pcapng and snoop files, and of files in gzip and zstd."""
 MIN_LIMITED = 0.5
 """Share of a captured transfer from which on its receive window is its limit."""
 
@@ -60,8 +71,8 @@ class Situation:
     fit: Mapping[str, Any] | None = field(default=None, repr=False)
     fitted: Path | None = None
     """The file of the fitted link, in `scratch`; its draws are beside it."""
-    captured_bps: float | None = None
-    """The goodput of the captured transfer."""
+    captured: Captured | None = field(default=None, repr=False)
+    """The captured transfers."""
     scratch: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False, compare=False)
     is_link: bool = False
     """Whether the flows are ours: a transfer over a link, whose duration may be another."""
@@ -188,21 +199,22 @@ def _redrawn(hop: Hop, base: Hop, of_seed: Hop) -> Hop:
             elif key in ("rate", "delay") and isinstance(now, int) and isinstance(before, int) and before:
                 changed[key] = max(1, round(drawn * now / before))
         sides[direction] = side.model_copy(update=changed)
-    return hop.model_copy(update=sides)
+    medium = of_seed.medium if hop.medium == base.medium else hop.medium
+    return hop.model_copy(update={**sides, "medium": medium})
 
 
 def situation_of(
     what: Sequence[str | Path | Link | Mapping[str, Any]], *, direction: str = "down", seed: int | None = None
 ) -> Situation:
-    """The situation of a link, scenario or run folder, or of captures of both ends.
+    """The situation of a link, scenario or run folder, or of captures.
 
     Raises:
         InputError: none of these, or a scenario without TCP.
     """
     if not what:
-        raise InputError("nothing", "a link, a scenario, a run folder, or captures of both ends", option="WHAT")
+        raise InputError("nothing", "a link, a scenario, a run folder, or captures", option="WHAT")
     if len(what) > 1:
-        return _of_captures([str(one) for one in what], seed)
+        return _of_captures(", ".join(map(str, what)), [str(one) for one in what], seed)
     (one,) = what
     if isinstance(one, Link):
         return _of_link(one.title or "inline", {**one.to_dict()}, direction)
@@ -210,37 +222,38 @@ def situation_of(
         return _of_data("inline", one, Path()) if "flow" in one else _of_link("inline", dict(one), direction)
     path = Path(one)
     if path.is_dir():
-        return _of_folder(path)
-    if path.is_file() and path.suffix != ".toml" and not _is_text(path):
-        raise InputError.problem(
-            f"{path} is one capture, and a link is fitted to both ends",
-            "give the capture of the other end, too",
-            option="WHAT",
-        )
+        return _of_folder(path, seed)
+    if path.is_file() and _is_capture(path):
+        return _of_captures(str(path), [str(path)], seed)
     if path.is_file() and "flow" in read_document(path).data:
         return _of_data(str(one), read_draft(path).document.data, path.parent)
     return _of_link(str(one), {"link": str(one)}, direction)
 
 
-def _is_text(path: Path) -> bool:
+def _is_capture(path: Path) -> bool:
+    """Whether a file begins as a capture does, packed or not."""
     with path.open("rb") as file:
-        return b"\0" not in file.read(64)
+        return file.read(8).startswith(CAPTURE_STARTS)
 
 
-def _of_folder(folder: Path) -> Situation:
+def _of_folder(folder: Path, seed: int | None) -> Situation:
     kind = kind_of(folder)
     if kind == SIMULATE:
         return _of_data(str(folder), read_draft(folder / "scenario.toml").document.data, folder)
     if kind == COMPARE:
         data = read_draft(folder / "scenario.toml").document.data
         return _of_data(str(folder), {**data, "tcp": {}}, folder)
-    found = "a folder without a finished run" if kind is None else f"a run folder of {kind.command}"
-    raise InputError(
-        found, "a folder of simulate or compare; of measure, the captures of both ends", file=str(folder), option="WHAT"
-    )
+    if kind in (MEASURE, EMULATE):
+        return _of_captures(str(folder), [str(folder)], seed)
+    captures = sorted(str(file) for file in folder.iterdir() if file.is_file() and _is_capture(file))
+    if kind is None and captures:
+        return _of_captures(str(folder), captures, seed)
+    found = "a folder without a finished run or a capture" if kind is None else f"a run folder of {kind.command}"
+    allowed = "a folder of simulate, compare, emulate or measure, or one with captures"
+    raise InputError(found, allowed, file=str(folder), option="WHAT")
 
 
-def _of_captures(captures: Sequence[str], seed: int | None) -> Situation:
+def _of_captures(what: str, captures: Sequence[str], seed: int | None) -> Situation:
     """The fitted link, with the captures' variant, and their receive window where it was the
     limit.
     """
@@ -250,26 +263,69 @@ def _of_captures(captures: Sequence[str], seed: int | None) -> Situation:
     scratch = tempfile.TemporaryDirectory(prefix="ackclock-advise-")
     file = Path(scratch.name) / "link.toml"
     fitted = fit(*captures, out=file, seed=seed)
+    inputs = fitted.document["inputs"]
     score = fitted.document["score"] or {}
-    direction, flow = _largest(analyze(captures[0]).document)
+    direction, flow = _largest(analyze(inputs[0]["capture"]).document)
     tcp: dict[str, Any] = {"variant": str(score.get("variant") or "cubic")}
-    notes = [f"The link is fitted to {len(captures)} captures."]
+    names = ", ".join(Path(one["capture"]).name for one in inputs)
+    notes = [f"The link is fitted to {names}."]
+    if not score.get("variant"):
+        notes.append("The sender's congestion control does not show in the input: cubic is assumed.")
     if score.get("sentence"):
         notes.append(str(score["sentence"]))
+    elif fitted.document.get("no_score"):
+        notes.append(f"The fit has no score: {fitted.document['no_score']}.")
     window = flow["advertised_window_bytes"]["max"] if flow else None
     if window and (flow.get("window_limited_share") or 0.0) >= MIN_LIMITED:
         tcp["receive_buffer"] = f"{window} B"
         notes.append(f"The receive window of {window} B limits the captured transfer.")
-    of_link = _of_link(", ".join(captures), {"link": str(file)}, direction, tcp)
+    captured = Captured.of(inputs)
+    flows = captured.flows if captured else 1
+    if flows > 1:
+        notes.append(f"The captures have {flows} concurrent transfers, and so has every run.")
+    of_link = _of_link(what, {"link": str(file)}, captured.direction if captured else direction, tcp, flows)
     notes += of_link.notes
     return replace(
         of_link,
         notes=tuple(notes),
         fit=fitted.document,
         fitted=file,
-        captured_bps=flow.get("goodput_bps"),
+        captured=captured,
         scratch=scratch,
     )
+
+
+@dataclass(frozen=True)
+class Captured:
+    """The bulk transfers of the captures of a run.
+
+    Attributes:
+        ends: the captures at the server's and at the client's end; of one end, that one twice.
+        direction: of the data.
+        flows: number of concurrent transfers.
+    """
+
+    ends: Ends
+    direction: str
+    flows: int
+
+    @classmethod
+    def of(cls, inputs: Sequence[Mapping[str, Any]]) -> Captured | None:
+        """Those of the first run of a fit's inputs; None without a bulk transfer that lasts."""
+        from ackclock.fitting.prediction import Ends
+
+        files = {one["end"]: one["capture"] for one in inputs if one["run"] == inputs[0]["run"]}
+        any_end = next(iter(files.values()))
+        ends = Ends(files.get("server", any_end), files.get("client", any_end))
+        whole = ends.transfers()
+        return cls(ends, whole.direction, whole.flows) if whole else None
+
+    def goodput_bps(self, seconds: float) -> float | None:
+        """The goodput of all transfers in the first seconds; None where they end before."""
+        part = self.ends.transfers(until_s=seconds)
+        if part is None or part.duration_s < MIN_CAPTURED * seconds:
+            return None
+        return part.observed.goodput_bps
 
 
 def _largest(document: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -287,9 +343,13 @@ def _largest(document: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     return direction, {**data, "advertised_window_bytes": acks["advertised_window_bytes"]}
 
 
-def _of_link(what: str, keys: dict[str, Any], direction: str, tcp: Mapping[str, Any] | None = None) -> Situation:
-    """A bulk transfer over a link, for so long that slow start has little weight."""
-    flow = {"name": FLOW, "direction": direction, "workload": {"kind": "bulk"}}
+def _of_link(
+    what: str, keys: dict[str, Any], direction: str, tcp: Mapping[str, Any] | None = None, flows: int = 1
+) -> Situation:
+    """Bulk transfers over a link, for so long that slow start has little weight."""
+    flow: dict[str, Any] = {"name": FLOW, "direction": direction, "workload": {"kind": "bulk"}}
+    if flows > 1:
+        flow["count"] = flows
     hops = draft_of({**keys, "duration": "1 s", "flow": [flow]}).check().hop
     rtt_s = sum(side.delay for hop in hops for side in (hop.down, hop.up) if side) / 1e12
     duration = min(max(RTTS * rtt_s, MIN_S), MAX_S)

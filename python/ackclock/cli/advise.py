@@ -17,7 +17,7 @@ def advise(
         list[str],
         typer.Argument(
             metavar="WHAT..",
-            help="A packaged link, a link file, a scenario, a run folder, or captures of both ends.",
+            help="A packaged link, a link file, a scenario, a run folder, or captures (a folder of them) of one or both ends.",
             autocompletion=complete.links,
             show_default=False,
         ),

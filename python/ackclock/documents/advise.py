@@ -25,6 +25,15 @@ class AdviceStep(Open):
     undo: list[str]
 
 
+class AdviceAlternative(Open):
+    """What to type on another system, in place of the commands of `who`."""
+
+    system: str
+    who: str
+    commands: list[str]
+    undo: list[str]
+
+
 class Gain(Open):
     """The goal's gain as a ratio, with its interval over runs and the range of one run."""
 
@@ -53,6 +62,7 @@ class Advised(Open):
     commands: list[str]
     undo: list[str]
     steps: list[AdviceStep]
+    alternatives: list[AdviceAlternative]
     preconditions: list[str]
     gain: Gain
     effect: dict[str, Effect]

@@ -1,0 +1,143 @@
+"""`python -m studies.advise.verification [FILE]`: advices beside the gain of the running kernel,
+with its TCP over the emulated link, as Markdown.
+
+`make advise-verify` writes it to docs. `--minutes M`, `--seed N` and `--count N` select others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+
+import ackclock
+from ackclock.advice.tables import gain_text
+from ackclock.storage.atomic_files import atomic_write
+from studies.advise.situations import Drawn, situations
+
+SEED = 50621
+COUNT = 10
+MINUTES = 9.0
+TARGET = 9
+
+
+@dataclass(frozen=True)
+class Verified:
+    """An advice and its verification.
+
+    Attributes:
+        number, kind: the situation's.
+        label: what was verified; empty where nothing is advised.
+        lo, hi: the prediction interval of one run's gain, as ratios; None without a conclusion.
+        measured: the kernel's gain as a ratio; None without a conclusion.
+        within: whether it is in the interval; None without a conclusion.
+        text: the sentence of `advise --verify`.
+    """
+
+    number: int
+    kind: str
+    label: str
+    lo: float | None
+    hi: float | None
+    measured: float | None
+    within: bool | None
+    text: str
+
+
+def drawn(seed: int) -> Iterator[Drawn]:
+    """The situations of one bulk transfer that are not drawn to be good."""
+    return (one for one in situations(seed) if one.kind not in ("good", "upload beside it"))
+
+
+def verified(one: Drawn) -> Verified:
+    """The advice for a situation, with the kernel's word."""
+    document = ackclock.advise(one.data, workers=1, verify=True).document
+    found = document.get("verification")
+    if not found:
+        return Verified(one.number, one.kind, "", None, None, None, None, document["verdict"])
+    row = next(row for row in document["advice"] if row["label"] == found["label"])
+    interval = row["gain"]["one_run"]
+    gain = found["gain"]["measured"] if found["concluded"] else None
+    return Verified(
+        one.number,
+        one.kind,
+        row["label"],
+        interval["lo"] if found["concluded"] else None,
+        interval["hi"] if found["concluded"] else None,
+        gain,
+        found.get("agrees"),
+        found["text"],
+    )
+
+
+def page(done: Sequence[Verified], seed: int) -> str:
+    """The page."""
+    concluded = [one for one in done if one.within is not None]
+    inside = sum(bool(one.within) for one in concluded)
+    parts = [
+        "# Advices beside the kernel's TCP",
+        "",
+        "Written by `make advise-verify` ([verification.py](../studies/advise/verification.py)): the first",
+        f"{len(done)} situations of seed {seed} with one bulk transfer that are not drawn to be good",
+        "([situations.py](../studies/advise/situations.py)). Each is advised about for the goal `balanced` of",
+        "all who may act; then `--verify` runs the situation as it is and the advice, each once, with the",
+        "running kernel's TCP over the emulated link. The gain is the ratio of the two scores; the interval",
+        "is the prediction interval of one run's gain.",
+        "",
+        "| figure | measured | target |",
+        "|---|--:|--:|",
+        f"| gains of the kernel within their interval | {inside} of {len(concluded)} | {TARGET} of {COUNT} |",
+        f"| verifications without a conclusion | {len(done) - len(concluded)} | |",
+        "",
+        "| | situation | verified | interval | kernel | |",
+        "|--:|---|---|---|--:|---|",
+    ]
+    for one in done:
+        row = [str(one.number), one.kind]
+        if one.measured is None or one.lo is None or one.hi is None:
+            row += [one.label or "as it is", "", "", one.text]
+        else:
+            verdict = "within" if one.within else "outside"
+            row += [one.label, f"{gain_text(one.lo)} .. {gain_text(one.hi)}", gain_text(one.measured), verdict]
+        parts.append(f"| {' | '.join(row)} |")
+    return "\n".join([*parts, ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="no situation begins later")
+    parser.add_argument("--kept", type=Path, help="a file of JSON lines that keeps results: a later call continues")
+    options = parser.parse_args()
+    started = time.monotonic()
+    done: dict[int, Verified] = {}
+    if options.kept and options.kept.is_file():
+        lines = options.kept.read_text("utf-8").splitlines()
+        kept = [Verified(**json.loads(line)) for line in lines]
+        done = {one.number: one for one in kept}
+    for situation in islice(drawn(options.seed), options.count):
+        if situation.number in done:
+            continue
+        if time.monotonic() - started > 60 * options.minutes:
+            break
+        found = done[situation.number] = verified(situation)
+        print(f"{found.number} {found.kind}: {found.text}", file=sys.stderr, flush=True)
+        if options.kept:
+            with options.kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(found)) + "\n")
+    text = page([done[number] for number in sorted(done)], options.seed)
+    if options.file:
+        atomic_write(options.file, text.encode())
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main()
