@@ -1,8 +1,11 @@
-"""`python -m studies.papers.page [FILE]`: alternative readings of the papers by their claims, as
-Markdown.
+"""`python -m studies.papers.page [FILE]`: alternative readings of the papers by their claims, and
+the experiments that show causes, as Markdown.
 
-`make readings` writes it to docs, and the verdicts that an alternative changes to `readings.csv` of
-each paper, from which `reproduce` names causes. Runs are kept and reused.
+`make readings` writes it to docs, with the verdicts that an alternative changes (`readings.csv` of
+each paper) and what the experiments of causes did (`causes.csv`), from which `reproduce` names
+causes. Runs and outcomes are kept and reused. With `--minutes` the command ends with status 3 when
+that time is over before all outcomes exist; the same command continues. With `--only` the other
+papers' parts of the file stay.
 """
 
 from __future__ import annotations
@@ -10,108 +13,99 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
-from typing import Any
 
 from ackclock.format import significant
-from ackclock.papers.claims import PAPERS
-from ackclock.papers.evidence import ClaimResult
-from ackclock.papers.experiments import Experiments
-from ackclock.papers.readings import Alternative, Reading, cause_of, readings_of
-from ackclock.papers.reproduce import EVALUATORS, verdicts
+from ackclock.papers.claims import PAPERS, claims_of
+from ackclock.papers.readings import (
+    UNEXPLAINED,
+    Alternative,
+    Reading,
+    cause_of,
+    cause_outcomes,
+    forget_outcomes,
+    readings_of,
+    suspected_causes,
+    undecidable_claims,
+)
+from studies.papers.causes import CauseResult, examine
+from studies.papers.outcomes import DURATION, SOURCES, FoundClaim, Outcome, OutOfTime, Runner
 
 SEEDS = {"asymmetry": 10, "wimax-measured": 3}
 """Seeds by paper, 1 for the others: a run of wimax-simulated lasts minutes for each."""
-DURATION = {"wimax-simulated": "100 s"}
-"""Duration of the runs where it is not the paper's: all of 300 s would take hours."""
 KEPT = Path("runs/readings")
-COLUMNS = ("claim", "reading", "alternative", "verdict", "ours")
-SOURCES = Path(__file__).resolve().parents[2] / "python" / "ackclock" / "papers"
+READINGS = ("claim", "reading", "alternative", "verdict", "ours")
+CAUSES = ("claim", "experiment", "required", "choice", "found", "shown")
+SCORES = ("paper", "hold", "fail", "cause shown", "holds with another reading", UNEXPLAINED, "not decidable")
+OUT_OF_TIME = 3
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The verdicts with one alternative, by claim; the choice has no alternative."""
+class PaperOutcomes:
+    """A paper's outcomes: with the choices, with each alternative, and of the causes'
+    experiments.
+    """
 
-    reading: Reading | None
-    alternative: Alternative | None
-    verdicts: Mapping[str, ClaimResult]
+    paper: str
+    choice: Outcome
+    alternatives: Sequence[tuple[Reading, Alternative, Outcome]]
+    causes: Sequence[CauseResult]
 
-    def simulated(self) -> tuple[int, int]:
-        """The number of simulated claims that hold, and that fail."""
-        found = [each.verdict for each in self.verdicts.values() if each.by == "simulation"]
-        return found.count("holds"), found.count("fails")
-
-    def changed(self, choice: Outcome) -> Iterator[ClaimResult]:
-        """The simulated claims whose verdict differs from that with the choice."""
-        for name, found in self.verdicts.items():
-            pair = {found.verdict, choice.verdicts[name].verdict}
-            if pair == {"holds", "fails"} and found.by == "simulation":
-                yield found
+    @property
+    def failing(self) -> list[tuple[str, FoundClaim]]:
+        """The simulated claims that fail with the choices."""
+        return [(name, each) for name, each in self.choice.claims.items() if each.decided and each.verdict == "fails"]
 
 
-def outcomes(paper: str, seeds: Sequence[int], kept: Path) -> list[Outcome]:
-    """The choice first, then every alternative in the order of `readings.toml`."""
-    pairs: list[tuple[Reading | None, Alternative | None]] = [(None, None)]
-    pairs += [(reading, each) for reading in readings_of(paper) for each in reading.alternatives]
-    found = []
-    for reading, alternative in pairs:
-        runs = Experiments(seeds, None, kept / paper, None, paper, _shortened(paper, alternative))
-        results = verdicts(paper, EVALUATORS[paper](runs))
-        found.append(Outcome(reading, alternative, {each.claim.id: each for each in results}))
-        print(f"{paper}: {alternative.name if alternative else 'the choice'}", file=sys.stderr, flush=True)
-    return found
+def run(runner: Runner) -> PaperOutcomes:
+    """Run a paper's choices, alternatives and experiments of causes."""
+    choice = runner.outcome()
+    causes = examine(runner.paper, choice, runner.outcome)
+    alternatives = [
+        (reading, each, runner.outcome(each)) for reading in readings_of(runner.paper) for each in reading.alternatives
+    ]
+    return PaperOutcomes(runner.paper, choice, alternatives, causes)
 
 
-def _shortened(paper: str, alternative: Alternative | None) -> Alternative | None:
-    """The alternative with the duration of its runs; its own keys apply to its experiments only."""
-    if paper not in DURATION:
-        return alternative
-    every = {"duration": DURATION[paper]}
-    if alternative is None or not alternative.experiments:
-        return replace(
-            alternative or Alternative("the choice"), keys={**every, **(alternative.keys if alternative else {})}
-        )
-    return _Shortened(alternative.name, alternative.keys, alternative.experiments, alternative.schemes, every)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shortened(Alternative):
-    """An alternative for some experiments, with keys for all."""
-
-    every: Mapping[str, Any] = field(default_factory=dict)
-
-    def keys_of(self, experiment: str, scheme: str) -> dict[str, Any]:
-        """The keys for one setting: those for all, and the alternative's where it applies."""
-        return {**self.every, **Alternative.keys_of(self, experiment, scheme)}
-
-
-def table_of_changes(found: Sequence[Outcome]) -> str:
-    """`readings.csv`: a row for each simulated claim whose verdict an alternative changes."""
+def _csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(COLUMNS)
-    for outcome in found[1:]:
-        assert outcome.reading and outcome.alternative
-        for each in outcome.changed(found[0]):
-            rows.writerow([each.claim.id, outcome.reading.name, outcome.alternative.name, each.verdict, _ours(each)])
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
     return text.getvalue()
 
 
-def _ours(result: ClaimResult) -> str:
-    ours = result.evidence.ours if result.evidence else None
-    return significant(ours.mean, 4) if ours else ""
+def keep(found: PaperOutcomes) -> None:
+    """Write `readings.csv` and `causes.csv` of a paper, where it has alternatives and causes."""
+    folder = SOURCES / "papers" / found.paper.replace("-", "_")
+    if found.alternatives:
+        rows = [
+            [claim, reading.name, each.name, result.verdict, _ours(result)]
+            for reading, each, outcome in found.alternatives
+            for claim, result in outcome.changed(found.choice)
+        ]
+        (folder / "readings.csv").write_text(_csv(READINGS, rows), "utf-8")
+    if suspected_causes(found.paper):
+        (folder / "causes.csv").write_text(_csv(CAUSES, [each.row() for each in found.causes]), "utf-8")
+    forget_outcomes()
 
 
-def part(paper: str, found: Sequence[Outcome], seeds: int) -> str:
+def _ours(result: FoundClaim) -> str:
+    return significant(result.ours, 4) if result.ours is not None else ""
+
+
+def part(found: PaperOutcomes, seeds: int) -> str:
     """The paper's part of the page."""
-    lasting = f", runs of {DURATION[paper]} instead of the paper's 300 s" if paper in DURATION else ""
+    lasting = f", runs of {DURATION[found.paper]} instead of the paper's 300 s" if found.paper in DURATION else ""
     with_seeds = f"With {seeds} {'seed' if seeds == 1 else 'seeds'}{lasting}:"
-    return "\n\n".join([f"## {paper}", _choices(paper), with_seeds, _alternatives(found), _failing(paper, found[0])])
+    parts = [f"## {found.paper}", _choices(found.paper), with_seeds, _alternatives(found)]
+    return "\n\n".join([*parts, *_causes(found.paper), *_undecidable(found), _failing(found)])
 
 
 def _choices(paper: str) -> str:
@@ -122,28 +116,70 @@ def _choices(paper: str) -> str:
     return _table(["reading", "choice", "source", "calibrated on (not judged)"], rows)
 
 
-def _alternatives(found: Sequence[Outcome]) -> str:
-    rows = []
-    for outcome in found:
-        changed = list(outcome.changed(found[0]))
+def _alternatives(found: PaperOutcomes) -> str:
+    hold, fail = found.choice.simulated()
+    if not found.alternatives:
+        return f"{hold} simulated claims hold and {fail} fail. No alternative was run."
+    rows = [["**the choices above**", str(hold), str(fail), "-", "-"]]
+    for reading, each, outcome in found.alternatives:
+        changed = list(outcome.changed(found.choice))
         gained, lost = (
-            ", ".join(each.claim.id for each in changed if each.verdict == verdict) for verdict in ("holds", "fails")
+            ", ".join(name for name, result in changed if result.verdict == verdict) for verdict in ("holds", "fails")
         )
-        name = f"{outcome.reading.name}: {outcome.alternative.name}" if outcome.reading and outcome.alternative else ""
         hold, fail = outcome.simulated()
-        rows.append([name or "**the choices above**", str(hold), str(fail), gained or "-", lost or "-"])
-    if len(rows) == 1:
-        return f"{rows[0][1]} simulated claims hold and {rows[0][2]} fail. No alternative was run."
+        rows.append([f"{reading.name}: {each.name}", str(hold), str(fail), gained or "-", lost or "-"])
     return _table(["alternative", "hold", "fail", "hold with it only", "fail with it only"], rows)
 
 
-def _failing(paper: str, choice: Outcome) -> str:
+def _causes(paper: str) -> list[str]:
+    """The suspected causes with what their experiments did; nothing for a paper without."""
     rows = []
-    for name, each in choice.verdicts.items():
-        if (each.by, each.verdict) == ("simulation", "fails"):
-            cause = cause_of(paper, name)
-            rows.append([name, each.claim.metric, each.claim.value, _ours(each) or "-", cause.text])
+    for cause in suspected_causes(paper):
+        for experiment in cause.experiments:
+            ran = [
+                row
+                for row in cause_outcomes(paper)
+                if row["experiment"] == experiment.name and row["claim"] in experiment.claims
+            ]
+            figures = "; ".join(
+                f"{row['claim']} {row['choice']} -> {row['found']}" + ("" if row["shown"] == "yes" else " (not shown)")
+                for row in ran
+            )
+            if ran:
+                rows.append([cause.text, experiment.name, str(experiment.requirement), figures])
+    heads = ["suspected cause", "experiment", "each claim must", "ours -> with the experiment"]
+    return [_table(heads, rows)] if rows else []
+
+
+def _undecidable(found: PaperOutcomes) -> list[str]:
+    rows = [
+        [", ".join(each.claims), "; ".join(each.quotes), each.source, ", ".join(_decidable_ours(found, each.claims))]
+        for each in undecidable_claims(found.paper)
+    ]
+    return [_table(["not decidable", "the paper has", "noted in", "ours"], rows)] if rows else []
+
+
+def _decidable_ours(found: PaperOutcomes, claims: Sequence[str]) -> list[str]:
+    return [_ours(found.choice.claims[name]) or "-" for name in claims]
+
+
+def _failing(found: PaperOutcomes) -> str:
+    claims = {claim.id: claim for claim in claims_of(found.paper)}
+    rows = [
+        [name, claims[name].metric, claims[name].value, _ours(each) or "-", cause_of(found.paper, name).text]
+        for name, each in found.failing
+    ]
     return _table(["fails", "metric", "paper", "ours", "cause"], rows) if rows else "No simulated claim fails."
+
+
+def score(found: PaperOutcomes) -> list[str]:
+    """The paper's row of the first table: its failing simulated claims by kind of cause."""
+    hold, fail = found.choice.simulated()
+    causes = [cause_of(found.paper, name).text for name, _ in found.failing]
+    other = sum(text.startswith("holds with another reading") for text in causes)
+    unexplained = sum(text.startswith(UNEXPLAINED) for text in causes)
+    undecidable = sum(len(each.claims) for each in undecidable_claims(found.paper))
+    return [found.paper, *map(str, (hold, fail, fail - other - unexplained, other, unexplained, undecidable))]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -151,49 +187,69 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-def page(parts: Mapping[str, str]) -> str:
+def page(scores: Sequence[Sequence[str]], parts: Mapping[str, str]) -> str:
     """The whole page."""
     lead = (
         "What each paper leaves open, how ackclock reads it, and what other readings would change. An "
         "alternative replaces the keys of one choice; every experiment of the paper runs with it "
-        "(a table says with how many seeds; `ackclock reproduce` has ten), and only simulated claims are "
-        "counted. A claim that holds with an alternative only has its cause there; one that "
-        "holds with none is unexplained. No choice was made by a count: the column of sources has the reasons. "
-        "`make readings` runs the alternatives and writes this page."
+        "(a line says with how many seeds; `ackclock reproduce` has ten), and only simulated claims are "
+        "counted. A failing claim has its cause in a suspected cause that experiments show: with keys that add or "
+        "remove what is suspected, the claim holds, or our figure reaches the paper's. A claim that holds "
+        "with an alternative has its cause there; any other is unexplained. No choice was made by a count: the "
+        "column of sources has the reasons. `make readings` runs all and writes this page."
     )
-    return "\n\n".join(["# Readings of the papers", fill(lead, 100), *parts.values()]) + "\n"
+    total = [sum(int(row[column]) for row in scores) for column in range(1, len(SCORES))]
+    rows = [*scores, ["**all**", *map(str, total)]]
+    judged = total[0] + total[1]
+    share = f"Unexplained: {total[4]} of {judged} simulated claims ({100.0 * total[4] / max(1, judged):.1f} %)."
+    return (
+        "\n\n".join(["# Readings of the papers", fill(lead, 100), _table(SCORES, rows), share, *parts.values()]) + "\n"
+    )
 
 
-def main() -> None:
-    """Run the alternatives and write the page."""
+def _existing(file: Path) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """The rows of the first table and the parts of a page, by paper."""
+    if not file.is_file():
+        return {}, {}
+    head, *parts = re.split(r"^(?=## )", file.read_text("utf-8"), flags=re.MULTILINE)
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in head.splitlines() if line.startswith("|")]
+    by_paper = {part.partition("\n")[0].removeprefix("## ").strip(): part.strip() for part in parts}
+    return {row[0]: row for row in rows if row[0] in PAPERS and len(row) == len(SCORES)}, by_paper
+
+
+def main() -> int:
+    """Run the alternatives and experiments, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", nargs="?", type=Path)
-    parser.add_argument("--only", choices=PAPERS)
+    parser.add_argument("--only", choices=PAPERS, action="append", help="a paper; may be repeated")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--kept", type=Path, default=KEPT)
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--minutes", type=float, help="end with status 3 when this time is over; run again")
     asked = parser.parse_args()
-    parts = {}
-    for paper in [asked.only] if asked.only else PAPERS:
+    until = time.monotonic() + 60.0 * asked.minutes if asked.minutes is not None else None
+    scores, parts = _existing(asked.file) if asked.file else ({}, {})
+    unfinished = []
+    for paper in asked.only or PAPERS:
         seeds = asked.seeds or SEEDS.get(paper, 1)
-        found = outcomes(paper, range(1, seeds + 1), asked.kept)
-        if len(found) > 1 and asked.file:
-            place = SOURCES / paper.replace("-", "_") / "readings.csv"
-            place.write_text(table_of_changes(found), "utf-8")
-            _forget()
-        parts[paper] = part(paper, found, seeds)
-    text = page(parts)
+        try:
+            found = run(Runner(paper, range(1, seeds + 1), asked.kept, asked.workers, until))
+        except OutOfTime:
+            unfinished.append(paper)
+            continue
+        if asked.file:
+            keep(found)
+        scores[paper], parts[paper] = score(found), part(found, seeds)
+    ordered = [paper for paper in PAPERS if paper in parts]
+    text = page([scores[paper] for paper in ordered if paper in scores], {paper: parts[paper] for paper in ordered})
     if asked.file:
         asked.file.write_text(text, "utf-8")
     else:
         print(text)
-
-
-def _forget() -> None:
-    """Causes are read from the file that was just written."""
-    from ackclock.papers import readings
-
-    readings.outcomes.cache_clear()
+    for paper in unfinished:
+        print(f"{paper} is not finished: run the same command again", file=sys.stderr)
+    return OUT_OF_TIME if unfinished else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -104,12 +104,15 @@ Evaluate = Callable[[Claim], Evidence]
 """Returns our result for a claim."""
 
 
-def judge(claim: Claim, evaluate: Evaluate | None, untested: str, calibrated: str = "") -> ClaimResult:
+def judge(
+    claim: Claim, evaluate: Evaluate | None, untested: str, calibrated: str = "", contradiction: str = ""
+) -> ClaimResult:
     """The verdict on one claim.
 
     Uncertain figures and settings have no verdict. A claim without an evaluator is ``not_tested``
     with the reason ``untested``; a claim that the experiment was calibrated on is ``calibration``
-    with the reason ``calibrated``.
+    with the reason ``calibrated``; a claim on which the paper contradicts itself is ``not_tested``
+    with the reason ``contradiction``.
     """
     if claim.do_not_gate:
         return ClaimResult(claim, "not_tested", f"do not gate: {claim.tolerance_reason}")
@@ -127,6 +130,8 @@ def judge(claim: Claim, evaluate: Evaluate | None, untested: str, calibrated: st
         return ClaimResult(claim, "not_tested", f"not observable: {why}")
     if calibrated:
         return ClaimResult(claim, "calibration", calibrated, found)
+    if contradiction:
+        return ClaimResult(claim, "not_tested", f"{contradiction}. Ours: {found.why}", found)
     if not found.decidable:
         return ClaimResult(claim, "not_tested", found.why, found)
     holds = found.holds if found.holds is not None else _within(claim, found)

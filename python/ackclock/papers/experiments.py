@@ -115,6 +115,11 @@ class Experiments:
             self._done[name] = self._run(name)
         return self._done[name]
 
+    @property
+    def ran(self) -> frozenset[str]:
+        """The names of the experiments that ran."""
+        return frozenset(self._done)
+
     def _run(self, name: str) -> ExperimentRuns:
         experiment = experiments_file(self.paper)["experiments"][name]
         captures = "pcap" if experiment.get("captures") else None

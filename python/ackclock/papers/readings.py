@@ -1,10 +1,16 @@
-"""Readings: what a paper leaves open, how we read it, and the alternatives that were run.
+"""Readings: what a paper leaves open, how we read it, the alternatives that were run, and causes.
 
 ``<paper>/readings.toml`` has a table ``[[reading]]`` for each choice, with the sentence or the
 simulator's source that supports it, and the claims that it was calibrated on, which are not judged.
 An ``[[reading.alternative]]`` has the scenario keys of another choice. ``make readings`` runs every
 alternative and writes ``<paper>/readings.csv``: the verdicts that differ from those of the choice.
 A failing claim that holds with an alternative has its cause there.
+
+A ``[[cause]]`` is a sentence about failing claims, with the experiments that show it: keys that add
+or remove the suspected cause, and what must then become of each claim. ``make readings`` runs them
+and writes ``<paper>/causes.csv``. A claim whose experiments do not all show its cause stays
+unexplained. An ``[[undecidable]]`` claim is not judged, because two sentences or numbers of the
+paper contradict each other; both are quoted.
 """
 
 from __future__ import annotations
@@ -12,9 +18,10 @@ from __future__ import annotations
 import csv
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
+from math import inf
 from typing import Any
 
 from ackclock.papers.claims import expand_ids
@@ -58,8 +65,91 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Requirement:
+    """What an experiment must do to a claim to show its cause.
+
+    ``holds``: the claim's verdict becomes "holds". ``reaches``: our figure reaches or passes the
+    paper's number, from the side on which ours is. Otherwise our figure, or the one named
+    ``figure`` beside it, is at least ``at_least`` and at most ``at_most``, in the claim's unit.
+    """
+
+    holds: bool = False
+    reaches: bool = False
+    at_least: float = -inf
+    at_most: float = inf
+
+    def admits(self, verdict: str, figure: float | None, choice: float | None, paper: float | None) -> bool:
+        """Whether an experiment with this verdict and figure does what is required.
+
+        Args:
+            verdict: the claim's verdict in the experiment.
+            figure: our figure in the experiment; None without one.
+            choice: our figure with the paper's choices.
+            paper: the paper's number.
+        """
+        if self.holds:
+            return verdict == "holds"
+        if figure is None:
+            return False
+        if self.reaches:
+            if choice is None or paper is None:
+                return False
+            return figure >= paper if choice < paper else figure <= paper
+        return self.at_least <= figure <= self.at_most
+
+    def __str__(self) -> str:
+        if self.holds:
+            return "holds"
+        if self.reaches:
+            return "reaches the paper's figure"
+        bounds = [f"at least {self.at_least:g}"] * (self.at_least > -inf)
+        return " and ".join(bounds + [f"at most {self.at_most:g}"] * (self.at_most < inf))
+
+
+@dataclass(frozen=True, slots=True)
+class CauseExperiment:
+    """An experiment that shows a cause.
+
+    ``steps`` are settings in order, each with keys beside those of ``change``; the last must meet
+    the requirement, and our figure must move in one direction over all of them. ``figure`` names a
+    figure beside the claim's own (``Evidence.also``); "" is the claim's.
+    """
+
+    name: str
+    change: Alternative
+    requirement: Requirement
+    claims: tuple[str, ...]
+    steps: tuple[Mapping[str, Any], ...] = ()
+    figure: str = ""
+
+    def changes(self) -> tuple[Alternative, ...]:
+        """The settings to run, in order."""
+        if not self.steps:
+            return (self.change,)
+        return tuple(replace(self.change, keys={**self.change.keys, **step}) for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectedCause:
+    """A sentence about failing claims, and the experiments that have to show it."""
+
+    claims: tuple[str, ...]
+    text: str
+    experiments: tuple[CauseExperiment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Undecidable:
+    """Claims on which the paper contradicts itself: both places quoted, and where that is noted."""
+
+    claims: tuple[str, ...]
+    quotes: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a claim fails: the experiment that shows it, or "" where no experiment does."""
+    """Why a claim fails: the page with the experiment that shows it, or "" where none does."""
 
     text: str
     experiment: str = ""
@@ -106,24 +196,106 @@ def outcomes(paper: str) -> tuple[Mapping[str, str], ...]:
 
 
 @cache
-def _shown(paper: str) -> Mapping[str, Cause]:
-    """Causes written by hand (``[[cause]]``), each with its experiment."""
-    return {
-        claim: Cause(table["text"], table["experiment"])
+def suspected_causes(paper: str) -> tuple[SuspectedCause, ...]:
+    """A paper's ``[[cause]]`` tables in the file's order, whether shown or not."""
+    return tuple(
+        SuspectedCause(
+            tuple(claims := expand_ids(table["claims"])),
+            table["text"],
+            tuple(_cause_experiment(each, tuple(claims)) for each in table["experiment"]),
+        )
         for table in _file(paper).get("cause", ())
-        for claim in expand_ids(table["claims"])
-    }
+    )
+
+
+def _cause_experiment(table: Mapping[str, Any], claims: tuple[str, ...]) -> CauseExperiment:
+    must = table.get("must", "holds")
+    requirement = Requirement(**must) if isinstance(must, dict) else Requirement(**{must: True})
+    change = Alternative(
+        table["name"], table.get("keys", {}), frozenset(table.get("experiments", ())), table.get("schemes", {})
+    )
+    own = tuple(expand_ids(table["claims"])) if "claims" in table else claims
+    return CauseExperiment(
+        table["name"], change, requirement, own, tuple(table.get("steps", ())), table.get("figure", "")
+    )
+
+
+@cache
+def undecidable_claims(paper: str) -> tuple[Undecidable, ...]:
+    """A paper's ``[[undecidable]]`` tables."""
+    return tuple(
+        Undecidable(tuple(expand_ids(table["claims"])), tuple(table["quotes"]), table["source"])
+        for table in _file(paper).get("undecidable", ())
+    )
+
+
+def contradiction(paper: str, claim: str) -> str:
+    """The contradiction that leaves a claim undecidable; "" for a claim that can be judged.
+
+    >>> contradiction("wimax-simulated", "P3-999")
+    ''
+    """
+    for each in undecidable_claims(paper):
+        if claim in each.claims:
+            return f"not decidable: the paper has {' beside '.join(each.quotes)} ({each.source})"
+    return ""
+
+
+@cache
+def cause_outcomes(paper: str) -> tuple[Mapping[str, str], ...]:
+    """The rows of ``causes.csv``: ``claim``, ``experiment``, ``required``, ``choice`` and
+    ``found`` (our figures, or verdicts), and ``shown`` (yes or no).
+    """
+    place = resources.files(__package__).joinpath(paper.replace("-", "_"), "causes.csv")
+    return tuple(csv.DictReader(place.read_text("utf-8").splitlines())) if place.is_file() else ()
+
+
+def _suspected(paper: str, claim: str) -> tuple[bool, str] | None:
+    """Whether the experiments of a claim's ``[[cause]]`` all show it, and the cause with their
+    figures; None for a claim without one.
+    """
+    rows = {(row["claim"], row["experiment"]): row for row in cause_outcomes(paper)}
+    found = None
+    for cause in suspected_causes(paper):
+        if claim not in cause.claims:
+            continue
+        ran = [rows.get((claim, each.name)) for each in cause.experiments if claim in each.claims]
+        shown = bool(ran) and all(row and row["shown"] == "yes" for row in ran)
+        figures = "; ".join(f"{row['experiment']}: {row['choice']} -> {row['found']}" for row in ran if row)
+        text = f"{cause.text} ({figures or 'its experiment was not run'})"
+        if shown:
+            return True, text
+        found = found or (False, text)
+    return found
+
+
+UNEXPLAINED = "unexplained"
 
 
 def cause_of(paper: str, claim: str) -> Cause:
-    """The cause of a failing claim: the reading with which it holds, or the experiment that shows
-    another cause. Without either it is unexplained.
+    """The cause of a failing claim: one that its experiments show, or else the reading with which
+    it holds. Without either it is unexplained.
 
     >>> cause_of("wimax-simulated", "P3-999").text
     'unexplained: no reading that was run makes it hold'
     """
+    suspected = _suspected(paper, claim)
+    if suspected and suspected[0]:
+        return Cause(suspected[1], PAGE)
     held = [row for row in outcomes(paper) if row["claim"] == claim and row["verdict"] == "holds"]
     if held:
         text = "; ".join(f"{row['reading']}: {row['alternative']}" for row in held[:3])
-        return Cause(f"holds with another reading ({text})", "docs/readings.md")
-    return _shown(paper).get(claim, Cause("unexplained: no reading that was run makes it hold"))
+        return Cause(f"holds with another reading ({text})", PAGE)
+    if suspected:
+        return Cause(f"{UNEXPLAINED}: suspected, and not shown: {suspected[1]}")
+    return Cause(f"{UNEXPLAINED}: no reading that was run makes it hold")
+
+
+PAGE = "docs/readings.md"
+"""Where ``make readings`` writes readings, alternatives and causes."""
+
+
+def forget_outcomes() -> None:
+    """Read ``readings.csv`` and ``causes.csv`` anew."""
+    outcomes.cache_clear()
+    cause_outcomes.cache_clear()

@@ -18,7 +18,7 @@ from ackclock.papers.evaluators import ExperimentData
 from ackclock.papers.evidence import By, ClaimResult, Evaluate, Verdict, judge
 from ackclock.papers.experiments import Experiments
 from ackclock.papers.figure_data import PaperFigure
-from ackclock.papers.readings import cause_of, readings_of
+from ackclock.papers.readings import cause_of, contradiction, readings_of
 from ackclock.papers.wibro import figures as wibro_figures
 from ackclock.papers.wimax_bursts import figures as bursts_figures
 from ackclock.papers.wimax_measured import figures as measured_figures
@@ -171,19 +171,28 @@ def reproduce(
     return done
 
 
-def verdicts(paper: str, evaluators: Mapping[str, Evaluate]) -> list[ClaimResult]:
+def verdicts(paper: str, evaluators: Mapping[str, Evaluate], only: Sequence[str] | None = None) -> list[ClaimResult]:
     """The verdict on each claim of a paper by its evaluators.
 
     Args:
         paper: one of ``PAPERS``.
         evaluators: claim id to evaluator, as ``EVALUATORS[paper]`` returns them.
+        only: ids of the claims to judge; all without it.
 
     Raises:
         InputError: no paper has that name.
         RunFailed: a run failed in the engine.
     """
     return [
-        judge(claim, evaluators.get(claim.id), untested(claim.id), calibrated(claim.id)) for claim in claims_of(paper)
+        judge(
+            claim,
+            evaluators.get(claim.id),
+            untested(claim.id),
+            calibrated(claim.id),
+            contradiction(paper, claim.id),
+        )
+        for claim in claims_of(paper)
+        if only is None or claim.id in only
     ]
 
 

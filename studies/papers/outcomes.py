@@ -1,0 +1,150 @@
+"""Verdicts on a paper's claims with its choices, with an alternative reading, or with the keys of a
+cause's experiment. Outcomes and runs are kept below a folder and reused while engine, evaluators,
+scenarios and links are the same.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ackclock.papers.evidence import ClaimResult
+from ackclock.papers.experiments import Experiments
+from ackclock.papers.readings import Alternative
+from ackclock.papers.reproduce import EVALUATORS, verdicts
+from ackclock.storage import atomic_files
+from ackclock.storage.environment import engine_digest
+
+DURATION = {"wimax-simulated": "100 s"}
+"""Duration of the runs where it is not the paper's: all of 300 s would take hours."""
+SOURCES = Path(__file__).resolve().parents[2] / "python" / "ackclock"
+
+
+class OutOfTime(Exception):
+    """The time for new outcomes is over; those that exist are kept."""
+
+
+@dataclass(frozen=True)
+class FoundClaim:
+    """The verdict on a claim, its origin, our figure and those beside it."""
+
+    verdict: str
+    by: str | None
+    ours: float | None
+    also: Mapping[str, float]
+
+    @staticmethod
+    def of(result: ClaimResult) -> FoundClaim:
+        """The part of a result that is kept."""
+        found = result.evidence
+        also = {name: value.mean for name, value in found.also.items()} if found else {}
+        return FoundClaim(result.verdict, result.by, found.ours.mean if found and found.ours else None, also)
+
+    @property
+    def decided(self) -> bool:
+        """Whether the claim is a simulated one that holds or fails."""
+        return self.by == "simulation" and self.verdict in ("holds", "fails")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The claims by id, and the names of the experiments that ran for them."""
+
+    claims: Mapping[str, FoundClaim]
+    ran: frozenset[str]
+
+    def simulated(self) -> tuple[int, int]:
+        """The number of simulated claims that hold, and that fail."""
+        found = [each.verdict for each in self.claims.values() if each.by == "simulation"]
+        return found.count("holds"), found.count("fails")
+
+    def changed(self, choice: Outcome) -> Iterator[tuple[str, FoundClaim]]:
+        """The simulated claims whose verdict differs from that with the choices."""
+        for name, found in self.claims.items():
+            if found.decided and choice.claims[name].decided and found.verdict != choice.claims[name].verdict:
+                yield name, found
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Returns outcomes of one paper. New ones raise `OutOfTime` after ``until``, a reading of
+    ``time.monotonic``.
+    """
+
+    paper: str
+    seeds: Sequence[int]
+    kept: Path
+    workers: int | None = None
+    until: float | None = None
+
+    def outcome(self, change: Alternative | None = None, claims: Sequence[str] | None = None) -> Outcome:
+        """The verdicts with the keys of ``change``; on all claims without ``claims``."""
+        place = self.kept / "outcomes" / f"{self.paper}-{self._key(change, claims)}.json"
+        if place.is_file():
+            stored = json.loads(place.read_text("utf-8"))
+            return Outcome(
+                {name: FoundClaim(**each) for name, each in stored["claims"].items()}, frozenset(stored["ran"])
+            )
+        if self.until is not None and time.monotonic() > self.until:
+            raise OutOfTime(self.paper)
+        began = time.monotonic()
+        runs = Experiments(
+            self.seeds, self.workers, self.kept / self.paper, None, self.paper, _shortened(self.paper, change)
+        )
+        results = verdicts(self.paper, EVALUATORS[self.paper](runs), claims)
+        found = Outcome({each.claim.id: FoundClaim.of(each) for each in results}, runs.ran)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        atomic_files.write_json(
+            place, {"claims": {n: asdict(each) for n, each in found.claims.items()}, "ran": sorted(found.ran)}
+        )
+        name = change.name if change else "the choices"
+        print(f"{self.paper}: {name}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+        return found
+
+    def _key(self, change: Alternative | None, claims: Sequence[str] | None) -> str:
+        # The name of a change is prose.
+        keys = [dict(change.keys), sorted(change.experiments), dict(change.schemes)] if change else None
+        text = json.dumps([keys, claims, list(self.seeds), DURATION.get(self.paper), engine_digest()], sort_keys=True)
+        return sha256((text + _sources(self.paper)).encode()).hexdigest()[:16]
+
+
+@cache
+def _sources(paper: str) -> str:
+    """A digest over what decides verdicts beside the engine: evaluators, scenarios and links."""
+    papers = SOURCES / "papers"
+    own = papers / paper.replace("-", "_")
+    files = [*papers.glob("*.py"), *own.rglob("*.py"), *own.rglob("*.toml"), *(SOURCES / "links").glob("*.toml")]
+    digest = sha256()
+    for file in sorted(files):
+        # Readings are texts, and alternatives are part of the key; pages decide nothing.
+        if file.name not in ("readings.toml", "readings.py", "report_page.py", "terminal_tables.py"):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _shortened(paper: str, change: Alternative | None) -> Alternative | None:
+    """The change with the duration of its runs; its own keys apply to its experiments only."""
+    if paper not in DURATION:
+        return change
+    every = {"duration": DURATION[paper]}
+    if change is None or not change.experiments:
+        return replace(change or Alternative("the choices"), keys={**every, **(change.keys if change else {})})
+    return _Shortened(change.name, change.keys, change.experiments, change.schemes, every)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shortened(Alternative):
+    """An alternative for some experiments, with keys for all."""
+
+    every: Mapping[str, Any] = field(default_factory=dict)
+
+    def keys_of(self, experiment: str, scheme: str) -> dict[str, Any]:
+        """The keys for one setting: those for all, and the alternative's where it applies."""
+        return {**self.every, **Alternative.keys_of(self, experiment, scheme)}

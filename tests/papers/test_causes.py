@@ -1,0 +1,163 @@
+"""Causes of failing claims: what an experiment must do, and that it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from ackclock.papers.claims import PAPERS, claims_of
+from ackclock.papers.evidence import Evidence, judge
+from ackclock.papers.experiments import experiments_file, settings_of
+from ackclock.papers.readings import (
+    Alternative,
+    CauseExperiment,
+    Requirement,
+    SuspectedCause,
+    cause_of,
+    cause_outcomes,
+    contradiction,
+    suspected_causes,
+    undecidable_claims,
+)
+from ackclock.papers.reproduce import calibrated
+from ackclock.statistics import interval
+from studies.papers import causes
+from studies.papers.outcomes import FoundClaim, Outcome, OutOfTime, Runner
+from studies.papers.page import SCORES, page
+
+CLAIM = "P4-028"  # 1.5 Mbps
+
+
+@pytest.mark.parametrize(
+    ("requirement", "verdict", "figure", "admitted"),
+    [
+        (Requirement(holds=True), "holds", None, True),
+        (Requirement(holds=True), "fails", 1.5, False),
+        (Requirement(reaches=True), "fails", 1.6, True),
+        (Requirement(reaches=True), "holds", 1.4, False),
+        (Requirement(reaches=True), "holds", None, False),
+        (Requirement(at_least=1.0, at_most=2.0), "fails", 2.0, True),
+        (Requirement(at_least=1.0, at_most=2.0), "holds", 2.1, False),
+    ],
+)
+def test_requirement_compares_the_experiments_figure(
+    requirement: Requirement, verdict: str, figure: float | None, admitted: bool
+) -> None:
+    assert requirement.admits(verdict, figure, 1.2, 1.5) is admitted
+
+
+def test_figure_above_the_papers_has_to_fall_to_reach_it() -> None:
+    assert Requirement(reaches=True).admits("fails", 1.4, 2.0, 1.5)
+    assert not Requirement(reaches=True).admits("fails", 1.6, 2.0, 1.5)
+
+
+def _examined(
+    monkeypatch: pytest.MonkeyPatch,
+    figures: Mapping[str, float],
+    ran: frozenset[str],
+    steps: tuple[dict[str, str], ...] = (),
+) -> causes.CauseResult:
+    experiment = CauseExperiment(
+        "more", Alternative("more", {"a": "2"}), Requirement(reaches=True), (CLAIM,), steps=steps
+    )
+    monkeypatch.setattr(causes, "suspected_causes", lambda paper: (SuspectedCause((CLAIM,), "", (experiment,)),))
+
+    def found(value: float) -> dict[str, FoundClaim]:
+        return {CLAIM: FoundClaim("fails", "simulation", value, {})}
+
+    def run(change: Alternative, claims: Sequence[str]) -> Outcome:
+        return Outcome(found(figures[change.keys["a"]]), ran)
+
+    (result,) = causes.examine("wibro", Outcome(found(1.25), frozenset({"downloads"})), run)
+    return result
+
+
+def test_cause_is_shown_when_the_figure_reaches_the_papers(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = _examined(monkeypatch, {"2": 1.52}, frozenset({"downloads"}))
+    assert result.row() == [CLAIM, "more", "reaches the paper's figure", "1.250", "1.520", "yes"]
+
+
+def test_cause_is_not_shown_when_the_figure_stays_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not _examined(monkeypatch, {"2": 1.4}, frozenset({"downloads"})).shown
+
+
+def test_cause_is_not_shown_when_no_experiment_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = _examined(monkeypatch, {"2": 1.52}, frozenset())
+    assert (result.shown, result.found) == (False, "nothing ran")
+
+
+@pytest.mark.parametrize(("first", "shown"), [(1.3, True), (1.1, False)])
+def test_steps_have_to_move_the_figure_in_one_direction(
+    monkeypatch: pytest.MonkeyPatch, first: float, shown: bool
+) -> None:
+    steps: tuple[dict[str, str], ...] = ({"a": "1"}, {"a": "2"})
+    assert _examined(monkeypatch, {"1": first, "2": 1.6}, frozenset({"downloads"}), steps).shown is shown
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_experiments_of_causes_change_settings_for_claims_that_are_judged(paper: str) -> None:
+    experiments = experiments_file(paper)["experiments"]
+    claims = {claim.id for claim in claims_of(paper)}
+    for cause in suspected_causes(paper):
+        assert set(cause.claims) <= claims and cause.text
+        assert not [name for name in cause.claims if calibrated(name) or contradiction(paper, name)], cause.text
+        assert set(cause.claims) == {name for each in cause.experiments for name in each.claims}, cause.text
+        for experiment in cause.experiments:
+            for change in experiment.changes():
+                named = change.experiments or experiments.keys()
+                assert set(named) <= experiments.keys(), experiment.name
+                assert any(
+                    plain[1] != other[1]
+                    for name in named
+                    for plain, other in zip(
+                        settings_of(experiments[name], paper),
+                        settings_of(experiments[name], paper, name, change),
+                        strict=True,
+                    )
+                ), f"{experiment.name} changes no setting"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_stored_results_of_causes_belong_to_experiments(paper: str) -> None:
+    known = {
+        (claim, each.name) for cause in suspected_causes(paper) for each in cause.experiments for claim in each.claims
+    }
+    assert {(row["claim"], row["experiment"]) for row in cause_outcomes(paper)} <= known
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_shown_cause_names_page_and_figures(paper: str) -> None:
+    for row in cause_outcomes(paper):
+        cause = cause_of(paper, row["claim"])
+        assert bool(cause.experiment) != cause.text.startswith("unexplained"), row
+        if row["shown"] == "yes" and cause.experiment:
+            assert row["found"] in cause.text or "another reading" in cause.text
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_undecidable_claims_quote_the_paper_twice(paper: str) -> None:
+    claims = {claim.id for claim in claims_of(paper)}
+    for each in undecidable_claims(paper):
+        assert set(each.claims) <= claims and len(each.quotes) >= 2 and "unclear.md" in each.source
+
+
+def test_contradictory_claim_is_not_judged_but_shown() -> None:
+    claim = next(claim for claim in claims_of("wibro") if claim.id == CLAIM)
+    result = judge(claim, lambda claim: Evidence(interval([1.5]), "ran"), "", "", "not decidable: a beside b")
+    assert result.verdict == "not_tested" and result.why.startswith("not decidable")
+    assert result.evidence is not None
+
+
+def test_outcomes_are_not_run_when_time_is_over(tmp_path: Path) -> None:
+    with pytest.raises(OutOfTime):
+        Runner("wibro", (1,), tmp_path, until=0.0).outcome()
+
+
+def test_page_counts_the_unexplained_share() -> None:
+    rows = [["wibro", "4", "4", "1", "2", "1", "0"], ["asymmetry", "8", "4", "4", "0", "0", "1"]]
+    text = page(rows, {})
+    assert len(rows[0]) == len(SCORES)
+    assert "| **all** | 12 | 8 | 5 | 2 | 1 | 1 |" in text
+    assert "Unexplained: 1 of 20 simulated claims (5.0 %)." in text
