@@ -50,7 +50,7 @@ def examine(paper: str, choice: Outcome, run: Run) -> list[CauseResult]:
             ran = [run(change, failing) for change in experiment.changes()]
             for name in failing:
                 paper_number = numbers[name].value if numbers[name] else None  # type: ignore[union-attr]
-                results.append(_judged(name, experiment, choice.claims[name], list(_of(name, ran)), paper_number))
+                results.append(_result(name, experiment, choice.claims[name], list(_of(name, ran)), paper_number))
     return results
 
 
@@ -60,7 +60,7 @@ def _of(name: str, ran: Sequence[Outcome]) -> Iterator[FoundClaim | None]:
         yield outcome.claims[name] if outcome.ran else None
 
 
-def _judged(
+def _result(
     name: str,
     experiment: CauseExperiment,
     choice: FoundClaim,

@@ -200,8 +200,8 @@ def page(scores: Sequence[Sequence[str]], parts: Mapping[str, str]) -> str:
     )
     total = [sum(int(row[column]) for row in scores) for column in range(1, len(SCORES))]
     rows = [*scores, ["**all**", *map(str, total)]]
-    judged = total[0] + total[1]
-    share = f"Unexplained: {total[4]} of {judged} simulated claims ({100.0 * total[4] / max(1, judged):.1f} %)."
+    decided = total[0] + total[1]
+    share = f"Unexplained: {total[4]} of {decided} simulated claims ({100.0 * total[4] / max(1, decided):.1f} %)."
     return (
         "\n\n".join(["# Readings of the papers", fill(lead, 100), _table(SCORES, rows), share, *parts.values()]) + "\n"
     )

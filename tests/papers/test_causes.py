@@ -97,7 +97,7 @@ def test_steps_have_to_move_the_figure_in_one_direction(
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_experiments_of_causes_change_settings_for_claims_that_are_judged(paper: str) -> None:
+def test_experiments_of_causes_change_settings_of_claims_with_a_verdict(paper: str) -> None:
     experiments = experiments_file(paper)["experiments"]
     claims = {claim.id for claim in claims_of(paper)}
     for cause in suspected_causes(paper):
@@ -143,7 +143,7 @@ def test_undecidable_claims_quote_the_paper_twice(paper: str) -> None:
         assert set(each.claims) <= claims and len(each.quotes) >= 2 and "unclear.md" in each.source
 
 
-def test_contradictory_claim_is_not_judged_but_shown() -> None:
+def test_contradictory_claim_has_evidence_without_a_verdict() -> None:
     claim = next(claim for claim in claims_of("wibro") if claim.id == CLAIM)
     result = judge(claim, lambda claim: Evidence(interval([1.5]), "ran"), "", "", "not decidable: a beside b")
     assert result.verdict == "not_tested" and result.why.startswith("not decidable")
