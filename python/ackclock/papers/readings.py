@@ -296,6 +296,6 @@ PAGE = "docs/readings.md"
 
 
 def forget_outcomes() -> None:
-    """Read ``readings.csv`` and ``causes.csv`` anew."""
+    """Read ``readings.csv`` and ``causes.csv`` again."""
     outcomes.cache_clear()
     cause_outcomes.cache_clear()
