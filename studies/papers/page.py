@@ -199,7 +199,9 @@ def page(scores: Sequence[Sequence[str]], parts: Mapping[str, str]) -> str:
         "column of sources has the reasons. `make readings` runs all and writes this page."
     )
     total = [sum(int(row[column]) for row in scores) for column in range(1, len(SCORES))]
-    rows = [*scores, ["**all**", *map(str, total)]]
+    # A part of the former page has no row until its paper has run again.
+    name = "**all**" if len(scores) == len(PAPERS) else "**these papers**"
+    rows = [*scores, [name, *map(str, total)]]
     decided = total[0] + total[1]
     share = f"Unexplained: {total[4]} of {decided} simulated claims ({100.0 * total[4] / max(1, decided):.1f} %)."
     return (

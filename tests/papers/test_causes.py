@@ -159,5 +159,5 @@ def test_page_counts_the_unexplained_share() -> None:
     rows = [["wibro", "4", "4", "1", "2", "1", "0"], ["asymmetry", "8", "4", "4", "0", "0", "1"]]
     text = page(rows, {})
     assert len(rows[0]) == len(SCORES)
-    assert "| **all** | 12 | 8 | 5 | 2 | 1 | 1 |" in text
+    assert "| **these papers** | 12 | 8 | 5 | 2 | 1 | 1 |" in text
     assert "Unexplained: 1 of 20 simulated claims (5.0 %)." in text
