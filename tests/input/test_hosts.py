@@ -102,6 +102,19 @@ def test_windows_xp_exceeds_a_64_kb_window_only_with_rfc_1323(keys, window, why)
     assert flow[f"limited_share_{why}"] > 0.9
 
 
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [({}, "send_buffer"), ({"send_buffer": "1 MiB"}, "receive_window")],
+    ids=["as installed", "1 MB to send"],
+)
+def test_windows_vista_fills_a_path_only_with_a_large_send_buffer(keys, why):
+    """The receiver's tuning alone leaves a window of 17 KiB per RTT."""
+    flow = run("30 s", LONG, host="windows-vista", **keys)
+    bound = 8 * 17 * 1024 / 0.1225 if why == "send_buffer" else 10e6 * 1460 / 1500
+    assert 0.8 * bound <= flow["goodput_bps"] <= 1.02 * bound
+    assert flow[f"limited_share_{why}"] > 0.9
+
+
 def test_receive_overhead_determines_the_advertised_share_of_the_buffer():
     keys = tcp_plan(host="linux-6", receive_overhead="856 B")
     assert keys["receive_tuning"]["overhead"] == 856
