@@ -215,7 +215,7 @@ def test_wibro_claims_have_verdicts_and_reasons(tmp_path: Path) -> None:
     failing = [c for c in document["claims"] if (c["by"], c["verdict"]) == ("simulation", "fails")]
     assert failing and all(entry["cause"]["text"] for entry in failing)
     drawn = [figure["title"].partition(":")[0] for figure in document["figures"]]
-    assert drawn == [f"Figure {number}" for number in ("2", "3a", "3b", "3c", "4a", "4b", "5a", "5b")]
+    assert drawn == [f"Figure {number}" for number in ("2", "3a", "3b", "3c", "4a", "4b", "5a", "5a, apart", "5b")]
     assert any(row.get("paper") for row in document["figures"][0]["rows"]), "what the paper states stands beside ours"
     assert "Figure 5a" in done.report().read_text("utf-8")
     (line,) = summary([done])

@@ -7,11 +7,11 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from ackclock.papers.evaluators import ExperimentData, flow_of, goodput_mbps, point
+from ackclock.papers.evaluators import ExperimentData, ExperimentPoint, flow_of, goodput_mbps, point
 from ackclock.papers.experiments import Measure
 from ackclock.papers.figure_data import PaperFigure, Point, level, traced
 from ackclock.papers.wibro.datagrams import min_rtts
-from ackclock.papers.wibro.downloads import BUFFERS, rtt
+from ackclock.papers.wibro.downloads import BUFFERS
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import interval
 
@@ -20,6 +20,7 @@ OFFERED_MBPS = {"down": 12.0, "up": 5.0}
 BUFFERS_KB = {"down": 1100.0, "up": 110.0}
 RATES_MBPS = {"down": 10.0, "up": 2.5}
 FIRST_S = 3.0
+APART_KB = (17, 64, 256, 1024)
 
 
 def drawings(figures: ExperimentData) -> list[PaperFigure]:
@@ -162,6 +163,16 @@ def _sequence(figures: ExperimentData, scheme: str) -> dict[str, list[Point]]:
     }
 
 
+def _apart(send: int, receive: int) -> ExperimentPoint:
+    return point("matrix", send_buffer=f"{send} KiB", receive_buffer=f"{receive} KiB")
+
+
+def _rtt_quantile(share: float, result: RunResult) -> float:
+    """A quantile of the samples of the smoothed RTT, in ms."""
+    found = result.series["srtt_ms"].drop_nulls().quantile(share, "nearest")
+    return float("nan") if found is None else float(found)
+
+
 def _buffers(figures: ExperimentData) -> list[PaperFigure]:
     sizes = [float(scheme.split()[0]) for scheme in BUFFERS]
     spots = [point("tcp", scheme) for scheme in BUFFERS]
@@ -170,7 +181,14 @@ def _buffers(figures: ExperimentData) -> list[PaperFigure]:
         return [(size, figures.mean(spot, measure)) for size, spot in zip(sizes, spots, strict=True)]
 
     axis = "socket buffers (KB)"
-    rtts = {which: line(partial(rtt, which)) for which in ("p50", "p95")}
+    quartiles = {"first quartile": 0.25, "median": 0.5, "third quartile": 0.75}
+    rtts = {name: line(partial(_rtt_quantile, share)) for name, share in quartiles.items()}
+    matrix = {
+        f"receive buffer of {receive} KB": [
+            (float(send), figures.mean(_apart(send, receive), goodput_mbps)) for send in APART_KB
+        ]
+        for receive in APART_KB
+    }
     return [
         PaperFigure(
             "Figure 5a: one download, by socket buffer",
@@ -182,8 +200,17 @@ def _buffers(figures: ExperimentData) -> list[PaperFigure]:
             paper={"up to 512 KB": [(17.0, 1.5), (64.0, 5.0), (128.0, 10.0), (512.0, 10.0)]},
         ),
         PaperFigure(
-            "Figure 5b: RTT of the download",
-            "The paper: the median grows with the buffer; at 1024 KB the RTT varies strongly.",
+            "Figure 5a, apart: one download, by send and receive buffer",
+            "The paper: both buffers limit the throughput, not the receive buffer alone. A minute each.",
+            "send buffer (KB)",
+            "goodput (Mb/s)",
+            matrix,
+            log_x=True,
+        ),
+        PaperFigure(
+            "Figure 5b: RTT of the download, median and quartiles",
+            "The paper: the median grows with the buffer; at 1024 KB the RTT varies strongly. Ours: "
+            "the quartiles of the smoothed RTT.",
             axis,
             "RTT (ms)",
             rtts,
