@@ -8,6 +8,7 @@ import ackclock as library
 from ackclock.advisor.actions import candidates
 from ackclock.advisor.situation import situation_of
 from ackclock.advisor.verification import judgement, verify
+from ackclock.errors import InputError
 from tests.support.namespaces import namespaces
 
 EFFECT = {
@@ -60,6 +61,22 @@ def test_verification_names_the_change_that_no_emulation_shows() -> None:
     assert found["text"].startswith("Not verified: tcp.delayed_ack is set by a route")
 
 
+def test_verification_needs_the_mainline_variant_when_a_program_of_that_name_is_loaded(tmp_path, monkeypatch) -> None:
+    """A variant loaded as `ackclock_vegas` was once taken for the kernel's own."""
+    from ackclock.advisor import verification
+
+    available = tmp_path / "available"
+    monkeypatch.setattr(verification, "AVAILABLE", available)
+    situation = situation_of(["dsl-16m"])
+    (vegas,) = [action for action in candidates(situation, ["sender"]) if action.label.endswith("vegas")]
+    advice = {"advice": [{"label": vegas.label}], "goal": "balanced"}
+    available.write_text("reno cubic ackclock_vegas")
+    assert "no vegas loaded" in verify(situation, [(vegas,)], advice)["text"]
+    monkeypatch.setattr(verification, "_attempted", lambda *_: (_ for _ in ()).throw(InputError("x", "y")))
+    available.write_text("reno cubic vegas")
+    assert "no vegas loaded" not in verify(situation, [(vegas,)], advice)["text"]
+
+
 @pytest.mark.realtime
 @pytest.mark.slow
 @pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
@@ -69,3 +86,15 @@ def test_the_kernel_confirms_an_aqm_over_the_emulated_link() -> None:
     assert found["concluded"], found["text"]
     assert found["agrees"], found["text"]
     assert found["gain"]["measured"] > 1.5
+
+
+def test_sparse_packets_of_a_verification_are_as_far_apart_as_those_of_a_prediction() -> None:
+    """An echo each 100 ms once took 5 % of an uplink of 100 kb/s, the predicted one 1 %."""
+    from ackclock.advisor.verification import _config
+
+    for up_bps, every_s in ((100_000, 0.5), (1_000_000, 0.1)):
+        line = {"name": "line", "rate": {"down": "10 Mb/s", "up": f"{up_bps} b/s"}, "delay": "20 ms"}
+        situation = situation_of([{"hop": [line]}])
+        assert _config(situation, ())["every_s"] == pytest.approx(every_s)
+        slowest = min(getattr(flow.workload, "rate", 1e9) for flow in situation.scenario().flow)
+        assert slowest == pytest.approx(8 * 64 / every_s, rel=0.01)

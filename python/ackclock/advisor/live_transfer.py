@@ -3,7 +3,8 @@
 `live_transfer.py serve CONFIG` runs at the server's end, `live_transfer.py fetch CONFIG` at the
 client's, which prints the figures as JSON. It runs inside an emulated network by its path and
 imports the standard library only. CONFIG is JSON: `seconds`, `sender` ("server" or "client"),
-`variant`, `sysctls`, and `SO_SNDBUF` and `SO_RCVBUF` in bytes where they are set.
+`variant`, `sysctls`, `every_s` (between sparse packets), and `SO_SNDBUF` and `SO_RCVBUF` in bytes
+where they are set.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ PORT = 5001
 CHUNK = 1 << 17
 ECHO = 36
 """Payload of a sparse packet: 64 B with the headers of UDP and IPv4."""
-EVERY_S = 0.1
 SAMPLES_FROM = 5
 
 
@@ -72,7 +72,7 @@ def _echo(port: socket.socket) -> None:
         port.sendto(packet, peer)
 
 
-def _ping(server: str, until: float, trips: list[float]) -> None:
+def _ping(server: str, until: float, every_s: float, trips: list[float]) -> None:
     """RTTs of sparse packets in seconds."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
         port.connect((server, PORT))
@@ -82,7 +82,7 @@ def _ping(server: str, until: float, trips: list[float]) -> None:
             if now >= due:
                 sent[number] = now
                 port.send(number.to_bytes(4, "big") + bytes(ECHO - 4))
-                number, due = number + 1, due + EVERY_S
+                number, due = number + 1, due + every_s
             if select.select([port], [], [], max(0.0, min(due, until) - time.monotonic()))[0]:
                 back = int.from_bytes(port.recv(256)[:4], "big")
                 trips.append(time.monotonic() - sent.pop(back))
@@ -121,7 +121,7 @@ def fetch(config: dict[str, Any]) -> dict[str, Any]:
         began = time.monotonic()
         connection.connect((server, PORT))
         until = began + config["seconds"]
-        pings = threading.Thread(target=_ping, args=(server, until, trips))
+        pings = threading.Thread(target=_ping, args=(server, until, config["every_s"], trips))
         pings.start()
         if sends:
             _send(connection, until)

@@ -153,15 +153,20 @@ class Situation:
 
     def _sparse(self) -> list[dict[str, Any]]:
         """A flow of small UDP packets in each direction that shows the delay of others."""
-        scenario = self.base
         flows = []
         for direction in DIRECTIONS:
-            bps = slowest_bps(scenario.hop, direction) or 1e7
-            every = min(max(PROBE_EVERY_S, 8 * PROBE_BYTES / (PROBE_SHARE * bps)), scenario.duration / 1e12 / 20)
-            rate = f"{max(round(8 * PROBE_BYTES / every), 1)} b/s"
+            rate = f"{max(round(8 * PROBE_BYTES / self.sparse_every_s(direction)), 1)} b/s"
             workload = {"kind": "cbr", "rate": rate, "packet": f"{PROBE_BYTES} B"}
             flows.append({"name": f"{SPARSE}{direction}", "direction": direction, "workload": workload})
         return flows
+
+    def sparse_every_s(self, direction: str) -> float:
+        """The spacing of the sparse packets of a direction in s: little of the rate, and 20 packets
+        at least in a run.
+        """
+        scenario = self.base
+        bps = slowest_bps(scenario.hop, direction) or 1e7
+        return min(max(PROBE_EVERY_S, 8 * PROBE_BYTES / (PROBE_SHARE * bps)), scenario.duration / 1e12 / 20)
 
     def lasting(self, duration_s: float) -> Situation:
         """With runs of another duration."""

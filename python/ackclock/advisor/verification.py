@@ -19,6 +19,7 @@ from ackclock.advisor.situation import Situation
 from ackclock.comparison.socket_buffers import HostBuffers
 from ackclock.errors import AckclockError
 from ackclock.format import percent
+from ackclock.input.link.hop import DIRECTIONS
 from ackclock.input.units import show_size
 from ackclock.input.variant_groups import AVAILABLE, KERNEL_NAMES
 
@@ -119,11 +120,16 @@ def _cannot(situation: Situation, actions: Actions) -> str:
         available = AVAILABLE.read_text("ascii").split()
     except OSError:
         return "this machine has no Linux TCP"
-    kernel = {KERNEL_NAMES.get(name) for name in available}
     for variant in (situation.tcp["variant"], wanted.get("tcp.variant", situation.tcp["variant"])):
-        if variant not in kernel:
-            return f"the running kernel has no {variant} loaded (`modprobe tcp_{variant}`)"
+        if _kernel_name(variant) not in available:
+            return f"the running kernel has no {variant} loaded (`modprobe tcp_{_kernel_name(variant) or variant}`)"
     return ""
+
+
+def _kernel_name(variant: Any) -> str | None:
+    """The name of a variant in mainline Linux; None where it has none."""
+    own = (linux for linux, name in KERNEL_NAMES.items() if name == variant and not linux.startswith("ackclock_"))
+    return next(own, None)
 
 
 def _attempted(situation: Situation, actions: Actions) -> dict[str, Any]:
@@ -163,11 +169,11 @@ def _config(situation: Situation, actions: Actions) -> dict[str, Any]:
     """The sockets of the transfer: the situation's, with those of the changes."""
     host = HostBuffers.of(situation.host)
     wanted = {change.path: change.to for action in actions for change in action.changes}
-    kernel = {name: linux for linux, name in reversed(KERNEL_NAMES.items()) if not linux.startswith("ackclock_")}
     config: dict[str, Any] = {
         "seconds": min(situation.base.duration / 1e12, MAX_S),
         "sender": "server" if situation.direction == "down" else "client",
-        "variant": kernel[str(wanted.get("tcp.variant", situation.tcp["variant"]))],
+        "every_s": max(situation.sparse_every_s(direction) for direction in DIRECTIONS),
+        "variant": _kernel_name(wanted.get("tcp.variant", situation.tcp["variant"])),
     }
     sizes = {end: situation.tcp[f"{end}_buffer"] for end in ("send", "receive")}
     for end, size in sizes.items():
