@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 Key = tuple[str | int, ...]
-FIELDS = ("kind", "message", "file", "line", "key", "option", "found", "allowed", "hint")
+FIELDS = ("kind", "code", "message", "file", "line", "key", "option", "found", "allowed", "hint")
 
 
 class InvalidValue(ValueError):
@@ -27,18 +27,19 @@ class InvalidValue(ValueError):
     form, with `statement` and `hint` instead of `found` and `allowed`.
     """
 
-    def __init__(self, found: str, allowed: str, key: Key = ()) -> None:
+    def __init__(self, found: str, allowed: str, key: Key = (), *, code: str = "value") -> None:
         super().__init__(f"found {found}; allowed: {allowed}")
         self.found = found
         self.allowed = allowed
         self.key = key
+        self.code = code
         self.statement = ""
         self.hint = ""
 
     @classmethod
     def problem(cls, statement: str, hint: str, key: Key = ()) -> Self:
         """The second form: a sentence about the problem, and the remedy."""
-        invalid = cls("", "", key)
+        invalid = cls("", "", key, code="combination")
         invalid.statement, invalid.hint = statement, hint
         invalid.args = (f"{statement}; {hint}",)
         return invalid
@@ -49,6 +50,7 @@ class AckclockError(Exception):
 
     Attributes:
         kind: "input", "usage", "failed", "interrupted" or "internal".
+        code: its entry in `ackclock explain CODE` and on the page of errors.
         status: the exit status of the command line.
         file, line, key: where in a file, or None and "".
         option: the option or argument as typed on the command line, or "".
@@ -70,7 +72,9 @@ class AckclockError(Exception):
         line: int | None = None,
         key: str = "",
         option: str = "",
+        code: str = "",
     ) -> None:
+        self.code = code or self._usual_code(found)
         self.file = file
         self.line = line
         self.key, self.option = ("", key) if key.startswith("--") and not option else (key, option)
@@ -90,18 +94,19 @@ class AckclockError(Exception):
         line: int | None = None,
         key: str = "",
         option: str = "",
+        code: str = "",
     ) -> Self:
         """The second form: ``statement; hint``. The statement names the option, which `option`
         repeats as a field.
         """
-        return cls._of(statement=statement, hint=hint, file=file, line=line, key=key, option=option)
+        return cls._of(statement=statement, hint=hint, file=file, line=line, key=key, option=option, code=code)
 
     @classmethod
     def of(
         cls, invalid: InvalidValue, *, file: str | None = None, line: int | None = None, key: str = "", option: str = ""
     ) -> Self:
         """The error for an invalid value, with its location."""
-        fields = {name: getattr(invalid, name) for name in ("found", "allowed", "statement", "hint")}
+        fields = {name: getattr(invalid, name) for name in ("found", "allowed", "statement", "hint", "code")}
         return cls._of(**fields, file=file, line=line, key=key, option=option)
 
     @classmethod
@@ -112,11 +117,12 @@ class AckclockError(Exception):
 
     def with_option(self, option: str) -> Self:
         """The same error with the option in place of the key that the option sets."""
-        return self._of(found=self.found, allowed=self.allowed, statement=self.statement, hint=self.hint, option=option)
+        fields = {name: getattr(self, name) for name in ("found", "allowed", "statement", "hint", "code")}
+        return self._of(**fields, option=option)
 
     def within(self, what: str) -> Self:
         """The same error with a prefix: the parameters and the seed of a run."""
-        fields = {name: getattr(self, name) for name in ("hint", "file", "line", "key", "option")}
+        fields = {name: getattr(self, name) for name in ("hint", "file", "line", "key", "option", "code")}
         statement = self.statement or f"found {self.found}; allowed: {self.allowed}"
         error = self._of(statement=f"{what}: {statement}", **fields)
         if "\n" in statement:
@@ -128,11 +134,15 @@ class AckclockError(Exception):
         return str(self)
 
     def document(self) -> dict[str, Any]:
-        """What `--json` prints: ``{"error": {kind, message, file, line, key, option, found,
-        allowed, hint}}``, None for an unknown field.
+        """What `--json` prints: ``{"error": {kind, code, message, file, line, key, option,
+        found, allowed, hint}}``, None for an unknown field.
         """
         fields = {name: getattr(self, name) for name in FIELDS}
         return {"error": {name: None if value == "" else value for name, value in fields.items()}}
+
+    def _usual_code(self, found: str) -> str:
+        """The code of an error that was raised without one."""
+        return self.kind
 
     def _message(self) -> str:
         where = self.file or ""
@@ -165,14 +175,21 @@ class InputError(AckclockError):
         line: int | None = None,
         key: str = "",
         option: str = "",
+        code: str = "",
     ) -> None:
-        super().__init__(found, allowed, hint=hint, file=file, line=line, key=key, option=option)
+        super().__init__(found, allowed, hint=hint, file=file, line=line, key=key, option=option, code=code)
+
+    def _usual_code(self, found: str) -> str:
+        return "value" if found else "combination"
 
 
 class UsageError(InputError):
     """A command line with a syntax error: an unknown option, a missing argument. Exit status 2."""
 
     kind: ClassVar[str] = "usage"
+
+    def _usual_code(self, found: str) -> str:
+        return self.kind
 
 
 class RunFailed(AckclockError):
@@ -234,7 +251,7 @@ def from_document(document: Mapping[str, Any]) -> AckclockError:
         kind.kind: kind for kind in (InputError, UsageError, RunFailed, Interrupted)
     }
     error = kinds.get(fields["kind"], RunFailed)._of(
-        **{name: fields.get(name) or "" for name in ("found", "allowed", "hint", "key", "option")},
+        **{name: fields.get(name) or "" for name in ("found", "allowed", "hint", "key", "option", "code")},
         file=fields.get("file"),
         line=fields.get("line"),
         statement="" if fields.get("found") else fields["message"],
@@ -256,16 +273,17 @@ def not_readable(
     """The error for an unreadable file: the path does not exist, is a folder, or lacks the
     permission.
     """
-    return InputError(_found_there(error, "read"), allowed, file=str(file), option=option)
+    return InputError(_found_there(error, "read"), allowed, file=str(file), option=option, code="file")
 
 
 def not_writable(error: OSError, file: str | os.PathLike[str], *, option: str = "") -> RunFailed:
     """The error for a file or folder that could not be written, with the remedy."""
-    return RunFailed(
+    return RunFailed.problem(
         _found_there(error, "write"),
         _REMEDIES.get(error.errno or 0, "name another folder"),
         file=str(file),
         option=option,
+        code="disk",
     )
 
 

@@ -190,7 +190,7 @@ def _finished(folder: Path) -> RunKind:
         raise InputError.problem(
             "no run in it has finished", "run its command again with the same --out", file=str(folder)
         )
-    raise InputError(describe_path(folder), "a run folder, such as those in runs/", file=str(folder))
+    raise InputError(describe_path(folder), "a run folder, such as those in runs/", file=str(folder), code="run-folder")
 
 
 def _analysis(folder: Path) -> Result:

@@ -16,7 +16,7 @@ def test_input_error_names_file_line_and_key_when_in_first_form():
     error = InputError('"10 sec"', "a time", file="s.toml", line=3, key="duration")
     assert str(error) == 's.toml:3: duration: found "10 sec"; allowed: a time'
     assert error.document()["error"] == {
-        "kind": "input", "message": str(error), "file": "s.toml", "line": 3, "key": "duration",
+        "kind": "input", "code": "value", "message": str(error), "file": "s.toml", "line": 3, "key": "duration",
         "option": None, "found": '"10 sec"', "allowed": "a time", "hint": None,
     }  # fmt: skip
 

@@ -13,7 +13,7 @@ PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
 def test_findings_have_an_address_each() -> None:
-    page = (ROOT / "docs" / "reference" / "findings.md").read_text()
+    page = parts.make("findings", [])
     sources = "".join(path.read_text() for path in (ROOT / "python/ackclock/analysis/diagnosis").glob("*.py"))
     named = set(re.findall(r'Finding\(\s*[\w."]+,\s*"([a-z_]+)"', sources))
     reset = (ROOT / "crates/trace/src/flow/classify/reset.rs").read_text()

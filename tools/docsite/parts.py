@@ -150,6 +150,34 @@ def _columns() -> dict[str, list[str]]:
 
 
 @part
+def findings() -> str:
+    """The findings of analyze, each below a title of its own."""
+    return _explained("finding")
+
+
+@part
+def errors() -> str:
+    """The codes of errors, each below a title of its own."""
+    return _explained("error")
+
+
+def _explained(kind: str) -> str:
+    from ackclock.explanations import explanations
+
+    done: list[str] = []
+    group = ""
+    for one in explanations().values():
+        if one.kind != kind:
+            continue
+        if one.group != group:
+            group = one.group
+            done.append(f"## {group}")
+        example = f"\n\n```\n{one.example}\n```" if one.example else ""
+        done.append(f"### {one.name}\n\n{one.text}{example}")
+    return "\n\n".join(done)
+
+
+@part
 def documents() -> str:
     """The fields of each document, from its schema."""
     done = []

@@ -16,6 +16,8 @@ from ackclock.analysis.summary import connections_line, mirrored_line, top_rows,
 from ackclock.format import column_ms, column_percent, rate
 
 MAX_FLOWS = 10
+FINDINGS = "Findings"
+"""Title of the table of findings."""
 """Flows of each table; `--all`, `--json` and `--out` have all."""
 _COLUMNS = [
     "goodput",
@@ -243,7 +245,7 @@ def _crossing(direction: Mapping[str, Any]) -> list[str]:
 
 
 def _findings(document: Mapping[str, Any]) -> Table | None:
-    table = _table("Findings")
+    table = _table(FINDINGS)
     for column in ("flow", "direction", "finding", "share of time", "evidence and advice"):
         table.add_column(column, overflow="fold")
     for flow in document["flows"]:

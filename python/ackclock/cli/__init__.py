@@ -108,6 +108,8 @@ def _complain(error: AckclockError, *, json: bool) -> int:
     if json:
         _print_document(error)
     status_line(f"ackclock: {error}")
+    if sys.stderr.isatty():
+        status_line(f"more: ackclock explain {error.code}")
     return error.status
 
 

@@ -76,7 +76,7 @@ def analyze(
     from ackclock.analysis.filter import PacketFilter, parse_filter
     from ackclock.analysis.folder import DOCUMENT, AnalysisRequest, folder_for, read_folder, write_folder
     from ackclock.analysis.run import analysis_of, open_capture
-    from ackclock.analysis.terminal_tables import source_tables
+    from ackclock.analysis.terminal_tables import FINDINGS, source_tables
     from ackclock.analysis.timeline import timeline_table
     from ackclock.analysis.truncation import truncations
     from ackclock.cli.output import print_json_text, print_tables, remark, write_page
@@ -128,6 +128,8 @@ def analyze(
         if timeline is not None:
             tables.append(timeline_table(analysis, timeline, all_lines=all_))
         print_tables(tables)
+        if any(str(table.title) == FINDINGS for table in tables):
+            remark("findings: `ackclock explain FINDING` says what each means", quiet=quiet)
 
 
 def _read(capture: str, reader: Any, flow: str | None, *, follow: bool, quiet: bool, print_live: bool) -> None:

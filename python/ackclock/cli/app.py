@@ -13,6 +13,7 @@ from ackclock.cli import (
     diff,
     doctor,
     emulate,
+    explain,
     export,
     fit,
     kernel_cc,
@@ -75,6 +76,7 @@ for command in (
     show.show,
     doctor.doctor,
     schema.schema,
+    explain.explain,
 ):
     app.command()(command)
 app.command(name="list")(list_.list_)

@@ -54,7 +54,10 @@ def read_document(path: Path) -> Document:
     except FileNotFoundError:
         near = nearest_file(path)
         raise InputError(
-            "no such file", f"a TOML file (did you mean {near}?)" if near else "a TOML file", file=name
+            "no such file",
+            f"a TOML file (did you mean {near}?)" if near else "a TOML file",
+            file=name,
+            code="file",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise not_readable(error, name, "a TOML file") from None
@@ -71,7 +74,7 @@ def _broken(message: str, text: str, name: str) -> InputError:
     reason = _LINE_IN_MESSAGE.sub("", message)
     lines = text.splitlines()
     statement = f"broken TOML ({reason})" + (f" in `{lines[line - 1].strip()}`" if 0 < line <= len(lines) else "")
-    return InputError(statement, 'TOML 1.0, such as key = "value"', file=name, line=line)
+    return InputError(statement, 'TOML 1.0, such as key = "value"', file=name, line=line, code="toml")
 
 
 def format_loc(loc: Loc, data: Any) -> str:

@@ -35,10 +35,10 @@ class Table(BaseModel):
         allowed = cls.written_keys()
         for key in data:
             if key not in allowed:
-                raise InvalidValue(f'unknown key "{key}"', choices(allowed, key), (key,))
+                raise InvalidValue(f'unknown key "{key}"', choices(allowed, key), (key,), code="unknown-key")
         for name, field in cls.model_fields.items():
             if field.is_required() and name not in data:
-                raise InvalidValue(f'no "{name}"', cls.needed(name))
+                raise InvalidValue(f'no "{name}"', cls.needed(name), code="missing-key")
         return data
 
     @classmethod

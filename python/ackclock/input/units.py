@@ -91,14 +91,16 @@ def uniform_ps(text: object) -> tuple[int, int] | None:
 
 def _whole(text: object, units: dict[str, Fraction], allowed: str, counted_in: str) -> int:
     if not isinstance(text, str):
-        raise InvalidValue(format_value(text), allowed)
+        raise InvalidValue(format_value(text), allowed, code="unit")
     match = _QUANTITY.fullmatch(text)
     if not match:
-        raise InvalidValue(format_value(text), allowed)
+        raise InvalidValue(format_value(text), allowed, code="unit")
     number, unit = match.groups()
     if unit not in units:
         found = format_value(text) if unit else f"{format_value(text)} without a unit"
-        raise InvalidValue(found, f"{allowed}; units: {choices(_advertised(units), _common_spelling(unit))}")
+        raise InvalidValue(
+            found, f"{allowed}; units: {choices(_advertised(units), _common_spelling(unit))}", code="unit"
+        )
     exact = Fraction(number) * units[unit]
     if exact.denominator != 1:
         raise InvalidValue(format_value(text), f"a whole number of {counted_in}")

@@ -26,7 +26,9 @@ def read_input(folder: Path) -> RunInput:
     """Read a run folder's input. Raises InputError without scenario.toml."""
     file = folder / "scenario.toml"
     if not file.is_file():
-        raise InputError(describe_path(folder), "a run folder, such as those in runs/", file=str(folder))
+        raise InputError(
+            describe_path(folder), "a run folder, such as those in runs/", file=str(folder), code="run-folder"
+        )
     toml = file.read_text("utf-8")
     return RunInput(toml, tomllib.loads(toml), read_environment(folder))
 

@@ -363,7 +363,9 @@ def write_failed(error: BaseException, folder: Path, *, empty: bool = False, the
 
 
 def _refused(path: Path, statement: str, hint: str = "name another folder") -> InputError:
-    return InputError.problem(f"--out {remote_folder.shown(path)} {statement}", hint, option="--out")
+    return InputError.problem(
+        f"--out {remote_folder.shown(path)} {statement}", hint, option="--out", code="folder-taken"
+    )
 
 
 def identity_in(path: Path) -> Identity | None:

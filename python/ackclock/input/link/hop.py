@@ -105,9 +105,9 @@ class Hop(Table):
             raise InvalidValue(format_value(data), "a [[hop]] table")
         for key in data:
             if key not in cls.written_keys():
-                raise InvalidValue(f'unknown key "{key}"', choices(cls.written_keys(), key), (key,))
+                raise InvalidValue(f'unknown key "{key}"', choices(cls.written_keys(), key), (key,), code="unknown-key")
         if "name" not in data:
-            raise InvalidValue("a hop without a name", 'name = "..." in every [[hop]]')
+            raise InvalidValue("a hop without a name", 'name = "..." in every [[hop]]', code="missing-key")
         for key in ("rate", "framing"):
             if "medium" in data and key in data:
                 raise InvalidValue(f"a medium and a {key}", f"either a medium or a {key} on one hop", (key,))

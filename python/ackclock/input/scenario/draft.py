@@ -116,7 +116,9 @@ class _Checking:
             raise InputError.problem("a scenario, and no link: it has flows", hint, file=str(path))
         for key in self.link.data:
             if key not in LINK_KEYS:
-                raise self.link.error((key,), InvalidValue(f'unknown key "{key}"', choices(LINK_KEYS, key)))
+                raise self.link.error(
+                    (key,), InvalidValue(f'unknown key "{key}"', choices(LINK_KEYS, key), code="unknown-key")
+                )
         if not self.link.data.get("hop"):
             raise self.link.error((), InvalidValue("no hops", "at least one [[hop]] in a link file"))
         hops = copy.deepcopy(self.link.data["hop"])

@@ -1,0 +1,47 @@
+"""explain: the meaning of an error's code or of a finding."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Json, Quiet
+
+
+def explain(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="The code of an error, or a finding of analyze (default: list all).", show_default=False),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """What the code of an error or a finding of `analyze` means, and what to do; no network is
+    used.
+
+    On a terminal an error is followed by its code; --json has it as `code`.
+    """
+    import shutil
+    import textwrap
+    from dataclasses import asdict
+
+    from ackclock import explanations
+    from ackclock.cli.output import print_json, print_names
+
+    if name is None:
+        known = explanations.explanations()
+        if json:
+            print_json([asdict(one) for one in known.values()])
+        else:
+            print_names({one.name: f"{one.kind}: {one.group}" for one in known.values()})
+        return
+    found = explanations.explain(name)
+    if json:
+        print_json({**asdict(found), "page": found.page})
+        return
+    print(f"{found.name} ({found.kind}; {found.group})")
+    print(textwrap.fill(found.text, shutil.get_terminal_size((100, 24)).columns))
+    if found.example:
+        print(f"Example: {found.example}")
+    print(f"Page: {found.page}")

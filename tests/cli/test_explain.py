@@ -1,0 +1,59 @@
+"""`explain`: every code and finding that the program prints has a text."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from ackclock import cli
+from ackclock.errors import Internal, Interrupted, RunFailed, UsageError
+from ackclock.explanations import explain, explanations
+from tests.support import ROOT
+
+SOURCES = "".join(path.read_text("utf-8") for path in (ROOT / "python/ackclock").rglob("*.py"))
+
+
+def test_every_code_of_the_sources_has_a_text_and_every_text_a_code() -> None:
+    usual = {error.kind for error in (UsageError, RunFailed, Interrupted, Internal)} | {"value", "combination"}
+    raised = set(re.findall(r'\bcode(?:: str)? ?= ?"([a-z-]+)"', SOURCES)) | usual
+    assert raised == {one.name for one in explanations().values() if one.kind == "error"}
+
+
+@pytest.mark.parametrize("name", explanations())
+def test_explanation_is_a_sentence_and_prints_its_page(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(name).text.endswith(".")
+    assert (explain(name).kind == "error") == explain(name).example.startswith("ackclock: ")
+    assert cli.run(["explain", name]) == 0
+    assert explain(name).page in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "content", "code"),
+    [
+        (["show", "FILE"], "[[hop]]\nname = 'a'\nrate = '10 Mbps'", "unit"),
+        (["show", "FILE"], "[[hop]]\nname = 'a'\nqeue = 1", "unknown-key"),
+        (["show", "FILE"], "[[hop]]\nrate = '1 Mb/s'", "missing-key"),
+        (["show", "FILE"], "[[hop]\n", "toml"),
+        (["simulate", "FILE/none.toml"], "", "file"),
+        (["report", "FILE", "--format", "gif"], "", "value"),
+        (["reproduce", "wibro", "--quick", "--full"], "", "combination"),
+        (["report", "FILE"], "", "run-folder"),
+        (["simulate"], "", "usage"),
+    ],
+)
+def test_error_has_the_code_of_its_cause(arguments, content, code, tmp_path, capsys) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(content)
+    assert cli.run([one.replace("FILE", str(file)) for one in arguments] + ["--json"]) == 2
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["error"]["code"] == code, printed.out
+    assert "more:" not in printed.err, "one line where no person reads"
+
+
+def test_terminal_names_the_command_that_explains_an_error(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert cli.run(["simulate"]) == 2
+    assert "more: ackclock explain usage" in capsys.readouterr().err
+    assert cli.run(["explain", "nonsense"]) == 2
