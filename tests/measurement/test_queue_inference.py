@@ -130,6 +130,28 @@ def test_path_is_not_full_when_it_carries_the_maximum_rate():
     assert (found.filled, sent[found.number - 1]) == (False, pytest.approx(1e8, rel=0.01))
 
 
+def test_token_bucket_is_right_when_the_sender_falls_behind_its_rate():
+    """Tokens of 10 Mb/s, at most 400 kB, in front of a fast link; the sender pauses nine times."""
+    rate, depth, size, limit = 10e6 / 8, 400e3, 1200, 500e3
+    sent_s, delay_ms = [], []
+    now = tokens_at = behind_s = 0.0
+    tokens = depth
+    for number in range(8000):
+        now += 0.01 if number in range(40, 400, 40) else size * 8 / 20e6
+        tokens, tokens_at = min(depth, tokens + rate * (now - tokens_at)), now
+        # Tokens below zero are a queue that the rate serves.
+        lost = tokens - size < -limit
+        behind_s = max(0.0, size - tokens) / rate
+        tokens -= 0 if lost else size
+        sent_s.append(now)
+        delay_ms.append(np.nan if lost else 20.0 + 1e3 * behind_s)
+    stream = Train(size, np.array(sent_s) - sent_s[0], np.array(delay_ms))
+    idle = Train(48, np.arange(0.0, 4.0, 0.04), np.full(100, 20.0))
+    found = infer(QueueFacts(idle=idle, stream=stream, idle_rtt_ms=40.0)).token_bucket
+    assert found is not None
+    assert found.burst_bytes == pytest.approx(depth, rel=0.03)
+
+
 @pytest.mark.finding("M3")
 def test_token_bucket_and_pauses_are_stated_with_their_size_when_a_link_has_them(tmp_path):
     links = list(draw_bursts(502, 2, tmp_path))

@@ -644,6 +644,7 @@ def _token_bucket(seen: _Seen) -> TokenBucket | None:
     """The bytes above the rate that passed without a queue at the start of the stream.
 
     Without a burst the queue grows from the first packet on, by the sent rate less the capacity.
+    The bytes are those sent until then, as a loaded sender does not keep its rate.
     """
     if seen.rate is None or seen.rate.wanders:
         return None
@@ -651,13 +652,16 @@ def _token_bucket(seen: _Seen) -> TokenBucket | None:
     rate, sent_bps = seen.rate.mean_bps, train.sent_bps
     if sent_bps < 1.05 * rate:
         return None
-    elapsed = train.sent_s - train.sent_s[0]
-    # Received bytes above the rate, at the time at which the queue first stays.
+    # The time at which the queue first stays.
     threshold = max(2.5e3 * seen.service_s, 4 * seen.noise_ms)
     smooth = _smooth(seen.wait_ms, max(5, round(0.02 / max(1e-6, _gap_s(train)))))
     start = int(np.argmax(smooth > threshold))
-    growth_s = 1e-3 * threshold * rate / (sent_bps - rate)
-    burst = max(0.0, elapsed[start] - growth_s) * (sent_bps - rate) / 8
+    elapsed = train.sent_s[: start + 1] - train.sent_s[0]
+    above = train.ip_bytes * np.arange(start + 1) - rate / 8 * elapsed
+    # A full bucket does not fill further.
+    above -= np.minimum.accumulate(above)
+    queued = 1e-3 * threshold * rate / 8
+    burst = max(0.0, float(above[-1]) - queued)
     error = max(4 * train.ip_bytes, 0.15 * burst, 0.02 * (sent_bps - rate) / 8)
     return TokenBucket(burst, burst - error, burst + error) if burst > 4 * error else None
 
