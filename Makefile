@@ -159,7 +159,7 @@ ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: 
 
 # In parts: .venv/bin/python -m studies.fit.page --part 1/2 --minutes 9 --kept runs/fit-accuracy.jsonl
 # Other links: .venv/bin/python -m studies.fit.page --links 6 --seed 7
-fit-accuracy: build ## `fit` beside links of known parameters and what it predicts of them, into docs/fit-accuracy.md: half an hour
+fit-accuracy: build ## `fit` beside links of known parameters and what it predicts of them, into docs/fit-accuracy.md: a quarter of an hour
 	$(BIN)/python -m studies.fit.page $(if $(KEPT),--kept $(KEPT)) docs/fit-accuracy.md
 
 # Debian: apt-get install libns3-dev g++ iperf3 tcpdump iproute2 ethtool. Links whose program is absent are left out.
