@@ -19,7 +19,7 @@ release = version_of("ackclock")
 version = release
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "docsite"]
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "myst-nb"}
 exclude_patterns = ["_static"]
 nitpicky = True
 # Types of other packages have no page here: the site is complete without a network.
