@@ -72,6 +72,11 @@ def test_shaper_is_tried_when_the_medium_has_a_subscription_and_not_when_its_rat
     assert not any(action.kind == "shaper" for action in actions_of("wimax-nist"))
 
 
+def test_ack_priority_alone_warns_that_it_is_strict() -> None:
+    for action in actions_of("dsl-16m"):
+        assert ("strict priority" in " ".join(action.preconditions)) == ("ACKs first" in action.label)
+
+
 def test_ack_reconstruction_is_tried_with_a_filter_at_the_bottleneck_of_the_acks() -> None:
     (action,) = [one for one in actions_of("dsl-16m") if "reconstruction" in one.label]
     assert {change.path.rpartition(".")[0] for change in action.changes} == {

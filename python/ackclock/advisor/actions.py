@@ -53,6 +53,7 @@ MIN_QUEUE = 3 * 1514
 PEP_DELAY_S = 0.02
 """A proxy is tried before a hop with at least this one-way delay."""
 ACK_FILTER = "the device has an ACK filter (DOCSIS: ACK suppression)"
+STRICT = "ACKs alone do not fill this direction: strict priority lets nothing else pass then"
 ROUTER_DEVICE = "DEV is the router's interface to the link"
 DROP_IN = "its interface is the bottleneck: a queue in front of a slower device remains empty"
 
@@ -258,7 +259,7 @@ def _ack_queues(of: Situation) -> Iterator[Action]:
                     f"{words} at {hop.name} {direction}",
                     (Change(f"{path}.ack.{key}", None, value),),
                     steps,
-                    (DROP_IN,) if key == "first" else (ACK_FILTER,),
+                    (DROP_IN, STRICT) if key == "first" else (ACK_FILTER,),
                 )
             if side.reconstruct is None:
                 yield _reconstruction(of, hop, direction)
