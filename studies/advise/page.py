@@ -15,9 +15,9 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
-from ackclock.storage.atomic_files import atomic_write
 from studies.advise.grid import LEFT, SEEDS, Outcome, outcome
 from studies.advise.situations import KINDS, situations
+from studies.kept import keep, write_page
 
 SEED = 40417
 MINUTES = 45.0
@@ -121,14 +121,9 @@ def main() -> None:
             f"{one.advise_s:.0f} s, {one.seconds:.0f} s with the grid",
             file=sys.stderr,
         )
-        if options.kept:
-            with options.kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(one)) + "\n")
+        keep(options.kept, asdict(one))
     text = page([done[number] for number in sorted(done)], options.seed)
-    if options.file:
-        atomic_write(options.file, text.encode())
-    else:
-        print(text, end="")
+    write_page(options.file, text)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import ackclock
 from ackclock.advice.tables import gain_text
-from ackclock.storage.atomic_files import atomic_write
 from studies.advise.situations import Drawn, situations
+from studies.kept import keep, write_page
 
 SEED = 60317
 COUNT = 10
@@ -130,14 +130,9 @@ def main() -> None:
             break
         found = done[situation.number] = verified(situation)
         print(f"{found.number} {found.kind}: {found.text}", file=sys.stderr, flush=True)
-        if options.kept:
-            with options.kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(found)) + "\n")
+        keep(options.kept, asdict(found))
     text = page([done[number] for number in sorted(done)], options.seed)
-    if options.file:
-        atomic_write(options.file, text.encode())
-    else:
-        print(text, end="")
+    write_page(options.file, text)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ackclock.storage.atomic_files import atomic_write
 from studies.fit.links import TrueLink, links
 from studies.fit.predictions import ONE_END_EVERY, Cell, FittedLink, fitted
+from studies.kept import keep, write_page
 
 SEED = 523
 COUNT = 40
@@ -165,17 +165,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             one = done[link.number] = fitted(link, Path(folder) / "run", predict=not options.parameters)
         print(f"link {link.name}: {one.seconds:.0f} s, its fit {one.fit_s:.0f} s", file=sys.stderr)
-        if options.kept:
-            options.kept.parent.mkdir(parents=True, exist_ok=True)
-            with options.kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(one.kept()) + "\n")
+        keep(options.kept, one.kept())
     # Those that other parts have kept meanwhile.
     done |= kept_links(options.kept, drawn)
     text = page([done[number] for number in sorted(done)], options.seed, options.links)
-    if options.file:
-        atomic_write(options.file, text.encode())
-    else:
-        print(text, end="")
+    write_page(options.file, text)
 
 
 if __name__ == "__main__":

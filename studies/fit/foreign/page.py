@@ -21,9 +21,9 @@ from typing import Any
 import ackclock
 from ackclock.fitting.prediction import Ends, Observed, Replay, Transfers
 from ackclock.format import rate
-from ackclock.storage.atomic_files import atomic_write
 from studies.fit.foreign import kernel, ns3
 from studies.fit.foreign.links import KERNEL, NS3, RECORDED, RECORDED_S, VARIANTS, Captures
+from studies.kept import write_page
 
 SEEDS = tuple(range(101, 111))
 TARGET = 0.10
@@ -223,10 +223,7 @@ def main() -> None:
                 except ns3.Ns3Missing as error:
                     left_out.append(f"links of ns-3: {error}")
     text = page(results, left_out, time.monotonic() - started)
-    if options.file:
-        atomic_write(options.file, text.encode())
-    else:
-        print(text, end="")
+    write_page(options.file, text)
 
 
 if __name__ == "__main__":
