@@ -17,7 +17,7 @@ from pathlib import Path
 
 from studies.advise.grid import LEFT, SEEDS, Outcome, outcome
 from studies.advise.situations import KINDS, situations
-from studies.kept import keep, write_page
+from studies.outcome_files import keep, write_page
 
 SEED = 40417
 MINUTES = 45.0

@@ -18,7 +18,7 @@ from pathlib import Path
 import ackclock
 from ackclock.advice.tables import gain_text
 from studies.advise.situations import Drawn, situations
-from studies.kept import keep, write_page
+from studies.outcome_files import keep, write_page
 
 SEED = 60317
 COUNT = 10

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from studies.fit.links import TrueLink, links
 from studies.fit.predictions import ONE_END_EVERY, Cell, FittedLink, fitted
-from studies.kept import keep, write_page
+from studies.outcome_files import keep, write_page
 
 SEED = 523
 COUNT = 40

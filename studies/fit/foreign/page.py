@@ -23,7 +23,7 @@ from ackclock.fitting.prediction import Ends, Observed, Replay, Transfers
 from ackclock.format import rate
 from studies.fit.foreign import kernel, ns3
 from studies.fit.foreign.links import KERNEL, NS3, RECORDED, RECORDED_S, VARIANTS, Captures
-from studies.kept import write_page
+from studies.outcome_files import write_page
 
 SEEDS = tuple(range(101, 111))
 TARGET = 0.10
