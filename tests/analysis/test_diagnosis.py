@@ -212,6 +212,18 @@ def test_path_with_more_recovery_than_queue_is_not_called_full(full_queue):
     assert "loss recovery took 64 %" in found.advice
 
 
+@pytest.mark.parametrize(("waiting", "beginning"), [(0.8, "Fewer losses would gain little"), (0.3, "The losses limit")])
+def test_losses_limit_a_rate_near_a_model_only_if_the_application_does_not(full_queue, waiting, beginning):
+    document = analyze(full_queue[0]).document
+    repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 40, "timeouts": 0}
+    shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "application": waiting, "cwnd": 0.2}
+    figures = {"limited": shares, "repairs": repairs, "inferred_path": None}
+    models = loss_models.rate_models(seen(document, **figures))
+    found = loss_models.finding(seen(document, **figures, goodput_bps=models["counted_bps"]))
+    assert found is not None
+    assert found.advice.startswith(beginning)
+
+
 def test_number_that_rounds_up_has_three_digits():
     assert rate(9.996e6) == "10.0 Mb/s"
     assert rate(9.994e6) == "9.99 Mb/s"

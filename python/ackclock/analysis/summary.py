@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, many, share, size
@@ -28,6 +28,9 @@ MATTERS = 0.2
 """Share of the transfers' time, or of the connections, from which there is a verdict."""
 LONG_QUEUE_MS = 50.0
 """Queueing delay (p95) above which a queue is a defect, if it also exceeds the minimum RTT."""
+MANY_LOSSES = (0.02, 10)
+"""Share and number of retransmitted segments from which a verdict that is not the network's says so
+as well: 10 of them give the share within a factor of two (95 %, Poisson)."""
 _LIMITS = {
     "receive_window": RECEIVING_HOST,
     "send_buffer": SENDING_HOST,
@@ -70,6 +73,26 @@ class _Case:
 
 
 @dataclass(frozen=True)
+class _Losses:
+    """Retransmitted segments of a direction, without spurious ones."""
+
+    flow: int
+    direction: str
+    retransmitted: int
+    segments: int
+
+    @property
+    def part(self) -> float:
+        return self.retransmitted / self.segments if self.segments else 0.0
+
+    def sentence(self) -> str:
+        return (
+            f" Besides, {share(self.part)} of the segments of flow {self.flow} {self.direction} were "
+            f"retransmitted ({self.retransmitted} of {self.segments})."
+        )
+
+
+@dataclass(frozen=True)
 class _Failure:
     """A connection that failed or waited."""
 
@@ -98,6 +121,7 @@ class SummaryBuilder:
         self._unseen = 0
         self._total_s = 0.0
         self._small: dict[str, list[_Failure]] = defaultdict(list)
+        self._most_lost: _Losses | None = None
 
     def add(self, flow: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]) -> None:
         """Add a flow with its findings."""
@@ -139,6 +163,7 @@ class SummaryBuilder:
 
     def _add_direction(self, flow: Mapping[str, Any], direction: str, findings: Sequence[Mapping[str, Any]]) -> None:
         figures = flow[direction]
+        self._add_losses(flow["flow"], direction, figures)
         for finding in findings:
             party: str | None = _LIMITS.get(finding["finding"])
             part: float | None = finding["share"]
@@ -153,6 +178,14 @@ class SummaryBuilder:
             if party is None or not part:
                 continue
             self._count(party, part, flow, direction, finding["evidence"])
+
+    def _add_losses(self, flow: int, direction: str, figures: Mapping[str, Any]) -> None:
+        """Keep the direction with the largest share of retransmissions, if they are many."""
+        lost = figures["retransmitted_segments"] - figures["spurious_retransmits"]
+        losses = _Losses(flow, direction, lost, figures["segments"])
+        part, number = MANY_LOSSES
+        if lost >= number and losses.part >= max(part, self._most_lost.part if self._most_lost else 0.0):
+            self._most_lost = losses
 
     def _count(self, party: str, part: float, flow: Mapping[str, Any], direction: str, evidence: str) -> None:
         """Count a share of a flow's time for a party."""
@@ -183,9 +216,11 @@ class SummaryBuilder:
             if party not in cases or case.share > cases[party].share:
                 cases[party] = case
         verdict = max(cases, key=lambda party: cases[party].share, default=NOTHING_WRONG)
+        besides = self._most_lost.sentence() if self._most_lost and verdict != NETWORK else ""
         if verdict not in cases or cases[verdict].share < MATTERS:
-            return _as_json(NOTHING_WRONG, _Case(0.0, self._nothing_wrong()))
-        return _as_json(verdict, cases[verdict])
+            return _as_json(NOTHING_WRONG, _Case(0.0, self._nothing_wrong() + besides))
+        case = cases[verdict]
+        return _as_json(verdict, replace(case, evidence=case.evidence + besides))
 
     def _case_of_time(self, party: str) -> _Case:
         part = min(1.0, self._seconds[party] / self._total_s) if self._total_s else 0.0

@@ -13,6 +13,10 @@ from ackclock.limits import WORDS
 _RTO_MIN_S = 0.2
 _REACHED = 0.3
 """Share of time: a longer standing queue shows that the path's rate is reached."""
+_HOSTS = ("application", "receive_window", "send_buffer")
+"""Limits by the hosts: in their time losses hardly matter."""
+_HOST_LIMITED = 0.5
+"""Share of time of such a limit above which a rate near a model's is not due to the losses."""
 _COUNTS = 1.2
 """Above this number of segments per ACK, a sender that counts ACKs grows slower than one that
 counts segments.
@@ -87,6 +91,13 @@ def _what_losses_allow(context: FlowContext, models_bps: dict[str, float], measu
         return (
             f"These losses alone would allow more: {WORDS[maximum].noun} limited the flow "
             f"{share(shares[maximum])} of the time."
+        )
+    shares = limit_shares.of(context)
+    host = max(_HOSTS, key=lambda by: shares.get(by, 0.0))
+    if shares.get(host, 0.0) > _HOST_LIMITED:
+        return (
+            f"Fewer losses would gain little: {WORDS[host].noun} limited the flow {share(shares[host])} of the time, "
+            "and the rate is near a model's by coincidence."
         )
     return _what_fewer_give(context, models_bps, measured)
 
