@@ -130,10 +130,10 @@ def test_verdict_is_application_when_the_hosts_pause_between_messages(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("retransmitted", "spurious", "said"),
+    ("retransmitted", "spurious", "besides"),
     [(12, 0, "60 % of the segments of flow 1 a2b were retransmitted (12 of 20)"), (12, 3, ""), (9, 0, ""), (0, 0, "")],
 )
-def test_verdict_about_a_host_names_many_losses_too(retransmitted, spurious, said, tmp_path):
+def test_verdict_about_a_host_names_many_losses_too(retransmitted, spurious, besides, tmp_path):
     path = write_connections(tmp_path / "a.pcap", [Connection((*exchange(0.0)[:3], *PAUSES), ("10.0.0.1", 2000))])
     document = analyze(path).document
     flow = document["flows"][0]
@@ -142,8 +142,8 @@ def test_verdict_about_a_host_names_many_losses_too(retransmitted, spurious, sai
     builder.add({**flow, "a2b": lossy}, flow["diagnosis"])
     verdict = builder.result()["verdict"]
     assert verdict["verdict"] == "application"
-    assert ("Besides" in verdict["evidence"]) == bool(said)
-    assert said in verdict["evidence"]
+    assert ("Besides" in verdict["evidence"]) == bool(besides)
+    assert besides in verdict["evidence"]
 
 
 def test_verdict_is_network_when_a_small_flow_repeats_a_segment_without_an_ack(tmp_path):
