@@ -121,7 +121,7 @@ class SummaryBuilder:
         self._unseen = 0
         self._total_s = 0.0
         self._small: dict[str, list[_Failure]] = defaultdict(list)
-        self._most_lost: _Losses | None = None
+        self._max_losses: _Losses | None = None
 
     def add(self, flow: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]) -> None:
         """Add a flow with its findings."""
@@ -184,8 +184,8 @@ class SummaryBuilder:
         lost = figures["retransmitted_segments"] - figures["spurious_retransmits"]
         losses = _Losses(flow, direction, lost, figures["segments"])
         part, number = MANY_LOSSES
-        if lost >= number and losses.part >= max(part, self._most_lost.part if self._most_lost else 0.0):
-            self._most_lost = losses
+        if lost >= number and losses.part >= max(part, self._max_losses.part if self._max_losses else 0.0):
+            self._max_losses = losses
 
     def _count(self, party: str, part: float, flow: Mapping[str, Any], direction: str, evidence: str) -> None:
         """Count a share of a flow's time for a party."""
@@ -216,7 +216,7 @@ class SummaryBuilder:
             if party not in cases or case.share > cases[party].share:
                 cases[party] = case
         verdict = max(cases, key=lambda party: cases[party].share, default=NOTHING_WRONG)
-        besides = self._most_lost.sentence() if self._most_lost and verdict != NETWORK else ""
+        besides = self._max_losses.sentence() if self._max_losses and verdict != NETWORK else ""
         if verdict not in cases or cases[verdict].share < MATTERS:
             return _as_json(NOTHING_WRONG, _Case(0.0, self._nothing_wrong() + besides))
         case = cases[verdict]
