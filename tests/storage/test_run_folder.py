@@ -512,8 +512,12 @@ def test_write_error_names_the_cause_and_the_remedy(tmp_path: Path) -> None:
         (5, "I/O error"),
         (13, "permission denied"),
     ):
-        with pytest.raises(WriteFailed, match=words), RunFolder(tmp_path / "run", Identity("simulate", "0")) as run:
+        with (
+            pytest.raises(WriteFailed, match=words) as failed,
+            RunFolder(tmp_path / "run", Identity("simulate", "0")) as run,
+        ):
             raise OSError(number, os.strerror(number), str(run.path / "flows.parquet"))
+        assert failed.value.code == "disk"
         assert not (tmp_path / "run").exists()
 
 

@@ -111,6 +111,9 @@ class _Contents:
 class WriteFailed(RunFailed):
     """A run folder could not be written, such as on a full disk. Finished results are kept."""
 
+    def _usual_code(self, found: str) -> str:
+        return "disk"
+
 
 class RunFolder:
     """A run folder as a context manager: entered while a command writes to it.
