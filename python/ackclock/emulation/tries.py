@@ -41,10 +41,17 @@ def in_child(attempt: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], boo
     sys.stdout.flush()
     sys.stderr.flush()
     parent = os.getpid()
-    child = os.fork()
+    # A signal between fork and handler would end this process and not be forwarded.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        child = os.fork()
+    except OSError:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        raise
     if child == 0:
         status = 1
         try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             os.close(receiver)
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
             if os.getppid() == parent:
@@ -56,6 +63,7 @@ def in_child(attempt: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], boo
             os._exit(status)
     os.close(sender)
     with _forwarding(child) as signals, os.fdopen(receiver, "rb") as answer:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         text = answer.read()
         os.waitpid(child, 0)
     if not text:
