@@ -19,6 +19,13 @@ def keep(path: Path | None, outcome: Mapping[str, Any]) -> None:
             file.write(json.dumps(outcome) + "\n")
 
 
+def kept(path: Path | None) -> list[dict[str, Any]]:
+    """The outcomes that `keep` has written; none without a file."""
+    if not path or not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
 def write_page(path: Path | None, text: str) -> None:
     """Writes the page whole or not at all; without a file to standard output."""
     if path:

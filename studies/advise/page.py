@@ -7,7 +7,6 @@ their changes, as Markdown.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from studies.advise.grid import LEFT, SEEDS, Outcome, outcome
 from studies.advise.situations import KINDS, situations
-from studies.outcome_files import keep, write_page
+from studies.outcome_files import keep, kept, write_page
 
 SEED = 40417
 MINUTES = 45.0
@@ -105,11 +104,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"seed {options.seed}", file=sys.stderr)
     started = time.monotonic()
-    done: dict[int, Outcome] = {}
-    if options.kept and options.kept.is_file():
-        done = {
-            (one := Outcome(**json.loads(line))).number: one for line in options.kept.read_text("utf-8").splitlines()
-        }
+    done = {one.number: one for one in (Outcome(**fields) for fields in kept(options.kept))}
     for drawn in islice(situations(options.seed), options.count):
         if drawn.number in done:
             continue

@@ -7,7 +7,6 @@ with its TCP over the emulated link, as Markdown.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ from pathlib import Path
 import ackclock
 from ackclock.advice.tables import gain_text
 from studies.advise.situations import Drawn, situations
-from studies.outcome_files import keep, write_page
+from studies.outcome_files import keep, kept, write_page
 
 SEED = 60317
 COUNT = 10
@@ -118,11 +117,7 @@ def main() -> None:
     parser.add_argument("--kept", type=Path, help="a file of JSON lines that keeps results: a later call continues")
     options = parser.parse_args()
     started = time.monotonic()
-    done: dict[int, Verified] = {}
-    if options.kept and options.kept.is_file():
-        lines = options.kept.read_text("utf-8").splitlines()
-        kept = [Verified(**json.loads(line)) for line in lines]
-        done = {one.number: one for one in kept}
+    done = {one.number: one for one in (Verified(**fields) for fields in kept(options.kept))}
     for situation in islice(drawn(options.seed), options.count):
         if situation.number in done:
             continue

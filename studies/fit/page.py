@@ -8,7 +8,6 @@ share the links.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from studies.fit.links import TrueLink, links
 from studies.fit.predictions import ONE_END_EVERY, Cell, FittedLink, fitted
-from studies.outcome_files import keep, write_page
+from studies.outcome_files import keep, kept, write_page
 
 SEED = 523
 COUNT = 40
@@ -136,8 +135,7 @@ def page(done: Sequence[FittedLink], seed: int, asked: int) -> str:
 
 def kept_links(file: Path | None, drawn: Mapping[int, TrueLink]) -> dict[int, FittedLink]:
     """The outcomes in a file of JSON lines, by number."""
-    lines = file.read_text("utf-8").splitlines() if file is not None and file.is_file() else []
-    done = (FittedLink.restored(json.loads(line), drawn) for line in lines)
+    done = (FittedLink.restored(fields, drawn) for fields in kept(file))
     return {link.link.number: link for link in done}
 
 
