@@ -72,6 +72,26 @@ def test_probed_zero_window_has_its_share_and_its_reason(small_window):
     assert "probed the closed window" in output["receive_window"].evidence
 
 
+@pytest.mark.parametrize(("closed_s", "is_reader"), [(1e-4, False), (3.0, True)])
+def test_reader_is_slow_only_when_the_window_is_closed_for_long(small_window, closed_s, is_reader):
+    document = analyze(small_window[0]).document
+    zero = {"acks": 2, "closed_s": closed_s, "longest_s": closed_s, "closed_at_end_s": None}
+    found = {one.finding: one for one in limits.findings(seen(document, zero_windows=2, zero_window=zero))}
+    window = found["receive_window"]
+    assert ("reads more slowly" in window.evidence) == is_reader
+    assert ("the reader keeps up" in window.evidence) == (not is_reader)
+    assert window.advice.startswith("Examine the receiving application" if is_reader else "Enlarge the receive buffer")
+
+
+def test_slow_reader_is_found_when_its_window_shrinks_below_a_segment(tmp_path):
+    flows = [{"name": "download", "workload": {"kind": "bulk", "read_rate": "0.4 Mb/s"}}]
+    hop = {"rate": "1.4 Mb/s", "delay": "5 ms", "queue": {"kind": "droptail", "packets": 8}}
+    for capture in simulated_captures(tmp_path, hop, {"host": "linux-2.6.20"}, flows, "20 s"):
+        output = finding_of(analyze(capture).document, "receive_window")
+        assert output["advice"].startswith("Examine the receiving application")
+        assert "0 times" not in output["evidence"]
+
+
 def test_limit_is_the_direction_whose_queue_stands_longer(full_queue):
     document = analyze(full_queue[0]).document
     spikes = seen(document, crossing(144, 179), crossing(60.1, 559))

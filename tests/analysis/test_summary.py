@@ -154,11 +154,38 @@ def test_verdict_is_network_when_a_small_flow_repeats_a_segment_without_an_ack(t
     assert "was sent 5 times (after waits of 300 ms, 600 ms, 1.2 s, 2.4 s" in summary["verdict"]["evidence"]
 
 
-def test_verdict_at_the_receiver_states_that_limits_are_not_visible(tmp_path):
-    _, client = simulated_captures(tmp_path)
+LOSSY = {"loss": {"down": 0.02}}
+AT_RECEIVER: dict[str, tuple[str, dict[str, Any]]] = {
+    "losses": ("network", {"hop": LOSSY}),
+    "long queue": ("network", {"hop": {"queue": {"kind": "droptail", "packets": 200}}}),
+    "send buffer": ("sending_host", {"tcp": {"send_buffer": "16 KiB"}}),
+    "small window and losses": ("receiving_host", {"hop": LOSSY, "tcp": {"receive_buffer": "8 KiB"}}),
+    "path's rate with a short queue": ("nothing_wrong", {"hop": {"queue": {"kind": "droptail", "packets": 15}}}),
+    "path's rate with early drops": ("nothing_wrong", {"hop": {"queue": {"kind": "fq-codel"}}}),
+    "path's rate without a queue": ("nothing_wrong", {"tcp": {"variant": "vegas"}}),
+}
+
+
+@pytest.mark.parametrize("case", AT_RECEIVER)
+def test_verdict_at_the_receiver_is_of_what_its_end_shows(case, tmp_path):
+    expected, settings = AT_RECEIVER[case]
+    _, client = simulated_captures(tmp_path, duration="20 s", **settings)
     verdict = analyze(client).document["summary"]["verdict"]
-    assert verdict["verdict"] == "nothing_wrong"
-    assert "does not show the sender's limits" in verdict["evidence"]
+    assert verdict["verdict"] == expected, verdict["evidence"]
+    if expected == "nothing_wrong":
+        assert "does not show the sender's limits" in verdict["evidence"]
+
+
+@pytest.mark.parametrize(
+    ("hop", "verdict"),
+    [(LOSSY, "network"), ({"queue": {"kind": "droptail", "packets": 10}}, "nothing_wrong")],
+    ids=["radio", "shallow queue"],
+)
+def test_verdict_is_network_when_losses_keep_the_window_below_the_paths_rate(hop, verdict, tmp_path):
+    server, _ = simulated_captures(tmp_path, hop, {"variant": "reno"}, duration="20 s")
+    found = analyze(server).document["summary"]["verdict"]
+    assert found["verdict"] == verdict, found["evidence"]
+    assert ("limited by losses" in found["evidence"]) == (verdict == "network")
 
 
 @pytest.mark.parametrize("verdict", CASES)

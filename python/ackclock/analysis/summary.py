@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, many, share, size
-from ackclock.analysis.diagnosis.receiver_vantage import SLOW_READER
+from ackclock.analysis.diagnosis.loss_response import LOSSES_LIMIT
+from ackclock.analysis.diagnosis.receiver_vantage import SENDER_LIMITS, SLOW_READER
 
 NETWORK = "network"
 SENDING_HOST = "sending_host"
@@ -52,11 +53,12 @@ _WAITS = {
     "client_think_time": APPLICATION,
 }
 """Findings whose share of a connection's time counts."""
-_REMEDIES = ("Enlarge", SLOW_READER)
-"""Beginnings of the advice about a buffer or a reader that is too small or slow for the path."""
+_REMEDIES = ("Enlarge", SLOW_READER, SENDER_LIMITS)
+"""Beginnings of the advice about a buffer or a host that is too small or slow for the path."""
+_OPPOSITE = {"a2b": "b2a", "b2a": "a2b"}
 _TIME = {
-    NETWORK: "loss recovery or waiting in a long queue",
-    SENDING_HOST: "limited by the send buffer",
+    NETWORK: "limited by losses or by a long queue",
+    SENDING_HOST: "limited by the sender's buffer, program, or pacing",
     RECEIVING_HOST: "limited by the receive window",
     APPLICATION: "without data from the application",
 }
@@ -171,8 +173,14 @@ class SummaryBuilder:
                 party = NETWORK
             elif finding["finding"] == "receive_window" and part is None:
                 part = 1.0  # at the receiver: one window per RTT explains the rate
+            elif finding["advice"].startswith(LOSSES_LIMIT):
+                # Without a share at the receiver, whose capture shows the rate alone.
+                party, part = NETWORK, figures["limited"]["cwnd"] if finding["finding"] == "models" else 1.0
+            elif finding["advice"].startswith(SENDER_LIMITS):
+                party, part = SENDING_HOST, 1.0
             elif finding["finding"] == "far_end":
-                party, part = NETWORK, figures["recovery_share"]
+                has_queue = finding["share"] and _has_long_queue(flow[_OPPOSITE[direction]], "timestamp_rtt_ms")
+                party, part = NETWORK, finding["share"] if has_queue else figures["recovery_share"]
             if party in (SENDING_HOST, RECEIVING_HOST) and not finding["advice"].startswith(_REMEDIES):
                 party = None  # the path's rate is reached in spite of the limit
             if party is None or not part:
@@ -300,8 +308,8 @@ def _case_of_failures(failures: Sequence[_Failure], connections: int) -> _Case:
     return _Case(part, f"{count}Flow {worst.flow} {worst.direction}: {worst.evidence}", worst.flow, worst.direction)
 
 
-def _has_long_queue(figures: Mapping[str, Any]) -> bool:
-    rtt = figures["rtt_ms"]
+def _has_long_queue(figures: Mapping[str, Any], by: str = "rtt_ms") -> bool:
+    rtt = figures[by]
     minimum, high = float(rtt["min"] or 0.0), float(rtt["p95"] or 0.0)
     return high - minimum > max(LONG_QUEUE_MS, minimum)
 

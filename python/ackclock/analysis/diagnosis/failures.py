@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ackclock.analysis.diagnosis.flow_context import Finding, many, size
+from ackclock.analysis.diagnosis.flow_context import Finding, many, size, span
 from ackclock.analysis.diagnosis.receiver_vantage import SLOW_READER
-from ackclock.format import milliseconds
 
 Flow = Mapping[str, Any]
 
@@ -48,7 +47,7 @@ def _opening(flow: Flow) -> Iterator[Finding]:
     if reset["kind"] == "refused":
         times = f" The client sent it {tries} times." if tries > 1 else ""
         evidence = (
-            f"{flow['server']} answered the SYN with a reset after {_span(reset['at_s'])}: no program "
+            f"{flow['server']} answered the SYN with a reset after {span(reset['at_s'])}: no program "
             f"listens on that port, or a filter answers in its name.{times}"
         )
         advice = "Check on the server that the program runs and listens on this address and port, then the filters."
@@ -77,10 +76,10 @@ def _unanswered(flow: Flow, direction: str) -> Finding | None:
     name = f"The segment of {size(what['bytes'])}" if what["what"] == "data" else "The FIN"
     first, lasted = what["sent_at_s"][0], what["lasted_s"]
     end = f"; the {_SIDES[direction]} then gave up with a reset" if flow["reset"]["kind"] == "gave_up" else ""
-    since = f" {_span(first)} after the flow's first packet" if first else " first"
+    since = f" {span(first)} after the flow's first packet" if first else " first"
     evidence = (
         f"{name} that the {_SIDES[direction]} sent{since} was sent "
-        f"{what['copies']} times{_waits(what['sent_at_s'])}, and nothing came back for {_span(lasted)}{end}: "
+        f"{what['copies']} times{_waits(what['sent_at_s'])}, and nothing came back for {span(lasted)}{end}: "
         f"the {_SIDES[_OTHER[direction]]} or the path to it is gone."
     )
     advice = (
@@ -103,16 +102,16 @@ def _closed_window(flow: Flow, direction: str) -> Finding | None:
     has_ended = flow["reset"]["from"] == reader
     if at_end and at_end >= closed["longest_s"] and probes >= MIN_PROBES and not has_ended:
         evidence = (
-            f"The {reader}'s window was zero for the last {_span(at_end)} of the flow{probed}, and never opened "
+            f"The {reader}'s window was zero for the last {span(at_end)} of the flow{probed}, and never opened "
             f"again: the program there has stopped reading."
         )
         advice = "Examine the receiving application: it hangs, or has forgotten this connection."
         return Finding(direction, "zero_window_death", evidence, part, advice)
-    times = f"{many(figures['zero_windows'], 'time')}, {_span(closed['closed_s'])} in all and "
+    times = f"{many(figures['zero_windows'], 'time')}, {span(closed['closed_s'])} in all and "
     times = (
-        times + f"{_span(closed['longest_s'])} at most"
+        times + f"{span(closed['longest_s'])} at most"
         if figures["zero_windows"] > 1
-        else f"for {_span(closed['closed_s'])}"
+        else f"for {span(closed['closed_s'])}"
     )
     evidence = f"The {reader}'s window was zero {times}{probed}: the program there reads more slowly than data arrives."
     return Finding(direction, "zero_window_stall", evidence, part, SLOW_READER)
@@ -126,13 +125,13 @@ def _think(flow: Flow, direction: str) -> Finding | None:
     side, count = _SIDES[direction], think["count"]
     waited = "its answer" if side == "server" else "its request or its next data"
     if count == 1:
-        evidence = f"The {side} began {waited} {_span(think['total_s'])} later than the RTT explains (until "
+        evidence = f"The {side} began {waited} {span(think['total_s'])} later than the RTT explains (until "
     else:
         evidence = (
-            f"The {side} began {waited} {count} times later than the RTT explains: {_span(think['total_s'])} in all, "
-            f"{_span(think['total_s'] / count)} on average, {_span(think['longest_s'])} at most (which ended "
+            f"The {side} began {waited} {count} times later than the RTT explains: {span(think['total_s'])} in all, "
+            f"{span(think['total_s'] / count)} on average, {span(think['longest_s'])} at most (which ended "
         )
-    ended = f"{_span(think['longest_at_s'])} after the flow's first packet)."
+    ended = f"{span(think['longest_at_s'])} after the flow's first packet)."
     advice = (
         "This time is the server's program or what it waits for, not the network: see its log, its database."
         if side == "server"
@@ -177,7 +176,7 @@ def _reset(flow: Flow) -> Finding | None:
         return None
     direction = "a2b" if reset["from"] == "client" else "b2a"
     meaning, advice = _RESETS[reset["kind"]]
-    when = f"{_span(reset['at_s'])} after the flow's first packet"
+    when = f"{span(reset['at_s'])} after the flow's first packet"
     if is_by_middlebox(reset):
         evidence = (
             f"A reset in the {reset['from']}'s name came {when} with a TTL of {reset['ttl']}; its other packets have "
@@ -200,11 +199,6 @@ def _part(flow: Flow, seconds: float) -> float | None:
     return min(1.0, seconds / flow["duration_s"]) if flow["duration_s"] > 0.0 else None
 
 
-def _span(seconds: float) -> str:
-    """A time: `3.1 ms`, `12 s`."""
-    return milliseconds(1e3 * seconds) if seconds < 1.0 else f"{seconds:.3g} s"
-
-
 def _waits(sent_at: Sequence[float]) -> str:
     """The times between copies, and whether they double."""
     waits = [after - before for before, after in pairwise(sent_at)]
@@ -213,5 +207,5 @@ def _waits(sent_at: Sequence[float]) -> str:
     ratios = [after / before for before, after in pairwise(waits) if before > 0.0]
     backoff = ", each about twice the one before it (RFC 6298)"
     doubles = len(ratios) > 0 and all(_DOUBLING[0] <= ratio <= _DOUBLING[1] for ratio in ratios)
-    listed = [_span(wait) for wait in waits[:6]] + (["..."] if len(waits) > 6 else [])
+    listed = [span(wait) for wait in waits[:6]] + (["..."] if len(waits) > 6 else [])
     return f" (after waits of {', '.join(listed)}{backoff if doubles else ''})"

@@ -14,6 +14,8 @@ from ackclock.format import milliseconds
 ENOUGH_BYTES = 20_000
 """Minimum data of a direction, in bytes, for a diagnosis."""
 FULL_BYTES = 1460
+NEARLY = 0.75
+"""A rate above this share of a limit reaches the limit, slow start included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,25 @@ class FlowContext:
         return bool(self.figures["zero_windows"] and self.figures["zero_window_probes"])
 
     @property
+    def closed_share(self) -> float:
+        """The share of the flow's time in which the advertised window was zero."""
+        lasted = float(self.flow["duration_s"])
+        return min(1.0, float(self.figures["zero_window"]["closed_s"]) / lasted) if lasted > 0.0 else 0.0
+
+    @property
+    def has_path_rate(self) -> bool:
+        """Whether the direction has three quarters of the bottleneck's rate, measured by two
+        captures or inferred from the spacing of its packets: its losses are then those of a sender
+        that fills the path.
+        """
+        crossing_bps = (self.crossing.get("bottleneck_buffer_bytes") or {}).get("rate_bps") or 0.0
+        inferred_bps = (self.figures.get("inferred_path") or {}).get("rate_bps") or 0.0
+        goodput_bps = float(self.figures["goodput_bps"] or 0.0)
+        # A rate below the goodput is the sender's own spacing.
+        path_bps = float(crossing_bps or (inferred_bps if inferred_bps > 0.9 * goodput_bps else 0.0))
+        return goodput_bps > NEARLY * path_bps > 0.0
+
+    @property
     def limited(self) -> Mapping[str, Any]:
         """Shares of time, by what limited the sender."""
         shares: Mapping[str, Any] = self.figures["limited"] or {}
@@ -131,6 +152,11 @@ def size(count: float) -> str:
 def share(value: float) -> str:
     """A share in percent without decimals."""
     return f"{100 * value:.0f} %" if value >= 0.01 else "<1 %"
+
+
+def span(seconds: float) -> str:
+    """A time: `3.1 ms`, `12 s`."""
+    return milliseconds(1e3 * seconds) if seconds < 1.0 else f"{seconds:.3g} s"
 
 
 def waiting(ms: float) -> str:

@@ -48,4 +48,5 @@ def _has_path_rate(context: FlowContext) -> bool:
 
 def _reads_slowly(context: FlowContext) -> bool:
     share = context.limited_share("receive_window")
-    return bool(context.figures["zero_windows"]) or receiver_vantage.shrinking_window(context, share) is not None
+    closed = receiver_vantage.is_closed_by_reader(context, share)
+    return closed or receiver_vantage.shrinking_window(context, share) is not None

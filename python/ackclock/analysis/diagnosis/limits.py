@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ackclock.analysis.diagnosis import acks, loss_models, receiver_vantage, recovery_time
-from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, many, share, size, waiting
+from ackclock.analysis.diagnosis import acks, loss_response, receiver_vantage, recovery_time
+from ackclock.analysis.diagnosis.flow_context import NEARLY, Finding, FlowContext, many, share, size, span, waiting
 from ackclock.analysis.diagnosis.receiver_vantage import MIN_SHARE, SLOW_READER
 from ackclock.format import milliseconds, rate
 from ackclock.limits import claim, sentence
@@ -17,8 +17,6 @@ _LENGTHENED = 1.5
 """A median RTT above this multiple of the minimum has a queue."""
 _DEEP = 1.0
 """Queueing delay, in minimum RTTs, above which a smaller buffer suffices."""
-_NEARLY = 0.75
-"""A rate above this share of a limit reaches the limit, slow start included."""
 _FULL = 0.9
 """Share of the receive window: mean bytes in flight are below it by a segment that does not fit or
 an ACK in transit.
@@ -91,12 +89,11 @@ def _send_buffer(context: FlowContext, share_of_time: float) -> Finding:
 
 def _receive_window(context: FlowContext, share_of_time: float) -> Finding:
     window = context.figures["advertised_window_bytes"]["max"] or 0
-    zero = context.figures["zero_windows"]
-    rtt = float(context.figures["rtt_ms"]["p50"] or _rtt(context))
-    if zero:
+    zero, rtt = context.figures["zero_windows"], float(context.figures["rtt_ms"]["p50"] or _rtt(context))
+    if receiver_vantage.is_closed_by_reader(context, share_of_time):
         evidence = (
             f"{sentence(claim('receive_window', share=share_of_time))}: the receiver closed it "
-            f"{many(zero, 'time')}, since the application there reads more slowly than data "
+            f"{many(zero, 'time')}, {span(context.figures['zero_window']['closed_s'])} in all, since the application there reads more slowly than data "
             f"arrives ({rate(context.figures['goodput_bps'])} in all)."
             + (" The sender probed the closed window, so it had data waiting." if context.waits_closed else "")
         )
@@ -113,6 +110,11 @@ def _receive_window(context: FlowContext, share_of_time: float) -> Finding:
         f"{sentence(claim('receive_window', f' ({size(window)})', share_of_time))}: one window per "
         f"RTT of {milliseconds(rtt)} is {_window_rate(window, rtt)}."
     )
+    if zero:
+        evidence += (
+            f" Data filled it {many(zero, 'time')}, and it opened again at once: it was closed for "
+            f"{span(context.figures['zero_window']['closed_s'])} in all, so the reader keeps up."
+        )
     scaling = (
         ""
         if context.flow["handshake"]["window_scaling"]
@@ -160,7 +162,7 @@ def _path_rate(context: FlowContext, share_of_time: float) -> Finding:
         f"{sentence(claim('bottleneck', of))}: a queue{through} stands {share(share_of_time)} of the "
         f"time; {stood}, {where}."
     )
-    full = known_bps and float(context.figures["throughput_bps"] or 0.0) > _NEARLY * known_bps
+    full = known_bps and float(context.figures["throughput_bps"] or 0.0) > NEARLY * known_bps
     advice = "The path is full: hardly anything but a faster bottleneck makes this flow faster." if full else ""
     if full and acks.wait_at_times(context):
         advice = (
@@ -201,7 +203,7 @@ def _cwnd(context: FlowContext, share_of_time: float) -> Finding:
     events, bottleneck_bps = context.loss_events, path_bps(context)
     window = float(context.figures["advertised_window_bytes"]["max"] or 0.0)
     throughput_bps = float(context.figures["throughput_bps"] or 0.0)
-    if bottleneck_bps and throughput_bps > _NEARLY * bottleneck_bps:
+    if bottleneck_bps and throughput_bps > NEARLY * bottleneck_bps:
         short = context.limited_share("path_rate") < _QUEUED
         advice = (
             f"With {rate(throughput_bps)} of the path's {rate(bottleneck_bps)} there is little to "
@@ -214,7 +216,7 @@ def _cwnd(context: FlowContext, share_of_time: float) -> Finding:
             f"{echoes} echoes of ECN marks kept the window small: active queue management keeps "
             "delays short, and there is little to gain."
         )
-    elif events >= loss_models.EVENTS and context.figures["retransmitted_segments"]:
+    elif events >= loss_response.EVENTS and context.figures["retransmitted_segments"]:
         advice = _after_losses(context, events)
     elif context.figures["unique_bytes"] < 64 * segment:
         advice = "The transfer ended in slow start: a larger initial window or persistent connections help."

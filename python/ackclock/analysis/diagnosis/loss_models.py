@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-from ackclock import models
 from ackclock.analysis.diagnosis import acks, limit_shares
 from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, share
+from ackclock.analysis.diagnosis.loss_response import LOSSES_LIMIT, WITHIN, rates, segments_per_ack
 from ackclock.format import milliseconds, rate
 from ackclock.limits import WORDS
 
-_RTO_MIN_S = 0.2
 _REACHED = 0.3
 """Share of time: a longer standing queue shows that the path's rate is reached."""
 _HOSTS = ("application", "receive_window", "send_buffer")
@@ -21,36 +20,13 @@ _COUNTS = 1.2
 """Above this number of segments per ACK, a sender that counts ACKs grows slower than one that
 counts segments.
 """
-EVENTS = 3
-"""Minimum number of loss events for a loss rate."""
 
 
 def rate_models(context: FlowContext, times: float = 1.0) -> dict[str, float]:
-    """Rates of closed-form models for the direction's loss rate, RTT and window, in bit/s; empty
-    below three loss events.
-
-    `counted_bps` is Padhye's model of a sender whose window grows with acknowledged segments
-    (Linux, RFC 3465) instead of ACKs. CUBIC is at least as fast as such a Reno (RFC 9438, section
-    4.3). `times` multiplies the losses.
+    """The models' rates with the sender's RTT, in bit/s; empty below three loss events and where
+    the capture does not show that RTT. `times` multiplies the losses.
     """
-    rtt, events = context.figures["rtt_ms"], context.loss_events
-    if events < EVENTS or not rtt["mean"] or not context.pace_seen:
-        return {}
-    seconds, p, bits = rtt["mean"] * 1e-3, min(context.loss_rate * times, 0.5), 8.0 * context.segment
-    per_ack = _per_ack(context)
-    window = max(1.0, (context.figures["advertised_window_bytes"]["max"] or 0) / context.segment)
-    rto = max(_RTO_MIN_S, 4.0 * (rtt["sd"] or 0.0) * 1e-3) + seconds
-    counted = models.padhye_full(p, seconds, rto, 1.0, window)
-    return {
-        "mathis_bps": models.mathis(p, seconds, per_ack) * bits,
-        "padhye_bps": models.padhye_full(p, seconds, rto, per_ack, window) * bits,
-        "counted_bps": counted * bits,
-        "cubic_bps": max(counted, models.cubic_response(p, seconds) / seconds) * bits,
-    }
-
-
-def _per_ack(context: FlowContext) -> float:
-    return min(2.0, max(1.0, float(context.figures["ack_interarrival_ms"]["segments_per_ack"] or 1.0)))
+    return rates(context, context.figures["rtt_ms"], times) if context.pace_seen else {}
 
 
 def finding(context: FlowContext) -> Finding | None:
@@ -60,7 +36,7 @@ def finding(context: FlowContext) -> Finding | None:
     measured = float(context.figures["goodput_bps"] or 0.0)
     counted = (
         f", or {rate(models_bps['counted_bps'])} if it counts segments instead of ACKs, as Linux does,"
-        if _per_ack(context) > _COUNTS
+        if segments_per_ack(context) > _COUNTS
         else ""
     )
     evidence = (
@@ -76,16 +52,15 @@ def finding(context: FlowContext) -> Finding | None:
 def _what_losses_allow(context: FlowContext, models_bps: dict[str, float], measured: float) -> str:
     """The conclusion from the models and the rate."""
     reno, cubic = models_bps[_nearer(models_bps, measured)], models_bps["cubic_bps"]
-    bottleneck_bps = (context.crossing.get("bottleneck_buffer_bytes") or {}).get("rate_bps") or 0.0
     queued, repaired = context.limited_share("path_rate"), context.limited_share("recovery")
     if queued > _REACHED and repaired > queued:
         return f"Both matter: a queue stood {share(queued)} of the time, and loss recovery took {share(repaired)}."
-    if queued > _REACHED or (bottleneck_bps and measured > 0.75 * bottleneck_bps):
+    if queued > _REACHED or context.has_path_rate:
         limit = "The queue of the ACKs" if acks.ack_queue_dominates(context) else "The path's rate"
         return f"{limit} limits this flow: fewer losses would hardly make it faster."
-    if measured > 2 * max(reno, cubic):
+    if measured > WITHIN * max(reno, cubic):
         return "The sender does not respond to losses as Reno or CUBIC do, or losses do not limit its rate."
-    if measured < 0.5 * min(reno, cubic):
+    if measured * WITHIN < min(reno, cubic):
         shares = limit_shares.of(context)
         maximum = max((by for by in shares if by != "recovery"), key=shares.__getitem__)
         return (
@@ -123,6 +98,6 @@ def _what_fewer_give(context: FlowContext, models_bps: dict[str, float], measure
     gives = [f"{rate(fewer[counts])} with Reno", f"{rate(fewer['cubic_bps'])} with CUBIC"]
     rates = f"{rate(fewer[counts])} with either" if fewer[counts] == fewer["cubic_bps"] else " and ".join(gives)
     return (
-        f"The losses limit the rate, which is near {nearest}: a quarter of them would give about "
+        f"{LOSSES_LIMIT}, which is near {nearest}: a quarter of them would give about "
         f"{rates}, up to the path's rate.{shorter}"
     )

@@ -4,33 +4,62 @@ RTTs by echoed timestamps (TSecr).
 
 from __future__ import annotations
 
-from ackclock.analysis.diagnosis.flow_context import Finding, FlowContext, many, share, size
+from ackclock.analysis.diagnosis.flow_context import NEARLY, Finding, FlowContext, many, share, size
+from ackclock.analysis.diagnosis.loss_response import EVENTS, LOSSES_LIMIT, rates
 from ackclock.format import milliseconds, rate
 
 SLOW_READER = "Examine the receiving application, not the network: it reads too slowly."
 MIN_SHARE = 0.05
 """Shares of time below this are noise."""
-_NEARLY = 0.75
-"""A rate above this share of a limit reaches the limit, slow start included."""
+_CLOSED = 0.25
+"""Part of the time limited by the receive window from which a window of zero is the reader's: data
+that fills a small window closes it for a moment, until the reader has taken it.
+"""
 _ECHOES = 5
-_EVENTS = 3
 _STANDS = 0.25
 """A median RTT above the minimum by this share of it has a queue."""
 _STEADY = 0.25
 """Data with gaps below this share of an RTT arrives without pauses of the application."""
+SENDER_LIMITS = "Examine the sending host: its send buffer (SO_SNDBUF, wmem), its program, or its pacing."
+_LONG = 100.0
+"""Duration in minimum RTTs after which a window that no loss reduced has grown to the path's rate,
+unless the sender limits itself: slow start doubles it each RTT, HyStart adds a segment or more.
+"""
+_PAUSES = 0.2
+"""Share of time in which the programs wait above which losses do not explain the rate."""
+_NEAR = 1.5
+"""Factor by which the measured rate and a model's differ where the losses explain the rate."""
+_CAPPED = 0.8
+"""A model's rate with the receive window below this share of that without it is the window's."""
 _ADVICE = "Capture at the sender, too: two captures measure delay and loss of each direction."
+
+
+def is_closed_by_reader(context: FlowContext, share_of_time: float) -> bool:
+    """Whether the reader, not a small buffer, closed the window: the sender probed it with data
+    waiting, or it was closed for a quarter of the time that the receive window limited
+    (`share_of_time`).
+    """
+    if not context.figures["zero_windows"]:
+        return False
+    return context.waits_closed or context.closed_share >= _CLOSED * share_of_time
 
 
 def finding(context: FlowContext) -> Finding:
     """The receive window if it explains the rate, else the other figures of this vantage point."""
-    return _closed(context) or _one_window_a_round_trip(context) or shrinking_window(context) or _rest(context)
+    rules = (_closed, _one_window_a_round_trip, shrinking_window, _window_between_losses)
+    return next((found for rule in rules if (found := rule(context)) is not None), None) or _rest(context)
 
 
 def _closed(context: FlowContext) -> Finding | None:
     share_of_time = context.limited_share("receive_window")
     if not context.waits_closed and share_of_time < MIN_SHARE:
         return None
-    evidence = f"The receiver closed its window {many(context.figures['zero_windows'], 'time')}"
+    zero = context.figures["zero_windows"]
+    evidence = (
+        f"The receiver closed its window {many(zero, 'time')}"
+        if zero
+        else "The receive window had no room for a segment"
+    )
     evidence += ", and the sender probed it with data waiting" if context.waits_closed else ""
     evidence += (
         f": {share(share_of_time)} of the time nothing could be sent ({rate(context.figures['goodput_bps'])} in all)."
@@ -64,7 +93,7 @@ def _one_window_a_round_trip(context: FlowContext) -> Finding | None:
         not capped
         or context.figures["zero_windows"]
         or retransmitted
-        or not _NEARLY * capped < goodput_bps < 1.2 * capped
+        or not NEARLY * capped < goodput_bps < 1.2 * capped
     ):
         return None
     evidence = (
@@ -92,8 +121,10 @@ def shrinking_window(context: FlowContext, share_of_time: float | None = None) -
         return None
     if (share_of_time or 0.0) < 0.5 and window["min"] > 0.25 * window["max"]:
         return None
-    # A growing window (auto-tuning) is at least twice the data of an RTT.
-    if not 0.5 < goodput_bps * rtt / (8e3 * window["mean"]) < 1.2:
+    # A growing window (auto-tuning) is at least twice the data of an RTT, and seldom filled. A
+    # window below a segment delays the sender beyond the path's RTT.
+    filled, part = (share_of_time or 0.0) >= 0.5, goodput_bps * rtt / (8e3 * window["mean"])
+    if part >= 1.2 or (part <= 0.5 and not filled):
         return None
     evidence = (
         f"The receive window, at most {size(window['max'])}, was {size(window['mean'])} on average "
@@ -112,16 +143,115 @@ def _rest(context: FlowContext) -> Finding:
             f" ({many(repairs['lost_upstream'], 'hole')} in the received data, "
             f"{many(context.loss_events, 'loss event')})"
         )
-    evidence = f"{rate(goodput_bps)} arrived, {lost}. {_seen_by_echoes(context, goodput_bps)}"
+    queue_ms, by_losses = _standing_queue_ms(context), _response_to_losses(context)
+    evidence = f"{rate(goodput_bps)} arrived, {lost}. {_seen_by_echoes(context, goodput_bps, queue_ms)}"
+    advice = _ADVICE
+    if by_losses is not None:
+        evidence += by_losses[0]
+        advice = f"{by_losses[1]} {_ADVICE}"
+    elif _limits_itself(context) and _is_long(context) and not _pauses(context):
+        advice = f"{SENDER_LIMITS} {_ADVICE}"
     return Finding(
         context.direction,
         "far_end",
         evidence + "The sender's limit is not visible: the capture is not at its end.",
-        advice=_ADVICE,
+        # The queue is at least this long half of the time: by the median.
+        0.5 if queue_ms else None,
+        advice,
     )
 
 
-def _seen_by_echoes(context: FlowContext, goodput_bps: float) -> str:
+def _standing_queue_ms(context: FlowContext) -> float:
+    """The median queueing delay in ms; 0 without a queue, and where data comes with pauses."""
+    minimum, median, _ = round_trips(context)
+    gaps = context.figures["ack_interarrival_ms"]
+    if median is None or median - minimum <= max(5.0, _STANDS * minimum) or (gaps["p95"] or 0.0) >= _STEADY * median:
+        return 0.0
+    return median - minimum
+
+
+def _response_to_losses(context: FlowContext) -> tuple[str, str] | None:
+    """The models' rates beside the measured one, and what follows, where losses without a queue can
+    explain the rate: neither the path's rate nor the programs' pauses do.
+    """
+    if not _has_losses_alone(context) or not (models_bps := _near_models(context)):
+        return None
+    reno, cubic = models_bps["counted_bps"], models_bps["cubic_bps"]
+    by = (
+        f"Reno would get {rate(reno)} and CUBIC {rate(cubic)}"
+        if cubic > reno
+        else f"either of Reno and CUBIC would get {rate(reno)}"
+    )
+    fewer = rates(context, context.other["timestamp_rtt_ms"], 0.25)["counted_bps"]
+    return (
+        f"With {many(context.loss_events, 'loss event')} in {context.figures['segments']} segments and this RTT {by}. ",
+        f"{LOSSES_LIMIT}, if the sender is one of these: a quarter of them would give about {rate(fewer)} with Reno, up to "
+        "the path's rate.",
+    )
+
+
+def _window_between_losses(context: FlowContext) -> Finding | None:
+    """The receive window where Reno's window with these losses alone would exceed it."""
+    if not _has_losses_alone(context) or not (models_bps := _near_models(context)):
+        return None
+    unlimited = rates(context, context.other["timestamp_rtt_ms"], has_window=False)["counted_bps"]
+    if models_bps["counted_bps"] > _CAPPED * unlimited:
+        return None
+    window = float(context.figures["advertised_window_bytes"]["max"])
+    evidence = (
+        f"The receive window never exceeded {size(window)}. With it and with {many(context.loss_events, 'loss event')} in "
+        f"{context.figures['segments']} segments Reno would get {rate(models_bps['counted_bps'])}, without the window's "
+        f"limit {rate(unlimited)}; measured: {rate(context.figures['goodput_bps'])}: the receive window limits this flow "
+        "between its losses."
+    )
+    return Finding(
+        context.direction, "receive_window", evidence, advice="Enlarge the receive buffer (SO_RCVBUF, rmem)."
+    )
+
+
+def _has_losses_alone(context: FlowContext) -> bool:
+    minimum, median, _ = round_trips(context)
+    has_queue = median is None or median - minimum >= 0.1 * minimum + 1.0
+    return not has_queue and not context.has_path_rate and not _pauses(context)
+
+
+def _near_models(context: FlowContext) -> dict[str, float]:
+    """The models' rates, if the measured one is near them; else empty."""
+    models_bps, measured = (
+        rates(context, context.other["timestamp_rtt_ms"]),
+        float(context.figures["goodput_bps"] or 0.0),
+    )
+    near = models_bps and models_bps["padhye_bps"] / _NEAR < measured < _NEAR * models_bps["cubic_bps"]
+    return models_bps if near else {}
+
+
+def _limits_itself(context: FlowContext) -> bool:
+    """Whether the sender stops below the receive window without a loss, a queue, or the path's
+    rate.
+    """
+    minimum, median, _ = round_trips(context)
+    flight = float(context.figures["goodput_bps"] or 0.0) * (median or 0.0) / 8e3
+    return (
+        median is not None
+        and median - minimum < 0.1 * minimum + 1.0
+        and not context.figures["retransmitted_segments"]
+        and float(context.figures["advertised_window_bytes"]["max"] or 0.0) > 1.5 * flight
+        and not context.has_path_rate
+    )
+
+
+def _is_long(context: FlowContext) -> bool:
+    """Whether a congestion window without losses has had the time to grow to any size."""
+    return float(context.flow["duration_s"]) * 1e3 > _LONG * round_trips(context)[0]
+
+
+def _pauses(context: FlowContext) -> bool:
+    lasted = float(context.flow["duration_s"])
+    thought = sum(float(context.flow[direction]["think_time"]["total_s"]) for direction in ("a2b", "b2a"))
+    return thought > _PAUSES * lasted
+
+
+def _seen_by_echoes(context: FlowContext, goodput_bps: float, queue_ms: float) -> str:
     """RTT, bytes in flight, and whether a queue stood."""
     minimum, median, high = round_trips(context)
     if median is None or high is None:
@@ -131,26 +261,21 @@ def _seen_by_echoes(context: FlowContext, goodput_bps: float) -> str:
         f"By echoed timestamps the RTT was at least {milliseconds(minimum)}, {milliseconds(median)} "
         f"in the median (p95 {milliseconds(high)})"
     )
-    gaps = context.figures["ack_interarrival_ms"]
     window = float(context.figures["advertised_window_bytes"]["max"] or 0.0)
-    if median - minimum > max(5.0, _STANDS * minimum) and (gaps["p95"] or 0.0) < _STEADY * median:
-        queue = median - minimum
+    if queue_ms:
         return (
-            f"{rtt_text}: half of the time {milliseconds(queue)} or more of queue, about "
-            f"{size(goodput_bps * queue / 8e3)} of this flow, in the direction of the data or of "
+            f"{rtt_text}: half of the time {milliseconds(queue_ms)} or more of queue, about "
+            f"{size(goodput_bps * queue_ms / 8e3)} of this flow, in the direction of the data or of "
             "the ACKs. "
         )
-    if (
-        median - minimum < 0.1 * minimum + 1.0
-        and not context.figures["retransmitted_segments"]
-        and window > 1.5 * flight
-    ):
+    if _limits_itself(context):
+        grows = "" if _is_long(context) else ", or a window that still grows"
         return (
             f"{rtt_text}, so no queue stood: about {size(flight)} in flight with a receive window "
             f"of {size(window)} and no loss. The sender limits itself: its send buffer, its "
-            "application, pacing, or a window that still grows. "
+            f"application, or pacing{grows}. "
         )
-    if median - minimum < 0.1 * minimum + 1.0 and context.loss_events >= _EVENTS:
+    if median - minimum < 0.1 * minimum + 1.0 and context.loss_events >= EVENTS:
         return (
             f"{rtt_text}: hardly any queue stood, so losses other than overflow keep the window "
             "small, or the sender does. "
