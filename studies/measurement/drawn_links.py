@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ackclock.measurement.queue_inference import QueueStatements, infer
+from ackclock.documents.measure import Queue
+from ackclock.measurement.queue_inference import infer
 from studies.measurement.simulated_path import SimulatedPath
 
 KINDS = {
@@ -149,7 +150,7 @@ def _recording(rng: random.Random, mean_bps: float, path: Path) -> Path:
     return path
 
 
-def score(drawn: DrawnLink, found: QueueStatements) -> dict[str, str]:
+def score(drawn: DrawnLink, found: Queue) -> dict[str, str]:
     """Each statement about a link: right, false or unknown."""
     packet = PAYLOAD + 28
     verdicts = {"kind": _same(found.kind, KINDS[drawn.queue])}
@@ -178,7 +179,7 @@ def score(drawn: DrawnLink, found: QueueStatements) -> dict[str, str]:
     return verdicts
 
 
-def _bucket(drawn: DrawnLink, found: QueueStatements) -> str:
+def _bucket(drawn: DrawnLink, found: Queue) -> str:
     """A stated burst must be within 15 % or four packets of the depth; a bucket that is not stated
     is unknown."""
     if found.token_bucket is None:
@@ -189,7 +190,7 @@ def _bucket(drawn: DrawnLink, found: QueueStatements) -> str:
     return RIGHT if error <= max(0.15 * drawn.bucket_bytes, 4 * (PAYLOAD + 28)) else FALSE
 
 
-def _stalls(drawn: DrawnLink, found: QueueStatements) -> str:
+def _stalls(drawn: DrawnLink, found: Queue) -> str:
     """The longest stated pause must be within 10 % of the link's, or 5 ms."""
     if found.stalls is None:
         return RIGHT if drawn.stall_ms is None else UNKNOWN
@@ -202,7 +203,7 @@ def _same(stated: str, truth: str) -> str:
     return UNKNOWN if stated == "unknown" else RIGHT if stated == truth else FALSE
 
 
-def scored(drawn_links: Iterable[DrawnLink], seconds: float = 10.0) -> Iterator[tuple[DrawnLink, QueueStatements]]:
+def scored(drawn_links: Iterable[DrawnLink], seconds: float = 10.0) -> Iterator[tuple[DrawnLink, Queue]]:
     """Measure each drawn link over its simulation."""
     for drawn in drawn_links:
         path = SimulatedPath(drawn.link, "down", drawn.seed, seconds, PAYLOAD)

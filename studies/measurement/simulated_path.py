@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 import ackclock
+from ackclock.documents.measure import Queue
 from ackclock.measurement.capacity import CapacitySearch, Ran
 from ackclock.measurement.queue_facts import QueueFacts, Train
-from ackclock.measurement.queue_inference import QueueStatements, infer
+from ackclock.measurement.queue_inference import infer
 
 PCAP_HEADER, RECORD_HEADER = 24, 16
 IPV4_ID = 4
@@ -139,7 +140,7 @@ class SimulatedPath:
             )
             return Ran(len(trains) - 1, received, train.sent_bps, lambda: train)
 
-        def judge(train: Train) -> QueueStatements:
+        def judge(train: Train) -> Queue:
             return infer(QueueFacts(idle=idle, stream=train, idle_rtt_ms=rtt))
 
         search = CapacitySearch(run, judge, self.direction, self.seconds, self.payload, self.start_bps, self.max_bps)

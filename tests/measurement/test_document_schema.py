@@ -7,9 +7,9 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from ackclock.documents.measure import Capacity, Queue
+from ackclock.documents.measure import Capacity
 from ackclock.measurement.capacity import capacity
-from ackclock.measurement.queue_inference import QueueStatements, infer
+from ackclock.measurement.queue_inference import infer
 from studies.measurement.simulated_path import SimulatedPath
 
 
@@ -38,4 +38,3 @@ def test_capacity_of_the_document_follows_the_schema_when_a_queue_was_inferred()
     assert Capacity.model_validate(document).queue.kind == "droptail"
     with pytest.raises(ValidationError):
         Capacity.model_validate({("room" if key == "buffer_bytes" else key): document[key] for key in document})
-    assert set(Queue.model_fields) == set(QueueStatements.__dataclass_fields__)

@@ -13,8 +13,8 @@ from ackclock.input.units import show_rate
 from ackclock.measurement.session import HEADERS, Figures, datagram_test, low_rate, paced
 
 if TYPE_CHECKING:
+    from ackclock.documents.measure import Queue
     from ackclock.measurement.queue_facts import Train
-    from ackclock.measurement.queue_inference import QueueStatements
 
 TRIAL_S = 0.4
 FASTER = 4.0
@@ -62,7 +62,7 @@ class Found:
 
 
 Run = Callable[[list[dict[str, Any]], str], Ran]
-Judge = Callable[["Train"], "QueueStatements"]
+Judge = Callable[["Train"], "Queue"]
 
 
 @dataclass
@@ -164,7 +164,7 @@ def _below(trials: list[tuple[int, float]], received_bps: float) -> tuple[int, .
     return tuple(number for number, rate in trials if rate < 0.8 * received_bps)
 
 
-def capacity(figures: Figures, filled: bool, statements: QueueStatements) -> Figures:
+def capacity(figures: Figures, filled: bool, statements: Queue) -> Figures:
     """The result of a run above the capacity, for the document."""
     rate = statements.rate
     return {
@@ -173,7 +173,7 @@ def capacity(figures: Figures, filled: bool, statements: QueueStatements) -> Fig
         "packet_bytes": figures["ip_bytes"],
         "buffer_bytes": {"min_based": statements.buffer_lo_bytes, "max_based": statements.buffer_hi_bytes},
         "overflowed": statements.buffer_bytes is not None,
-        "queue": statements.as_json(),
+        "queue": statements.model_dump(),
         "sent": {
             **figures,
             "bottleneck": {

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ackclock.format import percent, rate
-from ackclock.measurement.queue_inference import sentences
+from ackclock.measurement.queue_sentences import sentences
 from ackclock.measurement.terminal_tables import (
     DIRECTIONS,
     beside_rows,

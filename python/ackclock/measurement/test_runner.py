@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from ackclock.documents.measure import Queue
 from ackclock.errors import InputError, RunFailed
 from ackclock.input.units import rate_bps, show_rate, size_bytes
 from ackclock.measurement.capacity import CapacitySearch, Found, Ran
 from ackclock.measurement.pathchar import Hop
 from ackclock.measurement.plan import AUTO, Plan, estimate
 from ackclock.measurement.queue_facts import QueueFacts, Train, train_of
-from ackclock.measurement.queue_inference import QueueStatements, infer
+from ackclock.measurement.queue_inference import infer
 from ackclock.measurement.session import LOW_RATE, Figures, Session, datagram_test, low_rate, paced
 
 T = TypeVar("T")
@@ -137,7 +138,7 @@ class TestRunner:
 
         return Ran(numbers[0], figures["received_bps"], figures["sent_bps"] or 0.0, train)
 
-    def _queue(self, direction: str, stream: Train) -> QueueStatements:
+    def _queue(self, direction: str, stream: Train) -> Queue:
         """What the stream and the sparse datagrams before it show of the queue."""
         number = next((n for n, p in self.done.purposes.items() if p["kind"] == "delay"), None)
         idle = None
