@@ -201,14 +201,22 @@ def _document(hour, ssi, goodput):
 
 
 @pytest.mark.finding("M7")
+def test_schedule_report_keeps_directions_apart_when_a_plan_measures_both():
+    up = _document(8, "3", 1e6)
+    up["flows"][0]["direction"], up["capacity"] = "up", {"up": {"rate_bps": 2e6}}
+    rows = rows_of(enumerate([_document(8, "3", 4e6), up]))
+    for key in ("label.ssi", "variant", "buffer", "hour", "direction"):
+        goodput = [group for group in groups(rows, key) if group.metric == "goodput_bps"]
+        assert [(group.direction, group.values) for group in goodput] == [("down", [4e6]), ("up", [1e6])], key
+
+
+@pytest.mark.finding("M7")
 def test_schedule_report_groups_by_label_variant_buffer_direction_and_hour(tmp_path):
     documents = [_document(8, "3", 2e6), _document(8, "3", 4e6), _document(9, "5", 8e6)]
     rows = rows_of(enumerate(documents))
-    assert [(v, values) for v, metric, values in groups(rows, "label.ssi") if metric == "goodput_bps"] == [
-        ("3", [2e6, 4e6]),
-        ("5", [8e6]),
-    ]
-    assert {value for value, _, _ in groups(rows, "hour")} == {"08", "09"}
+    goodput = [group for group in groups(rows, "label.ssi") if group.metric == "goodput_bps"]
+    assert [(group.value, group.values) for group in goodput] == [("3", [2e6, 4e6]), ("5", [8e6])]
+    assert {group.value for group in groups(rows, "hour")} == {"08", "09"}
     runs = {}
     for number, document in enumerate(documents):
         (tmp_path / f"{number:05d}").mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -61,15 +62,25 @@ def rows_of(documents: Iterable[tuple[int, Mapping[str, Any]]]) -> list[Row]:
     return rows
 
 
-def groups(rows: Sequence[Row], key: str) -> list[tuple[str, str, list[float]]]:
-    """By value of ``key`` and metric: the values, in order of the key's values."""
+@dataclass(frozen=True)
+class Group:
+    """The values of a metric in one direction, of the rows with one value of a key."""
+
+    value: str
+    direction: str
+    metric: str
+    values: list[float]
+
+
+def groups(rows: Sequence[Row], key: str) -> list[Group]:
+    """By value of ``key``, direction and metric, in order of the key's values, down before up."""
     found = []
-    for value in sorted({str(row[key]) for row in rows if key in row}):
-        own = [row for row in rows if str(row.get(key)) == value]
+    for value, direction in sorted({(str(row[key]), row["direction"]) for row in rows if key in row}):
+        own = [row for row in rows if str(row.get(key)) == value and row["direction"] == direction]
         for metric in METRICS:
             values = [float(row[metric]) for row in own if row.get(metric) is not None]
             if values:
-                found.append((value, metric, values))
+                found.append(Group(value, direction, metric, values))
     return found
 
 
@@ -132,16 +143,18 @@ def _best(rows: Sequence[Row]) -> str:
     return " ".join(sentences)
 
 
-def _table(key: str, found: Sequence[tuple[str, str, list[float]]]) -> Table:
-    columns = [Column(key.removeprefix("label.")), Column("Metric")]
+def _table(key: str, found: Sequence[Group]) -> Table:
+    by_direction = key == "direction"
+    columns = [Column(key.removeprefix("label.")), *([] if by_direction else [Column("direction")]), Column("Metric")]
     columns += [Column(name, numeric=True) for name in ("n", "Mean", "95 % interval", "Minimum", "Maximum")]
     cells = []
-    for value, metric, values in found:
+    for group in found:
+        metric, values = group.metric, group.values
         between = interval(values)
         shown = "-" if between is None else f"{_show(metric, between[0])} .. {_show(metric, between[1])}"
         mean = sum(values) / len(values)
-        texts = [value, METRICS[metric], str(len(values)), _show(metric, mean), shown]
-        texts += [_show(metric, min(values)), _show(metric, max(values))]
+        texts = [group.value, *([] if by_direction else [group.direction]), METRICS[metric]]
+        texts += [str(len(values)), _show(metric, mean), shown, _show(metric, min(values)), _show(metric, max(values))]
         cells.append([Cell(text) for text in texts])
     reading = "The mean with Student's t 95 % interval, and the range, over all measurements with this value."
     return Table(columns, cells, reading)
