@@ -159,8 +159,9 @@ ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: 
 
 # In parts: .venv/bin/python -m studies.fit.page --part 1/2 --minutes 9 --kept runs/fit-accuracy.jsonl
 # Other links: .venv/bin/python -m studies.fit.page --links 6 --seed 7
+# Links through the emulator, in real time, are kept by MEASURED=FILE, and left out by --measured-links 0.
 fit-accuracy: build ## `fit` beside links of known parameters and what it predicts of them, into docs/fit-accuracy.md: a quarter of an hour
-	$(BIN)/python -m studies.fit.page $(if $(KEPT),--kept $(KEPT)) docs/fit-accuracy.md
+	$(BIN)/python -m studies.fit.page $(if $(KEPT),--kept $(KEPT)) $(if $(MEASURED),--measured $(MEASURED)) docs/fit-accuracy.md
 
 # Debian: apt-get install libns3-dev g++ iperf3 tcpdump iproute2 ethtool. Links whose program is absent are left out.
 fit-foreign: build ## `fit` to links that this engine did not make (kernel, ns-3, recordings), into docs/fit-foreign.md: five minutes

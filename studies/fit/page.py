@@ -8,12 +8,17 @@ share the links.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from studies.fit import from_measure
+from studies.fit.from_measure import MeasuredFit
 from studies.fit.links import TrueLink, links
 from studies.fit.predictions import ONE_END_EVERY, Cell, FittedLink, fitted
 from studies.outcome_files import keep, kept, write_page
@@ -34,13 +39,20 @@ def _percent(value: float) -> str:
     return "-" if value != value else f"{100 * value:.1f} %"
 
 
-def prediction_rows(cells: Sequence[Cell], one_end: Sequence[Cell]) -> list[str]:
+def prediction_rows(done: Sequence[FittedLink]) -> list[str]:
     """Rows of the table of predictions."""
     rows = []
+    cells = [cell for link in done for cell in link.cells]
+    one_end = [cell for link in done for cell in link.one_end]
+    uploads: dict[bool, list[Cell]] = {True: [], False: []}
+    for link in done:
+        uploads[link.shows_uplink()] += [cell for cell in link.cells if cell.direction == "up"]
     groups: dict[str, Sequence[Cell]] = {
         "all": cells,
         "below 95 %": [cell for cell in cells if not cell.is_full],
         "upload": [cell for cell in cells if cell.direction == "up"],
+        "upload, rate identified": uploads[True],
+        "upload, rate assumed": uploads[False],
         "one end": one_end,
         "one end, below 95 %": [cell for cell in one_end if not cell.is_full],
     }
@@ -74,6 +86,82 @@ def coverage_rows(done: Sequence[FittedLink]) -> list[str]:
     return rows
 
 
+BURST_SPLIT = 50
+"""Number of bursts from which on their length has a target."""
+
+
+def burst_lines(done: Sequence[FittedLink]) -> list[str]:
+    """The table of burst lengths, by the number of bursts."""
+    groups: dict[bool, list[tuple[dict[str, Any], float]]] = {False: [], True: []}
+    for link in done:
+        row, truth = link.rows().get("loss.down.bad_sojourn"), link.link.truth.get("loss.down.bad_sojourn")
+        if row and truth:
+            groups[(bursts_of(row) or 0) >= BURST_SPLIT].append((row, truth))
+    lines = [
+        "## Burst length",
+        "",
+        "| bursts in the input | links | interval contains it | error, median | half-width, median |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for is_many, found in groups.items():
+        covers = sum(row["lo"] <= truth <= row["hi"] for row, truth in found)
+        errors = [abs((row["value"] or (row["lo"] * row["hi"]) ** 0.5) / truth - 1) for row, truth in found]
+        widths = [(row["hi"] - row["lo"]) / 2 / truth for row, truth in found]
+        name = f"{BURST_SPLIT} or more" if is_many else f"fewer than {BURST_SPLIT}"
+        lines.append(
+            f"| {name} | {len(found)} | {covers} | {_percent(quantile(errors, 0.5))} | {_percent(quantile(widths, 0.5))} |"
+        )
+    text = (
+        "Target from 50 bursts on: an error of 25 %, and a half-width of twice that. The mean of n exponential lengths that "
+        "are known exactly has a half-width of 1.96 / sqrt(n): 28 % for 50 bursts."
+    )
+    return [*lines, "", *textwrap.wrap(text, 100), ""]
+
+
+def bursts_of(row: Mapping[str, Any]) -> int | None:
+    """The number of bursts in a row's evidence."""
+    found = re.search(r"in (\d+) bursts?", row["evidence"])
+    return int(found[1]) if found else None
+
+
+def measured_lines(done: Sequence[MeasuredFit]) -> list[str]:
+    """The section on fits to measurements through the emulator."""
+    if not done:
+        return []
+    fits = [link for link in done if not link.failed]
+    cells = [cell for link in fits for cell in link.cells]
+    covered = [covers for link in fits for _, covers in link.coverage()]
+    about = (
+        f"{len(done)} links of seed {from_measure.SEED} with {from_measure.RATES[0] / 1e6:g} to "
+        f"{from_measure.RATES[1] / 1e6:g} Mb/s, emulated in real time and measured by the tests {from_measure.TESTS} of "
+        f"{from_measure.TEST} each, without captures. Of {len(done) - len(fits)} the emulation was not valid. The fit to "
+        "the folder of `measure` predicts the same transfers as above. Target: a median of 7 %."
+    )
+    rows = [
+        f"| {name} | {len(group)} | {_percent(quantile((abs(c.goodput_error) for c in group), 0.5))} "
+        f"| {_percent(quantile((abs(c.goodput_error) for c in group), 0.9))} "
+        f"| {_percent(quantile((abs(c.rtt_error) for c in group), 0.5))} "
+        f"| {_percent(quantile((abs(c.rtt_error) for c in group), 0.9))} |"
+        for name, group in {
+            "all": cells,
+            "below 95 %": [cell for cell in cells if not cell.is_full],
+            **{f"link {link.number} ({link.kind})": link.cells for link in fits},
+        }.items()
+    ]
+    return [
+        "## From `measure` through the emulator",
+        "",
+        *textwrap.wrap(about, 100),
+        "",
+        "| cells | n | goodput, median | 90 % | p95 RTT, median | 90 % |",
+        "|---|--:|--:|--:|--:|--:|",
+        *rows,
+        "",
+        f"Intervals of identified parameters that contain the truth: {sum(covered)} of {len(covered)}.",
+        "",
+    ]
+
+
 def misses(done: Sequence[FittedLink]) -> list[str]:
     """A line for each identified interval that does not contain the truth, and each large error."""
     lines = []
@@ -88,9 +176,8 @@ def misses(done: Sequence[FittedLink]) -> list[str]:
     return lines
 
 
-def page(done: Sequence[FittedLink], seed: int, asked: int) -> str:
+def page(done: Sequence[FittedLink], measured: Sequence[MeasuredFit], seed: int, asked: int) -> str:
     """The page; `asked` is the number of links that were to be fitted."""
-    cells = [cell for link in done for cell in link.cells]
     kinds = ", ".join(
         f"{sum(link.link.kind == kind for link in done)} {kind}"
         for kind in dict.fromkeys(link.link.kind for link in done)
@@ -111,11 +198,12 @@ def page(done: Sequence[FittedLink], seed: int, asked: int) -> str:
         "",
         "| cells | n | goodput, median | 90 % | p95 RTT, median | 90 % | naive goodput, median | 90 % | naive RTT, median | 90 % |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
-        *prediction_rows(cells, [cell for link in done for cell in link.one_end]),
+        *prediction_rows(done),
         "",
         "`below 95 %`: the truth uses less than 95 % of the bottleneck. `one end`: fits to the capture of the server's",
         f"end alone, of every {ONE_END_EVERY}th link, downloads. Targets: 5 % and 15 % of goodput over all,",
-        "8 % and 20 % below 95 %, 10 % and 25 % of p95 RTT; a median of 8 % from one end.",
+        "8 % and 20 % below 95 %, 10 % and 25 % of p95 RTT; a median of 8 % from one end. A download shows the rate of",
+        "the uplink only where ACKs of different lengths differ in delay: `upload, rate identified`.",
         "",
         "## Parameters",
         "",
@@ -125,6 +213,8 @@ def page(done: Sequence[FittedLink], seed: int, asked: int) -> str:
         "",
         "Targets: 90 to 99 % of the intervals contain the truth; half-widths of at most 4 % of a rate, 20 % of a queue.",
         "",
+        *burst_lines(done),
+        *measured_lines(measured),
         "## Misses",
         "",
         *(misses(done) or ["None."]),
@@ -147,6 +237,10 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, help="no link is begun after this time")
     parser.add_argument("--parameters", action="store_true", help="without predictions")
     parser.add_argument("--kept", type=Path, help="a file of JSON lines that keeps outcomes: a later call continues")
+    parser.add_argument("--measured", type=Path, help="the same for links that are measured")
+    parser.add_argument(
+        "--measured-links", type=int, default=from_measure.COUNT, help="number of links that are measured"
+    )
     parser.add_argument("--part", default="1/1", help="such as 2/3: every third link, from the second one on")
     options = parser.parse_args()
     print(f"seed {options.seed}", file=sys.stderr)
@@ -166,7 +260,14 @@ def main() -> None:
         keep(options.kept, one.kept())
     # Those that other parts have kept meanwhile.
     done |= kept_links(options.kept, drawn)
-    text = page([done[number] for number in sorted(done)], options.seed, options.links)
+    measured = {one["number"]: MeasuredFit.restored(one) for one in kept(options.measured)}
+    for link in from_measure.drawn(options.measured_links):
+        if link.number in measured or (options.minutes and time.monotonic() - started > 60 * options.minutes):
+            continue
+        found = measured[link.number] = from_measure.fitted(link)
+        print(f"measured link {link.name}: {found.seconds:.0f} s {found.failed}", file=sys.stderr)
+        keep(options.measured, found.kept())
+    text = page([done[number] for number in sorted(done)], list(measured.values()), options.seed, options.links)
     write_page(options.file, text)
 
 

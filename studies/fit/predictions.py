@@ -63,6 +63,11 @@ class FittedLink:
         """The fit's parameters by path after ``hop.access.``."""
         return {row["path"].removeprefix("hop.access."): row for row in self.parameters}
 
+    def shows_uplink(self) -> bool:
+        """The input identifies the rate of the uplink."""
+        row = self.rows().get("rate.up")
+        return row is not None and row["status"] == "identified"
+
     def kept(self) -> dict[str, Any]:
         """All but the link, as JSON; `restored` reverts it."""
         return {**{key: value for key, value in asdict(self).items() if key != "link"}, "number": self.link.number}

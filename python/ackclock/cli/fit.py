@@ -16,7 +16,8 @@ def fit(
         typer.Argument(
             metavar="CAPTURE..",
             help="Captures of the same connections from both ends of a path, in any order, or run folders with "
-            "such captures; several pairs are pooled. One capture of one end has wider intervals.",
+            "such captures; several pairs are pooled. One capture of one end has wider intervals. Or run or schedule "
+            "folders of `measure` without captures.",
             show_default=False,
         ),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 from ackclock.analysis.clocks import clocks_of
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.errors import InputError, choices
-from ackclock.fitting import aqm, media, one_end, prediction, recorded_rate
+from ackclock.fitting import aqm, measurement_link, media, one_end, prediction, recorded_rate
 from ackclock.fitting.engine import engine_fit
 from ackclock.fitting.link_file import draws_frame, link_of, to_text, write
 from ackclock.fitting.parameters import DIRECTIONS, DRAWS, Parameter, parameters_of, serves_others
@@ -20,6 +20,8 @@ from ackclock.input.objects import Link
 from ackclock.input.units import show_rate
 
 SEED = 1
+MEASURE_CAPTURES = ("capture.pcap", "capture-far.pcap")
+"""Captures of both ends in a folder of `measure`."""
 MIN_PACKETS = 100
 """Minimum number of packets in a direction: a handshake and a few segments show no rate."""
 
@@ -40,7 +42,8 @@ def fit(
         captures: two captures of the same connections, one from each end, in any order; or several
             such pairs over the same path, which are pooled; or one capture of one end, whose link
             has wider intervals. A run folder of `simulate`, `emulate` or `measure` stands for the
-            captures in it.
+            captures in it. A run or schedule folder of `measure` without captures of both ends
+            stands for its statements: capacity, queue, loss, delays.
         out: the link file to write; the joint draws are written beside it, as NAME.draws.parquet.
             Nothing is written without it.
         filter: only flows with such ends, as for `analyze`.
@@ -64,6 +67,11 @@ def fit(
     >>> fitted = ackclock.fit("client.pcap", "server.pcap", out="link.toml")  # doctest: +SKIP
     >>> fitted.parameters.select("path", "value", "lo", "hi")  # doctest: +SKIP
     """
+    measurements = [found for capture in captures if (found := _measurement(Path(capture))) is not None]
+    if measurements:
+        return _of_measurements(
+            [Path(capture) for capture in captures], measurements, out, seed, score=score, force=force
+        )
     names = [name for capture in captures for name in captures_of(Path(capture))]
     _check(names)
     clocks = clocks_of((), synchronized, 2)
@@ -133,6 +141,54 @@ def _of_one_end(
     return document, found.parameters
 
 
+def _measurement(path: Path) -> list[dict[str, Any]] | None:
+    """The documents of a measurement or a schedule without captures of both ends; None for any
+    other input.
+    """
+    if not path.is_dir() or all((path / name).is_file() for name in MEASURE_CAPTURES):
+        return None
+    return measurement_link.documents(path)
+
+
+def _of_measurements(
+    folders: Sequence[Path],
+    found: Sequence[Sequence[Mapping[str, Any]]],
+    out: str | Path | None,
+    seed: int | None,
+    *,
+    score: bool,
+    force: bool,
+) -> Fit:
+    """The fit to folders of `measure`."""
+    if len(found) < len(folders):
+        raise InputError.problem(
+            "measurements and captures together", "give folders of `measure` alone, or captures alone", option="CAPTURE"
+        )
+    documents = [document for own in found for document in own]
+    title = f"Fitted to {', '.join(folder.name for folder in folders)}"
+    fitted = measurement_link.measured_link(documents, title, SEED if seed is None else seed)
+    document: dict[str, Any] = {
+        "title": title,
+        "inputs": [
+            {
+                "capture": str(folder),
+                "run": run,
+                "end": "client",
+                "flows": len(one["flows"]),
+                "duration_s": one["seconds"],
+            }
+            for folder, own in zip(folders, found, strict=True)
+            for run, one in enumerate(own, start=1)
+        ],
+        "link": fitted.link,
+        "parameters": [parameter.row() for parameter in fitted.parameters],
+        "not_identified": [parameter.not_identified() for parameter in fitted.parameters if parameter.why],
+        "remarks": fitted.remarks,
+    }
+    document["score"], document["no_score"] = measurement_link.score(documents, fitted.link) if score else (None, "")
+    return _finished(document, fitted.parameters, title, out, force=force)
+
+
 def captures_of(path: Path) -> list[str]:
     """The captures of a run folder; a file is a capture itself.
 
@@ -141,7 +197,7 @@ def captures_of(path: Path) -> list[str]:
     """
     if not path.is_dir():
         return [str(path)]
-    patterns = ("captures/*.pcapng", "captures/*.pcap", "capture.pcap", "capture-far.pcap")
+    patterns = ("captures/*.pcapng", "captures/*.pcap", *MEASURE_CAPTURES)
     found = [str(file) for pattern in patterns for file in sorted(path.glob(pattern))]
     if not found:
         raise InputError.problem(
