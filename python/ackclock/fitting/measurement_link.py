@@ -277,7 +277,7 @@ def _queue(found: Sequence[Mapping[str, Any]], direction: str, rate: float, rtt_
 
 
 def _loss(found: Sequence[Mapping[str, Any]], direction: str, seed: int) -> Parameter:
-    from ackclock.measurement.queue_inference import wilson
+    from ackclock.measurement.stream_evidence import wilson
 
     path, method = f"hop.{HOP}.loss.{direction}.mean", "loss of datagrams without a queue (Wilson's interval)"
     each = _statements(found, direction, "channel_loss")
