@@ -36,8 +36,8 @@ build: $(VENV)/.built ## an optimised .venv/bin/ackclock
 WASM := wasm32-unknown-unknown
 lab: build ## the lab page, static files, in target/lab and for `ackclock lab`
 	@rustup target add $(WASM) >/dev/null 2>&1; if test -d "$$(rustc --print sysroot)/lib/rustlib/$(WASM)"; then \
-	  CARGO_PROFILE_DIST_STRIP=symbols $(CARGO) build --quiet --profile dist --target $(WASM) --package ackclock-web && \
-	  $(BIN)/python tools/build_lab.py target/$(WASM)/dist/ackclock_web.wasm target/lab python/ackclock/lab/static; \
+	  $(CARGO) build --quiet --profile lab --target $(WASM) --package ackclock-web && \
+	  $(BIN)/python tools/build_lab.py target/$(WASM)/lab/ackclock_web.wasm target/lab python/ackclock/lab/static; \
 	else echo "make lab: skipped, Rust's target $(WASM) cannot be added here"; fi
 
 demo: build ## compare TCP variants on a packaged link, simulate a scenario, write a report: about a minute

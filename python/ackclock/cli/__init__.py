@@ -23,12 +23,21 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 def main() -> None:
     """Entry point of the `ackclock` command."""
+    if sys.argv[1:] in (["--version"], ["-V"]):  # without typer, which takes most of the time
+        print_version()
+        return
     status = run(sys.argv[1:])
     if status in (1, INTERRUPTED):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)  # running threads cannot be stopped, and sys.exit would wait for them
     sys.exit(status)
+
+
+def print_version() -> None:
+    from ackclock import __version__
+
+    print(f"ackclock {__version__}")
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -21,6 +21,7 @@ from ackclock.cli import (
     list_,
     measure,
     packetdrill,
+    print_version,
     report,
     reproduce,
     schema,
@@ -41,9 +42,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from ackclock import __version__
-
-        print(f"ackclock {__version__}")
+        print_version()
         raise typer.Exit
 
 

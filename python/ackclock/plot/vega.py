@@ -113,7 +113,8 @@ def time_chart(panel: Panel, until: float | None = None) -> dict[str, Any]:
     return specification(alt.layer(lines, labels).properties(width=WIDTH, height=HEIGHT, padding=_PADDING))
 
 
-_PADDING = {"right": 8, "left": 4, "top": 6, "bottom": 4}
+# Right: a viewer of the SVG may have a wider font than the one that measured the labels.
+_PADDING = {"right": 24, "left": 4, "top": 6, "bottom": 4}
 
 
 def panel_end(panel: Panel) -> float:
