@@ -82,7 +82,8 @@ def test_sweep_over_a_number_has_a_curve_before_its_table() -> None:
     first = page.sections[0].blocks[0]
     assert isinstance(first, Chart) and first.title == "Goodput over hop.air.rate"
     assert next(iter(figures(page))) == "goodput-over-hop-air-rate"
-    assert not any(isinstance(block, Chart) for block in _sweep(["1 Mb/s", "2 Mb/s"]).sections[0].blocks)
+    assert [section.title for section in page.sections][:2] == ["Over the swept values", "Points"]
+    assert _sweep(["1 Mb/s", "2 Mb/s"]).sections[0].title == "Points"
 
 
 def test_every_colour_of_lines_has_one_for_dark_paper() -> None:

@@ -23,7 +23,8 @@ RANKED = {
 }
 """The metrics of a ranking, in words."""
 MAX_TIMES = 1000
-"""The largest ratio with a number: two seeds that scatter have intervals of any width."""
+"""The largest ratio with a number, and its inverse the smallest: two seeds that scatter have
+intervals of any width."""
 
 
 def is_undecided(standing: Standing, ratio: Ratio | None) -> bool:
@@ -40,7 +41,8 @@ def scatter(ratio: Ratio, ranked_by: str) -> str:
     if not math.isfinite(ratio.value):
         return f"{unsure}, whose {of} is 0"
     high = significant(ratio.hi, 2) if ratio.hi < MAX_TIMES else f"more than {MAX_TIMES}"
-    times = f"{significant(ratio.lo, 2)} to {high} times the best mean"
+    low = significant(ratio.lo, 2) if ratio.lo > 1 / MAX_TIMES else f"less than {1 / MAX_TIMES:g}"
+    times = f"{low} to {high} times the best mean"
     return f"{unsure}: the 95 % interval of its {of} is {times}"
 
 

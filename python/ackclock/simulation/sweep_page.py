@@ -66,7 +66,7 @@ def page(
         because=_because(best),
         sections=[
             *([Section("Over the swept values", drawn)] if (drawn := curves(cells, label)) else []),
-            time_section(panels, "the lowest seed of some points"),
+            *([time_section(panels, "the lowest seed of some points")] if panels else []),
             Section("Points", [*([] if drawn else [_chart(cells)]), _table(cells)]),
             Section("The link at the first point", [link_path(scenario["hop"])]),
             run_section(scenario, environment, toml),
