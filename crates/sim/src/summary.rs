@@ -60,6 +60,9 @@ pub struct FlowRow {
     /// From sender to receiver; absent except for datagrams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_way_delay_ms: Option<SummaryStats>,
+    /// Absent except for datagrams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<DatagramRow>,
     /// Absent except for probes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<ProbeRow>,
@@ -108,6 +111,16 @@ pub struct HopShareRow {
     pub hop: String,
     pub direction: &'static str,
     pub share: f64,
+}
+
+/// The losses of a flow of datagrams.
+#[derive(Debug, Clone, Serialize)]
+pub struct DatagramRow {
+    /// Datagrams that did not arrive although a later one did, less the duplicates (RFC 3550, A.3).
+    pub lost: u64,
+    /// The p95 of the one-way delay of those and of the received ones; a lost one counts as infinite
+    /// (RFC 7679, section 5.1). None where it is infinite.
+    pub delay_p95_ms: Option<f64>,
 }
 
 /// The probes of one size, over the whole run.
@@ -286,7 +299,8 @@ fn flow_row(flow: &Flow, f: &FlowMetrics, start: Option<f64>) -> FlowRow {
         goodput_bps: f.rate(f.counts.payload),
         throughput_bps: f.rate(f.counts.ip_bytes),
         rtt_ms: tcp.rtt.summary_ms(),
-        one_way_delay_ms: f.delay.as_ref().map(Histogram::summary_ms),
+        one_way_delay_ms: f.delay.as_ref().map(|(delay, _)| delay.summary_ms()),
+        datagrams: f.delay.as_ref().map(datagram_row),
         probes: f.probes.iter().map(probe_row).collect(),
         retransmitted_segments: f.counts.retransmitted,
         retransmission_rate: share(f.counts.retransmitted as f64, f.counts.segments as f64),
@@ -304,6 +318,11 @@ fn flow_row(flow: &Flow, f: &FlowMetrics, start: Option<f64>) -> FlowRow {
         host_start_s: start,
         end_s: f.to.as_secs(),
     }
+}
+
+fn datagram_row((delay, lost): &(Histogram, u64)) -> DatagramRow {
+    let p95 = delay.quantile_with_missing(0.95, *lost);
+    DatagramRow { lost: *lost, delay_p95_ms: p95.map(|seconds| 1e3 * seconds) }
 }
 
 fn probe_row(p: &ProbeStats) -> ProbeRow {

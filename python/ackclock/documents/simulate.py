@@ -35,6 +35,13 @@ class ProbeSize(Open):
     rtt_ms: SummaryStats
 
 
+class Datagrams(Open):
+    """The losses of a flow of datagrams; a lost one counts as infinite delay (RFC 7679)."""
+
+    lost: int
+    delay_p95_ms: float | None
+
+
 class ModelRates(Open):
     """Closed forms at the run's loss rate and RTT."""
 
@@ -77,6 +84,7 @@ class SimulatedFlow(Open):
     why: str | None
     feeds: str | None = Field(None, description="the flow to which a proxy forwards the data")
     one_way_delay_ms: SummaryStats | None = Field(None, description="of datagrams")
+    datagrams: Datagrams | None = Field(None, description="of datagrams")
     probes: list[ProbeSize] | None = Field(None, description="of the workload probe")
 
 

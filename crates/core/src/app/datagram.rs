@@ -103,7 +103,30 @@ pub struct UdpSink {
     pub first: Option<Time>,
     pub last: Option<Time>,
     /// One-way delay of each packet since the last start of the measurement.
-    pub delay: Histogram,
+    delay: Histogram,
+    /// One more than the highest number received.
+    next: u64,
+    /// `next` at the last start of the measurement.
+    from: u64,
+}
+
+impl UdpSink {
+    /// Restarts the measurement of delays and losses.
+    pub fn restart_meters(&mut self) {
+        self.delay = Histogram::default();
+        self.from = self.next;
+    }
+
+    /// One-way delay of each packet since the last start of the measurement.
+    pub fn delay(&self) -> &Histogram {
+        &self.delay
+    }
+
+    /// Numbers below the highest received that are missing, less the duplicates, since the last
+    /// start of the measurement (RFC 3550, A.3). Packets after the highest may still be in flight.
+    pub fn lost(&self) -> u64 {
+        (self.next - self.from).saturating_sub(self.delay.count())
+    }
 }
 
 impl Endpoint for UdpSink {
@@ -111,6 +134,7 @@ impl Endpoint for UdpSink {
         self.packets += 1;
         if let Body::Datagram(datagram) = body {
             self.delay.add(now - datagram.sent);
+            self.next = self.next.max(datagram.number + 1);
         }
         self.first.get_or_insert(now);
         self.last = Some(now);
@@ -124,5 +148,35 @@ impl Endpoint for UdpSink {
 
     fn due(&self) -> Time {
         Time::NEVER
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receive(sink: &mut UdpSink, numbers: impl IntoIterator<Item = u64>) {
+        for number in numbers {
+            let datagram = Datagram { number, sent: Time::ZERO };
+            sink.receive(Time::from_ms(20), &Body::Datagram(datagram), Ecn::NotEct);
+        }
+    }
+
+    #[test]
+    fn datagram_is_lost_when_a_later_one_has_arrived() {
+        let mut sink = UdpSink::default();
+        receive(&mut sink, [0, 1, 4, 3]);
+        assert_eq!(sink.lost(), 1, "2 is missing; the last ones may be in flight");
+        receive(&mut sink, [2]);
+        assert_eq!(sink.lost(), 0);
+    }
+
+    #[test]
+    fn losses_are_counted_from_the_restart_of_the_meters() {
+        let mut sink = UdpSink::default();
+        receive(&mut sink, [0, 5]);
+        sink.restart_meters();
+        receive(&mut sink, [6, 9]);
+        assert_eq!((sink.lost(), sink.delay().count()), (2, 2));
     }
 }

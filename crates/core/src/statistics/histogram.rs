@@ -1,6 +1,6 @@
 //! A sample of durations in constant memory.
 
-use super::{LogBins, SummaryStats, sample_sd};
+use super::{LogBins, SummaryStats, nearest_rank, sample_sd};
 use crate::units::Span;
 
 /// Durations, kept in nanoseconds: finer than the clock of any host, and small enough for their
@@ -73,6 +73,13 @@ impl Histogram {
         self.bins.quantile(q, self.min, self.max).map(|ns| ns * 1e-9)
     }
 
+    /// Quantile `q` in seconds of these values and of `missing` ones that count as infinite (RFC
+    /// 7679, section 5.1); none where it is infinite.
+    pub fn quantile_with_missing(&self, q: f64, missing: u64) -> Option<f64> {
+        let rank = nearest_rank(self.count + missing, q);
+        self.bins.value_of_rank(rank, self.min, self.max).map(|ns| ns * 1e-9)
+    }
+
     /// The summary in milliseconds.
     pub fn summary_ms(&self) -> SummaryStats {
         let ms = |seconds: f64| seconds * 1e3;
@@ -92,6 +99,16 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn missing_values_count_as_infinite_in_a_quantile() {
+        let mut h = Histogram::default();
+        (1..=19).for_each(|ms| h.add(Span::from_ms(ms)));
+        let p95 = |missing| h.quantile_with_missing(0.95, missing).map(|s| (1e3 * s).round());
+        assert_eq!([p95(0), p95(1), p95(2)], [Some(19.0), Some(19.0), None]);
+        assert_eq!(h.quantile_with_missing(0.5, 19).map(|s| (1e3 * s).round()), Some(19.0));
+        assert_eq!(Histogram::default().quantile_with_missing(0.95, 3), None);
+    }
 
     #[test]
     fn mean_and_extremes_are_exact_and_quantiles_within_a_percent() {

@@ -35,7 +35,12 @@ impl<C: BinCounts> LogBins<C> {
     /// values bound it, as the edges of a bin may lie beyond them.
     pub fn quantile(&self, q: f64, min: u64, max: u64) -> Option<f64> {
         let count = self.counts.counts().map(|(_, count)| count).sum();
-        let (bin, ..) = bin_of_rank(self.counts.counts(), nearest_rank(count, q))?;
+        self.value_of_rank(nearest_rank(count, q), min, max)
+    }
+
+    /// The value of a rank (1 for the smallest); none where there are fewer values.
+    pub fn value_of_rank(&self, rank: u64, min: u64, max: u64) -> Option<f64> {
+        let (bin, ..) = bin_of_rank(self.counts.counts(), rank)?;
         Some(middle_of(bin).clamp(min as f64, max as f64))
     }
 }

@@ -44,8 +44,8 @@ pub struct FlowMetrics {
     pub to: Time,
     pub counts: FlowCounts,
     pub tcp: Option<Tcp>,
-    /// One-way delays of datagrams; none for other flows.
-    pub delay: Option<Histogram>,
+    /// One-way delays of datagrams, and how many were lost; none for other flows.
+    pub delay: Option<(Histogram, u64)>,
     /// Probes by size, over the whole run; empty for other flows.
     pub probes: Vec<ProbeStats>,
     /// Completion of the transfer, if any.
@@ -130,7 +130,7 @@ pub fn restart_meters(endpoints: &FlowEndpoints, network: &mut Network, now: Tim
         sender.restart_meters(now);
     }
     if let AnyEndpoint::UdpSink(sink) = network.endpoint_mut(endpoints.by_role(Role::Receiver)) {
-        sink.delay = Histogram::default();
+        sink.restart_meters();
     }
 }
 
@@ -147,7 +147,7 @@ pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Ti
     let counts = counts(flow, endpoints, network, now).since(before);
     let (mut delay, mut probes) = (None, Vec::new());
     match (network.endpoint(endpoints.by_role(Role::Sender)), network.endpoint(endpoints.by_role(Role::Receiver))) {
-        (_, AnyEndpoint::UdpSink(sink)) => delay = Some(sink.delay.clone()),
+        (_, AnyEndpoint::UdpSink(sink)) => delay = Some((sink.delay().clone(), sink.lost())),
         (AnyEndpoint::Prober(prober), _) => probes = prober.probed().to_vec(),
         _ => {}
     }

@@ -20,6 +20,23 @@ fn goodput_counts_arrivals_before_the_end_of_the_run() {
 }
 
 #[test]
+fn lost_datagrams_count_as_infinite_delay() {
+    let found = |rate_bps: u64, queue: u64| {
+        let narrow = hop("narrow", hop_direction(rate_bps, 25, queue), hop_direction(0, 25, 0));
+        let result = go(&plan(2000, json!([narrow]), json!([cbr("c", &[0])])));
+        let row = result.summary.flows[0].clone();
+        (row.datagrams.unwrap(), row.one_way_delay_ms.unwrap())
+    };
+    // 1000 B each 10 ms are 800 kb/s.
+    let (datagrams, delay) = found(1_000_000, 10);
+    assert_eq!((datagrams.lost, datagrams.delay_p95_ms), (0, delay.p95));
+    let (datagrams, delay) = found(400_000, 4);
+    assert!((90..=100).contains(&datagrams.lost), "half of 200: {}", datagrams.lost);
+    assert_eq!(datagrams.delay_p95_ms, None);
+    assert!(delay.p95.unwrap() < 130.0, "of those that arrived");
+}
+
+#[test]
 fn interval_counts_events_within_it_only() {
     let mut plan = plan(1000, pipe(), json!([cbr("c", &[0])]));
     plan["measure"] = json!({"kind": "interval", "from_ps": 200 * MS, "to_ps": 700 * MS});
