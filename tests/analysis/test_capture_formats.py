@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import struct
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ackclock import InputError, analyze
+from ackclock._native import is_capture
 from tests.support.short_flows import Connection, exchange, write_connections
 
 META = struct.pack("<Q", 0) + struct.pack(">BBHHH", 27, 4, 16, 0, 0)
@@ -94,3 +96,21 @@ def test_tshark_reads_the_same_packets_of_the_erf_file(capture, tmp_path):
     if done.returncode:
         pytest.skip(f"ERF has no magic number, and this tshark takes the file for another format: {done.stderr}")
     assert len(done.stdout.splitlines()) == analyze(path).document["tcp_packets"]
+
+
+def test_capture_is_recognised_in_each_format_and_another_file_is_not(capture, tmp_path):
+    """`advise` once had a list of first bytes of its own, without ERF."""
+    files = {
+        "pcap": (capture.read_bytes(), True),
+        "gzip": (gzip.compress(capture.read_bytes()), True),
+        "erf": (_erf(capture), True),
+        "network monitor": (b"GMBU" + bytes(60), True),
+        "link file": (b'[[hop]]\nname = "line"\nrate = "2 Mb/s"\n', False),
+        "gzip of text": (gzip.compress(b"rate = 2"), False),
+        "empty": (b"", False),
+    }
+    for name, (content, expected) in files.items():
+        path = tmp_path / "file"
+        path.write_bytes(content)
+        assert is_capture(path) is expected, name
+    assert not is_capture(tmp_path)

@@ -32,6 +32,13 @@ pub struct CaptureReader {
     ended: Option<Arc<AtomicBool>>,
 }
 
+/// Whether a file is a capture by its first bytes, as the reader sees them; also of a kind that it
+/// cannot read.
+#[pyfunction]
+pub fn is_capture(path: PathBuf) -> bool {
+    Capture::open(&path).map_or_else(|error| !error.is_other_file(), |_| true)
+}
+
 /// A PPS list: path and text.
 type PulseFile = (PathBuf, String);
 

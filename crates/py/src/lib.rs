@@ -137,6 +137,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<batch::Batches>()?;
     #[cfg(target_os = "linux")]
     add_live(module)?;
+    module.add_function(wrap_pyfunction!(captures::is_capture, module)?)?;
     module.add_function(wrap_pyfunction!(link_fit::fit_link, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackclock._native import is_capture
 from ackclock.advisor.goals import BESIDE, SPARSE
 from ackclock.comparison.ack_path import slowest_bps
-from ackclock.comparison.prices import PROBE_BYTES, PROBE_EVERY_S, PROBE_SHARE
+from ackclock.comparison.prices import PROBE_BYTES, PROBE_SHARE
 from ackclock.errors import InputError
 from ackclock.input.document import read_document
 from ackclock.input.link.hop import DIRECTIONS, Hop
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from ackclock.advisor.actions import Action
     from ackclock.fitting.prediction import Ends
 
+SPARSE_EVERY_S = 0.02
+"""Minimum spacing of the sparse packets, that of a voice call (RFC 3551, section 4.2)."""
 FLOW = "flow"
 """The name of the transfer over a link."""
 RTTS = 60
@@ -36,14 +39,6 @@ MIN_S, MAX_S = 10.0, 40.0
 """The duration of a run over a link."""
 MIN_CAPTURED = 0.9
 """Share of the first seconds that captured transfers last at least, if their goodput is known."""
-CAPTURE_STARTS = (
-    *(magic.to_bytes(4, order) for magic in (0xA1B2C3D4, 0xA1B23C4D) for order in ("big", "little")),
-    b"\x0a\x0d\x0d\x0a",
-    b"snoop\0\0\0",
-    b"\x1f\x8b",
-    b"\x28\xb5\x2f\xfd",
-)
-"""First bytes of pcap, pcapng and snoop files, and of files in gzip and zstd."""
 MIN_LIMITED = 0.5
 """Share of a captured transfer from which on its receive window is its limit."""
 
@@ -166,7 +161,7 @@ class Situation:
         """
         scenario = self.base
         bps = slowest_bps(scenario.hop, direction) or 1e7
-        return min(max(PROBE_EVERY_S, 8 * PROBE_BYTES / (PROBE_SHARE * bps)), scenario.duration / 1e12 / 20)
+        return min(max(SPARSE_EVERY_S, 8 * PROBE_BYTES / (PROBE_SHARE * bps)), scenario.duration / 1e12 / 20)
 
     def lasting(self, duration_s: float) -> Situation:
         """With runs of another duration."""
@@ -228,17 +223,11 @@ def situation_of(
     path = Path(one)
     if path.is_dir():
         return _of_folder(path, seed)
-    if path.is_file() and _is_capture(path):
+    if path.is_file() and is_capture(path):
         return _of_captures(str(path), [str(path)], seed)
     if path.is_file() and "flow" in read_document(path).data:
         return _of_data(str(one), read_draft(path).document.data, path.parent)
     return _of_link(str(one), {"link": str(one)}, direction)
-
-
-def _is_capture(path: Path) -> bool:
-    """Whether a file begins as a capture does, packed or not."""
-    with path.open("rb") as file:
-        return file.read(8).startswith(CAPTURE_STARTS)
 
 
 def _of_folder(folder: Path, seed: int | None) -> Situation:
@@ -250,7 +239,7 @@ def _of_folder(folder: Path, seed: int | None) -> Situation:
         return _of_data(str(folder), {**data, "tcp": {}}, folder)
     if kind in (MEASURE, EMULATE):
         return _of_captures(str(folder), [str(folder)], seed)
-    captures = sorted(str(file) for file in folder.iterdir() if file.is_file() and _is_capture(file))
+    captures = sorted(str(file) for file in folder.iterdir() if file.is_file() and is_capture(file))
     if kind is None and captures:
         return _of_captures(str(folder), captures, seed)
     found = "a folder without a finished run or a capture" if kind is None else f"a run folder of {kind.command}"

@@ -82,6 +82,12 @@ fn network_monitor(magic: [u8; 4]) -> Option<&'static str> {
 }
 
 impl ReadError {
+    /// Whether the file is of another kind than a capture, as opposed to a capture that this reader
+    /// cannot read.
+    pub fn is_other_file(&self) -> bool {
+        matches!(self, ReadError::Folder | ReadError::Empty | ReadError::NotACapture(_) | ReadError::CutOffHeader)
+    }
+
     /// The error message for the file at `path`.
     pub fn problem(self, path: &Path) -> Problem {
         let allowed = match &self {
