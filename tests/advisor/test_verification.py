@@ -6,6 +6,7 @@ import pytest
 
 import ackclock as library
 from ackclock.advisor.actions import candidates
+from ackclock.advisor.race import Runs, label_of, mean_gain, race
 from ackclock.advisor.situation import situation_of
 from ackclock.advisor.verification import judgement, verify
 from ackclock.errors import InputError
@@ -92,9 +93,26 @@ def test_sparse_packets_of_a_verification_are_as_far_apart_as_those_of_a_predict
     """An echo each 100 ms once took 5 % of an uplink of 100 kb/s, the predicted one 1 %."""
     from ackclock.advisor.verification import _config
 
-    for up_bps, every_s in ((100_000, 0.5), (1_000_000, 0.1)):
+    for up_bps, every_s in ((100_000, 0.5), (1_000_000, 0.0512), (10_000_000, 0.02)):
         line = {"name": "line", "rate": {"down": "10 Mb/s", "up": f"{up_bps} b/s"}, "delay": "20 ms"}
         situation = situation_of([{"hop": [line]}])
-        assert _config(situation, ())["every_s"] == pytest.approx(every_s)
-        slowest = min(getattr(flow.workload, "rate", 1e9) for flow in situation.scenario().flow)
-        assert slowest == pytest.approx(8 * 64 / every_s, rel=0.01)
+        assert _config(situation, ())["every_s"] == pytest.approx({"down": 0.02, "up": every_s})
+        rates = {flow.direction: getattr(flow.workload, "rate", 0) for flow in situation.scenario().flow if flow.is_udp}
+        assert rates["up"] == pytest.approx(8 * 64 / every_s, rel=0.01)
+        assert rates["down"] == pytest.approx(8 * 64 / 0.02, rel=0.01)
+
+
+def test_wanted_change_is_a_finalist_when_others_are_better() -> None:
+    """Illinois and cake was the only advice over a lossy line, and the kernel had no illinois."""
+    line = {"name": "line", "rate": "2 Mb/s", "delay": "20 ms", "queue": {"bytes": "200 kB"}}
+    situation = situation_of([{"hop": [line]}]).lasting(2.0)
+    actions = candidates(situation, ["operator"])
+    alone, found = race(Runs(situation, None), actions, "score_latency", 1)
+    better = [
+        label
+        for label in found
+        if mean_gain(found[label], found[label_of(())], "score_latency") > 1.0
+        and label not in [label_of(()), *map(label_of, alone)]
+    ]
+    both, _ = race(Runs(situation, None), actions, "score_latency", 1, [lambda one: label_of(one) == better[0]])
+    assert [label_of(one) for one in both] == [*map(label_of, alone), better[0]]

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from ackclock.format import joined, milliseconds, rate, three
+from ackclock.format import joined, milliseconds, percent, rate, three
 from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Page, Section
 from ackclock.report.page import Table as PageTable
 from ackclock.terminal import TextBelow
@@ -43,6 +43,8 @@ def verdict(document: Mapping[str, Any]) -> str:
     if sparse := changes.get("sparse_rtt_p95_ms"):
         before, after = (milliseconds(sparse[key]) for key in ("baseline", "advised"))
         parts.append(f"p95 RTT of a sparse flow {before} to {after}")
+        if lost := _lost_text(changes):
+            parts.append(lost)
     if document["goal"] == "fairness" and (jain := changes.get("jain")):
         parts.append(f"Jain's index {three(jain['baseline'])} to {three(jain['advised'])}")
     who = joined(first["who"].split(","))
@@ -50,6 +52,15 @@ def verdict(document: Mapping[str, Any]) -> str:
     if one := first["gain"]["one_run"]:
         text += f" The score of one run changes by {gain_text(one['lo'])} to {gain_text(one['hi'])}."
     return text
+
+
+def _lost_text(effect: Mapping[str, Any]) -> str:
+    """The share of the sparse flow's round trips that lose a packet, where it has timeouts."""
+    loss = effect.get("sparse_loss_rate") or {"baseline": 0.0, "advised": 0.0}
+    before, after = loss["baseline"], loss["advised"]
+    return (
+        f"of its round trips {percent(before)} to {percent(after)} lose a packet" if max(before, after) > 0.05 else ""
+    )
 
 
 def tables(document: Mapping[str, Any]) -> list[Table]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ackclock.advisor.sparse_flow import SparseDelays, round_trip_p95_ms, round_trips_lost
 from ackclock.simulation.metrics import of_run
 from ackclock.statistics import jain_index
 from ackclock.statistics.summary_stats import summary_stats
@@ -29,22 +30,23 @@ def of_advice(summary: Mapping[str, Any]) -> dict[str, float]:
     """The metrics of a run from its summary (docs/plan.md), with the scores of all goals.
 
     `goodput_bps`, `rtt_p95_ms`, `retransmission_rate` and `timeouts` are of the situation's own TCP
-    flows; `sparse_rtt_p95_ms` is the sum of the p95 one-way delays of the sparse flows of both
-    directions; `beside_goodput_bps` and `short_p95_s` are of the flows beside it.
+    flows; `sparse_rtt_p95_ms` is the p95 RTT of the sparse flows of both directions with the time
+    that lost packets cost (`sparse_flow`), `sparse_loss_rate` the share of their round trips with a
+    lost packet; `beside_goodput_bps` and `short_p95_s` are of the flows beside it.
     `score_GOAL` is better the larger it is.
     """
     parts = [flow for flow in summary["flows"] if flow["variant"] != "udp" and not flow["flow"].startswith(BESIDE)]
     run = of_run({**summary, "flows": parts})
     own = [flow for flow in parts if not flow.get("feeds")]
     goodputs = [max(flow["goodput_bps"] or 0.0, MIN_BPS) for flow in own]
-    delays = [flow["one_way_delay_ms"] or {} for flow in summary["flows"] if flow["flow"].startswith(SPARSE)]
-    found = [delay["p95"] for delay in delays if delay.get("p95") is not None]
-    sparse = math.fsum(found) if found and len(found) == len(delays) else math.nan
+    sides = [SparseDelays.of_row(flow) for flow in summary["flows"] if flow["flow"].startswith(SPARSE)]
+    sparse = round_trip_p95_ms(sides) if sides else math.nan
     metrics = {
         name: run[name]
         for name in ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "retransmission_rate", "timeouts", "queue_delay_ms")
     }
     metrics["sparse_rtt_p95_ms"] = sparse
+    metrics["sparse_loss_rate"] = round_trips_lost(sides) if sides else math.nan
     beside = [flow for flow in summary["flows"] if flow["flow"].startswith(f"{BESIDE}other") and not flow.get("feeds")]
     others = [max(flow["goodput_bps"] or 0.0, MIN_BPS) for flow in beside]
     if others:

@@ -1,18 +1,21 @@
-"""A bulk transfer of real TCP with a sparse UDP echo beside it, one end of each.
+"""A bulk transfer of real TCP with a sparse UDP flow in each direction beside it, one end of each.
 
 `live_transfer.py serve CONFIG` runs at the server's end, `live_transfer.py fetch CONFIG` at the
-client's, which prints the figures as JSON. It runs inside an emulated network by its path and
-imports the standard library only. CONFIG is JSON: `seconds`, `sender` ("server" or "client"),
-`variant`, `sysctls`, `every_s` (between sparse packets), and `SO_SNDBUF` and `SO_RCVBUF` in bytes
-where they are set.
+client's. Each writes what it has sent and received as JSON to the file of its name in the folder
+`results`. It runs inside an emulated network by its path and imports the standard library only.
+Both ends have one clock. CONFIG is JSON: `results`, `seconds`, `sender` ("server" or "client"),
+`variant`, `sysctls`, `every_s` (between sparse packets, by direction), and `SO_SNDBUF` and
+`SO_RCVBUF` in bytes where they are set.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
 import socket
+import struct
 import sys
 import threading
 import time
@@ -21,15 +24,25 @@ from typing import Any
 
 PORT = 5001
 CHUNK = 1 << 17
-ECHO = 36
+SPARSE = 36
 """Payload of a sparse packet: 64 B with the headers of UDP and IPv4."""
-SAMPLES_FROM = 5
+DRAIN_S = 3.0
+"""Sparse packets that arrive until so long after the transfer are not lost."""
+SO_TIMESTAMPNS = 35
+"""Linux: the time of arrival at the host's stack, which no late program delays."""
+TCP_INFO_S = 232
+NUMBER_AND_TIME = struct.Struct("!IQ")
+TIMESPEC = struct.Struct("@ll")
 
 
 def _prepare(config: dict[str, Any]) -> None:
-    """Write the sysctls of this end's network namespace."""
+    """Write the sysctls of this end's network namespace, and ask for the processor: a host with a
+    processor of its own does not wait for the programs of this machine.
+    """
     for key, value in config["sysctls"].items():
         Path("/proc/sys", *key.split(".")).write_text(value, "ascii")
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
 
 def _set_options(connection: socket.socket, config: dict[str, Any], *, sends: bool) -> None:
@@ -66,86 +79,114 @@ def _receive(connection: socket.socket, until: float) -> int:
     return received
 
 
-def _echo(port: socket.socket) -> None:
-    while True:
-        packet, peer = port.recvfrom(256)
-        port.sendto(packet, peer)
+class SparseFlow:
+    """One end of the sparse flows: it sends until `until`, and receives `DRAIN_S` longer."""
+
+    def __init__(self, port: socket.socket, peer: str, until: float, every_s: float) -> None:
+        self.port, self.peer, self.until, self.every_s = port, peer, until, every_s
+        self.sent = 0
+        self.delays_ms: dict[int, float] = {}
+        self.threads = [threading.Thread(target=target, daemon=True) for target in (self._send, self._receive)]
+        for thread in self.threads:
+            thread.start()
+
+    def _send(self) -> None:
+        due = time.monotonic()
+        while due < self.until:
+            time.sleep(max(0.0, due - time.monotonic()))
+            self.port.sendto(
+                NUMBER_AND_TIME.pack(self.sent, time.time_ns()) + bytes(SPARSE - NUMBER_AND_TIME.size),
+                (self.peer, PORT),
+            )
+            self.sent, due = self.sent + 1, due + self.every_s
+
+    def _receive(self) -> None:
+        end = self.until + DRAIN_S
+        while (left := end - time.monotonic()) > 0.0:
+            if not select.select([self.port], [], [], left)[0]:
+                return
+            packet, control, _, _ = self.port.recvmsg(SPARSE, 64)
+            arrived = time.time_ns()
+            for level, kind, data in control:
+                if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):
+                    seconds, ns = TIMESPEC.unpack_from(data)
+                    arrived = 10**9 * seconds + ns
+            number, sent = NUMBER_AND_TIME.unpack_from(packet)
+            self.delays_ms[number] = (arrived - sent) / 1e6
+
+    def result(self) -> dict[str, Any]:
+        """The packets sent and the delays of those received, after the end."""
+        for thread in self.threads:
+            thread.join()
+        return {"sent": self.sent, "delays_ms": list(self.delays_ms.values())}
 
 
-def _ping(server: str, until: float, every_s: float, trips: list[float]) -> None:
-    """RTTs of sparse packets in seconds."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
-        port.connect((server, PORT))
-        number, due = 0, time.monotonic()
-        sent: dict[int, float] = {}
-        while (now := time.monotonic()) < until:
-            if now >= due:
-                sent[number] = now
-                port.send(number.to_bytes(4, "big") + bytes(ECHO - 4))
-                number, due = number + 1, due + every_s
-            if select.select([port], [], [], max(0.0, min(due, until) - time.monotonic()))[0]:
-                back = int.from_bytes(port.recv(256)[:4], "big")
-                trips.append(time.monotonic() - sent.pop(back))
+def _port() -> socket.socket:
+    port = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    port.bind(("", PORT))
+    port.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    return port
 
 
-def serve(config: dict[str, Any]) -> None:
+def _info(connection: socket.socket) -> dict[str, int]:
+    """Counters of the sender (`struct tcp_info` of Linux)."""
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_S)
+    (retransmitted,) = struct.unpack_from("@I", info, 100)
+    return {"retransmitted_segments": retransmitted}
+
+
+def serve(config: dict[str, Any]) -> dict[str, Any]:
     """One transfer with the next client."""
     _prepare(config)
     sends = config["sender"] == "server"
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
-        port.bind(("", PORT))
-        threading.Thread(target=_echo, args=(port,), daemon=True).start()
-        with socket.socket() as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            _set_options(listener, config, sends=sends)
-            listener.bind(("", PORT))
-            listener.listen()
-            connection, _ = listener.accept()
+    with _port() as port, socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _set_options(listener, config, sends=sends)
+        listener.bind(("", PORT))
+        listener.listen()
+        connection, (peer, _) = listener.accept()
         with connection:
             until = time.monotonic() + config["seconds"]
-            if sends:
-                _send(connection, until + 5.0)
-            else:
-                received = _receive(connection, until)
-                connection.sendall(received.to_bytes(8, "big"))
+            sparse = SparseFlow(port, peer, until, config["every_s"]["down"])
+            return _transfer(connection, until, sends=sends) | {"sparse": sparse.result()}
 
 
 def fetch(config: dict[str, Any]) -> dict[str, Any]:
-    """One transfer with the server; goodput in bits/s and the p95 RTT of the sparse flow in ms."""
+    """One transfer with the server."""
     _prepare(config)
     server = os.environ["ACKCLOCK_SERVER"]
     sends = config["sender"] == "client"
-    trips: list[float] = []
-    with socket.socket() as connection:
+    with _port() as port, socket.socket() as connection:
         _set_options(connection, config, sends=sends)
         began = time.monotonic()
         connection.connect((server, PORT))
         until = began + config["seconds"]
-        pings = threading.Thread(target=_ping, args=(server, until, config["every_s"], trips))
-        pings.start()
-        if sends:
-            _send(connection, until)
-            connection.setblocking(True)
-            received = int.from_bytes(connection.recv(8, socket.MSG_WAITALL), "big")
-        else:
-            received = _receive(connection, until)
-    pings.join()
-    ordered = sorted(trips)
-    p95 = ordered[-(-95 * len(ordered) // 100) - 1] if len(ordered) >= SAMPLES_FROM else None
-    return {
-        "goodput_bps": 8 * received / config["seconds"],
-        "sparse_rtt_p95_ms": None if p95 is None else 1e3 * p95,
-        "sparse_samples": len(ordered),
-    }
+        sparse = SparseFlow(port, server, until, config["every_s"]["up"])
+        return _transfer(connection, until, sends=sends) | {"sparse": sparse.result()}
+
+
+def _transfer(connection: socket.socket, until: float, *, sends: bool) -> dict[str, Any]:
+    """The transfer from this end until a time; the sender closes it by a reset."""
+    if not sends:
+        return {"received": _receive(connection, until)}
+    _send(connection, until)
+    info = _info(connection)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+    return info
 
 
 def main() -> None:
     verb, text = sys.argv[1:]
     config = json.loads(text)
-    if verb == "serve":
-        serve(config)
-    else:
-        Path(config["result"]).write_text(json.dumps(fetch(config)), "ascii")
+    ends = {"serve": serve, "fetch": fetch}
+    folder = Path(config["results"])
+    written = folder / f"{verb}.partial"
+    written.write_text(json.dumps(ends[verb](config)), "ascii")
+    written.rename(folder / f"{verb}.json")
+    # The emulation ends with the client.
+    while verb == "fetch" and not (folder / "serve.json").is_file():
+        time.sleep(0.05)
 
 
 if __name__ == "__main__":

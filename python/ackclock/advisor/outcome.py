@@ -23,7 +23,7 @@ KERNEL_GOODPUT, KERNEL_RTT = 0.0113, 0.0264
 the kernel's own variants in docs/kernel-vs-simulator.md (mean RTT)."""
 NORMAL = 1.96
 """The 0.975 quantile of the normal distribution."""
-EFFECTS = ("goodput_bps", "sparse_rtt_p95_ms", "rtt_p95_ms", "retransmission_rate", "jain")
+EFFECTS = ("goodput_bps", "sparse_rtt_p95_ms", "sparse_loss_rate", "rtt_p95_ms", "retransmission_rate", "jain")
 """The metrics of `effect`."""
 
 Seeds = Mapping[int, Run]

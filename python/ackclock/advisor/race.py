@@ -5,7 +5,8 @@ single actions, then of pairs of the best; the finalists run with seeds that no 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from ackclock.notebook import Progress
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
 from ackclock.simulation.metrics import Run
+from ackclock.simulation.run_estimate import duration_text
 from ackclock.simulation.run_list import RunList, estimated_cpu_s
 from ackclock.storage import dataset_files
 
@@ -86,7 +88,8 @@ class Runs:
             folder.mkdir(parents=True, exist_ok=True)
         data = Dataset(runs, folder)
         later = max(0, self.planned - self.done - len(runs))
-        run_missing(data, workers=self.workers, progress=self.progress, before=self.done, later=later)
+        progress = self._with_time_left if self.progress else None
+        run_missing(data, workers=self.workers, progress=progress, before=self.done, later=later)
         self.done += len(runs)
         found: list[dict[int, Run]] = [dict(zip(seeds, rows, strict=True)) for rows in data.metrics()]
         if name == "baseline":
@@ -100,7 +103,16 @@ class Runs:
         self.rounds.append({**about, "digest": data.digest(), **({"folder": str(folder)} if folder else {})})
         return found
 
+    def _with_time_left(self, done: int, total: int, label: str) -> None:
+        """Reports progress with the time left by the rate of all runs so far."""
+        assert self.progress
+        if 0 < done < total and label:
+            left_s = (time.monotonic() - self.began) * (total - done) / done
+            label = f"{label}; about {duration_text(left_s)} left"
+        self.progress(done, total, label)
+
     summaries: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
 
 
 def label_of(actions: Actions) -> str:
@@ -143,9 +155,14 @@ class Sizes:
 
 
 def race(
-    runs: Runs, actions: Sequence[Action], score: str, seed: int
+    runs: Runs,
+    actions: Sequence[Action],
+    score: str,
+    seed: int,
+    wanted: Sequence[Callable[[Actions], bool]] = (),
 ) -> tuple[list[Actions], dict[str, dict[int, Run]]]:
-    """The finalists, best first, and the metrics of all changes that ran, by label and seed.
+    """The finalists, best first, and the metrics of all changes that ran, by label and seed. The
+    best of each of those who may act, and the best of each of `wanted`, are finalists, too.
 
     A round keeps the better half of the changes, at least `FINALISTS`, and the best of each kind
     that is better than no change: a kind may be worth its place in a pair only.
@@ -190,11 +207,13 @@ def race(
             run(name, [*pairs, *singles, *set_apart], FIRST_SEEDS)
             pairs = [pair for pair in pairs if gain(pair) >= PART_GAIN * max(gain((one,)) for one in pair)]
             pairs = sorted(pairs, key=gain, reverse=True)[: 2 * FINALISTS]
-    finalists = sorted([*singles, *pairs], key=gain, reverse=True)[:FINALISTS]
-    for who in WHO:
-        alone = next((one for one in tried if one[0].who == (who,) and gain(one) >= 1.0), None)
-        if alone and not any(label_of(alone) == label_of(one) for one in finalists):
-            finalists.append(alone)
+    near = sorted([*singles, *pairs], key=gain, reverse=True)
+    finalists = near[:FINALISTS]
+    added: list[Actions | None] = [next((one for one in tried if one[0].who == (who,)), None) for who in WHO]
+    added += [next(filter(are, [*near, *tried]), None) for are in wanted]
+    for one in added:
+        if one and gain(one) >= 1.0 and label_of(one) not in map(label_of, finalists):
+            finalists.append(one)
     return finalists, found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,9 +126,10 @@ def advise(
         if run and run.finished and folder:
             return Advice(json.loads((folder / ADVISE.document).read_text("utf-8")), folder)
         runs = Runs(situation, folder, workers, progress)
-        document, changes = _advice(runs, goal, allowed, seed, cpu_s)
+        wanted = [lambda one: not verification.cannot(runs.situation, one)] if verify else []
+        document, changes = _advice(runs, goal, allowed, seed, cpu_s, wanted)
         if verify and changes:
-            found = verification.verify(runs.situation, changes, document)
+            found = verification.verify(runs.situation, changes, document, progress)
             document |= {"verification": found, "notes": [*document["notes"], found["text"]]}
         if run and folder:
             document |= {"folder": str(folder)}
@@ -142,7 +143,14 @@ def advise(
     return Advice(document, folder)
 
 
-def _advice(runs: Runs, goal: str, may: Sequence[str], seed: int, cpu_s: float) -> tuple[dict[str, Any], list[Actions]]:
+def _advice(
+    runs: Runs,
+    goal: str,
+    may: Sequence[str],
+    seed: int,
+    cpu_s: float,
+    wanted: Sequence[Callable[[Actions], bool]],
+) -> tuple[dict[str, Any], list[Actions]]:
     """The document, and its advised changes, best first."""
     score = f"score_{goal}"
     situation = runs.situation
@@ -156,7 +164,7 @@ def _advice(runs: Runs, goal: str, may: Sequence[str], seed: int, cpu_s: float) 
     situation = runs.situation = situation.with_queues([json.loads(text) for text in runs.summaries])
     actions = candidates(situation, may)
     runs.planned = sizes.runs(len(actions))
-    finalists, raced = race(runs, actions, score, seed + FIRST_SEEDS) if actions else ([], {})
+    finalists, raced = race(runs, actions, score, seed + FIRST_SEEDS, wanted) if actions else ([], {})
     unseen = range(seed + UNSEEN, seed + UNSEEN + sizes.final)
     entries = [Entry(label_of(one), situation.scenario(one)) for one in ((), *finalists)]
     final = dict(zip([e.label for e in entries], runs.run("final", entries, unseen), strict=True))

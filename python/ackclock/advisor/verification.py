@@ -14,14 +14,16 @@ from typing import Any
 from ackclock.advice.tables import gain_text
 from ackclock.advisor import live_transfer
 from ackclock.advisor.commands import SocketOption, Sysctl
-from ackclock.advisor.race import Actions
+from ackclock.advisor.race import Actions, label_of
 from ackclock.advisor.situation import Situation
+from ackclock.advisor.sparse_flow import SparseDelays, round_trip_p95_ms, round_trips_lost
 from ackclock.comparison.socket_buffers import HostBuffers
 from ackclock.errors import AckclockError
 from ackclock.format import percent
 from ackclock.input.link.hop import DIRECTIONS
 from ackclock.input.units import show_size
 from ackclock.input.variant_groups import AVAILABLE, KERNEL_NAMES
+from ackclock.notebook import Progress
 
 MAX_S = 15.0
 """Maximum duration of an emulated transfer."""
@@ -30,11 +32,18 @@ ATTEMPTS = 3
 BASELINE_ERROR = 0.10
 """Up to this difference of the goodputs the emulated baseline is the one that was captured, or
 simulated without a capture."""
+ENDS = ("serve", "fetch")
+"""The ends of an emulated transfer: the server's and the client's."""
 SETTABLE = ("tcp.variant", "tcp.receive_buffer", "tcp.send_buffer", "tcp.receive_limit", "tcp.send_limit")
 """The keys of a host that the running kernel takes here; those of the link are the emulator's."""
 
 
-def verify(situation: Situation, advised: Sequence[Actions], document: Mapping[str, Any]) -> dict[str, Any]:
+def verify(
+    situation: Situation,
+    advised: Sequence[Actions],
+    document: Mapping[str, Any],
+    progress: Progress | None = None,
+) -> dict[str, Any]:
     """The emulated baseline and the first advice that the emulator can show, beside the predicted
     ones.
 
@@ -43,14 +52,18 @@ def verify(situation: Situation, advised: Sequence[Actions], document: Mapping[s
     shows nothing: changes that the running kernel does not take here, an emulation that the audit
     calls invalid, or a baseline that differs by more than 10 %.
     """
-    reasons = [_cannot(situation, actions) for actions in advised]
+    reasons = [cannot(situation, actions) for actions in advised]
     possible = next((place for place, why in enumerate(reasons) if not why), None)
     if possible is None:
         return {"label": document["advice"][0]["label"], "concluded": False, "text": f"Not verified: {reasons[0]}."}
     row = document["advice"][possible]
+    changes: dict[str, Actions] = {"baseline": (), "advised": advised[possible]}
+    measured = {}
     try:
-        changes: dict[str, Actions] = {"baseline": (), "advised": advised[possible]}
-        measured = {name: _attempted(situation, of) for name, of in changes.items()}
+        for number, (name, of) in enumerate(changes.items()):
+            if progress:
+                progress(number, len(changes), f"the running kernel: {label_of(of)}, {_seconds(situation):.0f} s")
+            measured[name] = _attempted(situation, of)
     except AckclockError as error:
         return {"label": row["label"], "concluded": False, "text": f"Not verified: {error}."}
     seconds = float(measured["baseline"]["seconds"])
@@ -69,17 +82,15 @@ def judgement(
         name: {metric: effects[metric][name] for metric in ("goodput_bps", "sparse_rtt_p95_ms")}
         for name in ("baseline", "advised")
     }
-    scores = {name: _score(figures, goal) for name, figures in measured.items()}
+    scores = {name: _score(of, goal) for name, of in measured.items()}
     found: dict[str, Any] = {"label": row["label"], "measured": measured, "predicted": predicted}
     found |= {"concluded": False, "agrees": None}
-    if invalid := [name for name, figures in measured.items() if not figures["valid"]]:
+    if invalid := [name for name, of in measured.items() if not of["valid"]]:
         return found | {"text": f"Not concluded: the emulation of {' and '.join(invalid)} is invalid by its audit."}
     base, origin = (captured_bps, "captured") if captured_bps else (predicted["baseline"]["goodput_bps"], "simulated")
     share = measured["baseline"]["goodput_bps"] / base
     if abs(share - 1.0) > BASELINE_ERROR:
         return found | {"text": f"Not concluded: the emulated baseline has {percent(share)} of the {origin} goodput."}
-    if scores["baseline"] is None or scores["advised"] is None:
-        return found | {"text": "Not concluded: too few sparse packets returned."}
     gain = scores["advised"] / scores["baseline"]
     one = row["gain"]["one_run"] or {"lo": row["gain"]["ratio"], "hi": row["gain"]["ratio"]}
     agrees = one["lo"] <= gain <= one["hi"]
@@ -95,17 +106,15 @@ def judgement(
     }
 
 
-def _score(figures: Mapping[str, Any], goal: str) -> float | None:
+def _score(of: Mapping[str, Any], goal: str) -> float:
     """The score of an emulated transfer of one flow."""
-    goodput, sparse = figures["goodput_bps"], figures["sparse_rtt_p95_ms"]
+    goodput, sparse = of["goodput_bps"], of["sparse_rtt_p95_ms"]
     if goal == "throughput":
         return float(goodput)
-    if sparse is None:
-        return None
     return float(1.0 / sparse if goal == "latency" else goodput / sparse**0.5)
 
 
-def _cannot(situation: Situation, actions: Actions) -> str:
+def cannot(situation: Situation, actions: Actions) -> str:
     """Why the emulator cannot show a change; empty if it can."""
     flows = [flow for flow in situation.base.flow if not flow.is_udp]
     if len(flows) != 1 or flows[0].instances != 1 or flows[0].workload.kind != "bulk":
@@ -135,10 +144,10 @@ def _kernel_name(variant: Any) -> str | None:
 def _attempted(situation: Situation, actions: Actions) -> dict[str, Any]:
     """The first transfer whose emulation is valid: a busy machine may release packets late."""
     for _ in range(ATTEMPTS):
-        figures = _emulated(situation, actions)
-        if figures["valid"]:
+        found = _emulated(situation, actions)
+        if found["valid"]:
             break
-    return figures
+    return found
 
 
 def _emulated(situation: Situation, actions: Actions) -> dict[str, Any]:
@@ -148,21 +157,39 @@ def _emulated(situation: Situation, actions: Actions) -> dict[str, Any]:
 
     scenario = situation.scenario(actions)
     link = {"title": scenario.title or "a link", "hop": [hop.written() for hop in scenario.hop]}
-    with tempfile.TemporaryDirectory(prefix="ackclock-verify-") as scratch:
-        result = Path(scratch) / "result.json"
-        config = _config(situation, actions) | {"result": str(result)}
+    with tempfile.TemporaryDirectory(prefix="ackclock-verify-") as results:
+        config = _config(situation, actions) | {"results": results}
         ends = {
             verb: [sys.executable, str(Path(live_transfer.__file__)), verb, json.dumps(config | {"sysctls": sysctls})]
-            for verb, sysctls in zip(("serve", "fetch"), _sysctls(situation, actions), strict=True)
+            for verb, sysctls in zip(ENDS, _sysctls(situation, actions), strict=True)
         }
         limit = config["seconds"] + 30.0
         done = emulate(
             link, ends["fetch"], server=ends["serve"], server_ready=live_transfer.PORT, seconds=limit, log=False
         ).document
-        if not result.is_file():
+        files = [Path(results) / f"{verb}.json" for verb in ENDS]
+        if not all(file.is_file() for file in files):
             raise RunFailed(f"the emulated transfer ended with status {done['command']['exit']}")
-        figures: dict[str, Any] = json.loads(result.read_text("ascii"))
-    return {**figures, "seconds": config["seconds"], "valid": done["valid"], "why": done["why"]}
+        serve, fetch = (json.loads(file.read_text("ascii")) for file in files)
+    return {**figures(serve, fetch, config["seconds"]), "valid": done["valid"], "why": done["why"]}
+
+
+def figures(serve: Mapping[str, Any], fetch: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """The figures of a transfer from the results of both of its ends (`live_transfer`), by the
+    rules of a simulated run's.
+    """
+    ends = {**serve, **fetch}
+    sides = [
+        SparseDelays.of_delays(to["sparse"]["delays_ms"], of["sparse"]["sent"])
+        for of, to in ((serve, fetch), (fetch, serve))
+    ]
+    return {
+        "goodput_bps": 8 * ends["received"] / seconds,
+        "sparse_rtt_p95_ms": round_trip_p95_ms(sides),
+        "sparse_loss_rate": round_trips_lost(sides),
+        "retransmitted_segments": ends["retransmitted_segments"],
+        "seconds": seconds,
+    }
 
 
 def _config(situation: Situation, actions: Actions) -> dict[str, Any]:
@@ -170,9 +197,9 @@ def _config(situation: Situation, actions: Actions) -> dict[str, Any]:
     host = HostBuffers.of(situation.host)
     wanted = {change.path: change.to for action in actions for change in action.changes}
     config: dict[str, Any] = {
-        "seconds": min(situation.base.duration / 1e12, MAX_S),
+        "seconds": _seconds(situation),
         "sender": "server" if situation.direction == "down" else "client",
-        "every_s": max(situation.sparse_every_s(direction) for direction in DIRECTIONS),
+        "every_s": {direction: situation.sparse_every_s(direction) for direction in DIRECTIONS},
         "variant": _kernel_name(wanted.get("tcp.variant", situation.tcp["variant"])),
     }
     sizes = {end: situation.tcp[f"{end}_buffer"] for end in ("send", "receive")}
@@ -184,6 +211,11 @@ def _config(situation: Situation, actions: Actions) -> dict[str, Any]:
                 if value:
                     config[SocketOption(name, value).name] = int(value)
     return config
+
+
+def _seconds(situation: Situation) -> float:
+    """The duration of an emulated transfer."""
+    return min(situation.base.duration / 1e12, MAX_S)
 
 
 def _sysctls(situation: Situation, actions: Actions) -> tuple[dict[str, str], dict[str, str]]:

@@ -75,7 +75,7 @@ class RunSpec:
         return all((folder / f"{prefix}{name}").exists() for name in self.capture_names)
 
     def label(self) -> str:
-        values = [f"{key}={value}" for key, value in self.params.items()]
+        values = [f"{key}={value}" for key, value in self.params.items() if value != ""]
         return " ".join([*values, f"seed {self.seed}"])
 
 
