@@ -167,13 +167,13 @@ fit-accuracy: build ## `fit` beside links of known parameters and what it predic
 fit-foreign: build ## `fit` to links that this engine did not make (kernel, ns-3, recordings), into docs/fit-foreign.md: five minutes
 	$(BIN)/python -m studies.fit.foreign.page --kept runs/fit-foreign docs/fit-foreign.md
 
-# In parts: .venv/bin/python -m studies.advise.page --minutes 9 --kept runs/advise.jsonl docs/advise-accuracy.md
+# In parts: make advise-accuracy KEPT=runs/advise.jsonl MINUTES=9, again until all are done.
 advise-accuracy: build ## `advise` beside the full grid of its changes, for drawn situations, into docs/advise-accuracy.md: half an hour on one core
-	$(BIN)/python -m studies.advise.page docs/advise-accuracy.md
+	$(BIN)/python -m studies.advise.page $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/advise-accuracy.md
 
-# In parts: --minutes and --kept, as above.
+# In parts: KEPT and MINUTES, as above.
 advise-verify: build ## ten advices beside the gain of the running kernel's TCP over the emulated link, into docs/advise-verify.md: ten minutes, real time
-	$(BIN)/python -m studies.advise.verification docs/advise-verify.md
+	$(BIN)/python -m studies.advise.verification $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/advise-verify.md
 
 figures: build ## the drawings of the concepts from runs of the engine, into docs/figures: seconds
 	$(BIN)/python -m studies.concepts.figures docs/figures

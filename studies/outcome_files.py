@@ -1,14 +1,44 @@
-"""Files of a study: lines of outcomes that a later run takes up, and the page made of them."""
+"""Files of a study: lines of outcomes that a later run takes up, and the page made of them; and the
+command line of a study that is done in parts.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ackclock.storage.atomic_files import atomic_write
+
+T = TypeVar("T")
+
+
+def page_parser(item: str, *, seed: int, count: int, minutes: float | None = None) -> argparse.ArgumentParser:
+    """The options of a page of `count` items, such as "link": FILE, --seed, --links, --minutes,
+    --kept.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--seed", type=int, default=seed)
+    parser.add_argument(f"--{item}s", "--count", dest="count", type=int, default=count, metavar="N")
+    parser.add_argument("--minutes", type=float, default=minutes, help=f"no {item} is begun after this time")
+    parser.add_argument("--kept", type=Path, help="a file of JSON lines that keeps outcomes: a later call continues")
+    return parser
+
+
+def begun_within(minutes: float | None, items: Iterable[T], started: float | None = None) -> Iterator[T]:
+    """The items, until so many minutes after `started` (of the monotonic clock; default: now); all
+    without a limit.
+    """
+    started = time.monotonic() if started is None else started
+    for item in items:
+        if minutes is not None and time.monotonic() - started > 60 * minutes:
+            return
+        yield item
 
 
 def keep(path: Path | None, outcome: Mapping[str, Any]) -> None:

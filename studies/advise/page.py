@@ -6,17 +6,14 @@ their changes, as Markdown.
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import islice
-from pathlib import Path
 
 from studies.advise.grid import LEFT, SEEDS, Outcome, outcome
 from studies.advise.situations import KINDS, situations
-from studies.outcome_files import keep, kept, write_page
+from studies.outcome_files import begun_within, keep, kept, page_parser, write_page
 
 SEED = 40417
 MINUTES = 45.0
@@ -95,21 +92,12 @@ def page(done: Sequence[Outcome], seed: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("file", nargs="?", type=Path)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--count", type=int, default=COUNT)
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="no situation begins later")
-    parser.add_argument("--kept", type=Path, help="a file of JSON lines that keeps outcomes: a later call continues")
+    parser = page_parser("situation", seed=SEED, count=COUNT, minutes=MINUTES)
     options = parser.parse_args()
     print(f"seed {options.seed}", file=sys.stderr)
-    started = time.monotonic()
     done = {one.number: one for one in (Outcome(**fields) for fields in kept(options.kept))}
-    for drawn in islice(situations(options.seed), options.count):
-        if drawn.number in done:
-            continue
-        if done and time.monotonic() - started > 60 * options.minutes:
-            break
+    left = (one for one in islice(situations(options.seed), options.count) if one.number not in done)
+    for drawn in begun_within(options.minutes, left):
         one = done[drawn.number] = outcome(drawn)
         print(
             f"{one.number} {one.kind}: {one.advised} {_percent(one.gain)}; best {one.best} {_percent(one.best_gain)}; "
@@ -117,6 +105,8 @@ def main() -> None:
             file=sys.stderr,
         )
         keep(options.kept, asdict(one))
+    if not done:
+        parser.error("no situation is done: there is no page")
     text = page([done[number] for number in sorted(done)], options.seed)
     write_page(options.file, text)
 

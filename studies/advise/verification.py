@@ -6,18 +6,15 @@ with its TCP over the emulated link, as Markdown.
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
-from pathlib import Path
 
 import ackclock
 from ackclock.advice.tables import gain_text
 from studies.advise.situations import Drawn, situations
-from studies.outcome_files import keep, kept, write_page
+from studies.outcome_files import begun_within, keep, kept, page_parser, write_page
 
 SEED = 60317
 COUNT = 10
@@ -109,23 +106,16 @@ def page(done: Sequence[Verified], seed: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("file", nargs="?", type=Path)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--count", type=int, default=COUNT)
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="no situation begins later")
-    parser.add_argument("--kept", type=Path, help="a file of JSON lines that keeps results: a later call continues")
+    parser = page_parser("situation", seed=SEED, count=COUNT, minutes=MINUTES)
     options = parser.parse_args()
-    started = time.monotonic()
     done = {one.number: one for one in (Verified(**fields) for fields in kept(options.kept))}
-    for situation in islice(drawn(options.seed), options.count):
-        if situation.number in done:
-            continue
-        if time.monotonic() - started > 60 * options.minutes:
-            break
+    left = (one for one in islice(drawn(options.seed), options.count) if one.number not in done)
+    for situation in begun_within(options.minutes, left):
         found = done[situation.number] = verified(situation)
         print(f"{found.number} {found.kind}: {found.text}", file=sys.stderr, flush=True)
         keep(options.kept, asdict(found))
+    if not done:
+        parser.error("no situation is done: there is no page")
     text = page([done[number] for number in sorted(done)], options.seed)
     write_page(options.file, text)
 

@@ -7,7 +7,6 @@ share the links.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from studies.fit import from_measure
 from studies.fit.from_measure import MeasuredFit
 from studies.fit.links import TrueLink, links
 from studies.fit.predictions import ONE_END_EVERY, Cell, FittedLink, fitted
-from studies.outcome_files import keep, kept, write_page
+from studies.outcome_files import begun_within, keep, kept, page_parser, write_page
 
 SEED = 523
 COUNT = 40
@@ -230,13 +229,8 @@ def kept_links(file: Path | None, drawn: Mapping[int, TrueLink]) -> dict[int, Fi
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("file", nargs="?", type=Path)
-    parser.add_argument("--links", type=int, default=COUNT)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--minutes", type=float, help="no link is begun after this time")
+    parser = page_parser("link", seed=SEED, count=COUNT)
     parser.add_argument("--parameters", action="store_true", help="without predictions")
-    parser.add_argument("--kept", type=Path, help="a file of JSON lines that keeps outcomes: a later call continues")
     parser.add_argument("--measured", type=Path, help="the same for links that are measured")
     parser.add_argument(
         "--measured-links", type=int, default=from_measure.COUNT, help="number of links that are measured"
@@ -245,15 +239,11 @@ def main() -> None:
     options = parser.parse_args()
     print(f"seed {options.seed}", file=sys.stderr)
     started = time.monotonic()
-    drawn = {link.number: link for link in links(options.links, options.seed)}
+    drawn = {link.number: link for link in links(options.count, options.seed)}
     part, parts = map(int, options.part.split("/"))
     own = [link for number, link in drawn.items() if number % parts == part % parts]
     done = kept_links(options.kept, drawn)
-    for link in own:
-        if link.number in done:
-            continue
-        if options.minutes and time.monotonic() - started > 60 * options.minutes:
-            break
+    for link in begun_within(options.minutes, (link for link in own if link.number not in done), started):
         with tempfile.TemporaryDirectory() as folder:
             one = done[link.number] = fitted(link, Path(folder) / "run", predict=not options.parameters)
         print(f"link {link.name}: {one.seconds:.0f} s, its fit {one.fit_s:.0f} s", file=sys.stderr)
@@ -261,13 +251,12 @@ def main() -> None:
     # Those that other parts have kept meanwhile.
     done |= kept_links(options.kept, drawn)
     measured = {one["number"]: MeasuredFit.restored(one) for one in kept(options.measured)}
-    for link in from_measure.drawn(options.measured_links):
-        if link.number in measured or (options.minutes and time.monotonic() - started > 60 * options.minutes):
-            continue
+    to_measure = (link for link in from_measure.drawn(options.measured_links) if link.number not in measured)
+    for link in begun_within(options.minutes, to_measure, started):
         found = measured[link.number] = from_measure.fitted(link)
         print(f"measured link {link.name}: {found.seconds:.0f} s {found.failed}", file=sys.stderr)
         keep(options.measured, found.kept())
-    text = page([done[number] for number in sorted(done)], list(measured.values()), options.seed, options.links)
+    text = page([done[number] for number in sorted(done)], list(measured.values()), options.seed, options.count)
     write_page(options.file, text)
 
 
