@@ -156,9 +156,19 @@ def _below(text: str, width: int) -> Iterator[tuple[str, str]]:
 
 
 def _blocks(columns: Sequence[TextColumn], width: int) -> list[list[TextColumn]]:
-    """The columns in groups that fit; each begins with the leading columns of short text."""
+    """The columns in groups that fit; each begins with the leading columns of short text, and with
+    those that distinguish the rows where they leave a third of the width.
+    """
     keys = 1
-    while keys < min(3, len(columns) - 1) and columns[keys].wraps and columns[keys].width <= MAX_KEY:
+
+    def is_key(column: TextColumn) -> bool:
+        if column.wraps and column.width <= MAX_KEY:
+            return True
+        rows = list(zip(*(key.cells for key in columns[:keys]), strict=True))
+        span = _span([key.width for key in columns[: keys + 1]])
+        return not column.right and len(set(rows)) < len(rows) and 3 * span <= 2 * width
+
+    while keys < min(3, len(columns) - 1) and is_key(columns[keys]):
         keys += 1
     leading, blocks = list(columns[:keys]), [list(columns[:keys])]
     for column in columns[keys:]:

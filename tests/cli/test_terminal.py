@@ -75,6 +75,19 @@ def test_split_columns_repeat_the_leading_columns() -> None:
     assert [cell for row in rows for cell in row[2:]] == ["192.0.2.1:40000", *(f"{1000 + n}" for n in range(12))]
 
 
+def test_split_columns_repeat_a_long_column_when_the_first_does_not_name_the_row() -> None:
+    """The intervals of `diff` once stood beside the place alone, in 80 columns."""
+
+    def head_of_the_last_block(places: list[str]) -> str:
+        table = text_table("A and B", ["where", "figure", ""], ["A", "B", "B - A", "95 % interval"])
+        for place, figure in zip(places, ["goodput_bps", "retransmission_rate"], strict=True):
+            table.add_row(place, figure, "differs", "3.78 Mb/s", "3.70 Mb/s", "-72.3 kb/s", "-108 .. -36.3 kb/s")
+        return next(line for line in lines_of(table, 80) if "interval" in line)
+
+    assert head_of_the_last_block(["all flows", "all flows"]).split()[:2] == ["where", "figure"]
+    assert head_of_the_last_block(["all flows", "a hop"]).split()[:2] == ["where", "95"]
+
+
 def test_table_that_fits_is_left_to_rich_unless_it_has_notes() -> None:
     table = numbers()
     assert narrow(table, 300) is None
