@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock._native import is_capture
+from ackclock import _native
 from ackclock.advisor.goals import BESIDE, SPARSE
 from ackclock.comparison.ack_path import slowest_bps
 from ackclock.comparison.prices import PROBE_BYTES, PROBE_SHARE
@@ -223,7 +223,7 @@ def situation_of(
     path = Path(one)
     if path.is_dir():
         return _of_folder(path, seed)
-    if path.is_file() and is_capture(path):
+    if path.is_file() and _native.is_capture(path):
         return _of_captures(str(path), [str(path)], seed)
     if path.is_file() and "flow" in read_document(path).data:
         return _of_data(str(one), read_draft(path).document.data, path.parent)
@@ -239,7 +239,7 @@ def _of_folder(folder: Path, seed: int | None) -> Situation:
         return _of_data(str(folder), {**data, "tcp": {}}, folder)
     if kind in (MEASURE, EMULATE):
         return _of_captures(str(folder), [str(folder)], seed)
-    captures = sorted(str(file) for file in folder.iterdir() if file.is_file() and is_capture(file))
+    captures = sorted(str(file) for file in folder.iterdir() if file.is_file() and _native.is_capture(file))
     if kind is None and captures:
         return _of_captures(str(folder), captures, seed)
     found = "a folder without a finished run or a capture" if kind is None else f"a run folder of {kind.command}"
