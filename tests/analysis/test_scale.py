@@ -182,3 +182,21 @@ def test_flow_is_selected_by_its_number_or_its_end(mixed, flow):
     assert analysis.flows["flow"].to_list() == [21]
     with pytest.raises(InputError, match="a number from 1 to 100"):
         analyze(mixed, flow=0)
+
+
+def test_flows_parquet_equals_the_frame_when_it_is_merged_from_parts(mixed, tmp_path, monkeypatch):
+    monkeypatch.setattr("ackclock.analysis.capture_document.ROWS", 16)
+    analysis = analyze(mixed, out=tmp_path / "run")
+    written = pl.read_parquet(tmp_path / "run" / "flows.parquet")
+    assert written.equals(analysis.source.flows_frame())
+    assert written.schema == analysis.source.flows_frame().schema
+
+
+def test_tables_of_two_captures_concatenate_when_only_one_has_resets(mixed, tmp_path):
+    whole = [Connection(exchange(number * 1e-3), ("10.0.0.1", 2000 + number)) for number in range(3)]
+    quiet = analyze(write_connections(tmp_path / "quiet.pcap", whole)).flows
+    assert quiet["reset_kind"].null_count() == quiet.height
+    assert (
+        pl.concat([analyze(mixed).flows.select("client", "reset_kind"), quiet.select("client", "reset_kind")]).height
+        == 103
+    )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BATCH = 256
 """Flows whose text is in memory at once."""
-ROWS = 4096
+ROWS = 2048
 """Rows of the table of flows that are read at once."""
 
 
@@ -198,7 +198,17 @@ class LiveDocument(CaptureDocument):
     def flows_frame(self) -> pl.DataFrame:
         from ackclock.analysis.frames import rows_frame
 
-        return rows_frame(self._report.rows(batch) for batch in _batches(self._numbers, ROWS))
+        return rows_frame(self._flows_tables())
+
+    def flows_parquet(self) -> bytes:
+        """The table of `flows_frame` in Parquet."""
+        from ackclock.analysis.frames import rows_parquet
+
+        return rows_parquet(self._flows_tables())
+
+    def _flows_tables(self) -> Iterator[Any]:
+        """The engine's tables of some flows each."""
+        return (self._report.rows(batch) for batch in _batches(self._numbers, ROWS))
 
 
 class _LiveContext(CaptureContext):

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from ackclock.analysis.clocks import Clocks
 from ackclock.analysis.filter import PacketFilter
 from ackclock.storage import run_kind
-from ackclock.storage.atomic_files import atomic_file, write_parquet
+from ackclock.storage.atomic_files import atomic_file, atomic_write, write_parquet
 from ackclock.storage.run_folder import Identity, RunFolder
 
 if TYPE_CHECKING:
-    from ackclock.analysis.capture_document import CaptureDocument
+    from ackclock.analysis.capture_document import LiveDocument
     from ackclock.analysis.run import Analysis
 
 DOCUMENT = run_kind.ANALYZE.document
@@ -58,9 +58,9 @@ def folder_for(
     return nullcontext() if out is None else RunFolder(out, request.identity, force=force)
 
 
-def write_flows(folder: Path, source: CaptureDocument) -> None:
-    """Write the table of flows, which is not kept: of 100,000 it takes 160 MB."""
-    write_parquet(folder / FLOWS, source.flows_frame())
+def write_flows(folder: Path, source: LiveDocument) -> None:
+    """Write the table of flows, which is not kept."""
+    atomic_write(folder / FLOWS, source.flows_parquet())
 
 
 def write_folder(run: RunFolder, analysis: Analysis) -> None:
@@ -70,12 +70,14 @@ def write_folder(run: RunFolder, analysis: Analysis) -> None:
             write_parquet(run.path / f"{name}.parquet", frame)
     if analysis.series is not None:
         write_parquet(run.path / "rates.parquet", analysis.rates())
-        analysis.xplot(run.path / "xplot")
-    # Last: every file that it names exists.
+    # It has its name last, when every file that it names exists. The graphs follow its text, which
+    # diagnoses all flows: they need the summary.
     with atomic_file(run.path / DOCUMENT) as file:
         for text in analysis.source.json_text():
             file.write(text)
         file.write(b"\n")
+        if analysis.series is not None:
+            analysis.xplot(run.path / "xplot")
     run.finish()
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from ackclock.storage.null_columns import typed_nulls
 
 if TYPE_CHECKING:
     import polars as pl
 
-
-RATES_ROWS = 100_000
+ROW_GROUP = 1 << 14
+"""Flows in a row group of `flows.parquet`."""
+RATES_ROWS = 50_000
 """About the rows of a series whose rates are computed at once."""
 
 
@@ -23,7 +27,27 @@ def rows_frame(tables: Iterable[Any]) -> pl.DataFrame:
     frames = [pl.DataFrame(table) for table in tables]
     if not frames:
         return pl.DataFrame()
-    return pl.concat(frames, how="diagonal_relaxed").with_columns(pl.col(pl.Null).cast(pl.Float64))
+    return typed_nulls(pl.concat(frames, how="diagonal_relaxed"))
+
+
+def rows_parquet(tables: Iterable[Any]) -> bytes:
+    """The table of `rows_frame` in Parquet, made a part at a time.
+
+    The table of 100,000 flows takes 180 MB, its compressed parts 3 MB.
+    """
+    import polars as pl
+
+    parts = []
+    for table in tables:
+        part = io.BytesIO()
+        pl.DataFrame(table).write_parquet(part, compression="zstd", compression_level=1, statistics=False)
+        part.seek(0)
+        parts.append(part)
+    content = io.BytesIO()
+    frames = [pl.scan_parquet(part, parallel="none") for part in parts]
+    rows = typed_nulls(pl.concat(frames, how="diagonal_relaxed")) if frames else pl.LazyFrame()
+    rows.sink_parquet(content, compression="zstd", compression_level=3, statistics=True, row_group_size=ROW_GROUP)
+    return content.getvalue()
 
 
 def series_frame(table: Any, flows: Sequence[int]) -> pl.DataFrame:

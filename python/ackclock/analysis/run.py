@@ -218,21 +218,21 @@ def analysis_of(
 ) -> Analysis:
     """The analysis of the packets read so far, of all flows or of one.
 
-    With `folder`, the table of flows is written before the series is made: both together are the
-    most memory that an analysis takes.
+    With `folder`, the table of flows is written after the series is made, when the engine's rows
+    are freed: rows, series and the table would be the most memory that an analysis takes.
     """
     from ackclock.analysis.folder import write_flows
     from ackclock.analysis.frames import delays_frame, series_frame
 
     source = live_document(path, reader, flow, second)
+    series = delays = None
+    if (recorded := reader.series()) is not None:
+        table, source.head["series_left_out"] = recorded
+        delays = None if second is None else delays_frame(reader.delays(), source.numbers)
+        series = series_frame(table, source.numbers)
     if folder is not None:
         write_flows(folder, source)
-    recorded = reader.series()
-    if recorded is None:
-        return Analysis(source, folder=folder)
-    table, source.head["series_left_out"] = recorded
-    delays = None if second is None else delays_frame(reader.delays(), source.numbers)
-    return Analysis(source, series_frame(table, source.numbers), delays, folder)
+    return Analysis(source, series, delays, folder)
 
 
 def live_document(path: str, reader: Any, flow: int | str | None = None, second: str | None = None) -> LiveDocument:

@@ -19,6 +19,7 @@ from ackclock.simulation.run_list import ChunkWork, RunList
 from ackclock.simulation.runner import RunResult, RunSpec
 from ackclock.storage import atomic_files, dataset_files, remote_folder, run_folder, temporary_files
 from ackclock.storage.dataset_files import CHUNK_FILE, CHUNKS, INDEX, TABLES
+from ackclock.storage.null_columns import typed_nulls
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,7 +79,7 @@ def _typed(frame: pl.DataFrame, types: Mapping[str, type]) -> pl.DataFrame:
     dtypes: dict[type, Any] = {bool: pl.Boolean, int: pl.Int64, float: pl.Float64, str: pl.String}
     casts = [pl.col(key).cast(dtypes[type_]) for key, type_ in types.items()]
     keys = [pl.col(key).cast(pl.UInt64) for key in ("run", "seed")]
-    return frame.with_columns(*casts, *keys).with_columns(pl.col(pl.Null).cast(pl.Float64))
+    return typed_nulls(frame.with_columns(*casts, *keys))
 
 
 class Dataset:

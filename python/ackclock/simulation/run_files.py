@@ -11,6 +11,7 @@ from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.resolution import recordings, resolved
 from ackclock.input.toml_writer import to_toml
 from ackclock.storage.atomic_files import atomic_write
+from ackclock.storage.null_columns import typed_nulls
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,8 +72,7 @@ def flows_frame(
         for summary, columns in zip(summaries, all_columns, strict=True)
         for flow in summary["flows"]
     ]
-    frame = pl.DataFrame(rows, infer_schema_length=None)
-    return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
+    return typed_nulls(pl.DataFrame(rows, infer_schema_length=None))
 
 
 def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
