@@ -149,6 +149,13 @@ def test_queue_is_an_aqm_when_replays_with_it_are_like_the_captures(tmp_path):
     assert fit.parameters.filter(pl.col("path").str.ends_with("down.kind"))["kind"].to_list() == ["fq-codel"]
 
 
+def test_target_of_an_aqm_is_within_its_interval_when_a_load_stands(tmp_path):
+    hop = {"rate": "5 Mb/s", "delay": "15 ms", "queue": {"kind": "fq-codel", "target": "20 ms"}}
+    fit = ackclock.fit(*simulated_captures(tmp_path, hop, duration="20 s"), score=False)
+    row = rows(fit)["queue.down.target"]
+    assert row["lo"] <= 20 <= row["hi"] and row["hi"] <= 4 * row["lo"], row
+
+
 def test_rate_of_the_acks_direction_is_assumed_from_the_data_when_no_queue_stood(tmp_path):
     hop = {"rate": "40 Mb/s", "delay": "20 ms", "jitter": {"kind": "exponential", "mean": "8 ms"}}
     fit = ackclock.fit(*simulated_captures(tmp_path, hop, {"receive_buffer": "32 KiB"}, duration="4 s"), score=False)

@@ -19,6 +19,29 @@ CLEARLY_BETTER = 0.5
 """Maximum ratio of the misfits of a kind and of droptail."""
 
 
+LEVELS_MS = {"fq-codel": (2.5, 5, 10, 20, 40), "codel": (2.5, 5, 10, 20, 40), "pie": (7.5, 15, 30, 60)}
+"""Targets that are tried: the default, half of it, and its doubles."""
+DEFAULT_MS = {"fq-codel": 5.0, "codel": 5.0, "pie": 15.0}
+AS_GOOD = 0.03
+"""Difference of misfits up to which a repeat may be the reason."""
+MAX_RATIO = 4.0
+"""Maximum ratio of the ends of the interval of a level that is identified."""
+SEEDS = (1, 2)
+
+
+@dataclass(frozen=True)
+class Level:
+    """The target of an AQM in ms: that of the best replays, and the range of those as good."""
+
+    target: float
+    lo: float
+    hi: float
+
+    @property
+    def is_identified(self) -> bool:
+        return self.hi <= MAX_RATIO * self.lo
+
+
 @dataclass(frozen=True)
 class QueueKind:
     """The kind of queue that replays the input best.
@@ -29,20 +52,41 @@ class QueueKind:
     kind: str
     misfit: float
     droptail: float
+    level: Level
 
     @property
     def is_clear(self) -> bool:
         """The replays are like the input, and clearly better than with droptail."""
-        return self.misfit <= MAX_MISFIT and self.misfit <= CLEARLY_BETTER * self.droptail
+        return _is_clear(self.misfit, self.droptail)
 
-    def parameter(self, direction: str) -> Parameter:
-        """The kind as a row of the document."""
+    def parameters(self, direction: str) -> list[Parameter]:
+        """The kind and its level as rows of the document."""
         text = (
             f"replays of the input differ by {percent(self.misfit)} in goodput, p95 RTT and retransmissions together, "
             f"with droptail by {percent(self.droptail)}"
         )
-        return Parameter(
-            f"hop.{HOP}.queue.{direction}.kind", "", "assumed", "replays of the input", text, kind=self.kind
+        path, method = f"hop.{HOP}.queue.{direction}", "replays of the input"
+        level = self.level
+        why = "" if level.is_identified else "replays with other targets are as like the input"
+        target = Parameter(
+            f"{path}.target",
+            "ms",
+            "identified" if level.is_identified else "bounded",
+            f"{method} over a grid of targets",
+            "median and p95 of the RTT under a standing load",
+            value=level.target if level.is_identified else None,
+            lo=level.lo,
+            hi=level.hi,
+            used=level.target,
+            why=why,
+        )
+        return [Parameter(f"{path}.kind", "", "assumed", method, text, kind=self.kind), target]
+
+    def queue(self) -> dict[str, Any]:
+        """As a queue of a link file."""
+        target = self.level.target
+        return (
+            {"kind": self.kind} if target == DEFAULT_MS[self.kind] else {"kind": self.kind, "target": f"{target:g} ms"}
         )
 
 
@@ -58,21 +102,55 @@ def recognise(link: Mapping[str, Any], seen: Transfers, *, flow_queues: bool) ->
     # One flow does not show whether flows have queues of their own; those of Linux have.
     kinds = ("fq-codel" if flow_queues or seen.flows == 1 else "codel", "pie")
 
-    def best(hop: Mapping[str, Any]) -> float:
-        return min(misfit(replay.simulated({"hop": [hop]}, variant, [1]), seen.observed) for variant in CANDIDATES)
+    def best(hop: Mapping[str, Any]) -> tuple[float, str]:
+        return min(
+            (misfit(replay.simulated({"hop": [hop]}, variant, [1]), seen.observed), variant) for variant in CANDIDATES
+        )
 
     (hop,) = link["hop"]
-    droptail = best(hop)
-    queues = {kind: {**hop, "queue": {**hop["queue"], seen.direction: {"kind": kind}}} for kind in kinds}
-    misfits = {kind: best(with_kind) for kind, with_kind in queues.items()}
-    kind = min(misfits, key=lambda name: misfits[name])
-    return QueueKind(kind, misfits[kind], droptail)
+    droptail, _ = best(hop)
+    tried = {kind: best(_with_queue(hop, seen.direction, {"kind": kind})) for kind in kinds}
+
+    def of(kind: str, target: float) -> tuple[float, float]:
+        """The misfit of a target, and that of the median RTT, which a standing load pins."""
+        queue = {"kind": kind, "target": f"{target:g} ms"}
+        simulated = replay.simulated({"hop": [_with_queue(hop, seen.direction, queue)]}, tried[kind][1], SEEDS)
+        return misfit(simulated, seen.observed), abs(simulated.rtt_p50_ms / seen.observed.rtt_p50_ms - 1)
+
+    kind = min(tried, key=lambda name: tried[name])
+    levels = {kind: {target: of(kind, target) for target in LEVELS_MS[kind]}}
+    found = tried[kind][0]
+    if not _is_clear(found, droptail):
+        # A target far from the default is like no kind at its default.
+        levels = {name: levels.get(name) or {target: of(name, target) for target in LEVELS_MS[name]} for name in kinds}
+        found, kind = min((min(levels[name].values())[0], name) for name in kinds)
+    return QueueKind(kind, found, droptail, _level(kind, levels[kind]))
 
 
-def with_kind(link: Mapping[str, Any], direction: str, kind: str) -> dict[str, Any]:
+def _level(kind: str, misfits: Mapping[float, tuple[float, float]]) -> Level:
+    """The target whose replays have the delay of the input."""
+    totals = {target: sum(both) for target, both in misfits.items()}
+    lowest = min(totals.values())
+    good = [target for target, total in totals.items() if total <= lowest + AS_GOOD]
+    default = DEFAULT_MS[kind]
+    best = default if default in good else min(good, key=lambda target: totals[target])
+    # Up to the neighbours that are not as good.
+    return Level(best, min(good) / 2, max(good) * 2)
+
+
+def _is_clear(found: float, droptail: float) -> bool:
+    """Replays are like the input, and clearly better than with droptail."""
+    return found <= MAX_MISFIT and found <= CLEARLY_BETTER * droptail
+
+
+def _with_queue(hop: Mapping[str, Any], direction: str, queue: Mapping[str, Any]) -> dict[str, Any]:
+    return {**hop, "queue": {**hop["queue"], direction: dict(queue)}}
+
+
+def with_kind(link: Mapping[str, Any], direction: str, kind: QueueKind) -> dict[str, Any]:
     """The link with this kind of queue, without a limit of its own, in one direction."""
     (hop,) = link["hop"]
-    return {**link, "hop": [{**hop, "queue": {**hop["queue"], direction: {"kind": kind}}}]}
+    return {**link, "hop": [_with_queue(hop, direction, kind.queue())]}
 
 
 def without_limit(parameters: list[Parameter], direction: str) -> list[Parameter]:

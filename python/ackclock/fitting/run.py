@@ -260,8 +260,8 @@ def _link(
     kind = aqm.recognise(link, seen, flow_queues=fitted[seen.direction]["flow_queues"])
     if not kind.is_clear:
         return parameters, link, []
-    parameters = [*aqm.without_limit(parameters, seen.direction), kind.parameter(seen.direction)]
-    return parameters, aqm.with_kind(link, seen.direction, kind.kind), []
+    parameters = [*aqm.without_limit(parameters, seen.direction), *kind.parameters(seen.direction)]
+    return parameters, aqm.with_kind(link, seen.direction, kind), []
 
 
 def _score(
