@@ -88,7 +88,7 @@ def emulated(name: str, *, loaded: bool) -> Run:
         else:
             argv += ["--server", shlex.join([*ends, "send", str(folder / "server")])]
             command = [*ends, "fetch", str(SECONDS), str(int(workload.is_window_limited)), str(folder / "client")]
-        done = subprocess.run([*argv, "--", *command], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([*argv, "--", *command], capture_output=True, text=True, timeout=180, check=False)
         assert done.returncode == 0, done.stderr
         document = json.loads(done.stdout)
         measured = json.loads((folder / "client").read_text("ascii"))

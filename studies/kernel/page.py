@@ -18,7 +18,7 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,8 +71,8 @@ SYN; RTT is the mean over time of the sender's smoothed RTT (TCP_INFO every 20 m
 `retransmitted` is the number of retransmitted segments.
 
 The figures are medians of {seeds} runs of the kernel, each with another seed of the link's random
-numbers, and of {seeds} seeds of the simulator, with minimum and maximum in brackets where they
-differ. If fewer runs of the kernel were valid, the last column has their number; "kernel measured
+numbers, and of {seeds} seeds of the simulator, each started when the kernel's of that seed was, with
+minimum and maximum in brackets where they differ. If fewer runs of the kernel were valid, the last column has their number; "kernel measured
 earlier" marks rows by an earlier version of the emulator, three runs of one seed unless a number
 is given. A run is valid if the emulation's [grade](emulate.md) is exact or usable and the sender's
 process woke at most 10 ms late; rows without grades had a deadline of 1 ms, or of a frame if the
@@ -102,8 +102,8 @@ def spread(values: Sequence[float], form: str) -> str:
 
 @dataclass(frozen=True)
 class KernelSide:
-    """The kernel's part of a row: its cells, the medians, the start of the transfers since the
-    link's, and a note."""
+    """The kernel's part of a row: its cells, the medians, the start of each seed's transfer since
+    the link's, and a note."""
 
     goodput: str
     rtt: str
@@ -113,8 +113,15 @@ class KernelSide:
     load: str
     steal: str
     medians: Figures
-    began_s: float
+    began_s: Mapping[int, float]
     note: str
+
+
+def starts_s(measured: Sequence[Transfer]) -> dict[int, float]:
+    """The start of each seed's transfer; of a seed without one, that of another."""
+    own = {run.seed: run.began_s for run in measured}
+    others = [run.began_s for run in measured]
+    return {seed: own.get(seed, others[at % len(others)]) for at, seed in enumerate(SEEDS)}
 
 
 def of_transfers(measured: Sequence[Transfer]) -> KernelSide:
@@ -128,7 +135,7 @@ def of_transfers(measured: Sequence[Transfer]) -> KernelSide:
         spread([run.load for run in measured], ".0f"),
         spread([run.steal_percent for run in measured], ".1f"),
         median(figures),
-        sorted(run.began_s for run in measured)[(len(measured) - 1) // 2],
+        starts_s(measured),
         "" if len(figures) >= len(SEEDS) else f" ({len(figures)} {'run' if len(figures) == 1 else 'runs'})",
     )
 
@@ -149,7 +156,10 @@ def of_page(page: str) -> dict[tuple[str, str], KernelSide]:
             note = f" ({few[1]}, {EARLIER})" if few else f" ({EARLIER})"
             grades, date, load, steal = (cell.get(name, "") for name in HEADINGS[10:14])
             rows_on_page[row[0], row[1]] = KernelSide(
-                *(row[2], row[5], row[8], grades, date, load, steal), medians=medians, began_s=0.0, note=note
+                *(row[2], row[5], row[8], grades, date, load, steal),
+                medians=medians,
+                began_s=dict.fromkeys(SEEDS, 0.0),
+                note=note,
             )
     return rows_on_page
 
@@ -214,7 +224,7 @@ def rows(
             if kernel is None:
                 yield (link, variant, missing(variant) or NO_VALID_TRANSFER)
             else:
-                yield (link, variant, *cells(simulator(link, variant, SECONDS, began_s=kernel.began_s), kernel))
+                yield (link, variant, *cells(simulator(link, variant, SECONDS, kernel.began_s), kernel))
 
 
 def part(about: str, variants: Sequence[str], store: TransferStore, page: str) -> str:
