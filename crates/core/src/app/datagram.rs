@@ -158,7 +158,7 @@ mod tests {
     fn receive(sink: &mut UdpSink, numbers: impl IntoIterator<Item = u64>) {
         for number in numbers {
             let datagram = Datagram { number, sent: Time::ZERO };
-            sink.receive(Time::from_ms(20), &Body::Datagram(datagram), Ecn::NotEct);
+            sink.receive(Time::ZERO + Span::from_ms(20), &Body::Datagram(datagram), Ecn::NotEct);
         }
     }
 
