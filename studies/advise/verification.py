@@ -16,7 +16,7 @@ from ackclock.advice.tables import gain_text
 from studies.advise.situations import Drawn, situations
 from studies.outcome_files import begun_within, keep, kept, page_parser, write_page
 
-SEED = 60317
+SEED = 90127
 COUNT = 10
 MINUTES = 9.0
 TARGET = 9

@@ -82,35 +82,42 @@ def predicted_ratio(advised: Seeds, base: Seeds, metric: str, model: float = 0.0
     deviation of what the model adds.
     """
     logs = [math.log(a / b) for a, b in pairs_of(advised, base, metric) if a > 0.0 and b > 0.0]
-    return _interval(Moments.of(logs), exp, model)
+    return _interval(logs, exp, model)
 
 
 def predicted(runs: Seeds, metric: str, model: float = 0.0) -> Prediction | None:
     """The interval of a metric of one run, on the logarithm where all values are positive."""
     values = [run[metric] for run in runs.values() if not math.isnan(run.get(metric, math.nan))]
     if values and min(values) > 0.0:
-        return _interval(Moments.of(map(math.log, values)), exp, model)
-    found = _interval(Moments.of(values), float)
+        return _interval([math.log(value) for value in values], exp, model)
+    found = _interval(values, float)
     return found and Prediction(max(0.0, found.lo), found.hi)
 
 
-def _interval(found: Moments, back: Callable[[float], float], model: float = 0.0) -> Prediction | None:
+def _interval(values: Sequence[float], back: Callable[[float], float], model: float = 0.0) -> Prediction | None:
+    """Student's interval of one further value, and all values: of two modes the rarer one lies
+    outside of the former.
+    """
+    found = Moments.of(values)
     if found.n < 2:
         return None
     chance = t_quantile(0.975, found.n - 1) * found.sd * math.sqrt(1.0 + 1.0 / found.n)
-    half = math.hypot(chance, NORMAL * model)
-    return Prediction(back(found.mean - half), back(found.mean + half))
+    half, around = math.hypot(chance, NORMAL * model), NORMAL * model
+    lo, hi = min(found.mean - half, min(values) - around), max(found.mean + half, max(values) + around)
+    return Prediction(back(lo), back(hi))
 
 
-def effect(advised: Seeds, base: Seeds, model: ModelError) -> dict[str, dict[str, float | None]]:
+def effect(
+    advised: Seeds, base: Seeds, model: ModelError, every: Seeds | None = None
+) -> dict[str, dict[str, float | None]]:
     """`effect` of the JSON document: means without and with the change, and the prediction interval
-    of one run with it.
+    of one run with it, by `every` run with it (default: those of the means).
     """
     found: dict[str, dict[str, float | None]] = {}
     for metric in EFFECTS:
         of, without = (Moments.of(run.get(metric, math.nan) for run in runs.values()) for runs in (advised, base))
         if of.n and without.n:
-            one = predicted(advised, metric, model.of_metric(metric))
+            one = predicted(every or advised, metric, model.of_metric(metric))
             found[metric] = {
                 "baseline": without.mean,
                 "advised": of.mean,

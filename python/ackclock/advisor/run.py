@@ -14,7 +14,7 @@ from ackclock.advisor import verification
 from ackclock.advisor.actions import WHO, Action, candidates, check_may
 from ackclock.advisor.conditions import Condition, conditions
 from ackclock.advisor.goals import BESIDE, GOALS
-from ackclock.advisor.outcome import ModelError, costs, effect, ordered, pairs_of, predicted_ratio, refusal
+from ackclock.advisor.outcome import ModelError, Prediction, costs, effect, ordered, pairs_of, predicted_ratio, refusal
 from ackclock.advisor.race import (
     CPU_S,
     EXAMINED,
@@ -184,7 +184,13 @@ def _advice(
     model = ModelError.of(situation.fit["score"] if situation.fit else None)
     advice = []
     for place, label in enumerate(places, start=1):
-        row = _row(by_label[label], final[label], base, gains[label], goal, model)
+        every, without = ({**raced.get(one, {}), **final[one]} for one in (label, LEFT))
+        row = {
+            **_change(by_label[label]),
+            **_typed(by_label[label]),
+            "gain": _gain(gains[label], predicted_ratio(every, without, score, model.of_gain(goal))),
+            "effect": effect(final[label], base, model, every),
+        }
         tied = [other for other in places if other != label and _ties(values, label, other)]
         extra = {"rank": place, "tied_with": tied, "unless": None, "conditions": None, "costs": None}
         if label in examined:
@@ -258,21 +264,14 @@ def _ties(values: Mapping[str, Mapping[int, float]], a: str, b: str) -> bool:
     return found.p >= 0.05 or abs(found.value - 1.0) <= 0.01
 
 
-def _row(
-    actions: Actions, advised: Mapping[int, Run], base: Mapping[int, Run], gain: Ratio, goal: str, model: ModelError
-) -> dict[str, Any]:
-    one = predicted_ratio(advised, base, f"score_{goal}", model.of_gain(goal))
+def _gain(gain: Ratio, one: Prediction | None) -> dict[str, Any]:
+    """`gain` of the JSON document: the mean's on unseen seeds, and that of one run."""
     return {
-        **_change(actions),
-        **_typed(actions),
-        "gain": {
-            "ratio": gain.value,
-            "lo": gain.lo,
-            "hi": gain.hi,
-            "one_run": None if one is None else {"lo": one.lo, "hi": one.hi},
-            "n": gain.n,
-        },
-        "effect": effect(advised, base, model),
+        "ratio": gain.value,
+        "lo": gain.lo,
+        "hi": gain.hi,
+        "one_run": None if one is None else {"lo": one.lo, "hi": one.hi},
+        "n": gain.n,
     }
 
 
