@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -110,7 +111,8 @@ def try_uvx(wheel: Path, env: Mapping[str, str], work: Path) -> None:
         print("      -    uvx: skipped, uv is not installed")
         return
     index = index_url()
-    own = {**env, "PATH": os.pathsep.join([env["PATH"], str(Path(uv).parent)]), "UV_PYTHON": sys.executable}
+    # The user's PATH: uv may be a shell script of pyenv. Nothing is compiled here.
+    own = {**env, "PATH": os.pathsep.join([env["PATH"], os.environ["PATH"]]), "UV_PYTHON": sys.executable}
     own |= {key: value for key, value in os.environ.items() if key.startswith(("UV_", "SSL_"))}
     own |= {"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}  # the certificates of this machine, as pip has
     own |= {"UV_DEFAULT_INDEX": index} if index else {}
@@ -118,16 +120,23 @@ def try_uvx(wheel: Path, env: Mapping[str, str], work: Path) -> None:
     step("uvx ackclock --version, cold", lambda: output(command, own, work).strip())
 
     def warm() -> str:
-        times = []
+        times, cpu = [], []
         for _ in range(WARM_RUNS):
-            begin = time.perf_counter()
+            begin, used = time.perf_counter(), cpu_of_children()
             output(command, own, work)
             times.append(time.perf_counter() - begin)
+            cpu.append(cpu_of_children() - used)
         median = statistics.median(times)
         missed = "" if median < MAX_WARM_S else f", above {MAX_WARM_S} s at a load of {os.getloadavg()[0]:.1f}"
-        return f"median {median:.2f} s of {WARM_RUNS}{missed}"
+        return f"median {median:.2f} s of {WARM_RUNS}, {statistics.median(cpu):.2f} CPU s{missed}"
 
     step("uvx ackclock --version, warm", warm)
+
+
+def cpu_of_children() -> float:
+    """CPU seconds, user and system, of the child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def output(command: list[str], env: Mapping[str, str], folder: Path) -> str:
