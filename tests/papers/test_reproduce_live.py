@@ -52,6 +52,15 @@ def test_transfer_has_the_papers_window_variant_and_options(monkeypatch):
     assert job.sysctls == {"tcp_timestamps": 0, "tcp_window_scaling": 0, "tcp_sack": 0}
 
 
+def test_load_of_other_users_is_simulated_in_the_emulator(monkeypatch):
+    monkeypatch.setattr(live_job, "available", lambda: frozenset({"ackclock_bic"}))
+    (job,) = jobs_of(scenario("wimax-bursts", "day", "", off="7 s"), Budget.quick(), 1)
+    assert [strand["names"] for strand in job.strands] == [["download"]]
+    assert [(flow["name"], flow["workload"]["off"]) for flow in job.load] == [("load", "7 s")]
+    assert job.strands[0]["spec"]["bulk"]["congestion"] == "ackclock_bic"
+    assert job.strands[0]["spec"]["bulk"]["sample_ns"] == 50_000_000
+
+
 def test_missing_kernel_variant_and_long_duration_have_a_reason(monkeypatch):
     monkeypatch.setattr(live_job, "available", lambda: frozenset({"reno", "cubic"}))
     with pytest.raises(Unobservable, match="kernel has no vegas; `ackclock kernel-cc load` brings it"):

@@ -27,7 +27,7 @@ def reproduce(
         typer.Option(
             "--live",
             help="Use the running kernel's TCP and probes over emulated links, beside the simulator "
-            "(wibro, wimax-measured): minutes.",
+            "(wibro, wimax-bursts, wimax-measured): minutes.",
         ),
     ] = False,
     workers: Workers = None,

@@ -14,7 +14,7 @@ from ackclock.emulation.kernel_cc import KERNEL_NAMES
 from ackclock.input.scenario.flow import Flow
 from ackclock.input.scenario.model import Scenario, measured_ps
 from ackclock.input.scenario.resolution import resolved
-from ackclock.input.scenario.workload import Bulk, ConstantRate, Probe
+from ackclock.input.scenario.workload import Bulk, ConstantRate, OnOff, Probe
 from ackclock.measurement.session import HEADERS
 from ackclock.papers.evidence import Unobservable
 from ackclock.storage.environment import engine_digest
@@ -31,10 +31,19 @@ If one transfer ends while another runs, its samples cross the link, so they are
 """
 SIZES = (60, 348, 636, 924, 1212, 1500)
 MIN_BUFFER = 2304
-VARIANTS = {**KERNEL_NAMES, "reno": "reno", "newreno": "reno", "cubic": "cubic", "cubic-2.0": "cubic", "bbr": "bbr"}
+VARIANTS = {
+    **KERNEL_NAMES,
+    "reno": "reno",
+    "newreno": "reno",
+    "cubic": "cubic",
+    "cubic-2.0": "cubic",
+    "bbr": "bbr",
+    "bic-2.6.8": KERNEL_NAMES["bic"],
+}
 """The value of TCP_CONGESTION for a paper's variant."""
 NOTES = {
     "cubic-2.0": "CUBIC is the running kernel's (cut to 0.7, HyStart), not 2.6.20's (0.8)",
+    "bic-2.6.8": "BIC is that of 2.6.15, without 2.6.8's fault in fast convergence, which causes most of its loss",
     "newreno": "the hosts are Linux without SACK, not Windows XP: recovery is the running kernel's",
 }
 BUFFERS = (
@@ -66,7 +75,7 @@ class Budget:
     @classmethod
     def full(cls) -> Budget:
         """The papers' durations, three repetitions."""
-        return cls(400.0, 400.0, 32, 3)
+        return cls(600.0, 400.0, 32, 3)
 
 
 def available() -> frozenset[str]:
@@ -90,7 +99,8 @@ def kernel_name(variant: str) -> str:
 class Job:
     """One emulation. ``hops``: the link file's tables. ``strands``: sessions of `measure`, each
     with its beginning and one test. ``walk``: probes of stepped sizes instead, from which end.
-    ``sysctls``: of both ends' namespaces."""
+    ``sysctls``: of both ends' namespaces. ``load``: flows that the emulator simulates on the same
+    link."""
 
     hops: tuple[Mapping[str, Any], ...]
     strands: tuple[Mapping[str, Any], ...]
@@ -99,6 +109,7 @@ class Job:
     window_s: tuple[float, float]
     seconds: float
     seed: int
+    load: tuple[Mapping[str, Any], ...] = ()
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -111,6 +122,7 @@ class Job:
             "window_s": list(self.window_s),
             "seconds": self.seconds,
             "seed": self.seed,
+            "load": list(self.load),
         }
 
     @cached_property
@@ -124,7 +136,8 @@ def jobs_of(scenario: Scenario, budget: Budget, seed: int) -> list[Job]:
 
     Raises Unobservable where it cannot be done live.
     """
-    hops = tuple(resolved(scenario)["hop"])
+    document = resolved(scenario)
+    hops = tuple(document["hop"])
     if all(isinstance(flow.workload, Probe) for flow in scenario.flow):
         return [
             _walk(flow, name, hops, budget, seed)
@@ -136,7 +149,10 @@ def jobs_of(scenario: Scenario, budget: Budget, seed: int) -> list[Job]:
     if not isinstance(scenario.measure.window, str):
         low, high = measured_ps(scenario.measure.window, round(seconds * PS))
         window = (low / PS, high / PS)
-    return [Job(hops, strands, None, _sysctls(scenario), window, seconds, seed)]
+    load = tuple(
+        table for table, flow in zip(document["flow"], scenario.flow, strict=True) if isinstance(flow.workload, OnOff)
+    )
+    return [Job(hops, strands, None, _sysctls(scenario), window, seconds, seed, load)]
 
 
 def _seconds(scenario: Scenario, budget: Budget) -> float:
@@ -158,9 +174,14 @@ def _strands(scenario: Scenario, seconds: float) -> Iterator[dict[str, Any]]:
             yield {**common, "variant": "udp", "spec": _train(flow.workload, flow.direction, lasts)}
         elif isinstance(flow.workload, Bulk):
             tcp = scenario.tcp_of(flow).keys
-            yield {**common, "variant": tcp["variant"], "spec": _bulk(flow, tcp, lasts, alone=len(scenario.flow) == 1)}
-        else:
+            yield {**common, "variant": tcp["variant"], "spec": _bulk(flow, tcp, lasts, alone=_alone(scenario))}
+        elif not isinstance(flow.workload, OnOff):  # the emulator simulates other users' load
             raise Unobservable(f"a workload that `measure` has no test for ({type(flow.workload).__name__.lower()})")
+
+
+def _alone(scenario: Scenario) -> bool:
+    """Whether nothing but one flow has both ends outside of the emulator."""
+    return sum(not isinstance(flow.workload, OnOff) for flow in scenario.flow) == 1
 
 
 def _train(stream: ConstantRate, direction: str, seconds: float) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ackclock.papers.reproduce import DOCUMENT, EVALUATORS, QUICK_SEEDS, Reprodu
 from ackclock.storage import atomic_files
 from ackclock.storage.run_folder import Identity, RunFolder
 
-LIVE = ("wibro", "wimax-measured")
+LIVE = ("wibro", "wimax-bursts", "wimax-measured")
 """Papers whose experiments are measurements of a path, which can be made again over it."""
 SIMULATED = "simulated"
 

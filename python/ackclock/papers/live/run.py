@@ -117,7 +117,13 @@ def _missing(folder: Path, job: Job) -> bool:
 
 def _emulated(folder: Path, job: Job, stop: Event) -> dict[str, Any]:
     atomic_files.write_json(folder / "job.json", job.document)
-    link = {"title": "one place of a live reproduction", "source": "ackclock reproduce --live", "hop": list(job.hops)}
+    link: dict[str, Any] = {
+        "title": "one place of a live reproduction",
+        "source": "ackclock reproduce --live",
+        "hop": list(job.hops),
+    }
+    if job.load:
+        link["flow"] = list(job.load)
     (folder / "link.toml").write_text(to_toml(link), "utf-8")
     ends = [sys.executable, "-m", "ackclock.papers.live.ends"]
     end = {verb: [*ends, verb, str(folder.absolute())] for verb in ("server", "client")}
