@@ -15,6 +15,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8B5A2B", "#0
 """Colours of lines: the theme's without its second blue and its grey; a paper's are grey."""
 DASHED = (5, [7, 4])
 """From this line on lines are dashed, so that one that lies on another is seen."""
+STATED = [5, 4]
+"""The dashes of a paper's numbers."""
 LONG = 12
 """Length of a line's name, in characters, above which a legend's row has fewer names."""
 NAMED_PLACES = 12
@@ -33,11 +35,10 @@ def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
     ours, theirs = ([row for row in rows if bool(row.get("paper")) is paper] for paper in (False, True))
     names, papers = (list(dict.fromkeys(str(row["line"]) for row in of)) for of in (ours, theirs))
     on = {"x": _x(figure, ours), "y": _y(figure), "color": _colour(names, papers)}
-    first, dash = DASHED
-    dots = alt.Scale(domain=names, range=[[1, 0] if at < first else dash for at in range(len(names))])
+    dash = alt.StrokeDash("line:N", scale=_dashes(names, papers), legend=_legend(names, papers))
     base = alt.Chart(alt.InlineData(values=ours))
     line = base.mark_line(strokeWidth=1.2 if figure.get("trace") else 1.4, clip=True)
-    layers = [line.encode(**on, strokeDash=alt.StrokeDash("line:N", scale=dots, legend=_legend(names, papers)))]
+    layers = [line.encode(**on, strokeDash=dash)]
     if not figure.get("trace"):
         layers.append(
             base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x=on["x"], y="lo:Q", y2="hi:Q", color=on["color"])
@@ -45,7 +46,7 @@ def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
         layers.append(base.mark_point(filled=True, size=45, opacity=0.9).encode(**on, tooltip=_hover(figure)))
     if theirs:
         stated = alt.Chart(alt.InlineData(values=theirs))
-        layers.append(stated.mark_line(strokeWidth=1.2, strokeDash=[5, 4]).encode(**on))
+        layers.append(stated.mark_line(strokeWidth=1.2).encode(**on, strokeDash=dash))
         layers.append(stated.mark_point(shape="diamond", size=50, filled=False).encode(**on, tooltip=_hover(figure)))
     return specification(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT))
 
@@ -58,7 +59,7 @@ def _x(figure: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Any:
     log = bool(figure["log_x"])
     named = 1 < len(places) <= NAMED_PLACES and (log or all(float(place).is_integer() for place in places))
     ticks: dict[str, Any] = {"values": places} if named else {"tickCount": 6}
-    if log:
+    if log or named:
         ticks["format"] = "~g"
     scale = alt.Scale(type="log" if log else "linear", nice=False, padding=12)
     return alt.X("x:Q", title=figure["x"], scale=scale, axis=alt.Axis(grid=False, **ticks))
@@ -85,12 +86,21 @@ def _colour(names: Sequence[str], papers: Sequence[str]) -> Any:
     return alt.Color("line:N", scale=scale, legend=_legend(names, papers))
 
 
+def _dashes(names: Sequence[str], papers: Sequence[str]) -> Any:
+    """The dashes of all lines: with the domain of the colours, so that the two share a legend."""
+    import altair as alt
+
+    first, dash = DASHED
+    own: list[list[int]] = [[1, 0] if at < first else dash for at in range(len(names))]
+    return alt.Scale(domain=[*names, *papers], range=[*own, *[STATED] * len(papers)])
+
+
 def _legend(names: Sequence[str], papers: Sequence[str]) -> Any:
     """One legend for colour and dash: Vega-Lite warns of a field with two."""
     import altair as alt
 
     columns = 5 if max((len(name) for name in (*names, *papers)), default=0) > LONG else LEGEND_COLUMNS
-    return alt.Legend(title=None, orient="top", labelFontSize=12, columns=columns, labelLimit=260)
+    return alt.Legend(title=None, orient="top", labelFontSize=12, columns=columns, labelLimit=260, symbolType="stroke")
 
 
 def _line_of(paper: str, names: Sequence[str]) -> str:
