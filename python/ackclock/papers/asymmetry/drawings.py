@@ -41,6 +41,7 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
         *_table5(figures),
         _cable_and_radio(figures),
         _web(figures),
+        _loss(figures),
     ]
 
 
@@ -55,7 +56,10 @@ def _progress(run: RunResult, flow: str, begin: float = 0.0, end: float = float(
     of = run.series.filter(
         (run.series["flow"] == flow) & (run.series["time_s"] >= begin) & (run.series["time_s"] <= end)
     )
-    return traced(of["time_s"].to_list(), [value / 1e3 for value in of["delivered_bytes"].to_list()])
+    data = [value / 1e3 for value in of["delivered_bytes"].to_list()]
+    # A part of a transfer counts from its own beginning: pauses of a fraction of a second show.
+    start = data[0] if begin > 0.0 and data else 0.0
+    return traced(of["time_s"].to_list(), [value - start for value in data])
 
 
 def _buffers(figures: ExperimentData) -> PaperFigure:
@@ -112,7 +116,7 @@ def _pauses(figures: ExperimentData) -> PaperFigure:
         "Figure 7: both directions with ACC and acks-first, two seconds",
         "The paper: the forward flow pauses for about 280 ms while a reverse packet is on the line.",
         SECONDS,
-        DATA,
+        "acknowledged since 30 s (kB)",
         {"forward": _progress(run, "forward", 30.0, 32.0)},
         trace=True,
     )
@@ -243,4 +247,21 @@ def _web(figures: ExperimentData) -> PaperFigure:
             )
             for name, scheme in names.items()
         },
+    )
+
+
+LOSSES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
+
+
+def _loss(figures: ExperimentData) -> PaperFigure:
+    def line(experiment: str) -> list[Point]:
+        return _line(figures, [(100.0 * lost, point(experiment, "Reno", loss=lost)) for lost in LOSSES], total_mbps)
+
+    return PaperFigure(
+        "Loss asymmetry: the same share lost of the data, or of the ACKs",
+        "The paper names loss asymmetry and does not study it (section 7); this figure is ours. An ACK "
+        "that is lost is replaced by the next one. The return path of 28.8 kb/s, CSLIP.",
+        "packets lost (%)",
+        "throughput (Mb/s)",
+        {"ACKs lost": line("acks-lost"), "data lost": line("data-lost")},
     )
