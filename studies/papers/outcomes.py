@@ -110,7 +110,11 @@ class Runner:
 
     def _key(self, change: Alternative | None, claims: Sequence[str] | None) -> str:
         # The name of a change is prose.
-        keys = [dict(change.keys), sorted(change.experiments), dict(change.schemes)] if change else None
+        keys = (
+            [dict(change.keys), sorted(change.experiments), dict(change.schemes), dict(change.points)]
+            if change
+            else None
+        )
         text = json.dumps([keys, claims, list(self.seeds), DURATION.get(self.paper), engine_digest()], sort_keys=True)
         return sha256((text + _sources(self.paper)).encode()).hexdigest()[:16]
 
@@ -136,7 +140,7 @@ def _shortened(paper: str, change: Alternative | None) -> Alternative | None:
     every = {"duration": DURATION[paper]}
     if change is None or not change.experiments:
         return replace(change or Alternative("the choices"), keys={**every, **(change.keys if change else {})})
-    return _Shortened(change.name, change.keys, change.experiments, change.schemes, every)
+    return _Shortened(change.name, change.keys, change.experiments, change.schemes, change.points, every)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,6 @@ class _Shortened(Alternative):
 
     every: Mapping[str, Any] = field(default_factory=dict)
 
-    def keys_of(self, experiment: str, scheme: str) -> dict[str, Any]:
+    def keys_of(self, experiment: str, scheme: str, point: Mapping[str, Any]) -> dict[str, Any]:
         """The keys for one setting: those for all, and the alternative's where it applies."""
-        return {**self.every, **Alternative.keys_of(self, experiment, scheme)}
+        return {**self.every, **Alternative.keys_of(self, experiment, scheme, point)}

@@ -5,7 +5,8 @@ the experiments that show causes, as Markdown.
 each paper) and what the experiments of causes did (`causes.csv`), from which `reproduce` names
 causes. Runs and outcomes are kept and reused. With `--minutes` the command ends with status 3 when
 that time is over before all outcomes exist; the same command continues. With `--only` the other
-papers' parts of the file stay.
+papers' parts of the file stay. With `--causes` only the choices and the experiments of causes run,
+and what the alternatives do stays as in `readings.csv`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
 
@@ -33,6 +34,9 @@ from ackclock.papers.readings import (
     readings_of,
     suspected_causes,
     undecidable_claims,
+)
+from ackclock.papers.readings import (
+    outcomes as stored_outcomes,
 )
 from studies.papers.causes import CauseResult, examine
 from studies.papers.outcomes import DURATION, SOURCES, FoundClaim, Outcome, OutOfTime, Runner
@@ -63,14 +67,26 @@ class PaperOutcomes:
         return [(name, each) for name, each in self.choice.claims.items() if each.decided and each.verdict == "fails"]
 
 
-def run(runner: Runner) -> PaperOutcomes:
-    """Run a paper's choices, alternatives and experiments of causes."""
+def run(runner: Runner, *, causes_only: bool = False) -> PaperOutcomes:
+    """Run a paper's choices, experiments of causes, and alternatives, if not ``causes_only``."""
     choice = runner.outcome()
     causes = examine(runner.paper, choice, runner.outcome)
     alternatives = [
-        (reading, each, runner.outcome(each)) for reading in readings_of(runner.paper) for each in reading.alternatives
+        (reading, each, _stored(runner.paper, choice, reading, each) if causes_only else runner.outcome(each))
+        for reading in readings_of(runner.paper)
+        for each in reading.alternatives
     ]
     return PaperOutcomes(runner.paper, choice, alternatives, causes)
+
+
+def _stored(paper: str, choice: Outcome, reading: Reading, alternative: Alternative) -> Outcome:
+    """The choice's verdicts with those that differ in `readings.csv`."""
+    claims = dict(choice.claims)
+    for row in stored_outcomes(paper):
+        if (row["reading"], row["alternative"]) == (reading.name, alternative.name):
+            ours = float(row["ours"]) if row["ours"] else None
+            claims[row["claim"]] = replace(claims[row["claim"]], verdict=row["verdict"], ours=ours)
+    return Outcome(claims, frozenset())
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -225,6 +241,7 @@ def main() -> int:
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--only", choices=PAPERS, action="append", help="a paper; may be repeated")
     parser.add_argument("--seeds", type=int)
+    parser.add_argument("--causes", action="store_true", help="leave the alternatives as in readings.csv")
     parser.add_argument("--kept", type=Path, default=KEPT)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--minutes", type=float, help="end with status 3 when this time is over; run again")
@@ -235,7 +252,7 @@ def main() -> int:
     for paper in asked.only or PAPERS:
         seeds = asked.seeds or SEEDS.get(paper, 1)
         try:
-            found = run(Runner(paper, range(1, seeds + 1), asked.kept, asked.workers, until))
+            found = run(Runner(paper, range(1, seeds + 1), asked.kept, asked.workers, until), causes_only=asked.causes)
         except OutOfTime:
             unfinished.append(paper)
             continue

@@ -119,6 +119,27 @@ def test_experiments_of_causes_change_settings_of_claims_with_a_verdict(paper: s
                 ), f"{experiment.name} changes no setting"
 
 
+def test_keys_of_a_point_apply_to_that_point_only() -> None:
+    hour = Alternative("20:00", {"a": 1}, frozenset({"day"}), points={"7 s": {"b": 2}})
+    assert hour.keys_of("day", "", {"load.off": "7 s"}) == {"a": 1, "b": 2}
+    assert hour.keys_of("day", "", {"load.off": "9 s"}) == {"a": 1}
+    assert hour.keys_of("radio", "", {"load.off": "7 s"}) == {}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_points_of_causes_are_points_of_their_experiments(paper: str) -> None:
+    experiments = experiments_file(paper)["experiments"]
+    for cause in suspected_causes(paper):
+        for experiment in cause.experiments:
+            swept = {
+                str(value)
+                for name in experiment.change.experiments or experiments.keys()
+                for place, _ in settings_of(experiments[name], paper)
+                for value in place.point.values()
+            }
+            assert set(experiment.change.points) <= swept, experiment.name
+
+
 @pytest.mark.parametrize("paper", PAPERS)
 def test_stored_results_of_causes_belong_to_experiments(paper: str) -> None:
     known = {

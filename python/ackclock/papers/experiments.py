@@ -181,7 +181,7 @@ def settings_of(
                     **point,
                     **network(on, paper),
                     **scheme(by, paper),
-                    **(alternative.keys_of(name, by) if alternative else {}),
+                    **(alternative.keys_of(name, by, point) if alternative else {}),
                 }
             ),
         )

@@ -32,19 +32,37 @@ class Alternative:
     """Another reading: scenario keys by dotted path that replace those of the choice.
 
     ``experiments`` names the experiments that have these keys, all without names. ``schemes`` has
-    keys for single schemes, by the scheme's name.
+    keys for single schemes, by the scheme's name; ``points`` has keys for single points of a
+    sweep, by the swept value as text, such as one hour of a day.
     """
 
     name: str
     keys: Mapping[str, Any] = field(default_factory=dict)
     experiments: frozenset[str] = frozenset()
     schemes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    points: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def keys_of(self, experiment: str, scheme: str) -> dict[str, Any]:
-        """The keys for one setting of an experiment; empty where it does not apply."""
+    @staticmethod
+    def of(table: Mapping[str, Any]) -> Alternative:
+        """An alternative from its table in ``readings.toml``."""
+        return Alternative(
+            table["name"],
+            table.get("keys", {}),
+            frozenset(table.get("experiments", ())),
+            table.get("schemes", {}),
+            table.get("points", {}),
+        )
+
+    def keys_of(self, experiment: str, scheme: str, point: Mapping[str, Any]) -> dict[str, Any]:
+        """The keys for one setting of an experiment, with the values of its ``point``; empty where
+        it does not apply.
+        """
         if self.experiments and experiment not in self.experiments:
             return {}
-        return {**self.keys, **self.schemes.get(scheme, {})}
+        keys = {**self.keys, **self.schemes.get(scheme, {})}
+        for value in point.values():
+            keys.update(self.points.get(str(value), {}))
+        return keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +187,7 @@ def _reading(table: Mapping[str, Any]) -> Reading:
         calibrated_on=frozenset(expand_ids(table.get("calibrated_on", ()))),
         calibration=table.get("calibration", ""),
         link=table.get("link", ""),
-        alternatives=tuple(
-            Alternative(
-                each["name"], each.get("keys", {}), frozenset(each.get("experiments", ())), each.get("schemes", {})
-            )
-            for each in table.get("alternative", ())
-        ),
+        alternatives=tuple(Alternative.of(each) for each in table.get("alternative", ())),
     )
 
 
@@ -211,12 +224,14 @@ def suspected_causes(paper: str) -> tuple[SuspectedCause, ...]:
 def _cause_experiment(table: Mapping[str, Any], claims: tuple[str, ...]) -> CauseExperiment:
     must = table.get("must", "holds")
     requirement = Requirement(**must) if isinstance(must, dict) else Requirement(**{must: True})
-    change = Alternative(
-        table["name"], table.get("keys", {}), frozenset(table.get("experiments", ())), table.get("schemes", {})
-    )
     own = tuple(expand_ids(table["claims"])) if "claims" in table else claims
     return CauseExperiment(
-        table["name"], change, requirement, own, tuple(table.get("steps", ())), table.get("figure", "")
+        table["name"],
+        Alternative.of(table),
+        requirement,
+        own,
+        tuple(table.get("steps", ())),
+        table.get("figure", ""),
     )
 
 

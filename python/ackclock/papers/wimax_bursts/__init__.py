@@ -134,9 +134,26 @@ def _bursts(day: Day) -> dict[str, Evaluate]:
         "P2-023": statement(lambda: (not day.bursts(22), f"{len(day.bursts(22))} bursts, loss {day.loss(22):.2f} %")),
         "P2-024": statement(lambda: _maximum(day)),
         "P2-025": statement(lambda: _commonest(day)),
-        "P2-026": measured_number(lambda: interval([float(sum(d > 0.5 for d in _durations(day)))]), _FADES),
-        "P2-027": measured_number(lambda: interval([float(sum(d > 1.0 for d in _durations(day)))]), _FADES),
+        "P2-026": _longer(day, 0.5),
+        "P2-027": _longer(day, 1.0),
     }
+
+
+def _longer(day: Day, seconds: float) -> Evaluate:
+    """The number of bursts above a duration, in the test with the most bursts."""
+
+    def number(durations: Sequence[float]) -> Interval:
+        return interval([float(sum(duration > seconds for duration in durations))])
+
+    def joined() -> dict[str, Interval]:
+        hour = day.busiest()
+        return {SILENCE: number(day.joined_s(hour))} if day.has_captures(hour) else {}
+
+    return measured_number(lambda: number(_durations(day)), _FADES, also=joined)
+
+
+SILENCE = "silence joins bursts"
+"""The figure with bursts that a bin without packets does not end."""
 
 
 _FADES = (
@@ -175,12 +192,15 @@ def _evening(day: Day) -> dict[str, Evaluate]:
     def sent() -> float:
         return float(flow_of(day.run(18), FLOW)["segments_sent"])
 
+    def cycle_ms() -> float:
+        return 1e3 * day.seconds(18) / float(flow_of(day.run(18), FLOW)["window_cuts"])
+
     return {
         "P2-028": measured_number(lambda: interval([float(flow_of(day.run(18), FLOW)["goodput_bps"]) / 1e6])),
         "P2-029": one_trace(lambda: interval([sent()]), _COUNT),
-        "P2-030": one_trace(lambda: interval([sent() / 600.0]), _COUNT),
+        "P2-030": one_trace(lambda: interval([sent() / day.seconds(18)]), _COUNT),
         "P2-031": measured_number(lambda: interval([day.loss(18)]), _BIC),
-        "P2-032": measured_number(lambda: interval([600e3 / flow_of(day.run(18), FLOW)["window_cuts"]]), _CYCLE),
+        "P2-032": measured_number(lambda: interval([cycle_ms()]), _CYCLE),
         "P2-033": statement(lambda: _begins(day)),
         "P2-034": statement(lambda: _momentary(day)),
         "P2-035": statement(lambda: _correlated(day)),
@@ -213,7 +233,7 @@ def _begins(day: Day) -> tuple[bool, str, Interval]:
 
 def _momentary(day: Day) -> tuple[bool, str, Interval]:
     bins = Counter(int(10.0 * float(packet["time_s"])) for packet in _lost_at(day))
-    rate = flow_of(day.run(18), FLOW)["segments_sent"] / 6000.0
+    rate = flow_of(day.run(18), FLOW)["segments_sent"] / (10.0 * day.seconds(18))
     shares = [100.0 * count / rate for count in bins.values()]
     median = float((summary_stats(shares) or {}).get("p50") or 0.0)
     text = (

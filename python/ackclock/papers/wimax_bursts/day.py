@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,20 @@ class Day:
         found: Sequence[Mapping[str, Any]] = self.seen(hour)["loss_bursts"]["bursts"]
         return found
 
+    def joined_s(self, hour: int) -> list[float]:
+        """Durations of `bursts` in seconds, first to last lost packet, if a bin in which nothing
+        was sent does not end a burst: a sender whose window is lost sends one packet per RTO.
+        """
+        return joined_s(self.delays(hour))
+
+    def seconds(self, hour: int) -> float:
+        """The duration of a test; a live one may be shorter than the paper's 600 s."""
+        return float(max(self.run(hour).series["time_s"].to_list()))
+
+    def has_captures(self, hour: int) -> bool:
+        """Whether a test's captures are still there; those of a live run are read and removed."""
+        return getattr(self.run(hour), "folder", None) is not None
+
     def busiest(self) -> int:
         """The test with the most bursts: the paper's was that of 12:00."""
         return max(HOURS, key=lambda hour: len(self.bursts(hour)))
@@ -61,3 +76,31 @@ class Day:
             return []
         data = found.filter(found["way"] == "b2a")
         return list(zip(data["time_s"].to_list(), data["delay_ms"].to_list(), strict=True))
+
+
+BIN_S = 0.1
+"""The paper's bin of departure time (section 3.2)."""
+
+
+def joined_s(packets: Sequence[tuple[float, float | None]]) -> list[float]:
+    """Durations in seconds of runs of bins with more than half of the packets lost, from the first
+    to the last lost packet; a bin without packets does not end a run.
+
+    >>> joined_s([(0.0, 20.0), (0.11, None), (0.55, None), (0.75, 20.0)])
+    [0.44]
+    """
+    sent = Counter(int(time / BIN_S) for time, _ in packets)
+    lost: dict[int, list[float]] = {}
+    for time, delay in packets:
+        if delay is None:
+            lost.setdefault(int(time / BIN_S), []).append(time)
+    runs: list[list[float]] = []
+    within = False
+    for number in sorted(sent):
+        bad = 2 * len(lost.get(number, ())) > sent[number]
+        if bad and not within:
+            runs.append([])
+        if bad:
+            runs[-1] += lost[number]
+        within = bad
+    return [round(max(run) - min(run), 6) for run in runs]

@@ -45,7 +45,7 @@ def _soon(figures: ExperimentData) -> tuple[bool, str]:
 def _kinds(figures: ExperimentData) -> tuple[bool, str]:
     found = {}
     for variant in ("New Reno", "CUBIC"):
-        flows = [flow_of(result) for result in figures.results(spot("down", "auto", variant))]
+        flows = [flow_of(result) for result in figures.results(spot("down", "64 KB", variant))]
         found[variant] = (sum(f["timeouts"] for f in flows), sum(f["fast_retransmits"] for f in flows))
     text = "; ".join(
         f"{variant}: {timeouts} timeouts, {fast} fast retransmits" for variant, (timeouts, fast) in found.items()
