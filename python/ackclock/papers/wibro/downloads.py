@@ -72,8 +72,9 @@ def _too_large(figures: ExperimentData) -> tuple[bool, str]:
     why = (
         f"{format_values(found, 'Mb/s')}; {flow['retransmitted_segments']} segments retransmitted "
         f"with 1024 KB, {flow['timeouts']} timeouts. A window of 1 MiB is 1.08 MB with headers, of "
-        "which 0.1 MB are on the path: the calibrated buffer of 1.1 MB just holds the rest. The "
-        "paper's loss needs other traffic, or a smaller buffer than the paper's estimate"
+        "which 0.1 MB are on the path: the calibrated buffer of 1.1 MB just holds the rest. With "
+        "900 or 600 kB, 485 and 714 segments are retransmitted after one timeout in slow start, "
+        'which costs 1 % of five minutes (9.54 and 9.52 Mb/s); the paper has "timeouts"'
     )
     return found["1024 KB"] < 0.98 * best, why
 
