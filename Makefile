@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy fit-foreign advise-accuracy advise-verify readings papers guides figures docs lock clean distclean
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance fit-accuracy fit-measure fit-foreign advise-accuracy advise-verify readings papers guides figures docs lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -159,9 +159,12 @@ ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: 
 
 # In parts: .venv/bin/python -m studies.fit.page --part 1/2 --minutes 9 --kept runs/fit-accuracy.jsonl
 # Other links: .venv/bin/python -m studies.fit.page --links 6 --seed 7
-# Links through the emulator, in real time, are kept by MEASURED=FILE, and left out by --measured-links 0.
 fit-accuracy: build ## `fit` beside links of known parameters and what it predicts of them, into docs/fit-accuracy.md: a quarter of an hour
-	$(BIN)/python -m studies.fit.page $(if $(KEPT),--kept $(KEPT)) $(if $(MEASURED),--measured $(MEASURED)) docs/fit-accuracy.md
+	$(BIN)/python -m studies.fit.page $(if $(KEPT),--kept $(KEPT)) docs/fit-accuracy.md
+
+# Real time: repeat what a busy machine made invalid. Outcomes are kept: KEPT=runs/fit-measure.jsonl
+fit-measure: build ## `fit` to folders of `measure` through the emulator, into docs/fit-measure.md: a quarter of an hour
+	$(BIN)/python -m studies.fit.from_measure $(if $(KEPT),--kept $(KEPT)) docs/fit-measure.md
 
 # Debian: apt-get install libns3-dev g++ iperf3 tcpdump iproute2 ethtool. Links whose program is absent are left out.
 fit-foreign: build ## `fit` to links that this engine did not make (kernel, ns-3, recordings), into docs/fit-foreign.md: five minutes

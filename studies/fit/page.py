@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from studies.fit import from_measure
-from studies.fit.from_measure import MeasuredFit
 from studies.fit.links import TrueLink, links
 from studies.fit.predictions import ONE_END_EVERY, Cell, FittedLink, fitted
 from studies.outcome_files import begun_within, keep, kept, page_parser, write_page
@@ -34,7 +32,7 @@ def quantile(values: Iterable[float], q: float) -> float:
     return ordered[min(len(ordered) - 1, max(0, int(q * len(ordered) + 0.999999) - 1))] if ordered else float("nan")
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
     return "-" if value != value else f"{100 * value:.1f} %"
 
 
@@ -62,7 +60,7 @@ def prediction_rows(done: Sequence[FittedLink]) -> list[str]:
             lambda cell: abs(cell.naive_goodput_error),
             lambda cell: abs(cell.naive_rtt_error),
         ]
-        figures = [_percent(quantile(map(error, group), q)) for error in errors for q in (0.5, 0.9)]
+        figures = [percent(quantile(map(error, group), q)) for error in errors for q in (0.5, 0.9)]
         rows.append(f"| {name} | {len(group)} | " + " | ".join(figures) + " |")
     return rows
 
@@ -77,11 +75,11 @@ def coverage_rows(done: Sequence[FittedLink]) -> list[str]:
         errors = [abs(row["value"] / truth - 1) for row, truth, _ in identified if truth]
         rows.append(
             f"| `{path}` | {len(found)} | {len(identified)} | {sum(covers for *_, covers in identified)} "
-            f"| {_percent(quantile(errors, 0.5))} | {_percent(quantile(errors, 0.9))} | {_percent(quantile(widths, 0.5))} |"
+            f"| {percent(quantile(errors, 0.5))} | {percent(quantile(errors, 0.9))} | {percent(quantile(widths, 0.5))} |"
         )
     found = [one for link in done for one in link.coverage()]
     of = [covers for _, row, _, covers in found if row and row["status"] == "identified"]
-    rows.append(f"| all | {len(found)} | {len(of)} | {sum(of)} ({_percent(sum(of) / max(1, len(of)))}) | | | |")
+    rows.append(f"| all | {len(found)} | {len(of)} | {sum(of)} ({percent(sum(of) / max(1, len(of)))}) | | | |")
     return rows
 
 
@@ -108,7 +106,7 @@ def burst_lines(done: Sequence[FittedLink]) -> list[str]:
         widths = [(row["hi"] - row["lo"]) / 2 / truth for row, truth in found]
         name = f"{BURST_SPLIT} or more" if is_many else f"fewer than {BURST_SPLIT}"
         lines.append(
-            f"| {name} | {len(found)} | {covers} | {_percent(quantile(errors, 0.5))} | {_percent(quantile(widths, 0.5))} |"
+            f"| {name} | {len(found)} | {covers} | {percent(quantile(errors, 0.5))} | {percent(quantile(widths, 0.5))} |"
         )
     text = (
         "Target from 50 bursts on: an error of 25 %, and a half-width of twice that. The mean of n exponential lengths that "
@@ -123,44 +121,6 @@ def bursts_of(row: Mapping[str, Any]) -> int | None:
     return int(found[1]) if found else None
 
 
-def measured_lines(done: Sequence[MeasuredFit]) -> list[str]:
-    """The section on fits to measurements through the emulator."""
-    if not done:
-        return []
-    fits = [link for link in done if not link.failed]
-    cells = [cell for link in fits for cell in link.cells]
-    covered = [covers for link in fits for _, covers in link.coverage()]
-    about = (
-        f"{len(done)} links of seed {from_measure.SEED} with {from_measure.RATES[0] / 1e6:g} to "
-        f"{from_measure.RATES[1] / 1e6:g} Mb/s, emulated in real time and measured by the tests {from_measure.TESTS} of "
-        f"{from_measure.TEST} each, without captures. Of {len(done) - len(fits)} the emulation was not valid. The fit to "
-        "the folder of `measure` predicts the same transfers as above. Target: a median of 7 %."
-    )
-    rows = [
-        f"| {name} | {len(group)} | {_percent(quantile((abs(c.goodput_error) for c in group), 0.5))} "
-        f"| {_percent(quantile((abs(c.goodput_error) for c in group), 0.9))} "
-        f"| {_percent(quantile((abs(c.rtt_error) for c in group), 0.5))} "
-        f"| {_percent(quantile((abs(c.rtt_error) for c in group), 0.9))} |"
-        for name, group in {
-            "all": cells,
-            "below 95 %": [cell for cell in cells if not cell.is_full],
-            **{f"link {link.number} ({link.kind})": link.cells for link in fits},
-        }.items()
-    ]
-    return [
-        "## From `measure` through the emulator",
-        "",
-        *textwrap.wrap(about, 100),
-        "",
-        "| cells | n | goodput, median | 90 % | p95 RTT, median | 90 % |",
-        "|---|--:|--:|--:|--:|--:|",
-        *rows,
-        "",
-        f"Intervals of identified parameters that contain the truth: {sum(covered)} of {len(covered)}.",
-        "",
-    ]
-
-
 def misses(done: Sequence[FittedLink]) -> list[str]:
     """A line for each identified interval that does not contain the truth, and each large error."""
     lines = []
@@ -171,11 +131,11 @@ def misses(done: Sequence[FittedLink]) -> list[str]:
         for cell in link.cells:
             if abs(cell.goodput_error) > TARGETS["all"][1]:
                 of = f"{cell.direction} {cell.variant} {cell.buffer}"
-                lines.append(f"- link {link.link.name}: goodput of {of} {_percent(cell.goodput_error)}")
+                lines.append(f"- link {link.link.name}: goodput of {of} {percent(cell.goodput_error)}")
     return lines
 
 
-def page(done: Sequence[FittedLink], measured: Sequence[MeasuredFit], seed: int, asked: int) -> str:
+def page(done: Sequence[FittedLink], seed: int, asked: int) -> str:
     """The page; `asked` is the number of links that were to be fitted."""
     kinds = ", ".join(
         f"{sum(link.link.kind == kind for link in done)} {kind}"
@@ -213,7 +173,6 @@ def page(done: Sequence[FittedLink], measured: Sequence[MeasuredFit], seed: int,
         "Targets: 90 to 99 % of the intervals contain the truth; half-widths of at most 4 % of a rate, 20 % of a queue.",
         "",
         *burst_lines(done),
-        *measured_lines(measured),
         "## Misses",
         "",
         *(misses(done) or ["None."]),
@@ -231,10 +190,6 @@ def kept_links(file: Path | None, drawn: Mapping[int, TrueLink]) -> dict[int, Fi
 def main() -> None:
     parser = page_parser("link", seed=SEED, count=COUNT)
     parser.add_argument("--parameters", action="store_true", help="without predictions")
-    parser.add_argument("--measured", type=Path, help="the same for links that are measured")
-    parser.add_argument(
-        "--measured-links", type=int, default=from_measure.COUNT, help="number of links that are measured"
-    )
     parser.add_argument("--part", default="1/1", help="such as 2/3: every third link, from the second one on")
     options = parser.parse_args()
     print(f"seed {options.seed}", file=sys.stderr)
@@ -250,13 +205,7 @@ def main() -> None:
         keep(options.kept, one.kept())
     # Those that other parts have kept meanwhile.
     done |= kept_links(options.kept, drawn)
-    measured = {one["number"]: MeasuredFit.restored(one) for one in kept(options.measured)}
-    to_measure = (link for link in from_measure.drawn(options.measured_links) if link.number not in measured)
-    for link in begun_within(options.minutes, to_measure, started):
-        found = measured[link.number] = from_measure.fitted(link)
-        print(f"measured link {link.name}: {found.seconds:.0f} s {found.failed}", file=sys.stderr)
-        keep(options.measured, found.kept())
-    text = page([done[number] for number in sorted(done)], list(measured.values()), options.seed, options.count)
+    text = page([done[number] for number in sorted(done)], options.seed, options.links)
     write_page(options.file, text)
 
 
