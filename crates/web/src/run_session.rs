@@ -128,7 +128,7 @@ pub fn packets(plan: &str, from_s: f64, to_s: f64) -> Result<PacketRows, String>
 
 /// A plan without captures: there are no files here.
 fn checked(text: &str) -> Result<Plan, String> {
-    let plan = Plan::from_buffered_json(text).map_err(|error| error.to_string())?;
+    let plan = Plan::from_json(text).map_err(|error| error.to_string())?;
     if plan.captures.is_empty() { Ok(plan) } else { Err("captures: a page writes no files".into()) }
 }
 

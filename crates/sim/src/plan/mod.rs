@@ -133,19 +133,6 @@ impl Plan {
         Ok(plan)
     }
 
-    /// `from_json` for a module whose size matters (crates/web): the text is read into a buffer first,
-    /// so that each type has one deserializer, that of the buffer, not another for JSON. It takes
-    /// several times the plan's memory, and errors have no column.
-    pub fn from_buffered_json(text: &str) -> Result<Plan, PlanError> {
-        let Some(members) = text.trim_start().strip_prefix('{') else {
-            return Err(PlanError::from("the plan cannot be read: it is no JSON object".to_owned()));
-        };
-        let Buffered::Plan(plan) = serde_json::from_str(&format!("{{\"document\":\"plan\",{members}"))
-            .map_err(|e| PlanError::from(format!("the plan cannot be read: {}", one_line(&e.to_string()))))?;
-        plan.check()?;
-        Ok(plan)
-    }
-
     /// Adds congestion controls of the user.
     pub fn with_variants(self, variants: Vec<UserVariant>) -> Plan {
         Plan { variants, ..self }
@@ -155,13 +142,6 @@ impl Plan {
     pub fn user_variant(&self, tcp: &TcpConfig) -> Option<&UserVariant> {
         self.variants.iter().find(|variant| tcp.user.as_ref().is_some_and(|user| user.name() == variant.name()))
     }
-}
-
-/// Serde reads a tagged document into its buffer before it knows the type.
-#[derive(Deserialize)]
-#[serde(tag = "document", rename_all = "kebab-case")]
-enum Buffered {
-    Plan(Plan),
 }
 
 fn one_line(text: &str) -> String {

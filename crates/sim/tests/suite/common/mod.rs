@@ -61,9 +61,7 @@ pub fn plan(duration_ms: u64, hops: Value, flows: Value) -> Value {
 
 /// Reads, checks and runs a plan. The run checks packet conservation.
 pub fn go(plan: &Value) -> RunResult {
-    let text = plan.to_string();
-    let plan = Plan::from_json(&text).expect("a good plan");
-    assert_eq!(Plan::from_buffered_json(&text).as_ref(), Ok(&plan));
+    let plan = Plan::from_json(&plan.to_string()).expect("a good plan");
     run(&plan).expect("a good run")
 }
 
