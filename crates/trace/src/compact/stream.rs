@@ -24,14 +24,10 @@ impl Writer {
 
     /// One bit for zero; else a bit and a varint with seven bits per byte.
     #[inline]
-    pub fn varint(&mut self, mut value: u64) {
+    pub fn varint(&mut self, value: u64) {
         self.bit(value != 0);
-        while value >= 128 {
-            self.bytes.push(value as u8 | 128);
-            value >>= 7;
-        }
         if value != 0 {
-            self.bytes.push(value as u8);
+            append_varint(&mut self.bytes, value);
         }
     }
 
@@ -41,8 +37,9 @@ impl Writer {
 
     /// Returns the encoding after `prefix` and clears the writer.
     pub fn finish(&mut self, prefix: &[u8]) -> Box<[u8]> {
-        let length = (self.bits.len() as u32).to_le_bytes();
-        let encoded = [prefix, &length[..LENGTH], &self.bits, &self.bytes].concat().into_boxed_slice();
+        let mut length = Vec::with_capacity(LENGTH);
+        append_varint(&mut length, self.bits.len() as u64);
+        let encoded = [prefix, &length, &self.bits, &self.bytes].concat().into_boxed_slice();
         self.bits.clear();
         self.bytes.clear();
         (self.bit_count, self.last_time) = (0, 0);
@@ -50,8 +47,33 @@ impl Writer {
     }
 }
 
-/// Size of the length of the bits, in bytes.
+/// Size of the length of the bits in bytes, up to 2 MB of them; mostly one.
 const LENGTH: usize = 3;
+
+/// Seven bits per byte, the lowest first.
+#[inline]
+fn append_varint(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 128 {
+        bytes.push(value as u8 | 128);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// Takes a varint from the front of `bytes`; zero past the end.
+#[inline]
+fn take_varint(bytes: &mut &[u8]) -> u64 {
+    let (mut value, mut shift) = (0, 0);
+    while let Some((&byte, rest)) = bytes.split_first() {
+        *bytes = rest;
+        value |= u64::from(byte & 127) << shift;
+        shift += 7;
+        if byte < 128 || shift > 63 {
+            break;
+        }
+    }
+    value
+}
 
 /// Decodes in the order of encoding. Returns zeros past the end.
 #[derive(Debug)]
@@ -65,9 +87,9 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// `encoded` begins after the prefix.
     pub fn new(encoded: &'a [u8]) -> Reader<'a> {
-        let (length, rest) = encoded.split_at_checked(LENGTH).unwrap_or_default();
-        let bits = length.iter().rev().fold(0, |sum, &byte| sum << 8 | usize::from(byte));
-        let (bits, bytes) = rest.split_at_checked(bits).unwrap_or_default();
+        let mut rest = encoded;
+        let length = take_varint(&mut rest) as usize;
+        let (bits, bytes) = rest.split_at_checked(length).unwrap_or_default();
         Reader { bits, bit: 0, bytes, last_time: 0 }
     }
 
@@ -81,19 +103,7 @@ impl<'a> Reader<'a> {
 
     #[inline]
     pub fn varint(&mut self) -> u64 {
-        let (mut value, mut shift) = (0, 0);
-        if !self.bit() {
-            return 0;
-        }
-        while let Some((&byte, rest)) = self.bytes.split_first() {
-            self.bytes = rest;
-            value |= u64::from(byte & 127) << shift;
-            shift += 7;
-            if byte < 128 || shift > 63 {
-                break;
-            }
-        }
-        value
+        if self.bit() { take_varint(&mut self.bytes) } else { 0 }
     }
 
     pub fn bytes(&mut self, n: usize) -> &'a [u8] {

@@ -14,11 +14,9 @@ pub struct AdvertisedWindow {
     last: u32,
     /// None before the first zero window.
     closed: Option<Box<ZeroWindowTimes>>,
-    /// Scale of the next one (RFC 7323, section 2).
-    shift: u8,
 }
 
-compact!(AdvertisedWindow { sum, min, max, count, last, closed, shift });
+compact!(AdvertisedWindow { sum, min, max, count, last, closed });
 
 /// The times with a window of zero, nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,13 +35,10 @@ pub struct ZeroWindowTimes {
 compact!(ZeroWindowTimes { since, total, longest, times, acks });
 
 impl AdvertisedWindow {
-    pub(super) fn set_shift(&mut self, shift: u8) {
-        self.shift = shift;
-    }
-
-    /// A packet of the receiver. Returns true if it does not change the window.
+    /// A packet of the receiver, with the scale of its window (RFC 7323, section 2). Returns true if it
+    /// does not change the window.
     #[inline]
-    pub(super) fn on_packet(&mut self, now: i64, s: &Segment<'_>) -> bool {
+    pub(super) fn on_packet(&mut self, now: i64, s: &Segment<'_>, shift: u8) -> bool {
         // The window of a RST has no meaning.
         if s.flags.has(Flags::RST) {
             return true;
@@ -53,7 +48,7 @@ impl AdvertisedWindow {
             self.last = u32::from(s.window);
             return self.last == previous;
         }
-        let window = u32::from(s.window) << self.shift;
+        let window = u32::from(s.window) << shift;
         if window != previous || self.count == 0 {
             self.min = if self.count == 0 { window } else { self.min.min(window) };
             self.max = self.max.max(window);

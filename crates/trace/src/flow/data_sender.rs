@@ -1,7 +1,7 @@
 //! What is kept of an end that sends data. An end that only acknowledges has it only until its SYN or
 //! FIN is acknowledged.
 
-use super::clues::{IpIdTracker, TsvalClock};
+use super::clues::{IpIdTracker, RttClues, TsvalClock};
 use super::context::{PacketContext, SenderClues};
 use super::loss_history::LossHistory;
 use super::outstanding::{CaptureGap, Outstanding, SackMark, SendSpace, SentRange};
@@ -24,6 +24,9 @@ pub struct DataSender {
 
 compact!(DataSender { outstanding, tsval_clock, ip_id, stats, is_app_limited, data_ttl });
 
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<DataSender>() <= 400);
+
 /// The highest range that an ACK acknowledges.
 #[derive(Debug, Clone, Copy)]
 pub struct AckedRange {
@@ -42,13 +45,16 @@ impl DataSender {
         ack: u32,
         space: &mut SendSpace,
         mut loss: Option<&mut LossHistory>,
-        min_rtt: i64,
+        rtt: &RttClues,
     ) -> Option<AckedRange> {
         let mut retransmitted_at = i64::MIN;
         let mut highest = None;
         while let Some(range) = self.outstanding.pop_acked(ack) {
+            // Only of a range with several copies is it asked which one can have arrived.
+            let mut min_rtt = 0;
             if range.transmissions > 1 {
                 retransmitted_at = retransmitted_at.max(range.last_at);
+                min_rtt = rtt.min_feedback().unwrap_or(0);
             }
             if let Some(loss) = loss.as_deref_mut() {
                 loss.on_range_acked(&range, now, min_rtt);

@@ -11,9 +11,14 @@ pub struct ReceivedAcks {
     dupacks: u32,
     last_at: i64,
     has_any: bool,
+    /// Scale of the next window (RFC 7323, section 2).
+    window_shift: u8,
 }
 
-compact!(ReceivedAcks { window, dupacks, last_at, has_any });
+compact!(ReceivedAcks { window, dupacks, last_at, has_any, window_shift });
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<ReceivedAcks>() == 48);
 
 /// How an ACK differs from those before it.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +40,7 @@ impl ReceivedAck {
 impl ReceivedAcks {
     #[inline]
     pub fn on_packet(&mut self, now: i64, s: &Segment<'_>) -> ReceivedAck {
-        let ack = ReceivedAck { is_first: !self.has_any, is_same_window: self.window.on_packet(now, s) };
+        let ack = ReceivedAck { is_first: !self.has_any, is_same_window: self.window.on_packet(now, s, self.window_shift) };
         (self.has_any, self.last_at) = (true, now);
         ack
     }
@@ -53,7 +58,7 @@ impl ReceivedAcks {
     }
 
     pub fn set_window_shift(&mut self, shift: u8) {
-        self.window.set_shift(shift);
+        self.window_shift = shift;
     }
 
     #[inline]

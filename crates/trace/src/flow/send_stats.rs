@@ -13,12 +13,11 @@ pub struct SendStats {
     flight: TimeAverage,
     ack_clock: AckClock,
     timeline: Option<Box<ByteTimeline>>,
-    think: ThinkTimes,
-    /// Full segments outstanding when the first data was acknowledged; zero if not known.
-    initial_window: u8,
+    /// None before the first pause.
+    think: Option<Box<ThinkTimes>>,
 }
 
-compact!(SendStats { bytes, times, flight, ack_clock, timeline, think, initial_window });
+compact!(SendStats { bytes, times, flight, ack_clock, timeline, think });
 
 /// Pauses of this end's application between the other end's data and its own, beyond the RTT.
 /// Times in nanoseconds.
@@ -45,9 +44,11 @@ pub struct ByteCounts {
     pub segments: u32,
     pub duplicate_acks: u32,
     pub largest_segment: u32,
+    /// Full segments outstanding when the first data was acknowledged; zero if not known.
+    initial_window: u8,
 }
 
-compact!(ByteCounts { payload, unique, unique_ip_bytes, segments, duplicate_acks, largest_segment });
+compact!(ByteCounts { payload, unique, unique_ip_bytes, segments, duplicate_acks, largest_segment, initial_window });
 
 /// Times by what limited the sender, nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -113,13 +114,13 @@ impl SendStats {
         self.times.first_data.is_some()
     }
 
-    pub fn think(&self) -> &ThinkTimes {
-        &self.think
+    pub fn think(&self) -> ThinkTimes {
+        self.think.as_deref().copied().unwrap_or_default()
     }
 
     /// The application thought for `span` nanoseconds until now.
     pub(super) fn on_think(&mut self, now: i64, span: i64) {
-        let think = &mut self.think;
+        let think = self.think.get_or_insert_default();
         think.count = think.count.saturating_add(1);
         think.total = think.total.saturating_add(span);
         if span > think.longest {
@@ -129,12 +130,12 @@ impl SendStats {
 
     /// Its first full segments were fewer than RFC 6928's initial window.
     pub fn has_small_initial_window(&self) -> bool {
-        (RULES.small_initial_window.0..=RULES.small_initial_window.1).contains(&self.initial_window)
+        (RULES.small_initial_window.0..=RULES.small_initial_window.1).contains(&self.bytes.initial_window)
     }
 
     /// It began with the initial window of RFC 6928 or a larger one.
     pub fn has_large_initial_window(&self) -> bool {
-        self.initial_window >= RULES.large_initial_window
+        self.bytes.initial_window >= RULES.large_initial_window
     }
 
     /// Nothing shows data: only a SYN or FIN was sent and acknowledged.
@@ -149,7 +150,8 @@ impl SendStats {
         let bytes = &mut self.bytes;
         bytes.segments = bytes.segments.saturating_add(segments);
         bytes.payload += u64::from(payload);
-        bytes.largest_segment = bytes.largest_segment.max(payload.div_ceil(segments));
+        let each = if segments == 1 { payload } else { payload.div_ceil(segments) };
+        bytes.largest_segment = bytes.largest_segment.max(each);
     }
 
     /// The time of a packet with payload. Returns true for the first one.
@@ -202,7 +204,7 @@ impl SendStats {
         let full = self.bytes.largest_segment.max(1);
         // Nothing was acknowledged before: the initial window.
         if self.bytes.unique == u64::from(outstanding) && !is_app_limited {
-            self.initial_window = outstanding.div_ceil(full).min(u8::MAX.into()) as u8;
+            self.bytes.initial_window = outstanding.div_ceil(full).min(u8::MAX.into()) as u8;
         }
         let segments = if acked <= full { 1 } else { acked.div_ceil(full) };
         self.ack_clock.on_advance(segments, sent_at, gap);
@@ -243,6 +245,8 @@ impl SendStats {
 
     /// Heap memory in bytes.
     pub fn memory(&self) -> usize {
-        self.ack_clock.memory() + self.timeline.as_ref().map_or(0, |_| size_of::<ByteTimeline>())
+        let timeline = self.timeline.as_ref().map_or(0, |_| size_of::<ByteTimeline>());
+        let think = self.think.as_ref().map_or(0, |_| size_of::<ThinkTimes>());
+        self.ack_clock.memory() + timeline + think
     }
 }

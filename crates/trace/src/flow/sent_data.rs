@@ -382,8 +382,7 @@ impl SentData {
             event.spurious += loss.on_advance(now, s, una, rtt);
         }
         let sender = self.sender.get_or_insert_default();
-        let min_rtt = rtt.min_feedback().unwrap_or(0);
-        if let Some(acked) = sender.on_acked(now, s.ack, &mut self.space, self.loss.as_deref_mut(), min_rtt) {
+        if let Some(acked) = sender.on_acked(now, s.ack, &mut self.space, self.loss.as_deref_mut(), rtt) {
             if acked.gives_sample {
                 let sample = now - acked.range.first_at;
                 rtt.on_sample(sample);

@@ -17,25 +17,31 @@ const COMMON_TICK: i64 = 1_000_000;
 const MIN_COMMON_SPAN: i64 = 200_000_000;
 const COMMON_TICKS: std::ops::RangeInclusive<i64> = COMMON_TICK * 2 / 3..=COMMON_TICK * 3 / 2;
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct TsvalClock {
     first: u32,
     first_at: OptTime,
     last: u32,
     last_step: i32,
-    /// Number of TSvals; saturates at 2.
-    seen: u8,
     /// Nanoseconds; zero while unknown.
     tick: u32,
 }
 
-compact!(TsvalClock { first, first_at, last, last_step, seen, tick });
+compact!(TsvalClock { first, first_at, last, last_step, tick });
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<TsvalClock>() == 24);
+
+impl Default for TsvalClock {
+    fn default() -> TsvalClock {
+        TsvalClock { first: 0, first_at: OptTime::default(), last: 0, last_step: 1, tick: 0 }
+    }
+}
 
 impl TsvalClock {
     /// A packet with this TSval passed.
     #[inline]
     pub fn on_packet(&mut self, tsval: u32, now: i64) {
-        self.seen = (self.seen + 1).min(2);
         let Some(at) = self.first_at.get() else {
             (self.first, self.last) = (tsval, tsval);
             return self.first_at.set(now);
@@ -64,7 +70,7 @@ impl TsvalClock {
 
     /// The last TSval minus the previous one; one without a previous one.
     pub fn step(&self) -> i32 {
-        if self.seen > 1 { self.last_step } else { 1 }
+        self.last_step
     }
 
     /// Nanoseconds; zero while unknown.

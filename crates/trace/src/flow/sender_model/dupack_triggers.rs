@@ -3,16 +3,39 @@
 
 use super::super::rules::{RULES, share_of};
 use super::super::seq::seq_lt;
-use crate::compact::compact;
+use crate::compact::{Compact, Reader, Writer, compact};
 
 /// A third duplicate ACK: the segment that it asks for, and when it passed.
 #[derive(Debug, Clone, Copy)]
 struct Trigger {
     seq: u32,
-    at: i64,
+    /// An `i64` would be aligned to eight bytes, and a trigger would take 16.
+    at: [u8; 8],
 }
 
-compact!(Trigger { seq, at });
+const _: () = assert!(size_of::<Trigger>() == 12);
+
+impl Trigger {
+    fn new(seq: u32, at: i64) -> Trigger {
+        Trigger { seq, at: at.to_ne_bytes() }
+    }
+
+    fn at(&self) -> i64 {
+        i64::from_ne_bytes(self.at)
+    }
+}
+
+impl Compact for Trigger {
+    fn encode(&self, to: &mut Writer) {
+        self.seq.encode(to);
+        self.at().encode(to);
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Trigger {
+        let seq = u32::decode(from);
+        Trigger::new(seq, i64::decode(from))
+    }
+}
 
 /// The last triggers, in the order of time.
 #[derive(Debug, Default)]
@@ -39,7 +62,11 @@ impl DupackTriggers {
         if self.triggers.len() == MAX_TRIGGERS {
             self.triggers.remove(0);
         }
-        self.triggers.push(Trigger { seq, at });
+        if self.triggers.len() == self.triggers.capacity() {
+            let more = 1 + self.triggers.len() / 2;
+            self.triggers.reserve_exact(more.min(MAX_TRIGGERS - self.triggers.len()));
+        }
+        self.triggers.push(Trigger::new(seq, at));
     }
 
     /// A third duplicate ACK asked for the segment at `seq`.
@@ -52,8 +79,8 @@ impl DupackTriggers {
     pub fn explains(&self, seq: u32, now: i64, (min_rtt, max_rtt): (i64, i64)) -> bool {
         let answers = |trigger: &Trigger| {
             trigger.seq == seq
-                && now - trigger.at >= share_of(min_rtt, RULES.trigger_window.0)
-                && now - trigger.at <= max_rtt * RULES.late_trigger_rtts + RULES.queue_slack
+                && now - trigger.at() >= share_of(min_rtt, RULES.trigger_window.0)
+                && now - trigger.at() <= max_rtt * RULES.late_trigger_rtts + RULES.queue_slack
         };
         now < self.recovery_until && seq_lt(seq, self.recovery_high) || self.triggers.iter().any(answers)
     }
