@@ -48,6 +48,19 @@ pub struct Record<'a> {
     pub bytes: &'a [u8],
 }
 
+/// Receives the packets of a capture in their order. A method marked `#[inline(always)]` is compiled
+/// into the reader's loop; a closure is called there.
+pub trait RecordVisitor {
+    fn visit(&mut self, record: &Record<'_>);
+}
+
+impl<F: FnMut(&Record<'_>)> RecordVisitor for F {
+    #[inline]
+    fn visit(&mut self, record: &Record<'_>) {
+        self(record);
+    }
+}
+
 /// Why a capture cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -237,10 +250,10 @@ impl Capture {
         Capture { pps_clock: Some(Box::new(clock)), ..self }
     }
 
-    /// Calls `each` for up to `max` of the packets that are available now; returns their number. A
-    /// growing file may have more later.
+    /// Visits up to `max` of the packets that are available now; returns their number. A growing
+    /// file may have more later.
     #[inline(always)]
-    pub fn packets(&mut self, max: u64, mut each: impl FnMut(&Record<'_>)) -> Result<u64, ReadError> {
+    pub fn packets(&mut self, max: u64, mut visitor: impl RecordVisitor) -> Result<u64, ReadError> {
         let mut count = 0;
         while count < max {
             if let FormatReader::Pcap(pcap) = &self.format
@@ -248,7 +261,7 @@ impl Capture {
                 && self.pps_clock.is_none()
             {
                 let bytes = self.source.bytes();
-                let (rest, parsed) = pcap.parse_records(bytes, max - count, &mut each);
+                let (rest, parsed) = pcap.parse_records(bytes, max - count, &mut visitor);
                 let consumed = bytes.len() - rest.len();
                 count += parsed;
                 self.packets_read += parsed;
@@ -258,7 +271,7 @@ impl Capture {
                 break;
             }
             let Some(record) = self.packet()? else { break };
-            each(&record);
+            visit_one(&mut visitor, &record);
             count += 1;
         }
         Ok(count)
@@ -329,6 +342,12 @@ impl Capture {
         let end = byte + self.source.bytes().len() as u64;
         self.truncation = Some(Truncation { kind: damage.name(), packet: self.packets_read + 1, byte, end });
     }
+}
+
+/// A second place that a visitor is compiled into, outside of the loop over buffered records.
+#[inline(never)]
+fn visit_one(visitor: &mut impl RecordVisitor, record: &Record<'_>) {
+    visitor.visit(record);
 }
 
 /// True for damage inside a compressed file, false for an error of the device.

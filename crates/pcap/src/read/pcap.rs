@@ -2,7 +2,7 @@
 //! microseconds and nanoseconds, old versions, and the patched libpcap's longer record header.
 
 use super::source::Source;
-use super::{Damage, LinkType, MAX_RECORD, ReadError, ReadStep, Record, RecordLayout};
+use super::{Damage, LinkType, MAX_RECORD, ReadError, ReadStep, Record, RecordLayout, RecordVisitor};
 use std::io;
 
 const FILE_HEADER: usize = 24;
@@ -98,7 +98,7 @@ impl Pcap {
     /// Parses up to `max` consecutive records of a standard file; stops at the first that
     /// [`Pcap::parse_record`] rejects. Returns the unparsed bytes and the number of records.
     #[inline(always)]
-    pub fn parse_records<'a>(&self, bytes: &'a [u8], max: u64, mut each: impl FnMut(&Record<'a>)) -> (&'a [u8], u64) {
+    pub fn parse_records<'a>(&self, bytes: &'a [u8], max: u64, visitor: &mut impl RecordVisitor) -> (&'a [u8], u64) {
         let (mut rest, mut count) = (bytes, 0);
         if !self.is_standard {
             return (rest, count);
@@ -113,7 +113,7 @@ impl Pcap {
             }
             let Some((packet, next)) = data.split_at_checked(captured as usize) else { break };
             let at = i64::from(word(0)) * 1_000_000_000 + i64::from(word(4)) * self.unit_ns;
-            each(&Record { at, link: self.link, original_len: word(12).max(captured), bytes: packet });
+            visitor.visit(&Record { at, link: self.link, original_len: word(12).max(captured), bytes: packet });
             (rest, count) = (next, count + 1);
         }
         (rest, count)

@@ -85,10 +85,13 @@ impl FlowStore {
         }
     }
 
-    /// True if the flow with this number exists, is hot and has this key.
+    /// The flow with this number; none if there is none, or it is frozen.
     #[inline(always)]
-    pub fn is_hot_with_key(&self, number: u32, key: &Key) -> bool {
-        matches!(self.flows.get(number as usize), Some(StoredFlow::Hot(flow)) if flow.has_key(key))
+    pub fn hot_mut(&mut self, number: u32) -> Option<&mut Flow> {
+        match self.flows.get_mut(number as usize) {
+            Some(StoredFlow::Hot(flow)) => Some(flow),
+            _ => None,
+        }
     }
 
     /// The flow, thawed if necessary, for a packet at time `now`.

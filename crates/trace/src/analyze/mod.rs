@@ -20,7 +20,7 @@ pub use reassembly::FragmentCounts;
 pub use shard::{DecodeCounts, FrameRange};
 
 use crate::decode::{Decoded, Skip, decode, decode_fast};
-use ackclock_pcap::read::{Capture, ReadError, Record};
+use ackclock_pcap::read::{Capture, ReadError, Record, RecordVisitor};
 use mirror::{MirrorFilter, MirrorProbe, is_mirrored};
 use reassembly::{ReassembledSegment, Reassembly};
 use shard::Shard;
@@ -96,13 +96,13 @@ impl Analysis {
         if let Some(probe) = self.probe.take_if(|probe| probe.missing() == 0 || held < max) {
             self.end_probe(&probe, observer);
         }
-        Ok(held + capture.packets(max - held, |record| self.record(record, observer))?)
+        Ok(held + capture.packets(max - held, RecordAnalyzer { analysis: self, observer })?)
     }
 
     /// Holds packets for the probe, if it needs any; returns their number, at most `max`.
     fn hold(&mut self, capture: &mut Capture, max: u64) -> Result<u64, ReadError> {
         let Some(probe) = &mut self.probe else { return Ok(0) };
-        capture.packets(probe.missing().min(max), |record| probe.hold(record))
+        capture.packets(probe.missing().min(max), |record: &Record<'_>| probe.hold(record))
     }
 
     /// The probe has all its packets, or no more are available.
@@ -139,10 +139,8 @@ impl Analysis {
             return;
         }
         let (frame, shard) = (self.totals.frames, &mut self.shard);
-        match &decode_fast(record) {
-            Some(segment) => shard.add(record.at, frame, segment, &self.filter, observer),
-            None => self.slow_path(record, observer),
-        }
+        let Some(segment) = decode_fast(record) else { return self.slow_path(record, observer) };
+        shard.add(record.at, frame, &segment, &self.filter, observer);
     }
 
     /// A packet that the fast path of the decoder rejects.
@@ -154,7 +152,7 @@ impl Analysis {
     fn decoded(&mut self, at: i64, decoded: Result<Decoded<'_>, Skip>, observer: &mut impl PacketObserver) {
         let (frame, shard) = (self.totals.frames, &mut self.shard);
         match decoded {
-            Ok(Decoded::Segment(segment)) => shard.add(at, frame, &segment, &self.filter, observer),
+            Ok(Decoded::Segment(segment)) => shard.add_rare(at, frame, &segment, &self.filter, observer),
             Ok(Decoded::Datagram(datagram)) => shard.add_datagram(at, frame, &datagram, &self.filter),
             Ok(Decoded::Fragment(ip, bytes)) => {
                 let Some(fragment) = ip.fragment else { return };
@@ -164,6 +162,19 @@ impl Analysis {
             }
             Err(skip) => shard.counts.skipped[skip as usize] += 1,
         }
+    }
+}
+
+/// Analyzes records, and calls the observer.
+struct RecordAnalyzer<'a, O> {
+    analysis: &'a mut Analysis,
+    observer: &'a mut O,
+}
+
+impl<O: PacketObserver> RecordVisitor for RecordAnalyzer<'_, O> {
+    #[inline(always)]
+    fn visit(&mut self, record: &Record<'_>) {
+        self.analysis.record(record, self.observer);
     }
 }
 
@@ -195,7 +206,7 @@ impl Shard {
         observer: &mut impl PacketObserver,
     ) {
         match reassembled.segment() {
-            Some(segment) => self.add(at, frame, &segment, filter, observer),
+            Some(segment) => self.add_rare(at, frame, &segment, filter, observer),
             None => self.counts.skipped[Skip::BadTcp as usize] += 1,
         }
     }

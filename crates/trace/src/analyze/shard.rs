@@ -63,8 +63,15 @@ impl Shard {
         }
     }
 
-    /// Processes a segment at time `at`, of the capture's packet with number `frame`.
-    #[inline]
+    /// As [`Shard::add`], for segments that the fast path of the decoder rejects: compiled once.
+    #[inline(never)]
+    pub fn add_rare(&mut self, at: i64, frame: u64, s: &Segment<'_>, filter: &PacketFilter, observer: &mut impl PacketObserver) {
+        self.add(at, frame, s, filter, observer);
+    }
+
+    /// Processes a segment at time `at`, of the capture's packet with number `frame`. Compiled into the
+    /// reader's loop.
+    #[inline(always)]
     pub fn add(&mut self, at: i64, frame: u64, s: &Segment<'_>, filter: &PacketFilter, observer: &mut impl PacketObserver) {
         if !filter.selects_flow(|| s.endpoints()) || self.mirror.as_mut().is_some_and(|mirror| mirror.is_copy(at, s)) {
             return;
@@ -74,16 +81,23 @@ impl Shard {
             self.counts.bad_checksums += u64::from(s.bad_checksum);
             self.counts.malformed_options += u64::from(s.options.malformed);
         }
-        let Some(number) = self.number_of(at, frame, s) else {
-            self.counts.over_capacity += 1;
-            return;
+        let flow = match self.flows.hot_mut(self.last) {
+            Some(flow) if flow.has_key(&s.key) && !s.flags.has(Flags::SYN) => flow,
+            _ => {
+                let Some(number) = self.number_of(at, frame, s) else {
+                    self.counts.over_capacity += 1;
+                    return;
+                };
+                self.last = number;
+                self.flows.get_mut(number, at)
+            }
         };
-        self.last = number;
-        let flow = self.flows.get_mut(number, at);
         let event = flow.on_packet(at, s.from, s);
-        self.frames[number as usize].last = frame;
+        if let Some(frames) = self.frames.get_mut(self.last as usize) {
+            frames.last = frame;
+        }
         observer.on_frame(frame);
-        observer.on_packet(at, number, flow, s, &event);
+        observer.on_packet(at, self.last, flow, s, &event);
     }
 
     /// Processes a UDP datagram; it counts among the packets that are not TCP, too.
@@ -99,9 +113,6 @@ impl Shard {
     /// is no room for it.
     #[inline]
     fn number_of(&mut self, at: i64, frame: u64, s: &Segment<'_>) -> Option<u32> {
-        if self.flows.is_hot_with_key(self.last, &s.key) && !s.flags.has(Flags::SYN) {
-            return Some(self.last);
-        }
         let hash = s.key.hash(self.index.seed());
         match self.index.find(hash, |n| self.flows.has_key(n, &s.key)) {
             Some(number) if !s.flags.has(Flags::SYN) => Some(number),

@@ -30,9 +30,14 @@ fn datagram_of_other_link<'a>(record: &Record<'a>) -> Option<&'a [u8]> {
     (header[kind..kind + 2] == [8, 0]).then_some(datagram)
 }
 
+/// The version, header length and fragment fields of the first word, and the protocol of the second.
+const FIXED: [u64; 2] = [0xff00_0000_0000_3fff, 0x00ff_0000_0000_0000];
+/// Their values: IPv4 without options, no fragment; TCP.
+const FORM: [u64; 2] = [0x4500_0000_0000_0000, 0x0006_0000_0000_0000];
+
 /// The segment of a packet of this form; none for all others. Both headers are read as five 8-byte
 /// words.
-#[inline(never)]
+#[inline(always)]
 pub fn segment<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
     let bytes = datagram(record)?;
     let (words, _) = bytes.first_chunk::<HEADERS>()?.as_chunks::<8>();
@@ -41,7 +46,7 @@ pub fn segment<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
     let total = (w0 >> 32 & 0xffff) as usize;
     let tcp_header = (w4 >> 60) as usize * 4;
     let ends = 20 + tcp_header;
-    if w0 >> 56 != 0x45 || w1 >> 48 & 0xff != 6 || w0 & 0x3fff != 0 || tcp_header < 20 || total < ends {
+    if w0 & FIXED[0] != FORM[0] || w1 & FIXED[1] != FORM[1] || tcp_header < 20 || total < ends {
         return None;
     }
     let captured = &bytes[..bytes.len().min(total)];

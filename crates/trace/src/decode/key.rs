@@ -64,7 +64,8 @@ impl Key {
     /// The key of a packet between IPv4 addresses (source first), and the end that sent it.
     #[inline(always)]
     pub fn v4(ip: [u32; 2], ports: [u16; 2]) -> (Key, Side) {
-        let swapped = (ip[0], ports[0]) > (ip[1], ports[1]);
+        let [source, destination] = [0, 1].map(|i| u64::from(ip[i]) << 16 | u64::from(ports[i]));
+        let swapped = source > destination;
         let key = Key::V4(KeyV4 { ip: ordered(ip, swapped), ports: ordered(ports, swapped) });
         (key, if swapped { Side::High } else { Side::Low })
     }

@@ -132,7 +132,11 @@ impl Flow {
     /// The next packet. Its time may be before the last one's: clocks step.
     #[inline(always)]
     pub fn on_packet(&mut self, at: i64, from: Side, s: &Segment<'_>) -> PacketEvent {
-        let now = at.max(self.last_at).min(self.first_at.saturating_add(MAX_DURATION));
+        let mut now = at.max(self.last_at);
+        // No time is before the first: the difference is exact without a sign.
+        if now.wrapping_sub(self.first_at) as u64 > MAX_DURATION as u64 {
+            now = self.first_at + MAX_DURATION;
+        }
         let span = now - self.last_at;
         self.last_at = now;
         if span > 0 {

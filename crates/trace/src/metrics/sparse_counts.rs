@@ -19,7 +19,7 @@ enum Width {
     #[default]
     One,
     Two,
-    KeyV4,
+    Four,
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -36,7 +36,7 @@ impl Compact for SparseCounts {
     fn decode(from: &mut Reader<'_>) -> SparseCounts {
         let (total, first) = <(u32, u16)>::decode(from);
         let (width, len) = <(u8, usize)>::decode(from);
-        let width = [Width::One, Width::Two, Width::KeyV4][usize::from(width)];
+        let width = [Width::One, Width::Two, Width::Four][usize::from(width)];
         let mut counters = SparseCounts { bytes: vec![0; len].into_boxed_slice(), total, first, width };
         (0..counters.len()).for_each(|i| counters.set(i, u32::decode(from)));
         counters
@@ -70,7 +70,7 @@ impl Width {
         match self {
             Width::One => 1,
             Width::Two => 2,
-            Width::KeyV4 => 4,
+            Width::Four => 4,
         }
     }
 }
@@ -91,7 +91,7 @@ impl SparseCounts {
         match self.width {
             Width::One => u32::from(self.bytes[at]),
             Width::Two => u32::from(u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]])),
-            Width::KeyV4 => u32::from_le_bytes([self.bytes[at], self.bytes[at + 1], self.bytes[at + 2], self.bytes[at + 3]]),
+            Width::Four => u32::from_le_bytes([self.bytes[at], self.bytes[at + 1], self.bytes[at + 2], self.bytes[at + 3]]),
         }
     }
 
@@ -123,11 +123,11 @@ impl SparseCounts {
                 Some(count) if *count < u8::MAX => *count += 1,
                 _ => return false,
             },
-            Width::Two => match self.bytes.get_mut(2 * i..2 * i + 2).and_then(|b| b.first_chunk_mut()) {
+            Width::Two => match self.bytes.as_chunks_mut().0.get_mut(i) {
                 Some(count) if *count != [u8::MAX; 2] => *count = (u16::from_le_bytes(*count) + 1).to_le_bytes(),
                 _ => return false,
             },
-            Width::KeyV4 => match self.bytes.get_mut(4 * i..4 * i + 4).and_then(|b| b.first_chunk_mut()) {
+            Width::Four => match self.bytes.as_chunks_mut().0.get_mut(i) {
                 Some(count) => *count = u32::from_le_bytes(*count).saturating_add(1).to_le_bytes(),
                 None => return false,
             },
@@ -155,7 +155,7 @@ impl SparseCounts {
 
     /// Doubles the width of all counters.
     fn widen(&mut self) {
-        let width = if self.width == Width::One { Width::Two } else { Width::KeyV4 };
+        let width = if self.width == Width::One { Width::Two } else { Width::Four };
         let bytes = vec![0; self.len() * width.bytes()].into_boxed_slice();
         let mut wider = SparseCounts { bytes, width, ..SparseCounts::default() };
         (0..self.len()).for_each(|at| wider.set(at, self.get(at)));

@@ -69,6 +69,30 @@ impl IpIdTracker {
     #[inline]
     pub fn on_packet(&mut self, p: NumberedPacket) {
         let step = p.id.wrapping_sub(self.highest);
+        if step == 1 && self.seen > 0 {
+            self.on_next(p);
+        } else {
+            self.on_other(p, step);
+        }
+        if self.seen >= MAX_SEEN {
+            (self.seen, self.increasing) = (self.seen / 2, self.increasing / 2);
+            (self.idle, self.by_one) = (self.idle / 2, self.by_one / 2);
+        }
+    }
+
+    /// The identification is one above the highest.
+    #[inline]
+    fn on_next(&mut self, p: NumberedPacket) {
+        (self.step, self.seen, self.increasing) = (1, self.seen + 1, self.increasing + 1);
+        self.idle += u16::from(p.is_idle);
+        self.by_one += u16::from(p.is_idle);
+        (self.skips_idle, self.acks) = (false, p.acks);
+        self.highest = p.id.wrapping_add(p.ids - 1);
+    }
+
+    /// The first identification, or one that is `step` above the highest.
+    #[inline(never)]
+    fn on_other(&mut self, p: NumberedPacket, step: u16) {
         self.step = if self.seen > 0 { step as i16 } else { 1 };
         self.seen += 1;
         self.increasing += u16::from((1..=MAX_INCREMENT).contains(&step));
@@ -93,10 +117,6 @@ impl IpIdTracker {
             // A reordered ACK is no longer missing. Data is settled by its gap.
             self.missing -= 1;
             self.limit_acks();
-        }
-        if self.seen >= MAX_SEEN {
-            (self.seen, self.increasing) = (self.seen / 2, self.increasing / 2);
-            (self.idle, self.by_one) = (self.idle / 2, self.by_one / 2);
         }
     }
 

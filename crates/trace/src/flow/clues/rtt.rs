@@ -78,17 +78,15 @@ impl RttClues {
     }
 
     /// Minimum from ACKs and timestamps.
+    #[inline]
     pub fn min_of_all(&self) -> Option<i64> {
-        [self.from_acks.min(), self.from_timestamps.min()].into_iter().flatten().min()
+        smaller(self.from_acks.min(), self.from_timestamps.min())
     }
 
     /// Minimum time until an ACK, a SACK or the echo of a timestamp shows a segment to have arrived.
     #[inline]
     pub fn min_feedback(&self) -> Option<i64> {
-        match (self.min_of_all(), self.min_from_sacks.get()) {
-            (Some(min), Some(sacked)) => Some(min.min(sacked)),
-            (min, sacked) => min.or(sacked),
-        }
+        smaller(self.min_of_all(), self.min_from_sacks.get())
     }
 
     pub fn syn_rtt(&self) -> Option<i64> {
@@ -104,5 +102,14 @@ impl RttClues {
     /// Heap memory in bytes.
     pub fn memory(&self) -> usize {
         self.from_acks.memory() + self.from_timestamps.memory()
+    }
+}
+
+/// The smaller of two times, of which either may be unknown.
+#[inline]
+fn smaller(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        _ => a.or(b),
     }
 }

@@ -170,7 +170,7 @@ impl DeltaQueue {
     }
 
     /// Removes the first range.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<SentRange> {
         let range = self.first()?;
         self.count -= 1;
@@ -212,7 +212,7 @@ impl DeltaQueue {
     }
 
     /// Removes the first range if it lies below `ack`; otherwise removes its part below `ack`.
-    #[inline]
+    #[inline(always)]
     pub fn pop_acked(&mut self, ack: u32) -> Option<SentRange> {
         if self.count == 0 {
             return None;

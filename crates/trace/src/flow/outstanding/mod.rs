@@ -136,7 +136,7 @@ impl Outstanding {
     }
 
     /// Removes the lowest range if it lies below `ack`; otherwise removes its part below `ack`.
-    #[inline]
+    #[inline(always)]
     pub fn pop_acked(&mut self, ack: u32) -> Option<SentRange> {
         let Some(records) = &mut self.records else { return self.queue.pop_acked(ack) };
         let first = records.all.front_mut()?;
