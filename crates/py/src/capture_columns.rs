@@ -70,7 +70,7 @@ pub fn packets(captures: &[CaptureRows<'_>]) -> Result<RecordBatch, ArrowError> 
 
 /// A row for each flow.
 pub fn flow_columns(table: FlatTable) -> Result<RecordBatch, ArrowError> {
-    let columns = table.columns.into_iter().map(|column| {
+    let columns = table.into_columns().into_iter().map(|column| {
         let values: ArrayRef = match column.values {
             FlatValues::Null(rows) => Arc::new(NullArray::new(rows)),
             FlatValues::Bool(values) => Arc::new(BooleanArray::from(values)),

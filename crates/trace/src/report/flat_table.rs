@@ -8,16 +8,29 @@ use std::fmt::{self, Display, Formatter, Write};
 
 /// Rows of scalars: nested names joined by underscores, lists left out, and for each kind of
 /// retransmission its count as `cause_KIND`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FlatTable {
     /// In the order in which rows first have them.
-    pub columns: Vec<FlatColumn>,
+    columns: Vec<FlatColumn>,
     numbers: HashMap<String, usize>,
     rows: usize,
-    /// Name of the value that is visited next.
+    /// The names of the rows' values as a tree; the first is the row itself. A value's column is found
+    /// by its place in the tree, without joining names.
+    names: Vec<NameNode>,
+    /// Text of the last key of a map.
+    key: String,
+}
+
+/// The name of a value in a row.
+#[derive(Debug)]
+struct NameNode {
+    /// Joined by underscores.
     name: String,
-    /// The column after that of the last value: rows are alike, so that it is mostly the next one.
-    next: usize,
+    part: Part,
+    /// None before the first value.
+    column: Option<usize>,
+    /// Key and place in [`FlatTable::names`] of each member, if the value is an object.
+    members: Vec<(String, usize)>,
 }
 
 #[derive(Debug)]
@@ -38,36 +51,85 @@ pub enum FlatValues {
     Text(Vec<Option<String>>),
 }
 
+impl Default for FlatTable {
+    fn default() -> FlatTable {
+        let names = vec![NameNode::new(String::new(), Part::Object)];
+        FlatTable { columns: Vec::new(), numbers: HashMap::new(), rows: 0, names, key: String::new() }
+    }
+}
+
+impl NameNode {
+    fn new(name: String, part: Part) -> NameNode {
+        NameNode { name, part, column: None, members: Vec::new() }
+    }
+
+    /// A member of this object.
+    fn member(&self, key: &str) -> NameNode {
+        let joined = || if self.name.is_empty() { key.to_owned() } else { format!("{}_{key}", self.name) };
+        match self.part {
+            Part::Object if key == "causes" => {
+                let mut name = joined();
+                name.pop();
+                NameNode::new(name, Part::Causes)
+            }
+            Part::Object => NameNode::new(joined(), Part::Object),
+            Part::Causes => NameNode::new(joined(), Part::Cause),
+            Part::Cause if key == "count" => NameNode::new(self.name.clone(), Part::Cause),
+            Part::Cause | Part::LeftOut => NameNode::new(String::new(), Part::LeftOut),
+        }
+    }
+}
+
 impl FlatTable {
     pub fn add(&mut self, row: &impl Serialize) -> serde_json::Result<()> {
-        (self.rows, self.next) = (self.rows + 1, 0);
-        self.name.clear();
-        row.serialize(Visit { table: self, part: Part::Object })?;
+        self.rows += 1;
+        row.serialize(Visit { table: self, node: 0 })
+    }
+
+    /// The columns, in the order in which rows first have them.
+    pub fn into_columns(mut self) -> Vec<FlatColumn> {
         for column in &mut self.columns {
             column.values.pad(self.rows);
         }
-        Ok(())
+        self.columns
     }
 
-    /// Sets the value of the column `name` in the last row.
-    fn set(&mut self, value: FlatValue) {
-        let is_next = self.columns.get(self.next).is_some_and(|column| column.name == self.name);
-        let number = if is_next { self.next } else { self.column() };
+    /// Sets a value in the last row.
+    fn set(&mut self, node: usize, value: FlatValue) {
+        let number = self.names[node].column.unwrap_or_else(|| self.column(node));
         let values = &mut self.columns[number].values;
         values.pad(self.rows - 1);
         values.push(value);
-        self.next = number + 1;
     }
 
     #[cold]
-    fn column(&mut self) -> usize {
-        if let Some(&number) = self.numbers.get(&self.name) {
-            return number;
+    fn column(&mut self, node: usize) -> usize {
+        let name = &self.names[node].name;
+        let number = *self.numbers.entry(name.clone()).or_insert(self.columns.len());
+        if number == self.columns.len() {
+            self.columns.push(FlatColumn { name: name.clone(), values: FlatValues::Null(0) });
         }
-        let number = self.columns.len();
-        self.numbers.insert(self.name.clone(), number);
-        self.columns.push(FlatColumn { name: self.name.clone(), values: FlatValues::Null(0) });
+        self.names[node].column = Some(number);
         number
+    }
+
+    /// The place among the members of `node` of the one with this key, which is mostly `expected`.
+    fn member(&mut self, node: usize, key: &str, expected: usize) -> usize {
+        let members = &self.names[node].members;
+        if members.get(expected).is_some_and(|(known, _)| known == key) { expected } else { self.other_member(node, key) }
+    }
+
+    #[cold]
+    fn other_member(&mut self, node: usize, key: &str) -> usize {
+        let members = &self.names[node].members;
+        if let Some(known) = members.iter().position(|(known, _)| known == key) {
+            return known;
+        }
+        let (place, number) = (members.len(), self.names.len());
+        let member = self.names[node].member(key);
+        self.names[node].members.push((key.to_owned(), number));
+        self.names.push(member);
+        place
     }
 }
 
@@ -139,63 +201,44 @@ enum Part {
     /// `causes`: by kind an object, of which `count` is the value.
     Causes,
     Cause,
+    LeftOut,
 }
 
-/// A visit of one value, whose name is `table.name`.
+/// A visit of one value, which has this place in `table.names`.
 struct Visit<'a> {
     table: &'a mut FlatTable,
-    part: Part,
+    node: usize,
 }
 
 impl<'a> Visit<'a> {
     fn scalar(self, value: FlatValue) -> serde_json::Result<()> {
-        self.table.set(value);
+        self.table.set(self.node, value);
         Ok(())
     }
 
     fn members(self) -> Members<'a> {
-        let prefix = self.table.name.len();
-        Members { table: self.table, part: self.part, prefix }
+        Members { table: self.table, node: self.node, next: 0 }
     }
 }
 
-/// The members of an object; the first `prefix` bytes of `table.name` are its name.
+/// The members of an object.
 struct Members<'a> {
     table: &'a mut FlatTable,
-    part: Part,
-    prefix: usize,
+    node: usize,
+    /// The member after the last one: rows are alike, so that it is mostly the next one.
+    next: usize,
 }
 
 impl Members<'_> {
-    /// The place in `table.name` where a member's name begins.
-    fn begin(&mut self) -> usize {
-        if self.prefix > 0 {
-            self.table.name.push('_');
-        }
-        self.table.name.len()
+    /// The place in `table.names` of the member that is visited now.
+    fn begin(&mut self, key: &str) -> usize {
+        let place = self.table.member(self.node, key, self.next);
+        self.next = place + 1;
+        self.table.names[self.node].members[place].1
     }
 
-    /// Visits the member whose name in `table.name` begins at `start`.
-    fn visit(&mut self, start: usize, value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
-        let text = &mut self.table.name;
-        let (is_causes, is_count) = (text[start..] == *"causes", text[start..] == *"count");
-        let part = match self.part {
-            Part::Object if is_causes => {
-                text.pop();
-                Part::Causes
-            }
-            Part::Object => Part::Object,
-            Part::Causes => Part::Cause,
-            Part::Cause => {
-                text.truncate(self.prefix);
-                Part::Cause
-            }
-        };
-        if self.part != Part::Cause || is_count {
-            value.serialize(Visit { table: self.table, part })?;
-        }
-        self.table.name.truncate(self.prefix);
-        Ok(())
+    fn visit(&mut self, node: usize, value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
+        if self.table.names[node].part == Part::LeftOut { Ok(()) } else { value.serialize(Visit { table: self.table, node }) }
     }
 }
 
@@ -204,9 +247,8 @@ impl SerializeStruct for Members<'_> {
     type Error = Error;
 
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> serde_json::Result<()> {
-        let start = self.begin();
-        self.table.name.push_str(key);
-        self.visit(start, value)
+        let node = self.begin(key);
+        self.visit(node, value)
     }
 
     fn end(self) -> serde_json::Result<()> {
@@ -236,9 +278,12 @@ impl SerializeMap for Members<'_> {
     }
 
     fn serialize_entry<K: Serialize + ?Sized, V: Serialize + ?Sized>(&mut self, key: &K, value: &V) -> serde_json::Result<()> {
-        let start = self.begin();
-        write!(self.table.name, "{}", Key(key)).map_err(Error::custom)?;
-        self.visit(start, value)
+        let mut text = std::mem::take(&mut self.table.key);
+        text.clear();
+        write!(text, "{}", Key(key)).map_err(Error::custom)?;
+        let node = self.begin(&text);
+        self.table.key = text;
+        self.visit(node, value)
     }
 
     fn end(self) -> serde_json::Result<()> {
@@ -433,7 +478,8 @@ mod tests {
         let mut table = FlatTable::default();
         table.add(&row).unwrap();
         table.add(&json!({"last": false, "later": 1, "a2b": {"rtt_ms": {"count": 0.5}}})).unwrap();
-        let mut columns: Vec<(&str, &FlatValues)> = table.columns.iter().map(|c| (c.name.as_str(), &c.values)).collect();
+        let columns = table.into_columns();
+        let mut columns: Vec<(&str, &FlatValues)> = columns.iter().map(|c| (c.name.as_str(), &c.values)).collect();
         assert_eq!(columns.pop(), Some(("later", &FlatValues::Int(vec![None, Some(1)]))));
         columns.sort_unstable_by_key(|column| column.0);
         let expected = [
