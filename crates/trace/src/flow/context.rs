@@ -50,16 +50,27 @@ pub struct SenderClues {
     pub full_segment: u32,
     /// Two more segments fit into the advertised window, and data is waiting to be sent.
     pub can_send_more: bool,
+    /// Initial windows as the ACKs at the sender show them, and as its timestamps do anywhere.
     pub small_initial_window: bool,
+    pub small_initial_flight: bool,
     pub large_initial_window: bool,
 }
 
 impl SenderClues {
-    /// The stack is not older than tail loss probes. The initial window is known at the sender only.
+    /// The handshake was repeated, after which any stack begins with one segment (RFC 5681, section 3.1).
+    pub fn forget_small_window(&mut self) {
+        (self.small_initial_window, self.small_initial_flight) = (false, false);
+    }
+
+    /// The stack is older than RFC 6928.
+    pub fn has_small_window(&self, at_sender: bool) -> bool {
+        if at_sender { self.small_initial_window } else { self.small_initial_flight }
+    }
+
+    /// The stack is not older than tail loss probes. A large initial window is known at the sender only.
     pub fn is_modern(&self, at_sender: bool) -> bool {
         let tick = self.tsval_clock.tick();
-        let is_small = at_sender && self.small_initial_window;
-        !is_small && (at_sender && self.large_initial_window || tick > 0 && tick <= RULES.modern_tick)
+        !self.has_small_window(at_sender) && (at_sender && self.large_initial_window || tick > 0 && tick <= RULES.modern_tick)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is kept of an end that sends data. An end that only acknowledges has it only until its SYN or
 //! FIN is acknowledged.
 
-use super::clues::{IpIdTracker, RttClues, TsvalClock};
+use super::clues::{InitialFlight, IpIdTracker, RttClues, TsvalClock};
 use super::context::{PacketContext, SenderClues};
 use super::loss_history::LossHistory;
 use super::outstanding::{CaptureGap, Outstanding, SackMark, SendSpace, SentRange};
@@ -15,6 +15,7 @@ pub struct DataSender {
     pub(super) outstanding: Outstanding,
     pub(super) tsval_clock: TsvalClock,
     pub(super) ip_id: IpIdTracker,
+    initial_flight: InitialFlight,
     pub(super) stats: SendStats,
     /// The last new segment was not full, and was pushed.
     pub(super) is_app_limited: bool,
@@ -22,17 +23,17 @@ pub struct DataSender {
     pub(super) data_ttl: u8,
 }
 
-compact!(DataSender { outstanding, tsval_clock, ip_id, stats, is_app_limited, data_ttl });
+compact!(DataSender { outstanding, tsval_clock, ip_id, initial_flight, stats, is_app_limited, data_ttl });
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<DataSender>() <= 400);
+const _: () = assert!(size_of::<DataSender>() <= 408);
 
 /// The highest range that an ACK acknowledges.
 #[derive(Debug, Clone, Copy)]
 pub struct AckedRange {
     pub range: SentRange,
     /// The ACK gives an RTT sample: it ends with the range, which was sent once (Karn), was not SACKed
-    /// and did not wait for a retransmission below it.
+    /// and did not wait for a retransmission below it, captured before or not.
     pub gives_sample: bool,
 }
 
@@ -47,17 +48,21 @@ impl DataSender {
         mut loss: Option<&mut LossHistory>,
         rtt: &RttClues,
     ) -> Option<AckedRange> {
-        let mut retransmitted_at = i64::MIN;
+        let mut repaired_at = i64::MIN;
         let mut highest = None;
-        while let Some(range) = self.outstanding.pop_acked(ack) {
-            // Only of a range with several copies is it asked which one can have arrived.
-            let mut min_rtt = 0;
-            if range.transmissions > 1 {
-                retransmitted_at = retransmitted_at.max(range.last_at);
-                min_rtt = rtt.min_feedback().unwrap_or(0);
-            }
+        // Only of a range with several copies is it asked which one can have arrived.
+        let min_rtt = |range: &SentRange| if range.transmissions > 1 { rtt.min_feedback().unwrap_or(0) } else { 0 };
+        loop {
+            let part = if loss.is_some() { self.outstanding.part_below(ack) } else { None };
+            let Some(range) = self.outstanding.pop_acked(ack) else {
+                if let Some((loss, part)) = loss.zip(part) {
+                    loss.on_range_acked(&part, now, min_rtt(&part));
+                }
+                break;
+            };
+            repaired_at = repaired_at.max(range.last_at);
             if let Some(loss) = loss.as_deref_mut() {
-                loss.on_range_acked(&range, now, min_rtt);
+                loss.on_range_acked(&range, now, min_rtt(&range));
             }
             if range.sacked.is_sacked() {
                 space.on_sacked_range_acked(range.len);
@@ -65,8 +70,17 @@ impl DataSender {
             highest = Some(range);
         }
         let range = highest?;
-        let gives_sample = range.end() == ack && range.is_plain() && retransmitted_at <= range.first_at;
+        let gives_sample = range.end() == ack && range.is_plain() && repaired_at <= range.first_at;
         Some(AckedRange { range, gives_sample })
+    }
+
+    /// A packet with payload, worth `segments` full segments, before it is placed; SND.UNA and SND.NXT if the SYN was captured.
+    #[inline]
+    pub fn on_payload(&mut self, s: &Segment<'_>, segments: u32, space: Option<(u32, u32)>) {
+        self.stats.on_payload(s.payload, segments);
+        if let Some(space) = space.filter(|_| !self.initial_flight.is_over()) {
+            self.initial_flight.on_packet(s, space, self.stats.bytes().largest_segment, self.is_app_limited);
+        }
     }
 
     /// The segment is the first copy of this part of a gap.
@@ -105,6 +119,7 @@ impl DataSender {
             full_segment,
             can_send_more: !self.is_app_limited && free > full_segment.saturating_mul(2),
             small_initial_window: self.stats.has_small_initial_window(),
+            small_initial_flight: self.initial_flight.is_small(),
             large_initial_window: self.stats.has_large_initial_window(),
         }
     }

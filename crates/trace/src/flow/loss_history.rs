@@ -96,6 +96,7 @@ impl LossHistory {
             self.model.on_data_in_transit(ctx, !self.gaps.is_empty());
         }
         self.ledger.revise_swapped(&mut self.model, ctx, revisions);
+        self.ledger.revise_before_sign(&mut self.model, ctx, revisions);
         self.ledger.confirm_or_revert_rto(&mut self.model, ctx, revisions);
         self.ledger.check_silence(&mut self.model, ctx, revisions);
     }
@@ -216,6 +217,7 @@ impl LossHistory {
         self.record(ctx, classification);
         let (is_further, last_at) = (self.ledger.records_at(ctx.start()) > 1, previous.map(|range| range.last_at));
         self.ledger.set_rto_candidate(&self.model, ctx, classification, Repeated { is_further, last_at });
+        self.ledger.set_due_copy(&mut self.model, ctx, classification, last_at);
         self.model.begin_tracking_by_retransmission(ctx);
         classification
     }
@@ -240,6 +242,7 @@ impl LossHistory {
         classification: Classification,
         revisions: &mut Vec<Revision>,
     ) -> Classification {
+        self.ledger.revise_missed_rto(&mut self.model, ctx, classification, revisions);
         self.ledger.revise_slow_start(&mut self.model, ctx, classification, revisions)
     }
 

@@ -2,7 +2,7 @@
 
 use super::classify::{Classification, SegmentKind, SpanEvidence, classify_span};
 use super::clues::{NumberedPacket, RttClues, Vantage};
-use super::context::PacketContext;
+use super::context::{PacketContext, SenderClues};
 use super::data_sender::DataSender;
 use super::end_clues::EndClues;
 use super::events::{AckEvent, DataEvent};
@@ -77,7 +77,8 @@ impl SentData {
     pub fn update_clues(&mut self, packet: &SentPacket<'_>) {
         let (now, s) = (packet.now, packet.segment);
         if s.payload > 0 {
-            self.sender_mut().stats.on_payload(s.payload, packet.segments());
+            let space = packet.clues.syn().is_captured.then(|| (self.space.una(), self.space.nxt()));
+            self.sender_mut().on_payload(s, packet.segments(), space);
         }
         // The identification of a SYN-ACK is often zero.
         if let (Some(id), false) = (s.ip_id, s.flags.has(Flags::SYN)) {
@@ -325,7 +326,12 @@ impl SentData {
     fn context<'a>(&self, packet: &SentPacket<'a>) -> PacketContext<'a> {
         let SentPacket { now, segment, clues, acks, peer, peer_data } = *packet;
         let free = acks.window().last().saturating_sub(self.space.in_flight());
-        let sender = self.sender.as_ref().map_or_else(Default::default, |sender| sender.clues(clues.counts().pure_acks, free));
+        let mut sender: SenderClues =
+            self.sender.as_ref().map_or_else(Default::default, |sender| sender.clues(clues.counts().pure_acks, free));
+        let peer_syn_retransmitted = peer_data.count(SegmentKind::Handshake) > 0;
+        if peer_syn_retransmitted || self.count(SegmentKind::Handshake) > 0 {
+            sender.forget_small_window();
+        }
         PacketContext {
             now,
             segment,
@@ -342,7 +348,7 @@ impl SentData {
             sender,
             sack: clues.syn().allows_sack() && peer.syn().allows_sack(),
             peer_pure_acks: peer.counts().pure_acks,
-            peer_syn_retransmitted: peer_data.count(SegmentKind::Handshake) > 0,
+            peer_syn_retransmitted,
             peer_rtt: peer.rtt().min_of_all(),
             peer_last_sent_at: peer_data.last_at,
         }

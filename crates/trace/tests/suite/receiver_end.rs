@@ -242,3 +242,58 @@ fn retransmission_without_sack_is_by_rto_when_the_one_by_duplicate_acks_was_lost
     all.push(data((780, 730, 415), 2001));
     assert_eq!(kinds(&all), [Timeout]);
 }
+
+/// A SYN of the client or the SYN-ACK, with timestamps and SACK permitted.
+fn handshake(at: At, from_server: bool) -> (u64, Vec<u8>) {
+    let mut options = options(at, None);
+    options[..2].copy_from_slice(&[4, 2]);
+    let (seq, ack) = if from_server { (0, 107) } else { (106, 0) };
+    let tcp = Tcp { from_server, syn: true, seq, ack, window: 0xffff, options: &options, ..Tcp::default() };
+    (at.0 * 1_000_000, tcp.datagram())
+}
+
+/// A sender with this initial window. The first and the fourth segment after it are lost, and so is the
+/// retransmission of the first, which comes again while the sender receives SACKs.
+fn sent_again(initial_window: u32, is_repeated: bool) -> Vec<SegmentKind> {
+    let mut all = vec![handshake((0, 0, 0), false)];
+    if is_repeated {
+        all.push(handshake((1, 1, 0), false));
+    }
+    all.extend([handshake((100, 50, 0), true), ack((100, 100, 50), 1, None)]);
+    for i in 0..initial_window {
+        all.extend([data((200, 150, 100), 1 + i * 1000), ack((200, 200, 150), 1001 + i * 1000, None)]);
+    }
+    let lost = 1 + initial_window * 1000;
+    let block = |i: u32| (lost + if i < 3 { 1000 } else { 4000 }, lost + 1000 + i * 1000);
+    for i in [1, 2, 4, 5] {
+        all.push(data((300 + 3 * u64::from(i), 250, 200), lost + i * 1000));
+        all.push(ack((300 + 3 * u64::from(i), 300 + 3 * i, 150), lost, Some(block(i))));
+    }
+    for i in 6..8u32 {
+        all.push(data((400 + 3 * u64::from(i), 365, 315), lost + i * 1000));
+        all.push(ack((400 + 3 * u64::from(i), 400 + 3 * i, 150), lost, Some(block(i))));
+    }
+    all.extend([data((425, 365, 315), lost + 3000), ack((425, 425, 150), lost, Some((lost + 1000, lost + 8000)))]);
+    all.push(data((575, 525, 425), lost));
+    kinds(&all)
+}
+
+/// initial_flight.rs: stacks of RFC 3390 retransmit nothing twice in a recovery.
+#[test]
+fn second_retransmission_is_by_rto_when_the_initial_window_was_small() {
+    assert_eq!(sent_again(3, false), [Fast, Timeout]);
+    assert_eq!(sent_again(10, false), [Fast, Rack]);
+}
+
+#[test]
+fn initial_window_shows_no_stack_when_the_handshake_was_repeated() {
+    assert_eq!(sent_again(3, true), [Fast, Rack]);
+}
+
+/// Without SACK. The second segment arrives 500 ms before the first, and is acknowledged with it.
+#[test]
+fn ack_gives_no_rtt_when_its_segment_waited_for_one_that_was_not_captured_before() {
+    let all = [Request(0), RequestAck(100), LateData(200, 1, id(2)), Ack(200, 1001), LateData(300, 2001, id(4))];
+    let (_, report) = run(&[&all[..], &[Ack(300, 1001), LateData(800, 1001, id(5)), Ack(800, 3001)]].concat());
+    assert!(report.rtt_ms.max.is_none_or(|max| max < 1.0), "{:?}", report.rtt_ms);
+}

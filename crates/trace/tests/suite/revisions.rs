@@ -23,10 +23,10 @@ fn fast_retransmission_becomes_an_rto_when_the_next_one_follows_within_the_rtt()
     let mut all = loss_without_sack();
     all.push(Data(302, 4001));
     assert_eq!(run(&all).0, [Fast]);
-    all.push(Data(330, 5001));
+    all.extend([Data(330, 5001), Data(331, 6001)]);
     let (kinds, report) = run(&all);
-    assert_eq!(kinds, [Timeout, GoBackN]);
-    assert_eq!((report.rto_retransmits, report.go_back_n_retransmits, report.fast_retransmits), (1, 1, 0));
+    assert_eq!(kinds, [Timeout, GoBackN, GoBackN]);
+    assert_eq!((report.rto_retransmits, report.go_back_n_retransmits, report.fast_retransmits), (1, 2, 0));
     assert_eq!(report.repairs.timeouts, 1);
 }
 
@@ -35,6 +35,52 @@ fn fast_retransmission_stays_one_when_a_partial_ack_triggers_the_next() {
     let mut all = loss_without_sack();
     all.extend([Data(302, 4001), Ack(330, 5001), Data(330, 5001)]);
     assert_eq!(run(&all).0, [Fast, Fast]);
+}
+
+// finding("C6")
+#[test]
+fn fast_retransmission_stays_one_when_the_partial_ack_is_captured_directly_after_the_next() {
+    let next = |ack_at| {
+        let mut all = loss_without_sack();
+        all.extend([Data(302, 4001), Data(330, 5001), Ack(ack_at, 5001), Data(340, 12_001)]);
+        run(&all).0
+    };
+    assert_eq!(next(330), [Fast, Fast]);
+    assert_eq!(next(331), [Timeout, GoBackN]);
+}
+
+// finding("C6")
+#[test]
+fn go_back_n_after_a_silence_becomes_fast_when_the_partial_ack_is_captured_directly_after_it() {
+    let next = |ack_at| {
+        let mut all = loss_without_sack();
+        all.extend([Data(302, 4001), Data(400, 5001), Ack(ack_at, 5001), Data(410, 12_001)]);
+        run(&all).0
+    };
+    assert_eq!(next(400), [Fast, Fast]);
+    assert_eq!(next(401), [Timeout, GoBackN]);
+}
+
+/// missed_rto.rs. A capture at the server, with an RTT of 100 ms: of 30 segments from 4001 on the first is
+/// lost, and its retransmission too. SACKs arrive all the time, one of them just before the next
+/// retransmission at `second_at`, which that of a segment above the highest one follows.
+fn clocked_by_sacks(second_at: u64) -> Vec<SegmentKind> {
+    let mut all: Vec<_> = (0..4).map(|i| Data(0, 1 + i * 1000)).collect();
+    all.push(Ack(100, 4001));
+    all.extend((4..34).map(|i| Data(100, 1 + i * 1000)));
+    all.extend((0..3).map(|i| Sack(200 + 15 * i, 4001, (5001, 6001 + i as u32 * 1000))));
+    all.push(Data(230, 4001));
+    all.extend((3..=(second_at - 200) / 15).map(|i| Sack(200 + 15 * i, 4001, (5001, 6001 + i as u32 * 1000))));
+    all.extend([Data(second_at, 4001), Data(second_at + 1, 32_001)]);
+    run(&all).0
+}
+
+// finding("C14")
+#[test]
+fn retransmission_becomes_an_rto_when_data_above_the_highest_sack_follows_it() {
+    assert_eq!(clocked_by_sacks(560), [Fast, Timeout, GoBackN]);
+    // The RTO was not due.
+    assert_ne!(clocked_by_sacks(350)[1], Timeout);
 }
 
 /// rto_in_recovery.rs. A capture at the server, with an RTT of 100 ms: 30 segments from 4001 on, of which

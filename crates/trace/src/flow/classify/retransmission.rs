@@ -72,6 +72,9 @@ pub struct RetransmissionEvidence {
     /// The sender detects losses by time (RACK), as far as known: it is a modern one, in which the
     /// transmission of the lowest segment restarts the timer and SRTT adds to the minimum RTO.
     pub uses_rack: bool,
+    /// The sender's stack is older than RACK: with SACK it retransmits nothing twice in a recovery but by
+    /// newer data that arrived.
+    pub predates_rack: bool,
 }
 
 /// Classifies a retransmission. At the sender no timer explains what an ACK explains that has just
@@ -170,10 +173,11 @@ fn classify_by_sender(r: &RetransmissionEvidence) -> Classification {
         && (r.is_tracked
             || r.silence < RULES.max_ack_delay
             || r.since_last_copy.is_none_or(|since| share_of(due, RULES.paced_beyond_rto) < r.since_advance.min(since)));
+    let timer_run = if r.uses_rack { r.since_advance.min(r.since_last_copy.unwrap_or(i64::MAX)) } else { r.since_advance };
     if r.is_lowest_unacked
         && !triggered
         && !shown_before_rto
-        && r.since_advance >= share_of(due, if r.is_tracked { RULES.remote_due_rto } else { RULES.due_rto })
+        && timer_run >= share_of(due, if r.is_tracked { RULES.remote_due_rto } else { RULES.due_rto })
         && no_trigger
         && (many || !r.is_first_retransmission || r.uses_rack && r.after_timeout)
     {
@@ -201,12 +205,18 @@ fn classify_by_sender(r: &RetransmissionEvidence) -> Classification {
     if !r.sack && !r.is_first_retransmission && r.is_lowest_unacked && !too_soon {
         return Classification::new(SegmentKind::Timeout, 0.8);
     }
+    // Nothing is retransmitted again in such a recovery (RFC 6675, section 5): an RTO had been sent, and
+    // was lost before the capture, or this is the RTO.
+    if r.is_remote && r.sack && r.predates_rack && !r.is_first_retransmission && r.in_recovery {
+        let kind = if r.follows_advance || !r.is_lowest_unacked { SegmentKind::GoBackN } else { SegmentKind::Timeout };
+        return Classification::new(kind, 0.7);
+    }
     if !r.is_first_retransmission && (r.sacked_above || r.in_recovery) {
         return Classification::new(SegmentKind::Rack, 0.85);
     }
     // Segments above the highest SACK block are retransmitted only if all outstanding data is
     // marked lost.
-    if r.is_remote
+    if !r.is_remote
         && r.sack
         && r.in_recovery
         && !r.sacked_above
@@ -270,7 +280,8 @@ fn classify_timer(r: &RetransmissionEvidence, srtt: i64) -> Classification {
 /// recovery a partial ACK (RFC 6582, section 3.2).
 fn follows_trigger(r: &RetransmissionEvidence) -> bool {
     let third = r.dupacks == RULES.dupthresh && !r.is_remote && r.silence < RULES.max_ack_delay;
-    r.is_lowest_unacked && !r.after_timeout && (third || r.in_recovery && r.follows_advance)
+    let partial = r.in_recovery && r.follows_advance && !(r.is_remote && r.sack && r.predates_rack && !r.is_first_retransmission);
+    r.is_lowest_unacked && !r.after_timeout && (third || partial)
 }
 
 /// With the capture at the sender: the loss was detectable and the RTO is not due yet, so the
@@ -350,6 +361,7 @@ mod tests {
             is_modern: false,
             sack: true,
             uses_rack: false,
+            predates_rack: false,
         };
         assert_eq!(classify_retransmission(&first).kind, SegmentKind::Timeout);
         assert_eq!(

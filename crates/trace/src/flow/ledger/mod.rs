@@ -17,7 +17,7 @@ use super::context::PacketContext;
 use super::sender_model::SenderModel;
 use super::seq::seq_lt;
 use crate::compact::compact;
-use revise::{ProvisionalRto, RtoCandidate, SwapCandidate};
+use revise::{ProvisionalRto, RtoCandidate, SlowStartSign, SwapCandidate};
 
 /// With fewer duplicate ACKs a remote sender without SACK has not received three, even if one was not
 /// captured.
@@ -36,6 +36,7 @@ pub struct Ledger {
     provisional_rto: Option<Box<ProvisionalRto>>,
     rto_candidate: Option<Box<RtoCandidate>>,
     swap_candidate: Option<Box<SwapCandidate>>,
+    slow_start_sign: Option<Box<SlowStartSign>>,
     /// Segments.
     retransmitted: u32,
     rtos: u32,
@@ -50,6 +51,7 @@ compact!(Ledger {
     provisional_rto,
     rto_candidate,
     swap_candidate,
+    slow_start_sign,
     retransmitted,
     rtos,
     recoveries,
@@ -168,6 +170,10 @@ impl Ledger {
     /// than `max_age` nanoseconds.
     pub fn drop_old(&mut self, now: i64, una: u32, max_age: i64) {
         let is_old = |record: &Retransmission| !seq_lt(una, record.end) && (record.is_settled || now - record.at > max_age);
+        // The sign of slow start may still revise them.
+        if self.slow_start_sign.is_some() {
+            return;
+        }
         let old = self.records.iter().take_while(|record| is_old(record)).count();
         if old > 0 {
             self.records.drain(..old);
@@ -187,7 +193,10 @@ impl Ledger {
     /// The next data packet may revise the last classification.
     #[inline]
     pub fn awaits_data(&self) -> bool {
-        self.rto_candidate.is_some() || self.provisional_rto.is_some() || self.swap_candidate.is_some()
+        self.rto_candidate.is_some()
+            || self.provisional_rto.is_some()
+            || self.swap_candidate.is_some()
+            || self.slow_start_sign.is_some()
     }
 
     /// An ACK finds nothing out and drops nothing: no record is left above SND.UNA, and none is old.
@@ -250,6 +259,7 @@ impl Ledger {
             + self.provisional_rto.as_ref().map_or(0, |_| size_of::<ProvisionalRto>())
             + self.rto_candidate.as_ref().map_or(0, |_| size_of::<RtoCandidate>())
             + self.swap_candidate.as_ref().map_or(0, |_| size_of::<SwapCandidate>())
+            + self.slow_start_sign.as_ref().map_or(0, |_| size_of::<SlowStartSign>())
     }
 }
 

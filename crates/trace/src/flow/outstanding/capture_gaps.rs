@@ -45,7 +45,7 @@ impl AckedUncaptured {
 }
 
 /// Maximum number of gaps of one direction; the oldest are dropped.
-const MAX_GAPS: usize = 512;
+const MAX_GAPS: usize = 2048;
 
 /// The gaps of one direction, in the order of sequence numbers.
 #[derive(Debug, Default)]

@@ -151,6 +151,13 @@ impl Outstanding {
         None
     }
 
+    /// The part below `ack` of the lowest range, a super-segment with a record, if `ack` ends within it.
+    pub fn part_below(&self, ack: u32) -> Option<SentRange> {
+        let first = self.records.as_ref()?.all.front()?;
+        let is_within = seq_lt(first.start, ack) && seq_lt(ack, first.end());
+        is_within.then(|| SentRange { len: seq_diff(first.start, ack) as u32, ..*first })
+    }
+
     pub fn clear(&mut self) {
         *self = Outstanding::default();
     }
@@ -280,6 +287,15 @@ mod tests {
                 prop_assert_eq!(list.is_empty(), model.is_empty());
             }
         }
+    }
+
+    #[test]
+    fn part_below_an_ack_is_that_of_a_super_segment_in_which_it_ends() {
+        let mut list = Outstanding::default();
+        list.push(plain(1000, 8000, 5, 0, 0), usize::MAX);
+        list.retransmit(1000, 9000, 70, 0, 0);
+        assert_eq!(list.part_below(4000).map(|range| (range.start, range.len, range.last_at)), Some((1000, 3000, 70)));
+        assert_eq!((list.part_below(1000), list.part_below(9000)), (None, None));
     }
 
     // finding("C2")

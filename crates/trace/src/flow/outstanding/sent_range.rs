@@ -1,5 +1,6 @@
 //! A range of sequence numbers that was sent in one packet.
 
+use super::super::rules::{RULES, is_below_share};
 use super::super::seq::seq_lt;
 use crate::compact::{Compact, Reader, Writer, compact};
 
@@ -76,10 +77,11 @@ impl SentRange {
         XmitOrder { at: self.last_at, end: self.end() }
     }
 
-    /// True if an ACK at `now` can be for the last copy.
+    /// True if an ACK at `now` can be for the last copy. The minimum RTT may have been measured with a
+    /// queue.
     #[inline]
     pub fn could_be_acked_by(&self, now: i64, min_rtt: i64) -> bool {
-        self.transmissions == 1 || now - self.last_at >= min_rtt
+        self.transmissions == 1 || !is_below_share(now - self.last_at, min_rtt, RULES.early_ack)
     }
 }
 
@@ -95,5 +97,18 @@ impl XmitOrder {
     #[inline]
     pub fn is_after(&self, other: &XmitOrder) -> bool {
         self.at > other.at || self.at == other.at && seq_lt(other.end, self.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ack_can_be_for_the_last_copy_when_it_arrives_within_a_tenth_of_the_minimum_rtt() {
+        let copy =
+            SentRange { start: 0, len: 1, first_at: 0, last_at: 50, tsval: 0, ip_id: 0, transmissions: 2, sacked: SackMark::No };
+        assert!(copy.could_be_acked_by(140, 100) && !copy.could_be_acked_by(139, 100));
+        assert!(SentRange { transmissions: 1, ..copy }.could_be_acked_by(51, 100));
     }
 }

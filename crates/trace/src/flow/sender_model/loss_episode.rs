@@ -5,6 +5,16 @@ use super::super::seq::{seq_lt, seq_max};
 use super::{AckTransit, RackState};
 use crate::compact::compact;
 
+/// A retransmission that counts as fast, and left when the RTO was due.
+#[derive(Debug, Clone, Copy)]
+pub struct DueCopy {
+    pub at: i64,
+    /// SND.NXT.
+    pub nxt: u32,
+}
+
+compact!(DueCopy { at, nxt });
+
 #[derive(Debug, Default)]
 pub struct LossEpisode {
     /// Until this is acknowledged the sender repairs after an RTO: SND.NXT at the RTO.
@@ -38,6 +48,8 @@ pub struct LossEpisode {
     pub(super) armed_rtt: Option<(i64, i64)>,
     /// RACK's state when the sender last sent: what changed since can have triggered the next packet.
     pub(super) rack_at_last_sent: RackState,
+    /// The last retransmission that left when the RTO was due, and counts as fast.
+    pub(super) due_copy: Option<DueCopy>,
     /// ACKs on their way to the sender, if the capture is remote.
     pub(super) transit: Option<Box<AckTransit>>,
 }
@@ -58,6 +70,7 @@ compact!(LossEpisode {
     sack_rtt,
     armed_rtt,
     rack_at_last_sent,
+    due_copy,
     transit
 });
 
@@ -78,6 +91,7 @@ pub static IDLE: LossEpisode = LossEpisode {
     sack_rtt: None,
     armed_rtt: None,
     rack_at_last_sent: RackState::NONE,
+    due_copy: None,
     transit: None,
 };
 

@@ -16,6 +16,7 @@ use crate::compact::compact;
 use crate::decode::Segment;
 use ack_transit::{AckSnapshot, AckTransit};
 use dupack_triggers::DupackTriggers;
+pub use loss_episode::DueCopy;
 use loss_episode::{IDLE, LossEpisode, is_open};
 use rack::RackState;
 
@@ -112,7 +113,10 @@ impl SenderModel {
             follows_advance,
             is_paced: episode.is_paced(),
             previous_gap: if tsval_pause.is_none() { episode.last_gap } else { 0 },
-            later_data_acked: previous.filter(|_| at_sender).map(|range| self.rack.sent_before(range)),
+            later_data_acked: previous.filter(|_| at_sender).map(|range| match self.predates_rack(ctx) {
+                true => self.rack.sent_before_new(range),
+                false => self.rack.sent_before(range),
+            }),
             after_timeout: is_open(episode.rto_high, una) || self.is_rto_end_in_transit(ctx),
             in_recovery: is_open(episode.recovery_high, una),
             is_remote: !at_sender,
@@ -124,6 +128,7 @@ impl SenderModel {
             sack: ctx.sack,
             follows_sack: at_sender && ctx.now.saturating_sub(episode.sacked_at) < RULES.max_ack_delay,
             uses_rack: self.uses_rack(ctx),
+            predates_rack: self.predates_rack(ctx),
         }
     }
 
@@ -138,7 +143,14 @@ impl SenderModel {
     /// younger than ticks of more than a millisecond.
     pub fn may_use_rack(&self, ctx: &PacketContext<'_>) -> bool {
         let is_young = ctx.tsval().is_some() && ctx.sender.tsval_clock.tick() <= RULES.modern_tick;
-        self.uses_rack(ctx) || !ctx.is_at_sender() && ctx.sack && is_young
+        self.uses_rack(ctx) || !ctx.is_at_sender() && ctx.sack && is_young && !ctx.sender.small_initial_flight
+    }
+
+    /// The sender's stack is older than RACK: its initial window is that of RFC 3390, or its timestamps
+    /// count more than a millisecond.
+    fn predates_rack(&self, ctx: &PacketContext<'_>) -> bool {
+        let is_coarse = ctx.tsval().is_some() && ctx.sender.tsval_clock.tick() > RULES.modern_tick;
+        ctx.sender.has_small_window(ctx.is_at_sender()) && !self.uses_rack || is_coarse
     }
 
     /// The sender's RTO when its timer was last started by an advancing ACK (RFC 6298, sections 2 and
@@ -146,6 +158,22 @@ impl SenderModel {
     pub fn rto(&self, ctx: &PacketContext<'_>) -> i64 {
         let (srtt, rttvar) = self.episode().armed_rtt.or(ctx.srtt).unwrap_or_default();
         srtt + (4 * rttvar).max(RULES.common_rto_min)
+    }
+
+    /// The RTO is due if its timer runs for `age`. Stacks older than RACK may apply the common minimum to
+    /// the sum.
+    pub fn is_rto_due(&self, ctx: &PacketContext<'_>, age: i64) -> bool {
+        let (srtt, rttvar) = self.episode().armed_rtt.or(ctx.srtt).unwrap_or_default();
+        let min_rto = (srtt + 4 * rttvar).max(RULES.common_rto_min);
+        age >= share_of(if self.predates_rack(ctx) { min_rto } else { self.rto(ctx) }, RULES.certain_rto)
+    }
+
+    pub fn set_due_copy(&mut self, copy: DueCopy) {
+        self.episode_mut().due_copy = Some(copy);
+    }
+
+    pub fn take_due_copy(&mut self) -> Option<DueCopy> {
+        self.episode.as_deref_mut().and_then(|episode| episode.due_copy.take())
     }
 
     fn received(&self, ctx: &PacketContext<'_>, silence: i64) -> Received {
@@ -291,7 +319,9 @@ impl SenderModel {
         let shows_probes = classification.kind == SegmentKind::TailProbe && is_last && classification.confidence > SURE_PROBE;
         match classification.kind {
             SegmentKind::TailProbe if shows_probes => self.uses_tlp = Some(true),
-            SegmentKind::Rack if ctx.is_at_sender() && ctx.sack => self.uses_rack = true,
+            SegmentKind::Rack if ctx.is_at_sender() && ctx.sack && classification.confidence > UNSURE_RACK => {
+                self.uses_rack = true
+            }
             SegmentKind::Timeout if !is_last && is_first_timer && self.uses_tlp.is_none() => self.uses_tlp = Some(false),
             _ => {}
         }
@@ -602,6 +632,8 @@ impl SenderModel {
     }
 }
 
+/// Confidence of a retransmission by RACK from which the sender is not known to use it.
+const UNSURE_RACK: f32 = 0.75;
 /// Confidence of a probe from which the sender is known to use probes.
 const SURE_PROBE: f32 = 0.95;
 

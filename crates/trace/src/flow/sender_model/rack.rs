@@ -50,6 +50,12 @@ impl RackState {
         self.latest().is_after(&range.xmit_order())
     }
 
+    /// New data that was sent after the range has arrived: stacks before RACK detect no loss by
+    /// retransmissions.
+    pub fn sent_before_new(&self, range: &SentRange) -> bool {
+        self.latest_new().is_after(&range.xmit_order())
+    }
+
     /// At time `at` the range was lost: something sent later has arrived, and a reordered packet had
     /// `reordering_window` to arrive as well (RFC 8985, section 6.2, step 5).
     fn is_lost(&self, range: &SentRange, at: i64, reordering_window: i64) -> bool {

@@ -2,6 +2,7 @@
 //! each heuristic is a file.
 
 mod late_original;
+mod missed_rto;
 mod provisional_rto;
 mod rto_in_recovery;
 mod slow_start;
@@ -10,6 +11,7 @@ mod syn_ack;
 
 pub use provisional_rto::ProvisionalRto;
 pub use rto_in_recovery::{Repeated, RtoCandidate};
+pub use slow_start::SlowStartSign;
 pub use swapped_ack::{ProcessedAck, SwapCandidate};
 
 use super::super::classify::{Classification, SegmentKind};

@@ -39,7 +39,7 @@ pub struct ProcessedAck {
 impl ProcessedAck {
     /// It can trigger a retransmission of the segment at `start`. Without SACK a sender waits for the
     /// third duplicate, and in recovery for a partial ACK (RFC 6582, section 3.2).
-    fn can_trigger(&self, start: u32, sack: bool) -> bool {
+    pub(super) fn can_trigger(&self, start: u32, sack: bool) -> bool {
         let lowest = self.una == start && (self.advances || self.dupacks == RULES.dupthresh);
         if sack { self.advances || self.sacks } else { lowest }
     }
@@ -60,6 +60,7 @@ impl Ledger {
 
     /// An ACK was processed.
     pub fn explain_by_ack(&mut self, ack: &ProcessedAck) {
+        self.explain_sign_by_ack(ack);
         let Some(candidate) = self.swap_candidate.as_deref_mut().filter(|candidate| !candidate.is_explained) else { return };
         if ack.at - candidate.at > RULES.max_capture_swap {
             self.swap_candidate = None;
