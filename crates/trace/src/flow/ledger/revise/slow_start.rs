@@ -117,6 +117,10 @@ impl Ledger {
         let first = last
             .checked_sub(1)
             .filter(|&i| is_soon && self.records[i].kind.is_recovery() && !seq_lt(record.start, self.records[i].end));
+        // An RTO retransmits the lowest outstanding segment (RFC 6298, section 5.4).
+        if seq_lt(ctx.una, self.records[first.unwrap_or(last)].start) {
+            return;
+        }
         if first.is_some() {
             let is = Classification::new(SegmentKind::GoBackN, REVISED);
             self.reclassify(last, is);
