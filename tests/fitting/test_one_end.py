@@ -47,3 +47,21 @@ def test_one_end_is_refused_when_it_has_no_bulk_transfer(tmp_path):
     with pytest.raises(InputError) as raised:
         ackclock.fit(server)
     assert raised.value.file == str(server)
+
+
+def test_bursts_are_fitted_when_the_sender_was_captured(tmp_path):
+    loss = {"down": {"kind": "gilbert-elliott", "mean": 0.01, "bad_sojourn": "20 ms"}}
+    # No other loss than the channel's.
+    queue = {"kind": "droptail", "bytes": "400 kB"}
+    server, _ = simulated_captures(tmp_path, {**HOP, "rate": "10 Mb/s", "queue": queue, "loss": loss}, duration="30 s")
+    found = rows(ackclock.fit(server))
+    for path, truth in {"loss.down.mean": 0.01, "loss.down.bad_sojourn": 20.0}.items():
+        assert found[path]["lo"] <= truth <= found[path]["hi"], found[path]
+
+
+def test_stalls_are_fitted_when_the_sender_was_captured(tmp_path):
+    handover = {"down": {"every": "4 s", "gap": "350 ms"}}
+    server, _ = simulated_captures(tmp_path, {**HOP, "rate": "16 Mb/s", "handover": handover}, duration="30 s")
+    fit = ackclock.fit(server)
+    assert rows(fit)["rate.down"]["value"] == pytest.approx(16e6, rel=0.005)
+    assert not any(path.startswith(("loss.up", "jitter.up")) for path in rows(fit))

@@ -139,6 +139,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add_live(module)?;
     module.add_function(wrap_pyfunction!(captures::is_capture, module)?)?;
     module.add_function(wrap_pyfunction!(link_fit::fit_link, module)?)?;
+    module.add_function(wrap_pyfunction!(link_fit::fit_sender_end, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;
     module.add_function(wrap_pyfunction!(max_overhead_ps, module)?)?;

@@ -2,10 +2,10 @@
 
 use crate::errors::{failure, refusal};
 use ackclock_core::Problem;
-use ackclock_fit::{DirectionFacts, LinkFit, RunFacts};
+use ackclock_fit::{DirectionFacts, LinkFit, Outcome, RunFacts};
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::PacketFilter;
-use ackclock_trace::join::{CaptureSide, NoPath, PathFacts, path_facts};
+use ackclock_trace::join::{AckRecorder, CaptureSide, NoPath, PathFacts, SenderEndPath, path_facts, sender_end_path};
 use pyo3::prelude::*;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -19,12 +19,14 @@ pub struct EndCapture {
 
 #[pymethods]
 impl EndCapture {
-    /// `only`: packet filter as JSON.
+    /// `only`: packet filter as JSON. `is_alone`: no capture of the other end is given.
     #[new]
-    fn new(path: PathBuf, only: &str) -> PyResult<EndCapture> {
+    #[pyo3(signature = (path, only, is_alone=false))]
+    fn new(path: PathBuf, only: &str, is_alone: bool) -> PyResult<EndCapture> {
         let only: PacketFilter = serde_json::from_str(only).map_err(failure)?;
         let capture = Capture::open(&path).map_err(|error| refusal(error.problem(&path)))?;
-        Ok(EndCapture { path, side: CaptureSide::new(capture, only) })
+        let acks = is_alone.then(AckRecorder::default);
+        Ok(EndCapture { path, side: CaptureSide { acks, ..CaptureSide::new(capture, only) } })
     }
 
     /// Reads up to `max` packets, without the GIL; returns their number.
@@ -87,6 +89,40 @@ pub fn fit_link(
         FitReport { runs: paths.iter().map(|(pair, path)| RunReport::of(*pair, path)).collect(), fit }
     });
     serde_json::to_string(&report).map_err(failure)
+}
+
+/// What the capture at the sender of the data shows of the link, as JSON: of the direction of the data,
+/// of which delays and jitter include those of the ACKs. None if no ACK shows an RTT. `server_sends`:
+/// the data goes from the server to the clients. The capture was opened with `is_alone`. `queue_drops`:
+/// losses may be a queue's; else all of them are the channel's.
+#[pyfunction]
+pub fn fit_sender_end(
+    py: Python<'_>,
+    capture: Py<EndCapture>,
+    server_sends: bool,
+    queue_drops: bool,
+    draws: usize,
+    seed: u64,
+) -> PyResult<Option<String>> {
+    let end = capture.borrow(py);
+    let run = |path: &SenderEndPath| {
+        let (mut data, acks) = (DirectionFacts::from(&path.data), DirectionFacts::from(&path.acks));
+        for packet in data.packets.iter_mut().filter(|packet| packet.is_lost() && !queue_drops) {
+            packet.outcome = Outcome::Lost { channel: 1.0 };
+        }
+        let (down, up) = if server_sends { (data, acks) } else { (acks, data) };
+        RunFacts { down, up, known_clocks: false }
+    };
+    let Some(path) = sender_end_path(&end.side, server_sends, None) else { return Ok(None) };
+    let mut fit = ackclock_fit::fit_link(&[run(&path)], draws, seed);
+    // A known rate shows when the other segments of an ACK arrived.
+    let rate = if server_sends { &fit.down.rate } else { &fit.up.rate }.clone();
+    if let Some(value) = rate.value.filter(|_| rate.evidence.gaps > 0) {
+        let path = sender_end_path(&end.side, server_sends, Some(8e9 / value)).unwrap_or(path);
+        fit = ackclock_fit::fit_link(&[run(&path)], draws, seed);
+        *if server_sends { &mut fit.down.rate } else { &mut fit.up.rate } = rate;
+    }
+    serde_json::to_string(&fit).map(Some).map_err(failure)
 }
 
 /// Minimum number of packets, of a sample, that the captures of both ends of a path have in common: hosts

@@ -1,4 +1,4 @@
-"""The engine's fit to captures of both ends (crates/fit)."""
+"""The engine's fit to captures of both ends, or of the sender's end (crates/fit)."""
 
 from __future__ import annotations
 
@@ -35,3 +35,23 @@ def engine_fit(
             _native.fit_link(ends, None if error_s is None else error_s * 1e9, draws, seed)
         )
     return reported
+
+
+def sender_end_fit(
+    name: str, only: PacketFilter, direction: str, seed: int, draws: int = DRAWS, *, queue_drops: bool = True
+) -> dict[str, Any] | None:
+    """The parameters of the link by the capture at the sender of the data; None if no ACK shows an
+    RTT. `direction`: of the data. Delays and jitter include those of the ACKs. `queue_drops`:
+    losses may be a queue's; else all of them are the channel's.
+    """
+    from ackclock import _native
+
+    with native_errors(file=name):
+        end = _native.EndCapture(name, only.as_json(), is_alone=True)
+        while end.advance(PIECE) == PIECE:
+            pass
+        end.finish()
+    with native_errors():
+        text = _native.fit_sender_end(end, direction == "down", queue_drops, draws, seed)
+    found: dict[str, Any] | None = None if text is None else json.loads(text)
+    return found

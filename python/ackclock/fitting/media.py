@@ -15,11 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ackclock.analysis.filter import PacketFilter
 from ackclock.errors import InvalidValue
-from ackclock.fitting.engine import engine_fit
 from ackclock.fitting.parameters import DIRECTIONS, HOP, MIN_PACKETS_BYTES, NS_PER_MS, Parameter, rounded
-from ackclock.fitting.prediction import CANDIDATES, Observed, Replay, Transfers
+from ackclock.fitting.prediction import CANDIDATES, Observed, Replay, Source, Transfers
 from ackclock.input.units import show_rate, show_size
 
 PACKET = 1500
@@ -253,6 +251,7 @@ class Search:
     delay_ms: float
     fit: Mapping[str, Any]
     """The engine's fit to the part of the input that is replayed."""
+    source: Source
     tried: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     @cached_property
@@ -314,8 +313,7 @@ class Search:
         """The engine's fit to captures of a replay."""
         with TemporaryDirectory() as folder:
             names = self.replay.captured(link, self.variant, 1, Path(folder) / "run")
-            fit: dict[str, Any] = engine_fit(names, PacketFilter(None), None, 1, 2)["fit"]
-        return fit
+            return self.source.replay_fit(names)
 
     def delay_of(self, rate: float, queue: float, *, shape: bool = True) -> float:
         """The delay in ms at which the minimum RTT of a link that was tried fits."""
@@ -453,7 +451,13 @@ def of_draws(
 
 
 def recognise(
-    fit: Mapping[str, Any], link: Mapping[str, Any], seen: Transfers, variant: str | None, count: int, seed: int
+    fit: Mapping[str, Any],
+    link: Mapping[str, Any],
+    seen: Transfers,
+    source: Source,
+    variant: str | None,
+    count: int,
+    seed: int,
 ) -> MediumFit | None:
     """The medium whose replays are most like the input; None if none is, or the link without one is
     as good.
@@ -462,6 +466,7 @@ def recognise(
         fit: the engine's fit.
         link: the fitted link without a medium.
         seen: the transfers of the input.
+        source: the input, for the fit to captures of replays.
         variant: the sender's congestion control, if it is known.
         count: number of draws.
         seed: of the draws.
@@ -471,7 +476,7 @@ def recognise(
         return None
     variants = [variant] if variant else list(CANDIDATES)
     (whole,) = link["hop"]
-    without = min(Search(media[0], {}, seen, name, 0.0, fit).distance_of(link) for name in variants)
+    without = min(Search(media[0], {}, seen, name, 0.0, fit, source).distance_of(link) for name in variants)
     hop = {key: value for key, value in whole.items() if key not in ("rate", "delay", "queue", "jitter")}
     rates, queues = _starts(fit[seen.direction], seen)
     if _is_known(fit[seen.direction]["rate"]):
@@ -481,7 +486,7 @@ def recognise(
         within = CELL_SHARES[0] * peak, CELL_SHARES[1] * peak
     ranked: list[tuple[float, Point, Search]] = []
     for medium in media:
-        search = Search(medium, hop, seen, variants[0], max(0.0, seen.min_rtt_ms / 2 - 5), fit)
+        search = Search(medium, hop, seen, variants[0], max(0.0, seen.min_rtt_ms / 2 - 5), fit, source)
         scored = sorted(_of_rate(search, rate, queues) for rate in medium.rates(rates, within))
         if not scored:
             continue

@@ -77,15 +77,15 @@ class OneEnd:
         return (self.place == "server") == (self.seen.direction == "down")
 
 
-def read(capture: str, only: str | None) -> OneEnd:
-    """The bulk flows of a capture.
+def read(capture: str, only: str | None, until_s: float | None = REPLAYED_S) -> OneEnd:
+    """The bulk flows of a capture until `until_s`.
 
     Raises:
         InputError: no bulk transfer in one direction, or RTTs that do not show.
     """
     from ackclock.analysis import analyze
 
-    flows = analyze(capture, filter=only, until=REPLAYED_S).document["flows"]
+    flows = analyze(capture, filter=only, until=until_s).document["flows"]
 
     def refused(statement: str, hint: str) -> InputError:
         return InputError.problem(statement, hint, file=capture, option="CAPTURE")
@@ -189,16 +189,36 @@ class OneEndFit:
 
     @property
     def remarks(self) -> list[str]:
-        ends = {"server": "client", "client": "server"}
-        texts = [
-            f"one end was captured: a second capture, at the {ends[self.end.place]}, shows each direction's delays and losses"
-        ]
+        texts = remarks(self.end)
         if self.distance > MAX_DISTANCE:
-            texts.append(
-                f"replays differ from the input by {math.sqrt(self.distance):.0f} standard deviations of a repeat: the path has "
-                "something that this link has not"
-            )
+            texts.append(unlike(self.distance))
         return texts
+
+
+def unlike(distance: float) -> str:
+    """A link whose replays are not like the input."""
+    return (
+        f"replays differ from the input by {math.sqrt(distance):.0f} standard deviations of a repeat: the path has "
+        "something that this link has not"
+    )
+
+
+def distance_of(end: OneEnd, link: Mapping[str, Any], variant: str | None) -> float:
+    """The distance of replays over a link from what one end shows."""
+    seen = end.seen
+    replay = Replay(seen.direction, seen.flows, seen.duration_s, 0.0, seen.duration_s)
+
+    def of(name: str) -> float:
+        simulated = replay.simulated(link, name, SEEDS)
+        return distance(replace(simulated, rtt_min_ms=seen.observed.rtt_min_ms), seen.observed)
+
+    return min(of(name) for name in ([variant] if variant else CANDIDATES))
+
+
+def remarks(end: OneEnd) -> list[str]:
+    """What a second capture would show."""
+    other = {"server": "client", "client": "server"}[end.place]
+    return [f"one end was captured: a second capture, at the {other}, shows each direction's delays and losses"]
 
 
 def fit_one_end(end: OneEnd, title: str, variant: str | None, count: int, seed: int) -> OneEndFit:

@@ -10,8 +10,10 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Protocol
 
+from ackclock.analysis.filter import PacketFilter, parse_filter
+from ackclock.fitting.engine import engine_fit
 from ackclock.format import percent
 
 CANDIDATES = ("cubic", "reno", "bbr")
@@ -139,6 +141,22 @@ class Transfers:
     observed: Observed
 
 
+class Source(Protocol):
+    """An input: captures of both ends, or of one."""
+
+    def transfers(self, since_s: float | None = None, until_s: float | None = None) -> Transfers | None:
+        """The bulk flows of a part of the input."""
+        ...
+
+    def link_fit(self, until_s: float | None, draws: int, seed: int) -> dict[str, Any] | None:
+        """The engine's fit to the input until `until_s`."""
+        ...
+
+    def replay_fit(self, captures: Sequence[str]) -> dict[str, Any]:
+        """The engine's fit to captures of a replay."""
+        ...
+
+
 @dataclass(frozen=True)
 class Ends:
     """The captures of a run's ends, with a packet filter.
@@ -149,6 +167,19 @@ class Ends:
     server: str
     client: str
     only: str | None = None
+    error_s: float | None = None
+    """Maximum error of the clocks, if known."""
+
+    def link_fit(self, until_s: float | None, draws: int, seed: int) -> dict[str, Any]:
+        """The engine's fit to the captures until `until_s`."""
+        only = PacketFilter(parse_filter(self.only), None, until_s)
+        fit: dict[str, Any] = engine_fit((self.server, self.client), only, self.error_s, seed, draws)["fit"]
+        return fit
+
+    def replay_fit(self, captures: Sequence[str]) -> dict[str, Any]:
+        """The engine's fit to the captures of a replay."""
+        fit: dict[str, Any] = engine_fit(captures, PacketFilter(None), None, 1, 2)["fit"]
+        return fit
 
     @cached_property
     def _clients(self) -> frozenset[str]:

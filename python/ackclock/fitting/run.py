@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from ackclock.fitting.engine import engine_fit
 from ackclock.fitting.link_file import draws_frame, link_of, to_text, write
 from ackclock.fitting.parameters import DIRECTIONS, DRAWS, Parameter, parameters_of, serves_others
 from ackclock.fitting.result import Fit
+from ackclock.fitting.sender_end import SenderEnd, losses_alone
+from ackclock.fitting.sender_end import rows_of as rows_of_sender
 from ackclock.format import percent
 from ackclock.input import catalogue
 from ackclock.input.objects import Link
@@ -93,8 +96,8 @@ def fit(
             "capture a transfer of some seconds",
             option="CAPTURE",
         )
-    ends = prediction.Ends(*_ends(names, reported["runs"][0]), filter)
-    parameters, link, of_medium = _link(fitted, title, ends, None, clocks.error_s, variant)
+    ends = prediction.Ends(*_ends(names, reported["runs"][0]), filter, clocks.error_s)
+    parameters, link, of_medium = _link(fitted, title, ends, None, variant)
     document: dict[str, Any] = {
         "title": title,
         "inputs": _inputs(names, reported["runs"]),
@@ -126,19 +129,47 @@ def _finished(
 def _of_one_end(
     name: str, only: str | None, title: str, variant: str | None, seed: int
 ) -> tuple[dict[str, Any], list[Parameter]]:
-    """The document and the parameters of a capture of one end."""
-    found = one_end.fit_one_end(one_end.read(name, only), title, variant, DRAWS, seed)
+    """The document and the parameters of a capture of one end.
+
+    At the sender, ACKs show the arrivals. At the receiver, or if replays of the link that ACKs show
+    are not like the input, replays over a rate, a queue and a loss show the link.
+    """
+    end = one_end.read(name, only)
+    found = _by_acks(end, only, title, variant, seed) if end.is_sender else None
+    far = one_end.distance_of(end, found[1], variant) if found else math.inf
+    if found is None or far > one_end.MAX_DISTANCE:
+        replayed = one_end.fit_one_end(end, title, variant, DRAWS, seed)
+        if replayed.distance < far:
+            found = replayed.parameters, replayed.link, replayed.remarks
+        elif found is not None:
+            found[2].append(one_end.unlike(far))
+    assert found is not None
+    parameters, link, remarks = found
     document = {
         "title": title,
-        "inputs": one_end.document_inputs(found.end),
-        "link": found.link,
-        "parameters": [parameter.row() for parameter in found.parameters],
-        "not_identified": [parameter.not_identified() for parameter in found.parameters if parameter.why],
-        "remarks": found.remarks,
+        "inputs": one_end.document_inputs(end),
+        "link": link,
+        "parameters": [parameter.row() for parameter in parameters],
+        "not_identified": [parameter.not_identified() for parameter in parameters if parameter.why],
+        "remarks": remarks,
         "score": None,
         "no_score": "one end alone is fitted to all of its capture",
     }
-    return document, found.parameters
+    return document, parameters
+
+
+def _by_acks(
+    end: one_end.OneEnd, only: str | None, title: str, variant: str | None, seed: int
+) -> tuple[list[Parameter], dict[str, Any], list[str]] | None:
+    """Parameters, link and remarks by the ACKs at the sender; None if they show no rate."""
+    data = end.seen.direction
+    source = SenderEnd(end.capture, only, data)
+    fitted = source.link_fit(None, DRAWS, seed)
+    if fitted is None or fitted[data]["rate"]["value"] is None:
+        return None
+    parameters, link, of_medium = _link(fitted, title, source, None, variant)
+    remarks = [*one_end.remarks(end), *_remarks(fitted, link), *of_medium]
+    return rows_of_sender(parameters, fitted, data), link, remarks
 
 
 def _measurement(path: Path) -> list[dict[str, Any]] | None:
@@ -228,15 +259,14 @@ def _ends(names: list[str], run: Mapping[str, Any]) -> tuple[str, str]:
 def _link(
     fitted: Mapping[str, Any],
     title: str,
-    ends: prediction.Ends,
+    source: prediction.Source,
     until_s: float | None,
-    error_s: float | None,
     variant: str | None,
 ) -> tuple[list[Parameter], dict[str, Any], list[str]]:
     """The parameters, the link and remarks on its medium, from the input until `until_s`.
 
-    Replays of the transfers of `ends` show the medium of a link that sends at fixed times, and the
-    kind of a queue that drops below the backlogs that it accepts.
+    Replays of the transfers of `source` show the medium of a link that sends at fixed times, and
+    the kind of a queue that drops below the backlogs that it accepts.
     """
     recorded = recorded_rate.recorded_directions(fitted)
     fitted = recorded_rate.with_recordings(fitted)
@@ -244,20 +274,25 @@ def _link(
     link = recorded_rate.link_with_recordings(link_of(parameters, _orders(fitted), title), fitted)
     if not recorded and media.candidates(fitted):
         part = min(until_s or media.REPLAYED_S, media.REPLAYED_S)
-        bulk = ends.transfers(None, part)
-        if bulk is not None:
-            only = PacketFilter(parse_filter(ends.only), None, part)
-            replayed = engine_fit((ends.server, ends.client), only, error_s, SEED, 2)["fit"]
-            medium = media.recognise(replayed, link, bulk, variant, DRAWS, SEED)
+        bulk, replayed = source.transfers(None, part), source.link_fit(part, 2, SEED)
+        if bulk is not None and replayed is not None:
+            medium = media.recognise(replayed, link, bulk, source, variant, DRAWS, SEED)
             if medium is not None:
                 return medium.parameters(parameters), {"title": title, **medium.link}, media.remarks(medium)
     early = [
         d for d in DIRECTIONS if (queue := fitted[d]["queue"]) and queue["evidence"]["finding"] == "no-sharp-limit"
     ]
-    seen = ends.transfers(None, until_s) if early else None
+    seen = source.transfers(None, until_s) if early else None
     if seen is None or seen.direction not in early:
         return parameters, link, []
     kind = aqm.recognise(link, seen, flow_queues=fitted[seen.direction]["flow_queues"])
+    if isinstance(source, SenderEnd):
+        # Without the other end's times, a queue that is hardly seen does not explain its losses.
+        alone = source.link_fit(until_s, DRAWS, SEED, queue_drops=False)
+        assert alone is not None
+        lossy = losses_alone(alone, link, seen, variant)
+        if lossy.is_better(kind):
+            return lossy.rows(parameters), lossy.link, []
     if not kind.is_clear:
         return parameters, link, []
     parameters = [*aqm.without_limit(parameters, seen.direction), *kind.parameters(seen.direction)]
@@ -272,7 +307,7 @@ def _score(
     """
     run = runs[0]
     pair = _ends(names, run)
-    ends = prediction.Ends(*pair, only)
+    ends = prediction.Ends(*pair, only, error_s)
     cut, end = prediction.FITTED_SHARE * run["duration_s"], prediction.END_SHARE * run["duration_s"]
     if end - cut < prediction.MIN_HELD_OUT_S:
         return None, f"a capture of {run['duration_s']:.1f} s is too short to hold out a part"
@@ -286,9 +321,8 @@ def _score(
         return None, "no bulk transfer in one direction lasts through the capture"
     if whole.direction != truth.direction:
         return None, "the direction of the transfers changes"
-    fitted = engine_fit(list(pair), PacketFilter(parse_filter(only), None, cut), error_s, SEED)["fit"]
     links = {
-        "fitted": _link(fitted, "", ends, cut, error_s, variant)[1],
+        "fitted": _link(ends.link_fit(cut, DRAWS, SEED), "", ends, cut, variant)[1],
         "naive": prediction.naive_link(seen.observed.goodput_bps, seen.min_rtt_ms),
     }
     replay = prediction.Replay(whole.direction, whole.flows, run["duration_s"], cut, end)

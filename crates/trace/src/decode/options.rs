@@ -25,6 +25,12 @@ impl std::ops::Deref for SackBlocks {
 }
 
 impl SackBlocks {
+    /// A single block.
+    #[cfg(test)]
+    pub fn one(left: u32, right: u32) -> SackBlocks {
+        SackBlocks { blocks: [(left, right); 4], count: 1 }
+    }
+
     /// Appends the blocks of an option. Blocks beyond the fourth, possible with a second SACK
     /// option, are ignored.
     fn add(&mut self, value: &[u8]) {

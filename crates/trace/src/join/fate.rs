@@ -149,7 +149,7 @@ impl Arrivals {
 }
 
 /// Unwraps a sequence number to the value nearest to `near`.
-fn unwrap_seq(near: i64, origin: u32, number: u32) -> i64 {
+pub fn unwrap_seq(near: i64, origin: u32, number: u32) -> i64 {
     let wrapped = (near as u32).wrapping_add(origin);
     near + i64::from(number.wrapping_sub(wrapped) as i32)
 }

@@ -17,6 +17,7 @@ mod match_packets;
 mod overflow;
 mod path_facts;
 mod probes;
+mod sender_end;
 mod skew;
 mod stalls;
 pub(crate) mod token_bucket;
@@ -31,6 +32,7 @@ pub use loss_bursts::{LossBurst, LossBursts};
 pub use overflow::{BacklogMeasure, Overflow};
 pub use path_facts::{NoPath, PathDirection, PathFacts, PathPacket, path_facts};
 pub use probes::{ProbeLosses, attribute_probe_losses};
+pub use sender_end::{AckEvent, AckRecorder, SenderEndPath, sender_end_path};
 pub use stalls::LinkStall;
 pub use token_bucket::TokenBucketEstimate;
 
@@ -47,12 +49,14 @@ pub struct CaptureSide {
     pub fingerprints: FingerprintRecorder,
     /// A row per packet, if requested.
     pub packets: Option<Packets>,
+    /// The ACKs, if requested: they stand for the other end's capture.
+    pub acks: Option<AckRecorder>,
 }
 
 impl CaptureSide {
     pub fn new(capture: Capture, filter: PacketFilter) -> CaptureSide {
         let (analysis, fingerprints) = (Analysis::new(filter), FingerprintRecorder::default());
-        CaptureSide { capture, analysis, fingerprints, packets: None }
+        CaptureSide { capture, analysis, fingerprints, packets: None, acks: None }
     }
 
     /// Number of packets, of a sample, that another capture has as well.
@@ -62,7 +66,7 @@ impl CaptureSide {
 
     /// Reads up to `max` packets; returns their number.
     pub fn read(&mut self, max: u64) -> Result<u64, ReadError> {
-        let mut observer = (&mut self.fingerprints, self.packets.as_mut());
+        let mut observer = ((&mut self.fingerprints, self.packets.as_mut()), self.acks.as_mut());
         self.analysis.read(&mut self.capture, &mut observer, max)
     }
 }

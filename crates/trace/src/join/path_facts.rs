@@ -95,7 +95,7 @@ pub fn path_facts(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Opt
 
 impl PathDirection {
     /// `matched` has the number of each flow with its direction.
-    fn of(matched: &[(usize, &MatchedDirection<'_>)]) -> PathDirection {
+    pub(super) fn of(matched: &[(usize, &MatchedDirection<'_>)]) -> PathDirection {
         let aggregate = Aggregate::of(matched.iter().map(|(_, direction)| *direction));
         let mut packets = Vec::new();
         for (number, (flow, direction)) in matched.iter().enumerate() {
