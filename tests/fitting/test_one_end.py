@@ -49,14 +49,17 @@ def test_one_end_is_refused_when_it_has_no_bulk_transfer(tmp_path):
     assert raised.value.file == str(server)
 
 
-def test_bursts_are_fitted_when_the_sender_was_captured(tmp_path):
+def test_bursts_are_within_most_intervals_when_the_sender_was_captured(tmp_path):
     loss = {"down": {"kind": "gilbert-elliott", "mean": 0.01, "bad_sojourn": "20 ms"}}
     # No other loss than the channel's.
-    queue = {"kind": "droptail", "bytes": "400 kB"}
-    server, _ = simulated_captures(tmp_path, {**HOP, "rate": "10 Mb/s", "queue": queue, "loss": loss}, duration="30 s")
-    found = rows(ackclock.fit(server))
-    for path, truth in {"loss.down.mean": 0.01, "loss.down.bad_sojourn": 20.0}.items():
-        assert found[path]["lo"] <= truth <= found[path]["hi"], found[path]
+    hop = {**HOP, "rate": "10 Mb/s", "queue": {"kind": "droptail", "bytes": "400 kB"}, "loss": loss}
+    within = {"loss.down.mean": 0, "loss.down.bad_sojourn": 0}
+    for delay in ("20 ms", "25 ms", "30 ms", "35 ms", "40 ms"):
+        server, _ = simulated_captures(tmp_path / delay[:2], {**hop, "delay": delay}, duration="30 s")
+        found = rows(ackclock.fit(server))
+        for path, truth in {"loss.down.mean": 0.01, "loss.down.bad_sojourn": 20.0}.items():
+            within[path] += path in found and found[path]["lo"] <= truth <= found[path]["hi"]
+    assert min(within.values()) >= 4, within
 
 
 def test_stalls_are_fitted_when_the_sender_was_captured(tmp_path):

@@ -20,6 +20,10 @@ from ackclock.fitting.parameters import DIRECTIONS, DRAWS, GUESS, HOP, NS_PER_MS
 from ackclock.fitting.prediction import CANDIDATES, Replay, Transfers, misfit
 
 ACK_BYTES = 60
+BURST_ERROR = 1.5
+"""Factor of a burst length's interval beyond that of the losses' number: of losses near the queue's
+limit ACKs do not show the cause, which joins and divides bursts. Without it 13 of 16 intervals
+cover the length, and 3 of 5 on other links."""
 UNSEEN = "one end does not show the direction of ACKs"
 OF_BOTH = "one end shows the sum of both directions' delays; the link has all of it in the direction of the data"
 
@@ -78,6 +82,10 @@ def rows_of(parameters: Sequence[Parameter], fit: Mapping[str, Any], data: str) 
             hi = max(row.hi, fit[data]["lost"] / fit[data]["packets"])
             value, lo, hi = rounded(row.value, row.lo or 0.0, hi)
             rows.append(replace(row, value=value, lo=lo, hi=hi))
+        elif path == f"loss.{data}.bad_sojourn" and row.lo is not None and row.hi is not None:
+            rng = random.Random(path)
+            drawn = tuple(draw * BURST_ERROR ** rng.uniform(-1, 1) for draw in row.draws)
+            rows.append(replace(row, lo=row.lo / BURST_ERROR, hi=row.hi * BURST_ERROR, draws=drawn))
         elif path == "delay" and row.lo is not None and row.value is not None and row.hi is not None:
             # The service of an ACK on a slower link, and the jitter of both directions.
             slower = 4e3 * ACK_BYTES * GUESS / rate if rate else 0.0
