@@ -288,9 +288,11 @@ mod tests {
         segments.iter().map(packet).collect()
     }
 
-    /// ACKs by the number of the next segment, at these times in ms, with a SACK block of segments.
-    fn acks(events: &[(u32, i64, Option<(u32, u32)>)]) -> Vec<AckEvent> {
-        let event = |&(next, at, block): &(u32, i64, Option<(u32, u32)>)| AckEvent {
+    /// The number of the next segment, a time in ms, and a SACK block of segments.
+    type Ack = (u32, i64, Option<(u32, u32)>);
+
+    fn acks(events: &[Ack]) -> Vec<AckEvent> {
+        let event = |&(next, at, block): &Ack| AckEvent {
             at: at * MS,
             ack: next * 1000,
             ip_len: 40,
@@ -309,9 +311,17 @@ mod tests {
 
     #[test]
     fn first_transmission_arrived_when_the_ack_follows_the_second_at_once() {
+        let sent = sent(&[(0, 0), (1, 1), (2, 2), (1, 30)]);
+        let acks = acks(&[(1, 20, None), (1, 22, Some((2, 3))), (3, 31, None)]);
+        let fates = Scoreboard::of(&sent, &acks, 20 * MS, None).fates;
+        assert_eq!(fates, [Fate::Arrived(20 * MS), Fate::Arrived(30 * MS), Fate::Arrived(20 * MS), Fate::Uncaptured]);
+    }
+
+    #[test]
+    fn time_of_arrival_is_unknown_when_the_ack_of_a_recovery_has_no_sack() {
         let sent = sent(&[(0, 0), (1, 1), (1, 30)]);
         let fates = Scoreboard::of(&sent, &acks(&[(1, 20, None), (2, 31, None)]), 20 * MS, None).fates;
-        assert_eq!(fates, [Fate::Arrived(20 * MS), Fate::Arrived(30 * MS), Fate::Uncaptured]);
+        assert_eq!(fates, [Fate::Arrived(20 * MS), Fate::Uncaptured, Fate::Uncaptured]);
     }
 
     #[test]
