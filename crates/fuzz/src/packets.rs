@@ -3,7 +3,7 @@
 
 use crate::draw::{below, number, one_of};
 use ackclock_core::rng::Rng;
-use ackclock_pcap::read::Capture;
+use ackclock_pcap::read::{Capture, Record};
 use std::io::Cursor;
 
 const ETHERNET: u16 = 1;
@@ -32,7 +32,7 @@ impl Packets {
     pub fn read(file: &[u8]) -> Option<Packets> {
         let mut capture = Capture::from_reader(Box::new(Cursor::new(file.to_vec()))).ok()?;
         let (mut link, mut all) = (None, Vec::new());
-        let read = capture.packets(1 << 16, |record| {
+        let read = capture.packets(1 << 16, |record: &Record<'_>| {
             if *link.get_or_insert(record.link.0) == record.link.0 {
                 let at = u64::try_from(record.at).unwrap_or(0);
                 all.push(Packet { at, original_len: record.original_len, bytes: record.bytes.to_vec() });
