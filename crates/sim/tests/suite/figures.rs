@@ -31,7 +31,9 @@ fn lost_datagrams_count_as_infinite_delay() {
     let (datagrams, delay) = found(1_000_000, 10);
     assert_eq!((datagrams.lost, datagrams.delay_p95_ms), (0, delay.p95));
     let (datagrams, delay) = found(400_000, 4);
-    assert!((90..=100).contains(&datagrams.lost), "half of 200: {}", datagrams.lost);
+    // A packet takes 20 ms, so that the 98th arrives at 1,985 ms. It waited up to five such times, and
+    // was sent as number 186 to 188: the others before it are lost.
+    assert!((88..=90).contains(&datagrams.lost), "{}", datagrams.lost);
     assert_eq!(datagrams.delay_p95_ms, None);
     assert!(delay.p95.unwrap() < 130.0, "of those that arrived");
 }
