@@ -215,9 +215,10 @@ fn classify_by_sender(r: &RetransmissionEvidence) -> Classification {
         return Classification::new(SegmentKind::Rack, 0.85);
     }
     // Segments above the highest SACK block are retransmitted only if all outstanding data is
-    // marked lost.
+    // marked lost. RACK retransmits them also when a retransmission was delivered that was sent later.
     if !r.is_remote
         && r.sack
+        && r.predates_rack
         && r.in_recovery
         && !r.sacked_above
         && r.later_data_acked == Some(false)
