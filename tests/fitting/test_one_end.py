@@ -49,7 +49,7 @@ def test_one_end_is_refused_when_it_has_no_bulk_transfer(tmp_path):
     assert raised.value.file == str(server)
 
 
-def test_bursts_are_within_most_intervals_when_the_sender_was_captured(tmp_path):
+def test_burst_intervals_cover_their_truth_when_the_sender_was_captured(tmp_path):
     loss = {"down": {"kind": "gilbert-elliott", "mean": 0.01, "bad_sojourn": "20 ms"}}
     # No other loss than the channel's.
     hop = {**HOP, "rate": "10 Mb/s", "queue": {"kind": "droptail", "bytes": "400 kB"}, "loss": loss}
