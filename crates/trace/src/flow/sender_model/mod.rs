@@ -147,10 +147,12 @@ impl SenderModel {
     }
 
     /// The sender's stack is older than RACK: its initial window is that of RFC 3390, or its timestamps
-    /// count more than a millisecond.
+    /// count more than a millisecond. On a path of one Ethernet ACKs come while the initial window is
+    /// still sent, so that it does not show.
     fn predates_rack(&self, ctx: &PacketContext<'_>) -> bool {
         let is_coarse = ctx.tsval().is_some() && ctx.sender.tsval_clock.tick() > RULES.modern_tick;
-        ctx.sender.has_small_window(ctx.is_at_sender()) && !self.uses_rack || is_coarse
+        let shows_window = !ctx.is_at_sender() || ctx.min_rtt.is_none_or(|rtt| rtt > RULES.max_local_rtt);
+        shows_window && ctx.sender.has_small_window(ctx.is_at_sender()) && !self.uses_rack || is_coarse
     }
 
     /// The sender's RTO when its timer was last started by an advancing ACK (RFC 6298, sections 2 and
