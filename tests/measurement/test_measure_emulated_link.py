@@ -118,10 +118,10 @@ def test_pulses_of_both_ends_yield_absolute_delays_when_path_is_asymmetric_and_c
     clock = document["analysis"]["clock"]
     assert clock["assumption"].startswith("known") and clock["conflict_ms"] is None
     flow = max(document["analysis"]["flows"], key=lambda f: f["a2b"]["packets"])
-    for direction, way in (("up", "a2b"), ("down", "b2a")):
-        least = flow[way]["one_way_delay_ms"]["min"]
+    for direction, half in (("up", "a2b"), ("down", "b2a")):
+        min_ms = flow[half]["one_way_delay_ms"]["min"]
         # Packets of 52 bytes or more; the emulator delays by up to a millisecond more.
-        assert DELAY_MS[direction] <= least + 0.1 <= DELAY_MS[direction] + 2.0, (direction, least)
+        assert DELAY_MS[direction] <= min_ms + 0.1 <= DELAY_MS[direction] + 2.0, (direction, min_ms)
 
 
 def test_measure_over_ipv6_has_the_capacity_and_the_delay_of_the_link():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 
@@ -20,7 +19,7 @@ SLOW = {"rate": "1 Mb/s", "delay": {"down": "30 ms", "up": "10 ms"}}
 def replaced(file: Path, text: str) -> None:
     beside = file.with_suffix(".new")
     beside.write_text(text, encoding="utf-8")
-    os.replace(beside, file)
+    beside.replace(file)
 
 
 def test_recorder_lists_each_pulse_once_when_the_file_has_the_last_one_only(tmp_path):
@@ -81,7 +80,7 @@ def test_captures_are_joined_by_the_pulses_of_both_ends(run_folder):
     _join(run_folder, document, recorded(run_folder, (0, 5_000_000), 10))
     analysis = json.loads((run_folder / "analysis" / "analysis.json").read_text("utf-8"))
     assert document["pps"] == {} and analysis["clock"]["assumption"].startswith("known")
-    up, down = (analysis["flows"][0][way]["one_way_delay_ms"]["min"] for way in ("a2b", "b2a"))
+    up, down = (analysis["flows"][0][half]["one_way_delay_ms"]["min"] for half in ("a2b", "b2a"))
     assert (up, down) == (pytest.approx(10 - 5, abs=1), pytest.approx(30 + 5, abs=1))
 
 
