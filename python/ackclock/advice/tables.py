@@ -73,7 +73,7 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
             gain, changes = row["gain"], row["effect"]
             table.add_row(
                 f"{row['rank']}{tie}",
-                row["who"],
+                row["who"].replace(",", ", "),
                 gain_text(gain["ratio"]),
                 f"{gain_text(gain['lo'])} .. {gain_text(gain['hi'])}",
                 rate(changes["goodput_bps"]["advised"]),
@@ -84,9 +84,11 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
     rest = _table("Not advised", ["who"], ["gain", "seeds"])
     shown = document["nothing_to_gain"][:MAX_ROWS]
     for row in shown:
-        rest.add_row(row["who"], gain_text(row["gain"]), str(row["n"]), f"{row['label']}: {row['why']}")
+        rest.add_row(
+            row["who"].replace(",", ", "), gain_text(row["gain"]), str(row["n"]), f"{row['label']}: {row['why']}"
+        )
     if (left := len(document["nothing_to_gain"]) - len(shown)) > 0:
-        rest.caption = f"{left} further changes: --json, or the report."
+        rest.caption = f"{left} further change{'s' if left > 1 else ''}: --json, or the report."
     return [*found, rest]
 
 
@@ -135,10 +137,15 @@ def page(document: Mapping[str, Any]) -> Page:
         if document["advice"][0]["conditions"]:
             sections.append(Section("Under other conditions", [_conditions(document["advice"][0])]))
     rest = [
-        [Cell(row["label"]), Cell(row["who"]), Cell(gain_text(row["gain"]), note=f"{row['n']} seeds"), Cell(row["why"])]
+        [
+            Cell(row["label"]),
+            Cell(row["who"].replace(",", ", ")),
+            Cell(gain_text(row["gain"]), note=f"{row['n']} seeds"),
+            Cell(row["why"]),
+        ]
         for row in document["nothing_to_gain"]
     ]
-    wanted = [Column("Change", room="wide"), Column("Who"), Column("Gain", numeric=True), Column("Why")]
+    wanted = [Column("Change", room="wide"), Column("Who"), Column("Gain", numeric=True), Column("Why", room="medium")]
     sections.append(Section("Not advised", [PageTable(wanted, rest)]))
     runs = document["runs"]["count"]
     return Page(
@@ -192,7 +199,7 @@ def _advised(document: Mapping[str, Any]) -> PageTable:
             [
                 Cell(row["label"]),
                 Cell(str(row["rank"]), note="tied" if row["tied_with"] else ""),
-                Cell(row["who"]),
+                Cell(row["who"].replace(",", ", ")),
                 Cell(gain_text(gain["ratio"]), note=interval),
                 Cell(rate(goodput["advised"]), note=f"from {rate(goodput['baseline'])}"),
                 Cell(milliseconds(sparse.get("advised")), note=f"from {milliseconds(sparse.get('baseline'))}"),

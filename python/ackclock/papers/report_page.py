@@ -135,8 +135,10 @@ def _readings(paper: str) -> Section | None:
             changes.append([Cell(each.name), Cell(other.name), Cell(gained), Cell(lost)])
     if changes:
         heads = ("Open", "Alternative", "Hold with it only", "Fail with it only")
-        columns = [Column(head, room="medium" if head == "Alternative" else "") for head in heads]
-        blocks.append(Table(columns, changes, "Alternatives that were run (docs/readings.md):"))
+        columns = [Column(head, room="" if head == "Open" else "medium") for head in heads]
+        blocks.append(
+            Table(columns, changes, "Alternatives that were run (the page on readings of the documentation has all):")
+        )
     lead = "What the paper leaves open. A claim that a choice was calibrated on is not judged."
     return Section("Readings", blocks, lead)
 
