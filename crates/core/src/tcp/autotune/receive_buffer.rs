@@ -2,6 +2,7 @@
 //! growth.
 
 use super::{ReceiveTuning, WindowGrowth};
+use crate::tcp::sender::STREAM_START;
 use crate::tcp::timestamps::TimestampEcho;
 use crate::units::{Span, Time};
 
@@ -29,6 +30,8 @@ pub struct RcvBufTuner {
     read_before: u64,
     /// Bytes read since the connection began.
     read: u64,
+    /// rcv.nxt after the last segment.
+    next: u64,
     growth: WindowGrowth,
     /// Maximum of bytes read per RTT, and the size of the first segment, for `Lead` and `Near`.
     max_read: u64,
@@ -57,15 +60,20 @@ impl RoundTrip {
         self.time = Some(Span(old.0 - old.0 / RTT_GAIN + rtt.0 / RTT_GAIN));
     }
 
-    /// As `echo`, but a smaller sample counts at once, and only the first segment of each echo is
-    /// sampled: later ones waited for it.
-    fn first_echo(&mut self, rtt: Span, timestamp: u32) {
+    /// As `echo`, but a smaller sample counts at once, a larger one only if no data waits for the
+    /// application (`unread`), and only the first segment of each echo is sampled: later ones waited
+    /// for it (Linux since 6.16, `tcp_rcv_rtt_update()`).
+    fn first_echo(&mut self, rtt: Span, timestamp: u32, unread: bool) {
         if self.by_echo && timestamp == self.echoed {
             return;
         }
         self.echoed = timestamp;
         match self.time.filter(|_| self.by_echo) {
-            Some(min) if rtt >= min => self.echo(rtt),
+            Some(min) if rtt >= min => {
+                if !unread {
+                    self.echo(rtt);
+                }
+            }
             _ => (self.time, self.by_echo) = (Some(rtt), true),
         }
     }
@@ -101,6 +109,7 @@ impl RcvBufTuner {
             since: None,
             read_before: 0,
             read: 0,
+            next: STREAM_START,
         }
     }
 
@@ -115,8 +124,10 @@ impl RcvBufTuner {
 
     /// Data arrived. `next` is rcv.nxt, `edge` the end of the last advertised window.
     pub fn on_data(&mut self, now: Time, echo: TimestampEcho, next: u64, edge: u64) {
+        let unread = self.next > STREAM_START + self.read;
+        self.next = next;
         match echo.rtt() {
-            Some(rtt) if self.growth == WindowGrowth::Near => self.rtt.first_echo(rtt, echo.value()),
+            Some(rtt) if self.growth == WindowGrowth::Near => self.rtt.first_echo(rtt, echo.value(), unread),
             Some(rtt) => self.rtt.echo(rtt),
             None if !self.rtt.by_echo => self.rtt.arrival(now, next, edge),
             None => {}

@@ -133,9 +133,25 @@ fn near_measures_at_the_first_segment_of_a_batch() {
 fn near_rtt_is_the_minimum_sampled_once_per_echo() {
     let mut trip = RoundTrip::default();
     for (timestamp, ms, expected) in [(1, 100, 100), (1, 60, 100), (2, 80, 80), (3, 160, 90), (4, 70, 70)] {
-        trip.first_echo(Span::from_ms(ms), timestamp);
+        trip.first_echo(Span::from_ms(ms), timestamp, false);
         assert_eq!(trip.time, Some(Span::from_ms(expected)), "{timestamp}");
     }
+}
+
+/// Of two segments of one instant, which echo different ACKs, the second finds the first unread.
+#[test]
+fn near_rtt_rises_only_by_segments_that_find_no_unread_data() {
+    let mut tuner = RcvBufTuner::new(ReceiveTuning { growth: WindowGrowth::Near, ..TUNING }, 1);
+    let longer = |n: u32| TimestampEcho::aged(n, RTT + RTT);
+    tuner.on_data(Time::ZERO, TimestampEcho::aged(1, RTT), 1001, 1);
+    tuner.on_read(Time::ZERO, 1000);
+    tuner.on_data(after(1), longer(2), 2001, 1);
+    tuner.on_data(after(1), longer(3), 3001, 1);
+    assert_eq!(tuner.rtt.time, Some(Span(RTT.0 + RTT.0 / 8)), "the first of the two counts");
+    tuner.on_read(after(1), 3000);
+    tuner.on_data(after(2), TimestampEcho::aged(4, RTT), 4001, 1);
+    tuner.on_data(after(2), TimestampEcho::aged(5, Span(RTT.0 / 2)), 5001, 1);
+    assert_eq!(tuner.rtt.time, Some(Span(RTT.0 / 2)), "a smaller sample counts at once");
 }
 
 #[test]
