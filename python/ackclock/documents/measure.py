@@ -349,5 +349,3 @@ class Measurement(Open):
     failed: Failure | None
     capture: dict[str, Any] | None = None
     capture_far: dict[str, Any] | None = None
-    pps: dict[str, Any] | None = None
-    pps_far: dict[str, Any] | None = None

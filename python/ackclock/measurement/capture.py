@@ -7,7 +7,6 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -34,14 +33,11 @@ def header() -> bytes:
     return struct.pack("<IHHiIII", NANOSECONDS, 2, 4, 0, 0, SNAPLEN, RAW_IP)
 
 
-def join(folder: Path, pps: Sequence[Path] = ()) -> None:
-    """Analyze both captures of a run folder into its folder `analysis`.
-
-    ``pps`` has the pulse files of both ends, or none. Raises InputError for invalid ones.
-    """
+def join(folder: Path) -> None:
+    """Analyze both captures of a run folder into its folder `analysis`."""
     from ackclock.analysis import analyze
 
-    analyze(folder / NEAR, folder / FAR, pps=pps, out=folder / BOTH)
+    analyze(folder / NEAR, folder / FAR, out=folder / BOTH)
 
 
 class Capture:

@@ -106,16 +106,25 @@ impl RecoveryContext<'_> {
         }
         self.stats.window_cuts += 1;
         let congestion = Congestion { now: self.now, signal, flight };
-        let outstanding = (self.una, self.next);
+        let outstanding = Outstanding { una: self.una, next: self.next, retrans_out: self.scoreboard.retrans_out() };
         self.window_cut.cut_for_loss(self.cc, &congestion, outstanding, self.stats.retransmitted_segments);
     }
 }
 
+/// The data outstanding at a window reduction.
+#[derive(Clone, Copy, Debug)]
+pub struct Outstanding {
+    /// snd.una and snd.nxt.
+    pub una: u64,
+    pub next: u64,
+    /// Retransmissions in flight, of an earlier reduction.
+    pub retrans_out: u32,
+}
+
 /// The sender's side of a window reduction: saves state for an undo, and applies RFC 7661.
 pub trait WindowCut {
-    /// `outstanding`: snd.una and snd.nxt; `retransmitted`: segments retransmitted since the
-    /// connection began.
-    fn cut_for_loss(&mut self, cc: &mut AnyCc, congestion: &Congestion, outstanding: (u64, u64), retransmitted: u64);
+    /// `retransmitted`: segments retransmitted since the connection began.
+    fn cut_for_loss(&mut self, cc: &mut AnyCc, congestion: &Congestion, outstanding: Outstanding, retransmitted: u64);
     fn cut_for_mark(&mut self, cc: &mut AnyCc, congestion: &Congestion);
 }
 

@@ -32,7 +32,10 @@ struct RackState {
     /// When the reordering window of a segment sent before `newest` ends.
     deadline: Option<Time>,
     recovery_point: Option<u64>,
+    /// No recovery begins below this sequence number: an RTO or an undo has set the window for it.
     not_before: u64,
+    /// The repair after an RTO lasts until snd.una reaches `not_before`.
+    after_rto: bool,
     reduction: Option<Reduction>,
     tlp: Tlp,
     /// When the tail loss probe is due; `Time::NEVER`: none is pending.
@@ -52,6 +55,7 @@ impl Default for RackState {
             deadline: None,
             recovery_point: None,
             not_before: 0,
+            after_rto: false,
             reduction: None,
             tlp: Tlp::default(),
             probe_at: Time::NEVER,
@@ -79,16 +83,21 @@ impl RackState {
         }
         self.forward = self.forward.max(ctx.scoreboard.first_index() + u64::from(ctx.scoreboard.forward_acked()));
         let min = ctx.rtt.min();
-        // The original may have been delivered, not the retransmission.
-        let is_too_early = |rtt: Span| min.is_some_and(|min| rtt < min) || ack.echo.is_some_and(|echo| echo > rtt + ECHO_TICK);
-        if let Some(last) = ctx.scoreboard.take_last_arrival() {
-            let rtt = ctx.now - last.sent_at;
-            if !(last.retransmitted && is_too_early(rtt)) {
-                (self.rtt, self.rtt_sent_at) = (rtt, last.sent_at);
-            }
+        let first = ctx.scoreboard.first_index();
+        // The original may have been delivered, not the retransmission. The echo shows it only of
+        // segments that the ACK number covers: an ACK of data out of order echoes the last segment
+        // in order (RFC 7323, section 4.3; Linux, `tcp_skb_spurious_retrans()`).
+        let is_too_early = |sent_at: Time, index: Index| {
+            let rtt = ctx.now - sent_at;
+            min.is_some_and(|min| rtt < min) || (index < first && ack.echo.is_some_and(|echo| echo > rtt + ECHO_TICK))
+        };
+        if let Some(last) = ctx.scoreboard.take_last_arrival()
+            && !(last.retransmitted && is_too_early(last.sent_at, last.index))
+        {
+            (self.rtt, self.rtt_sent_at) = (ctx.now - last.sent_at, last.sent_at);
         }
         let Some(newest) = ctx.scoreboard.newest_arrival_of_ack().filter(|&n| n > self.newest) else { return };
-        if is_too_early(ctx.now - newest.0) && self.was_retransmission(newest) {
+        if is_too_early(newest.0, newest.1) && self.was_retransmission(newest) {
             return;
         }
         self.newest = newest;
@@ -143,6 +152,19 @@ impl RackState {
         ctx.scoreboard.unsent_losses() && self.recovery_point.is_none() && ctx.una >= self.not_before
     }
 
+    /// Ends a recovery, or the repair after an RTO, when all that was sent before it is acknowledged.
+    /// Returns whether this ACK has ended one.
+    fn leave(&mut self, ctx: &mut RecoveryContext<'_>) -> bool {
+        if self.recovery_point.is_some_and(|recovery_point| ctx.una >= recovery_point) {
+            (self.recovery_point, self.reduction) = (None, None);
+            ctx.cc.on_recovered(ctx.now, ctx.cc.cwnd());
+            return true;
+        }
+        let repaired = self.after_rto && ctx.una >= self.not_before;
+        self.after_rto &= !repaired;
+        repaired
+    }
+
     /// One timer serves the reordering window, or else the tail loss probe.
     fn arm(&mut self, rto_at: Time, ctx: &mut RecoveryContext<'_>) {
         let open = self.recovery_point.is_none() && ctx.una >= self.not_before;
@@ -164,13 +186,13 @@ impl Recovery for Rack {
         state.reo_wnd.adapt(ack.dsack, leaving, ctx);
         state.detect(ctx);
         let tail_lost = state.tlp.on_ack(ack, ctx);
+        // A loss above the recovery point starts the next recovery on the ACK that ends this one,
+        // even if it has been retransmitted (Linux, `tcp_time_to_recover()`).
+        let lost_above = state.leave(ctx) && ctx.scoreboard.lost_out() > 0;
         let mut grow = false;
-        if leaving {
-            (state.recovery_point, state.reduction) = (None, None);
-            ctx.cc.on_recovered(ctx.now, ctx.cc.cwnd());
-        } else if let Some(reduction) = &mut state.reduction {
+        if let Some(reduction) = &mut state.reduction {
             reduction.on_ack(ack, ctx);
-        } else if state.may_enter(ctx) {
+        } else if lost_above || state.may_enter(ctx) {
             state.enter(ack, ctx);
         } else if tail_lost {
             // Section 7.4.2: the probe has repaired a loss, which reduces the window like any
@@ -200,7 +222,7 @@ impl Recovery for Rack {
 
     fn on_timeout(&mut self, ctx: &mut RecoveryContext<'_>) {
         let state = &mut *self.0;
-        state.not_before = ctx.next;
+        (state.not_before, state.after_rto) = (ctx.next, true);
         (state.recovery_point, state.reduction, state.deadline) = (None, None, None);
         state.sent.clear();
         state.tlp.reset();
@@ -228,7 +250,8 @@ impl Recovery for Rack {
     /// Keeps the transmissions in flight, and notes that reordering was seen.
     fn abandon(&mut self, ctx: &mut RecoveryContext<'_>) {
         let state = &mut *self.0;
-        (state.recovery_point, state.reduction, state.not_before) = (None, None, ctx.next);
+        (state.recovery_point, state.reduction) = (None, None);
+        (state.not_before, state.after_rto) = (ctx.next, false);
         state.reo_wnd.seen = true;
         state.tlp.reset();
     }

@@ -5,7 +5,8 @@ use crate::tcp::config::{Push, TcpConfig};
 use crate::tcp::tso::TsoAutosize;
 use crate::units::Span;
 
-/// A burst is not deferred when nothing has been sent for this long (`tcp_tso_should_defer()`).
+/// A burst is not deferred when nothing has been sent for this long, or when the next ACK is due later
+/// (`tcp_tso_should_defer()`, since 6.18; before, later than half an RTT).
 pub const MAX_DEFER: Span = Span::from_ms(1);
 
 /// Position in the TSO burst under way.

@@ -416,7 +416,7 @@ impl Sender {
     }
 
     /// No recovery, less room than a burst and than a third of the window, more data than room, and
-    /// the oldest segment's ACK is due within half an RTT.
+    /// the oldest segment's ACK is due within a millisecond and half an RTT.
     fn burst_can_grow(&self, now: Time, socket: &Socket, in_flight: u32) -> bool {
         let (Some(tso), Some(srtt)) = (self.config.tso, self.rtt.srtt()) else { return false };
         if self.recovery.active() {
@@ -431,7 +431,7 @@ impl Sender {
         let oldest = self.scoreboard.first().map(|oldest| now - oldest.sent_at);
         room < third
             && left > room * segment
-            && oldest.is_some_and(|age| age.saturating_mul(2) >= srtt)
+            && oldest.is_some_and(|age| age + Span(srtt.0 / 2).min(psh::MAX_DEFER) >= srtt)
             && room < u64::from(tso.burst(self.rate_or_infinite(), self.segment))
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{NONE, Sender};
 use crate::tcp::cc::{Congestion, CongestionControl, CongestionSignal, LOSS_WINDOW};
-use crate::tcp::recovery::Recovery;
+use crate::tcp::recovery::{Outstanding, Recovery};
 use crate::tcp::stats::SendLimit;
 use crate::units::Time;
 
@@ -87,7 +87,8 @@ impl Sender {
         let retransmitted_to = self.una + self.scoreboard.first().map_or(0, |s| u64::from(s.len));
         undo.frto.on_rto(ambiguous, first, (self.next, retransmitted_to));
         if first {
-            undo.save(&self.cc, (self.una, self.next), true);
+            let retrans_out = self.scoreboard.retrans_out();
+            undo.save(&self.cc, Outstanding { una: self.una, next: self.next, retrans_out }, true);
         }
     }
 

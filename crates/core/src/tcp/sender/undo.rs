@@ -6,7 +6,7 @@ use super::frto::Frto;
 use crate::packet::Segment;
 use crate::tcp::cc::AnyCc;
 use crate::tcp::config::{FrtoKind, TcpConfig};
-use crate::tcp::recovery::AckInfo;
+use crate::tcp::recovery::{AckInfo, Outstanding};
 use crate::tcp::timestamps::timestamp;
 use crate::units::{Span, Time};
 
@@ -64,9 +64,15 @@ impl Undo {
         self.saved.before.is_some()
     }
 
-    /// Saves the congestion control before a reduction. `(from, to)`: snd.una and snd.nxt.
-    pub fn save(&mut self, cc: &AnyCc, (from, to): (u64, u64), timeout: bool) {
-        self.saved = SavedCut { before: Some(cc.clone()), from, to, timeout, ..SavedCut::default() };
+    /// Saves the congestion control before a reduction. Retransmissions still in flight count: their
+    /// ACKs do not show that this reduction was spurious (Linux, `tcp_init_undo()`,
+    /// `tcp_retrans_stamp_cleanup()`).
+    pub fn save(&mut self, cc: &AnyCc, outstanding: Outstanding, timeout: bool) {
+        let Outstanding { una, next, retrans_out } = outstanding;
+        let first_retransmitted = self.saved.first_retransmitted.filter(|_| retrans_out > 0);
+        let before = Some(cc.clone());
+        self.saved =
+            SavedCut { before, from: una, to: next, timeout, first_retransmitted, outstanding: retrans_out, eifel_done: false };
     }
 
     /// A reduction that stands replaces the saved one.
@@ -133,4 +139,36 @@ pub fn dsack_block(segment: &Segment) -> Option<(u64, u64)> {
     let first = blocks.next().filter(|b| b.0 < b.1)?;
     let inside = first.1 <= segment.ack || blocks.next().is_some_and(|second| second.0 <= first.0 && first.1 <= second.1);
     inside.then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::cc::slow_start::{ClassicSlowStart, SlowStart};
+    use crate::tcp::cc::{CongestionWindow, Variant};
+
+    /// One reduction at once after another: the first's retransmission leaves at 100 ms, the
+    /// second's at 150, and the ACK of the first at 160 ms has an echo of 60 ms.
+    #[test]
+    fn retransmission_in_flight_does_not_undo_the_next_reduction() {
+        let window = CongestionWindow { cwnd: 10.0, ssthresh: 10.0 };
+        let cc = Variant::from_name("reno").expect("a variant").build(window, SlowStart::Classic(ClassicSlowStart));
+        let at = |ms| Time::ZERO + Span::from_ms(ms);
+        for (retrans_out, verdict) in [(1, UndoVerdict::Open), (0, UndoVerdict::Spurious)] {
+            let mut undo = Undo::new(&TcpConfig { eifel: true, ..TcpConfig::default() }).expect("Eifel is on");
+            undo.save(&cc, Outstanding { una: 0, next: 20_000, retrans_out: 0 }, false);
+            undo.on_retransmission(at(100));
+            undo.save(&cc, Outstanding { una: 10_000, next: 30_000, retrans_out }, false);
+            undo.on_retransmission(at(150));
+            let ack = AckInfo { advanced: true, echo: Some(Span::from_ms(60)), ..AckInfo::default() };
+            assert_eq!(undo.on_ack(at(160), &Segment::default(), &ack, (11_000, 30_000)), verdict, "{retrans_out} in flight");
+        }
+    }
+
+    #[test]
+    fn dsacks_must_report_retransmissions_in_flight_at_the_reduction_too() {
+        let mut saved = SavedCut { from: 0, to: 9000, outstanding: 2, ..SavedCut::default() };
+        assert!(!saved.all_duplicates(Some((1000, 2000))));
+        assert!(saved.all_duplicates(Some((2000, 3000))));
+    }
 }

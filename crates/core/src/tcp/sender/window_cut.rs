@@ -4,7 +4,7 @@
 use super::cwv::CwndValidation;
 use super::undo::Undo;
 use crate::tcp::cc::{AnyCc, Congestion, CongestionControl};
-use crate::tcp::recovery::WindowCut;
+use crate::tcp::recovery::{Outstanding, WindowCut};
 
 #[derive(Clone, Debug)]
 pub struct SenderWindowCut {
@@ -23,7 +23,7 @@ impl SenderWindowCut {
 }
 
 impl WindowCut for SenderWindowCut {
-    fn cut_for_loss(&mut self, cc: &mut AnyCc, congestion: &Congestion, outstanding: (u64, u64), retransmitted: u64) {
+    fn cut_for_loss(&mut self, cc: &mut AnyCc, congestion: &Congestion, outstanding: Outstanding, retransmitted: u64) {
         if let Some(undo) = &mut self.undo {
             undo.save(cc, outstanding, false);
         }
