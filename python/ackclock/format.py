@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
 
 
 def significant(value: float, digits: int) -> str:
@@ -21,6 +24,19 @@ def significant(value: float, digits: int) -> str:
     # By the exponent of the rounded value: 9.996 is 10.0, not 10.00.
     exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
     return f"{value:.{min(max(0, digits - 1 - exponent), 6)}f}"
+
+
+def setting(value: Any) -> str:
+    """The value of a key as text: a number with all of its digits and without an exponent, a table
+    or a list as JSON.
+
+    >>> setting(1e-05), setting("16 Mb/s"), setting({"kind": "codel"})
+    ('0.00001', '16 Mb/s', '{"kind": "codel"}')
+    """
+    if isinstance(value, float) and math.isfinite(value):
+        text = f"{Decimal(repr(value)):f}"
+        return text.removesuffix(".0")
+    return json.dumps(value) if isinstance(value, dict | list | bool) else str(value)
 
 
 def three(value: float) -> str:

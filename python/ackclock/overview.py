@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock.comparison.ack_path import slowest_bps
 from ackclock.comparison.socket_buffers import bdp_bytes
 from ackclock.errors import InputError
-from ackclock.format import milliseconds, rate, three
+from ackclock.format import milliseconds, rate, setting, three
 from ackclock.input.document import Document, read_document
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Hop
 from ackclock.input.scenario.draft import Draft, find_link, no_link, read_draft
@@ -149,7 +149,7 @@ def _text(value: Any) -> str:
         return ", ".join([*kind, *(f"{key} {_text(of)}" for key, of in keys.items())])
     if isinstance(value, list | tuple):
         return f"{len(value)} entries" if len(value) > _SHORT_LIST else " ".join(map(_text, value))
-    return str(value)
+    return setting(value)
 
 
 def _queue_text(queue: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from textwrap import wrap as wrap_words
@@ -24,7 +24,17 @@ MAX_TEXT = 40
 
 CODE = re.compile(r"`[^`]*`")
 """A command or a name in a sentence."""
+LABEL = re.compile(r"(note|not identified|not scored): ")
+"""What precedes the entries of a list without an indent."""
+QUANTITY = re.compile(r"(?<=\d) (?=(?:%|[kMG]?b/s|[kM]?B|[mu]?s)(?!\w))")
+"""Between a number and its unit."""
 _NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+class ToType(str):
+    """A line that is copied to a shell: it is not wrapped."""
+
+    __slots__ = ()
 
 
 class TextBelow(Table):
@@ -47,14 +57,14 @@ def plain(content: Any) -> str:
     return " ".join(text.split())
 
 
-def wrap(text: str, width: int, indent: str = "") -> list[str]:
-    """The lines of a text. What stands in backticks is in one line if it fits, so that it can be
-    copied.
+def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
+    """The lines of a text; those after the first have the indent `hanging`, or the same. What
+    stands in backticks is in one line if it fits, so that it can be copied.
     """
     whole = CODE.sub(
         lambda code: code[0].replace(" ", _NO_BREAK) if len(code[0]) <= width - len(indent) else code[0], text
     )
-    lines = wrap_words(whole, width, initial_indent=indent, subsequent_indent=indent)
+    lines = wrap_words(whole, width, initial_indent=indent, subsequent_indent=indent if hanging is None else hanging)
     return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
@@ -76,6 +86,20 @@ class TextColumn:
     def name(self) -> str:
         """The heading in one line."""
         return " ".join(self.heading).replace("- ", "").strip()
+
+
+def wrapped(lines: Iterable[str], width: int) -> Iterator[str]:
+    """The lines that stand below tables, of at most `width` columns. Further lines of an indented
+    one, and of one with a label ("note: .."), are two columns further in; a number and its unit
+    stay together.
+    """
+    for line in lines:
+        if isinstance(line, ToType) or len(line) <= width:
+            yield line
+            continue
+        indent = line[: len(line) - len(line.lstrip())]
+        hanging = f"{indent}  " if indent or LABEL.match(line) else ""
+        yield from wrap(QUANTITY.sub(_NO_BREAK, line.strip()), width, indent, hanging)
 
 
 def columns_of(table: Table, rows: int | None = None) -> list[TextColumn]:

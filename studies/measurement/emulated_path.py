@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,7 @@ def measured(
     server: str = SERVER,
 ) -> dict[str, Any]:
     """The document of a measurement over a link file's text or a packaged link, of a valid
-    emulation. Raises Unmeasured."""
+    emulation. Raises Unmeasured, also after `seconds`."""
     why = ""
     for _ in range(ATTEMPTS):
         with tempfile.TemporaryDirectory() as folder:
@@ -105,7 +106,9 @@ def _once(
         shlex.join(serve),
     ]
     done = subprocess.run([*command, "--", *client], capture_output=True, text=True, timeout=seconds + 60, check=False)
-    assert done.returncode == 0, done.stderr
+    if done.returncode == 128 + signal.SIGTERM:
+        raise Unmeasured(f"the measurement lasts longer than {seconds:g} s")
+    assert done.returncode == 0, f"exit status {done.returncode}: {done.stderr}"
     document = json.loads((out / "measurement.json").read_text("utf-8"))
     if (out / "analysis").is_dir():
         document["analysis"] = json.loads((out / "analysis" / "analysis.json").read_text("utf-8"))

@@ -39,6 +39,8 @@ def test_bash_completes_links_variants_hosts_and_kinds() -> None:
     assert completed("bash", "compare", "dsl-16m", "--host", "linux-6") == ["linux-6"]
     assert completed("bash", "list", "wor") == ["workloads"]
     assert "--rank-by" in completed("bash", "compare", "dsl-16m", "--rank")
+    assert completed("bash", "report", "runs/x", "--format", "p") == ["pdf", "png"]
+    assert completed("bash", "explain", "zero_window_s") == ["zero_window_stall"]
 
 
 @pytest.mark.finding("U20")

@@ -15,8 +15,8 @@ from contextlib import suppress
 import pytest
 from rich.table import Table
 
-from ackclock.cli.output import print_tables
-from ackclock.terminal import TextBelow, narrow, text_table
+from ackclock.cli.output import print_lines, print_tables
+from ackclock.terminal import TextBelow, ToType, narrow, text_table, wrapped
 
 WHY = "The receive window (64 KiB) limited goodput 98 % of the time: one window per RTT of 37 ms."
 
@@ -129,6 +129,38 @@ def test_table_has_100_columns_and_no_trailing_blanks_when_stdout_is_no_terminal
     assert width - 12 <= max(map(len, lines)) <= width
     assert [line for line in lines if line != line.rstrip()] == []
     assert set(WHY.split()) <= set(" ".join(lines).split())
+
+
+BELOW = [
+    "not identified: access.queue.down.bytes: the queue was never seen to overflow; 75 kB assumed",
+    "  if its interface is the bottleneck: a queue in front of a slower device remains empty",
+    ToType("  router: tc qdisc replace dev $DEV root cake bandwidth 6000000bit besteffort triple-isolate rtt 100000us"),
+    "The part that was not fitted is predicted within 9.37 % of its goodput and of its p95 RTT of 212 ms.",
+]
+"""What stands below the tables of `fit` and `advise`."""
+
+
+@pytest.mark.parametrize("width", [40, 63, 80])
+def test_sentences_below_tables_are_wrapped_and_lines_to_type_are_not(width: int) -> None:
+    lines = list(wrapped(BELOW, width))
+    assert [line for line in lines if len(line) > width] == [BELOW[2]]
+    assert " ".join(line.strip() for line in lines) == " ".join(line.strip() for line in BELOW)
+    assert lines[1].startswith("  ") and not lines[1].startswith("   "), "a label has its lines below it"
+    rest = lines[lines.index(next(line for line in lines if line.startswith("  if "))) + 1]
+    assert rest.startswith("    ") and not rest.startswith("     ")
+    assert not any(re.match(r"\s*(%|kB|ms)", line) for line in lines), "a number without its unit"
+
+
+@pytest.mark.parametrize(("columns", "width"), [(None, None), ("64", 64), ("0", None)])
+def test_sentences_are_one_line_each_when_stdout_is_no_terminal(
+    columns: str | None, width: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    print_lines(BELOW)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == (BELOW if width is None else list(wrapped(BELOW, width)))
 
 
 PROGRESS = """

@@ -52,6 +52,9 @@ OURS, THEIRS = "bbr, auto buffers, delayed ACK", "cubic, auto buffers, delayed A
             "a sparse flow beside it has a p95 one-way delay of 212 ms instead of 31 ms",
         ),
         ("probe_delay_p95_ms", 31.0, 212.0, None),
+        ("probe_loss_rate", 0.2, 0.01, "a sparse flow beside it loses 20.0 % of its packets instead of 1.00 %"),
+        ("probe_loss_rate", 0.2, 0.195, None),
+        ("probe_loss_rate", 0.04, 0.0, None),
         ("short_p95_s", 1.2, 0.4, "a transfer of 14.5 kB beside it takes 1200 ms at p95 instead of 400 ms"),
         ("short_p50_s", 1.05, 1.0, None),
         ("short_p50_s", 0.012, 0.010, None),
@@ -204,6 +207,23 @@ def test_metrics_beside_other_flows() -> None:
     cut = {**flow("short-2"), "completed_s": None, "host_start_s": 7.0, "end_s": 10.0}
     times = of_priced(summary([flow("flow"), ended, cut]))
     assert (times["short_p50_s"], times["short_p95_s"], times["short_unfinished"]) == (0.5, 3.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("arrived", "lost", "p95_ms"), [(100, 0, 25.0), (96, 4, 25.0), (80, 20, 1025.0), (60, 40, 7025.0), (0, 100, 63e3)]
+)
+def test_probe_delay_has_the_timeouts_of_lost_packets(arrived: int, lost: int, p95_ms: float) -> None:
+    """The rule of `advise`: the p95 of the packets that arrived alone showed a gain where others
+    were dropped.
+    """
+    delay = {"count": arrived, "p95": 25.0 if arrived else None, "max": 30.0 if arrived else None}
+    probe = {
+        **flow("probe"), "variant": "udp", "segments_sent": 100, "host_start_s": 0.0, "end_s": 10.0,
+        "one_way_delay_ms": delay, "datagrams": {"lost": lost, "delay_p95_ms": 25.0 if lost <= 5 else None},
+    }  # fmt: skip
+    found = of_priced(summary([flow("flow"), probe]))
+    assert found["probe_delay_p95_ms"] == pytest.approx(p95_ms)
+    assert found["probe_loss_rate"] == pytest.approx(lost / 100)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import pytest
 
 import ackclock
 from ackclock.errors import InputError
+from ackclock.fitting.prediction import verdict
 from ackclock.input.scenario.link_draws import draws_path
 from tests.support.captures import simulated_captures
 from tests.support.documents import follows
@@ -138,6 +139,26 @@ def test_score_compares_the_held_out_part_with_a_naive_fit(lossy):
     assert abs(score["naive"]["goodput_error"]) > 0
     assert "choose" in score["sentence"]
     assert "score" in tomllib.loads(fit.text)["fit"]
+
+
+@pytest.mark.parametrize(
+    ("errors", "spread", "window", "good_for"),
+    [
+        ((0.04, -0.09), 0.0, None, "buffers"),
+        ((-0.04, 0.2), 0.0, None, "variants"),
+        ((0.15, 0.0), 0.0, None, "large differences"),
+        ((-0.3, 0.0), 0.1, None, "nothing"),
+        ((-0.3, 0.0), 0.2, None, "large differences"),
+        ((0.01, 0.01), 0.0, 65536, "receive window"),
+        ((0.3, 0.01), 0.0, 65536, "nothing"),
+    ],
+)
+def test_fit_is_good_for_what_its_errors_allow(errors, spread, window, good_for):
+    goodput, rtt = errors
+    found = verdict(goodput, rtt, spread, window)
+    assert found["good_for"] == good_for
+    assert ("differ by as much" in found["sentence"]) == (good_for == "large differences" and spread > 0)
+    assert ("64 KiB" in found["sentence"]) == (good_for == "receive window")
 
 
 def test_queue_is_an_aqm_when_replays_with_it_are_like_the_captures(tmp_path):

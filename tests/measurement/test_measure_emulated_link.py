@@ -5,6 +5,8 @@ Skipped where network namespaces are not permitted, or if no emulation is valid.
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from studies.kernel.runs import Unmeasured
@@ -101,6 +103,25 @@ def test_captures_of_both_ends_yield_delay_and_loss_when_the_clock_is_an_hour_ah
     delay = flow["a2b"]["one_way_delay_ms"]
     assert delay["max"] - delay["min"] == pytest.approx(8e3 * QUEUE / RATE["up"], rel=0.15)
     assert flow["a2b"]["loss_rate"] > 0.0
+
+
+def test_pulses_of_both_ends_yield_absolute_delays_when_path_is_asymmetric_and_clock_an_hour_ahead(tmp_path):
+    now, hour = int(time.time()), HOUR_NS // 10**9
+    for name, ahead in (("near", 0), ("far", hour)):
+        # This host's clock is taken as UTC; the far end's is an hour ahead of it.
+        lines = [f"{second + ahead}.000000000 {second}" for second in range(now - 2, now + 120)]
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options = ["--capture", "--capture-far", "--pps", str(tmp_path / "near"), "--pps", str(tmp_path / "far")]
+    document = run(ASYMMETRIC, "--tests", "delay", "--duration", "4 s", *options, clock_shift_ns=HOUR_NS)
+    assert document["pps"]["pulses"] == document["pps_far"]["pulses"] == 122
+    assert "broken" not in document["pps"]
+    clock = document["analysis"]["clock"]
+    assert clock["assumption"].startswith("known") and clock["conflict_ms"] is None
+    flow = max(document["analysis"]["flows"], key=lambda f: f["a2b"]["packets"])
+    for direction, half in (("up", "a2b"), ("down", "b2a")):
+        min_ms = flow[half]["one_way_delay_ms"]["min"]
+        # Packets of 52 bytes or more; the emulator delays by up to a millisecond more.
+        assert DELAY_MS[direction] <= min_ms + 0.1 <= DELAY_MS[direction] + 2.0, (direction, min_ms)
 
 
 def test_measure_over_ipv6_has_the_capacity_and_the_delay_of_the_link():

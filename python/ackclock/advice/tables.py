@@ -10,7 +10,7 @@ from rich.table import Table
 from ackclock.format import joined, milliseconds, percent, rate, three
 from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Page, Section
 from ackclock.report.page import Table as PageTable
-from ackclock.terminal import TextBelow
+from ackclock.terminal import TextBelow, ToType
 
 AS_IT_IS = "as it is"
 """The label of the situation without a change."""
@@ -26,15 +26,8 @@ def gain_text(value: float) -> str:
 
 def verdict(document: Mapping[str, Any]) -> str:
     """The advice in a sentence or two, or that there is none."""
-    rest = document["nothing_to_gain"]
     if not document["advice"]:
-        text = f"Leave it as it is: none of the {len(rest)} changes tried gains 3 % beyond chance."
-        tried = [row for row in rest if row["lo"] is not None]
-        if tried:
-            best = tried[0]
-            interval = f"{gain_text(best['lo'])} .. {gain_text(best['hi'])}"
-            text += f" The best of them, {best['label']}: {gain_text(best['gain'])} ({interval}), {best['why']}."
-        return text
+        return _without_advice(document)
     first = document["advice"][0]
     changes = first["effect"]
     parts = []
@@ -52,6 +45,25 @@ def verdict(document: Mapping[str, Any]) -> str:
     if one := first["gain"]["one_run"]:
         text += f" The score of one run changes by {gain_text(one['lo'])} to {gain_text(one['hi'])}."
     return text
+
+
+def _without_advice(document: Mapping[str, Any]) -> str:
+    """Why nothing is advised: nothing gains, or the fit does not support what does."""
+    rest, fit = document["nothing_to_gain"], document.get("fit") or {}
+    more = f" Capture next: {'; '.join(fit['capture_next'])}." if fit.get("capture_next") else ""
+    if fit.get("good_for") == "nothing":
+        return f"No advice: the fit of the link is not good enough to choose by.{more}"
+    tried = [row for row in rest if row["lo"] is not None]
+    unsupported = next((row for row in tried if not row.get("supported", True)), None)
+    if unsupported:
+        text = f"No advice: the fit of the link supports none of the {len(rest)} changes tried."
+    else:
+        text, more = f"Leave it as it is: none of the {len(rest)} changes tried gains 3 % beyond chance.", ""
+    if tried:
+        best = unsupported or tried[0]
+        interval = f"{gain_text(best['lo'])} .. {gain_text(best['hi'])}"
+        text += f" The best of them, {best['label']}: {gain_text(best['gain'])} ({interval}), {best['why']}."
+    return text + more
 
 
 def _lost_text(effect: Mapping[str, Any]) -> str:
@@ -73,7 +85,7 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
             gain, changes = row["gain"], row["effect"]
             table.add_row(
                 f"{row['rank']}{tie}",
-                row["who"],
+                row["who"].replace(",", ", "),
                 gain_text(gain["ratio"]),
                 f"{gain_text(gain['lo'])} .. {gain_text(gain['hi'])}",
                 rate(changes["goodput_bps"]["advised"]),
@@ -84,9 +96,11 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
     rest = _table("Not advised", ["who"], ["gain", "seeds"])
     shown = document["nothing_to_gain"][:MAX_ROWS]
     for row in shown:
-        rest.add_row(row["who"], gain_text(row["gain"]), str(row["n"]), f"{row['label']}: {row['why']}")
+        rest.add_row(
+            row["who"].replace(",", ", "), gain_text(row["gain"]), str(row["n"]), f"{row['label']}: {row['why']}"
+        )
     if (left := len(document["nothing_to_gain"]) - len(shown)) > 0:
-        rest.caption = f"{left} further changes: --json, or the report."
+        rest.caption = f"{left} further change{'s' if left > 1 else ''}: --json, or the report."
     return [*found, rest]
 
 
@@ -103,15 +117,15 @@ def lines(document: Mapping[str, Any]) -> list[str]:
     """What stands below the tables: what to type, how to undo it, costs and conditions."""
     found = [str(document["verdict"])]
     for row in document["advice"][:1]:
-        found += [f"  {step['who']}: {step['command']}" for step in row["steps"]]
+        found += [ToType(f"  {step['who']}: {step['command']}") for step in row["steps"]]
         found += [f"  if {text}" for text in row["preconditions"]]
         if row["undo"]:
-            found += ["Undo:", *(f"  {text}" for text in row["undo"])]
+            found += ["Undo:", *(ToType(f"  {text}") for text in row["undo"])]
         for other in row["alternatives"]:
-            found.append(
-                f"{other['system']}, in place of the lines of the {other['who']} (undo: {'; '.join(other['undo'])}):"
-            )
-            found += [f"  {text}" for text in other["commands"]]
+            found.append(f"{other['system']}, in place of the lines of the {other['who']}:")
+            found += [ToType(f"  {text}") for text in other["commands"]]
+            found.append(f"Undo ({other['system']}):")
+            found += [ToType(f"  {text}") for text in other["undo"]]
         for cost in row["costs"] or ():
             certain = "" if cost["certain"] else " (not certain)"
             found.append(f"Cost, paid by {cost['who_pays']}: {cost['text']}{certain}.")
@@ -135,10 +149,15 @@ def page(document: Mapping[str, Any]) -> Page:
         if document["advice"][0]["conditions"]:
             sections.append(Section("Under other conditions", [_conditions(document["advice"][0])]))
     rest = [
-        [Cell(row["label"]), Cell(row["who"]), Cell(gain_text(row["gain"]), note=f"{row['n']} seeds"), Cell(row["why"])]
+        [
+            Cell(row["label"]),
+            Cell(row["who"].replace(",", ", ")),
+            Cell(gain_text(row["gain"]), note=f"{row['n']} seeds"),
+            Cell(row["why"]),
+        ]
         for row in document["nothing_to_gain"]
     ]
-    wanted = [Column("Change", room="wide"), Column("Who"), Column("Gain", numeric=True), Column("Why")]
+    wanted = [Column("Change", room="wide"), Column("Who"), Column("Gain", numeric=True), Column("Why", room="medium")]
     sections.append(Section("Not advised", [PageTable(wanted, rest)]))
     runs = document["runs"]["count"]
     return Page(
@@ -192,7 +211,7 @@ def _advised(document: Mapping[str, Any]) -> PageTable:
             [
                 Cell(row["label"]),
                 Cell(str(row["rank"]), note="tied" if row["tied_with"] else ""),
-                Cell(row["who"]),
+                Cell(row["who"].replace(",", ", ")),
                 Cell(gain_text(gain["ratio"]), note=interval),
                 Cell(rate(goodput["advised"]), note=f"from {rate(goodput['baseline'])}"),
                 Cell(milliseconds(sparse.get("advised")), note=f"from {milliseconds(sparse.get('baseline'))}"),

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ackclock.advisor.sparse_flow import SparseDelays, round_trip_p95_ms, round_trips_lost
 from ackclock.simulation.metrics import of_run
+from ackclock.simulation.sparse_flow import SparseDelays, path_lost_share, path_p95_ms
 from ackclock.statistics import jain_index
 from ackclock.statistics.summary_stats import summary_stats
 
@@ -40,13 +40,13 @@ def of_advice(summary: Mapping[str, Any]) -> dict[str, float]:
     own = [flow for flow in parts if not flow.get("feeds")]
     goodputs = [max(flow["goodput_bps"] or 0.0, MIN_BPS) for flow in own]
     sides = [SparseDelays.of_row(flow) for flow in summary["flows"] if flow["flow"].startswith(SPARSE)]
-    sparse = round_trip_p95_ms(sides) if sides else math.nan
+    sparse = path_p95_ms(sides) if sides else math.nan
     metrics = {
         name: run[name]
         for name in ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "retransmission_rate", "timeouts", "queue_delay_ms")
     }
     metrics["sparse_rtt_p95_ms"] = sparse
-    metrics["sparse_loss_rate"] = round_trips_lost(sides) if sides else math.nan
+    metrics["sparse_loss_rate"] = path_lost_share(sides) if sides else math.nan
     beside = [flow for flow in summary["flows"] if flow["flow"].startswith(f"{BESIDE}other") and not flow.get("feeds")]
     others = [max(flow["goodput_bps"] or 0.0, MIN_BPS) for flow in beside]
     if others:

@@ -13,6 +13,7 @@ from ackclock.advice.tables import verdict
 from ackclock.advisor import verification
 from ackclock.advisor.actions import WHO, Action, candidates, check_may
 from ackclock.advisor.conditions import Condition, conditions
+from ackclock.advisor.fit_support import FitSupport
 from ackclock.advisor.goals import BESIDE, GOALS
 from ackclock.advisor.outcome import ModelError, Prediction, costs, effect, ordered, pairs_of, predicted_ratio, refusal
 from ackclock.advisor.race import (
@@ -164,6 +165,9 @@ def _advice(
     situation = runs.situation = situation.with_queues([json.loads(text) for text in runs.summaries])
     actions = candidates(situation, may)
     runs.planned = sizes.runs(len(actions))
+    support = FitSupport.of(situation.fit)
+    if support.refuses_all:
+        actions = []
     finalists, raced = race(runs, actions, score, seed + FIRST_SEEDS, wanted) if actions else ([], {})
     unseen = range(seed + UNSEEN, seed + UNSEEN + sizes.final)
     entries = [Entry(label_of(one), situation.scenario(one)) for one in ((), *finalists)]
@@ -174,22 +178,30 @@ def _advice(
         for label, of_seed in final.items()
     }
     gains = against(values, LEFT, [label for label in final if label != LEFT])
-    refused = {label: refusal(final[label], base, gain, goal) for label, gain in gains.items()}
+    model = ModelError.of(situation.fit.get("score") if situation.fit else None)
+    every = {label: {**raced.get(label, {}), **of_seed} for label, of_seed in final.items()}
+    error = model.of_gain(goal)
+    one_runs = {label: predicted_ratio(every[label], every[LEFT], score, error) for label in gains}
     by_label = {label_of(one): one for one in finalists}
+    refused = {label: refusal(final[label], base, gain, goal) for label, gain in gains.items()}
+    unsupported = {
+        label: why
+        for label, old in refused.items()
+        if not old and (why := support.refusal(by_label[label], one_runs[label]))
+    }
+    refused |= unsupported
     accepted = [label for label, why in refused.items() if not why and _earns_its_parts(label, by_label, values)]
     places = ordered(accepted, gains, {label: _size(by_label[label]) for label in accepted})
     examined = _examined(places, by_label)
     unless = _conditions(runs, examined, score, seed + 2 * UNSEEN, sizes.condition)
     beside = _beside(runs, examined, base, list(unseen)[: sizes.cost])
-    model = ModelError.of(situation.fit["score"] if situation.fit else None)
     advice = []
     for place, label in enumerate(places, start=1):
-        every, without = ({**raced.get(one, {}), **final[one]} for one in (label, LEFT))
         row = {
             **_change(by_label[label]),
             **_typed(by_label[label]),
-            "gain": _gain(gains[label], predicted_ratio(every, without, score, model.of_gain(goal))),
-            "effect": effect(final[label], base, model, every),
+            "gain": _gain(gains[label], one_runs[label]),
+            "effect": effect(final[label], base, model, every[label]),
         }
         tied = [other for other in places if other != label and _ties(values, label, other)]
         extra = {"rank": place, "tied_with": tied, "unless": None, "conditions": None, "costs": None}
@@ -207,13 +219,22 @@ def _advice(
         "duration_s": situation.base.duration / 1e12,
         "baseline": {"metrics": {n: v.as_json() for n, v in over_seeds(base.values()).items() if _shown(n)}},
         "advice": advice,
-        "nothing_to_gain": _rest(actions, finalists, raced, gains, refused, places, score),
+        "nothing_to_gain": [
+            {**row, "supported": row["label"] not in unsupported}
+            for row in _rest(actions, finalists, raced, gains, refused, places, score)
+        ],
         "points": _points({**raced, **final}),
         "notes": list(situation.notes),
         "runs": {"count": runs.done, "rounds": runs.rounds},
     }
     if situation.fit:
-        document["fit"] = {key: situation.fit[key] for key in ("inputs", "score", "not_identified")}
+        document["fit"] = {
+            **{key: situation.fit.get(key) for key in ("inputs", "score", "not_identified")},
+            "good_for": support.good_for,
+            "capture_next": support.captures(unsupported.values()),
+        }
+        if advice and document["fit"]["capture_next"]:
+            document["notes"].append(f"More is known after a capture of {'; '.join(document['fit']['capture_next'])}.")
     return document | {"verdict": verdict(document)}, [by_label[label] for label in places]
 
 

@@ -39,8 +39,6 @@ MIN_S, MAX_S = 10.0, 40.0
 """The duration of a run over a link."""
 MIN_CAPTURED = 0.9
 """Share of the first seconds that captured transfers last at least, if their goodput is known."""
-MIN_LIMITED = 0.5
-"""Share of a captured transfer from which on its receive window is its limit."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class Situation:
         queued: hops and directions whose queues delay or drop packets; None: not known yet.
         draws: the joint draws of a fitted link.
         notes: sentences about it.
-        fit: the document of the fit to captures.
+        fit: the document of the fit to captures, or the [fit] table of a link file.
     """
 
     what: str
@@ -253,6 +251,7 @@ def _of_captures(what: str, captures: Sequence[str], seed: int | None) -> Situat
     """
     from ackclock.analysis import analyze
     from ackclock.fitting import fit
+    from ackclock.fitting.prediction import MIN_LIMITED
 
     scratch = tempfile.TemporaryDirectory(prefix="ackclock-advise-")
     file = Path(scratch.name) / "link.toml"
@@ -260,10 +259,13 @@ def _of_captures(what: str, captures: Sequence[str], seed: int | None) -> Situat
     inputs = fitted.document["inputs"]
     score = fitted.document["score"] or {}
     direction, flow = _largest(analyze(inputs[0]["capture"]).document)
-    tcp: dict[str, Any] = {"variant": str(score.get("variant") or "cubic")}
+    variant = next((str(row["variant"]) for row in score.get("held_out", ())), None)
+    tcp: dict[str, Any] = {"variant": variant or "cubic"}
     names = ", ".join(Path(one["capture"]).name for one in inputs)
     notes = [f"The link is fitted to {names}."]
-    if not score.get("variant"):
+    if variant:
+        notes.append(f"Of the congestion controls that were replayed, {variant} is most like the input.")
+    else:
         notes.append("The sender's congestion control does not show in the input: cubic is assumed.")
     if score.get("sentence"):
         notes.append(str(score["sentence"]))
@@ -350,7 +352,15 @@ def _of_link(
     data = {**keys, "duration": f"{round(1e3 * duration)} ms", "flow": [flow], "tcp": dict(tcp or {})}
     draws = LinkDraws.beside(keys["link"]) if "link" in keys else None
     notes = (draws.note,) if draws else ()
-    return replace(_of_data(what, data, Path()), draws=draws, notes=notes, is_link=True)
+    fit = _fit_table(keys["link"]) if "link" in keys else None
+    return replace(_of_data(what, data, Path()), draws=draws, notes=notes, fit=fit, is_link=True)
+
+
+def _fit_table(link: str) -> Mapping[str, Any] | None:
+    """The [fit] table of a link by name or file; None if it was not fitted."""
+    file = find_link(link, Path())
+    table: Mapping[str, Any] | None = read_document(file).data.get("fit") if file else None
+    return table
 
 
 def _of_data(what: str, given: Mapping[str, Any], folder: Path) -> Situation:

@@ -16,7 +16,6 @@ from ackclock.advisor import live_transfer
 from ackclock.advisor.commands import SocketOption, Sysctl
 from ackclock.advisor.race import Actions, label_of
 from ackclock.advisor.situation import Situation
-from ackclock.advisor.sparse_flow import SparseDelays, round_trip_p95_ms, round_trips_lost
 from ackclock.comparison.socket_buffers import HostBuffers
 from ackclock.errors import AckclockError
 from ackclock.format import percent
@@ -24,6 +23,7 @@ from ackclock.input.link.hop import DIRECTIONS
 from ackclock.input.units import show_size
 from ackclock.input.variant_groups import AVAILABLE, KERNEL_NAMES
 from ackclock.notebook import Progress
+from ackclock.simulation.sparse_flow import SparseDelays, path_lost_share, path_p95_ms
 
 MAX_S = 15.0
 """Maximum duration of an emulated transfer."""
@@ -185,8 +185,8 @@ def figures(serve: Mapping[str, Any], fetch: Mapping[str, Any], seconds: float) 
     ]
     return {
         "goodput_bps": 8 * ends["received"] / seconds,
-        "sparse_rtt_p95_ms": round_trip_p95_ms(sides),
-        "sparse_loss_rate": round_trips_lost(sides),
+        "sparse_rtt_p95_ms": path_p95_ms(sides),
+        "sparse_loss_rate": path_lost_share(sides),
         "retransmitted_segments": ends["retransmitted_segments"],
         "seconds": seconds,
     }

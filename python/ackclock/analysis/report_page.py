@@ -62,7 +62,9 @@ def page(analysis: Analysis) -> Page:
         answer=answer,
         because=because,
         sections=sections,
-        notes=["Rates are over the whole flow, handshake included. docs/analyze.md defines each figure."],
+        notes=[
+            "Rates are over the whole flow, handshake included. The page on `analyze` of the documentation defines each figure."
+        ],
         kind="analyze",
     )
 

@@ -44,7 +44,7 @@ def advise(
     """What to change of the hosts or the link, by how much it helps, and what to type."""
     from ackclock.advice.tables import lines, tables
     from ackclock.advisor import advise as advice
-    from ackclock.cli.output import deliver
+    from ackclock.cli.output import deliver, print_lines
     from ackclock.cli.progress import progress
 
     with typed(_OPTIONS), progress("advise", quiet=quiet) as update:
@@ -64,4 +64,4 @@ def advise(
     deliver(lambda: found.document, lambda: tables(found.document), found.folder, report=report, json=json, quiet=quiet)
     if not json:
         print()
-        print("\n".join(lines(found.document)))
+        print_lines(lines(found.document))

@@ -62,6 +62,20 @@ def kernel_variants(incomplete: str) -> Items:
     return _matching({name: f"{of_kernel} in the kernel" for name, of_kernel in KERNEL_NAMES.items()}, incomplete)
 
 
+def explained(incomplete: str) -> Items:
+    """Codes of errors, and findings."""
+    from ackclock.explanations import explanations
+
+    return _matching({name: f"{one.kind}: {one.group}" for name, one in explanations().items()}, incomplete)
+
+
+def formats(incomplete: str) -> Items:
+    """Formats of figures and tables."""
+    from ackclock.report.files import FOLDER
+
+    return _matching({name: f"into RUN/{folder}" for name, folder in FOLDER.items()}, incomplete)
+
+
 def _listed(names: Mapping[str, str], incomplete: str) -> Items:
     before, comma, last = incomplete.rpartition(",")
     return [(f"{before}{comma}{name}", text) for name, text in _matching(names, last)]

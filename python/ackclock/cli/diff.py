@@ -23,7 +23,7 @@ def diff(
     quiet: Annotated[bool, typer.Option("--quiet", help="No remarks on stderr.")] = False,
 ) -> None:
     """Two runs of a kind, or two captures: which figures differ by more than chance."""
-    from ackclock.cli.output import print_json, print_tables, remark, write_page
+    from ackclock.cli.output import print_json, print_lines, print_tables, remark, write_page
     from ackclock.difference import diff as difference
     from ackclock.difference.tables import lines, tables
 
@@ -34,5 +34,4 @@ def diff(
         print_json(found.document)
         return
     print_tables(tables(found.document, all_rows=all_))
-    for line in lines(found.document):
-        print(line)
+    print_lines(lines(found.document))

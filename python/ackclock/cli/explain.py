@@ -6,13 +6,18 @@ from typing import Annotated
 
 import typer
 
+from ackclock.cli import complete
 from ackclock.cli.options import Json, Quiet
 
 
 def explain(
     name: Annotated[
         str | None,
-        typer.Argument(help="The code of an error, or a finding of analyze (default: list all).", show_default=False),
+        typer.Argument(
+            help="The code of an error, or a finding of analyze (default: list all).",
+            show_default=False,
+            autocompletion=complete.explained,
+        ),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

@@ -48,9 +48,9 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """A link file from captures of both ends of a path, with an interval for each parameter."""
-    from ackclock.cli.output import print_json, print_tables, remark
+    from ackclock.cli.output import print_json, print_lines, print_tables, remark
     from ackclock.fitting.run import fit as fit_captures
-    from ackclock.fitting.terminal_tables import not_identified_lines, parameters_table
+    from ackclock.fitting.terminal_tables import lines, parameters_table
 
     fitted = fit_captures(
         *captures,
@@ -66,13 +66,6 @@ def fit(
         print_json(fitted.document)
         return
     print_tables([parameters_table(fitted.document)])
-    for line in not_identified_lines(fitted.document):
-        print(line)
-    for text in fitted.document["remarks"]:
-        print(f"note: {text}")
-    if fitted.document["score"] is not None:
-        print(fitted.document["score"]["sentence"])
-    elif score:
-        print(f"not scored: {fitted.document['no_score']}")
+    print_lines(lines(fitted.document))
     if fitted.path is not None:
         remark(f"link file: {fitted.path}", quiet=quiet)

@@ -99,6 +99,14 @@ def measure(
             "with --capture both are analyzed together.",
         ),
     ] = False,
+    pps: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Clock values at the pulses of a second (PPS), such as /sys/class/pps/pps0/assert; given again, those "
+            "of the far end. With --capture and --capture-far, delays are then in UTC.",
+            show_default=False,
+        ),
+    ] = None,
     port: Port = 4862,
     token_file: TokenFile = None,
     report: Report = True,
@@ -129,6 +137,11 @@ def measure(
     if times is not None and every is None:
         raise InputError.problem(
             "--times requires --every", "add --every TIME, such as --every '1 h'", option="--times"
+        )
+    if pps and not (capture and (capture_far or len(pps) == 1)):
+        needed = "--capture" if len(pps) == 1 else "--capture and --capture-far"
+        raise InputError.problem(
+            f"--pps requires {needed}", f"add {needed}, whose timestamps the pulses convert", option="--pps"
         )
     if stamp:
         return _stamp(host, stamp_port, stamp_key_file, json=json)
@@ -169,6 +182,7 @@ def measure(
                 force=force,
                 capture=capture,
                 capture_far=capture_far,
+                pps=pps or (),
                 progress=update,
             )
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ackclock.cli.progress import status_line
 from ackclock.storage import remote_folder
-from ackclock.terminal import columns_of, grid, narrow
+from ackclock.terminal import columns_of, grid, narrow, wrapped
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -127,10 +127,24 @@ def print_tables(tables: Iterable[Table]) -> None:
             print("\n".join(line.rstrip() for line in laid_out.get().splitlines()))
 
 
+def print_lines(lines: Iterable[str]) -> None:
+    """Print the sentences below tables on stdout, as wide as the terminal; outside of a terminal as
+    COLUMNS says, or each in one line, for `grep`.
+    """
+    width = Console().width if sys.stdout.isatty() else _columns()
+    for line in lines if width is None else wrapped(lines, width):
+        print(line)
+
+
 def _pipe_width() -> int:
     """The columns of tables outside of a terminal."""
+    return _columns() or WIDTH
+
+
+def _columns() -> int | None:
+    """The number in COLUMNS; None without one that is wide enough."""
     columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isdecimal() and int(columns) >= MIN_WIDTH else WIDTH
+    return int(columns) if columns.isdecimal() and int(columns) >= MIN_WIDTH else None
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ackclock.cli import complete
 from ackclock.cli.options import Json, Out, Quiet, Seed
 
 
@@ -17,6 +18,7 @@ def report(
             "--format",
             help="svg, pdf or png: each figure as a file in RUN/figures; csv: each table in RUN/tables.",
             show_default=False,
+            autocompletion=complete.formats,
         ),
     ] = None,
     json: Json = False,

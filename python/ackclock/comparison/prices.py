@@ -18,6 +18,7 @@ from ackclock.format import milliseconds, percent, rate, three
 from ackclock.input.scenario.draft import Draft
 from ackclock.simulation.metrics import Run, of_run, over_seeds
 from ackclock.simulation.run_list import RunList
+from ackclock.simulation.sparse_flow import SparseDelays, path_lost_share, path_p95_ms
 from ackclock.statistics import Interval, jain_index, ratio
 from ackclock.statistics.summary_stats import summary_stats
 
@@ -50,6 +51,9 @@ WORSE_MS = 10.0
 """A delay is a price from so many milliseconds on."""
 WORSE_RETRANSMITTED = 0.01
 """A retransmission rate is a price from this difference on."""
+MAX_LOST = 0.05
+"""Above this share of lost packets the p95 delay of a sparse flow has timeouts: its loss is a
+price, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,10 @@ def _longer(value: float, best: float) -> bool:
 
 def _lower(value: float, best: float) -> bool:
     return value <= (1.0 - WORSE_SHARE) * best
+
+
+def _loses(value: float, best: float) -> bool:
+    return value > MAX_LOST and value - best >= WORSE_RETRANSMITTED
 
 
 def _beside(other: str) -> tuple[Measure, ...]:
@@ -134,6 +142,11 @@ MEASURES = (
             f"a sparse flow beside it has a p95 one-way delay of {milliseconds(value)} instead of {milliseconds(best)}"
         ),
         _later,
+    ),
+    Measure(
+        "probe_loss_rate",
+        lambda value, best: f"a sparse flow beside it loses {percent(value)} of its packets instead of {percent(best)}",
+        _loses,
     ),
     _short("p50", "at the median"),
     _short("p95", "at p95"),
@@ -309,8 +322,9 @@ def _path(choice: Configuration) -> tuple[str, str]:
 def of_priced(summary: Mapping[str, Any]) -> dict[str, float]:
     """The metrics of a run with a companion, or of the reference alone: goodput, retransmission
     rate and p95 RTT of the compared flows, the goodput of the other flow, Jain's index of all of
-    them, the p95 of the probe's one-way delay, and quantiles of the completion times of the short
-    transfers.
+    them, the share of the probe's packets that are lost and the p95 of its one-way delay with the
+    timeouts of lost packets (`simulation.sparse_flow`), and quantiles of the completion times of
+    the short transfers.
 
     A transfer that is not complete at the end of the run counts with its time until then.
     """
@@ -328,8 +342,8 @@ def of_priced(summary: Mapping[str, Any]) -> dict[str, float]:
         goodput = other["goodput_bps"] or 0.0
         metrics |= {"other_goodput_bps": goodput, "jain": jain_index([*compared, goodput])}
     for probe in by_name.get(PROBE, ()):
-        delay = probe["one_way_delay_ms"] or {}
-        metrics["probe_delay_p95_ms"] = _number(delay.get("p95"))
+        side = SparseDelays.of_row(probe)
+        metrics |= {"probe_delay_p95_ms": path_p95_ms([side]), "probe_loss_rate": path_lost_share([side])}
     if short := by_name.get(SHORT):
         times = [_completion_s(flow) for flow in short]
         found = summary_stats(times) or {}
@@ -385,7 +399,7 @@ def _figures(runs: Mapping[str, Mapping[int, Run]]) -> dict[str, Seeds]:
     """The figures of one configuration from its runs alone and with each of `KINDS`."""
     found = {
         **{name: _of(runs[ALONE], name) for name in ("goodput_bps", "retransmission_rate", "rtt_p95_ms")},
-        "probe_delay_p95_ms": _of(runs[PROBE], "probe_delay_p95_ms"),
+        **{name: _of(runs[PROBE], name) for name in ("probe_delay_p95_ms", "probe_loss_rate")},
         **{name: _of(runs[SHORT], name) for name in ("short_p50_s", "short_p95_s", "short_unfinished")},
     }
     for other in OTHERS:

@@ -103,6 +103,7 @@ def _prices(document: Document) -> list[Section]:
         ]
     columns += [
         Column("p95 delay of a sparse flow (ms)", numeric=True),
+        Column("Its packets lost (%)", numeric=True),
         Column("Short transfer, median (ms)", numeric=True),
         Column("p95 (ms)", numeric=True),
     ]
@@ -121,10 +122,12 @@ def _prices(document: Document) -> list[Section]:
                 cell(f"beside_{other}_jain"),
                 cell(f"{other}_harm", 100.0),
             ]
-        rows.append([*row, cell("probe_delay_p95_ms"), cell("short_p50_s", 1e3), cell("short_p95_s", 1e3)])
+        row += [cell("probe_delay_p95_ms"), cell("probe_loss_rate", 100.0)]
+        rows.append([*row, cell("short_p50_s", 1e3), cell("short_p95_s", 1e3)])
     reading = (
         "Harm is what the other flow loses against sharing the link with its own kind (Ware et al. 2019). The sparse "
-        "flow sends a small packet about every 100 ms; a short transfer has 14.5 kB. A named price is 10 %, 10 ms or 1 "
+        "flow sends a small packet about every 100 ms, and again after 1 s where more than 5 % are lost; a short "
+        "transfer has 14.5 kB. A named price is 10 %, 10 ms or 1 "
         "point of retransmissions worse than the best choice tied with it, or than a cubic flow with the host's "
         "defaults in its place; a goodput beside another flow is compared with that flow's own kind."
     )

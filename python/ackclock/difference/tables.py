@@ -53,7 +53,7 @@ def page(document: Mapping[str, Any]) -> Page:
         Column("Where", room="wide"),
         Column("Figure"),
         *(Column(name, numeric=True) for name in ("A", "B", "B - A", "95 % interval")),
-        Column("Verdict"),
+        Column("Verdict", room="medium"),
     ]
     rows = [
         [

@@ -349,3 +349,5 @@ class Measurement(Open):
     failed: Failure | None
     capture: dict[str, Any] | None = None
     capture_far: dict[str, Any] | None = None
+    pps: dict[str, Any] | None = None
+    pps_far: dict[str, Any] | None = None

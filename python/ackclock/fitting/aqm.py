@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ackclock.fitting.parameters import HOP, Parameter
-from ackclock.fitting.prediction import CANDIDATES, Replay, Transfers, misfit
+from ackclock.fitting.prediction import CANDIDATES, Transfers, misfit
 from ackclock.format import percent
 
 MAX_MISFIT = 0.35
@@ -98,7 +98,7 @@ def recognise(link: Mapping[str, Any], seen: Transfers, *, flow_queues: bool) ->
         seen: the transfers of the input.
         flow_queues: flows overtake each other.
     """
-    replay = Replay(seen.direction, seen.flows, seen.duration_s, 0.0, seen.duration_s)
+    replay = seen.replay()
     # One flow does not show whether flows have queues of their own; those of Linux have.
     kinds = ("fq-codel" if flow_queues or seen.flows == 1 else "codel", "pie")
 

@@ -19,7 +19,7 @@ from typing import Any
 from ackclock.errors import InputError
 from ackclock.fitting.link_file import link_of
 from ackclock.fitting.parameters import DIRECTIONS, DRAWS, GUESS, HOP, MIN_QUEUE_BYTES, Parameter, rounded
-from ackclock.fitting.prediction import CANDIDATES, sentence
+from ackclock.fitting.prediction import CANDIDATES, verdict
 from ackclock.format import percent
 from ackclock.input.units import show_rate, show_size
 from ackclock.storage import run_kind
@@ -365,7 +365,7 @@ def score(found: Sequence[Mapping[str, Any]], link: Mapping[str, Any]) -> tuple[
         "rtt_p95_error": of(rtts),
         "repeat_spread": None,
         "naive": None,
-        "sentence": sentence(median(goodputs), median(rtts)),
+        **verdict(median(goodputs), median(rtts)),
     }, ""
 
 

@@ -256,7 +256,7 @@ class Search:
 
     @cached_property
     def replay(self) -> Replay:
-        return Replay(self.seen.direction, self.seen.flows, self.seen.duration_s, 0.0, self.seen.duration_s)
+        return self.seen.replay()
 
     def link(self, rate: float, queue: float, delay_ms: float) -> dict[str, Any]:
         """The link with these values. `queue`: bytes in the direction of the data."""

@@ -25,6 +25,7 @@ from ackclock.fitting.prediction import (
     MIN_BULK_TIME,
     Replay,
     Transfers,
+    limiting_window,
     observed_of,
 )
 from ackclock.format import percent
@@ -123,7 +124,8 @@ def read(capture: str, only: str | None, until_s: float | None = REPLAYED_S) -> 
     )
     inferred = [flow[data]["inferred_path"] for flow in bulk]
     rates = [one["rate_bps"] for one in inferred if one and one["rate_bps"] and one["share"] >= MIN_SPACED_SHARE]
-    seen = Transfers(direction, len(bulk), longest, observed.rtt_min_ms, observed)
+    window = limiting_window([(flow[data], flow[acks]) for flow in bulk])
+    seen = Transfers(direction, len(bulk), longest, observed.rtt_min_ms, observed, window)
     return OneEnd(capture, place, seen, max(rates) if rates else None, retransmitted, segments)
 
 
@@ -137,8 +139,7 @@ class Search:
 
     @cached_property
     def replay(self) -> Replay:
-        seen = self.end.seen
-        return Replay(seen.direction, seen.flows, seen.duration_s, 0.0, seen.duration_s)
+        return self.end.seen.replay()
 
     def distance(self, rate: float, queue: float, loss: float) -> float:
         key = (round(100 * math.log(rate)), round(50 * math.log(queue)), round(1e5 * loss))
@@ -210,7 +211,7 @@ def distance_of(end: OneEnd, link: Mapping[str, Any], variant: str | None) -> fl
     runs of a link with bursts of losses differ from each other.
     """
     seen = end.seen
-    replay = Replay(seen.direction, seen.flows, seen.duration_s, 0.0, seen.duration_s)
+    replay = seen.replay()
 
     def of(name: str, seed: int) -> float:
         simulated = replay.simulated(link, name, [seed])

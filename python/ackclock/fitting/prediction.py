@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any, Protocol
 
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.fitting.engine import engine_fit
 from ackclock.format import percent
+from ackclock.input.units import show_size
 
 CANDIDATES = ("cubic", "reno", "bbr")
 """Congestion controls that the sender may have had: those of the running kernels."""
@@ -24,7 +25,17 @@ GOOD_GOODPUT = 0.05
 GOOD_RTT = 0.10
 """Errors up to which a prediction is good: the spread of a path between two runs is as large."""
 USABLE = 0.20
-"""Error of the goodput up to which a fit ranks variants."""
+"""Error of the goodput up to which a fit shows large differences."""
+CHANCE = 2.0
+"""Standard deviations between runs that explain an error."""
+GOOD_FOR = {
+    "buffers": "Good enough to choose a variant and a buffer",
+    "variants": "Good enough to choose a variant, not to choose a buffer",
+    "large differences": "Good enough for large differences alone",
+    "nothing": "Not good enough to choose by",
+    "receive window": "Good enough for transfers with the receive window",
+}
+"""What a fit is good for, in words."""
 MIN_HELD_OUT_S = 3.0
 """Minimum of the part that is held out: shorter ones have too few RTTs."""
 FITTED_SHARE = 0.6
@@ -36,6 +47,8 @@ MAX_OPPOSITE_SHARE = 0.2
 MIN_BULK_SHARE = 0.05
 MIN_BULK_TIME = 0.8
 """Minimum shares of the bytes and of the time of a bulk flow."""
+MIN_LIMITED = 0.5
+"""Share of the time from which on a receive window is the limit of a flow."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +71,8 @@ class Observed:
 class Replay:
     """The flows of the input, for a simulation of them.
 
-    `from_s` to `to_s` is the part that is compared, after the start of the flows.
+    `from_s` to `to_s` is the part that is compared, after the start of the flows. `receive_window`
+    in bytes limited them; None where it did not.
     """
 
     direction: str
@@ -66,9 +80,18 @@ class Replay:
     duration_s: float
     from_s: float
     to_s: float
+    receive_window: int | None = None
+
+    def _tcp(self, variant: str) -> dict[str, Any]:
+        window = {} if self.receive_window is None else {"receive_buffer": f"{self.receive_window} B"}
+        return {"variant": variant, **window}
 
     def simulated(self, link: Mapping[str, Any], variant: str, seeds: Sequence[int]) -> Observed:
         """The means over the seeds."""
+        return mean_of(self.runs(link, variant, seeds))
+
+    def runs(self, link: Mapping[str, Any], variant: str, seeds: Sequence[int]) -> list[Observed]:
+        """What the flows do with each seed."""
         from ackclock.api import simulate
 
         flow = {"name": "flow", "direction": self.direction, "count": self.flows, "workload": {"kind": "bulk"}}
@@ -77,12 +100,11 @@ class Replay:
             [flow],
             duration=f"{self.duration_s:.3f} s",
             seeds=list(seeds),
-            tcp={"variant": variant},
+            tcp=self._tcp(variant),
             sample="0 s",
             measure={"window": [f"{self.from_s:.3f} s", f"{self.to_s:.3f} s"]},
         )
-        each = [_of_flows(summary["flows"]) for summary in run.summaries]
-        return Observed(*(fmean(getattr(one, of.name) for one in each) for of in fields(Observed)))
+        return [_of_flows(summary["flows"]) for summary in run.summaries]
 
     def captured(self, link: Mapping[str, Any], variant: str, seed: int, folder: Path) -> list[str]:
         """Simulate one seed into a run folder; the captures of both ends."""
@@ -94,12 +116,17 @@ class Replay:
             [flow],
             duration=f"{self.duration_s:.3f} s",
             seed=seed,
-            tcp={"variant": variant},
+            tcp=self._tcp(variant),
             sample="0 s",
             out=folder,
             captures="pcapng",
         )
         return [str(path) for path in sorted((folder / "captures").glob("*.pcapng"))]
+
+
+def mean_of(runs: Sequence[Observed]) -> Observed:
+    """The means of all figures."""
+    return Observed(*(fmean(getattr(one, of.name) for one in runs) for of in fields(Observed)))
 
 
 def _of_flows(flows: Sequence[Mapping[str, Any]]) -> Observed:
@@ -132,13 +159,31 @@ def observed_of(goodput_bps: float, retransmission_rate: float, rtts: Sequence[M
 
 @dataclass(frozen=True)
 class Transfers:
-    """Bulk flows at their sender, over some of the time of a capture."""
+    """Bulk flows at their sender, over some of the time of a capture. `receive_window` in bytes is
+    their limit; None where it is not.
+    """
 
     direction: str
     flows: int
     duration_s: float
     min_rtt_ms: float
     observed: Observed
+    receive_window: int | None = None
+
+    def replay(self, duration_s: float | None = None, from_s: float = 0.0, to_s: float | None = None) -> Replay:
+        """A simulation of as many flows, for as long, and the part of it that is compared."""
+        lasting = self.duration_s if duration_s is None else duration_s
+        until = lasting if to_s is None else to_s
+        return Replay(self.direction, self.flows, lasting, from_s, until, self.receive_window)
+
+
+def limiting_window(flows: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> int | None:
+    """The largest receive window in bytes, where it limits each of the flows for most of its time;
+    None otherwise. `flows` have the figures of the data, and of their ACKs.
+    """
+    if any((data["window_limited_share"] or 0.0) < MIN_LIMITED for data, _ in flows):
+        return None
+    return max((acks["advertised_window_bytes"]["max"] or 0 for _, acks in flows), default=0) or None
 
 
 class Source(Protocol):
@@ -211,12 +256,14 @@ class Ends:
         if direction == "up":
             flows = self._flows(self.client, since_s, until_s)
         longest = max((flow["duration_s"] for flow in flows), default=0.0)
-        bulk = [
-            sent
+        other = "up" if direction == "down" else "down"
+        both = [
+            (sent, self._sent(flow, other))
             for flow in flows
             if (sent := self._sent(flow, direction))["unique_bytes"] >= MIN_BULK_SHARE * of[direction]
             and flow["duration_s"] >= MIN_BULK_TIME * longest
         ]
+        bulk = [sent for sent, _ in both]
         rtts = [sent["rtt_ms"] for sent in bulk if sent["rtt_ms"]["count"]]
         if not rtts or not longest:
             return None
@@ -226,7 +273,8 @@ class Ends:
             sum(sent["retransmitted_segments"] for sent in bulk) / segments if segments else 0.0,
             rtts,
         )
-        return Transfers(direction, len(bulk), longest, min(rtt["min"] for rtt in rtts), observed)
+        min_rtt_ms = min(rtt["min"] for rtt in rtts)
+        return Transfers(direction, len(bulk), longest, min_rtt_ms, observed, limiting_window(both))
 
 
 def naive_link(rate_bps: float, rtt_ms: float) -> dict[str, Any]:
@@ -245,13 +293,29 @@ def naive_link(rate_bps: float, rtt_ms: float) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Score:
-    """The predictions of a fit and of the naive fit, for the part that was held out."""
+    """The predictions of a fit and of the naive fit, for the part that was held out. `runs` are
+    those of the fitted link.
+    """
 
     replay: Replay
     variant: str
     truth: Observed
-    fitted: Observed
+    runs: Sequence[Observed]
     naive: Observed
+
+    @property
+    def fitted(self) -> Observed:
+        """The prediction: the means of the runs."""
+        return mean_of(self.runs)
+
+    @property
+    def spread(self) -> dict[str, float]:
+        """The standard deviation between runs of the fitted link, relative to their mean."""
+        names = {"goodput": "goodput_bps", "rtt_p95": "rtt_p95_ms"}
+        return {
+            name: stdev(getattr(run, key) for run in self.runs) / getattr(self.fitted, key)
+            for name, key in names.items()
+        }
 
     def document(self) -> dict[str, Any]:
         """`score` of the document."""
@@ -274,25 +338,38 @@ class Score:
             "held_out": [held_out],
             "goodput_error": {"median": abs(goodput), "p90": abs(goodput)},
             "rtt_p95_error": {"median": abs(rtt), "p90": abs(rtt)},
-            "repeat_spread": None,
+            "repeat_spread": self.spread,
             "naive": {"goodput_error": naive_goodput, "rtt_p95_error": naive_rtt},
-            "sentence": sentence(goodput, rtt),
+            **verdict(goodput, rtt, self.spread["goodput"], self.replay.receive_window),
         }
 
 
-def sentence(goodput_error: float, rtt_error: float) -> str:
-    """What the fit is good for, by the errors of its prediction."""
-    errors = (
-        f"the part that was not fitted is predicted within {_within(goodput_error)} of its goodput "
-        f"and {_within(rtt_error)} of its p95 RTT"
+def verdict(
+    goodput_error: float, rtt_error: float, spread: float = 0.0, receive_window: int | None = None
+) -> dict[str, str]:
+    """What the fit is good for, by the errors of its prediction: `good_for`, one of `GOOD_FOR`, and
+    `sentence`.
+
+    Two runs of one link differ, by the relative standard deviation `spread` of the goodput: an
+    error that this explains is no error of the fit, and shows no more than large differences. A
+    receive window that limited the input hides what the path carries beyond it.
+    """
+    place = 0 if abs(rtt_error) <= GOOD_RTT else 1
+    by_chance = abs(goodput_error) <= CHANCE * spread
+    if abs(goodput_error) > GOOD_GOODPUT:
+        place = 2 if abs(goodput_error) <= USABLE or by_chance else 3
+    elif receive_window is not None:
+        place = 4
+    good_for, words = list(GOOD_FOR.items())[place]
+    if receive_window is not None and place == 4:
+        words = f"{words} of {show_size(receive_window)}"
+    text = (
+        f"{words}: the part that was not fitted is predicted within {_within(goodput_error)} of its goodput "
+        f"and {_within(rtt_error)} of its p95 RTT."
     )
-    if abs(goodput_error) <= GOOD_GOODPUT and abs(rtt_error) <= GOOD_RTT:
-        return f"Good enough to choose a variant and a buffer: {errors}."
-    if abs(goodput_error) <= GOOD_GOODPUT:
-        return f"Good enough to choose a variant, not to choose a buffer: {errors}."
-    if abs(goodput_error) <= USABLE:
-        return f"Good enough for large differences between variants alone: {errors}."
-    return f"Not good enough to choose by: {errors}."
+    if by_chance and abs(goodput_error) > GOOD_GOODPUT:
+        text += f" Parts of that length of this link differ by as much (standard deviation {percent(spread)})."
+    return {"good_for": good_for, "sentence": text}
 
 
 def _within(error: float) -> str:
@@ -325,10 +402,9 @@ def score(
         truth: what they did in the held-out part.
         variant: the congestion control of the sender, if it is known.
     """
-    fitted_part = Replay(replay.direction, replay.flows, replay.from_s, 0.0, replay.from_s)
-
+    fitted_part = replace(replay, duration_s=replay.from_s, from_s=0.0, to_s=replay.from_s)
     if variant is None:
         variant = min(CANDIDATES, key=lambda name: misfit(fitted_part.simulated(links["fitted"], name, [1]), seen))
     seeds = range(1, SEEDS + 1)
-    fitted, naive = (replay.simulated(links[name], variant, seeds) for name in ("fitted", "naive"))
-    return Score(replay, variant, truth, fitted, naive)
+    runs = replay.runs(links["fitted"], variant, seeds)
+    return Score(replay, variant, truth, runs, replay.simulated(links["naive"], variant, seeds))

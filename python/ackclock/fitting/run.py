@@ -325,7 +325,7 @@ def _score(
         "fitted": _link(ends.link_fit(cut, DRAWS, SEED), "", ends, cut, variant)[1],
         "naive": prediction.naive_link(seen.observed.goodput_bps, seen.min_rtt_ms),
     }
-    replay = prediction.Replay(whole.direction, whole.flows, run["duration_s"], cut, end)
+    replay = whole.replay(run["duration_s"], cut, end)
     return prediction.score(replay, links, seen.observed, truth.observed, variant).document(), ""
 
 

@@ -17,7 +17,7 @@ from ackclock.fitting import aqm
 from ackclock.fitting.engine import sender_end_fit
 from ackclock.fitting.link_file import link_of
 from ackclock.fitting.parameters import DIRECTIONS, DRAWS, GUESS, HOP, NS_PER_MS, Parameter, parameters_of, rounded
-from ackclock.fitting.prediction import CANDIDATES, Replay, Transfers, misfit
+from ackclock.fitting.prediction import CANDIDATES, Transfers, misfit
 
 ACK_BYTES = 60
 BURST_ERROR = 1.5
@@ -140,7 +140,7 @@ def losses_alone(fit: Mapping[str, Any], link: Mapping[str, Any], seen: Transfer
     (hop,) = link["hop"]
     (lossy,) = link_of(parameters, dict.fromkeys(DIRECTIONS, True), "")["hop"]
     changed = {**link, "hop": [{**hop, "loss": lossy.get("loss", {})}]}
-    replay = Replay(seen.direction, seen.flows, seen.duration_s, 0.0, seen.duration_s)
+    replay = seen.replay()
     variants = [variant] if variant else CANDIDATES
     misfits = [misfit(replay.simulated(changed, name, [1]), seen.observed) for name in variants]
     return LossesAlone(changed, losses, min(misfits))

@@ -22,6 +22,18 @@ def parameters_table(document: Mapping[str, Any]) -> Table:
     return table
 
 
+def lines(document: Mapping[str, Any]) -> list[str]:
+    """What stands below the table: what is not identified, remarks, and what the fit is good
+    for.
+    """
+    found = [*not_identified_lines(document), *(f"note: {text}" for text in document["remarks"])]
+    if document["score"] is not None:
+        found.append(document["score"]["sentence"])
+    elif document["no_score"]:
+        found.append(f"not scored: {document['no_score']}")
+    return found
+
+
 def not_identified_lines(document: Mapping[str, Any]) -> list[str]:
     """A line for each parameter that the captures do not identify."""
     units = {row["path"]: row["unit"] for row in document["parameters"]}

@@ -7,6 +7,7 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,11 +34,14 @@ def header() -> bytes:
     return struct.pack("<IHHiIII", NANOSECONDS, 2, 4, 0, 0, SNAPLEN, RAW_IP)
 
 
-def join(folder: Path) -> None:
-    """Analyze both captures of a run folder into its folder `analysis`."""
+def join(folder: Path, pps: Sequence[Path] = ()) -> None:
+    """Analyze both captures of a run folder into its folder `analysis`.
+
+    ``pps`` has the pulse files of both ends, or none. Raises InputError for invalid ones.
+    """
     from ackclock.analysis import analyze
 
-    analyze(folder / NEAR, folder / FAR, out=folder / BOTH)
+    analyze(folder / NEAR, folder / FAR, pps=pps, out=folder / BOTH)
 
 
 class Capture:

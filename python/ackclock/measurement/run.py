@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from ackclock.measurement.capture import FAR, NEAR, join
 from ackclock.measurement.document import document, series_frame
 from ackclock.measurement.path import PathProbes, walk
 from ackclock.measurement.plan import Plan, plan_of
+from ackclock.measurement.pulses import PulseRecorder, recorders
 from ackclock.measurement.result import Measurement, MeasurementFailed
 from ackclock.measurement.session import PORT, Figures, Session, read_token
 from ackclock.measurement.test_runner import Report, TestLog, TestRunner
@@ -45,6 +46,7 @@ def measure(
     force: bool = False,
     capture: bool = False,
     capture_far: bool = False,
+    pps: Sequence[str | Path] = (),
     progress: Report | None = None,
 ) -> Measurement:
     """Active tests of the path to a host on which ``ackclockd`` or ``ackclock serve`` runs.
@@ -63,6 +65,9 @@ def measure(
         capture_far: store the server's headers of the session's packets as ``capture-far.pcap`` in
             ``out``, if it allows that; with ``capture`` both are analyzed together into
             ``analysis``.
+        pps: files with the pulses of this end's clock, and then of the far end's, which are
+            recorded as ``pulses.txt`` and ``pulses-far.txt`` in ``out``; with both, ``analysis``
+            converts the captures' timestamps to UTC by them.
         progress: called with the number of finished tests, the number of all tests, and a label.
 
     Raises:
@@ -86,6 +91,7 @@ def measure(
             out=out,
             capture=capture,
             capture_far=capture_far,
+            pps=pps,
             progress=progress,
         )
         if run:
@@ -108,10 +114,12 @@ def _measured(
     out: str | Path | None,
     capture: bool,
     capture_far: bool,
+    pps: Sequence[str | Path],
     progress: Report | None,
 ) -> Measurement:
     started = datetime.now(UTC)
     session, capture_ = None, None
+    pulses = recorders(pps, Path(out)) if out is not None else []
     if checked.tests != (PATH,):
         secret = read_token(token_file, token if token is not None else None if token_file else os.environ.get(TOKEN))
         session = Session(host, port, secret)
@@ -122,7 +130,9 @@ def _measured(
     folder = Path(out) if out is not None else None
     running = _Running(started, _head(host, port, started, session, checked.labels), checked, session, progress, folder)
     error: Exception | KeyboardInterrupt | None = None
-    with capture_ or nullcontext():
+    with capture_ or nullcontext(), ExitStack() as stack:
+        for recorder in pulses:
+            stack.enter_context(recorder)
         try:
             running.run()
             if capture_far and folder is not None and session is not None:
@@ -138,9 +148,11 @@ def _measured(
             "dropped": capture_.dropped,
             **({"broken": capture_.broken} if capture_.broken else {}),
         }
+    for name, recorder in zip(("pps", "pps_far"), pulses, strict=False):
+        make.document[name] = recorder.summary()
     if folder is not None:
         if capture_ is not None and "capture_far" in make.document:
-            join(folder)
+            _join(folder, make.document, pulses)
         make = _kept(folder, make)
     if isinstance(error, KeyboardInterrupt):
         raise error
@@ -149,6 +161,18 @@ def _measured(
     if error is not None:
         raise error
     return make
+
+
+def _join(folder: Path, document: Figures, pulses: Sequence[PulseRecorder]) -> None:
+    """Analyze both captures; by the pulses of both ends if these are valid."""
+    both = [recorder.target for recorder in pulses] if len(pulses) == 2 else []
+    try:
+        join(folder, both)
+    except InputError as why:
+        if not both:
+            raise
+        document["pps"]["broken"] = str(why)
+        join(folder)
 
 
 def _kept(folder: Path, make: Measurement) -> Measurement:

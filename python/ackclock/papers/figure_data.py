@@ -16,7 +16,9 @@ class PaperFigure:
     """A figure: its number and subject, the paper's statement, its axes, and its lines by name.
 
     ``paper`` has the numbers that the paper's text states, drawn beside ours; a ``trace`` has too
-    many points for marks; values above ``top`` are cut off.
+    many points for marks; values above ``top`` are cut off. ``ticks`` has the labels of positions
+    on the x axis that are not numbers, such as "auto"; without ``joined`` points have no line
+    between them.
     """
 
     title: str
@@ -28,6 +30,8 @@ class PaperFigure:
     paper: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     trace: bool = False
     top: float | None = None
+    ticks: Mapping[float, str] = field(default_factory=dict)
+    joined: bool = True
 
     def as_json(self) -> dict[str, object]:
         """An entry of the ``figures`` list of ``reproduce``'s document."""
@@ -49,6 +53,8 @@ class PaperFigure:
             "log_x": self.log_x,
             "trace": self.trace,
             **({"top": self.top} if self.top else {}),
+            **({"ticks": [[x, label] for x, label in self.ticks.items()]} if self.ticks else {}),
+            **({} if self.joined else {"joined": False}),
             "rows": rows,
         }
 

@@ -276,7 +276,7 @@ def _suspected(paper: str, claim: str) -> tuple[bool, str] | None:
             continue
         ran = [rows.get((claim, each.name)) for each in cause.experiments if claim in each.claims]
         shown = bool(ran) and all(row and row["shown"] == "yes" for row in ran)
-        figures = "; ".join(f"{row['experiment']}: {row['choice']} -> {row['found']}" for row in ran if row)
+        figures = "; ".join(f"{row['experiment']}: from {row['choice']} to {row['found']}" for row in ran if row)
         text = f"{cause.text} ({figures or 'its experiment was not run'})"
         if shown:
             return True, text

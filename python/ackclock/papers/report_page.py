@@ -75,6 +75,7 @@ def page(document: Document, environment: Document | None = None) -> Page:
                             tone,
                             has_verdicts=verdict in ("holds", "fails") or any(claim["ours"] for claim in of),
                             compared=compared,
+                            seeds=len(document.get("seeds", ())),
                         )
                     ],
                     lead,
@@ -134,8 +135,10 @@ def _readings(paper: str) -> Section | None:
             changes.append([Cell(each.name), Cell(other.name), Cell(gained), Cell(lost)])
     if changes:
         heads = ("Open", "Alternative", "Hold with it only", "Fail with it only")
-        columns = [Column(head, room="medium" if head == "Alternative" else "") for head in heads]
-        blocks.append(Table(columns, changes, "Alternatives that were run (docs/readings.md):"))
+        columns = [Column(head, room="" if head == "Open" else "medium") for head in heads]
+        blocks.append(
+            Table(columns, changes, "Alternatives that were run (the page on readings of the documentation has all):")
+        )
     lead = "What the paper leaves open. A claim that a choice was calibrated on is not judged."
     return Section("Readings", blocks, lead)
 
@@ -152,9 +155,9 @@ def folder_page(folder: Path) -> Page:
     return page(document, read_environment(folder))
 
 
-def _table(claims: Sequence[Document], tone: str, *, has_verdicts: bool, compared: bool) -> Table:
+def _table(claims: Sequence[Document], tone: str, *, has_verdicts: bool, compared: bool, seeds: int) -> Table:
     """With ``has_verdicts`` the claims have figures of ours and a tolerance; those of a
-    ``compared`` paper ns-2's, too.
+    ``compared`` paper ns-2's, too. ``seeds`` is the number of seeds of the reproduction.
     """
     columns = [Column("Claim"), Column("What", room="medium"), Column("Paper", numeric=True)]
     if has_verdicts:
@@ -169,7 +172,7 @@ def _table(claims: Sequence[Document], tone: str, *, has_verdicts: bool, compare
             Cell(claim["paper_value"]),
         ]
         if has_verdicts:
-            row += [_ours(claim), Cell(claim["tolerance"])]
+            row += [_ours(claim, seeds), Cell(claim["tolerance"])]
             row += [Cell({True: "yes", False: "no", None: "-"}[claim["ns2_agrees"]])] if compared else []
         cause = claim.get("cause")
         shown = f" ({cause['experiment']})" if cause and cause["experiment"] else ""
@@ -185,7 +188,7 @@ def _setting(claim: Document) -> str:
     return "; ".join(part for part in (claim["variant"], claim["parameters"]) if part not in ("", "-"))
 
 
-def _ours(claim: Document) -> Cell:
+def _ours(claim: Document, seeds: int) -> Cell:
     ours = claim["ours"]
     if ours is None or ours["mean"] is None:
         return Cell("-", tone="muted")
@@ -194,4 +197,6 @@ def _ours(claim: Document) -> Cell:
     text = f"{significant(ours['mean'], 4)} {claim['unit']}".strip()
     wide = ours["n"] > 1 and ours["hi"] - ours["lo"] > 5e-4 * abs(ours["mean"])
     lo, hi = significant(ours["lo"], 4), significant(ours["hi"], 4)
-    return Cell(text, f"{lo} to {hi}, {ours['n']} seeds" if wide else "")
+    # Some claims have a value for each test of a day, or for each of several links.
+    counted = "seeds" if ours["n"] == seeds else "values"
+    return Cell(text, f"{lo} to {hi}, {ours['n']} {counted}" if wide else "")

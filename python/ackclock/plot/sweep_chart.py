@@ -4,6 +4,7 @@ report.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,7 +28,8 @@ def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
     ``lo`` and ``hi``.
 
     Rows that are the ``paper``'s own are dashed, in their line's colour or in grey; a ``trace`` has
-    no marks at its points; what is above ``top`` is cut off.
+    no marks at its points; what is above ``top`` is cut off. ``ticks`` are positions on the x axis
+    with labels that are not numbers; where ``joined`` is false points have no line between them.
     """
     import altair as alt
 
@@ -38,7 +40,8 @@ def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
     dash = alt.StrokeDash("line:N", scale=_dashes(names, papers), legend=_legend(names, papers))
     base = alt.Chart(alt.InlineData(values=ours))
     line = base.mark_line(strokeWidth=1.2 if figure.get("trace") else 1.4, clip=True)
-    layers = [line.encode(**on, strokeDash=dash)]
+    # Lines that join nothing still make the legend.
+    layers = [line.encode(**on, strokeDash=dash, **({} if figure.get("joined", True) else {"detail": "x:Q"}))]
     if not figure.get("trace"):
         layers.append(
             base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(x=on["x"], y="lo:Q", y2="hi:Q", color=on["color"])
@@ -57,9 +60,15 @@ def _x(figure: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Any:
 
     places = sorted({row["x"] for row in rows})
     log = bool(figure["log_x"])
-    named = 1 < len(places) <= NAMED_PLACES and (log or all(float(place).is_integer() for place in places))
-    ticks: dict[str, Any] = {"values": places} if named else {"tickCount": 6}
-    if log or named:
+    labels = {float(x): str(label) for x, label in figure.get("ticks", ())}
+    few = 0 < len(places) <= NAMED_PLACES and (log or all(float(place).is_integer() for place in places))
+    ticks: dict[str, Any] = {"values": places} if few or labels else {"tickCount": 6}
+    if labels:
+        ticks["labelExpr"] = f"{json.dumps([labels.get(x, f'{x:g}') for x in places])}[indexof({places}, datum.value)]"
+    elif few:
+        # Vega rounds the labels of few ticks to their distance, and prints 16 as 2e+1.
+        ticks["labelExpr"] = "format(datum.value, '~g')"
+    elif log:
         ticks["format"] = "~g"
     scale = alt.Scale(type="log" if log else "linear", nice=False, padding=12)
     return alt.X("x:Q", title=figure["x"], scale=scale, axis=alt.Axis(grid=False, **ticks))

@@ -253,21 +253,21 @@ def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         x=x, y=y, color=colour, shape=shape, tooltip=hover
     )
     names = (
-        alt.Chart(alt.InlineData(values=_frontier(rows)))
+        alt.Chart(alt.InlineData(values=_frontier(rows, 1.05 * top)))
         .mark_text(align="left", dx=9, dy=11, fontSize=11, color=INK)
         .encode(x=x, y=y, text="label:N")
     )
     return specification(alt.layer(across, along, points, names).properties(width=WIDTH, height=300))
 
 
-def _frontier(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The configurations on the Pareto front of goodput and delay; of close neighbours only the
-    first has a name.
+def _frontier(rows: Sequence[dict[str, Any]], height: float) -> list[dict[str, Any]]:
+    """The configurations on the Pareto front of goodput and delay that have a name, from the
+    highest goodput on: names are a line apart. ``height`` is the goodput at the top of the chart.
     """
+    front = _front(rows)
     named: list[dict[str, Any]] = []
-    top = max((row["goodput"] for row in rows), default=0.0)
-    for row in sorted(rows, key=lambda row: (row["rtt"], -row["goodput"])):
-        if row["goodput"] > max((other["goodput"] for other in named), default=0.0) + 0.04 * top:
+    for row in reversed(front):
+        if not named or row["goodput"] < named[-1]["goodput"] - 0.06 * height:
             named.append(row)
     return named
 
@@ -307,7 +307,12 @@ def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> dict[str
     import altair as alt
 
     rows = [{"bin": name, "count": count} for name, count in bars]
-    x = alt.X("bin:N", sort=[name for name, _ in bars], title=across, axis=alt.Axis(labelAngle=0))
+    x = alt.X(
+        "bin:N",
+        sort=[name for name, _ in bars],
+        title=across,
+        axis=alt.Axis(labelAngle=0, labelOverlap="parity", labelSeparation=3),
+    )
     y = alt.Y("count:Q", title=up, axis=alt.Axis(tickCount=5))
     hover = [alt.Tooltip("bin:N", title=across), alt.Tooltip("count:Q", title=up)]
     drawn = alt.Chart(alt.InlineData(values=rows)).mark_bar(color=PALETTE[0]).encode(x=x, y=y, tooltip=hover)
@@ -360,7 +365,7 @@ def pareto(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "rtt:Q",
         title="p95 RTT of a sparse flow (ms)",
         scale=alt.Scale(type="log", padding=14, nice=False),
-        axis=alt.Axis(grid=False, format="~g"),
+        axis=alt.Axis(grid=False, format="~g", labelSeparation=5),
     )
     y = alt.Y("goodput:Q", title="Goodput (Mb/s)", scale=alt.Scale(zero=False, padding=14))
     colour = alt.Color(
@@ -377,7 +382,7 @@ def pareto(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     points = base.mark_point(filled=True, opacity=0.85).encode(
         x=x, y=y, color=colour, tooltip=hover, size=alt.Size("area:Q", scale=None, legend=None)
     )
-    front = _front(rows)
+    front = [{"goodput": row["goodput"], "rtt": row["rtt"]} for row in _front(rows)]
     line = alt.Chart(alt.InlineData(values=front)).mark_line(color=MUTED, strokeDash=[4, 3], strokeWidth=1.2)
     named = [row for row in rows if row["name"]]
     names = alt.Chart(alt.InlineData(values=named)).mark_text(
@@ -391,9 +396,9 @@ def pareto(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _front(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Goodput and delay of the rows that no other surpasses in both, by delay."""
+    """The rows that no other surpasses in goodput and delay, by delay."""
     front: list[dict[str, Any]] = []
     for row in sorted(rows, key=lambda row: (row["rtt"], -row["goodput"])):
         if not front or row["goodput"] > front[-1]["goodput"]:
-            front.append({"goodput": row["goodput"], "rtt": row["rtt"]})
+            front.append(row)
     return front

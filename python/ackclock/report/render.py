@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|(?:[kKMGT]i?)?(?:b/s|B)|[num]?s|min|dB|ppm)(?!\w))")
 
+_IN_KEY = re.compile(r"(?<=[a-z0-9_]\.)(?=[a-z_]+(?:\.|\b))(?!(?:pcap|pcapng|toml|json|html)\b)")
+"""Where a dotted key, such as `hop.access.delay`, may break."""
+
 _CODE = re.compile(r"`([^`\n]+)`")
 
 
@@ -85,7 +88,7 @@ def _safe_json(value: Mapping[str, Any]) -> str:
 
 
 def _with_code(text: str) -> Markup:
-    """A sentence as HTML, with what stands between backticks as code."""
+    """A sentence as HTML: what stands between backticks is code, and dotted keys may break."""
     from markupsafe import Markup, escape
 
-    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(_unbroken(text)))))
+    return Markup(_CODE.sub(r"<code>\1</code>", _IN_KEY.sub("<wbr>", str(escape(_unbroken(text))))))

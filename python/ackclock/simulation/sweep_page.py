@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
-from ackclock.format import rate, three
+from ackclock.format import rate, setting, three
+from ackclock.input.scenario.sweep_paths import short_paths
 from ackclock.plot import vega
 from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
@@ -37,12 +38,9 @@ def picked(points: Sequence[T]) -> Sequence[T]:
 
 
 def label(params: Mapping[str, Any]) -> str:
-    """The swept values of a point, short: the last part of each path and its value."""
-    return ", ".join(f"{key.rpartition('.')[2]} {_value(value)}" for key, value in params.items())
-
-
-def _value(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, dict | list | bool) else str(value)
+    """The swept values of a point, with short names."""
+    named = zip(short_paths(list(params)), params.values(), strict=True)
+    return ", ".join(f"{name} {setting(value)}" for name, value in named)
 
 
 def page(
@@ -99,7 +97,7 @@ def _table(cells: Sequence[Document]) -> Table:
     ]
     rows = [
         [
-            *(Cell(_value(cell["params"][key])) for key in keys),
+            *(Cell(setting(cell["params"][key])) for key in keys),
             Cell(str(cell["n"])),
             metric_cell(cell["metrics"].get("goodput_bps"), 1e-6),
             metric_cell(cell["metrics"].get("rtt_p95_ms")),

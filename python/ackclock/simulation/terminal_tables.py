@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from ackclock.format import column_ms, column_percent, rate, rate_range
+from ackclock.format import column_ms, column_percent, rate, rate_range, setting
+from ackclock.input.scenario.sweep_paths import short_paths
 from ackclock.terminal import text_table
 
 if TYPE_CHECKING:
@@ -103,21 +104,10 @@ def sweep_table(sweep: Sweep) -> Table:
     """One row for each point: goodput with its interval, p95 RTT, retransmission rate, Jain's
     index.
     """
-    table = text_table("Sweep", _short(list(sweep.points[0].params)), ["n", *MEASURED, "Jain"])
+    table = text_table("Sweep", short_paths(list(sweep.points[0].params)), ["n", *MEASURED, "Jain"])
     for point in sweep.points:
-        table.add_row(
-            *(str(value) for value in point.params.values()), str(len(point.results)), *measured_cells(point.metrics)
-        )
+        table.add_row(*map(setting, point.params.values()), str(len(point.results)), *measured_cells(point.metrics))
     return table
-
-
-def _short(paths: Sequence[str]) -> list[str]:
-    """The last part of each path, or the last parts that make it unique."""
-    for parts in range(1, 8):
-        short = [".".join(path.split(".")[-parts:]) for path in paths]
-        if len(set(short)) == len(short):
-            break
-    return short
 
 
 def measured_cells(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -142,7 +132,7 @@ def measured_cells(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def points_table(document: Mapping[str, Any]) -> Table:
     """`sweep_table` from a sweep's document."""
     points = document["cells"]
-    table = text_table("Sweep", _short(list(points[0]["params"])), ["n", *MEASURED, "Jain"])
+    table = text_table("Sweep", short_paths(list(points[0]["params"])), ["n", *MEASURED, "Jain"])
     for point in points:
-        table.add_row(*map(str, point["params"].values()), str(point["n"]), *measured_cells(point["metrics"]))
+        table.add_row(*map(setting, point["params"].values()), str(point["n"]), *measured_cells(point["metrics"]))
     return table

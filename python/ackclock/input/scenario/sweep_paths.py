@@ -5,7 +5,8 @@ replace theirs.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ackclock.errors import InvalidValue, choices, format_value
@@ -116,3 +117,15 @@ def _set(table: dict[str, Any], loc: Loc, keys: list[str], value: Any) -> Loc:
         loc = (*loc, parent)
     table[last] = value
     return (*loc, last)
+
+
+def short_paths(paths: Sequence[str]) -> list[str]:
+    """Swept keys without the name of their hop or flow, where that is unambiguous.
+
+    >>> short_paths(["hop.air.loss.down.mean", "tcp.variant"])
+    ['loss.down.mean', 'variant']
+    >>> short_paths(["hop.air.rate", "hop.core.rate"])
+    ['hop.air.rate', 'hop.core.rate']
+    """
+    short = [re.sub(r"^(?:(?:hop|flow)\.[^.]+\.)?(?:tcp\.)?", "", path) for path in paths]
+    return short if len(set(short)) == len(short) else list(paths)

@@ -47,7 +47,7 @@ def transfers(figures: ExperimentData) -> list[PaperFigure]:
             SECONDS,
             "RTT (ms)",
             trips,
-            paper={"least": level(120.0, 0.0, 60.0), "most": level(300.0, 0.0, 60.0)},
+            paper={"minimum": level(120.0, 0.0, 60.0), "maximum": level(300.0, 0.0, 60.0)},
             trace=True,
         ),
         PaperFigure(
@@ -94,15 +94,16 @@ def concurrency(figures: ExperimentData) -> list[PaperFigure]:
         (kb, interval([8e-6 * window_over_rtt(1024.0 * kb, value / 1e3) for value in figures.each(where, rtt("mean"))]))
         for kb, where in spots
     ]
-    axis = ", ".join(f"{n}: {variant}" for n, variant in places)
     return [
         PaperFigure(
             "Figure 13: shares of four and ten flows, mean and range",
             "The paper: 25 and 10 % on average, CUBIC's range the widest, none starves.",
-            axis,
+            "congestion control",
             "share of the whole (%)",
             fair,
-            paper={"25 %": level(25.0, 1.0, 4.0), "10 %": level(10.0, 1.0, 4.0)},
+            paper={"four flows, mean": level(25.0, 1.0, 4.0), "ten flows, mean": level(10.0, 1.0, 4.0)},
+            ticks={float(n): variant for n, variant in places},
+            joined=False,
         ),
         PaperFigure(
             "Figure 14: New Reno and B = 0.75 W/RTT",
@@ -161,6 +162,7 @@ def campus(figures: ExperimentData) -> list[PaperFigure]:
             "throughput (Mb/s)",
             {"New Reno 64 KB": minutes},
             paper={"never reached": level(1.0, 1.0, float(max(2, len(minutes))))},
+            joined=False,
         ),
         PaperFigure(
             "Figure 16: throughput and loss on the campus",
@@ -168,6 +170,7 @@ def campus(figures: ExperimentData) -> list[PaperFigure]:
             "retransmitted (%)",
             "throughput (Mb/s)",
             _padhye(figures),
+            joined=False,
         ),
         PaperFigure(
             "Figure 17: both directions at the residence",

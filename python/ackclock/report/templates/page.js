@@ -15,8 +15,20 @@
 
   // Charts
 
-  const NARROW = 620, SIDE = 66, EDGE = 14, SYMBOL = 34, LETTER = 6.6, FILE_WIDTH = 900;
+  const NARROW = 620, SIDE = 66, EDGE = 14, SYMBOL = 34, LETTER = 6.6, CATEGORY = 0.42, FILE_WIDTH = 900;
   const units = spec => spec.vconcat ? spec.vconcat.flatMap(units) : spec.layer ? [spec, ...spec.layer.flatMap(units)] : [spec];
+
+  // Names of categories in lines that fit: a line ends at a comma, or at a space.
+  const lined = (name, letters) => name.split(/(?<=,) /).flatMap(part => part.length > letters ? wrapped(part, letters) : [part]).reduce((lines, part) =>
+    lines.length && `${lines.at(-1)} ${part}`.length <= letters ? [...lines.slice(0, -1), `${lines.at(-1)} ${part}`] : [...lines, part], []);
+  const categories = (spec, width) => {
+    const of = units(spec).map(unit => unit.encoding && unit.encoding.y).filter(y => y && y.type === "nominal" && Array.isArray(y.sort));
+    const letters = Math.floor(CATEGORY * width / LETTER);
+    if (!of.length || !of[0].sort.some(name => name.length > letters)) return;
+    const names = Object.fromEntries(of[0].sort.map(name => [name, lined(name, letters)]));
+    for (const y of of) y.axis = { ...y.axis, labelExpr: `${JSON.stringify(names)}[datum.value]`, labelLimit: 0, labelFontSize: 10, labelLineHeight: 11 };
+    spec.height = Math.max(spec.height, of[0].sort.length * (6 + 11 * Math.max(...Object.values(names).map(lines => lines.length))));
+  };
 
   // The specification in a width: names at the ends of lines become a legend on narrow paper.
   const fitted = (chart, width) => {
@@ -24,6 +36,7 @@
     delete spec.padding;
     if (spec.vconcat) for (const part of spec.vconcat) part.width = Math.max(120, width - SIDE - EDGE);
     else { spec.width = width; spec.autosize = { type: "fit-x", contains: "padding" }; }
+    if (narrow) categories(spec, width);
     const labelled = spec.layer && spec.layer.some(layer => layer.name === page.labels);
     if (labelled && narrow) spec.layer = spec.layer.filter(layer => layer.name !== page.labels);
     for (const unit of units(spec)) {

@@ -1,4 +1,4 @@
-"""The p95 RTT of a sparse flow, with the time that its lost packets cost."""
+"""The p95 delay of a sparse flow, one way or RTT, with the time that its lost packets cost."""
 
 from __future__ import annotations
 
@@ -67,17 +67,19 @@ class SparseDelays:
         return self.lost / self.sent if self.sent else 1.0
 
 
-def round_trips_lost(sides: Sequence[SparseDelays]) -> float:
-    """The share of round trips of which a packet is lost in one of the directions."""
+def path_lost_share(sides: Sequence[SparseDelays]) -> float:
+    """The share of the packets that are lost in one of the directions of `sides`: of one direction
+    its own, of both the round trips that lose a packet.
+    """
     return 1.0 - math.prod(1.0 - side.lost_share for side in sides)
 
 
-def round_trip_p95_ms(sides: Sequence[SparseDelays]) -> float:
-    """The p95 RTT: the sum of the p95 one-way delays, and the timeouts of a sender that sends a
-    packet again until at most 5 % are without an answer. Each attempt is lost with the same
-    probability.
+def path_p95_ms(sides: Sequence[SparseDelays]) -> float:
+    """The p95 delay over the directions of `sides`, one or both (an RTT): the sum of the p95
+    one-way delays, and the timeouts of a sender that sends a packet again until at most 5 % are
+    lost. Each attempt is lost with the same probability.
     """
-    lost, timeouts = round_trips_lost(sides), 0
+    lost, timeouts = path_lost_share(sides), 0
     while lost ** (timeouts + 1) > 1.0 - QUANTILE + 1e-9 and timeouts < MAX_TIMEOUTS:
         timeouts += 1
     waited_ms = 1e3 * TIMEOUT_S * (2.0**timeouts - 1.0)

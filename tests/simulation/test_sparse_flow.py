@@ -1,4 +1,4 @@
-"""The p95 RTT of the sparse flow: what a lost packet costs, predicted and measured."""
+"""The p95 delay of the sparse flow: what a lost packet costs, predicted and measured."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from ackclock.advisor.race import Entry, Runs
 from ackclock.advisor.situation import situation_of
-from ackclock.advisor.sparse_flow import SparseDelays, round_trip_p95_ms, round_trips_lost
 from ackclock.advisor.verification import figures
+from ackclock.simulation.sparse_flow import SparseDelays, path_lost_share, path_p95_ms
 
 
 def side(arrived: int, lost: int, ms: float = 20.0) -> SparseDelays:
@@ -22,16 +22,16 @@ def side(arrived: int, lost: int, ms: float = 20.0) -> SparseDelays:
 )
 def test_p95_has_the_timeouts_until_at_most_a_twentieth_is_missing(lost: int, seconds: int) -> None:
     """0.22^2 and 0.36^3 are below 0.05, 0.23^2 and 0.37^3 above it."""
-    found = round_trip_p95_ms([side(100 - lost, lost), side(100, 0, 30.0)])
+    found = path_p95_ms([side(100 - lost, lost), side(100, 0, 30.0)])
     delays = 30.0 if lost == 100 else 50.0
     assert found == pytest.approx(1e3 * seconds + delays)
 
 
 def test_round_trip_is_lost_when_either_direction_loses_a_packet() -> None:
     sides = [side(96, 4), side(96, 4)]
-    assert round_trips_lost(sides) == pytest.approx(1 - 0.96**2)
-    assert round_trip_p95_ms(sides) == pytest.approx(1040.0), "each loses less than 5 %, both more"
-    assert round_trip_p95_ms([side(98, 2), side(98, 2)]) == pytest.approx(40.0)
+    assert path_lost_share(sides) == pytest.approx(1 - 0.96**2)
+    assert path_p95_ms(sides) == pytest.approx(1040.0), "each loses less than 5 %, both more"
+    assert path_p95_ms([side(98, 2), side(98, 2)]) == pytest.approx(40.0)
 
 
 def test_p95_counts_lost_packets_as_infinite_when_few_are_lost() -> None:
