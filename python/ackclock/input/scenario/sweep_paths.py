@@ -119,13 +119,21 @@ def _set(table: dict[str, Any], loc: Loc, keys: list[str], value: Any) -> Loc:
     return (*loc, last)
 
 
-def short_paths(paths: Sequence[str]) -> list[str]:
-    """Swept keys without the name of their hop or flow, where that is unambiguous.
+_VAGUE = ("mean", *DIRECTIONS)
+"""Last parts of paths that say too little by themselves."""
 
-    >>> short_paths(["hop.air.loss.down.mean", "tcp.variant"])
-    ['loss.down.mean', 'variant']
+
+def short_paths(paths: Sequence[str]) -> list[str]:
+    """Swept keys by their last part, with all parts below the hop where that says too little,
+    and whole where they would be the same.
+
+    >>> short_paths(["hop.air.loss.down.mean", "hop.air.queue.down.packets", "tcp.variant"])
+    ['loss.down.mean', 'packets', 'variant']
     >>> short_paths(["hop.air.rate", "hop.core.rate"])
     ['hop.air.rate', 'hop.core.rate']
     """
-    short = [re.sub(r"^(?:(?:hop|flow)\.[^.]+\.)?(?:tcp\.)?", "", path) for path in paths]
+    short = []
+    for path in paths:
+        last = path.rpartition(".")[2]
+        short.append(re.sub(r"^hop\.[^.]+\.", "", path) if last in _VAGUE else last)
     return short if len(set(short)) == len(short) else list(paths)
