@@ -111,7 +111,7 @@ def _answer(document: Mapping[str, Any]) -> tuple[str, str]:
     if not directions:
         return "There is no TCP flow in this capture.", ""
     flow, direction = max(directions, key=lambda pair: int(pair[0][pair[1]]["unique_bytes"]))
-    figures = flow[direction]
+    figures = DocumentContext(document).flow_context(flow, direction).figures
     ends = (flow["client"], flow["server"]) if direction == "a2b" else (flow["server"], flow["client"])
     answer = (
         f"The largest transfer, {size(figures['unique_bytes'])} from {ends[0]} to {ends[1]}, ran at "
