@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -37,6 +37,29 @@ def setting(value: Any) -> str:
         text = f"{Decimal(repr(value)):f}"
         return text.removesuffix(".0")
     return json.dumps(value) if isinstance(value, dict | list | bool) else str(value)
+
+
+ABSENT: tuple[object, ...] = (None, (), [], {}, "none")
+"""Values of a key that say that the thing is absent."""
+_SHORT_LIST = 4
+"""Entries of a list that are shown."""
+
+
+def setting_text(value: Any) -> str:
+    """The value of a key for readers, in one line: a table as its kind and its keys.
+
+    >>> setting_text({"kind": "codel", "target": "5 ms", "ecn": True, "limit": None})
+    'codel, target 5 ms, ecn yes'
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        kind = [str(value["kind"])] if "kind" in value else []
+        keys = {key: of for key, of in value.items() if key != "kind" and of not in ABSENT}
+        return ", ".join([*kind, *(f"{key} {setting_text(of)}" for key, of in keys.items())])
+    if isinstance(value, list | tuple):
+        return f"{len(value)} entries" if len(value) > _SHORT_LIST else " ".join(map(setting_text, value))
+    return setting(value)
 
 
 def three(value: float) -> str:

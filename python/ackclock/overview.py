@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock.comparison.ack_path import slowest_bps
 from ackclock.comparison.socket_buffers import bdp_bytes
 from ackclock.errors import InputError
-from ackclock.format import milliseconds, rate, setting, three
+from ackclock.format import ABSENT, milliseconds, rate, setting_text, three
 from ackclock.input.document import Document, read_document
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Hop
 from ackclock.input.scenario.draft import Draft, find_link, no_link, read_draft
@@ -24,11 +24,8 @@ _COLUMNS = ("rate", "delay", "queue")
 """Properties of a hop with a column of their own."""
 _BULK = {"duration": "10 s", "flow": [{"workload": {"kind": "bulk"}}]}
 """Turns a link into a scenario, whose check is the link's."""
-_ABSENT: tuple[object, ...] = (None, (), [], {}, "none")
 _USUAL = {"direction": "down", "count": 1, "start": "0 s"}
 """Values of a flow that need no mention."""
-_SHORT_LIST = 4
-"""Entries of a list that are shown."""
 
 
 @dataclass(frozen=True)
@@ -130,31 +127,18 @@ def _side(hop: Mapping[str, Any], direction: str) -> tuple[str, ...]:
         value = of.get(key)
         if isinstance(value, Mapping) and value and set(value) <= set(DIRECTIONS):
             of[key] = value.get(direction)
-    present = {key: value for key, value in of.items() if value not in _ABSENT}
+    present = {key: value for key, value in of.items() if value not in ABSENT}
     own = tuple(
-        "-" if key not in present else _queue_text(present[key]) if key == "queue" else _text(present[key])
+        "-" if key not in present else _queue_text(present[key]) if key == "queue" else setting_text(present[key])
         for key in _COLUMNS
     )
-    further = [f"{key}: {_text(value)}" for key, value in present.items() if key not in _COLUMNS]
+    further = [f"{key}: {setting_text(value)}" for key, value in present.items() if key not in _COLUMNS]
     return (*own, "; ".join(further))
-
-
-def _text(value: Any) -> str:
-    """A value as a file has it, in one line: tables as their kind and keys."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Mapping):
-        kind = [str(value["kind"])] if "kind" in value else []
-        keys = {key: of for key, of in value.items() if key != "kind" and of not in _ABSENT}
-        return ", ".join([*kind, *(f"{key} {_text(of)}" for key, of in keys.items())])
-    if isinstance(value, list | tuple):
-        return f"{len(value)} entries" if len(value) > _SHORT_LIST else " ".join(map(_text, value))
-    return setting(value)
 
 
 def _queue_text(queue: Mapping[str, Any]) -> str:
     """A queue without the way in which a droptail queue drops, which its kind says."""
-    return _text({key: value for key, value in queue.items() if (key, value) != ("drop", "tail")})
+    return setting_text({key: value for key, value in queue.items() if (key, value) != ("drop", "tail")})
 
 
 def _sentences(document: Mapping[str, Any]) -> Iterator[str]:
@@ -193,15 +177,15 @@ def _flows(document: Mapping[str, Any]) -> list[Table]:
             key: value
             for key, value in flow.items()
             if key not in ("name", "workload", "variant", "receive_buffer")
-            and value not in _ABSENT
+            and value not in ABSENT
             and _USUAL.get(key) != value
         }
         is_udp = "segment" not in tcp or flow["workload"].get("kind") in ("cbr", "poisson")
         table.add_row(
             flow["name"],
-            _text(flow["workload"]),
+            setting_text(flow["workload"]),
             "-" if is_udp else str(tcp.get("variant", "-")),
-            "-" if is_udp else _text(tcp.get("receive_buffer", "-")),
-            _text(further) or "-",
+            "-" if is_udp else setting_text(tcp.get("receive_buffer", "-")),
+            setting_text(further) or "-",
         )
     return [table]

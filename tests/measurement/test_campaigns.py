@@ -14,7 +14,7 @@ from ackclock.measurement import test_runner
 from ackclock.measurement.document import _concurrent, _responsiveness, beside, ip_bytes, shaping
 from ackclock.measurement.plan import estimate, plan_of, rates_of
 from ackclock.measurement.schedule import Schedule, keep
-from ackclock.measurement.schedule_page import groups, rows_of, schedule_page
+from ackclock.measurement.schedule_page import groups, interval, rows_of, schedule_page
 from ackclock.measurement.session import Session
 from ackclock.result_folder import page_of
 
@@ -208,6 +208,11 @@ def test_schedule_report_keeps_directions_apart_when_a_plan_measures_both():
     for key in ("label.ssi", "variant", "buffer", "hour", "direction"):
         goodput = [group for group in groups(rows, key) if group.metric == "goodput_bps"]
         assert [(group.direction, group.values) for group in goodput] == [("down", [4e6]), ("up", [1e6])], key
+
+
+def test_interval_of_a_mean_is_never_negative() -> None:
+    low, high = interval([0.0, 0.0, 10.0]) or (None, None)
+    assert low == 0.0 and high is not None and high > 10.0
 
 
 @pytest.mark.finding("M7")

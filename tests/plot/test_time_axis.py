@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import warnings
 
+import polars as pl
 import pytest
 
 from ackclock.plot import Plot, vega
+from ackclock.plot.capture import envelope
 from ackclock.plot.time_axis import stacked
 from ackclock.plot.time_series import Line, Panel
 
@@ -28,6 +32,16 @@ def test_stacked_panels_have_one_time_axis_and_one_zoom() -> None:
     assert domains == 2
     drawn = Plot([spec], "Over time").to_svg()
     assert "capacity down" in drawn and "Delay (Mb/s)" in drawn
+
+
+def test_line_has_a_break_where_a_second_has_no_value() -> None:
+    frame = pl.DataFrame({"time_s": [0.0, 0.5, 4.0, 4.5], "delay_ms": [10.0, 20.0, 30.0, 40.0]})
+    assert envelope("down", frame, "delay_ms", 1.0).values == [10.0, 20.0, 30.0, 40.0]
+    line = envelope("down", frame, "delay_ms", 1.0, 1.0)
+    assert line.times == [0.0, 0.5, 0.5, 4.0, 4.5] and math.isnan(line.values[2])
+    spec = stacked([Panel("delay", "Delay", "ms", "", (line,))], (), 5.0)
+    paths = re.findall(r'aria-roledescription="line mark"[^>]*? d="([^"]*)"', Plot([spec], "Delay").to_svg())
+    assert [path.count("M") for path in paths] == [2], paths
 
 
 def test_pareto_front_joins_points_that_no_other_surpasses_in_both() -> None:

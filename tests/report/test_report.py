@@ -196,6 +196,12 @@ def test_link_description_is_in_path_order_with_values_by_direction() -> None:
     assert air.lines == ["↓ 8 Mb/s", "↑ recorded rate, up.gz", "queue of 50 packets", "↓ loss: bernoulli mean 0.0001"]
 
 
+def test_link_description_of_a_medium_is_text_without_json() -> None:
+    medium = {"kind": "wimax", "modulation": {"down": "64qam-5/6"}, "bundling": True, "stations": []}
+    (air,) = link_path([{"name": "air", "medium": medium}]).steps
+    assert air.lines == ["medium: wimax modulation down 64qam-5/6, bundling yes"]
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [(0.01234, "0.0123"), (1.0, "1.00"), (12.34, "12.3"), (123.4, "123"), (12345.0, "12345"), (0.0, "0")],

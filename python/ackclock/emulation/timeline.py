@@ -17,12 +17,14 @@ from ackclock.report.page import Chart
 BINS = 300
 MIN_BIN_S = 0.1
 """Minimum averaging time of a rate: shorter ones show single packets."""
+GAP_S = 1.0
+"""A line has a break where this time has no packet."""
 MAX_CAPTURE_BYTES = 64_000_000
 """Captures above this size are not read for a report: the analysis would take seconds."""
 _FROM = {"server": "down", "client": "up"}
 _READING = (
     "IP bytes that left the link in each direction{goodput}. Below, the time of each packet in the link, minimum and "
-    "maximum of each interval{rtt}."
+    "maximum of each interval{rtt}. A second without one is a gap."
 )
 
 
@@ -44,7 +46,7 @@ def timeline(fates: pl.DataFrame, captures: Sequence[Path]) -> Chart | None:
     of = {direction: delivered.filter(pl.col("direction") == direction) for direction in _FROM.values()}
     packets = _packets(captures)
     rates = [Line(direction, *_binned(own, "bytes", width, end)) for direction, own in of.items() if not own.is_empty()]
-    delays = [envelope(direction, own, "delay_ms", 1.0) for direction, own in of.items() if not own.is_empty()]
+    delays = [envelope(direction, own, "delay_ms", 1.0, GAP_S) for direction, own in of.items() if not own.is_empty()]
     panels = [
         Panel("rate", "Rate", "Mb/s", "", tuple(rates)),
         Panel("delay", "Delay in the link", "ms", "", tuple(delays)),
@@ -91,7 +93,7 @@ def _tcp(packets: pl.DataFrame | None, width: float, end: float) -> tuple[tuple[
         goodputs.append(Line(direction, *_binned(data, "payload_bytes", width, end)))
         acks = packets.filter((pl.col("way") != data_direction) & (pl.col("capture") == sender))
         if acks["rtt_ms"].drop_nulls().len():
-            rtts.append(envelope(direction, acks, "rtt_ms", 1.0))
+            rtts.append(envelope(direction, acks, "rtt_ms", 1.0, GAP_S))
     return tuple(goodputs), tuple(rtts)
 
 

@@ -85,14 +85,14 @@ def groups(rows: Sequence[Row], key: str) -> list[Group]:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Student's t 95 % interval of the mean; None for a single value."""
+    """Student's t 95 % interval of the mean, which is not negative; None for a single value."""
     n = len(values)
     if n < 2:
         return None
     mean = sum(values) / n
     sd = (sum((value - mean) ** 2 for value in values) / (n - 1)) ** 0.5
     half = t_quantile(0.975, n - 1) * sd / n**0.5
-    return mean - half, mean + half
+    return max(0.0, mean - half), mean + half
 
 
 def schedule_page(folder: Path) -> Page:

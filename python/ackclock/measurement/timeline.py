@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 BINS = 300
 MIN_BIN_S = 0.1
 """Minimum averaging time of a rate: shorter ones show single packets."""
+GAP_S = 1.0
+"""A line has a break where this time has no datagram."""
 READING = (
     "Above, the rate that arrives in each direction: payload of the TCP connections and IP bytes of the datagrams. "
     "Below, the delay of datagrams over the minimum of their direction, minimum and maximum of each interval: the "
-    "queue. A dashed line begins a test."
+    "queue. A second without one is a gap. A dashed line begins a test."
 )
 
 
@@ -45,7 +47,7 @@ def timeline(completed: Measurement) -> Chart | None:
         for direction in DIRECTIONS
     ]
     queues = [
-        envelope(direction, own, "above_ms", 1.0)
+        envelope(direction, own, "above_ms", 1.0, GAP_S)
         for direction in DIRECTIONS
         if not (own := delays.filter(pl.col("direction") == direction).rename({"sent_s": "time_s"})).is_empty()
     ]

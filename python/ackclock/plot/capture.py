@@ -4,6 +4,7 @@ loss.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import polars as pl
@@ -69,8 +70,25 @@ def _panel(key: str, title: str, unit: str, lines: list[Line]) -> Panel:
     return Panel(key, title, unit, _READING[key], tuple(lines), _STYLE.get(key, ""))
 
 
-def envelope(name: str, frame: pl.DataFrame, column: str, scale: float) -> Line:
-    """The minimum and maximum of each of `BINS` bins, at their times."""
+def envelope(name: str, frame: pl.DataFrame, column: str, scale: float, gap_s: float | None = None) -> Line:
+    """The minimum and maximum of each of `BINS` bins, at their times.
+
+    The line has a break (NaN) where ``gap_s`` seconds have no value.
+    """
+    line = _envelope(name, frame, column, scale)
+    if gap_s is None:
+        return line
+    times, values = line.times[:1], line.values[:1]
+    for before, time, value in zip(line.times, line.times[1:], line.values[1:], strict=False):
+        if time - before > gap_s:
+            times.append(before)
+            values.append(math.nan)
+        times.append(time)
+        values.append(value)
+    return Line(name, times, values)
+
+
+def _envelope(name: str, frame: pl.DataFrame, column: str, scale: float) -> Line:
     known = frame.select("time_s", pl.col(column).cast(pl.Float64) * scale).drop_nulls().sort("time_s")
     if known.height <= 2 * BINS:
         return Line(name, known["time_s"].to_list(), known[column].to_list())

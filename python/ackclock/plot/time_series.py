@@ -19,7 +19,7 @@ RATE_BINS = 120
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One named curve: times in seconds, values in the panel's unit."""
+    """One named curve: times in seconds, values in the panel's unit; NaN is a break."""
 
     name: str
     times: list[float]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from importlib.metadata import version
+from math import isnan
 from typing import Any, ParamSpec
 
 from ackclock.plot.theme import GRID, INK, MUTED, PALETTE, VEGA_DASHES, spread
@@ -182,7 +183,10 @@ def _csv(panel: Panel) -> str:
     rows = ["time_s,value,line"]
     for line in panel.lines:
         name = '"' + line.name.replace('"', '""') + '"'
-        rows += [f"{round(t, 4):.10g},{v:.5g},{name}" for t, v in zip(line.times, line.values, strict=True)]
+        rows += [
+            f"{round(t, 4):.10g},{'' if isnan(v) else f'{v:.5g}'},{name}"
+            for t, v in zip(line.times, line.values, strict=True)
+        ]
     return "\n".join(rows)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from ackclock.format import setting
+from ackclock.format import setting_text
 from ackclock.report.page import Path, PathStep
 
 _KEYS = (
@@ -70,10 +70,10 @@ def _describe(key: str, value: Any) -> str:
         case "outage", list():
             return f"{len(value)} scheduled outages"
         case _, {"kind": kind, **rest}:
-            return f"{key}: {kind} " + ", ".join(f"{name} {setting(inner)}" for name, inner in rest.items())
+            return f"{key}: {kind} " + setting_text(rest)
         case _, {"mean": mean}:
-            return f"{key}: {setting(mean)}"
-    return f"{key}: {value}"
+            return f"{key}: {setting_text(mean)}"
+    return f"{key}: {setting_text(value)}"
 
 
 def _capped(medium: Any) -> str:
