@@ -177,7 +177,7 @@ def _charts(rows: Sequence[Row]) -> Iterable[Chart]:
         lines: dict[str, list[tuple[float, float]]] = {}
         for row in rows:
             if row.get(metric) is not None:
-                name = f"{row['variant']} {row['direction']}, {row['buffer']}"
+                name = f"{row['variant']} {row['direction']}" + (f", {row['buffer']}" if row["buffer"] != "-" else "")
                 lines.setdefault(name, []).append((row["began_s"] - start, scale * row[metric]))
         drawn = tuple(Line(name, [x for x, _ in one], [y for _, y in one]) for name, one in lines.items())
         if drawn:
