@@ -21,12 +21,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
+from typing import get_args
 
 from ackclock.format import significant
 from ackclock.papers.claims import PAPERS, claims_of
 from ackclock.papers.readings import (
-    UNEXPLAINED,
     Alternative,
+    CauseKind,
     Reading,
     cause_of,
     cause_outcomes,
@@ -46,7 +47,7 @@ SEEDS = {"asymmetry": 10, "wimax-measured": 3}
 KEPT = Path("runs/readings")
 READINGS = ("claim", "reading", "alternative", "verdict", "ours")
 CAUSES = ("claim", "experiment", "required", "choice", "found", "shown")
-SCORES = ("paper", "hold", "fail", "cause shown", "holds with another reading", UNEXPLAINED, "not decidable")
+SCORES = ("paper", "hold", "fail", "cause shown", "holds with another reading", "unexplained", "not decidable")
 OUT_OF_TIME = 3
 
 
@@ -191,11 +192,10 @@ def _failing(found: PaperOutcomes) -> str:
 def score(found: PaperOutcomes) -> list[str]:
     """The paper's row of the first table: its failing simulated claims by kind of cause."""
     hold, fail = found.choice.simulated()
-    causes = [cause_of(found.paper, name).text for name, _ in found.failing]
-    other = sum(text.startswith("holds with another reading") for text in causes)
-    unexplained = sum(text.startswith(UNEXPLAINED) for text in causes)
+    causes = [cause_of(found.paper, name).kind for name, _ in found.failing]
+    kinds = [causes.count(kind) for kind in get_args(CauseKind)]
     undecidable = sum(len(each.claims) for each in undecidable_claims(found.paper))
-    return [found.paper, *map(str, (hold, fail, fail - other - unexplained, other, unexplained, undecidable))]
+    return [found.paper, *map(str, (hold, fail, *kinds, undecidable))]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

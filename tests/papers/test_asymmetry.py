@@ -61,6 +61,18 @@ def test_plain_senders_agree_with_ns2_with_and_without_filtered_acks_under_jitte
             assert ours == pytest.approx(mbps, rel=0.06), (path, ack, ours, mbps)
 
 
+def test_download_keeps_the_calculated_limit_when_the_return_queue_loses_no_ack() -> None:
+    """Figure 3 with 64 KiB: 10 packets wait on the telephone line in the experiment."""
+    draft = read_draft(scenario_path("asymmetry-figure3"))
+    for name, limit in (("SLIP", 1.1), ("CSLIP", 3.2)):
+        mbps = []
+        for packets in (10, 100):
+            point = {**network(name), "tcp.receive_buffer": "64 KiB", "hop.dialup.queue.packets": packets}
+            flow = run(build_plan(draft.check(point), 1)).summary["flows"][0]
+            mbps.append(float(flow["throughput_bps"]) / 1e6)
+        assert mbps[0] > 1.3 * limit and mbps[1] == pytest.approx(limit, rel=0.05), (name, mbps)
+
+
 def test_ecn_marks_on_data_only_halve_the_reverse_flow(runs: Experiments) -> None:
     """Retransmissions must be ECN-capable, as in ns-2: RED drops what it cannot mark, and a queue
     full of ACKs is above its threshold.

@@ -219,6 +219,7 @@ def test_wibro_claims_have_verdicts_and_reasons(tmp_path: Path) -> None:
     assert any(row.get("paper") for row in document["figures"][0]["rows"]), "what the paper states stands beside ours"
     assert "Figure 5a" in done.report().read_text("utf-8")
     (line,) = summary([done])
+    assert sum(line["causes"].values()) == len(failing)
     assert line["claims"] == line["calibrated"] + line["holding"] + line["failing"] + line["not_tested"]
     assert sorted(name for group in line["why_not"] for name in group["claims"]) == [
         "P4-015",

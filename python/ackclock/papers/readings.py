@@ -22,9 +22,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 from ackclock.papers.claims import expand_ids
+
+CauseKind = Literal["shown", "other_reading", "unexplained"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,13 @@ class Cause:
     text: str
     experiment: str = ""
 
+    @property
+    def kind(self) -> CauseKind:
+        """Whether experiments show the cause, the claim holds with another reading, or neither."""
+        if self.text.startswith(UNEXPLAINED):
+            return "unexplained"
+        return "other_reading" if self.text.startswith(OTHER_READING) else "shown"
+
 
 @cache
 def readings_of(paper: str) -> tuple[Reading, ...]:
@@ -284,7 +293,7 @@ def _suspected(paper: str, claim: str) -> tuple[bool, str] | None:
     return found
 
 
-UNEXPLAINED = "unexplained"
+UNEXPLAINED, OTHER_READING = "unexplained", "holds with another reading"
 
 
 def cause_of(paper: str, claim: str) -> Cause:
@@ -300,7 +309,7 @@ def cause_of(paper: str, claim: str) -> Cause:
     held = [row for row in outcomes(paper) if row["claim"] == claim and row["verdict"] == "holds"]
     if held:
         text = "; ".join(f"{row['reading']}: {row['alternative']}" for row in held[:3])
-        return Cause(f"holds with another reading ({text})", PAGE)
+        return Cause(f"{OTHER_READING} ({text})", PAGE)
     if suspected:
         return Cause(f"{UNEXPLAINED}: suspected, and not shown: {suspected[1]}")
     return Cause(f"{UNEXPLAINED}: no reading that was run makes it hold")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from ackclock.papers.readings import cause_of
+from ackclock.papers.readings import CauseKind, cause_of
+from ackclock.terminal import text_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -59,6 +60,7 @@ def summary(done: Sequence[Reproduction]) -> list[dict[str, Any]]:
     for each in done:
         why = by_reason(claim_result for claim_result in each.claims if claim_result.verdict == "not_tested")
         totals, apart = each.totals, each.totals_by
+        causes = [cause_of(each.paper, one.claim.id).kind for one in each.claims if _fails_simulated(one)]
         entries.append(
             {
                 "paper": each.paper,
@@ -68,6 +70,7 @@ def summary(done: Sequence[Reproduction]) -> list[dict[str, Any]]:
                 "failing": totals["fails"],
                 "simulated": {verdict: apart["simulation"][verdict] for verdict in ("holds", "fails")},
                 "arithmetic": {verdict: apart["arithmetic"][verdict] for verdict in ("holds", "fails")},
+                "causes": {kind: causes.count(kind) for kind in get_args(CauseKind)},
                 "gated": each.gated,
                 "not_tested": totals["not_tested"],
                 "why_not": [{"claims": ids, "why": reason} for reason, ids in why.items()],
@@ -77,8 +80,9 @@ def summary(done: Sequence[Reproduction]) -> list[dict[str, Any]]:
 
 
 def summary_tables(done: Sequence[Reproduction]) -> list[Table]:
-    """A row for each paper, then the claims that were not tested, with reasons. ``sums`` are claims
-    that are arithmetic on the paper's own numbers.
+    """A row for each paper; the simulated claims that fail by kind of cause; then the claims that
+    were not tested, with reasons. ``sums`` are claims that are arithmetic on the paper's own
+    numbers.
     """
     from rich.table import Table
 
@@ -87,6 +91,7 @@ def summary_tables(done: Sequence[Reproduction]) -> list[Table]:
     columns = ("paper", "claims", "simulated: hold", "fail", "sums: hold", "fail", "calibration", "not tested")
     for column in columns:
         table.add_column(column, justify="left" if column == "paper" else "right", no_wrap=column == "paper")
+    causes = text_table(f"Simulated claims that fail, by cause (docs/readings.md){one}", ["paper"], _CAUSES)
     untested = Table(title="Not tested", title_justify="left", box=None, pad_edge=False)
     untested.add_column("claims", max_width=40)
     untested.add_column("why")
@@ -94,9 +99,17 @@ def summary_tables(done: Sequence[Reproduction]) -> list[Table]:
         counts = [entry["claims"], *entry["simulated"].values(), *entry["arithmetic"].values()]
         counts += [entry["calibrated"], entry["not_tested"]]
         table.add_row(entry["paper"], *map(str, counts))
+        causes.add_row(entry["paper"], *map(str, entry["causes"].values()))
         for group in entry["why_not"]:
             untested.add_row(", ".join(group["claims"]), group["why"])
-    return [table, untested] if untested.rows else [table]
+    return [table, causes, untested] if untested.rows else [table, causes]
+
+
+_CAUSES = ("shown by an experiment", "holds with another reading", "unexplained")
+
+
+def _fails_simulated(claim_result: ClaimResult) -> bool:
+    return claim_result.verdict == "fails" and claim_result.by == "simulation"
 
 
 def verdict_table(done: Reproduction) -> Table:
@@ -126,7 +139,7 @@ def verdict_table(done: Reproduction) -> Table:
 
 def because(paper: str, claim_result: ClaimResult) -> str:
     """The reason of a verdict; of a failing simulated claim with its cause."""
-    if claim_result.verdict != "fails" or claim_result.by != "simulation":
+    if not _fails_simulated(claim_result):
         return claim_result.why
     cause = cause_of(paper, claim_result.claim.id)
     return f"{claim_result.why}. Cause: {cause.text}" + (f" ({cause.experiment})" if cause.experiment else "")
@@ -134,8 +147,6 @@ def because(paper: str, claim_result: ClaimResult) -> str:
 
 def totals_table(document: Mapping[str, Any]) -> Table:
     """The number of claims by verdict and origin, from the document of a reproduction."""
-    from ackclock.terminal import text_table
-
     origins = document.get("totals_by", {})
     table = text_table("Claims", ["verdict"], ["claims", *origins])
     for verdict, count in document["totals"].items():

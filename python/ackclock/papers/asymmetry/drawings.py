@@ -68,7 +68,8 @@ def _buffers(figures: ExperimentData) -> PaperFigure:
         "Figure 3: downloads over the cable channel, by socket buffer",
         'The paper: SLIP and CSLIP "closely match" the calculated limits of 1.1 and 3.2 Mb/s; '
         "Ethernet falls beyond 16 KB. The limits assume an ACK for every two packets: ours exceed them where "
-        "the telephone line's queue of 10 packets loses ACKs, so that each ACK that passes stands for more.",
+        "the telephone line's queue of 10 packets loses ACKs, so that each ACK that passes stands for more. "
+        "With a queue of 100 packets, which loses none, 64 KiB gives 1.10 and 3.13 Mb/s.",
         "receiver's socket buffer (KiB)",
         "throughput (Mb/s)",
         {
