@@ -172,6 +172,7 @@ TCP = {
     "push": st.sampled_from(["every", "chunks"]),
     "dupack_marking": FLAGS,
     "max_burst": COUNTS,
+    "pacing_tick": TIMES,
     "initial_window": COUNTS,
     "initial_ssthresh": st.one_of(st.just("unlimited"), COUNTS),
     "rto_min": TIMES,

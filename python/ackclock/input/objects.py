@@ -189,6 +189,7 @@ class Tcp(_Input):
     ack_congestion_control: bool | Mapping[str, Any] | None = None
     dupack_marking: bool | None = None
     max_burst: int | None = None
+    pacing_tick: Time | None = None
     quick_acks: int | None = None
     ping_pong: bool | None = None
     sack_compression: bool | Mapping[str, Any] | None = None

@@ -60,6 +60,9 @@ pub struct TcpConfig {
     /// sender adaptation). 1 paces at cwnd/srtt.
     #[serde(default)]
     pub max_burst: Option<u32>,
+    /// A sender that paces by cwnd/srtt takes the srtt of a clock with this tick; zero: the RTO's.
+    #[serde(default, rename = "pacing_tick_ps")]
+    pub pacing_tick: Span,
     /// Segments acknowledged one by one at the start, and after a duplicate segment.
     #[serde(default)]
     pub quick_acks: u32,
@@ -388,6 +391,7 @@ impl Default for TcpConfig {
             ack_control: None,
             dupack_marking: false,
             max_burst: None,
+            pacing_tick: Span::ZERO,
             quick_acks: 0,
             ping_pong: false,
             sack_compression: None,

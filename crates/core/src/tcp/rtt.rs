@@ -22,7 +22,7 @@ pub struct RttEstimator {
 }
 
 /// 1/alpha of RFC 6298, section 2.
-const SRTT_SHARE: u64 = 8;
+pub(super) const SRTT_SHARE: u64 = 8;
 /// 1/beta of RFC 6298, section 2.
 const RTTVAR_SHARE: u64 = 4;
 /// K of RFC 6298, section 2.
@@ -32,7 +32,7 @@ const MAX_BACKOFF: u32 = 16;
 
 /// `old` moved towards `new` by 1/`share` of the difference, rounded down to a picosecond.
 #[inline]
-fn smooth(old: Span, new: Span, share: u64) -> Span {
+pub(super) fn smooth(old: Span, new: Span, share: u64) -> Span {
     if new >= old { Span(old.0 + (new.0 - old.0) / share) } else { Span(old.0 - (old.0 - new.0) / share) }
 }
 

@@ -76,6 +76,8 @@ class Tcp:
             keys["send_buffer"] = None
         for name in ("rto_initial", "rto_min", "rto_max", "rto_tick"):
             keys[f"{name}_ps"] = keys.pop(name)
+        if "pacing_tick" in keys:
+            keys["pacing_tick_ps"] = keys.pop("pacing_tick")
         if keys["send_buffer"] == "unlimited":
             keys["send_buffer"] = None
         if keys["initial_ssthresh"] == "unlimited":

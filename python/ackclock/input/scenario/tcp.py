@@ -294,6 +294,7 @@ class TcpKeys(Table):
     ack_congestion_control: Annotated[bool | AckControl, BeforeValidator(_ack_control)] | None = None
     dupack_marking: Flag | None = None
     max_burst: Count | None = None
+    pacing_tick: Span | None = None
     quick_acks: Annotated[int, int_field(0, "a number of segments, 0 or more")] | None = None
     ping_pong: Flag | None = None
     sack_compression: Annotated[Literal[False] | SackCompression, BeforeValidator(_sack_compression)] | None = None

@@ -182,11 +182,19 @@ impl Sender {
     fn sample_sacked_rtt(&mut self, now: Time, advanced: bool) {
         let Some(sent) = self.scoreboard.take_first_sacked().filter(|_| !advanced) else { return };
         if self.config.sack_rtt {
-            self.rtt.sample(now - sent);
+            self.on_rtt(now - sent);
         }
         let before_oldest = self.scoreboard.first().is_some_and(|oldest| sent < oldest.sent_at);
         if before_oldest && self.config.rto_restart == RtoRestart::HeadAndSack {
             self.restart_timer(now);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn on_rtt(&mut self, rtt: Span) {
+        self.rtt.sample(rtt);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_rtt(rtt);
         }
     }
 
@@ -238,7 +246,7 @@ impl Sender {
         // 7323, section 4.1).
         let sample = once.map(|(_, first)| now - first).or_else(|| echo.rtt());
         if let Some(rtt) = sample {
-            self.rtt.sample(rtt);
+            self.on_rtt(rtt);
             self.rtt.reset_backoff();
         }
     }

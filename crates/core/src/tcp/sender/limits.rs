@@ -5,7 +5,7 @@ use crate::app::{SmallSegments, Socket};
 use crate::packet::SendRoom;
 use crate::tcp::cc::{CongestionControl, Phase};
 use crate::tcp::config::WindowRule;
-use crate::tcp::pacer;
+use crate::tcp::pacer::{self, Pacer};
 use crate::tcp::recovery::Recovery;
 use crate::tcp::stats::SendLimit;
 use crate::units::Time;
@@ -63,8 +63,9 @@ impl Sender {
     /// None before the first RTT sample.
     pub(super) fn rate(&self) -> Option<f64> {
         self.cc.pacing_rate().or_else(|| {
-            let srtt = self.rtt.srtt()?;
-            if self.pacer.is_some_and(|p| p.bursts()) {
+            let pacer = self.pacer.as_ref();
+            let srtt = pacer.and_then(Pacer::srtt).or(self.rtt.srtt())?;
+            if pacer.is_some_and(|p| p.bursts()) {
                 return Some(self.window() / srtt.as_secs());
             }
             Some(pacer::window_rate(self.cc.cwnd(), srtt, self.cc.phase() == Phase::SlowStart))

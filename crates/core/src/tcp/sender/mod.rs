@@ -137,10 +137,9 @@ const NONE: u64 = u64::MAX;
 
 /// A variant that paces itself overrides the host's limit of bursts.
 fn pacer(config: &TcpConfig, cc: &AnyCc) -> Option<Pacer> {
-    if config.pacing || cc.pacing_rate().is_some() {
-        return Some(Pacer::default());
-    }
-    config.max_burst.map(Pacer::in_bursts)
+    let pacer =
+        if config.pacing || cc.pacing_rate().is_some() { Some(Pacer::default()) } else { config.max_burst.map(Pacer::in_bursts) };
+    pacer.map(|pacer| pacer.with_tick(config.pacing_tick))
 }
 
 impl Sender {
@@ -217,7 +216,7 @@ impl Sender {
         self.needs_slow_path |= self.tsq.is_some() || (self.delivery_rate.is_some() && self.recovery.wants_sends());
         self.limit_since = now;
         if let Some(rtt) = syn_rtt {
-            self.rtt.sample(rtt);
+            self.on_rtt(rtt);
         }
         self.recall_path_metrics(now);
         if syn_lost {

@@ -124,6 +124,17 @@ fn max_burst_limits_segments_back_to_back() {
     d.expects_new(0.2, 10_001..12_001);
 }
 
+/// RTTs of 100 ms are one tick of 200 ms, so the next burst follows after 3/cwnd of 200 ms.
+#[test]
+fn max_burst_waits_a_share_of_whole_ticks_when_pacing_is_coarse() {
+    let pacing_tick = Span::from_ms(200);
+    let mut d = Dialogue::sender(TcpConfig { max_burst: Some(3), pacing_tick, ..tcp(NewReno) });
+    d.expects_new(0.1, 1..3001);
+    d.sends_nothing_until(0.159);
+    d.expects_new(0.16, 3001..6001);
+    d.expects_new(0.22, 6001..9001);
+}
+
 /// TACK: at least two segments per ACK, and at most four ACKs per RTT of 100 ms.
 #[test]
 fn tack_limits_acks_per_rtt() {

@@ -171,5 +171,6 @@ pub fn check_tcp(tcp: &TcpConfig) -> Checked {
         ensure(value > Span::ZERO, || format!("{key} is 0"))?;
     }
     check_span("rto_tick_ps", tcp.rto_tick)?;
+    check_span("pacing_tick_ps", tcp.pacing_tick)?;
     ensure(tcp.rto_min <= tcp.rto_max, || format!("rto_min_ps {} is above rto_max_ps {}", tcp.rto_min.0, tcp.rto_max.0))
 }
