@@ -72,6 +72,27 @@ def test_probed_zero_window_has_its_share_and_its_reason(small_window):
     assert "probed the closed window" in output["receive_window"].evidence
 
 
+@pytest.mark.parametrize(("smallest", "grows"), [(65_536, True), (20_000_000, False)])
+def test_receive_window_that_grew_is_not_named_by_its_maximum(full_queue, smallest, grows):
+    document = analyze(full_queue[0]).document
+    shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "receive_window": 0.11}
+    window = {"min": smallest, "mean": 1.5e7, "max": 20_000_000}
+    context = seen(document, limited=shares, advertised_window_bytes=window)
+    evidence = {one.finding: one for one in limits.findings(context)}["receive_window"].evidence
+    assert ("filled it while it grew" in evidence) == grows
+    assert ("one window per RTT" in evidence) == (not grows)
+
+
+@pytest.mark.parametrize(("path_rate", "is_named"), [(0.6, False), (0.0, True)])
+def test_spacing_of_acks_that_a_frame_carried_together_is_no_rate(full_queue, path_rate, is_named):
+    document = analyze(full_queue[0]).document
+    figures = document["flows"][0]["b2a"]
+    rate_bps = 100.0 * figures["goodput_bps"]
+    path = {"rate_bps": rate_bps, "share": 0.9, "by": "acks", "in_bursts": False, "token_bucket": None}
+    context = seen(document, inferred_path=path, limited={**figures["limited"], "path_rate": path_rate})
+    assert ("inferred_rate" in {one.finding for one in bottleneck.findings(context)}) == is_named
+
+
 @pytest.mark.parametrize(("closed_s", "is_reader"), [(1e-4, False), (3.0, True)])
 def test_reader_is_slow_only_when_the_window_is_closed_for_long(small_window, closed_s, is_reader):
     document = analyze(small_window[0]).document
@@ -204,7 +225,8 @@ def test_rate_models_require_three_losses(full_queue):
 
 def test_inferred_rate_below_the_goodput_is_discarded(full_queue):
     document = analyze(full_queue[0]).document
-    for bps, output in ((1e4, 0), (1e9, 1)):
+    goodput_bps = document["flows"][0]["b2a"]["goodput_bps"]
+    for bps, output in ((0.1 * goodput_bps, 0), (1.2 * goodput_bps, 1)):
         path_ = {"rate_bps": bps, "share": 0.5, "by": "acks", "token_bucket": None}
         assert len(list(bottleneck.findings(seen(document, inferred_path=path_)))) == output
 

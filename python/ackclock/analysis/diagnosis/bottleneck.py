@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,6 +11,10 @@ from ackclock.format import rate
 
 _BY = {"arrivals": "packets arrive", "acks": "ACKs arrive"}
 _NEARLY = 0.9
+_FILLS_PATH = 0.3
+"""Share of the time with a standing queue at which the goodput is about the bottleneck's rate."""
+_TOGETHER = 4.0
+"""The flow may share the bottleneck, and it may not use it all of the time."""
 _PACKET_BYTES = 1500
 _JITTER_S = 0.02
 _BESIDE = 0.004
@@ -22,8 +27,13 @@ def findings(context: FlowContext) -> Iterator[Finding]:
     inferred: Any = None if context.crossing else context.figures.get("inferred_path")
     if not inferred:
         return
-    # A rate below the goodput is the sender's own spacing, window by window.
-    if inferred["rate_bps"] and inferred["rate_bps"] >= _NEARLY * float(context.figures["goodput_bps"] or 0.0):
+    goodput_bps = float(context.figures["goodput_bps"] or 0.0)
+    # A rate below the goodput is the sender's own spacing, window by window. One far above the
+    # goodput of a flow that fills its path is that of ACKs that a frame has carried together.
+    together = inferred["by"] == "acks" and context.limited_share("path_rate") >= _FILLS_PATH
+    if inferred["rate_bps"] and _NEARLY * goodput_bps <= inferred["rate_bps"] <= (
+        _TOGETHER * goodput_bps if together else math.inf
+    ):
         evidence = (
             f"The bottleneck carries {rate(inferred['rate_bps'])} (inferred: "
             f"{share(inferred['share'])} of the {_BY[inferred['by']]} with the spacing of "

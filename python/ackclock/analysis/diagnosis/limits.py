@@ -17,6 +17,8 @@ _LENGTHENED = 1.5
 """A median RTT above this multiple of the minimum has a queue."""
 _DEEP = 1.0
 """Queueing delay, in minimum RTTs, above which a smaller buffer suffices."""
+_GREW = 2.0
+"""A window above this multiple of its minimum and of the bytes per RTT limited as it grew."""
 _FULL = 0.9
 """Share of the receive window: mean bytes in flight are below it by a segment that does not fit or
 an ACK in transit.
@@ -106,10 +108,19 @@ def _receive_window(context: FlowContext, share_of_time: float) -> Finding:
         )
     if slow := receiver_vantage.shrinking_window(context, share_of_time):
         return slow
-    evidence = (
-        f"{sentence(claim('receive_window', f' ({size(window)})', share_of_time))}: one window per "
-        f"RTT of {milliseconds(rtt)} is {_window_rate(window, rtt)}."
-    )
+    limit_bps = float(context.figures["goodput_bps"] or 0.0)
+    smallest = float(context.figures["advertised_window_bytes"]["min"] or 0.0)
+    grew = window > _GREW * max(smallest, limit_bps * rtt / 8e3)
+    if grew:
+        evidence = (
+            f"{sentence(claim('receive_window', share=share_of_time))}: data in flight filled it while it "
+            f"grew; its maximum, {size(window)}, does not limit the rate."
+        )
+    else:
+        evidence = (
+            f"{sentence(claim('receive_window', f' ({size(window)})', share_of_time))}: one window per "
+            f"RTT of {milliseconds(rtt)} is {_window_rate(window, rtt)}."
+        )
     if zero:
         evidence += (
             f" Data filled it {many(zero, 'time')}, and it opened again at once: it was closed for "
@@ -120,8 +131,9 @@ def _receive_window(context: FlowContext, share_of_time: float) -> Finding:
         if context.flow["handshake"]["window_scaling"]
         else " Window scaling was not negotiated, so the window is at most 64 KB."
     )
-    limit_bps = float(context.figures["goodput_bps"] or 0.0)
     advice = f"Enlarge the receive buffer (SO_RCVBUF, rmem): {_fills(context, limit_bps)}."
+    if grew:
+        advice = "The receiver tunes its buffer: a larger initial one (the middle value of tcp_rmem) shortens that."
     # The median, since delayed ACKs, not a queue, cause the maximum RTT.
     if context.limited_share("path_rate") + context.limited_share(
         "recovery"
