@@ -73,7 +73,7 @@ class Advised(Open):
 
 
 class NoGain(Open):
-    """A change that does not help."""
+    """A change that does not help, or that the fit of the link does not support."""
 
     label: str
     change: list[Change]
@@ -83,6 +83,7 @@ class NoGain(Open):
     hi: float | None
     n: int
     why: str
+    supported: bool
 
 
 class Baseline(Open):

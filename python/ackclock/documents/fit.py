@@ -36,12 +36,14 @@ class ErrorQuantiles(Open):
 
 
 class FitScore(Open):
-    """Predictions of transfers that were held out."""
+    """Predictions of transfers that were held out, and what the fit is good for."""
 
     held_out: list[dict[str, Any]]
     goodput_error: ErrorQuantiles
     rtt_p95_error: ErrorQuantiles
-    repeat_spread: Any
+    repeat_spread: dict[str, float] | None
+    good_for: Literal["buffers", "variants", "large differences", "nothing", "receive window"]
+    sentence: str
 
 
 class LinkFit(Open):

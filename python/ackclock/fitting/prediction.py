@@ -354,20 +354,21 @@ def verdict(
     error that this explains is no error of the fit, and shows no more than large differences. A
     receive window that limited the input hides what the path carries beyond it.
     """
-    place = 0 if abs(rtt_error) <= GOOD_RTT else 1
     by_chance = abs(goodput_error) <= CHANCE * spread
     if abs(goodput_error) > GOOD_GOODPUT:
-        place = 2 if abs(goodput_error) <= USABLE or by_chance else 3
+        good_for = "large differences" if abs(goodput_error) <= USABLE or by_chance else "nothing"
     elif receive_window is not None:
-        place = 4
-    good_for, words = list(GOOD_FOR.items())[place]
-    if receive_window is not None and place == 4:
-        words = f"{words} of {show_size(receive_window)}"
-    text = (
-        f"{words}: the part that was not fitted is predicted within {_within(goodput_error)} of its goodput "
-        f"and {_within(rtt_error)} of its p95 RTT."
+        good_for = "receive window"
+    else:
+        good_for = "buffers" if abs(rtt_error) <= GOOD_RTT else "variants"
+    of_window = (
+        f" of {show_size(receive_window)}" if receive_window is not None and good_for == "receive window" else ""
     )
-    if by_chance and abs(goodput_error) > GOOD_GOODPUT:
+    text = (
+        f"{GOOD_FOR[good_for]}{of_window}: the part that was not fitted is predicted within {_within(goodput_error)} of "
+        f"its goodput and {_within(rtt_error)} of its p95 RTT."
+    )
+    if by_chance and good_for == "large differences":
         text += f" Parts of that length of this link differ by as much (standard deviation {percent(spread)})."
     return {"good_for": good_for, "sentence": text}
 
