@@ -10,6 +10,9 @@ const PACKETS_READ = 200_000;
 const MAX_FLOWS_LISTED = 200;
 
 let engine = null;
+let reader = null;
+// The capture reader is loaded for the first capture.
+const analyzer = () => reader ??= Engine.load("capture.wasm").catch((error) => { reader = null; throw error; });
 let isLoaded = null;
 const loaded = new Promise((resolve) => { isLoaded = resolve; });
 let catalogue = null;
@@ -36,7 +39,8 @@ onmessage = async ({ data }) => {
   } catch (error) {
     postMessage({ kind: "error", of: data.kind, id: data.id, message: error.message });
     // A panic has ended the instance.
-    if (error.isFatal) engine = await Engine.load("engine.wasm");
+    if (error.isFatal && ["capture", "sequence"].includes(data.kind)) reader = null;
+    else if (error.isFatal) engine = await Engine.load("engine.wasm");
   }
 };
 
@@ -92,22 +96,24 @@ const tasks = {
   },
 
   async capture({ id, bytes }) {
-    engine.input(new Uint8Array(bytes));
-    engine.call("capture_open");
+    const analyzing = await analyzer();
+    analyzing.input(new Uint8Array(bytes));
+    analyzing.call("capture_open");
     let packets = 0;
     for (;;) {
-      const read = JSON.parse(engine.call("capture_advance", PACKETS_READ));
+      const read = JSON.parse(analyzing.call("capture_advance", PACKETS_READ));
       packets += read;
       postMessage({ kind: "capture-progress", id, packets });
       if (read < PACKETS_READ) break;
       await pause();
       if (latest.capture !== id) return;
     }
-    postMessage({ kind: "capture", id, report: JSON.parse(engine.call("capture_report", MAX_FLOWS_LISTED)) });
+    postMessage({ kind: "capture", id, report: JSON.parse(analyzing.call("capture_report", MAX_FLOWS_LISTED)) });
   },
 
   async sequence({ id, flow }) {
-    postMessage({ kind: "sequence", id, flow, columns: JSON.parse(engine.call("capture_packets", flow)) });
+    const analyzing = await analyzer();
+    postMessage({ kind: "sequence", id, flow, columns: JSON.parse(analyzing.call("capture_packets", flow)) });
   },
 };
 

@@ -1,9 +1,10 @@
 """Put the files of the lab page together: `make lab`.
 
-python tools/build_lab.py ENGINE.wasm FOLDER ...
+python tools/build_lab.py MODULES FOLDER ...
 
-FOLDER gets the page of lab/, the engine, the catalogue of the packaged links, and the library for
-charts, whose files must have their known SHA-256. The files of a folder are replaced as a whole.
+FOLDER gets the page of lab/, engine.wasm and capture.wasm of the folder MODULES, the catalogue of
+the packaged links, and the library for charts, whose files must have their known SHA-256. The files
+of a folder are replaced as a whole.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from ackclock.lab import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "lab"
+MODULES = ("engine.wasm", "capture.wasm")
+"""The page loads the second for the first capture."""
 VENDOR = {
     "vendor/uplot/LICENSE": "8f989229699b4fe2f1a0432d0e9edc338a8a911e250e2d1b01ecd770a5f5b1bd",
     "vendor/uplot/uPlot.esm.js": "5dd9b3281aa64b461b42d9945f6adb2649d346502b12281a9ae0d46599a80eba",
@@ -27,7 +30,7 @@ VENDOR = {
 
 
 def main(arguments: list[str]) -> int:
-    engine, *folders = (Path(argument) for argument in arguments)
+    modules, *folders = (Path(argument) for argument in arguments)
     for name, digest in VENDOR.items():
         found = hashlib.sha256((PAGE / name).read_bytes()).hexdigest()
         if found != digest:
@@ -35,18 +38,20 @@ def main(arguments: list[str]) -> int:
             return 1
     text = catalogue.text(catalogue.packaged())
     for folder in folders:
-        build(folder, engine, text)
-    compressed = len(gzip.compress(engine.read_bytes(), 9, mtime=0))
-    print(f"{folders[0]}: engine {engine.stat().st_size:,} B, {compressed:,} B gzipped")
+        build(folder, modules, text)
+    for name in MODULES:
+        module = (modules / name).read_bytes()
+        print(f"{folders[0]}/{name}: {len(module):,} B, {len(gzip.compress(module, 9, mtime=0)):,} B gzipped")
     return 0
 
 
-def build(folder: Path, engine: Path, text: str) -> None:
+def build(folder: Path, modules: Path, text: str) -> None:
     """Write all files beside the folder, then exchange it."""
     beside = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(beside, ignore_errors=True)
     shutil.copytree(PAGE, beside)
-    shutil.copyfile(engine, beside / "engine.wasm")
+    for name in MODULES:
+        shutil.copyfile(modules / name, beside / name)
     (beside / "catalogue.json").write_text(text, encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)
     beside.rename(folder)

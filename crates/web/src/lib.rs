@@ -1,4 +1,5 @@
-//! The simulator and the capture analyzer for a web page (docs/lab.md).
+//! The simulator and the capture analyzer for a web page (docs/lab.md): a module with the feature
+//! `engine`, and one with `capture`.
 //!
 //! The exports pass bytes through one input and one output buffer in the module's memory: the page
 //! calls `input` with a length, writes there, calls an export, and reads `output_len` bytes at
@@ -6,11 +7,16 @@
 //! leaves its message, too, and ends the instance. Everything is one thread's.
 #![deny(unsafe_code)]
 
+#[cfg(feature = "capture")]
 mod capture_session;
+#[cfg(feature = "engine")]
 mod packet_log;
+#[cfg(feature = "engine")]
 mod run_session;
 
+#[cfg(feature = "capture")]
 use capture_session::CaptureSession;
+#[cfg(feature = "engine")]
 use run_session::RunSession;
 use std::cell::RefCell;
 use std::panic;
@@ -23,23 +29,35 @@ thread_local! {
 struct Page {
     input: Vec<u8>,
     output: Vec<u8>,
+    #[cfg(feature = "engine")]
     run: Option<RunSession>,
+    #[cfg(feature = "capture")]
     capture: Option<CaptureSession>,
 }
 
 impl Page {
     const fn new() -> Page {
-        Page { input: Vec::new(), output: Vec::new(), run: None, capture: None }
+        Page {
+            input: Vec::new(),
+            output: Vec::new(),
+            #[cfg(feature = "engine")]
+            run: None,
+            #[cfg(feature = "capture")]
+            capture: None,
+        }
     }
 
+    #[cfg(feature = "engine")]
     fn run(&mut self) -> Result<&mut RunSession, String> {
         self.run.as_mut().ok_or_else(|| "no run is open".into())
     }
 
+    #[cfg(feature = "capture")]
     fn capture(&mut self) -> Result<&mut CaptureSession, String> {
         self.capture.as_mut().ok_or_else(|| "no capture is open".into())
     }
 
+    #[cfg(feature = "engine")]
     fn input_text(&self) -> Result<&str, String> {
         str::from_utf8(&self.input).map_err(|error| error.to_string())
     }
@@ -65,9 +83,7 @@ fn json(value: &impl serde::Serialize) -> Result<Vec<u8>, String> {
 // other export of the module has these names.
 #[allow(unsafe_code)]
 mod exports {
-    use ackclock_sim::plan::HostOverhead;
-
-    use super::{CaptureSession, PAGE, RunSession, json, panic, run_session, with_page};
+    use super::{PAGE, panic};
 
     /// Keeps the message of a panic.
     #[unsafe(no_mangle)]
@@ -100,6 +116,14 @@ mod exports {
     pub extern "C" fn output_len() -> usize {
         PAGE.with_borrow(|page| page.output.len())
     }
+}
+
+/// The exports of the simulator.
+#[cfg(feature = "engine")]
+#[allow(unsafe_code)]
+mod run_exports {
+    use super::{PAGE, RunSession, json, run_session, with_page};
+    use ackclock_sim::plan::HostOverhead;
 
     /// Opens a run of the plan (JSON) in the input.
     #[unsafe(no_mangle)]
@@ -148,6 +172,13 @@ mod exports {
     pub extern "C" fn packets(from_s: f64, to_s: f64) -> u32 {
         with_page(|page| json(&run_session::packets(page.input_text()?, from_s, to_s)?))
     }
+}
+
+/// The exports of the capture analyzer.
+#[cfg(feature = "capture")]
+#[allow(unsafe_code)]
+mod capture_exports {
+    use super::{CaptureSession, json, with_page};
 
     /// Opens the capture in the input.
     #[unsafe(no_mangle)]
