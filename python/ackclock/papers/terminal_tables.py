@@ -87,8 +87,8 @@ def summary_tables(done: Sequence[Reproduction]) -> list[Table]:
     from rich.table import Table
 
     one = " (one seed)" if any(len(each.seeds) == 1 for each in done) else ""
-    table = Table(title=f"The papers, claim by claim{one}", title_justify="left", box=None, pad_edge=False)
-    columns = ("paper", "claims", "simulated: hold", "fail", "sums: hold", "fail", "calibration", "not tested")
+    table = Table(title=f"The papers' claims: hold / fail{one}", title_justify="left", box=None, pad_edge=False)
+    columns = ("paper", "claims", "simulated", "sums", "calibration", "not tested")
     for column in columns:
         table.add_column(column, justify="left" if column == "paper" else "right", no_wrap=column == "paper")
     causes = text_table(f"Simulated claims that fail, by cause (docs/readings.md){one}", ["paper"], _CAUSES)
@@ -96,8 +96,8 @@ def summary_tables(done: Sequence[Reproduction]) -> list[Table]:
     untested.add_column("claims", max_width=40)
     untested.add_column("why")
     for entry in summary(done):
-        counts = [entry["claims"], *entry["simulated"].values(), *entry["arithmetic"].values()]
-        counts += [entry["calibrated"], entry["not_tested"]]
+        counted = (f"{entry[by]['holds']} / {entry[by]['fails']}" for by in ("simulated", "arithmetic"))
+        counts = [entry["claims"], *counted, entry["calibrated"], entry["not_tested"]]
         table.add_row(entry["paper"], *map(str, counts))
         causes.add_row(entry["paper"], *map(str, entry["causes"].values()))
         for group in entry["why_not"]:
