@@ -189,7 +189,9 @@ def test_situation_has_the_variant_of_the_captured_sender(captured: Captured, va
     """It once was cubic for every capture."""
     situation = situation_of(captured("8 Mb/s", variant=variant))
     assert situation.tcp["variant"] == variant
-    assert f"Of the congestion controls that were replayed, {variant} is most like the input." in situation.notes
+    assert (
+        f"Of the congestion controls that were replayed, none is more like the input than {variant}." in situation.notes
+    )
 
 
 def test_fit_of_a_link_file_limits_its_advice(tmp_path: Path, captured: Captured) -> None:

@@ -264,7 +264,7 @@ def _of_captures(what: str, captures: Sequence[str], seed: int | None) -> Situat
     names = ", ".join(Path(one["capture"]).name for one in inputs)
     notes = [f"The link is fitted to {names}."]
     if variant:
-        notes.append(f"Of the congestion controls that were replayed, {variant} is most like the input.")
+        notes.append(f"Of the congestion controls that were replayed, none is more like the input than {variant}.")
     else:
         notes.append("The sender's congestion control does not show in the input: cubic is assumed.")
     if score.get("sentence"):
