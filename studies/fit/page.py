@@ -205,7 +205,7 @@ def main() -> None:
         keep(options.kept, one.kept())
     # Those that other parts have kept meanwhile.
     done |= kept_links(options.kept, drawn)
-    text = page([done[number] for number in sorted(done)], options.seed, options.links)
+    text = page([done[number] for number in sorted(done)], options.seed, options.count)
     write_page(options.file, text)
 
 
