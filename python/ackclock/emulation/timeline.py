@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from ackclock.errors import AckclockError
-from ackclock.plot.capture import envelope
+from ackclock.plot.capture import GAP_S, envelope
 from ackclock.plot.time_axis import stacked
 from ackclock.plot.time_series import Line, Panel
 from ackclock.report.page import Chart
@@ -17,8 +17,6 @@ from ackclock.report.page import Chart
 BINS = 300
 MIN_BIN_S = 0.1
 """Minimum averaging time of a rate: shorter ones show single packets."""
-GAP_S = 1.0
-"""A line has a break where this time has no packet."""
 MAX_CAPTURE_BYTES = 64_000_000
 """Captures above this size are not read for a report: the analysis would take seconds."""
 _FROM = {"server": "down", "client": "up"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ackclock.measurement.terminal_tables import DIRECTIONS
-from ackclock.plot.capture import envelope
+from ackclock.plot.capture import GAP_S, envelope
 from ackclock.plot.time_axis import Phase, stacked
 from ackclock.plot.time_series import Line, Panel
 from ackclock.report.page import Chart
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 BINS = 300
 MIN_BIN_S = 0.1
 """Minimum averaging time of a rate: shorter ones show single packets."""
-GAP_S = 1.0
-"""A line has a break where this time has no datagram."""
 READING = (
     "Above, the rate that arrives in each direction: payload of the TCP connections and IP bytes of the datagrams. "
     "Below, the delay of datagrams over the minimum of their direction, minimum and maximum of each interval: the "

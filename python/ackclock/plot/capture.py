@@ -14,6 +14,8 @@ from ackclock.plot.time_series import Line, Panel
 BINS = 240
 """Each bin has its minimum and maximum, so that no peak is lost."""
 RATE_BINS = 120
+GAP_S = 1.0
+"""A live path's line has a break where this time has no packet."""
 _LOSS_BIN_S = 0.1
 MAX_LOSS_BINS = 1200
 _READING = {
