@@ -123,6 +123,32 @@ def test_first_packet_of_an_emulation_arrives(ackclock, line):
     assert received == ["0", "1", "2"]
 
 
+SEND_AT_ONCE = """
+import socket, time
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+start = time.perf_counter()
+for number in range(8000):
+    while time.perf_counter() < start + number * 10e-6:
+        pass
+    try:
+        udp.sendto(bytes(1400), ("100.64.0.{}".format(2 + number % 100), 9))
+    except ConnectionRefusedError:
+        pass
+"""
+
+
+def test_100_clients_start_before_a_server_that_sends_at_once_fills_the_ring(ackclock, line):
+    # 1.1 Gb/s from the server's first moment. The RX ring holds 41 ms of it, and the namespaces of
+    # 100 clients take longer to configure.
+    arguments = ["--json", "--no-log", "--no-report", "--clients", "100"]
+    server = f"{sys.executable} -c '{SEND_AT_ONCE}'"
+    done = ackclock("emulate", line, *arguments, "--server", server, "--", "sleep", "1")
+    document = json.loads(done.stdout)
+    # The clients answer some with ICMP errors.
+    assert document["packets_in"] >= 8000
+    assert document["unintended_drops"] == 0
+
+
 SERVE_150_KB = """
 import socket
 listener = socket.create_server(("", 9))

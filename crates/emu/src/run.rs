@@ -43,6 +43,8 @@ pub fn emulate(plan: &Plan, config: &EmulationConfig) -> Result<EmulationReport,
     let (mut namespaces, mut sockets) = Namespaces::create(config, live.len() as u32)?;
     poller.add(&sockets)?;
     let mut notes = Vec::new();
+    let is_realtime = request_realtime();
+    let timer_p99 = timer_p99();
     namespaces.start_server()?;
     if !config.server.is_empty() {
         let warning = wait_for_server(config.server_ready, &mut namespaces, &mut sockets, &poller)?;
@@ -52,8 +54,6 @@ pub fn emulate(plan: &Plan, config: &EmulationConfig) -> Result<EmulationReport,
         notes.extend(warning);
     }
     warn(&notes);
-    let is_realtime = request_realtime();
-    let timer_p99 = timer_p99();
     let late_after = match config.deadline_us {
         Some(us) => LateAfter::Deadline(Span::from_secs_f64(us * 1e-6)),
         None => LateAfter::Link { timer_p99 },

@@ -1,5 +1,5 @@
-//! The process of a namespace: it waits for its interface, configures it, and then runs a command
-//! or only keeps the namespace alive.
+//! The process of a namespace: it waits for its interface, configures it, and on demand runs a
+//! command or only keeps the namespace alive.
 
 use super::addresses::Addresses;
 use super::command::{self, CANNOT_RUN, status_of};
@@ -44,7 +44,8 @@ pub struct NamespaceConfig<'a> {
 pub struct NamespaceProcess {
     pid: Pid,
     status: OwnedFd,
-    /// A byte on this pipe lets the process configure its interface.
+    /// A byte on this pipe lets the process configure its interface; the next one lets it start its
+    /// command.
     go: OwnedFd,
     /// Exit status of the process, once it has ended.
     exit: Option<i32>,
@@ -114,11 +115,20 @@ impl NamespaceProcess {
         }
     }
 
-    /// Lets the process configure its interface, which must exist, and start its command. Returns
-    /// when the interface is configured.
-    pub fn go(&self) -> Result<(), EmuError> {
-        write(&self.go, &[1]).map_err(|e| EmuError::refused("starting a process in a namespace")(e.into()))?;
+    /// Lets the process configure its interface, which must exist. Returns when it is configured.
+    pub fn configure(&self) -> Result<(), EmuError> {
+        self.proceed()?;
         self.wait_ready()
+    }
+
+    /// Lets the configured process start its command.
+    pub fn start_command(&self) -> Result<(), EmuError> {
+        self.proceed()
+    }
+
+    fn proceed(&self) -> Result<(), EmuError> {
+        let written = write(&self.go, &[1]);
+        written.map(drop).map_err(|error| EmuError::refused("starting a process in a namespace")(error.into()))
     }
 
     /// Exit status of the process; none while it runs.
@@ -157,16 +167,13 @@ impl Drop for NamespaceProcess {
 }
 
 /// In the child: enters a network namespace, waits until the parent has put the interface there,
-/// and configures it.
+/// configures it, and waits until the command is to start.
 fn set_up(config: &NamespaceConfig<'_>, status: &OwnedFd, go: &OwnedFd) -> io::Result<()> {
     // The process must not outlive the emulator.
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     unshare(CloneFlags::CLONE_NEWNET)?;
     StatusMessage::Ready.send(status)?;
-    let mut byte = [0];
-    if read(go, &mut byte)? != 1 {
-        return Err(io::Error::other("the emulator has ended"));
-    }
+    wait_for(go)?;
     let netlink = Netlink::open()?;
     netlink.loopback_up()?;
     let index = interface_index(config.interface)?;
@@ -191,5 +198,13 @@ fn set_up(config: &NamespaceConfig<'_>, status: &OwnedFd, go: &OwnedFd) -> io::R
     if netlink.add_ipv6(index, config.addresses.1, Addresses::PREFIX_V6).is_ok() {
         netlink.add_default_route(index, true)?;
     }
-    StatusMessage::Ready.send(status)
+    StatusMessage::Ready.send(status)?;
+    wait_for(go)
+}
+
+fn wait_for(go: &OwnedFd) -> io::Result<()> {
+    match read(go, &mut [0])? {
+        1 => Ok(()),
+        _ => Err(io::Error::other("the emulator has ended")),
+    }
 }
