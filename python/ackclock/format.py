@@ -94,9 +94,12 @@ def percent(share: float | None) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """Milliseconds, without decimals from ten on; below a tenth with one significant digit."""
+    """Milliseconds, without decimals from ten on; below a tenth with one significant digit; less
+    than half a microsecond is zero."""
     if value is None or not math.isfinite(value):
         return "-"
+    if abs(value) < 0.5e-3:
+        return "0 ms"
     return f"{value:.0f} ms" if abs(value) >= 10.0 else f"{significant(value, 3 if abs(value) >= 0.1 else 1)} ms"
 
 

@@ -178,7 +178,7 @@ connection.close()
 @pytest.mark.realtime
 @pytest.mark.finding("L7")
 def test_captures_have_no_payload_and_are_readable_by_the_owner_only(tmp_path):
-    hop = {"name": "line", "rate": "10 Mb/s"}
+    hop = {"name": "line", "rate": "10 Mb/s", "delay": "15 ms"}
     server, client = ([sys.executable, "-c", text] for text in (RESPOND, REQUEST))
     before = os.umask(0)
     try:
@@ -200,6 +200,9 @@ def test_captures_have_no_payload_and_are_readable_by_the_owner_only(tmp_path):
     flow = run.flows.to_dicts()[0]
     assert flow["b2a_unique_bytes"] == len(SECRET) * 1000
     assert flow["a2b_unique_bytes"] == len(SECRET) * 40
+    # The RTT of each direction is that at its sender: the link's 30 ms and more.
+    assert flow["a2b_rtt_ms_min"] >= 29
+    assert flow["b2a_rtt_ms_min"] >= 29
 
 
 def test_run_folder_has_no_captures_with_no_log(tmp_path):

@@ -83,7 +83,7 @@ impl Evidence {
     /// The reason of the grade, in a sentence.
     pub fn why(&self) -> String {
         let Evidence { released, late, unintended_drops, bound, .. } = self;
-        let within = format!("goodput within {:.1} %, p95 RTT within {:.1} %", 100.0 * bound.goodput, 100.0 * bound.rtt_p95);
+        let within = format!("goodput within {}, p95 RTT within {}", percent(bound.goodput), percent(bound.rtt_p95));
         let late_packets = format!("{late} of {released} packets left late");
         match self.grade() {
             Grade::Exact if *late == 0 => "every packet kept its time".into(),
@@ -103,6 +103,13 @@ impl Evidence {
             Grade::Invalid => format!("{late_packets}: this machine, not the link, set their time ({within})"),
         }
     }
+}
+
+/// A share (0..1) in percent, to two significant digits.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    let decimals = if percent >= 1e-6 { (1.0 - percent.log10().floor()).clamp(0.0, 6.0) as usize } else { 0 };
+    format!("{percent:.decimals$} %")
 }
 
 #[cfg(test)]
@@ -146,6 +153,14 @@ mod tests {
         assert_eq!(stalled.grade(), Grade::Invalid);
         assert!(stalled.why().contains("one by 201 ms"));
         assert!(Evidence { unintended_drops: 1, ..EVEN }.why().contains("1 packets were lost"));
+    }
+
+    #[test]
+    fn bound_has_two_significant_digits() {
+        let bound = Bound { goodput: 0.00014, rtt_p95: 0.012 };
+        let why = Evidence { late: 100, bound, ..EVEN }.why();
+        assert!(why.ends_with("goodput within 0.014 %, p95 RTT within 1.2 % of the link's"), "{why}");
+        assert_eq!([0.0, 0.5, 0.086, 3e-10].map(percent), ["0 %", "50 %", "8.6 %", "0 %"]);
     }
 
     // finding("L9")

@@ -157,12 +157,13 @@ def _connections(flows: pl.DataFrame) -> list[Block]:
     columns = [Column("Connection", room="ends"), *_numeric("Goodput down", "Goodput up", "RTT mean", "Retransmitted")]
     rows = []
     for row in flows.head(50).to_dicts():
-        rtt = row.get("b2a_rtt_ms_mean") or row.get("a2b_rtt_ms_mean")
+        down, up = (row.get(f"{direction}_goodput_bps") or 0.0 for direction in ("b2a", "a2b"))
+        rtt = row.get("a2b_rtt_ms_mean" if up > down else "b2a_rtt_ms_mean")
         rows.append(
             [
                 Cell(row["client"], f"to {row['server']}"),
-                Cell(rate(row.get("b2a_goodput_bps") or 0.0)),
-                Cell(rate(row.get("a2b_goodput_bps") or 0.0)),
+                Cell(rate(down)),
+                Cell(rate(up)),
                 Cell("" if rtt is None else milliseconds(rtt)),
                 Cell(str((row.get("a2b_retransmitted_segments") or 0) + (row.get("b2a_retransmitted_segments") or 0))),
             ]
@@ -171,7 +172,8 @@ def _connections(flows: pl.DataFrame) -> list[Block]:
         Table(
             columns,
             rows,
-            "By an analysis of the captures; flows.parquet has all columns. The first end opened the connection.",
+            "By an analysis of the captures; flows.parquet has all columns. The first end opened the connection. "
+            "RTT of the direction with more payload.",
         )
     ]
 

@@ -385,15 +385,35 @@ def _schema(table: str) -> dict[str, Any]:
 
 
 def _flows(captures: list[Path]) -> pl.DataFrame:
-    """The TCP connections, by an analysis of the captures of both ends."""
+    """The TCP connections, by an analysis of the captures of both ends.
+
+    The RTTs of a direction are those at the end that sends it.
+    """
     import polars as pl
 
     from ackclock.analysis import analyze
 
     server, *clients = captures
+    at_server = analyze(server).flows if len(clients) > 1 else None
     frames = []
     for number, client in enumerate(clients, 1):
-        frame = analyze(server, client).flows if len(clients) == 1 else analyze(client).flows
-        if not frame.is_empty():
-            frames.append(frame.with_columns(pl.lit(number).alias("client_number")))
+        at_client = analyze(client).flows
+        if at_server is None:
+            flows = _with_rtts(analyze(server, client).flows, at_client, "a2b")
+        else:
+            flows = _with_rtts(at_client, at_server, "b2a")
+        if not flows.is_empty():
+            frames.append(flows.with_columns(pl.lit(number).alias("client_number")))
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+
+
+def _with_rtts(flows: pl.DataFrame, at_sender: pl.DataFrame, direction: str) -> pl.DataFrame:
+    """The connections with the RTTs of ``direction`` from another capture, null where its
+    connection is not the only one between two ports."""
+    rtts = [name for name in flows.columns if name.startswith(f"{direction}_rtt_ms_")]
+    if flows.is_empty() or at_sender.is_empty() or not rtts:
+        return flows
+    ends = ["client", "server"]
+    others = at_sender.unique(subset=ends, keep="none").select(*ends, *rtts)
+    joined = flows.drop(rtts).join(others, on=ends, how="left", maintain_order="left")
+    return joined.select(flows.columns)

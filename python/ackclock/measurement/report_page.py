@@ -53,9 +53,10 @@ def page(completed: Measurement) -> Page:
         Section("Transfers", _blocks(_transfers(document))),
         Section("The measurement", [_facts(document), Listing("Document", json.dumps(document, indent=2))]),
     ]
+    labels = (f"{name} = {value}" for name, value in document.get("labels", {}).items())
     return Page(
         title=f"The path to {document['host']}",
-        subtitle=f"{document['started']}, {document['seconds']:.0f} s",
+        subtitle=", ".join((document["started"], f"{document['seconds']:.0f} s", *labels)),
         answer=_answer(document),
         because=_because(document),
         sections=[section for section in sections if section.blocks],
@@ -148,8 +149,7 @@ def _capacity(document: Document) -> Table:
     for direction, result in document["capacity"].items():
         gaps = result["sent"]["sent_gap_us"] or {}
         minimum = "at least " if result["at_least"] else ""
-        spacing = f"{gaps['p50']:.0f} ({gaps['p99']:.0f})" if gaps else "-"
-        asked = f"{result['sent']['asked_gap_us']:.0f}"
+        actual = f"{gaps['p50']:.0f} .. {gaps['p99']:.0f}" if gaps else "-"
         rows.append(
             [
                 direction,
@@ -157,8 +157,7 @@ def _capacity(document: Document) -> Table:
                 minimum + rate(result["rate_bps"]),
                 spread(result["queue"]["rate"]),
                 rate(result["sent"]["sent_bps"]),
-                asked,
-                spacing,
+                f"{result['sent']['asked_gap_us']:.0f}, {actual}",
                 *queue_cells(result["queue"]),
                 loss(result["sent"]),
             ]
@@ -168,12 +167,10 @@ def _capacity(document: Document) -> Table:
         "while a queue stands, with the datagrams lost after the queue, and its 5th and 95th "
         "percentile in windows of a second. A buffer is stated only for a droptail queue that "
         "overflowed. Otherwise, the queueing delays are those that TCP meets and those of a stream "
-        "that does not yield."
+        "that does not yield. Gaps between two datagrams: the requested one, and the median and the "
+        "99th percentile of the actual ones."
     )
-    figures = (
-        "Capacity,Windows of 1 s p5 .. p95,Sent,Requested gap (us),Actual gap p50 (p99),Buffer (kB),"
-        "Queue of TCP (ms),of the stream (ms),Lost"
-    )
+    figures = "Capacity,Windows of 1 s p5 .. p95,Sent,Gap (us),Buffer (kB),Queue of TCP (ms),of the stream (ms),Lost"
     return _table("Direction,Queue,Losses", figures, rows, reading)
 
 

@@ -26,34 +26,36 @@ def page(document: Document, environment: Document | None = None) -> Page:
     tested = totals["holds"] + totals["fails"]
     version = (environment or {}).get("ackclock", "")
     invalid = sum(not run["valid"] for run in live["runs"])
+    holding = f"{totals['holds']} of the {tested} claims tested by real traffic hold; {alike} of them come out as in"
+    notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in live["notes"])
+    sections = [
+        Section(
+            "Claim by claim",
+            [_claims(seen)] if seen else [],
+            "The same evaluators over what was measured, and over one seed of the simulator.",
+        ),
+        Section(
+            f"Not tested live ({len(rest)})",
+            [_untested(rest)] if rest else [],
+            "Claims that real traffic cannot show, or that this machine could not run.",
+        ),
+        Section(
+            "The emulator's audit",
+            [_audit(live["runs"])] if live["runs"] else [],
+            "Release error of packets against the times of the link, in microseconds.",
+        ),
+    ]
     return Page(
         title=f"Reproduction, live: {document['paper']}",
         subtitle=f"{len(claims)} claims" + (f", ackclock {version}" if version else ""),
-        answer=f"{totals['holds']} of the {tested} claims tested by real traffic hold; {alike} of them "
-        "come out as in the simulator.",
+        answer=f"{holding} the simulator." if tested else "No claim was tested by real traffic.",
         because=(
             f"{len(live['runs'])} emulations of at most {live['longest_s']:.0f} s or the duration "
             f"of their course, {live['repeats']} per experiment; {invalid} failed the emulator's "
             f"audit and support no verdict. {totals['calibration']} claims are calibration, "
-            f"{totals['not_tested']} are not tested live. {'; '.join(live['notes'])}."
+            f"{totals['not_tested']} are not tested live.{notes}"
         ),
-        sections=[
-            Section(
-                "Claim by claim",
-                [_claims(seen)],
-                "The same evaluators over what was measured, and over one seed of the simulator.",
-            ),
-            Section(
-                f"Not tested live ({len(rest)})",
-                [_untested(rest)],
-                "Claims that real traffic cannot show, or that this machine could not run.",
-            ),
-            Section(
-                "The emulator's audit",
-                [_audit(live["runs"])],
-                "Release error of packets against the times of the link, in microseconds.",
-            ),
-        ],
+        sections=[section for section in sections if section.blocks],
         kind="reproduce",
     )
 
@@ -99,7 +101,7 @@ def _untested(claims: Sequence[Document]) -> Table:
 def _audit(runs: Sequence[Document]) -> Table:
     columns = [
         Column("Run", room="wide"),
-        *(Column(name, numeric=True) for name in ("s", "p50", "p99", "most", "late", "lost", "load", "steal")),
+        *(Column(name, numeric=True) for name in ("s", "p50", "p99", "max", "late", "lost", "load", "steal")),
     ]
     columns.append(Column("Grade", room="medium"))
     rows = []
