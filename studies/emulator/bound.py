@@ -180,7 +180,8 @@ def error(measured: float, reference: Sequence[float]) -> float:
     if measured == 0.0:
         return 0.0
     n, mean = len(reference), statistics.fmean(reference)
-    half = float(student_t.ppf(0.995, n - 1)) * statistics.stdev(reference) * math.sqrt(1 + 1 / n)
+    spread = statistics.stdev(reference) if n > 1 else 0.0
+    half = float(student_t.ppf(0.995, max(1, n - 1))) * spread * math.sqrt(1 + 1 / n)
     low, high = min(mean - half, *reference), max(mean + half, *reference)
     return max(0.0, low / measured - 1, measured / high - 1)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 import pytest
 
 from studies.emulator import page
@@ -41,10 +43,15 @@ def test_sections_stay_when_another_one_is_written():
 
 
 @pytest.mark.finding("L9")
-def test_error_is_the_distance_from_the_range_of_the_references():
-    assert error(1.0, [0.9, 1.1]) == 0.0
-    assert error(1.21, [0.9, 1.1]) == pytest.approx(0.1)
-    assert error(0.75, [0.9, 1.1]) == pytest.approx(0.2)
+def test_error_is_the_distance_from_what_the_references_predict_of_one_more_run():
+    # Student's t of 99 % and nine degrees of freedom is 3.25, and a tenth is added to the variance.
+    references = [0.9, 1.1] * 5
+    half = 3.2498 * statistics.stdev(references) * 1.1**0.5
+    assert 0.3 < half < 0.4
+    assert error(1.0 + half - 0.001, references) == 0.0
+    assert error(1.1 * (1.0 + half), references) == pytest.approx(0.1, abs=1e-4)
+    assert error((1.0 - half) / 1.2, references) == pytest.approx(0.2, abs=1e-4)
+    assert error(1.21, [1.1]) == pytest.approx(0.1)
 
 
 @pytest.mark.finding("L9")

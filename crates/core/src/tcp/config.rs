@@ -105,7 +105,8 @@ pub struct TcpConfig {
     /// Undo a reduction that D-SACKs show to be spurious (RFC 3708).
     #[serde(default)]
     pub undo: bool,
-    /// SACKed segments give RTT samples; otherwise only an advancing ACK number does.
+    /// SACKed segments give RTT samples, and a congestion control gets theirs, and that of the
+    /// timestamp echo behind a retransmission; otherwise only an advancing ACK number gives samples.
     #[serde(default)]
     pub sack_rtt: bool,
     /// Undo by timestamp echo (Eifel detection, RFC 3522).

@@ -104,7 +104,7 @@ def drawings(figures: ExperimentData) -> list[PaperFigure]:
         ),
         PaperFigure(
             "The ACKs behind Figure 12",
-            "Share of the ACKs of six New Reno transfers that the stations' queues of 50 packets drop.",
+            "Share of the ACKs of six transfers by each variant that the stations' queues of 50 packets drop.",
             SPLIT,
             "share of ACKs dropped",
             over(splits, shares, four, lambda spot: figures.mean(spot, scenario3.ACKS["share of ACKs dropped"])),

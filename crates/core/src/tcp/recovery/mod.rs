@@ -54,6 +54,8 @@ pub struct AckInfo {
     pub dsack: bool,
     /// RTT by the timestamp echo.
     pub echo: Option<Span>,
+    /// RTT for the congestion control.
+    pub rtt: Option<Span>,
     /// The fine-grained RTO of the first segment has passed, so the first duplicate ACK suffices
     /// (Vegas).
     pub fine_timer_expired: bool,

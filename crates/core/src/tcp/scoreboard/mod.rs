@@ -70,8 +70,8 @@ pub struct Scoreboard {
     /// The lowest of the segments sent once and delivered since `take_lowest_arrival`.
     lowest_arrival: Index,
     highest_sacked: Option<Index>,
-    /// Earliest send time of the segments sent once and SACKed since `take_first_sacked`.
-    first_sacked: Option<Time>,
+    /// Earliest and latest send time of the segments sent once and SACKed since `take_sacked_once`.
+    sacked_once: Option<(Time, Time)>,
     /// Segments below this index have been checked for loss. It may lag behind `base`, as
     /// `retransmit_from` and `highest_sacked` may: they are updated where they are used, as most ACKs
     /// find nothing lost.
@@ -131,9 +131,9 @@ impl Scoreboard {
     pub fn take_lowest_arrival(&mut self) -> Index {
         std::mem::replace(&mut self.lowest_arrival, Index::MAX)
     }
-    /// Earliest send time of the segments sent once and newly SACKed since the last call.
-    pub fn take_first_sacked(&mut self) -> Option<Time> {
-        self.first_sacked.take()
+    /// Earliest and latest send time of the segments sent once and newly SACKed since the last call.
+    pub fn take_sacked_once(&mut self) -> Option<(Time, Time)> {
+        self.sacked_once.take()
     }
     /// RFC 6675's pipe, Linux's packets in flight: sent, not SACKed, not lost, and retransmissions
     /// of lost segments.

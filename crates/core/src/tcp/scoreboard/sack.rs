@@ -46,7 +46,8 @@ impl Scoreboard {
                 sent.marks = SACKED;
                 let sent = *sent;
                 if sent.sends == 1 {
-                    self.first_sacked = Some(self.first_sacked.map_or(sent.sent_at, |first| first.min(sent.sent_at)));
+                    let (first, last) = self.sacked_once.unwrap_or((sent.sent_at, sent.sent_at));
+                    self.sacked_once = Some((first.min(sent.sent_at), last.max(sent.sent_at)));
                 }
                 if self.notes_arrivals {
                     let higher = self.last_arrival.filter(|last| last.index > index);

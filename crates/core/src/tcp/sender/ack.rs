@@ -65,7 +65,7 @@ impl Sender {
     #[inline(never)]
     fn on_overtaken_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         let (sacked, dsack) = self.apply_sack(segment);
-        self.scoreboard.take_first_sacked();
+        self.scoreboard.take_sacked_once();
         if sacked == 0 && !dsack {
             return;
         }
@@ -110,9 +110,7 @@ impl Sender {
         if advanced {
             self.advance(now, segment.ack, &acked, echo);
         }
-        if sacked > 0 {
-            self.sample_sacked_rtt(now, advanced);
-        }
+        let sacked_rtt = if sacked > 0 { self.sample_sacked_rtt(now, advanced) } else { None };
         let pure = segment.payload == 0 && !segment.flags.any(Flags::SYN.with(Flags::FIN));
         let duplicate = !advanced && flight_before > 0 && (sacked > 0 || (pure && same_window && segment.sack.is_empty()));
         let mut info = AckInfo {
@@ -124,6 +122,7 @@ impl Sender {
             dupthresh_reached: segment.dupacks_seen && self.config.dupack_marking,
             dsack,
             echo: echo.rtt(),
+            rtt: self.cc_rtt(now, &acked, sacked_rtt, echo.rtt().filter(|_| advanced)),
             fine_timer_expired: false,
         };
         if let Some(timer) = &mut self.fine_timer {
@@ -155,7 +154,7 @@ impl Sender {
             self.sample_delivery_rate(now, &acked, &info);
         }
         if grow {
-            let mut ack = self.cc_ack(now, &acked);
+            let mut ack = Ack { rtt: info.rtt, ..self.cc_ack(now, &acked) };
             if let Some(cwv) = &mut self.window_cut.cwv {
                 ack.cwnd_limited = cwv.validated(now, self.cc.cwnd());
             }
@@ -178,9 +177,12 @@ impl Sender {
     }
 
     /// A segment sent once that SACK newly reports gives an RTT sample if the ACK number does not
-    /// advance (Linux: `sack_rtt_us`).
-    fn sample_sacked_rtt(&mut self, now: Time, advanced: bool) {
-        let Some(sent) = self.scoreboard.take_first_sacked().filter(|_| !advanced) else { return };
+    /// advance (Linux: `sack_rtt_us`). Returns the RTT of the last such segment.
+    fn sample_sacked_rtt(&mut self, now: Time, advanced: bool) -> Option<Span> {
+        let (sent, last) = self.scoreboard.take_sacked_once()?;
+        if advanced {
+            return Some(now - last);
+        }
         if self.config.sack_rtt {
             self.on_rtt(now - sent);
         }
@@ -188,6 +190,16 @@ impl Sender {
         if before_oldest && self.config.rto_restart == RtoRestart::HeadAndSack {
             self.restart_timer(now);
         }
+        Some(now - last)
+    }
+
+    /// The RTT that the congestion control gets: of the last segment sent once that the ACK number
+    /// newly covers. Where SACK gives samples, that of the last one newly SACKed comes first, and
+    /// the echo of an ACK that covers a retransmission last (Linux, `tcp_clean_rtx_queue()` and
+    /// `tcp_ack_update_rtt()`: `ca_rtt_us`).
+    fn cc_rtt(&self, now: Time, acked: &Acked, sacked: Option<Span>, echo: Option<Span>) -> Option<Span> {
+        let by_number = acked.last_sent.filter(|_| !acked.retransmitted).map(|sent| now - sent);
+        if self.config.sack_rtt { sacked.or(by_number).or(echo) } else { by_number }
     }
 
     #[inline(always)]
@@ -290,7 +302,7 @@ impl Sender {
         let newer = echo.is_newer() && self.scoreboard.end_index() > 0;
         let marks = ecn.on_ack(segment, delivered, self.segment, delivered > 0 || newer);
         if self.cc.ecn_response() != EcnResponse::Cut {
-            let mut ack = self.cc_ack(now, acked);
+            let mut ack = Ack { rtt: info.rtt, ..self.cc_ack(now, acked) };
             (ack.delivered, ack.marked) = (delivered, marks.segments);
             ack.recovering = self.is_repairing();
             self.cc.on_marks(&ack);
@@ -367,7 +379,7 @@ impl Sender {
     #[inline(never)]
     fn sample_delivery_rate(&mut self, now: Time, acked: &Acked, info: &AckInfo) {
         self.report_losses(now);
-        let mut ack = self.cc_ack(now, acked);
+        let mut ack = Ack { rtt: info.rtt, ..self.cc_ack(now, acked) };
         ack.recovering = self.is_repairing();
         self.update_delivery_rate(&mut ack, acked, info);
     }

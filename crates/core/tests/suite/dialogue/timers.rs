@@ -5,8 +5,10 @@ use ackclock_core::app::BulkSource;
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Flags, Segment, Timestamps};
 use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
+use ackclock_core::tcp::cc::{Ack, Congestion, CongestionControl, UserControl, UserVariant};
 use ackclock_core::tcp::{RtoFloor, RtoRestart, TcpConfig};
 use ackclock_core::units::{Span, Time};
+use std::sync::{Arc, Mutex};
 
 fn one_segment() -> TcpConfig {
     TcpConfig { initial_window: 1.0, ..tcp(NewReno) }
@@ -164,6 +166,68 @@ fn sack_gives_an_rtt_sample_without_an_advance() {
             d.at(at).sack(1, &[block]);
             assert_eq!(d.endpoint.sample().srtt_ms, Some(srtt), "{sack_rtt} at {at}");
         }
+    }
+}
+
+/// Notes the RTT of each delivery, in milliseconds; the window is constant.
+#[derive(Debug, Clone)]
+struct RttNotes(Arc<Mutex<Vec<Option<f64>>>>);
+
+impl CongestionControl for RttNotes {
+    fn on_ack(&mut self, _: &Ack) {}
+    fn wants_delivery_rate(&self) -> bool {
+        true
+    }
+    fn on_delivery(&mut self, ack: &Ack) {
+        self.0.lock().unwrap().push(ack.rtt.map(|rtt| rtt.as_millis().round()));
+    }
+    fn on_congestion(&mut self, _: &Congestion) {}
+    fn on_recovered(&mut self, _: Time, _: f64) {}
+    fn cwnd(&self) -> f64 {
+        4.0
+    }
+    fn ssthresh(&self) -> f64 {
+        4.0
+    }
+}
+
+impl UserControl for RttNotes {
+    fn copy(&self) -> Box<dyn UserControl> {
+        Box::new(self.clone())
+    }
+}
+
+/// Of segments SACKed together the last one gives the congestion control its RTT. Behind a
+/// retransmission the timestamp echo does (`d.at(0.5)` echoes what the retransmission carried).
+/// Without samples by SACK neither does.
+#[test]
+fn congestion_control_gets_the_rtt_of_the_last_sacked_segment_or_the_echo() {
+    for (sack_rtt, expected) in [(true, [Some(100.0), Some(190.0), Some(200.0)]), (false, [Some(100.0), None, None])] {
+        let notes = RttNotes(Arc::default());
+        let user = UserVariant::new("notes", {
+            let notes = notes.clone();
+            move |_| Box::new(notes.clone())
+        });
+        let config = TcpConfig { initial_window: 4.0, user: Some(user), timestamps: true, sack_rtt, ..tcp(Sack) };
+        let mut d = Dialogue::client(config);
+        let timestamps = |echo| Some(Timestamps { value: 5, echo });
+        d.expects(0.0).syn();
+        d.at(0.1).syn_with(true, Some(OPTIONS), timestamps(0));
+        let ack = |ack: u64, echo: u32| Segment {
+            seq: 1,
+            ack,
+            flags: Flags::ACK,
+            window: 60_000,
+            timestamps: timestamps(echo),
+            ..Segment::default()
+        };
+        let mut behind_a_hole = ack(1001, 100);
+        behind_a_hole.sack.push(2001, 4001);
+        d.expects_new(0.1, 1..4001);
+        d.at(0.2).segment(ack(1001, 100));
+        d.at(0.29).segment(behind_a_hole);
+        d.at(0.5).segment(ack(4001, 300));
+        assert_eq!(*notes.0.lock().unwrap(), expected, "{sack_rtt}");
     }
 }
 
