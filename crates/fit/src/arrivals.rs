@@ -52,7 +52,8 @@ pub fn busy_runs(facts: &DirectionFacts, floor: i64, margin: i64, min_run: usize
 /// The same gaps by the departures: a packet waited if a FIFO link of this rate (nanoseconds per byte)
 /// still served its predecessors when it came. Jitter does not choose these gaps. The first `skip`
 /// packets of each busy time are left out: packets behind others arrive later on average if jitter
-/// keeps the order, which shall hold for both ends of a run.
+/// keeps the order, which shall hold for both ends of a run. A stall divides a run: what waited during
+/// it waits longer than the rate shows, so that the link is busy until later than is taken here.
 pub fn busy_periods(facts: &DirectionFacts, ns_per_byte: f64, skip: usize) -> Vec<Vec<BusyGap>> {
     let mut free = f64::NEG_INFINITY;
     let mut last: Option<i64> = None;
@@ -77,17 +78,17 @@ pub fn busy_periods(facts: &DirectionFacts, ns_per_byte: f64, skip: usize) -> Ve
         bytes += f64::from(packet.len);
         is_clean &= arrival.is_some();
         let Some(at) = arrival else { continue };
-        if let Some(before) = last.filter(|_| number > skip + 1) {
-            run.push(BusyGap { at, ns: (at - before) as f64, bytes, is_clean });
+        if let Some(before) = last {
+            if facts.stalled(before, at) {
+                runs.push(std::mem::take(&mut run));
+            } else if number > skip + 1 {
+                run.push(BusyGap { at, ns: (at - before) as f64, bytes, is_clean });
+            }
         }
         (last, bytes, is_clean) = (Some(at), 0.0, true);
     }
     runs.push(run);
-    let in_stall = |run: &Vec<BusyGap>| {
-        let (Some(first), Some(end)) = (run.first(), run.last()) else { return true };
-        facts.stalled(first.at, end.at)
-    };
-    runs.retain(|run| run.len() >= LIMITS.min_run && !in_stall(run));
+    runs.retain(|run| run.len() >= LIMITS.min_run);
     runs
 }
 
@@ -142,4 +143,39 @@ pub fn max_bytes(facts: &DirectionFacts, window: i64) -> Option<u64> {
         max = max.max(bytes);
     }
     (arrivals.len() >= 2).then_some(max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// A queue that never empties, at 1 ms for a packet, and stalls of 300 ms after every 500 packets.
+    fn stalling() -> DirectionFacts {
+        let mut free = 0;
+        let mut facts = DirectionFacts::default();
+        for i in 0..4000 {
+            let sent = i * MS * 9 / 10;
+            if i % 500 == 499 {
+                facts.stalls.push((free, free + 300 * MS));
+                free += 300 * MS;
+            }
+            free = free.max(sent) + MS;
+            facts.packets.push(LinkPacket { sent, len: 1500, outcome: Outcome::Arrived(free + 20 * MS) });
+        }
+        facts.stalls.iter_mut().for_each(|stall| *stall = (stall.0 + 20 * MS, stall.1 + 20 * MS));
+        facts
+    }
+
+    #[test]
+    fn busy_period_keeps_its_gaps_when_the_link_stalls_within_it() {
+        let facts = stalling();
+        let runs = busy_periods(&facts, MS as f64 / 1500.0, 0);
+        let gaps: Vec<&BusyGap> = runs.iter().flatten().collect();
+        assert!(runs.len() == 8 && gaps.len() == 3991, "{} runs of {} gaps", runs.len(), gaps.len());
+        assert!(gaps.iter().all(|gap| gap.ns == MS as f64), "no gap has the time of a stall");
+        let without = DirectionFacts { stalls: Vec::new(), ..facts };
+        assert_eq!(busy_periods(&without, MS as f64 / 1500.0, 0).len(), 1, "a stall that is not known divides no run");
+    }
 }

@@ -124,6 +124,9 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
         let of_run = |facts: &DirectionFacts| service::early_delays(facts, ns_per_byte, base, count);
         early = runs.iter().flat_map(of_run).collect();
         early.sort_unstable_by(f64::total_cmp);
+        if passes_bursts(&early, &isolated, ns_per_byte) {
+            early.clear();
+        }
         if early.len() >= LIMITS.min_early_packets && rate.evidence.method == RateMethod::Mean {
             above = early.iter().map(|delay| delay - early[0]).collect();
         }
@@ -170,6 +173,19 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
     }
 }
 
+/// Packets behind others have delays, without service and waiting, far below those of the packets that
+/// found an empty path: a token bucket passes its burst faster than the rate, which then shows no floor.
+fn passes_bursts(early: &[f64], isolated: &IsolatedDelays, ns_per_byte: f64) -> bool {
+    let above = isolated.above_min();
+    let (Some(early), Some(len)) = (early.first(), (above.len() >= LIMITS.min_floor_packets).then_some(isolated.common_len))
+    else {
+        return false;
+    };
+    let smallest = isolated.of_common_len()[0] - ns_per_byte * f64::from(len);
+    let jitter = quantile_of_sorted(&above, 0.95).unwrap_or(0.0);
+    *early < smallest - jitter.max(LIMITS.host_noise_ns)
+}
+
 /// The blocks of a busy link differ by more than the noise of many gaps.
 fn is_wide(rate: &Fitted<ServiceRate>) -> bool {
     let (Some(value), Some(lo), Some(hi)) = (rate.value, rate.lo, rate.hi) else { return false };
@@ -211,4 +227,50 @@ fn early_count(rate: &Fitted<ServiceRate>, service_time: f64, jitter: &[f64]) ->
     let median = quantile_of_sorted(jitter, 0.5).unwrap_or(0.0);
     let drift = service_time * (hi - lo) / 2.0 / value;
     ((LIMITS.max_drift * median / drift) as usize).clamp(1, LIMITS.drift_window)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::{LinkPacket, Outcome};
+
+    const US: i64 = 1000;
+
+    /// A link of 20 Mb/s and 15 ms that passes `burst` packets at once after it was idle: single packets
+    /// 30 ms apart, bursts of 30 packets, and a standing queue.
+    fn shaped(burst: f64) -> RunFacts {
+        let sent = (0..300).map(|i| i * 30_000 * US).chain((0..40).flat_map(|i| [10_000_000 * US + i * 50_000 * US; 30]));
+        let standing = (0..2000).map(|i| 13_000_000 * US + i * 599 * US);
+        let (mut tokens, mut last) = (burst, 0);
+        let packets = sent.chain(standing).map(|sent: i64| {
+            // The packet waits until the bucket has a token for it.
+            tokens = (tokens + (sent - last) as f64 / (600 * US) as f64).min(burst);
+            let wait = ((1.0 - tokens).max(0.0) * (600 * US) as f64) as i64;
+            (tokens, last) = (tokens - 1.0, sent);
+            LinkPacket { sent, len: 1500, outcome: Outcome::Arrived(sent + wait + 15_000 * US) }
+        });
+        let down = DirectionFacts { packets: packets.collect(), ..DirectionFacts::default() };
+        RunFacts { down, ..RunFacts::default() }
+    }
+
+    #[test]
+    fn base_delay_is_that_of_single_packets_when_bursts_pass_faster_than_the_rate() {
+        let down = fit_link(&[shaped(21.0)], 50, 1).down;
+        let (rate, base) = (down.rate.value.unwrap(), down.base_delay.value.unwrap());
+        assert!((rate / 20e6 - 1.0).abs() < 0.01, "{rate}");
+        assert!((base - 14.4e6).abs() < 0.1e6, "{base}");
+    }
+
+    #[test]
+    fn packets_behind_others_show_the_base_delay_when_all_pass_at_the_rate() {
+        let facts = shaped(0.0);
+        let base = fit_link(std::slice::from_ref(&facts), 50, 1).down.base_delay;
+        assert!((base.value.unwrap() - 15e6).abs() < 0.1e6, "{:?}", base.value);
+        let isolated = IsolatedDelays::of(std::slice::from_ref(&facts.down), 400.0);
+        let early = service::early_delays(&facts.down, 400.0, 15e6, 30);
+        assert!(early.len() > 1000 && !passes_bursts(&early, &isolated, 400.0), "{:?}", &early[..5]);
+        let bursts = shaped(21.0).down;
+        let early = service::early_delays(&bursts, 400.0, 15e6, 30);
+        assert!(passes_bursts(&early, &IsolatedDelays::of(&[bursts], 400.0), 400.0), "{:?}", &early[..5]);
+    }
 }
