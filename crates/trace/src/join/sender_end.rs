@@ -71,12 +71,13 @@ pub fn sender_end_path(side: &CaptureSide, server_sends: bool, ns_per_byte: Opti
         })
         .filter(|(sent, _)| sent.iter().any(|packet| packet.payload > 0))
         .collect();
-    let min_rtt = flows.iter().filter_map(|(sent, acks)| Scoreboard::of(sent, acks, 0, None).min_rtt).min()?;
+    let min_rtt = flows.iter().filter_map(|(sent, acks)| Scoreboard::of(sent, acks, KnownPath::default()).min_rtt).min()?;
+    let known = KnownPath { shortest: min_rtt, ns_per_byte, is_alone: flows.len() == 1 };
     let half = min_rtt / 2;
     let matched: Vec<MatchedDirection<'_>> = flows
         .iter()
         .map(|(sent, acks)| {
-            let mut fates = Scoreboard::of(sent, acks, min_rtt, ns_per_byte).fates;
+            let mut fates = Scoreboard::of(sent, acks, known).fates;
             for fate in &mut fates {
                 if let Fate::Arrived(rtt) = fate {
                     *rtt -= half;
@@ -132,7 +133,7 @@ struct Scoreboard<'a> {
 const MIN_RTT_PERCENT: i64 = 95;
 
 impl<'a> Scoreboard<'a> {
-    fn of(packets: &'a [PacketFingerprint], acks: &[AckEvent], shortest: i64, ns_per_byte: Option<f64>) -> Scoreboard<'a> {
+    fn of(packets: &'a [PacketFingerprint], acks: &[AckEvent], known: KnownPath) -> Scoreboard<'a> {
         let mut board = Scoreboard {
             packets,
             fates: vec![Fate::OutsideCapture; packets.len()],
@@ -173,7 +174,7 @@ impl<'a> Scoreboard<'a> {
             }
             // Without SACK the ACK that ends a recovery covers what arrived before.
             let is_late = !has_sack && covered.iter().any(|start| board.outstanding[start].sent.len() > 1);
-            board.cover(&covered, ack.at, Service { shortest, ns_per_byte, is_late });
+            board.cover(&covered, ack.at, Service { known, is_late });
         }
         board.end(acks.last().map_or(i64::MIN, |ack| ack.at));
         board
@@ -209,7 +210,7 @@ impl<'a> Scoreboard<'a> {
         let mut arrived: Vec<usize> = Vec::with_capacity(starts.len());
         for start in starts {
             let Some(Outstanding { sent, .. }) = self.outstanding.remove(start) else { continue };
-            let since = at - service.shortest * MIN_RTT_PERCENT / 100;
+            let since = at - service.known.shortest * MIN_RTT_PERCENT / 100;
             let own = sent.iter().rposition(|&index| self.packets[index].at <= since).unwrap_or(0);
             for (number, &index) in sent.iter().enumerate() {
                 self.fates[index] = if number < own { Fate::Lost } else { Fate::Uncaptured };
@@ -231,15 +232,36 @@ impl<'a> Scoreboard<'a> {
             return;
         }
         arrived.sort_unstable();
+        let before_hole = self.before_hole(&arrived, service);
         let mut bytes_after = 0;
-        for &index in arrived.iter().rev() {
+        for &index in arrived[before_hole..].iter().rev() {
             let packet = &self.packets[index];
-            let early = service.ns_per_byte.map_or(0, |ns| (ns * f64::from(bytes_after)) as i64);
-            let arrived = (at - early).max(self.last_cover.min(at)).max(packet.at + service.shortest.min(at - packet.at));
+            let early = service.known.ns_per_byte.map_or(0, |ns| (ns * f64::from(bytes_after)) as i64);
+            let arrived = (at - early).max(self.last_cover.min(at)).max(packet.at + service.known.shortest.min(at - packet.at));
             self.fates[index] = Fate::Arrived(arrived - packet.at);
             bytes_after += packet.ip_len;
         }
+        let mut latest = self.last_cover;
+        for &index in &arrived[..before_hole] {
+            let packet = &self.packets[index];
+            let own = service.known.ns_per_byte.map_or(0.0, |ns| ns * f64::from(packet.ip_len)) as i64;
+            latest = latest.saturating_add(own).max(packet.at + service.known.shortest).min(at);
+            self.fates[index] = Fate::Arrived(latest - packet.at);
+        }
         self.last_cover = at;
+    }
+
+    /// Number of the first of these transmissions that one ACK covers which a segment without an ACK
+    /// separates from the others: a receiver that delayed its ACK of them sends it at once when it
+    /// misses one. They arrived after those of the ACK before, one service time after another, and
+    /// the ACK shows when the segment behind the hole arrived. 0 where several flows share the
+    /// service, or the rate is not known.
+    fn before_hole(&self, arrived: &[usize], service: Service) -> usize {
+        if !service.known.is_alone || service.known.ns_per_byte.is_none() {
+            return 0;
+        }
+        let is_missing = |index: usize| self.packets[index].payload > 0 && self.fates[index] == Fate::OutsideCapture;
+        arrived.windows(2).rposition(|pair| (pair[0] + 1..pair[1]).any(is_missing)).map_or(0, |place| place + 1)
     }
 
     /// What was sent an RTT before the last ACK and is not covered: all but the last copy is lost.
@@ -257,12 +279,20 @@ impl<'a> Scoreboard<'a> {
     }
 }
 
-/// What is known of the arrivals before an ACK.
-#[derive(Debug, Clone, Copy)]
-struct Service {
+/// What is known of the path.
+#[derive(Debug, Clone, Copy, Default)]
+struct KnownPath {
     /// Minimum RTT, nanoseconds.
     shortest: i64,
     ns_per_byte: Option<f64>,
+    /// No other flow shares the link.
+    is_alone: bool,
+}
+
+/// What is known of the arrivals before an ACK.
+#[derive(Debug, Clone, Copy)]
+struct Service {
+    known: KnownPath,
     /// The time of the ACK shows the time of no arrival.
     is_late: bool,
 }
@@ -301,11 +331,16 @@ mod tests {
         events.iter().map(event).collect()
     }
 
+    /// A path of one flow with a minimum RTT of 20 ms.
+    fn known(ns_per_byte: Option<f64>) -> KnownPath {
+        KnownPath { shortest: 20 * MS, ns_per_byte, is_alone: true }
+    }
+
     #[test]
     fn segment_is_lost_when_its_retransmission_arrives_an_rtt_later() {
         let sent = sent(&[(0, 0), (1, 1), (2, 2), (1, 30)]);
         let acks = acks(&[(1, 20, None), (1, 22, Some((2, 3))), (3, 50, None)]);
-        let fates = Scoreboard::of(&sent, &acks, 20 * MS, None).fates;
+        let fates = Scoreboard::of(&sent, &acks, known(None)).fates;
         assert_eq!(fates, [Fate::Arrived(20 * MS), Fate::Lost, Fate::Arrived(20 * MS), Fate::Arrived(20 * MS)]);
     }
 
@@ -313,21 +348,37 @@ mod tests {
     fn first_transmission_arrived_when_the_ack_follows_the_second_at_once() {
         let sent = sent(&[(0, 0), (1, 1), (2, 2), (1, 30)]);
         let acks = acks(&[(1, 20, None), (1, 22, Some((2, 3))), (3, 31, None)]);
-        let fates = Scoreboard::of(&sent, &acks, 20 * MS, None).fates;
+        let fates = Scoreboard::of(&sent, &acks, known(None)).fates;
         assert_eq!(fates, [Fate::Arrived(20 * MS), Fate::Arrived(30 * MS), Fate::Arrived(20 * MS), Fate::Uncaptured]);
     }
 
     #[test]
     fn time_of_arrival_is_unknown_when_the_ack_of_a_recovery_has_no_sack() {
         let sent = sent(&[(0, 0), (1, 1), (1, 30)]);
-        let fates = Scoreboard::of(&sent, &acks(&[(1, 20, None), (2, 31, None)]), 20 * MS, None).fates;
+        let fates = Scoreboard::of(&sent, &acks(&[(1, 20, None), (2, 31, None)]), known(None)).fates;
         assert_eq!(fates, [Fate::Arrived(20 * MS), Fate::Uncaptured, Fate::Uncaptured]);
     }
 
     #[test]
     fn segments_of_one_ack_arrive_one_service_time_after_another_when_the_rate_is_known() {
         let sent = sent(&[(0, 0), (1, 0), (2, 0)]);
-        let fates = Scoreboard::of(&sent, &acks(&[(1, 20, None), (3, 40, None)]), 20 * MS, Some(10e6 / 1040.0)).fates;
+        let fates = Scoreboard::of(&sent, &acks(&[(1, 20, None), (3, 40, None)]), known(Some(10e6 / 1040.0))).fates;
         assert_eq!(fates, [Fate::Arrived(20 * MS), Fate::Arrived(30 * MS), Fate::Arrived(40 * MS)]);
+    }
+
+    /// Segments 1 and 3 share an ACK, since its delay ends when 2 is missing. 3 arrives two service
+    /// times after 1 if 2 was lost behind the link, and one if it was dropped in front of it.
+    #[test]
+    fn segment_before_a_hole_arrives_one_service_time_after_the_ack_before_it() {
+        let sent = sent(&[(0, 0), (1, 0), (2, 0), (3, 0)]);
+        for third in [40, 50] {
+            let acks = acks(&[(1, 20, None), (2, third, Some((3, 4)))]);
+            let fates = Scoreboard::of(&sent, &acks, known(Some(10e6 / 1040.0))).fates;
+            let arrived = |ms: i64| Fate::Arrived(ms * MS);
+            assert_eq!(fates, [arrived(20), arrived(30), Fate::OutsideCapture, arrived(third)]);
+            let shared = KnownPath { is_alone: false, ..known(Some(10e6 / 1040.0)) };
+            let fates = Scoreboard::of(&sent, &acks, shared).fates;
+            assert_eq!(fates[1], arrived(third - 10), "another flow may have used the time before it");
+        }
     }
 }
