@@ -115,7 +115,7 @@ def test_queue_and_delay_are_bounded_when_bursts_alone_passed_a_cap(bursts, stat
     search = Search(
         medium, {"name": "access"}, Transfers("down", 1, 15.0, 40.0, observed), "cubic", 20.0, fit, Ends("", "")
     )
-    found = MediumFit(search, 2e6, 30_000.0, 20.0, 4.0, 100.0, [(2e6, 30_000.0, 20.0)] * 40)
+    found = MediumFit(search, 2e6, 30_000.0, 20.0, 4.0, 100.0, 35.0, [(2e6, 30_000.0, 20.0)] * 40)
     of = {row.path: row for row in found.parameters([])}
     assert {of[f"hop.access.{path}"].status for path in ("queue.down.bytes", "delay")} == {status}
     assert all(row.why for row in of.values() if row.status == "bounded")

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import ackclock
+from ackclock.fitting import media, run
+from ackclock.fitting.engine import engine_fit
 from tests.support.captures import simulated_captures
 
 DOWNLOAD = {"name": "download", "workload": {"kind": "bulk"}}
@@ -62,6 +64,49 @@ def test_part_that_is_held_out_is_predicted_when_the_rate_is_a_recording(capture
     score = ackclock.fit(*captured[1], variant="cubic").document["score"]
     # The fitted part has as much of the fast steps as of the slow ones, the held-out part has not.
     assert score is not None and abs(score["held_out"][0]["goodput_error"]) < 0.3
+
+
+@pytest.fixture
+def framed(monkeypatch):
+    """The engine's fit with a period of 5 ms and changes of the rate that frames may explain; media
+    are NR alone.
+    """
+    own = engine_fit
+
+    def with_period(*args: Any, **keys: Any) -> dict[str, Any]:
+        reported = own(*args, **keys)
+        down = reported["fit"]["down"]
+        down["frame_period"] = {"ns": 5e6}
+        down["rate"]["evidence"] |= {"steps": None, "variation": 0.1, "mode_above_mean": None}
+        return reported
+
+    monkeypatch.setattr(run, "engine_fit", with_period)
+    monkeypatch.setattr(media, "candidates", lambda fit: [media.Medium("nr", standard="nr")])
+
+
+def test_rate_is_a_recording_when_no_medium_is_like_the_input(captured, framed, monkeypatch):
+    monkeypatch.setattr(media, "recognise", lambda *_: media.UnlikeMedium("nr", 121.0, 71.0))
+    fit = ackclock.fit(*captured[1], score=False)
+    assert rows(fit)["rate.down"]["kind"] == "recorded" and "medium" not in fit.document["link"]["hop"][0]
+    remarks = fit.document["remarks"]
+    assert any("nr, differ by 11 standard deviations of a repeat, an input from it by 8 at most" in r for r in remarks)
+    assert any("this link has a recording of it" in r for r in remarks) and not any(
+        "has its mean" in r for r in remarks
+    )
+
+
+@pytest.mark.slow
+def test_medium_is_refused_when_its_repeats_are_more_like_each_other_than_the_input(captured, framed, monkeypatch):
+    # A link without a medium whose replays are like nothing does not make one likely.
+    monkeypatch.setattr(media.Search, "distance_of", lambda *_: 1000.0)
+    fit = ackclock.fit(*captured[1], score=False, variant="cubic")
+    assert rows(fit)["rate.down"]["kind"] == "recorded", fit.document["link"]
+    assert any("no medium with grants or frames is like the input" in text for text in fit.document["remarks"])
+
+
+@pytest.mark.parametrize(("distance", "is_accepted"), [(29.0, True), (65.0, True), (72.0, False)])
+def test_input_may_differ_from_a_medium_as_its_repeats_do(distance, is_accepted):
+    assert (distance <= media.max_distance([13.0, 41.0, 10.0])) is is_accepted
 
 
 @pytest.mark.slow

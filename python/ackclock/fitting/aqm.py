@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ackclock.fitting.parameters import HOP, Parameter
-from ackclock.fitting.prediction import CANDIDATES, Transfers, misfit
+from ackclock.fitting.prediction import CANDIDATES, Transfers, first_alike, misfit
 from ackclock.format import percent
 
 MAX_MISFIT = 0.35
@@ -90,12 +90,13 @@ class QueueKind:
         )
 
 
-def recognise(link: Mapping[str, Any], seen: Transfers, *, flow_queues: bool) -> QueueKind:
+def recognise(link: Mapping[str, Any], seen: Transfers, variant: str | None, *, flow_queues: bool) -> QueueKind:
     """The kind of queue in the direction of the transfers.
 
     Args:
         link: the fitted link with a droptail queue.
         seen: the transfers of the input.
+        variant: the sender's congestion control, if it is known.
         flow_queues: flows overtake each other.
     """
     replay = seen.replay()
@@ -103,9 +104,12 @@ def recognise(link: Mapping[str, Any], seen: Transfers, *, flow_queues: bool) ->
     kinds = ("fq-codel" if flow_queues or seen.flows == 1 else "codel", "pie")
 
     def best(hop: Mapping[str, Any]) -> tuple[float, str]:
-        return min(
-            (misfit(replay.simulated({"hop": [hop]}, variant, [1]), seen.observed), variant) for variant in CANDIDATES
-        )
+        misfits = {
+            name: misfit(replay.simulated({"hop": [hop]}, name, [1]), seen.observed)
+            for name in ([variant] if variant else CANDIDATES)
+        }
+        chosen = first_alike(misfits)
+        return misfits[chosen], chosen
 
     (hop,) = link["hop"]
     droptail, _ = best(hop)

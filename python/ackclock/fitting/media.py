@@ -83,10 +83,11 @@ DELAY_SCALE = 0.1
 MAX_SHAPE_TERM = 20.0
 MAX_TERM = 50.0
 """Maximum of one squared difference: one figure that no link has does not hide the others."""
-MAX_DISTANCE = 150.0
-"""Sum of squared differences up to which a medium is like the input."""
 MAX_LIKE = 30.0
-"""The same from which on its rate and queue are doubtful."""
+"""Sum of squared differences up to which an input is like the replays of a medium: the values of
+rate, queue and delay that are tried are so far apart."""
+REPEATS = (11, 12, 13, 14, 15)
+"""Seeds of the replays that are compared with the others, as repeats of the input."""
 CLEARLY_BETTER = 0.5
 """Maximum ratio of the distances of a medium and of the link without one."""
 MAX_HALF_WIDTH = 0.5
@@ -309,10 +310,22 @@ class Search:
         simulated = self.replay.simulated(link, self.variant, [1])
         return distance(simulated, self.seen.observed) + shape_distance(self._captured(link), self.fit)
 
-    def _captured(self, link: Mapping[str, Any]) -> dict[str, Any]:
+    def repeats(self, rate: float, queue: float, delay: float) -> list[float]:
+        """The distances of further replays from those that the input is compared with: what an
+        input from this medium's own link may have.
+        """
+        link = self.link(rate, queue, delay)
+        simulated, captured = self.replay.simulated(link, self.variant, SEEDS), self._captured(link)
+        return [
+            distance(simulated, self.replay.simulated(link, self.variant, [seed]))
+            + shape_distance(captured, self._captured(link, seed))
+            for seed in REPEATS
+        ]
+
+    def _captured(self, link: Mapping[str, Any], seed: int = 1) -> dict[str, Any]:
         """The engine's fit to captures of a replay."""
         with TemporaryDirectory() as folder:
-            names = self.replay.captured(link, self.variant, 1, Path(folder) / "run")
+            names = self.replay.captured(link, self.variant, seed, Path(folder) / "run")
             return self.source.replay_fit(names)
 
     def delay_of(self, rate: float, queue: float, *, shape: bool = True) -> float:
@@ -330,6 +343,8 @@ class MediumFit:
     delay: float
     distance: float
     without: float
+    limit: float
+    """Maximum distance of an input from this medium."""
     draws: Sequence[tuple[float, float, float]] = field(repr=False)
 
     @property
@@ -450,6 +465,30 @@ def of_draws(
     )
 
 
+@dataclass(frozen=True)
+class UnlikeMedium:
+    """The medium whose replays are most like the input, and less so than its own repeats."""
+
+    name: str
+    distance: float
+    limit: float
+    """Maximum distance of an input from this medium."""
+
+    def remark(self) -> str:
+        return (
+            f"no medium with grants or frames is like the input: replays of the most similar one, {self.name}, differ by "
+            f"{math.sqrt(self.distance):.0f} standard deviations of a repeat, an input from it by {math.sqrt(self.limit):.0f} "
+            "at most; this link has none"
+        )
+
+
+def max_distance(repeats: Sequence[float]) -> float:
+    """The distance up to which an input may be one from a medium's link: that of the repeat which
+    differs most, and `MAX_LIKE`.
+    """
+    return max(repeats) + MAX_LIKE
+
+
 def recognise(
     fit: Mapping[str, Any],
     link: Mapping[str, Any],
@@ -458,9 +497,9 @@ def recognise(
     variant: str | None,
     count: int,
     seed: int,
-) -> MediumFit | None:
-    """The medium whose replays are most like the input; None if none is, or the link without one is
-    as good.
+) -> MediumFit | UnlikeMedium | None:
+    """The medium whose replays are most like the input; None if the link without one is as good. It
+    is not accepted if the input differs from its replays by more than repeats of them do.
 
     Args:
         fit: the engine's fit.
@@ -502,9 +541,12 @@ def recognise(
     ranked.sort(key=lambda one: one[0])
     found = [(*_descend(search, score, point), search) for score, point, search in ranked[:FINALISTS]]
     score, point, search = min(found, key=lambda one: one[0])
-    if score > MAX_DISTANCE or score > CLEARLY_BETTER * without:
+    if score > CLEARLY_BETTER * without:
         return None
-    return MediumFit(search, *point, score, without, _draws(search, score, point, count, seed))
+    limit = max_distance(search.repeats(*point))
+    if score > limit:
+        return UnlikeMedium(search.medium.name, score, limit)
+    return MediumFit(search, *point, score, without, limit, _draws(search, score, point, count, seed))
 
 
 def _of_rate(search: Search, rate: float, queues: Sequence[float]) -> tuple[float, Point]:
@@ -640,7 +682,7 @@ def remarks(found: MediumFit) -> list[str]:
     ]
     if found.distance > MAX_LIKE:
         texts.append(
-            f"replays differ from the input by {math.sqrt(found.distance):.0f} standard deviations of a repeat: rate and "
-            "queue may be others"
+            f"replays differ from the input by {math.sqrt(found.distance):.0f} standard deviations of a repeat, repeats from "
+            f"each other by up to {math.sqrt(found.limit - MAX_LIKE):.0f}: rate and queue may be others"
         )
     return texts

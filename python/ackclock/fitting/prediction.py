@@ -388,6 +388,13 @@ def misfit(simulated: Observed, seen: Observed) -> float:
     return sum(abs(error) for error in simulated.errors(seen)) + abs(retransmitted) / 5
 
 
+def first_alike(misfits: Mapping[str, float]) -> str:
+    """The first congestion control whose misfit is the smallest one, or differs by no more than
+    `ALIKE` from it.
+    """
+    return next(name for name, found in misfits.items() if found <= min(misfits.values()) + ALIKE)
+
+
 def score(
     replay: Replay,
     links: Mapping[str, Mapping[str, Any]],
@@ -407,8 +414,9 @@ def score(
     """
     fitted_part = replace(replay, duration_s=replay.from_s, from_s=0.0, to_s=replay.from_s)
     if variant is None:
-        misfits = {name: misfit(fitted_part.simulated(links["fitted"], name, [1]), seen) for name in CANDIDATES}
-        variant = next(name for name in CANDIDATES if misfits[name] <= min(misfits.values()) + ALIKE)
+        variant = first_alike(
+            {name: misfit(fitted_part.simulated(links["fitted"], name, [1]), seen) for name in CANDIDATES}
+        )
     seeds = range(1, SEEDS + 1)
     runs = replay.runs(links["fitted"], variant, seeds)
     return Score(replay, variant, truth, runs, replay.simulated(links["naive"], variant, seeds))

@@ -44,6 +44,13 @@ def _is_clear(fit: Mapping[str, Any], direction: str) -> bool:
     return bool(facts["gaps"] and (not has_frames or facts["steps"] or (facts["variation"] or 0.0) >= CLEAR_VARIATION))
 
 
+def without_frames(fit: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's fit without periods of arrivals: no medium that sends at fixed times is the
+    reason for changes of the rate.
+    """
+    return {**fit, **{direction: {**fit[direction], "frame_period": None} for direction in DIRECTIONS}}
+
+
 def with_recordings(fit: Mapping[str, Any]) -> dict[str, Any]:
     """The engine's fit with the queue and the delay of recorded rates.
 

@@ -97,14 +97,14 @@ def fit(
             option="CAPTURE",
         )
     ends = prediction.Ends(*_ends(names, reported["runs"][0]), filter, clocks.error_s)
-    parameters, link, of_medium = _link(fitted, title, ends, None, variant)
+    parameters, link, remarks = _link(fitted, title, ends, None, variant)
     document: dict[str, Any] = {
         "title": title,
         "inputs": _inputs(names, reported["runs"]),
         "link": link,
         "parameters": [parameter.row() for parameter in parameters],
         "not_identified": [parameter.not_identified() for parameter in parameters if parameter.why],
-        "remarks": [*_remarks(fitted, link), *of_medium],
+        "remarks": remarks,
     }
     document["score"], document["no_score"] = (
         _score(reported["runs"], names, filter, clocks.error_s, variant) if score else (None, "")
@@ -167,9 +167,8 @@ def _by_acks(
     fitted = source.link_fit(None, DRAWS, seed)
     if fitted is None or fitted[data]["rate"]["value"] is None:
         return None
-    parameters, link, of_medium = _link(fitted, title, source, None, variant)
-    remarks = [*one_end.remarks(end), *_remarks(fitted, link), *of_medium]
-    return rows_of_sender(parameters, fitted, data), link, remarks
+    parameters, link, remarks = _link(fitted, title, source, None, variant)
+    return rows_of_sender(parameters, fitted, data), link, [*one_end.remarks(end), *remarks]
 
 
 def _measurement(path: Path) -> list[dict[str, Any]] | None:
@@ -263,40 +262,53 @@ def _link(
     until_s: float | None,
     variant: str | None,
 ) -> tuple[list[Parameter], dict[str, Any], list[str]]:
-    """The parameters, the link and remarks on its medium, from the input until `until_s`.
+    """The parameters, the link and remarks on it, from the input until `until_s`.
 
     Replays of the transfers of `source` show the medium of a link that sends at fixed times, and
     the kind of a queue that drops below the backlogs that it accepts.
     """
-    recorded = recorded_rate.recorded_directions(fitted)
-    fitted = recorded_rate.with_recordings(fitted)
-    parameters = recorded_rate.rows_of(parameters_of(fitted), fitted)
-    link = recorded_rate.link_with_recordings(link_of(parameters, _orders(fitted), title), fitted)
-    if not recorded and media.candidates(fitted):
+    parameters, link = _direct(fitted, title)
+    texts: list[str] = []
+    if not recorded_rate.recorded_directions(fitted) and media.candidates(fitted):
         part = min(until_s or media.REPLAYED_S, media.REPLAYED_S)
         bulk, replayed = source.transfers(None, part), source.link_fit(part, 2, SEED)
         if bulk is not None and replayed is not None:
             medium = media.recognise(replayed, link, bulk, source, variant, DRAWS, SEED)
+            if isinstance(medium, media.MediumFit):
+                link = {"title": title, **medium.link}
+                return medium.parameters(parameters), link, [*_remarks(fitted, link), *media.remarks(medium)]
             if medium is not None:
-                return medium.parameters(parameters), {"title": title, **medium.link}, media.remarks(medium)
+                # Nothing else explains a rate that varies: a recording of it does.
+                fitted = recorded_rate.without_frames(fitted)
+                parameters, link = _direct(fitted, title)
+                texts = [medium.remark()]
+    texts = [*_remarks(fitted, link), *texts]
+    fitted = recorded_rate.with_recordings(fitted)
     early = [
         d for d in DIRECTIONS if (queue := fitted[d]["queue"]) and queue["evidence"]["finding"] == "no-sharp-limit"
     ]
     seen = source.transfers(None, until_s) if early else None
     if seen is None or seen.direction not in early:
-        return parameters, link, []
-    kind = aqm.recognise(link, seen, flow_queues=fitted[seen.direction]["flow_queues"])
+        return parameters, link, texts
+    kind = aqm.recognise(link, seen, variant, flow_queues=fitted[seen.direction]["flow_queues"])
     if isinstance(source, SenderEnd):
         # Without the other end's times, a queue that is hardly seen does not explain its losses.
         alone = source.link_fit(until_s, DRAWS, SEED, queue_drops=False)
         assert alone is not None
         lossy = losses_alone(alone, link, seen, variant)
         if lossy.is_better(kind):
-            return lossy.rows(parameters), lossy.link, []
+            return lossy.rows(parameters), lossy.link, texts
     if not kind.is_clear:
-        return parameters, link, []
+        return parameters, link, texts
     parameters = [*aqm.without_limit(parameters, seen.direction), *kind.parameters(seen.direction)]
-    return parameters, aqm.with_kind(link, seen.direction, kind), []
+    return parameters, aqm.with_kind(link, seen.direction, kind), texts
+
+
+def _direct(fitted: Mapping[str, Any], title: str) -> tuple[list[Parameter], dict[str, Any]]:
+    """The parameters and the link that the captures show without a replay."""
+    found = recorded_rate.with_recordings(fitted)
+    parameters = recorded_rate.rows_of(parameters_of(found), found)
+    return parameters, recorded_rate.link_with_recordings(link_of(parameters, _orders(found), title), found)
 
 
 def _score(
