@@ -85,7 +85,9 @@ def rate_range(lo: float, hi: float) -> str:
 
 
 def _prefix(bps: float) -> tuple[float, str]:
-    return next((prefix for prefix in _PREFIXES if abs(bps) >= prefix[0]), _PREFIXES[-1])
+    # By the rounded value: 999,900 b/s are 1.00 Mb/s, not 1000 kb/s.
+    shown = float(f"{abs(bps):.2e}")
+    return next((prefix for prefix in _PREFIXES if shown >= prefix[0]), _PREFIXES[-1])
 
 
 def percent(share: float | None) -> str:

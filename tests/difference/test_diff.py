@@ -9,6 +9,7 @@ import pytest
 
 import ackclock as library
 from ackclock.difference.figures import capture_figures
+from ackclock.difference.tables import quantity
 from ackclock.errors import InputError
 from ackclock.statistics import Moments
 from tests.support.documents import follows
@@ -51,6 +52,14 @@ def test_diff_finds_nothing_between_other_seeds_of_one_scenario(tmp_path) -> Non
     assert not document["paired"]
     assert [one for one in document["metrics"] if one["differs"]] == []
     assert document["verdict"] == "No figure differs by more than chance."
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "shown"),
+    [("drops", 29.0, "29"), ("timeouts", 0.0, "0"), ("drops", 29.4, "29.4"), ("jain", 1.0, "1.00")],
+)
+def test_count_has_no_decimals_when_it_is_a_whole_number(metric, value, shown) -> None:
+    assert quantity(value, metric) == shown
 
 
 def test_diff_is_undecidable_when_a_run_has_one_seed(tmp_path, ackclock) -> None:

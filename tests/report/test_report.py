@@ -211,7 +211,8 @@ def test_three_has_three_significant_digits(value: float, text: str) -> None:
 
 
 def test_rates_have_the_fitting_prefix() -> None:
-    assert [rate(v) for v in (9.53e6, 28.8e3, 12.0, None)] == ["9.53 Mb/s", "28.8 kb/s", "12.0 b/s", "-"]
+    shown = ["9.53 Mb/s", "28.8 kb/s", "12.0 b/s", "1.00 Mb/s", "-"]
+    assert [rate(v) for v in (9.53e6, 28.8e3, 12.0, 999_900.0, None)] == shown
     assert significant(2.8571, 4) == "2.857"
 
 

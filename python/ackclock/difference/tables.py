@@ -14,6 +14,8 @@ from ackclock.terminal import text_table
 
 WORDS = {True: "differs", False: "", None: "undecidable"}
 """`differs` in words."""
+COUNTS = ("drops", "timeouts", "rto_retransmits")
+"""Figures that are counts: a whole number has no decimals."""
 MAX_ROWS = 40
 """Maximum number of rows of a table on the terminal; `--all` prints the others."""
 
@@ -107,14 +109,15 @@ def _chart(document: Mapping[str, Any]) -> Chart | None:
 
 def _numbers(row: Mapping[str, Any]) -> list[str]:
     metric = str(row["metric"])
-    lo, hi = (_quantity(row[key], metric) for key in ("lo", "hi"))
-    sides = [_quantity(row[key], metric) for key in ("a", "b", "difference")]
+    lo, hi = (quantity(row[key], metric) for key in ("lo", "hi"))
+    sides = [quantity(row[key], metric) for key in ("a", "b", "difference")]
     unit = lo.rpartition(" ")[2]
     same = lo.removesuffix(f" {unit}") if hi.endswith(f" {unit}") else lo
     return [*sides, "-" if row["lo"] is None else f"{same} .. {hi}"]
 
 
-def _quantity(value: float | None, metric: str) -> str:
+def quantity(value: float | None, metric: str) -> str:
+    """A figure with its unit, by the metric's name."""
     if value is None:
         return "-"
     if metric.endswith("_bps"):
@@ -123,4 +126,6 @@ def _quantity(value: float | None, metric: str) -> str:
         return milliseconds(value)
     if metric.endswith(("_rate", "_share", "utilization")):
         return percent(value)
+    if metric in COUNTS and value.is_integer():
+        return f"{value:.0f}"
     return f"{three(value)} s" if metric.endswith("_s") else three(value)
