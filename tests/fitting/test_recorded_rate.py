@@ -127,3 +127,20 @@ def test_cap_and_burst_are_fitted_when_a_docsis_link_shapes(tmp_path):
     assert found["medium.burst"]["lo"] <= 250e3 <= found["medium.burst"]["hi"]
     assert not any("token bucket" in text for text in fit.document["remarks"])
     assert {"hop.access.medium.cap.down", "hop.access.medium.burst"} <= set(fit.draws.columns)
+
+
+@pytest.mark.slow
+def test_cap_that_the_replayed_part_does_not_show_is_fitted_when_the_whole_input_shows_it(tmp_path):
+    medium = {
+        "kind": "grants",
+        "standard": "docsis-3.1",
+        "rate": {"down": "200 Mb/s", "up": "40 Mb/s"},
+        "cap": {"down": "3417275 b/s", "up": "10 Mb/s"},
+        "burst": "273 kB",
+    }
+    hop = {"name": "access", "medium": medium, "delay": "99.2 ms", "queue": {"kind": "droptail", "bytes": "111869 B"}}
+    run = tmp_path / "run"
+    ackclock.simulate({"hop": [hop]}, [DOWNLOAD], "30 s", 1, out=run, captures="pcap")
+    found = rows(ackclock.fit(run, score=False, variant="cubic"))
+    assert found["medium.cap.down"]["lo"] <= 3_417_275 <= found["medium.cap.down"]["hi"]
+    assert found["delay"]["lo"] <= 99.2 <= found["delay"]["hi"]

@@ -490,6 +490,7 @@ def max_distance(repeats: Sequence[float]) -> float:
 
 
 def recognise(
+    media: Sequence[Medium],
     fit: Mapping[str, Any],
     link: Mapping[str, Any],
     seen: Transfers,
@@ -502,15 +503,15 @@ def recognise(
     is not accepted if the input differs from its replays by more than repeats of them do.
 
     Args:
-        fit: the engine's fit.
+        media: those that are tried, by the whole input.
+        fit: the engine's fit to the part of the input that is replayed.
         link: the fitted link without a medium.
-        seen: the transfers of the input.
+        seen: the transfers of that part.
         source: the input, for the fit to captures of replays.
         variant: the sender's congestion control, if it is known.
         count: number of draws.
         seed: of the draws.
     """
-    media = candidates(fit)
     if not media or seen.observed.goodput_bps <= 0:
         return None
     variants = [variant] if variant else list(CANDIDATES)

@@ -269,11 +269,11 @@ def _link(
     """
     parameters, link = _direct(fitted, title)
     texts: list[str] = []
-    if not recorded_rate.recorded_directions(fitted) and media.candidates(fitted):
+    if not recorded_rate.recorded_directions(fitted) and (likely := media.candidates(fitted)):
         part = min(until_s or media.REPLAYED_S, media.REPLAYED_S)
         bulk, replayed = source.transfers(None, part), source.link_fit(part, 2, SEED)
         if bulk is not None and replayed is not None:
-            medium = media.recognise(replayed, link, bulk, source, variant, DRAWS, SEED)
+            medium = media.recognise(likely, replayed, link, bulk, source, variant, DRAWS, SEED)
             if isinstance(medium, media.MediumFit):
                 link = {"title": title, **medium.link}
                 return medium.parameters(parameters), link, [*_remarks(fitted, link), *media.remarks(medium)]
