@@ -84,5 +84,20 @@ RECORDED = (
     RecordedLink("UMTS, T-Mobile, driving", "150 kB, RTT 80 ms", "TMobile-UMTS-driving", 40, "150 kB"),
 )
 
+CAUSES = {
+    ("tbf 20 Mb/s, lossy", "cubic"): (
+        "the hosts: over the link's own parameters (20 Mb/s, 15 ms, 150 kB, 0.5 % lost) the simulator's cubic carries "
+        "7.2 Mb/s, 6.7 to 8.0 of 20 seeds, the kernel's with GSO and GRO 5.9 to 6.4"
+    ),
+    ("ns-3 FQ-CoDel", "bbr"): "two downloads of ns-3 differ as much as the prediction does: see `spread`; not traced",
+    ("ns-3 PIE", "cubic"): "two downloads of ns-3 differ as much as the prediction does: see `spread`; not traced",
+    ("ns-3 PIE", "bbr"): "ns-3's own BBR sends hardly anything at PIE's drops, the simulator's does; not traced",
+    ("UMTS, T-Mobile, driving", "bbr"): (
+        "the link has two outcomes: 0.73 Mb/s in six of ten seeds, 1.08 in four, by where BBR's probes meet outages; a delay "
+        "of 41 ms in place of 40 alone makes it 0.74 in all"
+    ),
+}
+"""Why a prediction with a variant is off, by what was traced or simulated on 2026-11-26."""
+
 Maker = Callable[[str, int, Path], Captures]
 """Captures of a download with a variant, of the repetition with a number, into a folder."""

@@ -22,7 +22,7 @@ import ackclock
 from ackclock.fitting.prediction import Ends, Observed, Replay, Transfers
 from ackclock.format import rate
 from studies.fit.foreign import kernel, ns3
-from studies.fit.foreign.links import KERNEL, NS3, RECORDED, RECORDED_S, VARIANTS, Captures
+from studies.fit.foreign.links import CAUSES, KERNEL, NS3, RECORDED, RECORDED_S, VARIANTS, Captures
 from studies.outcome_files import write_page
 
 SEEDS = tuple(range(101, 111))
@@ -189,6 +189,13 @@ def page(results: Sequence[Result], left_out: Sequence[str], seconds: float) -> 
         "`spread`: the largest deviation of one download from the mean of its variant.",
         "",
     ]
+    missed = [(one, v) for one in results for v in VARIANTS if abs(one.error(v)) > TARGET]
+    if missed:
+        causes = [
+            f"- {one.name}, {v}, {_percent(one.error(v))}: {CAUSES.get((one.name, v), 'not traced')}"
+            for one, v in missed
+        ]
+        parts += [f"## Goodput off by more than {100 * TARGET:.0f} %", "", *causes, ""]
     if left_out:
         parts += ["## Left out", "", *(f"- {text}" for text in left_out), ""]
     remarks = [f"- {one.name}: {text}" for one in results for text in one.fit["remarks"]]
