@@ -121,14 +121,11 @@ def recognise(link: Mapping[str, Any], seen: Transfers, variant: str | None, *, 
         simulated = replay.simulated({"hop": [_with_queue(hop, seen.direction, queue)]}, tried[kind][1], SEEDS)
         return misfit(simulated, seen.observed), abs(simulated.rtt_p50_ms / seen.observed.rtt_p50_ms - 1)
 
-    kind = min(tried, key=lambda name: tried[name])
-    levels = {kind: {target: of(kind, target) for target in LEVELS_MS[kind]}}
-    found = tried[kind][0]
-    if not _is_clear(found, droptail):
-        # A target far from the default is like no kind at its default.
-        levels = {name: levels.get(name) or {target: of(name, target) for target in LEVELS_MS[name]} for name in kinds}
-        found, kind = min((min(levels[name].values())[0], name) for name in kinds)
-    return QueueKind(kind, found, droptail, _level(kind, levels[kind]))
+    # A target far from the default is like no kind at its default, or like another kind.
+    levels = {kind: {target: of(kind, target) for target in LEVELS_MS[kind]} for kind in kinds}
+    best_of = {kind: min(levels[kind].values())[0] for kind in kinds}
+    kind = next(kind for kind in kinds if best_of[kind] <= min(best_of.values()) + AS_GOOD)
+    return QueueKind(kind, best_of[kind], droptail, _level(kind, levels[kind]))
 
 
 def _level(kind: str, misfits: Mapping[float, tuple[float, float]]) -> Level:
