@@ -21,7 +21,11 @@ def test_simulate_prints_tables_and_writes_a_folder_named_by_hash_with_a_report(
     assert "goodput" in done.stdout
     (folder,) = (tmp_path / "runs").iterdir()
     assert str(folder.relative_to(tmp_path)) in done.stderr
-    assert (folder / "report.html").is_file()
+    report = folder / "report.html"
+    page = report.read_text()
+    report.write_text(page.replace('content="ackclock ', 'content="of another version '))
+    assert ackclock("simulate", small).returncode == 0
+    assert report.read_text() == page
 
 
 def test_simulate_json_is_one_document_with_the_documented_fields(ackclock, small):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -27,7 +28,7 @@ from ackclock.plot import Frames, Plot, panels_of_run, panels_of_runs
 from ackclock.plot.theme import spread
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Facts, Listing, Page, Section
-from ackclock.report.render import html
+from ackclock.report.render import generator, html, is_current
 from ackclock.result_folder import write_report
 from ackclock.simulation import report_page as simulation
 from ackclock.simulation import sweep_page as sweep
@@ -179,6 +180,19 @@ def test_report_is_written_into_the_run_folder(tmp_path: Path) -> None:
     hops().write_parquet(tmp_path / "hops.parquet")
     page = write_report(tmp_path).read_text("utf-8")
     assert f"The TCP flow had 8.00{NO_BREAK}Mb/s of goodput at a p95 RTT of 150{NO_BREAK}ms." in page
+
+
+def test_page_is_current_only_of_the_same_code_and_results(tmp_path: Path) -> None:
+    page, results = tmp_path / "report.html", tmp_path / "environment.json"
+    results.write_text("{}")
+    assert not is_current(page, results)
+    page.write_text(html(Page("T", "", "", "", [])))
+    assert is_current(page, results)
+    os.utime(results, ns=(page.stat().st_mtime_ns + 1,) * 2)
+    assert not is_current(page, results)
+    os.utime(results, ns=(0, 0))
+    page.write_text(page.read_text().replace(generator(), "ackclock 0.9.0 0123456789abcdef"))
+    assert not is_current(page, results)
 
 
 def test_line_breaks_between_no_number_and_its_unit_except_in_a_listing() -> None:

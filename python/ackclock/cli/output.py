@@ -52,15 +52,17 @@ def deliver(
 
 
 def write_report(folder: Path, *, quiet: bool) -> Path | None:
-    """Write the HTML report of a run folder; None, with a remark, without the packages that draw
-    it.
+    """Write the HTML report of a run folder, unless it has one of these results by this very code;
+    None, with a remark, without the packages that draw it.
     """
-    page = folder / "report.html"
-    if page.is_file():
-        return page
-
     from ackclock import result_folder
+    from ackclock.report.render import is_current
+    from ackclock.result import REPORT
+    from ackclock.storage.run_folder import ENVIRONMENT
 
+    page = folder / REPORT
+    if is_current(page, folder / ENVIRONMENT):
+        return page
     return write_page(lambda: result_folder.write_report(folder), folder, quiet=quiet)
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.plot.theme import DARK, colour_variables
 from ackclock.report.figures import named
 from ackclock.report.page import Chart, Page, Sequences
+from ackclock.storage.environment import version
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -21,6 +25,36 @@ _IN_KEY = re.compile(r"(?<=[a-z0-9_]\.)(?=[a-z_]+(?:\.|\b))(?!(?:pcap|pcapng|tom
 """Where a dotted key, such as `hop.access.delay`, may break."""
 
 _CODE = re.compile(r"`([^`\n]+)`")
+
+_SOURCES = {".py", ".j2", ".css", ".js", ".toml", ".csv"}
+_HEAD_BYTES = 1000
+"""The `generator` element stands within this many bytes of a page's beginning."""
+
+
+@cache
+def generator() -> str:
+    """The value of a page's `generator` element: the version, and 16 hex digits over the sources
+    and data of this package, which differ where a page may differ.
+    """
+    package = Path(__file__).parents[1]
+    sources = sorted(path for path in package.rglob("*") if path.suffix in _SOURCES)
+    digest = sha256()
+    for path in sources:
+        digest.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes() + b"\0")
+    return f"ackclock {version('ackclock')} {digest.hexdigest()[:16]}"
+
+
+def is_current(page: Path, results: Path) -> bool:
+    """Whether the file `page` exists, was written by this very code, and not before the file
+    `results`.
+    """
+    try:
+        if page.stat().st_mtime_ns < results.stat().st_mtime_ns:
+            return False
+        with page.open("rb") as file:
+            return f'content="{generator()}"'.encode() in file.read(_HEAD_BYTES)
+    except OSError:
+        return False
 
 
 def html(page: Page) -> str:
@@ -61,6 +95,7 @@ def html(page: Page) -> str:
     scripts.append(files("ackclock.report").joinpath("templates", "page.js").read_text("utf-8"))
     return environment.get_template("page.html.j2").render(
         page=page,
+        generator=generator(),
         name_of=lambda block: names[id(block)],
         # The data of charts and the scripts are ours and already safe inside a script element;
         # escaping would break them.
