@@ -2,7 +2,7 @@
 
 A packet of b bytes takes b * 8 / rate on each link, so the minimum RTT to a hop is linear in b, and
 its slope is the sum of 8 / rate over the links. The difference of the slopes of two hops is that of
-the link between them (pathchar, van Jacobson 1997; pchar; papers' digest, section 2.3).
+the link between them (pathchar, van Jacobson 1997; pchar).
 Assumptions: replies of one size, a minimum RTT without queueing, links that send bit by bit.
 Frames, grants, full token buckets and slow routers violate them, which shows in the residuals and
 the interval: then the capacity is invalid, with a reason.

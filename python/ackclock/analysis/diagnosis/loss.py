@@ -197,7 +197,7 @@ def _spurious(context: FlowContext) -> Finding | None:
 
 
 def _pairs(context: FlowContext) -> Finding | None:
-    """wimax-measured's question (papers' digest, 7.7): are timeouts after a fast retransmission
+    """wimax-measured's question (section 4.3): are timeouts after a fast retransmission
     spurious?
     """
     repairs = context.figures["repairs"]

@@ -203,7 +203,7 @@ def _table5(figures: ExperimentData) -> list[PaperFigure]:
         ),
         PaperFigure(
             "Table 5: the column of standard deviations",
-            "The paper gives no unit, and none fits all rows (unclear.md of the digest, A7); its order, "
+            "The paper gives no unit, and none fits all rows (our reading); its order, "
             "Reno above AF, is judged. Ours: of the connections' throughputs.",
             "connections",
             "standard deviation (ours: kb/s)",

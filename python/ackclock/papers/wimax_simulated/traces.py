@@ -15,9 +15,7 @@ from ackclock.simulation.runner import RunResult
 
 SEGMENT = 1024
 BETA = 3.0
-"""Minimum queued segments for which Veno treats a loss as congestion (Fu and Liew 2003; unclear.md
-of the digest, B7).
-"""
+"""Minimum queued segments for which Veno treats a loss as congestion (Fu and Liew 2003)."""
 BEGIN_S, END_S = 5.0, 100.0
 """After the first slow start."""
 TIME = "time (s)"
