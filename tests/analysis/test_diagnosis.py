@@ -266,6 +266,29 @@ def test_losses_limit_a_rate_near_a_model_only_if_the_application_does_not(full_
     assert found.advice.startswith(beginning)
 
 
+@pytest.mark.parametrize(
+    ("times", "waiting", "is_near", "sentence"),
+    [
+        (1.0, 0.1, True, "which is near CUBIC's: a quarter of them would give about"),
+        (0.51, 0.1, True, "which is near Reno's: a quarter of them would give about"),
+        (1.9, 0.1, False, "which is 1.9 times what CUBIC would get: a quarter of them would give about 2."),
+        (0.72, 0.1, False, "which is 0.7 times what CUBIC would get"),
+        (1.0, 0.8, True, "by coincidence"),
+        (1.9, 0.8, False, "Fewer losses would gain little"),
+    ],
+)
+def test_rate_is_called_near_a_model_only_within_the_models_error(full_queue, times, waiting, is_near, sentence):
+    document = analyze(full_queue[0]).document
+    repairs = {**document["flows"][0]["b2a"]["repairs"], "recoveries": 40, "timeouts": 0}
+    shares = {**dict.fromkeys(document["flows"][0]["b2a"]["limited"], 0.0), "application": waiting, "cwnd": 0.2}
+    figures = {"limited": shares, "repairs": repairs, "inferred_path": None}
+    models = loss_models.rate_models(seen(document, **figures))
+    found = loss_models.finding(seen(document, **figures, goodput_bps=times * models["cubic_bps"]))
+    assert found is not None
+    assert sentence in found.advice
+    assert ("near" in found.advice) == is_near
+
+
 def test_number_that_rounds_up_has_three_digits():
     assert rate(9.996e6) == "10.0 Mb/s"
     assert rate(9.994e6) == "9.99 Mb/s"

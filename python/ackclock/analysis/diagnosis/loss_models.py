@@ -16,6 +16,8 @@ _HOSTS = ("application", "receive_window", "send_buffer")
 """Limits by the hosts: in their time losses hardly matter."""
 _HOST_LIMITED = 0.5
 """Share of time of such a limit above which a rate near a model's is not due to the losses."""
+_NEAR = 1.3
+"""Factor within which a rate is near a model's: the error of such a model for known losses."""
 _COUNTS = 1.2
 """Above this number of segments per ACK, a sender that counts ACKs grows slower than one that
 counts segments.
@@ -70,9 +72,12 @@ def _what_losses_allow(context: FlowContext, models_bps: dict[str, float], measu
     shares = limit_shares.of(context)
     host = max(_HOSTS, key=lambda by: shares.get(by, 0.0))
     if shares.get(host, 0.0) > _HOST_LIMITED:
+        coincidence = (
+            ", and the rate is near a model's by coincidence" if _near(measured, reno) or _near(measured, cubic) else ""
+        )
         return (
-            f"Fewer losses would gain little: {WORDS[host].noun} limited the flow {share(shares[host])} of the time, "
-            "and the rate is near a model's by coincidence."
+            f"Fewer losses would gain little: {WORDS[host].noun} limited the flow {share(shares[host])} of the time"
+            f"{coincidence}."
         )
     return _what_fewer_give(context, models_bps, measured)
 
@@ -82,11 +87,26 @@ def _nearer(models_bps: dict[str, float], measured: float) -> str:
     return min(("padhye_bps", "counted_bps"), key=lambda key: abs(measured - models_bps[key]))
 
 
+def _near(measured: float, model: float) -> bool:
+    """Whether a rate is a model's within the model's own error."""
+    return abs(math.log(measured / model)) <= math.log(_NEAR)
+
+
 def _what_fewer_give(context: FlowContext, models_bps: dict[str, float], measured: float) -> str:
-    """The model nearest to the rate, and the models' rates for a quarter of the losses."""
+    """The model nearest to the rate, and the rates for a quarter of the losses: the models' own
+    where the rate is near one, else the measured one by the model's increase.
+    """
     counts = _nearer(models_bps, measured)
     reno, cubic, fewer = models_bps[counts], models_bps["cubic_bps"], rate_models(context, 0.25)
     is_reno = abs(math.log(measured / reno)) <= abs(math.log(measured / cubic))
+    nearest, name = (reno, counts) if is_reno else (cubic, "cubic_bps")
+    if not _near(measured, nearest):
+        times = fewer[name] / nearest
+        whose = "Reno and CUBIC" if reno == cubic else "Reno" if is_reno else "CUBIC"
+        return (
+            f"{LOSSES_LIMIT}, which is {measured / nearest:.1f} times what {whose} would get: a quarter of them would "
+            f"give about {times:.1f} times the rate, {rate(times * measured)}, up to the path's rate."
+        )
     minimum, mean = context.figures["rtt_ms"]["min"], context.figures["rtt_ms"]["mean"]
     shorter = (
         f" The RTT matters, too: at its minimum, {milliseconds(minimum)}, Reno would get "
@@ -94,10 +114,7 @@ def _what_fewer_give(context: FlowContext, models_bps: dict[str, float], measure
         if is_reno and mean > 1.5 * minimum
         else ""
     )
-    nearest = "Reno's and CUBIC's alike" if reno == cubic else f"{'Reno' if is_reno else 'CUBIC'}'s"
+    near = "Reno's and CUBIC's alike" if reno == cubic else f"{'Reno' if is_reno else 'CUBIC'}'s"
     gives = [f"{rate(fewer[counts])} with Reno", f"{rate(fewer['cubic_bps'])} with CUBIC"]
     rates = f"{rate(fewer[counts])} with either" if fewer[counts] == fewer["cubic_bps"] else " and ".join(gives)
-    return (
-        f"{LOSSES_LIMIT}, which is near {nearest}: a quarter of them would give about "
-        f"{rates}, up to the path's rate.{shorter}"
-    )
+    return f"{LOSSES_LIMIT}, which is near {near}: a quarter of them would give about {rates}, up to the path's rate.{shorter}"
