@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ackclock import InputError, analyze
+from ackclock.analysis.diagnosis.capture_context import DocumentContext
 from ackclock.analysis.filter import PacketFilter
 from ackclock.analysis.run import live_document, open_capture
 from ackclock.analysis.summary import SummaryBuilder, verdict_line, worst_flows
@@ -139,7 +140,8 @@ def test_verdict_about_a_host_names_many_losses_too(retransmitted, spurious, bes
     flow = document["flows"][0]
     lossy = {**flow["a2b"], "retransmitted_segments": retransmitted, "spurious_retransmits": spurious}
     builder = SummaryBuilder(document)
-    builder.add({**flow, "a2b": lossy}, flow["diagnosis"])
+    flow = {**flow, "a2b": lossy}
+    builder.add(flow, flow["diagnosis"], DocumentContext(document).flow_contexts(flow))
     verdict = builder.result()["verdict"]
     assert verdict["verdict"] == "application"
     assert ("Besides" in verdict["evidence"]) == bool(besides)
@@ -152,6 +154,14 @@ def test_verdict_is_network_when_a_small_flow_repeats_a_segment_without_an_ack(t
     summary = analyze(path).document["summary"]
     assert summary["verdict"]["verdict"] == "network", verdict_line(summary)
     assert "was sent 5 times (after waits of 300 ms, 600 ms, 1.2 s, 2.4 s" in summary["verdict"]["evidence"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_verdict_of_two_captures_is_the_same_in_either_order(case, tmp_path):
+    server, client = simulated_captures(tmp_path, duration="20 s", **CASES[case])
+    verdicts = [analyze(*captures).document["summary"]["verdict"] for captures in ((server, client), (client, server))]
+    assert [verdict["verdict"] for verdict in verdicts] == [case, case], verdicts
+    assert verdicts[0]["share"] == pytest.approx(verdicts[1]["share"])
 
 
 LOSSY = {"loss": {"down": 0.02}}

@@ -129,7 +129,7 @@ class LiveDocument(CaptureDocument):
             for number in self._numbers:
                 if number in self._to_diagnose:
                     flow = self._capture.flow(number)
-                    builder.add(flow, self._diagnosis.of(flow))
+                    builder.add(flow, self._diagnosis.of(flow), self._diagnosis.contexts_of(flow))
             self.head["summary"] = builder.result()
         summary: Mapping[str, Any] = self.head["summary"]
         return summary
@@ -189,7 +189,7 @@ class LiveDocument(CaptureDocument):
             if number in self._to_diagnose:
                 flow = self._capture.flow(number)
                 findings = self._diagnosis.of(flow)
-                builder.add(flow, findings)
+                builder.add(flow, findings, self._diagnosis.contexts_of(flow))
                 limits = self._diagnosis.limits_of(flow)
                 found[number] = [tuple(finding.values()) for finding in findings], (limits["a2b"], limits["b2a"])
         text: bytes = self._report.flows_text(numbers, found)

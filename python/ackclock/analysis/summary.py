@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, many, share, size
+from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, FlowContext, many, share, size
 from ackclock.analysis.diagnosis.loss_response import LOSSES_LIMIT
 from ackclock.analysis.diagnosis.receiver_vantage import SENDER_LIMITS, SLOW_READER
 
@@ -55,7 +55,6 @@ _WAITS = {
 """Findings whose share of a connection's time counts."""
 _REMEDIES = ("Enlarge", SLOW_READER, SENDER_LIMITS)
 """Beginnings of the advice about a buffer or a host that is too small or slow for the path."""
-_OPPOSITE = {"a2b": "b2a", "b2a": "a2b"}
 _TIME = {
     NETWORK: "limited by losses or by a long queue",
     SENDING_HOST: "limited by the sender's buffer, program, or pacing",
@@ -125,17 +124,25 @@ class SummaryBuilder:
         self._small: dict[str, list[_Failure]] = defaultdict(list)
         self._max_losses: _Losses | None = None
 
-    def add(self, flow: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]) -> None:
-        """Add a flow with its findings."""
+    def add(
+        self, flow: Mapping[str, Any], findings: Sequence[Mapping[str, Any]], contexts: Iterable[FlowContext]
+    ) -> None:
+        """Add a flow with its findings.
+
+        `contexts` are those of its directions with enough data, as its findings are made from: of
+        two captures in the order receiver, sender the flow's own figures are the receiver's.
+        """
         self._findings.update(dict.fromkeys(finding["finding"] for finding in findings).keys())
-        for direction in ("a2b", "b2a"):
-            if flow[direction]["unique_bytes"] >= ENOUGH_BYTES:
-                self._directions += 1
-                self._unseen += any(one["finding"] == "far_end" for one in findings if one["direction"] == direction)
-                self._total_s += float(flow["duration_s"])
-                self._add_direction(flow, direction, [one for one in findings if one["direction"] == direction])
-                self._add_waits(flow, direction, findings)
-        if all(flow[direction]["unique_bytes"] < ENOUGH_BYTES for direction in ("a2b", "b2a")):
+        is_small = True
+        for context in contexts:
+            is_small = False
+            about = [one for one in findings if one["direction"] == context.direction]
+            self._directions += 1
+            self._unseen += any(one["finding"] == "far_end" for one in about)
+            self._total_s += float(flow["duration_s"])
+            self._add_direction(context, about)
+            self._add_waits(flow, context.direction, findings)
+        if is_small:
             self._add_small(flow, findings)
 
     def _add_waits(self, flow: Mapping[str, Any], direction: str, findings: Sequence[Mapping[str, Any]]) -> None:
@@ -163,8 +170,8 @@ class SummaryBuilder:
             part = 1.0 if one in failed else one["share"]
             self._small[party].append(_Failure(flow["flow"], one["direction"], one["evidence"], part))
 
-    def _add_direction(self, flow: Mapping[str, Any], direction: str, findings: Sequence[Mapping[str, Any]]) -> None:
-        figures = flow[direction]
+    def _add_direction(self, context: FlowContext, findings: Sequence[Mapping[str, Any]]) -> None:
+        flow, direction, figures = context.flow, context.direction, context.figures
         self._add_losses(flow["flow"], direction, figures)
         for finding in findings:
             party: str | None = _LIMITS.get(finding["finding"])
@@ -179,7 +186,7 @@ class SummaryBuilder:
             elif finding["advice"].startswith(SENDER_LIMITS):
                 party, part = SENDING_HOST, 1.0
             elif finding["finding"] == "far_end":
-                has_queue = finding["share"] and _has_long_queue(flow[_OPPOSITE[direction]], "timestamp_rtt_ms")
+                has_queue = finding["share"] and _has_long_queue(context.other, "timestamp_rtt_ms")
                 party, part = NETWORK, finding["share"] if has_queue else figures["recovery_share"]
             if party in (SENDING_HOST, RECEIVING_HOST) and not finding["advice"].startswith(_REMEDIES):
                 party = None  # the path's rate is reached in spite of the limit

@@ -25,7 +25,7 @@ class Diagnosis:
 
     def of(self, flow: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The findings about a flow's directions, by decreasing share of time."""
-        findings = [finding for context in self._contexts(flow) for finding in _of(context)]
+        findings = [finding for context in self.contexts_of(flow) for finding in _of(context)]
         findings += self._concurrent.get(flow["flow"], [])
         findings += path.of_handshake(self._capture, flow)
         findings += failures.findings(flow)
@@ -37,10 +37,12 @@ class Diagnosis:
         for a diagnosis, and from a capture that does not show the sender's limits.
         """
         limited: dict[str, str | None] = {"a2b": None, "b2a": None}
-        return limited | {one.direction: limit_shares.limit(one) for one in self._contexts(flow)}
+        return limited | {one.direction: limit_shares.limit(one) for one in self.contexts_of(flow)}
 
-    def _contexts(self, flow: Mapping[str, Any]) -> list[FlowContext]:
-        """The contexts of a flow, kept for the next call: of two captures they take a search."""
+    def contexts_of(self, flow: Mapping[str, Any]) -> list[FlowContext]:
+        """The contexts of a flow's directions with enough data, kept for the next call: of two
+        captures they take a search.
+        """
         if self._last[0] is not flow:
             self._last = flow, self._capture.flow_contexts(flow)
         return self._last[1]
