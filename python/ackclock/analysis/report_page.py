@@ -14,7 +14,7 @@ from ackclock.analysis.diagnosis.flow_context import FlowContext, many, size
 from ackclock.analysis.report_tables import between_table, flows_table, handshakes_table, limits_table, udp_table
 from ackclock.analysis.summary import connections_line, mirrored_line, top_rows, udp_line, verdict_line
 from ackclock.analysis.truncation import truncations
-from ackclock.format import rate
+from ackclock.format import percent, rate
 from ackclock.plot import vega
 from ackclock.plot.capture import end, panels
 from ackclock.plot.sequence import sequence
@@ -128,7 +128,7 @@ def _findings(document: Mapping[str, Any]) -> list[Block]:
     rows = [
         [
             Cell(f"{flow['flow']} {finding['direction']}", finding["finding"].replace("_", " ")),
-            Cell("" if finding["share"] is None else f"{100 * finding['share']:.0f} %"),
+            Cell("" if finding["share"] is None else percent(finding["share"])),
             Cell(finding["evidence"], finding["advice"]),
         ]
         for flow in document["flows"]

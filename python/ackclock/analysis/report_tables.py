@@ -149,7 +149,7 @@ def handshakes_table(document: Mapping[str, Any]) -> Table:
     """
     columns = [
         Column("Flow", room="ends"),
-        *_numeric("Handshake", "Segment size", "Window scale"),
+        *_numeric("Handshake", "MSS (B)", "Window scale"),
         Column("Negotiated"),
         *_numeric("First data", "Last ACK"),
         Column("Ended"),

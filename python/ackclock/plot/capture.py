@@ -59,7 +59,7 @@ def panels(sent: pl.DataFrame, back: pl.DataFrame, delays: pl.DataFrame | None) 
         if delays["delay_ms"].null_count():
             width = _loss_bin(delays)
             reading = _READING["loss"].format(width=f"{width:.1f}")
-            made.append(Panel("loss", "Packets lost between the captures", "%", reading, (loss_share(delays, width),)))
+            made.append(Panel("loss", "Packets lost", "%", reading, (loss_share(delays, width),)))
     return [panel for panel in made if any(line.times for line in panel.lines)]
 
 
@@ -132,19 +132,18 @@ def goodput(sent: pl.DataFrame) -> Line:
     new = sent.filter(pl.col("kind").is_in(["new", "after_hole"]))
     if new.height < 2:
         return Line("goodput", [], [])
-    width = _span(new) / RATE_BINS
-    binned = (
-        new.group_by((pl.col("time_s") / width).floor().cast(pl.Int64).alias("bin"))
-        .agg(pl.col("payload_bytes").sum())
-        .sort("bin")
-    )
-    first, last = int(binned["bin"][0]), int(binned["bin"][-1])
+    start, width = float(new["time_s"].min()), _span(new) / RATE_BINS  # type: ignore[arg-type]
+    # From the first packet to the last, which is in the last bin: a bin that is cut off shows a rate
+    # that was not there.
+    binned = new.group_by(
+        ((pl.col("time_s") - start) / width).floor().clip(0, RATE_BINS - 1).cast(pl.Int64).alias("bin")
+    ).agg(pl.col("payload_bytes").sum())
     every = (
-        pl.DataFrame({"bin": range(first, last + 1)}, schema={"bin": pl.Int64})
-        .join(binned, on="bin", how="left")
+        pl.DataFrame({"bin": range(RATE_BINS)}, schema={"bin": pl.Int64})
+        .join(binned, on="bin", how="left", maintain_order="left")
         .fill_null(0)
     )
-    times = [(number + 0.5) * width for number in every["bin"]]
+    times = [start + (number + 0.5) * width for number in every["bin"]]
     return Line("goodput", times, [count * 8e-6 / width for count in every["payload_bytes"]])
 
 
