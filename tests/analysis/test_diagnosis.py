@@ -292,5 +292,8 @@ def test_rate_is_called_near_a_model_only_within_the_models_error(full_queue, ti
 def test_number_that_rounds_up_has_three_digits():
     assert rate(9.996e6) == "10.0 Mb/s"
     assert rate(9.994e6) == "9.99 Mb/s"
+    assert [rate(bps) for bps in (999.6e6, 999.4e6, 999_600.0, 999.6)] == [
+        "1.00 Gb/s", "999 Mb/s", "1.00 Mb/s", "1.00 kb/s",
+    ]  # fmt: skip
     assert milliseconds(0.0297) == "0.03 ms"
     assert milliseconds(0.779) == "0.779 ms"

@@ -133,8 +133,8 @@ def goodput(sent: pl.DataFrame) -> Line:
     if new.height < 2:
         return Line("goodput", [], [])
     start, width = float(new["time_s"].min()), _span(new) / RATE_BINS  # type: ignore[arg-type]
-    # From the first packet to the last, which is in the last bin: a bin that is cut off shows a rate
-    # that was not there.
+    # From the first packet to the last, which is in the last bin: a bin that is cut off would show
+    # a rate that was not there.
     binned = new.group_by(
         ((pl.col("time_s") - start) / width).floor().clip(0, RATE_BINS - 1).cast(pl.Int64).alias("bin")
     ).agg(pl.col("payload_bytes").sum())
