@@ -116,7 +116,8 @@ def column_percent(share: float | None) -> str:
     """A share (0..1) in percent with one decimal; below 0.05 % but above zero, `<0.1 %`."""
     if share is None or not math.isfinite(share):
         return "-"
-    return "<0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
+    # Below 1e-9: zero events in an interval's arithmetic.
+    return "<0.1 %" if 1e-9 < share < 0.0005 else f"{100 * share:.1f} %"
 
 
 def joined(parts: Sequence[str]) -> str:

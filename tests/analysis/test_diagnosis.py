@@ -13,7 +13,7 @@ from ackclock.analysis.diagnosis.flow_context import FlowContext
 from ackclock.analysis.report_page import page
 from ackclock.analysis.report_tables import flows_table, handshakes_table, limits_table
 from ackclock.analysis.terminal_tables import analysis_tables
-from ackclock.format import milliseconds, rate
+from ackclock.format import column_percent, milliseconds, rate
 from ackclock.report.page import Chart, Facts
 from tests.support.captures import finding_of, simulated_captures
 
@@ -295,5 +295,6 @@ def test_number_that_rounds_up_has_three_digits():
     assert [rate(bps) for bps in (999.6e6, 999.4e6, 999_600.0, 999.6)] == [
         "1.00 Gb/s", "999 Mb/s", "1.00 Mb/s", "1.00 kb/s",
     ]  # fmt: skip
+    assert [column_percent(share) for share in (0.0, 1e-19, 0.0004)] == ["0.0 %", "0.0 %", "<0.1 %"]
     assert milliseconds(0.0297) == "0.03 ms"
     assert milliseconds(0.779) == "0.779 ms"

@@ -14,7 +14,7 @@ from ackclock.measurement import test_runner
 from ackclock.measurement.document import _concurrent, _responsiveness, beside, ip_bytes, shaping
 from ackclock.measurement.plan import estimate, plan_of, rates_of
 from ackclock.measurement.schedule import Schedule, keep
-from ackclock.measurement.schedule_page import groups, interval, rows_of, schedule_page
+from ackclock.measurement.schedule_page import _axis_unit, _period, groups, interval, rows_of, schedule_page
 from ackclock.measurement.session import Session
 from ackclock.result_folder import page_of
 
@@ -238,3 +238,8 @@ def test_schedule_report_groups_by_label_variant_buffer_direction_and_hour(tmp_p
         == page.because
         == "The highest mean goodput down is 4.67 Mb/s (cubic, buffer 64 KiB)."
     )
+
+
+def test_period_and_axis_of_a_schedule_have_the_unit_that_fits() -> None:
+    assert [_period(seconds) for seconds in (6, 90.0, 3600.0, 86400.0)] == ["6 s", "1.50 min", "1 h", "1 d"]
+    assert [_axis_unit(seconds)[1] for seconds in (0.0, 119.0, 5 * 3600.0, 3 * 86400.0)] == ["s", "s", "h", "d"]

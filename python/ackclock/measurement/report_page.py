@@ -170,7 +170,7 @@ def _capacity(document: Document) -> Table:
         "that does not yield. Gaps between two datagrams: the requested one, and the median and the "
         "99th percentile of the actual ones."
     )
-    figures = "Capacity,Windows of 1 s p5 .. p95,Sent,Gap (us),Buffer (kB),Queue of TCP (ms),of the stream (ms),Lost"
+    figures = "Capacity,Windows of 1 s p5 .. p95,Sent,Gap (µs),Buffer (kB),Queue of TCP (ms),of the stream (ms),Lost"
     return _table("Direction,Queue,Losses", figures, rows, reading)
 
 

@@ -109,12 +109,27 @@ def schedule_page(folder: Path) -> Page:
     sections += [Section(f"By {key.removeprefix('label.')}", [_table(key, groups(rows, key))]) for key in keys]
     return Page(
         title=f"Measurements of {state['what'].get('host', 'a path')}",
-        subtitle=f"{state['times']} measurements, one every {three(state['every_s'])} s",
+        subtitle=f"{state['times']} measurements, one every {_period(state['every_s'])}",
         answer=f"{len(done)} of {state['times']} measurements are done; {failed} failed, {missed} were missed.",
         because=_best(rows),
         sections=[section for section in sections if _has_rows(section.blocks)],
         kind="measure",
     )
+
+
+_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+
+
+def _period(seconds: float) -> str:
+    """A time in the largest unit that it has once: `30 min`, `1.50 h`."""
+    factor, unit = next((one for one in _UNITS if seconds >= one[0]), _UNITS[-1])
+    count = seconds / factor
+    return f"{count:.0f} {unit}" if count.is_integer() else f"{three(count)} {unit}"
+
+
+def _axis_unit(seconds: float) -> tuple[float, str]:
+    """The seconds and the name of the unit of a time axis of this length, which has two or more."""
+    return next((one for one in _UNITS if seconds >= 2.0 * one[0]), _UNITS[-1])
 
 
 def _has_rows(blocks: Sequence[Block]) -> bool:
@@ -173,13 +188,18 @@ def _charts(rows: Sequence[Row]) -> Iterable[Chart]:
         ("capacity_bps", "Capacity", "Mb/s", 1e-6),
     )
     start = min((row["began_s"] for row in rows), default=0.0)
+    factor, axis = _axis_unit(max((row["began_s"] for row in rows), default=0.0) - start)
     for metric, title, unit, scale in panels:
         lines: dict[str, list[tuple[float, float]]] = {}
         for row in rows:
             if row.get(metric) is not None:
                 name = f"{row['variant']} {row['direction']}" + (f", {row['buffer']}" if row["buffer"] != "-" else "")
-                lines.setdefault(name, []).append((row["began_s"] - start, scale * row[metric]))
+                lines.setdefault(name, []).append(((row["began_s"] - start) / factor, scale * row[metric]))
         drawn = tuple(Line(name, [x for x, _ in one], [y for _, y in one]) for name, one in lines.items())
         if drawn:
             reading = "One point for each measurement, by its start since the first one."
-            yield Chart(title, reading, vega.time_chart(Panel(metric, title, unit, reading, drawn)))
+            yield Chart(
+                title,
+                reading,
+                vega.time_chart(Panel(metric, title, unit, reading, drawn, "samples"), title=f"Time ({axis})"),
+            )

@@ -20,7 +20,8 @@ BINS = 300
 MIN_BIN_S = 0.1
 """Minimum averaging time of a rate: shorter ones show single packets."""
 READING = (
-    "Above, the rate that arrives in each direction: payload of the TCP connections and IP bytes of the datagrams. "
+    "Above, the rate that arrives in each direction: payload that the TCP connections' receivers read, at once where "
+    "a retransmission closes a gap, and IP bytes of the datagrams. "
     "Below, the delay of datagrams over the minimum of their direction, minimum and maximum of each interval: the "
     "queue. A second without one is a gap. A dashed line begins a test."
 )

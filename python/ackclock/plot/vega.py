@@ -97,13 +97,14 @@ def unvalidated(chart: Callable[P, dict[str, Any]]) -> Callable[P, dict[str, Any
 
 
 @unvalidated
-def time_chart(panel: Panel, until: float | None = None) -> dict[str, Any]:
+def time_chart(panel: Panel, until: float | None = None, **axis: Any) -> dict[str, Any]:
     """The Vega-Lite specification of one panel: lines over time, named at their ends, values on
-    hover, zoomable in time. ``until`` is where the axis ends, if not with the lines.
+    hover, zoomable in time. ``until`` is where the axis ends, if not with the lines; ``axis``
+    changes the time axis.
     """
     import altair as alt
 
-    lines = time_lines(panel, until or panel_end(panel))
+    lines = time_lines(panel, until or panel_end(panel), **axis)
     if len(panel.lines) < 2:
         return specification(lines.properties(width=WIDTH, height=HEIGHT, padding=_PADDING))
     labels = (
