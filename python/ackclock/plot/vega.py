@@ -233,7 +233,7 @@ def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "rtt:Q",
         title="95th percentile of the RTT (ms)",
         scale=alt.Scale(domain=domain, nice=False),
-        axis=alt.Axis(grid=False),
+        axis=alt.Axis(grid=False, labelSeparation=8),
     )
     y = alt.Y("goodput:Q", title="Goodput (Mb/s)", scale=alt.Scale(domain=[0, 1.05 * top or 1], nice=True))
     legend = alt.Legend(title=None, orient="top", columns=LEGEND_COLUMNS)
