@@ -76,7 +76,7 @@ export class CaptureView {
 
   showFlows(report) {
     const notes = [
-      `${report.packets.toLocaleString("en")} packets in ${report.duration_s.toFixed(1)} s, ${report.flow_count.toLocaleString("en")} TCP flows`,
+      `${report.packets.toLocaleString("en")} packets in ${report.duration_s.toFixed(1)} s, ${report.flow_count.toLocaleString("en")} TCP flow${report.flow_count === 1 ? "" : "s"}`,
       report.malformed ? `${report.malformed} malformed` : "",
       report.truncated ? "the file is cut off" : "",
       report.cut_short ? `${report.cut_short.toLocaleString("en")} packets captured in part` : "",
