@@ -106,6 +106,7 @@ def test_open_gives_the_result_of_a_run_folder(kind: str, results, tmp_path) -> 
     assert again.report(tmp_path / "page.html").stat().st_size > 10_000
 
 
+@pytest.mark.realtime
 def test_sweep_of_200_runs_shows_itself_in_10_ms_without_reading_tables(tmp_path, monkeypatch) -> None:
     metric = {"mean": 1e6, "lo": 9e5, "hi": 1.1e6, "n": 2}
     metrics = {"goodput_bps": metric, "rtt_p95_ms": metric, "retransmission_rate": metric, "jain": metric}
