@@ -18,6 +18,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 const RECEIVE_BUFFER: usize = 8 << 20;
+/// Minimum that the kernel counts of the receive buffer for a packet (`SKB_TRUESIZE`).
+const MIN_BUFFERED: usize = 512;
 /// Packets read in one call, so that other sockets are served.
 const BATCH: usize = 256;
 /// Stored packets examined in one call while a capture is sent.
@@ -67,8 +69,15 @@ impl HeaderCapture {
         self.socket.as_fd()
     }
 
-    /// Reads the packets that have arrived.
-    pub fn drain(&mut self, clock: &HostClock) {
+    /// Reads all packets that have arrived, at the end of a capture. Bounded by the receive buffer:
+    /// the socket may go on receiving.
+    pub fn drain_all(&mut self, clock: &HostClock) {
+        let batches = RECEIVE_BUFFER / MIN_BUFFERED / BATCH;
+        let _ = (0..batches).find(|_| !self.drain(clock));
+    }
+
+    /// Reads packets that have arrived, a batch at most. Returns whether there may be more.
+    pub fn drain(&mut self, clock: &HostClock) -> bool {
         let (ahead, mut packet) = (clock.offset_from_realtime(), [0; MAX_HEADERS]);
         for _ in 0..BATCH {
             let mut parts = [IoSliceMut::new(&mut packet)];
@@ -77,7 +86,7 @@ impl HeaderCapture {
             {
                 Ok(message) => message,
                 Err(Errno::EINTR) => continue,
-                Err(_) => return,
+                Err(_) => return false,
             };
             // With MSG_TRUNC the length is that of the packet.
             let length = message.bytes;
@@ -94,6 +103,7 @@ impl HeaderCapture {
                 self.store(at.unwrap_or_else(|| clock.now()), length, &packet[..length.min(MAX_HEADERS)]);
             }
         }
+        true
     }
 
     fn store(&mut self, at: Nanos, length: usize, packet: &[u8]) {

@@ -233,7 +233,11 @@ impl MeasurementServer {
                 PollTarget::Listener(listener_id) => accepts.push(listener_id),
                 PollTarget::Pending(i) => self.pending_connections[i].ready = true,
                 PollTarget::Control(i) => self.sessions[i].on_control_ready(&mut self.context, &mut self.scratch),
-                PollTarget::Capture(i) => self.sessions[i].capture.iter_mut().for_each(|c| c.drain(&self.context.clock)),
+                PollTarget::Capture(i) => {
+                    if let Some(capture) = &mut self.sessions[i].capture {
+                        capture.drain(&self.context.clock);
+                    }
+                }
                 PollTarget::Flow(i, test, flow) => self.sessions[i].ready_flow(test, flow, &self.context, &mut self.scratch),
             }
         }

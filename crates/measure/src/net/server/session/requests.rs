@@ -134,7 +134,7 @@ impl Session {
 
     fn end_capture(&mut self, context: &ServerContext, more: &mut Vec<Action>) {
         let Some(mut capture) = self.capture.take() else { return self.control.terminate("no capture to end", more) };
-        capture.drain(&context.clock);
+        capture.drain_all(&context.clock);
         let dropped = capture.over_quota + capture.dropped();
         self.packets = Some((capture, 0, dropped));
     }
