@@ -290,6 +290,14 @@ with urllib.request.urlopen(f"http://{os.environ['ACKCLOCK_SERVER']}:8000/line.t
 """
 
 
+def test_command_waits_when_the_server_sends_to_another_address_before_it_listens(ackclock, line):
+    # A query of a name server leaves by the default route, too.
+    query = "import socket; socket.socket(type=2).sendto(b'?', ('192.0.2.1', 53))"
+    server = shlex.join(["sh", "-c", f'{sys.executable} -c "{query}"; exec {sys.executable} -c "$0" 0.4', LATE])
+    done = ackclock("emulate", line, "--json", "--no-log", "--server", server, "--", sys.executable, "-c", GET)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.realtime
 @pytest.mark.finding("L2")
 @pytest.mark.parametrize("ready", [[], ["--server-ready", "8000"]], ids=["any", "port"])

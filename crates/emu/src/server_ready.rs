@@ -4,7 +4,7 @@
 use crate::EmuError;
 use crate::af_packet::PacketSocket;
 use crate::clock::MonotonicClock;
-use crate::netns::{Addresses, Namespaces};
+use crate::netns::Namespaces;
 use crate::poller::Poller;
 use ackclock_core::{Span, Time};
 use serde::Deserialize;
@@ -84,11 +84,14 @@ pub fn wait_for_server(
 
 fn check(condition: ServerReady, namespaces: &mut Namespaces, socket: &mut PacketSocket) -> ServerState {
     let ports = namespaces.server_ports();
+    let (addresses, clients) = (namespaces.addresses, namespaces.clients.len());
+    // A query of a name server, for one, goes to no client.
+    let is_for_a_client = |packet: &[u8]| addresses.client_of(packet).is_some_and(|client| (client as usize) < clients);
     let is_ready = match condition {
         ServerReady::Port(port) => ports.is_some_and(|open| open.contains(&port)),
         // Unreadable port tables count as ready. So does a server that has sent a packet to a
         // client: it is the active opener.
-        _ => ports.is_none_or(|open| !open.is_empty()) || socket.skip_until(Addresses::is_unicast),
+        _ => ports.is_none_or(|open| !open.is_empty()) || socket.skip_until(is_for_a_client),
     };
     match namespaces.server_exit_status() {
         _ if is_ready => ServerState::Ready,
