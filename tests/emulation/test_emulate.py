@@ -279,7 +279,8 @@ def test_emulate_raises_when_its_command_cannot_be_run(line):
 
 
 LATE = """
-import http.server, sys, time
+import http.server, socket, sys, time
+socket.getfqdn = str  # no query of a name server, which the namespace has not: it would take 5 s
 time.sleep(float(sys.argv[1]))
 http.server.test(http.server.SimpleHTTPRequestHandler, http.server.ThreadingHTTPServer, port=8000)
 """
