@@ -16,7 +16,7 @@ pub use segment::SentSegment;
 
 use super::ranges::RangeSet;
 use crate::ring::Ring;
-use crate::units::Time;
+use crate::units::{Span, Time};
 use std::collections::VecDeque;
 
 /// Index of a segment since the connection began.
@@ -33,6 +33,14 @@ pub struct Acked {
     pub last_sent: Option<Time>,
     /// One of them had been sent more than once.
     pub retransmitted: bool,
+}
+
+impl Acked {
+    /// RTT of the last one; none if the ACK may have waited for a retransmission (Karn).
+    #[inline]
+    pub fn rtt(&self, now: Time) -> Option<Span> {
+        self.last_sent.filter(|_| !self.retransmitted).map(|sent| now - sent)
+    }
 }
 
 /// A delivered segment.

@@ -154,7 +154,7 @@ impl Sender {
             self.sample_delivery_rate(now, &acked, &info);
         }
         if grow {
-            let mut ack = Ack { rtt: info.rtt, ..self.cc_ack(now, &acked) };
+            let mut ack = self.cc_ack(now, &acked, info.rtt);
             if let Some(cwv) = &mut self.window_cut.cwv {
                 ack.cwnd_limited = cwv.validated(now, self.cc.cwnd());
             }
@@ -198,7 +198,7 @@ impl Sender {
     /// the echo of an ACK that covers a retransmission last (Linux, `tcp_clean_rtx_queue()` and
     /// `tcp_ack_update_rtt()`: `ca_rtt_us`).
     fn cc_rtt(&self, now: Time, acked: &Acked, sacked: Option<Span>, echo: Option<Span>) -> Option<Span> {
-        let by_number = acked.last_sent.filter(|_| !acked.retransmitted).map(|sent| now - sent);
+        let by_number = acked.rtt(now);
         if self.config.sack_rtt { sacked.or(by_number).or(echo) } else { by_number }
     }
 
@@ -302,7 +302,7 @@ impl Sender {
         let newer = echo.is_newer() && self.scoreboard.end_index() > 0;
         let marks = ecn.on_ack(segment, delivered, self.segment, delivered > 0 || newer);
         if self.cc.ecn_response() != EcnResponse::Cut {
-            let mut ack = Ack { rtt: info.rtt, ..self.cc_ack(now, acked) };
+            let mut ack = self.cc_ack(now, acked, info.rtt);
             (ack.delivered, ack.marked) = (delivered, marks.segments);
             ack.recovering = self.is_repairing();
             self.cc.on_marks(&ack);
@@ -321,9 +321,9 @@ impl Sender {
         grow
     }
 
-    /// An ACK as the congestion control gets it.
+    /// An ACK as the congestion control gets it, with the RTT of `cc_rtt`.
     #[inline(always)]
-    pub(super) fn cc_ack(&self, now: Time, acked: &Acked) -> Ack {
+    pub(super) fn cc_ack(&self, now: Time, acked: &Acked, rtt: Option<Span>) -> Ack {
         // RFC 3465, section 2.3: one segment per ACK after an RTO, as an ACK may cover what had
         // arrived before.
         let after_rto = self.una <= self.rto_recovery_point;
@@ -334,7 +334,7 @@ impl Sender {
             growth_credit,
             acked: acked.segments,
             in_flight: self.scoreboard.in_flight(),
-            rtt: acked.last_sent.filter(|_| !acked.retransmitted).map(|sent| now - sent),
+            rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
             cwnd_limited: self.window_limited(acked),
@@ -379,7 +379,7 @@ impl Sender {
     #[inline(never)]
     fn sample_delivery_rate(&mut self, now: Time, acked: &Acked, info: &AckInfo) {
         self.report_losses(now);
-        let mut ack = Ack { rtt: info.rtt, ..self.cc_ack(now, acked) };
+        let mut ack = self.cc_ack(now, acked, info.rtt);
         ack.recovering = self.is_repairing();
         self.update_delivery_rate(&mut ack, acked, info);
     }

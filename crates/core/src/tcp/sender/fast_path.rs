@@ -50,7 +50,7 @@ impl Sender {
         let acked = self.scoreboard.ack_clean_to(segment.ack);
         self.advance(now, segment.ack, &acked, echo);
         if !self.recovery.wants_sends() || self.recovery_on_clean_ack(now, &acked, echo) {
-            let mut ack = self.cc_ack(now, &acked);
+            let mut ack = self.cc_ack(now, &acked, acked.rtt(now));
             if self.delivery_rate.is_some() {
                 self.update_delivery_rate_fast(&mut ack, &acked);
             }
