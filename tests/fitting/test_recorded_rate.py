@@ -109,19 +109,24 @@ def test_input_may_differ_from_a_medium_as_its_repeats_do(distance, is_accepted)
     assert (distance <= media.max_distance([13.0, 41.0, 10.0])) is is_accepted
 
 
-@pytest.mark.slow
-def test_cap_and_burst_are_fitted_when_a_docsis_link_shapes(tmp_path):
+def fit_of_docsis(folder, seconds, cap, burst, **keys):
+    """The fit to a download over a DOCSIS link with these caps and this burst."""
     medium = {
         "kind": "grants",
         "standard": "docsis-3.1",
         "rate": {"down": "200 Mb/s", "up": "40 Mb/s"},
-        "cap": {"down": "4 Mb/s", "up": "2 Mb/s"},
-        "burst": "250 kB",
+        "cap": cap,
+        "burst": burst,
     }
-    hop = {"name": "access", "medium": medium, "delay": "20 ms", "queue": {"kind": "droptail", "bytes": "60 kB"}}
-    run = tmp_path / "run"
-    ackclock.simulate({"hop": [hop]}, [DOWNLOAD], "15 s", 1, out=run, captures="pcap")
-    fit = ackclock.fit(run, score=False, variant="cubic")
+    hop = {"name": "access", "medium": medium, **keys}
+    ackclock.simulate({"hop": [hop]}, [DOWNLOAD], f"{seconds} s", 1, out=folder / "run", captures="pcap")
+    return ackclock.fit(folder / "run", score=False, variant="cubic")
+
+
+@pytest.mark.slow
+def test_cap_and_burst_are_fitted_when_a_docsis_link_shapes(tmp_path):
+    queue = {"kind": "droptail", "bytes": "60 kB"}
+    fit = fit_of_docsis(tmp_path, 15, {"down": "4 Mb/s", "up": "2 Mb/s"}, "250 kB", delay="20 ms", queue=queue)
     found = rows(fit)
     assert found["medium.cap.down"]["lo"] <= 4e6 <= found["medium.cap.down"]["hi"]
     assert found["medium.burst"]["lo"] <= 250e3 <= found["medium.burst"]["hi"]
@@ -131,16 +136,8 @@ def test_cap_and_burst_are_fitted_when_a_docsis_link_shapes(tmp_path):
 
 @pytest.mark.slow
 def test_cap_that_the_replayed_part_does_not_show_is_fitted_when_the_whole_input_shows_it(tmp_path):
-    medium = {
-        "kind": "grants",
-        "standard": "docsis-3.1",
-        "rate": {"down": "200 Mb/s", "up": "40 Mb/s"},
-        "cap": {"down": "3417275 b/s", "up": "10 Mb/s"},
-        "burst": "273 kB",
-    }
-    hop = {"name": "access", "medium": medium, "delay": "99.2 ms", "queue": {"kind": "droptail", "bytes": "111869 B"}}
-    run = tmp_path / "run"
-    ackclock.simulate({"hop": [hop]}, [DOWNLOAD], "30 s", 1, out=run, captures="pcap")
-    found = rows(ackclock.fit(run, score=False, variant="cubic"))
+    queue = {"kind": "droptail", "bytes": "111869 B"}
+    cap = {"down": "3417275 b/s", "up": "10 Mb/s"}
+    found = rows(fit_of_docsis(tmp_path, 30, cap, "273 kB", delay="99.2 ms", queue=queue))
     assert found["medium.cap.down"]["lo"] <= 3_417_275 <= found["medium.cap.down"]["hi"]
     assert found["delay"]["lo"] <= 99.2 <= found["delay"]["hi"]
