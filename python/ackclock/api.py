@@ -247,6 +247,15 @@ def list_hosts() -> dict[str, str]:
     return catalogue.hosts()
 
 
+def list_linux_rules() -> dict[str, str]:
+    """The rules in which a host may differ from the RFCs as Linux does, the values of `linux_rules`:
+    name -> what Linux does and the kernel's functions that decide.
+    """
+    return {
+        entry["name"]: f"{entry['summary']}. Source: {entry['source']}" for entry in catalogue.entries("linux_rules")
+    }
+
+
 def list_papers() -> dict[str, str]:
     """Papers with claims for `reproduce`: name -> subject."""
     return dict(_PAPERS)

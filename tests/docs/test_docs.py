@@ -132,18 +132,18 @@ def test_readme_python_runs(tmp_path: Path) -> None:
 
 
 def page_of(name: str) -> str:
-    """The page under docs/models that covers a variant, a recovery or a slow start."""
+    """The page under docs/models that covers a variant or a recovery."""
     shared = {"newreno": "newreno", "westwood+": "westwood", "westwood-ns2": "westwood", "vegas-original": "vegas"}
     shared |= {"bic-paper": "bic", "bic-2.6.8": "bic", "ledbat++": "ledbat-pp"}
     return shared.get(name, name)
 
 
-@pytest.mark.parametrize("kind", ["variants", "recoveries", "slow_starts"])
+@pytest.mark.parametrize("kind", ["variants", "recoveries", "slow_starts", "linux_rules"])
 def test_catalogue_entries_have_pages_with_their_checks(kind: str) -> None:
     folder = ROOT / "docs" / "models"
     index = (folder / "README.md").read_text()
     for entry in catalogue.entries(kind):
-        page = "slow-starts" if kind == "slow_starts" else page_of(entry["name"])
+        page = kind.replace("_", "-") if kind in ("slow_starts", "linux_rules") else page_of(entry["name"])
         text = (folder / f"{page}.md").read_text()
         assert f"({page}.md)" in index, f"{page} is not in the index"
         assert f"`{entry['name']}`" in text or f'"{entry["name"]}"' in text, f"{page}.md does not name {entry['name']}"

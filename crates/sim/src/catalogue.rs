@@ -1,6 +1,6 @@
 //! The catalogue: everything that a plan can name, with a summary and a source.
 
-use ackclock_core::tcp::{RecoveryKind, SlowStart, Variant};
+use ackclock_core::tcp::{LinuxRule, RecoveryKind, SlowStart, Variant};
 use serde::Serialize;
 
 #[derive(Debug, Clone, Serialize)]
@@ -9,6 +9,7 @@ pub struct Catalogue {
     pub recoveries: Vec<Entry>,
     pub slow_starts: Vec<Entry>,
     pub queues: Vec<Entry>,
+    pub linux_rules: Vec<Entry>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -45,5 +46,6 @@ pub fn catalogue() -> Catalogue {
         recoveries: RecoveryKind::ALL.iter().map(|r| entry((r.name(), r.summary(), r.source()))).collect(),
         slow_starts: SlowStart::TABLE.iter().copied().map(entry).collect(),
         queues: QUEUES.into_iter().map(entry).collect(),
+        linux_rules: LinuxRule::ALL.iter().map(|r| entry((r.name(), r.summary(), r.source()))).collect(),
     }
 }

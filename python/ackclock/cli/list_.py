@@ -1,4 +1,4 @@
-"""list: the names of links, variants, groups, hosts, queues, workloads, metrics and papers."""
+"""list: the names of links, variants, groups, hosts, Linux's rules, queues, workloads, metrics and papers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class Kind(StrEnum):
     variants = "variants"
     groups = "groups"
     hosts = "hosts"
+    linux_rules = "linux-rules"
     queues = "queues"
     workloads = "workloads"
     metrics = "metrics"
@@ -28,14 +29,14 @@ def list_(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """List links, variants, groups of variants, hosts, queues, workloads, metrics or papers by
-    name.
+    """List links, variants, groups of variants, hosts, Linux's rules, queues, workloads, metrics or
+    papers by name.
     """
     from ackclock import api
     from ackclock.cli.output import print_json, print_names
 
-    names = getattr(api, f"list_{kind.value}")()
+    names = getattr(api, f"list_{kind.name}")()
     if json:
-        print_json({kind.value: [{"name": name, "title": title} for name, title in names.items()]})
+        print_json({kind.name: [{"name": name, "title": title} for name, title in names.items()]})
     else:
         print_names(names)

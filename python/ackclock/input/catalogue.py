@@ -22,8 +22,8 @@ def _engine_catalogue() -> dict[str, Any]:
 
 
 def entries(kind: str) -> list[dict[str, str]]:
-    """The engine's entries of one kind ("variants", "recoveries", "slow_starts", "queues"): name,
-    summary, source.
+    """The engine's entries of one kind ("variants", "recoveries", "slow_starts", "queues",
+    "linux_rules"): name, summary, source.
     """
     listed: list[dict[str, str]] = _engine_catalogue()[kind]
     return listed
@@ -52,6 +52,11 @@ def slow_starts() -> tuple[str, ...]:
 def queues() -> tuple[str, ...]:
     """The engine's queues."""
     return _names("queues")
+
+
+def linux_rules() -> tuple[str, ...]:
+    """The rules in which a host stack may differ from the RFCs as Linux does."""
+    return _names("linux_rules")
 
 
 @cache

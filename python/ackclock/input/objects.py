@@ -234,6 +234,7 @@ class Tcp(_Input):
     limited_transmit: bool | None = None
     tail_loss_probe: bool | None = None
     immediate_ack_on_fill: bool | None = None
+    linux_rules: bool | Sequence[str] | None = None
     overhead: Time | None = None
 
 

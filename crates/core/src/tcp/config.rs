@@ -6,6 +6,7 @@ use super::autotune::{ReceiveTuning, SendTuning};
 use super::cc::slow_start::{ClassicSlowStart, SlowStart};
 use super::cc::{UserVariant, Variant};
 use super::ecn::{AccEcnOption, EcnMode, EcnPackets};
+use super::linux_rules::LinuxRules;
 use super::metrics_cache::MetricsCache;
 use super::recovery::RecoveryKind;
 use super::sack_compression::SackCompression;
@@ -172,6 +173,9 @@ pub struct TcpConfig {
     pub tail_loss_probe: bool,
     /// RFC 5681, section 4.2: an ACK at once when a segment fills a gap.
     pub immediate_ack_on_fill: bool,
+    /// Where the host differs from the RFCs as Linux does.
+    #[serde(default)]
+    pub linux_rules: LinuxRules,
 }
 
 /// Delayed ACKs (RFC 1122, section 4.2.3.2).
@@ -437,6 +441,7 @@ impl Default for TcpConfig {
             limited_transmit: false,
             tail_loss_probe: true,
             immediate_ack_on_fill: true,
+            linux_rules: LinuxRules::default(),
         }
     }
 }

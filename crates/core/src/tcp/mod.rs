@@ -9,6 +9,7 @@ pub mod ecn;
 mod endpoint;
 mod handshake;
 mod info;
+pub mod linux_rules;
 pub mod metrics_cache;
 pub mod pacer;
 mod proxy;
@@ -34,6 +35,7 @@ pub use config::{
 pub use ecn::{AccEcnOption, EcnCounts, EcnMode, EcnPackets};
 pub use endpoint::TcpEndpoint;
 pub use info::{CaState, TcpInfo};
+pub use linux_rules::{LinuxRule, LinuxRules};
 pub use metrics_cache::{MetricsCache, SharedPathMetrics};
 pub use proxy::{relay_bytes, relay_handshakes};
 pub use recovery::RecoveryKind;

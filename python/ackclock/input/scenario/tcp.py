@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 from ackclock import congestion_control
 from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input import form
-from ackclock.input.catalogue import hosts, recoveries, slow_starts, variants
+from ackclock.input.catalogue import hosts, linux_rules, recoveries, slow_starts, variants
 from ackclock.input.form import Form, FormValidator
 from ackclock.input.quantity_fields import Size, SomeBytes, Span, Time
 from ackclock.input.schema import Count, Flag, Table, choice_field, int_field, number_field
@@ -26,6 +26,7 @@ _OVERHEAD = form.either(Form({"const": False}), form.SIZE)
 _SSTHRESH = form.either(form.words("unlimited"), form.whole(minimum=2))
 _CACHE = Form({"enum": [False, True, "rtt", "full"]})
 _ECN = Form({"enum": [False, True, "accecn"]})
+_LINUX_RULES = form.either(Form({"type": "boolean"}), Form({"type": "array", "items": {"type": "string"}}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,6 +233,17 @@ def _ecn(value: Any) -> Any:
     raise InvalidValue(format_value(value), 'true (RFC 3168), "accecn" (RFC 9768) or false')
 
 
+def _linux_rules(value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, list):
+        unknown = next((name for name in value if name not in linux_rules()), None)
+        if unknown is None:
+            return value
+        raise InvalidValue(format_value(unknown), f"a rule of Linux: {choices(list(linux_rules()), unknown)}")
+    raise InvalidValue(format_value(value), "true (every rule of Linux), false, or a list of rules")
+
+
 def _metrics_cache(value: Any) -> Any:
     if isinstance(value, bool) or value in ("rtt", "full"):
         return value
@@ -347,6 +359,7 @@ class TcpKeys(Table):
     limited_transmit: Flag | None = None
     tail_loss_probe: Flag | None = None
     immediate_ack_on_fill: Flag | None = None
+    linux_rules: Annotated[bool | list[str], BeforeValidator(_linux_rules), _LINUX_RULES] | None = None
     overhead: Time | None = None
 
     def explicit_keys(self) -> dict[str, Any]:

@@ -1,0 +1,117 @@
+//! Where Linux differs from the RFCs. Each rule is a switch of a host stack, so that a host may have
+//! the kernel's answers ACK by ACK (`linux-6`), the RFC's, or some of them.
+
+use serde::{Deserialize, Deserializer};
+
+macro_rules! linux_rules {
+    ($($rule:ident => $name:literal, $summary:literal, $function:literal;)*) => {
+        /// A rule of Linux, named as in `linux_rules` of a host stack.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        pub enum LinuxRule { $($rule),* }
+
+        impl LinuxRule {
+            pub const ALL: &'static [LinuxRule] = &[$(LinuxRule::$rule),*];
+
+            pub fn name(self) -> &'static str { match self { $(LinuxRule::$rule => $name),* } }
+            pub fn summary(self) -> &'static str { match self { $(LinuxRule::$rule => $summary),* } }
+            /// The kernel's functions that decide.
+            pub fn source(self) -> &'static str { match self { $(LinuxRule::$rule => $function),* } }
+
+            pub fn from_name(name: &str) -> Option<LinuxRule> {
+                Self::ALL.iter().copied().find(|rule| rule.name() == name)
+            }
+        }
+    };
+}
+
+linux_rules! {
+    CwndThreshold => "cwnd-threshold",
+        "ssthresh follows from cwnd, not from the segments in flight",
+        "tcp_reno_ssthresh(), cubictcp_recalc_ssthresh()";
+}
+
+/// The rules that a host stack follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LinuxRules(u64);
+
+impl LinuxRules {
+    /// Every rule.
+    pub fn all() -> LinuxRules {
+        LinuxRule::ALL.iter().copied().collect()
+    }
+
+    /// The host follows this rule.
+    #[inline(always)]
+    pub fn has(self, rule: LinuxRule) -> bool {
+        self.0 >> rule as u8 & 1 != 0
+    }
+
+    /// The same rules without this one.
+    pub fn without(self, rule: LinuxRule) -> LinuxRules {
+        LinuxRules(self.0 & !(1 << rule as u8))
+    }
+}
+
+impl FromIterator<LinuxRule> for LinuxRules {
+    fn from_iter<I: IntoIterator<Item = LinuxRule>>(rules: I) -> LinuxRules {
+        LinuxRules(rules.into_iter().fold(0, |bits, rule| bits | 1 << rule as u8))
+    }
+}
+
+/// In a plan: true (every rule), false, or a list of names.
+impl<'de> Deserialize<'de> for LinuxRules {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<LinuxRules, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "linux_rules is true, false or a list of names")]
+        enum Form {
+            Flag(bool),
+            Names(Vec<String>),
+        }
+        match Form::deserialize(from)? {
+            Form::Flag(true) => Ok(LinuxRules::all()),
+            Form::Flag(false) => Ok(LinuxRules::default()),
+            Form::Names(names) => names
+                .iter()
+                .map(|name| {
+                    LinuxRule::from_name(name)
+                        .ok_or_else(|| serde::de::Error::custom(format!("there is no Linux rule '{name}'")))
+                })
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::de::IntoDeserializer;
+    use serde::de::value::Error;
+
+    #[test]
+    fn rules_fit_the_bits_that_hold_them() {
+        assert!(LinuxRule::ALL.len() <= u64::BITS as usize);
+    }
+
+    #[test]
+    fn rule_is_absent_after_it_is_taken_out() {
+        for &rule in LinuxRule::ALL {
+            assert!(LinuxRules::all().has(rule));
+            let rest = LinuxRules::all().without(rule);
+            assert!(LinuxRule::ALL.iter().all(|&other| rest.has(other) == (other != rule)));
+        }
+    }
+
+    #[test]
+    fn list_of_names_selects_those_rules_alone() {
+        for &rule in LinuxRule::ALL {
+            assert_eq!(LinuxRule::from_name(rule.name()), Some(rule));
+        }
+        let flag = |on: bool| LinuxRules::deserialize(IntoDeserializer::<Error>::into_deserializer(on));
+        let list = |names: Vec<&'static str>| LinuxRules::deserialize(IntoDeserializer::<Error>::into_deserializer(names));
+        assert_eq!(flag(true), Ok(LinuxRules::all()));
+        assert_eq!(flag(false), Ok(LinuxRules::default()));
+        assert_eq!(list(vec!["cwnd-threshold"]), Ok([LinuxRule::CwndThreshold].into_iter().collect()));
+        assert!(list(vec!["no-such-rule"]).is_err());
+    }
+}
