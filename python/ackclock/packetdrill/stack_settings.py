@@ -60,7 +60,7 @@ def _recovery(value: str) -> dict[str, Any]:
     flags = _number(value)
     if flags & ~1:
         raise _Refused("RACK's static reordering window (tcp_recovery 2 and 4) is not in the engine")
-    return {"recovery": "rack" if flags & 1 else "prr"}
+    return {"recovery": "linux" if flags & 1 else "prr"}
 
 
 def _early_retrans(value: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ use super::autotune::{ReceiveTuning, SendTuning};
 use super::cc::slow_start::{ClassicSlowStart, SlowStart};
 use super::cc::{UserVariant, Variant};
 use super::ecn::{AccEcnOption, EcnMode, EcnPackets};
-use super::linux_rules::LinuxRules;
+use super::linux_rules::{LinuxRule, LinuxRules};
 use super::metrics_cache::MetricsCache;
 use super::recovery::RecoveryKind;
 use super::sack_compression::SackCompression;
@@ -227,6 +227,8 @@ pub struct RtoConfig {
     pub tick: Span,
     /// What `min` applies to.
     pub floor: RtoFloor,
+    /// The deviation is Linux's, not that of RFC 6298.
+    pub linux_deviation: bool,
 }
 
 /// What restarts the retransmission timer.
@@ -338,7 +340,8 @@ impl TcpConfig {
     /// The parameters of the RTO estimator.
     pub fn rto(&self) -> RtoConfig {
         let TcpConfig { rto_initial: initial, rto_min: min, rto_max: max, rto_tick: tick, rto_floor: floor, .. } = *self;
-        RtoConfig { initial, min, max, tick, floor }
+        let linux_deviation = self.linux_rules.has(LinuxRule::RttDeviation);
+        RtoConfig { initial, min, max, tick, floor, linux_deviation }
     }
 
     /// Name of the variant, or of the congestion control in its place.

@@ -9,7 +9,7 @@ use super::sender::Sender;
 use crate::units::Span;
 
 /// State of the congestion control machinery (`enum tcp_ca_state`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum CaState {
     /// No sign of loss.
@@ -82,6 +82,9 @@ fn segments(window: f64) -> u32 {
 
 impl Sender {
     fn ca_state(&self) -> CaState {
+        if let Some(linux) = self.recovery.linux() {
+            return linux.ca_state();
+        }
         if self.una < self.rto_recovery_point {
             CaState::Loss
         } else if self.recovery.active() {
@@ -108,7 +111,7 @@ impl TcpEndpoint {
             snd_ssthresh: segments(sender.cc.ssthresh()),
             snd_mss: sender.segment,
             unacked: scoreboard.len(),
-            sacked: scoreboard.sacked_out(),
+            sacked: scoreboard.sacked_out() + sender.recovery.linux().map_or(0, |linux| linux.reno_sacked()),
             lost: scoreboard.lost_out(),
             retrans: scoreboard.retrans_out(),
             retransmits: sender.timeouts_in_a_row,

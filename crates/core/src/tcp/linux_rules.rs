@@ -26,9 +26,12 @@ macro_rules! linux_rules {
 }
 
 linux_rules! {
-    CwndThreshold => "cwnd-threshold",
-        "ssthresh follows from cwnd, not from the segments in flight",
-        "tcp_reno_ssthresh(), cubictcp_recalc_ssthresh()";
+    RttDeviation => "rtt-deviation",
+        "the RTO holds the largest mean deviation of a round trip, and a fall of the RTT counts an eighth in it",
+        "tcp_rtt_estimator(), tcp_ack_update_rtt()";
+    IdleRestartValidates => "idle-restart-validates",
+        "the restart after an idle period validates cwnd: no decay for its low use follows at once",
+        "tcp_cwnd_restart()";
 }
 
 /// The rules that a host stack follows.
@@ -74,8 +77,7 @@ impl<'de> Deserialize<'de> for LinuxRules {
             Form::Names(names) => names
                 .iter()
                 .map(|name| {
-                    LinuxRule::from_name(name)
-                        .ok_or_else(|| serde::de::Error::custom(format!("there is no Linux rule '{name}'")))
+                    LinuxRule::from_name(name).ok_or_else(|| serde::de::Error::custom(format!("there is no Linux rule '{name}'")))
                 })
                 .collect(),
         }
@@ -111,7 +113,7 @@ mod tests {
         let list = |names: Vec<&'static str>| LinuxRules::deserialize(IntoDeserializer::<Error>::into_deserializer(names));
         assert_eq!(flag(true), Ok(LinuxRules::all()));
         assert_eq!(flag(false), Ok(LinuxRules::default()));
-        assert_eq!(list(vec!["cwnd-threshold"]), Ok([LinuxRule::CwndThreshold].into_iter().collect()));
+        assert_eq!(list(vec!["rtt-deviation"]), Ok([LinuxRule::RttDeviation].into_iter().collect()));
         assert!(list(vec!["no-such-rule"]).is_err());
     }
 }

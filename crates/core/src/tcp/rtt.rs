@@ -18,7 +18,52 @@ pub struct RttEstimator {
     rounded: Span,
     /// Doublings since the last RTO.
     backoff: u32,
+    linux: LinuxDeviation,
     config: RtoConfig,
+}
+
+/// Linux's mean deviation in its integers, in microseconds (`tcp_rtt_estimator()`).
+#[derive(Clone, Copy, Debug, Default)]
+struct LinuxDeviation {
+    /// SRTT times 8.
+    srtt: i64,
+    /// Mean deviation times 4, and its maximum in this round trip.
+    mdev: i64,
+    mdev_max: i64,
+    /// The largest deviation times 4: the variance term of the RTO.
+    rttvar: i64,
+    /// snd.nxt when the round trip began.
+    round_end: u64,
+}
+
+impl LinuxDeviation {
+    /// `una`, `next`: snd.una and snd.nxt.
+    fn sample(&mut self, rtt: i64, min: i64, (una, next): (u64, u64)) {
+        if self.srtt == 0 {
+            (self.srtt, self.mdev) = ((rtt << 3).max(1), rtt << 1);
+            self.rttvar = self.mdev.max(min);
+            (self.mdev_max, self.round_end) = (self.rttvar, next);
+            return;
+        }
+        let error = rtt - (self.srtt >> 3);
+        self.srtt = (self.srtt + error).max(1);
+        let mut step = error.abs() - (self.mdev >> 2);
+        // A fall of the RTT that is larger than the deviation says little of the next delays.
+        if error < 0 && step > 0 {
+            step >>= 3;
+        }
+        self.mdev += step;
+        if self.mdev > self.mdev_max {
+            self.mdev_max = self.mdev;
+            self.rttvar = self.rttvar.max(self.mdev_max);
+        }
+        if una > self.round_end {
+            if self.mdev_max < self.rttvar {
+                self.rttvar -= (self.rttvar - self.mdev_max) >> 2;
+            }
+            (self.round_end, self.mdev_max) = (next, min);
+        }
+    }
 }
 
 /// 1/alpha of RFC 6298, section 2.
@@ -39,7 +84,16 @@ pub(super) fn smooth(old: Span, new: Span, share: u64) -> Span {
 impl RttEstimator {
     pub fn new(config: RtoConfig) -> RttEstimator {
         let base = config.initial.round_up_to(config.tick);
-        RttEstimator { config, srtt: None, rttvar: Span::ZERO, min: Span::MAX, base, rounded: base, backoff: 0 }
+        RttEstimator {
+            config,
+            srtt: None,
+            rttvar: Span::ZERO,
+            min: Span::MAX,
+            base,
+            rounded: base,
+            backoff: 0,
+            linux: LinuxDeviation::default(),
+        }
     }
 
     /// RFC 6298 (2.2) and (2.3): the first sample sets the estimates, later ones smooth them;
@@ -61,6 +115,29 @@ impl RttEstimator {
         self.set_base(srtt);
     }
 
+    /// As `sample`, by Linux's rules if the host follows them. `round`: snd.una and snd.nxt.
+    #[inline]
+    pub fn sample_in_round(&mut self, rtt: Span, round: (u64, u64)) {
+        if !self.config.linux_deviation {
+            return self.sample(rtt);
+        }
+        let micros = |span: Span| (span.0 / Span::from_us(1).0) as i64;
+        self.linux.sample(micros(rtt), micros(self.config.min), round);
+        let srtt = Span::from_us((self.linux.srtt >> 3) as u64);
+        self.srtt = Some(srtt);
+        self.rttvar = Span::from_us((self.linux.mdev >> 2) as u64);
+        self.set_rto(srtt + Span::from_us(self.linux.rttvar as u64));
+    }
+
+    /// Where the host follows Linux, the minimum RTT is that of the last segment of an ACK, whose RTT
+    /// does not have the delay of the ACK in it (`tcp_update_rtt_min()`).
+    #[inline]
+    pub fn note_min(&mut self, rtt: Span) {
+        if self.config.linux_deviation {
+            self.min = self.min.min(rtt);
+        }
+    }
+
     /// RFC 6298 (2.3) and (2.4), or the host's floor.
     #[inline]
     fn set_base(&mut self, srtt: Span) {
@@ -69,6 +146,11 @@ impl RttEstimator {
             RtoFloor::Timeout => (srtt + variance).max(self.config.min),
             RtoFloor::Variance => srtt + variance.max(self.config.min),
         };
+        self.set_rto(base);
+    }
+
+    #[inline]
+    fn set_rto(&mut self, base: Span) {
         if base > self.rounded || base + self.config.tick <= self.rounded || self.config.tick == Span::ZERO {
             self.rounded = base.round_up_to(self.config.tick);
         }
@@ -152,6 +234,7 @@ mod tests {
             max: Span::from_secs(60),
             tick: Span::from_ms(1),
             floor,
+            linux_deviation: false,
         }
     }
 

@@ -19,7 +19,7 @@ fn config(variant: Variant, recovery: RecoveryKind, ecn: EcnMode) -> TcpConfig {
         variant,
         recovery,
         ecn,
-        sack: recovery.needs_sack(),
+        sack: recovery.uses_sack(),
         segment: PACKET - 40,
         receive_buffer: 10_000_000,
         initial_window: 10.0,

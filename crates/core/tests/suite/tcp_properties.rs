@@ -118,7 +118,7 @@ proptest! {
         path.run();
         // RACK's tail loss probe is sent after two RTTs, even while a delayed ACK is pending (RFC
         // 8985, section 7.2).
-        let probes = config.recovery == RecoveryKind::Rack;
+        let probes = matches!(config.recovery, RecoveryKind::Rack | RecoveryKind::Linux);
         path.check(config.delayed_ack.is_none_or(|d| !probes && d.timer < config.rto_min));
         let mut again = Path::new(ends(), conditions, bytes);
         again.run();

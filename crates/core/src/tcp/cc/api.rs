@@ -115,6 +115,10 @@ pub trait CongestionControl {
     fn on_congestion(&mut self, congestion: &Congestion);
     /// A recovery ends, or moderates the window: cwnd becomes `cwnd`.
     fn on_recovered(&mut self, now: Time, cwnd: f64);
+    /// Linux's recovery sets cwnd, from ACK to ACK of a reduction and after an RTO.
+    fn set_cwnd(&mut self, now: Time, cwnd: f64) {
+        self.on_recovered(now, cwnd);
+    }
     /// The window was not used and becomes `window` (RFC 5681, section 4.1; RFC 2861).
     fn on_restart(&mut self, now: Time, window: CongestionWindow) {
         self.on_recovered(now, window.cwnd);
@@ -170,6 +174,9 @@ impl CongestionWindow {
 macro_rules! window_methods {
     () => {
         fn on_recovered(&mut self, _now: $crate::units::Time, cwnd: f64) {
+            self.window.cwnd = cwnd;
+        }
+        fn set_cwnd(&mut self, _now: $crate::units::Time, cwnd: f64) {
             self.window.cwnd = cwnd;
         }
         fn on_restart(&mut self, _now: $crate::units::Time, window: $crate::tcp::cc::CongestionWindow) {

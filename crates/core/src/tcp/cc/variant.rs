@@ -104,6 +104,7 @@ macro_rules! any_cc {
             fn on_ack(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_ack(ack)),* } }
             fn on_congestion(&mut self, c: &Congestion) { match self { $(AnyCc::$kind(cc) => cc.on_congestion(c)),* } }
             fn on_recovered(&mut self, now: Time, cwnd: f64) { match self { $(AnyCc::$kind(c) => c.on_recovered(now, cwnd)),* } }
+            fn set_cwnd(&mut self, now: Time, cwnd: f64) { match self { $(AnyCc::$kind(c) => c.set_cwnd(now, cwnd)),* } }
             fn on_restart(&mut self, now: Time, window: CongestionWindow) { match self { $(AnyCc::$kind(c) => c.on_restart(now, window)),* } }
             fn on_idle(&mut self, now: Time, idle: Span) { match self { $(AnyCc::$kind(c) => c.on_idle(now, idle)),* } }
             #[inline]

@@ -87,6 +87,10 @@ impl CongestionControl for Westwood {
         self.window = window;
     }
 
+    fn set_cwnd(&mut self, _now: Time, cwnd: f64) {
+        self.window.cwnd = cwnd;
+    }
+
     fn on_recovered(&mut self, _now: Time, cwnd: f64) {
         self.window.cwnd = cwnd;
         // The first call after a loss is the end of the recovery, unless an RTO has ended it.

@@ -5,6 +5,7 @@
 mod classic;
 mod cwr;
 mod fack;
+mod linux;
 mod newreno;
 mod prr;
 mod rack;
@@ -16,6 +17,7 @@ mod tlp;
 pub use classic::ClassicRecovery;
 pub use cwr::Cwr;
 pub use fack::Fack;
+pub use linux::LinuxRecovery;
 pub use newreno::NewReno;
 pub use prr::Prr;
 pub use rack::Rack;
@@ -59,6 +61,47 @@ pub struct AckInfo {
     /// The fine-grained RTO of the first segment has passed, so the first duplicate ACK suffices
     /// (Vegas).
     pub fine_timer_expired: bool,
+    /// For the recovery `linux`.
+    pub linux: LinuxAck,
+}
+
+/// What Linux's recovery needs of an ACK beside the rest of `AckInfo`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinuxAck {
+    /// FLAG_SND_UNA_ADVANCED.
+    pub advanced: bool,
+    /// The ACK number lies below snd.una: only its SACK blocks count.
+    pub old: bool,
+    /// Something was outstanding before the ACK.
+    pub had_outstanding: bool,
+    /// snd.una, the end of the highest SACKed segment, and the count of loss marks before the ACK.
+    pub prior_una: u64,
+    pub prior_fack: u64,
+    pub losses_before: u64,
+    /// TSecr; 0 without timestamps.
+    pub echo_value: u32,
+    /// FLAG_ECE.
+    pub ece: bool,
+    /// FLAG_NOT_DUP: it carries data, updates the window, or acknowledges data.
+    pub not_duplicate: bool,
+    /// Duplicate ACKs that it counts as.
+    pub dupacks: u32,
+    pub has_blocks: bool,
+    /// The range of a D-SACK, and whether it lies in a segment that has been retransmitted.
+    pub dsack_range: Option<(u64, u64)>,
+    pub dsack_retransmitted: bool,
+    /// FLAG_DSACKING_ACK and FLAG_DSACK_TLP.
+    pub dsack: bool,
+    pub dsack_of_probe: bool,
+    /// A SACK gave an RTT sample of data sent before the oldest segment was last sent.
+    pub timed_by_sack: bool,
+}
+
+impl LinuxAck {
+    /// `tcp_tsopt_ecr_before()`.
+    pub fn echoes_before(&self, stamp: u32) -> bool {
+        self.echo_value != 0 && (self.echo_value.wrapping_sub(stamp) as i32) < 0
+    }
 }
 
 impl AckInfo {
@@ -85,7 +128,9 @@ pub struct RecoveryContext<'a> {
     pub tail_loss_probe: bool,
     pub rtt: &'a RttEstimator,
     /// Expiry of the retransmission timer.
-    pub rto_at: Time,
+    pub rto_at: &'a mut Time,
+    /// Payload of a full segment.
+    pub segment: u32,
     /// Time of the next `on_timer`.
     pub timer: &'a mut Time,
     /// Reduces the window for the recovery.
@@ -189,6 +234,10 @@ pub trait Recovery {
     fn restarts_timer(&self) -> bool {
         true
     }
+    /// Segments by which slow start may grow on this ACK; None: those that the ACK number covers.
+    fn growth_credit(&self) -> Option<u32> {
+        None
+    }
     /// The largest reordering seen, in segments, where it is measured.
     fn reordering(&self) -> Option<u32> {
         None
@@ -199,9 +248,21 @@ pub trait Recovery {
     }
 }
 
+impl AnyRecovery {
+    /// Linux's state machine, if the host has it.
+    #[inline]
+    pub fn linux(&self) -> Option<&LinuxRecovery> {
+        if let AnyRecovery::Linux(linux) = self { Some(linux) } else { None }
+    }
+    #[inline]
+    pub fn linux_mut(&mut self) -> Option<&mut LinuxRecovery> {
+        if let AnyRecovery::Linux(linux) = self { Some(linux) } else { None }
+    }
+}
+
 impl RecoveryKind {
-    /// The recovery cannot work without SACK.
-    pub fn needs_sack(self) -> bool {
+    /// The recovery reads SACK blocks.
+    pub fn uses_sack(self) -> bool {
         !matches!(self, RecoveryKind::Classic | RecoveryKind::NewReno)
     }
 }
@@ -266,6 +327,8 @@ macro_rules! recoveries {
             fn holds_threshold(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.holds_threshold()),* } }
             #[inline]
             fn restarts_timer(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.restarts_timer()),* } }
+            #[inline]
+            fn growth_credit(&self) -> Option<u32> { match self { $(AnyRecovery::$kind(r) => r.growth_credit()),* } }
             fn reordering(&self) -> Option<u32> { match self { $(AnyRecovery::$kind(r) => r.reordering()),* } }
             fn reported_window(&self, cc: &AnyCc) -> f64 { match self { $(AnyRecovery::$kind(r) => r.reported_window(cc)),* } }
         }
@@ -286,5 +349,6 @@ recoveries! {
     Fack(Fack) => "fack", "the forward-most SACK shows what has left the network; the window is halved at once", "Mathis and Mahdavi 1996";
     Prr(Prr) => "prr", "losses by RFC 6675; the window falls in proportion to deliveries", "RFC 9937, RFC 6937";
     Rack(Rack) => "rack", "losses by time, and a probe for losses at the tail; today's default", "RFC 8985, RFC 9937";
+    Linux(LinuxRecovery) => "linux", "Linux's state machine: RACK-TLP, PRR, F-RTO and undo, or duplicate ACKs without SACK", "Linux 6, tcp_fastretrans_alert(); RFC 8985, RFC 9937, RFC 5682";
     RateHalving(RateHalving) => "rate-halving", "Linux 2.6: FACK, and the window falls by one on every second ACK", "Mathis, Semke and Mahdavi 1999, Linux 2.6";
 }

@@ -204,7 +204,7 @@ impl Recovery for Rack {
             grow = ack.advanced;
         }
         // An ACK that advances restarts the retransmission timer.
-        let rto_at = if ack.advanced { ctx.now + ctx.rtt.rto() } else { ctx.rto_at };
+        let rto_at = if ack.advanced { ctx.now + ctx.rtt.rto() } else { *ctx.rto_at };
         let probe_at = std::mem::replace(&mut state.probe_at, Time::NEVER);
         state.arm(rto_at, ctx);
         // Section 7.2: the probe's timer restarts when new data is sent or acknowledged.
@@ -243,7 +243,7 @@ impl Recovery for Rack {
         } else if let Some(reduction) = &mut state.reduction {
             reduction.on_timer(ctx);
         }
-        state.arm(ctx.rto_at, ctx);
+        state.arm(*ctx.rto_at, ctx);
         false
     }
 
@@ -265,7 +265,7 @@ impl Recovery for Rack {
         state.sent.push_back(XmitRecord { at: ctx.now, index, retransmission });
         state.tlp.on_sent(retransmission, ctx);
         if !retransmission {
-            state.arm(ctx.rto_at, ctx);
+            state.arm(*ctx.rto_at, ctx);
         }
     }
 

@@ -90,6 +90,25 @@ impl Scoreboard {
         (self.scanned, self.sacked_below_scan) = (self.base, 0);
     }
 
+    /// An undo in Linux: nothing is lost, and retransmissions stay in flight.
+    pub fn unmark_every_loss(&mut self) {
+        for at in 0..self.ring.len() {
+            if let Some(sent) = self.ring.get_mut(at) {
+                sent.marks &= !LOST;
+            }
+        }
+        self.lost_out = 0;
+        (self.scanned, self.sacked_below_scan) = (self.base, 0);
+    }
+
+    /// A tail loss probe of Linux: counted neither as lost nor as a retransmission in flight.
+    pub fn on_probe(&mut self, index: Index, now: Time) {
+        let Some(at) = index.checked_sub(self.base).and_then(|i| usize::try_from(i).ok()) else { return };
+        let Some(sent) = self.ring.get_mut(at) else { return };
+        sent.sends = sent.sends.saturating_add(1);
+        sent.sent_at = now;
+    }
+
     /// The first lost segment that has not been retransmitted since.
     pub fn next_lost(&mut self) -> Option<Index> {
         if self.lost_out == self.retrans_out {

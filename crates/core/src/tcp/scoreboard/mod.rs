@@ -52,6 +52,22 @@ pub struct Arrival {
     pub retransmitted: bool,
 }
 
+/// A segment that an ACK newly reports, for Linux's recovery.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery {
+    pub index: Index,
+    pub seq: u64,
+    pub end: u64,
+    /// Time of the last transmission.
+    pub sent_at: Time,
+    /// It was sent more than once.
+    pub retransmitted: bool,
+    /// SACK reports it, not the ACK number.
+    pub by_sack: bool,
+    /// It had been SACKed before.
+    pub was_sacked: bool,
+}
+
 /// Fields of every ACK come first.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
@@ -64,6 +80,9 @@ pub struct Scoreboard {
     retrans_out: u32,
     /// Deliveries are recorded, for `newest_arrival` and `lowest_arrival`.
     notes_arrivals: bool,
+    /// Deliveries are logged, for `take_deliveries`.
+    logs_deliveries: bool,
+    deliveries: Vec<Delivery>,
     sacked: RangeSet,
     /// Number of loss marks set.
     losses: u64,
@@ -151,6 +170,11 @@ impl Scoreboard {
     pub fn get(&self, index: Index) -> Option<&SentSegment> {
         self.ring.get(usize::try_from(index.checked_sub(self.base)?).ok()?)
     }
+    /// The segment that contains `seq` has been sent more than once.
+    pub fn was_retransmitted(&self, seq: u64) -> bool {
+        let at = self.ring.partition_point(|sent| sent.end() <= seq);
+        self.ring.get(at).is_some_and(|sent| sent.seq <= seq && sent.sends > 1)
+    }
     pub fn first(&self) -> Option<&SentSegment> {
         self.ring.front()
     }
@@ -191,6 +215,9 @@ impl Scoreboard {
             if self.notes_arrivals && !before {
                 self.note_arrival(&sent, self.base);
             }
+            if self.logs_deliveries {
+                self.log_delivery(&sent, self.base, false, before);
+            }
             if once && !before {
                 acked.first_sent = acked.first_sent.or(Some(sent.sent_at));
                 acked.last_sent = Some(sent.sent_at);
@@ -216,9 +243,14 @@ impl Scoreboard {
                 break;
             }
             let (sent_at, once) = (sent.sent_at, sent.sends == 1);
-            if self.notes_arrivals {
+            if self.notes_arrivals || self.logs_deliveries {
                 let sent = *sent;
-                self.note_arrival(&sent, self.base);
+                if self.notes_arrivals {
+                    self.note_arrival(&sent, self.base);
+                }
+                if self.logs_deliveries {
+                    self.log_delivery(&sent, self.base, false, false);
+                }
             }
             self.ring.take_front();
             self.base += 1;
@@ -245,6 +277,28 @@ impl Scoreboard {
     /// Records deliveries from here on.
     pub fn note_arrivals(&mut self) {
         self.notes_arrivals = true;
+    }
+
+    /// Logs each delivery from here on.
+    pub fn log_deliveries(&mut self) {
+        self.logs_deliveries = true;
+    }
+
+    #[inline]
+    fn log_delivery(&mut self, sent: &SentSegment, index: Index, by_sack: bool, was_sacked: bool) {
+        let (seq, end, sent_at, retransmitted) = (sent.seq, sent.end(), sent.sent_at, sent.sends > 1);
+        self.deliveries.push(Delivery { index, seq, end, sent_at, retransmitted, by_sack, was_sacked });
+    }
+
+    /// The deliveries since the last call, in the order in which they were reported;
+    /// `return_deliveries` gives the emptied vector back.
+    #[inline]
+    pub fn take_deliveries(&mut self) -> Vec<Delivery> {
+        std::mem::take(&mut self.deliveries)
+    }
+    #[inline]
+    pub fn return_deliveries(&mut self, emptied: Vec<Delivery>) {
+        self.deliveries = emptied;
     }
 
     /// Updates the newest, the lowest and the last delivered segment.

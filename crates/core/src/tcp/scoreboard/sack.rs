@@ -1,6 +1,6 @@
 //! Processing of SACK blocks.
 
-use super::segment::SACKED;
+use super::segment::{RETRANSMITTED, SACKED};
 use super::{Scoreboard, SentSegment};
 
 impl Scoreboard {
@@ -42,9 +42,14 @@ impl Scoreboard {
                 (start <= sent.seq && sent.end() <= end) || self.sacked.containing(sent.seq).is_some_and(|r| r.1 >= sent.end());
             if complete && !sent.is_sacked() {
                 self.lost_out -= u32::from(sent.is_lost());
-                self.retrans_out -= u32::from(sent.is_retransmitted());
-                sent.marks = SACKED;
+                // A retransmission whose loss an undo has unmarked stays in flight, as in Linux.
+                let in_flight = if sent.is_lost() { 0 } else { sent.marks & RETRANSMITTED };
+                self.retrans_out -= u32::from(sent.is_retransmitted() && in_flight == 0);
+                sent.marks = SACKED | in_flight;
                 let sent = *sent;
+                if self.logs_deliveries {
+                    self.log_delivery(&sent, index, true, false);
+                }
                 if sent.sends == 1 {
                     let (first, last) = self.sacked_once.unwrap_or((sent.sent_at, sent.sent_at));
                     self.sacked_once = Some((first.min(sent.sent_at), last.max(sent.sent_at)));

@@ -7,7 +7,8 @@ use crate::tcp::cc::{Ack, CongestionControl, EcnResponse};
 use crate::tcp::config::RtoRestart;
 use crate::tcp::delivery_rate::AckDelivery;
 use crate::tcp::ecn::MarkReport;
-use crate::tcp::recovery::{AckInfo, AnyRecovery, Recovery, RecoveryContext};
+use crate::tcp::linux_rules::LinuxRule;
+use crate::tcp::recovery::{AckInfo, AnyRecovery, LinuxAck, Recovery, RecoveryContext};
 use crate::tcp::scoreboard::Acked;
 use crate::tcp::stats::SendLimit;
 use crate::tcp::timestamps::TimestampEcho;
@@ -17,15 +18,18 @@ impl Sender {
     /// The window of a segment that is newer than the last one read: RFC 9293, section 3.10.7.4
     /// (SND.WL1, SND.WL2). Of segments with the same numbers a reordered one may be older, so only a
     /// larger window or a closed one counts (4.4BSD; Linux, `tcp_may_update_window()`). The right
-    /// edge moves left where the peer shrinks its window (section 3.8.6).
+    /// edge moves left where the peer shrinks its window (section 3.8.6). Returns whether the window
+    /// was read.
     #[inline]
-    pub(super) fn update_window(&mut self, segment: &Segment) {
+    pub(super) fn update_window(&mut self, segment: &Segment) -> bool {
         let window = u64::from(segment.window);
         let newer = segment.ack > self.una || segment.seq > self.window_seq;
-        if newer || (segment.seq == self.window_seq && (window > self.peer_window || window == 0)) {
+        let updates = newer || (segment.seq == self.window_seq && (window > self.peer_window || window == 0));
+        if updates {
             self.window_seq = segment.seq;
             self.set_window(segment.ack, window);
         }
+        updates
     }
 
     #[inline]
@@ -64,18 +68,21 @@ impl Sender {
     #[cold]
     #[inline(never)]
     fn on_overtaken_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
+        let mut linux = self.linux_ack(segment, echo);
+        (linux.old, linux.has_blocks) = (true, true);
         let (sacked, dsack) = self.apply_sack(segment);
         self.scoreboard.take_sacked_once();
-        if sacked == 0 && !dsack {
+        if sacked == 0 && !dsack && self.recovery.linux().is_none() {
             return;
         }
-        let duplicate = sacked > 0 && self.config.recovery.needs_sack();
-        let info = AckInfo { sacked, duplicate, dsack, echo: echo.rtt(), ..AckInfo::default() };
+        let duplicate = sacked > 0 && self.config.recovery.uses_sack();
+        let info = AckInfo { sacked, duplicate, dsack, echo: echo.rtt(), linux, ..AckInfo::default() };
         if self.window_cut.undo.is_some() {
             self.check_undo(now, segment, &info);
         }
         let (recovery, mut ctx) = self.recovery_context(now);
         recovery.on_ack(&info, &mut ctx);
+        self.take_cwr_flag();
         if let Some(cwv) = &mut self.window_cut.cwv {
             cwv.after_recovery(now, self.recovery.active(), &mut self.cc, self.stats.retransmitted_segments);
         }
@@ -103,14 +110,18 @@ impl Sender {
     fn slow_path_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         let flight_before = self.scoreboard.len();
         let same_window = u64::from(segment.window) == self.peer_window;
-        self.update_window(segment);
+        let mut linux = self.linux_ack(segment, echo);
+        let updated = self.update_window(segment);
         let (sacked, dsack) = if segment.sack.is_empty() { (0, false) } else { self.apply_sack(segment) };
+        let sacked_once = if sacked > 0 { self.scoreboard.take_sacked_once() } else { None };
         let advanced = segment.ack > self.una;
         let acked = if advanced { self.scoreboard.ack_to(segment.ack) } else { Acked::default() };
         if advanced {
-            self.advance(now, segment.ack, &acked, echo);
+            self.advance(now, segment.ack, &acked, echo, sacked_once);
         }
-        let sacked_rtt = if sacked > 0 { self.sample_sacked_rtt(now, advanced) } else { None };
+        let (sacked_rtt, timed_by_sack) = self.sample_sacked_rtt(now, advanced, sacked_once);
+        let data = segment.payload > 0 || segment.flags.any(Flags::SYN.with(Flags::FIN));
+        (linux.not_duplicate, linux.timed_by_sack) = (updated || data, timed_by_sack);
         let pure = segment.payload == 0 && !segment.flags.any(Flags::SYN.with(Flags::FIN));
         let duplicate = !advanced && flight_before > 0 && (sacked > 0 || (pure && same_window && segment.sack.is_empty()));
         let mut info = AckInfo {
@@ -124,6 +135,7 @@ impl Sender {
             echo: echo.rtt(),
             rtt: self.cc_rtt(now, &acked, sacked_rtt, echo.rtt().filter(|_| advanced)),
             fine_timer_expired: false,
+            linux,
         };
         if let Some(timer) = &mut self.fine_timer {
             info.fine_timer_expired = timer.on_ack(now, &info, &mut self.scoreboard, &self.rtt);
@@ -133,6 +145,9 @@ impl Sender {
         }
         let marks =
             if self.ecn.is_some() { self.on_ecn_feedback(now, segment, &acked, &info, echo) } else { MarkReport::default() };
+        // Linux's recovery reduces the window for marks, too, but where marks let it grow on.
+        let scalable = matches!(self.cc.ecn_response(), EcnResponse::Scalable { .. });
+        info.linux.ece = marks.seen && !scalable;
         let repairing = self.is_repairing();
         if let Some(cwv) = &mut self.window_cut.cwv {
             let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
@@ -147,9 +162,10 @@ impl Sender {
         if let Some(cwv) = &mut self.window_cut.cwv {
             cwv.after_recovery(now, self.recovery.active(), &mut self.cc, self.stats.retransmitted_segments);
         }
-        if self.ecn.is_some() {
+        if self.ecn.is_some() && (scalable || self.recovery.linux().is_none()) {
             grow &= self.respond_to_marks(now, marks, &info);
         }
+        self.take_cwr_flag();
         if self.delivery_rate.is_some() {
             self.sample_delivery_rate(now, &acked, &info);
         }
@@ -177,20 +193,57 @@ impl Sender {
     }
 
     /// A segment sent once that SACK newly reports gives an RTT sample if the ACK number does not
-    /// advance (Linux: `sack_rtt_us`). Returns the RTT of the last such segment.
-    fn sample_sacked_rtt(&mut self, now: Time, advanced: bool) -> Option<Span> {
-        let (sent, last) = self.scoreboard.take_sacked_once()?;
+    /// advance (Linux: `sack_rtt_us`). Returns the RTT of the last such segment,
+    /// and whether one of them was sent before the oldest segment was last sent.
+    fn sample_sacked_rtt(&mut self, now: Time, advanced: bool, sacked_once: Option<(Time, Time)>) -> (Option<Span>, bool) {
+        let Some((sent, last)) = sacked_once else { return (None, false) };
         if advanced {
-            return Some(now - last);
+            return (Some(now - last), false);
         }
         if self.config.sack_rtt {
+            self.rtt.note_min(now - last);
             self.on_rtt(now - sent);
+            if self.follows_linux_rtt() {
+                self.rtt.reset_backoff();
+            }
         }
         let before_oldest = self.scoreboard.first().is_some_and(|oldest| sent < oldest.sent_at);
         if before_oldest && self.config.rto_restart == RtoRestart::HeadAndSack {
             self.restart_timer(now);
         }
-        Some(now - last)
+        (Some(now - last), before_oldest)
+    }
+
+    /// What Linux's recovery needs of an ACK, before the ACK changes anything.
+    #[inline]
+    fn linux_ack(&self, segment: &Segment, echo: TimestampEcho) -> LinuxAck {
+        if self.recovery.linux().is_none() {
+            return LinuxAck::default();
+        }
+        let highest = self.scoreboard.highest_sacked_end().filter(|_| self.scoreboard.sacked_out() > 0);
+        let dsack_range = dsack_block(segment);
+        let retransmitted = |(start, _)| self.scoreboard.was_retransmitted(start);
+        LinuxAck {
+            had_outstanding: !self.scoreboard.is_empty(),
+            prior_una: self.una,
+            prior_fack: highest.unwrap_or(self.una),
+            losses_before: self.scoreboard.losses(),
+            echo_value: echo.value(),
+            has_blocks: !segment.sack.is_empty(),
+            dsack_range,
+            dsack_retransmitted: dsack_range.is_some_and(retransmitted),
+            ..LinuxAck::default()
+        }
+    }
+
+    /// Linux's recovery has reduced the window, or undone it: the next data carries CWR, or not.
+    #[inline]
+    pub(super) fn take_cwr_flag(&mut self) {
+        if let Some(ecn) = &mut self.ecn
+            && let Some(pending) = self.recovery.linux_mut().and_then(|linux| linux.take_cwr_flag())
+        {
+            ecn.set_cwr_pending(pending);
+        }
     }
 
     /// The RTT that the congestion control gets: of the last segment sent once that the ACK number
@@ -202,9 +255,14 @@ impl Sender {
         if self.config.sack_rtt { sacked.or(by_number).or(echo) } else { by_number }
     }
 
+    #[inline]
+    fn follows_linux_rtt(&self) -> bool {
+        self.config.linux_rules.has(LinuxRule::RttDeviation)
+    }
+
     #[inline(always)]
     pub(super) fn on_rtt(&mut self, rtt: Span) {
-        self.rtt.sample(rtt);
+        self.rtt.sample_in_round(rtt, (self.una, self.next));
         if let Some(pacer) = &mut self.pacer {
             pacer.on_rtt(rtt);
         }
@@ -235,7 +293,8 @@ impl Sender {
             limited_transmit: self.config.limited_transmit,
             tail_loss_probe: self.config.tail_loss_probe,
             rtt: &self.rtt,
-            rto_at: self.rto_at,
+            rto_at: &mut self.rto_at,
+            segment: self.segment,
             timer: &mut self.recovery_timer,
             window_cut: &mut self.window_cut,
             already_reduced,
@@ -245,7 +304,7 @@ impl Sender {
 
     /// snd.una advances to `ack`, which acknowledges `acked`.
     #[inline(always)]
-    pub(super) fn advance(&mut self, now: Time, ack: u64, acked: &Acked, echo: TimestampEcho) {
+    pub(super) fn advance(&mut self, now: Time, ack: u64, acked: &Acked, echo: TimestampEcho, sacked_once: Option<(Time, Time)>) {
         self.una = ack;
         self.timeouts_in_a_row = 0;
         // Karn: the other segments of an ACK that covers a retransmission may have waited for it at
@@ -256,8 +315,12 @@ impl Sender {
         }
         // The RTO includes the delay of an ACK, so the estimator takes the first segment's RTT (RFC
         // 7323, section 4.1).
-        let sample = once.map(|(_, first)| now - first).or_else(|| echo.rtt());
-        if let Some(rtt) = sample {
+        let sacked_once = sacked_once.filter(|_| self.config.sack_rtt && self.follows_linux_rtt());
+        // `ca_rtt_us` of Linux: the RTT of the last segment.
+        let last = sacked_once.map(|(_, last)| now - last).or(once.map(|(last, _)| now - last));
+        let first = once.map(|(_, first)| now - first).or(sacked_once.map(|(first, _)| now - first));
+        if let Some(rtt) = first.or_else(|| echo.rtt()) {
+            self.rtt.note_min(last.unwrap_or(rtt));
             self.on_rtt(rtt);
             self.rtt.reset_backoff();
         }
@@ -328,7 +391,11 @@ impl Sender {
         // arrived before.
         let after_rto = self.una <= self.rto_recovery_point;
         let max_credit = if after_rto { self.config.byte_counting.min(1) } else { self.config.byte_counting };
-        let growth_credit = if max_credit == 0 { 1.0 } else { f64::from((acked.segments - acked.sacked_before).min(max_credit)) };
+        let growth_credit = match self.recovery.growth_credit() {
+            Some(delivered) if max_credit > 0 => f64::from(delivered.min(self.config.byte_counting)),
+            None if max_credit > 0 => f64::from((acked.segments - acked.sacked_before).min(max_credit)),
+            _ => 1.0,
+        };
         Ack {
             now,
             growth_credit,

@@ -60,6 +60,12 @@ impl SenderEcn {
         self.capable = Ecn::NotEct;
     }
 
+    /// The next segment of new data carries CWR, or no longer does (`tcp_ecn_queue_cwr()`,
+    /// `tcp_ecn_withdraw_cwr()`).
+    pub fn set_cwr_pending(&mut self, pending: bool) {
+        self.cwr_pending = pending && self.latches_ece;
+    }
+
     /// See [`EcnFeedback::on_marked_syn_ack`].
     pub fn on_marked_syn_ack(&mut self) {
         self.feedback.on_marked_syn_ack();

@@ -8,7 +8,7 @@ use crate::app::Socket;
 use crate::packet::{RetransmitReason, Segment};
 use crate::tcp::cc::{Ack, CongestionControl};
 use crate::tcp::config::WindowRule;
-use crate::tcp::recovery::{AckInfo, Recovery};
+use crate::tcp::recovery::{AckInfo, LinuxAck, Recovery};
 use crate::tcp::scoreboard::Acked;
 use crate::tcp::stats::SendLimit;
 use crate::tcp::timestamps::TimestampEcho;
@@ -48,7 +48,7 @@ impl Sender {
         self.fast_path = self.send_buffer >= u64::from(self.segment);
         self.update_window(segment);
         let acked = self.scoreboard.ack_clean_to(segment.ack);
-        self.advance(now, segment.ack, &acked, echo);
+        self.advance(now, segment.ack, &acked, echo, None);
         if !self.recovery.wants_sends() || self.recovery_on_clean_ack(now, &acked, echo) {
             let mut ack = self.cc_ack(now, &acked, acked.rtt(now));
             if self.delivery_rate.is_some() {
@@ -65,7 +65,8 @@ impl Sender {
     #[inline(never)]
     fn recovery_on_clean_ack(&mut self, now: Time, acked: &Acked, echo: TimestampEcho) -> bool {
         let fast_path = self.fast_path;
-        let info = AckInfo { advanced: true, acked: acked.segments, echo: echo.rtt(), ..AckInfo::default() };
+        let linux = LinuxAck { had_outstanding: true, echo_value: echo.value(), ..LinuxAck::default() };
+        let info = AckInfo { advanced: true, acked: acked.segments, echo: echo.rtt(), linux, ..AckInfo::default() };
         let (recovery, mut ctx) = self.recovery_context(now);
         let grow = recovery.on_ack(&info, &mut ctx);
         self.fast_path = fast_path && grow && self.scoreboard.is_clean();
@@ -109,7 +110,7 @@ impl Sender {
             }
         }
         if self.burst.is_new() && self.should_defer(now, socket, self.scoreboard.len()) {
-            self.stop(now, SendLimit::Cwnd);
+            self.stop(now, self.deferral_limit(self.scoreboard.len()));
             return FastPoll::Nothing;
         }
         let piece = self.send_full(now, socket);
@@ -282,8 +283,14 @@ pub(super) mod tests {
 
     #[test]
     fn transfer_sends_the_same_packets_when_no_ack_takes_the_fast_path() {
-        for recovery in [RecoveryKind::Classic, RecoveryKind::NewReno, RecoveryKind::Sack, RecoveryKind::Prr, RecoveryKind::Rack]
-        {
+        for recovery in [
+            RecoveryKind::Classic,
+            RecoveryKind::NewReno,
+            RecoveryKind::Sack,
+            RecoveryKind::Prr,
+            RecoveryKind::Rack,
+            RecoveryKind::Linux,
+        ] {
             for variant in [Variant::Reno, Variant::Cubic, Variant::Bbr] {
                 for (undo, pacing, push) in [
                     (false, false, Push::Every),
@@ -297,7 +304,7 @@ pub(super) mod tests {
                     let differs = fast.iter().zip(&slow).find(|(a, b)| a != b);
                     let what = format!("{recovery:?} {variant:?} {undo} {pacing} {push:?}");
                     // RACK beside delivery rates takes the slow path.
-                    let only_slow = recovery == RecoveryKind::Rack && variant == Variant::Bbr;
+                    let only_slow = matches!(recovery, RecoveryKind::Rack | RecoveryKind::Linux) && variant == Variant::Bbr;
                     assert!(fast.len() > 4000 && (only_slow || acks > 500), "{what}: {} packets, {acks} ACKs", fast.len());
                     assert_eq!((differs, fast.len()), (None, slow.len()), "{what}");
                 }

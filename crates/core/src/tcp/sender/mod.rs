@@ -35,6 +35,7 @@ use super::cc::{AnyCc, CongestionControl, CongestionWindow, EcnAgreement, EcnRes
 use super::config::{TcpConfig, WindowValidation};
 use super::delivery_rate::DeliveryRateEstimator;
 use super::ecn::{EcnCounts, EcnMode};
+use super::info::CaState;
 use super::metrics_cache::{ConnectionOutcome, MetricsCache, SharedPathMetrics};
 use super::pacer::Pacer;
 use super::recovery::{AnyRecovery, Recovery, RecoveryKind};
@@ -149,14 +150,21 @@ impl Sender {
             Some(user) => AnyCc::User(user),
             None => config.variant.build(window, config.slow_start).with_min_growth(config.first_climb),
         };
-        let recovery = config.recovery.build();
+        let mut recovery = config.recovery.build();
+        if let Some(linux) = recovery.linux_mut() {
+            linux.configure(&config);
+        }
         // A variant that paces itself has its own model of the path.
         let paces = cc.pacing_rate().is_some();
         let mut scoreboard = Scoreboard::default();
         if cc.wants_delivery_rate() {
             scoreboard.log_losses();
         }
-        if cc.wants_delivery_rate() || recovery.wants_sends() {
+        let follows_linux = recovery.linux().is_some();
+        if follows_linux {
+            scoreboard.log_deliveries();
+        }
+        if cc.wants_delivery_rate() || (recovery.wants_sends() && !follows_linux) {
             scoreboard.note_arrivals();
         }
         let cwv = config.window_validation == WindowValidation::Rfc7661 && !paces;
@@ -166,7 +174,7 @@ impl Sender {
             small_end: STREAM_START,
             rtt: RttEstimator::new(config.rto()),
             delivery_rate: cc.wants_delivery_rate().then(Box::default),
-            window_cut: SenderWindowCut { cwv: cwv.then(Box::default), undo: Undo::new(&config) },
+            window_cut: SenderWindowCut { cwv: cwv.then(Box::default), undo: Undo::new(&config).filter(|_| !follows_linux) },
             ecn: None,
             cwnd_limit: (config.app_limited_growth && !paces).then(CwndLimit::default),
             usage: (config.window_validation == WindowValidation::Rfc2861).then(CwndUsage::default),
@@ -217,6 +225,7 @@ impl Sender {
         self.limit_since = now;
         if let Some(rtt) = syn_rtt {
             self.on_rtt(rtt);
+            self.rtt.note_min(rtt);
         }
         self.recall_path_metrics(now);
         if syn_lost {
@@ -226,9 +235,12 @@ impl Sender {
         }
     }
 
-    /// SACK was not negotiated: NewReno replaces a recovery that needs it (RFC 6675, section 1).
+    /// SACK was not negotiated: NewReno replaces a recovery that needs it (RFC 6675, section 1);
+    /// Linux's counts duplicate ACKs.
     pub fn do_without_sack(&mut self) {
-        if self.config.recovery.needs_sack() {
+        if let Some(linux) = self.recovery.linux_mut() {
+            linux.do_without_sack();
+        } else if self.config.recovery.uses_sack() {
             self.recovery = RecoveryKind::NewReno.build();
         }
         if let Some(undo) = &mut self.window_cut.undo {
@@ -301,7 +313,7 @@ impl Sender {
     fn save_path_metrics(&mut self) {
         let Some(shared) = self.path_metrics.take() else { return };
         let window = CongestionWindow { cwnd: self.cc.cwnd(), ssthresh: self.cc.ssthresh() };
-        let open = !self.recovery.active() && self.una > self.rto_recovery_point;
+        let open = !self.is_repairing();
         shared.update(&ConnectionOutcome { window, open, rtt: self.rtt.estimates() });
     }
 
@@ -327,6 +339,9 @@ impl Sender {
 
     /// A fast recovery, or the repair of what an RTO marked lost, is in progress.
     fn is_repairing(&self) -> bool {
+        if let Some(linux) = self.recovery.linux() {
+            return linux.ca_state() >= CaState::Recovery;
+        }
         self.recovery.active() || self.una <= self.rto_recovery_point
     }
 

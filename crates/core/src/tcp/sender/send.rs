@@ -9,6 +9,8 @@ use crate::app::Socket;
 use crate::packet::RetransmitReason;
 use crate::tcp::cc::{CongestionControl, CongestionWindow};
 use crate::tcp::config::{Push, RtoRestart};
+use crate::tcp::info::CaState;
+use crate::tcp::linux_rules::LinuxRule;
 use crate::tcp::recovery::{Recovery, Retransmit};
 use crate::tcp::scoreboard::Index;
 use crate::tcp::stats::SendLimit;
@@ -160,6 +162,11 @@ impl Sender {
         }
         let window = CongestionWindow { cwnd: self.cc.cwnd(), ssthresh: self.cc.ssthresh() };
         if let Some(window) = window_after_idle(self.config.idle_restart, window, self.config.initial_window, idle, rto) {
+            if self.config.linux_rules.has(LinuxRule::IdleRestartValidates)
+                && let Some(usage) = &mut self.usage
+            {
+                usage.restart(now);
+            }
             self.cc.on_restart(now, window);
         }
     }
@@ -191,14 +198,17 @@ impl Sender {
             }
         }
         match self.new_piece(socket, in_flight) {
-            Ok(_) if room && self.burst.is_new() && self.should_defer(now, socket, in_flight) => Err(self.window_limit()),
+            Ok(_) if room && self.burst.is_new() && self.should_defer(now, socket, in_flight) => {
+                Err(self.deferral_limit(in_flight))
+            }
             Ok((payload, fin)) if room => Ok(self.send_new(now, payload, fin, socket)),
             Ok(_) => Err(self.window_limit()),
             Err(limit) => {
                 if room && let Some(index) = self.recovery.next_rescue(&mut self.scoreboard) {
                     // A rescue retransmission in a recovery (RFC 6675), else a tail loss probe.
                     let reason = if self.recovery.active() { RetransmitReason::Fast } else { RetransmitReason::Probe };
-                    return Ok((Transmit { reason, ..self.retransmit(now, index, socket) }, None));
+                    let probe = self.recovery.linux().is_some_and(|linux| linux.probes());
+                    return Ok((Transmit { reason, ..self.send_again(now, index, socket, probe) }, None));
                 }
                 Err(limit)
             }
@@ -213,6 +223,14 @@ impl Sender {
     /// What is sent before new data while something is lost.
     #[inline(never)]
     fn next_repair(&mut self, socket: &Socket) -> Option<NextRepair> {
+        if self.recovery.linux().is_some_and(|linux| linux.sends_new_data_first()) {
+            if self.new_piece(socket, self.recovery.in_flight(&self.scoreboard)).is_ok() {
+                return None;
+            }
+            if let Some(linux) = self.recovery.linux_mut().filter(|linux| linux.high_seq() >= self.next) {
+                linux.end_frto();
+            }
+        }
         match self.frto_step(socket) {
             FrtoStep::New => None,
             FrtoStep::Wait => Some(NextRepair::Wait),
@@ -268,7 +286,16 @@ impl Sender {
     }
 
     fn retransmit(&mut self, now: Time, index: Index, socket: &Socket) -> Transmit {
-        self.scoreboard.on_retransmit(index, self.next, now);
+        self.send_again(now, index, socket, false)
+    }
+
+    /// `probe`: a tail loss probe of Linux, which the scoreboard does not count.
+    fn send_again(&mut self, now: Time, index: Index, socket: &Socket, probe: bool) -> Transmit {
+        if probe {
+            self.scoreboard.on_probe(index, now);
+        } else {
+            self.scoreboard.on_retransmit(index, self.next, now);
+        }
         if let Some(undo) = &mut self.window_cut.undo {
             undo.on_retransmission(now);
         }
@@ -276,7 +303,8 @@ impl Sender {
             timer.on_retransmission();
         }
         self.note_send(now, true, index);
-        if index == self.scoreboard.first_index() && self.config.rto_restart.by_head() {
+        let by_head = self.config.rto_restart.by_head() && self.recovery.linux().is_none();
+        if index == self.scoreboard.first_index() && by_head {
             self.rto_at = now + self.rtt.rto();
         }
         let (seq, len) = self.scoreboard.get(index).map_or((self.una, 0), |s| (s.seq, s.len));
@@ -290,10 +318,17 @@ impl Sender {
     fn retransmit_reason(&mut self) -> RetransmitReason {
         if std::mem::take(&mut self.timed_out) {
             RetransmitReason::Timeout
-        } else if self.una < self.rto_recovery_point {
+        } else if self.is_after_timeout() {
             RetransmitReason::AfterTimeout
         } else {
             RetransmitReason::Fast
+        }
+    }
+
+    fn is_after_timeout(&self) -> bool {
+        match self.recovery.linux() {
+            Some(linux) => linux.ca_state() == CaState::Loss,
+            None => self.una < self.rto_recovery_point,
         }
     }
 
@@ -415,6 +450,13 @@ impl Sender {
         recent && psh::may_defer(&self.config, self.pacer.is_some()) && self.burst_can_grow(now, socket, in_flight)
     }
 
+    /// The limit of a deferred burst: the peer's window where it leaves no more room than cwnd
+    /// (`is_rwnd_limited` of `tcp_tso_should_defer()`), so that cwnd does not grow for it.
+    pub(super) fn deferral_limit(&self, in_flight: u32) -> SendLimit {
+        let room = (self.window() as u64).saturating_sub(u64::from(in_flight)) * u64::from(self.segment);
+        if self.usable_window(in_flight) <= room { SendLimit::ReceiveWindow } else { self.window_limit() }
+    }
+
     /// No recovery, less room than a burst and than a third of the window, more data than room, and
     /// the oldest segment's ACK is due within a millisecond and half an RTT.
     fn burst_can_grow(&self, now: Time, socket: &Socket, in_flight: u32) -> bool {
@@ -423,13 +465,14 @@ impl Sender {
             return false;
         }
         let (segment, window) = (u64::from(self.segment), self.window() as u64);
+        // In bytes, as a third of a small window is no whole number of segments.
+        let third = (window * segment).min(self.peer_window) / u64::from(self.config.tso_win_divisor.max(1));
         let peer = self.usable_window(in_flight) / segment;
         let room = window.saturating_sub(u64::from(in_flight)).min(peer);
         let buffered = self.una.saturating_add(self.send_buffer);
         let left = socket.written.saturating_add(STREAM_START).min(buffered).saturating_sub(self.next);
-        let third = window.min(self.peer_window / segment) / u64::from(self.config.tso_win_divisor.max(1));
         let oldest = self.scoreboard.first().map(|oldest| now - oldest.sent_at);
-        room < third
+        room * segment < third
             && left > room * segment
             && oldest.is_some_and(|age| age + Span(srtt.0 / 2).min(psh::MAX_DEFER) >= srtt)
             && room < u64::from(tso.burst(self.rate_or_infinite(), self.segment))

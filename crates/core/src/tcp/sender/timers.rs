@@ -40,6 +40,7 @@ impl Sender {
         if recovery.on_timer(&mut ctx) {
             self.rto_at = now + self.rtt.rto();
         }
+        self.take_cwr_flag();
         self.report_losses(now);
     }
 
@@ -50,6 +51,9 @@ impl Sender {
             return;
         }
         self.stats.timeouts += 1;
+        if self.recovery.linux().is_some() {
+            return self.on_linux_timeout(now);
+        }
         self.save_for_undo();
         // A second timeout of the same segment leaves ssthresh unchanged (RFC 5681, below equation
         // (4)).
@@ -76,6 +80,25 @@ impl Sender {
         recovery.on_timeout(&mut ctx);
         self.rtt.back_off();
         self.rto_at = now + self.rtt.rto();
+    }
+
+    /// `tcp_retransmit_timer()`: Linux's recovery reduces the window.
+    fn on_linux_timeout(&mut self, now: Time) {
+        if let Some(cwv) = &mut self.window_cut.cwv {
+            cwv.reset();
+        }
+        self.timeouts_in_a_row += 1;
+        self.rto_recovery_point = self.next;
+        self.timed_out = true;
+        let (recovery, mut ctx) = self.recovery_context(now);
+        recovery.on_timeout(&mut ctx);
+        self.report_losses(now);
+        self.take_cwr_flag();
+        self.rtt.back_off();
+        let (recovery, mut ctx) = self.recovery_context(now);
+        if let Some(linux) = recovery.linux_mut() {
+            linux.restart_after_rto(&mut ctx);
+        }
     }
 
     /// Starts F-RTO, and saves the congestion control at the first of several timeouts. Runs before

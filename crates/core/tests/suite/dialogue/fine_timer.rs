@@ -14,7 +14,7 @@ fn ten(recovery: RecoveryKind, fine_timer: bool) -> Dialogue {
 }
 
 fn duplicate(d: &mut Dialogue, seconds: f64, recovery: RecoveryKind, to: u64) {
-    if recovery.needs_sack() { d.at(seconds).sack(1, &[1001..to]) } else { d.at(seconds).ack(1) }
+    if recovery.uses_sack() { d.at(seconds).sack(1, &[1001..to]) } else { d.at(seconds).ack(1) }
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn first_duplicate_after_the_fine_timeout_retransmits() {
     for recovery in [Classic, NewReno, Sack, Fack, Prr, RateHalving] {
         let mut d = ten(recovery, true);
         duplicate(&mut d, 0.39, recovery, 2001);
-        if recovery.needs_sack() {
+        if recovery.uses_sack() {
             // FACK counts the hole as lost, too.
             let gone = if recovery == Fack { 2000 } else { 1000 };
             d.expects_new(0.39, 10_001..10_001 + gone);

@@ -19,7 +19,7 @@ pub fn tcp(recovery: RecoveryKind) -> TcpConfig {
     TcpConfig {
         recovery,
         segment: SEGMENT as u32,
-        sack: recovery.needs_sack(),
+        sack: recovery.uses_sack(),
         timestamps: false,
         window_rule: WindowRule::Sequence,
         initial_window: 10.0,

@@ -39,7 +39,7 @@ fn dsack_of_out_of_order_data_precedes_its_block() {
 /// recovery.
 #[test]
 fn undo_follows_when_every_retransmission_is_dsacked() {
-    for recovery in RecoveryKind::ALL.iter().copied().filter(|r| r.needs_sack()) {
+    for recovery in RecoveryKind::ALL.iter().copied().filter(|r| r.uses_sack()) {
         let mut d = twenty(recovery);
         d.at(0.2).sack(1, &[1001..4001]);
         d.at(0.201).sack(4001, &[1..1001]);

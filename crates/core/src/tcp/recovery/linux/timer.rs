@@ -1,0 +1,73 @@
+//! One timer for the RTO, the tail loss probe and the reordering window, as in Linux
+//! (`icsk_pending`): each replaces the others.
+
+use super::RecoveryContext;
+use crate::units::{Span, Time};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pending {
+    #[default]
+    None,
+    Rto,
+    Probe,
+    Reordering,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Timer {
+    pub pending: Pending,
+    at: Time,
+}
+
+impl Default for Timer {
+    fn default() -> Timer {
+        Timer { pending: Pending::None, at: Time::NEVER }
+    }
+}
+
+/// `TCP_TIMEOUT_MIN_US`: what the timers of the probe and of the reordering window add.
+pub const MIN_TIMEOUT: Span = Span::from_ms(2);
+
+/// Ticks that the first level of the wheel spans, the factor between levels as a shift, and the shift
+/// of the last level.
+const FIRST_LEVEL: u64 = 63;
+const LEVEL_SHIFT: u32 = 3;
+const MAX_SHIFT: u32 = 24;
+
+impl Timer {
+    pub fn set(&mut self, pending: Pending, at: Time, ctx: &mut RecoveryContext<'_>) {
+        (self.pending, self.at) = (pending, at);
+        self.apply(ctx);
+    }
+
+    /// The RTO, from now.
+    pub fn set_rto(&mut self, tick: Span, ctx: &mut RecoveryContext<'_>) {
+        let at = Timer::after(ctx.now, ctx.rtt.rto(), tick);
+        self.set(Pending::Rto, at, ctx);
+    }
+
+    pub fn clear(&mut self, ctx: &mut RecoveryContext<'_>) {
+        self.set(Pending::None, Time::NEVER, ctx);
+    }
+
+    /// Writes the timer into the sender's.
+    pub fn apply(&self, ctx: &mut RecoveryContext<'_>) {
+        (*ctx.rto_at, *ctx.timer) = if self.pending == Pending::Rto { (self.at, Time::NEVER) } else { (Time::NEVER, self.at) };
+    }
+
+    /// When a timer of `wait` expires in the timer wheel: ticks count from the last one, and the
+    /// level of the wheel adds up to its granularity, 1, 8, 64 .. ticks (`calc_index()` in
+    /// kernel/time/timer.c).
+    pub fn after(now: Time, wait: Span, tick: Span) -> Time {
+        if tick == Span::ZERO {
+            return now + wait;
+        }
+        let ticks = wait.0.div_ceil(tick.0);
+        let expires = now.0 / tick.0 + ticks;
+        let mut shift = 0;
+        while shift < MAX_SHIFT && ticks >= FIRST_LEVEL << shift {
+            shift += LEVEL_SHIFT;
+        }
+        Time((((expires >> shift) + 1) << shift).saturating_mul(tick.0))
+    }
+}
