@@ -14,7 +14,7 @@ import pytest
 
 import ackclock
 from ackclock.errors import InputError, RunFailed
-from ackclock.packetdrill import run_script, scripts_in
+from ackclock.packetdrill import run_script, run_scripts, scripts_in
 from studies.conformance.suites import header, tcp_keys
 
 SCRIPTS = list(scripts_in(Path(__file__).parent))
@@ -119,3 +119,52 @@ def test_file_that_is_no_script_is_refused_with_its_line(tmp_path: Path, ackcloc
     assert raised.value.line == 2
     failed = ackclock("packetdrill", str(script))
     assert (failed.returncode, failed.stdout) == (2, "")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """One script passes, one fails, two cannot be read."""
+    text = (Path(__file__).parent / "receiver" / "out-of-order-sack.pkt").read_text()
+    (tmp_path / "a.pkt").write_bytes(b"\n\xff\x00 what\n")
+    (tmp_path / "b.pkt").mkdir()
+    (tmp_path / "c.pkt").write_text(text.replace("ack 2001", "ack 2002"))
+    (tmp_path / "d.pkt").write_text(text)
+    return tmp_path
+
+
+@pytest.mark.finding("R12")
+def test_unreadable_script_ends_nothing_in_a_folder(folder: Path, ackclock: Any) -> None:
+    done = ackclock("packetdrill", str(folder))
+    assert done.returncode == 2
+    assert [line.split()[0] for line in done.stdout.splitlines() if line[0] != " "][:4] == [
+        *("unreadable", "unreadable", "fails", "passes"),
+    ]
+    assert f"unreadable   {folder / 'a.pkt'}:2\n             why       found " in done.stdout
+    summary = "4 scripts against linux-6 (tolerance 4 ms): 1 pass, 1 fail, 0 unsupported, 2 unreadable"
+    assert done.stdout.splitlines()[-1] == summary
+    document = json.loads(ackclock("packetdrill", str(folder), "--json").stdout)
+    assert document["counts"] == {"passes": 1, "fails": 1, "unsupported": 0, "unreadable": 2}
+    assert document["scripts"][0]["line"] == 2
+
+
+def test_folder_without_unreadable_scripts_exits_with_1_when_one_fails(folder: Path, ackclock: Any) -> None:
+    (folder / "a.pkt").unlink()
+    (folder / "b.pkt").rmdir()
+    assert ackclock("packetdrill", str(folder)).returncode == 1
+
+
+def test_invalid_key_of_the_caller_ends_a_run_of_many() -> None:
+    with pytest.raises(InputError):
+        list(run_scripts([GROWTH, GROWTH], tcp={"segment": "no size"}))
+
+
+def test_ignored_differences_are_named_and_checked(tmp_path: Path, ackclock: Any) -> None:
+    script = tmp_path / "a.pkt"
+    script.write_text(GROWTH.read_text().replace("> P. ", "> . "))
+    assert run_script(script).verdict == "fails"
+    assert run_script(script, ignored=["psh"]).verdict == "passes"
+    done = ackclock("packetdrill", str(script), "--ignore", "time,psh", "--json")
+    assert (done.returncode, json.loads(done.stdout)["ignored"]) == (0, ["psh", "time"])
+    wrong = ackclock("packetdrill", str(script), "--ignore", "psh,push")
+    assert wrong.returncode == 2
+    assert 'found "push"; allowed: psh, window, info' in wrong.stderr

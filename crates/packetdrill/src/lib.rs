@@ -12,7 +12,7 @@
 mod run;
 mod script;
 
-pub use run::{Failure, Outcome, RunOptions, TraceLine, Unsupported, Verdict, run};
+pub use run::{Failure, Ignored, Outcome, RunOptions, TraceLine, Unsupported, Verdict, run};
 pub use script::{
     AccEcnFields, Base, Event, Packet, PacketOption, Script, ScriptError, SocketCall, Statement, Sysctl, TcpPacket, When,
 };

@@ -3,7 +3,7 @@
 use ackclock_core::packet::Flags;
 use ackclock_core::tcp::TcpConfig;
 use ackclock_core::units::Span;
-use ackclock_packetdrill::{Base, Event, Packet, PacketOption, RunOptions, Script, TcpPacket, Verdict, run};
+use ackclock_packetdrill::{Base, Event, Ignored, Packet, PacketOption, RunOptions, Script, TcpPacket, Verdict, run};
 use proptest::prelude::*;
 
 const SERVER: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
@@ -18,6 +18,12 @@ const SERVER: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 fn verdict(rest: &str) -> Verdict {
     let script = Script::parse(&format!("{SERVER}{rest}")).unwrap();
     run(&script, &TcpConfig { timestamps: false, ..TcpConfig::default() }, &RunOptions::default()).verdict
+}
+
+fn verdict_without(ignored: Ignored, rest: &str) -> Verdict {
+    let script = Script::parse(&format!("{SERVER}{rest}")).unwrap();
+    let options = RunOptions { ignored, ..RunOptions::default() };
+    run(&script, &TcpConfig { timestamps: false, ..TcpConfig::default() }, &options).verdict
 }
 
 fn tcp(event: &Event) -> &TcpPacket {
@@ -114,6 +120,41 @@ fn relative_time_counts_from_when_the_packet_before_was_sent() {
 +.1 < . 1:1(0) ack 1001 win 65535
 +0 %{ assert tcpi_rtt == 100000, tcpi_rtt }%";
     assert_eq!(verdict(rest), Verdict::Passes);
+}
+
+/// Each difference ends the run unless it, and only it, is ignored.
+#[test]
+fn ignored_difference_ends_no_run() {
+    let none = Ignored::default();
+    let cases = [
+        ("+0 > . 1:1001(1000) ack 1", Ignored { psh: true, ..none }),
+        ("+0 > P. 1:1001(1000) ack 1 win 7", Ignored { window: true, ..none }),
+        ("+0 %{ assert tcpi_snd_cwnd == 7 }%\n+0 > P. 1:1001(1000) ack 1", Ignored { info: true, ..none }),
+        ("+.2 > P. 1:1001(1000) ack 1\n+.3 > P. 1:1001(1000) ack 1", Ignored { time: true, ..none }),
+    ];
+    for (rest, ignored) in cases {
+        let rest = format!("+0 write(4, ..., 1000) = 1000\n{rest}");
+        assert_eq!(verdict_without(ignored, &rest), Verdict::Passes, "{ignored:?}");
+        let others = Ignored { psh: !ignored.psh, window: !ignored.window, info: !ignored.info, time: !ignored.time };
+        assert!(matches!(verdict_without(others, &rest), Verdict::Fails(_)), "{others:?}");
+    }
+}
+
+/// The timeout at 0.4 s is late for 0.15 s, and before the next inbound segment or behind it.
+#[test]
+fn late_segment_is_passed_over_before_the_next_step_only() {
+    let time = Ignored { time: true, ..Ignored::default() };
+    let script = |next: &str| {
+        format!(
+            "+0 write(4, ..., 1000) = 1000
++0 > P. 1:1001(1000) ack 1
+0.15 > P. 1:1001(1000) ack 1
+{next} < . 1:1(0) ack 1001 win 65535"
+        )
+    };
+    assert_eq!(verdict_without(time, &script("0.5")), Verdict::Passes);
+    let Verdict::Fails(failure) = verdict_without(time, &script("0.3")) else { panic!() };
+    assert!(failure.got.starts_with("nothing until"), "{}", failure.got);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::python_cc::{Faults, variants};
 use ackclock_core::Problem;
 use ackclock_core::tcp::TcpConfig;
 use ackclock_core::units::Span;
-use ackclock_packetdrill::{RunOptions, Script, ScriptError, run};
+use ackclock_packetdrill::{Ignored, RunOptions, Script, ScriptError, run};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
@@ -39,23 +39,27 @@ pub fn packetdrill_settings(text: &str) -> PyResult<String> {
 }
 
 /// Plays a script against an endpoint with this TCP table of a plan (JSON): the outcome as JSON.
+/// `ignored` names what is not compared: psh, window, info, time.
 /// `control` is the class of a congestion control in place of the table's variant. InputError: the
 /// script cannot be read; ControlError: the congestion control raised an exception.
 #[pyfunction]
-#[pyo3(signature = (text, tcp, tolerance_us, trace, control=None))]
+#[pyo3(signature = (text, tcp, tolerance_us, trace, ignored, control=None))]
 pub fn packetdrill_run(
     py: Python<'_>,
     text: &str,
     tcp: &str,
     tolerance_us: u64,
     trace: bool,
+    ignored: Vec<String>,
     control: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<String> {
     let script = parsed(text)?;
     let mut config: TcpConfig = serde_json::from_str(tcp).map_err(failure)?;
     let faults = Faults::default();
     config.user = control.map(|classes| variants(classes, &faults)).transpose()?.and_then(|mut all| all.pop());
-    let options = RunOptions { tolerance: Span::from_us(tolerance_us), trace };
+    let has = |name: &str| ignored.iter().any(|ignored| ignored == name);
+    let ignored = Ignored { psh: has("psh"), window: has("window"), info: has("info"), time: has("time") };
+    let options = RunOptions { tolerance: Span::from_us(tolerance_us), ignored, trace };
     let outcome = py.detach(|| run(&script, &config.resolved(), &options));
     if let Some(error) = faults.take() {
         let raised = ControlError::new_err(error.to_string());

@@ -27,6 +27,12 @@ def packetdrill(
     tolerance: Annotated[
         str, typer.Option(help="A segment may leave this much earlier or later than the script says.")
     ] = "4 ms",
+    ignore: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT[,WHAT..]", help="Do not compare psh, window, info (tcp_info) or time.", show_default="none"
+        ),
+    ] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Print every packet and call with its time.")] = False,
     json: Json = False,
     seed: Seed = None,
@@ -36,25 +42,40 @@ def packetdrill(
     from ackclock.cli.output import print_json
     from ackclock.input.catalogue import hosts
     from ackclock.input.units import show_time
-    from ackclock.packetdrill.run import run_script, scripts_in
+    from ackclock.packetdrill.run import IGNORED, VERDICTS, run_scripts, scripts_in
     from ackclock.packetdrill.terminal_lines import result_lines, summary_line
 
     one_of(host, hosts(), "--host")
     tolerance_ps = time_of(tolerance, "--tolerance")
     tcp = {} if variant is None else {"variant": variant}
+    ignored = list(filter(None, (ignore or "").split(",")))
+    for name in ignored:
+        one_of(name, IGNORED, "--ignore")
+    kinds = [name for name in IGNORED if name in ignored]
+    paths = [script for named in scripts for script in scripts_in(named)]
     results = []
-    for path in [script for named in scripts for script in scripts_in(named)]:
-        result = run_script(path, host, tcp=tcp, tolerance_ps=tolerance_ps, trace=trace)
+    for result in run_scripts(paths, host, tcp=tcp, tolerance_ps=tolerance_ps, ignored=kinds, trace=trace):
         results.append(result)
         if not json and not (quiet and result.verdict == "passes"):
             for line in result_lines(result):
                 print(line)
     if json:
         verdicts = [result.verdict for result in results]
-        counts = {name: verdicts.count(name) for name in ("passes", "fails", "unsupported")}
+        counts = {name: verdicts.count(name) for name in VERDICTS}
         documents = [result.document() for result in results]
-        print_json({"host": host, "tolerance_ms": tolerance_ps / 10**9, "counts": counts, "scripts": documents})
+        print_json(
+            {
+                "host": host,
+                "tolerance_ms": tolerance_ps / 10**9,
+                "ignored": kinds,
+                "counts": counts,
+                "scripts": documents,
+            }
+        )
     else:
         print(summary_line(results, host, show_time(tolerance_ps)))
-    if any(result.verdict == "fails" for result in results):
+    found = {result.verdict for result in results}
+    if "unreadable" in found:
+        raise typer.Exit(2)
+    if "fails" in found:
         raise typer.Exit(1)

@@ -1,5 +1,5 @@
 """packetdrill scripts against a host stack of the engine."""
 
-from ackclock.packetdrill.run import ScriptResult, Verdict, run_script, scripts_in
+from ackclock.packetdrill.run import IGNORED, Ignored, ScriptResult, Verdict, run_script, run_scripts, scripts_in
 
-__all__ = ["ScriptResult", "Verdict", "run_script", "scripts_in"]
+__all__ = ["IGNORED", "Ignored", "ScriptResult", "Verdict", "run_script", "run_scripts", "scripts_in"]

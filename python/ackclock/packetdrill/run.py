@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
 
@@ -17,7 +17,12 @@ from ackclock.input.scenario.tcp import TcpKeys
 from ackclock.input.schema import first_invalid
 from ackclock.packetdrill.stack_settings import stack_settings
 
-Verdict = Literal["passes", "fails", "unsupported"]
+Verdict = Literal["passes", "fails", "unsupported", "unreadable"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+Ignored = Literal["psh", "window", "info", "time"]
+"""What a run need not compare: the flag PSH, the window field, assertions over `struct tcp_info`,
+and when a segment leaves."""
+IGNORED: tuple[Ignored, ...] = get_args(Ignored)
 MAX_BYTES = 1 << 20
 TOLERANCE = 4 * 10**9  # packetdrill's own, in ps
 
@@ -28,14 +33,14 @@ class ScriptResult:
 
     Attributes:
         script: its path.
-        verdict: "passes", "fails" or "unsupported".
+        verdict: "passes", "fails", "unsupported" or "unreadable" (`run_scripts` only).
         statements: how many statements hold.
         line: the line that ends the run, from 1; None of a script that passes.
         statement: its text.
         expected, got: what the statement asks for, and what happened ("fails").
         differs: what differs, one entry each ("fails").
         state: the sender's state in the terms of the kernel's `struct tcp_info` ("fails").
-        why: why it cannot be played ("unsupported").
+        why: why it cannot be played ("unsupported") or read ("unreadable").
         trace: packets and calls in order, with `time_s`, `line` and `text`, if they were asked for.
     """
 
@@ -82,6 +87,7 @@ def run_script(
     *,
     tcp: Mapping[str, Any] | None = None,
     tolerance_ps: int = TOLERANCE,
+    ignored: Collection[Ignored] = (),
     trace: bool = False,
 ) -> ScriptResult:
     """Play a packetdrill script against a host stack, in virtual time.
@@ -95,6 +101,9 @@ def run_script(
             `{"variant": MyControl}` tests a congestion control in Python.
         tolerance_ps: how much earlier or later than the script says a segment may leave, in
             picoseconds; a script's own --tolerance_usecs replaces it.
+        ignored: differences that do not end the run: "psh"; "window", the field of the header;
+            "info", assertions over `struct tcp_info`; "time", when a segment leaves, as long as it
+            is before the next statement that is no expected segment.
         trace: record every packet and call.
 
     Raises:
@@ -130,12 +139,43 @@ def run_script(
         control = congestion_control.classes([plan["variant"]])
         plan["variant"] = "reno"
     try:
-        played = _native.packetdrill_run(text, json.dumps(plan), tolerance_ps // 10**6, trace, control)
+        played = _native.packetdrill_run(text, json.dumps(plan), tolerance_ps // 10**6, trace, list(ignored), control)
     except _native.ControlError as error:
         raise RunFailed(congestion_control.traceback_of(error)) from error.__cause__
     outcome: dict[str, Any] = json.loads(played)
     outcome |= {name: tuple(outcome.get(name, ())) for name in ("differs", "trace")}
     return ScriptResult(path, **outcome)
+
+
+def run_scripts(
+    scripts: Sequence[Path],
+    host: str = DEFAULT_HOST,
+    *,
+    tcp: Mapping[str, Any] | None = None,
+    tolerance_ps: int = TOLERANCE,
+    ignored: Collection[Ignored] = (),
+    trace: bool = False,
+) -> Iterator[ScriptResult]:
+    """Play scripts one after the other: one that cannot be read ends nothing, and its verdict is
+    "unreadable". A single script that cannot be read is an error. The arguments are those of
+    `run_script`.
+
+    Raises:
+        InputError: the only script cannot be read, or `tcp` has an invalid key.
+        RunFailed: the congestion control in Python raised an exception.
+    """
+    for script in scripts:
+        try:
+            yield run_script(script, host, tcp=tcp, tolerance_ps=tolerance_ps, ignored=ignored, trace=trace)
+        except InputError as error:
+            if len(scripts) == 1 or error.key:
+                raise
+            why = (
+                f"{error.statement}; {error.hint}"
+                if error.statement
+                else f"found {error.found}; allowed: {error.allowed}"
+            )
+            yield ScriptResult(script, "unreadable", line=error.line, why=why)
 
 
 def _keys(table: Mapping[str, Any]) -> TcpKeys:

@@ -34,8 +34,10 @@ def result_lines(result: ScriptResult) -> Iterator[str]:
 
 
 def summary_line(results: Sequence[ScriptResult], host: str, tolerance: str) -> str:
-    """How many scripts pass, fail and are unsupported."""
+    """How many scripts pass, fail and are unsupported, and how many cannot be read, if any."""
     counts = Counter(result.verdict for result in results)
     many = "1 script" if len(results) == 1 else f"{len(results)} scripts"
     verdicts = f"{counts['passes']} pass, {counts['fails']} fail, {counts['unsupported']} unsupported"
+    if counts["unreadable"]:
+        verdicts += f", {counts['unreadable']} unreadable"
     return f"{many} against {host} (tolerance {tolerance}): {verdicts}"

@@ -1,6 +1,6 @@
 //! The machine under test: one endpoint, its time, and the segments that it has sent.
 
-use super::{Stop, TraceLine, show};
+use super::{Ignored, RunOptions, Stop, TraceLine, show};
 use crate::script::{PacketOption, TcpPacket};
 use ackclock_core::app::{AnyApp, ControlledApp, SmallSegments, Socket};
 use ackclock_core::endpoint::Endpoint;
@@ -48,6 +48,7 @@ pub struct Machine {
     /// The peer's last AccECN counters.
     peer_accecn: AccEcn,
     tolerance: Span,
+    ignored: Ignored,
     checks_timestamps: bool,
     /// A socket listens.
     listens: bool,
@@ -59,7 +60,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub fn new(config: TcpConfig, tolerance: Span, trace: bool) -> Machine {
+    /// `tolerance`: the script's own or that of the options.
+    pub fn new(config: TcpConfig, tolerance: Span, options: &RunOptions) -> Machine {
         Machine {
             config: Arc::new(config),
             now: Time::ZERO,
@@ -71,12 +73,13 @@ impl Machine {
             timestamps: TimestampMap::default(),
             peer_accecn: AccEcn { ect0: U24::new(1), ce: U24::new(0), ect1: U24::new(1) },
             tolerance,
+            ignored: options.ignored,
             checks_timestamps: false,
             listens: false,
             steps: 0,
             statement: 0,
             line: 0,
-            trace: trace.then(Vec::new),
+            trace: options.trace.then(Vec::new),
             sockets: super::calls::Sockets::default(),
         }
     }
@@ -86,6 +89,10 @@ impl Machine {
     }
     pub fn tolerance(&self) -> Span {
         self.tolerance
+    }
+    /// What is not compared.
+    pub fn ignored(&self) -> Ignored {
+        self.ignored
     }
     pub fn is_reset(&self) -> bool {
         self.endpoint.as_ref().is_some_and(TcpEndpoint::is_reset)

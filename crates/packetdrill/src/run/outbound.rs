@@ -26,7 +26,9 @@ pub fn expect(machine: &mut Machine, packet: &TcpPacket, due: Due) -> Result<(),
     }
     let Some(sent) = joined(machine, packet.payload) else { return Err(Stop::unsupported("no segment")) };
     let mut differs = differences(machine, packet, &sent);
-    differs.extend(time_difference(&sent, due, tolerance));
+    if !machine.ignored().time {
+        differs.extend(time_difference(&sent, due, tolerance));
+    }
     if differs.is_empty() {
         return Ok(());
     }
@@ -70,6 +72,8 @@ fn time_difference(sent: &Sent, due: Due, tolerance: Span) -> Option<String> {
 
 fn differences(machine: &mut Machine, packet: &TcpPacket, sent: &Sent) -> Vec<String> {
     let segment = &sent.segment;
+    let ignored = machine.ignored();
+    let psh = |flags: Flags| if ignored.psh { flags.with(Flags::PSH) } else { flags };
     let mut all = Vec::new();
     let mut compare = |what: &str, expected: String, got: String| {
         if expected != got {
@@ -79,13 +83,13 @@ fn differences(machine: &mut Machine, packet: &TcpPacket, sent: &Sent) -> Vec<St
     if let Some(ecn) = packet.ecn {
         compare("ECN", show::ecn(ecn).to_owned(), show::ecn(sent.ecn).to_owned());
     }
-    compare("flags", show::flags(packet.flags), show::flags(segment.flags));
+    compare("flags", show::flags(psh(packet.flags)), show::flags(psh(segment.flags)));
     compare("sequence number", packet.seq.to_string(), segment.seq.to_string());
     compare("payload", packet.payload.to_string(), segment.payload.to_string());
     if let Some(ack) = packet.ack {
         compare("ack", ack.to_string(), segment.ack.to_string());
     }
-    if let Some(window) = packet.window {
+    if let Some(window) = packet.window.filter(|_| !ignored.window) {
         compare("window", window.to_string(), machine.window_field(segment).to_string());
     }
     if let Some(expected) = &packet.options {
