@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ackclock.errors import InputError
-from ackclock.packetdrill import ScriptResult, run_script, scripts_in
+from ackclock.packetdrill import ScriptResult, Verdict, run_script, scripts_in
 
 HOST = "linux-6"
 OWN = Path(__file__).parents[2] / "tests" / "packetdrill"
 VARIABLE = "ACKCLOCK_PACKETDRILL"
 UNEXPLAINED = "unexplained"
 
-RowVerdict = Literal["passes", "fails", "unsupported", "absent"]
+RowVerdict = Literal["passes", "fails", "unsupported", "unreadable", "absent"]
 
 
 @dataclass(frozen=True)
@@ -155,9 +155,7 @@ def dialogue(script: str) -> str:
     return "".join(text.split())
 
 
-def _run(
-    path: Path, host: str, tcp: Mapping[str, Any] | None = None
-) -> tuple[Literal["passes", "fails", "unsupported"], str]:
+def _run(path: Path, host: str, tcp: Mapping[str, Any] | None = None) -> tuple[Verdict, str]:
     try:
         result = run_script(path, host, tcp=tcp)
     except InputError:
