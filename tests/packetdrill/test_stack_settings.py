@@ -12,7 +12,7 @@ from ackclock.packetdrill.stack_settings import StackSettings, stack_settings
 def settings(
     *, sysctl: tuple[str, str] | None = None, command: str | None = None, option: str | None = None
 ) -> StackSettings:
-    document: dict[str, Any] = {"sysctls": [], "socket_options": [], "commands": [], "connects": False}
+    document: dict[str, Any] = {"options": [], "sysctls": [], "socket_options": [], "commands": [], "connects": False}
     if sysctl:
         document["sysctls"].append({"line": 1, "name": sysctl[0], "value": sysctl[1]})
     if command:
@@ -50,7 +50,7 @@ def test_command_without_effect_on_packets_is_passed_over(command: str) -> None:
 
 @pytest.mark.parametrize(("timestamps", "segment"), [("0", "1100 B"), ("1", "1088 B")])
 def test_segment_is_tcp_maxseg_less_timestamps(timestamps: str, segment: str) -> None:
-    document: dict[str, Any] = {"commands": [], "connects": False}
+    document: dict[str, Any] = {"options": [], "commands": [], "connects": False}
     document["sysctls"] = [{"line": 1, "name": "tcp_timestamps", "value": timestamps}]
     document["socket_options"] = [{"line": 2, "args": ["3", "SOL_TCP", "TCP_MAXSEG", "[1100]", "4"]}]
     assert stack_settings(document).keys["segment"] == segment
@@ -78,3 +78,10 @@ def test_command_that_would_change_packets_is_unsupported(command: str) -> None:
 
 def test_socket_option_ip_tos_leaves_tcp_as_it_is() -> None:
     assert settings(option="IP_TOS") == StackSettings({}, [])
+
+
+@pytest.mark.parametrize(("timestamps", "segment"), [("0", "1440 B"), ("1", "1428 B")])
+def test_segment_over_ipv6_is_20_bytes_smaller(timestamps: str, segment: str) -> None:
+    document: dict[str, Any] = {"options": [["ip_version", "ipv6"]], "commands": [], "socket_options": []}
+    document |= {"sysctls": [{"line": 1, "name": "tcp_timestamps", "value": timestamps}], "connects": False}
+    assert stack_settings(document).keys["segment"] == segment

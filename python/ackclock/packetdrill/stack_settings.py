@@ -45,8 +45,12 @@ def _number(value: str) -> int:
 
 def _timestamps(value: str) -> dict[str, Any]:
     on = _number(value) != 0
-    # The segment is the MSS of 1460 bytes less the options of every segment (RFC 6691).
-    return {"timestamps": on, "segment": "1448 B" if on else "1460 B"}
+    return {"timestamps": on, "segment": _segment(timestamps=on, ipv6=False)}
+
+
+def _segment(*, timestamps: bool, ipv6: bool) -> str:
+    """The MSS of Ethernet's 1500 bytes, less the options of every segment (RFC 6691)."""
+    return f"{1460 - (20 if ipv6 else 0) - (12 if timestamps else 0)} B"
 
 
 def _variant(value: str) -> dict[str, Any]:
@@ -228,6 +232,8 @@ def stack_settings(document: Mapping[str, Any]) -> StackSettings:
             keys |= _sysctl(name, value, connects=document["connects"])
         except _Refused as refused:
             unsupported.append(Unsupported(sysctl["line"], f"{name}={value}", str(refused)))
+    if ["ip_version", "ipv6"] in document["options"]:
+        keys["segment"] = _segment(timestamps=keys.get("timestamps", True), ipv6=True)
     for option in document["socket_options"]:
         try:
             keys |= _socket_option(option["args"], timestamps=keys.get("timestamps", True))
