@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance dialogues fit-accuracy fit-measure fit-foreign advise-accuracy advise-verify readings papers guides figures docs lock clean distclean
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance dialogues dialogues-record fit-accuracy fit-measure fit-foreign advise-accuracy advise-verify readings papers guides figures docs lock clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -151,10 +151,15 @@ limits: build ## how often the limit that a run reports is its limit, into docs/
 conformance: build ## packetdrill scripts, ours and the public suites', against linux-6, into docs/conformance.md: seconds
 	$(BIN)/python -m studies.conformance.page docs/conformance.md
 
-# Another folder, to the terminal: make dialogues DIALOGUES=FOLDER. After a change of the engine: RENEW=1
+# Another folder, to the terminal: make dialogues dialogues-record DIALOGUES=FOLDER. After a change of the engine: RENEW=1
 # raises the floors that the gate holds, and lists in causes.toml exactly the scripts that fail.
-dialogues: build ## dialogues recorded from a running kernel against linux-6, into docs/dialogues.md: seconds
+dialogues: build ## dialogues dialogues-record recorded from a running kernel against linux-6, into docs/dialogues.md: seconds
 	$(BIN)/python -m studies.dialogues.page $(if $(DIALOGUES),--list --folder $(DIALOGUES),docs/dialogues.md $(if $(RENEW),--renew))
+
+# All categories without CATEGORY, KEPT scripts of each at most. PACKETDRILL=PATH plays each by that binary, too.
+dialogues-record: build ## record dialogues dialogues-record with the running kernel for MINUTES=10 into OUT=runs/dialogues, SEEDS=1-20; needs namespaces
+	$(if $(PACKETDRILL),PACKETDRILL='$(PACKETDRILL)') $(BIN)/python -m studies.dialogues.generator.command --out $(or $(OUT),runs/dialogues) \
+	  --seeds $(or $(SEEDS),1-20) --minutes $(or $(MINUTES),10) $(if $(CATEGORY),--category $(CATEGORY)) $(if $(KEPT),--kept $(KEPT))
 
 # Some kinds only: make pictures ONLY=compare,fit
 .PHONY: pictures

@@ -37,7 +37,37 @@ CATEGORIES = {
     "r_ipv6": "IPv6",
 }
 """What each category is about."""
-_ENDS = ("passes", "fails", "unsupported", "unreadable")
+RECORDING = """## Record others
+
+`make dialogues-record OUT=FOLDER SEEDS=1-20 CATEGORY=c_reorder KEPT=10 MINUTES=5` records dialogues
+with the running kernel ([generator](../studies/dialogues/generator/command.py)); without `CATEGORY`
+those of all categories in turn. `make dialogues DIALOGUES=FOLDER` plays them. A later call with the
+same folder continues. It needs root or user namespaces, and `/dev/net/tun`; elsewhere it is skipped
+with a line.
+
+- A process has a network namespace of its own with a TUN device in it. It writes sysctls in that
+  namespace only; the machine's are compared before and after.
+- The peer and the link are models: a receiver with SACK, D-SACK, timestamps, ECN, delayed ACKs and
+  a window that its application reads; delays, a service time for each segment, losses, overtaking,
+  duplicates, marks, stalls. They answer in real time what the kernel really sends. A seed decides
+  all that they do ([categories.py](../studies/dialogues/generator/categories.py)).
+- Inbound packets and calls are at whole milliseconds, two apart at least. What the kernel sends
+  within 0.45 ms is the answer, and has the event's time. What a timer sends has a range of times, of
+  20 ms below 250 ms, 76 ms below 2 s, otherwise 0.5 s: ticks, and slots of the timer wheel. A
+  dialogue with an event within 5 ms of what a timer sent is given up.
+- `getsockopt(TCP_INFO)` half a millisecond after an inbound packet gives an assertion: `snd_cwnd`,
+  `snd_ssthresh`, `ca_state`, `unacked`, `sacked`, `lost`, `retrans`; the last has `rtt` and `rttvar`
+  within 1.5 ms and `rto` within 6 ms, too. In state Open three of four that say nothing new are left out.
+- A recording begins 3.3 ms after a tick, and is replayed 0.25, 1.6 and 2.9 ms after one: its inbound
+  packets and calls at their times, whatever the kernel sends. It is kept if the kernel sends the
+  same each time. `PACKETDRILL=PATH` names a packetdrill binary that plays it in addition.
+- A process that is scheduled more than 0.35 ms late repeats the recording or the replay, four times
+  at most; after that its outcome is `late`, and a later call tries again. `outcomes.jsonl` has every
+  outcome, `index.csv` the scripts kept.
+
+The first line of a script names the kernel and its ticks a second. Another version, another number
+of ticks or another driver may answer otherwise.
+"""
 
 
 def page(rows: Sequence[Row], causes: Causes, today: str) -> str:
@@ -53,6 +83,7 @@ within 4 ms and has the same values.
 
 The scripts are not part of ackclock: `ACKCLOCK_ORACLES/{FOLDER}` holds them, or a folder that
 `make dialogues DIALOGUES=FOLDER` names.
+[Record others](#record-others) has how they are made.
 
 ## Verdicts
 
@@ -76,7 +107,8 @@ What Linux does and the engine does not, and the scripts whose first difference 
 [causes.toml](../studies/dialogues/causes.toml). What lies behind a first difference is not seen.
 
 {by_cause(rows, causes)}
-"""
+
+{RECORDING}"""
 
 
 def totals(rows: Sequence[Row]) -> str:
@@ -138,7 +170,7 @@ def main() -> None:
         return
     began = time.monotonic()
     rows = play_all(scripts(folder), asked.workers)
-    causes = Causes.read()
+    causes = Causes.read() if asked.folder is None else Causes({}, {})
     for row in rows:
         if row.verdict == "passes" and row.name in causes.names():
             print(f"{row.name} passes: remove it from causes.toml", file=sys.stderr)
