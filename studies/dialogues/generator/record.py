@@ -194,6 +194,9 @@ class Recording:
             case "info":
                 self._run.on_time(at)
                 info = self._connection.info()
+                self._run.collect()
+                self._take()
+                self._caused_until = -math.inf
                 # A connection that is closed or was reset has no values any more.
                 if info and info["state"] != 7:
                     self._infos.append((len(self._steps), at, info))
@@ -324,17 +327,22 @@ class Recording:
                 packet,
                 window=plan.window and not packet.has("R"),
                 ecn=plan.peer.ecn and not syn and not packet.has("R"),
-                options=not syn or (plan.window or plan.peer.timestamps),
+                # The order and padding of a SYN's options are the kernel's own.
+                options=not syn or plan.peer.timestamps,
             )
-            at = self._cause if answer else math.floor(seen * 10) / 10
+            at = self._cause if answer else max(math.floor(seen * 10) / 10, self._latest())
             to = None
             if not answer and not plan.paced:
                 self._timers.append(seen)
                 slack = self._slack(seen)
                 at, to = math.floor(seen - slack), math.ceil(seen + slack)
-                at = max(at, math.ceil(self._last_activity()))
+                at = max(at, math.ceil(self._latest()))
             self._steps.append(Outbound(at, expected, to))
             self._to_peer(seen, live)
+
+    def _latest(self) -> float:
+        """The time of the last step, assertions included."""
+        return max(self._last_activity(), self._infos[-1][1] if self._infos else 0.0)
 
     def _slack(self, seen: float) -> float:
         """How early and late a timer may be: ticks of the timer wheel, whose slots grow with the
