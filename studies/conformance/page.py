@@ -7,6 +7,7 @@ public suites.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ from studies.conformance.suites import (
     own_rows,
     public_rows,
     public_suites,
+    unlisted,
+    unlisted_rows,
 )
 
 PUBLIC = "## Public suites"
@@ -57,17 +60,28 @@ def public_part(
     suites: Sequence[Suite],
     reasons: Mapping[str, str],
     rows: Mapping[str, Sequence[Row]],
-    why: Mapping[str, Mapping[str, str]],
+    found: Mapping[tuple[str, str], Path],
+    others: Sequence[Row] = (),
 ) -> str:
-    """The part on public suites: totals, a row per script, and what is left out."""
+    """The part on public suites: totals, a row per script, and what is left out.
+
+    `found`: the file of each name; `others`: rows of the scripts that no suite names.
+    """
     every = [row for suite in suites for row in rows[suite.key]]
+    in_scope = sum(row.verdict != "absent" for row in every)
+    left_out = len(found) - in_scope
     parts = [
         PUBLIC,
         "",
         f"Against `{HOST}`, unchanged. The scripts are not part of ackclock: `{VARIABLE}` names",
         "the folders that hold them, separated by `:`. [suites.toml](../studies/conformance/suites.toml) has",
         "the names and categories, [causes.toml](../studies/conformance/causes.toml) the causes. An absent",
-        "script is in none of the folders, and counts nowhere.",
+        "script is in none of the folders, and counts nowhere; its row has the verdict of the last page",
+        "that had one.",
+        "",
+        f"Scripts in the folders: {in_scope + left_out + len(others)}. In a table of their suite: {in_scope}. "
+        f"[Left out](#left-out): {left_out}.",
+        f"In the table of [others](#others): {len(others)}.",
         "",
         totals(every),
         "",
@@ -75,11 +89,28 @@ def public_part(
     ]
     for suite in suites:
         parts += ["", f"### {suite.title}: {suite.path}", "", totals(rows[suite.key]), "", table(rows[suite.key])]
-    parts += ["", "### Left out", "", "| suite | scripts | reason |", "|---|--:|---|"]
+    parts += ["", "### Others", "", "Scripts that [suites.toml](../studies/conformance/suites.toml) does not name.", ""]
+    parts += [totals(others), "", table(others)] if others else ["None."]
+    parts += ["", "### Left out", "", "| suite | reason | scripts | found | names |", "|---|---|--:|--:|---|"]
     for suite in suites:
         for kind, names in suite.left_out.items():
-            parts.append(f"| {suite.key} | {len(names)} | {reasons[kind]} |")
+            present = sum((suite.key, name) in found for name in names)
+            parts.append(f"| {suite.key} | {reasons[kind]} | {len(names)} | {present} | {', '.join(names)} |")
     return "\n".join(parts) + "\n"
+
+
+def verdicts_before(public: str) -> dict[str, dict[str, str]]:
+    """The verdicts of an earlier part on public suites, by suite's title and script's name."""
+    found: dict[str, dict[str, str]] = {}
+    title = ""
+    for line in public.splitlines():
+        if line.startswith("### "):
+            title = line.removeprefix("### ").partition(":")[0]
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        row = re.fullmatch(r"(?:absent, before: )?(passes|fails|unsupported)", cells[2]) if len(cells) == 4 else None
+        if row:
+            found.setdefault(title, {})[cells[0]] = row[1]
+    return found
 
 
 def totals(rows: Sequence[Row]) -> str:
@@ -96,7 +127,8 @@ def table(rows: Sequence[Row], *, hosts: bool = False) -> str:
     lines = [f"| script | category |{host} verdict | cause |", "|---|---|" + ("---|" if hosts else "") + "---|---|"]
     for row in rows:
         name = f" {row.host} |" if hosts else ""
-        lines.append(f"| {row.name} | {row.category} |{name} {row.verdict} | {row.cause.replace('|', chr(92) + '|')} |")
+        verdict = f"{row.verdict}, before: {row.before}" if row.before else row.verdict
+        lines.append(f"| {row.name} | {row.category} |{name} {verdict} | {row.cause.replace('|', chr(92) + '|')} |")
     return "\n".join(lines)
 
 
@@ -142,8 +174,15 @@ def main() -> None:
         suites, reasons = public_suites()
         found = find(suites, where)
         why = causes()
-        rows = {suite.key: public_rows(suite, found, why.get(suite.key, {})) for suite in suites}
-        public = public_part(suites, reasons, rows, why)
+        earlier = verdicts_before(before[before.find(PUBLIC) :] if PUBLIC in before else "")
+        rows = {
+            suite.key: public_rows(suite, found, why.get(suite.key, {}), earlier.get(suite.title, {}))
+            for suite in suites
+        }
+        others = unlisted_rows(unlisted(where, found))
+        public = public_part(suites, reasons, rows, found, others)
+        for row in others:
+            print(f"{row.name} is in no list of suites.toml", file=sys.stderr)
         for suite in suites:
             for row in rows[suite.key]:
                 if row.cause == UNEXPLAINED:

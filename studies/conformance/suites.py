@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from ackclock.errors import InputError
@@ -34,6 +35,7 @@ class Row:
         name: the path of the script below its suite, without `.pkt`.
         category: what of TCP the script is about.
         verdict: "absent" if no folder has the script.
+        before: the last verdict on an absent script.
         cause: why it fails or is unsupported; empty otherwise.
         host: the host stack that it ran against.
         dialogue: the script without comments and commands, to recognize equal scripts.
@@ -45,6 +47,7 @@ class Row:
     cause: str = ""
     host: str = HOST
     dialogue: str = ""
+    before: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,13 +114,37 @@ def find(suites: Sequence[Suite], where: Sequence[Path]) -> dict[tuple[str, str]
     return found
 
 
-def public_rows(suite: Suite, found: Mapping[tuple[str, str], Path], why: Mapping[str, str]) -> list[Row]:
-    """A row for each script in scope, in the order of `suites.toml`."""
+def unlisted(where: Sequence[Path], found: Mapping[tuple[str, str], Path]) -> list[Path]:
+    """The scripts below the folders that belong to no name of `suites.toml`."""
+    listed = set(found.values())
+    return [path for folder in where for path in sorted(folder.rglob("*.pkt")) if path not in listed]
+
+
+def unlisted_rows(paths: Sequence[Path]) -> list[Row]:
+    """A row for each of these scripts; the category and the name's first part are its folder."""
+    rows = []
+    for path in paths:
+        verdict, reason = _run(path, HOST)
+        cause = "" if verdict == "passes" else reason
+        rows.append(Row(f"{path.parent.name}/{path.stem}", path.parent.name, verdict, cause))
+    return rows
+
+
+def public_rows(
+    suite: Suite,
+    found: Mapping[tuple[str, str], Path],
+    why: Mapping[str, str],
+    before: Mapping[str, str] = MappingProxyType({}),
+) -> list[Row]:
+    """A row for each script in scope, in the order of `suites.toml`. `before`: verdicts of an
+    earlier page by name, for absent scripts.
+    """
     rows = []
     for name, category in suite.names():
         path = found.get((suite.key, name))
         if path is None:
-            rows.append(Row(name, category, "absent"))
+            last = before.get(name, "")
+            rows.append(Row(name, category, "absent", why.get(name, "") if last == "fails" else "", before=last))
             continue
         verdict, reason = _run(path, HOST)
         cause = "" if verdict == "passes" else why.get(name, reason)

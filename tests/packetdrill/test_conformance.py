@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from studies.conformance.page import PUBLIC, page, public_part, table, totals
+from studies.conformance.page import PUBLIC, page, public_part, table, totals, verdicts_before
 from studies.conformance.suites import (
     OWN,
     UNEXPLAINED,
@@ -21,6 +21,8 @@ from studies.conformance.suites import (
     own_rows,
     public_rows,
     public_suites,
+    unlisted,
+    unlisted_rows,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -72,17 +74,53 @@ def test_row_has_verdict_and_our_cause(suites: list[Suite], folder: Path) -> Non
 def test_page_counts_supported_scripts_and_equal_dialogues(suites: list[Suite], folder: Path) -> None:
     found = find(suites, [folder])
     rows = {suite.key: public_rows(suite, found, {}) for suite in suites}
-    text = public_part(suites, {"MD5": "signatures"}, rows, {})
+    text = public_part(suites, {"MD5": "signatures"}, rows, found)
     assert "| **all** | 4 | 3 (75%) | 2 (67%) | 1 | 1 |" in text
     assert "1 of the scripts repeats" in text
     assert "| gone | receiving | absent |  |" in text
-    assert "| flat | 1 | signatures |" in text
+    assert "| flat | signatures | 1 | 0 | signed |" in text
+    assert (
+        "Scripts in the folders: 4. In a table of their suite: 4. [Left out](#left-out): 0.\nIn the table of [others](#others): 0."
+        in text
+    )
+
+
+@pytest.mark.finding("K6")
+def test_page_has_every_script_found(suites: list[Suite], folder: Path) -> None:
+    shutil.copy(folder / "sack.pkt", folder / "signed.pkt")
+    shutil.copy(folder / "sack.pkt", folder / "deep" / "loss" / "new.pkt")
+    (folder / "deep" / "what.pkt").write_text("no script\n")
+    found = find(suites, [folder])
+    rows = {suite.key: public_rows(suite, found, {}) for suite in suites}
+    others = unlisted_rows(unlisted([folder], found))
+    text = public_part(suites, {"MD5": "signatures"}, rows, found, others)
+    assert (
+        "Scripts in the folders: 7. In a table of their suite: 4. [Left out](#left-out): 1.\nIn the table of [others](#others): 2."
+        in text
+    )
+    assert "| loss/new | loss | passes |  |" in text
+    assert "| deep/what | deep | unsupported | the script is not of the language that ackclock reads |" in text
+    for path in folder.rglob("*.pkt"):
+        assert f"{path.stem} |" in text
+
+
+def test_absent_script_keeps_its_last_verdict(suites: list[Suite], folder: Path) -> None:
+    found = find(suites, [folder])
+    first = public_part(suites, {"MD5": "s"}, {suite.key: public_rows(suite, found, {}) for suite in suites}, found)
+    gone: dict[tuple[str, str], Path] = {}
+    for _ in range(2):
+        before = verdicts_before(first)
+        assert before["Flat"] == {"sack": "passes", "wrong": "fails"}
+        rows = {suite.key: public_rows(suite, gone, {}, before.get(suite.title, {})) for suite in suites}
+        first = public_part(suites, {"MD5": "s"}, rows, gone)
+        assert "| wrong | receiving | absent, before: fails |  |" in first
+        assert "| gone | receiving | absent |  |" in first
 
 
 def test_page_holds_no_statement_of_a_public_script(suites: list[Suite], folder: Path) -> None:
     found = find(suites, [folder])
     rows = {suite.key: public_rows(suite, found, {}) for suite in suites}
-    text = page([], public_part(suites, {"MD5": "signatures"}, rows, {}))
+    text = page([], public_part(suites, {"MD5": "signatures"}, rows, found))
     statements = [line for path in found.values() for line in path.read_text().splitlines() if len(line) > 12]
     assert statements
     assert not [line for line in statements if line in text]
