@@ -154,13 +154,13 @@ def _window(rng: Random, category: str, seed: int) -> Plan:
     peer = replace(
         made.peer,
         wscale=2,
-        buffer=rng.choice([3_000, 4_500, 8_000, 12_000, 20_000]),
+        buffer=rng.choice([4_500, rng.randrange(3_000, 9_000, 250), rng.randrange(3_000, 20_001, 500)]),
         read_ms=rng.choice([10.0, 30.0, 80.0, 310.0, 600.0]),
-        read_bytes=rng.choice([500, 1000, 2500, 6000]),
+        read_bytes=rng.choice([500, 1000, 1500, 2500, 6000]),
         timestamps=False,
     )
     calls: tuple[Call, ...] = (_write(2, rng.choice([20_000, 60_000])),)
-    if rng.random() < 0.3:
+    if rng.random() < 0.25:
         calls = tuple(_write(2 + 14 * number, rng.choice([300, 700, 1500])) for number in range(12))
     return replace(made, peer=peer, calls=calls, inbound=rng.randint(10, 30), duration_ms=2600)
 
