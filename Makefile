@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance dialogues dialogues-record fit-accuracy fit-measure fit-foreign advise-accuracy advise-verify readings papers guides figures docs lock clean distclean
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance dialogues dialogues-record fit-accuracy fit-measure fit-foreign advise-accuracy advise-verify readings papers guides figures docs lock clean distclean virtual-kernel
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -142,6 +142,12 @@ kernel: build ## the running Linux's TCP over emulated links beside the simulato
 
 kernel-cc: build ## vegas, veno, westwood+, bic and biad for the running Linux (eBPF, needs clang, bpftool and BTF), into .venv/bin
 	@CARGO="$(CARGO)" sh tools/kernel-cc.sh target/kernel-cc $(BIN)
+
+# At most an hour at once: MINUTES=30; runs are kept in KEPT=runs/virtual-kernel.jsonl. After a change of the engine:
+# make virtual-kernel VIRTUAL_KERNEL=--simulator
+virtual-kernel: build ## Linux from Debian's source, in virtual time, beside the simulator, into studies/virtual_kernel and docs/virtual-kernel.md: an hour of CPU once
+	$(BIN)/python -m studies.virtual_kernel.page --kept $(or $(KEPT),runs/virtual-kernel.jsonl) --minutes $(or $(MINUTES),60) \
+	  $(VIRTUAL_KERNEL) docs/virtual-kernel.md
 
 # Rows of another seed: .venv/bin/python -m studies.limits.page --seed 7
 limits: build ## how often the limit that a run reports is its limit, into docs/limits.md: a minute on two cores

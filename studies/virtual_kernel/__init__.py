@@ -1,0 +1,1 @@
+"""Linux built from Debian's source as user-mode Linux, in virtual time, against the simulator."""
