@@ -67,6 +67,7 @@ server() { [ "$IP" = 6 ] && echo fd00:1::1 || echo ::ffff:10.0.1.1; }
 
 flow() { # PORT CLIENT CONTROL [BYTES]: a transfer from S, in the background
     ip netns exec S ./guest send "$1" "$3" "send-$1.csv" ${4:+"$4"} &
+    senders+=($!)
     sleep 0.1
     ip netns exec "$2" ./guest receive "$(server)" "$1" "$SECONDS_" ${4:+"$4"} >>received.jsonl &
     receivers+=($!)
@@ -80,7 +81,7 @@ if [ -n "$PORTS" ]; then
     tap=$!
     sleep 0.5
 fi
-receivers=()
+receivers=() senders=()
 flows
 wait "${receivers[@]}"
 for side in "A a0" "A a1" "B b0" "B b1" "B b2"; do
@@ -89,6 +90,7 @@ for side in "A a0" "A a1" "B b0" "B b1" "B b2"; do
 done
 in_ A tc -s filter show dev a0 ingress >ingress-a0.txt
 in_ S cat /proc/net/netstat /proc/net/snmp >netstat.txt
+wait "${senders[@]}"
 if [ -n "$tap" ]; then
     kill "$tap"
     wait "$tap"
