@@ -25,12 +25,12 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 from ackclock.format import date_of
-from studies.outcome_files import begun_within, keep, kept, write_page
+from studies.outcome_files import keep, kept, write_page
 from studies.virtual_kernel import compare, draws, guest, table
 from studies.virtual_kernel.build import HZ, Kernel, Unavailable, build
 from studies.virtual_kernel.compare import Comparison, Figure
 from studies.virtual_kernel.runs import Outcome, simulated, virtual_kernel
-from studies.virtual_kernel.setups import Row, rows
+from studies.virtual_kernel.setups import PHASE_MS, Row, rows
 from studies.virtual_kernel.table import Measured, script_digest
 
 REPEATS = Path(__file__).with_name("repeats.csv")
@@ -55,11 +55,13 @@ from the SYN to the last byte. RTT is that of the ACKs at the sender's interface
 the last segment that each acknowledges. A row holds if goodput differs by at most {goodput:.0%},
 median and 95th percentile of the RTT by {rtt:.0%} or {rtt_ms:.0f} ms, retransmissions by
 {retransmitted:.0%} or {segments:.0f}. Rows that draw random numbers (bbr, random loss, reordering,
-red, pie) are means of five seeds. `spread` is a row with a difference beyond the tolerance that the
-seeds do not establish: zero is in the 95 % interval of the difference. Of random loss both sides lose
+red, pie) are means of five seeds, the others of three runs whose delay differs by {phase:.0f} us, on
+both sides: it moves the phase of queue and ACKs, on which the drops at each overflow depend.
+`spread` is a row with a difference beyond the tolerance that the runs do not establish: zero is in
+the 95 % interval of the difference of the means. Of random loss both sides lose
 the same packet numbers (netem's draws for a seed, given to the simulator as a list), so the interval
-is that of paired differences. `drops` and `marks` are those of the kernel's queue (or policer), means over
-the seeds.
+is that of paired differences. `drops` and `marks` are those of the kernel's queue or policer, ACKs removed by
+a filter included, means over the runs.
 
 {repeats}
 """
@@ -85,9 +87,13 @@ def measure(
 ) -> list[Measured]:
     """Run the jobs, options.jobs at a time; a run that fails is reported and left out."""
 
+    started = time.monotonic()
+
     def one(job: tuple[Row, int]) -> Measured | None:
         row, seed = job
         began = time.monotonic()
+        if began - started > 60 * options.minutes:
+            return None
         try:
             outcome = virtual_kernel(kernel, row, seed, draw)
         except guest.Failed as why:
@@ -102,7 +108,7 @@ def measure(
         return run
 
     with ThreadPoolExecutor(options.jobs) as pool:
-        return [run for run in pool.map(one, begun_within(options.minutes, jobs)) if run is not None]
+        return [run for run in pool.map(one, jobs) if run is not None]
 
 
 def simulate_all(wanted: Sequence[Row], draw: draws.Draws) -> dict[tuple[str, int], Outcome]:
@@ -256,6 +262,7 @@ def page(compared: Sequence[tuple[Row, list[Measured], Comparison | None]], know
         retransmitted=compare.RETRANSMITTED,
         segments=compare.SEGMENTS,
         repeats=repeats_line(),
+        phase=1e3 * PHASE_MS,
     )
     return "\n".join([about, LIMITS, "## The rows\n", *path_tables(compared)]).rstrip() + "\n"
 

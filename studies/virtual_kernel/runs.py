@@ -45,12 +45,18 @@ class Outcome:
 
 
 def netem_seed(row: Row, seed: int, draws: Draws) -> int | None:
+    """Seed of the path's loss; None if it loses none at random."""
     return None if row.path.loss is None else draws.of(row.path.loss, seed).netem_seed
+
+
+def lost_numbers(row: Row, seed: int, draws: Draws) -> list[int] | None:
+    """Numbers of the data packets that the path loses; None if it loses none at random."""
+    return None if row.path.loss is None else draws.of(row.path.loss, seed).numbers()
 
 
 def virtual_kernel(kernel: Kernel, row: Row, seed: int, draws: Draws) -> Outcome:
     """One run by the kernel. Raises guest.Failed and Unavailable."""
-    with guest.run(kernel, row.script(netem_seed(row, seed, draws)), seed) as folder:
+    with guest.run(kernel, row.script(seed, netem_seed(row, seed, draws)), seed) as folder:
         return _read(row, folder)
 
 
@@ -103,11 +109,10 @@ def _policed(folder: Path) -> int:
 
 def simulated(row: Row, seed: int, draws: Draws) -> Outcome:
     """The same row by `simulate`."""
-    lost = None if row.path.loss is None else draws.of(row.path.loss, seed).numbers()
     flows, duration = row.scenario()
     with tempfile.TemporaryDirectory() as folder:
         link = Path(folder) / "link.toml"
-        link.write_text(row.link(lost), encoding="utf-8")
+        link.write_text(row.link(seed, lost_numbers(row, seed, draws)), encoding="utf-8")
         run = ackclock.simulate(str(link), flows, duration, seeds=(seed,), sample="1 s")
     figures = []
     for flow, result in zip(row.flows, run.flows.iter_rows(named=True), strict=True):

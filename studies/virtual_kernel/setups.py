@@ -9,6 +9,7 @@ serialisation. `stab overhead -14` and netem's overhead of -14 count bytes of IP
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +17,11 @@ from typing import Any
 SECONDS = 60.0
 GAP_S = 0.1
 """Time between the starts of a row's flows."""
+PHASE_MS = 0.037
+"""Each further run of a row that draws no random numbers has so much more delay up.
+
+It moves the phase of queue and ACKs, on which the number of drops at each overflow depends.
+"""
 FIRST_PORT = 5001
 KERNEL_NAMES = {"westwood+": "westwood"}
 """Names of TCP_CONGESTION that differ from the variant's."""
@@ -50,7 +56,7 @@ LOSSES = {
 @dataclass(frozen=True)
 class Path:
     """`guest` are lines of bash (tca and tcb are tc on the first and the second router); `link` is
-    the text of the hops.
+    the text of the hops. `@20 ms@` in both is the delay up, to which a run's phase is added.
 
     `loss` names the model whose draws both sides share; `seeded` is whether the path draws numbers
     of its own; `missing` is why `simulate` cannot have it.
@@ -95,10 +101,19 @@ class Row:
         size = "" if first.bytes is None else f" {first.bytes // 1000} kB"
         return f"{self.path.name}/{'+'.join(flow.variant for flow in self.flows)}{size}"
 
-    def script(self, netem_seed: int | None = None) -> str:
-        """row.sh of init.sh; `netem_seed` is that of the path's loss."""
+    @property
+    def draws_numbers(self) -> bool:
+        return self.path.seeded or self.path.loss is not None or any(flow.variant in SEEDED for flow in self.flows)
+
+    def _phased(self, text: str, seed: int) -> str:
+        """The text with the delay up of the run with this seed."""
+        more = 0.0 if self.draws_numbers else PHASE_MS * (seed - 1)
+        return re.sub(r"@(\d+(?:\.\d+)?)( ?)ms@", lambda found: f"{float(found[1]) + more:g}{found[2]}ms", text)
+
+    def script(self, seed: int, netem_seed: int | None = None) -> str:
+        """row.sh of init.sh for the run with this seed; `netem_seed` is that of the path's loss."""
         ports = range(FIRST_PORT, FIRST_PORT + len(self.flows))
-        link = self.path.guest
+        link = self._phased(self.path.guest, seed)
         if self.path.loss is not None:
             link = link.format(loss=f"{LOSSES[self.path.loss].keys} seed={netem_seed}")
         flows = [
@@ -114,9 +129,9 @@ class Row:
             ]
         )
 
-    def link(self, lost: list[int] | None = None) -> str:
-        """Text of the link file; `lost` are the numbers of the lost data packets."""
-        text = self.path.link
+    def link(self, seed: int, lost: list[int] | None = None) -> str:
+        """Text of the link file for this seed; `lost` are the numbers of the lost data packets."""
+        text = self._phased(self.path.link, seed)
         if self.path.loss is not None:
             text = text.replace("LOSS", f'{{ kind = "list", packets = {lost} }}')
         return f'title = "{self.path.title}"\nsource = "studies/virtual_kernel"\n{text}'
@@ -161,11 +176,12 @@ def back(rate: str = "10mbit", delay: str = "20ms") -> str:
     """From B to the server: the line without a limit of its queue, and the delay."""
     return (
         f"tcb qdisc add dev b0 root netem rate {rate} -14 limit 100000\n"
-        f"tca qdisc add dev a0 root netem delay {delay} limit 100000\n"
+        f"tca qdisc add dev a0 root netem delay @{delay}@ limit 100000\n"
     )
 
 
-def hop(queue: str, more: str = "", *, rate: str = '"10 Mb/s"', delay: str = '"20 ms"') -> str:
+def hop(queue: str, more: str = "", *, rate: str = '"10 Mb/s"', down: str = "20 ms", up: str = "20 ms") -> str:
+    delay = f'{{ down = "{down}", up = "@{up}@" }}'
     return f'[[hop]]\nname = "line"\nrate = {rate}\ndelay = {delay}\nqueue.down = {{ {queue} }}\n{more}'
 
 
@@ -220,7 +236,7 @@ CAKE = Path(
 def asymmetric(name: str, title: str, guest: str, queue: str) -> Path:
     """10 Mb/s down and 100 kb/s up, where 52-byte ACKs of two segments each need 173 kb/s."""
     down = shaped("10mbit", "bfifo limit 100000") + path_to("b1", "20ms", "10050kbit")
-    up = guest + "tca qdisc add dev a0 root netem delay 20ms rate 100500bit -14 limit 100000\n"
+    up = guest + "tca qdisc add dev a0 root netem delay @20ms@ rate 100500bit -14 limit 100000\n"
     keys = f"queue.up = {{ {queue} }}\n"
     link = hop('kind = "droptail", bytes = "100 kB"', keys, rate='{ down = "10 Mb/s", up = "100 kb/s" }')
     return Path(name, f"10 Mb/s down, 100 kb/s up, 40 ms, 100 kB down, {title} up", down + up, link)
@@ -262,7 +278,8 @@ REORDERING = Path(
     hop(
         'kind = "droptail", bytes = "100 kB"',
         'reorder.down = { mean = 0.03, delay = "6 ms" }\n',
-        delay='{ down = "0 ms", up = "40 ms" }',
+        down="0 ms",
+        up="40 ms",
     ),
     seeded=True,
 )
@@ -294,13 +311,13 @@ NARROW = Path(
     "2 Mb/s",
     "2 Mb/s down, 256 kb/s up, 60 ms, 30 kB of queue (2 BDP)",
     shaped("2mbit", "bfifo limit 30000") + path_to("b1", "30ms", "2010kbit") + back("256kbit", "30ms"),
-    hop('kind = "droptail", bytes = "30 kB"', rate='{ down = "2 Mb/s", up = "256 kb/s" }', delay='"30 ms"'),
+    hop('kind = "droptail", bytes = "30 kB"', rate='{ down = "2 Mb/s", up = "256 kb/s" }', down="30 ms", up="30 ms"),
 )
 LONG = Path(
     "600 ms",
     "10 Mb/s, 600 ms, 375 kB of queue (0.5 BDP)",
     shaped("10mbit", "bfifo limit 375000") + path_to("b1", "300ms", "10050kbit") + back("10mbit", "300ms"),
-    hop('kind = "droptail", bytes = "375 kB"', delay='"300 ms"'),
+    hop('kind = "droptail", bytes = "375 kB"', down="300 ms", up="300 ms"),
 )
 
 
@@ -311,6 +328,7 @@ def ecn(path: Path, name: str) -> Path:
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)
 SEEDS = (1, 2, 3, 4, 5)
+PHASES = (1, 2, 3)
 
 
 def _single(path: Path, *variants: str) -> Iterator[Row]:
@@ -365,10 +383,5 @@ def _all() -> Iterator[Row]:
 
 
 def rows() -> list[Row]:
-    """All rows; those that draw random numbers with five seeds."""
-    return [
-        replace(row, seeds=SEEDS)
-        if row.path.seeded or row.path.loss or any(flow.variant in SEEDED for flow in row.flows)
-        else row
-        for row in _all()
-    ]
+    """All rows; those that draw random numbers with five seeds, the others with three phases."""
+    return [replace(row, seeds=SEEDS if row.draws_numbers else PHASES) for row in _all()]

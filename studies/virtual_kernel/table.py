@@ -40,7 +40,7 @@ class Measured:
 
 
 def script_digest(row: Row, seed: int, draws: Draws) -> str:
-    return hashlib.sha256(row.script(netem_seed(row, seed, draws)).encode()).hexdigest()[:12]
+    return hashlib.sha256(row.script(seed, netem_seed(row, seed, draws)).encode()).hexdigest()[:12]
 
 
 def as_lines(run: Measured) -> list[dict[str, Any]]:
