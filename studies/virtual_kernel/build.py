@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 PACKAGE = "linux-source-6.12"
@@ -26,6 +27,8 @@ TOOLS = {"flex": "flex", "bison": "bison", "m4": "m4"}
 LIBRARIES = ("libfl2",)
 HZ = 1000
 """Ticks a second. Linux's default for this architecture is 100, which is too coarse for TCP."""
+BANNER = {"KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "ackclock", "KBUILD_BUILD_HOST": "ackclock"}
+"""What the kernel's banner says of its build; the banner is a seed of its random numbers, too."""
 CONFIGURATION = Path(__file__).with_name("kernel.config")
 MISSING = 77
 """Exit status if the kernel cannot be had here."""
@@ -42,6 +45,12 @@ class Kernel:
     program: Path
     version: str
     configuration: str
+
+    @cached_property
+    def build(self) -> str:
+        """Digest of the program: another compiler makes another one, which draws other random
+        numbers."""
+        return hashlib.sha256(self.program.read_bytes()).hexdigest()[:12]
 
 
 def cache() -> Path:
@@ -104,7 +113,7 @@ def _compile(work: Path, folder: Path) -> None:
     _run(["tar", "-xJf", str(archive), "-C", str(source), "--strip-components=1"], work)
     _set_tick(source / "arch/um/Kconfig")
     make = ["make", "-s", "ARCH=um", f"O={objects}"]
-    environment = _tools_environment(work / "root")
+    environment = {**_tools_environment(work / "root"), **BANNER}
     _run([*make, "allnoconfig"], source, {**environment, "KCONFIG_ALLCONFIG": str(CONFIGURATION)})
     _require_configured(objects / ".config")
     _run([*make, f"-j{os.cpu_count() or 1}", "linux"], source, environment)

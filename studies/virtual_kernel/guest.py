@@ -1,5 +1,5 @@
-"""Runs a script in Linux in virtual time: the clock moves from event to event, and a run gives the
-same bytes each time, on any machine, however busy.
+"""Runs a script in Linux in virtual time: the clock moves from event to event, and a run of one
+program gives the same bytes each time, however busy the machine is.
 
 Three things make it so: getrandom(2) of the program comes from a seed, the command line is the same
 word for word (the run's folder is always mounted on /mnt, in a mount namespace of its own), and the
@@ -39,6 +39,8 @@ class Failed(Exception):
 @cache
 def programs() -> Path:
     """A folder with the guest's programs, compiled. Raises Unavailable."""
+    if os.getuid() != 0:
+        raise Unavailable("not root, which mounts a folder")
     for program in NEEDED:
         if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None:
             raise Unavailable(f"no {program}")
@@ -89,12 +91,12 @@ def _boot(linux: Path, folder: Path, seed: int, limit_s: float) -> str:
     environment = {
         **os.environ,
         "VIRTUAL_KERNEL_SEED": str(seed),
+        "HOME": "/mnt",  # user-mode Linux writes its process number there
         **({"TMPDIR": str(shared)} if shared.is_dir() and shutil.disk_usage(shared).free > MIN_FREE else {}),
     }
     preload = programs() / "seeded_random.so"
     inside = f'mount --bind "$1" /mnt && shift && LD_PRELOAD={preload} exec timeout -k 5 {limit_s:.0f} "$@"'
-    namespace = ["unshare", "--mount", *(["--map-root-user"] if os.getuid() else [])]
-    command = [*namespace, "sh", "-c", inside, "sh", str(folder), str(linux), *COMMAND]
+    command = ["unshare", "--mount", "sh", "-c", inside, "sh", str(folder), str(linux), *COMMAND]
     with subprocess.Popen(
         command,
         env=environment,

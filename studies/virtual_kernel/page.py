@@ -42,9 +42,9 @@ ABOUT = """# Linux in virtual time beside the simulator
 
 Written by `make virtual-kernel`. Linux {versions}, built from Debian's source package as user-mode
 Linux with a tick of {hz} Hz, runs in virtual time: its clock moves from event to event, so a run
-depends on no other load of the machine, and gives the same bytes each time. Two hosts and two
+depends on no other load of the machine, and the same program gives the same bytes each time. Two hosts and two
 routers are network namespaces of one virtual machine. The table of what the kernel did is committed
-([table.csv](https://github.com/ackclock/ackclock/blob/main/studies/virtual_kernel/table.csv)), and
+([table.csv](../studies/virtual_kernel/table.csv)), and
 `make test` compares the present simulator with it. The sender and the queueing disciplines are the kernel's own; the
 link file is that of the row, with `host = "linux-6"`.
 
@@ -99,8 +99,17 @@ def measure(
         except guest.Failed as why:
             sys.stderr.write(f"{row.name}, seed {seed}: failed: {why}\n")
             return None
-        text = (script_digest(row, seed, draw), kernel.version, kernel.configuration, guest.source_digest())
-        run = Measured(row.name, seed, *text, date_of(time.time()), outcome)
+        run = Measured(
+            row=row.name,
+            seed=seed,
+            script=script_digest(row, seed, draw),
+            version=kernel.version,
+            configuration=kernel.configuration,
+            build=kernel.build,
+            code=guest.source_digest(),
+            date=date_of(time.time()),
+            outcome=outcome,
+        )
         for line in table.as_lines(run):
             keep(options.kept, line)
         flows = ", ".join(f"{flow.goodput_bps / 1e6:.3f} Mb/s" for flow in outcome.flows)
@@ -236,7 +245,7 @@ def repeats_line() -> str:
 def repeat(kernel: Kernel, measured: Sequence[Measured], count: int, draw: draws.Draws) -> None:
     """Run rows of the table, evenly spread over it, once more."""
     present = [(row, run) for row, runs in measured_rows(measured, draw) for run in runs]
-    fresh = [(row, run) for row, run in present if (run.version, run.code) == (kernel.version, guest.source_digest())]
+    fresh = [(row, run) for row, run in present if (run.build, run.code) == (kernel.build, guest.source_digest())]
     chosen = fresh[:: max(1, len(fresh) // count)][:count]
     lines = []
     for row, run in chosen:

@@ -202,7 +202,7 @@ def lossy(model: str) -> Path:
     return Path(f"loss {model}", f"10 Mb/s, 40 ms, 100 kB, {model} of the packets lost", guest, link, loss=model)
 
 
-SHALLOW = droptail("shallow", "15 kB of queue (0.3 BDP)", 15_000)
+SHALLOW = droptail("shallow", "18 kB of queue (0.4 BDP)", 18_000)
 ONE_BDP = droptail("1 BDP", "50 kB of queue (1 BDP)", 50_000)
 FOUR_BDP = droptail("4 BDP", "200 kB of queue (4 BDP)", 200_000)
 IPV6 = replace(droptail("IPv6", "100 kB of queue, IPv6", 100_000), ip=6)

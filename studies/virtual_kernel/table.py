@@ -22,14 +22,15 @@ FILE = Path(__file__).with_name("table.csv")
 
 @dataclass(frozen=True)
 class Measured:
-    """One run of the kernel, with the digests of its script, of the kernel's configuration and of
-    the guest's programs."""
+    """One run of the kernel, with the digests of its script, of the kernel's configuration and
+    program, and of the guest's programs."""
 
     row: str
     seed: int
     script: str
     version: str
     configuration: str
+    build: str
     code: str
     date: str
     outcome: Outcome
@@ -72,7 +73,7 @@ def _run(lines: list[Mapping[str, Any]]) -> Measured:
         for line in lines
     )
     outcome = Outcome(flows, int(first["drops"]), int(first["marks"]), first["digest"])
-    text = {name: first[name] for name in ("row", "script", "version", "configuration", "code", "date")}
+    text = {name: first[name] for name in ("row", "script", "version", "configuration", "build", "code", "date")}
     return Measured(**text, seed=int(first["seed"]), outcome=outcome)
 
 
