@@ -1,7 +1,7 @@
 // The link file, the scenario and the Python lines of a setting.
 
 import { written } from "./quantity.js";
-import { ackPolicy, activeFlows, editedHops, linkOf, overheads, sampleOf } from "./settings.js";
+import { ackPolicy, activeFlows, editedHops, editsMedium, linkOf, overheads, sampleOf } from "./settings.js";
 
 const DIRECTIONS = ["down", "up"];
 const BARE = /^[A-Za-z0-9_-]+$/;
@@ -50,7 +50,7 @@ function head(catalogue, settings) {
 // With keys of a medium changed, the delay of packets in their hosts is stated: see `planned` in
 // python/ackclock/lab/controls.py.
 function flowTables(catalogue, settings, maxOverhead) {
-  const isMedium = Object.keys(settings.edits).some((key) => /^hop\.[^.]+\.medium\./.test(key));
+  const isMedium = editsMedium(settings);
   const ofFlows = isMedium ? overheads(catalogue, settings, maxOverhead) : [];
   return activeFlows(settings).map((flow, index) => ({
     name: flow.name,
@@ -59,7 +59,7 @@ function flowTables(catalogue, settings, maxOverhead) {
     start: written("time", flow.start_ps),
     variant: flow.variant,
     ...ackPolicy(catalogue, flow.ack).written,
-    ...(isMedium ? { overhead: written("time", ofFlows[index]) } : {}),
+    ...(isMedium ? { overhead: written("time", ofFlows[index].overhead_ps) } : {}),
   }));
 }
 

@@ -72,14 +72,22 @@ export function editedHops(link, edits) {
   return { hops, plan, slowest };
 }
 
-// Maximum delay of a packet in its host of each active flow, in ps. `maxOverhead` is the engine's.
+// A key of a medium is changed.
+export function editsMedium(settings) {
+  return Object.keys(settings.edits).some((key) => /^hop\.[^.]+\.medium\./.test(key));
+}
+
+// Maximum delay of a packet in its host of each active flow, in ps: alone, and beside other flows. A
+// file states one of them where a medium is changed. `maxOverhead` is the engine's.
 export function overheads(catalogue, settings, maxOverhead) {
   const { slowest } = editedHops(linkOf(catalogue, settings), settings.edits);
   const active = activeFlows(settings);
   return active.map((flow) => {
     const tcp = tcpOf(catalogue, flow.variant, flow.ack);
     const rates = slowest.map((of) => of[flow.direction]).filter((bps) => bps !== null);
-    return maxOverhead(tcp.segment + tcp.header, rates.length ? Math.min(...rates) : 0, active.length === 1);
+    const of = (isAlone) => maxOverhead(tcp.segment + tcp.header, rates.length ? Math.min(...rates) : 0, isAlone);
+    if (active.length === 1) return { overhead_ps: of(true) };
+    return { overhead_ps: of(false), ...(editsMedium(settings) ? {} : { overhead_alone_ps: of(true) }) };
   });
 }
 
@@ -100,7 +108,7 @@ export function makePlan(catalogue, settings, maxOverhead) {
       flows.push({
         ...part,
         name: part.name.replace(/^flow/, flow.name),
-        overhead_ps: overhead,
+        ...overhead,
         start: { low_ps: flow.start_ps, high_ps: startEnd(catalogue, settings, flow) },
         tcp,
       });

@@ -102,6 +102,7 @@ impl Case {
             start: Start { low_ps: start, high_ps: start },
             stop_ps: None,
             overhead_ps: 0,
+            overhead_alone_ps: None,
             workload: Workload::Bulk { read_bps: None },
             tcp: Some(TcpConfig { variant: self.variant, ..tcp(self.window * SEGMENT) }),
             after: Vec::new(),

@@ -150,7 +150,7 @@ def _flows(scenario: Scenario) -> tuple[list[dict[str, Any]], list[dict[str, Any
         shared = {
             "direction": flow.direction,
             "hops": scenario.hops_of(flow),
-            "overhead_ps": scenario.overhead_ps(flow),
+            **scenario.overhead_ps(flow),
             "workload": flow.workload.plan(),
             "tcp": None if flow.is_udp else _tcp(scenario.tcp_of(flow)),
         }

@@ -10,6 +10,7 @@ mod loss;
 mod loss_list;
 mod outage;
 mod reorder;
+mod send_delay;
 
 pub use delay::Delay;
 pub use duplicate::{Duplicate, DuplicateConfig};
@@ -20,3 +21,4 @@ pub use loss::{Loss, LossConfig, SignalLossConfig};
 pub use loss_list::LossList;
 pub use outage::{Outage, OutageConfig};
 pub use reorder::{Reorder, ReorderConfig};
+pub use send_delay::{SendDelay, SendDelayConfig};

@@ -1,7 +1,7 @@
 //! The closed set of element kinds, dispatched by an enum (ADR 3).
 
 use crate::element::{Element, Output, PacketCounts, QueueId};
-use crate::impairment::{Delay, Duplicate, Handover, Jitter, Loss, Outage, Reorder};
+use crate::impairment::{Delay, Duplicate, Handover, Jitter, Loss, Outage, Reorder, SendDelay};
 use crate::link::{FusedLink, RateLink, TraceLink};
 use crate::medium::{Grants, HalfDuplex, PacketRadio, Wimax, Wlan};
 use crate::meter::{LinkMeter, QueueSample};
@@ -82,4 +82,4 @@ macro_rules! any_element {
     };
 }
 
-any_element!(small: FusedLink, Delay, Duplicate, Outage, Reorder, Loss, Jitter, Handover; large: RateLink, TraceLink, Grants, HalfDuplex, PacketRadio, Wimax, Wlan, AckReconstructor);
+any_element!(small: FusedLink, Delay, Duplicate, Outage, Reorder, Loss, Jitter, Handover, SendDelay; large: RateLink, TraceLink, Grants, HalfDuplex, PacketRadio, Wimax, Wlan, AckReconstructor);

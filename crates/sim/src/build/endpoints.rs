@@ -1,5 +1,6 @@
 //! The two endpoints of each flow: transport, application, start time, and the sender's overhead.
 
+use super::flow_starts::FlowStarts;
 use super::{DirectedHop, proxies};
 use crate::plan::{Direction, Flow, OnDistribution, Plan, Workload};
 use crate::tcp_of;
@@ -9,7 +10,7 @@ use ackclock_core::app::{
 };
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
-use ackclock_core::impairment::{Jitter, JitterConfig};
+use ackclock_core::impairment::{SendDelay, SendDelayConfig};
 use ackclock_core::network::{EndpointId, NetworkBuilder, Route};
 use ackclock_core::rng::Rng;
 use ackclock_core::tcp::{MetricsCache, SharedPathMetrics, TcpConfig, TcpEndpoint};
@@ -81,6 +82,7 @@ type HostConfig = (Arc<TcpConfig>, Option<[SharedPathMetrics; 2]>);
 pub fn add(plan: &Plan, directed_hops: &[DirectedHop], builder: &mut NetworkBuilder) -> Vec<FlowEndpoints> {
     let mut config: Option<Arc<TcpConfig>> = None;
     let mut caches = MetricsCaches::default();
+    let starts = FlowStarts::of(plan);
     let flows = plan.flows.iter().enumerate();
     let endpoints: Vec<FlowEndpoints> = flows
         .map(|(number, flow)| {
@@ -89,7 +91,7 @@ pub fn add(plan: &Plan, directed_hops: &[DirectedHop], builder: &mut NetworkBuil
                 config = flow.tcp.as_ref().map(|tcp| tcp_config(plan, tcp)).map(Arc::new);
             }
             let hosts = config.clone().map(|config| (config.clone(), caches.of_flow(flow, &config)));
-            add_flow(plan, directed_hops, number, hosts, builder)
+            add_flow(plan, directed_hops, &starts, number, hosts, builder)
         })
         .collect();
     for (flow, flow_endpoints) in plan.flows.iter().zip(&endpoints).filter(|(flow, _)| !flow.after.is_empty()) {
@@ -106,13 +108,13 @@ pub fn tcp_config(plan: &Plan, tcp: &TcpConfig) -> TcpConfig {
 fn add_flow(
     plan: &Plan,
     directed_hops: &[DirectedHop],
+    starts: &FlowStarts,
     number: usize,
     hosts: Option<HostConfig>,
     builder: &mut NetworkBuilder,
 ) -> FlowEndpoints {
     let flow = &plan.flows[number];
-    // All parts of a split connection start at the same time.
-    let start = draw_start(plan.seed, plan.last_part(number));
+    let start = starts.own(number);
     // Endpoint ids are given in the order of addition: even for servers, odd for clients.
     let (server, client) = (EndpointId(2 * number as u32), EndpointId(2 * number as u32 + 1));
     let opener = if opener(flow) == Direction::Up { client } else { server };
@@ -122,17 +124,12 @@ fn add_flow(
         let proxied = proxies::endpoint(plan, number, direction, id == opener).map(|tcp| AnyEndpoint::Tcp(Box::new(tcp)));
         let endpoint = proxied.unwrap_or(endpoint);
         let mut entry = entry(plan, directed_hops, flow, &endpoints, direction);
-        if direction == flow.direction && flow.overhead_ps > 0 {
-            entry = overhead(plan.seed, flow, entry, builder);
+        if direction == flow.direction && flow.overhead_ps.max(flow.overhead_alone_ps.unwrap_or(0)) > 0 {
+            entry = send_delay(plan.seed, flow, starts.shared_from(number), entry, builder);
         }
         builder.endpoint(endpoint, number as u32, entry);
     }
     endpoints
-}
-
-fn draw_start(seed: u64, flow: &Flow) -> Time {
-    let mut rng = Rng::for_element(seed, &format!("flow.{}.start", flow.name));
-    Time::ZERO + rng.uniform_span(Span(flow.start.low_ps), Span(flow.start.high_ps))
 }
 
 /// Route of packets into their first hop; into the other endpoint if the flow crosses no hop.
@@ -143,14 +140,15 @@ fn entry(plan: &Plan, directed_hops: &[DirectedHop], flow: &Flow, endpoints: &Fl
     directed_hop.map_or(Route::Endpoint(endpoints.target(direction)), |directed_hop| directed_hop.chain(flow.client).entry())
 }
 
-/// Random processing time of the sending host for each packet. Without it, runs without loss or
-/// jitter are phase-locked.
-fn overhead(seed: u64, flow: &Flow, entry: Route, builder: &mut NetworkBuilder) -> Route {
+/// Random delay of the data sender's packets. Without it, runs without loss or jitter are
+/// phase-locked.
+fn send_delay(seed: u64, flow: &Flow, shared_from: Time, entry: Route, builder: &mut NetworkBuilder) -> Route {
     let rng = Rng::for_element(seed, &format!("flow.{}.overhead", flow.name));
-    let config = JitterConfig::Uniform { low: Span::ZERO, high: Span(flow.overhead_ps), in_order: true };
-    let jitter = builder.element(Jitter::new(config, rng));
-    builder.connect(jitter, Port(0), entry);
-    Route::Node(jitter, Port(0))
+    let shared = Span(flow.overhead_ps);
+    let config = SendDelayConfig { alone: flow.overhead_alone_ps.map_or(shared, Span), shared, shared_from };
+    let delay = builder.element(SendDelay::new(config, rng));
+    builder.connect(delay, Port(0), entry);
+    Route::Node(delay, Port(0))
 }
 
 /// Server and client endpoint of a flow.

@@ -2,6 +2,7 @@
 //! each flow, and the routes between them.
 
 mod endpoints;
+mod flow_starts;
 mod fuse_links;
 mod hop;
 mod host_queue;

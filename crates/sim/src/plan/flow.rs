@@ -22,6 +22,9 @@ pub struct Flow {
     pub stop_ps: Option<u64>,
     /// Maximum of the uniform delay with which the data sender's packets leave, in order.
     pub overhead_ps: u64,
+    /// The maximum until another TCP flow that shares a hop starts. Absent: `overhead_ps`.
+    #[serde(default)]
+    pub overhead_alone_ps: Option<u64>,
     pub workload: Workload,
     /// Null for UDP.
     #[serde(deserialize_with = "nullable")]

@@ -13,6 +13,7 @@ mod paths;
 mod plan_keys;
 mod proxies;
 mod queues;
+mod random_streams;
 mod recordings;
 mod small_queues;
 mod time_account;

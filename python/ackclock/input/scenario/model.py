@@ -114,22 +114,29 @@ class Scenario(Table):
         """
         return [flow.name or f"flow{position}" for position, flow in enumerate(self.flow, start=1)]
 
-    def overhead_ps(self, flow: Flow) -> int:
-        """Maximum random delay of a packet in its sending host, in ps: `overhead`, or the engine's
-        share of the service time at the slowest hop, which keeps flows out of phase.
+    def overhead_ps(self, flow: Flow) -> dict[str, int]:
+        """Maximum random delays of a packet in its sending host, in ps, with the keys of a plan:
+        `overhead`, or the engine's share of the service time at the slowest hop, which keeps flows
+        out of phase. Until another TCP flow starts on its path, a flow has the delays that it has
+        without the other.
         """
         from ackclock import _native
 
         for overhead in (flow.overhead, self.tcp.overhead):
             if overhead is not None:
-                return overhead
+                return {"overhead_ps": overhead}
         if not self.phase_jitter or flow.is_live:
-            return 0
+            return {"overhead_ps": 0}
         keys = self.tcp_of(flow).keys
         size = flow.data_bytes or keys["segment"] + keys["header"]
         rates = [rate for index in self.hops_of(flow) if (rate := self.hop[index].slowest_bps(flow.direction))]
-        is_alone = flow.is_udp or sum(other.connections for other in self.flow if not other.is_udp) == 1
-        return _native.max_overhead_ps(size, min(rates, default=None), is_alone)
+        alone = _native.max_overhead_ps(size, min(rates, default=None), True)
+        if flow.is_udp or sum(other.connections for other in self.flow if not other.is_udp) == 1:
+            return {"overhead_ps": alone}
+        return {
+            "overhead_ps": _native.max_overhead_ps(size, min(rates, default=None), False),
+            "overhead_alone_ps": alone,
+        }
 
     def start_ps(self, flow: Flow) -> tuple[int, int]:
         """Bounds between which a flow's start is drawn, phase jitter included."""

@@ -79,6 +79,7 @@ fn check_times(flow: &Flow) -> Checked {
     ensure(low_ps <= high_ps, || format!("start.low_ps {low_ps} is above start.high_ps {high_ps}"))?;
     check_span("start.high_ps", Span(high_ps))?;
     check_span("overhead_ps", Span(flow.overhead_ps))?;
+    check_span("overhead_alone_ps", Span(flow.overhead_alone_ps.unwrap_or(0)))?;
     ensure(flow.stop_ps.is_none_or(|stop| stop > high_ps), || {
         format!("stop_ps {} is not after its start", flow.stop_ps.unwrap_or(0))
     })
