@@ -5,7 +5,7 @@
 //! The first three are those of `benches/peers/speed.tcl` for ns-2.
 
 use ackclock_core::Span;
-use ackclock_core::impairment::LossConfig;
+use ackclock_core::impairment::{ListedPackets, LossConfig};
 use ackclock_core::link::Framing;
 use ackclock_core::queue::{Limit, QueueConfig};
 use ackclock_core::tcp::{TcpConfig, Variant};
@@ -71,7 +71,7 @@ impl Case {
     pub fn plan(&self) -> Plan {
         let buffer = 2 * capacity(self.rate_bps) + 10 * u64::from(self.flows);
         let access = || hop_direction(10e9, 1, None);
-        let loss = (!self.lost.is_empty()).then(|| LossConfig::List { packets: self.lost.clone() });
+        let loss = (!self.lost.is_empty()).then(|| LossConfig::List { packets: self.lost.clone(), of: ListedPackets::Data });
         let down = HopDirection { loss, ..hop_direction(self.rate_bps, 18, Some(buffer)) };
         Plan {
             variants: Vec::new(),

@@ -96,6 +96,8 @@ def simulate(
             workers=workers,
             progress=update,
         )
+    for warning in simulation.warnings:
+        remark(f"warning: {warning}", quiet=quiet)
     if qlog and simulation.folder:
         files = write_qlog(simulation.folder, simulation.flows, simulation.frames["series"], name)
         remark(f"qlog: {', '.join(map(str, files))}", quiet=quiet)

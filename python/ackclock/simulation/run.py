@@ -56,6 +56,13 @@ class Simulation(Result):
         return run_files.flows_frame(self.summaries)
 
     @property
+    def warnings(self) -> list[str]:
+        """A sentence for each part of the scenario that is likely not meant."""
+        from ackclock.input.scenario.warnings import warnings
+
+        return warnings(self.scenario)
+
+    @property
     def metrics(self) -> dict[str, dict[str, Any]]:
         """Mean, lo, hi (95 % interval) and sd over the seeds, by metric."""
         return metrics_json(self.summaries)

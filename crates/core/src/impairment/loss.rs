@@ -1,6 +1,6 @@
 //! Packet loss: independent, in bursts, by signal quality, or by list.
 
-use super::{GilbertElliott, LossList, Sojourns};
+use super::{GilbertElliott, ListedPackets, LossList, Sojourns};
 use crate::config_check::{Checked, check_fraction, check_span, ensure};
 use crate::element::{DropReason, Element, Output, Port};
 use crate::medium::radio_channel::{Fading, FadingConfig, LossCurve};
@@ -19,9 +19,11 @@ pub enum LossConfig {
     },
     GilbertElliott(Sojourns),
     Signal(SignalLossConfig),
-    /// Exactly these data packets, counted from 1, retransmissions included.
+    /// Exactly these packets, counted from 1, retransmissions included.
     List {
         packets: Vec<u64>,
+        #[serde(default)]
+        of: ListedPackets,
     },
 }
 
@@ -44,7 +46,7 @@ impl LossConfig {
             LossConfig::Bernoulli { mean } => check_fraction("loss.mean", *mean),
             LossConfig::GilbertElliott(sojourns) => sojourns.check(),
             LossConfig::Signal(signal) => signal.check(),
-            LossConfig::List { packets } => {
+            LossConfig::List { packets, .. } => {
                 ensure(packets.iter().all(|&p| p > 0), || "loss.packets has 0: packets are numbered from 1".into())
             }
         }
@@ -112,7 +114,7 @@ impl Loss {
             LossConfig::Bernoulli { mean } => LossModel::Bernoulli { mean: *mean, rng: losses },
             LossConfig::GilbertElliott(sojourns) => LossModel::GilbertElliott(GilbertElliott::new(*sojourns, losses)),
             LossConfig::Signal(config) => LossModel::Signal(Box::new(SignalLoss::new(config, signal, losses))),
-            LossConfig::List { packets } => LossModel::List(LossList::new(packets.clone())),
+            LossConfig::List { packets, of } => LossModel::List(LossList::new(packets.clone(), *of)),
         };
         Loss { model }
     }

@@ -18,7 +18,7 @@ pub use gilbert::{GilbertElliott, Sojourns};
 pub use handover::{Handover, HandoverConfig};
 pub use jitter::{Jitter, JitterConfig};
 pub use loss::{Loss, LossConfig, SignalLossConfig};
-pub use loss_list::LossList;
+pub use loss_list::{ListedPackets, LossList};
 pub use outage::{Outage, OutageConfig};
 pub use reorder::{Reorder, ReorderConfig};
 pub use send_delay::{SendDelay, SendDelayConfig};

@@ -4,8 +4,8 @@
 use crate::common::{Driver, Journey, STATIONS, ports, traffic, travel};
 use ackclock_core::element::PacketCounts;
 use ackclock_core::impairment::{
-    Delay, Duplicate, DuplicateConfig, Handover, HandoverConfig, Jitter, JitterConfig, Loss, LossConfig, Outage, OutageConfig,
-    Reorder, ReorderConfig, Sojourns,
+    Delay, Duplicate, DuplicateConfig, Handover, HandoverConfig, Jitter, JitterConfig, ListedPackets, Loss, LossConfig, Outage,
+    OutageConfig, Reorder, ReorderConfig, Sojourns,
 };
 use ackclock_core::link::{Framing, FusedLink, RateLink, TraceLink};
 use ackclock_core::medium::grants::{
@@ -245,7 +245,8 @@ fn recipe() -> impl Strategy<Value = Recipe> {
         jitter().prop_map(Recipe::Jitter),
         share().prop_map(|mean| Recipe::Loss(LossConfig::Bernoulli { mean })),
         sojourns().prop_map(|sojourns| Recipe::Loss(LossConfig::GilbertElliott(sojourns))),
-        prop::collection::vec(0u64..100, 0..20).prop_map(|packets| Recipe::Loss(LossConfig::List { packets })),
+        (prop::collection::vec(0u64..100, 0..20), prop::sample::select(vec![ListedPackets::Data, ListedPackets::All]))
+            .prop_map(|(packets, of)| Recipe::Loss(LossConfig::List { packets, of })),
         share().prop_map(|mean| Recipe::Duplicate(DuplicateConfig { mean })),
         (share(), span()).prop_map(|(mean, delay)| Recipe::Reorder(ReorderConfig { mean, delay })),
         outages().prop_map(Recipe::Outage),

@@ -2,8 +2,8 @@
 
 use crate::common::{Arrival, Driver, TCP_ACK, TCP_DATA, TCP_SYN, arrivals, travel};
 use ackclock_core::impairment::{
-    Duplicate, DuplicateConfig, GilbertElliott, Jitter, JitterConfig, Loss, LossConfig, Outage, OutageConfig, Reorder,
-    ReorderConfig, SignalLossConfig, Sojourns,
+    Duplicate, DuplicateConfig, GilbertElliott, Jitter, JitterConfig, ListedPackets, Loss, LossConfig, Outage, OutageConfig,
+    Reorder, ReorderConfig, SignalLossConfig, Sojourns,
 };
 use ackclock_core::medium::radio_channel::{FadingConfig, Level, LossCurve};
 use ackclock_core::rng::Rng;
@@ -130,10 +130,19 @@ fn loss_list_counts_data_packets_only() {
     let kinds = [TCP_SYN, TCP_ACK, TCP_DATA, TCP_DATA, TCP_ACK, TCP_DATA, TCP_SYN, TCP_DATA];
     let traffic: Vec<_> = (0..).zip(kinds).map(|(number, kind)| Arrival { at: ms(1), number, len: 100, kind }).collect();
     for (list, expected) in [(vec![], vec![]), (vec![1], vec![2]), (vec![3, 1], vec![2, 5]), (vec![4, 4, 0, 99], vec![7])] {
-        let lost = lost(LossConfig::List { packets: list.clone() }, &traffic);
+        let lost = lost(LossConfig::List { packets: list.clone(), of: ListedPackets::Data }, &traffic);
         let numbers: Vec<usize> = (0..lost.len()).filter(|&i| lost[i]).collect();
         assert_eq!(numbers, expected, "{list:?}");
     }
+}
+
+// finding("K12")
+#[test]
+fn loss_list_of_all_packets_counts_syns_and_acks() {
+    let kinds = [TCP_SYN, TCP_ACK, TCP_DATA, TCP_ACK, TCP_ACK];
+    let traffic: Vec<_> = (0..).zip(kinds).map(|(number, kind)| Arrival { at: ms(1), number, len: 100, kind }).collect();
+    let lost = lost(LossConfig::List { packets: vec![2, 3, 5], of: ListedPackets::All }, &traffic);
+    assert_eq!(lost, [false, true, true, false, true]);
 }
 
 #[test]

@@ -2,10 +2,10 @@
 //! meet.
 
 use crate::common::{MS, S, bulk, cbr, hop, hop_direction, plan};
+use ackclock_core::Time;
 use ackclock_core::network::EndpointId;
 use ackclock_core::packet::{Body, Packet};
 use ackclock_core::probe::Probe;
-use ackclock_core::Time;
 use ackclock_sim::Plan;
 use ackclock_sim::build::{Metering, build};
 use serde_json::{Value, json};

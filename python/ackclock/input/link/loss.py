@@ -79,13 +79,16 @@ _NUMBERS = array(whole(minimum=1), minItems=1, uniqueItems=True)
 
 
 class LossList(Table):
-    """The listed data packets are lost, counted from 1, retransmissions included."""
+    """The listed packets are lost, counted from 1, retransmissions included: of those with payload,
+    or of all.
+    """
 
     kind: Annotated[str, choice_field("list")]
     packets: Annotated[tuple[int, ...], BeforeValidator(lambda value: _packet_numbers(value)), _NUMBERS]
+    of: Annotated[str, choice_field("data", "all")] = "data"
 
     def plan(self) -> Plan:
-        return {"kind": self.kind, "packets": list(self.packets)}
+        return {"kind": self.kind, "packets": list(self.packets), **({"of": self.of} if self.of != "data" else {})}
 
 
 def _packet_numbers(value: Any) -> tuple[int, ...]:

@@ -195,7 +195,7 @@ pub(super) mod tests {
     use crate::app::{AnyApp, BulkSource, Sink};
     use crate::element::Port;
     use crate::endpoint::AnyEndpoint;
-    use crate::impairment::{Loss, LossConfig};
+    use crate::impairment::{ListedPackets, Loss, LossConfig};
     use crate::link::{Framing, FusedLink};
     use crate::network::{EndpointId, Network, Route};
     use crate::packet::{Body, Packet};
@@ -240,7 +240,8 @@ pub(super) mod tests {
         let link =
             || FusedLink::new(Some(Rate::from_bps(10_000_000)), Span::from_ms(10), Limit::packets(20), Framing::None, false);
         let (there, back) = (b.element(link()), b.element(link()));
-        let lost = LossConfig::List { packets: vec![150, 700, 701, 705, 1200, 1201, 1203, 2890, 2999, 3000] };
+        let packets = vec![150, 700, 701, 705, 1200, 1201, 1203, 2890, 2999, 3000];
+        let lost = LossConfig::List { packets, of: ListedPackets::Data };
         let loss = b.element(Loss::new(&lost, Rng::for_element(1, "loss"), Rng::for_element(1, "signal")));
         let source = AnyApp::BulkSource(BulkSource::new(3_000_700, Time::NEVER));
         let client = AnyEndpoint::Tcp(Box::new(TcpEndpoint::client(config.clone(), source, Time::ZERO)));
