@@ -42,6 +42,10 @@ pub struct RedConfig {
     /// The probability rises to 1 at twice the upper threshold instead of at once (Floyd's note on
     /// the gentle variant, 2000).
     pub gentle: bool,
+    /// Gaps between signals are uniform on 1/p_b to 2/p_b candidates instead of 1 to 1/p_b (ns-2's
+    /// `wait_`).
+    #[serde(default)]
+    pub wait: bool,
     pub signal: AqmSignal,
     #[serde(rename = "only")]
     pub candidates: Candidates,
@@ -106,9 +110,13 @@ impl Red {
             QueueUnit::Packets => base,
             QueueUnit::Bytes => base * f64::from(packet.len) / f64::from(self.config.mean_packet),
         };
-        let chosen = base >= 1.0 || self.rng.chance(spread_probability(base, self.count));
+        let chosen = base >= 1.0 || self.rng.chance(self.spread_probability(base));
         self.count = if chosen { 0 } else { self.count + 1 };
         chosen
+    }
+
+    fn spread_probability(&self, base: f64) -> f64 {
+        if self.config.wait { waiting_probability(base, self.count) } else { spread_probability(base, self.count) }
     }
 }
 
@@ -129,6 +137,19 @@ fn base_probability(s: &RedConfig, average: f64) -> Option<f64> {
 fn spread_probability(base: f64, count: u64) -> f64 {
     let rest = 1.0 - count as f64 * base;
     if rest > 0.0 { (base / rest).min(1.0) } else { 1.0 }
+}
+
+/// 0 for n p_b < 1, then p_b / (2 - n p_b) for the n-th candidate since the last signal: none
+/// follows within 1/p_b (ns-2, `REDQueue::modify_p`).
+fn waiting_probability(base: f64, count: u64) -> f64 {
+    let spacing = (count + 1) as f64 * base;
+    if spacing < 1.0 {
+        0.0
+    } else if spacing < 2.0 {
+        (base / (2.0 - spacing)).min(1.0)
+    } else {
+        1.0
+    }
 }
 
 impl SingleFifo for Red {
@@ -181,6 +202,7 @@ mod tests {
             weight: 0.01,
             max_p: 0.1,
             gentle: false,
+            wait: false,
             signal: AqmSignal::Mark,
             candidates: Candidates::All,
             mean_packet: 500,
@@ -220,6 +242,20 @@ mod tests {
             rest -= here;
         }
         assert!(rest.abs() < 1e-12);
+    }
+
+    // finding("K17")
+    #[test]
+    fn gaps_between_signals_are_uniform_from_1_over_p_to_2_over_p_with_wait() {
+        let p = 0.05;
+        let mut rest = 1.0;
+        for gap in 1..=39u64 {
+            let here = rest * waiting_probability(p, gap - 1);
+            let expected = if gap < 20 { 0.0 } else { p };
+            assert!((here - expected).abs() < 1e-9, "gap {gap}: {here}");
+            rest -= here;
+        }
+        assert!(rest.abs() < 1e-9, "{rest}");
     }
 
     #[test]

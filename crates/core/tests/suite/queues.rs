@@ -28,6 +28,7 @@ fn red(max_p: f64, signal: AqmSignal) -> RedConfig {
         weight: 1.0,
         max_p,
         gentle: false,
+        wait: false,
         signal,
         candidates: Candidates::All,
         mean_packet: 1000,

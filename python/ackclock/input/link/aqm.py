@@ -62,6 +62,7 @@ class Red(AqmQueue):
     weight: Weight = 0.01
     max_p: Probability = 0.1
     gentle: Flag = False
+    wait: Flag = False
     only: Annotated[str, choice_field("all", "data")] = "all"
     mean_packet: SomeBytes = 500
 
@@ -94,6 +95,7 @@ class Red(AqmQueue):
             "weight": self.weight,
             "max_p": self.max_p,
             "gentle": self.gentle,
+            **({"wait": True} if self.wait else {}),
             "signal": self.signal,
             "only": self.only,
             "mean_packet": self.mean_packet,
