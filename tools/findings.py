@@ -1,7 +1,8 @@
 """Run the tests of each finding's fix and print a row for each finding: id, result, tests.
 
 Standard library only. `tests/findings.toml` lists the findings. Python tests carry
-`@pytest.mark.finding("U1")`; Rust tests a line `// finding("S1")` above `#[test]`.
+`@pytest.mark.finding("U1")`; Rust tests a line `// finding("S1")` above `#[test]`; scripts of
+packetdrill's language a line `// finding: K1`.
 Exit status 0: of every listed finding at least one test passes and none fails; 1: otherwise.
 
 usage: findings.py [--slow] [--only ID ...]     (the environment's pytest, cargo on PATH)
@@ -24,8 +25,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LISTED = ROOT / "tests" / "findings.toml"
-MARK = re.compile(r'^\s*// finding\(((?:"[A-Z]+[0-9]+"(?:, )?)+)\)$')
+MARK = re.compile(r'^\s*// finding\(((?:"[A-Z]+[0-9]+(?:-[0-9]+)?"(?:, )?)+)\)$')
 PYTEST_MARK = re.compile(r"pytest\.mark\.finding\(([^)]*)\)")
+SCRIPT_MARK = re.compile(r"^// finding: (.+)$", re.MULTILINE)
 FUNCTION = re.compile(r"^\s*fn (\w+)\(")
 LIBTEST = re.compile(r"^test (?P<path>[\w:]+)(?: - should panic)? \.\.\. (?P<result>ok|FAILED|ignored)", re.MULTILINE)
 PASSED, SKIPPED = "passed", "skipped"
@@ -69,7 +71,7 @@ def main() -> int:
 
 def print_table(wanted: Iterable[str], findings: dict[str, str], shown: dict[str, list[Shown]]) -> None:
     for id_ in wanted:
-        print(f"{id_:4} {verdict(shown[id_]):8} {findings[id_]}")
+        print(f"{id_:6} {verdict(shown[id_]):8} {findings[id_]}")
         for one in shown[id_]:
             print(f"     {one.result:8} {one.test}")
 
@@ -88,7 +90,9 @@ def marked() -> set[str]:
     """Every finding that a test names, whichever tests are run."""
     named = {id_ for test in rust_tests() for id_ in test.findings}
     for file in ROOT.glob("tests/**/*.py"):
-        named |= {id_ for ids in PYTEST_MARK.findall(file.read_text("utf-8")) for id_ in re.findall(r'"(\w+)"', ids)}
+        named |= {id_ for ids in PYTEST_MARK.findall(file.read_text("utf-8")) for id_ in re.findall(r'"([\w-]+)"', ids)}
+    for file in ROOT.glob("tests/packetdrill/**/*.pkt"):
+        named |= {id_ for ids in SCRIPT_MARK.findall(file.read_text("utf-8")) for id_ in ids.split(", ")}
     return named
 
 
@@ -106,7 +110,7 @@ def rust_tests() -> Iterator[RustTest]:
         marked: tuple[str, ...] = ()
         for line in file.read_text("utf-8").splitlines():
             if mark := MARK.match(line):
-                marked += tuple(re.findall(r'"(\w+)"', mark[1]))
+                marked += tuple(re.findall(r'"([\w-]+)"', mark[1]))
             elif marked and (function := FUNCTION.match(line)):
                 yield RustTest(crate, function[1], marked)
                 marked = ()

@@ -1,7 +1,8 @@
 """The scripts below this folder against their host stacks.
 
 A script names its host in a line `// host: NAME` (default: linux-6), keys of a [tcp] table in a
-line `// tcp: KEY = VALUE, ..`, and a claim that does not hold yet in a line `// fails: REASON`.
+line `// tcp: KEY = VALUE, ..`, the findings that it is for in a line `// finding: K1, K2`, and a
+claim that does not hold yet in a line `// fails: REASON`.
 """
 
 from __future__ import annotations
@@ -17,10 +18,19 @@ from ackclock.errors import InputError, RunFailed
 from ackclock.packetdrill import run_script, run_scripts, scripts_in
 from studies.conformance.suites import header, tcp_keys
 
-SCRIPTS = list(scripts_in(Path(__file__).parent))
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def _of_findings(script: Path) -> Any:
+    """The script as a parameter, marked with its findings."""
+    named = [id_ for id_ in header(script, "finding").split(", ") if id_]
+    name = f"{script.parent.name}/{script.stem}"
+    return pytest.param(script, id=name, marks=[pytest.mark.finding(*named)] if named else [])
+
+
+SCRIPTS = [_of_findings(script) for script in scripts_in(Path(__file__).parent)]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_host_sends_the_segments_of_the_script(script: Path) -> None:
     result = run_script(script, header(script, "host", "linux-6"), tcp=tcp_keys(script))
     if header(script, "fails"):

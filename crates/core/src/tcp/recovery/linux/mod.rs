@@ -728,7 +728,7 @@ impl State {
                 let lone = ctx.scoreboard.len() == 1;
                 srtt.saturating_mul(2) + if lone { self.settings.rto_min } else { timer::MIN_TIMEOUT }
             }
-            None => ctx.rtt.rto(),
+            None => timer::INITIAL_TIMEOUT,
         };
         let rto_at = if advancing { ctx.now + ctx.rtt.rto() } else { self.rto_of_head(ctx) };
         let wait = if rto_at > ctx.now { pto.min(rto_at - ctx.now) } else { pto };

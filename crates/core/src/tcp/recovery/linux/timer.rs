@@ -28,11 +28,8 @@ impl Default for Timer {
 /// `TCP_TIMEOUT_MIN_US`: what the timers of the probe and of the reordering window add.
 pub const MIN_TIMEOUT: Span = Span::from_ms(2);
 
-/// Ticks that the first level of the wheel spans, the factor between levels as a shift, and the shift
-/// of the last level.
-const FIRST_LEVEL: u64 = 63;
-const LEVEL_SHIFT: u32 = 3;
-const MAX_SHIFT: u32 = 24;
+/// `TCP_TIMEOUT_INIT`: the probe's before the first RTT sample.
+pub const INITIAL_TIMEOUT: Span = Span::from_secs(1);
 
 impl Timer {
     pub fn set(&mut self, pending: Pending, at: Time, ctx: &mut RecoveryContext<'_>) {
@@ -55,19 +52,12 @@ impl Timer {
         (*ctx.rto_at, *ctx.timer) = if self.pending == Pending::Rto { (self.at, Time::NEVER) } else { (Time::NEVER, self.at) };
     }
 
-    /// When a timer of `wait` expires in the timer wheel: ticks count from the last one, and the
-    /// level of the wheel adds up to its granularity, 1, 8, 64 .. ticks (`calc_index()` in
-    /// kernel/time/timer.c).
+    /// When a timer of `wait` expires: in whole ticks, which count from the last one
+    /// (`usecs_to_jiffies()`). The wheel's granularity, up to an eighth of `wait`, is left out.
     pub fn after(now: Time, wait: Span, tick: Span) -> Time {
         if tick == Span::ZERO {
             return now + wait;
         }
-        let ticks = wait.0.div_ceil(tick.0);
-        let expires = now.0 / tick.0 + ticks;
-        let mut shift = 0;
-        while shift < MAX_SHIFT && ticks >= FIRST_LEVEL << shift {
-            shift += LEVEL_SHIFT;
-        }
-        Time((((expires >> shift) + 1) << shift).saturating_mul(tick.0))
+        Time(now.0 / tick.0 * tick.0) + wait.round_up_to(tick)
     }
 }
