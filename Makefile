@@ -139,6 +139,7 @@ soak: build ## 25 emulations at once for 40 minutes (SOAK=SECONDS), with their m
 kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/kernel-vs-simulator.md: ten minutes and more
 	$(BIN)/python -m studies.kernel.page --kept runs/kernel.jsonl $(KERNEL) docs/kernel-vs-simulator.md
 	$(BIN)/python -m studies.kernel.page --kernel-cc --kept runs/kernel.jsonl $(KERNEL) docs/kernel-vs-simulator.md
+	$(BIN)/python -m studies.kernel.page --conditions --kept runs/kernel.jsonl $(KERNEL) docs/kernel-vs-simulator.md
 
 kernel-cc: build ## vegas, veno, westwood+, bic and biad for the running Linux (eBPF, needs clang, bpftool and BTF), into .venv/bin
 	@CARGO="$(CARGO)" sh tools/kernel-cc.sh target/kernel-cc $(BIN)

@@ -1,9 +1,10 @@
 """Compares the running kernel with the simulator, as a Markdown page; `make kernel` writes it.
 
-`python -m studies.kernel.page [--kernel-cc] [FILE]`
+`python -m studies.kernel.page [--kernel-cc | --conditions] [FILE]`
 
-With --kernel-cc it writes the table of the variants that `ackclock kernel-cc load` loads, otherwise
-the table of the kernel's own. The other table and the text below both stay. Each transfer takes 15
+With --kernel-cc it writes the table of the variants that `ackclock kernel-cc load` loads, with
+--conditions that of losses, reordering and HyStart's edge (`conditions.py`), otherwise the table of
+the kernel's own. The other tables and the text below them stay. Each transfer takes 15
 s of real time, once for each of five seeds, and again if it was invalid.
 
 The table can be measured in parts: --kept FILE stores each valid transfer, and a stored transfer by
@@ -25,6 +26,7 @@ from pathlib import Path
 
 from ackclock.format import date_of
 from studies.emulator.code_digest import emulator_digest
+from studies.kernel import conditions
 from studies.kernel.runs import (
     KERNEL_CC,
     LINKS,
@@ -90,7 +92,21 @@ Written by `make kernel` after `make kernel-cc` and `ackclock kernel-cc load`
 in Linux {release}. Both ends have real-time priority; a run whose sender woke more than 10 ms
 late is not valid.
 """
+ABOUT_CONDITIONS = """## Losses, reordering, HyStart's edge and a token bucket
+
+Written by `make kernel`: transfers of {seconds:.0f} s by Linux {release} over links of 10 Mb/s, 40
+ms and 100 kB with losses or reordering, of 5.5 to 7 Mb/s with 400 kB, and behind a token bucket of
+10 Mb/s and 64 KiB. Each of {seeds} seeds is a run of the kernel paired with the simulator's of the same
+draws; differences are means over the pairs. Bursts are of three packets on average. The tolerances
+are those of the first table.
+
+"""
+CONDITIONS_HEADINGS = (
+    "link", "variant", "goodput kernel, Mb/s", "simulator", "paired", "RTT kernel, ms", "simulator", "paired",
+    "retransmitted kernel", "simulator", "grades", "date", "load", "steal, %", "verdict",
+)  # fmt: skip
 MIDDLE = ABOUT_KERNEL_CC.partition("\n")[0] + "\n"
+SIDE = ABOUT_CONDITIONS.partition("\n")[0] + "\n"
 BELOW = "## What the traces showed\n"
 
 
@@ -184,22 +200,24 @@ def cells(simulated: Sequence[Figures], kernel: KernelSide) -> tuple[str, ...]:
     )
 
 
-def stored_runs(store: TransferStore, link: str, variant: str) -> list[Transfer]:
+def stored_runs(store: TransferStore, link: str, variant: str, seeds: Sequence[int] = SEEDS) -> list[Transfer]:
     """The first stored run of each seed. Later ones are ignored, so that no result is selected."""
     first: dict[int, Transfer] = {}
     for run in store.of(link, variant, SECONDS, release(), link_digest(link), emulator_digest()):
-        if run.seed in SEEDS:
+        if run.seed in seeds:
             first.setdefault(run.seed, run)
     return list(first.values())
 
 
-def measure(store: TransferStore, rows: Sequence[tuple[str, str]], jobs: int, until: float) -> None:
+def measure(
+    store: TransferStore, rows: Sequence[tuple[str, str]], jobs: int, until: float, seeds: Sequence[int] = SEEDS
+) -> None:
     """Measure the missing transfers of the rows, ``jobs`` at a time.
 
     A transfer without a valid run stays missing.
     """
-    stored = {row: {run.seed for run in stored_runs(store, *row)} for row in rows}
-    missing_runs = [(*row, seed) for seed in SEEDS for row in rows if seed not in stored[row]]
+    stored = {row: {run.seed for run in stored_runs(store, *row, seeds)} for row in rows}
+    missing_runs = [(*row, seed) for seed in seeds for row in rows if seed not in stored[row]]
 
     def one(link: str, variant: str, seed: int) -> None:
         if time.monotonic() > until:
@@ -243,10 +261,60 @@ def part(about: str, variants: Sequence[str], store: TransferStore, page: str) -
     return "\n".join(lines) + "\n"
 
 
+def conditions_part(store: TransferStore) -> str:
+    """The table of losses, reordering, HyStart's edge and the token bucket."""
+    seeds = conditions.SEEDS
+    text = ABOUT_CONDITIONS.format(seconds=SECONDS, release=release(), seeds=len(seeds))
+    lines = [text + "| " + " | ".join(CONDITIONS_HEADINGS) + " |", "|" + "---|" * len(CONDITIONS_HEADINGS)]
+    absent, holds, measured_rows = [], 0, 0
+    for link in conditions.CONDITIONS:
+        for variant in conditions.variants_of(link):
+            measured = sorted(stored_runs(store, link, variant, seeds), key=lambda run: run.seed)
+            if not measured:
+                absent.append(f"{link} {variant} ({missing(variant) or NO_VALID_TRANSFER})")
+                continue
+            ran = [run.seed for run in measured]
+            simulated = simulator(link, variant, SECONDS, {run.seed: run.began_s for run in measured}, ran)
+            row = _paired_row(link, variant, simulated, measured)
+            measured_rows += 1
+            holds += row[-1].startswith("holds")
+            lines.append("| " + " | ".join(row) + " |")
+            sys.stderr.write(lines[-1] + "\n")
+    lines += ["", f"{holds} of {measured_rows} rows hold."]
+    if absent:
+        lines += ["", "Not measured: " + ", ".join(absent) + "."]
+    return "\n".join(lines) + "\n"
+
+
+def _paired_row(link: str, variant: str, simulated: Sequence[Figures], measured: Sequence[Transfer]) -> tuple[str, ...]:
+    kernel, runs = of_transfers(measured), [run.figures for run in measured]
+    difference = conditions.paired(simulated, runs)
+    failed = conditions.paired_faults(difference, simulated, runs)
+    few = "" if len(runs) == len(conditions.SEEDS) else f" ({len(runs)} {'run' if len(runs) == 1 else 'runs'})"
+    return (
+        link,
+        variant,
+        kernel.goodput,
+        spread([run.goodput_bps / 1e6 for run in simulated], ".3f"),
+        f"{difference.goodput:+.1%}",
+        kernel.rtt,
+        spread([run.rtt_ms for run in simulated], ".1f"),
+        f"{difference.rtt:+.1%}",
+        kernel.retransmitted,
+        spread([run.retransmitted for run in simulated], "d"),
+        kernel.grades,
+        kernel.date,
+        kernel.load,
+        kernel.steal,
+        ("misses: " + ", ".join(failed) if failed else "holds") + few,
+    )
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="The running kernel beside the simulator.")
     parser.add_argument("pages", nargs="*", type=Path, metavar="FILE")
     parser.add_argument("--kernel-cc", action="store_true", help="the variants that `ackclock kernel-cc load` loads")
+    parser.add_argument("--conditions", action="store_true", help="losses, reordering, HyStart's edge, a token bucket")
     parser.add_argument("--only", action="append", metavar="LINK[/VARIANT]", help="measure only these rows")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="file of valid transfers")
     parser.add_argument("--jobs", type=int, default=1, help="concurrent transfers")
@@ -262,6 +330,8 @@ def main() -> int:
     if options.kernel_cc and all(map(missing, KERNEL_CC)):
         sys.stderr.write("skipped: `ackclock kernel-cc load` has loaded nothing\n")
         return 0
+    if options.conditions:
+        return _conditions(options)
     about, variants = (ABOUT_KERNEL_CC, KERNEL_CC) if options.kernel_cc else (ABOUT, VARIANTS)
     every = [(link, variant) for link in LINKS for variant in variants if not missing(variant)]
     store = TransferStore(options.kept)
@@ -278,12 +348,35 @@ def main() -> int:
     return 0
 
 
+def _conditions(options: argparse.Namespace) -> int:
+    every = [(link, variant) for link in conditions.CONDITIONS for variant in conditions.variants_of(link)]
+    selected = [row for row in every if not options.only or row[0] in options.only or "/".join(row) in options.only]
+    store = TransferStore(options.kept)
+    until = time.monotonic() + 60.0 * options.minutes
+    measure(store, [row for row in selected if not missing(row[1])], options.jobs, until, conditions.SEEDS)
+    if not options.pages and options.only:
+        return 0
+    text = conditions_part(store)
+    if not options.pages:
+        print(text)
+    for page in options.pages:
+        page.write_text(with_part(page.read_text(encoding="utf-8") if page.exists() else "", text), encoding="utf-8")
+    return 0
+
+
 def with_part(page: str, new: str) -> str:
-    """The page with one of its tables replaced. The other table and the text below both stay."""
+    """The page with one of its tables replaced. The other tables and the text below them stay."""
     above, below, causes = page.partition(BELOW)
+    above, side, third = above.partition(SIDE)
     first, middle, second = above.partition(MIDDLE)
-    first, second = (first, new) if new.startswith(MIDDLE) else (new, middle + second)
-    return "\n".join(text.rstrip() + "\n" for text in (first, second, below + causes) if text.strip())
+    second, third = middle + second, side + third
+    if new.startswith(MIDDLE):
+        second = new
+    elif new.startswith(SIDE):
+        third = new
+    else:
+        first = new
+    return "\n".join(text.rstrip() + "\n" for text in (first, second, third, below + causes) if text.strip())
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import ackclock
 from ackclock.emulation.kernel_cc import KERNEL_NAMES
 from ackclock.input.link.catalog import PACKAGED
 from studies.emulator.code_digest import emulator_digest
+from studies.kernel.conditions import CONDITIONS
 from studies.kernel.transfers import Figures, Transfer
 
 SYSCTL = Path("/proc/sys/net/ipv4")
@@ -98,12 +99,17 @@ def kernel_name(variant: str) -> str:
     return KERNEL_NAMES.get(variant, variant)
 
 
+def _text(link: str) -> str | None:
+    """The text of a link file; None for a packaged link."""
+    return CONDITIONS[link] if link in CONDITIONS else LINKS[link]
+
+
 def link_file(name: str, folder: Path) -> str:
     """The link's name for `emulate` and scenarios."""
-    text = LINKS[name]
+    text = _text(name)
     if text is None:
         return name
-    path = folder / f"{name}.toml"
+    path = folder / "link.toml"
     path.write_text(text, encoding="utf-8")
     return str(path)
 
@@ -115,7 +121,7 @@ def release() -> str:
 
 def link_digest(link: str) -> str:
     """Digest of the link file's text, which identifies the link of a stored transfer."""
-    text = LINKS[link]
+    text = _text(link)
     return hashlib.sha256(
         ((PACKAGED / f"{link}.toml").read_text(encoding="utf-8") if text is None else text).encode()
     ).hexdigest()[:16]
@@ -202,7 +208,12 @@ def host_keys() -> dict[str, Any]:
 
 
 def simulator(
-    link: str, variant: str, seconds: float, began_s: Mapping[int, float] | None = None, **tcp: Any
+    link: str,
+    variant: str,
+    seconds: float,
+    began_s: Mapping[int, float] | None = None,
+    seeds: Sequence[int] = SEEDS,
+    **tcp: Any,
 ) -> list[Figures]:
     """The simulator's figures for the same transfer, one per seed.
 
@@ -212,7 +223,7 @@ def simulator(
     figures = []
     with tempfile.TemporaryDirectory() as folder:
         file = link_file(link, Path(folder))
-        for seed in SEEDS:
+        for seed in seeds:
             began = 0.0 if began_s is None else began_s[seed]
             flow = {"workload": {"kind": "bulk"}, "start": f"{began:.4f} s", "variant": variant, **host_keys(), **tcp}
             run = ackclock.simulate(file, [flow], f"{began + seconds:.4f} s", seeds=(seed,), sample=f"{SAMPLE_MS} ms")

@@ -3,8 +3,13 @@ writes the table."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import ackclock
+from studies.kernel.conditions import CONDITIONS, paired, paired_faults, variants_of
+from studies.kernel.page import BELOW, MIDDLE, SIDE, with_part
 from studies.kernel.runs import LINKS, SEEDS, VARIANTS, Unmeasured, faults, kernel, median, missing, simulator
 from studies.kernel.transfers import Figures
 from tests.support.namespaces import namespaces
@@ -52,3 +57,30 @@ def test_faults_lists_figures_beyond_their_tolerance() -> None:
     assert faults(reference, Figures(100.0, 56.0, 40)) == ["RTT"]
     assert faults(reference, Figures(100.0, 50.0, 61)) == ["retransmissions"]
     assert not faults(Figures(100.0, 50.0, 0), Figures(100.0, 50.0, 5))
+
+
+def test_differences_are_paired_by_seed() -> None:
+    measured = [Figures(1.0, 50.0, 10), Figures(2.0, 50.0, 10), Figures(4.0, 50.0, 10)]
+    simulated = [Figures(1.1, 50.0, 10), Figures(2.2, 50.0, 10), Figures(4.4, 50.0, 10)]
+    difference = paired(simulated, measured)
+    assert difference.goodput == pytest.approx(0.1)
+    assert paired_faults(difference, simulated, measured) == ["goodput"]
+    # In another order the means are the same, and the pairs are not.
+    swapped = [simulated[2], simulated[1], simulated[0]]
+    assert paired(swapped, measured).goodput > 0.9
+
+
+def test_tables_stay_when_another_one_is_written() -> None:
+    page = "# first\n\n" + MIDDLE + "\nsecond\n\n" + SIDE + "\nthird\n\n" + BELOW + "\ncauses\n"
+    for part, old in ((MIDDLE, "second"), (SIDE, "third")):
+        written = with_part(page, part + "\nnew\n")
+        assert written == page.replace(f"{old}\n", "new\n")
+    assert with_part(page, "# new\n") == page.replace("# first", "# new")
+
+
+def test_every_condition_is_a_link_with_a_variant(tmp_path: Path) -> None:
+    for name, text in CONDITIONS.items():
+        path = tmp_path / "link.toml"
+        path.write_text(text)
+        assert ackclock.Link.load(path).hops, name
+        assert variants_of(name)
