@@ -13,6 +13,8 @@ pub struct ControlledApp {
     pub written: u64,
     /// Writes nothing more.
     pub closed: bool,
+    /// The last write had MSG_MORE.
+    pub more: bool,
     /// The socket option, TCP_NODELAY if not set.
     pub small_segments: SmallSegments,
 }
@@ -22,6 +24,7 @@ impl Application for ControlledApp {
         socket.read = socket.arrived.min(self.read);
         socket.written = self.written;
         socket.closed = self.closed;
+        socket.more = self.more;
         socket.small_segments = self.small_segments;
     }
 

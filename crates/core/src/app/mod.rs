@@ -42,6 +42,8 @@ pub struct Socket {
     pub sent: u64,
     /// The application writes nothing more.
     pub closed: bool,
+    /// The last write announced another (MSG_MORE): what it leaves of a segment waits for an ACK.
+    pub more: bool,
     /// Bytes received in order.
     pub arrived: u64,
     /// Bytes that the application has read.

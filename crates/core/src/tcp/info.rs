@@ -117,7 +117,7 @@ impl TcpEndpoint {
             retransmits: sender.timeouts_in_a_row,
             reordering: self.config.dupack_threshold.max(sender.recovery.reordering().unwrap_or(0)),
             probes: sender.probes,
-            backoff: sender.rtt.backoff(),
+            backoff: sender.rtt.backoff().max(sender.probe_backoff),
             total_retrans: sender.stats.retransmitted_segments,
             delivered: scoreboard.first_index() + u64::from(scoreboard.sacked_out()),
             rtt: sender.rtt.srtt(),

@@ -32,6 +32,18 @@ linux_rules! {
     IdleRestartValidates => "idle-restart-validates",
         "the restart after an idle period validates cwnd: no decay for its low use follows at once",
         "tcp_cwnd_restart()";
+    DelayedAcks => "delayed-acks",
+        "the delay of an ACK follows the data's intervals; quick ACKs, ping-pong mode and sequence checks of the kernel",
+        "tcp_event_data_recv(), __tcp_ack_snd_check(), tcp_event_data_sent(), tcp_fin(), tcp_sequence()";
+    TsoPackets => "tso-packets",
+        "data leaves in packets that the host's writes, the windows and TSO divide; each carries PSH",
+        "tcp_write_xmit(), tcp_mss_split_point(), tcp_grow_skb(), forced_push(), tcp_fragment()";
+    PersistTimer => "persist-timer",
+        "the persist timer sends what fits a small window, and what TCP_CORK holds",
+        "tcp_write_wakeup(), tcp_send_probe0(), tcp_ack_probe()";
+    ReceiveMemory => "receive-memory",
+        "a receive buffer counts the memory of packets; windows follow from what is free",
+        "__tcp_select_window(), tcp_grow_window(), tcp_rcv_space_adjust()";
 }
 
 /// The rules that a host stack follows.

@@ -24,7 +24,13 @@ pub struct TsoAutosize {
 impl TsoAutosize {
     /// Segments of `segment` bytes in a burst, at `rate` segments per second.
     pub fn burst(&self, rate: f64, segment: u32) -> u32 {
-        let paced = libm::floor(rate * self.time.as_secs()).min(f64::from(u32::MAX)) as u32;
+        self.burst_with(rate, segment, 0)
+    }
+
+    /// As `burst`, with `more` bytes beside what the rate carries.
+    pub fn burst_with(&self, rate: f64, segment: u32, more: u32) -> u32 {
+        let more = f64::from(more) / f64::from(segment.max(1));
+        let paced = libm::floor(rate * self.time.as_secs() + more).min(f64::from(u32::MAX)) as u32;
         paced.max(self.min_segments).min(self.max_bytes / segment.max(1)).max(1)
     }
 }

@@ -126,6 +126,13 @@ macro_rules! any_cc {
 }
 
 impl AnyCc {
+    /// The RTT of the handshake, before any data: BBR's first pacing rate.
+    pub fn on_handshake_rtt(&mut self, rtt: Span) {
+        if let AnyCc::Bbr(bbr) = self {
+            bbr.on_handshake_rtt(rtt);
+        }
+    }
+
     /// Sets Linux's minimum growth before the first loss for CUBIC; no effect on others.
     pub fn with_min_growth(self, share: f64) -> AnyCc {
         match self {

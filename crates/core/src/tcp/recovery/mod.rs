@@ -224,6 +224,10 @@ pub trait Recovery {
     fn next_rescue(&mut self, _scoreboard: &mut Scoreboard) -> Option<Index> {
         None
     }
+    /// A tail loss probe is due, and not yet sent.
+    fn is_probing(&self) -> bool {
+        false
+    }
     /// Fast recovery is in progress.
     fn active(&self) -> bool;
     /// An RTO now does not set ssthresh again: it is set for the losses of this window.
@@ -322,6 +326,7 @@ macro_rules! recoveries {
             fn next_rescue(&mut self, scoreboard: &mut Scoreboard) -> Option<Index> {
                 match self { $(AnyRecovery::$kind(r) => r.next_rescue(scoreboard)),* }
             }
+            fn is_probing(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.is_probing()),* } }
             #[inline]
             fn active(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.active()),* } }
             fn holds_threshold(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.holds_threshold()),* } }

@@ -286,6 +286,10 @@ impl Recovery for Rack {
         self.0.tlp.probe_index(scoreboard)
     }
 
+    fn is_probing(&self) -> bool {
+        self.0.tlp.window() > 0.0
+    }
+
     fn active(&self) -> bool {
         self.0.recovery_point.is_some()
     }

@@ -195,7 +195,26 @@ impl Scoreboard {
     /// A segment is sent for the first time.
     #[inline]
     pub fn push(&mut self, seq: u64, len: u32, now: Time) {
-        self.ring.push_back(SentSegment { seq, len, sends: 1, marks: 0, sent_at: now });
+        self.ring.push_back(SentSegment { seq, len, sends: 1, marks: 0, packet: 0, sent_at: now });
+    }
+
+    /// How the last segment left: with the next one in a packet, and with PSH by the application's
+    /// write.
+    #[inline]
+    pub fn note_packet(&mut self, joined: bool, pushed: bool) {
+        let at = self.ring.len().wrapping_sub(1);
+        if let Some(last) = self.ring.get_mut(at) {
+            last.packet = if joined { segment::JOINED } else { 0 } | if pushed { segment::PUSHED } else { 0 };
+        }
+    }
+
+    /// The packet of this segment ends with it.
+    pub fn end_packet(&mut self, index: Index) {
+        let base = self.base;
+        let at = index.checked_sub(base).and_then(|at| usize::try_from(at).ok());
+        if let Some(segment) = at.and_then(|at| self.ring.get_mut(at)) {
+            segment.packet &= !segment::JOINED;
+        }
     }
 
     /// The ACK number advances to `ack`.

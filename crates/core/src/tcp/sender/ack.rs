@@ -35,7 +35,10 @@ impl Sender {
     #[inline]
     pub(super) fn set_window(&mut self, ack: u64, window: u64) {
         self.peer_window = window;
-        self.largest_window = self.largest_window.max(window);
+        if window > self.largest_window {
+            self.largest_window = window;
+            self.bound_segment();
+        }
         self.right_edge = ack + window;
     }
 
@@ -94,6 +97,20 @@ impl Sender {
     /// An acceptable ACK. Out of line, as a receiver of data has few.
     #[inline(never)]
     fn on_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
+        let idle = self.persists && self.scoreboard.is_empty();
+        self.take_ack(now, segment, echo);
+        if idle {
+            self.on_ack_of_probe(now);
+        }
+        if self.in_packets
+            && let Some(writes) = &mut self.writes
+        {
+            writes.holds_more = false;
+        }
+    }
+
+    #[inline(always)]
+    fn take_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         let plain = !segment.dupacks_seen && segment.sack.is_empty();
         let clean = segment.ack > self.una && plain && self.scoreboard.is_clean();
         let fast = clean && !self.needs_slow_path && !self.window_cut.can_undo();
@@ -323,6 +340,7 @@ impl Sender {
             self.rtt.note_min(last.unwrap_or(rtt));
             self.on_rtt(rtt);
             self.rtt.reset_backoff();
+            self.probe_backoff = 0;
         }
     }
 

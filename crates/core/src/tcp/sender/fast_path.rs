@@ -99,6 +99,9 @@ impl Sender {
         if self.was_idle() {
             return FastPoll::Unclear;
         }
+        if self.in_packets {
+            return self.poll_packets(now, socket);
+        }
         let reach = self.reach(socket);
         let (window, in_flight) = (self.recovery.window(&self.cc), f64::from(self.scoreboard.len()));
         match self.can_send_full(now, &reach, socket, in_flight + 1.0 <= window) {
@@ -118,7 +121,7 @@ impl Sender {
         let more = |sender: &Sender| match next {
             Ok(()) => true,
             Err(Blocked::SendLimit(_)) => false,
-            Err(Blocked::Unclear) => sender.can_send_next(socket).is_ok(),
+            Err(Blocked::Unclear) => sender.can_send_next(now, socket).is_ok(),
         };
         let piece = Transmit { push: self.sets_psh(socket, more), ..piece };
         match next {
@@ -130,11 +133,63 @@ impl Sender {
         }
     }
 
+    /// A segment of the packet under way, or of the next one.
+    fn poll_packets(&mut self, now: Time, socket: &mut Socket) -> FastPoll {
+        if !self.is_in_burst()
+            && let Err(blocked) = self.begin_packet(now, socket)
+        {
+            return match blocked {
+                Blocked::Unclear => FastPoll::Unclear,
+                Blocked::SendLimit(limit) => {
+                    self.stop(now, limit);
+                    FastPoll::Nothing
+                }
+            };
+        }
+        let plan = self.writes.as_ref().map_or_else(Default::default, |writes| writes.burst);
+        let (payload, _) = self.next_of_burst(&plan);
+        let piece = self.send_payload(now, socket, payload);
+        let piece = Transmit { push: self.finish_segment(payload), ..piece };
+        if !self.is_in_burst()
+            && let Err(Blocked::SendLimit(limit)) = self.begin_packet(now, socket)
+        {
+            self.stop(now, limit);
+            return FastPoll::Send(piece, true);
+        }
+        FastPoll::Send(piece, false)
+    }
+
+    /// Begins the next packet, if all limits allow it. A FIN is left to the slow path.
+    #[inline]
+    fn begin_packet(&mut self, now: Time, socket: &Socket) -> Result<(), Blocked> {
+        if self.probe_at <= now {
+            return Err(Blocked::Unclear);
+        }
+        let in_flight = self.scoreboard.len();
+        let plan = self.next_burst(now, socket, in_flight).map_err(Blocked::SendLimit)?;
+        if plan.fin {
+            return Err(Blocked::Unclear);
+        }
+        if f64::from(in_flight) + 1.0 > self.recovery.window(&self.cc) {
+            return Err(Blocked::SendLimit(SendLimit::Cwnd));
+        }
+        if self.pacer.is_some_and(|pacer| now < pacer.next()) {
+            return Err(Blocked::SendLimit(SendLimit::Pacing));
+        }
+        self.begin_burst(plan);
+        Ok(())
+    }
+
     #[inline]
     fn send_full(&mut self, now: Time, socket: &mut Socket) -> Transmit {
+        self.send_payload(now, socket, self.segment)
+    }
+
+    #[inline]
+    fn send_payload(&mut self, now: Time, socket: &mut Socket, payload: u32) -> Transmit {
         let seq = self.next;
-        self.scoreboard.push(seq, self.segment, now);
-        self.next += u64::from(self.segment);
+        self.scoreboard.push(seq, payload, now);
+        self.next += u64::from(payload);
         if self.delivery_rate.is_some() {
             self.record_send(now, self.scoreboard.end_index() - 1);
         }
@@ -148,7 +203,7 @@ impl Sender {
         self.timed_out = false;
         self.stats.first_data.get_or_insert(now);
         socket.sent = self.next - STREAM_START;
-        Transmit { seq, payload: self.segment, fin: false, push: false, retransmission: false, reason: RetransmitReason::No }
+        Transmit { seq, payload, fin: false, push: false, retransmission: false, reason: RetransmitReason::No }
     }
 
     #[inline]

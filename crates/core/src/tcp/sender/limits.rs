@@ -80,14 +80,21 @@ impl Sender {
     #[inline(never)]
     pub(super) fn is_pacing_limited(&self, now: Time, socket: &Socket) -> bool {
         !self.burst.in_progress()
+            && !self.is_in_burst()
             && self.pacer.is_some_and(|p| now < p.next())
-            && (self.scoreboard.unsent_losses() || self.new_piece(socket, self.recovery.in_flight(&self.scoreboard)).is_ok())
+            && (self.scoreboard.unsent_losses() || self.new_piece(now, socket, self.recovery.in_flight(&self.scoreboard)).is_ok())
     }
 
     /// Payload and FIN of the next segment of new data, as far as application, receive window and
     /// send buffer allow.
     #[inline]
-    pub(super) fn new_piece(&self, socket: &Socket, in_flight: u32) -> Result<(u32, bool), SendLimit> {
+    pub(super) fn new_piece(&self, now: Time, socket: &Socket, in_flight: u32) -> Result<(u32, bool), SendLimit> {
+        if let Some(writes) = &self.writes {
+            if writes.burst.end > self.next {
+                return Ok(self.next_of_burst(&writes.burst));
+            }
+            return self.plan_burst(now, socket, in_flight).map(|plan| self.next_of_burst(&plan));
+        }
         let end = socket.written.saturating_add(STREAM_START);
         let unsent = end.saturating_sub(self.next);
         let fin = socket.closed && self.fin == NONE;
@@ -117,7 +124,10 @@ impl Sender {
 
     /// Nagle's algorithm or TCP_CORK holds back a segment that is not full.
     #[inline]
-    fn holds_small_segment(&self, socket: &Socket) -> bool {
+    pub(super) fn holds_small_segment(&self, socket: &Socket) -> bool {
+        if self.in_packets && self.writes.as_ref().is_some_and(|writes| writes.holds_more) {
+            return true;
+        }
         match socket.small_segments {
             SmallSegments::AtOnce => false,
             SmallSegments::OneAtATime => self.small_end > self.una,

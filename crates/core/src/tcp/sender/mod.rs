@@ -16,9 +16,11 @@ mod limits;
 mod psh;
 mod send;
 mod timers;
+mod tso_packet;
 mod tsq;
 mod undo;
 mod window_cut;
+mod write_queue;
 
 pub use cwv::CwndValidation;
 pub use ecn::SenderEcn;
@@ -30,12 +32,14 @@ use idle_restart::CwndUsage;
 use psh::TsoBurst;
 use tsq::Tsq;
 use window_cut::SenderWindowCut;
+use write_queue::WriteQueue;
 
 use super::cc::{AnyCc, CongestionControl, CongestionWindow, EcnAgreement, EcnResponse};
-use super::config::{TcpConfig, WindowValidation};
+use super::config::{Push, TcpConfig, WindowValidation};
 use super::delivery_rate::DeliveryRateEstimator;
 use super::ecn::{EcnCounts, EcnMode};
 use super::info::CaState;
+use super::linux_rules::LinuxRule;
 use super::metrics_cache::{ConnectionOutcome, MetricsCache, SharedPathMetrics};
 use super::pacer::Pacer;
 use super::recovery::{AnyRecovery, Recovery, RecoveryKind};
@@ -83,6 +87,9 @@ pub struct Sender {
     /// ACKs always take the slow path: besides recovery and congestion control, ECN, the fine timer,
     /// cwnd validation or TSQ process them, or RACK and delivery rates do.
     needs_slow_path: bool,
+    /// Linux's packets divide what is sent (`writes`), and the persist timer is Linux's.
+    in_packets: bool,
+    persists: bool,
     burst: TsoBurst,
     config: Arc<TcpConfig>,
     /// First byte beyond the peer's window.
@@ -116,6 +123,15 @@ pub struct Sender {
     window_cut: SenderWindowCut,
     /// Where the host caches metrics of a path.
     path_metrics: Option<SharedPathMetrics>,
+    /// What waits, where Linux's packets divide it.
+    writes: Option<Box<WriteQueue>>,
+    /// Doublings of the persist timer's interval.
+    pub(super) probe_backoff: u32,
+    /// Payload of a full segment when windows are large.
+    full_segment: u32,
+    /// Bytes of the SACK blocks in the segments that are sent now.
+    block_bytes: u32,
+    retransmit_burst: RetransmitBurst,
     /// None without ECN.
     ecn: Option<Box<SenderEcn>>,
     /// End of the last segment that was not full.
@@ -129,6 +145,15 @@ pub struct Sender {
     tsq: Option<Tsq>,
     /// The RTO has expired, and nothing has been sent since.
     timed_out: bool,
+}
+
+/// Retransmissions that leave as a packet.
+#[derive(Clone, Copy, Debug, Default)]
+struct RetransmitBurst {
+    /// Sequence number of the next one, and the end of the packet.
+    next: u64,
+    end: u64,
+    at: Time,
 }
 
 /// The first byte of the stream follows the SYN.
@@ -150,6 +175,7 @@ impl Sender {
             Some(user) => AnyCc::User(user),
             None => config.variant.build(window, config.slow_start).with_min_growth(config.first_climb),
         };
+        let in_packets = config.push == Push::Chunks && config.linux_rules.has(LinuxRule::TsoPackets);
         let mut recovery = config.recovery.build();
         if let Some(linux) = recovery.linux_mut() {
             linux.configure(&config);
@@ -208,6 +234,13 @@ impl Sender {
             last_send: None,
             stats: SenderStats::default(),
             path_metrics: None,
+            writes: in_packets.then(|| Box::new(WriteQueue::new(STREAM_START))),
+            in_packets,
+            persists: in_packets && config.linux_rules.has(LinuxRule::PersistTimer),
+            probe_backoff: 0,
+            full_segment: config.segment,
+            block_bytes: 0,
+            retransmit_burst: RetransmitBurst::default(),
             config,
         }
     }
@@ -215,7 +248,17 @@ impl Sender {
     /// The peer's SYN: the payload of a full segment that both allow, and its initial window.
     pub fn on_peer_syn(&mut self, segment: u32, window: u64) {
         self.segment = segment;
+        self.full_segment = segment;
         self.set_window(STREAM_START, window);
+    }
+
+    /// The handshake's last ACK is the first whose window counts for a listening Linux
+    /// (`tcp_create_openreq_child()`).
+    pub fn on_last_handshake_ack(&mut self, window: u64) {
+        if self.in_packets {
+            self.largest_window = 0;
+            self.set_window(STREAM_START, window);
+        }
     }
 
     /// The handshake is complete. `syn_rtt` is None if the SYN was retransmitted (Karn).
@@ -226,6 +269,9 @@ impl Sender {
         if let Some(rtt) = syn_rtt {
             self.on_rtt(rtt);
             self.rtt.note_min(rtt);
+            if self.in_packets {
+                self.cc.on_handshake_rtt(rtt);
+            }
         }
         self.recall_path_metrics(now);
         if syn_lost {
@@ -259,6 +305,7 @@ impl Sender {
     /// Every segment carries an option of this many bytes from here on.
     pub fn reserve_option(&mut self, bytes: u32) {
         self.segment = self.segment.saturating_sub(bytes).max(1);
+        self.full_segment = self.full_segment.saturating_sub(bytes).max(1);
     }
 
     pub fn disable_ect(&mut self) {

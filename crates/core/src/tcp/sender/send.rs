@@ -4,7 +4,8 @@ use super::cwnd_limit::SentBurst;
 use super::fast_path::FastPoll;
 use super::frto::FrtoStep;
 use super::idle_restart::window_after_idle;
-use super::{STREAM_START, Sender, Transmit, psh};
+use super::write_queue::BurstPlan;
+use super::{NONE, RetransmitBurst, STREAM_START, Sender, Transmit, psh};
 use crate::app::Socket;
 use crate::packet::RetransmitReason;
 use crate::tcp::cc::{CongestionControl, CongestionWindow};
@@ -18,6 +19,9 @@ use crate::units::{Span, Time};
 
 /// A segment, and the result of `can_send_next` after it, if it was asked for.
 type NextPiece = (Transmit, Option<Result<(), SendLimit>>);
+
+/// Segments at the start of a connection that are not paced.
+const UNPACED_SEGMENTS: u64 = 10;
 
 /// What the recovery of losses sends next.
 enum NextRepair {
@@ -48,7 +52,7 @@ impl Sender {
     #[inline(never)]
     fn poll_slow(&mut self, now: Time, socket: &mut Socket) -> Option<(Transmit, bool)> {
         if self.tsq.is_some() && self.tsq_is_full() {
-            let limit = self.limit_behind_tsq(socket);
+            let limit = self.limit_behind_tsq(now, socket);
             self.stop(now, limit);
             return None;
         }
@@ -80,7 +84,7 @@ impl Sender {
         if other_limits || self.recovery.active() || self.scoreboard.lost_out() > 0 {
             return false;
         }
-        match next.unwrap_or_else(|| self.can_send_next(socket)) {
+        match next.unwrap_or_else(|| self.can_send_next(now, socket)) {
             Ok(()) => false,
             Err(limit) => {
                 self.stop(now, limit);
@@ -190,14 +194,17 @@ impl Sender {
             return Err(SendLimit::Pacing);
         }
         if self.scoreboard.lost_out() > 0 {
-            match self.next_repair(socket) {
+            match self.next_repair(now, socket) {
                 Some(NextRepair::Retransmit(index)) if room => return Ok((self.retransmit(now, index, socket), None)),
                 // Only the window limits a retransmission.
                 Some(_) => return Err(self.window_limit()),
                 None => in_flight = self.recovery.in_flight(&self.scoreboard),
             }
         }
-        match self.new_piece(socket, in_flight) {
+        if self.in_packets {
+            return self.next_of_packets(now, socket, in_flight, room);
+        }
+        match self.new_piece(now, socket, in_flight) {
             Ok(_) if room && self.burst.is_new() && self.should_defer(now, socket, in_flight) => {
                 Err(self.deferral_limit(in_flight))
             }
@@ -215,6 +222,42 @@ impl Sender {
         }
     }
 
+    /// As `next_piece`, where Linux's packets divide what is sent.
+    #[inline(never)]
+    fn next_of_packets(&mut self, now: Time, socket: &Socket, in_flight: u32, room: bool) -> Result<NextPiece, SendLimit> {
+        if !self.is_in_burst() {
+            if self.probe_at <= now
+                && let Some(plan) = self.persist_burst(now, socket.closed && self.fin == NONE)
+            {
+                (self.probes, self.probe_backoff) = (0, 0);
+                let next = self.next;
+                if let Some(writes) = &mut self.writes {
+                    writes.begin_probe(next, plan);
+                }
+                let (payload, fin) = self.next_of_burst(&plan);
+                return Ok(self.send_new(now, payload, fin, socket));
+            }
+            let planned = self.next_burst(now, socket, in_flight);
+            let retransmits = planned.is_err() && room;
+            if retransmits && let Some(index) = self.recovery.next_rescue(&mut self.scoreboard) {
+                let reason = if self.recovery.active() { RetransmitReason::Fast } else { RetransmitReason::Probe };
+                let probe = self.recovery.linux().is_some_and(|linux| linux.probes());
+                return Ok((Transmit { reason, ..self.send_again(now, index, socket, probe) }, None));
+            }
+            let plan = planned?;
+            if self.is_pacing_limited(now, socket) {
+                return Err(SendLimit::Pacing);
+            }
+            if !room {
+                return Err(self.window_limit());
+            }
+            self.begin_burst(plan);
+        }
+        let plan = self.writes.as_ref().map_or_else(Default::default, |writes| writes.burst);
+        let (payload, fin) = self.next_of_burst(&plan);
+        Ok(self.send_new(now, payload, fin, socket))
+    }
+
     /// The limit to report when cwnd is full.
     pub(super) fn window_limit(&self) -> SendLimit {
         if self.recovery.active() { SendLimit::Recovery } else { SendLimit::Cwnd }
@@ -222,16 +265,16 @@ impl Sender {
 
     /// What is sent before new data while something is lost.
     #[inline(never)]
-    fn next_repair(&mut self, socket: &Socket) -> Option<NextRepair> {
+    fn next_repair(&mut self, now: Time, socket: &Socket) -> Option<NextRepair> {
         if self.recovery.linux().is_some_and(|linux| linux.sends_new_data_first()) {
-            if self.new_piece(socket, self.recovery.in_flight(&self.scoreboard)).is_ok() {
+            if self.new_piece(now, socket, self.recovery.in_flight(&self.scoreboard)).is_ok() {
                 return None;
             }
             if let Some(linux) = self.recovery.linux_mut().filter(|linux| linux.high_seq() >= self.next) {
                 linux.end_frto();
             }
         }
-        match self.frto_step(socket) {
+        match self.frto_step(now, socket) {
             FrtoStep::New => None,
             FrtoStep::Wait => Some(NextRepair::Wait),
             FrtoStep::Recover => self.recovery.next_retransmit(&mut self.scoreboard).map(|retransmit| match retransmit {
@@ -241,9 +284,9 @@ impl Sender {
         }
     }
 
-    fn frto_step(&mut self, socket: &Socket) -> FrtoStep {
+    fn frto_step(&mut self, now: Time, socket: &Socket) -> FrtoStep {
         let Some(mut frto) = self.window_cut.undo.as_deref().map(|undo| undo.frto) else { return FrtoStep::Recover };
-        let has_new_data = || self.new_piece(socket, self.recovery.in_flight(&self.scoreboard)).is_ok();
+        let has_new_data = || self.new_piece(now, socket, self.recovery.in_flight(&self.scoreboard)).is_ok();
         let step = frto.next_step(self.next, u64::from(self.segment), has_new_data);
         if let Some(undo) = &mut self.window_cut.undo {
             undo.frto = frto;
@@ -263,23 +306,24 @@ impl Sender {
         }
         self.scoreboard.push(seq, seq_len, now);
         self.next += u64::from(seq_len);
-        if payload < self.segment {
+        let packets_push = self.finish_segment(payload);
+        if !self.in_packets && payload < self.segment {
             self.small_end = self.next;
         }
         self.note_send(now, false, self.scoreboard.end_index() - 1);
         self.stats.first_data.get_or_insert(now);
         self.timed_out = false;
         let mut next = None;
-        let mut more = |sender: &Sender| next.insert(sender.can_send_next(socket)).is_ok();
-        let push = payload > 0 && self.sets_psh(socket, &mut more);
+        let mut more = |sender: &Sender| next.insert(sender.can_send_next(now, socket)).is_ok();
+        let push = if self.in_packets { packets_push } else { payload > 0 && self.sets_psh(socket, &mut more) };
         (Transmit { seq, payload, fin, push, retransmission: false, reason: RetransmitReason::No }, next)
     }
 
     /// Whether a segment of new data could follow at once, or the limit that prevents it.
-    pub(super) fn can_send_next(&self, socket: &Socket) -> Result<(), SendLimit> {
+    pub(super) fn can_send_next(&self, now: Time, socket: &Socket) -> Result<(), SendLimit> {
         let in_flight = self.recovery.in_flight(&self.scoreboard);
-        match self.new_piece(socket, in_flight) {
-            Ok(_) if self.room(in_flight) => Ok(()),
+        match self.new_piece(now, socket, in_flight) {
+            Ok(_) if self.room(in_flight) || self.is_in_burst() => Ok(()),
             Ok(_) => Err(self.window_limit()),
             Err(limit) => Err(limit),
         }
@@ -311,7 +355,11 @@ impl Sender {
         let fin = self.fin < seq + u64::from(len);
         let reason = self.retransmit_reason();
         let payload = len - u32::from(fin);
-        let push = payload > 0 && self.sets_psh_on_retransmit(socket, seq + u64::from(payload));
+        let push = payload > 0
+            && match self.in_packets {
+                true => self.packet_sets_psh(now, index),
+                false => self.sets_psh_on_retransmit(socket, seq + u64::from(payload)),
+            };
         Transmit { seq, payload, fin, push, retransmission: true, reason }
     }
 
@@ -372,12 +420,25 @@ impl Sender {
         }
     }
 
+    /// With this burst less than an initial window has been sent, which is not paced
+    /// (`tcp_update_skb_after_send()`, after sch_fq).
+    fn is_in_first_window(&self, burst: &BurstPlan) -> bool {
+        let left = burst.end.saturating_sub(self.next).div_ceil(u64::from(burst.segment.max(1)));
+        self.stats.segments_sent + 1 + left < UNPACED_SEGMENTS
+    }
+
     /// Sets the time of the next segment, and the size of a new burst.
     #[inline(never)]
     pub(super) fn pace(&mut self, now: Time) {
+        if self.in_packets && self.writes.as_ref().is_some_and(|writes| self.is_in_first_window(&writes.burst)) {
+            return;
+        }
         let rate = self.rate();
         if let (Some(pacer), Some(rate)) = (&mut self.pacer, rate) {
             pacer.on_send(now, rate);
+            if self.in_packets {
+                return;
+            }
             self.burst.on_paced_send(|| self.config.tso.map(|tso| tso.burst(rate, self.segment)));
         }
     }
@@ -398,14 +459,14 @@ impl Sender {
         // Before the first RTT sample there is no rate, and only `max_bytes` limits.
         let segment = u64::from(self.segment);
         let limit = u64::from(autosize.burst(self.rate_or_infinite(), self.segment)) * segment;
-        !self.burst.in_progress() && tsq.is_full(segment, limit)
+        !self.burst.in_progress() && !self.is_in_burst() && tsq.is_full(segment, limit)
     }
 
     /// The limit to report while TSQ holds back segments: the limit that applies anyway, or else
     /// the send buffer, in which the data wait.
-    fn limit_behind_tsq(&self, socket: &Socket) -> SendLimit {
+    fn limit_behind_tsq(&self, now: Time, socket: &Socket) -> SendLimit {
         let in_flight = self.recovery.in_flight(&self.scoreboard);
-        match self.new_piece(socket, in_flight) {
+        match self.new_piece(now, socket, in_flight) {
             Err(limit) if !self.scoreboard.unsent_losses() => limit,
             _ if !self.room(in_flight) => self.window_limit(),
             _ => SendLimit::SendBuffer,
@@ -432,6 +493,38 @@ impl Sender {
         });
         self.burst = burst;
         push
+    }
+
+    /// Segments of a packet of which nothing has arrived are retransmitted together, as far as the
+    /// window allows; then the last of them carries PSH (`tcp_retransmit_skb()`). Alone, a segment
+    /// carries the PSH of the application's write (`tcp_fragment()`).
+    #[inline(never)]
+    fn packet_sets_psh(&mut self, now: Time, index: Index) -> bool {
+        let Some(segment) = self.scoreboard.get(index).copied() else { return false };
+        let RetransmitBurst { next, end, at } = self.retransmit_burst;
+        let continues = at == now && segment.seq == next && segment.seq < end;
+        let end = if continues { end } else { self.divide_packet(index) };
+        self.retransmit_burst = RetransmitBurst { next: segment.end(), end, at: now };
+        segment.end() >= end && (continues || segment.is_pushed())
+    }
+
+    /// End of the retransmissions that leave as a packet with this one, which has just been counted. The
+    /// packet that they are of is divided around them.
+    fn divide_packet(&mut self, index: Index) -> u64 {
+        let Some(first) = self.scoreboard.get(index) else { return 0 };
+        let (mut at, mut end, mut joined) = (index, first.end(), first.is_joined());
+        let room = (self.window() as u32).saturating_sub(self.recovery.in_flight(&self.scoreboard));
+        let mut left = room.min(self.burst_segments().saturating_sub(1));
+        while joined && left > 0 {
+            let Some(next) = self.scoreboard.get(at + 1).filter(|next| next.is_lost() && !next.is_retransmitted()) else { break };
+            (at, end, joined) = (at + 1, next.end(), next.is_joined());
+            left -= 1;
+        }
+        self.scoreboard.end_packet(at);
+        if let Some(before) = index.checked_sub(1) {
+            self.scoreboard.end_packet(before);
+        }
+        end
     }
 
     /// A retransmission is sent alone, so it carries PSH only as the last segment of the stream.

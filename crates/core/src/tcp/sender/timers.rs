@@ -1,11 +1,12 @@
 //! The retransmission timer (RFC 6298), the timer of the recovery, and zero window probes (RFC
 //! 9293, section 3.8.6.1).
 
+use super::write_queue::BurstPlan;
 use super::{NONE, Sender};
 use crate::tcp::cc::{Congestion, CongestionControl, CongestionSignal, LOSS_WINDOW};
 use crate::tcp::recovery::{Outstanding, Recovery};
 use crate::tcp::stats::SendLimit;
-use crate::units::Time;
+use crate::units::{Span, Time};
 
 /// The interval of zero window probes stops doubling here.
 const MAX_PROBE_BACKOFF: u32 = 16;
@@ -118,6 +119,9 @@ impl Sender {
     /// Starts the persist timer when the window is closed and nothing is in flight.
     #[inline]
     pub(super) fn check_window_closed(&mut self, now: Time, limit: SendLimit) {
+        if self.persists {
+            return self.start_persist_timer(now, limit);
+        }
         if limit == SendLimit::ReceiveWindow && self.scoreboard.is_empty() && self.probe_at == Time::NEVER {
             self.probe_at = self.next_probe(now);
         }
@@ -125,6 +129,9 @@ impl Sender {
 
     #[inline]
     pub(super) fn check_probe(&mut self, now: Time) {
+        if self.persists {
+            return;
+        }
         if self.probe_at == Time::NEVER && self.probes == 0 {
             return;
         }
@@ -143,8 +150,68 @@ impl Sender {
             return None;
         }
         self.probes += 1;
-        self.probe_at = self.next_probe(now);
+        if self.persists {
+            self.probe_backoff = (self.probe_backoff + 1).min(MAX_PROBE_BACKOFF);
+            self.probe_at = now + self.probe_interval();
+        } else {
+            self.probe_at = self.next_probe(now);
+        }
         Some(self.una - 1)
+    }
+
+    /// Data waits, whatever holds it, and nothing is in flight (`tcp_check_probe_timer()`).
+    fn start_persist_timer(&mut self, now: Time, limit: SendLimit) {
+        let waits = limit == SendLimit::ReceiveWindow || (limit == SendLimit::Application && self.waiting_end().is_some());
+        if waits && self.scoreboard.is_empty() && self.probe_at == Time::NEVER {
+            self.probe_at = now + self.probe_base();
+        }
+    }
+
+    /// The RTO, at least its minimum (`tcp_probe0_base()`).
+    fn probe_base(&self) -> Span {
+        self.rtt.rto().max(self.config.rto_min)
+    }
+
+    /// `tcp_probe0_when()`.
+    fn probe_interval(&self) -> Span {
+        let ratio = self.config.rto_max.0 / self.config.rto_min.0.max(1);
+        let doublings = self.probe_backoff.min(ratio.checked_ilog2().unwrap_or(0) + 1);
+        self.probe_base().saturating_mul(1 << doublings).min(self.config.rto_max)
+    }
+
+    /// End of the first packet that waits; the next sequence number if only a FIN waits.
+    fn waiting_end(&self) -> Option<u64> {
+        self.writes.as_ref().and_then(|writes| writes.first_end(self.next))
+    }
+
+    /// An ACK while nothing is in flight: a window that takes the first packet ends the probes, another
+    /// starts the interval anew (`tcp_ack_probe()`).
+    #[cold]
+    pub(super) fn on_ack_of_probe(&mut self, now: Time) {
+        self.probes = 0;
+        match self.waiting_end() {
+            Some(end) if end > self.right_edge => self.probe_at = now + self.probe_interval(),
+            _ => {
+                self.probe_at = Time::NEVER;
+                self.probe_backoff = 0;
+            }
+        }
+    }
+
+    /// The persist timer has expired and the window takes some data: that is sent, however little, up
+    /// to the end of the first packet (`tcp_write_wakeup()`).
+    pub(super) fn persist_burst(&self, now: Time, closing: bool) -> Option<BurstPlan> {
+        let usable = self.right_edge.saturating_sub(self.next);
+        if self.probe_at > now || usable == 0 || !self.persists {
+            return None;
+        }
+        let packet = self.writes.as_ref()?.next_packet(self.next)?;
+        let segment = self.segment_now();
+        let len = (packet.end - self.next).min(usable).min(u64::from(segment));
+        let end = self.next + len;
+        let fin = closing && packet.last && end == packet.end && len < usable;
+        let plan = BurstPlan { end, push: true, written_push: true, fin, segment };
+        Some(plan)
     }
 
     /// The interval doubles with each probe.

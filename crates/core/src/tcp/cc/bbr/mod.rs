@@ -99,6 +99,14 @@ impl Bbr {
             app_limited_mask: AppLimitedMask::default(),
         }))
     }
+
+    /// The handshake has an RTT: the initial window is paced over it (Linux,
+    /// `bbr_init_pacing_rate_from_rtt()`).
+    pub fn on_handshake_rtt(&mut self, rtt: Span) {
+        let state = &mut *self.0;
+        state.has_rtt = true;
+        state.pacing_rate = state.p.high_gain * state.cwnd.cwnd() / rtt.as_secs().max(1e-6) * (1.0 - state.p.margin);
+    }
 }
 
 impl BbrState {

@@ -910,6 +910,10 @@ impl Recovery for LinuxRecovery {
         (self.0.probe_window > 0.0 && scoreboard.get(last).is_some()).then_some(last)
     }
 
+    fn is_probing(&self) -> bool {
+        self.probes()
+    }
+
     fn active(&self) -> bool {
         self.0.ca_state == CaState::Recovery
     }
