@@ -366,6 +366,11 @@ impl TcpConfig {
         u16::try_from(self.header + timestamp_len + sack + payload).unwrap_or(u16::MAX)
     }
 
+    /// The MSS option, which includes the bytes of other options (RFC 6691).
+    pub fn own_mss(&self) -> u32 {
+        self.segment + if self.timestamps { self.timestamp_bytes } else { 0 }
+    }
+
     /// Maximum of SACK blocks: three beside timestamps, else four (RFC 2018, section 3).
     pub fn max_sack_blocks(&self) -> usize {
         if self.timestamps { 3 } else { 4 }

@@ -7,7 +7,7 @@ use crate::tcp::config::TcpConfig;
 use crate::tcp::ecn::EndpointEcn;
 use crate::tcp::handshake::{HandshakeState, TcpState};
 use crate::tcp::metrics_cache::SharedPathMetrics;
-use crate::tcp::receiver::Receiver;
+use crate::tcp::receiver::{LocalEnd, Receiver};
 use crate::tcp::sender::{STREAM_START, Sender, Transmit};
 use crate::tcp::stats::{ReceiverStats, SenderSample, SenderStats};
 use crate::tcp::timestamps::{TimestampEcho, timestamp};
@@ -75,7 +75,7 @@ impl TcpEndpoint {
             bare_len: 0,
             has_rare_options: false,
             socket: Socket::default(),
-            handshake: HandshakeState { at: start, first_sent: None, tries: 0, waits: false },
+            handshake: HandshakeState { at: start, first_sent: None, tries: 0, waits: false, simultaneous: false },
             sack: false,
             timestamps: false,
             scaling: false,
@@ -193,14 +193,24 @@ impl TcpEndpoint {
             TcpState::Closed | TcpState::Listen | TcpState::SynSent | TcpState::Reset => return false,
             TcpState::SynReceived if segment.ack == STREAM_START => {
                 self.on_ecn_third_ack(segment);
+                if !self.handshake.simultaneous {
+                    self.sender.on_last_handshake_ack(u64::from(segment.window));
+                }
                 self.establish(now);
             }
             // RFC 9293, section 3.10.7.4: an ACK of data that was never sent does not open a
             // connection.
             TcpState::SynReceived => return false,
         }
+        if self.receiver.follows_linux() && !self.receiver.accepts_sequence(segment) {
+            self.on_unacceptable(now, segment);
+            return false;
+        }
         if !self.sender.accepts_ack(segment.ack) {
             self.send_challenge_ack(now);
+            return false;
+        }
+        if self.receiver.peer_closed() && self.receiver.follows_linux() && self.is_over(segment) {
             return false;
         }
         let echo = self.take_timestamps(now, segment);
@@ -208,13 +218,34 @@ impl TcpEndpoint {
             self.read_rare_options(now, segment, ecn, echo);
         }
         self.sender.on_segment(now, segment, echo);
-        let data = segment.seq_len() > 0;
+        let mut data = segment.seq_len() > 0;
+        if data && self.receiver.peer_closed() && self.receiver.follows_linux() {
+            // CLOSE-WAIT and later: what is beyond the FIN is ignored (`tcp_rcv_state_process()`).
+            data = segment.seq < self.receiver.next_expected();
+            if !data {
+                return false;
+            }
+        }
         if data {
-            self.receiver.on_data(now, segment, echo);
+            let local = LocalEnd { rtt: &self.sender.rtt, closed: self.socket.closed };
+            self.receiver.on_data(now, segment, echo, &local);
         } else {
             self.receiver.on_pure_ack(segment);
         }
         data
+    }
+
+    /// Both directions are closed and acknowledged: TIME-WAIT answers what is not a bare ACK in sequence
+    /// (`tcp_timewait_state_process()`). Returns whether that is so.
+    #[cold]
+    fn is_over(&mut self, segment: &Segment) -> bool {
+        if !self.sender.finished() {
+            return false;
+        }
+        if segment.seq != self.receiver.next_expected() || segment.seq_len() > 0 {
+            self.receiver.ack_at_once();
+        }
+        true
     }
 
     /// RFC 5961, section 3.2: only a reset with the next sequence number is obeyed, one elsewhere in
@@ -236,6 +267,17 @@ impl TcpEndpoint {
     fn end(&mut self) {
         self.state = TcpState::Reset;
         self.handshake.at = Time::NEVER;
+    }
+
+    /// An ACK for a listening end, or one that would end the handshake with a wrong number: it is
+    /// answered with a reset (RFC 9293, sections 3.10.7.2 and 3.10.7.4).
+    pub fn refuses_handshake(&self, segment: &Segment) -> bool {
+        let acks = segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST);
+        match self.state {
+            TcpState::Listen => acks,
+            TcpState::SynReceived => acks && !segment.flags.has(Flags::SYN) && segment.ack != STREAM_START,
+            _ => false,
+        }
     }
 
     /// The connection was reset.
@@ -262,6 +304,19 @@ impl TcpEndpoint {
         };
         self.end();
         open.then_some(reset)
+    }
+
+    /// RFC 9293, section 3.10.7.4: an unacceptable segment is answered with an ACK; one without data at
+    /// most once per interval (`tcp_oow_rate_limited()`).
+    #[cold]
+    fn on_unacceptable(&mut self, now: Time, segment: &Segment) {
+        if segment.seq_len() == 0 {
+            if self.challenged.is_some_and(|last| now - last < CHALLENGE_INTERVAL) {
+                return;
+            }
+            self.challenged = Some(now);
+        }
+        self.receiver.on_unacceptable(segment);
     }
 
     /// RFC 5961, section 5.2: a segment whose ACK number is not acceptable is dropped and answered
@@ -320,6 +375,15 @@ impl TcpEndpoint {
         Outgoing { body, len: segment.len, kind: Kind::tcp(piece.payload > 0, piece.fin), ecn: segment.ecn, no_more }
     }
 
+    /// Bytes of the SACK option that the next segment carries.
+    #[inline]
+    fn block_bytes(&self) -> u32 {
+        match self.receiver.block_count() {
+            0 => 0,
+            blocks => self.config.sack_base_bytes + blocks * self.config.sack_block_bytes,
+        }
+    }
+
     /// The handshake is complete: the negotiated options are fixed.
     pub(super) fn on_negotiated(&mut self) {
         self.bare_len = self.config.header + if self.timestamps { self.config.timestamp_bytes } else { 0 };
@@ -359,6 +423,9 @@ impl TcpEndpoint {
     fn poll_established(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing> {
         let mut probe = None;
         if !self.sender.is_quiet(&self.socket) {
+            if self.sack && self.receiver.follows_linux() {
+                self.sender.set_block_bytes(self.block_bytes());
+            }
             if let Some((piece, last)) = self.sender.poll(now, &mut self.socket) {
                 return Some(self.write(now, piece, last, arena));
             }
@@ -395,7 +462,7 @@ impl Endpoint for TcpEndpoint {
             return;
         }
         self.sender.on_timer(now);
-        self.receiver.on_timer(now);
+        self.receiver.on_timer(now, &LocalEnd { rtt: &self.sender.rtt, closed: self.socket.closed });
         if self.app_due <= now {
             self.run_app(now);
         }

@@ -28,6 +28,8 @@ pub(super) struct HandshakeState {
     pub(super) tries: u32,
     /// The SYN-ACK waits for the other side of a proxy.
     pub(super) waits: bool,
+    /// Both ends have sent a SYN (RFC 9293, section 3.5, figure 7).
+    pub(super) simultaneous: bool,
 }
 
 /// Doublings of the SYN timer.
@@ -41,13 +43,24 @@ impl TcpEndpoint {
                 self.negotiate(segment);
                 self.on_ecn_syn_ack(segment, ecn);
                 self.establish(now);
-                self.receiver.on_pure_ack(&Segment::default());
+                self.receiver.ack_at_once();
             }
             (TcpState::Listen, false) => {
                 self.negotiate(segment);
                 self.on_ecn_syn(segment, ecn);
                 self.state = TcpState::SynReceived;
                 self.handshake.at = self.syn_ack_at(now);
+            }
+            // Simultaneous open (RFC 9293, section 3.5): the SYNs have crossed.
+            (TcpState::SynSent, false) => {
+                self.negotiate(segment);
+                self.on_ecn_syn(segment, ecn);
+                self.state = TcpState::SynReceived;
+                self.handshake = HandshakeState { at: now, first_sent: None, tries: 0, simultaneous: true, ..self.handshake };
+            }
+            (TcpState::SynReceived, true) if self.handshake.simultaneous && segment.ack == STREAM_START => {
+                self.establish(now);
+                self.receiver.on_second_syn();
             }
             // The SYN-ACK was lost: retransmit it.
             (TcpState::SynReceived, false) => {
@@ -89,18 +102,14 @@ impl TcpEndpoint {
         }
         // A full segment has the room of the options that are not negotiated (RFC 6691).
         let timestamp_len = if self.timestamps { self.config.timestamp_bytes } else { 0 };
-        let mss = self.own_mss().min(u32::from(peer.mss));
+        let mss = self.config.own_mss().min(u32::from(peer.mss));
         self.sender.on_peer_syn(mss.saturating_sub(timestamp_len).max(1), u64::from(syn.window));
-    }
-
-    /// The MSS option, which includes the bytes of other options (RFC 6691).
-    fn own_mss(&self) -> u32 {
-        self.config.segment + if self.config.timestamps { self.config.timestamp_bytes } else { 0 }
     }
 
     pub(super) fn establish(&mut self, now: Time) {
         self.state = TcpState::Established;
         self.on_negotiated();
+        self.receiver.establish(now, self.bare_len - self.config.header);
         let rtt = self.handshake.first_sent.filter(|_| self.handshake.tries <= 1).map(|sent| now - sent);
         self.handshake.at = Time::NEVER;
         if self.receiver.adapts_acks() {
@@ -128,8 +137,11 @@ impl TcpEndpoint {
         }
         // A SYN-ACK accepts offered options and offers no others (RFC 2018, section 2; RFC 7323,
         // sections 2.2 and 3.2).
-        let timestamps = if answering { self.timestamps } else { self.config.timestamps };
+        let answers = answering && !self.handshake.simultaneous;
+        let timestamps = if answers { self.timestamps } else { self.config.timestamps };
         let option = self.syn_option(answering);
+        let option_bytes = if timestamps && answering { self.config.timestamp_bytes } else { 0 };
+        self.receiver.on_syn_options(option_bytes);
         let len = self.config.header + self.config.syn_option_bytes + u32::from(option.wire_bytes());
         Segment {
             ack: u64::from(answering),
@@ -140,9 +152,9 @@ impl TcpEndpoint {
             len: u16::try_from(len).unwrap_or(u16::MAX),
             rare_option: option,
             syn: Some(SynOptions {
-                mss: u16::try_from(self.own_mss()).unwrap_or(u16::MAX),
-                window_scale: self.config.window_scale().filter(|_| !answering || self.scaling),
-                sack_permitted: if answering { self.sack } else { self.config.sack },
+                mss: u16::try_from(self.config.own_mss()).unwrap_or(u16::MAX),
+                window_scale: self.config.window_scale().filter(|_| !answers || self.scaling),
+                sack_permitted: if answers { self.sack } else { self.config.sack },
             }),
             retransmission: self.handshake.tries > 1,
             reason: if self.handshake.tries > 1 { RetransmitReason::Handshake } else { RetransmitReason::No },

@@ -62,6 +62,11 @@ impl SackCompressor {
         Some(now + wait)
     }
 
+    /// ACKs wait for the timer.
+    pub fn is_waiting(&self) -> bool {
+        self.compressed > 0
+    }
+
     /// An ACK was sent and reports everything received.
     pub fn on_ack_sent(&mut self) {
         self.compressed = 0;

@@ -3,8 +3,11 @@
 //! (Semke, Mahdavi and Mathis 1998).
 
 mod receive_buffer;
+mod round_trip;
+mod socket_memory;
 
 pub use receive_buffer::RcvBufTuner;
+pub use socket_memory::SocketMemory;
 
 use serde::Deserialize;
 

@@ -1,13 +1,12 @@
 //! Receive buffer autotuning: the bytes that the application reads per RTT determine the buffer's
 //! growth.
 
+use super::round_trip::RoundTrip;
 use super::{ReceiveTuning, WindowGrowth};
 use crate::tcp::sender::STREAM_START;
 use crate::tcp::timestamps::TimestampEcho;
-use crate::units::{Span, Time};
+use crate::units::Time;
 
-/// Gain of the RTT estimate by timestamps: 1/8, as for SRTT.
-const RTT_GAIN: u64 = 8;
 /// Segments by which the window grows per in-order segment.
 const OPENING_SEGMENTS: u64 = 2;
 /// Segments that `Lead` adds for data that arrives before the growth takes effect.
@@ -39,57 +38,6 @@ pub struct RcvBufTuner {
     /// Out-of-order bytes above rcv.nxt.
     ahead: u64,
     tuning: ReceiveTuning,
-}
-
-/// RTT at the receiver.
-#[derive(Clone, Copy, Debug, Default)]
-struct RoundTrip {
-    time: Option<Span>,
-    by_echo: bool,
-    /// TSecr of the last sample.
-    echoed: u32,
-    /// Start of the window being measured, and its end.
-    window: Option<(Time, u64)>,
-}
-
-impl RoundTrip {
-    /// RTT by the timestamp echo of a data segment. Smoothed, as it includes pauses of the sender.
-    fn echo(&mut self, rtt: Span) {
-        let old = self.time.filter(|_| self.by_echo).unwrap_or(rtt);
-        self.by_echo = true;
-        self.time = Some(Span(old.0 - old.0 / RTT_GAIN + rtt.0 / RTT_GAIN));
-    }
-
-    /// As `echo`, but a smaller sample counts at once, a larger one only if no data waits for the
-    /// application (`unread`), and only the first segment of each echo is sampled: later ones waited
-    /// for it (Linux since 6.16, `tcp_rcv_rtt_update()`).
-    fn first_echo(&mut self, rtt: Span, timestamp: u32, unread: bool) {
-        if self.by_echo && timestamp == self.echoed {
-            return;
-        }
-        self.echoed = timestamp;
-        match self.time.filter(|_| self.by_echo) {
-            Some(min) if rtt >= min => {
-                if !unread {
-                    self.echo(rtt);
-                }
-            }
-            _ => (self.time, self.by_echo) = (Some(rtt), true),
-        }
-    }
-
-    /// Without timestamps: data beyond a window's edge was sent after a later ACK, so a window
-    /// takes an RTT; the minimum counts.
-    fn arrival(&mut self, now: Time, next: u64, edge: u64) {
-        if let Some((since, end)) = self.window {
-            if next <= end {
-                return;
-            }
-            let took = now - since;
-            self.time = Some(self.time.map_or(took, |min| min.min(took)));
-        }
-        self.window = Some((now, edge));
-    }
 }
 
 impl RcvBufTuner {
@@ -129,7 +77,7 @@ impl RcvBufTuner {
         match echo.rtt() {
             Some(rtt) if self.growth == WindowGrowth::Near => self.rtt.first_echo(rtt, echo.value(), unread),
             Some(rtt) => self.rtt.echo(rtt),
-            None if !self.rtt.by_echo => self.rtt.arrival(now, next, edge),
+            None if !self.rtt.is_by_echo() => self.rtt.arrival(now, next, edge),
             None => {}
         }
     }
@@ -193,7 +141,7 @@ impl RcvBufTuner {
             (self.since, self.read_before) = (Some(now), read);
             return;
         };
-        if self.rtt.time.is_none_or(|rtt| now - since < rtt) {
+        if self.rtt.time().is_none_or(|rtt| now - since < rtt) {
             return;
         }
         let target = self.target((read - self.read_before).saturating_sub(waiting));

@@ -1,6 +1,6 @@
 //! Delayed ACKs: an ACK is sent at once, with a later segment, or when the timer expires.
 
-use super::Receiver;
+use super::{LocalEnd, Receiver};
 use crate::tcp::config::DelayedAck;
 use crate::units::Time;
 
@@ -57,9 +57,12 @@ impl Receiver {
         self.ack_now |= self.delayed_ack.is_some_and(|delay| self.tack.is_none() && self.unacknowledged >= delay.segments);
     }
 
-    pub fn on_timer(&mut self, now: Time) {
+    pub fn on_timer(&mut self, now: Time, local: &LocalEnd<'_>) {
         if now >= self.ack_at {
-            self.ack_now = true;
+            match self.follows_linux {
+                true => self.on_linux_timer(local),
+                false => self.ack_now = true,
+            }
         }
     }
 

@@ -1,12 +1,15 @@
 //! The receiving half: reassembly, delayed ACKs, SACK blocks and the advertised window.
 
 mod delayed_ack;
+mod linux_acks;
+mod linux_receive;
 mod out_of_order;
 mod window;
 
 use super::ack_congestion_control::{AckCongestionControl, Tack};
-use super::autotune::{RcvBufTuner, WindowGrowth};
+use super::autotune::{RcvBufTuner, SocketMemory, WindowGrowth};
 use super::config::{DelayedAck, TcpConfig, WindowRule};
+use super::linux_rules::LinuxRule;
 use super::ranges::RangeSet;
 use super::sack_compression::SackCompressor;
 use super::sender::STREAM_START;
@@ -14,6 +17,8 @@ use super::stats::ReceiverStats;
 use super::timestamps::TimestampEcho;
 use crate::packet::{Flags, Segment};
 use crate::units::{Span, Time};
+use linux_acks::LinuxAcks;
+pub use linux_receive::LocalEnd;
 use std::sync::Arc;
 
 /// Fields of every segment come first, in three cache lines: with thousands of flows cache misses
@@ -40,6 +45,8 @@ pub struct Receiver {
     window_scale: u8,
     /// See `advertise`.
     rounds_window_up: bool,
+    /// ACKs are Linux's (`linux`).
+    follows_linux: bool,
     /// Data was sent while an ACK was pending (Linux's ping-pong mode).
     pingpong: bool,
     /// Segments still acknowledged one by one.
@@ -69,14 +76,46 @@ pub struct Receiver {
     stats: ReceiverStats,
     /// A byte of each block, the most recently changed block first (RFC 2018, section 4).
     recent: Vec<u64>,
+    /// SACK was negotiated.
+    sack: bool,
+    /// Where ACKs are Linux's.
+    linux: LinuxAcks,
+    /// None: the buffer does not count the memory of packets.
+    memory: Option<Box<SocketMemory>>,
+    /// The window of an ACK that is sent before the application reads.
+    window_at_ack: Option<u32>,
+    /// Bytes that the application has read.
+    copied: u64,
+    /// Bytes of a segment's headers, and the largest payload that is accepted.
+    header_bytes: u32,
+    own_mss: u32,
 }
 
 impl Receiver {
     pub fn new(config: Arc<TcpConfig>) -> Receiver {
         let unit = 1 << config.window_scale().unwrap_or(0);
-        let tuner = config.receive_tuning.map(|tuning| Box::new(RcvBufTuner::new(tuning, unit)));
-        let window = tuner.as_ref().map_or(u64::from(config.receive_buffer), |t| t.rcv_ssthresh());
+        let linux = LinuxAcks::new(&config, STREAM_START);
+        let own_mss = config.own_mss();
+        let counts_memory = linux.is_on() && config.linux_rules.has(LinuxRule::ReceiveMemory);
+        let tuning = config.receive_tuning;
+        let memory = tuning
+            .filter(|tuning| counts_memory && tuning.growth == WindowGrowth::Near)
+            .map(|tuning| Box::new(SocketMemory::new(tuning, own_mss)));
+        let tuner = tuning.filter(|_| memory.is_none()).map(|tuning| Box::new(RcvBufTuner::new(tuning, unit)));
+        let window = match (&memory, &tuner) {
+            (Some(memory), _) => u64::from(memory.initial_window(0)),
+            (_, Some(tuner)) => tuner.rcv_ssthresh(),
+            _ => u64::from(config.receive_buffer),
+        };
         Receiver {
+            follows_linux: linux.is_on(),
+            linux,
+            memory,
+            window_at_ack: None,
+            copied: 0,
+            sack: true,
+            header_bytes: config.header,
+            own_mss,
             next: STREAM_START,
             out_of_order: RangeSet::default(),
             recent: Vec::new(),
@@ -112,6 +151,37 @@ impl Receiver {
     /// SACK was not negotiated: the peer counts duplicate ACKs, so every segment gets its own.
     pub fn do_without_sack(&mut self) {
         self.sack_compressor = None;
+        self.sack = false;
+    }
+
+    /// The SYN with these options has been sent or is about to be: whole segments fit its window.
+    pub fn on_syn_options(&mut self, option_bytes: u32) {
+        if let Some(memory) = &self.memory {
+            self.advertised_edge = STREAM_START + u64::from(memory.initial_window(option_bytes).min(0xFFFF));
+        }
+    }
+
+    /// The handshake is complete; every segment has options of this many bytes.
+    pub fn establish(&mut self, now: Time, option_bytes: u32) {
+        self.header_bytes = self.config.header + option_bytes;
+        self.advertised = self.first_window();
+        if let Some(memory) = &mut self.memory {
+            memory.establish(now, self.advertised);
+        }
+    }
+
+    /// The peer's SYN has arrived again, with an ACK of ours: a duplicate, which Linux reports.
+    pub fn on_second_syn(&mut self) {
+        self.ack_now = true;
+        if self.follows_linux && self.sack && self.config.dsack {
+            self.duplicate_range = Some((STREAM_START - 1, STREAM_START));
+        }
+    }
+
+    /// Unacceptable sequence numbers are answered as Linux does.
+    #[inline]
+    pub fn follows_linux(&self) -> bool {
+        self.follows_linux
     }
 
     /// Window scaling was negotiated.
@@ -179,6 +249,9 @@ impl Receiver {
     /// A segment without payload or FIN.
     #[inline]
     pub fn on_pure_ack(&mut self, segment: &Segment) {
+        if self.follows_linux {
+            return;
+        }
         // RFC 9293, section 3.10.7.4: an unacceptable segment, such as a window probe, is answered
         // with an ACK.
         self.ack_now |= segment.seq < self.next;
@@ -186,8 +259,11 @@ impl Receiver {
 
     /// A segment with payload or FIN.
     #[inline]
-    pub fn on_data(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
+    pub fn on_data(&mut self, now: Time, segment: &Segment, echo: TimestampEcho, local: &LocalEnd<'_>) {
         self.window_may_change = true;
+        if self.follows_linux {
+            return self.on_linux_data(now, segment, echo, local);
+        }
         let expected = segment.seq == self.next && !segment.flags.has(Flags::FIN) && self.out_of_order.is_empty();
         if expected {
             self.accept(now, segment, segment.seq + u64::from(segment.payload), false);
@@ -273,6 +349,12 @@ impl Receiver {
     pub fn acknowledge(&mut self, now: Time, read: u64, on_data: bool) -> (u64, u32) {
         if let Some(tack) = &mut self.tack {
             tack.on_ack(now);
+        }
+        if self.follows_linux {
+            self.linux.on_ack_sent(self.next);
+            if on_data {
+                self.linux.on_data_sent(now);
+            }
         }
         let window = self.advertise(read);
         self.stats.acks_sent += u64::from(!on_data);

@@ -5,6 +5,9 @@ use crate::packet::{SackBlocks, Segment};
 use crate::tcp::config::WindowRule;
 use crate::units::Time;
 
+/// Blocks that Linux keeps (`TCP_NUM_SACKS`).
+const LINUX_BLOCKS: usize = 4;
+
 impl Receiver {
     /// Stores the segment if there is room, and acknowledges it.
     #[inline(never)]
@@ -24,6 +27,11 @@ impl Receiver {
         if self.config.window_rule == WindowRule::Sequence && end > room {
             return;
         }
+        self.store_out_of_order(segment, end);
+    }
+
+    /// Adds the segment to what SACK reports.
+    pub(super) fn store_out_of_order(&mut self, segment: &Segment, end: u64) {
         self.note_duplicate_part(segment.seq, end);
         let mut new = false;
         self.out_of_order.insert(segment.seq, end, |_, _| new = true);
@@ -35,7 +43,7 @@ impl Receiver {
         let (start, end) = self.out_of_order.containing(segment.seq).unwrap_or((segment.seq, end));
         self.recent.retain(|&at| at < start || at >= end);
         self.recent.insert(0, segment.seq);
-        self.recent.truncate(16);
+        self.recent.truncate(if self.follows_linux { LINUX_BLOCKS } else { 16 });
     }
 
     /// RFC 2883, section 4: a D-SACK reports one contiguous range, here the first part of
@@ -71,9 +79,26 @@ impl Receiver {
         let mut blocks = SackBlocks::default();
         let duplicate_range = self.duplicate_range.take();
         let held = self.recent.iter().filter_map(|&at| self.out_of_order.containing(at));
-        for (start, end) in duplicate_range.into_iter().chain(held).take(self.config.max_sack_blocks()) {
+        for (start, end) in duplicate_range.into_iter().chain(held).take(self.max_blocks()) {
             blocks.push(start, end);
         }
         blocks
+    }
+
+    /// Number of blocks in the next segment.
+    #[inline]
+    pub fn block_count(&self) -> u32 {
+        if !self.has_blocks() {
+            return 0;
+        }
+        let held = self.recent.len().min(self.out_of_order.len());
+        (held + usize::from(self.duplicate_range.is_some())).min(self.max_blocks()) as u32
+    }
+
+    /// The options' space is for four blocks, or for three beside timestamps. Linux goes by what was
+    /// negotiated (`tcp_established_options()`).
+    fn max_blocks(&self) -> usize {
+        let own = self.config.max_sack_blocks();
+        if self.follows_linux && self.header_bytes == self.config.header { own.max(LINUX_BLOCKS) } else { own }
     }
 }

@@ -10,6 +10,9 @@ impl Receiver {
     #[inline]
     pub fn on_read(&mut self, now: Time, read: u64) {
         self.window_may_change = true;
+        if self.follows_linux {
+            return self.on_linux_read(now, read);
+        }
         if self.app_behind {
             self.end_batch();
         }
@@ -33,7 +36,7 @@ impl Receiver {
     }
 
     #[inline(never)]
-    fn reopens(&self, read: u64) -> bool {
+    pub(super) fn reopens(&self, read: u64) -> bool {
         self.edge(read) >= self.advertised_edge + self.min_window_update()
     }
 
@@ -68,6 +71,9 @@ impl Receiver {
             return self.advertised;
         }
         self.window_may_change = false;
+        if self.memory.is_some() {
+            return self.advertise_memory();
+        }
         let room = self.edge(read);
         let slow_reader = read < self.arrived();
         let silly = slow_reader && room < self.advertised_edge + self.min_window_update();
@@ -77,6 +83,17 @@ impl Receiver {
         let window = (edge - self.next + rounding).min(max_window) >> self.window_scale << self.window_scale;
         self.advertised_edge = self.advertised_edge.max(self.next + window);
         self.advertised = window as u32;
+        self.advertised
+    }
+
+    /// `tcp_select_window()`: the window never shrinks, and what is left of it is rounded up.
+    #[inline(never)]
+    fn advertise_memory(&mut self) -> u32 {
+        let window = self.window_at_ack.take().unwrap_or_else(|| self.memory_window());
+        let left = self.advertised_edge.saturating_sub(self.next) as u32;
+        let window = if window < left { left.next_multiple_of(1 << self.window_scale) } else { window };
+        self.advertised_edge = self.next + u64::from(window);
+        self.advertised = window.min(0xFFFF << self.window_scale) >> self.window_scale << self.window_scale;
         self.advertised
     }
 }
