@@ -41,8 +41,10 @@ pub struct Sockets {
     orphaned: bool,
     no_delay: bool,
     corked: bool,
-    /// The last write had MSG_MORE.
-    more: bool,
+    /// shutdown() of the reading direction, or close(): nothing more is read.
+    read_shut: bool,
+    /// The error of a reset has been returned: an error is returned once.
+    error_taken: bool,
     /// SO_LINGER with a time of 0: close() resets.
     resets_on_close: bool,
     blocked: Option<BlockedRead>,
@@ -55,7 +57,7 @@ impl Sockets {
     }
 
     fn small_segments(&self) -> SmallSegments {
-        match (self.corked || self.more, self.no_delay) {
+        match (self.corked, self.no_delay) {
             (true, _) => SmallSegments::Never,
             (_, true) => SmallSegments::AtOnce,
             _ => SmallSegments::OneAtATime,
@@ -65,13 +67,15 @@ impl Sockets {
     /// Streams start again at their first byte; options stay.
     pub fn begin_connection(&mut self) {
         (self.read, self.written) = (0, 0);
-        (self.closed, self.closed_last, self.orphaned, self.more) = (false, false, false, false);
+        (self.closed, self.closed_last, self.orphaned) = (false, false, false);
+        (self.read_shut, self.error_taken) = (false, false);
         self.blocked = None;
     }
 
-    /// The script has closed the connection's descriptor.
-    pub fn is_orphaned(&self) -> bool {
-        self.orphaned
+    /// Data that arrives has no reader, and the connection is closed for writing: it is answered with a
+    /// reset (RFC 1122, section 4.2.2.13; Linux, `tcp_rcv_state_process()`).
+    pub fn refuses_data(&self) -> bool {
+        self.orphaned || (self.read_shut && self.closed)
     }
 
     /// The peer closed its direction first.
@@ -265,7 +269,8 @@ fn write(machine: &mut Machine, call: &SocketCall) -> Result<(), Stop> {
     connected(machine, call)?;
     let more = flags(call, &[MORE])?.contains(&MORE);
     if machine.is_reset() || machine.sockets.closed {
-        return check(call, -1, Some("EPIPE"));
+        let errno = take_error(machine).unwrap_or("EPIPE");
+        return check(call, -1, Some(errno));
     }
     let Some(bytes) = size(call) else {
         return Err(Stop::unsupported("a write of an unknown size"));
@@ -276,20 +281,39 @@ fn write(machine: &mut Machine, call: &SocketCall) -> Result<(), Stop> {
         _ => return Err(Stop::unsupported("a write that the send buffer cuts short or refuses")),
     }
     machine.sockets.written += bytes;
-    machine.sockets.more = more;
     let (written, small_segments) = (machine.sockets.written, machine.sockets.small_segments());
-    machine.control_app(|app| (app.written, app.small_segments) = (written, small_segments))
+    machine.control_app(|app| (app.written, app.small_segments, app.more) = (written, small_segments, more))
 }
 
-/// What a read of at most `wanted` bytes returns now.
-fn available(machine: &Machine, wanted: u64) -> (i64, Option<&'static str>) {
-    if machine.is_reset() {
-        return (-1, Some("ECONNRESET"));
+/// The error that a reset leaves, once (`sock_error()`): after the peer's FIN a broken pipe
+/// (`tcp_reset()`), before the handshake's end a refusal.
+fn take_error(machine: &mut Machine) -> Option<&'static str> {
+    let error = pending_error(machine)?;
+    machine.sockets.error_taken = true;
+    Some(error)
+}
+
+fn pending_error(machine: &Machine) -> Option<&'static str> {
+    if !machine.is_reset() || machine.sockets.error_taken {
+        return None;
     }
+    let socket = machine.socket()?;
+    Some(match socket.established {
+        false => "ECONNREFUSED",
+        true if socket.peer_closed && !machine.sockets.closed => "EPIPE",
+        true => "ECONNRESET",
+    })
+}
+
+/// What a read of at most `wanted` bytes returns now: first what has arrived, then the peer's FIN, then
+/// an error, then the end (`tcp_recvmsg_locked()`).
+fn available(machine: &Machine, wanted: u64) -> (i64, Option<&'static str>) {
     let Some(socket) = machine.socket() else { return (-1, Some("ENOTCONN")) };
     let bytes = socket.arrived.saturating_sub(machine.sockets.read).min(wanted);
     match bytes {
         0 if socket.peer_closed => (0, None),
+        0 if machine.is_reset() => pending_error(machine).map_or((0, None), |error| (-1, Some(error))),
+        0 if machine.sockets.read_shut => (0, None),
         0 => (-1, Some("EAGAIN")),
         bytes => (bytes as i64, None),
     }
@@ -316,6 +340,7 @@ fn read(machine: &mut Machine, call: &SocketCall, due: Due) -> Result<(), Stop> 
 fn finish_read(machine: &mut Machine, call: &SocketCall, wanted: u64) -> Result<(), Stop> {
     let (result, errno) = available(machine, wanted);
     check(call, result, errno)?;
+    machine.sockets.error_taken |= result < 0 && machine.is_reset();
     if result > 0 {
         machine.sockets.read += result as u64;
         let read = machine.sockets.read;
@@ -354,7 +379,9 @@ pub fn expire(machine: &mut Machine, now: Time) -> Result<(), Stop> {
 fn shutdown(machine: &mut Machine, call: &SocketCall) -> Result<(), Stop> {
     connected(machine, call)?;
     check(call, 0, None)?;
-    match call.args.get(1).map(String::as_str) {
+    let how = call.args.get(1).map(String::as_str);
+    machine.sockets.read_shut |= matches!(how, Some("SHUT_RD" | "SHUT_RDWR"));
+    match how {
         Some("SHUT_WR" | "SHUT_RDWR") => finish(machine),
         Some("SHUT_RD") => Ok(()),
         _ => Err(Stop::unsupported("shutdown() of an unknown direction")),

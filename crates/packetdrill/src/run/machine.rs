@@ -303,15 +303,21 @@ impl Machine {
         }
         let segment = self.segment(packet)?;
         let now = self.now;
-        let orphaned = self.sockets.is_orphaned();
+        let refuses_data = self.sockets.refuses_data();
         // The end that closes last keeps no state (RFC 9293, section 3.6: LAST-ACK, CLOSED).
         let gone = self.is_reset() || (self.sockets.closed_last() && self.is_over());
         let Some(endpoint) = self.endpoint.as_mut().filter(|_| !gone) else {
             self.refuse(&segment);
             return Ok(());
         };
-        // Data after close() has no reader: RFC 9293, section 3.6.1; Linux, tcp_rcv_state_process().
-        if orphaned && segment.payload > 0 && segment.seq + u64::from(segment.payload) > endpoint.next_expected() {
+        // RFC 9293, section 3.10.7.2, and a handshake that ends with another ACK number.
+        if endpoint.refuses_handshake(&segment) {
+            self.refuse(&segment);
+            return Ok(());
+        }
+        let end = segment.seq + u64::from(segment.payload);
+        let ends_peer = endpoint.socket().peer_closed && segment.seq >= endpoint.next_expected();
+        if refuses_data && segment.payload > 0 && end > endpoint.next_expected() && !ends_peer {
             endpoint.abort(now);
             self.refuse(&segment);
             return Ok(());
