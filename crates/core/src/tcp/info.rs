@@ -81,7 +81,7 @@ fn segments(window: f64) -> u32 {
 }
 
 impl Sender {
-    fn ca_state(&self) -> CaState {
+    pub(super) fn ca_state(&self) -> CaState {
         if let Some(linux) = self.recovery.linux() {
             return linux.ca_state();
         }

@@ -44,6 +44,12 @@ linux_rules! {
     ReceiveMemory => "receive-memory",
         "a receive buffer counts the memory of packets; windows follow from what is free",
         "__tcp_select_window(), tcp_grow_window(), tcp_rcv_space_adjust()";
+    IntegerControls => "integer-controls",
+        "congestion controls count whole segments, ticks and microseconds; an undone reduction leaves 3/4 of cwnd as ssthresh",
+        "tcp_slow_start(), tcp_cong_avoid_ai(), tcp_undo_cwnd_reduction(), struct tcp_congestion_ops";
+    CubicRenoRate => "cubic-reno-rate",
+        "cubic's Reno-friendly window grows by 0.53 segments per RTT for ever",
+        "bictcp_update()";
 }
 
 /// The rules that a host stack follows.

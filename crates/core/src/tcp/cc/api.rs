@@ -1,7 +1,9 @@
 //! The interface of a congestion control: what it gets, what it answers, and the lower limits of
 //! its window.
 
+use crate::packet::Timestamps;
 use crate::tcp::delivery_rate::{LossSample, RateSample};
+use crate::tcp::info::CaState;
 use crate::units::{Span, Time};
 
 /// An ACK as a congestion control gets it.
@@ -37,6 +39,8 @@ pub struct Ack {
     pub marked: f64,
     /// Delivery rate sample; set for `on_delivery`.
     pub rate: Option<RateSample>,
+    /// The timestamps option of the segment; set for `on_acked`.
+    pub timestamps: Option<Timestamps>,
 }
 
 /// A signal of congestion.
@@ -101,6 +105,25 @@ pub trait CongestionControl {
     fn on_ecn_negotiated(&mut self, _agreement: &EcnAgreement) {}
     /// ECN feedback of an ACK, before any reduction for it: every ACK, if marks are counted.
     fn on_marks(&mut self, _ack: &Ack) {}
+    /// Whether `on_established`, `on_acked`, `on_state` and `on_transmit_start` are called, with which
+    /// a control of Linux follows what the kernel's does.
+    fn follows_state(&self) -> bool {
+        false
+    }
+    /// The handshake is complete; `ack` has its RTT.
+    fn on_established(&mut self, _ack: &Ack) {}
+    /// Every ACK, in recovery or not, before losses are detected on it (`pkts_acked`).
+    fn on_acked(&mut self, _ack: &Ack) {}
+    /// An ACK of a connection in state Open that acknowledges new data without SACK: `on_acked` and
+    /// `on_ack` at once.
+    fn on_clean_ack(&mut self, ack: &Ack) {
+        self.on_acked(ack);
+        self.on_ack(ack);
+    }
+    /// The state of the recovery has changed, or an RTO has expired (again).
+    fn on_state(&mut self, _state: CaState, _ack: &Ack) {}
+    /// Data is sent with nothing in flight, the last before it at `last`.
+    fn on_transmit_start(&mut self, _now: Time, _last: Time) {}
     /// Whether `on_delivery` is called; the sender then keeps a record of each segment in flight.
     fn wants_delivery_rate(&self) -> bool {
         false

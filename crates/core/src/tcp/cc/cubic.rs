@@ -39,6 +39,8 @@ pub struct Cubic {
     first_climb: f64,
     /// A loss or a mark has occurred since the last RTO.
     limit_known: bool,
+    /// alpha_cubic never becomes 1 (Linux).
+    keeps_reno_rate: bool,
 }
 
 /// A congestion avoidance stage.
@@ -86,7 +88,14 @@ impl Cubic {
             beta_ecn: config.beta,
             first_climb: 0.0,
             limit_known: false,
+            keeps_reno_rate: false,
         }
+    }
+
+    /// Linux leaves out the second part of section 4.3: alpha_cubic is below 1 above the window of
+    /// the last reduction, too.
+    pub fn with_reno_rate(self, keeps_reno_rate: bool) -> Cubic {
+        Cubic { keeps_reno_rate, ..self }
     }
 
     /// Sets Linux's minimum growth before the first loss (`bictcp_update()`), as a share of cwnd
@@ -109,7 +118,7 @@ impl Cubic {
         let t = (ack.now - epoch.start).as_secs();
         let cwnd = self.window.cwnd;
         let target = cubic_target(cubic_window(self.config.c, epoch.k, self.w_max, t + rtt), cwnd);
-        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { cubic_alpha(self.config.beta) };
+        let alpha = if epoch.w_est >= self.cwnd_prior && !self.keeps_reno_rate { 1.0 } else { cubic_alpha(self.config.beta) };
         epoch.w_est += alpha * credit / cwnd;
         let friendly = self.config.reno_friendly && cubic_window(self.config.c, epoch.k, self.w_max, t) < epoch.w_est;
         let grown = if friendly { cwnd.max(epoch.w_est) } else { cwnd + credit * (target - cwnd) / cwnd };

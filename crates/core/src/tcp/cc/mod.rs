@@ -17,6 +17,7 @@ mod htcp;
 mod hybla;
 mod illinois;
 mod ledbat_pp;
+mod linux;
 mod lp;
 mod prague;
 mod reno;
@@ -52,6 +53,10 @@ pub use htcp::{Htcp, HtcpConfig};
 pub use hybla::{Hybla, HyblaConfig};
 pub use illinois::{Illinois, IllinoisConfig};
 pub use ledbat_pp::{LedbatPp, LedbatPpConfig};
+pub use linux::{
+    LinuxBic, LinuxCubic, LinuxDctcp, LinuxHighSpeed, LinuxHtcp, LinuxHybla, LinuxIllinois, LinuxLp, LinuxReno, LinuxScalable,
+    LinuxVegas, LinuxVeno, LinuxWestwood, LinuxYeah,
+};
 pub use lp::{Lp, LpConfig};
 pub use prague::{Prague, PragueConfig, prague_increase};
 pub use reno::{Reno, reno_ssthresh};

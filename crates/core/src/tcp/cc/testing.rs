@@ -65,7 +65,7 @@ impl TestPath {
             ..Ack::default()
         };
         cc.on_delivery(&ack);
-        cc.on_ack(&ack);
+        cc.on_clean_ack(&ack);
         self.sent = self.sent.max(self.acked_total + cc.cwnd() as u64);
     }
 

@@ -4,6 +4,8 @@ use super::slow_start::SlowStart;
 use super::*;
 use crate::config_form::named;
 use crate::tcp::delivery_rate::LossSample;
+use crate::tcp::info::CaState;
+use crate::tcp::linux_rules::{LinuxRule, LinuxRules};
 use crate::units::{Span, Time};
 use serde::{Deserialize, Deserializer};
 
@@ -101,6 +103,12 @@ macro_rules! any_cc {
         pub enum AnyCc { $($kind($kind)),* }
 
         impl CongestionControl for AnyCc {
+            fn follows_state(&self) -> bool { match self { $(AnyCc::$kind(c) => c.follows_state()),* } }
+            fn on_established(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_established(ack)),* } }
+            fn on_acked(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_acked(ack)),* } }
+            fn on_clean_ack(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_clean_ack(ack)),* } }
+            fn on_state(&mut self, state: CaState, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_state(state, ack)),* } }
+            fn on_transmit_start(&mut self, now: Time, last: Time) { match self { $(AnyCc::$kind(c) => c.on_transmit_start(now, last)),* } }
             fn on_ack(&mut self, ack: &Ack) { match self { $(AnyCc::$kind(c) => c.on_ack(ack)),* } }
             fn on_congestion(&mut self, c: &Congestion) { match self { $(AnyCc::$kind(cc) => cc.on_congestion(c)),* } }
             fn on_recovered(&mut self, now: Time, cwnd: f64) { match self { $(AnyCc::$kind(c) => c.on_recovered(now, cwnd)),* } }
@@ -140,9 +148,50 @@ impl AnyCc {
             other => other,
         }
     }
+
+    /// Sets the rules of Linux that a control has beside its integers: CUBIC's.
+    pub fn with_linux_rules(self, rules: LinuxRules) -> AnyCc {
+        match self {
+            AnyCc::Cubic(cubic) => AnyCc::Cubic(cubic.with_reno_rate(rules.has(LinuxRule::CubicRenoRate))),
+            other => other,
+        }
+    }
 }
 
 any_cc!(
-    Reno, Cubic, Cubic2, Bic, Vegas, Veno, Westwood, Biad, Htcp, Hybla, Illinois, Scalable, HighSpeed, Yeah, Bbr, Bbr3, Lp,
-    LedbatPp, Dctcp, Prague, User
+    Reno,
+    Cubic,
+    Cubic2,
+    Bic,
+    Vegas,
+    Veno,
+    Westwood,
+    Biad,
+    Htcp,
+    Hybla,
+    Illinois,
+    Scalable,
+    HighSpeed,
+    Yeah,
+    Bbr,
+    Bbr3,
+    Lp,
+    LedbatPp,
+    Dctcp,
+    Prague,
+    User,
+    LinuxReno,
+    LinuxCubic,
+    LinuxBic,
+    LinuxVegas,
+    LinuxVeno,
+    LinuxWestwood,
+    LinuxHtcp,
+    LinuxHybla,
+    LinuxIllinois,
+    LinuxScalable,
+    LinuxHighSpeed,
+    LinuxYeah,
+    LinuxLp,
+    LinuxDctcp
 );

@@ -7,6 +7,7 @@ use crate::tcp::cc::{Ack, CongestionControl, EcnResponse};
 use crate::tcp::config::RtoRestart;
 use crate::tcp::delivery_rate::AckDelivery;
 use crate::tcp::ecn::MarkReport;
+use crate::tcp::info::CaState;
 use crate::tcp::linux_rules::LinuxRule;
 use crate::tcp::recovery::{AckInfo, AnyRecovery, LinuxAck, Recovery, RecoveryContext};
 use crate::tcp::scoreboard::Acked;
@@ -113,7 +114,7 @@ impl Sender {
     fn take_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         let plain = !segment.dupacks_seen && segment.sack.is_empty();
         let clean = segment.ack > self.una && plain && self.scoreboard.is_clean();
-        let fast = clean && !self.needs_slow_path && !self.window_cut.can_undo();
+        let fast = clean && !self.needs_slow_path && !self.window_cut.can_undo() && self.known_state == CaState::Open;
         #[cfg(test)]
         let fast = fast && super::fast_path::tests::is_allowed();
         if fast && self.recovery.on_clean_ack(segment.ack) {
@@ -157,6 +158,10 @@ impl Sender {
         if let Some(timer) = &mut self.fine_timer {
             info.fine_timer_expired = timer.on_ack(now, &info, &mut self.scoreboard, &self.rtt);
         }
+        if self.follows_state {
+            let ack = Ack { timestamps: segment.timestamps, ..self.cc_ack(now, &acked, info.rtt) };
+            self.cc.on_acked(&ack);
+        }
         if self.window_cut.undo.is_some() {
             self.check_undo(now, segment, &info);
         }
@@ -186,6 +191,9 @@ impl Sender {
         if self.delivery_rate.is_some() {
             self.sample_delivery_rate(now, &acked, &info);
         }
+        if self.follows_state {
+            self.report_state(now);
+        }
         if grow {
             let mut ack = self.cc_ack(now, &acked, info.rtt);
             if let Some(cwv) = &mut self.window_cut.cwv {
@@ -200,6 +208,16 @@ impl Sender {
             self.restart_timer(now);
         }
         self.check_probe(now);
+    }
+
+    /// Reports the state of the recovery to a congestion control that follows it, if it is another
+    /// one (`tcp_set_ca_state()`).
+    pub(super) fn report_state(&mut self, now: Time) {
+        let state = self.ca_state();
+        if std::mem::replace(&mut self.known_state, state) != state {
+            let ack = self.cc_ack(now, &Acked::default(), None);
+            self.cc.on_state(state, &ack);
+        }
     }
 
     /// Applies the SACK blocks. Returns the number of segments that they newly report, and whether

@@ -44,7 +44,7 @@ use super::metrics_cache::{ConnectionOutcome, MetricsCache, SharedPathMetrics};
 use super::pacer::Pacer;
 use super::recovery::{AnyRecovery, Recovery, RecoveryKind};
 use super::rtt::RttEstimator;
-use super::scoreboard::{Index, Scoreboard};
+use super::scoreboard::{Acked, Index, Scoreboard};
 use super::stats::{SendLimit, SenderSample, SenderStats};
 use crate::packet::{RetransmitReason, Segment};
 use crate::units::{Span, Time};
@@ -116,6 +116,9 @@ pub struct Sender {
     /// None sends as soon as the window allows.
     pacer: Option<Pacer>,
     pub(super) timeouts_in_a_row: u32,
+    /// The congestion control follows the state of the recovery, and the one that it knows.
+    follows_state: bool,
+    known_state: CaState,
     /// RFC 2861, where the host uses it.
     usage: Option<CwndUsage>,
     /// Where slow start continues while the application does not fill cwnd.
@@ -173,7 +176,10 @@ impl Sender {
         let window = CongestionWindow { cwnd: config.initial_window, ssthresh: config.initial_ssthresh };
         let cc = match config.user.as_ref().and_then(|user| user.build(window)) {
             Some(user) => AnyCc::User(user),
-            None => config.variant.build(window, config.slow_start).with_min_growth(config.first_climb),
+            None => config.variant.build_linux(window, &config).unwrap_or_else(|| {
+                let cc = config.variant.build(window, config.slow_start);
+                cc.with_min_growth(config.first_climb).with_linux_rules(config.linux_rules)
+            }),
         };
         let in_packets = config.push == Push::Chunks && config.linux_rules.has(LinuxRule::TsoPackets);
         let mut recovery = config.recovery.build();
@@ -182,6 +188,7 @@ impl Sender {
         }
         // A variant that paces itself has its own model of the path.
         let paces = cc.pacing_rate().is_some();
+        let follows_state = cc.follows_state();
         let mut scoreboard = Scoreboard::default();
         if cc.wants_delivery_rate() {
             scoreboard.log_losses();
@@ -226,6 +233,8 @@ impl Sender {
             probe_at: Time::NEVER,
             probes: 0,
             timeouts_in_a_row: 0,
+            follows_state,
+            known_state: CaState::Open,
             rto_recovery_point: 0,
             timed_out: false,
             tsq: None,
@@ -274,6 +283,10 @@ impl Sender {
             }
         }
         self.recall_path_metrics(now);
+        if self.follows_state {
+            let ack = self.cc_ack(now, &Acked::default(), syn_rtt);
+            self.cc.on_established(&ack);
+        }
         if syn_lost {
             // RFC 5681, section 3.1: one segment after a lost SYN.
             self.cc.on_recovered(now, 1.0);

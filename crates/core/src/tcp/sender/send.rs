@@ -406,6 +406,13 @@ impl Sender {
         if let (Some(last), Some(srtt)) = (self.last_send, self.rtt.srtt()) {
             self.stats.idle = self.stats.idle + ((now - last) - srtt);
         }
+        // Data on an idle path (`tcp_event_data_sent()`).
+        if self.follows_state
+            && self.scoreboard.in_flight() == 1
+            && let Some(last) = self.last_send
+        {
+            self.cc.on_transmit_start(now, last);
+        }
         self.last_send = Some(now);
         if self.rto_at == Time::NEVER {
             self.rto_at = now + self.rtt.rto();

@@ -4,7 +4,9 @@
 use super::write_queue::BurstPlan;
 use super::{NONE, Sender};
 use crate::tcp::cc::{Congestion, CongestionControl, CongestionSignal, LOSS_WINDOW};
+use crate::tcp::info::CaState;
 use crate::tcp::recovery::{Outstanding, Recovery};
+use crate::tcp::scoreboard::Acked;
 use crate::tcp::stats::SendLimit;
 use crate::units::{Span, Time};
 
@@ -43,6 +45,9 @@ impl Sender {
         }
         self.take_cwr_flag();
         self.report_losses(now);
+        if self.follows_state {
+            self.report_state(now);
+        }
     }
 
     /// RFC 6298, (5.4) to (5.6), and RFC 5681, section 3.1.
@@ -81,6 +86,17 @@ impl Sender {
         recovery.on_timeout(&mut ctx);
         self.rtt.back_off();
         self.rto_at = now + self.rtt.rto();
+        self.report_loss_state(now);
+    }
+
+    /// An RTO is reported to a congestion control that follows the state, each one
+    /// (`tcp_enter_loss()`).
+    fn report_loss_state(&mut self, now: Time) {
+        if self.follows_state {
+            self.known_state = CaState::Loss;
+            let ack = self.cc_ack(now, &Acked::default(), None);
+            self.cc.on_state(CaState::Loss, &ack);
+        }
     }
 
     /// `tcp_retransmit_timer()`: Linux's recovery reduces the window.
@@ -94,6 +110,7 @@ impl Sender {
         let (recovery, mut ctx) = self.recovery_context(now);
         recovery.on_timeout(&mut ctx);
         self.report_losses(now);
+        self.report_loss_state(now);
         self.take_cwr_flag();
         self.rtt.back_off();
         let (recovery, mut ctx) = self.recovery_context(now);
