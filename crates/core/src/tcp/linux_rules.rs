@@ -47,6 +47,12 @@ linux_rules! {
     IntegerControls => "integer-controls",
         "congestion controls count whole segments, ticks and microseconds; an undone reduction leaves 3/4 of cwnd as ssthresh",
         "tcp_slow_start(), tcp_cong_avoid_ai(), tcp_undo_cwnd_reduction(), struct tcp_congestion_ops";
+    BbrLongTermBandwidth => "bbr-long-term-bandwidth",
+        "bbr detects a policer, and sends at its rate for 48 RTTs",
+        "bbr_lt_bw_sampling(), bbr_lt_bw_interval_done()";
+    BbrFlightAtDeparture => "bbr-flight-at-departure",
+        "bbr's phases end by the segments in flight at the next departure, not now",
+        "bbr_packets_in_net_at_edt()";
     CubicRenoRate => "cubic-reno-rate",
         "cubic's Reno-friendly window grows by 0.53 segments per RTT for ever",
         "bictcp_update()";

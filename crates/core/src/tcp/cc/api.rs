@@ -41,6 +41,8 @@ pub struct Ack {
     pub rate: Option<RateSample>,
     /// The timestamps option of the segment; set for `on_acked`.
     pub timestamps: Option<Timestamps>,
+    /// The earliest time at which a paced sender sends the next segment; set for `on_delivery`.
+    pub next_departure: Time,
 }
 
 /// A signal of congestion.

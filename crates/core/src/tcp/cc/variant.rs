@@ -149,9 +149,10 @@ impl AnyCc {
         }
     }
 
-    /// Sets the rules of Linux that a control has beside its integers: CUBIC's.
-    pub fn with_linux_rules(self, rules: LinuxRules) -> AnyCc {
+    /// Sets the rules of Linux that a control has beside its integers: CUBIC's and BBR's.
+    pub fn with_linux_rules(self, rules: LinuxRules, segment: u32) -> AnyCc {
         match self {
+            AnyCc::Bbr(bbr) => AnyCc::Bbr(bbr.with_linux_rules(rules, segment)),
             AnyCc::Cubic(cubic) => AnyCc::Cubic(cubic.with_reno_rate(rules.has(LinuxRule::CubicRenoRate))),
             other => other,
         }

@@ -9,6 +9,7 @@ use crate::tcp::delivery_rate::AckDelivery;
 use crate::tcp::ecn::MarkReport;
 use crate::tcp::info::CaState;
 use crate::tcp::linux_rules::LinuxRule;
+use crate::tcp::pacer::Pacer;
 use crate::tcp::recovery::{AckInfo, AnyRecovery, LinuxAck, Recovery, RecoveryContext};
 use crate::tcp::scoreboard::Acked;
 use crate::tcp::stats::SendLimit;
@@ -500,6 +501,7 @@ impl Sender {
             losses: self.scoreboard.losses(),
         };
         let delivered = delivery_rate.on_ack(ack.now, &delivery);
+        ack.next_departure = self.pacer.map_or(Time::ZERO, Pacer::next);
         (ack.delivered, ack.lost, ack.rate) = (delivered.segments, delivered.lost, delivered.rate);
         if ack.delivered > 0 || ack.lost > 0 {
             self.cc.on_delivery(ack);

@@ -178,7 +178,7 @@ impl Sender {
             Some(user) => AnyCc::User(user),
             None => config.variant.build_linux(window, &config).unwrap_or_else(|| {
                 let cc = config.variant.build(window, config.slow_start);
-                cc.with_min_growth(config.first_climb).with_linux_rules(config.linux_rules)
+                cc.with_min_growth(config.first_climb).with_linux_rules(config.linux_rules, config.segment)
             }),
         };
         let in_packets = config.push == Push::Chunks && config.linux_rules.has(LinuxRule::TsoPackets);

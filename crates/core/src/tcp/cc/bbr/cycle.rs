@@ -36,12 +36,10 @@ impl Cycle {
     /// Section 4.3.4.3: the probing phase lasts until `target` is in flight or a loss occurs, the
     /// draining phase until at most `target` is in flight. `target` is gain*BDP (1*BDP for the
     /// draining phase), plus the quantization of the window (Linux's `bbr_inflight()`), which
-    /// dominates if the BDP is a few segments.
-    pub fn is_over(&self, p: &BbrConfig, model: &Model, ack: &Ack, target: f64) -> bool {
+    /// dominates if the BDP is a few segments. `before` is the flight before the ACK.
+    pub fn is_over(&self, gain: f64, model: &Model, ack: &Ack, before: f64, target: f64) -> bool {
         let Some(min_rtt) = model.min_rtt() else { return false };
         let full_length = ack.now - self.since > min_rtt;
-        let before = f64::from(ack.in_flight) + f64::from(ack.delivered);
-        let gain = self.gain(p);
         if gain > 1.0 {
             full_length && (ack.lost > 0 || before >= target)
         } else if gain < 1.0 {

@@ -3,13 +3,18 @@
 //! numbers of Linux 5 and 6: it sends at the delivery rate and keeps about two BDP in flight.
 
 mod cycle;
+mod long_term;
 mod model;
 mod window;
 
 use super::app_limited_mask::AppLimitedMask;
 use super::{Ack, Congestion, CongestionControl, CongestionSignal, CongestionWindow, LOSS_WINDOW, Phase};
+use crate::tcp::delivery_rate::LossSample;
+use crate::tcp::info::CaState;
+use crate::tcp::linux_rules::{LinuxRule, LinuxRules};
 use crate::units::{Span, Time};
 use cycle::Cycle;
+use long_term::{LongTermBandwidth, LongTermSample, in_flight_at_departure};
 use model::Model;
 use window::BbrCwnd;
 
@@ -77,6 +82,12 @@ struct BbrState {
     probe_rtt_round_done: bool,
     /// Delivery rate samples of ProbeRTT are application-limited.
     app_limited_mask: AppLimitedMask,
+    /// Where the host has Linux's detection of policers.
+    long_term: Option<LongTermBandwidth>,
+    /// Time of the last delivery.
+    delivered_at: Time,
+    /// The flight at the next departure decides on phases (Linux).
+    at_departure: bool,
 }
 
 /// RTT before the first sample: Linux paces the initial window over 1 ms.
@@ -97,6 +108,9 @@ impl Bbr {
             probe_rtt_done: None,
             probe_rtt_round_done: false,
             app_limited_mask: AppLimitedMask::default(),
+            long_term: None,
+            delivered_at: Time::ZERO,
+            at_departure: false,
         }))
     }
 
@@ -107,6 +121,13 @@ impl Bbr {
         state.has_rtt = true;
         state.pacing_rate = state.p.high_gain * state.cwnd.cwnd() / rtt.as_secs().max(1e-6) * (1.0 - state.p.margin);
     }
+
+    /// Linux's rules for BBR; `segment` is the payload of a segment in bytes.
+    pub fn with_linux_rules(mut self, rules: LinuxRules, segment: u32) -> Bbr {
+        self.0.long_term = rules.has(LinuxRule::BbrLongTermBandwidth).then(|| LongTermBandwidth::new(segment));
+        self.0.at_departure = rules.has(LinuxRule::BbrFlightAtDeparture);
+        self
+    }
 }
 
 impl BbrState {
@@ -115,17 +136,24 @@ impl BbrState {
             rate.app_limited |= self.app_limited_mask.covers(rate.prior_delivered);
         }
         let ack = &ack;
-        self.model.update(&self.p, ack, self.cwnd.cwnd());
+        if ack.delivered > 0 {
+            self.delivered_at = ack.now;
+        }
+        let policed = self.long_term.as_ref().and_then(LongTermBandwidth::rate);
+        self.model.update(&self.p, ack, self.cwnd.cwnd(), policed);
+        self.sample_long_term(ack);
         if self.mode == BbrMode::ProbeBw {
-            let target = self.target(self.cycle.gain(&self.p).max(1.0));
-            if self.cycle.is_over(&self.p, &self.model, ack, target) {
+            let gain = if self.policed_rate().is_some() { 1.0 } else { self.cycle.gain(&self.p) };
+            let target = self.target(gain.max(1.0));
+            let before = self.in_flight(ack, f64::from(ack.in_flight) + f64::from(ack.delivered));
+            if self.cycle.is_over(gain, &self.model, ack, before, target) {
                 self.cycle.advance(ack.now);
             }
         }
         if self.mode == BbrMode::Startup && self.model.full(&self.p) {
             self.mode = BbrMode::Drain;
         }
-        if self.mode == BbrMode::Drain && f64::from(ack.in_flight) <= self.target(1.0) {
+        if self.mode == BbrMode::Drain && self.in_flight(ack, f64::from(ack.in_flight)) <= self.target(1.0) {
             self.enter_probe_bw(ack.now);
         }
         self.check_probe_rtt(ack);
@@ -137,8 +165,50 @@ impl BbrState {
             self.model.begin_round();
         }
         let extra = if self.model.full(&self.p) { self.model.extra_acked() } else { 0.0 };
-        let target = self.target(self.cwnd_gain) + extra;
+        let target = self.policed_target().unwrap_or_else(|| self.target(self.cwnd_gain)) + extra;
         self.cwnd.update(&self.p, ack, &self.model, target, self.mode == BbrMode::ProbeRtt);
+    }
+
+    /// The rate of a policer, while it is in use.
+    fn policed_rate(&self) -> Option<f64> {
+        self.long_term.as_ref()?.rate()
+    }
+
+    /// Segments per second: `bbr_bw()`.
+    fn bandwidth(&self) -> f64 {
+        self.policed_rate().unwrap_or_else(|| self.model.bandwidth())
+    }
+
+    /// The window at the rate of a policer.
+    fn policed_target(&self) -> Option<f64> {
+        let bdp = self.policed_rate()? * self.model.min_rtt()?.as_secs();
+        let probing = self.mode == BbrMode::ProbeBw && self.cycle.is_up();
+        Some(window::quantized(self.cwnd_gain * bdp, self.pacing_rate, probing))
+    }
+
+    /// `bbr_lt_bw_sampling()`, at an ACK with a delivery rate.
+    fn sample_long_term(&mut self, ack: &Ack) {
+        let Some(rate) = ack.rate.filter(|rate| rate.rate(ack.min_rtt).is_some()) else { return };
+        let sample = LongTermSample {
+            now: ack.now,
+            delivered: rate.total,
+            losses: ack.lost > 0,
+            round_started: self.model.round_started(),
+            app_limited: rate.app_limited,
+            probes: self.mode == BbrMode::ProbeBw,
+        };
+        if self.long_term.as_mut().is_some_and(|long_term| long_term.sample(&sample)) {
+            self.enter_probe_bw(ack.now);
+        }
+    }
+
+    /// Segments in flight, or those at the next departure.
+    fn in_flight(&self, ack: &Ack, now: f64) -> f64 {
+        if !self.at_departure {
+            return now;
+        }
+        let burst = if self.pacing_gain > 1.0 { window::burst(self.pacing_rate) } else { 0.0 };
+        in_flight_at_departure(ack, now, self.bandwidth(), burst)
     }
 
     /// Draft, section 4.2.3.2: BDP times gain, plus quantization.
@@ -194,6 +264,7 @@ impl BbrState {
         (self.pacing_gain, self.cwnd_gain) = match self.mode {
             BbrMode::Startup => (p.high_gain, p.high_gain),
             BbrMode::Drain => (1.0 / p.high_gain, p.high_gain),
+            BbrMode::ProbeBw if self.policed_rate().is_some() => (1.0, p.cwnd_gain),
             BbrMode::ProbeBw => (self.cycle.gain(p), p.cwnd_gain),
             BbrMode::ProbeRtt => (1.0, 1.0),
         };
@@ -205,14 +276,43 @@ impl BbrState {
             self.has_rtt = true;
             self.pacing_rate = self.p.high_gain * self.cwnd.cwnd() / srtt.as_secs().max(1e-6);
         }
-        let rate = self.pacing_gain * self.model.bandwidth() * (1.0 - self.p.margin);
-        if self.model.bandwidth() > 0.0 && (self.model.full(&self.p) || rate > self.pacing_rate) {
+        let bandwidth = self.bandwidth();
+        let rate = self.pacing_gain * bandwidth * (1.0 - self.p.margin);
+        if bandwidth > 0.0 && (self.model.full(&self.p) || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
     }
 }
 
 impl CongestionControl for Bbr {
+    fn follows_state(&self) -> bool {
+        self.0.long_term.is_some()
+    }
+
+    /// An RTO ends a round with a loss (`bbr_set_state()`).
+    fn on_state(&mut self, state: CaState, ack: &Ack) {
+        let bbr = &mut *self.0;
+        let sample = LongTermSample {
+            now: bbr.delivered_at,
+            delivered: bbr.model.delivered(),
+            losses: true,
+            round_started: true,
+            app_limited: false,
+            probes: bbr.mode == BbrMode::ProbeBw,
+        };
+        if let (CaState::Loss, Some(long_term)) = (state, &mut bbr.long_term)
+            && long_term.sample(&sample)
+        {
+            bbr.enter_probe_bw(ack.now);
+        }
+    }
+
+    fn on_loss(&mut self, _now: Time, _loss: &LossSample) {
+        if let Some(long_term) = &mut self.0.long_term {
+            long_term.on_loss();
+        }
+    }
+
     fn wants_delivery_rate(&self) -> bool {
         true
     }
@@ -252,14 +352,18 @@ impl CongestionControl for Bbr {
         let state = &mut *self.0;
         state.model.restart(now);
         if state.mode == BbrMode::ProbeBw && state.model.bandwidth() > 0.0 {
-            state.pacing_rate = state.model.bandwidth() * (1.0 - state.p.margin);
+            state.pacing_rate = state.bandwidth() * (1.0 - state.p.margin);
         }
     }
 
     /// Linux's `undo_cwnd`: the window is restored at the end of the recovery, and the search for
     /// growth restarts.
     fn undo(&mut self) -> bool {
-        self.0.model.restart_full_pipe_search();
+        let state = &mut *self.0;
+        state.model.restart_full_pipe_search();
+        if let Some(long_term) = &mut state.long_term {
+            long_term.reset(state.delivered_at, state.model.delivered());
+        }
         true
     }
     fn controls_recovery(&self) -> bool {

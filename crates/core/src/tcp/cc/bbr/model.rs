@@ -34,8 +34,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// `cwnd`: the window before this ACK.
-    pub fn update(&mut self, p: &BbrConfig, ack: &Ack, cwnd: f64) {
+    /// `cwnd`: the window before this ACK; `policed`: the rate in use in place of the bandwidth.
+    pub fn update(&mut self, p: &BbrConfig, ack: &Ack, cwnd: f64, policed: Option<f64>) {
         self.round_started = false;
         if let Some(rate) = ack.rate {
             self.delivered = rate.total;
@@ -52,7 +52,7 @@ impl Model {
                 self.check_full(p);
             }
         }
-        self.update_aggregation(ack, cwnd);
+        self.update_aggregation(ack, cwnd, policed);
         self.see_rtt(p, ack);
     }
 
@@ -74,18 +74,19 @@ impl Model {
     }
 
     /// Linux's allowance for ACK aggregation: deliveries above bandwidth*time.
-    fn update_aggregation(&mut self, ack: &Ack, cwnd: f64) {
+    fn update_aggregation(&mut self, ack: &Ack, cwnd: f64, policed: Option<f64>) {
         // An ACK without a rate sample is ignored (`bbr_update_ack_aggregation()`).
         if ack.delivered == 0 || ack.rate.is_none_or(|rate| rate.rate(ack.min_rtt).is_none()) {
             return;
         }
-        let expected = self.bandwidth.get() * (ack.now - self.extra_since).as_secs();
+        let bandwidth = policed.unwrap_or_else(|| self.bandwidth.get());
+        let expected = bandwidth * (ack.now - self.extra_since).as_secs();
         if self.extra_acked <= expected || self.extra_acked > EXTRA_EPOCH {
             (self.extra_since, self.extra_acked) = (ack.now, 0.0);
         }
         self.extra_acked += f64::from(ack.delivered);
-        let expected = self.bandwidth.get() * (ack.now - self.extra_since).as_secs();
-        let max_extra = cwnd.min(self.bandwidth.get() * EXTRA_LIMIT.as_secs());
+        let expected = bandwidth * (ack.now - self.extra_since).as_secs();
+        let max_extra = cwnd.min(bandwidth * EXTRA_LIMIT.as_secs());
         self.extra.add(self.rounds / EXTRA_ROUNDS, (self.extra_acked - expected).clamp(0.0, max_extra));
     }
 

@@ -1,6 +1,7 @@
 use super::super::testing::{loss, timeout};
 use super::*;
-use crate::tcp::delivery_rate::RateSample;
+use crate::tcp::delivery_rate::{AckDelivery, DeliveryRateEstimator, RateSample};
+use std::collections::VecDeque;
 
 /// A path with a fixed rate and RTT that BBR uses as its pacing and window allow; gives windows and
 /// rates per round.
@@ -192,4 +193,98 @@ fn packet_conservation_lasts_a_whole_round_of_recovery() {
         cc.cwnd()
     });
     assert_eq!(windows, [61.0, 61.0, 62.0]);
+}
+
+/// What a policer leaves of a transfer: segments sent and lost, and seconds in which BBR used a
+/// long-term rate, with the last such rate.
+#[derive(Debug, Default)]
+struct Policed {
+    sent: u64,
+    lost: u64,
+    seconds: f64,
+    rate: f64,
+}
+
+/// `seconds` over 40 ms through a token bucket of 1667 segments per second and 27 segments (20 Mb/s
+/// and 40 kB) that drops what finds no token. Losses are detected by the next delivery, and nothing
+/// is retransmitted.
+fn policed(rules: LinuxRules, seconds: u64) -> Policed {
+    const STEP: Span = Span::from_us(50);
+    let (rate, burst) = (20e6 / 12_000.0, 40_000.0 / 1500.0);
+    let mut cc = Bbr::new(BbrConfig::LINUX, CongestionWindow { cwnd: 10.0, ssthresh: f64::INFINITY });
+    cc = cc.with_linux_rules(rules, 1448);
+    let mut samples = DeliveryRateEstimator::default();
+    let mut path: VecDeque<(Time, u64, bool)> = VecDeque::new();
+    let (mut now, mut next, mut tokens) = (Time::ZERO + Span::from_secs(1), Time::ZERO, burst);
+    let (mut index, mut losses, mut unreported) = (0, 0, 0);
+    let mut seen = Policed::default();
+    let end = now + Span::from_secs(seconds);
+    while now < end {
+        while path.front().is_some_and(|(at, _, _)| *at <= now) {
+            let (_, arrived, delivered) = path.pop_front().expect("the front");
+            if !delivered {
+                (losses, unreported) = (losses + 1, unreported + 1);
+                cc.on_loss(now, &LossSample::default());
+                continue;
+            }
+            let base = arrived + 1;
+            let delivery = AckDelivery { acked: 1, sacked: 0, blind_duplicate: false, newest: Some(arrived), base, losses };
+            let update = samples.on_ack(now, &delivery);
+            let rtt = Some(Span::from_ms(40));
+            cc.on_delivery(&Ack {
+                now,
+                acked: 1,
+                delivered: 1,
+                lost: std::mem::take(&mut unreported),
+                in_flight: path.len() as u32,
+                rtt,
+                srtt: rtt,
+                min_rtt: rtt,
+                rate: update.rate,
+                next_departure: next,
+                ..Ack::default()
+            });
+        }
+        tokens = (tokens + rate * STEP.as_secs()).min(burst);
+        while next <= now && (path.len() as f64) < cc.cwnd() {
+            samples.on_send(now, index, path.len() as u32 + 1, losses);
+            let passes = tokens >= 1.0;
+            tokens -= f64::from(u8::from(passes));
+            path.push_back((now + Span::from_ms(40), index, passes));
+            (seen.sent, seen.lost) = (seen.sent + 1, seen.lost + u64::from(!passes));
+            index += 1;
+            next = next.max(now) + Span::from_secs_f64(1.0 / cc.pacing_rate().expect("bbr paces"));
+        }
+        if let Some(rate) = cc.0.policed_rate() {
+            (seen.seconds, seen.rate) = (seen.seconds + STEP.as_secs(), rate);
+        }
+        now += STEP;
+    }
+    seen
+}
+
+/// The kernel (6.12 in virtual time) loses 5.9 % in 60 s behind this policer.
+// finding("K22")
+#[test]
+fn policer_is_detected_and_its_rate_used_when_the_host_has_the_rule() {
+    let on = policed(LinuxRules::all(), 20);
+    let off = policed(LinuxRules::all().without(LinuxRule::BbrLongTermBandwidth), 20);
+    assert!((on.rate / (20e6 / 12_000.0) - 1.0).abs() < 0.05, "{on:?}");
+    assert!(on.seconds > 1.0 && off.seconds == 0.0, "{on:?} {off:?}");
+    let share = |seen: &Policed| seen.lost as f64 / seen.sent as f64;
+    assert!(share(&on) < share(&off), "{on:?} {off:?}");
+}
+
+/// Bandwidth 1000 per second: 10 ms until the next departure take 10 of 110 segments away, and a
+/// burst of two comes in while the flight is to grow.
+// finding("K20")
+#[test]
+fn flight_at_departure_leaves_out_what_is_delivered_until_then() {
+    let now = Time::ZERO + Span::from_secs(1);
+    for (wait, burst, left) in [(10, 0.0, 100.0), (10, 2.0, 102.0), (0, 0.0, 110.0), (500, 0.0, 0.0)] {
+        let ack = Ack { now, next_departure: now + Span::from_ms(wait), ..Ack::default() };
+        assert_eq!(in_flight_at_departure(&ack, 110.0, 1000.0, burst), left, "{wait} ms");
+    }
+    let late = Ack { now, next_departure: Time::ZERO, ..Ack::default() };
+    assert_eq!(in_flight_at_departure(&late, 110.0, 1000.0, 0.0), 110.0);
 }

@@ -21,10 +21,14 @@ const CHUNKS: f64 = 3.0;
 const CHUNK_TIME: f64 = 1e-3;
 const SLOW: f64 = 100.0;
 
+/// Segments of a TSO burst at this rate.
+pub fn burst(rate: f64) -> f64 {
+    libm::floor(rate * CHUNK_TIME).max(if rate < SLOW { 1.0 } else { 2.0 })
+}
+
 /// Adds room for bursts, and rounds to pairs of segments for delayed ACKs.
 pub fn quantized(inflight: f64, rate: f64, probing: bool) -> f64 {
-    let chunk = libm::floor(rate * CHUNK_TIME).max(if rate < SLOW { 1.0 } else { 2.0 });
-    let even = 2.0 * libm::ceil((inflight + CHUNKS * chunk) / 2.0);
+    let even = 2.0 * libm::ceil((inflight + CHUNKS * burst(rate)) / 2.0);
     even + if probing { 2.0 } else { 0.0 }
 }
 
