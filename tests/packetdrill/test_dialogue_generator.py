@@ -78,6 +78,7 @@ DIALOGUE = Dialogue(
         Outbound(250, parse("P. 1:501(500) ack 1"), 270),
         Call(300, "recv", 100, -1, "EAGAIN"),
         Call(302, "shutdown", "SHUT_WR"),
+        Call(303, "write", 100, -1, "EPIPE"),
         Call(304, "close"),
     ],
 )

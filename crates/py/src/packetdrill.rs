@@ -9,6 +9,7 @@ use ackclock_core::units::Span;
 use ackclock_packetdrill::{Ignored, RunOptions, Script, ScriptError, run};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde::Deserialize;
 use serde_json::json;
 
 fn parsed(text: &str) -> PyResult<Script> {
@@ -38,28 +39,41 @@ pub fn packetdrill_settings(text: &str) -> PyResult<String> {
     Ok(settings.to_string())
 }
 
+/// How `packetdrill_run` judges a script.
+#[derive(Deserialize)]
+struct PlayOptions {
+    tolerance_us: u64,
+    ignored: Vec<String>,
+    trace: bool,
+}
+
+impl PlayOptions {
+    fn run_options(&self) -> RunOptions {
+        let has = |name: &str| self.ignored.iter().any(|ignored| ignored == name);
+        let ignored = Ignored { psh: has("psh"), window: has("window"), info: has("info"), time: has("time") };
+        RunOptions { tolerance: Span::from_us(self.tolerance_us), ignored, trace: self.trace }
+    }
+}
+
 /// Plays a script against an endpoint with this TCP table of a plan (JSON): the outcome as JSON.
-/// `ignored` names what is not compared: psh, window, info, time.
+/// `options` (JSON): `tolerance_us`, `trace`, and `ignored`, what is not compared (psh, window, info,
+/// time).
 /// `control` is the class of a congestion control in place of the table's variant. InputError: the
 /// script cannot be read; ControlError: the congestion control raised an exception.
 #[pyfunction]
-#[pyo3(signature = (text, tcp, tolerance_us, trace, ignored, control=None))]
+#[pyo3(signature = (text, tcp, options, control=None))]
 pub fn packetdrill_run(
     py: Python<'_>,
     text: &str,
     tcp: &str,
-    tolerance_us: u64,
-    trace: bool,
-    ignored: Vec<String>,
+    options: &str,
     control: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<String> {
     let script = parsed(text)?;
     let mut config: TcpConfig = serde_json::from_str(tcp).map_err(failure)?;
     let faults = Faults::default();
     config.user = control.map(|classes| variants(classes, &faults)).transpose()?.and_then(|mut all| all.pop());
-    let has = |name: &str| ignored.iter().any(|ignored| ignored == name);
-    let ignored = Ignored { psh: has("psh"), window: has("window"), info: has("info"), time: has("time") };
-    let options = RunOptions { tolerance: Span::from_us(tolerance_us), ignored, trace };
+    let options = serde_json::from_str::<PlayOptions>(options).map_err(failure)?.run_options();
     let outcome = py.detach(|| run(&script, &config.resolved(), &options));
     if let Some(error) = faults.take() {
         let raised = ControlError::new_err(error.to_string());

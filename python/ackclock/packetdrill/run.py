@@ -139,7 +139,8 @@ def run_script(
         control = congestion_control.classes([plan["variant"]])
         plan["variant"] = "reno"
     try:
-        played = _native.packetdrill_run(text, json.dumps(plan), tolerance_ps // 10**6, trace, list(ignored), control)
+        options = {"tolerance_us": tolerance_ps // 10**6, "ignored": list(ignored), "trace": trace}
+        played = _native.packetdrill_run(text, json.dumps(plan), json.dumps(options), control)
     except _native.ControlError as error:
         raise RunFailed(congestion_control.traceback_of(error)) from error.__cause__
     outcome: dict[str, Any] = json.loads(played)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +14,6 @@ from studies.dialogues.generator.packets import Expected, Packet, parse, show
 Opens = Literal["listen", "connect"]
 MARGINS = {"rtt": 1500, "rttvar": 1500, "rto": 6000}
 """How far these values of an assertion may be from the recorded ones, in microseconds."""
-ERRORS = {
-    "EAGAIN": "Resource temporarily unavailable",
-    "ECONNRESET": "Connection reset by peer",
-    "EINPROGRESS": "Operation now in progress",
-    "ECONNREFUSED": "Connection refused",
-}
 BUFFERS = {"tcp_rmem": "4096 131072 6291456", "tcp_wmem": "4096 1048576 4194304"}
 """Buffers of every dialogue, so that they do not hang on the machine's memory."""
 
@@ -149,7 +145,9 @@ def _line(step: Step, setup: Setup) -> str:
 
 def _call(call: Call, setup: Setup) -> str:
     fd = setup.descriptor
-    result = f"{call.result} {call.error} ({ERRORS[call.error]})" if call.error else str(call.result)
+    result = str(call.result)
+    if call.error:
+        result += f" {call.error} ({os.strerror(getattr(errno, call.error))})"
     match call.name:
         case "accept":
             return f"accept(3, ..., ...) = {fd}"
