@@ -161,13 +161,13 @@ limits: build ## how often the limit that a run reports is its limit, into docs/
 conformance: build ## packetdrill scripts, ours and the public suites', against linux-6, into docs/conformance.md: seconds
 	$(BIN)/python -m studies.conformance.page docs/conformance.md
 
-# Another folder, to the terminal: make dialogues dialogues-record DIALOGUES=FOLDER. After a change of the engine: RENEW=1
+# Another folder, to the terminal: make dialogues DIALOGUES=FOLDER. After a change of the engine: RENEW=1
 # raises the floors that the gate holds, and lists in causes.toml exactly the scripts that fail.
-dialogues: build ## dialogues dialogues-record recorded from a running kernel against linux-6, into docs/dialogues.md: seconds
+dialogues: build ## dialogues recorded from a running kernel against linux-6, into docs/dialogues.md: seconds
 	$(BIN)/python -m studies.dialogues.page $(if $(DIALOGUES),--list --folder $(DIALOGUES),docs/dialogues.md $(if $(RENEW),--renew))
 
 # All categories without CATEGORY, KEPT scripts of each at most. PACKETDRILL=PATH plays each by that binary, too.
-dialogues-record: build ## record dialogues dialogues-record with the running kernel for MINUTES=10 into OUT=runs/dialogues, SEEDS=1-20; needs namespaces
+dialogues-record: build ## record dialogues with the running kernel for MINUTES=10 into OUT=runs/dialogues, SEEDS=1-20; needs namespaces
 	$(if $(PACKETDRILL),PACKETDRILL='$(PACKETDRILL)') $(BIN)/python -m studies.dialogues.generator.command --out $(or $(OUT),runs/dialogues) \
 	  --seeds $(or $(SEEDS),1-20) --minutes $(or $(MINUTES),10) $(if $(CATEGORY),--category $(CATEGORY)) $(if $(KEPT),--kept $(KEPT))
 
