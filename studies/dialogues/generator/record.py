@@ -195,7 +195,7 @@ class Recording:
                 self._run.on_time(at)
                 info = self._connection.info()
                 self._run.collect()
-                self._take()
+                self._take(before=at)
                 self._caused_until = -math.inf
                 # A connection that is closed or was reset has no values any more.
                 if info and info["state"] != 7:
@@ -256,7 +256,7 @@ class Recording:
             times = (timestamp(at), peer.echo) if plan.peer.timestamps and not packet.has("R") else None
             options = replace(packet.options, timestamps=times)
         packet = replace(packet, options=options)
-        self._take()
+        self._take(before=at)
         self._steps.append(Inbound(at, self._echo_in_script(packet)))
         data = self._connection.codec.encode(packet)
         self._host.inject(data)
@@ -300,7 +300,7 @@ class Recording:
         if self._stopped_at is not None:
             return
         self._run.on_time(at)
-        self._take()
+        self._take(before=at)
         done = self._connection.call(replace(call, at_ms=at))
         self._steps.append(done)
         self._answers(at)
@@ -312,8 +312,11 @@ class Recording:
         self._take(answers=True)
         self._caused_until = self._run.clock.now() + CAUSE_MS
 
-    def _take(self, *, answers: bool = False) -> None:
-        """What the host has sent: steps of the script, and packets for the peer."""
+    def _take(self, *, answers: bool = False, before: float = math.inf) -> None:
+        """What the host has sent: steps of the script, and packets for the peer.
+
+        `answers`: to the last event; `before`: the time of the event that follows.
+        """
         plan = self._plan
         while self._run.sent:
             seen, live = self._run.sent.popleft()
@@ -330,7 +333,7 @@ class Recording:
                 # The order and padding of a SYN's options are the kernel's own.
                 options=not syn or plan.peer.timestamps,
             )
-            at = self._cause if answer else max(math.floor(seen * 10) / 10, self._latest())
+            at = self._cause if answer else max(min(math.floor(seen * 10) / 10, before), self._latest())
             to = None
             if not answer and not plan.paced:
                 self._timers.append(seen)

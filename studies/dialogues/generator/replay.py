@@ -138,6 +138,8 @@ class Run:
         host.packets()
         self.clock = Clock(phase_ms, ticks())
         self.sent: deque[tuple[float, Packet]] = deque()
+        self.met = 0.0
+        """When the last expected packet was there."""
 
     def collect(self) -> None:
         """Take what the host has sent so far."""
@@ -153,11 +155,14 @@ class Run:
             if self.clock.wait(until_ms, self.host.fileno()):
                 self.collect()
 
-    def on_time(self, at_ms: float) -> None:
-        """Wait for a step's time. Raises Late."""
-        began = self.clock.now()
+    def on_time(self, at_ms: float, *, not_before: float = 0.0) -> None:
+        """Wait for a step's time, which is `not_before` where the host was waited for so long.
+
+        Raises:
+            Late: the process runs later.
+        """
         self.wait(at_ms)
-        if self.clock.now() > max(at_ms, began) + LATE_MS:
+        if self.clock.now() > max(at_ms, not_before) + LATE_MS:
             raise Late(f"{self.clock.now() - at_ms:.2f} ms after {at_ms} ms")
 
 
@@ -184,17 +189,17 @@ def _play(run: Run, step: Inbound | Outbound | Call | Info) -> None:
     connection = run.connection
     match step:
         case Inbound(at_ms=at, packet=packet):
-            run.on_time(at)
+            run.on_time(at, not_before=run.met)
             run.host.inject(connection.codec.encode(connection.on_wire(packet)))
             run.collect()
         case Call(at_ms=at):
-            run.on_time(at)
+            run.on_time(at, not_before=run.met)
             done = connection.call(step)
             run.collect()
             if done != step:
                 raise Differs(f"at {at} ms {step.name}() = {done.result} {done.error}, not {step.result} {step.error}")
         case Info(at_ms=at, fields=fields):
-            run.on_time(at)
+            run.on_time(at, not_before=run.met)
             info = connection.info()
             if info is None:
                 raise Differs(f"at {at} ms no connection")
@@ -208,6 +213,7 @@ def _play(run: Run, step: Inbound | Outbound | Call | Info) -> None:
 def _expect(run: Run, step: Outbound) -> None:
     latest = (step.to_ms or step.at_ms) + TOLERANCE_MS
     run.wait(latest, for_packet=True)
+    run.met = run.clock.now()
     if not run.sent:
         raise Differs(f"nothing until {latest:.1f} ms: {show(step.expected.packet)}")
     at, live = run.sent.popleft()
