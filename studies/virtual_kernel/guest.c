@@ -1,20 +1,22 @@
 /* What the virtual machine's hosts run; compiled on the host by guest.py, needs no library.
  *
- * guest offload INTERFACE             segments leave singly: TSO off, GSO on, GRO off
+ * guest offload INTERFACE
+ *     segments leave singly: TSO off, GSO on, GRO off
  * guest send PORT CONTROL FILE [BYTES]
- *                                     accepts a connection on PORT and sends BYTES, or until the peer
- *                                     closes; TCP_INFO every 20 ms into FILE
+ *     accepts a connection on PORT and sends BYTES, or until the peer closes; TCP_INFO every 20 ms
+ *     into FILE
  * guest receive ADDRESS PORT SECONDS [BYTES]
- *                                     connects, receives for SECONDS or until BYTES have arrived; prints
- *                                     a line of JSON
+ *     connects, receives for SECONDS or until BYTES have arrived; prints a line of JSON
  * guest tap INTERFACE SECONDS FILE PORT..
- *                                     on the sender's interface: RTT of each ACK (Karn; the last segment
- *                                     that it acknowledges) into FILE, and at SIGTERM a line of JSON for
- *                                     each PORT; each connection counts for SECONDS from its SYN
- * guest netem INTERFACE KEY=VALUE..   a netem qdisc with a seed, which tc sets from iproute2 6.6 on: seed,
- *                                     delay_ns, rate (b/s, of IP packets), loss, or p and r (gemodel)
- * guest draws ADDRESS COUNT           numbered datagrams, one every 100 us
- * guest missing PORT SECONDS COUNT    prints the numbers of those that did not arrive in SECONDS
+ *     on the sender's interface: RTT of each ACK (Karn; the last segment that it acknowledges) into
+ *     FILE, and at SIGTERM a line of JSON for each PORT; a connection counts for SECONDS from its SYN
+ * guest netem INTERFACE KEY=VALUE..
+ *     a netem qdisc with a seed, which tc sets from iproute2 6.6 on: seed, delay_ns, rate (b/s, of IP
+ *     packets), loss, or p and r (gemodel)
+ * guest draws ADDRESS COUNT
+ *     numbered datagrams, one every 100 us
+ * guest missing PORT SECONDS COUNT
+ *     prints the numbers of those that did not arrive in SECONDS
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -78,7 +80,8 @@ static void sleep_until(int64_t until) {
 
 static int offload(const char *name) {
     int s = socket(AF_INET, SOCK_DGRAM, 0);
-    struct { uint32_t command, value; } set[] = {{ETHTOOL_STSO, 0}, {ETHTOOL_SGSO, 1}, {ETHTOOL_SGRO, 0}};
+    struct { uint32_t command, value; } set[] = {
+        {ETHTOOL_STSO, 0}, {ETHTOOL_SGSO, 1}, {ETHTOOL_SGRO, 0}};
     for (int i = 0; i < 3; i++) {
         struct ethtool_value value = {set[i].command, set[i].value};
         struct ifreq request = {.ifr_data = (void *)&value};
@@ -95,9 +98,10 @@ static void sample(FILE *file, int s, int64_t began) {
     socklen_t size = sizeof info;
     memset(&info, 0, sizeof info);
     if (getsockopt(s, IPPROTO_TCP, TCP_INFO, &info, &size)) return;
-    fprintf(file, "%.6f,%u,%u,%u,%u,%u,%u,%u,%llu,%llu\n", (now_ns() - began) / 1e9, info.tcpi_ca_state,
-            info.tcpi_snd_cwnd, info.tcpi_snd_ssthresh, info.tcpi_rtt, info.tcpi_unacked, info.tcpi_total_retrans,
-            info.tcpi_reordering, (unsigned long long)info.tcpi_pacing_rate, (unsigned long long)info.tcpi_delivery_rate);
+    fprintf(file, "%.6f,%u,%u,%u,%u,%u,%u,%u,%llu,%llu\n", (now_ns() - began) / 1e9,
+            info.tcpi_ca_state, info.tcpi_snd_cwnd, info.tcpi_snd_ssthresh, info.tcpi_rtt,
+            info.tcpi_unacked, info.tcpi_total_retrans, info.tcpi_reordering,
+            (unsigned long long)info.tcpi_pacing_rate, (unsigned long long)info.tcpi_delivery_rate);
 }
 
 static int send_data(const char *port, const char *control, const char *path, int64_t bytes) {
@@ -211,7 +215,8 @@ static void data_sent(struct flow *f, uint64_t from, uint32_t length, int64_t at
     }
 }
 
-static void acknowledged(struct flow *f, FILE *file, uint64_t ack, const uint64_t (*sack)[2], int blocks, int64_t at) {
+static void acknowledged(struct flow *f, FILE *file, uint64_t ack, const uint64_t (*sack)[2],
+                         int blocks, int64_t at) {
     int64_t last = -1;
     bool again = false;
     f->acks++;
@@ -237,7 +242,8 @@ static void acknowledged(struct flow *f, FILE *file, uint64_t ack, const uint64_
     fprintf(file, "%u,%.6f,%.6f\n", f->port, (at - f->syn) / 1e9, (at - last) / 1e6);
 }
 
-static void tapped(struct flow *flows, int count, FILE *file, double seconds, const uint8_t *p, size_t size, int64_t at) {
+static void tapped(struct flow *flows, int count, FILE *file, double seconds, const uint8_t *p,
+                   size_t size, int64_t at) {
     size_t header = size >= 40 && p[0] >> 4 == 4 ? (p[0] & 15) * 4 : 40;
     if (size < header + 20) return;
     bool v4 = p[0] >> 4 == 4;
@@ -301,7 +307,8 @@ static int tap(const char *name, double seconds, const char *path, char **ports,
     FILE *file = fopen(path, "w");
     if (!file) fail(path);
     int s = socket(AF_PACKET, SOCK_DGRAM, htons(ETH_P_ALL)), one = 1, room = 1 << 26;
-    struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = if_nametoindex(name)};
+    struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL),
+                                  .sll_ifindex = if_nametoindex(name)};
     if (setsockopt(s, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one)) fail("SO_TIMESTAMPNS");
     if (setsockopt(s, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room)) fail("SO_RCVBUFFORCE");
     if (bind(s, (void *)&address, sizeof address)) fail(name);
@@ -309,18 +316,20 @@ static int tap(const char *name, double seconds, const char *path, char **ports,
     static uint8_t packets[BATCH][128], control[BATCH][128];
     static struct iovec parts[BATCH];
     static struct mmsghdr messages[BATCH];
-    for (int got = BATCH; !ended || got == BATCH;) { /* in batches: each system call costs microseconds */
+    for (int got = BATCH; !ended || got == BATCH;) { /* a system call costs microseconds */
         if (got < BATCH) usleep(DRAIN_US);
         for (int i = 0; i < BATCH; i++) {
             parts[i] = (struct iovec){packets[i], sizeof packets[i]};
-            messages[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i], .msg_iovlen = 1, .msg_control = control[i], .msg_controllen = sizeof control[i]};
+            messages[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i], .msg_iovlen = 1,
+                .msg_control = control[i], .msg_controllen = sizeof control[i]};
         }
         got = recvmmsg(s, messages, BATCH, MSG_DONTWAIT, NULL);
         for (int i = 0; i < got; i++) {
             struct cmsghdr *stamp = CMSG_FIRSTHDR(&messages[i].msg_hdr);
             struct timespec t;
             memcpy(&t, CMSG_DATA(stamp), sizeof t);
-            tapped(flows, count, file, seconds, packets[i], messages[i].msg_len, t.tv_sec * 1000000000LL + t.tv_nsec);
+            tapped(flows, count, file, seconds, packets[i], messages[i].msg_len,
+                   t.tv_sec * 1000000000LL + t.tv_nsec);
         }
     }
     struct tpacket_stats statistics;
@@ -369,8 +378,10 @@ static int netem(const char *name, char **keys, int count) {
         else return 2;
     }
     static struct { struct nlmsghdr header; struct tcmsg tc; char room[1024]; } m;
-    m.header = (struct nlmsghdr){NLMSG_LENGTH(sizeof m.tc), RTM_NEWQDISC, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, 1, 0};
-    m.tc = (struct tcmsg){.tcm_family = AF_UNSPEC, .tcm_ifindex = if_nametoindex(name), .tcm_handle = 1 << 16, .tcm_parent = TC_H_ROOT};
+    m.header = (struct nlmsghdr){NLMSG_LENGTH(sizeof m.tc), RTM_NEWQDISC,
+        NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, 1, 0};
+    m.tc = (struct tcmsg){.tcm_family = AF_UNSPEC, .tcm_ifindex = if_nametoindex(name),
+                          .tcm_handle = 1 << 16, .tcm_parent = TC_H_ROOT};
     attribute(&m.header, TCA_KIND, "netem", 6);
     struct rtattr *options = (void *)((char *)&m.header + m.header.nlmsg_len);
     struct tc_netem_qopt qopt = {.limit = 100000, .loss = probability(loss)};
@@ -382,7 +393,7 @@ static int netem(const char *name, char **keys, int count) {
         struct tc_netem_rate limit = {.rate = (uint32_t)(rate / 8), .packet_overhead = -14};
         attribute(&m.header, TCA_NETEM_RATE, &limit, sizeof limit);
     }
-    if (p > 0) { /* bad after good with p, good after bad with r; all packets of a bad state are lost */
+    if (p > 0) { /* bad after good with p, good after bad with r; a bad state loses all packets */
         struct rtattr *nested = (void *)((char *)&m.header + m.header.nlmsg_len);
         struct tc_netem_gemodel model = {probability(p), probability(r), 0, 0};
         attribute(&m.header, TCA_NETEM_LOSS, "", 0);
@@ -431,12 +442,16 @@ static int missing(const char *port, double seconds, uint32_t count) {
 int main(int count, char **words) {
     const char *verb = count > 2 ? words[1] : "";
     if (!strcmp(verb, "offload")) return offload(words[2]);
-    if (!strcmp(verb, "send") && count > 4) return send_data(words[2], words[3], words[4], count > 5 ? atoll(words[5]) : -1);
-    if (!strcmp(verb, "receive") && count > 4) return receive(words[2], words[3], atof(words[4]), count > 5 ? atoll(words[5]) : 0);
-    if (!strcmp(verb, "tap") && count > 5) return tap(words[2], atof(words[3]), words[4], words + 5, count - 5);
+    if (!strcmp(verb, "send") && count > 4)
+        return send_data(words[2], words[3], words[4], count > 5 ? atoll(words[5]) : -1);
+    if (!strcmp(verb, "receive") && count > 4)
+        return receive(words[2], words[3], atof(words[4]), count > 5 ? atoll(words[5]) : 0);
+    if (!strcmp(verb, "tap") && count > 5)
+        return tap(words[2], atof(words[3]), words[4], words + 5, count - 5);
     if (!strcmp(verb, "netem")) return netem(words[2], words + 3, count - 3);
     if (!strcmp(verb, "draws") && count > 3) return draws(words[2], atoi(words[3]));
-    if (!strcmp(verb, "missing") && count > 4) return missing(words[2], atof(words[3]), atoi(words[4]));
+    if (!strcmp(verb, "missing") && count > 4)
+        return missing(words[2], atof(words[3]), atoi(words[4]));
     fprintf(stderr, "guest: see the top of guest.c\n");
     return 2;
 }

@@ -138,8 +138,9 @@ class Row:
 
     def scenario(self) -> tuple[list[dict[str, Any]], str]:
         """Flows and duration for `simulate`."""
-        # The kernel is older than the host stack's: before 6.16 the receive buffer grew otherwise.
-        tcp: dict[str, Any] = {"host": "linux-6", "receive_growth": "lead"}
+        # 6.12 is older than the host's receive_growth, "near", but its first ACKs are the same:
+        # with "lead" cubic's slow start ends at 88 segments, the kernel's at 59.
+        tcp: dict[str, Any] = {"host": "linux-6"}
         if self.path.ecn:
             tcp["ecn"] = True
         if self.path.ip == 6:
@@ -208,6 +209,7 @@ FOUR_BDP = droptail("4 BDP", "200 kB of queue (4 BDP)", 200_000)
 IPV6 = replace(droptail("IPv6", "100 kB of queue, IPv6", 100_000), ip=6)
 FQ_CODEL = plain("fq_codel", "fq_codel", "fq_codel", 'kind = "fq-codel"')
 CODEL = plain("codel", "codel", "codel", 'kind = "codel"')
+CODEL_ECN = replace(plain("codel ecn", "codel that marks", "codel ecn", 'kind = "codel"'), ecn=True)
 PIE = plain("pie", "pie", "pie", 'kind = "pie", ecn = false', seeded=True)
 PIE_ECN = replace(plain("pie ecn", "pie that marks", "pie ecn", 'kind = "pie"', seeded=True), ecn=True)
 RED_SETTINGS = "red limit 400000 min 15000 max 45000 avpkt 1500 burst 20 probability 0.1 bandwidth 10mbit"
@@ -354,7 +356,7 @@ def _all() -> Iterator[Row]:
     yield from _single(CODEL, *MAIN)
     yield from _single(ecn(FQ_CODEL, "fq_codel ecn"), "reno", "cubic", "dctcp")
     yield from _single(ecn(CAKE, "cake ecn"), "cubic", "dctcp")
-    yield from _single(ecn(CODEL, "codel ecn"), "cubic", "dctcp")
+    yield from _single(CODEL_ECN, "cubic", "dctcp")
     yield from _single(STEP, "dctcp", "reno", "cubic")
     for path in (UP_DROPTAIL, UP_CAKE, UP_FILTER):
         yield from _single(path, *MAIN)
