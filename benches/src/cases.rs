@@ -105,6 +105,7 @@ impl Case {
             overhead_alone_ps: None,
             workload: Workload::Bulk { read_bps: None },
             tcp: Some(TcpConfig { variant: self.variant, ..tcp(self.window * SEGMENT) }),
+            tcp_client: None,
             after: Vec::new(),
             job: None,
         }

@@ -214,8 +214,8 @@ def test_link_is_loaded_changed_and_written(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("own", "model", "left_out"),
     [
-        (Tcp, tcp.TcpKeys, set()),
-        (Flow, flow.Flow, set(tcp.TcpKeys.model_fields)),
+        (Tcp, tcp.TcpEnds, set()),
+        (Flow, flow.Flow, set(tcp.TcpEnds.model_fields)),
         (Bulk, workload.Bulk, {"kind"}),
         (Transfer, workload.Transfer, {"kind"}),
         (ConstantRate, workload.ConstantRate, {"kind"}),

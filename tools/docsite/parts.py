@@ -50,6 +50,14 @@ def keys(where: str) -> str:
 
 
 @part
+def own_keys(where: str) -> str:
+    """The keys of a class of ackclock.input beside those of its base."""
+    module, _, name = where.partition(":")
+    model = getattr(importlib.import_module(f"ackclock.input.{module}"), name)
+    return _keys(model, set(model.__base__.model_fields))
+
+
+@part
 def flow_keys() -> str:
     """The keys of a flow beside those of TCP."""
     from ackclock.input.scenario.flow import Flow

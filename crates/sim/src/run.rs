@@ -79,7 +79,8 @@ impl SteppedRun {
         if plan.flows.iter().any(|flow| flow.workload == (crate::plan::Workload::Live {})) {
             return Err(RunError::Failed("a live flow needs real hosts: emulate it".into()));
         }
-        let hosts = plan.flows.iter().filter_map(|flow| flow.tcp.as_ref()).chain(plan.proxies.iter().map(|proxy| &proxy.tcp));
+        let hosts = plan.flows.iter().flat_map(|flow| [flow.tcp.as_ref(), flow.tcp_client.as_ref()]).flatten();
+        let hosts = hosts.chain(plan.proxies.iter().map(|proxy| &proxy.tcp));
         let missing = { hosts }.find(|tcp| tcp.user.is_some() && plan.user_variant(tcp).is_none());
         if let Some(tcp) = missing {
             return Err(PlanError::from(format!(

@@ -236,6 +236,10 @@ class Tcp(_Input):
     immediate_ack_on_fill: bool | None = None
     linux_rules: bool | Sequence[str] | None = None
     overhead: Time | None = None
+    server: Tcp | Mapping[str, Any] | None = None
+    """Keys of the server alone, over those of both ends."""
+    client: Tcp | Mapping[str, Any] | None = None
+    """Keys of the client alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

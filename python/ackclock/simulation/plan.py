@@ -13,8 +13,9 @@ from typing import Any
 from ackclock import congestion_control
 from ackclock.errors import InputError
 from ackclock.input.link.trace import Recording
+from ackclock.input.scenario.flow import Flow
 from ackclock.input.scenario.hosts import Tcp
-from ackclock.input.scenario.model import Scenario, measured_ps
+from ackclock.input.scenario.model import ENDS, Scenario, measured_ps
 from ackclock.input.scenario.web import Web
 from ackclock.simulation.split_tcp import split
 
@@ -142,6 +143,13 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
     return keys
 
 
+def _tcp_of_ends(scenario: Scenario, flow: Flow) -> dict[str, Any]:
+    if flow.is_udp:
+        return {"tcp": None}
+    server, client = (_tcp(scenario.tcp_of(flow, end)) for end in ENDS)
+    return {"tcp": server} if client == server else {"tcp": server, "tcp_client": client}
+
+
 def _flows(scenario: Scenario) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The flows, and the proxies between the parts of split connections."""
     flows: list[dict[str, Any]] = []
@@ -152,7 +160,7 @@ def _flows(scenario: Scenario) -> tuple[list[dict[str, Any]], list[dict[str, Any
             "hops": scenario.hops_of(flow),
             **scenario.overhead_ps(flow),
             "workload": flow.workload.plan(),
-            "tcp": None if flow.is_udp else _tcp(scenario.tcp_of(flow)),
+            **_tcp_of_ends(scenario, flow),
         }
         low, high = scenario.start_ps(flow)
         for index, name in enumerate(flow.instance_names(base)):

@@ -39,7 +39,7 @@ def split(
                 "far": number + place + 1,
                 "buffer": hop.pep.buffer,
                 "handshake": hop.pep.handshake,
-                "tcp": tcp(scenario.tcp_of(flow, hop.pep.tcp)),
+                "tcp": tcp(scenario.proxy_tcp(flow, hop.pep.tcp)),
             }
         )
     return parts, proxies

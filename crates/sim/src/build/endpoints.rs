@@ -69,28 +69,33 @@ impl FlowEndpoints {
 struct MetricsCaches(BTreeMap<(u32, Vec<usize>), [SharedPathMetrics; 2]>);
 
 impl MetricsCaches {
-    fn of_flow(&mut self, flow: &Flow, config: &TcpConfig) -> Option<[SharedPathMetrics; 2]> {
-        let enabled = config.metrics_cache != MetricsCache::Off;
-        enabled.then(|| self.0.entry((flow.client, flow.hops.clone())).or_default().clone())
+    /// By end: its cache, if its host has one.
+    fn of_flow(&mut self, flow: &Flow, configs: &[Arc<TcpConfig>; 2]) -> [Option<SharedPathMetrics>; 2] {
+        let enabled = [0, 1].map(|end: usize| configs[end].metrics_cache != MetricsCache::Off);
+        if enabled == [false, false] {
+            return [None, None];
+        }
+        let [server, client] = self.0.entry((flow.client, flow.hops.clone())).or_default().clone();
+        [enabled[0].then_some(server), enabled[1].then_some(client)]
     }
 }
 
-/// Configuration of a TCP flow, and the metrics caches of server and client.
-type HostConfig = (Arc<TcpConfig>, Option<[SharedPathMetrics; 2]>);
+/// Configurations of a TCP flow's server and client, and their metrics caches.
+type HostConfigs = ([Arc<TcpConfig>; 2], [Option<SharedPathMetrics>; 2]);
 
 /// Adds both endpoints of every flow.
 pub fn add(plan: &Plan, directed_hops: &[DirectedHop], builder: &mut NetworkBuilder) -> Vec<FlowEndpoints> {
-    let mut config: Option<Arc<TcpConfig>> = None;
+    let mut configs: Option<[Arc<TcpConfig>; 2]> = None;
     let mut caches = MetricsCaches::default();
     let starts = FlowStarts::of(plan);
     let flows = plan.flows.iter().enumerate();
     let endpoints: Vec<FlowEndpoints> = flows
         .map(|(number, flow)| {
-            let shared = number.checked_sub(1).is_some_and(|before| plan.flows[before].tcp == flow.tcp);
+            let shared = number.checked_sub(1).is_some_and(|before| same_tcp(&plan.flows[before], flow));
             if !shared {
-                config = flow.tcp.as_ref().map(|tcp| tcp_config(plan, tcp)).map(Arc::new);
+                configs = host_configs(plan, flow);
             }
-            let hosts = config.clone().map(|config| (config.clone(), caches.of_flow(flow, &config)));
+            let hosts = configs.clone().map(|configs| (configs.clone(), caches.of_flow(flow, &configs)));
             add_flow(plan, directed_hops, &starts, number, hosts, builder)
         })
         .collect();
@@ -99,6 +104,17 @@ pub fn add(plan: &Plan, directed_hops: &[DirectedHop], builder: &mut NetworkBuil
         builder.open_after(&receivers, flow_endpoints.by_role(Role::Sender), flow_endpoints.start - Time::ZERO);
     }
     endpoints
+}
+
+fn same_tcp(a: &Flow, b: &Flow) -> bool {
+    a.tcp == b.tcp && a.tcp_client == b.tcp_client
+}
+
+/// Server's and client's; one in memory where both are the same.
+fn host_configs(plan: &Plan, flow: &Flow) -> Option<[Arc<TcpConfig>; 2]> {
+    let server = Arc::new(tcp_config(plan, flow.tcp.as_ref()?));
+    let client = flow.tcp_client.as_ref().map_or_else(|| server.clone(), |tcp| Arc::new(tcp_config(plan, tcp)));
+    Some([server, client])
 }
 
 pub fn tcp_config(plan: &Plan, tcp: &TcpConfig) -> TcpConfig {
@@ -110,7 +126,7 @@ fn add_flow(
     directed_hops: &[DirectedHop],
     starts: &FlowStarts,
     number: usize,
-    hosts: Option<HostConfig>,
+    hosts: Option<HostConfigs>,
     builder: &mut NetworkBuilder,
 ) -> FlowEndpoints {
     let flow = &plan.flows[number];
@@ -152,7 +168,7 @@ fn send_delay(seed: u64, flow: &Flow, shared_from: Time, entry: Route, builder: 
 }
 
 /// Server and client endpoint of a flow.
-fn build_endpoints(seed: u64, flow: &Flow, hosts: Option<HostConfig>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+fn build_endpoints(seed: u64, flow: &Flow, hosts: Option<HostConfigs>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
     if flow.workload == (Workload::Live {}) {
         return (AnyEndpoint::ExternalHost(ExternalHost), AnyEndpoint::ExternalHost(ExternalHost));
     }
@@ -176,7 +192,7 @@ fn opener(flow: &Flow) -> Direction {
     }
 }
 
-fn tcp_endpoints(seed: u64, flow: &Flow, (config, path_metrics): HostConfig, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+fn tcp_endpoints(seed: u64, flow: &Flow, (configs, path_metrics): HostConfigs, start: Time) -> (AnyEndpoint, AnyEndpoint) {
     let (sender, receiver) = apps(seed, flow);
     let (at_server, at_client) = match flow.direction {
         Direction::Down => (sender, receiver),
@@ -186,13 +202,15 @@ fn tcp_endpoints(seed: u64, flow: &Flow, (config, path_metrics): HostConfig, sta
         true => TcpEndpoint::client(config, app, start),
         false => TcpEndpoint::deferred_client(config, app),
     };
+    let [of_server, of_client] = configs;
     let (mut server, mut client) = match opener(flow) {
-        Direction::Up => (TcpEndpoint::server(config.clone(), at_server), opening(config, at_client)),
-        Direction::Down => (opening(config.clone(), at_server), TcpEndpoint::server(config, at_client)),
+        Direction::Up => (TcpEndpoint::server(of_server, at_server), opening(of_client, at_client)),
+        Direction::Down => (opening(of_server, at_server), TcpEndpoint::server(of_client, at_client)),
     };
-    if let Some([of_server, of_client]) = path_metrics {
-        server.use_path_metrics(of_server);
-        client.use_path_metrics(of_client);
+    for (end, metrics) in [&mut server, &mut client].into_iter().zip(path_metrics) {
+        if let Some(metrics) = metrics {
+            end.use_path_metrics(metrics);
+        }
     }
     (AnyEndpoint::Tcp(Box::new(server)), AnyEndpoint::Tcp(Box::new(client)))
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// The sender of this direction bounds its bytes in the queue of this hop. Queues of a medium do
 /// not count.
 fn bounds(plan: &Plan, flow: usize, hop: usize, direction: Direction) -> bool {
-    let host = plan.proxy_at(flow, direction).map(|proxy| &proxy.tcp).or(plan.flows[flow].tcp.as_ref());
+    let host = plan.tcp_at(flow, direction);
     let rated =
         plan.hops[hop].medium.is_none() && plan.hops[hop].direction(direction).is_some_and(|config| config.rate.is_some());
     rated && host.is_some_and(|tcp| tcp.tsq.is_some()) && plan.flows[flow].path(&plan.hops, direction).first() == Some(&hop)

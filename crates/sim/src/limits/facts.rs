@@ -189,7 +189,7 @@ fn backlogged(run: &RunFigures, plan: &PlanFigures) -> BTreeMap<String, f64> {
 }
 
 fn of_flow(flow: &FlowFigures, planned: &PlannedFlow, run: &RunFigures, plan: &PlanFigures) -> Option<LimitFacts> {
-    let tcp = planned.tcp.as_ref()?;
+    let [sender, receiver] = planned.ends()?;
     let limited = flow.limited_share.as_ref().filter(|shares| !shares.is_empty())?;
     let back = if flow.direction == "down" { "up" } else { "down" };
     let names: Vec<&str> = planned.hops.iter().filter_map(|&hop| plan.hops.get(hop)).map(|hop| hop.name.as_str()).collect();
@@ -220,8 +220,8 @@ fn of_flow(flow: &FlowFigures, planned: &PlannedFlow, run: &RunFigures, plan: &P
         ack_part: ack_wait.share,
         queue_ms: data.iter().map(|row| row.queue_delay_ms.mean.unwrap_or(0.0)).sum(),
         window_bytes: flow.advertised_window_bytes.unwrap_or(0.0),
-        buffer_bytes: tcp.receive_buffer,
-        send_buffer_bytes: tcp.send_buffer.unwrap_or(0.0),
+        buffer_bytes: receiver.receive_buffer,
+        send_buffer_bytes: sender.send_buffer.unwrap_or(0.0),
         cuts: flow.window_cuts,
         mark_cuts: flow.ecn_cuts,
         timeouts: flow.timeouts,
@@ -288,13 +288,13 @@ fn shares(limited: &BTreeMap<String, f64>, saturated: f64, ack_part: f64) -> BTr
 }
 
 fn window_cap(flow: &FlowFigures, planned: &PlannedFlow) -> &'static str {
-    let Some(tcp) = &planned.tcp else { return "buffer" };
+    let Some([sender, tcp]) = planned.ends() else { return "buffer" };
     let window = flow.advertised_window_bytes.unwrap_or(0.0);
     let reads_slowly = |bps: &f64| *bps > 0.0 && flow.goodput_bps.unwrap_or(0.0) >= GROWN * bps;
     if planned.workload.read_bps.as_ref().is_some_and(reads_slowly) {
         return "reader";
     }
-    if !tcp.window_scaling && tcp.receive_buffer > UNSCALED_BYTES {
+    if !(sender.window_scaling && tcp.window_scaling) && tcp.receive_buffer > UNSCALED_BYTES {
         return "scaling";
     }
     if tcp.receive_tuning.as_ref().is_some_and(|tuning| window < GROWN * tuning.share * tcp.receive_buffer) {

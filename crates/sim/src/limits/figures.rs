@@ -80,7 +80,19 @@ pub struct PlannedFlow {
     pub direction: String,
     pub hops: Vec<usize>,
     pub tcp: Option<PlannedTcp>,
+    /// The client's, if it differs from the server's.
+    #[serde(default)]
+    pub tcp_client: Option<PlannedTcp>,
     pub workload: PlannedWorkload,
+}
+
+impl PlannedFlow {
+    /// TCP of the data's sender, and of its receiver.
+    pub fn ends(&self) -> Option<[&PlannedTcp; 2]> {
+        let server = self.tcp.as_ref()?;
+        let client = self.tcp_client.as_ref().unwrap_or(server);
+        Some(if self.direction == "up" { [client, server] } else { [server, client] })
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -29,6 +29,9 @@ pub struct Flow {
     /// Null for UDP.
     #[serde(deserialize_with = "nullable")]
     pub tcp: Option<TcpConfig>,
+    /// TCP of the client, if it differs from the server's, which is then `tcp`.
+    #[serde(default)]
+    pub tcp_client: Option<TcpConfig>,
     /// Indices of earlier flows that must be complete before this flow starts; `start` is the pause
     /// after them. The data sender opens the connection.
     #[serde(default)]
@@ -133,6 +136,14 @@ impl Workload {
 }
 
 impl Flow {
+    /// TCP of an end: `Direction::Down` is the server's, which sends down.
+    pub fn tcp_at(&self, end: Direction) -> Option<&TcpConfig> {
+        match end {
+            Direction::Down => self.tcp.as_ref(),
+            Direction::Up => self.tcp_client.as_ref().or(self.tcp.as_ref()),
+        }
+    }
+
     /// Indices of the hops that packets of this direction cross, in that order.
     pub fn path<'a>(&'a self, hops: &'a [super::Hop], direction: Direction) -> Vec<usize> {
         let allowed = self.hops.iter().copied().filter(|&h| hops[h].direction(direction).is_some());

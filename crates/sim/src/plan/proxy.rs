@@ -40,10 +40,14 @@ impl Plan {
         })
     }
 
-    /// TCP of the sender of a flow's data: the flow's own, or that of a proxy.
+    /// TCP at an end of a flow: the flow's own, or that of a proxy.
+    pub fn tcp_at(&self, flow: usize, end: Direction) -> Option<&TcpConfig> {
+        self.proxy_at(flow, end).map(|proxy| &proxy.tcp).or(self.flows[flow].tcp_at(end))
+    }
+
+    /// TCP of the sender of a flow's data.
     pub fn sender_tcp(&self, flow: usize) -> Option<&TcpConfig> {
-        let proxy = self.proxy_at(flow, self.flows[flow].direction);
-        proxy.map(|proxy| &proxy.tcp).or(self.flows[flow].tcp.as_ref())
+        self.tcp_at(flow, self.flows[flow].direction)
     }
 
     /// The flow to which a proxy at this flow's receiver forwards its data.

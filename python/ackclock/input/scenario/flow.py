@@ -10,7 +10,7 @@ from ackclock.errors import InvalidValue, format_value
 from ackclock.input.form import Form
 from ackclock.input.quantity_fields import Span
 from ackclock.input.scenario.random_time import SomeStart, Start
-from ackclock.input.scenario.tcp import TcpKeys
+from ackclock.input.scenario.tcp import TcpEnds
 from ackclock.input.scenario.web import Web
 from ackclock.input.scenario.workload import UDP, WORKLOADS, Live, Workload
 from ackclock.input.schema import Count, Name, Table, choice_field
@@ -33,7 +33,7 @@ def _hop_names(value: Any) -> tuple[str, ...]:
 _HOPS = Form({"type": "array", "items": {"type": "string"}, "minItems": 1})
 
 
-class Flow(TcpKeys):
+class Flow(TcpEnds):
     """A [[flow]]: `count` flows, assigned to the clients in rotation, with any key of [tcp]."""
 
     name: Name | None = None
@@ -47,8 +47,8 @@ class Flow(TcpKeys):
 
     @classmethod
     def written_keys(cls) -> list[str]:
-        own = [key for key in cls.model_fields if key not in TcpKeys.model_fields]
-        return own + list(TcpKeys.model_fields)
+        own = [key for key in cls.model_fields if key not in TcpEnds.model_fields]
+        return own + list(TcpEnds.model_fields)
 
     @classmethod
     def needed(cls, name: str) -> str:
@@ -81,6 +81,11 @@ class Flow(TcpKeys):
         return [base] if self.instances == 1 else [f"{base}-{number}" for number in range(1, self.instances + 1)]
 
     @property
+    def sending_end(self) -> str:
+        """The end that sends the data."""
+        return "server" if self.direction == "down" else "client"
+
+    @property
     def is_udp(self) -> bool:
         return isinstance(self.workload, UDP)
 
@@ -96,6 +101,6 @@ class Flow(TcpKeys):
 
     def written(self) -> dict[str, Any]:
         """The flow as a scenario file has it, without its TCP keys."""
-        out: dict[str, Any] = self.model_dump(exclude_none=True, exclude=set(TcpKeys.model_fields))
+        out: dict[str, Any] = self.model_dump(exclude_none=True, exclude=set(TcpEnds.model_fields))
         out["start"] = self.start.written()
         return out

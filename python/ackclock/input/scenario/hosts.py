@@ -28,6 +28,17 @@ SEND_TUNING = ("send_start", "send_limit", "send_overhead")
 NEEDS_ECN = {"dctcp": True, "prague": "accecn"}  # without ECN these are Reno, so ECN is on by default
 WITHOUT_SACK = ("classic", "newreno")  # these recoveries use cumulative ACKs only, so SACK is off by default
 
+ABSENT: Mapping[str, Any] = {
+    "push": "every",
+    "first_climb": 0.0,
+    "app_limited_growth": False,
+    "syn_linear_timeouts": 0,
+    "ecn_packets": "data",
+    "accecn_option": "changes",
+    "tsq": False,
+}
+"""Values of keys that a host may lack; a plan does not have them."""
+
 
 def _bounds(tso: Tso) -> dict[str, int]:
     return {"segments": tso.segments, "time_ps": tso.time, "most": tso.most}
@@ -97,8 +108,9 @@ class Tcp:
         tsq = keys.pop("tsq", False)
         if tsq:
             keys["tsq"] = _bounds(tsq)
-        if keys.get("push") == "every":
-            del keys["push"]
+        for name, value in ABSENT.items():
+            if keys.get(name) == value:
+                del keys[name]
         keys["metrics_cache"] = keys["metrics_cache"] or "off"
         delayed_ack = keys["delayed_ack"]
         keys["delayed_ack"] = delayed_ack.plan() if delayed_ack else None

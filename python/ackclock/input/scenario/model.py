@@ -13,7 +13,7 @@ from ackclock.input.link.hop import DIRECTIONS, Hop
 from ackclock.input.quantity_fields import Span, Time
 from ackclock.input.scenario.flow import Flow
 from ackclock.input.scenario.hosts import Tcp, resolve
-from ackclock.input.scenario.tcp import TcpKeys
+from ackclock.input.scenario.tcp import TcpEnds, TcpKeys
 from ackclock.input.scenario.web import Web
 from ackclock.input.scenario.workload import Probe
 from ackclock.input.schema import Count, Flag, Loc, Table, Text, table_array
@@ -25,6 +25,7 @@ PHASE_START_PS = 10 * 10**9  # flows start within 10 ms after their start time
 MAX_FLOWS = 100_000
 MAX_ROWS = 100_000_000
 LONGEST_PACKET = 65535
+ENDS = ("server", "client")
 
 
 def _seeds(value: Any) -> tuple[int, ...]:
@@ -72,7 +73,7 @@ class Scenario(Table):
     clients: Count = 1
     sample: Time = 100 * 10**9
     phase_jitter: Flag = True
-    tcp: TcpKeys = TcpKeys()
+    tcp: TcpEnds = TcpEnds()
     flow: Annotated[tuple[Flow, ...], table_array("[[flow]] tables")]
     measure: Measure = Measure()
 
@@ -93,9 +94,16 @@ class Scenario(Table):
                 format_value(show_time(self.sample)), f'"0 s" (no series), or {shortest} and more here', ("sample",)
             )
 
-    def tcp_of(self, flow: Flow, over: TcpKeys | None = None) -> Tcp:
-        """All TCP keys of a flow, resolved; `over` overrides some, as a proxy does."""
-        return resolve(self.tcp, flow, *([over] if over else []))
+    def tcp_of(self, flow: Flow, end: str | None = None) -> Tcp:
+        """All TCP keys of one end of a flow, resolved: "server", "client", or the sender of the
+        data.
+        """
+        end = end or flow.sending_end
+        return resolve(*self.tcp.at(end), *flow.at(end))
+
+    def proxy_tcp(self, flow: Flow, proxy: TcpKeys | None) -> Tcp:
+        """All TCP keys of a proxy on a flow's path: those of both ends, overridden by its own."""
+        return resolve(self.tcp, flow, *([proxy] if proxy else []))
 
     def cuts(self, flow: Flow) -> list[int]:
         """Indices of the hops with a proxy before them that splits the flow's connections, server
@@ -122,9 +130,10 @@ class Scenario(Table):
         """
         from ackclock import _native
 
-        for overhead in (flow.overhead, self.tcp.overhead):
-            if overhead is not None:
-                return {"overhead_ps": overhead}
+        end = flow.sending_end
+        for table in reversed([*self.tcp.at(end), *flow.at(end)]):
+            if table.overhead is not None:
+                return {"overhead_ps": table.overhead}
         if not self.phase_jitter or flow.is_live:
             return {"overhead_ps": 0}
         keys = self.tcp_of(flow).keys
@@ -201,21 +210,33 @@ def _check_flows(scenario: Scenario) -> None:
 
 
 def _check_tcp(scenario: Scenario, flow: Flow, loc: Loc) -> None:
-    keys = scenario.tcp_of(flow).keys
-    options = keys["timestamp_bytes"] + keys["sack_base_bytes"] + 4 * keys["sack_block_bytes"]
-    longest = keys["segment"] + keys["header"] + max(options, keys["syn_option_bytes"])
-    if longest > LONGEST_PACKET:
-        key = (*loc, "segment") if flow.segment else ("tcp", "segment")
-        raise InvalidValue(f"packets of up to {longest} B with headers and options", f"at most {LONGEST_PACKET} B", key)
     hops = [scenario.hop[index] for index in scenario.hops_of(flow)]
     if not _takes_time(hops):
         raise InvalidValue("a path that takes no time", "a rate, a medium or a delay on one of its hops", loc)
+    for end in ENDS:
+        _check_end(scenario, flow, loc, end)
+
+
+def _check_end(scenario: Scenario, flow: Flow, loc: Loc, end: str) -> None:
+    def place(key: str) -> Loc:
+        tables = zip([("tcp",), ("tcp", end)], scenario.tcp.at(end), strict=False)
+        of_flow = zip([loc, (*loc, end)], flow.at(end), strict=False)
+        places = [(*at, key) for at, table in (*tables, *of_flow) if getattr(table, key)]
+        return places[-1] if places else ("tcp", key)
+
+    keys = scenario.tcp_of(flow, end).keys
+    options = keys["timestamp_bytes"] + keys["sack_base_bytes"] + 4 * keys["sack_block_bytes"]
+    longest = keys["segment"] + keys["header"] + max(options, keys["syn_option_bytes"])
+    if longest > LONGEST_PACKET:
+        allowed = f"at most {LONGEST_PACKET} B"
+        raise InvalidValue(f"packets of up to {longest} B with headers and options", allowed, place("segment"))
     if keys.get("ack_congestion_control") and not (keys["timestamps"] and keys["ecn"] is True):
-        key = (*loc, "ack_congestion_control") if flow.ack_congestion_control else ("tcp", "ack_congestion_control")
-        raise InvalidValue("ACK congestion control", 'timestamps = true and ecn = true (not "accecn") with it', key)
+        allowed = 'timestamps = true and ecn = true (not "accecn") with it'
+        raise InvalidValue("ACK congestion control", allowed, place("ack_congestion_control"))
     if keys["rto_min"] > keys["rto_max"]:
-        key = (*loc, "rto_min") if flow.rto_min else ("tcp", "rto_min")
-        raise InvalidValue(show_time(keys["rto_min"]), f"at most rto_max, {show_time(keys['rto_max'])}", key)
+        raise InvalidValue(
+            show_time(keys["rto_min"]), f"at most rto_max, {show_time(keys['rto_max'])}", place("rto_min")
+        )
 
 
 def _check_route(scenario: Scenario, flow: Flow, loc: Loc) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 from ackclock import congestion_control
 from ackclock.input.link.rate import TraceRate
 from ackclock.input.link.trace import Recording, read_recording
-from ackclock.input.scenario.hosts import resolve
-from ackclock.input.scenario.model import Scenario
+from ackclock.input.scenario.hosts import ABSENT, resolve
+from ackclock.input.scenario.model import ENDS, Scenario
 from ackclock.input.scenario.tcp import TcpKeys
 from ackclock.input.units import show_time
 
@@ -31,6 +31,10 @@ def resolved(
     shared = _explicit(scenario.tcp) if keep_explicit else resolve(scenario.tcp).written()
     if scenario.tcp.overhead is not None:
         shared["overhead"] = show_time(scenario.tcp.overhead)
+    for end in ENDS:
+        tables = scenario.tcp.at(end)
+        if len(tables) > 1:
+            shared[end] = _own_of_end(tables[-1], None if keep_explicit else resolve(*tables).written(), shared)
     return {
         "title": scenario.title,
         "source": scenario.source,
@@ -52,13 +56,39 @@ def _explicit(keys: TcpKeys) -> dict[str, Any]:
     return {"host": resolve(keys).host, **TcpKeys.model_construct(None, **explicit).model_dump(exclude_none=True)}
 
 
+def _differing(keys: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    """The keys that differ from the known ones, and those that a host lacks."""
+    lacking = (
+        {key: value for key, value in ABSENT.items() if key in known and key not in keys} if "host" in keys else {}
+    )
+    return {key: value for key, value in {**keys, **lacking}.items() if known.get(key) != value}
+
+
+def _own_of_end(table: TcpKeys, all_keys: dict[str, Any] | None, known: dict[str, Any]) -> dict[str, Any]:
+    """What an end's own table says: its keys as given, or those of `all_keys` that differ from the
+    ones that it has without the table.
+    """
+    if all_keys is None:
+        own: dict[str, Any] = TcpKeys.model_construct(None, **table.explicit_keys()).model_dump(exclude_none=True)
+    else:
+        own = _differing(all_keys, known)
+    return {**own, **({} if table.overhead is None else {"overhead": show_time(table.overhead)})}
+
+
 def _flows(scenario: Scenario, shared: dict[str, Any], keep_explicit: bool) -> Any:
     for name, flow in zip(scenario.flow_names(), scenario.flow, strict=True):
-        tcp = {} if flow.is_udp else scenario.tcp_of(flow).written()
+        tcp = {} if flow.is_udp else resolve(scenario.tcp, flow).written()
         own = {key: tcp[key] for key in flow.explicit_keys() if key in tcp} if keep_explicit else tcp
         if flow.overhead is not None:
             own["overhead"] = show_time(flow.overhead)
-        differing = {key: value for key, value in own.items() if shared.get(key) != value}
+        differing = _differing(own, shared)
+        for end in () if flow.is_udp else ENDS:
+            known = {**shared, **shared.get(end, {}), **differing}
+            tables = [*scenario.tcp.at(end), *flow.at(end)]
+            table = getattr(flow, end) or TcpKeys()
+            own_of_end = _own_of_end(table, None if keep_explicit else resolve(*tables).written(), known)
+            if own_of_end:
+                differing[end] = own_of_end
         yield {"name": name, **flow.written(), **differing}
 
 
@@ -80,7 +110,8 @@ def scenario_hash(scenario: Scenario) -> str:
     """16 hex digits over the scenario: without titles, with the contents of its traces."""
     data = resolved(scenario, lambda path: read_recording(path).digest)
     del data["title"], data["source"]
-    variants = [table.get("variant") for table in (data["tcp"], *data["flow"])]
+    ends = [table for one in (data["tcp"], *data["flow"]) for table in (one, *(one.get(end, {}) for end in ENDS))]
+    variants = [table["variant"] for table in ends if "variant" in table]
     data["digests"] = {name: congestion_control.digest(name) for name in variants if congestion_control.is_user(name)}
     return sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 

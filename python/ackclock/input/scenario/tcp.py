@@ -370,6 +370,20 @@ class TcpKeys(Table):
         return {key: value for key in keys if (value := values[key]) is not None}
 
 
+class TcpEnds(TcpKeys):
+    """The TCP keys of both ends, and those of the server or of the client alone, which override
+    them.
+    """
+
+    server: TcpKeys | None = None
+    client: TcpKeys | None = None
+
+    def at(self, end: str | None) -> list[TcpKeys]:
+        """The tables for an end, "server" or "client", weakest first; for None those of both."""
+        own = getattr(self, end) if end else None
+        return [self, own] if own else [self]
+
+
 @cache
 def _places() -> dict[str, int]:
     """The place of each field of a [tcp] table."""

@@ -29,6 +29,8 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
     })?;
     check_times(flow)?;
     ensure(flow.workload.read_bps() != Some(0), || "read_bps is 0: it must be above 0".into())?;
+    ensure(flow.tcp_client.is_none() || flow.tcp.is_some(), || "tcp_client without tcp".into())?;
+    flow.tcp_client.as_ref().map_or(Ok(()), check_tcp).map_err(|e| format!("tcp_client: {e}"))?;
     match (&flow.tcp, flow.workload) {
         (Some(tcp), Workload::Bulk { .. } | Workload::Transfer { .. }) => {
             ensure(!matches!(flow.workload, Workload::Transfer { bytes: 0, .. }), || "a transfer of 0 bytes".into())?;
