@@ -28,6 +28,7 @@ pub mod app;
 pub mod config_check;
 pub mod config_form;
 pub mod endpoint;
+pub mod host;
 pub mod impairment;
 pub mod link;
 pub mod medium;

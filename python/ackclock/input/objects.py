@@ -193,6 +193,8 @@ class Tcp(_Input):
     quick_acks: int | None = None
     ping_pong: bool | None = None
     sack_compression: bool | Mapping[str, Any] | None = None
+    gro: Literal[False] | Time | None = None
+    processing_jitter: Literal[False] | Mapping[str, Any] | None = None
     initial_window: int | None = None
     initial_ssthresh: int | Literal["unlimited"] | None = None
     rto_initial: Time | None = None

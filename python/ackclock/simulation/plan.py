@@ -111,6 +111,8 @@ def build_plan(scenario: Scenario, seed: int, captures: Sequence[Capture] = (), 
             "run `ackclock emulate`, or give it another kind",
         )
     flows, proxies = _flows(scenario)
+    if live:
+        _process_at_once(flows)
     optional: dict[str, Any] = {"proxies": proxies} if proxies else {}
     return Plan(
         {
@@ -141,6 +143,16 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
         name = keys["variant"]
         keys |= {"variant": "reno", "user_variant": {"name": name, "digest": congestion_control.digest(name)}}
     return keys
+
+
+def _process_at_once(flows: Sequence[dict[str, Any]]) -> None:
+    """Simulated hosts beside real ones: what the emulator is late is their processing time (ADR
+    9).
+    """
+    for flow in flows:
+        for tcp in filter(None, (flow["tcp"], flow.get("tcp_client"))):
+            tcp.pop("processing_jitter", None)
+            tcp.pop("gro_ps", None)
 
 
 def _tcp_of_ends(scenario: Scenario, flow: Flow) -> dict[str, Any]:

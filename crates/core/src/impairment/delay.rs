@@ -17,6 +17,10 @@ impl Delay {
 }
 
 impl Delay {
+    pub fn span(&self) -> Span {
+        self.delay
+    }
+
     /// As [`Element::push`], which needs no output here.
     #[inline]
     pub fn accept(&mut self, now: Time, packet: &Packet) {

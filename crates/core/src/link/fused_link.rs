@@ -12,6 +12,7 @@
 use super::Framing;
 use super::lindley::{LindleyQueue, LinkConfig, TransmissionCost};
 use crate::element::{DropReason, Element, Output, Port, QueueId};
+use crate::host::ProcessingClock;
 use crate::in_flight::InFlightByArrival;
 use crate::meter::{LinkMeter, QueueSample};
 use crate::packet::{Packet, Shape};
@@ -23,6 +24,8 @@ pub struct FusedLink {
     links: Vec<SingleLink>,
     /// By flow: the client, for a link that exists once per client.
     clients: Arc<[u32]>,
+    /// By flow: the processing time of the host at the end, for flows that end here.
+    clocks: Vec<Option<ProcessingClock>>,
     in_flight: InFlightByArrival,
 }
 
@@ -46,7 +49,7 @@ impl FusedLink {
     pub fn with_stations(config: LinkConfig, stations: u32, clients: Arc<[u32]>, metered: bool) -> FusedLink {
         let others = (1..stations).map(|_| LindleyQueue::new(metered)).collect();
         let link = SingleLink { config, before: Default::default(), queue: LindleyQueue::new(metered), others };
-        FusedLink { links: vec![link], clients, in_flight: InFlightByArrival::new() }
+        FusedLink { links: vec![link], clients, clocks: Vec::new(), in_flight: InFlightByArrival::new() }
     }
 
     /// Appends a link that receives packets from this one only.
@@ -56,6 +59,15 @@ impl FusedLink {
             self.clients = next.clients;
         }
         self
+    }
+
+    /// Packets of a flow leave when its host processes them.
+    pub(crate) fn set_clock(&mut self, flow: u32, clock: ProcessingClock) {
+        let flow = flow as usize;
+        if self.clocks.len() <= flow {
+            self.clocks.resize(flow + 1, None);
+        }
+        self.clocks[flow] = Some(clock);
     }
 
     /// The packet that has arrived at the end, if exactly one has.
@@ -80,6 +92,9 @@ impl FusedLink {
                 Some(leaves) => at = leaves,
                 None => return false,
             }
+        }
+        if let Some(Some(clock)) = self.clocks.get_mut(packet.flow as usize) {
+            at = clock.process(at);
         }
         self.in_flight.push(at, *packet);
         true

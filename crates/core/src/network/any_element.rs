@@ -1,6 +1,7 @@
 //! The closed set of element kinds, dispatched by an enum (ADR 3).
 
 use crate::element::{Element, Output, PacketCounts, QueueId};
+use crate::host::{Gro, HostArrival};
 use crate::impairment::{Delay, Duplicate, Handover, Jitter, Loss, Outage, Reorder, SendDelay};
 use crate::link::{FusedLink, RateLink, TraceLink};
 use crate::medium::{Grants, HalfDuplex, PacketRadio, Wimax, Wlan};
@@ -82,4 +83,4 @@ macro_rules! any_element {
     };
 }
 
-any_element!(small: FusedLink, Delay, Duplicate, Outage, Reorder, Loss, Jitter, Handover, SendDelay; large: RateLink, TraceLink, Grants, HalfDuplex, PacketRadio, Wimax, Wlan, AckReconstructor);
+any_element!(small: FusedLink, Delay, Duplicate, Outage, Reorder, Loss, Jitter, Handover, SendDelay; large: RateLink, TraceLink, Grants, HalfDuplex, PacketRadio, Wimax, Wlan, AckReconstructor, HostArrival, Gro);

@@ -6,17 +6,23 @@ use super::proxy::Proxies;
 use super::{EndpointId, EndpointSlot, HostQueue, Network, Node, NodeId, Ports, Route};
 use crate::element::{Element, Handoff, PacketCounts, Port};
 use crate::endpoint::{AnyEndpoint, Endpoint};
+use crate::host::{ProcessingClock, ProcessingJitter, ProcessingTimes};
 use crate::packet::Arena;
 use crate::timer_tree::{TimerOwner, TimerTree};
 use crate::units::{Span, Time};
+use std::sync::Arc;
 
 /// Collects elements, endpoints and routes. Nothing runs before `build`.
 #[derive(Default)]
 pub struct NetworkBuilder {
-    nodes: Vec<Node>,
-    endpoints: Vec<EndpointSlot>,
-    tables: Vec<Vec<Route>>,
-    host_queues: Vec<HostQueue>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) endpoints: Vec<EndpointSlot>,
+    pub(super) tables: Vec<Vec<Route>>,
+    pub(super) host_queues: Vec<HostQueue>,
+    pub(super) clocks: Vec<(EndpointId, ProcessingClock)>,
+    /// The last table of processing times: most hosts have the same.
+    pub(super) processing_times: Option<(ProcessingJitter, Arc<ProcessingTimes>)>,
+    pub(super) gros: Vec<(EndpointId, Span)>,
     dependencies: FlowDependencies,
     proxies: Proxies,
 }
@@ -84,8 +90,9 @@ impl NetworkBuilder {
         }
     }
 
-    pub fn build(self) -> Network {
-        let NetworkBuilder { nodes, endpoints, tables, host_queues, dependencies, proxies } = self;
+    pub fn build(mut self) -> Network {
+        self.place_host_stages();
+        let NetworkBuilder { nodes, endpoints, tables, host_queues, dependencies, proxies, .. } = self;
         let mut due = TimerTree::with_owners(nodes.len(), endpoints.len());
         for (i, node) in nodes.iter().enumerate() {
             due.set(TimerOwner::Element(i), node.scheduled);

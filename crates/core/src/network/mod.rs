@@ -6,6 +6,7 @@ mod builder;
 mod event_loop;
 mod flow_dependencies;
 mod host_queue;
+mod host_stages;
 mod proxy;
 pub mod route;
 

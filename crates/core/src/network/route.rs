@@ -51,6 +51,10 @@ impl Ports {
         }
     }
 
+    pub(super) fn routes_mut(&mut self) -> impl Iterator<Item = &mut Route> {
+        std::iter::once(&mut self.first).chain(&mut self.others)
+    }
+
     pub(super) fn set(&mut self, port: Port, to: Route) {
         let Some(other) = port.0.checked_sub(1).map(usize::from) else {
             self.first = to;

@@ -12,6 +12,7 @@ use super::recovery::RecoveryKind;
 use super::sack_compression::SackCompression;
 use super::tso::TsoAutosize;
 use crate::config_form::{infinite, nullable, unlimited};
+use crate::host::ProcessingJitter;
 use crate::units::Span;
 use serde::Deserialize;
 
@@ -74,6 +75,13 @@ pub struct TcpConfig {
     /// None: every out-of-order segment is acknowledged.
     #[serde(default)]
     pub sack_compression: Option<SackCompression>,
+    /// Segments that arrive within this time from the first reach TCP together and are one ACK
+    /// decision. None: each by itself.
+    #[serde(default, rename = "gro_ps")]
+    pub gro: Option<Span>,
+    /// The time from a packet's arrival until TCP processes it. None: at once.
+    #[serde(default)]
+    pub processing_jitter: Option<ProcessingJitter>,
     /// In segments.
     pub initial_window: f64,
     /// In segments; infinity: slow start runs to the first loss.
@@ -408,6 +416,8 @@ impl Default for TcpConfig {
             quick_acks: 0,
             ping_pong: false,
             sack_compression: None,
+            gro: None,
+            processing_jitter: None,
             initial_window: 2.0,
             initial_ssthresh: f64::INFINITY,
             rto_initial: Span::from_secs(3),

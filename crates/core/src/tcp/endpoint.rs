@@ -455,6 +455,9 @@ impl Endpoint for TcpEndpoint {
         } else if let Body::Segment(segment) = body {
             self.on_batched_segment(now, segment, ecn);
         }
+        if self.config.gro.is_some() {
+            self.receiver.leave_ack_to_next();
+        }
     }
 
     fn on_timer(&mut self, now: Time) {

@@ -3,9 +3,10 @@
 
 use crate::common::{Driver, Journey, STATIONS, ports, traffic, travel};
 use ackclock_core::element::PacketCounts;
+use ackclock_core::host::{Gro, HostArrival, ProcessingClock, ProcessingJitter, ProcessingTimes};
 use ackclock_core::impairment::{
     Delay, Duplicate, DuplicateConfig, Handover, HandoverConfig, Jitter, JitterConfig, ListedPackets, Loss, LossConfig, Outage,
-    OutageConfig, Reorder, ReorderConfig, Sojourns,
+    OutageConfig, Reorder, ReorderConfig, SendDelay, SendDelayConfig, Sojourns,
 };
 use ackclock_core::link::{Framing, FusedLink, RateLink, TraceLink};
 use ackclock_core::medium::grants::{
@@ -18,6 +19,7 @@ use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
 use ackclock_core::units::{Rate, Span, Time};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 /// Builds the same element repeatedly.
 #[derive(Clone, Debug)]
@@ -27,6 +29,9 @@ enum Recipe {
     TraceLink { times_ms: Vec<u64>, limit: Limit, framing: Framing },
     Delay(Span),
     Jitter(JitterConfig),
+    SendDelay(SendDelayConfig),
+    HostArrival { delay: Span, jitter: ProcessingJitter },
+    Gro(Span),
     Loss(LossConfig),
     Duplicate(DuplicateConfig),
     Reorder(ReorderConfig),
@@ -53,6 +58,14 @@ impl Recipe {
             }
             Recipe::Delay(delay) => Delay::new(delay).into(),
             Recipe::Jitter(config) => Jitter::new(config, rng).into(),
+            Recipe::SendDelay(config) => SendDelay::new(config, rng).into(),
+            Recipe::HostArrival { delay, jitter } => {
+                let times = Arc::new(ProcessingTimes::new(jitter));
+                let clock = |flow: u32| ProcessingClock::new(times.clone(), Rng::for_element(seed, &flow.to_string()));
+                // Every other flow's host has a processing time.
+                HostArrival::new(delay, (0..40).map(|flow| (flow % 2 == 0).then(|| clock(flow))).collect()).into()
+            }
+            Recipe::Gro(span) => Gro::new((0..40).map(|flow| (flow % 2 == 0).then_some(span)).collect()).into(),
             Recipe::Loss(config) => Loss::new(&config, rng.clone(), rng).into(),
             Recipe::Duplicate(config) => Duplicate::new(config, rng).into(),
             Recipe::Reorder(config) => Reorder::new(config, rng).into(),
@@ -243,6 +256,14 @@ fn recipe() -> impl Strategy<Value = Recipe> {
         (times_ms(), limit(), framing()).prop_map(|(times_ms, limit, framing)| Recipe::TraceLink { times_ms, limit, framing }),
         span().prop_map(Recipe::Delay),
         jitter().prop_map(Recipe::Jitter),
+        (span(), span(), span()).prop_map(|(alone, shared, from)| {
+            Recipe::SendDelay(SendDelayConfig { alone, shared, shared_from: Time::ZERO + from })
+        }),
+        (span(), span(), span()).prop_map(|(delay, p50, more)| {
+            let p50 = p50 + Span(1);
+            Recipe::HostArrival { delay, jitter: ProcessingJitter { p50, p99: p50 + more } }
+        }),
+        span().prop_map(Recipe::Gro),
         share().prop_map(|mean| Recipe::Loss(LossConfig::Bernoulli { mean })),
         sojourns().prop_map(|sojourns| Recipe::Loss(LossConfig::GilbertElliott(sojourns))),
         (prop::collection::vec(0u64..100, 0..20), prop::sample::select(vec![ListedPackets::Data, ListedPackets::All]))
@@ -320,6 +341,8 @@ proptest! {
         let reorders = match recipe {
             Recipe::Reorder(_) => true,
             Recipe::Jitter(config) => !config.in_order(),
+            // Each packet is another flow's.
+            Recipe::HostArrival { .. } => true,
             _ => false,
         };
         for left in by_port(&recipe, &travel(recipe.build(seed), &traffic, Driver::Steps)) {

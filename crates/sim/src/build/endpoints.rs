@@ -145,7 +145,23 @@ fn add_flow(
         }
         builder.endpoint(endpoint, number as u32, entry);
     }
+    for (id, end) in [(server, Direction::Down), (client, Direction::Up)] {
+        add_host_stages(plan, number, (id, end), builder);
+    }
     endpoints
+}
+
+/// The processing time and the merging of segments of the host at one end.
+fn add_host_stages(plan: &Plan, number: usize, (id, end): (EndpointId, Direction), builder: &mut NetworkBuilder) {
+    let Some(tcp) = plan.tcp_at(number, end) else { return };
+    if let Some(jitter) = tcp.processing_jitter {
+        let name = &plan.flows[number].name;
+        let rng = Rng::for_element(plan.seed, &format!("flow.{name}.processing.{}", end.name()));
+        builder.processing(id, jitter, rng);
+    }
+    if let Some(span) = tcp.gro {
+        builder.gro(id, span);
+    }
 }
 
 /// Route of packets into their first hop; into the other endpoint if the flow crosses no hop.

@@ -7,6 +7,7 @@ mod captures;
 mod common;
 mod contract;
 mod figures;
+mod hosts;
 mod media;
 mod packet_radio;
 mod paths;

@@ -80,6 +80,7 @@ fn queues() -> [Value; 3] {
 fn jittered(name: &str, hops: &[usize], client: u32, start_ms: u64) -> Value {
     let mut flow = bulk(name, hops);
     flow["client"] = json!(client);
+    flow["tcp"]["processing_jitter"] = json!({"p50_ps": 25_000_000u64, "p99_ps": 80_000_000u64});
     flow["start"] = json!({"low_ps": start_ms * MS, "high_ps": (start_ms + 10) * MS});
     flow["overhead_ps"] = json!(500_000_000u64);
     flow["overhead_alone_ps"] = json!(100_000_000u64);

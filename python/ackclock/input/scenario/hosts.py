@@ -35,6 +35,8 @@ ABSENT: Mapping[str, Any] = {
     "syn_linear_timeouts": 0,
     "ecn_packets": "data",
     "accecn_option": "changes",
+    "processing_jitter": False,
+    "gro": False,
     "tsq": False,
 }
 """Values of keys that a host may lack; a plan does not have them."""
@@ -105,6 +107,12 @@ class Tcp:
         )
         tso = keys["tso"]
         keys["tso"] = _bounds(tso) if tso else None
+        jitter = keys.pop("processing_jitter", False)
+        if jitter:
+            keys["processing_jitter"] = jitter.plan()
+        gro = keys.pop("gro", False)
+        if gro:
+            keys["gro_ps"] = gro
         tsq = keys.pop("tsq", False)
         if tsq:
             keys["tsq"] = _bounds(tsq)

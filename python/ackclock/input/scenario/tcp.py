@@ -16,13 +16,15 @@ from ackclock.input.catalogue import hosts, linux_rules, recoveries, slow_starts
 from ackclock.input.form import Form, FormValidator
 from ackclock.input.quantity_fields import Size, SomeBytes, Span, Time
 from ackclock.input.schema import Count, Flag, Table, choice_field, int_field, number_field
-from ackclock.input.units import show_size, show_time, size_bytes
+from ackclock.input.units import show_size, show_time, size_bytes, time_ps
 
 SHORTEST_TIMER_PS = 10**6
+LONGEST_GRO_PS = 10**9
 LARGEST_WINDOW = 65535 << 14  # 16 bits with a scale of 14
 
 
 _OVERHEAD = form.either(Form({"const": False}), form.SIZE)
+_GRO = form.either(Form({"const": False}), form.TIME)
 _SSTHRESH = form.either(form.words("unlimited"), form.whole(minimum=2))
 _CACHE = Form({"enum": [False, True, "rtt", "full"]})
 _ECN = Form({"enum": [False, True, "accecn"]})
@@ -194,6 +196,48 @@ def _sack_compression(value: Any) -> Any:
     raise InvalidValue(format_value(value), 'false, or { segments = 44, share = 0.05, longest = "1 ms" }')
 
 
+class ProcessingJitter(Table):
+    """Median and 99th percentile of the time from a packet's arrival at the host until TCP
+    processes it: log-normal, in order.
+    """
+
+    p50: Span
+    p99: Span
+
+    def model_post_init(self, _context: Any) -> None:
+        if self.p50 > self.p99:
+            raise InvalidValue(
+                f"p50 = {format_value(show_time(self.p50))}", f"at most p99, {show_time(self.p99)}", ("p50",)
+            )
+
+    def plan(self) -> dict[str, Any]:
+        return {"p50_ps": self.p50, "p99_ps": self.p99}
+
+
+def _processing_jitter(value: Any) -> Any:
+    if value is False:
+        return value
+    if isinstance(value, dict):
+        return ProcessingJitter.model_validate(value)
+    raise InvalidValue(format_value(value), 'false, or { p50 = "20 us", p99 = "80 us" }')
+
+
+def _gro(value: Any) -> Any:
+    if value is False:
+        return value
+    try:
+        span = time_ps(value)
+    except InvalidValue as invalid:
+        raise InvalidValue(invalid.found, f"false (segments are not merged), or {invalid.allowed}") from None
+    if not 0 < span <= LONGEST_GRO_PS:
+        raise InvalidValue(format_value(value), 'a time above 0, at most "1 ms"')
+    return span
+
+
+def _written_gro(value: Any) -> Any:
+    return value if value is False else show_time(value)
+
+
 class Tso(Table):
     """The data of `time` at the pacing rate, from `segments` to `most`: the size of a TSO burst
     (`tso`), or the limit of the host's queue (`tsq`)."""
@@ -310,6 +354,10 @@ class TcpKeys(Table):
     quick_acks: Annotated[int, int_field(0, "a number of segments, 0 or more")] | None = None
     ping_pong: Flag | None = None
     sack_compression: Annotated[Literal[False] | SackCompression, BeforeValidator(_sack_compression)] | None = None
+    gro: Annotated[
+        Literal[False] | int, BeforeValidator(_gro), PlainSerializer(_written_gro), _GRO
+    ] | None = None  # fmt: skip
+    processing_jitter: Annotated[Literal[False] | ProcessingJitter, BeforeValidator(_processing_jitter)] | None = None
     initial_window: Count | None = None
     initial_ssthresh: Annotated[int | Literal["unlimited"], BeforeValidator(_ssthresh), _SSTHRESH] | None = None
     rto_initial: Timer | None = None

@@ -57,6 +57,11 @@ impl Receiver {
         self.ack_now |= self.delayed_ack.is_some_and(|delay| self.tack.is_none() && self.unacknowledged >= delay.segments);
     }
 
+    /// The next segment, which arrived together with the last one, decides about the ACK of both.
+    pub fn leave_ack_to_next(&mut self) {
+        self.ack_now = false;
+    }
+
     pub fn on_timer(&mut self, now: Time, local: &LocalEnd<'_>) {
         if now >= self.ack_at {
             match self.follows_linux {

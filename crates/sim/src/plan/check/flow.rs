@@ -175,5 +175,7 @@ pub fn check_tcp(tcp: &TcpConfig) -> Checked {
     }
     check_span("rto_tick_ps", tcp.rto_tick)?;
     check_span("pacing_tick_ps", tcp.pacing_tick)?;
+    check_span("gro_ps", tcp.gro.unwrap_or(Span::ZERO))?;
+    tcp.processing_jitter.map_or(Ok(()), |jitter| jitter.check())?;
     ensure(tcp.rto_min <= tcp.rto_max, || format!("rto_min_ps {} is above rto_max_ps {}", tcp.rto_min.0, tcp.rto_max.0))
 }
