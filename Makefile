@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance dialogues dialogues-record fit-accuracy fit-measure fit-foreign advise-accuracy advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance dialogues dialogues-record fit-accuracy fit-measure fit-foreign advise-accuracy advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml host-processing
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -136,6 +136,9 @@ soak: build ## 25 emulations at once for 40 minutes (SOAK=SECONDS), with their m
 	$(BIN)/python -m studies.emulator.soak $(or $(SOAK),2400)
 
 # In parts: make kernel KERNEL="--only wide --minutes 4". Transfers by the present emulator are kept in runs/kernel.jsonl
+host-processing: ## from a packet's arrival to this kernel's ACK, on a quiet machine, as root, into docs/host-processing.md: half a minute
+	$(PYTHON) -m studies.hosts.processing_time docs/host-processing.md
+
 kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/kernel-vs-simulator.md: ten minutes and more
 	$(BIN)/python -m studies.kernel.page --kept runs/kernel.jsonl $(KERNEL) docs/kernel-vs-simulator.md
 	$(BIN)/python -m studies.kernel.page --kernel-cc --kept runs/kernel.jsonl $(KERNEL) docs/kernel-vs-simulator.md

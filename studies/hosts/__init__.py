@@ -1,0 +1,1 @@
+"""Hosts in time: what a kernel takes from a packet's arrival to its answer."""

@@ -1,0 +1,277 @@
+"""How long this kernel takes from a packet's arrival to its TCP's answer, into
+docs/host-processing.md.
+
+A veth pair in network namespaces of its own: one end has the kernel's TCP, the other a packet
+socket that speaks TCP by hand, paced, without loss. The time is that from the call that hands the
+second of two segments to the interface to the kernel's receive timestamp of their ACK
+(SO_TIMESTAMPNS).
+
+usage (root): python -m studies.hosts.processing_time [FILE] [--samples N] [--gap-ms G]
+Without FILE the page is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import exp, log
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+HOST, PEER, PORT, PEER_PORT = "10.9.0.1", "10.9.0.2", 5000, 40000
+MSS = 1460
+PEER_WINDOW = 20 * MSS
+SO_TIMESTAMPNS = 35
+ETH_P_ALL = 3
+SYN, ACK, PSH = 2, 16, 8
+QUANTILES = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999)
+EDGES_US = (*range(5, 55, 5), 60, 80, 100, 200, 1000)
+TIMER_US = 1000.0
+
+
+def checksum(data: bytes) -> int:
+    """The Internet checksum (RFC 1071)."""
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data if len(data) % 2 == 0 else data + b"\0"))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def ip_run(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True)
+
+
+class Wire:
+    """The end of the veth pair that speaks TCP by hand."""
+
+    def __init__(self, interface: str, host_mac: bytes) -> None:
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        self.socket.bind((interface, 0))
+        self.mac, self.host_mac = self.socket.getsockname()[4], host_mac
+        self.seq, self.acked = 1000, 0
+        self._addresses = socket.inet_aton(PEER) + socket.inet_aton(HOST)
+
+    def frame(self, flags: int, payload: bytes = b"", options: bytes = b"", window: int = PEER_WINDOW) -> bytes:
+        """A frame with the next sequence number, and the ACK number if ACK is among the flags."""
+        header = struct.pack(
+            "!HHIIBBHHH",
+            PEER_PORT,
+            PORT,
+            self.seq & 0xFFFFFFFF,
+            self.acked & 0xFFFFFFFF,
+            (20 + len(options)) // 4 << 4,
+            flags,
+            window,
+            0,
+            0,
+        )
+        segment = header + options + payload
+        pseudo = self._addresses + struct.pack("!BBH", 0, 6, len(segment))
+        value = checksum(pseudo + segment + (b"\0" if len(segment) % 2 else b""))
+        segment = segment[:16] + struct.pack("!H", value) + segment[18:]
+        ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(segment), 0, 0x4000, 64, 6, 0) + self._addresses
+        ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
+        return self.host_mac + self.mac + b"\x08\x00" + ip + segment
+
+    def send(self, frame: bytes) -> int:
+        """Send a frame. Returns the time just before, in ns."""
+        before = time.clock_gettime_ns(time.CLOCK_REALTIME)
+        self.socket.send(frame)
+        return before
+
+    def receive(self, timeout: float) -> Iterator[tuple[int, int, int, int, int]]:
+        """The host's segments until `timeout`: time of arrival in ns, flags, sequence and ACK
+        number, payload length.
+        """
+        end = time.monotonic() + timeout
+        while (left := end - time.monotonic()) > 0:
+            self.socket.settimeout(left)
+            try:
+                data, ancillary, _, address = self.socket.recvmsg(65536, 64)
+            except TimeoutError:
+                return
+            if address[2] == socket.PACKET_OUTGOING or data[12:14] != b"\x08\x00" or data[23] != 6:
+                continue
+            seconds, nanoseconds = struct.unpack("@qq", ancillary[0][2][:16])
+            length = struct.unpack("!H", data[16:18])[0]
+            at = 14 + (data[14] & 15) * 4
+            _, _, seq, ack, offset, flags = struct.unpack("!HHIIBB", data[at : at + 14])
+            payload = length - (at - 14) - (offset >> 4) * 4
+            yield seconds * 10**9 + nanoseconds, flags, seq, ack, payload
+
+    def connect(self) -> None:
+        options = struct.pack("!BBHBBBB", 2, 4, MSS, 1, 3, 3, 0)
+        self.send(self.frame(SYN, options=options))
+        self.seq += 1
+        for _, flags, seq, _, _ in self.receive(2.0):
+            if flags & (SYN | ACK) == SYN | ACK:
+                self.acked = seq + 1
+                self.send(self.frame(ACK))
+                return
+        raise TimeoutError("the host's kernel answered no SYN")
+
+    def ack_times(self, samples: int, gap: float) -> list[float]:
+        """Times in us from the second of two segments to the ACK of both."""
+        self.connect()
+        found = []
+        payload = bytes(MSS)
+        for _ in range(samples):
+            first = self.frame(ACK, payload)
+            self.seq += MSS
+            second = self.frame(ACK, payload)
+            self.seq += MSS
+            time.sleep(gap)
+            self.send(first)
+            sent = self.send(second)
+            for arrived, _, _, ack, _ in self.receive(0.25):
+                if ack == self.seq & 0xFFFFFFFF:
+                    found.append((arrived - sent) / 1000)
+                    break
+        return found
+
+
+def serve() -> None:
+    """The host's application: reads all data at once."""
+    listener = socket.create_server((HOST, PORT))
+    print("ready", flush=True)
+    connection, _ = listener.accept()
+    while connection.recv(1 << 16):
+        pass
+
+
+def inside(samples: int, gap_ms: float) -> None:
+    """In a network namespace: the peer, with the host in another one below it."""
+    ip_run("link", "set", "lo", "up")
+    host = subprocess.Popen(
+        ["unshare", "--net", "--kill-child", "--fork", sys.executable, "-m", __spec__.name, "--host"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert host.stdin is not None and host.stdout is not None
+        pid = host.stdout.readline().strip()
+        ip_run("link", "add", "wire", "type", "veth", "peer", "name", "eth0", "netns", pid)
+        ip_run("link", "set", "wire", "up")
+        host.stdin.write(f"{_mac_of('wire')}\n")
+        host.stdin.flush()
+        host_mac = bytes.fromhex(host.stdout.readline().strip().replace(":", ""))
+        if host.stdout.readline().strip() != "ready":
+            raise OSError("the host did not start")
+        wire = Wire("wire", host_mac)
+        print(json.dumps(wire.ack_times(samples, gap_ms / 1000)))
+    finally:
+        # `unshare` ignores SIGTERM; its child ends with it.
+        host.kill()
+        host.wait()
+
+
+def as_host() -> None:
+    """In a network namespace of its own: waits for its interface, then serves."""
+    print(os.getpid(), flush=True)
+    peer_mac = sys.stdin.readline().strip()
+    ip_run("addr", "add", f"{HOST}/24", "dev", "eth0")
+    # As in an emulation (ADR 9).
+    subprocess.run(["ethtool", "-K", "eth0", "tso", "off", "gso", "off", "gro", "off"], check=True, capture_output=True)
+    ip_run("link", "set", "eth0", "up")
+    ip_run("neigh", "add", PEER, "lladdr", peer_mac, "dev", "eth0", "nud", "permanent")
+    print(_mac_of("eth0"), flush=True)
+    thread = threading.Thread(target=serve)
+    thread.start()
+    thread.join()
+
+
+def _mac_of(interface: str) -> str:
+    shown = subprocess.run(["ip", "-json", "link", "show", interface], check=True, capture_output=True, text=True)
+    return str(json.loads(shown.stdout)[0]["address"])
+
+
+def measured(samples: int, gap_ms: float) -> list[float]:
+    """Times in us."""
+    words = ["--inside", "--samples", str(samples), "--gap-ms", str(gap_ms)]
+    command = ["unshare", "--net", sys.executable, "-m", __spec__.name, *words]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    times: list[float] = json.loads(done.stdout.splitlines()[-1])
+    return times
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
+
+
+def log_normal(p50: float, p99: float, share: float) -> float:
+    """The quantile of a log-normal time with this median and 99th percentile."""
+    normal = NormalDist()
+    return p50 * exp(log(p99 / p50) * normal.inv_cdf(share) / normal.inv_cdf(0.99))
+
+
+def page(times: Sequence[float], load: Sequence[float], gap_ms: float) -> str:
+    """The page, in Markdown."""
+    answers = [one for one in times if one < TIMER_US]
+    p50, p99 = quantile(answers, 0.5), quantile(answers, 0.99)
+    lines = [
+        "# Processing times of a host",
+        "",
+        "From the arrival of a packet at this kernel to its TCP's answer, the ACK of the second of two segments: the",
+        "source of `processing_jitter` in `linux-6` ([hosts](models/hosts.md)).",
+        "Made by `python -m studies.hosts.processing_time` on a veth pair in network namespaces, without offloads, both",
+        "ends at real-time priority, so that the machine's other jobs do not count.",
+        "",
+        f"Linux {platform.release()}, {os.cpu_count()} CPUs, {time.strftime('%Y-%m-%d', time.gmtime())}; load average",
+        f"{load[0]:.1f} before and {load[1]:.1f} after; two segments every {gap_ms:g} ms; {len(answers)} ACKs, and",
+        f"{len(times) - len(answers)} above {TIMER_US:g} us, which a timer sent, left out.",
+        "",
+        "| us | " + " | ".join(f"p{100 * share:g}" for share in QUANTILES) + " |",
+        "|---|" + "--:|" * len(QUANTILES),
+        "| measured | " + " | ".join(f"{quantile(answers, share):.1f}" for share in QUANTILES) + " |",
+        "| log-normal by p50 and p99 | " + " | ".join(f"{log_normal(p50, p99, s):.1f}" for s in QUANTILES) + " |",
+        "",
+        "| from us | to us | ACKs, percent | |",
+        "|--:|--:|--:|---|",
+    ]
+    for low, high in pairwise((0, *EDGES_US)):
+        share = 100 * sum(low <= one < high for one in answers) / len(answers)
+        lines.append(f"| {low} | {high} | {share:.1f} | {'#' * round(share)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--samples", type=int, default=3000)
+    parser.add_argument("--gap-ms", type=float, default=3.0)
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--host", action="store_true", help=argparse.SUPPRESS)
+    given: Any = parser.parse_args(argv)
+    if given.host or given.inside:
+        # Before the machine's other jobs, so that their share of the CPUs does not count.
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+    if given.host:
+        return as_host()
+    if given.inside:
+        return inside(given.samples, given.gap_ms)
+    before = os.getloadavg()[0]
+    times = measured(given.samples, given.gap_ms)
+    text = page(times, (before, os.getloadavg()[0]), given.gap_ms)
+    if given.file:
+        given.file.write_text(text)
+    else:
+        print(text)
+    return None
+
+
+if __name__ == "__main__":
+    main()
