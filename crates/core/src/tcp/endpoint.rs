@@ -194,7 +194,7 @@ impl TcpEndpoint {
             TcpState::SynReceived if segment.ack == STREAM_START => {
                 self.on_ecn_third_ack(segment);
                 if !self.handshake.simultaneous {
-                    self.sender.on_last_handshake_ack(u64::from(segment.window));
+                    self.sender.on_last_handshake_ack(segment.seq, u64::from(segment.window));
                 }
                 self.establish(now);
             }

@@ -262,10 +262,11 @@ impl Sender {
     }
 
     /// The handshake's last ACK is the first whose window counts for a listening Linux
-    /// (`tcp_create_openreq_child()`).
-    pub fn on_last_handshake_ack(&mut self, window: u64) {
+    /// (`tcp_create_openreq_child()`). It has sequence number `seq` (`tcp_init_wl()`).
+    pub fn on_last_handshake_ack(&mut self, seq: u64, window: u64) {
         if self.in_packets {
             self.largest_window = 0;
+            self.window_seq = seq;
             self.set_window(STREAM_START, window);
         }
     }

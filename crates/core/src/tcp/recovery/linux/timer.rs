@@ -52,12 +52,12 @@ impl Timer {
         (*ctx.rto_at, *ctx.timer) = if self.pending == Pending::Rto { (self.at, Time::NEVER) } else { (Time::NEVER, self.at) };
     }
 
-    /// When a timer of `wait` expires: in whole ticks, which count from the last one
-    /// (`usecs_to_jiffies()`). The wheel's granularity, up to an eighth of `wait`, is left out.
+    /// When a timer of `wait` expires: at a tick, and not early. The granularity of the timer wheel, up
+    /// to an eighth of `wait`, is left out.
     pub fn after(now: Time, wait: Span, tick: Span) -> Time {
         if tick == Span::ZERO {
             return now + wait;
         }
-        Time(now.0 / tick.0 * tick.0) + wait.round_up_to(tick)
+        Time((now + wait).0.div_ceil(tick.0).saturating_mul(tick.0))
     }
 }
