@@ -1,7 +1,8 @@
 //! What an ACK newly delivers, segment by segment in the order in which Linux processes it.
 
-use super::{LinuxAck, RecoveryContext, State, fack};
+use super::machine::{State, fack};
 use crate::tcp::info::CaState;
+use crate::tcp::recovery::{LinuxAck, RecoveryContext};
 use crate::tcp::timestamps::timestamp;
 
 /// Flags of an ACK.

@@ -1,7 +1,8 @@
 //! Undo of a spurious reduction: by D-SACKs of all retransmissions, or by the echo of a timestamp
 //! from before the first (`tcp_may_undo()`, `tcp_packet_delayed()`; RFC 3522, RFC 3708).
 
-use super::{LinuxAck, Settings};
+use super::machine::Settings;
+use crate::tcp::recovery::LinuxAck;
 use crate::tcp::timestamps::timestamp;
 use crate::units::Time;
 
