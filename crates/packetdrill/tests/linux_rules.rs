@@ -381,3 +381,35 @@ fn tail_loss_probe_sends_new_data_that_nagle_holds() {
 ";
     decides(LinuxRule::TsoPackets, &text);
 }
+
+#[test]
+fn one_lost_syn_leaves_the_initial_window() {
+    let text = |syns: &str, cwnd: u32| {
+        format!(
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
++0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)
++0 > S 0:0(0) <...>
+{syns}+.1 < S. 0:0(0) ack 1 win 65535 <mss 1000,sackOK>
++0 > . 1:1(0) ack 1
++.01 %{{ assert tcpi_snd_cwnd == {cwnd} }}%
+"
+        )
+    };
+    decides(LinuxRule::OneLostSyn, &text("+1 > S 0:0(0) <...>\n", 10));
+    passes(&linux(), &text("+1 > S 0:0(0) <...>\n+2 > S 0:0(0) <...>\n", 1));
+}
+
+/// Each call's first data joins the packet that waits, which then is not the end of what is written.
+#[test]
+fn packet_loses_psh_when_another_write_fills_it() {
+    let text = server(SCALED, 511)
+        + "+0 setsockopt(4, SOL_TCP, TCP_CORK, [1], 4) = 0
++0 write(4, ..., 300) = 300
++0 write(4, ..., 66000) = 66000
++0 > . 1:1001(1000) ack 1
++0 > P. 1001:2001(1000) ack 1
++0 > . 2001:3001(1000) ack 1
+";
+    decides(LinuxRule::TsoPackets, &text);
+}

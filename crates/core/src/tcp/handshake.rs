@@ -1,6 +1,7 @@
 //! The three-way handshake (RFC 9293, section 3.5) and the options that it negotiates.
 
 use super::endpoint::TcpEndpoint;
+use super::linux_rules::LinuxRule;
 use super::sender::STREAM_START;
 use super::timestamps::timestamp;
 use crate::packet::{Ecn, Flags, RetransmitReason, Segment, SynOptions, Timestamps};
@@ -59,6 +60,7 @@ impl TcpEndpoint {
                 self.handshake = HandshakeState { at: now, first_sent: None, tries: 0, simultaneous: true, ..self.handshake };
             }
             (TcpState::SynReceived, true) if self.handshake.simultaneous && segment.ack == STREAM_START => {
+                self.ts_recent = segment.timestamps.map_or(self.ts_recent, |option| option.value);
                 self.establish(now);
                 self.receiver.on_second_syn();
             }
@@ -115,7 +117,9 @@ impl TcpEndpoint {
         if self.receiver.adapts_acks() {
             self.receiver.adapt_acks(&Segment::default(), timestamp(now), rtt);
         }
-        self.sender.establish(now, rtt, self.handshake.tries > 1);
+        // Linux forgives one lost SYN, as its timeout is short (`tcp_init_transfer()`).
+        let forgiven = 1 + u32::from(self.config.linux_rules.has(LinuxRule::OneLostSyn));
+        self.sender.establish(now, rtt, self.handshake.tries > 1, self.handshake.tries > forgiven);
         self.socket.established = true;
         self.run_app(now);
     }

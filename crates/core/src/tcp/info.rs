@@ -4,6 +4,7 @@
 use super::TcpEndpoint;
 use super::cc::CongestionControl;
 use super::ecn::EcnCounts;
+use super::linux_rules::LinuxRule;
 use super::recovery::Recovery;
 use super::sender::Sender;
 use crate::units::Span;
@@ -100,6 +101,12 @@ impl Sender {
 }
 
 impl TcpEndpoint {
+    /// Linux counts retransmissions of SYN and SYN-ACK, too.
+    fn syn_retransmissions(&self) -> u64 {
+        let counts = self.config.linux_rules.has(LinuxRule::OneLostSyn);
+        u64::from(self.handshake.tries.saturating_sub(1)) * u64::from(counts)
+    }
+
     /// The sender's state now.
     pub fn tcp_info(&self) -> TcpInfo {
         let sender = &self.sender;
@@ -118,7 +125,7 @@ impl TcpEndpoint {
             reordering: self.config.dupack_threshold.max(sender.recovery.reordering().unwrap_or(0)),
             probes: sender.probes,
             backoff: sender.rtt.backoff().max(sender.probe_backoff),
-            total_retrans: sender.stats.retransmitted_segments,
+            total_retrans: sender.stats.retransmitted_segments + self.syn_retransmissions(),
             delivered: scoreboard.first_index() + u64::from(scoreboard.sacked_out()),
             rtt: sender.rtt.srtt(),
             rttvar: sender.rtt.rttvar(),

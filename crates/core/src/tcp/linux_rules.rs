@@ -41,6 +41,9 @@ linux_rules! {
     PersistTimer => "persist-timer",
         "the persist timer sends what fits a small window, and what TCP_CORK holds",
         "tcp_write_wakeup(), tcp_send_probe0(), tcp_ack_probe()";
+    OneLostSyn => "one-lost-syn",
+        "the initial window survives one retransmission of the SYN",
+        "tcp_init_transfer()";
     ReceiveMemory => "receive-memory",
         "a receive buffer counts the memory of packets; windows follow from what is free",
         "__tcp_select_window(), tcp_grow_window(), tcp_rcv_space_adjust()";

@@ -411,8 +411,10 @@ fn close(machine: &mut Machine, call: &SocketCall) -> Result<(), Stop> {
 
 /// The script writes nothing more.
 fn finish(machine: &mut Machine) -> Result<(), Stop> {
-    machine.sockets.closed = true;
-    machine.sockets.closed_last |= machine.socket().is_some_and(|socket| socket.peer_closed);
+    if !machine.sockets.closed {
+        machine.sockets.closed = true;
+        machine.sockets.closed_last = machine.socket().is_some_and(|socket| socket.peer_closed);
+    }
     machine.control_app(|app| (app.closed, app.small_segments) = (true, SmallSegments::AtOnce))
 }
 

@@ -62,6 +62,8 @@ pub struct LinuxAcks {
     /// The delay; zero before the first data.
     ato: Span,
     min_ato: Span,
+    /// Of the host's timers.
+    tick: Span,
     /// Arrival of the last data.
     lrcvtime: Time,
 }
@@ -86,6 +88,7 @@ impl LinuxAcks {
             rcv_wup: start,
             ato: Span::ZERO,
             min_ato: rule.timer,
+            tick: config.rto_tick,
             lrcvtime: Time::ZERO,
         }
     }
@@ -225,7 +228,10 @@ impl LinuxAcks {
         if self.timer && due <= now + Span(ato.0 / 4) {
             return DelayVerdict::Now;
         }
-        let at = if self.timer { due.min(now + ato) } else { now + ato };
+        // Without data so far the timer has no delay, and expires one or two ticks later.
+        let soon = Time(now.0 / self.tick.0.max(1) * self.tick.0.max(1)) + Span(self.tick.0 * 3 / 2);
+        let at = if ato == Span::ZERO { soon } else { now + ato };
+        let at = if self.timer { due.min(at) } else { at };
         self.timer = true;
         DelayVerdict::At(at)
     }

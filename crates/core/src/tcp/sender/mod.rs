@@ -271,8 +271,9 @@ impl Sender {
         }
     }
 
-    /// The handshake is complete. `syn_rtt` is None if the SYN was retransmitted (Karn).
-    pub fn establish(&mut self, now: Time, syn_rtt: Option<Span>, syn_lost: bool) {
+    /// The handshake is complete. `syn_rtt` is None if the SYN was retransmitted (Karn); `restarts`:
+    /// the window is then that of one segment.
+    pub fn establish(&mut self, now: Time, syn_rtt: Option<Span>, syn_lost: bool, restarts: bool) {
         self.needs_slow_path = self.ecn.is_some() || self.fine_timer.is_some() || self.window_cut.cwv.is_some();
         self.needs_slow_path |= self.tsq.is_some() || (self.delivery_rate.is_some() && self.recovery.wants_sends());
         self.limit_since = now;
@@ -288,9 +289,11 @@ impl Sender {
             let ack = self.cc_ack(now, &Acked::default(), syn_rtt);
             self.cc.on_established(&ack);
         }
-        if syn_lost {
+        if restarts {
             // RFC 5681, section 3.1: one segment after a lost SYN.
             self.cc.on_recovered(now, 1.0);
+        }
+        if syn_lost {
             self.rtt.use_lost_syn_rto();
         }
     }

@@ -67,6 +67,8 @@ pub struct WriteQueue {
     /// `write_seq` at the last PSH.
     pushed_seq: u64,
     pub burst: BurstPlan,
+    /// A write is divided in part.
+    mid_write: bool,
     /// What the division so far lets go.
     pub pushes: Pushes,
     /// The last write had MSG_MORE, and nothing has happened since.
@@ -81,6 +83,7 @@ impl WriteQueue {
             write_seq: start,
             pushed_seq: start,
             burst: BurstPlan { end: start, ..BurstPlan::default() },
+            mid_write: false,
             pushes: Pushes::All,
             holds_more: false,
         }
@@ -101,8 +104,12 @@ impl WriteQueue {
         let room = self.waiting.back().map_or(0, |last| goal.saturating_sub(last.end - start));
         let start = if room == 0 { self.write_seq } else { start };
         let end = written.min(start + goal);
+        let continues = std::mem::replace(&mut self.mid_write, end < written);
         if room == 0 {
             self.waiting.push_back(WaitingPacket { end, push: false });
+        } else if let Some(last) = self.waiting.back_mut().filter(|_| !continues) {
+            // Another write goes on with the last packet, which then is not the end of what is written.
+            last.push = false;
         }
         self.write_seq = end;
         let forced = end > self.pushed_seq + division.push_after;

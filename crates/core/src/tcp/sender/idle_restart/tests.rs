@@ -24,7 +24,7 @@ impl IdleSender {
         let config = TcpConfig { segment: 1000, initial_window: 4.0, timestamps: false, ..config };
         let mut tcp = Sender::new(config.into());
         tcp.on_peer_syn(1000, 1 << 30);
-        tcp.establish(Time::ZERO, Some(RTT), false);
+        tcp.establish(Time::ZERO, Some(RTT), false, false);
         let mut sender = IdleSender { tcp, socket: Socket { established: true, ..Socket::default() }, now: Time::ZERO };
         sender.round(4);
         sender.tcp.cc.on_recovered(sender.now, 32.0);
