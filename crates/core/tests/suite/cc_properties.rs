@@ -2,7 +2,8 @@
 
 use ackclock_core::tcp::cc::{Ack, AnyCc, Congestion, CongestionControl, CongestionSignal, CongestionWindow};
 use ackclock_core::tcp::delivery_rate::RateSample;
-use ackclock_core::tcp::{SlowStart, Variant};
+use ackclock_core::tcp::linux_rules::LinuxRules;
+use ackclock_core::tcp::{CaState, SlowStart, TcpConfig, Variant};
 use ackclock_core::units::{Span, Time};
 use proptest::prelude::*;
 
@@ -47,6 +48,15 @@ impl Bench {
         Bench { cc, now: Time::ZERO, acked_total: 0, sent: cwnd as u64, min_rtt: None }
     }
 
+    /// In the published form, and in the kernel's integers where Linux has the control.
+    fn forms(variant: Variant, slow_start: SlowStart, cwnd: f64) -> impl Iterator<Item = Bench> {
+        let config = TcpConfig { variant, slow_start, linux_rules: LinuxRules::all(), ..TcpConfig::default() };
+        let published = Bench::new(variant, slow_start, cwnd);
+        let window = CongestionWindow { cwnd, ssthresh: f64::INFINITY };
+        let linux = variant.build_linux(window, &config).map(|cc| Bench { cc, ..Bench::new(variant, slow_start, cwnd) });
+        std::iter::once(published).chain(linux)
+    }
+
     fn ack(&mut self, m: CcEvent) {
         let CcEvent::Ack { after, growth_credit, rtt, cwnd_limited, delivered, lost, in_flight } = m else { return };
         self.now += Span(after);
@@ -80,10 +90,16 @@ impl Bench {
             rate,
             ..Ack::default()
         };
+        self.cc.on_acked(&ack);
         self.cc.on_delivery(&ack);
         if growth_credit > 0 {
             self.cc.on_ack(&ack);
         }
+    }
+
+    fn report(&mut self, state: CaState) {
+        let ack = Ack { now: self.now, acked_total: self.acked_total, sent: self.sent, ..Ack::default() };
+        self.cc.on_state(state, &ack);
     }
 
     fn make(&mut self, m: CcEvent) {
@@ -93,10 +109,21 @@ impl Bench {
                 let signal =
                     [CongestionSignal::Duplicates, CongestionSignal::Timeout, CongestionSignal::Ecn][usize::from(signal)];
                 self.cc.on_congestion(&Congestion { now: self.now, signal, flight });
+                let state = match signal {
+                    CongestionSignal::Duplicates => CaState::Recovery,
+                    CongestionSignal::Timeout => CaState::Loss,
+                    CongestionSignal::Ecn => CaState::Cwr,
+                };
+                self.report(state);
             }
-            CcEvent::Recovered { cwnd } => self.cc.on_recovered(self.now, cwnd),
+            CcEvent::Recovered { cwnd } => {
+                self.cc.on_recovered(self.now, cwnd);
+                self.report(CaState::Open);
+            }
             CcEvent::Idle { for_ps } => {
+                let last = self.now;
                 self.now += Span(for_ps);
+                self.cc.on_transmit_start(self.now, last);
                 self.cc.on_idle(self.now, Span(for_ps));
             }
         }
@@ -129,11 +156,12 @@ proptest! {
     fn window_stays_valid_under_any_events(cwnd in 1.0..200.0_f64, cc_events in prop::collection::vec(cc_events(), 1..120)) {
         for &variant in Variant::ALL {
             for slow_start in slow_starts() {
-                let mut bench = Bench::new(variant, slow_start, cwnd);
-                for (i, &m) in cc_events.iter().enumerate() {
-                    bench.make(m);
-                    if let Err(what) = sane(&bench.cc) {
-                        prop_assert!(false, "{} with {slow_start:?} after {i} {m:?}: {what}", variant.name());
+                for mut bench in Bench::forms(variant, slow_start, cwnd) {
+                    for (i, &m) in cc_events.iter().enumerate() {
+                        bench.make(m);
+                        if let Err(what) = sane(&bench.cc) {
+                            prop_assert!(false, "{} with {slow_start:?} after {i} {m:?}: {what}", variant.name());
+                        }
                     }
                 }
             }
@@ -143,14 +171,15 @@ proptest! {
     #[test]
     fn loss_does_not_raise_the_window(cwnd in 2.0..500.0_f64, cc_events in prop::collection::vec(cc_events(), 0..40), signal in 0..2_u8) {
         for &variant in Variant::ALL {
-            let mut bench = Bench::new(variant, slow_starts()[0], cwnd);
-            for &m in &cc_events {
-                bench.make(m);
+            for mut bench in Bench::forms(variant, slow_starts()[0], cwnd) {
+                for &m in &cc_events {
+                    bench.make(m);
+                }
+                let before = bench.cc.cwnd();
+                bench.make(CcEvent::Congestion { signal, flight: before });
+                // The RFC's minimum ssthresh is two segments.
+                prop_assert!(bench.cc.cwnd() <= before.max(2.0), "{}: {before} to {}", variant.name(), bench.cc.cwnd());
             }
-            let before = bench.cc.cwnd();
-            bench.make(CcEvent::Congestion { signal, flight: before });
-            // The RFC's minimum ssthresh is two segments.
-            prop_assert!(bench.cc.cwnd() <= before.max(2.0), "{}: {before} to {}", variant.name(), bench.cc.cwnd());
         }
     }
 

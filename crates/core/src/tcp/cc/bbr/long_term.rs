@@ -165,7 +165,7 @@ mod tests {
     /// the end.
     fn intervals(long_term: &mut LongTermBandwidth, delivered: &[u64]) {
         let (mut now, mut total) = (Time::ZERO + Span::from_secs(1), 0);
-        let mut sample = |long_term: &mut LongTermBandwidth, now, delivered, losses, round_started| {
+        let sample = |long_term: &mut LongTermBandwidth, now, delivered, losses, round_started| {
             let sample = LongTermSample { now, delivered, losses, round_started, app_limited: false, probes: true };
             long_term.sample(&sample)
         };

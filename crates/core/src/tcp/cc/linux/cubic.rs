@@ -13,6 +13,8 @@ const BETA_SCALE: u32 = 1024;
 const SCALED_C: u64 = 410;
 /// Time on the curve is in 1024ths of a second (`BICTCP_HZ`).
 const TIME_SHIFT: u32 = 10;
+/// The curve is beyond every window at this distance from W_max.
+const MAX_DISTANCE: u64 = 1 << 32;
 /// Segments acknowledged for a segment of growth in the Reno-friendly region, in eighths of the
 /// window: 8 (1 + beta)/(3 (1 - beta)), rounded (`beta_scale`).
 const RENO_COUNT: u32 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
@@ -143,7 +145,7 @@ impl CubicControl {
         };
         let ticks = now - start + event.clock.jiffies_of(self.delay_min_us);
         let t = (ticks << TIME_SHIFT) / event.clock.hz();
-        let distance = t.abs_diff(self.k);
+        let distance = t.abs_diff(self.k).min(MAX_DISTANCE);
         let delta = (u128::from(SCALED_C) * u128::from(distance).pow(3)) >> (10 + 3 * TIME_SHIFT);
         let delta = u32::try_from(delta).unwrap_or(u32::MAX);
         let target = if t < self.k { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) };

@@ -11,6 +11,8 @@ const BETA_MIN: u32 = 1 << 6;
 const BETA_MAX: u32 = 102;
 /// A sample raises the largest RTT by at most this (a spike is not the path's).
 const MAX_RISE_US: u64 = 20_000;
+/// Time since congestion that alpha counts, in ticks.
+const MAX_TICKS: u64 = 1 << 31;
 /// Below this RTT beta stays a half.
 const SHORT_RTT_US: u64 = 10_000;
 
@@ -119,7 +121,7 @@ impl HtcpControl {
         let mut factor = 1;
         let since = now - self.last_congestion;
         if since > hz {
-            let d = since - hz;
+            let d = (since - hz).min(MAX_TICKS);
             factor = 1 + (10 * d + (d / 2) * (d / 2) / hz) / hz;
         }
         if self.min_rtt > 0 {
@@ -160,7 +162,7 @@ impl LinuxControl for HtcpControl {
             window.count = 0;
             self.update_alpha(event.jiffies(), event.clock.hz());
         } else {
-            window.count += self.acked;
+            window.count = window.count.saturating_add(self.acked);
         }
         self.acked = 1;
     }

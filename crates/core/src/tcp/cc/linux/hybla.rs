@@ -6,6 +6,8 @@ use crate::tcp::info::CaState;
 
 /// RTT_0 in microseconds, an eighth of it is the unit of rho.
 const REFERENCE_US: u64 = 25_000;
+/// `srtt_us` holds eight times this.
+const MAX_SRTT_US: u64 = (u32::MAX >> 3) as u64;
 /// 1 in increments.
 const ONE: u64 = 1 << 7;
 /// Maximum of rho in slow start.
@@ -31,7 +33,7 @@ fn power_of_two(eighths: u64) -> u64 {
 impl HyblaControl {
     /// `hybla_recalc_param()`.
     fn set_rho(&mut self, srtt_us: u64) {
-        self.rho_eighths = (8 * srtt_us / REFERENCE_US).max(8);
+        self.rho_eighths = (8 * srtt_us.min(MAX_SRTT_US) / REFERENCE_US).max(8);
     }
 
     fn rho(&self) -> u64 {

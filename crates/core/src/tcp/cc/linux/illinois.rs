@@ -127,11 +127,11 @@ impl LinuxControl for IllinoisControl {
             window.slow_start(event.ack, event.ack.growth_credit as u32);
             return;
         }
-        window.count += self.acked;
+        window.count = window.count.saturating_add(self.acked);
         self.acked = 1;
         let grown = (u64::from(window.count) * self.alpha) >> 7;
         if grown >= u64::from(window.cwnd) {
-            window.cwnd += (grown / u64::from(window.cwnd)) as u32;
+            window.cwnd = window.cwnd.saturating_add((grown / u64::from(window.cwnd)) as u32);
             window.count = 0;
         }
     }

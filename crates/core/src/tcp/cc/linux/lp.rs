@@ -5,7 +5,7 @@ use super::{Cut, Event, LinuxControl, LinuxWindow};
 use crate::packet::Timestamps;
 
 /// Ticks of the timestamp clock per second (`TCP_TS_HZ`).
-const TIMESTAMP_HZ: i64 = 1000;
+const TIMESTAMP_HZ: u32 = 1000;
 /// The threshold of early congestion, in percent of the range of delays.
 const THRESHOLD_PERCENT: u32 = 15;
 /// The inference phase, in RTTs.
@@ -65,8 +65,8 @@ impl LpControl {
         let mut scaled = i64::from(self.remote_hz) << 6;
         let known = self.remote != 0 && self.local != 0;
         if known && value != self.remote && echo != self.local {
-            let ratio = u32::wrapping_mul(TIMESTAMP_HZ as u32, value.wrapping_sub(self.remote)) / echo.wrapping_sub(self.local);
-            let ratio = i64::from(ratio);
+            let ticks = TIMESTAMP_HZ.wrapping_mul(value.wrapping_sub(self.remote));
+            let ratio = i64::from(ticks / echo.wrapping_sub(self.local));
             scaled = if scaled > 0 { scaled + ratio - (scaled >> 6) } else { ratio << 6 };
         }
         (self.remote, self.local) = (value, echo);
@@ -79,7 +79,7 @@ impl LpControl {
         if self.remote_hz == 0 {
             return None;
         }
-        let delay = value.wrapping_mul(TIMESTAMP_HZ as u32 / self.remote_hz).wrapping_sub(echo);
+        let delay = value.wrapping_mul(TIMESTAMP_HZ / self.remote_hz).wrapping_sub(echo);
         Some(delay).filter(|&delay| delay > 0)
     }
 
@@ -117,7 +117,7 @@ impl LinuxControl for LpControl {
         }
         let age = timestamps.map_or(0, |option| now.wrapping_sub(option.echo)) as i32;
         if age > 0 {
-            self.inference = INFERENCE_RTTS * age as u32;
+            self.inference = INFERENCE_RTTS.wrapping_mul(age as u32);
         }
         self.inferring = self.last_drop != 0 && now.wrapping_sub(self.last_drop) < self.inference;
         if self.is_within_threshold() {

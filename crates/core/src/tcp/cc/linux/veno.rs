@@ -38,7 +38,7 @@ impl VenoControl {
             self.grows = !self.grows;
             window.count = 0;
         } else {
-            window.count += credit;
+            window.count = window.count.saturating_add(credit);
         }
     }
 }

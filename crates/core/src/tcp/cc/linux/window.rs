@@ -118,13 +118,13 @@ impl LinuxWindow {
     pub fn cong_avoid_ai(&mut self, every: u32, credit: u32) {
         if self.count >= every {
             self.count = 0;
-            self.cwnd += 1;
+            self.cwnd = self.cwnd.saturating_add(1);
         }
-        self.count += credit;
+        self.count = self.count.saturating_add(credit);
         if self.count >= every {
             let grown = self.count / every;
             self.count -= grown * every;
-            self.cwnd += grown;
+            self.cwnd = self.cwnd.saturating_add(grown);
         }
     }
 
