@@ -53,8 +53,8 @@ with a line.
   all that they do ([categories.py](../studies/dialogues/generator/categories.py)).
 - Inbound packets and calls are at whole milliseconds, two apart at least. What the kernel sends
   within 0.45 ms is the answer, and has the event's time. What a timer sends has a range of times, of
-  20 ms below 250 ms, 76 ms below 2 s, otherwise 0.5 s: ticks, and slots of the timer wheel. A
-  dialogue with an event within 5 ms of what a timer sent is given up.
+  20 ms below 250 ms, 76 ms below 2 s, otherwise 0.5 s (ticks, and slots of the timer wheel), and more
+  where it counts from another timer. A dialogue with an event within 5 ms of what a timer sent is given up.
 - `getsockopt(TCP_INFO)` half a millisecond after an inbound packet gives an assertion: `snd_cwnd`,
   `snd_ssthresh`, `ca_state`, `unacked`, `sacked`, `lost`, `retrans`; the last has `rtt` and `rttvar`
   within 1.5 ms and `rto` within 6 ms, too. In state Open three of four that say nothing new are left out.

@@ -19,6 +19,7 @@ from studies.dialogues.generator.packets import Address, Codec, Options, Packet,
 from studies.dialogues.generator.path import LinkPath, PathConfig
 from studies.dialogues.generator.peer import PeerConfig, Receiver
 from studies.dialogues.generator.script import Call, Dialogue, Inbound, Info, Outbound, Setup, read
+from studies.dialogues.generator.timer_slack import TimerSlack
 from studies.dialogues.page import CATEGORIES as TITLES
 from studies.dialogues.play import FOLDER, play, scripts
 from studies.outcome_files import keep
@@ -143,6 +144,18 @@ def test_path_loses_marks_and_delays_what_its_configuration_names() -> None:
     assert [[(arrival.at_ms, arrival.marked) for arrival in of] for of in sent] == [[(7, False)], [], [(11, True)]]
     assert path.forward(39, Packet(".", 1001, 1000, 1))[0].at_ms == 60, "a retransmission, held"
     assert path.back(100) == 120
+
+
+def test_slack_of_a_timer_grows_with_its_time_and_with_the_timer_before() -> None:
+    slack, data = TimerSlack(), Packet(".", 1, 1000, 1)
+    slack.event(50)
+    slack.answer(50, data)
+    assert [slack.timer(at, data) for at in (120, 350, 1200)] == [10, 20, 58]
+    slack.event(1210, Packet(".", 1, 0, 1001))
+    assert slack.timer(1280, Packet(".", 1001, 1000, 1)) == 10
+    slack.event(1600, Packet(".", 1, 100, 1001))
+    assert slack.timer(1640, Packet(".", 2001, 0, 101)) == 10, "a delayed ACK counts from the last event"
+    assert slack.timer(2000, Packet(".", 2000, 0, 101)) == 48, "a probe from the timer before"
 
 
 def test_plan_is_the_same_for_the_same_seed_and_every_category_has_a_title() -> None:

@@ -19,7 +19,6 @@ from ackclock.packetdrill import run_script, run_scripts, scripts_in
 from studies.conformance.suites import header, tcp_keys
 
 
-
 def _of_findings(script: Path) -> Any:
     """The script as a parameter, marked with its findings."""
     named = [id_ for id_ in header(script, "finding").split(", ") if id_]

@@ -16,6 +16,7 @@ from studies.dialogues.generator.path import LinkPath, PathConfig
 from studies.dialogues.generator.peer import PeerConfig, Receiver, timestamp
 from studies.dialogues.generator.replay import HOST_TIMESTAMP, Connection, Run
 from studies.dialogues.generator.script import MARGINS, Call, Dialogue, Inbound, Info, Outbound, Setup, Step
+from studies.dialogues.generator.timer_slack import TimerSlack
 
 START_MS = 20
 """When the connection begins: a SYN arrives, or connect() is called."""
@@ -121,6 +122,7 @@ class Recording:
         self._cause = self._caused_until = -math.inf
         self._steps: list[Step] = []
         self._timers: list[float] = []
+        self._slack = TimerSlack()
         self._infos: list[tuple[int, float, dict[str, int]]] = []
         self._established = self._over = False
         self._syns = self._injected = 0
@@ -260,6 +262,7 @@ class Recording:
         self._steps.append(Inbound(at, self._echo_in_script(packet)))
         data = self._connection.codec.encode(packet)
         self._host.inject(data)
+        self._slack.event(at, packet)
         self._answers(at)
         peer.sent = max(peer.sent, packet.end)
         self._injected += 1
@@ -303,6 +306,7 @@ class Recording:
         self._take(before=at)
         done = self._connection.call(replace(call, at_ms=at))
         self._steps.append(done)
+        self._slack.event(at)
         self._answers(at)
 
     def _answers(self, at: float) -> None:
@@ -337,22 +341,17 @@ class Recording:
             to = None
             if not answer and not plan.paced:
                 self._timers.append(seen)
-                slack = self._slack(seen)
+                slack = self._slack.timer(seen, packet)
                 at, to = math.floor(seen - slack), math.ceil(seen + slack)
                 at = max(at, math.ceil(self._latest()))
+            else:
+                self._slack.answer(seen, packet)
             self._steps.append(Outbound(at, expected, to))
             self._to_peer(seen, live)
 
     def _latest(self) -> float:
         """The time of the last step, assertions included."""
         return max(self._last_activity(), self._infos[-1][1] if self._infos else 0.0)
-
-    def _slack(self, seen: float) -> float:
-        """How early and late a timer may be: ticks of the timer wheel, whose slots grow with the
-        time (kernel/time/timer.c), and two more ticks of probe and reordering timers.
-        """
-        since = seen - next((step.at_ms for step in reversed(self._steps) if not isinstance(step, Info)), 0.0)
-        return 10.0 if since < 250 else 38.0 if since < 2000 else 264.0
 
     def _to_peer(self, now: float, packet: Packet) -> None:
         plan, peer = self._plan, self._peer
