@@ -51,7 +51,8 @@ with a line.
   a window that its application reads; delays, a service time for each segment, losses, overtaking,
   duplicates, marks, stalls. They answer in real time what the kernel really sends. A seed decides
   all that they do ([categories.py](../studies/dialogues/generator/categories.py)).
-- Inbound packets and calls are at whole milliseconds, two apart at least. What the kernel sends
+- Inbound packets and calls are at whole milliseconds, two apart at least, ACKs three: 2 ms decide
+  whether HyStart's ACK train goes on. What the kernel sends
   within 0.45 ms is the answer, and has the event's time. What a timer sends has a range of times, of
   20 ms below 250 ms, 76 ms below 2 s, otherwise 0.5 s (ticks, and slots of the timer wheel), and more
   where it counts from another timer. A dialogue with an event within 5 ms of what a timer sent is given up.

@@ -22,6 +22,8 @@ START_MS = 20
 """When the connection begins: a SYN arrives, or connect() is called."""
 APART_MS = 2
 """Inbound packets and calls are at whole milliseconds, this far apart at least."""
+ACKS_APART_MS = 3
+"""The peer's ACKs are this far apart: HyStart's ACK train ends at 2 ms (hystart_update())."""
 CAUSE_MS = 0.45
 """What the host sends this soon after a packet or a call is its answer; later, a timer's."""
 QUIET_MS = 450.0
@@ -118,7 +120,7 @@ class Recording:
         self._events: list[tuple[float, int, Kind, Any]] = []
         self._order = itertools.count()
         self._taken: set[int] = set()
-        self._last_back = 0.0
+        self._last_back = -math.inf
         self._cause = self._caused_until = -math.inf
         self._steps: list[Step] = []
         self._timers: list[float] = []
@@ -233,7 +235,7 @@ class Recording:
 
     def _back(self, arrives: float, packet: Packet) -> None:
         """A packet of the peer in order behind the others."""
-        slot = self._slot(max(arrives, self._last_back))
+        slot = self._slot(max(arrives, self._last_back + ACKS_APART_MS))
         self._last_back = slot
         self._at(slot, "inject", packet)
 
