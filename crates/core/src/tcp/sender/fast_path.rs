@@ -50,11 +50,16 @@ impl Sender {
         let acked = self.scoreboard.ack_clean_to(segment.ack);
         self.advance(now, segment.ack, &acked, echo, None);
         if !self.recovery.wants_sends() || self.recovery_on_clean_ack(now, &acked, echo) {
-            let mut ack = Ack { timestamps: segment.timestamps, ..self.cc_ack(now, &acked, acked.rtt(now)) };
+            let mut ack = self.cc_ack(now, &acked, acked.rtt(now));
             if self.delivery_rate.is_some() {
                 self.update_delivery_rate_fast(&mut ack, &acked);
             }
-            self.cc.on_clean_ack(&ack);
+            if self.follows_state {
+                ack.timestamps = segment.timestamps;
+                self.cc.on_clean_ack(&ack);
+            } else {
+                self.cc.on_ack(&ack);
+            }
         }
         self.tune_send_buffer();
         self.restart_timer(now);
