@@ -413,3 +413,20 @@ fn packet_loses_psh_when_another_write_fills_it() {
 ";
     passes(&linux(), &text);
 }
+
+// finding("K14")
+#[test]
+fn fin_waits_when_the_window_is_closed() {
+    let text = server(UNSCALED, 4000)
+        + "+0 write(4, ..., 4000) = 4000
+* > . 1:1001(1000) ack 1
+* > P. 1001:2001(1000) ack 1
+* > . 2001:3001(1000) ack 1
+* > P. 3001:4001(1000) ack 1
++.02 < . 1:1(0) ack 4001 win 0
++.01 shutdown(4, SHUT_WR) = 0
++.02 < . 1:1(0) ack 4001 win 1000
++0 > F. 4001:4001(0) ack 1
+";
+    decides(LinuxRule::TsoPackets, &text);
+}

@@ -135,6 +135,17 @@ impl SocketMemory {
         window * u64::from(RATIO_ONE) / u64::from(self.ratio)
     }
 
+    /// The memory of a packet with `len` bytes of payload, and the room behind them. One that was merged
+    /// on arrival takes that of its segments.
+    #[inline]
+    fn packet(&self, len: u32, header: u32) -> (u32, u32) {
+        if len <= self.advmss {
+            return packet_memory(len + header);
+        }
+        let segments = len.div_ceil(self.advmss);
+        (segments * packet_memory(len.div_ceil(segments) + header).0, 0)
+    }
+
     fn free(&self) -> u32 {
         self.window_of(self.rcvbuf.saturating_sub(self.held))
     }
@@ -218,7 +229,7 @@ impl SocketMemory {
         if self.unread.back_mut().is_some_and(|last| last.absorbs(start, end)) {
             return;
         }
-        let (memory, room) = packet_memory((end - start) as u32 + header);
+        let (memory, room) = self.packet((end - start) as u32, header);
         self.held += memory;
         self.unread.push_back(HeldPacket { start, end, memory, room });
     }
@@ -233,7 +244,7 @@ impl SocketMemory {
         }
         let covered = self.out_of_order.iter().skip(at).take_while(|held| held.end <= end).count();
         self.held -= self.out_of_order.drain(at..at + covered).map(|held| held.memory).sum::<u32>();
-        let (memory, room) = packet_memory((end - start) as u32 + header);
+        let (memory, room) = self.packet((end - start) as u32, header);
         self.held += memory;
         self.out_of_order.insert(at, HeldPacket { start, end, memory, room });
         self.grow_buffer(self.space, ahead);
@@ -258,7 +269,7 @@ impl SocketMemory {
         if len < SMALLEST_GROWTH || limit <= self.rcv_ssthresh {
             return false;
         }
-        let memory = packet_memory(len + header).0;
+        let memory = self.packet(len, header).0;
         let growth = if self.window_of(memory) <= len {
             GROWTH_SEGMENTS * self.advmss
         } else {
@@ -322,5 +333,105 @@ impl SocketMemory {
             self.rcvbuf = memory;
             self.window_clamp = self.window_of(memory);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::autotune::WindowGrowth;
+    use crate::units::Span;
+
+    const TUNING: ReceiveTuning = ReceiveTuning {
+        start: 131_072,
+        limit: 6 << 20,
+        share: 0.625,
+        opening: 65_535,
+        growth: WindowGrowth::Near,
+        overhead: None,
+    };
+
+    fn established() -> SocketMemory {
+        let mut memory = SocketMemory::new(TUNING, 1460);
+        memory.establish(Time::ZERO, memory.initial_window(0));
+        memory
+    }
+
+    #[test]
+    fn packet_takes_a_power_of_two_and_its_structure() {
+        for (bytes, memory) in [(41, 832), (192, 832), (193, 1280), (1040, 2304), (1500, 2304), (9000, 16_640)] {
+            assert_eq!(packet_memory(bytes).0, memory, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn first_window_is_whole_segments_of_half_the_buffer() {
+        let memory = SocketMemory::new(TUNING, 1460);
+        assert_eq!((memory.initial_window(0), memory.initial_window(12)), (64_240, 65_160));
+    }
+
+    #[test]
+    fn window_follows_from_what_is_free_when_a_segment_has_shown_the_share() {
+        let mut memory = established();
+        memory.on_new_size(1000, 40, 64_240);
+        memory.hold(1, 1001, 40);
+        // (131072 - 2304) * 111 / 256, in units of 128.
+        assert_eq!(memory.window(1000, 7, 64_240), (55_936, false));
+        memory.on_read(Time::ZERO, 1000, 1000, 0);
+        assert!(memory.is_empty());
+        assert_eq!(memory.window(1000, 7, 64_240), (56_832, false));
+    }
+
+    #[test]
+    fn window_closes_when_less_than_a_segment_is_free() {
+        let mut memory = established();
+        memory.on_new_size(1000, 40, 64_240);
+        for n in 0..56 {
+            memory.hold(1000 * n + 1, 1000 * n + 1001, 40);
+        }
+        assert_eq!(memory.window(1000, 7, 64_240), (0, true));
+    }
+
+    #[test]
+    fn small_segment_takes_the_room_behind_the_last_packet() {
+        let mut memory = established();
+        memory.hold(1, 1001, 40);
+        memory.hold(1001, 1101, 40);
+        assert_eq!(memory.held, 2304);
+        // Room for 624 bytes less 100; not next to the last packet, it takes memory of its own.
+        memory.hold(1101, 1700, 40);
+        assert_eq!(memory.held, 2304 + 1280);
+    }
+
+    #[test]
+    fn duplicate_above_a_gap_takes_no_memory() {
+        let mut memory = established();
+        memory.hold_out_of_order(1001, 2001, 40, 2000);
+        memory.hold_out_of_order(2001, 3001, 40, 3000);
+        memory.hold_out_of_order(1001, 2001, 40, 3000);
+        assert_eq!(memory.held, 2 * 2304);
+        memory.hold(1, 1001, 40);
+        memory.fill_gap(3001);
+        memory.on_read(Time::ZERO, 3000, 3000, 0);
+        assert!(memory.is_empty());
+    }
+
+    #[test]
+    fn merged_packet_takes_the_memory_of_its_segments() {
+        let memory = established();
+        assert_eq!(memory.packet(3 * 1448, 52).0, 3 * 2304);
+    }
+
+    #[test]
+    fn buffer_grows_to_twice_the_bytes_read_in_an_rtt() {
+        let mut memory = established();
+        let rtt = Span::from_ms(100);
+        memory.on_new_size(1448, 52, 65_160);
+        memory.on_echo(TimestampEcho::aged(1, rtt), true, 1);
+        memory.on_read(Time::ZERO + rtt, 14_600, 14_600, 0);
+        assert_eq!(memory.rcvbuf, 131_072, "no more than the initial window");
+        memory.on_read(Time::ZERO + rtt + rtt, 14_600 + 58_400, 14_600 + 58_400, 0);
+        // 2 * 58400 and 2 * 2 * 58400 * 43800 / 14600 of window, 256/160 of it in memory.
+        assert_eq!(memory.rcvbuf, (58_400 * 2 + 58_400 * 2 * 3 * 2) * 256 / 160);
     }
 }

@@ -118,11 +118,13 @@ impl LinuxAcks {
         self.quick |= 1;
     }
 
-    /// The size of the peer's full segments (`tcp_measure_rcv_mss()`). Returns whether it is new.
+    /// The size of the peer's full segments (`tcp_measure_rcv_mss()`), of a packet merged on arrival the
+    /// one known or a `full` one. Returns whether it is new.
     #[inline]
-    pub fn measure(&mut self, segment: &Segment, advmss: u32) -> bool {
+    pub fn measure(&mut self, segment: &Segment, advmss: u32, full: u32) -> bool {
         let last_size = std::mem::take(&mut self.last_seg_size);
-        let len = segment.payload;
+        let merged = segment.payload > advmss;
+        let len = if merged { self.rcv_mss.max(full) } else { segment.payload };
         if len >= self.rcv_mss {
             let new = len != self.rcv_mss;
             self.rcv_mss = len.min(advmss);

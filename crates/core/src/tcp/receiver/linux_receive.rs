@@ -94,9 +94,10 @@ impl Receiver {
 
     #[inline]
     fn measure_segment(&mut self, segment: &Segment) {
-        let new = self.linux.measure(segment, self.own_mss);
+        let full = self.own_mss - (self.header_bytes - self.config.header).min(self.own_mss);
+        let new = self.linux.measure(segment, self.own_mss, full);
         if new && let Some(memory) = &mut self.memory {
-            memory.on_new_size(segment.payload, self.header_bytes, self.advertised);
+            memory.on_new_size(self.linux.rcv_mss, self.header_bytes, self.advertised);
         }
     }
 
