@@ -29,6 +29,9 @@ linux_rules! {
     RttDeviation => "rtt-deviation",
         "the RTO holds the largest mean deviation of a round trip, and a fall of the RTT counts an eighth in it",
         "tcp_rtt_estimator(), tcp_ack_update_rtt()";
+    TimerWheel => "timer-wheel",
+        "timers of TCP expire up to an eighth late, by the granularity of the timer wheel",
+        "calc_index() in kernel/time/timer.c";
     IdleRestartValidates => "idle-restart-validates",
         "the restart after an idle period validates cwnd: no decay for its low use follows at once",
         "tcp_cwnd_restart()";

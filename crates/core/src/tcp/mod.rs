@@ -21,6 +21,7 @@ pub mod sack_compression;
 pub mod scoreboard;
 pub mod sender;
 pub mod stats;
+pub mod timer_wheel;
 mod timestamps;
 pub mod tso;
 

@@ -23,6 +23,9 @@ pub struct CwndLimit {
 pub struct SentBurst {
     /// cwnd is full.
     pub full: bool,
+    /// Data waits to be sent for the first time: without it cwnd is not validated
+    /// (`tcp_push_pending_frames()`).
+    pub asked: bool,
     /// Segments outstanding.
     pub outstanding: u32,
     /// snd.una and snd.nxt.
@@ -36,7 +39,7 @@ impl CwndLimit {
     pub fn on_burst(&mut self, burst: SentBurst) {
         let sent = burst.next != self.next;
         self.next = burst.next;
-        if !sent && !burst.full {
+        if !sent && !(burst.full && burst.asked) {
             return;
         }
         let over = burst.una >= self.end;
@@ -57,7 +60,7 @@ mod tests {
     use super::*;
 
     fn burst(full: bool, outstanding: u32, una: u64, next: u64) -> SentBurst {
-        SentBurst { full, outstanding, una, next }
+        SentBurst { full, asked: full, outstanding, una, next }
     }
 
     #[test]
@@ -77,6 +80,16 @@ mod tests {
         assert!(limit.limits(10.0, 5.0));
         limit.on_burst(burst(false, 2, 10_001, 12_001));
         assert!(!limit.limits(10.0, 5.0));
+    }
+
+    #[test]
+    fn full_window_counts_only_while_data_waits() {
+        let mut limit = CwndLimit::default();
+        limit.on_burst(burst(false, 9, 1, 9001));
+        limit.on_burst(SentBurst { asked: false, ..burst(true, 5, 2001, 9001) });
+        assert!(!limit.limits(5.0, 5.0), "retransmissions fill cwnd, and no data waits");
+        limit.on_burst(burst(true, 5, 2001, 9001));
+        assert!(limit.limits(5.0, 5.0));
     }
 
     #[test]

@@ -113,12 +113,12 @@ impl Sender {
             Ok(()) => {}
             Err(Blocked::Unclear) => return FastPoll::Unclear,
             Err(Blocked::SendLimit(limit)) => {
-                self.stop(now, limit);
+                self.stop(now, limit, socket);
                 return FastPoll::Nothing;
             }
         }
         if self.burst.is_new() && self.should_defer(now, socket, self.scoreboard.len()) {
-            self.stop(now, self.deferral_limit(self.scoreboard.len()));
+            self.stop(now, self.deferral_limit(self.scoreboard.len()), socket);
             return FastPoll::Nothing;
         }
         let piece = self.send_full(now, socket);
@@ -131,7 +131,7 @@ impl Sender {
         let piece = Transmit { push: self.sets_psh(socket, more), ..piece };
         match next {
             Err(Blocked::SendLimit(limit)) => {
-                self.stop(now, limit);
+                self.stop(now, limit, socket);
                 FastPoll::Send(piece, true)
             }
             _ => FastPoll::Send(piece, false),
@@ -146,7 +146,7 @@ impl Sender {
             return match blocked {
                 Blocked::Unclear => FastPoll::Unclear,
                 Blocked::SendLimit(limit) => {
-                    self.stop(now, limit);
+                    self.stop(now, limit, socket);
                     FastPoll::Nothing
                 }
             };
@@ -158,7 +158,7 @@ impl Sender {
         if !self.is_in_burst()
             && let Err(Blocked::SendLimit(limit)) = self.begin_packet(now, socket)
         {
-            self.stop(now, limit);
+            self.stop(now, limit, socket);
             return FastPoll::Send(piece, true);
         }
         FastPoll::Send(piece, false)

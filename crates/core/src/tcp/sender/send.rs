@@ -53,7 +53,7 @@ impl Sender {
     fn poll_slow(&mut self, now: Time, socket: &mut Socket) -> Option<(Transmit, bool)> {
         if self.tsq.is_some() && self.tsq_is_full() {
             let limit = self.limit_behind_tsq(now, socket);
-            self.stop(now, limit);
+            self.stop(now, limit, socket);
             return None;
         }
         if let Some(Retransmit::Now(index)) = self.forced_retransmit() {
@@ -68,7 +68,7 @@ impl Sender {
                 Some((transmit, self.is_last(now, socket, next)))
             }
             Err(limit) => {
-                self.stop(now, limit);
+                self.stop(now, limit, socket);
                 None
             }
         }
@@ -87,7 +87,7 @@ impl Sender {
         match next.unwrap_or_else(|| self.can_send_next(now, socket)) {
             Ok(()) => false,
             Err(limit) => {
-                self.stop(now, limit);
+                self.stop(now, limit, socket);
                 true
             }
         }
@@ -95,7 +95,7 @@ impl Sender {
 
     /// Nothing can be sent now; `limit` is the reason.
     #[inline]
-    pub(super) fn stop(&mut self, now: Time, limit: SendLimit) {
+    pub(super) fn stop(&mut self, now: Time, limit: SendLimit, socket: &Socket) {
         self.burst.end();
         if limit == SendLimit::Application
             && let Some(delivery_rate) = &mut self.delivery_rate
@@ -103,7 +103,7 @@ impl Sender {
             delivery_rate.on_app_limited(self.scoreboard.in_flight());
         }
         if self.cwnd_limit.is_some() {
-            self.note_cwnd_use(limit);
+            self.note_cwnd_use(limit, socket);
         }
         if self.usage.is_some() {
             self.validate_window(now, limit);
@@ -113,9 +113,10 @@ impl Sender {
     }
 
     #[inline]
-    fn note_cwnd_use(&mut self, limit: SendLimit) {
+    fn note_cwnd_use(&mut self, limit: SendLimit, socket: &Socket) {
+        let asked = socket.written.saturating_add(STREAM_START) > self.next;
         let full = limit == SendLimit::Cwnd || !self.room(self.recovery.in_flight(&self.scoreboard));
-        let burst = SentBurst { full, outstanding: self.scoreboard.len(), una: self.una, next: self.next };
+        let burst = SentBurst { full, asked, outstanding: self.scoreboard.len(), una: self.una, next: self.next };
         if let Some(limit) = &mut self.cwnd_limit {
             limit.on_burst(burst);
         }

@@ -8,6 +8,7 @@ use crate::tcp::info::CaState;
 use crate::tcp::recovery::{Outstanding, Recovery};
 use crate::tcp::scoreboard::Acked;
 use crate::tcp::stats::SendLimit;
+use crate::tcp::timer_wheel::TimerWheel;
 use crate::units::{Span, Time};
 
 /// The interval of zero window probes stops doubling here.
@@ -169,7 +170,7 @@ impl Sender {
         self.probes += 1;
         if self.persists {
             self.probe_backoff = (self.probe_backoff + 1).min(MAX_PROBE_BACKOFF);
-            self.probe_at = now + self.probe_interval();
+            self.probe_at = self.wheel().expiry(now, self.probe_interval());
         } else {
             self.probe_at = self.next_probe(now);
         }
@@ -180,8 +181,12 @@ impl Sender {
     fn start_persist_timer(&mut self, now: Time, limit: SendLimit) {
         let waits = limit == SendLimit::ReceiveWindow || (limit == SendLimit::Application && self.waiting_end().is_some());
         if waits && self.scoreboard.is_empty() && self.probe_at == Time::NEVER {
-            self.probe_at = now + self.probe_base();
+            self.probe_at = self.wheel().expiry(now, self.probe_base());
         }
+    }
+
+    fn wheel(&self) -> TimerWheel {
+        TimerWheel::new(&self.config)
     }
 
     /// The RTO, at least its minimum (`tcp_probe0_base()`).
@@ -207,7 +212,7 @@ impl Sender {
     pub(super) fn on_ack_of_probe(&mut self, now: Time) {
         self.probes = 0;
         match self.waiting_end() {
-            Some(end) if end > self.right_edge => self.probe_at = now + self.probe_interval(),
+            Some(end) if end > self.right_edge => self.probe_at = self.wheel().expiry(now, self.probe_interval()),
             _ => {
                 self.probe_at = Time::NEVER;
                 self.probe_backoff = 0;

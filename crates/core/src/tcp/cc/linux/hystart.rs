@@ -46,9 +46,10 @@ impl HystartRound {
         train || delay
     }
 
-    /// ACKs at most 2 ms apart have arrived for half of the smallest RTT.
+    /// ACKs at most 2 ms apart have arrived for half of the smallest RTT. A gap of 2 ms to the
+    /// microsecond is longer on a host, which takes time to process each ACK.
     fn train_is_long(&mut self, now_us: u64, base_us: u64) -> bool {
-        if now_us - self.last_ack_us > TRAIN_GAP_US {
+        if now_us - self.last_ack_us >= TRAIN_GAP_US {
             return false;
         }
         self.last_ack_us = now_us;

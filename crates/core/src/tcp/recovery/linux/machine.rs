@@ -11,6 +11,7 @@ use crate::tcp::cc::{AnyCc, Congestion, CongestionControl, CongestionSignal, Con
 use crate::tcp::info::CaState;
 use crate::tcp::recovery::{AckInfo, LinuxAck, Outstanding, RecoveryContext};
 use crate::tcp::scoreboard::{Index, Scoreboard};
+use crate::tcp::timer_wheel::TimerWheel;
 use crate::units::{Span, Time};
 
 /// The sysctls that it follows.
@@ -23,7 +24,7 @@ pub struct Settings {
     pub frto: bool,
     pub tail_loss_probe: bool,
     pub rto_min: Span,
-    pub tick: Span,
+    pub wheel: TimerWheel,
     /// SACK was negotiated.
     pub sack: bool,
 }
@@ -83,7 +84,7 @@ impl Default for State {
                 frto: true,
                 tail_loss_probe: true,
                 rto_min: Span::from_ms(200),
-                tick: Span::from_ms(1),
+                wheel: TimerWheel::default(),
                 sack: true,
             },
             ca_state: CaState::Open,
@@ -400,7 +401,7 @@ impl State {
     pub(super) fn detect_by_rack(&mut self, ctx: &mut RecoveryContext<'_>) -> bool {
         let reo_wnd = self.reo_wnd(ctx);
         let Some(wait) = self.rack.detect(reo_wnd, ctx) else { return false };
-        let at = Timer::after(ctx.now, wait + timer::MIN_TIMEOUT, self.settings.tick);
+        let at = self.settings.wheel.expiry(ctx.now, wait + timer::MIN_TIMEOUT);
         self.timer.set(Pending::Reordering, at, ctx);
         true
     }
@@ -620,9 +621,9 @@ impl State {
     pub(super) fn rearm_rto(&mut self, ctx: &mut RecoveryContext<'_>) {
         let at = match self.timer.pending {
             Pending::Reordering | Pending::Probe => self.rto_of_head(ctx),
-            _ => return self.timer.set_rto(self.settings.tick, ctx),
+            _ => return self.timer.set_rto(self.settings.wheel, ctx),
         };
-        let at = Timer::after(ctx.now, at - ctx.now, self.settings.tick);
+        let at = self.settings.wheel.expiry(ctx.now, at - ctx.now);
         self.timer.set(Pending::Rto, at, ctx);
     }
 
@@ -638,7 +639,6 @@ impl State {
         if !self.settings.tail_loss_probe || !self.settings.sack || !open || ctx.scoreboard.is_empty() {
             return false;
         }
-        let tick = self.settings.tick;
         let pto = match ctx.rtt.srtt() {
             Some(srtt) => {
                 let lone = ctx.scoreboard.len() == 1;
@@ -648,7 +648,7 @@ impl State {
         };
         let rto_at = if advancing { ctx.now + ctx.rtt.rto() } else { self.rto_of_head(ctx) };
         let wait = if rto_at > ctx.now { pto.min(rto_at - ctx.now) } else { pto };
-        let at = Timer::after(ctx.now, wait, tick);
+        let at = self.settings.wheel.expiry(ctx.now, wait);
         self.timer.set(Pending::Probe, at, ctx);
         true
     }
@@ -660,7 +660,7 @@ impl State {
         }
         self.tlp_retransmitted = false;
         self.probe_window = f64::from(self.in_flight(ctx.scoreboard) + 1);
-        self.timer.set_rto(self.settings.tick, ctx);
+        self.timer.set_rto(self.settings.wheel, ctx);
     }
 
     /// `tcp_rack_reo_timeout()`.
@@ -753,7 +753,7 @@ impl State {
                 self.undo.on_retransmission(ctx.now);
                 let head = index == ctx.scoreboard.first_index();
                 if head && self.timer.pending != Pending::Reordering {
-                    self.timer.set_rto(self.settings.tick, ctx);
+                    self.timer.set_rto(self.settings.wheel, ctx);
                 }
             }
             return self.timer.apply(ctx);
@@ -761,7 +761,7 @@ impl State {
         let alone = ctx.scoreboard.len() == 1;
         if alone || self.timer.pending == Pending::Probe || self.timer.pending == Pending::None {
             if alone {
-                self.timer.set_rto(self.settings.tick, ctx);
+                self.timer.set_rto(self.settings.wheel, ctx);
             } else {
                 self.rearm_rto(ctx);
             }

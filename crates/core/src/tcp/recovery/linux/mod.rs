@@ -17,6 +17,7 @@ use crate::tcp::cc::{AnyCc, CongestionControl};
 use crate::tcp::config::{FrtoKind, TcpConfig};
 use crate::tcp::info::CaState;
 use crate::tcp::scoreboard::{Index, Scoreboard};
+use crate::tcp::timer_wheel::TimerWheel;
 use crate::units::Time;
 use machine::{Rexmit, Settings, State};
 use timer::Pending;
@@ -36,7 +37,7 @@ impl LinuxRecovery {
             frto: config.frto != FrtoKind::Off,
             tail_loss_probe: config.tail_loss_probe,
             rto_min: config.rto_min,
-            tick: config.rto_tick,
+            wheel: TimerWheel::new(config),
             sack: true,
         };
         state.reordering = config.dupack_threshold;
@@ -89,8 +90,8 @@ impl LinuxRecovery {
 
     /// The retransmission timer runs anew after the RTO.
     pub fn restart_after_rto(&mut self, ctx: &mut RecoveryContext<'_>) {
-        let tick = self.0.settings.tick;
-        self.0.timer.set_rto(tick, ctx);
+        let wheel = self.0.settings.wheel;
+        self.0.timer.set_rto(wheel, ctx);
     }
 }
 

@@ -2,6 +2,7 @@
 //! (`icsk_pending`): each replaces the others.
 
 use super::RecoveryContext;
+use crate::tcp::timer_wheel::TimerWheel;
 use crate::units::{Span, Time};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,8 +39,8 @@ impl Timer {
     }
 
     /// The RTO, from now.
-    pub fn set_rto(&mut self, tick: Span, ctx: &mut RecoveryContext<'_>) {
-        let at = Timer::after(ctx.now, ctx.rtt.rto(), tick);
+    pub fn set_rto(&mut self, wheel: TimerWheel, ctx: &mut RecoveryContext<'_>) {
+        let at = wheel.expiry(ctx.now, ctx.rtt.rto());
         self.set(Pending::Rto, at, ctx);
     }
 
@@ -50,14 +51,5 @@ impl Timer {
     /// Writes the timer into the sender's.
     pub fn apply(&self, ctx: &mut RecoveryContext<'_>) {
         (*ctx.rto_at, *ctx.timer) = if self.pending == Pending::Rto { (self.at, Time::NEVER) } else { (Time::NEVER, self.at) };
-    }
-
-    /// When a timer of `wait` expires: at a tick, and not early. The granularity of the timer wheel, up
-    /// to an eighth of `wait`, is left out.
-    pub fn after(now: Time, wait: Span, tick: Span) -> Time {
-        if tick == Span::ZERO {
-            return now + wait;
-        }
-        Time((now + wait).0.div_ceil(tick.0).saturating_mul(tick.0))
     }
 }
