@@ -210,7 +210,7 @@ impl TcpEndpoint {
             self.send_challenge_ack(now);
             return false;
         }
-        if self.receiver.peer_closed() && self.receiver.follows_linux() && self.is_over(segment) {
+        if self.receiver.follows_linux() && self.receiver.peer_closed() && self.is_over(now, segment) {
             return false;
         }
         let echo = self.take_timestamps(now, segment);
@@ -218,13 +218,10 @@ impl TcpEndpoint {
             self.read_rare_options(now, segment, ecn, echo);
         }
         self.sender.on_segment(now, segment, echo);
-        let mut data = segment.seq_len() > 0;
-        if data && self.receiver.peer_closed() && self.receiver.follows_linux() {
-            // CLOSE-WAIT and later: what is beyond the FIN is ignored (`tcp_rcv_state_process()`).
-            data = segment.seq < self.receiver.next_expected();
-            if !data {
-                return false;
-            }
+        let data = segment.seq_len() > 0;
+        if data && self.receiver.follows_linux() && self.receiver.is_beyond_fin(segment) {
+            // CLOSE-WAIT and later (`tcp_rcv_state_process()`).
+            return false;
         }
         if data {
             let local = LocalEnd { rtt: &self.sender.rtt, closed: self.socket.closed };
@@ -238,12 +235,12 @@ impl TcpEndpoint {
     /// Both directions are closed and acknowledged: TIME-WAIT answers what is not a bare ACK in sequence
     /// (`tcp_timewait_state_process()`). Returns whether that is so.
     #[cold]
-    fn is_over(&mut self, segment: &Segment) -> bool {
+    fn is_over(&mut self, now: Time, segment: &Segment) -> bool {
         if !self.sender.finished() {
             return false;
         }
         if segment.seq != self.receiver.next_expected() || segment.seq_len() > 0 {
-            self.receiver.ack_at_once();
+            self.answer_unacceptable(now, segment);
         }
         true
     }
@@ -310,13 +307,20 @@ impl TcpEndpoint {
     /// most once per interval (`tcp_oow_rate_limited()`).
     #[cold]
     fn on_unacceptable(&mut self, now: Time, segment: &Segment) {
+        if self.answer_unacceptable(now, segment) {
+            self.receiver.on_unacceptable(segment);
+        }
+    }
+
+    fn answer_unacceptable(&mut self, now: Time, segment: &Segment) -> bool {
         if segment.seq_len() == 0 {
             if self.challenged.is_some_and(|last| now - last < CHALLENGE_INTERVAL) {
-                return;
+                return false;
             }
             self.challenged = Some(now);
         }
-        self.receiver.on_unacceptable(segment);
+        self.receiver.ack_at_once();
+        true
     }
 
     /// RFC 5961, section 5.2: a segment whose ACK number is not acceptable is dropped and answered

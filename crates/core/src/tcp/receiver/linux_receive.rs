@@ -273,8 +273,8 @@ impl Receiver {
         self.window_at_ack = None;
     }
 
-    /// An end point of RFC 9293's first check (`tcp_sequence()`): nothing of the segment is wholly
-    /// below what was acknowledged, or beyond the window.
+    /// The first check of RFC 9293, section 3.10.7.4 (`tcp_sequence()`): the segment is neither wholly
+    /// below what was acknowledged nor beyond the window.
     #[inline]
     pub fn accepts_sequence(&self, segment: &Segment) -> bool {
         let end = segment.seq + segment.seq_len();
@@ -298,6 +298,5 @@ impl Receiver {
             let end = (segment.seq + segment.seq_len()).min(self.next);
             self.duplicate_range = (self.config.dsack && self.sack).then_some((segment.seq, end));
         }
-        self.ack_now = true;
     }
 }

@@ -205,6 +205,11 @@ impl Receiver {
     pub fn peer_closed(&self) -> bool {
         self.next > self.fin
     }
+    /// The peer has closed, and the segment begins behind its FIN.
+    #[inline]
+    pub fn is_beyond_fin(&self, segment: &Segment) -> bool {
+        self.peer_closed() && segment.seq >= self.next
+    }
     pub fn stats(&self) -> ReceiverStats {
         ReceiverStats { in_order_bytes: self.arrived(), ..self.stats }
     }
