@@ -264,6 +264,7 @@ pub(super) mod tests {
     use crate::rng::Rng;
     use crate::tcp::autotune::SendTuning;
     use crate::tcp::config::{DelayedAck, FrtoKind, IdleRestart, Push, RtoRestart, TcpConfig, WindowValidation};
+    use crate::tcp::linux_rules::LinuxRules;
     use crate::tcp::recovery::RecoveryKind;
     use crate::tcp::tso::TsoAutosize;
     use crate::tcp::{TcpEndpoint, Variant};
@@ -340,6 +341,14 @@ pub(super) mod tests {
             tso: Some(TsoAutosize { min_segments: 2, time: Span::from_ms(1), max_bytes: 65_536 }),
             ..TcpConfig::default()
         }
+    }
+
+    /// The application writes 3 MB and closes before TCP sends anything.
+    #[test]
+    fn fin_follows_all_data_when_the_application_closes_with_its_first_write() {
+        let host = host(RecoveryKind::Linux, Variant::Cubic, true, false, Push::Chunks);
+        let (packets, _) = transfer(&TcpConfig { linux_rules: LinuxRules::all(), ..host }, true);
+        assert!(packets.len() > 4000, "{} packets: {:?}", packets.len(), packets.get(3));
     }
 
     #[test]

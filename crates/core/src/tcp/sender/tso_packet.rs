@@ -151,7 +151,10 @@ impl Sender {
         let segment = u64::from(self.segment_now()).min(self.send_buffer.max(1));
         let cwnd = self.window() as u32;
         let burst = u64::from(quota) * segment;
-        let closing = socket.closed && self.fin == NONE;
+        // The FIN follows what is written, and an application may close with its first write.
+        let written = socket.written.saturating_add(STREAM_START);
+        let divided = self.writes.as_ref().is_none_or(|writes| writes.holds_all(written));
+        let closing = socket.closed && self.fin == NONE && divided;
         let usable = self.usable_window(in_flight);
         let Some(packet) = self.writes.as_ref().and_then(|writes| writes.next_packet(self.next)) else {
             return self.plan_fin(closing, usable);

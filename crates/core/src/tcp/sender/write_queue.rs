@@ -95,6 +95,12 @@ impl WriteQueue {
         written > self.write_seq && (self.write_seq < next + DIVIDED_AHEAD || written - self.write_seq <= DIVIDED_AT_ONCE)
     }
 
+    /// All data up to `written` is divided, or sent.
+    #[inline]
+    pub fn holds_all(&self, written: u64) -> bool {
+        written <= self.write_seq
+    }
+
     /// Divides the data up to `written` as far as the end of the next full packet
     /// (`tcp_sendmsg_locked()`, `forced_push()`, `tcp_push()`).
     pub fn divide(&mut self, written: u64, next: u64, division: Division) {
