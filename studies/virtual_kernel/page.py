@@ -41,36 +41,51 @@ HEADINGS = (
 ABOUT = """# Linux in virtual time beside the simulator
 
 Written by `make virtual-kernel`. Linux {versions}, built from Debian's source package as user-mode
-Linux with a tick of {hz} Hz, runs in virtual time: its clock moves from event to event, so a run
-depends on no other load of the machine, and the same program gives the same bytes each time. Two hosts and two
-routers are network namespaces of one virtual machine. The table of what the kernel did is committed
-([table.csv](../studies/virtual_kernel/table.csv)), and
-`make test` compares the present simulator with it. The sender and the queueing disciplines are the kernel's own; the
-link file is that of the row, with `host = "linux-6"`.
+Linux with a tick of {hz} Hz, runs in virtual time: its clock moves from event to event, so a run does
+not depend on the load of the machine, and gives the same bytes each time. Two hosts and two routers
+are network namespaces of one virtual machine; sender, receiver and queueing disciplines are the
+kernel's. What it did is committed ([table.csv](../studies/virtual_kernel/table.csv)), and `make test`
+compares the present simulator with it.
 
 {summary}
 
-Goodput is the payload received in {seconds:.0f} s from the SYN on, or that of a transfer by its time
-from the SYN to the last byte. RTT is that of the ACKs at the sender's interface, by Karn's rule, of
-the last segment that each acknowledges. A row holds if goodput differs by at most {goodput:.0%},
-median and 95th percentile of the RTT by {rtt:.0%} or {rtt_ms:.0f} ms, retransmissions by
-{retransmitted:.0%} or {segments:.0f}. Rows that draw random numbers (bbr, random loss, reordering,
-red, pie) are means of five seeds, the others of three runs whose delay differs by {phase:.0f} us, on
-both sides: it moves the phase of queue and ACKs, on which the drops at each overflow depend.
-`spread` is a row with a difference beyond the tolerance that the runs do not establish: zero is in
-the 95 % interval of the difference of the means. Of random loss both sides lose
-the same packet numbers (netem's draws for a seed, given to the simulator as a list), so the interval
-is that of paired differences. `drops` and `marks` are those of the kernel's queue or policer, ACKs removed by
-a filter included, means over the runs.
+| | |
+|---|---|
+| goodput | payload received in {seconds:.0f} s from the SYN on; of a transfer with a size, until its last byte |
+| RTT | of the ACKs at the sender's interface, by Karn's rule, of the last segment that each acknowledges |
+| holds | goodput within {goodput:.0%}, median and 95th percentile of the RTT within {rtt:.0%} or {rtt_ms:.0f} ms, retransmissions within {retransmitted:.0%} or {segments:.0f} |
+| spread | beyond a tolerance, but zero is in the 95 % interval of the difference of the means |
+| drops, marks | of the kernel's queue or policer, ACKs that a filter removes included |
+
+The figures are means of the runs. Rows that draw random numbers (bbr, random loss, reordering, red,
+pie) have a run for each seed. Of random loss both sides lose the same packet numbers: netem's draws
+depend only on its seed and the packet's number, and the simulator gets them as a list; intervals are
+those of paired differences. The other rows have three runs whose delay differs by {phase:.2f} ms, on
+both sides: it moves the phase of queue and ACKs, on which the drops at each overflow depend. The link
+file is that of the row, the host `linux-6`; its receive buffer grows as Linux 6.16's, although 6.12 is
+older: the first ACKs agree with that, and not with `receive_growth = "lead"`.
 
 {repeats}
 """
 LIMITS = """## What it does not judge
 
-Virtual time has no load, one CPU, and no network cards: nothing here is said about TSO, GRO,
-interrupt moderation or scheduling. The hosts have GSO on and TSO off: TCP sends super-segments, which
-the device cuts into packets. prague, bbr3 and dualpi2 are not in this kernel, media in frames are
-not in any. [The running kernel over emulated links](kernel-vs-simulator.md) is the other judge.
+Virtual time has no load, one CPU and no network cards: nothing here is said about TSO, GRO,
+interrupt moderation or scheduling. The hosts have GSO on and TSO off: TCP makes super-segments, which
+the device cuts into packets. prague, bbr3 and dualpi2 are not in this kernel, media with frames are
+in none. [The running kernel over emulated links](kernel-vs-simulator.md) is the other judge.
+
+Another compiler makes another program, which draws other random numbers, and another version of bash,
+ip or tc reads the clock more or less often, which moves a run by microseconds: the figures of rows
+without random numbers stay within a few segments, their bytes do not.
+
+## A script in real time
+
+`make uml RUN=SCRIPT` boots Debian's user-mode Linux in some seconds and runs the script as root:
+recipes of tc, ip and sysctl, and what undoes them, without a risk for the machine.
+
+```sh
+make uml RUN='tc qdisc add dev lo root cake bandwidth 10mbit; tc qdisc show dev lo'
+```
 """
 
 
@@ -271,7 +286,7 @@ def page(compared: Sequence[tuple[Row, list[Measured], Comparison | None]], know
         retransmitted=compare.RETRANSMITTED,
         segments=compare.SEGMENTS,
         repeats=repeats_line(),
-        phase=1e3 * PHASE_MS,
+        phase=PHASE_MS,
     )
     return "\n".join([about, LIMITS, "## The rows\n", *path_tables(compared)]).rstrip() + "\n"
 

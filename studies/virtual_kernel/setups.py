@@ -17,10 +17,11 @@ from typing import Any
 SECONDS = 60.0
 GAP_S = 0.1
 """Time between the starts of a row's flows."""
-PHASE_MS = 0.037
+PHASE_MS = 0.37
 """Each further run of a row that draws no random numbers has so much more delay up.
 
-It moves the phase of queue and ACKs, on which the number of drops at each overflow depends.
+It is a third of a serialisation at 10 Mb/s, and moves the phase of queue and ACKs, on which the
+number of drops at each overflow depends.
 """
 FIRST_PORT = 5001
 KERNEL_NAMES = {"westwood+": "westwood"}
@@ -222,7 +223,7 @@ STEP = plain(
     "step ecn",
     "all marked from 30 kB on",
     "red limit 400000 min 30000 max 30001 avpkt 1500 burst 21 probability 1 bandwidth 10mbit ecn",
-    'kind = "red", bytes = "400 kB", min = "30 kB", max = "30001 B", max_p = 1.0, weight = 0.5, mean_packet = "1500 B"',
+    'kind = "red", bytes = "400 kB", min = "30 kB", max = "30001 B", max_p = 1.0, weight = 0.25, mean_packet = "1500 B"',
     ecn=True,
 )
 CAKE = Path(
