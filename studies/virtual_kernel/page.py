@@ -306,8 +306,8 @@ def arguments() -> argparse.Namespace:
 
 def run_kernel(options: argparse.Namespace) -> None:
     """Extend the table. Raises Unavailable."""
-    kernel = build()
     guest.programs()
+    kernel = build()
     draw = draws.read() if draws.FILE.exists() else draws.write(kernel)
     runs = {run.key: run for run in [*table.read(), *table.of_lines(kept(options.kept))]}
     wanted = [row for row in rows() if not options.only or row.name.startswith(tuple(options.only))]

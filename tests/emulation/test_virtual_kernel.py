@@ -4,6 +4,7 @@ the table."""
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -123,7 +124,14 @@ def test_page_names_rows_that_miss_with_their_cause() -> None:
     assert "| cubic | 9.000 | 8.000 | 50.0 | 50.0 | 80.0 | 80.0 | 40 | 40 | 5 | 0 | misses: goodput |" in text
 
 
+@pytest.fixture
+def user_cache(monkeypatch) -> None:
+    """The cache in which `make virtual-kernel` and `make uml` keep kernels, not the tests' own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(Path.home() / ".cache"))
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("user_cache")
 def test_run_of_the_virtual_kernel_gives_the_bytes_of_the_table() -> None:
     kernel = build.built()
     if kernel is None:
@@ -139,6 +147,7 @@ def test_run_of_the_virtual_kernel_gives_the_bytes_of_the_table() -> None:
 
 @pytest.mark.realtime
 @pytest.mark.slow
+@pytest.mark.usefixtures("user_cache")
 def test_uml_runs_a_script_as_root_with_modules_of_the_kernel() -> None:
     script = "id -u; tc qdisc add dev lo root cake bandwidth 9mbit; tc qdisc show dev lo; touch /etc/written; exit 7"
     try:
