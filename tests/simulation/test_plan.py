@@ -153,7 +153,7 @@ def tcp_plan(tcp, flow=None):
         ({"host": "ns2", "recovery": "rate-halving"}, {}, "rate-halving", True),
         ({"host": "ns2"}, {"variant": "newreno"}, "newreno", False),
         ({"host": "ns2", "recovery": "classic"}, {"recovery": "sack"}, "sack", True),
-        ({}, {}, "rack", True),
+        ({}, {}, "linux", True),
         ({}, {"host": "ns2", "variant": "newreno"}, "newreno", False),
     ],
 )
