@@ -79,9 +79,9 @@ impl IllinoisControl {
     fn end_round(&mut self, cwnd: u32, sent: u64) {
         if cwnd < WINDOW_THRESHOLD {
             (self.alpha, self.beta) = (ONE, BETA_MAX);
-        } else if self.samples > 0 {
+        } else if let Some(mean) = self.sum_us.checked_div(self.samples) {
             let max_delay = self.max_us - self.base_us;
-            let delay = self.sum_us / self.samples - self.base_us;
+            let delay = mean - self.base_us;
             self.alpha = self.alpha(delay, max_delay);
             self.beta = beta(delay, max_delay);
         }

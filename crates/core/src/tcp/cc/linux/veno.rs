@@ -29,7 +29,7 @@ impl Default for VenoControl {
 impl VenoControl {
     fn grow(&mut self, window: &mut LinuxWindow, event: &Event<'_>) {
         let cwnd = u64::from(window.cwnd);
-        self.queued = (cwnd << 1) - (cwnd * self.rtt.base << 1) / self.rtt.min;
+        self.queued = (cwnd << 1) - ((cwnd * self.rtt.base) << 1) / self.rtt.min;
         let Some(credit) = window.avoidance_credit(event.ack) else { return };
         if self.queued < BETA {
             window.cong_avoid_ai(window.cwnd, credit);
