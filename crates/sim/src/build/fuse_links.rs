@@ -102,11 +102,13 @@ impl PathBuilder<'_> {
     /// Adds a link and the elements after it for each client.
     fn add_per_client(&mut self, at: usize, hop_builder: &HopBuilder<'_>, stations: u32) {
         let add_one = |client: u32| {
-            let link = match hop_builder.link(1, Some(client), Arc::default()) {
+            // The first client has the random streams that it has alone.
+            let client = (client > 0).then_some(client);
+            let link = match hop_builder.link(1, client, Arc::default()) {
                 Link::FusedLink(wire) => self.builder.element(wire),
                 Link::Separate(link) => self.builder.element(link),
             };
-            Chain::new(link, QueueId::default(), hop_builder.add_downstream(link, Some(client), self.builder))
+            Chain::new(link, QueueId::default(), hop_builder.add_downstream(link, client, self.builder))
         };
         let chains = (0..stations).map(add_one).collect();
         self.push_hop(at, chains, false);

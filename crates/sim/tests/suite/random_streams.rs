@@ -42,8 +42,9 @@ impl Probe for Watched {
 
 /// The packets of flow `name` until `end`.
 fn packets_of(name: &str, hops: &Value, flows: &[Value], end: u64) -> Vec<String> {
+    let clients = flows.iter().filter_map(|flow| flow["client"].as_u64()).max().unwrap_or(0) + 1;
     let mut plan = plan(10_000, hops.clone(), json!(flows));
-    plan["clients"] = json!(2);
+    plan["clients"] = json!(clients);
     let plan = Plan::from_json(&plan.to_string()).expect("a good plan");
     let number = plan.flows.iter().position(|flow| flow.name == name).expect("the flow");
     let mut built = build(&plan, Metering::Off);
@@ -125,6 +126,35 @@ fn flow_on_other_hops_changes_no_packet_of_another() {
                 assert!(packets_of("watched", &hops, &flows, until) == alone, "{queue}");
             }
         }
+    }
+}
+
+/// Media with random parts of their own.
+fn media() -> [Value; 2] {
+    let granted = json!({"bps": 20_000_000, "interval_ps": MS, "block": false, "packet_header": 6, "block_header": 8, "cap": null,
+                         "repair": {"error": 0.1, "attempts": 4, "delay_ps": 8 * MS, "rounds": 3, "round_delay_ps": 40 * MS}});
+    let half_duplex = json!({"kind": "half-duplex", "bps": 20_000_000, "turnaround_ps": MS / 10});
+    let grants = json!({"kind": "grants", "down": granted, "up": granted, "grant_delay_ps": 4 * MS, "piggyback": true,
+                        "many_requests": true, "ask": {"kind": "scheduled", "period_ps": 10 * MS, "first_grant": 100}});
+    [half_duplex, grants].map(|medium| {
+        let mut direction = hop_direction(0, 10, 0);
+        direction["queue"] = json!({"kind": "droptail", "packets": 100, "bytes": null});
+        let mut air = hop("air", direction.clone(), direction);
+        air["medium"] = medium;
+        json!([air])
+    })
+}
+
+// finding("K13")
+#[test]
+fn idle_client_of_a_medium_changes_no_packet_of_another() {
+    for hops in media() {
+        let watched = jittered("watched", &[0], 0, 0);
+        let until = 4 * S;
+        let alone = packets_of("watched", &hops, std::slice::from_ref(&watched), until);
+        assert!(alone.len() > 2000, "{}", alone.len());
+        let beside = packets_of("watched", &hops, &[watched, jittered("later", &[0], 1, 4000)], until);
+        assert!(beside == alone, "{hops}");
     }
 }
 

@@ -59,14 +59,17 @@ impl Grants {
             RequestMethod::Scheduled { period, .. } => rng.uniform_span(Span::ZERO, Span(period.0 - 1)),
             RequestMethod::Contention(_) => Span::ZERO,
         };
-        let offsets = (0..stations).map(|_| offset(&mut rng)).collect();
+        // What all stations share does not depend on how many there are.
+        let first = offset(&mut rng);
+        let [down, up, draws] = [rng.fork(), rng.fork(), rng.fork()];
+        let offsets = std::iter::once(first).chain((1..stations).map(|_| offset(&mut rng))).collect();
         Ok(Grants {
-            down: GrantScheduler::new(config.down, Direction::Down, stations, rng.fork()),
-            up: GrantScheduler::new(config.up, Direction::Up, stations, rng.fork()),
+            down: GrantScheduler::new(config.down, Direction::Down, stations, down),
+            up: GrantScheduler::new(config.up, Direction::Up, stations, up),
             requests: vec![RequestState::default(); stations as usize],
             offsets,
             next: [NextInterval { first_open: 0, due: None }; 2],
-            draws: rng.fork(),
+            draws,
             demands: Vec::new(),
             queues,
             config,
