@@ -12,6 +12,7 @@ use ackclock_core::probe::Probe;
 use ackclock_pcap::write::{
     CaptureRecord, CaptureWriter, FlowEnd, FlowFrames, HEADERS_SNAP_LEN, PcapWriter, PcapngWriter, SuperSegments,
 };
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,11 @@ pub struct Captures {
     files: Vec<CaptureFile>,
     /// By endpoint: the captures of its packets, and the end of the flow that it is.
     by_endpoint: Vec<Vec<(u32, FlowEnd)>>,
+    /// By element and flow: the captured endpoint whose host packets arrive at there, before it
+    /// processes them.
+    arrivals: BTreeMap<(NodeId, u32), EndpointId>,
+    /// By endpoint: it is one of those in `arrivals`.
+    arrives_early: Vec<bool>,
     /// Capture points between hops.
     points: Vec<CapturePoint>,
     ip_ids: IpIds,
@@ -50,7 +56,14 @@ impl Captures {
     /// Opens all files.
     pub fn create(plan: &Plan, world: &BuiltNetwork) -> Result<Captures, RunError> {
         let by_endpoint = vec![Vec::new(); 2 * plan.flows.len()];
-        let mut captures = Captures { files: Vec::new(), by_endpoint, points: Vec::new(), ip_ids: IpIds::default() };
+        let mut captures = Captures {
+            files: Vec::new(),
+            arrives_early: vec![false; by_endpoint.len()],
+            by_endpoint,
+            arrivals: BTreeMap::new(),
+            points: Vec::new(),
+            ip_ids: IpIds::default(),
+        };
         for capture in &plan.captures {
             let Some(number) = plan.flows.iter().position(|flow| flow.name == capture.flow) else { continue };
             let file = captures.files.len() as u32;
@@ -60,8 +73,8 @@ impl Captures {
                 End::Middle => format!("after {} hops", capture.after),
             };
             match capture.end {
-                End::Server => captures.by_endpoint[world.flows[number].server.0 as usize].push((file, FlowEnd::Server)),
-                End::Client => captures.by_endpoint[world.flows[number].client.0 as usize].push((file, FlowEnd::Client)),
+                End::Server => captures.add_endpoint(world, world.flows[number].server, (number, file), FlowEnd::Server),
+                End::Client => captures.add_endpoint(world, world.flows[number].client, (number, file), FlowEnd::Client),
                 End::Middle => captures.points.extend(points_between(plan, world, capture, (number, file))),
             }
             let writer = create(&capture.path, capture.format, &format!("{} at {location}", capture.flow))
@@ -74,6 +87,14 @@ impl Captures {
             captures.files.push(CaptureFile { path, frames, writer, offloads, truth, packets: 0, failed: None });
         }
         Ok(captures)
+    }
+
+    fn add_endpoint(&mut self, world: &BuiltNetwork, id: EndpointId, (flow, file): (usize, u32), end: FlowEnd) {
+        self.by_endpoint[id.0 as usize].push((file, end));
+        if let Some(node) = world.network.host_arrival(id) {
+            self.arrivals.insert((node, flow as u32), id);
+            self.arrives_early[id.0 as usize] = true;
+        }
     }
 
     /// Closes all files. Error: the first file that could not be written.
@@ -166,10 +187,16 @@ impl Probe for Captures {
     }
 
     fn received(&mut self, now: Time, by: EndpointId, packet: &Packet, body: &Body) {
-        self.capture(now, by, packet, body, false);
+        // Captured on arrival, where that is earlier.
+        if !self.arrives_early[by.0 as usize] {
+            self.capture(now, by, packet, body, false);
+        }
     }
 
     fn entered(&mut self, now: Time, at: NodeId, port: Port, packet: &Packet, arena: &Arena) {
+        if let Some(&by) = self.arrivals.get(&(at, packet.flow)) {
+            self.capture(now, by, packet, arena.get(packet.body), false);
+        }
         for point in self.points.iter().filter(|point| point.port == (at, port) && point.flow == packet.flow) {
             let body = arena.get(packet.body);
             let id = self.ip_ids.received(packet, body);

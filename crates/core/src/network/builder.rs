@@ -10,6 +10,7 @@ use crate::host::{ProcessingClock, ProcessingJitter, ProcessingTimes};
 use crate::packet::Arena;
 use crate::timer_tree::{TimerOwner, TimerTree};
 use crate::units::{Span, Time};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Collects elements, endpoints and routes. Nothing runs before `build`.
@@ -23,6 +24,10 @@ pub struct NetworkBuilder {
     /// The last table of processing times: most hosts have the same.
     pub(super) processing_times: Option<(ProcessingJitter, Arc<ProcessingTimes>)>,
     pub(super) gros: Vec<(EndpointId, Span)>,
+    /// Processing times are elements of their own ([`Network::host_arrival`]).
+    pub(super) separate_arrivals: bool,
+    /// By endpoint: the element of its processing time.
+    pub(super) host_arrivals: BTreeMap<EndpointId, NodeId>,
     dependencies: FlowDependencies,
     proxies: Proxies,
 }
@@ -92,7 +97,7 @@ impl NetworkBuilder {
 
     pub fn build(mut self) -> Network {
         self.place_host_stages();
-        let NetworkBuilder { nodes, endpoints, tables, host_queues, dependencies, proxies, .. } = self;
+        let NetworkBuilder { nodes, endpoints, tables, host_queues, dependencies, proxies, host_arrivals, .. } = self;
         let mut due = TimerTree::with_owners(nodes.len(), endpoints.len());
         for (i, node) in nodes.iter().enumerate() {
             due.set(TimerOwner::Element(i), node.scheduled);
@@ -107,6 +112,7 @@ impl NetworkBuilder {
             endpoints,
             tables,
             host_queues,
+            host_arrivals,
             due,
             arena: Arena::default(),
             next_id: 1,

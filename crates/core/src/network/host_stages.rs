@@ -45,13 +45,19 @@ impl NetworkBuilder {
         self.gros.push((endpoint, span));
     }
 
+    /// Makes each processing time an element of its own, so that a probe sees when a packet arrives
+    /// at its host ([`Network::host_arrival`](super::Network::host_arrival)).
+    pub fn separate_arrivals(&mut self) {
+        self.separate_arrivals = true;
+    }
+
     pub(super) fn place_host_stages(&mut self) {
         let clocks = std::mem::take(&mut self.clocks);
         if !clocks.is_empty() {
             let sources = self.sources();
             let separate = { clocks.into_iter() }.filter_map(|(endpoint, clock)| self.merge_clock(&sources, endpoint, clock));
             let separate: Vec<_> = separate.collect();
-            self.insert(
+            self.host_arrivals = self.insert(
                 separate,
                 || HostArrival::new(Span::ZERO, Vec::new()).into(),
                 |element, flow, clock| {
@@ -106,6 +112,9 @@ impl NetworkBuilder {
     ) -> Option<(EndpointId, ProcessingClock)> {
         let flow = self.endpoints[endpoint.0 as usize].flow;
         let Source::One(node) = sources[endpoint.0 as usize] else { return Some((endpoint, clock)) };
+        if self.separate_arrivals {
+            return Some((endpoint, clock));
+        }
         let element = &mut self.nodes[node.0 as usize].element;
         if let AnyElement::Delay(delay) = element {
             *element = HostArrival::new(delay.span(), Vec::new()).into();
@@ -119,11 +128,13 @@ impl NetworkBuilder {
     }
 
     /// Puts elements before these endpoints. One element has at most one endpoint of each flow,
-    /// by which it routes.
-    fn insert<T>(&mut self, ends: Vec<(EndpointId, T)>, make: impl Fn() -> AnyElement, set: impl Fn(&mut AnyElement, u32, T)) {
-        if ends.is_empty() {
-            return;
-        }
+    /// by which it routes. Returns the element of each.
+    fn insert<T>(
+        &mut self,
+        ends: Vec<(EndpointId, T)>,
+        make: impl Fn() -> AnyElement,
+        set: impl Fn(&mut AnyElement, u32, T),
+    ) -> BTreeMap<EndpointId, NodeId> {
         let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
         let mut stages: Vec<(NodeId, Vec<Route>)> = Vec::new();
         let mut before: BTreeMap<EndpointId, NodeId> = BTreeMap::new();
@@ -141,11 +152,14 @@ impl NetworkBuilder {
             before.insert(endpoint, *node);
             set(&mut self.nodes[node.0 as usize].element, flow, value);
         }
-        self.redirect(&before);
+        if !before.is_empty() {
+            self.redirect(&before);
+        }
         for (node, routes) in stages {
             let table = self.table(routes);
             self.connect(node, Port(0), table);
         }
+        before
     }
 
     /// Replaces every route to these endpoints by one to the element before them.

@@ -22,6 +22,7 @@ use crate::units::Time;
 use flow_dependencies::FlowDependencies;
 use proxy::Proxies;
 use route::Ports;
+use std::collections::BTreeMap;
 
 struct Node {
     element: AnyElement,
@@ -56,6 +57,7 @@ pub struct Network {
     endpoints: Vec<EndpointSlot>,
     tables: Vec<Vec<Route>>,
     host_queues: Vec<HostQueue>,
+    host_arrivals: BTreeMap<EndpointId, NodeId>,
     due: TimerTree,
     pub arena: Arena,
     next_id: u64,
@@ -105,6 +107,13 @@ impl Network {
 
     pub fn endpoint_mut(&mut self, id: EndpointId) -> &mut AnyEndpoint {
         &mut self.endpoints[id.0 as usize].endpoint
+    }
+
+    /// The element that packets enter when they arrive at the host of this endpoint; none if the
+    /// host processes them at once, or if the network was not built with these elements
+    /// ([`NetworkBuilder::separate_arrivals`]).
+    pub fn host_arrival(&self, id: EndpointId) -> Option<NodeId> {
+        self.host_arrivals.get(&id).copied()
     }
 
     /// Time of the next event.

@@ -84,6 +84,9 @@ struct BuildOptions {
 
 fn assemble(plan: &Plan, options: &BuildOptions) -> BuiltNetwork {
     let mut builder = NetworkBuilder::default();
+    if !plan.captures.is_empty() {
+        builder.separate_arrivals();
+    }
     let directed_hops = fuse_links::add(plan, options, &mut builder);
     let flows = endpoints::add(plan, &directed_hops, &mut builder);
     proxies::connect(plan, &flows, &mut builder);

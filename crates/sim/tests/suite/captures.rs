@@ -93,6 +93,27 @@ fn captures_include_udp_and_change_no_result() {
 }
 
 #[test]
+fn captures_change_no_flow_when_hosts_have_processing_times() {
+    let path = scratch("processing.pcap");
+    let mut plan = lossy();
+    plan["flows"][0]["tcp"]["processing_jitter"] = json!({"p50_ps": 25_000_000u64, "p99_ps": 80_000_000u64});
+    let silent = go(&plan);
+    plan["captures"] = json!([capture("d", "client", &path, "pcap"), capture("d", "server", &scratch("sender.pcap"), "pcap")]);
+    let seen = go(&plan);
+    let flows = |result: &ackclock_sim::RunResult| serde_json::to_string(&result.summary.flows).expect("JSON");
+    assert_eq!(flows(&silent), flows(&seen));
+    // Packets are captured as they arrive, before the host's processing time: at 5 Mb/s full ones are
+    // 1.6832 ms apart, to the microsecond of the file.
+    if let Some(output) =
+        read("tshark", &["-r", &path, "-Y", "tcp.len == 1000", "-T", "fields", "-e", "frame.time_delta_displayed"])
+    {
+        let gaps: Vec<f64> = output.lines().filter_map(|line| line.parse().ok()).collect();
+        let exact = gaps.iter().filter(|&&gap| (gap - 0.001_683_2).abs() < 1.1e-6).count();
+        assert!(exact > gaps.len() * 3 / 4, "{exact} of {}", gaps.len());
+    }
+}
+
+#[test]
 fn run_fails_when_a_capture_cannot_be_written() {
     let mut plan = lossy();
     plan["duration_ps"] = json!(S);
