@@ -40,6 +40,8 @@ REPLAYED_AT_MS = (0.25, 1.6, 2.9)
 ATTEMPTS = 4
 """How often a recording or a replay is tried in which the process was late."""
 PACKETDRILL = "PACKETDRILL"
+PACKETDRILL_S = 60.0
+"""The longest dialogue takes some seconds."""
 OUTCOMES = "outcomes.jsonl"
 
 
@@ -120,7 +122,12 @@ def _packetdrill(binary: str, script: Path) -> str:
     """
     message = ""
     for _ in range(ATTEMPTS):
-        done = subprocess.run([binary, str(script)], capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(
+                [binary, str(script)], capture_output=True, text=True, check=False, timeout=PACKETDRILL_S
+            )
+        except subprocess.TimeoutExpired:
+            return f"does not end within {PACKETDRILL_S:.0f} s"
         if done.returncode == 0:
             return ""
         message = (done.stderr or done.stdout).strip().splitlines()[0] if done.stderr or done.stdout else "fails"
