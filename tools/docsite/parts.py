@@ -153,7 +153,7 @@ def _columns() -> dict[str, list[str]]:
     import ackclock
 
     flows = [ackclock.Flow(workload=ackclock.Bulk(), direction=one) for one in ("down", "up")]
-    run = ackclock.simulate("dsl-16m", flows, "10 s")
+    run = ackclock.simulate("dsl-16m", flows, "30 s")
     return {"flows": run.flows.columns, "series": run.series.columns, "hops": run.hops.columns}
 
 
