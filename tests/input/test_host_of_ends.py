@@ -1,5 +1,7 @@
 """Server and client of a flow with TCP keys of their own: `tcp.server` and `tcp.client`."""
 
+from typing import Any
+
 import pytest
 
 import ackclock
@@ -70,8 +72,8 @@ def test_resolved_scenario_keeps_given_keys_of_ends_when_the_variant_is_swept():
 @pytest.mark.parametrize("direction", ["down", "up"])
 def test_receiver_acknowledges_and_sender_controls_congestion_when_hosts_differ(direction):
     sender, receiver = ("server", "client") if direction == "down" else ("client", "server")
-    eager = {"delayed_ack": False, "quick_acks": 0}
-    lazy = {"delayed_ack": {"segments": 8, "timer": "100 ms"}, "quick_acks": 0}
+    eager: dict[str, Any] = {"delayed_ack": False, "quick_acks": 0}
+    lazy: dict[str, Any] = {"delayed_ack": {"segments": 8, "timer": "100 ms"}, "quick_acks": 0}
     acks = {}
     for name, tcp in (("eager", {sender: lazy, receiver: eager}), ("lazy", {sender: eager, receiver: lazy})):
         flow = {**BULK, "direction": direction, **tcp, sender: {**tcp[sender], "variant": "reno"}}

@@ -115,7 +115,7 @@ mod tests {
         let mut arrives = Time::ZERO;
         let mut drawn: Vec<u64> = (0..100_000)
             .map(|_| {
-                arrives = arrives + apart;
+                arrives += apart;
                 (clock.process(arrives) - arrives).0
             })
             .collect();
