@@ -161,7 +161,7 @@ impl Sender {
         };
         let mut len = packet.end - self.next;
         let fin = packet.last && closing;
-        let buffered = (self.una + self.send_buffer).saturating_sub(self.next);
+        let buffered = self.una.saturating_add(self.send_buffer).saturating_sub(self.next);
         if buffered < len.min(segment) {
             return Err(SendLimit::SendBuffer);
         }
