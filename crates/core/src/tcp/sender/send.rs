@@ -374,11 +374,11 @@ impl Sender {
         }
     }
 
+    /// Linux enters Recovery from Loss when a retransmission is lost: what the timeout marked and is
+    /// sent then still follows the timeout. A state before Recovery says that the timeout was undone.
     fn is_after_timeout(&self) -> bool {
-        match self.recovery.linux() {
-            Some(linux) => linux.ca_state() == CaState::Loss,
-            None => self.una < self.rto_recovery_point,
-        }
+        let undone = self.recovery.linux().is_some_and(|linux| linux.ca_state() < CaState::Recovery);
+        self.una < self.rto_recovery_point && !undone
     }
 
     #[inline]
