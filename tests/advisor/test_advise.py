@@ -50,8 +50,7 @@ def bloated(tmp_path_factory):
 def test_advice_is_an_aqm_when_the_buffer_is_bloated(bloated) -> None:
     follows("advise", bloated.document)
     row = first(bloated)
-    (change,) = row["change"]
-    assert change["path"] == "hop.line.queue.down"
+    change = next(change for change in row["change"] if change["path"] == "hop.line.queue.down")
     assert change["to"]["kind"] in ("fq-codel", "codel", "cake", "pie")
     sparse = row["effect"]["sparse_rtt_p95_ms"]
     assert sparse["advised"] < 0.25 * sparse["baseline"]

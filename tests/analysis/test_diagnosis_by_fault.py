@@ -129,7 +129,7 @@ def test_slow_reader_is_attributed_to_the_receiving_application_at_either_end(ca
 
 def test_bufferbloat_has_milliseconds_and_bytes(captures):
     output = about_the_download(analyze(*captures("bufferbloat")).document)
-    assert "961 ms of queue in the direction of the data, 1.2 MB at the bottleneck" in output["bottleneck"]["evidence"]
+    assert "960 ms of queue in the direction of the data, 1.2 MB at the bottleneck" in output["bottleneck"]["evidence"]
     assert "buffer overflow, not radio" in output["loss_congestion"]["evidence"]
     assert "holds 1.2 MB" in output["buffer"]["evidence"]
     assert "by the maximum delay: 961 ms at 10.0 Mb/s" in output["buffer"]["evidence"]

@@ -229,7 +229,7 @@ def test_probe_delay_has_the_timeouts_of_lost_packets(arrived: int, lost: int, p
 @pytest.fixture(scope="module")
 def priced(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     return compare(
-        "dumbbell-10m", variants=["cubic", "vegas"], buffers=["auto"], delayed_ack=[True], seeds=2, duration="6 s",
+        "dumbbell-10m", variants=["cubic", "vegas"], buffers=["auto"], delayed_ack=[True], seeds=2, duration="20 s",
         out=tmp_path_factory.mktemp("prices") / "run",
     )  # fmt: skip
 
@@ -271,7 +271,7 @@ def test_runs_for_prices_are_stored_counted_and_reused(priced: Comparison) -> No
     assert len(priced.prices.data.runs) == expected
     steps: list[tuple[int, int]] = []
     again = compare(
-        "dumbbell-10m", variants=["cubic", "vegas"], buffers=["auto"], delayed_ack=[True], seeds=2, duration="6 s",
+        "dumbbell-10m", variants=["cubic", "vegas"], buffers=["auto"], delayed_ack=[True], seeds=2, duration="20 s",
         out=priced.folder, progress=lambda done, total, _: steps.append((done, total)),
     )  # fmt: skip
     assert set(steps) == {(4 + expected, 4 + expected)}
@@ -281,7 +281,7 @@ def test_runs_for_prices_are_stored_counted_and_reused(priced: Comparison) -> No
 
 def test_prices_are_equal_for_any_number_of_workers_and_may_be_left_out(priced: Comparison, tmp_path: Path) -> None:
     choices: dict[str, Any] = {
-        "variants": ["cubic", "vegas"], "buffers": ["auto"], "delayed_ack": [True], "seeds": 2, "duration": "6 s",
+        "variants": ["cubic", "vegas"], "buffers": ["auto"], "delayed_ack": [True], "seeds": 2, "duration": "20 s",
     }  # fmt: skip
     steps: list[tuple[int, int]] = []
     single = compare(

@@ -156,6 +156,6 @@ def test_tsq_is_off_by_default_and_shortens_the_host_queue_when_on():
         return row["rtt_ms_p95"], row["retransmitted_segments"], row["goodput_bps"]
 
     (long, lost, full), (short, kept, goodput) = uploaded(False), uploaded(True)
-    # Two segments of 1500 bytes at 1 Mb/s, 40 ms of delay and the ACK.
+    # 40 ms of delay, and three segments of 1500 bytes at 1 Mb/s: a packet of two joins one.
     assert long > 500 and lost > 0
-    assert short < 70 and kept == 0 and goodput > 0.95 * full
+    assert short < 80 and kept == 0 and goodput > 0.95 * full

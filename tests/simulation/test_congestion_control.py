@@ -42,7 +42,9 @@ def figures(done: ackclock.Simulation) -> str:
 @pytest.mark.parametrize("host", ["ns2", "linux-6"])
 @pytest.mark.parametrize("link", [LINK, LOSSY], ids=["queue", "loss"])
 def test_python_reno_equals_the_built_in_reno(recovery: str, host: str, link: Any) -> None:
-    ours, built_in = (run(variant, link, host=host, recovery=recovery) for variant in (RENO, "reno"))
+    # Rate halving leaves fractions of a segment in a window, which Linux's integers drop.
+    rules = {"linux_rules": False} if recovery == "rate-halving" else {}
+    ours, built_in = (run(variant, link, host=host, recovery=recovery, **rules) for variant in (RENO, "reno"))
     assert figures(ours) == figures(built_in)
     assert ours.series.equals(built_in.series)
     assert ours.hops.equals(built_in.hops)
