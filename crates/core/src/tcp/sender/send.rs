@@ -231,6 +231,9 @@ impl Sender {
                 && let Some(plan) = self.persist_burst(now, socket.closed && self.fin == NONE)
             {
                 (self.probes, self.probe_backoff) = (0, 0);
+                if self.was_idle() {
+                    self.end_idle(now);
+                }
                 let next = self.next;
                 if let Some(writes) = &mut self.writes {
                     writes.begin_probe(next, plan);
@@ -245,12 +248,16 @@ impl Sender {
                 let probe = self.recovery.linux().is_some_and(|linux| linux.probes());
                 return Ok((Transmit { reason, ..self.send_again(now, index, socket, probe) }, None));
             }
-            let plan = planned?;
+            let mut plan = planned?;
             if self.is_pacing_limited(now, socket) {
                 return Err(SendLimit::Pacing);
             }
             if !room {
                 return Err(self.window_limit());
+            }
+            if self.was_idle() {
+                self.end_idle(now);
+                plan = self.plan_burst(now, socket, in_flight)?;
             }
             self.begin_burst(plan);
         }
@@ -297,7 +304,7 @@ impl Sender {
 
     #[inline]
     fn send_new(&mut self, now: Time, payload: u32, fin: bool, socket: &Socket) -> NextPiece {
-        if self.was_idle() {
+        if !self.in_packets && self.was_idle() {
             self.end_idle(now);
         }
         let seq = self.next;
