@@ -98,7 +98,7 @@ impl RttEstimator {
 
     /// RFC 6298 (2.2) and (2.3): the first sample sets the estimates, later ones smooth them;
     /// RTTVAR uses the old SRTT.
-    #[inline]
+    #[inline(always)]
     pub fn sample(&mut self, rtt: Span) {
         let srtt = match self.srtt {
             None => {
@@ -116,11 +116,23 @@ impl RttEstimator {
     }
 
     /// As `sample`, by Linux's rules if the host follows them. `round`: snd.una and snd.nxt.
-    #[inline]
+    // inline(always): nearly every ACK of a bulk transfer gives a sample.
+    #[inline(always)]
     pub fn sample_in_round(&mut self, rtt: Span, round: (u64, u64)) {
-        if !self.config.linux_deviation {
-            return self.sample(rtt);
+        match self.config.linux_deviation {
+            true => self.sample_linux(rtt, round),
+            false => self.sample(rtt),
         }
+    }
+
+    /// The sampler is Linux's.
+    #[inline]
+    pub fn follows_linux(&self) -> bool {
+        self.config.linux_deviation
+    }
+
+    #[inline(never)]
+    fn sample_linux(&mut self, rtt: Span, round: (u64, u64)) {
         let micros = |span: Span| (span.0 / Span::from_us(1).0) as i64;
         self.linux.sample(micros(rtt), micros(self.config.min), round);
         let srtt = Span::from_us((self.linux.srtt >> 3) as u64);

@@ -238,10 +238,6 @@ pub trait Recovery {
     fn restarts_timer(&self) -> bool {
         true
     }
-    /// Segments by which slow start may grow on this ACK; None: those that the ACK number covers.
-    fn growth_credit(&self) -> Option<u32> {
-        None
-    }
     /// The largest reordering seen, in segments, where it is measured.
     fn reordering(&self) -> Option<u32> {
         None
@@ -316,7 +312,8 @@ macro_rules! recoveries {
             fn on_sent(&mut self, index: Index, retransmission: bool, ctx: &mut RecoveryContext<'_>) {
                 match self { $(AnyRecovery::$kind(r) => r.on_sent(index, retransmission, ctx)),* }
             }
-            #[inline]
+            // inline(always): the fast path asks for each segment.
+            #[inline(always)]
             fn window(&self, cc: &AnyCc) -> f64 { match self { $(AnyRecovery::$kind(r) => r.window(cc)),* } }
             #[inline]
             fn in_flight(&self, scoreboard: &Scoreboard) -> u32 { match self { $(AnyRecovery::$kind(r) => r.in_flight(scoreboard)),* } }
@@ -332,8 +329,6 @@ macro_rules! recoveries {
             fn holds_threshold(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.holds_threshold()),* } }
             #[inline]
             fn restarts_timer(&self) -> bool { match self { $(AnyRecovery::$kind(r) => r.restarts_timer()),* } }
-            #[inline]
-            fn growth_credit(&self) -> Option<u32> { match self { $(AnyRecovery::$kind(r) => r.growth_credit()),* } }
             fn reordering(&self) -> Option<u32> { match self { $(AnyRecovery::$kind(r) => r.reordering()),* } }
             fn reported_window(&self, cc: &AnyCc) -> f64 { match self { $(AnyRecovery::$kind(r) => r.reported_window(cc)),* } }
         }

@@ -303,7 +303,7 @@ impl Scoreboard {
         self.logs_deliveries = true;
     }
 
-    #[inline]
+    #[inline(never)]
     fn log_delivery(&mut self, sent: &SentSegment, index: Index, by_sack: bool, was_sacked: bool) {
         let (seq, end, sent_at, retransmitted) = (sent.seq, sent.end(), sent.sent_at, sent.sends > 1);
         self.deliveries.push(Delivery { index, seq, end, sent_at, retransmitted, by_sack, was_sacked });

@@ -22,7 +22,7 @@ impl Sender {
     /// larger window or a closed one counts (4.4BSD; Linux, `tcp_may_update_window()`). The right
     /// edge moves left where the peer shrinks its window (section 3.8.6). Returns whether the window
     /// was read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn update_window(&mut self, segment: &Segment) -> bool {
         let window = u64::from(segment.window);
         let newer = segment.ack > self.una || segment.seq > self.window_seq;
@@ -34,7 +34,7 @@ impl Sender {
         updates
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn set_window(&mut self, ack: u64, window: u64) {
         self.peer_window = window;
         if window > self.largest_window {
@@ -62,7 +62,10 @@ impl Sender {
     pub fn on_segment(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         let acceptable = segment.ack <= self.next && segment.ack >= self.una;
         if acceptable && !self.is_redundant(segment) {
-            self.on_ack(now, segment, echo);
+            match self.in_packets {
+                true => self.on_ack_in_packets(now, segment, echo),
+                false => self.on_ack(now, segment, echo),
+            }
         } else if segment.ack < self.una && !segment.sack.is_empty() {
             self.on_overtaken_ack(now, segment, echo);
         }
@@ -99,20 +102,6 @@ impl Sender {
     /// An acceptable ACK. Out of line, as a receiver of data has few.
     #[inline(never)]
     fn on_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
-        let idle = self.persists && self.scoreboard.is_empty();
-        self.take_ack(now, segment, echo);
-        if idle {
-            self.on_ack_of_probe(now);
-        }
-        if self.in_packets
-            && let Some(writes) = &mut self.writes
-        {
-            writes.holds_more = false;
-        }
-    }
-
-    #[inline(always)]
-    fn take_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         let plain = !segment.dupacks_seen && segment.sack.is_empty();
         let clean = segment.ack > self.una && plain && self.scoreboard.is_clean();
         let fast = clean && !self.needs_slow_path && !self.window_cut.can_undo() && self.known_state == CaState::Open;
@@ -122,6 +111,19 @@ impl Sender {
             self.fast_path_ack(now, segment, echo);
         } else {
             self.slow_path_ack(now, segment, echo);
+        }
+    }
+
+    /// As `on_ack`, where Linux's packets divide what is sent.
+    #[inline(never)]
+    fn on_ack_in_packets(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
+        let idle = self.persists && self.scoreboard.is_empty();
+        self.on_ack(now, segment, echo);
+        if idle {
+            self.on_ack_of_probe(now);
+        }
+        if let Some(writes) = &mut self.writes {
+            writes.holds_more = false;
         }
     }
 
@@ -351,16 +353,35 @@ impl Sender {
         }
         // The RTO includes the delay of an ACK, so the estimator takes the first segment's RTT (RFC
         // 7323, section 4.1).
-        let sacked_once = sacked_once.filter(|_| self.config.sack_rtt && self.follows_linux_rtt());
-        // `ca_rtt_us` of Linux: the RTT of the last segment.
-        let last = sacked_once.map(|(_, last)| now - last).or(once.map(|(last, _)| now - last));
-        let first = once.map(|(_, first)| now - first).or(sacked_once.map(|(first, _)| now - first));
+        let first = match self.rtt.follows_linux() {
+            true => self.first_rtt(now, once, sacked_once, echo),
+            false => once.map(|(_, first)| now - first),
+        };
         if let Some(rtt) = first.or_else(|| echo.rtt()) {
-            self.rtt.note_min(last.unwrap_or(rtt));
             self.on_rtt(rtt);
             self.rtt.reset_backoff();
             self.probe_backoff = 0;
         }
+    }
+
+    /// The RTT of the first segment that an ACK reports, by Linux's rules; that of the last one
+    /// (`ca_rtt_us`) counts for the minimum. `once`, `sacked_once`: when segments that were sent once
+    /// were sent, the last and the first that the ACK number covers, the first and the last SACKed.
+    #[inline(never)]
+    fn first_rtt(
+        &mut self,
+        now: Time,
+        once: Option<(Time, Time)>,
+        sacked_once: Option<(Time, Time)>,
+        echo: TimestampEcho,
+    ) -> Option<Span> {
+        let sacked_once = sacked_once.filter(|_| self.config.sack_rtt);
+        let last = sacked_once.map(|(_, last)| now - last).or(once.map(|(last, _)| now - last));
+        let first = once.map(|(_, first)| now - first).or(sacked_once.map(|(first, _)| now - first));
+        if let Some(rtt) = last.or(first).or_else(|| echo.rtt()) {
+            self.rtt.note_min(rtt);
+        }
+        first
     }
 
     /// Undoes the last reduction if this ACK shows that it was spurious.
@@ -428,10 +449,12 @@ impl Sender {
         // arrived before.
         let after_rto = self.una <= self.rto_recovery_point;
         let max_credit = if after_rto { self.config.byte_counting.min(1) } else { self.config.byte_counting };
-        let growth_credit = match self.recovery.growth_credit() {
-            Some(delivered) if max_credit > 0 => f64::from(delivered.min(self.config.byte_counting)),
-            None if max_credit > 0 => f64::from((acked.segments - acked.sacked_before).min(max_credit)),
-            _ => 1.0,
+        let growth_credit = if max_credit == 0 {
+            1.0
+        } else if let Some(linux) = self.recovery.linux() {
+            f64::from(linux.delivered().min(self.config.byte_counting))
+        } else {
+            f64::from((acked.segments - acked.sacked_before).min(max_credit))
         };
         Ack {
             now,

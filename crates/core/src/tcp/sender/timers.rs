@@ -137,20 +137,27 @@ impl Sender {
     /// Starts the persist timer when the window is closed and nothing is in flight.
     #[inline]
     pub(super) fn check_window_closed(&mut self, now: Time, limit: SendLimit) {
-        if self.persists {
-            return self.start_persist_timer(now, limit);
+        if !self.scoreboard.is_empty() || self.probe_at != Time::NEVER {
+            return;
         }
-        if limit == SendLimit::ReceiveWindow && self.scoreboard.is_empty() && self.probe_at == Time::NEVER {
+        if self.persists {
+            self.start_persist_timer(now, limit);
+        } else if limit == SendLimit::ReceiveWindow {
             self.probe_at = self.next_probe(now);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn check_probe(&mut self, now: Time) {
-        if self.persists {
-            return;
+        if self.probe_at != Time::NEVER || self.probes > 0 {
+            self.end_probes(now);
         }
-        if self.probe_at == Time::NEVER && self.probes == 0 {
+    }
+
+    /// The window has opened, or the probe due now has been answered.
+    #[inline(never)]
+    fn end_probes(&mut self, now: Time) {
+        if self.persists {
             return;
         }
         if self.usable_window(self.recovery.in_flight(&self.scoreboard)) > 0 {
@@ -177,10 +184,11 @@ impl Sender {
         Some(self.una - 1)
     }
 
-    /// Data waits, whatever holds it, and nothing is in flight (`tcp_check_probe_timer()`).
+    /// Nothing is in flight: data waits, whatever holds it (`tcp_check_probe_timer()`).
+    #[inline(never)]
     fn start_persist_timer(&mut self, now: Time, limit: SendLimit) {
         let waits = limit == SendLimit::ReceiveWindow || (limit == SendLimit::Application && self.waiting_end().is_some());
-        if waits && self.scoreboard.is_empty() && self.probe_at == Time::NEVER {
+        if waits {
             self.probe_at = self.wheel().expiry(now, self.probe_base());
         }
     }

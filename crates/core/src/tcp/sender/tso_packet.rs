@@ -93,6 +93,7 @@ impl Sender {
     }
 
     /// Half of the largest window bounds a segment (`tcp_sync_mss()`, `tcp_bound_to_half_wnd()`).
+    #[inline(never)]
     pub(super) fn bound_segment(&mut self) {
         if self.in_packets {
             let bound = self.half_window().max(u64::from(SMALLEST_SEGMENT));

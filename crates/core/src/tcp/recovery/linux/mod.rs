@@ -57,6 +57,11 @@ impl LinuxRecovery {
         self.0.reno.sacked_out
     }
 
+    /// Segments that the last ACK reported as delivered, by which slow start may grow.
+    pub fn delivered(&self) -> u32 {
+        self.0.delivered
+    }
+
     /// A CWR flag is due on the next data (true), or no longer (false), since the last call.
     pub fn take_cwr_flag(&mut self) -> Option<bool> {
         self.0.cwr_flag.take()
@@ -164,9 +169,5 @@ impl Recovery for LinuxRecovery {
 
     fn reordering(&self) -> Option<u32> {
         Some(self.0.reordering)
-    }
-
-    fn growth_credit(&self) -> Option<u32> {
-        Some(self.0.delivered)
     }
 }
