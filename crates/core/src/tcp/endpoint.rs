@@ -202,15 +202,12 @@ impl TcpEndpoint {
             // connection.
             TcpState::SynReceived => return false,
         }
-        if self.receiver.follows_linux() && !self.receiver.accepts_sequence(segment) {
-            self.on_unacceptable(now, segment);
-            return false;
-        }
-        if !self.sender.accepts_ack(segment.ack) {
+        if self.receiver.follows_linux() {
+            if !self.admits_by_linux(now, segment) {
+                return false;
+            }
+        } else if !self.sender.accepts_ack(segment.ack) {
             self.send_challenge_ack(now);
-            return false;
-        }
-        if self.receiver.follows_linux() && self.receiver.peer_closed() && self.is_over(now, segment) {
             return false;
         }
         let echo = self.take_timestamps(now, segment);
@@ -218,18 +215,43 @@ impl TcpEndpoint {
             self.read_rare_options(now, segment, ecn, echo);
         }
         self.sender.on_segment(now, segment, echo);
-        let data = segment.seq_len() > 0;
-        if data && self.receiver.follows_linux() && self.receiver.is_beyond_fin(segment) {
-            // CLOSE-WAIT and later (`tcp_rcv_state_process()`).
+        if segment.seq_len() == 0 {
+            self.receiver.on_pure_ack(segment);
             return false;
         }
-        if data {
-            let local = LocalEnd { rtt: &self.sender.rtt, closed: self.socket.closed };
-            self.receiver.on_data(now, segment, echo, &local);
-        } else {
-            self.receiver.on_pure_ack(segment);
+        if self.receiver.follows_linux() {
+            return self.on_linux_data(now, segment, echo);
         }
-        data
+        self.receiver.on_data(now, segment, echo);
+        true
+    }
+
+    /// The checks of RFC 9293, section 3.10.7.4, in Linux's order and with its answers. Returns whether
+    /// the segment is processed. Out of line, as what follows is, so that hosts without these rules do
+    /// not pay for them.
+    #[inline(never)]
+    fn admits_by_linux(&mut self, now: Time, segment: &Segment) -> bool {
+        if !self.receiver.accepts_sequence(segment) {
+            self.on_unacceptable(now, segment);
+            return false;
+        }
+        if !self.sender.accepts_ack(segment.ack) {
+            self.send_challenge_ack(now);
+            return false;
+        }
+        !(self.receiver.peer_closed() && self.is_over(now, segment))
+    }
+
+    /// A segment with data or a FIN, by Linux's rules. Returns whether it is taken: behind the peer's
+    /// FIN it is not (CLOSE-WAIT and later, `tcp_rcv_state_process()`).
+    #[inline(never)]
+    fn on_linux_data(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) -> bool {
+        if self.receiver.is_beyond_fin(segment) {
+            return false;
+        }
+        let local = LocalEnd { rtt: &self.sender.rtt, closed: self.socket.closed };
+        self.receiver.on_linux_data(now, segment, echo, &local);
+        true
     }
 
     /// Both directions are closed and acknowledged: TIME-WAIT answers what is not a bare ACK in sequence
@@ -379,13 +401,17 @@ impl TcpEndpoint {
         Outgoing { body, len: segment.len, kind: Kind::tcp(piece.payload > 0, piece.fin), ecn: segment.ecn, no_more }
     }
 
-    /// Bytes of the SACK option that the next segment carries.
-    #[inline]
-    fn block_bytes(&self) -> u32 {
-        match self.receiver.block_count() {
+    /// Tells the sender the bytes of the SACK option that the next segment carries.
+    #[inline(never)]
+    fn note_block_bytes(&mut self) {
+        if !self.sack {
+            return;
+        }
+        let bytes = match self.receiver.block_count() {
             0 => 0,
             blocks => self.config.sack_base_bytes + blocks * self.config.sack_block_bytes,
-        }
+        };
+        self.sender.set_block_bytes(bytes);
     }
 
     /// The handshake is complete: the negotiated options are fixed.
@@ -427,8 +453,8 @@ impl TcpEndpoint {
     fn poll_established(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing> {
         let mut probe = None;
         if !self.sender.is_quiet(&self.socket) {
-            if self.sack && self.receiver.follows_linux() {
-                self.sender.set_block_bytes(self.block_bytes());
+            if self.receiver.follows_linux() {
+                self.note_block_bytes();
             }
             if let Some((piece, last)) = self.sender.poll(now, &mut self.socket) {
                 return Some(self.write(now, piece, last, arena));

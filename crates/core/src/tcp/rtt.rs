@@ -151,7 +151,7 @@ impl RttEstimator {
     }
 
     /// RFC 6298 (2.3) and (2.4), or the host's floor.
-    #[inline]
+    #[inline(always)]
     fn set_base(&mut self, srtt: Span) {
         let variance = self.rttvar.saturating_mul(VARIANCES).max(self.config.tick);
         let base = match self.config.floor {
@@ -161,7 +161,7 @@ impl RttEstimator {
         self.set_rto(base);
     }
 
-    #[inline]
+    #[inline(always)]
     fn set_rto(&mut self, base: Span) {
         if base > self.rounded || base + self.config.tick <= self.rounded || self.config.tick == Span::ZERO {
             self.rounded = base.round_up_to(self.config.tick);

@@ -19,7 +19,8 @@ pub struct LocalEnd<'a> {
 impl Receiver {
     /// A segment with payload or FIN, acceptable by its sequence numbers.
     #[inline]
-    pub(super) fn on_linux_data(&mut self, now: Time, segment: &Segment, echo: TimestampEcho, local: &LocalEnd<'_>) {
+    pub fn on_linux_data(&mut self, now: Time, segment: &Segment, echo: TimestampEcho, local: &LocalEnd<'_>) {
+        self.window_may_change = true;
         self.duplicate_range = None;
         if let (Some(sack_compressor), Some(rtt)) = (&mut self.sack_compressor, echo.rtt()) {
             sack_compressor.on_rtt(rtt);
@@ -228,7 +229,7 @@ impl Receiver {
     }
 
     /// The application has read up to `read` bytes (`tcp_cleanup_rbuf()`).
-    #[inline]
+    #[inline(never)]
     pub(super) fn on_linux_read(&mut self, now: Time, read: u64) {
         self.app_behind = false;
         if read <= self.copied {

@@ -254,21 +254,15 @@ impl Receiver {
     /// A segment without payload or FIN.
     #[inline]
     pub fn on_pure_ack(&mut self, segment: &Segment) {
-        if self.follows_linux {
-            return;
-        }
         // RFC 9293, section 3.10.7.4: an unacceptable segment, such as a window probe, is answered
-        // with an ACK.
-        self.ack_now |= segment.seq < self.next;
+        // with an ACK; where ACKs are Linux's, it has been.
+        self.ack_now |= segment.seq < self.next && !self.follows_linux;
     }
 
     /// A segment with payload or FIN.
     #[inline]
-    pub fn on_data(&mut self, now: Time, segment: &Segment, echo: TimestampEcho, local: &LocalEnd<'_>) {
+    pub fn on_data(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         self.window_may_change = true;
-        if self.follows_linux {
-            return self.on_linux_data(now, segment, echo, local);
-        }
         let expected = segment.seq == self.next && !segment.flags.has(Flags::FIN) && self.out_of_order.is_empty();
         if expected {
             self.accept(now, segment, segment.seq + u64::from(segment.payload), false);
@@ -355,13 +349,7 @@ impl Receiver {
         if let Some(tack) = &mut self.tack {
             tack.on_ack(now);
         }
-        if self.follows_linux {
-            self.linux.on_ack_sent(self.next);
-            if on_data {
-                self.linux.on_data_sent(now);
-            }
-        }
-        let window = self.advertise(read);
+        let window = if self.follows_linux { self.advertise_linux(now, read, on_data) } else { self.advertise(read) };
         self.stats.acks_sent += u64::from(!on_data);
         if on_data && self.unacknowledged > 0 {
             self.pingpong = self.config.ping_pong;

@@ -71,9 +71,6 @@ impl Receiver {
             return self.advertised;
         }
         self.window_may_change = false;
-        if self.memory.is_some() {
-            return self.advertise_memory();
-        }
         let room = self.edge(read);
         let slow_reader = read < self.arrived();
         let silly = slow_reader && room < self.advertised_edge + self.min_window_update();
@@ -86,8 +83,21 @@ impl Receiver {
         self.advertised
     }
 
-    /// `tcp_select_window()`: the window never shrinks, and what is left of it is rounded up.
+    /// As `advertise`, of an ACK by Linux's rules that leaves alone or on data.
     #[inline(never)]
+    pub(super) fn advertise_linux(&mut self, now: Time, read: u64, on_data: bool) -> u32 {
+        self.linux.on_ack_sent(self.next);
+        if on_data {
+            self.linux.on_data_sent(now);
+        }
+        if self.memory.is_none() || !self.window_may_change {
+            return self.advertise(read);
+        }
+        self.window_may_change = false;
+        self.advertise_memory()
+    }
+
+    /// `tcp_select_window()`: the window never shrinks, and what is left of it is rounded up.
     fn advertise_memory(&mut self) -> u32 {
         let window = self.window_at_ack.take().unwrap_or_else(|| self.memory_window());
         let left = self.advertised_edge.saturating_sub(self.next) as u32;

@@ -139,6 +139,7 @@ impl Sender {
     }
 
     /// A segment of the packet under way, or of the next one.
+    #[inline(never)]
     fn poll_packets(&mut self, now: Time, socket: &mut Socket) -> FastPoll {
         if !self.is_in_burst()
             && let Err(blocked) = self.begin_packet(now, socket)

@@ -560,6 +560,7 @@ impl Sender {
 
     /// The limit of a deferred burst: the peer's window where it leaves no more room than cwnd
     /// (`is_rwnd_limited` of `tcp_tso_should_defer()`), so that cwnd does not grow for it.
+    #[inline(never)]
     pub(super) fn deferral_limit(&self, in_flight: u32) -> SendLimit {
         let room = (self.window() as u64).saturating_sub(u64::from(in_flight)) * u64::from(self.segment);
         if self.usable_window(in_flight) <= room { SendLimit::ReceiveWindow } else { self.window_limit() }
