@@ -104,9 +104,6 @@ impl Sender {
         if self.was_idle() {
             return FastPoll::Unclear;
         }
-        if self.in_packets {
-            return self.poll_packets(now, socket);
-        }
         let reach = self.reach(socket);
         let (window, in_flight) = (self.recovery.window(&self.cc), f64::from(self.scoreboard.len()));
         match self.can_send_full(now, &reach, socket, in_flight + 1.0 <= window) {
@@ -138,9 +135,13 @@ impl Sender {
         }
     }
 
-    /// A segment of the packet under way, or of the next one.
+    /// As `poll_fast`, where Linux's packets divide what is sent: a segment of the packet under way, or
+    /// of the next one.
     #[inline(never)]
-    fn poll_packets(&mut self, now: Time, socket: &mut Socket) -> FastPoll {
+    pub(super) fn poll_packets(&mut self, now: Time, socket: &mut Socket) -> FastPoll {
+        if self.was_idle() {
+            return FastPoll::Unclear;
+        }
         if !self.is_in_burst()
             && let Err(blocked) = self.begin_packet(now, socket)
         {

@@ -39,7 +39,7 @@ impl Sender {
     /// The next segment that may be sent now, and whether it is known to be the last.
     #[inline]
     pub fn poll(&mut self, now: Time, socket: &mut Socket) -> Option<(Transmit, bool)> {
-        if self.fast_path {
+        if self.fast_path && !self.in_packets {
             match self.poll_fast(now, socket) {
                 FastPoll::Send(piece, last) => return Some((piece, last)),
                 FastPoll::Nothing => return None,
@@ -51,6 +51,13 @@ impl Sender {
 
     #[inline(never)]
     fn poll_slow(&mut self, now: Time, socket: &mut Socket) -> Option<(Transmit, bool)> {
+        if self.fast_path && self.in_packets {
+            match self.poll_packets(now, socket) {
+                FastPoll::Send(piece, last) => return Some((piece, last)),
+                FastPoll::Nothing => return None,
+                FastPoll::Unclear => {}
+            }
+        }
         if self.tsq.is_some() && self.tsq_is_full() {
             let limit = self.limit_behind_tsq(now, socket);
             self.stop(now, limit, socket);
@@ -112,7 +119,7 @@ impl Sender {
         self.check_window_closed(now, limit);
     }
 
-    #[inline]
+    #[inline(never)]
     fn note_cwnd_use(&mut self, limit: SendLimit, socket: &Socket) {
         let asked = socket.written.saturating_add(STREAM_START) > self.next;
         let full = limit == SendLimit::Cwnd || !self.room(self.recovery.in_flight(&self.scoreboard));
