@@ -215,15 +215,16 @@ impl TcpEndpoint {
             self.read_rare_options(now, segment, ecn, echo);
         }
         self.sender.on_segment(now, segment, echo);
-        if segment.seq_len() == 0 {
-            self.receiver.on_pure_ack(segment);
-            return false;
-        }
+        let data = segment.seq_len() > 0;
         if self.receiver.follows_linux() {
-            return self.on_linux_data(now, segment, echo);
+            return data && self.on_linux_data(now, segment, echo);
         }
-        self.receiver.on_data(now, segment, echo);
-        true
+        if data {
+            self.receiver.on_data(now, segment, echo);
+        } else {
+            self.receiver.on_pure_ack(segment);
+        }
+        data
     }
 
     /// The checks of RFC 9293, section 3.10.7.4, in Linux's order and with its answers. Returns whether

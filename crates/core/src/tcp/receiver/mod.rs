@@ -251,15 +251,15 @@ impl Receiver {
         Segment { seq, ack, flags: Flags::ACK, window: window as u32, ..Segment::default() }
     }
 
-    /// A segment without payload or FIN.
+    /// A segment without payload or FIN, where ACKs are not Linux's.
     #[inline]
     pub fn on_pure_ack(&mut self, segment: &Segment) {
         // RFC 9293, section 3.10.7.4: an unacceptable segment, such as a window probe, is answered
-        // with an ACK; where ACKs are Linux's, it has been.
-        self.ack_now |= segment.seq < self.next && !self.follows_linux;
+        // with an ACK.
+        self.ack_now |= segment.seq < self.next;
     }
 
-    /// A segment with payload or FIN.
+    /// A segment with payload or FIN, where ACKs are not Linux's.
     #[inline]
     pub fn on_data(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         self.window_may_change = true;
@@ -349,7 +349,26 @@ impl Receiver {
         if let Some(tack) = &mut self.tack {
             tack.on_ack(now);
         }
-        let window = if self.follows_linux { self.advertise_linux(now, read, on_data) } else { self.advertise(read) };
+        if self.follows_linux {
+            return self.acknowledge_linux(now, read, on_data);
+        }
+        let window = self.advertise(read);
+        self.finish_ack(window, on_data)
+    }
+
+    /// As `acknowledge`, where ACKs are Linux's.
+    #[inline(never)]
+    fn acknowledge_linux(&mut self, now: Time, read: u64, on_data: bool) -> (u64, u32) {
+        self.linux.on_ack_sent(self.next);
+        if on_data {
+            self.linux.on_data_sent(now);
+        }
+        let window = if self.memory.is_some() { self.advertise_memory() } else { self.advertise(read) };
+        self.finish_ack(window, on_data)
+    }
+
+    #[inline(always)]
+    fn finish_ack(&mut self, window: u32, on_data: bool) -> (u64, u32) {
         self.stats.acks_sent += u64::from(!on_data);
         if on_data && self.unacknowledged > 0 {
             self.pingpong = self.config.ping_pong;

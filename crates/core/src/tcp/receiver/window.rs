@@ -83,22 +83,12 @@ impl Receiver {
         self.advertised
     }
 
-    /// As `advertise`, of an ACK by Linux's rules that leaves alone or on data.
-    #[inline(never)]
-    pub(super) fn advertise_linux(&mut self, now: Time, read: u64, on_data: bool) -> u32 {
-        self.linux.on_ack_sent(self.next);
-        if on_data {
-            self.linux.on_data_sent(now);
-        }
-        if self.memory.is_none() || !self.window_may_change {
-            return self.advertise(read);
+    /// As `advertise`, of a buffer that counts the memory of packets (`tcp_select_window()`): the window never shrinks, and what is left of it is rounded up.
+    pub(super) fn advertise_memory(&mut self) -> u32 {
+        if !self.window_may_change {
+            return self.advertised;
         }
         self.window_may_change = false;
-        self.advertise_memory()
-    }
-
-    /// `tcp_select_window()`: the window never shrinks, and what is left of it is rounded up.
-    fn advertise_memory(&mut self) -> u32 {
         let window = self.window_at_ack.take().unwrap_or_else(|| self.memory_window());
         let left = self.advertised_edge.saturating_sub(self.next) as u32;
         let window = if window < left { left.next_multiple_of(1 << self.window_scale) } else { window };

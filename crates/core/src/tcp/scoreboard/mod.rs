@@ -78,6 +78,8 @@ pub struct Scoreboard {
     sacked_out: u32,
     lost_out: u32,
     retrans_out: u32,
+    /// Deliveries are recorded or logged.
+    records: bool,
     /// Deliveries are recorded, for `newest_arrival` and `lowest_arrival`.
     notes_arrivals: bool,
     /// Deliveries are logged, for `take_deliveries`.
@@ -262,14 +264,8 @@ impl Scoreboard {
                 break;
             }
             let (sent_at, once) = (sent.sent_at, sent.sends == 1);
-            if self.notes_arrivals || self.logs_deliveries {
-                let sent = *sent;
-                if self.notes_arrivals {
-                    self.note_arrival(&sent, self.base);
-                }
-                if self.logs_deliveries {
-                    self.log_delivery(&sent, self.base, false, false);
-                }
+            if self.records {
+                self.record_front();
             }
             self.ring.take_front();
             self.base += 1;
@@ -284,6 +280,18 @@ impl Scoreboard {
         acked
     }
 
+    /// Records the delivery of the first segment.
+    #[inline(never)]
+    fn record_front(&mut self) {
+        let Some(&sent) = self.ring.front() else { return };
+        if self.notes_arrivals {
+            self.note_arrival(&sent, self.base);
+        }
+        if self.logs_deliveries {
+            self.log_delivery(&sent, self.base, false, false);
+        }
+    }
+
     /// An ACK inside a segment: the rest stays on the scoreboard.
     #[inline]
     fn cut_first(&mut self, ack: u64) {
@@ -296,11 +304,13 @@ impl Scoreboard {
     /// Records deliveries from here on.
     pub fn note_arrivals(&mut self) {
         self.notes_arrivals = true;
+        self.records = true;
     }
 
     /// Logs each delivery from here on.
     pub fn log_deliveries(&mut self) {
         self.logs_deliveries = true;
+        self.records = true;
     }
 
     #[inline(never)]

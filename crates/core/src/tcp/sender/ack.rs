@@ -473,17 +473,29 @@ impl Sender {
 
     /// cwnd limited the sender. A paced sender fills its window late, so half of it in use counts
     /// (RFC 7661, section 4.1).
-    #[inline]
+    #[inline(always)]
     pub(super) fn window_limited(&self, acked: &Acked) -> bool {
         match self.limit {
             SendLimit::Cwnd => true,
-            SendLimit::Pacing => 2.0 * f64::from(self.scoreboard.in_flight() + acked.segments) >= self.cc.cwnd(),
+            SendLimit::Pacing => self.uses_half_window(acked.segments),
             _ => self.cwnd_was_limit(),
         }
     }
 
+    /// `acked`: segments that the ACK number newly covers.
+    #[inline(never)]
+    fn uses_half_window(&self, acked: u32) -> bool {
+        2.0 * f64::from(self.scoreboard.in_flight() + acked) >= self.cc.cwnd()
+    }
+
     /// As `CwndLimit` has it, where the host uses it.
+    #[inline(always)]
     pub(super) fn cwnd_was_limit(&self) -> bool {
+        self.cwnd_limit.is_some() && self.cwnd_limits()
+    }
+
+    #[inline(never)]
+    fn cwnd_limits(&self) -> bool {
         self.cwnd_limit.is_some_and(|limit| limit.limits(self.cc.cwnd(), self.cc.ssthresh()))
     }
 

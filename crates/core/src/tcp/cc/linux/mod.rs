@@ -186,6 +186,12 @@ impl<C: LinuxControl> LinuxCc<C> {
         let prior = Prior { cwnd: window.cwnd, ssthresh: window.ssthresh };
         LinuxCc { window, control, state: CaState::Open, clock, prior, reducing: false }
     }
+
+    #[inline]
+    fn grow(&mut self, ack: &Ack) {
+        let event = Event { ack, clock: self.clock, state: self.state };
+        self.control.cong_avoid(&mut self.window, &event);
+    }
 }
 
 impl<C: LinuxControl> CongestionControl for LinuxCc<C> {
@@ -204,10 +210,16 @@ impl<C: LinuxControl> CongestionControl for LinuxCc<C> {
         self.control.pkts_acked(&mut self.window, &event);
     }
 
-    #[inline]
+    // inline(never): `AnyCc::on_ack` then only jumps, whatever the control.
+    #[inline(never)]
     fn on_ack(&mut self, ack: &Ack) {
-        let event = Event { ack, clock: self.clock, state: self.state };
-        self.control.cong_avoid(&mut self.window, &event);
+        self.grow(ack);
+    }
+
+    #[inline]
+    fn on_clean_ack(&mut self, ack: &Ack) {
+        self.on_acked(ack);
+        self.grow(ack);
     }
 
     fn on_state(&mut self, state: CaState, ack: &Ack) {
