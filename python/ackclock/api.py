@@ -248,7 +248,7 @@ def list_hosts() -> dict[str, str]:
 
 
 def list_linux_rules() -> dict[str, str]:
-    """The rules in which a host may differ from the RFCs as Linux does, the values of `linux_rules`:
+    """The values of `linux_rules`, rules in which a host may differ from the RFCs as Linux does:
     name -> what Linux does and the kernel's functions that decide.
     """
     return {

@@ -1,4 +1,6 @@
-"""list: the names of links, variants, groups, hosts, Linux's rules, queues, workloads, metrics and papers."""
+"""list: the names of links, variants, groups, hosts, Linux's rules, queues, workloads, metrics and
+papers.
+"""
 
 from __future__ import annotations
 

@@ -402,7 +402,7 @@ impl TcpEndpoint {
         Outgoing { body, len: segment.len, kind: Kind::tcp(piece.payload > 0, piece.fin), ecn: segment.ecn, no_more }
     }
 
-    /// Tells the sender the bytes of the SACK option that the next segment carries.
+    /// Gives the sender the bytes of the SACK option that the next segment carries.
     #[inline(never)]
     fn note_block_bytes(&mut self) {
         if !self.sack {

@@ -99,8 +99,8 @@ pub struct LinuxAck {
 
 impl LinuxAck {
     /// `tcp_tsopt_ecr_before()`.
-    pub fn echoes_before(&self, stamp: u32) -> bool {
-        self.echo_value != 0 && (self.echo_value.wrapping_sub(stamp) as i32) < 0
+    pub fn echoes_before(&self, timestamp: u32) -> bool {
+        self.echo_value != 0 && (self.echo_value.wrapping_sub(timestamp) as i32) < 0
     }
 }
 

@@ -215,7 +215,7 @@ impl Sender {
     }
 
     /// An ACK while nothing is in flight: a window that takes the first packet ends the probes, another
-    /// starts the interval anew (`tcp_ack_probe()`).
+    /// starts the interval again (`tcp_ack_probe()`).
     #[cold]
     pub(super) fn on_ack_of_probe(&mut self, now: Time) {
         self.probes = 0;

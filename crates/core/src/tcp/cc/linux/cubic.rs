@@ -24,7 +24,7 @@ const PLATEAU_COUNT: u32 = 100;
 const MIN_COUNT: u32 = 2;
 /// RTT samples of the first second after a recovery are not used.
 const QUIET_SECONDS: u64 = 1;
-/// The curve is computed anew after this part of a second (`HZ / 32`), or when cwnd has changed.
+/// The curve is computed again after this part of a second (`HZ / 32`), or when cwnd has changed.
 const REFRESH: u64 = 32;
 
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@
 mod bic;
 mod cubic;
 mod dctcp;
-mod highspeed;
+mod high_speed;
 mod htcp;
 mod hybla;
 mod hystart;
@@ -43,7 +43,7 @@ pub type LinuxHtcp = LinuxCc<htcp::HtcpControl>;
 pub type LinuxHybla = LinuxCc<hybla::HyblaControl>;
 pub type LinuxIllinois = LinuxCc<illinois::IllinoisControl>;
 pub type LinuxScalable = LinuxCc<scalable::ScalableControl>;
-pub type LinuxHighSpeed = LinuxCc<highspeed::HighSpeedControl>;
+pub type LinuxHighSpeed = LinuxCc<high_speed::HighSpeedControl>;
 pub type LinuxYeah = LinuxCc<yeah::YeahControl>;
 pub type LinuxLp = LinuxCc<lp::LpControl>;
 pub type LinuxDctcp = LinuxCc<dctcp::DctcpControl>;
@@ -320,7 +320,7 @@ impl Variant {
             Variant::Hybla => AnyCc::LinuxHybla(with(hybla::HyblaControl::default(), start, clock)),
             Variant::Illinois => AnyCc::LinuxIllinois(with(illinois::IllinoisControl::default(), start, clock)),
             Variant::Scalable => AnyCc::LinuxScalable(with(scalable::ScalableControl, start, clock)),
-            Variant::HighSpeed => AnyCc::LinuxHighSpeed(with(highspeed::HighSpeedControl::default(), start, clock)),
+            Variant::HighSpeed => AnyCc::LinuxHighSpeed(with(high_speed::HighSpeedControl::default(), start, clock)),
             Variant::Yeah => AnyCc::LinuxYeah(with(yeah::YeahControl::default(), start, clock)),
             Variant::Lp => AnyCc::LinuxLp(with(lp::LpControl::default(), start, clock)),
             Variant::Dctcp => AnyCc::LinuxDctcp(with(dctcp::DctcpControl::default(), start, clock)),

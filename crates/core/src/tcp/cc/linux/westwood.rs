@@ -102,7 +102,7 @@ impl LinuxControl for WestwoodControl {
         window.reno_cong_avoid(event.ack);
     }
 
-    /// An RTO takes the estimate at once, and measures the minimum RTT anew.
+    /// An RTO takes the estimate at once, and measures the minimum RTT again.
     fn ssthresh(&mut self, _window: &LinuxWindow, cut: &Cut) -> u32 {
         if cut.signal != CongestionSignal::Timeout {
             return cut.half();

@@ -178,7 +178,7 @@ impl State {
     /// `tcp_enter_recovery()`.
     pub(super) fn enter_recovery(&mut self, ece: bool, ctx: &mut RecoveryContext<'_>) {
         if !self.any_retransmission(ctx.scoreboard) {
-            self.undo.retrans_stamp = None;
+            self.undo.retransmission_time = None;
         }
         self.undo.prior_ssthresh = None;
         self.init_undo(ctx);
@@ -260,7 +260,7 @@ impl State {
     /// `tcp_try_to_open()`.
     pub(super) fn try_to_open(&mut self, ece: bool, ctx: &mut RecoveryContext<'_>) {
         if !self.any_retransmission(ctx.scoreboard) {
-            self.undo.retrans_stamp = None;
+            self.undo.retransmission_time = None;
         }
         if ece {
             self.enter_cwr(ctx);
@@ -297,7 +297,7 @@ impl State {
             return false;
         }
         if !self.any_retransmission(ctx.scoreboard) {
-            self.undo.retrans_stamp = None;
+            self.undo.retransmission_time = None;
         }
         true
     }
@@ -352,7 +352,7 @@ impl State {
             return true;
         }
         if !self.any_retransmission(ctx.scoreboard) {
-            self.undo.retrans_stamp = None;
+            self.undo.retransmission_time = None;
         }
         self.undo_reduction(true, ctx);
         self.try_keep_open(ctx);
@@ -421,7 +421,7 @@ impl State {
             self.undo.prior_ssthresh = None;
         }
         if self.ca_state == CaState::Open {
-            self.undo.retrans_stamp = None;
+            self.undo.retransmission_time = None;
         } else if ctx.una >= self.high_seq {
             match self.ca_state {
                 // CWR is held until data above high_seq is acknowledged, so that the flag arrives.

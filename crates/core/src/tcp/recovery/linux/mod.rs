@@ -93,7 +93,7 @@ impl LinuxRecovery {
         self.0.enter_loss(ctx);
     }
 
-    /// The retransmission timer runs anew after the RTO.
+    /// The retransmission timer runs again after the RTO.
     pub fn restart_after_rto(&mut self, ctx: &mut RecoveryContext<'_>) {
         let wheel = self.0.settings.wheel;
         self.0.timer.set_rto(wheel, ctx);

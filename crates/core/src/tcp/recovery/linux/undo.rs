@@ -13,7 +13,7 @@ pub struct UndoState {
     /// Retransmissions that no D-SACK has reported; None before the first.
     pub retransmissions: Option<u32>,
     /// Timestamp of the first retransmission.
-    pub retrans_stamp: Option<u32>,
+    pub retransmission_time: Option<u32>,
     /// ssthresh before the reduction; None: an undo does not change the window.
     pub prior_ssthresh: Option<f64>,
 }
@@ -27,13 +27,13 @@ impl UndoState {
 
     pub fn on_retransmission(&mut self, now: Time) {
         self.retransmissions = Some(self.retransmissions.unwrap_or(0) + 1);
-        self.retrans_stamp.get_or_insert(timestamp(now));
+        self.retransmission_time.get_or_insert(timestamp(now));
     }
 
     /// `tcp_packet_delayed()`: the ACK echoes a timestamp from before the first retransmission, or,
     /// with SACK, nothing was retransmitted.
     pub fn packet_delayed(&self, ack: &LinuxAck, settings: &Settings) -> bool {
-        settings.undo_by_echo && self.retrans_stamp.map_or(settings.sack, |stamp| ack.echoes_before(stamp))
+        settings.undo_by_echo && self.retransmission_time.map_or(settings.sack, |time| ack.echoes_before(time))
     }
 
     pub fn may_undo(&self, ack: &LinuxAck, settings: &Settings) -> bool {
