@@ -83,7 +83,8 @@ impl Receiver {
         self.advertised
     }
 
-    /// As `advertise`, of a buffer that counts the memory of packets (`tcp_select_window()`): the window never shrinks, and what is left of it is rounded up.
+    /// As `advertise`, of a buffer that counts the memory of packets (`tcp_select_window()`): the window
+    /// never shrinks, and what is left of it is rounded up.
     pub(super) fn advertise_memory(&mut self) -> u32 {
         if !self.window_may_change {
             return self.advertised;
