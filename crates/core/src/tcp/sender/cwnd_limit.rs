@@ -39,7 +39,7 @@ impl CwndLimit {
     pub fn on_burst(&mut self, burst: SentBurst) {
         let sent = burst.next != self.next;
         self.next = burst.next;
-        if !sent && !(burst.full && burst.asked) {
+        if !(sent || burst.full && burst.asked) {
             return;
         }
         let over = burst.una >= self.end;
