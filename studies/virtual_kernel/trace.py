@@ -1,7 +1,8 @@
 """The sender of a row by the kernel and by the simulator, side by side: where a miss begins.
 
 `python -m studies.virtual_kernel.trace ROW [--seed N] [--from S] [--to S] [--every S]` prints cwnd
-and ssthresh (segments), smoothed RTT (ms) and retransmissions of the row's first flow over time.
+and ssthresh (segments), smoothed RTT (ms) and retransmissions of the row's first flow over time,
+from the instant when the server accepts the connection.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ def simulator_samples(row: Row, seed: int, draw: draws.Draws) -> list[dict[str, 
     return [sample for sample in series.iter_rows(named=True) if sample["flow"] == first]
 
 
+HANDSHAKE_RTTS = 1.5
+"""From the client's SYN, the simulator's zero, to the server's accept(), the kernel's."""
+
+
 def _at(samples: Sequence[Mapping[str, Any]], column: str, second: float) -> Mapping[str, Any]:
     return next((sample for sample in samples if sample[column] >= second), samples[-1])
 
@@ -49,11 +54,13 @@ def _at(samples: Sequence[Mapping[str, Any]], column: str, second: float) -> Map
 def lines(row: Row, seed: int, span: tuple[float, float], every_s: float) -> Iterator[str]:
     draw = draws.read()
     kernel, simulator = kernel_samples(row, seed, draw), simulator_samples(row, seed, draw)
+    # The kernel's first sample has the RTT of the handshake.
+    accepted_s = HANDSHAKE_RTTS * kernel[0]["srtt_us"] / 1e6
     mss = 1428 if row.path.ip == 6 else 1448
     yield f"{'s':>7} | {'cwnd':>5} {'':>5} | {'ssthresh':>8} {'':>8} | {'RTT':>6} {'':>6} | retransmissions"
     for step in range(int((span[1] - span[0]) / every_s) + 1):
         second = span[0] + step * every_s
-        k, s = _at(kernel, "at_s", second), _at(simulator, "time_s", second)
+        k, s = _at(kernel, "at_s", second), _at(simulator, "time_s", second + accepted_s)
         thresholds = [k["ssthresh"], (s["ssthresh_bytes"] or INFINITE * mss) / mss]
         shown = [f"{value:.0f}" if value < INFINITE else "-" for value in thresholds]
         yield (
