@@ -109,11 +109,11 @@ def _policed(folder: Path) -> int:
 
 def simulated(row: Row, seed: int, draws: Draws) -> Outcome:
     """The same row by `simulate`."""
-    flows, duration = row.scenario()
+    flows, duration = row.scenario(seed)
     with tempfile.TemporaryDirectory() as folder:
         link = Path(folder) / "link.toml"
         link.write_text(row.link(seed, lost_numbers(row, seed, draws)), encoding="utf-8")
-        run = ackclock.simulate(str(link), flows, duration, seeds=(seed,), sample="1 s")
+        run = ackclock.simulate(str(link), flows, duration, seeds=(seed,), sample="1 s", phase_jitter=False)
     figures = []
     for flow, result in zip(row.flows, run.flows.iter_rows(named=True), strict=True):
         goodput = result["goodput_bps"]

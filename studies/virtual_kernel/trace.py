@@ -34,11 +34,12 @@ def kernel_samples(row: Row, seed: int, draw: draws.Draws) -> list[dict[str, flo
 
 def simulator_samples(row: Row, seed: int, draw: draws.Draws) -> list[dict[str, Any]]:
     """The same instants of the simulator's first flow."""
-    flows, duration = row.scenario()
+    flows, duration = row.scenario(seed)
     with tempfile.TemporaryDirectory() as folder:
         link = Path(folder) / "link.toml"
         link.write_text(row.link(seed, lost_numbers(row, seed, draw)), encoding="utf-8")
-        series = ackclock.simulate(str(link), flows, duration, seeds=(seed,), sample="20 ms").series
+        run = ackclock.simulate(str(link), flows, duration, seeds=(seed,), sample="20 ms", phase_jitter=False)
+    series = run.series
     first = series["flow"][0]
     return [sample for sample in series.iter_rows(named=True) if sample["flow"] == first]
 

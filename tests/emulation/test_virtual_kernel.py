@@ -114,6 +114,20 @@ def test_lossy_row_loses_the_packets_that_netem_loses() -> None:
     assert f"packets = [{draw.lost[0]}, {draw.lost[1]}, " in row.link(2, draw.numbers())
 
 
+def test_simulated_hosts_are_those_of_the_guest() -> None:
+    (flow,), duration = Row(setups.STEP, (Flow("dctcp"),)).scenario(2)
+    assert (flow["rto_tick"], flow["processing_jitter"]) == ("1 ms", False)
+    # The guest's client has the default control: it echoes CE until CWR.
+    assert (flow["variant"], flow["client"]) == ("dctcp", {"variant": "cubic"})
+    assert (flow["start"], duration) == ("0 s", "60 s")
+
+
+def test_row_with_random_numbers_starts_later_with_each_seed() -> None:
+    flows, duration = Row(setups.ONE_BDP, (Flow("cubic"), Flow("bbr"))).scenario(3)
+    assert [flow["start"] for flow in flows] == ["0.00074 s", "0.10074 s"]
+    assert duration == "60.1007 s"
+
+
 def test_page_names_rows_that_miss_with_their_cause() -> None:
     row = Row(setups.ONE_BDP, (Flow("cubic"),))
     run = Measured(row.name, 1, "s", "6.12.1", "c", "b", "g", "2026-11-26", Outcome((FIGURES,), 5, 0, "d"))
