@@ -269,9 +269,9 @@ fn persist_timer_sends_what_fits_when_the_window_is_small() {
 // finding("K14")
 #[test]
 fn persist_timer_sends_what_cork_or_more_holds() {
-    let more = "+0 send(4, ..., 300, MSG_MORE) = 300\n+.22 > P. 1:301(300) ack 1\n";
+    let more = "+0 send(4, ..., 300, MSG_MORE) = 300\n+.22~+.24 > P. 1:301(300) ack 1\n";
     decides(LinuxRule::PersistTimer, &(server(SCALED, 511) + more));
-    let cork = "+0 setsockopt(4, SOL_TCP, TCP_CORK, [1], 4) = 0\n+0 write(4, ..., 300) = 300\n+.22 > P. 1:301(300) ack 1\n";
+    let cork = "+0 setsockopt(4, SOL_TCP, TCP_CORK, [1], 4) = 0\n+0 write(4, ..., 300) = 300\n+.22~+.24 > P. 1:301(300) ack 1\n";
     decides(LinuxRule::PersistTimer, &(server(SCALED, 511) + cork));
 }
 
