@@ -38,10 +38,7 @@ impl Element for HostArrival {
 
     #[inline]
     fn wake(&mut self, now: Time, out: &mut Output<'_>) {
-        while let Some(&packet) = self.in_flight.arrived(now) {
-            out.forward(Port(0), packet);
-            self.in_flight.take_arrived();
-        }
+        self.in_flight.forward_arrived(now, out);
     }
 
     #[inline]

@@ -1,5 +1,6 @@
 //! Packets in flight to one destination, sorted by arrival time.
 
+use crate::element::{Output, Port};
 use crate::packet::Packet;
 use crate::ring::Ring;
 use crate::units::Time;
@@ -97,6 +98,15 @@ impl InFlightByArrival {
         self.next = self.ring.front().map_or(Time::NEVER, |entry| entry.arrives);
         if let Some(Reverse(ByArrival(entry))) = self.overflow.peek() {
             self.next = self.next.min(entry.arrives);
+        }
+    }
+
+    /// Forwards, in order, every packet that has arrived.
+    #[inline]
+    pub fn forward_arrived(&mut self, now: Time, out: &mut Output<'_>) {
+        while let Some(&packet) = self.arrived(now) {
+            out.forward(Port(0), packet);
+            self.take_arrived();
         }
     }
 
