@@ -41,11 +41,7 @@ impl HighSpeedControl {
 
 impl LinuxControl for HighSpeedControl {
     fn cong_avoid(&mut self, window: &mut LinuxWindow, event: &Event<'_>) {
-        if !event.ack.cwnd_limited {
-            return window.observe(event.ack);
-        }
-        if window.in_slow_start() {
-            window.slow_start(event.ack, event.ack.growth_credit as u32);
+        if !window.is_left_to_avoidance(event.ack) {
             return;
         }
         self.find_row(window.cwnd);

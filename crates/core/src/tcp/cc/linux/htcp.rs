@@ -150,11 +150,7 @@ impl LinuxControl for HtcpControl {
     }
 
     fn cong_avoid(&mut self, window: &mut LinuxWindow, event: &Event<'_>) {
-        if !event.ack.cwnd_limited {
-            return window.observe(event.ack);
-        }
-        if window.in_slow_start() {
-            window.slow_start(event.ack, event.ack.growth_credit as u32);
+        if !window.is_left_to_avoidance(event.ack) {
             return;
         }
         if (u64::from(window.count) * u64::from(self.alpha)) >> 7 >= u64::from(window.cwnd) {

@@ -120,11 +120,7 @@ impl LinuxControl for IllinoisControl {
         if event.is_after(self.round_end) {
             self.end_round(window.cwnd, event.ack.sent);
         }
-        if !event.ack.cwnd_limited {
-            return window.observe(event.ack);
-        }
-        if window.in_slow_start() {
-            window.slow_start(event.ack, event.ack.growth_credit as u32);
+        if !window.is_left_to_avoidance(event.ack) {
             return;
         }
         window.count = window.count.saturating_add(self.acked);

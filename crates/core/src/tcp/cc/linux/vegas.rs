@@ -87,7 +87,7 @@ impl LinuxControl for VegasControl {
 
     /// `tcp_vegas_cwnd_event()`: the base RTT is measured again.
     fn tx_start(&mut self, _window: &LinuxWindow, _now: u64, _idle: u64) {
-        self.rtt = VegasRtt { round_end: self.rtt.round_end, ..VegasRtt::default() };
+        self.rtt.forget();
         self.as_reno = false;
     }
 }

@@ -37,6 +37,11 @@ impl VegasRtt {
         self.forget_round();
     }
 
+    /// The path may be another one after a pause; the round goes on.
+    pub fn forget(&mut self) {
+        *self = VegasRtt { round_end: self.round_end, ..VegasRtt::default() };
+    }
+
     pub fn forget_round(&mut self) {
         (self.min, self.samples) = (NO_RTT, 0);
     }

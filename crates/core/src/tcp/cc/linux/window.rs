@@ -101,6 +101,20 @@ impl LinuxWindow {
         Some(self.slow_start(ack, credit)).filter(|&left| left > 0)
     }
 
+    /// For controls whose slow start takes an ACK whole: whether congestion avoidance gets it.
+    #[inline]
+    pub fn is_left_to_avoidance(&mut self, ack: &Ack) -> bool {
+        if !ack.cwnd_limited {
+            self.observe(ack);
+            return false;
+        }
+        if self.in_slow_start() {
+            self.slow_start(ack, ack.growth_credit as u32);
+            return false;
+        }
+        true
+    }
+
     /// An ACK at which the window does not grow; a rule of the host may watch it.
     pub fn observe(&mut self, ack: &Ack) {
         let Some(mut other) = self.other_slow_start.take() else { return };

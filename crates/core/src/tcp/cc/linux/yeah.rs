@@ -103,6 +103,6 @@ impl LinuxControl for YeahControl {
     }
 
     fn tx_start(&mut self, _window: &LinuxWindow, _now: u64, _idle: u64) {
-        self.rtt = VegasRtt { round_end: self.rtt.round_end, ..VegasRtt::default() };
+        self.rtt.forget();
     }
 }
