@@ -190,6 +190,10 @@ impl Scoreboard {
     pub fn forward_acked(&self) -> u32 {
         self.highest_sacked.map_or(0, |h| (h + 1).saturating_sub(self.base) as u32)
     }
+    /// The end of the highest segment that is SACKed now, or `una` (`tcp_highest_sack_seq()`).
+    pub fn forward_ack(&self, una: u64) -> u64 {
+        self.highest_sacked_end().filter(|_| self.sacked_out() > 0).unwrap_or(una).max(una)
+    }
     pub fn highest_sacked_end(&self) -> Option<u64> {
         self.highest_sacked.and_then(|h| self.get(h)).map(SentSegment::end)
     }

@@ -8,7 +8,6 @@ use crate::tcp::config::RtoRestart;
 use crate::tcp::delivery_rate::AckDelivery;
 use crate::tcp::ecn::MarkReport;
 use crate::tcp::info::CaState;
-use crate::tcp::linux_rules::LinuxRule;
 use crate::tcp::pacer::Pacer;
 use crate::tcp::recovery::{AckInfo, AnyRecovery, LinuxAck, Recovery, RecoveryContext};
 use crate::tcp::scoreboard::Acked;
@@ -241,7 +240,7 @@ impl Sender {
         if self.config.sack_rtt {
             self.rtt.note_min(now - last);
             self.on_rtt(now - sent);
-            if self.follows_linux_rtt() {
+            if self.rtt.follows_linux() {
                 self.rtt.reset_backoff();
             }
         }
@@ -258,13 +257,12 @@ impl Sender {
         if self.recovery.linux().is_none() {
             return LinuxAck::default();
         }
-        let highest = self.scoreboard.highest_sacked_end().filter(|_| self.scoreboard.sacked_out() > 0);
         let dsack_range = dsack_block(segment);
         let retransmitted = |(start, _)| self.scoreboard.was_retransmitted(start);
         LinuxAck {
             had_outstanding: !self.scoreboard.is_empty(),
             prior_una: self.una,
-            prior_fack: highest.unwrap_or(self.una),
+            prior_fack: self.scoreboard.forward_ack(self.una),
             losses_before: self.scoreboard.losses(),
             echo_value: echo.value(),
             has_blocks: !segment.sack.is_empty(),
@@ -291,11 +289,6 @@ impl Sender {
     fn cc_rtt(&self, now: Time, acked: &Acked, sacked: Option<Span>, echo: Option<Span>) -> Option<Span> {
         let by_number = acked.rtt(now);
         if self.config.sack_rtt { sacked.or(by_number).or(echo) } else { by_number }
-    }
-
-    #[inline]
-    fn follows_linux_rtt(&self) -> bool {
-        self.config.linux_rules.has(LinuxRule::RttDeviation)
     }
 
     #[inline(always)]

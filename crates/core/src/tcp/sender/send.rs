@@ -218,16 +218,17 @@ impl Sender {
             }
             Ok((payload, fin)) if room => Ok(self.send_new(now, payload, fin, socket)),
             Ok(_) => Err(self.window_limit()),
-            Err(limit) => {
-                if room && let Some(index) = self.recovery.next_rescue(&mut self.scoreboard) {
-                    // A rescue retransmission in a recovery (RFC 6675), else a tail loss probe.
-                    let reason = if self.recovery.active() { RetransmitReason::Fast } else { RetransmitReason::Probe };
-                    let probe = self.recovery.linux().is_some_and(|linux| linux.probes());
-                    return Ok((Transmit { reason, ..self.send_again(now, index, socket, probe) }, None));
-                }
-                Err(limit)
-            }
+            Err(limit) if room => self.rescue(now, socket).ok_or(limit),
+            Err(limit) => Err(limit),
         }
+    }
+
+    /// A rescue retransmission in a recovery (RFC 6675), else a tail loss probe.
+    fn rescue(&mut self, now: Time, socket: &Socket) -> Option<NextPiece> {
+        let index = self.recovery.next_rescue(&mut self.scoreboard)?;
+        let reason = if self.recovery.active() { RetransmitReason::Fast } else { RetransmitReason::Probe };
+        let probe = self.recovery.linux().is_some_and(|linux| linux.probes());
+        Some((Transmit { reason, ..self.send_again(now, index, socket, probe) }, None))
     }
 
     /// As `next_piece`, where Linux's packets divide what is sent.
@@ -248,14 +249,11 @@ impl Sender {
                 let (payload, fin) = self.next_of_burst(&plan);
                 return Ok(self.send_new(now, payload, fin, socket));
             }
-            let planned = self.next_burst(now, socket, in_flight);
-            let retransmits = planned.is_err() && room;
-            if retransmits && let Some(index) = self.recovery.next_rescue(&mut self.scoreboard) {
-                let reason = if self.recovery.active() { RetransmitReason::Fast } else { RetransmitReason::Probe };
-                let probe = self.recovery.linux().is_some_and(|linux| linux.probes());
-                return Ok((Transmit { reason, ..self.send_again(now, index, socket, probe) }, None));
-            }
-            let mut plan = planned?;
+            let mut plan = match self.next_burst(now, socket, in_flight) {
+                Ok(plan) => plan,
+                Err(limit) if room => return self.rescue(now, socket).ok_or(limit),
+                Err(limit) => return Err(limit),
+            };
             if self.is_pacing_limited(now, socket) {
                 return Err(SendLimit::Pacing);
             }

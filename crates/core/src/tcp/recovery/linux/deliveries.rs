@@ -1,6 +1,6 @@
 //! What an ACK newly delivers, segment by segment in the order in which Linux processes it.
 
-use super::machine::{State, fack};
+use super::machine::State;
 use crate::tcp::info::CaState;
 use crate::tcp::recovery::{LinuxAck, RecoveryContext};
 use crate::tcp::timestamps::timestamp;
@@ -59,10 +59,10 @@ impl State {
         if self.settings.sack {
             if sacked_low < ack.prior_fack && (self.ca_state != CaState::Loss || self.undo.marker.is_some()) {
                 let highest = ctx.scoreboard.highest_sacked_end().unwrap_or(0).max(ack.prior_fack);
-                self.check_reordering(sacked_low, highest, ctx);
+                self.reordering.check_sack(sacked_low, highest, ctx.segment);
             }
             if acked_low < ack.prior_fack {
-                self.check_reordering(acked_low, fack(ctx), ctx);
+                self.reordering.check_sack(acked_low, ctx.scoreboard.forward_ack(ctx.una), ctx.segment);
             }
         } else if retransmission_acked {
             flags.original = false;

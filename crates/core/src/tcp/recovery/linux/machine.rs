@@ -2,9 +2,11 @@
 //! transmission mean in each of the states Open, Disorder, CWR, Recovery and Loss.
 
 use super::deliveries::Deliveries;
+use super::loss_probe::LossProbe;
 use super::rack::{self, Rack};
 use super::reduction::Reduction;
 use super::reno_sack::RenoSack;
+use super::reordering::Reordering;
 use super::timer::{self, Pending, Timer};
 use super::undo::UndoState;
 use crate::tcp::cc::{AnyCc, Congestion, CongestionControl, CongestionSignal, CongestionWindow};
@@ -55,24 +57,15 @@ pub struct State {
     /// F-RTO is undecided.
     pub frto: bool,
     pub rexmit: Rexmit,
-    /// `tp->reordering` and `tp->reord_seen`.
-    pub reordering: u32,
-    pub reordering_seen: bool,
+    pub reordering: Reordering,
     /// `tp->dsack_dups`: segments that D-SACKs reported.
     pub dsack_duplicates: u64,
     /// The growth that this ACK earns: segments newly delivered.
     pub delivered: u32,
     /// A CWR flag is due on the next data (true), or no longer (false).
     pub cwr_flag: Option<bool>,
-    /// The tail loss probe has retransmitted, or sent new data, up to here.
-    pub tlp_high_seq: Option<u64>,
-    pub tlp_retransmitted: bool,
-    /// A probe is due and may exceed cwnd up to this window; 0 if none is.
-    pub probe_window: f64,
+    pub probe: LossProbe,
 }
-
-/// `tcp_max_reordering`.
-const MAX_REORDERING: u32 = 300;
 
 impl Default for State {
     fn default() -> State {
@@ -97,14 +90,11 @@ impl Default for State {
             retransmits: 0,
             frto: false,
             rexmit: Rexmit::None,
-            reordering: 3,
-            reordering_seen: false,
+            reordering: Reordering::new(3),
             dsack_duplicates: 0,
             delivered: 0,
             cwr_flag: None,
-            tlp_high_seq: None,
-            tlp_retransmitted: false,
-            probe_window: 0.0,
+            probe: LossProbe::default(),
         }
     }
 }
@@ -132,10 +122,17 @@ impl State {
         scoreboard.retrans_out() > 0 || scoreboard.first().is_some_and(|head| head.sends > 1)
     }
 
+    /// `tcp_retrans_stamp_cleanup()`: the time of the first retransmission, unless one is outstanding.
+    fn forget_retransmission_time(&mut self, scoreboard: &Scoreboard) {
+        if !self.any_retransmission(scoreboard) {
+            self.undo.retransmission_time = None;
+        }
+    }
+
     /// `tcp_init_cwnd_reduction()`. The window itself changes with the next delivery.
     pub(super) fn init_reduction(&mut self, signal: CongestionSignal, ctx: &mut RecoveryContext<'_>) {
         self.high_seq = ctx.next;
-        self.tlp_high_seq = None;
+        self.probe.forget();
         let cwnd = ctx.cc.cwnd();
         ctx.stats.window_cuts += 1;
         let congestion = Congestion { now: ctx.now, signal, flight: f64::from(whole(cwnd)) };
@@ -177,9 +174,7 @@ impl State {
 
     /// `tcp_enter_recovery()`.
     pub(super) fn enter_recovery(&mut self, ece: bool, ctx: &mut RecoveryContext<'_>) {
-        if !self.any_retransmission(ctx.scoreboard) {
-            self.undo.retransmission_time = None;
-        }
+        self.forget_retransmission_time(ctx.scoreboard);
         self.undo.prior_ssthresh = None;
         self.init_undo(ctx);
         if !self.in_reduction() {
@@ -197,7 +192,7 @@ impl State {
     }
 
     pub(super) fn init_undo(&mut self, ctx: &RecoveryContext<'_>) {
-        let probe = u32::from(self.tlp_high_seq.is_some() && self.tlp_retransmitted);
+        let probe = u32::from(self.probe.has_retransmitted());
         self.undo.begin(ctx.una, ctx.scoreboard.retrans_out() + probe);
     }
 
@@ -222,16 +217,16 @@ impl State {
         }
         let sacked = self.sacked_out(ctx.scoreboard);
         if self.ca_state <= CaState::Disorder && sacked >= self.settings.threshold {
-            self.reordering = self.reordering.min(self.settings.threshold);
+            self.reordering.metric = self.reordering.metric.min(self.settings.threshold);
         }
         self.ca_state = CaState::Loss;
         self.high_seq = ctx.next;
-        self.tlp_high_seq = None;
+        self.probe.forget();
+        self.probe.cancel();
         self.cwr_flag = Some(true);
         self.frto = self.settings.frto && (new_recovery || self.retransmits > 0);
         self.retransmits += 1;
         self.rexmit = Rexmit::Lost;
-        self.probe_window = 0.0;
     }
 
     /// `tcp_timeout_mark_lost()`: what was sent recently counts as in flight still.
@@ -259,9 +254,7 @@ impl State {
 
     /// `tcp_try_to_open()`.
     pub(super) fn try_to_open(&mut self, ece: bool, ctx: &mut RecoveryContext<'_>) {
-        if !self.any_retransmission(ctx.scoreboard) {
-            self.undo.retransmission_time = None;
-        }
+        self.forget_retransmission_time(ctx.scoreboard);
         if ece {
             self.enter_cwr(ctx);
         }
@@ -296,9 +289,7 @@ impl State {
         if self.settings.sack || ctx.una != self.high_seq {
             return false;
         }
-        if !self.any_retransmission(ctx.scoreboard) {
-            self.undo.retransmission_time = None;
-        }
+        self.forget_retransmission_time(ctx.scoreboard);
         true
     }
 
@@ -347,28 +338,14 @@ impl State {
         if self.undo.marker.is_none() || !self.undo.packet_delayed(ack, &self.settings) {
             return false;
         }
-        self.check_reordering(ack.prior_una, fack(ctx), ctx);
+        self.reordering.check_sack(ack.prior_una, ctx.scoreboard.forward_ack(ctx.una), ctx.segment);
         if ctx.scoreboard.retrans_out() > 0 {
             return true;
         }
-        if !self.any_retransmission(ctx.scoreboard) {
-            self.undo.retransmission_time = None;
-        }
+        self.forget_retransmission_time(ctx.scoreboard);
         self.undo_reduction(true, ctx);
         self.try_keep_open(ctx);
         false
-    }
-
-    /// `tcp_check_sack_reordering()`.
-    pub(super) fn check_reordering(&mut self, low: u64, fack: u64, ctx: &RecoveryContext<'_>) {
-        if low >= fack {
-            return;
-        }
-        let metric = (fack - low).div_ceil(u64::from(ctx.segment.max(1)));
-        if metric > u64::from(self.reordering) {
-            self.reordering = u32::try_from(metric).unwrap_or(u32::MAX).min(MAX_REORDERING);
-        }
-        self.reordering_seen = true;
     }
 
     /// `tcp_identify_packet_loss()`. Returns whether a retransmission was found lost; a reordering
@@ -378,7 +355,7 @@ impl State {
             return false;
         }
         if !self.settings.sack {
-            let starts = self.ca_state < CaState::Recovery && self.reno.sacked_out >= self.reordering;
+            let starts = self.ca_state < CaState::Recovery && self.reno.sacked_out >= self.reordering.metric;
             if starts || (self.ca_state == CaState::Recovery && advanced) {
                 let first = ctx.scoreboard.first_index();
                 if ctx.scoreboard.first().is_some_and(|head| !head.is_lost()) {
@@ -408,7 +385,8 @@ impl State {
 
     /// `tcp_rack_reo_wnd()`.
     pub(super) fn reo_wnd(&self, ctx: &RecoveryContext<'_>) -> Span {
-        if !self.reordering_seen && (self.ca_state >= CaState::Recovery || self.sacked_out(ctx.scoreboard) >= self.reordering) {
+        let dupthresh = self.reordering.metric;
+        if !self.reordering.seen && (self.ca_state >= CaState::Recovery || self.sacked_out(ctx.scoreboard) >= dupthresh) {
             return Span::ZERO;
         }
         let quarter = Span(ctx.rtt.min().unwrap_or(Span::ZERO).0 / 4);
@@ -538,45 +516,31 @@ impl State {
         }
         let (delivered, reordered) = self.reno.add(dupacks, ctx.scoreboard);
         self.delivered += delivered;
-        self.note_reno_reordering(reordered, 0, ctx);
-    }
-
-    /// `tcp_check_reno_reordering()`.
-    pub(super) fn note_reno_reordering(&mut self, reordered: bool, addend: u32, ctx: &RecoveryContext<'_>) {
         if reordered {
-            self.reordering = (ctx.scoreboard.len() + addend).min(MAX_REORDERING);
-            self.reordering_seen = true;
+            self.reordering.set_without_sack(ctx.scoreboard.len());
         }
     }
 
-    /// `tcp_process_tlp_ack()` (RFC 8985, section 7.4.2).
-    pub(super) fn process_tlp_ack(&mut self, ack: &LinuxAck, deliveries: &Deliveries, ctx: &mut RecoveryContext<'_>) {
-        let Some(high) = self.tlp_high_seq.filter(|&high| ctx.una >= high) else { return };
-        if !self.tlp_retransmitted || ack.dsack_of_probe {
-            self.tlp_high_seq = None;
-        } else if ctx.una > high {
-            // The probe has repaired a loss.
-            ctx.stats.fast_retransmits += 1;
-            self.init_reduction(CongestionSignal::Duplicates, ctx);
-            self.ca_state = CaState::Cwr;
-            self.end_reduction(ctx);
-            self.try_keep_open(ctx);
-        } else if !ack.advanced && !ack.not_duplicate && !deliveries.sacked {
-            self.tlp_high_seq = None;
-        }
+    /// The probe has repaired a loss (`tcp_process_tlp_ack()`).
+    fn reduce_after_probe(&mut self, ctx: &mut RecoveryContext<'_>) {
+        ctx.stats.fast_retransmits += 1;
+        self.init_reduction(CongestionSignal::Duplicates, ctx);
+        self.ca_state = CaState::Cwr;
+        self.end_reduction(ctx);
+        self.try_keep_open(ctx);
     }
 
     /// The D-SACK of an ACK (`tcp_check_dsack()`, `tcp_dsack_seen()`, `tcp_sacktag_one()`).
     pub(super) fn on_dsack(&mut self, (start, end): (u64, u64), ack: &mut LinuxAck, ctx: &RecoveryContext<'_>) {
         let len = end - start;
         let segments = len.div_ceil(u64::from(ctx.segment.max(1))).max(1);
-        let probe = len <= u64::from(ctx.segment) && self.tlp_high_seq == Some(end);
+        let probe = len <= u64::from(ctx.segment) && self.probe.ends_at(end);
         self.dsack_duplicates += segments;
         ack.dsack_of_probe = probe;
         if self.dsack_duplicates > ctx.stats.retransmitted_segments {
             return;
         }
-        if self.reordering_seen && !probe {
+        if self.reordering.seen && !probe {
             self.rack.dsack_seen = true;
         }
         ack.dsack = true;
@@ -593,7 +557,7 @@ impl State {
 
     /// `tcp_may_raise_cwnd()`.
     pub(super) fn may_raise_cwnd(&self, deliveries: &Deliveries) -> bool {
-        deliveries.acked || (deliveries.sacked && self.reordering > self.settings.threshold)
+        deliveries.acked || (deliveries.sacked && self.reordering.metric > self.settings.threshold)
     }
 
     /// `tcp_cwnd_reduction()`.
@@ -655,11 +619,10 @@ impl State {
 
     /// `tcp_send_loss_probe()`.
     pub(super) fn send_probe(&mut self, ctx: &mut RecoveryContext<'_>) {
-        if self.tlp_high_seq.is_some() {
+        if self.probe.is_outstanding() {
             return self.rearm_rto(ctx);
         }
-        self.tlp_retransmitted = false;
-        self.probe_window = f64::from(self.in_flight(ctx.scoreboard) + 1);
+        self.probe.become_due(self.in_flight(ctx.scoreboard));
         self.timer.set_rto(self.settings.wheel, ctx);
     }
 
@@ -699,7 +662,7 @@ impl State {
         }
         if info.advanced {
             self.retransmits = 0;
-            self.probe_window = 0.0;
+            self.probe.cancel();
         }
         if !ack.had_outstanding {
             if ack.dsack {
@@ -710,15 +673,17 @@ impl State {
         if !self.settings.sack && info.acked > 0 {
             let (delivered, reordered) = self.reno.remove(info.acked, ctx.scoreboard);
             self.delivered += delivered;
-            self.note_reno_reordering(reordered, info.acked, ctx);
+            if reordered {
+                self.reordering.set_without_sack(ctx.scoreboard.len() + info.acked);
+            }
         }
         set_timer |= deliveries.acked || ack.timed_by_sack;
         ack.not_duplicate |= deliveries.acked;
         if let Some(prior_delivered) = deliveries.prior_delivered {
             self.rack.update_reo_wnd(prior_delivered);
         }
-        if self.tlp_high_seq.is_some() {
-            self.process_tlp_ack(&ack, &deliveries, ctx);
+        if self.probe.on_ack(ctx.una, &ack, deliveries.sacked) {
+            self.reduce_after_probe(ctx);
         }
         let congestion = deliveries.sacked || ack.ece || ack.dsack;
         if !ack.not_duplicate || congestion || self.ca_state != CaState::Open {
@@ -739,12 +704,7 @@ impl State {
     /// A segment was sent (`tcp_event_new_data_sent()`, `tcp_retransmit_skb()`).
     pub fn on_sent(&mut self, index: Index, retransmission: bool, ctx: &mut RecoveryContext<'_>) {
         self.rack.on_sent(index, ctx.now);
-        let probe = self.probe_window > 0.0;
-        if probe {
-            self.probe_window = 0.0;
-            self.tlp_high_seq = Some(ctx.next);
-            self.tlp_retransmitted = retransmission;
-        }
+        let probe = self.probe.on_sent(ctx.next, retransmission);
         if self.in_reduction() && !probe {
             self.reduction.out += 1;
         }
@@ -771,10 +731,4 @@ impl State {
         }
         self.timer.apply(ctx);
     }
-}
-
-/// `tcp_highest_sack_seq()`: the end of the highest SACKed segment, or snd.una.
-pub fn fack(ctx: &RecoveryContext<'_>) -> u64 {
-    let highest = ctx.scoreboard.highest_sacked_end().filter(|_| ctx.scoreboard.sacked_out() > 0);
-    highest.unwrap_or(ctx.una).max(ctx.una)
 }

@@ -5,10 +5,12 @@
 //! The RFC's way is the recovery `rack` with the host's `undo`, `eifel` and `frto`.
 
 mod deliveries;
+mod loss_probe;
 mod machine;
 mod rack;
 mod reduction;
 mod reno_sack;
+mod reordering;
 mod timer;
 mod undo;
 
@@ -20,6 +22,7 @@ use crate::tcp::scoreboard::{Index, Scoreboard};
 use crate::tcp::timer_wheel::TimerWheel;
 use crate::units::Time;
 use machine::{Rexmit, Settings, State};
+use reordering::Reordering;
 use timer::Pending;
 
 /// Boxed: larger than every other recovery.
@@ -40,7 +43,7 @@ impl LinuxRecovery {
             wheel: TimerWheel::new(config),
             sack: true,
         };
-        state.reordering = config.dupack_threshold;
+        state.reordering = Reordering::new(config.dupack_threshold);
     }
 
     /// SACK was not negotiated: duplicate ACKs are counted (`tcp_is_reno()`).
@@ -84,13 +87,7 @@ impl LinuxRecovery {
 
     /// A tail loss probe is due: also new data that Nagle's algorithm holds back is sent.
     pub fn probes(&self) -> bool {
-        self.0.probe_window > 0.0
-    }
-
-    /// The RTO has expired (`tcp_enter_loss()`). `retransmits`: RTOs before it since snd.una
-    /// advanced.
-    pub fn enter_loss(&mut self, ctx: &mut RecoveryContext<'_>) {
-        self.0.enter_loss(ctx);
+        self.0.probe.is_due()
     }
 
     /// The retransmission timer runs again after the RTO.
@@ -111,7 +108,6 @@ impl Recovery for LinuxRecovery {
         self.0.ca_state == CaState::Open && self.0.reno.sacked_out == 0
     }
 
-    /// The sender calls `enter_loss`.
     fn on_timeout(&mut self, ctx: &mut RecoveryContext<'_>) {
         self.0.enter_loss(ctx);
     }
@@ -135,7 +131,7 @@ impl Recovery for LinuxRecovery {
     }
 
     fn window(&self, cc: &AnyCc) -> f64 {
-        if self.0.probe_window > 0.0 { cc.cwnd().max(self.0.probe_window) } else { cc.cwnd() }
+        self.0.probe.window(cc.cwnd())
     }
 
     fn in_flight(&self, scoreboard: &Scoreboard) -> u32 {
@@ -152,7 +148,7 @@ impl Recovery for LinuxRecovery {
     /// Without new data the probe retransmits the last segment.
     fn next_rescue(&mut self, scoreboard: &mut Scoreboard) -> Option<Index> {
         let last = scoreboard.end_index().checked_sub(1)?;
-        (self.0.probe_window > 0.0 && scoreboard.get(last).is_some()).then_some(last)
+        (self.probes() && scoreboard.get(last).is_some()).then_some(last)
     }
 
     fn is_probing(&self) -> bool {
@@ -168,6 +164,6 @@ impl Recovery for LinuxRecovery {
     }
 
     fn reordering(&self) -> Option<u32> {
-        Some(self.0.reordering)
+        Some(self.0.reordering.metric)
     }
 }
