@@ -214,12 +214,17 @@ class ProcessingJitter(Table):
         return {"p50_ps": self.p50, "p99_ps": self.p99}
 
 
-def _processing_jitter(value: Any) -> Any:
+def _false_or(table: type[Table], value: Any, allowed: str) -> Any:
+    """`allowed`: what the error names."""
     if value is False:
         return value
     if isinstance(value, dict):
-        return ProcessingJitter.model_validate(value)
-    raise InvalidValue(format_value(value), 'false, or { p50 = "20 us", p99 = "80 us" }')
+        return table.model_validate(value)
+    raise InvalidValue(format_value(value), allowed)
+
+
+def _processing_jitter(value: Any) -> Any:
+    return _false_or(ProcessingJitter, value, 'false, or { p50 = "20 us", p99 = "80 us" }')
 
 
 def _gro(value: Any) -> Any:
@@ -248,21 +253,13 @@ class Tso(Table):
 
 
 def _tso(value: Any) -> Any:
-    if value is False:
-        return value
-    if isinstance(value, dict):
-        return Tso.model_validate(value)
-    raise InvalidValue(format_value(value), 'false, or { segments = 2, time = "1 ms", most = "64 KiB" }')
+    return _false_or(Tso, value, 'false, or { segments = 2, time = "1 ms", most = "64 KiB" }')
 
 
 def _tsq(value: Any) -> Any:
     if value is True:
         return Tso.model_validate({"segments": 2, "time": "1 ms", "most": "4 MiB"})
-    if value is False:
-        return value
-    if isinstance(value, dict):
-        return Tso.model_validate(value)
-    raise InvalidValue(format_value(value), 'false, true, or { segments = 2, time = "1 ms", most = "4 MiB" }')
+    return _false_or(Tso, value, 'false, true, or { segments = 2, time = "1 ms", most = "4 MiB" }')
 
 
 def _ssthresh(value: Any) -> Any:
