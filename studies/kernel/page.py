@@ -140,7 +140,7 @@ def starts_s(measured: Sequence[Transfer]) -> dict[int, float]:
     return {seed: own.get(seed, others[at % len(others)]) for at, seed in enumerate(SEEDS)}
 
 
-def of_transfers(measured: Sequence[Transfer]) -> KernelSide:
+def of_transfers(measured: Sequence[Transfer], seeds: Sequence[int] = SEEDS) -> KernelSide:
     figures, grades = [run.figures for run in measured], [run.grade for run in measured]
     return KernelSide(
         spread([run.goodput_bps / 1e6 for run in figures], ".3f"),
@@ -152,7 +152,7 @@ def of_transfers(measured: Sequence[Transfer]) -> KernelSide:
         spread([run.steal_percent for run in measured], ".1f"),
         median(figures),
         starts_s(measured),
-        "" if len(figures) >= len(SEEDS) else f" ({len(figures)} {'run' if len(figures) == 1 else 'runs'})",
+        "" if len(figures) >= len(seeds) else f" ({len(figures)} {'run' if len(figures) == 1 else 'runs'})",
     )
 
 
@@ -182,14 +182,22 @@ def of_page(page: str) -> dict[tuple[str, str], KernelSide]:
 
 def cells(simulated: Sequence[Figures], kernel: KernelSide) -> tuple[str, ...]:
     model, reference = median(simulated), kernel.medians
-    failed = faults(model, reference)
+    goodput, rtt = model.goodput_bps / reference.goodput_bps - 1, model.rtt_ms / reference.rtt_ms - 1
+    return _cells(simulated, kernel, (goodput, rtt), faults(model, reference))
+
+
+def _cells(
+    simulated: Sequence[Figures], kernel: KernelSide, differences: tuple[float, float], failed: Sequence[str]
+) -> tuple[str, ...]:
+    """`differences`: of goodput and RTT, as shares of the kernel's."""
+    goodput, rtt = differences
     return (
         kernel.goodput,
         spread([run.goodput_bps / 1e6 for run in simulated], ".3f"),
-        f"{model.goodput_bps / reference.goodput_bps - 1:+.1%}",
+        f"{goodput:+.1%}",
         kernel.rtt,
         spread([run.rtt_ms for run in simulated], ".1f"),
-        f"{model.rtt_ms / reference.rtt_ms - 1:+.1%}",
+        f"{rtt:+.1%}",
         kernel.retransmitted,
         spread([run.retransmitted for run in simulated], "d"),
         kernel.grades,
@@ -287,27 +295,10 @@ def conditions_part(store: TransferStore) -> str:
 
 
 def _paired_row(link: str, variant: str, simulated: Sequence[Figures], measured: Sequence[Transfer]) -> tuple[str, ...]:
-    kernel, runs = of_transfers(measured), [run.figures for run in measured]
+    kernel, runs = of_transfers(measured, conditions.SEEDS), [run.figures for run in measured]
     difference = conditions.paired(simulated, runs)
     failed = conditions.paired_faults(difference, simulated, runs)
-    few = "" if len(runs) == len(conditions.SEEDS) else f" ({len(runs)} {'run' if len(runs) == 1 else 'runs'})"
-    return (
-        link,
-        variant,
-        kernel.goodput,
-        spread([run.goodput_bps / 1e6 for run in simulated], ".3f"),
-        f"{difference.goodput:+.1%}",
-        kernel.rtt,
-        spread([run.rtt_ms for run in simulated], ".1f"),
-        f"{difference.rtt:+.1%}",
-        kernel.retransmitted,
-        spread([run.retransmitted for run in simulated], "d"),
-        kernel.grades,
-        kernel.date,
-        kernel.load,
-        kernel.steal,
-        ("misses: " + ", ".join(failed) if failed else "holds") + few,
-    )
+    return link, variant, *_cells(simulated, kernel, (difference.goodput, difference.rtt), failed)
 
 
 def arguments() -> argparse.Namespace:
