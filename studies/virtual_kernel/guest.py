@@ -14,7 +14,6 @@ import hashlib
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from studies.virtual_kernel.build import Kernel, Unavailable
+from studies.virtual_kernel.console import run_to_halt
 
 HERE = Path(__file__).parent
 START_NS = 1_700_000_000 * 10**9
@@ -104,20 +104,7 @@ def _boot(linux: Path, folder: Path, seed: int, limit_s: float) -> str:
         f'LD_PRELOAD={preload} exec timeout -k 5 {limit_s:.0f} "$@"'
     )
     command = ["unshare", "--mount", "sh", "-c", inside, "sh", str(folder), str(linux), *COMMAND]
-    with subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=limit_s + 30)
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return output.decode(errors="replace")
+    return run_to_halt(command, limit_s + 30, environment=environment)
 
 
 def results_digest(folder: Path) -> str:

@@ -12,7 +12,6 @@ import argparse
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from studies.virtual_kernel.build import MISSING, Unavailable, cache, download
+from studies.virtual_kernel.console import run_to_halt
 
 PACKAGE = "user-mode-linux"
 INIT = Path(__file__).with_name("uml_init.sh")
@@ -81,23 +81,11 @@ def _boot(root: Path, folder: Path, limit_s: float) -> str:
         *(str(root / "usr/bin/linux.uml"), "rootfstype=hostfs", "rootflags=/", "ro", f"mem={MEMORY}", "quiet"),
         *("con=null", "con0=null,fd:1", f"init={folder}/init", f"WORK={folder}", f"PACKAGES={root}"),
     ]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        cwd=folder,
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise TimeoutError(f"the virtual machine did not halt in {limit_s:.0f} s") from None
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return re.sub(r"\x1b\[[0-9;]*m", "", output.decode(errors="replace"))
+    try:
+        console = run_to_halt(command, limit_s, folder=folder)
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"the virtual machine did not halt in {limit_s:.0f} s") from None
+    return re.sub(r"\x1b\[[0-9;]*m", "", console)
 
 
 def main() -> int:
