@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from studies.dialogues.play import FOLDER, HOST, NOT_TRACED, Causes, Row, by_category, play_all, renew, scripts
+from studies.outcome_files import write_page
 
 CATEGORIES = {
     "a_loss_sack_cubic": "losses with SACK, cubic",
@@ -184,7 +185,7 @@ def main() -> None:
         causes = Causes.read()
     print(f"{len(rows)} scripts in {time.monotonic() - began:.1f} s", file=sys.stderr)
     if asked.file:
-        asked.file.write_text(page(rows, causes, time.strftime("%Y-%m-%d")), "utf-8")
+        write_page(asked.file, page(rows, causes, time.strftime("%Y-%m-%d")))
     else:
         print(totals(rows))
 

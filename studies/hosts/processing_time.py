@@ -29,6 +29,9 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
+from studies.dialogues.generator.packets import checksum
+from studies.outcome_files import write_page
+
 HOST, PEER, PORT, PEER_PORT = "10.9.0.1", "10.9.0.2", 5000, 40000
 MSS = 1460
 PEER_WINDOW = 20 * MSS
@@ -38,14 +41,6 @@ SYN, ACK, PSH = 2, 16, 8
 QUANTILES = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999)
 EDGES_US = (*range(5, 55, 5), 60, 80, 100, 200, 1000)
 TIMER_US = 1000.0
-
-
-def checksum(data: bytes) -> int:
-    """The Internet checksum (RFC 1071)."""
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data if len(data) % 2 == 0 else data + b"\0"))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
 
 
 def ip_run(*words: str) -> None:
@@ -79,7 +74,7 @@ class Wire:
         )
         segment = header + options + payload
         pseudo = self._addresses + struct.pack("!BBH", 0, 6, len(segment))
-        value = checksum(pseudo + segment + (b"\0" if len(segment) % 2 else b""))
+        value = checksum(pseudo + segment)
         segment = segment[:16] + struct.pack("!H", value) + segment[18:]
         ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(segment), 0, 0x4000, 64, 6, 0) + self._addresses
         ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
@@ -265,11 +260,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         return inside(given.samples, given.gap_ms)
     before = os.getloadavg()[0]
     times = measured(given.samples, given.gap_ms)
-    text = page(times, (before, os.getloadavg()[0]), given.gap_ms)
-    if given.file:
-        given.file.write_text(text)
-    else:
-        print(text)
+    write_page(given.file, page(times, (before, os.getloadavg()[0]), given.gap_ms))
     return None
 
 

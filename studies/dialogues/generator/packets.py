@@ -102,12 +102,12 @@ class Codec:
         source, target = ip_address(self.peer.ip), ip_address(self.host.ip)
         ecn = ECN.index(packet.ecn)
         pseudo = source.packed + target.packed + struct.pack("!II", len(body), 6)
-        total = _checksum(pseudo + body)
+        total = checksum(pseudo + body)
         body = body[:16] + struct.pack("!H", total) + body[18:]
         if source.version == 6:
             return struct.pack("!IHBB", 6 << 28 | ecn << 20, len(body), 6, 64) + source.packed + target.packed + body
         ip = struct.pack("!BBHHHBBH", 0x45, ecn, 20 + len(body), 0, 0x4000, 64, 6, 0) + source.packed + target.packed
-        return ip[:10] + struct.pack("!H", _checksum(ip)) + ip[12:] + body
+        return ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:] + body
 
     def _options(self, options: Options) -> bytes:
         """Options in the order and with the padding of common stacks."""
@@ -191,7 +191,7 @@ class Codec:
         return options
 
 
-def _checksum(data: bytes) -> int:
+def checksum(data: bytes) -> int:
     """The Internet checksum (RFC 1071)."""
     if len(data) % 2:
         data += b"\0"
