@@ -79,6 +79,18 @@ impl Poller {
         failed.filter_map(|event| sockets.get(event.data() as usize)).for_each(PacketSocket::clear_error);
     }
 
+    /// Sleeps for at most `timeout`, or until a packet arrives at one socket.
+    pub fn sleep_for_packet(&self, socket: &PacketSocket, timeout: Duration) -> Result<(), EmuError> {
+        match ppoll(&mut [PollFd::new(socket.descriptor(), PollFlags::POLLIN)], Some(TimeSpec::from_duration(timeout)), None) {
+            Ok(0) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Ok(_) => {
+                socket.clear_error();
+                Ok(())
+            }
+            Err(error) => Err(EmuError::refused("waiting for packets")(error.into())),
+        }
+    }
+
     /// Sleeps for `time` even if packets or signals arrive.
     pub fn sleep_unconditionally(&self, time: Duration) {
         // An interrupted sleep is not continued: the next forced sleep makes up for it.

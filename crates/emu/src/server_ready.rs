@@ -64,8 +64,12 @@ pub fn wait_for_server(
         if state != ServerState::Starting || start >= Time::ZERO + timeout {
             break state;
         }
-        let interval = CHECK_INTERVAL.max(Span((clock.now() - start).0 * INTERVAL_PER_CHECK));
-        poller.sleep_unconditionally(Duration::from_secs_f64(interval.as_secs()));
+        let now = clock.now();
+        let interval = CHECK_INTERVAL.max(Span((now - start).0 * INTERVAL_PER_CHECK));
+        match condition {
+            ServerReady::Port(_) => poller.sleep_unconditionally(Duration::from_secs_f64(interval.as_secs())),
+            _ => sleep_until_sent(&clock, now + interval, namespaces, &mut sockets[0], poller)?,
+        }
     };
     let port = match condition {
         ServerReady::Port(port) => format!("port {port}"),
@@ -82,16 +86,35 @@ pub fn wait_for_server(
     }
 }
 
-fn check(condition: ServerReady, namespaces: &mut Namespaces, socket: &mut PacketSocket) -> ServerState {
-    let ports = namespaces.server_ports();
+/// Sleeps until `end`, or until the server has sent a packet to a client: at 1 Gb/s the RX ring is
+/// full within two intervals.
+fn sleep_until_sent(
+    clock: &MonotonicClock,
+    end: Time,
+    namespaces: &Namespaces,
+    socket: &mut PacketSocket,
+    poller: &Poller,
+) -> Result<(), EmuError> {
+    while clock.now() < end && !has_sent(namespaces, socket) {
+        poller.sleep_for_packet(socket, Duration::from_secs_f64((end - clock.now()).as_secs()))?;
+    }
+    Ok(())
+}
+
+/// Whether the server has sent a packet to a client. A query of a name server, for one, goes to no
+/// client.
+fn has_sent(namespaces: &Namespaces, socket: &mut PacketSocket) -> bool {
     let (addresses, clients) = (namespaces.addresses, namespaces.clients.len());
-    // A query of a name server, for one, goes to no client.
-    let is_for_a_client = |packet: &[u8]| addresses.client_of(packet).is_some_and(|client| (client as usize) < clients);
+    socket.skip_until(|packet| addresses.client_of(packet).is_some_and(|client| (client as usize) < clients))
+}
+
+fn check(condition: ServerReady, namespaces: &mut Namespaces, socket: &mut PacketSocket) -> ServerState {
+    let ports = || namespaces.server_ports();
     let is_ready = match condition {
-        ServerReady::Port(port) => ports.is_some_and(|open| open.contains(&port)),
+        ServerReady::Port(port) => ports().is_some_and(|open| open.contains(&port)),
         // Unreadable port tables count as ready. So does a server that has sent a packet to a
         // client: it is the active opener.
-        _ => ports.is_none_or(|open| !open.is_empty()) || socket.skip_until(is_for_a_client),
+        _ => has_sent(namespaces, socket) || ports().is_none_or(|open| !open.is_empty()),
     };
     match namespaces.server_exit_status() {
         _ if is_ready => ServerState::Ready,
