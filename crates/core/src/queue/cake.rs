@@ -9,7 +9,7 @@ use super::{Fifo, Order, Queue};
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::rng::Rng;
-use crate::units::Time;
+use crate::units::{Rate, Span, Time};
 use crate::view::hash;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -31,8 +31,24 @@ pub struct CakeConfig {
     /// Fairness between source and destination hosts before flows ("triple isolation", section
     /// III.B), for packets whose hosts are known.
     pub hosts: bool,
+    /// Serialization time of `mtu` bytes; zero if the rate is not known.
+    #[serde(skip)]
+    pub packet_time: Span,
     #[serde(skip)]
     pub order: Order,
+}
+
+impl CakeConfig {
+    /// The parameters for a service rate: the target is at least the serialization time of 1.5
+    /// packets (Høiland-Jørgensen, Täht and Morton 2018, section III), the interval grows by as much
+    /// and is at least two targets (Linux, `cake_set_rate()`).
+    pub fn at_rate(self, rate: Option<Rate>) -> CakeConfig {
+        let CoDelParameters { target: base, interval, mtu, .. } = self.control;
+        let packet_time = rate.map_or(Span::ZERO, |rate| rate.time_to_send(mtu));
+        let target = base.max(Span(packet_time.0.saturating_mul(3) / 2));
+        let interval = (interval + (target - base)).max(target.saturating_mul(2));
+        CakeConfig { control: CoDelParameters { target, interval, ..self.control }, packet_time, ..self }
+    }
 }
 
 /// Associativity of the hash: FIFOs that a flow can use (section III.B).
@@ -187,7 +203,7 @@ impl Queue for Cake {
             let (number, is_new) = self.drr.next(quantum)?;
             let CakeFlow { fifo, cobalt, hosts, shared_by, .. } = &mut self.flows[number as usize];
             let (packets, bytes) = (fifo.packets(), fifo.bytes());
-            let first = cobalt.dequeue(now, fifo, &self.config.control, &mut self.rng, out);
+            let first = cobalt.dequeue(now, fifo, &self.config.control, self.config.packet_time, &mut self.rng, out);
             self.packets -= packets - fifo.packets();
             self.bytes -= bytes - fifo.bytes();
             if let Some(first) = first {

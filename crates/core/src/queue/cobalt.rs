@@ -2,7 +2,7 @@
 //! flows, and BLUE (Feng et al. 2002), for unresponsive ones, in parallel.
 
 use super::codel::{CoDelParameters, control_law};
-use super::{Fifo, QueuedPacket, mark_or_drop};
+use super::{AqmSignal, Fifo, QueuedPacket};
 use crate::element::{DropReason, Output};
 use crate::rng::Rng;
 use crate::units::{Span, Time};
@@ -23,27 +23,32 @@ pub struct Cobalt {
 impl Cobalt {
     /// The next packet of the FIFO. BLUE drops ECN-capable packets as well: their flows did not
     /// respond to marks. The last packet is not dropped, because no later packet would reveal the
-    /// loss to the receiver.
+    /// loss to the receiver, but counts as a signal. `packet_time` is the serialization time of a
+    /// full-sized packet: four of them are no standing queue (Linux, `cobalt_should_drop()`).
     pub fn dequeue(
         &mut self,
         now: Time,
         fifo: &mut Fifo,
         control: &CoDelParameters,
+        packet_time: Span,
         rng: &mut Rng,
         out: &mut Output<'_>,
     ) -> Option<QueuedPacket> {
+        let target = control.target.max(packet_time.saturating_mul(4));
         loop {
             let Some(mut first) = fifo.pop() else {
                 self.ramp.update(now, false, control.interval);
                 self.change(now, control, -DECREMENT);
                 return None;
             };
-            let above = first.sojourn(now) >= control.target && fifo.bytes() > u64::from(control.mtu);
+            let above = first.sojourn(now) >= target;
             if self.ramp.update(now, above, control.interval) {
-                if !mark_or_drop(control.signal, &mut first.packet, out) {
+                if control.signal == AqmSignal::Mark && out.mark(&mut first.packet) {
+                    self.ramp.forgive(now);
+                } else if !fifo.is_empty() {
+                    out.drop(first.packet, DropReason::Early);
                     continue;
                 }
-                self.ramp.forgive(now);
             }
             if fifo.is_empty() || self.probability <= 0.0 || !rng.chance(self.probability) {
                 return Some(first);
@@ -77,22 +82,29 @@ struct SignalRamp {
     /// Time of the next step, up or down, if the count is not zero.
     next: Time,
     above: bool,
+    /// The count has changed by a step.
+    has_stepped: bool,
 }
 
 impl SignalRamp {
     /// A packet leaves the FIFO, or the FIFO is empty. True if a signal is due. A step that is due
-    /// when the delay rises above the target is a step up, as in Linux.
+    /// when the delay rises above the target is a step up, as in Linux (`cobalt_should_drop()`).
+    ///
+    /// The first rise makes a signal due for the next packet: the paper waits for an interval, but
+    /// in Linux the control law's reciprocal square root is 0 until the first step
+    /// (`cobalt_vars_init()`).
     fn update(&mut self, now: Time, above: bool, interval: Span) -> bool {
         let due = self.count > 0 && now >= self.next;
         if above && !self.above {
             self.count = self.count.max(1);
-            self.next = control_law(now, self.count, interval);
+            self.next = if self.has_stepped { control_law(now, self.count, interval) } else { now };
         }
         self.above = above;
         if !above {
             self.fall(now, interval);
         } else if due {
             self.count += 1;
+            self.has_stepped = true;
             self.next = control_law(self.next, self.count, interval);
         }
         above && due
@@ -101,6 +113,7 @@ impl SignalRamp {
     fn fall(&mut self, now: Time, interval: Span) {
         while self.count > 0 && now >= self.next {
             self.count -= 1;
+            self.has_stepped = true;
             self.next = control_law(self.next, self.count, interval);
         }
     }
@@ -129,10 +142,15 @@ mod tests {
         ms.filter(|&ms| ramp.update(Time::ZERO + Span::from_ms(ms), above, INTERVAL)).collect()
     }
 
+    /// A ramp that has risen above the target and fallen to 0 before.
+    fn ramp() -> SignalRamp {
+        SignalRamp { has_stepped: true, ..SignalRamp::default() }
+    }
+
     // finding("L11")
     #[test]
     fn ramp_falls_by_the_control_law_when_the_delay_is_below_the_target() {
-        let mut ramp = SignalRamp::default();
+        let mut ramp = ramp();
         // 100, then 100/sqrt(2), 100/sqrt(3), ... later: a signal at each step.
         assert_eq!(signals(&mut ramp, 0..320, true), [100, 171, 229, 279]);
         assert_eq!(ramp.count, 5);
@@ -143,10 +161,21 @@ mod tests {
         assert_eq!(signals(&mut ramp, 420..540, true), [478, 528]);
     }
 
+    #[test]
+    fn ramp_of_a_new_queue_signals_at_its_second_packet_above_the_target() {
+        let mut ramp = SignalRamp::default();
+        assert!(signals(&mut ramp, 0..40, false).is_empty());
+        // The count is 2 after it.
+        assert_eq!(signals(&mut ramp, 40..200, true), [41, 111, 169]);
+        // Only once.
+        assert!(signals(&mut ramp, 200..5000, false).is_empty());
+        assert_eq!(signals(&mut ramp, 5000..5150, true), [5100]);
+    }
+
     // finding("L11")
     #[test]
     fn ramp_signals_at_once_when_a_step_is_due_as_the_delay_returns_above_the_target() {
-        let mut ramp = SignalRamp::default();
+        let mut ramp = ramp();
         signals(&mut ramp, 0..320, true);
         assert!(signals(&mut ramp, 320..322, false).is_empty());
         // The next step is due at 323.2; no packet leaves before 330. The step after it follows two
@@ -157,7 +186,7 @@ mod tests {
     // finding("L11")
     #[test]
     fn ramp_forgets_its_count_when_the_delay_stays_below_the_target() {
-        let mut ramp = SignalRamp::default();
+        let mut ramp = ramp();
         signals(&mut ramp, 0..320, true);
         // One update after a long idle time has the effect of many.
         assert!(!ramp.update(Time::ZERO + Span::from_ms(5000), false, INTERVAL));
@@ -168,7 +197,7 @@ mod tests {
     // finding("L11")
     #[test]
     fn ramp_signals_at_once_when_the_queue_overflows() {
-        let mut ramp = SignalRamp::default();
+        let mut ramp = ramp();
         assert!(!ramp.update(Time::ZERO, true, INTERVAL));
         ramp.hasten(Time::ZERO + Span::from_ms(20));
         // The next one follows the control law from there.

@@ -4,7 +4,7 @@
 use super::{AqmSignal, Fifo, Limit, Order, Queue, QueuedPacket, SingleFifo, mark_or_drop};
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
-use crate::units::{Rate, Span, Time};
+use crate::units::{Span, Time};
 use serde::Deserialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -30,17 +30,6 @@ pub struct CoDelParameters {
     /// No signal with at most this many bytes queued.
     pub mtu: u32,
     pub signal: AqmSignal,
-}
-
-impl CoDelParameters {
-    /// CAKE's parameters for a service rate: the target is at least the serialization time of 1.5
-    /// packets, the interval at least two targets (Høiland-Jørgensen, Täht and Morton 2018, section
-    /// III).
-    pub fn at_rate(self, rate: Option<Rate>) -> CoDelParameters {
-        let packet = rate.map_or(Span::ZERO, |rate| rate.time_to_send(self.mtu));
-        let target = self.target.max(Span(packet.0.saturating_mul(3) / 2));
-        CoDelParameters { target, interval: self.interval.max(target.saturating_mul(2)), ..self }
-    }
 }
 
 /// State for one FIFO (RFC 8289, section 5.2).

@@ -59,6 +59,7 @@ fn cake(limit: u64) -> CakeConfig {
         limit,
         memory: 1 << 25,
         hosts: true,
+        packet_time: Span::ZERO,
         order: Order::Arrival,
     }
 }
