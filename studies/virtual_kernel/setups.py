@@ -227,7 +227,8 @@ PIE = plain("pie", "pie", "pie", 'kind = "pie", ecn = false', seeded=True)
 PIE_ECN = replace(plain("pie ecn", "pie that marks", "pie ecn", 'kind = "pie"', seeded=True), ecn=True)
 RED_SETTINGS = "red limit 400000 min 15000 max 45000 avpkt 1500 burst 20 probability 0.1 bandwidth 10mbit"
 RED_KEYS = (
-    'kind = "red", bytes = "400 kB", min = "15 kB", max = "45 kB", max_p = 0.1, weight = 0.0625, mean_packet = "1500 B"'
+    'kind = "red", bytes = "400 kB", min = "15 kB", max = "45 kB", max_p = 0.1, weight = 0.0625, mean_packet = "1500 B", '
+    'draw = "signal"'
 )
 RED = plain("red", "red from 15 to 45 kB", RED_SETTINGS, f"{RED_KEYS}, ecn = false", seeded=True)
 RED_ECN = replace(plain("red ecn", "red that marks", f"{RED_SETTINGS} ecn", RED_KEYS, seeded=True), ecn=True)
@@ -235,7 +236,8 @@ STEP = plain(
     "step ecn",
     "all marked from 30 kB on",
     "red limit 400000 min 30000 max 30001 avpkt 1500 burst 21 probability 1 bandwidth 10mbit ecn",
-    'kind = "red", bytes = "400 kB", min = "30 kB", max = "30001 B", max_p = 1.0, weight = 0.25, mean_packet = "1500 B"',
+    'kind = "red", bytes = "400 kB", min = "30 kB", max = "30001 B", max_p = 1.0, weight = 0.25, mean_packet = "1500 B", '
+    'draw = "signal"',
     ecn=True,
 )
 CAKE = Path(

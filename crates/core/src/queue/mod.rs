@@ -22,7 +22,7 @@ pub use dualpi2::{DualPi2, DualPi2Config};
 pub use fifo::{Fifo, Order, QueuedPacket};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use pie::{Pie, PieConfig};
-pub use red::{Candidates, QueueUnit, Red, RedConfig};
+pub use red::{Candidates, QueueUnit, Red, RedConfig, RedDraw};
 
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;

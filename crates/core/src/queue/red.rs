@@ -26,6 +26,21 @@ pub enum Candidates {
     Data,
 }
 
+/// When a random number is drawn. The gaps between signals have the same distribution while the
+/// average is constant; while it rises, those of `Signal` are shorter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RedDraw {
+    /// For each candidate (ns-2).
+    #[default]
+    Packet,
+    /// After each signal, R from 0 to 1: the next one is due when count p_b reaches R (Figure 17 of
+    /// the paper, "efficient algorithm"; Linux, `red_action()`).
+    ///
+    /// As in Linux, the length of a packet does not count.
+    Signal,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {
@@ -46,6 +61,8 @@ pub struct RedConfig {
     /// `wait_`).
     #[serde(default)]
     pub wait: bool,
+    #[serde(default)]
+    pub draw: RedDraw,
     pub signal: AqmSignal,
     #[serde(rename = "only")]
     pub candidates: Candidates,
@@ -66,13 +83,15 @@ pub struct Red {
     /// Candidates since the last signal, or since the average exceeded the lower threshold.
     count: u64,
     idle_since: Option<Time>,
+    /// R of `RedDraw::Signal`, once drawn.
+    drawn: Option<f64>,
     rng: Rng,
 }
 
 impl Red {
     pub fn new(config: RedConfig, rng: Rng) -> Red {
         let fifo = Fifo::new(config.order);
-        Red { config, fifo, average: 0.0, count: 0, idle_since: Some(Time::ZERO), rng }
+        Red { config, fifo, average: 0.0, count: 0, idle_since: Some(Time::ZERO), drawn: None, rng }
     }
 
     /// Average queue length, in packets or bytes.
@@ -103,16 +122,40 @@ impl Red {
             return false;
         }
         let Some(base) = base_probability(&self.config, self.average) else {
-            self.count = 0;
+            (self.count, self.drawn) = (0, None);
             return false;
         };
-        let base = match self.config.amount {
-            QueueUnit::Packets => base,
-            QueueUnit::Bytes => base * f64::from(packet.len) / f64::from(self.config.mean_packet),
+        let base = match (self.config.amount, self.config.draw) {
+            (QueueUnit::Bytes, RedDraw::Packet) => base * f64::from(packet.len) / f64::from(self.config.mean_packet),
+            _ => base,
         };
+        self.signals(base)
+    }
+
+    /// Whether the next candidate is signalled.
+    fn signals(&mut self, base: f64) -> bool {
+        if self.config.draw == RedDraw::Signal {
+            return self.is_due(base);
+        }
         let chosen = base >= 1.0 || self.rng.chance(self.spread_probability(base));
         self.count = if chosen { 0 } else { self.count + 1 };
         chosen
+    }
+
+    /// Whether a signal is due by the number that was drawn after the last one. The first candidate
+    /// after others had none or all signalled only draws it.
+    fn is_due(&mut self, base: f64) -> bool {
+        if base >= 1.0 {
+            (self.count, self.drawn) = (0, None);
+            return true;
+        }
+        self.count += 1;
+        if self.drawn.is_some_and(|drawn| self.count as f64 * base < drawn) {
+            return false;
+        }
+        let is_due = self.drawn.is_some();
+        (self.count, self.drawn) = (0, Some(self.rng.uniform()));
+        is_due
     }
 
     fn spread_probability(&self, base: f64) -> f64 {
@@ -203,6 +246,7 @@ mod tests {
             max_p: 0.1,
             gentle: false,
             wait: false,
+            draw: RedDraw::Packet,
             signal: AqmSignal::Mark,
             candidates: Candidates::All,
             mean_packet: 500,
@@ -242,6 +286,36 @@ mod tests {
             rest -= here;
         }
         assert!(rest.abs() < 1e-12);
+    }
+
+    /// Candidates until the next signal at these probabilities.
+    fn gap(red: &mut Red, base: impl Fn(u64) -> f64) -> u64 {
+        (1..).find(|&candidate| red.signals(base(candidate))).expect("a signal follows")
+    }
+
+    #[test]
+    fn gaps_have_one_distribution_whenever_the_number_is_drawn() {
+        for draw in [RedDraw::Packet, RedDraw::Signal] {
+            let mut red = Red::new(RedConfig { draw, ..config() }, Rng::for_element(1, "red"));
+            let mut shares = [0.0f64; 20];
+            gap(&mut red, |_| 0.05);
+            for _ in 0..100_000 {
+                shares[gap(&mut red, |_| 0.05) as usize - 1] += 1e-5;
+            }
+            assert!(shares.iter().all(|share| (share - 0.05).abs() < 0.004), "{draw:?}: {shares:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_drawn_after_a_signal_makes_the_next_one_sooner_while_the_average_rises() {
+        let mean = |draw: RedDraw| {
+            let mut red = Red::new(RedConfig { draw, ..config() }, Rng::for_element(2, "red"));
+            (0..10_000).map(|_| gap(&mut red, |candidate| 0.001 * candidate as f64)).sum::<u64>() as f64 / 1e4
+        };
+        // P(gap > n) is 1 - n p(n), and the product of all 1 - p(k) / (1 - (k - 1) p(k)).
+        let (packet, signal) = (mean(RedDraw::Packet), mean(RedDraw::Signal));
+        let expected = (1..=31).map(|n| 1.0 - 0.001 * f64::from(n * n)).sum::<f64>() + 1.0;
+        assert!((signal - expected).abs() < 0.3 && signal < 0.9 * packet, "{signal} {expected} {packet}");
     }
 
     // finding("K17")

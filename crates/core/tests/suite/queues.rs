@@ -6,7 +6,7 @@ use ackclock_core::link::{Framing, RateLink};
 use ackclock_core::packet::Ecn;
 use ackclock_core::queue::{
     AnyQueue, AqmSignal, Cake, CakeConfig, Candidates, CoDel, CoDelConfig, CoDelParameters, DropTail, DropTailConfig, DualPi2,
-    DualPi2Config, FqCoDel, FqCoDelConfig, Limit, Order, Pie, PieConfig, Queue, QueueUnit, Red, RedConfig,
+    DualPi2Config, FqCoDel, FqCoDelConfig, Limit, Order, Pie, PieConfig, Queue, QueueUnit, Red, RedConfig, RedDraw,
 };
 use ackclock_core::rng::Rng;
 use ackclock_core::{DropReason, Rate, Span, Time};
@@ -29,6 +29,7 @@ fn red(max_p: f64, signal: AqmSignal) -> RedConfig {
         max_p,
         gentle: false,
         wait: false,
+        draw: RedDraw::Packet,
         signal,
         candidates: Candidates::All,
         mean_packet: 1000,

@@ -63,6 +63,7 @@ class Red(AqmQueue):
     max_p: Probability = 0.1
     gentle: Flag = False
     wait: Flag = False
+    draw: Annotated[str, choice_field("packet", "signal")] = "packet"
     only: Annotated[str, choice_field("all", "data")] = "all"
     mean_packet: SomeBytes = 500
 
@@ -70,6 +71,8 @@ class Red(AqmQueue):
         if (self.min is None) != (self.max is None):
             missing = "min" if self.min is None else "max"
             raise InvalidValue(f'no "{missing}"', "both min and max, or neither", (missing,))
+        if self.wait and self.draw == "signal":
+            raise InvalidValue(format_value(self.draw), '"packet", as `wait` spaces the draws of each packet', ("draw",))
         unit, low, high = self._thresholds()
         if self.max is not None and amount(self.max)[0] != unit:
             raise InvalidValue(format_value(self.max), f"a number of {unit}, as min is", ("max",))
@@ -96,6 +99,7 @@ class Red(AqmQueue):
             "max_p": self.max_p,
             "gentle": self.gentle,
             **({"wait": True} if self.wait else {}),
+            **({"draw": self.draw} if self.draw != "packet" else {}),
             "signal": self.signal,
             "only": self.only,
             "mean_packet": self.mean_packet,
