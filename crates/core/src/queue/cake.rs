@@ -203,7 +203,7 @@ impl Queue for Cake {
             let (number, is_new) = self.drr.next(quantum)?;
             let CakeFlow { fifo, cobalt, hosts, shared_by, .. } = &mut self.flows[number as usize];
             let (packets, bytes) = (fifo.packets(), fifo.bytes());
-            let first = cobalt.dequeue(now, fifo, &self.config.control, self.config.packet_time, &mut self.rng, out);
+            let first = cobalt.dequeue(now, fifo, &self.config, &mut self.rng, out);
             self.packets -= packets - fifo.packets();
             self.bytes -= bytes - fifo.bytes();
             if let Some(first) = first {

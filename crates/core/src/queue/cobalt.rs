@@ -2,7 +2,7 @@
 //! flows, and BLUE (Feng et al. 2002), for unresponsive ones, in parallel.
 
 use super::codel::{CoDelParameters, control_law};
-use super::{AqmSignal, Fifo, QueuedPacket};
+use super::{AqmSignal, CakeConfig, Fifo, QueuedPacket};
 use crate::element::{DropReason, Output};
 use crate::rng::Rng;
 use crate::units::{Span, Time};
@@ -23,18 +23,18 @@ pub struct Cobalt {
 impl Cobalt {
     /// The next packet of the FIFO. BLUE drops ECN-capable packets as well: their flows did not
     /// respond to marks. The last packet is not dropped, because no later packet would reveal the
-    /// loss to the receiver, but counts as a signal. `packet_time` is the serialization time of a
-    /// full-sized packet: four of them are no standing queue (Linux, `cobalt_should_drop()`).
+    /// loss to the receiver, but counts as a signal. Four full-sized packets' serialization time is
+    /// no standing queue (Linux, `cobalt_should_drop()`).
     pub fn dequeue(
         &mut self,
         now: Time,
         fifo: &mut Fifo,
-        control: &CoDelParameters,
-        packet_time: Span,
+        config: &CakeConfig,
         rng: &mut Rng,
         out: &mut Output<'_>,
     ) -> Option<QueuedPacket> {
-        let target = control.target.max(packet_time.saturating_mul(4));
+        let control = &config.control;
+        let target = control.target.max(config.packet_time.saturating_mul(4));
         loop {
             let Some(mut first) = fifo.pop() else {
                 self.ramp.update(now, false, control.interval);
