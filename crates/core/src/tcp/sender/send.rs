@@ -247,7 +247,11 @@ impl Sender {
                     writes.begin_probe(next, plan);
                 }
                 let (payload, fin) = self.next_of_burst(&plan);
-                return Ok(self.send_new(now, payload, fin, socket));
+                // `tcp_write_wakeup()` does not tell Nagle's algorithm of a small segment.
+                let small_end = self.small_end;
+                let piece = self.send_new(now, payload, fin, socket);
+                self.small_end = small_end;
+                return Ok(piece);
             }
             let mut plan = match self.next_burst(now, socket, in_flight) {
                 Ok(plan) => plan,
