@@ -20,6 +20,7 @@ from typing import Any
 
 import ackclock
 from ackclock.emulation.kernel_cc import KERNEL_NAMES
+from ackclock.input.catalogue import linux_rules
 from ackclock.input.link.catalog import PACKAGED
 from studies.emulator.code_digest import emulator_digest
 from studies.kernel.conditions import CONDITIONS
@@ -201,10 +202,17 @@ def _read(folder: Path, seconds: float) -> tuple[float, Figures]:
     return fetched["clock"], figures
 
 
-def host_keys() -> dict[str, Any]:
-    """Keys of the host `linux-6` with this machine's tcp_rmem and tcp_wmem."""
+def host_keys(variant: str) -> dict[str, Any]:
+    """Keys of the host `linux-6` with this machine's tcp_rmem and tcp_wmem.
+
+    The variants that the crate kernel-cc loads are the papers', which do not count in the integers of
+    Linux' own.
+    """
     limit = {name: (SYSCTL / name).read_text(encoding="ascii").split()[2] for name in ("tcp_rmem", "tcp_wmem")}
-    return {"host": "linux-6", "receive_limit": f"{limit['tcp_rmem']} B", "send_limit": f"{limit['tcp_wmem']} B"}
+    keys: dict[str, Any] = {"host": "linux-6"}
+    if variant in KERNEL_CC:
+        keys["linux_rules"] = [name for name in linux_rules() if name != "integer-controls"]
+    return {**keys, "receive_limit": f"{limit['tcp_rmem']} B", "send_limit": f"{limit['tcp_wmem']} B"}
 
 
 def simulator(
@@ -225,7 +233,7 @@ def simulator(
         file = link_file(link, Path(folder))
         for seed in seeds:
             began = 0.0 if began_s is None else began_s[seed]
-            flow = {"workload": {"kind": "bulk"}, "start": f"{began:.4f} s", "variant": variant, **host_keys(), **tcp}
+            flow = {"workload": {"kind": "bulk"}, "start": f"{began:.4f} s", "variant": variant, **host_keys(variant), **tcp}
             run = ackclock.simulate(file, [flow], f"{began + seconds:.4f} s", seeds=(seed,), sample=f"{SAMPLE_MS} ms")
             figures += [_of_seed(run, row) for row in run.flows.iter_rows(named=True)]
     return figures
