@@ -1,8 +1,9 @@
 //! Slots of unauthenticated connections. A new connection always gets a slot. If no slot is free, a
 //! connection is evicted: one without a hello first, then the oldest. It belongs to the new
-//! connection's own address if that address has reached its limit, else to the address with the
-//! maximum number of slots. An address that takes many slots evicts its own connections. Sessions
-//! are counted separately (`registry`).
+//! connection's own address if that address has reached its limit, else to one of the addresses with
+//! the maximum number of slots. An address that takes many slots evicts its own connections, and of
+//! many addresses with a slot each, none is favored. A connection with a verified token has no slot:
+//! sessions are counted separately (`registry`).
 
 use super::registry::source_prefix;
 use std::collections::BTreeMap;
@@ -36,14 +37,13 @@ impl ConnectionSlots {
     /// Takes a slot for a new connection. Returns the slot, and the slot of the evicted connection.
     pub fn acquire(&mut self, from: IpAddr) -> (u64, Option<u64>) {
         let source = source_prefix(from);
-        let full = if self.counts.get(&source).copied().unwrap_or(0) >= self.capacity_per_source {
-            Some(source)
+        let evicted = if self.counts.get(&source).copied().unwrap_or(0) >= self.capacity_per_source {
+            self.oldest(|other| other == source)
         } else if self.slots.len() as u64 >= u64::from(self.capacity) {
-            self.counts.iter().max_by_key(|(_, count)| **count).map(|(source, _)| *source)
+            self.eviction_candidate()
         } else {
             None
         };
-        let evicted = full.and_then(|source| self.oldest_of(source));
         evicted.iter().for_each(|slot| self.release(*slot));
         let slot = self.next;
         self.next += 1;
@@ -52,14 +52,16 @@ impl ConnectionSlots {
         (slot, evicted)
     }
 
-    fn oldest_of(&self, source: IpAddr) -> Option<u64> {
-        let own = self.slots.iter().filter(|(_, p)| p.source == source);
-        own.min_by_key(|(number, p)| (p.has_hello, **number)).map(|(number, _)| *number)
+    /// Of the connections of some addresses one without a hello first, then the oldest.
+    fn oldest(&self, is_of: impl Fn(IpAddr) -> bool) -> Option<u64> {
+        let own = self.slots.iter().filter(|(_, slot)| is_of(slot.source));
+        own.min_by_key(|(number, slot)| (slot.has_hello, **number)).map(|(number, _)| *number)
     }
 
-    /// Slot of the connection to evict when another resource is exhausted.
+    /// Slot of the connection to evict when this or another resource is exhausted.
     pub fn eviction_candidate(&self) -> Option<u64> {
-        self.counts.iter().max_by_key(|(_, count)| **count).and_then(|(source, _)| self.oldest_of(*source))
+        let most = self.counts.values().max()?;
+        self.oldest(|source| self.counts.get(&source) == Some(most))
     }
 
     /// Whether the connection still has its slot.
@@ -136,6 +138,30 @@ mod tests {
             assert_ne!(evicted, Some(mine));
         }
         assert_eq!(slots.len(), 80);
+    }
+
+    // finding("R1")
+    #[test]
+    fn new_connection_outlives_others_of_600_addresses_that_came_before_it() {
+        for here in ["1.0.0.1", "127.0.1.44", "192.0.2.1"] {
+            let mut slots = ConnectionSlots::new(256, 80);
+            let stranger = |n: u32| IpAddr::from([127, 0, (n / 250) as u8, (n % 250) as u8 + 1]);
+            for n in 0..600 {
+                slots.acquire(stranger(n));
+            }
+            let (mine, _) = slots.acquire(at(here));
+            for n in 0..255 {
+                let (_, evicted) = slots.acquire(stranger(n));
+                assert_ne!(evicted, Some(mine), "{here}: {n} connections after it");
+            }
+            // The nearest case: a silent connection is not kept for ever.
+            assert_eq!(slots.acquire(stranger(255)).1, Some(mine), "{here}");
+            let (mine, _) = slots.acquire(at(here));
+            slots.mark_hello(mine);
+            for n in 0..6000 {
+                assert_ne!(slots.acquire(stranger(n % 600)).1, Some(mine), "{here}: with a hello");
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! and bytes moved.
 #![allow(clippy::disallowed_methods, reason = "the tests use real sockets and clocks")]
 
-use crate::far_end::connection_flood::flood_connections;
+use crate::far_end::connection_flood::{connect_from, flood_connections};
 use crate::far_end::daemon::Daemon;
 use crate::far_end::{FarEnd, RawClient};
 use ackclock_measure::control::hello::DataHello;
@@ -329,6 +329,27 @@ fn client_with_the_token_is_admitted_20_of_20_times_when_others_hold_every_slot(
         assert!(done[0].flows.iter().all(|f| f.why_failed.is_none() && f.bytes > 0), "{:?}", done[0].flows);
         assert_eq!(done[0].outcome.flows.len(), 16);
     });
+}
+
+// finding("R1")
+#[test]
+fn handshake_of_50_ms_is_let_in_from_any_address_when_600_others_hold_a_connection_each() {
+    raise_descriptors();
+    let far = FarEnd::with(Quotas::default());
+    let stranger = |n: usize| connect_from([127, 1, (n / 250) as u8, (n % 250) as u8 + 1], far.at).unwrap();
+    let mut held: Vec<TcpStream> = (0..600).map(stranger).collect();
+    for here in [[127, 0, 0, 9], [127, 1, 1, 254], [127, 250, 0, 9]] {
+        for attempt in 0..12 {
+            let mut mine = connect_from(here, far.at).unwrap();
+            for n in 0..50 {
+                held[n] = stranger(n);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            mine.set_nonblocking(true).unwrap();
+            let answer = mine.read(&mut [0]).map_err(|e| e.kind());
+            assert_eq!(answer, Err(std::io::ErrorKind::WouldBlock), "{here:?}, attempt {attempt}: it was closed");
+        }
+    }
 }
 
 // finding("S5")

@@ -24,7 +24,8 @@ pub fn flood_connections(at: SocketAddr, addresses: u8, each: usize, stop: &Atom
     opened
 }
 
-fn connect_from(address: [u8; 4], to: SocketAddr) -> std::io::Result<TcpStream> {
+/// A connection from an address of the loopback network.
+pub fn connect_from(address: [u8; 4], to: SocketAddr) -> std::io::Result<TcpStream> {
     let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::from((address, 0))))?;
     connect(socket.as_raw_fd(), &SockaddrStorage::from(to))?;
