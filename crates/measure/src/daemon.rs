@@ -74,6 +74,10 @@ struct Arguments {
     clock_shift: i64,
 }
 
+/// Of a token whose form no generator of ours has (R11).
+const UNSEEN_TOKEN: &str = "the token was not made by --new-token: whether it is random cannot be seen, and who records a \
+                            handshake can test words against it";
+
 static STOP: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn stop(_: libc::c_int) {
@@ -115,6 +119,10 @@ fn serve(arguments: &Arguments) -> Result<(), MeasureError> {
     }
     raise_descriptors();
     let (token, made) = Token::from_file_or_new(arguments.token_file.as_deref())?;
+    if !made && !token.looks_generated() {
+        // The reader of standard error may have closed it.
+        let _ = writeln!(std::io::stderr(), "ackclockd: {UNSEEN_TOKEN}");
+    }
     let mut quotas = Quotas {
         rate_bps: arguments.max_rate.saturating_mul(1_000_000),
         session_bytes: arguments.max_bytes.saturating_mul(1_000_000),

@@ -4,7 +4,7 @@
 use crate::MeasureError;
 use ackclock_core::Problem;
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -54,16 +54,24 @@ impl Token {
     /// with mode 0600. Without a path the token is generated for this run.
     pub fn from_file_or_new(path: Option<&Path>) -> Result<(Token, bool), MeasureError> {
         let Some(path) = path else { return Ok((Token::generate()?, true)) };
-        match File::open(path) {
+        match std::fs::metadata(path) {
             Err(e) if e.kind() == ErrorKind::NotFound => Token::write_new(path).map(|token| (token, true)),
             _ => Token::read(path).map(|token| (token, false)),
         }
     }
 
+    /// Has the form of a generated token, or hexadecimal digits alone. `MyCompany-Measure-Token-2026-11`
+    /// has as many different characters as a random token: the check of its entropy cannot see words.
+    pub fn looks_generated(&self) -> bool {
+        let encoded = self.0.len() == RANDOM_BYTES / 3 * 4 && self.0.bytes().all(|b| ALPHABET.contains(&b));
+        encoded || self.0.bytes().all(|b| b.is_ascii_hexdigit())
+    }
+
     /// Reads a token file that belongs to this process's user and that only this user can read.
     pub fn read(path: &Path) -> Result<Token, MeasureError> {
         let refused = |e: std::io::Error| MeasureError::Input(Problem::refused("reading the token file", &e).in_file(path));
-        let file = File::open(path).map_err(refused)?;
+        // Without O_NONBLOCK a FIFO would wait for its writer.
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(refused)?;
         // fstat of the open descriptor: the name may refer to another file by now.
         let about = file.metadata().map_err(refused)?;
         if !about.is_file() {
@@ -247,6 +255,24 @@ mod tests {
     }
 
     // finding("S6")
+    // finding("R8")
+    #[test]
+    fn token_file_is_refused_at_once_when_it_is_a_fifo() {
+        let path = std::env::temp_dir().join(format!("ackclock-fifo-{}", std::process::id()));
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
+        let refusal = Token::from_file_or_new(Some(&path)).map(drop).unwrap_err().to_string();
+        std::fs::remove_file(&path).unwrap();
+        assert!(refusal.contains("no regular file"), "{refusal}");
+    }
+
+    // finding("R11")
+    #[test]
+    fn token_of_words_does_not_look_generated_but_random_ones_do() {
+        assert!(!Token::parse("MyCompany-Measure-Token-2026-11").unwrap().looks_generated());
+        assert!(Token::generate().unwrap().looks_generated());
+        assert!(Token::parse("0f1e2d3c4b5a69788796a5b4c3d2e1f0").unwrap().looks_generated());
+    }
+
     #[test]
     fn token_is_accepted_when_128_random_bits_made_it() {
         let mut made = [0; 18];

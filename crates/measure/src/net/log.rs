@@ -8,12 +8,13 @@ use ackclock_core::Problem;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value, json};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::Write;
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Burst of lines about unauthenticated peers; the rate is one per second.
 const BURST: i64 = 20;
@@ -28,10 +29,24 @@ pub enum LogTarget {
 }
 
 impl LogTarget {
-    /// A file to append to, created with mode 0600.
+    /// A file to append to, with mode 0600: the lines have the addresses of clients. A symbolic link
+    /// is refused, as it may lead root to a file of another user's choice.
     pub fn file(path: &Path) -> Result<LogTarget, crate::MeasureError> {
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
-        let file = file.map_err(|e| crate::MeasureError::Input(Problem::refused("opening the log", &e).in_file(path)))?;
+        let refused = |problem: Problem| crate::MeasureError::Input(problem.in_file(path));
+        // A FIFO without a reader would wait for one.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path);
+        let file = file.map_err(|e| match e.raw_os_error() {
+            Some(libc::ELOOP) => refused(Problem::new("the log is a symbolic link", "name the file itself")),
+            _ => refused(Problem::refused("opening the log", &e)),
+        })?;
+        let about = file.metadata().map_err(|e| refused(Problem::refused("reading the log's mode", &e)))?;
+        if about.is_file() && about.mode() & 0o077 != 0 {
+            let private = Permissions::from_mode(about.mode() & 0o700);
+            file.set_permissions(private).map_err(|e| refused(Problem::refused("closing the log to other users", &e)))?;
+        }
+        let opened = line("log-opened", json!({}));
+        (&file).write_all(opened.as_bytes()).map_err(|e| refused(Problem::refused("writing the log", &e)))?;
         Ok(LogTarget::File(Arc::new(file)))
     }
 }
@@ -42,22 +57,18 @@ pub struct EventLog {
     /// that level.
     bucket: (i64, Nanos),
     suppressed: u64,
+    /// The last line could not be written.
+    is_broken: AtomicBool,
 }
 
 impl EventLog {
     pub fn new(target: LogTarget) -> EventLog {
-        EventLog { target, bucket: (BURST * SECOND, 0), suppressed: 0 }
+        EventLog { target, bucket: (BURST * SECOND, 0), suppressed: 0, is_broken: AtomicBool::new(false) }
     }
 
     /// Writes a line about an action of the operator or of a session.
     pub fn write_event(&self, event: &str, more: Value) {
-        let mut line = Map::new();
-        line.insert("time".into(), Value::String(utc_now()));
-        line.insert("event".into(), Value::String(event.into()));
-        if let Value::Object(more) = more {
-            line.extend(more);
-        }
-        self.write(&Value::Object(line));
+        self.write(&line(event, more));
     }
 
     /// Writes a line about an unauthenticated peer, within the rate limit. `now` is of any
@@ -77,8 +88,7 @@ impl EventLog {
         self.write_event(event, more);
     }
 
-    fn write(&self, line: &Value) {
-        let text = format!("{line}\n");
+    fn write(&self, text: &str) {
         match &self.target {
             LogTarget::Nowhere => {}
             LogTarget::Stderr => {
@@ -89,9 +99,26 @@ impl EventLog {
                     let _ = stderr.write_all(text.as_bytes());
                 }
             }
-            LogTarget::File(file) => drop(file.as_ref().write_all(text.as_bytes())),
+            LogTarget::File(file) => match file.as_ref().write_all(text.as_bytes()) {
+                Ok(()) => self.is_broken.store(false, Ordering::Relaxed),
+                // The far end serves on; the first of several errors is said.
+                Err(error) if !self.is_broken.swap(true, Ordering::Relaxed) => {
+                    let _ = writeln!(std::io::stderr(), "ackclockd: a line of the log is lost: {error}");
+                }
+                Err(_) => {}
+            },
         }
     }
+}
+
+fn line(event: &str, more: Value) -> String {
+    let mut line = Map::new();
+    line.insert("time".into(), Value::String(utc_now()));
+    line.insert("event".into(), Value::String(event.into()));
+    if let Value::Object(more) = more {
+        line.extend(more);
+    }
+    format!("{}\n", Value::Object(line))
 }
 
 fn utc_now() -> String {
@@ -139,6 +166,24 @@ mod tests {
     }
 
     // finding("S6")
+    // finding("R8")
+    #[test]
+    fn log_is_refused_when_it_is_a_link_or_cannot_be_written_and_is_closed_to_others() {
+        let folder = std::env::temp_dir().join(format!("ackclock-logs-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (file, link) = (folder.join("log"), folder.join("link"));
+        std::fs::write(&file, "").unwrap();
+        std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let refusal = |path: &Path| LogTarget::file(path).map(drop).map_err(|e| e.to_string());
+        assert!(refusal(&link).unwrap_err().contains("symbolic link"));
+        assert!(refusal(Path::new("/dev/full")).unwrap_err().contains("writing the log"));
+        assert_eq!(refusal(&file), Ok(()));
+        assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+        assert!(std::fs::read_to_string(&file).unwrap().contains("log-opened"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     #[test]
     fn lines_about_unauthenticated_peers_are_limited_and_counted_when_there_are_many() {
         let path = std::env::temp_dir().join(format!("ackclock-log-{}", std::process::id()));
@@ -150,7 +195,7 @@ mod tests {
         let mut text = String::new();
         File::open(&path).unwrap().read_to_string(&mut text).unwrap();
         std::fs::remove_file(&path).unwrap();
-        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines: Vec<Value> = text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 21);
         assert_eq!(lines[20]["left_out"], 10_000 - 20);
         assert_eq!(lines[0]["event"], "refused");

@@ -341,8 +341,8 @@ fn handshake_of_50_ms_is_let_in_from_any_address_when_600_others_hold_a_connecti
     for here in [[127, 0, 0, 9], [127, 1, 1, 254], [127, 250, 0, 9]] {
         for attempt in 0..12 {
             let mut mine = connect_from(here, far.at).unwrap();
-            for n in 0..50 {
-                held[n] = stranger(n);
+            for (n, other) in held.iter_mut().take(50).enumerate() {
+                *other = stranger(n);
                 std::thread::sleep(Duration::from_millis(1));
             }
             mine.set_nonblocking(true).unwrap();
