@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import InputError, RunFailed, describe_path
+from ackclock.folder_damage import damage_named
 from ackclock.report.page import Page
 from ackclock.report.run_input import read_environment
 from ackclock.result import REPORT, Result
 from ackclock.storage.remote_folder import shown
+from ackclock.storage.run_folder import FINISHED
 from ackclock.storage.run_kind import (
     ADVISE,
     ANALYZE,
     COMPARE,
     EMULATE,
+    KINDS,
     MEASURE,
     REPRODUCE,
     SCHEDULE,
@@ -25,6 +27,7 @@ from ackclock.storage.run_kind import (
     RunKind,
     kind_of,
 )
+from ackclock.storage.stored_files import damaged, read_json, scan_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,7 +43,7 @@ class FolderResult(Result):
     def __init__(self, folder: Path, kind: RunKind) -> None:
         self._folder = folder
         self._kind = kind
-        self._document: dict[str, Any] = json.loads((folder / kind.document).read_text("utf-8"))
+        self._document: dict[str, Any] = read_json(folder / kind.document)
 
     @property
     def kind(self) -> str:
@@ -111,29 +114,29 @@ class FolderResult(Result):
         return {name: int(scan.select(pl.len()).collect().item()) for name, scan in self._scans().items()}
 
     def _scans(self) -> dict[str, pl.LazyFrame]:
-        import polars as pl
-
         from ackclock.storage.dataset_files import INDEX, TABLES, scan
 
-        files = {path.stem: pl.scan_parquet(path, glob=False) for path in sorted(self._folder.glob("*.parquet"))}
+        files = {path.stem: scan_table(path) for path in sorted(self._folder.glob("*.parquet"))}
         tables = TABLES if (self._folder / INDEX).is_file() else ()
         return files | {name: scan(self._folder, name) for name in tables}
 
 
 def open_folder(folder: Path) -> Result:
-    """The finished run in a folder. Raises InputError if there is none."""
-    return _RESULTS[_finished(folder)](folder)
+    """The finished run in a folder. Raises InputError if there is none, or a file is damaged."""
+    with damage_named(folder):
+        return _RESULTS[_finished(folder)](folder)
 
 
 def page_of(folder: Path) -> Page:
     """The report's content of a run folder or of a schedule's folder. Raises InputError if it
-    holds no finished run.
+    holds no finished run, or a file is damaged.
     """
-    if kind_of(folder) == SCHEDULE:
-        from ackclock.measurement.schedule_page import schedule_page
+    with damage_named(folder):
+        if kind_of(folder) == SCHEDULE:
+            from ackclock.measurement.schedule_page import schedule_page
 
-        return schedule_page(folder)
-    return _PAGES[_finished(folder)](folder)
+            return schedule_page(folder)
+        return _PAGES[_finished(folder)](folder)
 
 
 def write_report(folder: Path | str) -> Path:
@@ -149,7 +152,8 @@ def write_report(folder: Path | str) -> Path:
     from ackclock.storage.atomic_files import atomic_write
 
     target = Path(folder) / REPORT
-    atomic_write(target, html(page_of(Path(folder))).encode())
+    with damage_named(Path(folder)):
+        atomic_write(target, html(page_of(Path(folder))).encode())
     return target
 
 
@@ -165,14 +169,16 @@ def write_files(folder: Path, format_: str) -> list[Path]:
 
     check_format(format_)
     if format_ == "csv":
-        return table_files(open_folder(folder).frames, folder)
+        with damage_named(folder):
+            return table_files(open_folder(folder).frames, folder)
     try:
         page = page_of(folder)
     except ImportError as error:
         raise RunFailed(
             f"figures require altair and vl-convert ({error})", "pip install 'ackclock[report]'", option="--format"
         ) from None
-    return figure_files(page, folder, format_)
+    with damage_named(folder):
+        return figure_files(page, folder, format_)
 
 
 def _finished(folder: Path) -> RunKind:
@@ -184,6 +190,8 @@ def _finished(folder: Path) -> RunKind:
     if kind is not None:
         return kind
     if run := read_environment(folder).get("run"):
+        if run["state"] == FINISHED and (lost := _document_of(run["kind"])):
+            raise damaged(folder / lost, "the file is missing from the run folder")
         statement = f"{folder} holds an unfinished {run['kind']}"
         raise InputError.problem(statement, "run the same command again, which continues it", file=str(folder))
     if (folder / "scenario.toml").is_file():
@@ -191,6 +199,10 @@ def _finished(folder: Path) -> RunKind:
             "no run in it has finished", "run its command again with the same --out", file=str(folder)
         )
     raise InputError(describe_path(folder), "a run folder, such as those in runs/", file=str(folder), code="run-folder")
+
+
+def _document_of(command: str) -> str | None:
+    return next((kind.document for kind in KINDS if kind.command == command), None)
 
 
 def _analysis(folder: Path) -> Result:

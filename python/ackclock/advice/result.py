@@ -87,8 +87,7 @@ class Advice(Result):
 
 def read_folder(folder: Path) -> Advice:
     """The advice in a finished run folder."""
-    import json
-
     from ackclock.storage.run_kind import ADVISE
+    from ackclock.storage.stored_files import read_json
 
-    return Advice(json.loads((folder / ADVISE.document).read_text("utf-8")), folder)
+    return Advice(read_json(folder / ADVISE.document), folder)

@@ -43,6 +43,7 @@ from ackclock.statistics import Ratio, against, ratio
 from ackclock.storage import atomic_files
 from ackclock.storage.run_folder import Identity, opened
 from ackclock.storage.run_kind import ADVISE
+from ackclock.storage.stored_files import read_json
 
 LEFT = "as it is"
 
@@ -125,7 +126,7 @@ def advise(
     folder = Path(out) if out is not None else identity.default_folder() if keep else None
     with opened(folder, identity, seeds=[seed], force=force) as run:
         if run and run.finished and folder:
-            return Advice(json.loads((folder / ADVISE.document).read_text("utf-8")), folder)
+            return Advice(read_json(folder / ADVISE.document), folder)
         runs = Runs(situation, folder, workers, progress)
         wanted = [lambda one: not verification.cannot(runs.situation, one)] if verify else []
         document, changes = _advice(runs, goal, allowed, seed, cpu_s, wanted)

@@ -15,6 +15,7 @@ from ackclock.analysis.diagnosis import Diagnosis, thresholds
 from ackclock.analysis.diagnosis.capture_context import CaptureContext, Flow
 from ackclock.analysis.summary import SummaryBuilder, worst_flows
 from ackclock.errors import InputError
+from ackclock.storage.stored_files import parsed, read_json, read_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -260,7 +261,7 @@ class StoredDocument(CaptureDocument):
     def __init__(self, document: Path, flows: Path) -> None:
         self._path = document
         self._flows_path = flows
-        self.head = json.loads(b"".join(text for level, text in self._pieces() if level == 0))
+        self.head = parsed(b"".join(text for level, text in self._pieces() if level == 0), document)
 
     def _pieces(self) -> Iterator[tuple[int, bytes]]:
         """The text in pieces: 0 and what is outside of the lists of flows; 1 and a flow, 2 and one
@@ -288,11 +289,10 @@ class StoredDocument(CaptureDocument):
         return self._column("flow")
 
     def _column(self, name: str) -> list[int]:
-        import polars as pl
 
         if not self._flows_path.is_file():
             return []
-        frame = pl.read_parquet(self._flows_path, glob=False)
+        frame = read_table(self._flows_path)
         return frame[name].to_list() if name in frame.columns else []
 
     def largest(self, count: int) -> list[int]:
@@ -300,7 +300,7 @@ class StoredDocument(CaptureDocument):
         return sorted(number for _, number in sizes[:count])
 
     def whole(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self._path.read_text("utf-8"))
+        document: dict[str, Any] = read_json(self._path)
         return document
 
     def summary(self) -> Mapping[str, Any]:
@@ -314,26 +314,25 @@ class StoredDocument(CaptureDocument):
         in_second = 0
         for level, text in self._pieces():
             if level == 1 and (number := _FLOW_NUMBER.match(text)) and int(number[1]) in wanted:
-                flows.append(json.loads(text))
+                flows.append(parsed(text, self._path))
             elif level == 2:
                 in_second += 1
                 if in_second in partners:
-                    others.append((partners[in_second], json.loads(text)))
+                    others.append((partners[in_second], parsed(text, self._path)))
         flows.sort(key=lambda flow: order.index(flow["flow"]))
         others.sort(key=lambda other: order.index(other[0]))
         return _part(self.head, flows, others)
 
     def largest_udp(self, count: int) -> list[dict[str, Any]]:
-        flows = self.head.get("udp_flows", ())
+        flows = self.head.get("udp_flows") or ()
         return sorted(flows, key=lambda flow: -(flow["a2b"]["bytes"] + flow["b2a"]["bytes"]))[:count]
 
     def json_text(self) -> Iterator[bytes]:
         return stored_text(self._path)
 
     def flows_frame(self) -> pl.DataFrame:
-        import polars as pl
 
-        return pl.read_parquet(self._flows_path, glob=False)
+        return read_table(self._flows_path)
 
 
 def stored_text(document: Path) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ from ackclock.analysis.filter import PacketFilter
 from ackclock.storage import run_kind
 from ackclock.storage.atomic_files import atomic_file, atomic_write, write_parquet
 from ackclock.storage.run_folder import Identity, RunFolder
+from ackclock.storage.stored_files import read_table
 
 if TYPE_CHECKING:
     from ackclock.analysis.capture_document import LiveDocument
@@ -88,14 +89,12 @@ def _digest(path: Path) -> str:
 
 def read_folder(folder: Path) -> Analysis:
     """Read an analysis that `write_folder` wrote."""
-    import polars as pl
-
     from ackclock.analysis.capture_document import StoredDocument
     from ackclock.analysis.run import Analysis
 
     frames = {}
     for name in ("series", "delays"):
         path = folder / f"{name}.parquet"
-        frames[name] = pl.read_parquet(path, glob=False) if path.is_file() else None
+        frames[name] = read_table(path) if path.is_file() else None
     source = StoredDocument(folder / DOCUMENT, folder / FLOWS)
     return Analysis(source, frames["series"], frames["delays"], folder)

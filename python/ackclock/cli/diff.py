@@ -26,6 +26,7 @@ def diff(
     from ackclock.cli.output import print_json, print_lines, print_tables, remark, write_page
     from ackclock.difference import diff as difference
     from ackclock.difference.tables import lines, tables
+    from ackclock.folder_damage import damage_named
 
     found = difference(a, b)
     if report is not None and (page := write_page(lambda: found.report(report), report.parent, quiet=quiet)):
@@ -33,5 +34,7 @@ def diff(
     if json:
         print_json(found.document)
         return
-    print_tables(tables(found.document, all_rows=all_))
-    print_lines(lines(found.document))
+    with damage_named(Path(a), Path(b)):
+        rows, sentences = tables(found.document, all_rows=all_), lines(found.document)
+    print_tables(rows)
+    print_lines(sentences)

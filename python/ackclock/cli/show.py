@@ -28,12 +28,14 @@ def show(
 
     if Path(name).is_dir() or "://" in name:
         from ackclock import api
+        from ackclock.folder_damage import damage_named
 
         run = api.open_run(name)
-        if json:
-            print_json(run.document)
-        else:
-            print_tables(run.tables())
+        with damage_named(run.folder or Path(name)):
+            if json:
+                print_json(run.document)
+            else:
+                print_tables(run.tables())
         return
 
     from ackclock.overview import overview

@@ -4,7 +4,6 @@ charts of runs.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from ackclock.report.sections import run_section, time_section
 from ackclock.simulation.model_tables import MAX_BARS, bar, bars_reading, drawn_range
 from ackclock.simulation.recordings import sentences
 from ackclock.storage.run_kind import COMPARE
+from ackclock.storage.stored_files import read_json
 
 if TYPE_CHECKING:
     from ackclock.plot.time_series import Panel
@@ -72,7 +72,7 @@ def folder_page(folder: Path) -> Page:
     """The page of a comparison by its run folder."""
     from ackclock.plot.time_series import panels_of_dataset
 
-    document = json.loads((folder / COMPARE.document).read_text("utf-8"))
+    document = read_json(folder / COMPARE.document)
     given = read_input(folder)
     return page(document, panels_of_dataset(folder, document["shown"]), given.environment, given.toml)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackclock.folder_damage import damage_named
 from ackclock.simulation.metrics import of_run_with_jain
 from ackclock.statistics import Moments
 from ackclock.storage import dataset_files
 from ackclock.storage.run_kind import COMPARE, MEASURE, SIMULATE, SWEEP, RunKind
+from ackclock.storage.stored_files import read_json, read_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,12 +83,15 @@ def _at(row: Mapping[str, Any], path: str) -> float:
 
 
 def folder_figures(folder: Path, kind: RunKind) -> Figures:
-    """The figures of a finished run folder of a kind that `READERS` has."""
-    return READERS[kind](folder)
+    """The figures of a finished run folder of a kind that `READERS` has. Raises InputError
+    if a file is damaged.
+    """
+    with damage_named(folder):
+        return READERS[kind](folder)
 
 
 def _simulation(folder: Path) -> Figures:
-    summaries = json.loads((folder / SIMULATE.document).read_text("utf-8"))
+    summaries = read_json(folder / SIMULATE.document)
     figures = Figures(SIMULATE.command, "seed", tuple(summary["seed"] for summary in summaries))
     for summary in summaries:
         flows = [flow for flow in summary["flows"] if not flow.get("feeds")]
@@ -108,12 +112,12 @@ def _station(hop: Mapping[str, Any]) -> tuple[object, ...]:
 def _sweep(folder: Path) -> Figures:
     from ackclock.simulation.sweep_page import label
 
-    document = json.loads((folder / SWEEP.document).read_text("utf-8"))
+    document = read_json(folder / SWEEP.document)
     return _cells(folder, SWEEP, [label(cell["params"]) for cell in document["cells"]])
 
 
 def _comparison(folder: Path) -> Figures:
-    document = json.loads((folder / COMPARE.document).read_text("utf-8"))
+    document = read_json(folder / COMPARE.document)
     return _cells(folder, COMPARE, [cell["label"] for cell in document["cells"]])
 
 
@@ -128,7 +132,7 @@ def _cells(folder: Path, kind: RunKind, labels: Sequence[str]) -> Figures:
 
 
 def _measurement(folder: Path) -> Figures:
-    document = json.loads((folder / MEASURE.document).read_text("utf-8"))
+    document = read_json(folder / MEASURE.document)
     figures = Figures(MEASURE.command, "test")
     tests: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
     for flow in document["flows"]:
@@ -156,13 +160,7 @@ def _mean(values: Iterable[float]) -> float:
 def _analysis(folder: Path) -> Figures:
     from ackclock.analysis.folder import FLOWS
 
-    return capture_figures(_read_parquet(folder / FLOWS))
-
-
-def _read_parquet(path: Path) -> pl.DataFrame:
-    import polars as pl
-
-    return pl.read_parquet(path, glob=False)
+    return capture_figures(read_table(folder / FLOWS))
 
 
 def capture_figures(flows: pl.DataFrame) -> Figures:

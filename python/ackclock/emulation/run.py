@@ -20,6 +20,7 @@ from ackclock.result import Result
 from ackclock.simulation import run_files
 from ackclock.storage import atomic_files, run_kind, temporary_files
 from ackclock.storage.run_folder import RUNS, Identity, RunFolder
+from ackclock.storage.stored_files import read_json, read_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -191,15 +192,14 @@ def open_emulation(folder: Path, *, keep: bool = True) -> Emulation:
     """
     import polars as pl
 
-    try:
-        document = json.loads((folder / DOCUMENT).read_text("utf-8"))
-    except OSError:
-        raise InputError(describe_path(folder), "a run folder of emulate", file=str(folder)) from None
+    if not (folder / DOCUMENT).is_file():
+        raise InputError(describe_path(folder), "a run folder of emulate", file=str(folder))
+    document = read_json(folder / DOCUMENT)
 
     def table(name: str) -> pl.DataFrame:
         path = folder / f"{name}.parquet"
         if path.is_file():
-            return pl.read_parquet(path, glob=False)
+            return read_table(path)
         logged = folder / f"{name}.csv"
         if not logged.is_file() or not logged.stat().st_size:
             return pl.DataFrame()

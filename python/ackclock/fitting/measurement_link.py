@@ -7,7 +7,6 @@ an interval that contains theirs. TCP transfers of the measurement score the lin
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ from ackclock.fitting.prediction import CANDIDATES, verdict
 from ackclock.format import percent
 from ackclock.input.units import show_rate, show_size
 from ackclock.storage import run_kind
+from ackclock.storage.stored_files import read_json
 
 KINDS = {"per-flow": "fq-codel", "codel-like": "codel", "pie-like": "pie"}
 """The kind of queue of a link file for what `measure` states."""
@@ -75,7 +75,7 @@ def documents(folder: Path) -> list[dict[str, Any]] | None:
         files = [folder / run_kind.MEASURE.document]
     else:
         return None
-    return [json.loads(file.read_text("utf-8")) for file in files]
+    return [read_json(file) for file in files]
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from pathlib import Path
 
 from ackclock.input.document import Document
@@ -12,6 +10,7 @@ from ackclock.measurement.plan import plan_of
 from ackclock.measurement.result import Measurement
 from ackclock.storage import run_kind
 from ackclock.storage.atomic_files import atomic_write, write_json, write_parquet
+from ackclock.storage.stored_files import read_json, read_table, read_toml
 
 DOCUMENT = run_kind.MEASURE.document
 
@@ -36,23 +35,21 @@ def write_folder(folder: Path, measurement: Measurement) -> None:
 def is_complete(folder: Path) -> bool:
     """Whether all tests of the plan are finished."""
     path = folder / DOCUMENT
-    return path.is_file() and not json.loads(path.read_text("utf-8")).get("unfinished")
+    return path.is_file() and not read_json(path).get("unfinished")
 
 
 def read_folder(folder: Path) -> Measurement:
     """Read a measurement that `write_folder` wrote."""
-    import polars as pl
-
-    series, delays = (pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("series", "delays"))
+    series, delays = (read_table(folder / f"{name}.parquet") for name in ("series", "delays"))
     probes = folder / "probes.parquet"
-    plan = tomllib.loads((folder / "scenario.toml").read_text("utf-8"))["measure"]
+    plan = read_toml(folder / "scenario.toml")["measure"]
     data = {key: value for key, value in plan.items() if key not in ("host", "port")}
-    document = json.loads((folder / DOCUMENT).read_text("utf-8"))
+    document = read_json(folder / DOCUMENT)
     return Measurement(
         document,
         plan_of(Document(data)),
         series,
         delays,
-        pl.read_parquet(probes, glob=False) if probes.exists() else None,
+        read_table(probes) if probes.exists() else None,
         folder,
     )

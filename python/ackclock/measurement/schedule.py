@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from ackclock.measurement.folder import DOCUMENT, is_complete
 from ackclock.storage import run_kind
 from ackclock.storage.atomic_files import write_json
 from ackclock.storage.run_folder import Identity, RunFolder
+from ackclock.storage.stored_files import read_json
 
 STATE = run_kind.SCHEDULE.document
 LOOK_S = 1.0
@@ -94,7 +94,7 @@ def _run_rest(
 
 def _read_state(path: Path, request: dict[str, Any], now: float) -> dict[str, Any]:
     if path.is_file():
-        state: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        state: dict[str, Any] = read_json(path)
         return state
     state = {**request, "began": now, "runs": {}}
     write_json(path, state)
@@ -123,7 +123,7 @@ def overview(folder: Path, state: dict[str, Any]) -> list[dict[str, Any]]:
             "failed": run.get("failed") or ("missed" if run.get("missed") else None),
         }
         if "folder" in run:
-            document = json.loads((folder / run["folder"] / DOCUMENT).read_text("utf-8"))
+            document = read_json(folder / run["folder"] / DOCUMENT)
             for direction in ("down", "up"):
                 row[f"capacity_{direction}_bps"] = (document["capacity"].get(direction) or {}).get("rate_bps")
                 goodputs = [

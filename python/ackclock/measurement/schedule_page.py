@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +15,7 @@ from ackclock.plot.time_series import Line, Panel
 from ackclock.report.page import Block, Cell, Chart, Column, Page, Section, Table
 from ackclock.statistics.intervals import t_quantile
 from ackclock.storage.run_kind import SCHEDULE
+from ackclock.storage.stored_files import read_json
 
 Row = dict[str, Any]
 METRICS = {
@@ -97,10 +97,10 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 def schedule_page(folder: Path) -> Page:
     """The page of a schedule's folder, finished or not."""
-    state = json.loads((folder / SCHEDULE.document).read_text("utf-8"))
+    state = read_json(folder / SCHEDULE.document)
     runs = {int(number): run for number, run in state["runs"].items()}
     done = {number: run["folder"] for number, run in sorted(runs.items()) if "folder" in run}
-    documents = [(number, json.loads((folder / name / DOCUMENT).read_text("utf-8"))) for number, name in done.items()]
+    documents = [(number, read_json(folder / name / DOCUMENT)) for number, name in done.items()]
     rows = rows_of(documents)
     keys = [*sorted({key for row in rows for key in row if key.startswith("label.")}), *KEYS]
     missed = sum(bool(run.get("missed")) for run in runs.values())

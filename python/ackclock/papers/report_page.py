@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from ackclock.plot.sweep_chart import swept
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
 from ackclock.report.run_input import read_environment
 from ackclock.storage.run_kind import REPRODUCE
+from ackclock.storage.stored_files import read_json
 
 Document = Mapping[str, Any]
 _VERDICTS = (
@@ -151,7 +151,7 @@ def _score(claims: Sequence[Document], by: str) -> tuple[int, int]:
 
 def folder_page(folder: Path) -> Page:
     """The page of a reproduction by its run folder."""
-    document = json.loads((folder / REPRODUCE.document).read_text("utf-8"))
+    document = read_json(folder / REPRODUCE.document)
     return page(document, read_environment(folder))
 
 

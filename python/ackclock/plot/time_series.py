@@ -10,6 +10,7 @@ import polars as pl
 
 from ackclock.plot.theme import MAX_LINES
 from ackclock.storage.dataset_files import scan
+from ackclock.storage.stored_files import read_table
 
 POINTS = 400
 """Maximum points of a line; a chart is about that many pixels wide."""
@@ -57,7 +58,7 @@ class Frames:
 
 def frames_in(folder: Path) -> Frames:
     """The frames in a folder with series.parquet and hops.parquet."""
-    return Frames(*(pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("series", "hops")))
+    return Frames(*(read_table(folder / f"{name}.parquet") for name in ("series", "hops")))
 
 
 def panels_of_dataset(folder: Path, shown: Mapping[str, int | str]) -> list[Panel]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError, describe_path
+from ackclock.storage.stored_files import read_json, read_text, read_toml
 
 
 @dataclass(frozen=True)
@@ -29,12 +28,11 @@ def read_input(folder: Path) -> RunInput:
         raise InputError(
             describe_path(folder), "a run folder, such as those in runs/", file=str(folder), code="run-folder"
         )
-    toml = file.read_text("utf-8")
-    return RunInput(toml, tomllib.loads(toml), read_environment(folder))
+    return RunInput(read_text(file), read_toml(file), read_environment(folder))
 
 
 def read_environment(folder: Path) -> dict[str, Any]:
     """environment.json as a dict; empty without one."""
     file = folder / "environment.json"
-    environment: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    environment: dict[str, Any] = read_json(file) if file.is_file() else {}
     return environment

@@ -20,6 +20,7 @@ from ackclock.simulation.runner import RunResult, RunSpec
 from ackclock.storage import atomic_files, dataset_files, remote_folder, run_folder, temporary_files
 from ackclock.storage.dataset_files import CHUNK_FILE, CHUNKS, INDEX, TABLES
 from ackclock.storage.null_columns import typed_nulls
+from ackclock.storage.stored_files import read_json, read_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -159,15 +160,14 @@ class Dataset:
 
     def _check_content(self, index: int, chunk: Path) -> None:
         """Check the tables of a chunk from elsewhere against its digest."""
-        import polars as pl
 
         numbers = self.runs.chunks[index]
-        about = json.loads((chunk / CHUNK_FILE).read_text("utf-8"))
-        texts = pl.read_parquet(chunk / "summaries.parquet", glob=False)
+        about = read_json(chunk / CHUNK_FILE)
+        texts = read_table(chunk / "summaries.parquet")
         found = sha256()
         for number, text in texts.iter_rows():
             found.update(run_bytes(number, self.runs.seed(number), self.runs.columns(self.runs.point(number)), text))
-        rows = pl.read_parquet(chunk / "runs.parquet", glob=False)["run"].to_list()
+        rows = read_table(chunk / "runs.parquet")["run"].to_list()
         if (texts["run"].to_list(), rows, found.hexdigest()) != (list(numbers), list(numbers), about["digest"]):
             raise InputError.problem(
                 f"chunk {index} is damaged: its runs do not have its digest",
@@ -185,7 +185,7 @@ class Dataset:
     def _digest(self, index: int) -> str:
         if self.folder is None:
             return self._in_memory[index].digest
-        about = json.loads((self._chunk_folder(index) / CHUNK_FILE).read_text())
+        about = read_json(self._chunk_folder(index) / CHUNK_FILE)
         chunk = self.runs.chunks[index]
         if (about["first"], about["runs"]) != (chunk.start, len(chunk)):
             raise InputError.problem(

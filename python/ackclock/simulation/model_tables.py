@@ -42,10 +42,11 @@ def bar(label: str, metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] 
 
 def drawn_range(metric: Mapping[str, Any]) -> tuple[float, float]:
     """The ends of a metric's bar in a chart: its interval, or its modes, or few values that are far
-    apart.
+    apart; the mean in place of an undefined end.
     """
     ends = [mode["mean"] for mode in metric.get("modes", ())] or metric.get("values") or (metric["lo"], metric["hi"])
-    return ends[0], ends[-1]
+    lo, hi = (metric["mean"] if end is None else end for end in (ends[0], ends[-1]))
+    return lo, hi
 
 
 def bars_reading(rows: Sequence[Mapping[str, Any]], reading: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from ackclock.simulation.metrics import of_run, over_seeds
 from ackclock.simulation.model_tables import model_levels, model_table
 from ackclock.statistics import Interval, interval
 from ackclock.storage.run_kind import SIMULATE
+from ackclock.storage.stored_files import read_json
 
 if TYPE_CHECKING:
     from ackclock.plot.time_series import Panel
@@ -56,7 +56,7 @@ def folder_page(folder: Path) -> Page:
     """The page of a simulation by its run folder."""
     from ackclock.plot.time_series import frames_in, panels_of_run
 
-    written = json.loads((folder / SIMULATE.document).read_text("utf-8"))
+    written = read_json(folder / SIMULATE.document)
     summaries = written if isinstance(written, list) else [written]
     given = read_input(folder)
     panels = panels_of_run(frames_in(folder), model_levels(summaries[0]))

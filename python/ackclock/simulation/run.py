@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from ackclock.simulation.metrics import metrics_json
 from ackclock.simulation.runner import RunResult, RunSpec, RunStore, run_specs
 from ackclock.storage import atomic_files, run_kind
 from ackclock.storage.run_folder import Identity, RunFolder
+from ackclock.storage.stored_files import read_json, read_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -177,10 +177,8 @@ def default_folder(scenario: Scenario) -> Path:
 
 def open_run(folder: Path, scenario: Scenario, name: str) -> Simulation:
     """Read a finished run."""
-    import polars as pl
-
-    summaries = json.loads((folder / run_kind.SIMULATE.document).read_text())
-    series, hops = (pl.read_parquet(folder / f"{table}.parquet", glob=False) for table in ("series", "hops"))
+    summaries = read_json(folder / run_kind.SIMULATE.document)
+    series, hops = (read_table(folder / f"{table}.parquet") for table in ("series", "hops"))
     return Simulation(scenario, name, tuple(summaries), series, hops, folder)
 
 

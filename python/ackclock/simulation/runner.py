@@ -4,7 +4,6 @@ ends.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from ackclock.simulation.limits import explained
 from ackclock.simulation.plan import Capture, Plan, build_plan
 from ackclock.storage import atomic_files, run_kind, temporary_files
 from ackclock.storage.environment import engine_digest, environment
+from ackclock.storage.stored_files import read_json, read_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -115,9 +115,7 @@ class RunResult:
 
     def _table(self, name: str) -> pl.DataFrame:
         if isinstance(self._stored, Path):
-            import polars as pl
-
-            return pl.read_parquet(self._stored / f"{name}.parquet", glob=False)
+            return read_table(self._stored / f"{name}.parquet")
         return self._stored.series if name == "series" else self._stored.hops
 
 
@@ -160,7 +158,7 @@ class RunStore:
 
 
 def _read_summary(folder: Path) -> dict[str, Any]:
-    summary: dict[str, Any] = json.loads((folder / run_kind.SIMULATE.document).read_text())
+    summary: dict[str, Any] = read_json(folder / run_kind.SIMULATE.document)
     return summary
 
 

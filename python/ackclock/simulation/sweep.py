@@ -26,6 +26,7 @@ from ackclock.simulation.sweep_points import SweepPoints
 from ackclock.storage import atomic_files, dataset_files, run_kind
 from ackclock.storage.remote_folder import shown
 from ackclock.storage.run_folder import opened
+from ackclock.storage.stored_files import read_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,7 +77,7 @@ class StoredPoints(Sequence[SweepPoint]):
     @cached_property
     def _points(self) -> tuple[SweepPoint, ...]:
         assert self._data.folder is not None
-        cells = json.loads((self._data.folder / run_kind.SWEEP.document).read_text("utf-8"))["cells"]
+        cells = read_json(self._data.folder / run_kind.SWEEP.document)["cells"]
         return _points(self._data, (cell["metrics"] for cell in cells))
 
 

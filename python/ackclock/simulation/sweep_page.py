@@ -22,6 +22,7 @@ from ackclock.simulation.run_list import sampled_stride
 from ackclock.simulation.sweep_curves import curves
 from ackclock.storage.dataset_files import INDEX
 from ackclock.storage.run_kind import SWEEP
+from ackclock.storage.stored_files import read_json, read_table
 
 if TYPE_CHECKING:
     from ackclock.plot.time_series import Panel
@@ -120,7 +121,7 @@ def _chart(cells: Sequence[Document]) -> Chart:
 
 def folder_page(folder: Path) -> Page:
     """The page of a sweep by its run folder."""
-    document = json.loads((folder / SWEEP.document).read_text("utf-8"))
+    document = read_json(folder / SWEEP.document)
     given = read_input(folder)
     return page(document, given.scenario, folder_panels(folder, document), given.environment, given.toml)
 
@@ -145,7 +146,7 @@ def _shown(folder: Path, cells: Sequence[Document]) -> dict[str, int | str]:
 
 
 def _cell_folder(folder: Path, cell: Document) -> str:
-    rows = pl.read_parquet(folder / "flows.parquet", glob=False)
+    rows = read_table(folder / "flows.parquet")
     for key, value in cell["params"].items():
         text = json.dumps(value) if isinstance(value, dict | list) else value
         rows = rows.filter(pl.col(key) == text)

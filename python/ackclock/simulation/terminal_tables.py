@@ -118,7 +118,7 @@ def measured_cells(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
         return metric["mean"] if metric else None
 
     goodput = metrics.get("goodput_bps", {})
-    has_interval = goodput.get("n", 0) > 1 and goodput.get("lo") is not None
+    has_interval = goodput.get("n", 0) > 1 and None not in (goodput.get("lo"), goodput.get("hi"))
     fairness = mean("jain")
     return [
         rate(mean("goodput_bps")),

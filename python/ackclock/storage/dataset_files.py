@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.storage import atomic_files, temporary_files
+from ackclock.storage.stored_files import damaged, read_json, scan_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,12 +49,15 @@ def scan(folder: Path, name: str) -> pl.LazyFrame:
     """A table of a complete dataset in a run folder."""
     import polars as pl
 
-    return pl.concat([pl.scan_parquet(path, glob=False) for path in sorted((folder / name).glob("*.parquet"))])
+    paths = sorted((folder / name).glob("*.parquet"))
+    if not paths:
+        raise damaged(folder / name, "the folder has no Parquet table")
+    return pl.concat([scan_table(path) for path in paths])
 
 
 def read_index(folder: Path) -> dict[str, Any]:
     """dataset.json of a run folder: `runs`, `chunks`, `digest`."""
-    index: dict[str, Any] = json.loads((folder / INDEX).read_text("utf-8"))
+    index: dict[str, Any] = read_json(folder / INDEX)
     return index
 
 
@@ -80,7 +84,7 @@ def read_points(folder: Path) -> dict[str, Any]:
 
     Run `n` is point `n // len(seeds)` with seed `n % len(seeds)`.
     """
-    document: dict[str, Any] = json.loads((folder / POINTS).read_text("utf-8"))
+    document: dict[str, Any] = read_json(folder / POINTS)
     return document
 
 

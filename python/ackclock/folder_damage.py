@@ -1,0 +1,177 @@
+"""What is damaged in a run folder whose results cannot be shown.
+
+A document of a run may lose a key or a value and stay JSON. It is checked only after a failure: a
+run folder of an earlier version lacks keys that its results do not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from ackclock.documents import DOCUMENTS
+from ackclock.documents.analyze import CaptureAnalysis, Summary
+from ackclock.documents.parts import Open
+from ackclock.documents.simulate import Run
+from ackclock.errors import AckclockError, InputError, format_value
+from ackclock.input.document import format_loc
+from ackclock.storage import stored_files
+from ackclock.storage.dataset_files import INDEX, POINTS
+from ackclock.storage.run_folder import ENVIRONMENT
+from ackclock.storage.run_kind import ANALYZE, COMPARE, EMULATE, SCHEDULE, SIMULATE, SWEEP, RunKind, kind_of
+
+
+@contextmanager
+def damage_named(*folders: Path) -> Iterator[None]:
+    """Raise the InputError of the first damaged file of `folders` in place of an exception that
+    the damage causes. Without damage the exception is a defect of this program, and stays.
+    """
+    try:
+        yield
+    except (AckclockError, ImportError, MemoryError):
+        raise
+    except Exception:
+        for folder in folders:
+            if folder.is_dir():
+                check_files(folder)
+        raise
+
+
+def check_files(folder: Path) -> None:
+    """Raise InputError if a file of a run folder is damaged."""
+    kind = kind_of(folder)
+    if kind is not None:
+        _check_document(folder / kind.document, kind)
+    if kind in _SCENARIOS:
+        _check(folder / "scenario.toml", stored_files.read_toml(folder / "scenario.toml"), _Scenario)
+        stored_files.read_json(folder / ENVIRONMENT)
+    for name, model in _STATES.items():
+        if (folder / name).is_file():
+            _check(folder / name, stored_files.read_json(folder / name), model)
+    for path in sorted(folder.rglob("*.parquet")):
+        _check_table(path)
+
+
+class _StoredRun(Run):
+    """A run in summary.json, whose scenario is in scenario.toml."""
+
+    scenario: str = ""
+
+
+class _StoredAnalysis(CaptureAnalysis):
+    """analysis.json of a folder, whose summary is shown."""
+
+    summary: Summary
+
+
+class _Identity(Open):
+    kind: str
+    digest: str
+    state: str
+
+
+class _Environment(Open):
+    """environment.json; earlier versions wrote no `run`."""
+
+    seeds: list[int]
+    host: dict[str, Any] = {}
+    packages: dict[str, Any] = {}
+    run: _Identity = _Identity(kind="", digest="", state="")
+
+
+class _Scenario(Open):
+    """What a report shows of scenario.toml."""
+
+    duration: Any
+    hop: list[dict[str, Any]]
+
+
+class _Points(Open):
+    seeds: list[int]
+    points: list[dict[str, Any]]
+
+
+class _Index(Open):
+    runs: int
+
+
+class _Schedule(Open):
+    """schedule.json: the measurements that are done, failed or missed, by number."""
+
+    what: dict[str, Any]
+    times: int
+    every_s: float
+    runs: dict[int, dict[str, Any]]
+
+
+_SCENARIOS = (SIMULATE, SWEEP, COMPARE, EMULATE)
+"""The kinds of run folder whose input is a scenario."""
+_DOCUMENTS: dict[RunKind, type[BaseModel]] = {
+    SIMULATE: _StoredRun,
+    ANALYZE: _StoredAnalysis,
+    SCHEDULE: _Schedule,
+}
+"""Documents that differ from those of `--json`."""
+_STATES: dict[str, type[BaseModel]] = {ENVIRONMENT: _Environment, POINTS: _Points, INDEX: _Index}
+"""The files of a run folder that say what it holds."""
+_COLUMNS = {
+    "series": ("flow", "time_s"),
+    "hops": ("hop", "direction", "time_s"),
+    "flows": ("flow",),
+    "runs": ("run", "seed"),
+    "summaries": ("run", "summary"),
+}
+"""Columns that a table of this name has in every kind of run."""
+
+
+def _check_table(path: Path) -> None:
+    columns = stored_files.read_table(path).columns
+    name = path.stem if path.stem in _COLUMNS else path.parent.name
+    for column in _COLUMNS.get(name, ()):
+        if columns and column not in columns:
+            raise stored_files.damaged(path, f"the file is not the table `{name}` of a run (no column {column})")
+
+
+def _check_document(path: Path, kind: RunKind) -> None:
+    document = stored_files.read_json(path)
+    if kind == SIMULATE and isinstance(document, list):
+        if not document:
+            raise stored_files.damaged(path, "the file has no run")
+        for run in document:
+            _check(path, run, _StoredRun)
+    else:
+        _check(path, document, _DOCUMENTS.get(kind) or DOCUMENTS[kind.command])
+
+
+def _check(path: Path, document: Any, model: type[BaseModel]) -> None:
+    """Raise the error of the first key that a document of this type must have otherwise."""
+    try:
+        model.model_validate(document)
+    except ValidationError as invalid:
+        first = invalid.errors(include_url=False)[0]
+        key = format_loc(first["loc"], document)
+        absent = first["type"] == "missing"
+        raise InputError(
+            "no such key" if absent else _json_text(first["input"]),
+            "the key is required" if absent else _ALLOWED.get(first["type"], _expected(first["msg"])),
+            hint=stored_files.REMEDY,
+            file=stored_files.shown_file(path),
+            key=key,
+            code="damaged-run",
+        ) from None
+
+
+_ALLOWED = {"model_type": "an object", "dict_type": "an object", "list_type": "an array", "string_type": "a string"}
+"""What JSON calls the types of pydantic."""
+
+
+def _expected(message: str) -> str:
+    return message.removeprefix("Input should be ")
+
+
+def _json_text(value: Any) -> str:
+    return "null" if value is None else format_value(value)

@@ -1,0 +1,192 @@
+"""Damaged run folders: each verb that reads one names the file in one line."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import ackclock
+from ackclock import cli
+from ackclock.errors import InputError
+from ackclock.folder_damage import check_files, damage_named
+
+pytestmark = pytest.mark.finding("R3")
+KINDS = ("simulate", "sweep", "compare", "analyze")
+VERBS = ("show", "open", "diff")
+"""Verbs that take milliseconds; `report` draws."""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small run folder of each kind that needs no real time."""
+    folder = tmp_path_factory.mktemp("runs")
+    given: dict[str, Any] = {"link": "dsl-16m", "duration": "1 s"}
+    bulk = [{"workload": {"kind": "bulk"}}]
+    ackclock.simulate(flows=bulk, out=folder / "simulate", captures="pcap", **given)
+    ackclock.sweep(flows=bulk, over={"tcp.variant": ["reno", "bbr"]}, out=folder / "sweep", **given)
+    ackclock.compare(
+        variants=["reno", "bbr"], buffers=["auto"], delayed_ack=[True], seeds=2, out=folder / "compare", **given
+    )
+    capture = next((folder / "simulate" / "captures").glob("*.server.pcap"))
+    ackclock.analyze(capture, out=folder / "analyze")
+    return folder
+
+
+@pytest.fixture
+def damaged(runs: Path, tmp_path: Path):
+    """Copies a run folder and returns the copy's path."""
+
+    def copied(kind: str) -> Path:
+        whole = shutil.ignore_patterns("captures", "xplot", "report.html")
+        return Path(shutil.copytree(runs / kind, tmp_path / kind, ignore=whole))
+
+    return copied
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*")) if path.suffix in (".json", ".toml", ".parquet")]
+
+
+def _mutations(content: bytes, suffix: str, tmp_path: Path) -> Iterator[bytes | None]:
+    """The file removed, emptied, cut, replaced by other text, and with bytes that are not UTF-8."""
+    yield from (None, b"", content[: len(content) // 2], b"hello\n", b"{}", b"[]", b"null", b"\xff\xfe" + content)
+    if suffix == ".parquet":
+        other = tmp_path / "other.parquet"
+        pl.DataFrame({"x": [1]}).write_parquet(other)
+        yield other.read_bytes()
+        yield content[:4] + bytes(byte ^ 0x55 for byte in content[4:-200]) + content[-200:]
+
+
+def _nulls(document: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The places of a JSON document, the first two of each array."""
+    below = document.items() if isinstance(document, dict) else enumerate(document[:2])
+    for key, value in below:
+        yield (*at, key)
+        if isinstance(value, dict | list):
+            yield from _nulls(value, (*at, key))
+
+
+def _with_null(document: Any, at: tuple[str | int, ...]) -> bytes:
+    changed = copy.deepcopy(document)
+    part = changed
+    for key in at[:-1]:
+        part = part[key]
+    part[at[-1]] = None
+    return json.dumps(changed).encode()
+
+
+def _status(verb: str, folder: Path, whole: Path, capsys: pytest.CaptureFixture[str]) -> int:
+    """The exit status of a verb, whose error is one line."""
+    if verb == "open":
+        try:
+            ackclock.open(folder)
+        except InputError as error:
+            assert "\n" not in str(error)
+            return 2
+        return 0
+    arguments = {"diff": ["diff", str(whole), str(folder)]}.get(verb, [verb, str(folder)])
+    status = cli.run(arguments)
+    err = capsys.readouterr().err
+    assert status in (0, 2), err
+    assert len(err.splitlines()) == (1 if status else 0), err
+    return status
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_file_is_one_line_in_every_verb(kind: str, damaged, runs: Path, tmp_path: Path, capsys) -> None:
+    folder = damaged(kind)
+    refused = 0
+    for path in _files(folder):
+        content = path.read_bytes()
+        for number, changed in enumerate(_mutations(content, path.suffix, tmp_path)):
+            if changed is None:
+                path.unlink()
+            else:
+                path.write_bytes(changed)
+            for verb in (*VERBS, *(("report",) if number in (0, 2) else ())):
+                refused += _status(verb, folder, runs / kind, capsys) == 2
+            path.write_bytes(content)
+    assert refused > 20
+
+
+def _run_with_nulls(kind: str, verbs: tuple[str, ...], step: int, folder: Path, whole: Path, capsys) -> None:
+    for path in _files(folder):
+        if path.suffix == ".json":
+            content = path.read_bytes()
+            document = json.loads(content)
+            for at in list(_nulls(document))[::step]:
+                path.write_bytes(_with_null(document, at))
+                for verb in verbs:
+                    _status(verb, folder, whole, capsys)
+            path.write_bytes(content)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_null_in_a_document_is_one_line(kind: str, damaged, runs: Path, capsys) -> None:
+    _run_with_nulls(kind, VERBS, 7, damaged(kind), runs / kind, capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_null_at_every_key_is_one_line_in_report_too(kind: str, damaged, runs: Path, capsys) -> None:
+    _run_with_nulls(kind, (*VERBS, "report"), 1, damaged(kind), runs / kind, capsys)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "changed", "message"),
+    [
+        ("simulate", "series.parquet", b"", "the file is empty"),
+        ("simulate", "hops.parquet", None, "the file is missing from the run folder"),
+        ("simulate", "summary.json", None, "the file is missing from the run folder"),
+        ("analyze", "flows.parquet", b"PAR1 and then nothing", "the file is cut after 21 bytes, inside its Parquet"),
+        ("sweep", "sweep.json", b'{"cells": [', "the file is cut after 11 bytes, inside its JSON"),
+        ("sweep", "sweep.json", b"cells", "the file is not JSON (Expecting value, line 1)"),
+        ("compare", "compare.json", b"\xff\xfe", "the file is not UTF-8 text (byte 1)"),
+        ("compare", "compare.json", b"{}", "link: found no such key; allowed: the key is required"),
+    ],
+)
+def test_message_names_file_damage_and_remedy(kind, name, changed, message, damaged, capsys) -> None:
+    folder = damaged(kind)
+    (folder / name).unlink() if changed is None else (folder / name).write_bytes(changed)
+    assert cli.run(["show", str(folder)]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"ackclock: {folder / name}: {message}")
+    assert err.endswith("; copy the run folder again, or run its command again into a new folder\n")
+
+
+def test_null_is_named_with_its_key(damaged, capsys) -> None:
+    folder = damaged("simulate")
+    path = folder / "summary.json"
+    document = json.loads(path.read_bytes())
+    path.write_bytes(_with_null(document, (0, "hops", 0, "queue_delay_ms")))
+    assert cli.run(["show", str(folder)]) == 2
+    assert f"{path}: hops[1].queue_delay_ms: found null; allowed: an object; copy" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whole_folder_has_no_damage(kind: str, runs: Path, capsys) -> None:
+    check_files(runs / kind)
+    for verb in (*VERBS, "report"):
+        assert _status(verb, runs / kind, runs / kind, capsys) == 0
+
+
+def test_defect_stays_a_traceback_where_no_file_is_damaged(runs: Path) -> None:
+    with pytest.raises(KeyError), damage_named(runs / "simulate"):
+        raise KeyError("a defect of this program")
+
+
+def test_unfinished_run_is_not_called_damaged(damaged, capsys) -> None:
+    folder = damaged("simulate")
+    environment = json.loads((folder / "environment.json").read_bytes())
+    environment["run"]["state"] = "begun"
+    (folder / "environment.json").write_text(json.dumps(environment))
+    (folder / "summary.json").unlink()
+    assert cli.run(["show", str(folder)]) == 2
+    assert "holds an unfinished simulate" in capsys.readouterr().err
