@@ -74,7 +74,8 @@ def overview(name: str) -> Overview:
         raise InputError(wrong.found, f"a run folder, a scenario file, {wrong.allowed}", key="NAME")
     document = read_document(path)
     is_link = "flow" not in document.data and "link" not in document.data
-    draft = Draft(Document({**_BULK, "link": str(path)}, str(path))) if is_link else read_draft(path)
+    # A link is relative to the folder of the document that names it.
+    draft = Draft(Document({**_BULK, "link": path.name}, str(path))) if is_link else read_draft(path)
     scenario = draft.check(draft.points()[0])
     shown = resolved(scenario)
     described: dict[str, Any] = {

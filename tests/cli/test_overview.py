@@ -40,6 +40,30 @@ def test_link_has_base_rtt_bottlenecks_and_hops(link: Path, capsys: pytest.Captu
     assert document["hops"][0]["queue"]["bytes"] == "40 kB"
 
 
+@pytest.mark.finding("R2")
+@pytest.mark.parametrize("name", ["links/line.toml", "links/line", "./links/line.toml", "links/../links/line.toml"])
+def test_link_in_a_folder_is_shown_by_its_relative_path(
+    name: str, link: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (link.parent / "links").mkdir()
+    link.rename(link.parent / "links" / "line.toml")
+    monkeypatch.chdir(link.parent)
+    assert cli.run(["show", name, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["kind"], document["name"], document["title"]) == ("link", name, "a line")
+
+
+@pytest.mark.finding("R2")
+def test_error_of_a_link_in_a_folder_names_the_path_as_typed(
+    link: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (link.parent / "links").mkdir()
+    (link.parent / "links" / "slow.toml").write_text(LINK.replace("8 Mb/s", "8 Mbps"), encoding="utf-8")
+    monkeypatch.chdir(link.parent)
+    assert cli.run(["show", "links/slow.toml"]) == 2
+    assert capsys.readouterr().err.startswith("ackclock: links/slow.toml:4: hop.line.rate.down: found")
+
+
 def test_link_is_one_screen_of_eighty_columns(
     link: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
