@@ -297,9 +297,8 @@ class SummaryBuilder:
         if not self._directions:
             transfers = f"No direction has {ENOUGH_BYTES // 1000} kB of data, of which limits are known."
         else:
-            parts = [
-                f"{NAMES[party]} {share(seconds / self._total_s)}" for party, seconds in sorted(self._seconds.items())
-            ]
+            total_s = self._total_s or 1.0  # no direction lasts where all packets have one time
+            parts = [f"{NAMES[party]} {share(seconds / total_s)}" for party, seconds in sorted(self._seconds.items())]
             transfers = f"Of {self._total_s:.3g} s in {many(self._directions, 'direction')} of data no defect took {share(MATTERS)}"
             transfers += f" ({', '.join(parts)})." if parts else "."
         if self._unseen:

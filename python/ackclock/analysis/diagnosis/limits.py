@@ -158,10 +158,9 @@ def _path_rate(context: FlowContext, share_of_time: float) -> Finding:
     through = "" if known_bps else f", through which this flow had {rate(bottleneck_bps)},"
     if data_ms is None:
         # Bytes in flight are on the link or in a queue (Little's law), so the queue has at most
-        # this part.
-        part = min(
-            queue * bottleneck_bps / 8e3, float(context.figures["outstanding_bytes"]["max"]) * queue / (queue + rtt)
-        )
+        # this part. Both times are 0 where nearly all ACKs have the time of their data.
+        queued = queue / (queue + rtt) if queue + rtt > 0.0 else 0.0
+        part = min(queue * bottleneck_bps / 8e3, float(context.figures["outstanding_bytes"]["max"]) * queued)
         where = f"up to {size(part)} of this flow in a queue of the data or of the ACKs: a second capture shows which"
     else:
         queue, ack_ms = data_ms, acks.excess(context.back, "p95") or 0.0

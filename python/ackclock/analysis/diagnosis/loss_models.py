@@ -111,7 +111,7 @@ def _what_fewer_give(context: FlowContext, models_bps: dict[str, float], measure
     shorter = (
         f" The RTT matters, too: at its minimum, {milliseconds(minimum)}, Reno would get "
         f"{rate(reno * mean / minimum)} with these losses."
-        if is_reno and mean > 1.5 * minimum
+        if is_reno and minimum and mean > 1.5 * minimum
         else ""
     )
     near = "Reno's and CUBIC's alike" if reno == cubic else f"{'Reno' if is_reno else 'CUBIC'}'s"

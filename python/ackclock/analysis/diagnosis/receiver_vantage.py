@@ -117,7 +117,7 @@ def shrinking_window(context: FlowContext, share_of_time: float | None = None) -
     """
     window, goodput_bps = context.figures["advertised_window_bytes"], float(context.figures["goodput_bps"] or 0.0)
     rtt = round_trips(context)[0] or float(context.figures["rtt_ms"]["min"] or 0.0)
-    if not window["max"] or not rtt or window["mean"] > 0.5 * window["max"]:
+    if not window["max"] or not window["mean"] or not rtt or window["mean"] > 0.5 * window["max"]:
         return None
     if (share_of_time or 0.0) < 0.5 and window["min"] > 0.25 * window["max"]:
         return None

@@ -1,0 +1,101 @@
+"""Figures of 0 in a capture: every direction has its findings, and no division fails."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ackclock import analyze, cli
+from ackclock.analysis.diagnosis import diagnose
+from tests.support.captures import finding_of, simulated_captures
+from tests.support.short_flows import ACK, PSH, SYN, Connection, Packet, write_connections
+
+pytestmark = pytest.mark.finding("R4")
+SEGMENT = 1448
+
+
+def _ping_pong(path: Path, fast_s: float, slow_s: float) -> Path:
+    """A capture at the sender: 100 segments, each acknowledged after `fast_s`, then four after
+    `slow_s`.
+    """
+    at, seq = 1.0, 1
+    packets = [
+        Packet(at, True, SYN),
+        Packet(at, False, SYN | ACK, 0, 1),
+        Packet(at, True, ACK, 1, 1),
+        Packet(at, True, PSH | ACK, 1, 1, 300),
+        Packet(at, False, ACK, 1, 301),
+    ]
+    for wait_s in [fast_s] * 100 + [slow_s] * 4:
+        packets.append(Packet(at, False, ACK, seq, 301, SEGMENT))
+        at, seq = at + wait_s, seq + SEGMENT
+        packets.append(Packet(at, True, ACK, 301, seq))
+    return write_connections(path, [Connection(tuple(packets), ("192.0.2.9", 4000))])
+
+
+def test_rtt_of_zero_has_a_queue_of_no_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capture = _ping_pong(tmp_path / "zero.pcap", 0.0, 0.04)
+    assert cli.run(["analyze", str(capture), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    rtt = document["flows"][0]["b2a"]["rtt_ms"]
+    assert (rtt["min"], rtt["p95"], rtt["max"]) == (0.0, 0.0, 40.0)
+    assert "up to 0 B of this flow in a queue" in finding_of(document, "bottleneck")["evidence"]
+
+
+def test_rtt_above_zero_keeps_its_bytes_in_the_queue(tmp_path: Path) -> None:
+    """A p95 RTT of 1 ms above the handshake's RTT of 0, at 590 kb/s, is 74 bytes."""
+    document = analyze(_ping_pong(tmp_path / "short.pcap", 0.001, 0.5)).document
+    assert "up to 74 B of this flow in a queue" in finding_of(document, "bottleneck")["evidence"]
+
+
+def _places(part: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    for key, value in part.items() if isinstance(part, dict) else enumerate(part[:2]):
+        if key not in ("diagnosis", "limit"):
+            yield (*at, key)
+            if isinstance(value, dict | list):
+                yield from _places(value, (*at, key))
+
+
+def _zero(value: Any) -> Any:
+    """The value with 0 for each number in it."""
+    if isinstance(value, dict):
+        return {key: _zero(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_zero(inner) for inner in value]
+    return value if isinstance(value, bool | str) or value is None else type(value)(0)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {},
+        {"hop": {"loss": {"down": {"kind": "bernoulli", "mean": 0.01}}}},
+        {"tcp": {"receive_buffer": "16 KiB"}},
+        {"hop": {"rate": {"down": "20 Mb/s", "up": "100 kb/s"}}},
+    ],
+    ids=["queue", "losses", "window", "acks"],
+)
+def test_any_figure_of_zero_leaves_a_diagnosis(keys: dict[str, Any], tmp_path: Path) -> None:
+    server, client = simulated_captures(tmp_path, duration="4 s", **keys)
+    for captures in ((server,), (client,), (server, client)):
+        document = analyze(*captures).document
+        for at in _places(document["flows"], ("flows",)):
+            changed = copy.deepcopy(document)
+            part: Any = changed
+            for key in at[:-1]:
+                part = part[key]
+            part[at[-1]] = _zero(part[at[-1]])
+            diagnose(changed)
+
+
+def test_public_capture_with_rtts_of_zero_is_analyzed(oracles: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capture = oracles / "captures-public" / "zero-division.pcap.gz"
+    if not capture.is_file():
+        pytest.skip(f"no {capture.name} among the oracles")
+    assert cli.run(["analyze", str(capture), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["flows"]
