@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ackclock.cli import complete
-from ackclock.cli.options import Force, Json, OutUrl, Quiet, Report, Seed, Series, Workers, one_of, typed
+from ackclock.cli.options import Force, Json, OutUrl, Quiet, Report, Seed, Series, Workers, is_typed, one_of, typed
 
 
 class DelayedAcks(StrEnum):
@@ -27,8 +27,7 @@ class RankBy(StrEnum):
 
 VARIANTS = "linux"
 ALL_BUFFERS, DURATION, SEEDS = "16 KiB,64 KiB,256 KiB,auto,path", "30 s", 10
-_QUICK = {ALL_BUFFERS: "64 KiB,auto,path", DURATION: "10 s"}
-QUICK_SEEDS = 3
+QUICK_BUFFERS, QUICK_DURATION, QUICK_SEEDS = "64 KiB,auto,path", "10 s", 3
 _METRIC = {
     RankBy.goodput: "goodput_bps",
     RankBy.rtt: "rtt_p95_ms",
@@ -58,6 +57,7 @@ _DELAYED = {DelayedAcks.on: (True,), DelayedAcks.off: (False,), DelayedAcks.both
 
 
 def compare(
+    context: typer.Context,
     link: Annotated[
         str,
         typer.Argument(
@@ -144,9 +144,10 @@ def compare(
 
     one_of(series, SERIES, "--series")
 
-    if quick:  # options given by the user keep their values
-        buffers, duration = _QUICK.get(buffers, buffers), _QUICK.get(duration, duration)
-        seeds = QUICK_SEEDS if seeds == SEEDS else seeds
+    if quick:
+        buffers = buffers if is_typed(context, "buffers") else QUICK_BUFFERS
+        duration = duration if is_typed(context, "duration") else QUICK_DURATION
+        seeds = seeds if is_typed(context, "seeds") else QUICK_SEEDS
     with typed(_OPTIONS), progress("compare", quiet=quiet) as update:
         comparison = run_comparison(
             link,

@@ -73,6 +73,12 @@ def typed(options: Mapping[str, str], *, over_file: bool = False) -> Iterator[No
         raise (error if option is None else error.with_option(option)) from None
 
 
+def is_typed(context: typer.Context, name: str) -> bool:
+    """Whether an option was given, whatever its value: one that equals the default, too."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name not in ("DEFAULT", "DEFAULT_MAP")
+
+
 def time_of(text: str, option: str) -> int:
     """An option's time, such as "5 ms", in picoseconds.
 
