@@ -40,6 +40,24 @@ def test_link_has_base_rtt_bottlenecks_and_hops(link: Path, capsys: pytest.Captu
     assert document["hops"][0]["queue"]["bytes"] == "40 kB"
 
 
+@pytest.mark.finding("U45")
+def test_ofdm_cell_is_shown_without_a_size_of_fft(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its PHY has 256 subcarriers, whatever the default of the other PHY."""
+    assert cli.run(["show", "wimax-nist"]) == 0
+    assert "fft" not in capsys.readouterr().out
+    assert cli.run(["show", "wimax-nist", "--json"]) == 0
+    medium = json.loads(capsys.readouterr().out)["hops"][1]["medium"]
+    assert (medium["phy"], "fft" in medium) == ("ofdm", False)
+
+
+@pytest.mark.finding("U45")
+def test_ofdma_cell_is_shown_with_its_size_of_fft(link: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = 'medium = { kind = "wimax", channel = "10 MHz", phy = "ofdma", modulation = "64qam-3/4" }'
+    link.write_text(LINK.replace('rate = { down = "8 Mb/s", up = "1 Mb/s" }', text), encoding="utf-8")
+    assert cli.run(["show", str(link), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["hops"][0]["medium"]["fft"] == 1024
+
+
 @pytest.mark.finding("R2")
 @pytest.mark.parametrize("name", ["links/line.toml", "links/line", "./links/line.toml", "links/../links/line.toml"])
 def test_link_in_a_folder_is_shown_by_its_relative_path(

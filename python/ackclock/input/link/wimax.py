@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, SerializerFunctionWrapHandler, model_serializer
 
 from ackclock.errors import InvalidValue, format_value
 from ackclock.input.form import Form, FormValidator, pair, whole, words
@@ -148,6 +148,14 @@ class Wimax(Station):
                 if name and name not in known:
                     raise InvalidValue(format_value(name), f"one of {self.phy}'s: {', '.join(known)}", (key,))
         _ = self._bps  # raises if the cell has no capacity
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The keys as a file has them, without `fft` for OFDM: it has 256 subcarriers."""
+        keys: dict[str, Any] = write(self)
+        if self.phy == "ofdm":
+            keys.pop("fft", None)
+        return keys
 
     @cached_property
     def _bps(self) -> tuple[int, int]:
