@@ -14,7 +14,7 @@ from ackclock.emulation import config
 from ackclock.emulation.config import emulation_scenario, seed_of
 from ackclock.emulation.run import open_emulation
 from ackclock.emulation.terminal_tables import emulation_tables
-from ackclock.emulation.tries import GRADES, in_child, reaches
+from ackclock.emulation.tries import GRADES, graded, in_child, reaches
 from ackclock.errors import InputError, RunFailed
 
 LINE = 'title = "a line"\nsource = "test"\n[[hop]]\nname = "line"\nrate = "1 Mb/s"\ndelay = "15 ms"\n'
@@ -74,8 +74,8 @@ def emulations(monkeypatch, write, tmp_path):
 
 @pytest.mark.finding("L9")
 def test_grade_reaches_itself_and_lesser_grades():
-    assert [reaches(grade, "usable") for grade in GRADES] == [False, True, True]
-    assert [reaches(grade, "exact") for grade in GRADES] == [False, False, True]
+    assert [reaches(grade, "usable") for grade in GRADES] == [False, False, True, True]
+    assert [reaches(grade, "exact") for grade in GRADES] == [False, False, False, True]
 
 
 @pytest.mark.finding("L9")
@@ -111,6 +111,29 @@ def test_retry_ends_after_its_tries_and_requires_exact_where_that_is_asked(emula
     code, seeds = emulations(["usable"] * 3, 0, retry=2, require="exact")
     assert (code, len(seeds)) == (1, 3)
     assert len(set(seeds)) == 3, "each try draws its own seed"
+
+
+@pytest.mark.finding("R7")
+def test_emulation_without_a_packet_is_unused():
+    found = graded({**document("exact"), "packets_in": 0, "packets_out": 0})
+    assert (found["grade"], found["why"], found["valid"]) == ("unused", "no packet reached the link", True)
+    assert [client["grade"] for client in found["clients"]] == ["unused"]
+
+
+@pytest.mark.finding("R7")
+@pytest.mark.parametrize("grade", ["exact", "usable", "invalid"])
+def test_grade_stays_with_a_packet_and_an_invalid_one_without(grade):
+    with_packet = {**document(grade), "packets_in": 1, "packets_out": 0}
+    assert graded(with_packet) == with_packet
+    invalid = {**document("invalid"), "packets_in": 0}
+    assert graded(invalid) == invalid
+
+
+@pytest.mark.finding("R7")
+@pytest.mark.parametrize(("require", "expected"), [(None, 7), ("usable", 1), ("exact", 1)])
+def test_unused_emulation_is_less_than_usable_and_not_tried_again(emulations, require, expected):
+    code, seeds = emulations(["unused"] * 3, 7, retry=2, require=require)
+    assert (code, len(seeds)) == (expected, 1)
 
 
 @pytest.mark.finding("L8")

@@ -135,7 +135,7 @@ def emulate(
     )
     from ackclock.emulation.run import EmulationLog, default_folder, identity
     from ackclock.emulation.terminal_tables import emulation_tables
-    from ackclock.emulation.tries import in_child, reaches
+    from ackclock.emulation.tries import UNUSED, in_child, reaches
     from ackclock.errors import InputError
     from ackclock.storage.run_folder import free_name, opened
 
@@ -186,6 +186,8 @@ def emulate(
     document, ended = in_child(partial(attempt, move_aside=force)) if retry else (attempt(move_aside=force), True)
     for left in range(retry, 0, -1):
         if ended or document["command"]["not_run"] is not None or reaches(document["grade"], require or "usable"):
+            break
+        if document["grade"] == UNUSED:  # the command sends nothing: not for want of CPU
             break
         kept = "" if folder is None else f"; its folder is kept as {free_name(folder)}"
         remark(f"{document['grade']}: {document['why']}; again, {left} left{kept}", quiet=quiet)

@@ -9,7 +9,7 @@ from pydantic import Field
 from ackclock.documents.parts import Direction, Open, SummaryStats
 from ackclock.documents.simulate import Recording
 
-Grade = Literal["exact", "usable", "invalid"]
+Grade = Literal["exact", "usable", "unused", "invalid"]
 
 
 class Bound(Open):

@@ -152,8 +152,9 @@ def emulate_here(scenario: Scenario, seed: int, settings: EmulationConfig) -> di
     Raises RunFailed if the machine refuses or the emulation fails.
     """
     from ackclock import _native
+    from ackclock.emulation.tries import graded
 
     plan = build_plan(scenario, seed, live=True)
     with native_errors():
         document: dict[str, Any] = json.loads(_native.emulate(plan.text(), settings.text()))
-    return {**document, "seed": seed}
+    return {**graded(document), "seed": seed}

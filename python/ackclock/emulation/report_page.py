@@ -28,6 +28,7 @@ MAX_CLIENTS = 20
 ANSWERS = {
     "exact": "Exact: the link determined the time of each packet.",
     "usable": "Usable: {why}.",
+    "unused": "Unused: {why}.",
     "invalid": "INVALID: {why}.",
 }
 """The first sentence by grade."""

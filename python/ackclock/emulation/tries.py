@@ -14,7 +14,9 @@ from typing import Any
 
 from ackclock.errors import AckclockError, RunFailed, from_document
 
-GRADES = ("invalid", "usable", "exact")
+UNUSED = "unused"
+"""The grade of an emulation without a packet: it shows nothing of the machine's lateness."""
+GRADES = ("invalid", UNUSED, "usable", "exact")
 """In ascending order."""
 PR_SET_PDEATHSIG = 1
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -27,6 +29,16 @@ def reaches(grade: str, required: str) -> bool:
     (True, False)
     """
     return GRADES.index(grade) >= GRADES.index(required)
+
+
+def graded(document: dict[str, Any]) -> dict[str, Any]:
+    """An emulation's document; without a packet from a host, `UNUSED` is its grade and its
+    clients'.
+    """
+    if document["packets_in"] or not document["valid"]:
+        return document
+    unused = {"grade": UNUSED, "why": "no packet reached the link"}
+    return {**document, **unused, "clients": [{**client, **unused} for client in document["clients"]]}
 
 
 def in_child(attempt: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
