@@ -42,6 +42,7 @@ def print_version() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit status."""
+    from ackclock.cli.address_space import has_low_memory, out_of_memory
     from ackclock.errors import AckclockError, Internal, Interrupted, not_writable
 
     json = _wants_json(arguments)
@@ -57,11 +58,17 @@ def run(arguments: Sequence[str]) -> int:
         return 1
     except OSError as error:
         if error.errno not in UNWRITABLE:
+            if has_low_memory(error):
+                return _complain(out_of_memory(), json=json)
             raise
         if error.filename is None:  # standard output is closed for further writes
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _complain(not_writable(error, error.filename or "standard output"), json=json)
-    except Exception as error:
+    except BaseException as error:  # a panic of native code is no Exception
+        if has_low_memory(error):
+            return _complain(out_of_memory(), json=json)
+        if not isinstance(error, Exception):
+            raise
         from ackclock.cli.usage import is_usage, usage_error
 
         if is_usage(error):
