@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-
 import pytest
 
 from ackclock.advisor.actions import WHO, candidates
-from ackclock.advisor.commands import SHAPED, Qdisc, RouteMetric, Service, SocketOption, Sysctl, Uci, parse
+from ackclock.advisor.commands import Qdisc, RouteMetric, Service, SocketOption, Sysctl, Uci, parse
 from ackclock.advisor.openwrt import SqmQueue
+from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
 from ackclock.input.link.catalog import packaged_links
-from tests.support.namespaces import namespaces
 
 
 def actions_of(what):
@@ -33,8 +30,9 @@ def test_every_command_and_its_undo_are_parsed_back(what) -> None:
     assert found
     for action in found:
         assert action.changes
-        typed = [command for step in action.steps for command in (step.command, *step.undo)]
-        typed += [command for other in action.alternatives for command in (*other.commands, *other.undo)]
+        recipe = Recipe.of([action])
+        typed = [command for step in recipe.steps for command in (step.command, *step.undo)] + [*recipe.undo]
+        typed += [command for other in recipe.alternatives for command in (*other.commands, *other.undo)]
         for command in typed:
             assert parse(command.text()) == command, command.text()
 
@@ -43,9 +41,9 @@ def test_sqm_lines_shape_to_the_rates_of_the_tc_lines() -> None:
     shapers = [action for what in ("dsl-16m", "docsis-3.1") for action in actions_of(what) if action.kind == "shaper"]
     assert len(shapers) == 6
     for action in shapers:
-        (other,) = action.alternatives
+        (other,) = Recipe.of([action]).alternatives
         queue = SqmQueue.parsed([parse(command.text()) for command in other.commands])
-        assert queue.commands() == other.commands
+        assert queue == action.sqm
         cake = {
             "up" if step.command.device == "$DEV" else "down": step.command.arguments
             for step in action.steps
@@ -152,50 +150,3 @@ def test_parse_reads_a_command(text: str, command) -> None:
 def test_parse_refuses_what_the_tool_would_refuse(text: str) -> None:
     with pytest.raises(ValueError, match="command"):
         parse(text)
-
-
-ABSENT = (
-    "qdisc kind is unknown",
-    "qdisc with handle of zero",
-    "Parent Qdisc doesn't exist",
-    "classifier not found",
-    "Unknown device type",
-    f'Cannot find device "{SHAPED}"',
-    "modprobe",
-    "congestion_control",
-)
-"""What the tools print where this kernel lacks a module, or a namespace may not choose one; then
-there is nothing to undo, either.
-"""
-NAMESPACE = """\
-ip link add veth0 type veth peer name veth1
-ip addr add 192.0.2.1/24 dev veth0
-ip link set veth0 up; ip link set veth1 up
-ip route add default via 192.0.2.2
-export DEV=veth0
-while read -r line; do out=$(sh -c "$line" 2>&1) || echo "$line: $out" | head -1; done
-"""
-
-
-@pytest.mark.realtime
-@pytest.mark.skipif(
-    not namespaces() or not all(map(shutil.which, ("tc", "ip", "sysctl", "unshare"))),
-    reason="no network namespaces, or no iproute2",
-)
-def test_the_tools_take_every_command_and_its_undo_in_a_namespace() -> None:
-    typed = []
-    for action in (*actions_of("dsl-16m"), *actions_of("geo-100m")):
-        texts = [step.command.text() for step in action.steps]
-        texts += [command.text() for step in reversed(action.steps) for command in step.undo]
-        typed += [text for text in texts if text.startswith(("tc", "ip", "sysctl"))]
-    assert len(typed) > 60
-    done = subprocess.run(
-        ["unshare", "-rn", "sh", "-c", NAMESPACE],
-        input="\n".join(typed) + "\n",
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    failed = [line for line in done.stdout.splitlines() if not any(known in line for known in ABSENT)]
-    assert failed == []

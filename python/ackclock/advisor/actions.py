@@ -4,6 +4,7 @@ undo it, and who can do it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
@@ -12,20 +13,22 @@ from typing import Any
 from ackclock.advisor.commands import (
     BUILTIN,
     DEVICE,
+    QDISCS,
     SHAPED,
     AcksFirst,
-    Command,
     Ingress,
     Interface,
     LinkKey,
     Modprobe,
     Qdisc,
     Redirect,
+    RestoreRoute,
     RouteMetric,
     SocketOption,
     Sysctl,
 )
 from ackclock.advisor.openwrt import SqmQueue
+from ackclock.advisor.recipe import Step, restored, restored_root
 from ackclock.advisor.situation import Situation
 from ackclock.comparison.ack_path import slowest_bps
 from ackclock.comparison.configuration import UP_TO, maximum
@@ -54,7 +57,9 @@ PEP_DELAY_S = 0.02
 """A proxy is tried before a hop with at least this one-way delay."""
 ACK_FILTER = "the device has an ACK filter (DOCSIS: ACK suppression)"
 STRICT = "ACKs alone do not fill this direction: strict priority lets nothing else pass then"
+_CONTROL = "net.ipv4.tcp_congestion_control"
 ROUTER_DEVICE = "DEV is the router's interface to the link"
+UNCLASSED = "its root qdisc has no classes, stab or filters, which the undo cannot restore"
 DROP_IN = "its interface is the bottleneck: a queue in front of a slower device remains empty"
 
 
@@ -71,30 +76,6 @@ class Change:
         return {"path": self.path, "from": self.before, "to": self.to}
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A command, who types it, and the commands that undo it (in their order, several or none)."""
-
-    who: str
-    command: Command
-    undo: tuple[Command, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """Commands with the same effect on another system, in place of those of `who`."""
-
-    system: str
-    who: str
-    commands: tuple[Command, ...]
-    undo: tuple[Command, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """An entry of `alternatives` in the JSON document."""
-        typed = {key: [one.text() for one in getattr(self, key)] for key in ("commands", "undo")}
-        return {"system": self.system, "who": self.who, **typed}
-
-
 @dataclass(frozen=True)
 class Action:
     """A change that can be made.
@@ -106,7 +87,7 @@ class Action:
         steps: what to type.
         preconditions: what must be true for the commands to have this effect.
         hop: a hop that it adds, and the name of the hop before it.
-        alternatives: what to type instead on other systems.
+        sqm: the queue of OpenWrt's SQM that does what the router's steps do, if one does.
     """
 
     kind: str
@@ -115,7 +96,13 @@ class Action:
     steps: tuple[Step, ...]
     preconditions: tuple[str, ...] = ()
     hop: tuple[str, Mapping[str, Any]] | None = field(default=None, hash=False)
-    alternatives: tuple[Alternative, ...] = ()
+    sqm: SqmQueue | None = None
+
+    @property
+    def roots(self) -> frozenset[tuple[str, str]]:
+        """The interfaces whose root qdisc it replaces, each with who types it."""
+        qdiscs = ((step.who, step.command) for step in self.steps)
+        return frozenset((who, one.device) for who, one in qdiscs if isinstance(one, Qdisc) and one.at[0] == "root")
 
     @property
     def who(self) -> tuple[str, ...]:
@@ -133,20 +120,31 @@ def candidates(situation: Situation, may: Sequence[str]) -> list[Action]:
 
 def _variants(of: Situation) -> Iterator[Action]:
     kernel = {name: linux for linux, name in reversed(KERNEL_NAMES.items()) if not linux.startswith("ackclock_")}
-    before = str(of.tcp["variant"])
-    undo = (Sysctl("net.ipv4.tcp_congestion_control", kernel.get(before, "cubic")),)
+    before = {flow: str(keys["variant"]) for flow, keys in of.tcp_by_flow.items()}
     for variant in VARIANTS:
         name = kernel[variant]
-        if variant != before:
-            load = [] if name in BUILTIN else [Step("sender", Modprobe(f"tcp_{name}"))]
-            line = Step("sender", Sysctl("net.ipv4.tcp_congestion_control", name), undo)
-            yield Action(
-                "variant",
-                f"congestion control {variant}",
-                (Change("tcp.variant", before, variant),),
-                (*load, line),
-                (f"the kernel has tcp_{name}; a program sets TCP_CONGESTION = {name} for its own sockets",),
-            )
+        changed = {flow: was for flow, was in before.items() if was != variant}
+        if not changed:
+            continue
+        steps = [] if name in BUILTIN else [Step("sender", Modprobe(f"tcp_{name}"))]
+        own = f"the kernel has tcp_{name}; a program sets TCP_CONGESTION = {name} for its own sockets"
+        if len(set(before.values())) == 1:
+            steps.append(Step("sender", Sysctl(_CONTROL, name), restored(_CONTROL)))
+            conditions = [own, _host_wide(_CONTROL)]
+        else:
+            # A host has one default congestion control, which cannot restore several.
+            for flow, was in changed.items():
+                undo = SocketOption("TCP_CONGESTION", kernel.get(was), flow)
+                steps.append(Step("sender", SocketOption("TCP_CONGESTION", name, flow), (undo,)))
+            conditions = [f"the kernel has tcp_{name}"]
+        found = " and ".join(dict.fromkeys(changed.values()))
+        change = Change("tcp.variant", found, variant)
+        yield Action("variant", f"congestion control {variant}", (change,), tuple(steps), tuple(conditions))
+
+
+def _host_wide(*keys: str) -> str:
+    """The precondition of a sysctl: it changes more than the flows of the advice."""
+    return f"all connections of the host may change: {' and '.join(keys)} {'are' if len(keys) > 1 else 'is'} host-wide"
 
 
 def _buffers(of: Situation) -> Iterator[Action]:
@@ -174,31 +172,41 @@ def _buffer_actions(of: Situation, host: HostBuffers, groups: Iterable[Sequence[
     for group in groups:
         changes: list[Change] = []
         steps: list[Step] = []
+        written: list[str] = []
         for end, buffer in group:
             who, option = ("sender", "SO_SNDBUF") if end == "send" else ("receiver", "SO_RCVBUF")
             was = of.tcp[f"{end}_buffer"]
             if isinstance(was, int):
                 changes.append(Change(f"tcp.{end}_buffer", show_size(was), "auto"))
-                value = str(ceil(was * host.memory(end) / 2))
-                steps.append(Step(who, SocketOption(option, None), (SocketOption(option, value),)))
+                steps += _automatic(of, host, end, who, option)
             if buffer.startswith(UP_TO):
                 limit = int(of.tcp.get(f"{end}_limit", host.keys[f"{end}_limit"]))
                 changes.append(Change(f"tcp.{end}_limit", show_size(limit), maximum(buffer)))
                 key = f"net.ipv4.tcp_{'wmem' if end == 'send' else 'rmem'}"
                 size = size_bytes(maximum(buffer))
                 first = WMEM_DEFAULT if end == "send" else int(host.keys["receive_start"])
-                lines = [Sysctl(key, f"{MEM_MIN} {min(first, top)} {top}") for top in (size, limit)]
-                steps.append(Step(who, lines[0], (lines[1],)))
+                steps.append(Step(who, Sysctl(key, f"{MEM_MIN} {min(first, size)} {size}"), restored(key)))
+                written.append(key)
         if changes:
             words = " and ".join(f"{end} buffer {'auto' if b == 'auto' else 'up to ' + maximum(b)}" for end, b in group)
-            yield Action(
-                "buffers", words, tuple(changes), tuple(steps), ("the program sets no SO_SNDBUF or SO_RCVBUF",)
-            )
+            conditions = ["the program sets no SO_SNDBUF or SO_RCVBUF", *([_host_wide(*written)] if written else [])]
+            yield Action("buffers", words, tuple(changes), tuple(steps), tuple(conditions))
+
+
+def _automatic(of: Situation, host: HostBuffers, end: str, who: str, option: str) -> Iterator[Step]:
+    """A program leaves a buffer to the host; the undo sets the size that each flow had."""
+    had = {flow: keys[f"{end}_buffer"] for flow, keys in of.tcp_by_flow.items()}
+    sizes = {flow: str(ceil(was * host.memory(end) / 2)) for flow, was in had.items() if isinstance(was, int)}
+    if len({*had.values()}) == 1:
+        yield Step(who, SocketOption(option, None), (SocketOption(option, next(iter(sizes.values()))),))
+        return
+    for flow, value in sizes.items():
+        yield Step(who, SocketOption(option, None, flow), (SocketOption(option, value, flow),))
 
 
 def _acknowledgments(of: Situation) -> Iterator[Action]:
     if of.tcp["delayed_ack"]:
-        step = Step("receiver", RouteMetric("quickack", 1), (RouteMetric("quickack", 0),))
+        step = Step("receiver", RouteMetric("quickack", 1), (RestoreRoute(),))
         change = Change("tcp.delayed_ack", True, False)
         yield Action("delayed ACK", "an ACK for each segment", (change,), (step,), ("one default route",))
 
@@ -206,14 +214,16 @@ def _acknowledgments(of: Situation) -> Iterator[Action]:
 def _sender_settings(of: Situation) -> Iterator[Action]:
     before = int(of.tcp["initial_window"])
     if before < INITIAL_WINDOW:
-        step = Step("sender", RouteMetric("initcwnd", INITIAL_WINDOW), (RouteMetric("initcwnd", before),))
+        step = Step("sender", RouteMetric("initcwnd", INITIAL_WINDOW), (RestoreRoute(),))
         change = Change("tcp.initial_window", before, INITIAL_WINDOW)
         words = f"initial window of {INITIAL_WINDOW} segments"
         yield Action("initial window", words, (change,), (step,), ("one default route",))
     if of.tcp["pacing"] is False:
-        step = Step("sender", Qdisc(DEVICE, "fq"), (Qdisc(DEVICE),))
+        step = Step("sender", Qdisc(DEVICE, "fq"), restored_root(DEVICE))
         words = "pacing by the fq qdisc"
-        yield Action("pacing", words, (Change("tcp.pacing", False, True),), (step,), ("DEV is the sender's interface",))
+        yield Action(
+            "pacing", words, (Change("tcp.pacing", False, True),), (step,), ("DEV is the sender's interface", UNCLASSED)
+        )
 
 
 def _queues(of: Situation) -> Iterator[Action]:
@@ -247,9 +257,9 @@ def _ack_queues(of: Situation) -> Iterator[Action]:
             for key, value, words in (("filter", "safe", "ACK filter"), ("first", True, "ACKs first")):
                 steps: tuple[Step, ...]
                 if key == "first":
-                    undo = (_qdisc_of(side.queue, direction),)
-                    prio = Step(who, Qdisc(DEVICE, "prio", ("bands", "3"), ("root", "handle", "1:")), undo)
-                    steps = (prio, Step(who, AcksFirst(DEVICE)))
+                    device = _device(who, hop, direction)
+                    prio = Qdisc(device, "prio", ("bands", "3"), ("root", "handle", "1:"))
+                    steps = (Step(who, prio, restored_root(device)), Step(who, AcksFirst(device)))
                 else:
                     steps = (
                         Step(who, LinkKey(f"{path}.ack.filter", "safe"), (LinkKey(f"{path}.ack.filter", "none"),)),
@@ -259,7 +269,7 @@ def _ack_queues(of: Situation) -> Iterator[Action]:
                     f"{words} at {hop.name} {direction}",
                     (Change(f"{path}.ack.{key}", None, value),),
                     steps,
-                    (DROP_IN, STRICT) if key == "first" else (ACK_FILTER,),
+                    (*_interface(who, hop, direction), STRICT) if key == "first" else (ACK_FILTER,),
                 )
             if side.reconstruct is None:
                 yield _reconstruction(of, hop, direction)
@@ -309,7 +319,7 @@ def _shaper(of: Situation) -> Iterator[Action]:
             arguments = ["bandwidth", f"{bps // 1000}kbit", "besteffort", "triple-isolate"]
             arguments += ["ack-filter"] if direction != of.direction else []
             if direction == "up":
-                steps.append(Step("router", Qdisc(DEVICE, "cake", tuple(arguments)), (Qdisc(DEVICE),)))
+                steps.append(Step("router", Qdisc(DEVICE, "cake", tuple(arguments)), restored_root(DEVICE)))
             else:
                 steps += [
                     Step("router", Interface("add", SHAPED), (Interface("del", SHAPED),)),
@@ -323,13 +333,13 @@ def _shaper(of: Situation) -> Iterator[Action]:
             f"SQM with cake at {100 * SHAPED_SHARE:.0f} % of the line rate, {words}",
             tuple(changes),
             tuple(steps),
-            (ROUTER_DEVICE, "the line rate is constant"),
+            (ROUTER_DEVICE, UNCLASSED, "no SQM runs on it", "the line rate is constant"),
             (last.name, hop),
-            (_sqm(shaped, of.direction),),
+            _sqm(shaped, of.direction),
         )
 
 
-def _sqm(shaped: Mapping[str, int], data: str) -> Alternative:
+def _sqm(shaped: Mapping[str, int], data: str) -> SqmQueue:
     """The shaper by OpenWrt's SQM; ACKs are filtered in the direction opposite to `data`."""
     kbits = {direction: shaped.get(direction, 0) // 1000 for direction in DIRECTIONS}
     filtered = {direction: " ack-filter" if direction != data and kbits[direction] else "" for direction in DIRECTIONS}
@@ -337,8 +347,7 @@ def _sqm(shaped: Mapping[str, int], data: str) -> Alternative:
         direction: ("triple-isolate" + filtered[direction]) if kbits[direction] else "" for direction in DIRECTIONS
     }
     down = f"ingress {words['down']}" if words["down"] else ""
-    queue = SqmQueue(kbits["down"], kbits["up"], down, words["up"])
-    return Alternative("OpenWrt with sqm-scripts", "router", queue.commands(), queue.undo())
+    return SqmQueue(kbits["down"], kbits["up"], down, words["up"])
 
 
 def _medium(of: Situation) -> Iterator[Action]:
@@ -432,22 +441,50 @@ def _queue_action(of: Situation, hop: Hop, direction: str, value: Mapping[str, A
     kinds: Mapping[str, Any] = QUEUES
     queue: Queue = kinds[wanted["kind"]].model_validate(wanted)
     rate = side.rate if isinstance(side.rate, int) else None
-    step = Step(_owner(of, hop, direction), _qdisc_of(queue, direction, rate), (_qdisc_of(side.queue, direction),))
+    who = _owner(of, hop, direction)
+    qdisc = _qdisc_of(queue, direction, rate, _device(who, hop, direction))
     change = Change(f"hop.{hop.name}.queue.{direction}", _written(side.queue), wanted)
-    preconditions = (f"DEV is the interface that sends {direction} over {hop.name}", DROP_IN)
     kind = f"queue {hop.name} {direction}"
-    return Action(kind, f"{words} at {hop.name} {direction}", (change,), (step,), preconditions)
+    step = Step(who, qdisc, restored_root(qdisc.device))
+    sqm = None
+    if who == "router" and qdisc.kind == "cake" and rate and rate >= 1000:
+        sqm = SqmQueue(0, rate // 1000, egress=" ".join(_keywords(qdisc.arguments)))
+    conditions = _interface(who, hop, direction)
+    return Action(kind, f"{words} at {hop.name} {direction}", (change,), (step,), conditions, sqm=sqm)
 
 
-def _qdisc_of(queue: Queue | None, direction: str, rate: int | None = None) -> Qdisc:
-    """The qdisc of a queue; without one, the command that restores the default."""
-    if queue is None:
-        return Qdisc(DEVICE)
+def _device(who: str, hop: Hop, direction: str) -> str:
+    """The variable with a queue's interface. An operator may change several queues at once, a
+    router only that of its interface to the link.
+    """
+    if who == "router":
+        return DEVICE
+    return f"{DEVICE}_{re.sub('[^A-Z0-9]', '_', hop.name.upper())}_{direction.upper()}"
+
+
+def _interface(who: str, hop: Hop, direction: str) -> tuple[str, ...]:
+    """The preconditions of a root qdisc at a queue."""
+    name = _device(who, hop, direction).removeprefix("$")
+    return (f"{name} is the interface that sends {direction} over {hop.name}", UNCLASSED, DROP_IN)
+
+
+def _keywords(arguments: Sequence[str]) -> Iterator[str]:
+    """The arguments of cake that SQM does not give it itself."""
+    left = list(arguments)
+    while left:
+        word = left.pop(0)
+        value = [left.pop(0)] if QDISCS["cake"][word] is not None else []
+        if word not in ("bandwidth", "besteffort", "overhead", "atm"):
+            yield from (word, *value)
+
+
+def _qdisc_of(queue: Queue, direction: str, rate: int | None, device: str) -> Qdisc:
+    """The qdisc of a queue."""
     line = Line(direction, queue=queue, rate=rate)
     words = queue_arguments(line, rate).split()
     if queue.kind == "cake":
         words = ["cake", *(["bandwidth", f"{rate}bit"] if rate else ["unlimited"]), *words]
-    return Qdisc(DEVICE, words[0], tuple(words[1:]))
+    return Qdisc(device, words[0], tuple(words[1:]))
 
 
 def check_may(may: Sequence[str]) -> tuple[str, ...]:

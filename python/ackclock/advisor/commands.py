@@ -11,18 +11,21 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ackclock.input.variant_groups import KERNEL_NAMES
 
 DEVICE = "$DEV"
-"""The interface of a router's or operator's command, a variable of the shell."""
+"""The interface of a host's or router's command, a variable of the shell."""
+UNDO_AFTER_S = 300
+"""The time after which a router undoes what its user has not confirmed, in s."""
 SHAPED = "ifb4dev"
 """The interface on which SQM shapes what arrives (name of at most 15 characters)."""
 BUILTIN = ("reno", "cubic")
 """Congestion controls that need no module in the usual kernels."""
 
 _IN_PROGRAM = "# in the program: "
+_IN_PROGRAM_OF = "# in the program of "
 _ON_DEVICE = "# on the device: "
 
 _INTEGER = re.compile(r"\d+")
@@ -80,6 +83,7 @@ QDISCS: Mapping[str, Mapping[str, re.Pattern[str] | None]] = {
         "memlimit": _INTEGER,
         **dict.fromkeys(
             (
+                "atm",
                 *("unlimited", "besteffort", "flows", "triple-isolate"),
                 *("ack-filter", "ack-filter-aggressive", "no-ack-filter", "ingress"),
             ),
@@ -97,6 +101,9 @@ SQM_OPTIONS: Mapping[str, re.Pattern[str]] = {
     "qdisc": re.compile("cake"),
     "script": re.compile(r"piece_of_cake\.qos"),
     "linklayer": re.compile("none|ethernet|atm"),
+    "overhead": _INTEGER,
+    "linklayer_advanced": _SWITCH,
+    "linklayer_adaptation_mechanism": re.compile("cake"),
     **dict.fromkeys(("iqdisc_opts", "eqdisc_opts"), _KEYWORDS),
 }
 """Options of a queue in OpenWrt's /etc/config/sqm, and their values; rates are in kbit/s, 0: not
@@ -105,21 +112,37 @@ shaped."""
 
 @dataclass(frozen=True, slots=True)
 class Sysctl:
-    """`sysctl -w KEY=VALUE`."""
+    """`sysctl -w KEY=VALUE`; the value may be the variable of `SaveSysctl`, for the undo."""
 
     key: str
     value: str
 
     def text(self) -> str:
-        value = f'"{self.value}"' if " " in self.value else self.value
+        value = f'"{self.value}"' if set(self.value) & {" ", "$"} else self.value
         return f"sysctl -w {self.key}={value}"
 
     @classmethod
     def parsed(cls, words: Sequence[str]) -> Sysctl:
         _expect(len(words) == 3 and words[1] == "-w", words)
         key, equals, value = words[2].partition("=")
-        _expect(bool(equals) and key in SYSCTLS and SYSCTLS[key].fullmatch(value) is not None, words)
+        _expect(bool(equals) and key in SYSCTLS, words)
+        _expect(value == f"${SaveSysctl(key).variable}" or SYSCTLS[key].fullmatch(value) is not None, words)
         return cls(key, value)
+
+
+@dataclass(frozen=True, slots=True)
+class SaveSysctl:
+    """`OLD_NAME=$(sysctl -n KEY)`: the value that the host has, for the undo."""
+
+    key: str
+
+    @property
+    def variable(self) -> str:
+        """The variable of the shell that holds the value."""
+        return f"OLD_{self.key.rpartition('.')[2].upper()}"
+
+    def text(self) -> str:
+        return f"{self.variable}=$(sysctl -n {self.key})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +162,23 @@ class Modprobe:
 
 @dataclass(frozen=True, slots=True)
 class SocketOption:
-    """A socket option that a program sets, `NAME = VALUE`; `no NAME` where it sets none."""
+    """A socket option that a program sets, `NAME = VALUE`; `no NAME` where it sets none. `flow`
+    names the flow of the program where several flows have programs of their own.
+    """
 
     name: str
     value: str | None
+    flow: str = ""
 
     def text(self) -> str:
-        return _IN_PROGRAM + (f"no {self.name}" if self.value is None else f"{self.name} = {self.value}")
+        start = f"{_IN_PROGRAM_OF}{self.flow}: " if self.flow else _IN_PROGRAM
+        return start + (f"no {self.name}" if self.value is None else f"{self.name} = {self.value}")
+
+    @classmethod
+    def of_flow(cls, text: str) -> SocketOption:
+        """The option of a text that begins with the name of a flow."""
+        flow, _, option = text.rpartition(": ")
+        return replace(cls.parsed(option.split()), flow=flow)
 
     @classmethod
     def parsed(cls, words: Sequence[str]) -> SocketOption:
@@ -178,6 +211,22 @@ class RouteMetric:
 
 
 @dataclass(frozen=True, slots=True)
+class SaveRoute:
+    """`OLD_ROUTE=$(ip route show default)`: the default route with its metrics, for the undo."""
+
+    def text(self) -> str:
+        return "OLD_ROUTE=$(ip route show default)"
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreRoute:
+    """`ip route change $OLD_ROUTE`: the saved route. A metric that it does not have is removed."""
+
+    def text(self) -> str:
+        return "ip route change $OLD_ROUTE"
+
+
+@dataclass(frozen=True, slots=True)
 class Qdisc:
     """`tc qdisc replace dev DEVICE PLACE KIND ARGUMENTS`, or `tc qdisc del dev DEVICE PLACE`."""
 
@@ -204,6 +253,88 @@ class Qdisc:
             _expect(kind in QDISCS, words)
             _check_arguments(QDISCS[kind], arguments, words)
         return cls(device, kind, tuple(arguments), at)
+
+
+_AS_ARGUMENTS = (
+    r"sed -n '/ root /!d; / 0: root /d; s/^qdisc \([^ ]*\) \([^ ]*\) root refcnt [0-9]*/handle \2 \1/; "
+    r"s/bandwidth unlimited/unlimited/; s/$/ /; s/\([0-9]\)[pb] /\1 /g; p'"
+)
+"""Makes arguments of tc from the line that it shows of a root qdisc. The kernel's default qdisc has
+handle 0 and leaves no line. tc shows limits in packets and bytes with a unit that it does not take.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SaveQdisc:
+    """`OLD_QDISC=$(tc qdisc show dev DEVICE | sed ..)`: the root qdisc, for the undo; empty if it
+    is the kernel's default one.
+    """
+
+    device: str
+
+    @property
+    def variable(self) -> str:
+        """The variable of the shell that holds the qdisc's arguments."""
+        return f"OLD_QDISC{self.device.removeprefix(DEVICE)}"
+
+    def text(self) -> str:
+        return f"{self.variable}=$(tc qdisc show dev {self.device} | {_AS_ARGUMENTS})"
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreQdisc:
+    """`tc qdisc add dev DEVICE root $OLD_QDISC` unless the kernel's default qdisc was there, which
+    is back after `tc qdisc del`.
+    """
+
+    device: str
+
+    def text(self) -> str:
+        old = SaveQdisc(self.device).variable
+        return f'[ -z "${old}" ] || tc qdisc add dev {self.device} root ${old}'
+
+
+@dataclass(frozen=True, slots=True)
+class AutoUndo:
+    """`(trap '' HUP; sleep 300; UNDO) & UNDO=$!`: undoes a change after five minutes, also where
+    the change has cut the user's connection.
+    """
+
+    undo: tuple[Command, ...]
+
+    def text(self) -> str:
+        lines = "; ".join(command.text() for command in self.undo)
+        return f"{_AUTO_UNDO}{lines}) & UNDO=$!"
+
+    @classmethod
+    def parsed(cls, text: str) -> AutoUndo:
+        """The undo of a text; no text of a command in it has a semicolon of its own."""
+        start, end = text.startswith(_AUTO_UNDO), text.endswith(_IN_BACKGROUND)
+        _expect(start and end, text.split())
+        lines = text.removeprefix(_AUTO_UNDO).removesuffix(_IN_BACKGROUND)
+        return cls(tuple(parse(line) for line in lines.split("; ")))
+
+
+_AUTO_UNDO = f"(trap '' HUP; sleep {UNDO_AFTER_S}; "
+_IN_BACKGROUND = ") & UNDO=$!"
+
+
+@dataclass(frozen=True, slots=True)
+class CancelUndo:
+    """`kill $UNDO`: ends the undo in the background."""
+
+    def text(self) -> str:
+        return "kill $UNDO"
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """`# TEXT`: what the user of the lines has to know while typing them."""
+
+    words: str
+
+    def text(self) -> str:
+        return f"# {self.words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +456,14 @@ class Service:
 
 Command = (
     Sysctl
+    | SaveSysctl
+    | SaveRoute
+    | RestoreRoute
+    | SaveQdisc
+    | RestoreQdisc
+    | AutoUndo
+    | CancelUndo
+    | Comment
     | Modprobe
     | SocketOption
     | RouteMetric
@@ -350,11 +489,27 @@ def parse(text: str) -> Command:
     for start, of_comment in ((_IN_PROGRAM, SocketOption.parsed), (_ON_DEVICE, LinkKey.parsed)):
         if text.startswith(start):
             return of_comment(text.removeprefix(start).split())
+    if text.startswith(_IN_PROGRAM_OF):
+        return SocketOption.of_flow(text.removeprefix(_IN_PROGRAM_OF))
+    if text.startswith("# "):
+        return Comment(text.removeprefix("# "))
+    if text.startswith("("):
+        return AutoUndo.parsed(text)
+    if (saved := _saved(text)) is not None:
+        return saved
     words = text.split() if text.startswith("ip route") else shlex.split(text)
     for start, read in _READERS.items():
         if text == start or text.startswith(f"{start} "):
             return read(words)
     raise ValueError(f"no command of an advice: {text}")
+
+
+def _saved(text: str) -> Command | None:
+    """A command that saves or restores what was there before; None for another."""
+    device = re.search(r" dev (\$?[A-Za-z][\w.@-]*) ", text)
+    known: list[Command] = [SaveRoute(), RestoreRoute(), CancelUndo(), *map(SaveSysctl, SYSCTLS)]
+    known += [SaveQdisc(device[1]), RestoreQdisc(device[1])] if device else []
+    return next((command for command in known if command.text() == text), None)
 
 
 def _exact(words: Sequence[str]) -> Command:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from ackclock.advisor.commands import DEVICE, Command, Service, Uci
+from ackclock.advisor.commands import DEVICE, Command, Comment, Service, Uci
 
 SECTION = "sqm.ackclock"
 """The section of the queue, whose deletion is the undo."""
+LINKS = {"download": "downlink", "upload": "uplink"}
 
 
 @dataclass(frozen=True, slots=True)
 class SqmQueue:
-    """A queue with cake in both directions of the router's interface to the link.
+    """A queue with cake on the router's interface to the link.
 
     Attributes:
         download, upload: the shaped rates in kbit/s; 0: not shaped.
         ingress, egress: further keywords of cake.
+        atm_overhead: bytes of AAL5 and encapsulation that go with an IP packet into ATM cells; None
+            where the line has no cells. `linklayer_adaptation_mechanism` is then cake's own, whose
+            overhead counts from the IP packet; that of `tc stab` counts from the Ethernet frame.
         interface: the router's interface to the link.
     """
 
@@ -25,10 +29,35 @@ class SqmQueue:
     upload: int
     ingress: str = ""
     egress: str = ""
+    atm_overhead: int | None = None
     interface: str = DEVICE
+
+    @classmethod
+    def merged(cls, queues: Sequence[SqmQueue]) -> SqmQueue | None:
+        """The queue that does what several do; None where two shape one direction, or count the
+        bytes of the line in two ways.
+        """
+        down, up = ([one for one in queues if getattr(one, option)] for option in LINKS)
+        if len(down) > 1 or len(up) > 1 or not queues or len({one.atm_overhead for one in queues}) > 1:
+            return None
+        download, ingress = (down[0].download, down[0].ingress) if down else (0, "")
+        upload, egress = (up[0].upload, up[0].egress) if up else (0, "")
+        return replace(queues[0], download=download, ingress=ingress, upload=upload, egress=egress)
+
+    def notes(self) -> tuple[Command, ...]:
+        """What a rate of 0 means, where one stands in the lines."""
+        return tuple(
+            Comment(f"{option}=0: the {link} remains unshaped")
+            for option, link in LINKS.items()
+            if not getattr(self, option)
+        )
 
     def commands(self) -> tuple[Command, ...]:
         """The lines that make the queue and start it."""
+        line = {"linklayer": "none"}
+        if self.atm_overhead is not None:
+            line = {"linklayer": "atm", "overhead": str(self.atm_overhead), "linklayer_advanced": "1"}
+            line |= {"linklayer_adaptation_mechanism": "cake"}
         options = {
             "enabled": "1",
             "interface": self.interface,
@@ -36,7 +65,7 @@ class SqmQueue:
             "upload": str(self.upload),
             "qdisc": "cake",
             "script": "piece_of_cake.qos",
-            "linklayer": "none",
+            **line,
             "qdisc_advanced": "1",
             "qdisc_really_really_advanced": "1",
             **({"iqdisc_opts": self.ingress} if self.ingress else {}),
@@ -51,12 +80,12 @@ class SqmQueue:
         return (Uci("delete", SECTION), Uci("commit", "sqm"), Service("sqm"))
 
     @classmethod
-    def parsed(cls, commands: Sequence[Command]) -> SqmQueue:
-        """The queue that commands make; `parsed(queue.commands()) == queue`.
+    def parsed(cls, commands: Iterable[Command]) -> SqmQueue:
+        """The queue that the lines of `uci` make; `parsed(queue.commands()) == queue`.
 
         Raises ValueError for commands that make no queue, or do not start it.
         """
-        *lines, commit, restart = commands
+        *lines, commit, restart = [one for one in commands if isinstance(one, Uci | Service)]
         if (commit, restart) != (Uci("commit", "sqm"), Service("sqm")) or lines[:1] != [Uci("set", SECTION, "queue")]:
             raise ValueError("the lines make no queue of sqm")
         found: dict[str, str] = {}
@@ -67,4 +96,5 @@ class SqmQueue:
         if missing := {"enabled", "interface", "download", "upload", "qdisc", "script"} - found.keys():
             raise ValueError(f"the queue has no {', '.join(sorted(missing))}")
         keywords = (found.get("iqdisc_opts", ""), found.get("eqdisc_opts", ""))
-        return cls(int(found["download"]), int(found["upload"]), *keywords, found["interface"])
+        overhead = int(found["overhead"]) if found.get("linklayer") == "atm" else None
+        return cls(int(found["download"]), int(found["upload"]), *keywords, overhead, found["interface"])

@@ -228,8 +228,10 @@ def _pairs(actions: Sequence[Action], singles: Sequence[Actions], best: Sequence
 
 
 def compatible(a: Action, b: Action) -> bool:
-    """Whether two actions change different things: no key of one is that of the other or in it."""
-    if a.kind == b.kind:
+    """Whether two actions change different things: no key of one is that of the other or in it, and
+    no interface gets two root qdiscs.
+    """
+    if a.kind == b.kind or a.roots & b.roots:
         return False
     paths = [(one.path, other.path) for one in a.changes for other in b.changes]
     return not any(f"{x}.".startswith(f"{y}.") or f"{y}.".startswith(f"{x}.") for x, y in paths)

@@ -29,6 +29,7 @@ from ackclock.advisor.race import (
     mean_gain,
     race,
 )
+from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import Situation, situation_of
 from ackclock.comparison.prices import OTHERS, SHORT, companions
 from ackclock.errors import InputError, InvalidValue, choices, format_value
@@ -308,15 +309,12 @@ def _change(actions: Actions) -> dict[str, Any]:
 
 def _typed(actions: Actions) -> dict[str, Any]:
     """What to type and how to undo it, in their orders; `steps` has who types each."""
-    steps = [step for action in actions for step in action.steps]
+    recipe = Recipe.of(actions)
     return {
-        "commands": [step.command.text() for step in steps],
-        "undo": [command.text() for step in reversed(steps) for command in step.undo],
-        "steps": [
-            {"who": step.who, "command": step.command.text(), "undo": [command.text() for command in step.undo]}
-            for step in steps
-        ],
-        "alternatives": [one.as_json() for action in actions for one in action.alternatives],
+        "commands": [step.command.text() for step in recipe.steps],
+        "undo": [command.text() for command in recipe.undo],
+        "steps": [step.as_json() for step in recipe.steps],
+        "alternatives": [one.as_json() for one in recipe.alternatives],
         "preconditions": list(dict.fromkeys(text for action in actions for text in action.preconditions)),
     }
 

@@ -100,6 +100,13 @@ class Situation:
         flow = next(f for n, f in zip(scenario.flow_names(), scenario.flow, strict=True) if n == self.own[0])
         return scenario.tcp_of(flow).keys
 
+    @property
+    def tcp_by_flow(self) -> Mapping[str, Mapping[str, Any]]:
+        """The resolved TCP keys of each own flow, by its name."""
+        scenario = self.base
+        flows = zip(scenario.flow_names(), scenario.flow, strict=True)
+        return {name: scenario.tcp_of(flow).keys for name, flow in flows if name in self.own}
+
     def has_queue(self, hop: str, direction: str) -> bool:
         """Whether packets wait or are dropped there."""
         return self.queued is None or (hop, direction) in self.queued
