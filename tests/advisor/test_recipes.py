@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from ackclock.advisor.actions import WHO, Action, candidates
 from ackclock.advisor.commands import AutoUndo, Comment
 from ackclock.advisor.openwrt import SqmQueue
-from ackclock.advisor.race import compatible
+from ackclock.advisor.race import Entry, Runs, compatible
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
 
@@ -135,3 +137,60 @@ def test_recipe_of_a_router_starts_its_undo_first_and_shows_how_to_cancel_it() -
             assert automatic[0].undo == recipe.undo[1:]
             assert isinstance(commands[-1], Comment) and "kill $UNDO" in commands[-1].words
             assert recipe.undo[0].text() == "kill $UNDO"
+
+
+ADSL: dict[str, Any] = {
+    "duration": "8 s",
+    "hop": [
+        {"name": "net", "delay": "5 ms"},
+        {
+            "name": "dsl",
+            "rate": {"down": "8 Mb/s", "up": "1 Mb/s"},
+            "framing": {"kind": "atm", "overhead": "32 B"},
+            "delay": "8 ms",
+            "queue": {"down": {"bytes": "256 kB"}, "up": {"bytes": "128 kB"}},
+        },
+    ],
+    "flow": [
+        {"name": "download", "workload": {"kind": "bulk"}},
+        {"name": "upload", "direction": "up", "workload": {"kind": "bulk"}},
+    ],
+}
+
+
+@pytest.mark.finding("A3")
+def test_cake_of_a_recipe_counts_cells_when_the_line_has_them() -> None:
+    for action in candidates(situation_of([ADSL]), WHO):
+        recipe = Recipe.of([action])
+        for text in texts(step.command for step in recipe.steps):
+            if " cake " in text and text.startswith("tc"):
+                assert " atm overhead 40" in text, text
+        for other in recipe.alternatives:
+            assert SqmQueue.parsed(other.commands).atm_overhead == 40
+            assert 'uci set sqm.ackclock.linklayer="atm"' in texts(other.commands)
+
+
+def test_cake_of_a_recipe_counts_packets_when_the_line_has_no_cells() -> None:
+    for action in candidates(situation_of([HOUSEHOLD]), WHO):
+        recipe = Recipe.of([action])
+        assert not any(" atm" in text for text in texts(step.command for step in recipe.steps))
+        for other in recipe.alternatives:
+            assert 'uci set sqm.ackclock.linklayer="none"' in texts(other.commands)
+
+
+@pytest.mark.finding("A3")
+def test_sqm_empties_the_modems_queue_when_its_rate_is_that_of_the_cells() -> None:
+    situation = situation_of([ADSL])
+    runs = Runs(situation, None, 1, None)
+    (shaper,) = found(ADSL, "line rate, both directions")
+    assert shaper.hop
+    packets = {key: value for key, value in shaper.hop[1].items() if key != "framing"}
+    medians_ms = {}
+    for name, actions in (("none", ()), ("cells", (shaper,)), ("packets", (replace(shaper, hop=("dsl", packets)),))):
+        runs.run("baseline", [Entry(name, situation.scenario(actions))], [1])
+        hops = json.loads(runs.summaries[-1])["hops"]
+        found_ms = [hop["queue_delay_ms"]["p50"] for hop in hops if (hop["hop"], hop["direction"]) == ("dsl", "up")]
+        (medians_ms[name],) = found_ms
+    assert medians_ms["none"] > 500.0
+    assert medians_ms["packets"] > 100.0
+    assert medians_ms["cells"] < 15.0

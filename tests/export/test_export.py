@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,6 +16,8 @@ from ackclock.cli import run
 from ackclock.errors import InputError
 from ackclock.export import export_link
 from ackclock.input.link import packaged_links
+from ackclock.input.link.framing import Atm, on_wire
+from tests.support.namespaces import namespaces
 
 LINE = """title = "a line"
 source = "test"
@@ -176,3 +182,80 @@ def test_export_writes_executable_scripts(tmp_path, capsys):
 def test_export_of_an_unknown_link_is_bad_input(capsys):
     assert run(["export", "no-such-link", "--to", "tc"]) == 2
     assert "no link" in capsys.readouterr().err
+
+
+@pytest.mark.finding("A3")
+@pytest.mark.parametrize(("overhead", "stab", "cake"), [(2, -4, 10), (32, 26, 40)])
+def test_tc_export_counts_atm_cells_of_the_slowest_hop(line, write, overhead, stab, cake):
+    path = line(f'framing = {{ kind = "atm", overhead = "{overhead} B" }}')
+    script, missing = tc(path)
+    assert script.count(f"stab overhead {stab} linklayer atm tbf rate") == 2
+    assert not any("ATM" in text for text in missing)
+    write("line.toml", Path(path).read_text().replace("{ packets = 30 }", '{ kind = "cake" }'))
+    assert f" atm overhead {cake}" in tc(path)[0]
+
+
+def test_tc_export_without_cells_has_the_bytes_of_packets(line, write):
+    path = line()
+    assert "atm" not in tc(path)[0]
+    write("line.toml", Path(path).read_text().replace("{ packets = 30 }", '{ kind = "cake" }'))
+    assert "overhead 0" in tc(path)[0] and "atm" not in tc(path)[0]
+
+
+def test_tc_export_limits_bytes_of_cells_when_tbf_counts_them(line, write):
+    path = line('framing = { kind = "atm", overhead = "2 B" }')
+    write("line.toml", Path(path).read_text().replace("{ packets = 30 }", '{ bytes = "30 kB" }'))
+    script, missing = tc(path)
+    assert f"bfifo limit {20 * 32 * 53}" in script
+    assert sum("of their cells" in text for text in missing) == 2
+
+
+def test_mahimahi_export_lists_atm_cells(line):
+    exported = export_link(line('framing = "atm"'), "mahimahi")
+    assert sum("ATM cells" in text for text in exported.missing) == 2
+
+
+COUNT_BYTES = """
+import re, socket, subprocess
+def tc(*words):
+    return subprocess.run(["tc", *words], check=True, capture_output=True, text=True).stdout
+def sent():
+    return int(re.search(r"Sent (\\d+) bytes", tc("-s", "qdisc", "show", "dev", "veth0"))[1])
+tc("qdisc", "add", "dev", "veth0", "root", *STAB.split(), "tbf", "rate", "1gbit", "burst", "100000", "limit", "100000")
+probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for size in SIZES:
+    before = sent()
+    probe.sendto(bytes(size - 28), ("192.0.2.2", 9))
+    print(sent() - before)
+"""
+PREPARE = """\
+echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+ip link add veth0 type veth peer name veth1
+ip addr add 192.0.2.1/24 dev veth0
+ip link set veth0 up; ip link set veth1 up
+ip neigh add 192.0.2.2 lladdr 02:00:00:00:00:02 dev veth0
+exec "$PYTHON" -c "$COUNT"
+"""
+
+
+@pytest.mark.realtime
+@pytest.mark.skipif(
+    not namespaces() or not all(map(shutil.which, ("tc", "ip", "unshare"))), reason="no network namespaces, or no tc"
+)
+@pytest.mark.parametrize("overhead", [2, 32])
+def test_kernel_counts_the_cells_of_a_packet_by_the_exported_stab(line, overhead):
+    sizes = [28, 40, 52, 85, 86, 87, 576, 1000, 1492, 1500]
+    framing = Atm(kind="atm", overhead=f"{overhead} B")
+    stab = re.search(
+        r"stab \S+ \S+ linklayer \S+", tc(line(f'framing = {{ kind = "atm", overhead = "{overhead} B" }}'))[0]
+    )
+    assert stab is not None
+    program = f"STAB, SIZES = {stab[0]!r}, {sizes}\n{COUNT_BYTES}"
+    done = subprocess.run(
+        ["unshare", "-rn", "sh", "-c", PREPARE],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHON": sys.executable, "COUNT": program},
+    )
+    assert [int(text) for text in done.stdout.split()] == [on_wire(size, framing.plan()) for size in sizes]

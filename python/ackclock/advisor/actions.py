@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
@@ -36,6 +36,8 @@ from ackclock.comparison.socket_buffers import MEM_MIN, WMEM_DEFAULT, HostBuffer
 from ackclock.errors import InvalidValue, format_value
 from ackclock.export.line import Line
 from ackclock.export.tc_queue import queue_arguments
+from ackclock.input.link.aqm import Cake
+from ackclock.input.link.framing import Atm
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
 from ackclock.input.link.queue import QUEUES, Queue
 from ackclock.input.units import show_rate, show_size, size_bytes
@@ -312,12 +314,18 @@ def _shaper(of: Situation) -> Iterator[Action]:
             for direction in directions
         }
         hop |= {"rate": {d: show_rate(bps) for d, bps in shaped.items()}, "queue": queues}
+        cells = {d: framing for d in directions if (framing := _cells(of, d))}
+        if cells:
+            hop["framing"] = {d: {"kind": "atm", "overhead": f"{one.overhead} B"} for d, one in cells.items()}
         changes = [Change(f"hop.sqm.rate.{d}", None, show_rate(bps)) for d, bps in shaped.items()]
+        changes += [Change(f"hop.sqm.framing.{d}", None, framing) for d, framing in hop.get("framing", {}).items()]
         changes += [Change(f"hop.sqm.queue.{d}", None, queue) for d, queue in queues.items()]
         steps: list[Step] = []
         for direction, bps in shaped.items():
             arguments = ["bandwidth", f"{bps // 1000}kbit", "besteffort", "triple-isolate"]
             arguments += ["ack-filter"] if direction != of.direction else []
+            if direction in cells:
+                arguments += ["atm", "overhead", str(cells[direction].aal5_overhead)]
             if direction == "up":
                 steps.append(Step("router", Qdisc(DEVICE, "cake", tuple(arguments)), restored_root(DEVICE)))
             else:
@@ -335,19 +343,36 @@ def _shaper(of: Situation) -> Iterator[Action]:
             tuple(steps),
             (ROUTER_DEVICE, UNCLASSED, "no SQM runs on it", "the line rate is constant"),
             (last.name, hop),
-            _sqm(shaped, of.direction),
+            _sqm(shaped, of.direction, cells),
         )
 
 
-def _sqm(shaped: Mapping[str, int], data: str) -> SqmQueue:
-    """The shaper by OpenWrt's SQM; ACKs are filtered in the direction opposite to `data`."""
+def _cells(of: Situation, direction: str) -> Atm | None:
+    """The ATM framing of the bottleneck, whose rate is that of the cells, as is that of cake with
+    `atm`: a shaper that counts packets alone lets the modem's queue grow.
+    """
+    sides = (getattr(hop, direction) for hop in of.hops if _is_bottleneck(of, hop, direction))
+    return _atm(next((side for side in sides if side), None))
+
+
+def _atm(side: Direction | None) -> Atm | None:
+    return side.framing if side and isinstance(side.framing, Atm) else None
+
+
+def _sqm(shaped: Mapping[str, int], data: str, cells: Mapping[str, Atm]) -> SqmQueue | None:
+    """The shaper by OpenWrt's SQM, which has one link layer for both directions; ACKs are filtered
+    in the direction opposite to `data`.
+    """
+    overheads = {cells[direction].aal5_overhead if direction in cells else None for direction in shaped}
+    if len(overheads) > 1:
+        return None
     kbits = {direction: shaped.get(direction, 0) // 1000 for direction in DIRECTIONS}
     filtered = {direction: " ack-filter" if direction != data and kbits[direction] else "" for direction in DIRECTIONS}
     words = {
         direction: ("triple-isolate" + filtered[direction]) if kbits[direction] else "" for direction in DIRECTIONS
     }
     down = f"ingress {words['down']}" if words["down"] else ""
-    return SqmQueue(kbits["down"], kbits["up"], down, words["up"])
+    return SqmQueue(kbits["down"], kbits["up"], down, words["up"], overheads.pop())
 
 
 def _medium(of: Situation) -> Iterator[Action]:
@@ -442,13 +467,16 @@ def _queue_action(of: Situation, hop: Hop, direction: str, value: Mapping[str, A
     queue: Queue = kinds[wanted["kind"]].model_validate(wanted)
     rate = side.rate if isinstance(side.rate, int) else None
     who = _owner(of, hop, direction)
-    qdisc = _qdisc_of(queue, direction, rate, _device(who, hop, direction))
+    cells = _atm(side)
+    line = Line(direction, queue=queue, rate=rate, framing=cells)
+    qdisc = _qdisc_of(line, rate, _device(who, hop, direction))
     change = Change(f"hop.{hop.name}.queue.{direction}", _written(side.queue), wanted)
     kind = f"queue {hop.name} {direction}"
     step = Step(who, qdisc, restored_root(qdisc.device))
     sqm = None
     if who == "router" and qdisc.kind == "cake" and rate and rate >= 1000:
         sqm = SqmQueue(0, rate // 1000, egress=" ".join(_keywords(qdisc.arguments)))
+        sqm = replace(sqm, atm_overhead=cells.aal5_overhead if cells else None)
     conditions = _interface(who, hop, direction)
     return Action(kind, f"{words} at {hop.name} {direction}", (change,), (step,), conditions, sqm=sqm)
 
@@ -478,11 +506,10 @@ def _keywords(arguments: Sequence[str]) -> Iterator[str]:
             yield from (word, *value)
 
 
-def _qdisc_of(queue: Queue, direction: str, rate: int | None, device: str) -> Qdisc:
+def _qdisc_of(line: Line, rate: int | None, device: str) -> Qdisc:
     """The qdisc of a queue."""
-    line = Line(direction, queue=queue, rate=rate)
     words = queue_arguments(line, rate).split()
-    if queue.kind == "cake":
+    if isinstance(line.queue, Cake):
         words = ["cake", *(["bandwidth", f"{rate}bit"] if rate else ["unlimited"]), *words]
     return Qdisc(device, words[0], tuple(words[1:]))
 

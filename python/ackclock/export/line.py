@@ -16,17 +16,21 @@ from ackclock.input.link.queue import Queue
 from ackclock.input.link.rate import TraceRate
 from ackclock.input.units import show_rate
 
+ATM_CELLS = "ATM cells: packets are sent as they are"
+
 
 @dataclass
 class Line:
     """One direction of a link. `missing` lists the properties that are lost, a sentence each.
 
-    ``delay`` in ps, ``rate`` in bits/s or recorded; None is unlimited.
+    ``delay`` in ps, ``rate`` in bits/s or recorded; None is unlimited. With ``framing`` the rate is
+    that of ATM cells.
     """
 
     direction: str
     delay: int = 0
     rate: int | TraceRate | None = None
+    framing: Atm | None = None
     queue: Queue | None = None
     loss: Loss | None = None
     jitter: Any = None
@@ -71,6 +75,7 @@ def _mean_bps(direction: str, hop: Hop, side: Direction) -> float:
 
 def _take_queue(line: Line, hop: Hop, side: Direction) -> None:
     line.queue, line.rate = side.queue, side.rate
+    line.framing = side.framing if isinstance(side.framing, Atm) else None
     if hop.medium:
         line.rate = hop.medium.nominal_bps(line.direction)
         replacement = f"its maximum rate, {show_rate(line.rate)}, replaces it" if line.rate else "no rate replaces it"
@@ -81,7 +86,8 @@ def _take_queue(line: Line, hop: Hop, side: Direction) -> None:
 
 def _take_rest(line: Line, hop: Hop, side: Direction) -> None:
     if isinstance(side.framing, Atm):
-        line.lacks(hop.name, "ATM cells: packets are sent as they are")
+        if side.framing is not line.framing:
+            line.lacks(hop.name, ATM_CELLS)
     elif side.framing != "none":
         line.lacks(hop.name, f"{side.framing} framing: headers are not compressed")
     if side.handover:

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from math import gcd
 
-from ackclock.export.line import Line
+from ackclock.export.line import ATM_CELLS, Line
 from ackclock.input.link.aqm import CoDel, FqCoDel, Pie
 from ackclock.input.link.loss import Bernoulli
 from ackclock.input.link.queue import DropTail
@@ -152,6 +152,8 @@ def _chances(line: Line, bps: int) -> list[int]:
 
 
 def _add_missing(line: Line) -> None:
+    if line.framing:
+        line.missing.append(f"{line.direction}: {ATM_CELLS}")
     if line.rate is None:
         line.missing.append(f"{line.direction}: an unlimited rate: {show_rate(UNLIMITED_BPS)}")
     else:

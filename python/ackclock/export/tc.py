@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil
 
 from ackclock.export.line import Line
 from ackclock.export.tc_queue import queue_arguments
-from ackclock.input.link.aqm import Cake
+from ackclock.input.link.aqm import Cake, Red
+from ackclock.input.link.framing import on_wire
 from ackclock.input.link.jitter import NormalJitter, ParetoJitter, UniformJitter
 from ackclock.input.link.loss import Bernoulli, GilbertElliott, LossList
+from ackclock.input.link.queue import DropTail
 from ackclock.input.link.rate import TraceRate
 from ackclock.input.units import PS_PER_S, show_rate
 
@@ -45,7 +48,7 @@ def export_tc(title: str, lines: dict[str, Line]) -> dict[str, str]:
 def _commands(line: Line) -> str:
     device = f'"${line.direction.upper()}"'
     rate = _rate_bps(line)
-    queue = queue_arguments(line, rate)
+    queue = queue_arguments(_counted_in_cells(line, rate), rate)
     commands = [
         f"tc qdisc del dev {device} root 2>/dev/null || true",
         (
@@ -53,13 +56,12 @@ def _commands(line: Line) -> str:
             f"{NETEM_LIMIT}{_delay(line)}{_loss(line, rate)}{_duplicate(line)}"
         ),
     ]
-    sized = f"stab overhead -{ETHERNET_HEADER} linklayer ethernet"
     if isinstance(line.queue, Cake):
         bandwidth = f"bandwidth {rate}bit" if rate else "unlimited"
         commands.append(f"tc qdisc add dev {device} parent 1:1 handle 2: cake {bandwidth} {queue}")
     elif rate:
-        shaper = f"tbf rate {rate}bit burst {_burst(rate)} limit {_tbf_limit(line)}"
-        commands.append(f"tc qdisc add dev {device} parent 1:1 handle 2: {sized} {shaper}")
+        shaper = f"tbf rate {rate}bit burst {_burst(line, rate)} limit {_tbf_limit(line)}"
+        commands.append(f"tc qdisc add dev {device} parent 1:1 handle 2: {_stab(line)} {shaper}")
         commands.append(f"tc qdisc add dev {device} parent 2:1 handle 3: {queue}")
     if line.loss or line.jitter:
         line.missing.append(
@@ -76,11 +78,33 @@ def _rate_bps(line: Line) -> int | None:
     return mean
 
 
-def _burst(rate: int) -> int:
+def _stab(line: Line) -> str:
+    """The size table of tc-stab(8), by which tbf counts the bytes of a packet on the line."""
+    if line.framing:
+        return f"stab overhead {line.framing.aal5_overhead - ETHERNET_HEADER} linklayer atm"
+    return f"stab overhead -{ETHERNET_HEADER} linklayer ethernet"
+
+
+def _counted_in_cells(line: Line, rate: int | None) -> Line:
+    """A line whose limit in bytes is that of the cells of full packets: a queue below tbf counts
+    packets by tbf's size table.
+    """
+    if line.framing is None or rate is None or not isinstance(line.queue, DropTail | Red) or not line.queue.bytes:
+        return line
+    line.missing.append(
+        f"{line.direction}: a limit of {line.queue.bytes} B of packets: here of their cells, the same for packets "
+        f"of {FULL_PACKET} B"
+    )
+    size = ceil(line.queue.bytes * on_wire(FULL_PACKET, line.framing.plan()) / FULL_PACKET)
+    return replace(line, queue=line.queue.model_copy(update={"bytes": size}))
+
+
+def _burst(line: Line, rate: int) -> int:
     """The burst of tbf in bytes: a packet, or the bytes of a tick of 1 ms / 8, below which tbf
     cannot keep the rate.
     """
-    return max(FULL_PACKET + ETHERNET_HEADER, ceil(rate / 8 / 8000))
+    packet = on_wire(FULL_PACKET, line.framing.plan()) if line.framing else FULL_PACKET
+    return max(packet + ETHERNET_HEADER, ceil(rate / 8 / 8000))
 
 
 def _tbf_limit(line: Line) -> int:

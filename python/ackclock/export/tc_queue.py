@@ -91,7 +91,8 @@ def _cake(line: Line, queue: Cake, _rate: int | None) -> str:
         line.missing.append(f"{line.direction}: target: cake's is a twentieth of its interval")
     filtered = _cake_filter(line, queue.ack) if queue.ack else "no-ack-filter"
     memory = f" memlimit {queue.bytes}" if queue.bytes else ""
-    return f"besteffort {isolation} rtt {_us(queue.interval)} {filtered} overhead 0{memory}"
+    cells = f"atm overhead {line.framing.aal5_overhead}" if line.framing else "overhead 0"
+    return f"besteffort {isolation} rtt {_us(queue.interval)} {filtered} {cells}{memory}"
 
 
 def _cake_filter(line: Line, acks: Acks) -> str:

@@ -37,6 +37,11 @@ class Atm(Table):
     kind: Annotated[str, choice_field("atm")]
     overhead: Annotated[Size, AfterValidator(_overhead)] = 2
 
+    @property
+    def aal5_overhead(self) -> int:
+        """Bytes that go with an IP packet into cells, trailer included: tc-cake(8)'s overhead."""
+        return self.overhead + TRAILER
+
     def plan(self) -> dict[str, Any]:
         return {"atm": {"overhead": self.overhead}}
 
