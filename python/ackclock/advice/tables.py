@@ -120,7 +120,7 @@ def lines(document: Mapping[str, Any]) -> list[str]:
         found += [ToType(f"  {step['who']}: {step['command']}") for step in row["steps"]]
         found += [f"  if {text}" for text in row["preconditions"]]
         if row["undo"]:
-            found += ["Undo:", *(ToType(f"  {text}") for text in row["undo"])]
+            found += ["Undo:", *(ToType(f"  {who}: {text}") for who, text in _undo(row))]
         for other in row["alternatives"]:
             found.append(f"{other['system']}, in place of the lines of the {other['who']}:")
             found += [ToType(f"  {text}") for text in other["commands"]]
@@ -134,6 +134,11 @@ def lines(document: Mapping[str, Any]) -> list[str]:
         elif row["unless"] is not None:
             found.append(f"It gains, or is the same, under all {len(row['conditions'])} neighbouring conditions tried.")
     return [*found, *document["notes"]]
+
+
+def _undo(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The undo of an advice, the last step's first, each line with who types it."""
+    return list(dict.fromkeys((step["who"], text) for step in reversed(row["steps"]) for text in step["undo"]))
 
 
 def page(document: Mapping[str, Any]) -> Page:
@@ -191,7 +196,10 @@ def _to_type(first: Mapping[str, Any]) -> Section:
     if facts:
         blocks.append(Facts(facts))
     if first["undo"]:
-        blocks.append(Listing("To undo it", "\n".join(first["undo"]), open=True))
+        undo: dict[str, list[str]] = {}
+        for who, text in _undo(first):
+            undo.setdefault(who, []).append(text)
+        blocks += [Listing(f"To undo it: the {who}", "\n".join(texts), open=True) for who, texts in undo.items()]
     for other in first["alternatives"]:
         what = f"{other['system']}, in place of the lines of the {other['who']}"
         blocks.append(Listing(f"To type: {what}", "\n".join(other["commands"])))

@@ -71,28 +71,35 @@ class Recipe:
     """What to type for an advice, in order, and how to undo it."""
 
     steps: tuple[Step, ...]
-    undo: tuple[Command, ...]
     alternatives: tuple[Alternative, ...]
+
+    @property
+    def undo_steps(self) -> tuple[Step, ...]:
+        """The undo, each command with who types it: that of the last step first."""
+        found = (Step(step.who, command) for step in reversed(self.steps) for command in step.undo)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def undo(self) -> tuple[Command, ...]:
+        """The commands of `undo_steps`."""
+        return tuple(step.command for step in self.undo_steps)
 
     @classmethod
     def of(cls, actions: Sequence[Action]) -> Recipe:
         """The recipe of actions that are made together."""
         changes = [step for action in actions for step in action.steps]
         steps: list[Step] = []
-        undo: list[Command] = []
         for who in dict.fromkeys(step.who for step in changes):
             of_who = [step for step in changes if step.who == who]
             back = tuple(dict.fromkeys(one for step in reversed(of_who) for one in step.undo))
             steps += [Step(who, save) for save in dict.fromkeys(_saves(back))]
             guarded = who in REMOTE and (typed := tuple(one for one in back if not isinstance(one, _UNTYPED)))
             if guarded:
-                steps.append(Step(who, AutoUndo(typed), (CancelUndo(),)))
-                undo.append(CancelUndo())
+                steps.append(Step(who, AutoUndo(typed)))
             steps += of_who
-            steps += [Step(who, CANCEL)] if guarded else []
-            undo += back
+            steps += [Step(who, CANCEL, (CancelUndo(),))] if guarded else []
         queue = _sqm(actions)
-        return cls(tuple(steps), tuple(undo), (_openwrt(queue),) if queue else ())
+        return cls(tuple(steps), (_openwrt(queue),) if queue else ())
 
 
 _UNTYPED = (SocketOption, LinkKey)
