@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import ackclock as library
+from ackclock.advice.tables import lines
 from ackclock.advisor.commands import parse
 from ackclock.errors import InputError
 from ackclock.input.objects import Link
@@ -65,6 +66,27 @@ def test_advice_has_commands_and_their_undo_when_it_changes_something(bloated) -
         assert row["undo"]
         for text in (*row["commands"], *row["undo"]):
             parse(text)
+
+
+@pytest.mark.finding("A19")
+def test_terminal_has_the_lines_of_the_first_rank_and_of_all_with_every(bloated) -> None:
+    rows = bloated.document["advice"]
+    assert len(rows) > 1
+    short, whole = lines(bloated.document), lines(bloated.document, every=True)
+    for row in rows:
+        typed = [f"  {step['who']}: {step['command']}" for step in row["steps"]]
+        assert set(typed) <= set(whole)
+        assert (set(typed) <= set(short)) == (row["rank"] == 1)
+        if row["rank"] > 1:
+            assert sum(text.startswith(f"Rank {row['rank']} ({row['who']}): ") for text in short) == 1
+    assert any("--all" in text for text in short)
+    assert not any("--all" in text for text in whole)
+
+
+def test_terminal_names_no_other_rank_when_there_is_none(bloated) -> None:
+    alone = {**bloated.document, "advice": bloated.document["advice"][:1]}
+    assert lines(alone) == lines(alone, every=True)
+    assert not any("--all" in text for text in lines(alone))
 
 
 def test_advice_has_the_fields_of_the_contract(bloated) -> None:

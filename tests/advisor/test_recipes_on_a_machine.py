@@ -17,6 +17,7 @@ from ackclock.advisor.race import compatible
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
 from ackclock.export.machine import Machine, Shell
+from ackclock.input.link.framing import Atm
 from ackclock.input.units import rate_bps, size_bytes
 from tests.advisor.test_recipes import ADSL, HOUSEHOLD, TWO
 
@@ -34,7 +35,7 @@ SITUATIONS = {
     "two-variants": TWO,
     "windows": WINDOWS,
     "two-hops": MIDDLE,
-    **{name: name for name in ("dsl-16m", "geo-100m", "docsis-3.1", "cable-100m")},
+    **{name: name for name in ("dsl-16m", "geo-100m", "docsis-3.1", "cable-dialup")},
 }
 ROOTS: dict[str, list[str]] = {
     "default": [],
@@ -89,7 +90,7 @@ def check(action: Action, what: Any, shells: dict[str, Shell], recipe: Recipe) -
     for path, change in changes.items():
         if path.startswith("tcp."):
             _check_host(path.removeprefix("tcp."), change, shells, may, recipe)
-        elif found := re.fullmatch(r"hop\.sqm\.queue\.(down|up)", path):
+        elif found := re.fullmatch(r"hop\.sqm\.queue\.(down|up)", path if action.hop else ""):
             direction = found[1]
             framing = changes.get(f"hop.sqm.framing.{direction}")
             root = shells["router"].machine.queue(direction)
@@ -99,7 +100,7 @@ def check(action: Action, what: Any, shells: dict[str, Shell], recipe: Recipe) -
             check_cake(root.parameters, change.to, bps, framing.to if framing else None)
             ifb = {"interface ifb4dev", "root of ifb4dev", "ingress of eth0", "filter eth0 ffff: 10"}
             may["router"] |= {"root of eth0"} if direction == "up" else ifb
-        elif path.startswith(("hop.sqm.rate", "hop.sqm.framing")):
+        elif action.hop and path.startswith(("hop.sqm.rate", "hop.sqm.framing")):
             assert path.replace(".rate.", ".queue.").replace(".framing.", ".queue.") in changes
         elif found := re.fullmatch(r"hop\.([\w-]+)\.queue\.(down|up)", path):
             hop = next(one for one in situation.hops if one.name == found[1])
@@ -114,9 +115,9 @@ def check(action: Action, what: Any, shells: dict[str, Shell], recipe: Recipe) -
             else:
                 assert root.kind == QDISC[change.to["kind"]]
             if root.kind == "cake":
-                framing = side.framing if side.framing != "none" else None
+                atm = side.framing if isinstance(side.framing, Atm) else None
                 rate = side.rate if isinstance(side.rate, int) else None
-                check_cake(root.parameters, change.to, rate, framing and {"overhead": f"{framing.overhead} B"})
+                check_cake(root.parameters, change.to, rate, atm and {"overhead": f"{atm.overhead} B"})
             may[who].add(f"root of {device}")
         elif path.endswith(".ack.first"):
             (who,) = action.who

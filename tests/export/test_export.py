@@ -96,7 +96,12 @@ def test_tc_export_has_loss_and_delay(line, more, words):
         ('{ kind = "codel" }', "codel limit 1000 target 5000us interval 100000us ecn"),
         (
             '{ kind = "fq-codel", ecn = false }',
-            "fq_codel limit 10240 flows 1024 quantum 1514 target 5000us interval 100000us noecn",
+            "fq_codel flows 1024 quantum 1514 target 5000us interval 100000us noecn",
+        ),
+        ('{ kind = "fq-codel", packets = 600 }', "fq_codel limit 600 flows 1024"),
+        (
+            '{ kind = "fq-codel", bytes = "90 kB" }',
+            "fq_codel flows 1024 quantum 1514 target 5000us interval 100000us memory_limit 90000 ecn",
         ),
         ('{ kind = "pie" }', "pie limit 1000 target 15000us tupdate 15000us alpha 2 beta 20 ecn"),
         (

@@ -113,10 +113,15 @@ def _table(title: str, text: Sequence[str], numbers: Sequence[str]) -> Table:
     return table
 
 
-def lines(document: Mapping[str, Any]) -> list[str]:
-    """What stands below the tables: what to type, how to undo it, costs and conditions."""
+def lines(document: Mapping[str, Any], *, every: bool = False) -> list[str]:
+    """What stands below the tables: what to type for the first advice, or for `every` one, how to
+    undo it, costs and conditions.
+    """
     found = [str(document["verdict"])]
-    for row in document["advice"][:1]:
+    shown = document["advice"] if every else document["advice"][:1]
+    for row in shown:
+        if row["rank"] > 1:
+            found += ["", f"Rank {row['rank']}: {row['label']}"]
         found += [ToType(f"  {step['who']}: {step['command']}") for step in row["steps"]]
         found += [f"  if {text}" for text in row["preconditions"]]
         if row["undo"]:
@@ -133,6 +138,10 @@ def lines(document: Mapping[str, Any]) -> list[str]:
             found.append(f"Not if {' or '.join(row['unless'])}.")
         elif row["unless"] is not None:
             found.append(f"It gains, or is the same, under all {len(row['conditions'])} neighbouring conditions tried.")
+    for row in document["advice"][len(shown) :]:
+        found.append(f"Rank {row['rank']} ({row['who']}): {gain_text(row['gain']['ratio'])}, {row['label']}")
+    if len(shown) < len(document["advice"]):
+        found.append("With --all, what to type for these, too.")
     return [*found, *document["notes"]]
 
 

@@ -33,6 +33,7 @@ def advise(
         bool,
         typer.Option("--verify", help="Run the first advice with the running kernel's TCP over the emulated link."),
     ] = False,
+    every: Annotated[bool, typer.Option("--all", help="What to type for all ranks, not for the first alone.")] = False,
     workers: Workers = None,
     report: Report = True,
     json: Json = False,
@@ -64,4 +65,4 @@ def advise(
     deliver(lambda: found.document, lambda: tables(found.document), found.folder, report=report, json=json, quiet=quiet)
     if not json:
         print()
-        print_lines(lines(found.document))
+        print_lines(lines(found.document, every=every))

@@ -12,6 +12,7 @@ from ackclock.input.link.aqm import Cake, CoDel, DualPi2, FqCoDel, Pie, Red
 from ackclock.input.link.queue import DropTail, Queue
 
 LARGEST_PIE_GAIN = 32  # tc's alpha and beta are sixteenths, from 0 to 32
+FQ_CODEL_LIMIT = 10_240  # the kernel's default in packets; a limit in bytes is memory_limit
 UNLIMITED = 1_000_000  # the limit in packets of a queue without one
 
 
@@ -75,10 +76,11 @@ def _codel(_line: Line, queue: CoDel, _rate: int | None) -> str:
 
 
 def _fq_codel(_line: Line, queue: FqCoDel, _rate: int | None) -> str:
-    packets = queue.limits()["packets"] or UNLIMITED
+    packets = queue.limits()["packets"] or FQ_CODEL_LIMIT
+    limit = f" limit {packets}" if packets != FQ_CODEL_LIMIT else ""
     memory = f" memory_limit {queue.bytes}" if queue.bytes else ""
     return (
-        f"fq_codel limit {packets} flows {queue.flows} quantum {queue.quantum} target {_us(queue.target)} "
+        f"fq_codel{limit} flows {queue.flows} quantum {queue.quantum} target {_us(queue.target)} "
         f"interval {_us(queue.interval)}{memory} {_ecn(queue)}"
     )
 
