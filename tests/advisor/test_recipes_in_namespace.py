@@ -99,7 +99,7 @@ def test_state_after_the_undo_is_the_state_before_the_recipe(before: str) -> Non
 @pytest.mark.parametrize("before", QDISCS.values(), ids=QDISCS)
 def test_router_undoes_its_change_when_the_user_does_not_cancel(before: str) -> None:
     action = next(one for one in candidates(situation_of([HOUSEHOLD]), WHO) if "droptail" in one.label)
-    assert run(before, [*compared(action.label, Recipe.of([action]), ["wait"]), 'echo "$unchanged"'], "0.1") == [""]
+    assert run(before, [*compared(action.label, Recipe.of([action]), ["wait"]), 'echo "$unchanged"'], "2") == [""]
     left = ["kill $UNDO", "wait $UNDO 2>/dev/null"]
     kept = run(before, [*compared(action.label, Recipe.of([action]), left)], "10")
     assert any("bfifo" in line for line in kept)
