@@ -16,13 +16,14 @@ from pydantic import BaseModel, ValidationError
 from ackclock.documents import DOCUMENTS
 from ackclock.documents.analyze import CaptureAnalysis, Summary
 from ackclock.documents.parts import Open
+from ackclock.documents.reproduce import Claims
 from ackclock.documents.simulate import Run
 from ackclock.errors import AckclockError, InputError, format_value
 from ackclock.input.document import format_loc
 from ackclock.storage import stored_files
 from ackclock.storage.dataset_files import INDEX, POINTS
 from ackclock.storage.run_folder import ENVIRONMENT
-from ackclock.storage.run_kind import ANALYZE, COMPARE, EMULATE, SCHEDULE, SIMULATE, SWEEP, RunKind, kind_of
+from ackclock.storage.run_kind import ANALYZE, COMPARE, EMULATE, REPRODUCE, SCHEDULE, SIMULATE, SWEEP, RunKind, kind_of
 
 
 @contextmanager
@@ -66,6 +67,12 @@ class _StoredAnalysis(CaptureAnalysis):
     """analysis.json of a folder, whose summary is shown."""
 
     summary: Summary
+
+
+class _StoredClaims(Claims):
+    """reproduce.json; earlier versions wrote no `totals_by`."""
+
+    totals_by: dict[str, dict[str, Any]] = {}
 
 
 class _Identity(Open):
@@ -113,6 +120,7 @@ _SCENARIOS = (SIMULATE, SWEEP, COMPARE, EMULATE)
 _DOCUMENTS: dict[RunKind, type[BaseModel]] = {
     SIMULATE: _StoredRun,
     ANALYZE: _StoredAnalysis,
+    REPRODUCE: _StoredClaims,
     SCHEDULE: _Schedule,
 }
 """Documents that differ from those of `--json`."""
@@ -122,6 +130,7 @@ _COLUMNS = {
     "series": ("flow", "time_s"),
     "hops": ("hop", "direction", "time_s"),
     "flows": ("flow",),
+    "fates": ("fate", "sent_s"),
     "runs": ("run", "seed"),
     "summaries": ("run", "summary"),
 }

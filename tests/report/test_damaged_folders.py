@@ -170,6 +170,23 @@ def test_null_is_named_with_its_key(damaged, capsys) -> None:
     assert f"{path}: hops[1].queue_delay_ms: found null; allowed: an object; copy" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("document", "at"),
+    [({"totals_by": None}, "totals_by"), ({"totals_by": {"simulation": None}}, "totals_by.simulation")],
+)
+def test_null_among_the_totals_of_a_paper_is_named(document, at, tmp_path: Path) -> None:
+    whole = {"paper": "wibro", "claims": [], "totals": {}, "gated": {}}
+    (tmp_path / "reproduce.json").write_text(json.dumps({**whole, **document}))
+    with pytest.raises(InputError, match=f"{at}: found null; allowed: an object"):
+        check_files(tmp_path)
+
+
+def test_table_of_an_emulation_with_other_columns_is_named(tmp_path: Path) -> None:
+    pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "fates.parquet")
+    with pytest.raises(InputError, match=r"not the table `fates` of a run \(no column fate\)"):
+        check_files(tmp_path)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_whole_folder_has_no_damage(kind: str, runs: Path, capsys) -> None:
     check_files(runs / kind)
