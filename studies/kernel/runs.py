@@ -205,8 +205,8 @@ def _read(folder: Path, seconds: float) -> tuple[float, Figures]:
 def host_keys(variant: str) -> dict[str, Any]:
     """Keys of the host `linux-6` with this machine's tcp_rmem and tcp_wmem.
 
-    The variants that the crate kernel-cc loads are the papers', which do not count in the integers of
-    Linux' own.
+    The variants that the crate kernel-cc loads are the papers', which do not count in the integers
+    of Linux' own.
     """
     limit = {name: (SYSCTL / name).read_text(encoding="ascii").split()[2] for name in ("tcp_rmem", "tcp_wmem")}
     keys: dict[str, Any] = {"host": "linux-6"}
@@ -233,7 +233,13 @@ def simulator(
         file = link_file(link, Path(folder))
         for seed in seeds:
             began = 0.0 if began_s is None else began_s[seed]
-            flow = {"workload": {"kind": "bulk"}, "start": f"{began:.4f} s", "variant": variant, **host_keys(variant), **tcp}
+            flow = {
+                "workload": {"kind": "bulk"},
+                "start": f"{began:.4f} s",
+                "variant": variant,
+                **host_keys(variant),
+                **tcp,
+            }
             run = ackclock.simulate(file, [flow], f"{began + seconds:.4f} s", seeds=(seed,), sample=f"{SAMPLE_MS} ms")
             figures += [_of_seed(run, row) for row in run.flows.iter_rows(named=True)]
     return figures

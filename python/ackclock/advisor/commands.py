@@ -303,7 +303,7 @@ class AutoUndo:
     undo: tuple[Command, ...]
 
     def text(self) -> str:
-        lines = "; ".join(command.text() for command in self.undo)
+        lines = _NEXT.join(command.text() for command in self.undo)
         return f"{_AUTO_UNDO}{lines}) & UNDO=$!"
 
     @classmethod
@@ -312,9 +312,10 @@ class AutoUndo:
         start, end = text.startswith(_AUTO_UNDO), text.endswith(_IN_BACKGROUND)
         _expect(start and end, text.split())
         lines = text.removeprefix(_AUTO_UNDO).removesuffix(_IN_BACKGROUND)
-        return cls(tuple(parse(line) for line in lines.split("; ")))
+        return cls(tuple(parse(line) for line in lines.split(_NEXT)))
 
 
+_NEXT = "; "
 _AUTO_UNDO = f"(trap '' HUP; sleep {UNDO_AFTER_S}; "
 _IN_BACKGROUND = ") & UNDO=$!"
 

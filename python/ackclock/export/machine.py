@@ -18,6 +18,8 @@ from typing import Any
 from ackclock.export.qdisc_syntax import Value, parameters, shown
 
 INGRESS = "ffff:"
+NEXT = "; "
+"""Between two commands of a line."""
 DEFAULT_QDISC = "qdisc noqueue 0: root refcnt 2 "
 
 
@@ -247,7 +249,7 @@ class Shell:
         if line.startswith("# "):
             self.comments.append(line.removeprefix("# "))
         elif found := re.fullmatch(r"\(trap '' HUP; sleep \d+; (.+)\) & UNDO=\$!", line):
-            self.jobs.append(tuple(found[1].split("; ")))
+            self.jobs.append(tuple(found[1].split(NEXT)))
         elif line == "kill $UNDO":
             self.jobs.pop()
         elif found := re.fullmatch(r'\[ -z "\$(\w+)" \] \|\| (.+)', line):

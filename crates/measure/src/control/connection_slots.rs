@@ -60,8 +60,8 @@ impl ConnectionSlots {
 
     /// Slot of the connection to evict when this or another resource is exhausted.
     pub fn eviction_candidate(&self) -> Option<u64> {
-        let most = self.counts.values().max()?;
-        self.oldest(|source| self.counts.get(&source) == Some(most))
+        let max = self.counts.values().max()?;
+        self.oldest(|source| self.counts.get(&source) == Some(max))
     }
 
     /// Whether the connection still has its slot.
@@ -145,21 +145,21 @@ mod tests {
     fn new_connection_outlives_others_of_600_addresses_that_came_before_it() {
         for here in ["1.0.0.1", "127.0.1.44", "192.0.2.1"] {
             let mut slots = ConnectionSlots::new(256, 80);
-            let stranger = |n: u32| IpAddr::from([127, 0, (n / 250) as u8, (n % 250) as u8 + 1]);
+            let unauthenticated = |n: u32| IpAddr::from([127, 0, (n / 250) as u8, (n % 250) as u8 + 1]);
             for n in 0..600 {
-                slots.acquire(stranger(n));
+                slots.acquire(unauthenticated(n));
             }
             let (mine, _) = slots.acquire(at(here));
             for n in 0..255 {
-                let (_, evicted) = slots.acquire(stranger(n));
+                let (_, evicted) = slots.acquire(unauthenticated(n));
                 assert_ne!(evicted, Some(mine), "{here}: {n} connections after it");
             }
             // The nearest case: a silent connection is not kept for ever.
-            assert_eq!(slots.acquire(stranger(255)).1, Some(mine), "{here}");
+            assert_eq!(slots.acquire(unauthenticated(255)).1, Some(mine), "{here}");
             let (mine, _) = slots.acquire(at(here));
             slots.mark_hello(mine);
             for n in 0..6000 {
-                assert_ne!(slots.acquire(stranger(n % 600)).1, Some(mine), "{here}: with a hello");
+                assert_ne!(slots.acquire(unauthenticated(n % 600)).1, Some(mine), "{here}: with a hello");
             }
         }
     }

@@ -336,13 +336,13 @@ fn client_with_the_token_is_admitted_20_of_20_times_when_others_hold_every_slot(
 fn handshake_of_50_ms_is_let_in_from_any_address_when_600_others_hold_a_connection_each() {
     raise_descriptors();
     let far = FarEnd::with(Quotas::default());
-    let stranger = |n: usize| connect_from([127, 1, (n / 250) as u8, (n % 250) as u8 + 1], far.at).unwrap();
-    let mut held: Vec<TcpStream> = (0..600).map(stranger).collect();
+    let unauthenticated = |n: usize| connect_from([127, 1, (n / 250) as u8, (n % 250) as u8 + 1], far.at).unwrap();
+    let mut held: Vec<TcpStream> = (0..600).map(unauthenticated).collect();
     for here in [[127, 0, 0, 9], [127, 1, 1, 254], [127, 250, 0, 9]] {
         for attempt in 0..12 {
             let mut mine = connect_from(here, far.at).unwrap();
             for (n, other) in held.iter_mut().take(50).enumerate() {
-                *other = stranger(n);
+                *other = unauthenticated(n);
                 std::thread::sleep(Duration::from_millis(1));
             }
             mine.set_nonblocking(true).unwrap();

@@ -72,7 +72,9 @@ class Red(AqmQueue):
             missing = "min" if self.min is None else "max"
             raise InvalidValue(f'no "{missing}"', "both min and max, or neither", (missing,))
         if self.wait and self.draw == "signal":
-            raise InvalidValue(format_value(self.draw), '"packet", as `wait` spaces the draws of each packet', ("draw",))
+            raise InvalidValue(
+                format_value(self.draw), '"packet", as `wait` spaces the draws of each packet', ("draw",)
+            )
         unit, low, high = self._thresholds()
         if self.max is not None and amount(self.max)[0] != unit:
             raise InvalidValue(format_value(self.max), f"a number of {unit}, as min is", ("max",))

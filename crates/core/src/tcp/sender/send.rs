@@ -247,7 +247,7 @@ impl Sender {
                     writes.begin_probe(next, plan);
                 }
                 let (payload, fin) = self.next_of_burst(&plan);
-                // `tcp_write_wakeup()` does not tell Nagle's algorithm of a small segment.
+                // Nagle's algorithm does not count a small segment of `tcp_write_wakeup()`.
                 let small_end = self.small_end;
                 let piece = self.send_new(now, payload, fin, socket);
                 self.small_end = small_end;
