@@ -254,7 +254,6 @@ mod tests {
         }
     }
 
-    // finding("S6")
     // finding("R8")
     #[test]
     fn token_file_is_refused_at_once_when_it_is_a_fifo() {
@@ -273,6 +272,7 @@ mod tests {
         assert!(Token::parse("0f1e2d3c4b5a69788796a5b4c3d2e1f0").unwrap().looks_generated());
     }
 
+    // finding("S6")
     #[test]
     fn token_is_accepted_when_128_random_bits_made_it() {
         let mut made = [0; 18];

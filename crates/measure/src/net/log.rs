@@ -165,7 +165,6 @@ mod tests {
         }
     }
 
-    // finding("S6")
     // finding("R8")
     #[test]
     fn log_is_refused_when_it_is_a_link_or_cannot_be_written_and_is_closed_to_others() {
@@ -184,6 +183,7 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
+    // finding("S6")
     #[test]
     fn lines_about_unauthenticated_peers_are_limited_and_counted_when_there_are_many() {
         let path = std::env::temp_dir().join(format!("ackclock-log-{}", std::process::id()));
