@@ -15,22 +15,34 @@ from ackclock.advisor.race import Entry, Runs, compatible
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
 
-HOUSEHOLD: dict[str, Any] = {
-    "duration": "5 s",
-    "hop": [
-        {"name": "net", "delay": "5 ms"},
-        {
-            "name": "dsl",
-            "rate": {"down": "20 Mb/s", "up": "2 Mb/s"},
-            "delay": "8 ms",
-            "queue": {"down": {"bytes": "1 MB"}, "up": {"bytes": "256 kB"}},
-        },
-    ],
-    "flow": [
-        {"name": "download", "workload": {"kind": "bulk"}},
-        {"name": "upload", "direction": "up", "workload": {"kind": "bulk"}},
-    ],
-}
+
+def household(duration: str, dsl: dict[str, Any]) -> dict[str, Any]:
+    """A download and an upload over a DSL line with these keys."""
+    return {
+        "duration": duration,
+        "hop": [{"name": "net", "delay": "5 ms"}, {"name": "dsl", "delay": "8 ms", **dsl}],
+        "flow": [
+            {"name": "download", "workload": {"kind": "bulk"}},
+            {"name": "upload", "direction": "up", "workload": {"kind": "bulk"}},
+        ],
+    }
+
+
+HOUSEHOLD = household(
+    "5 s",
+    {
+        "rate": {"down": "20 Mb/s", "up": "2 Mb/s"},
+        "queue": {"down": {"bytes": "1 MB"}, "up": {"bytes": "256 kB"}},
+    },
+)
+ADSL = household(
+    "8 s",
+    {
+        "rate": {"down": "8 Mb/s", "up": "1 Mb/s"},
+        "framing": {"kind": "atm", "overhead": "32 B"},
+        "queue": {"down": {"bytes": "256 kB"}, "up": {"bytes": "128 kB"}},
+    },
+)
 
 
 def found(what: Any, *parts: str) -> list[Action]:
@@ -137,25 +149,6 @@ def test_recipe_of_a_router_starts_its_undo_first_and_shows_how_to_cancel_it() -
             assert automatic[0].undo == recipe.undo[1:]
             assert isinstance(commands[-1], Comment) and "kill $UNDO" in commands[-1].words
             assert recipe.undo[0].text() == "kill $UNDO"
-
-
-ADSL: dict[str, Any] = {
-    "duration": "8 s",
-    "hop": [
-        {"name": "net", "delay": "5 ms"},
-        {
-            "name": "dsl",
-            "rate": {"down": "8 Mb/s", "up": "1 Mb/s"},
-            "framing": {"kind": "atm", "overhead": "32 B"},
-            "delay": "8 ms",
-            "queue": {"down": {"bytes": "256 kB"}, "up": {"bytes": "128 kB"}},
-        },
-    ],
-    "flow": [
-        {"name": "download", "workload": {"kind": "bulk"}},
-        {"name": "upload", "direction": "up", "workload": {"kind": "bulk"}},
-    ],
-}
 
 
 @pytest.mark.finding("A3")
