@@ -5,8 +5,8 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t tmpfs tmpfs /run
-mkdir -p /run/work /run/etc /run/bin /run/tree/lib/modules
-mount -t hostfs none /run/work -o "$WORK"
+mkdir -p /run/job /run/etc /run/bin /run/tree/lib/modules
+mount -t hostfs none /run/job -o "$WORK"
 mount -t hostfs none /run/tree/lib/modules -o "$PACKAGES/usr/lib/uml/modules"
 cp -a /etc/. /run/etc
 mount --bind /run/etc /etc
@@ -24,6 +24,6 @@ chmod +x /run/bin/modprobe
 echo /run/bin/modprobe >/proc/sys/kernel/modprobe
 export PATH=/run/bin:$PATH
 
-cd /tmp && bash /run/work/script >/run/work/output 2>&1 </dev/null
-echo $? >/run/work/status
+cd /tmp && bash /run/job/script >/run/job/output 2>&1 </dev/null
+echo $? >/run/job/status
 halt -d -f
