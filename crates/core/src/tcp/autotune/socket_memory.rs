@@ -214,6 +214,7 @@ impl SocketMemory {
     pub fn on_echo(&mut self, echo: TimestampEcho, full: bool, next: u64) {
         if let Some(rtt) = echo.rtt().filter(|_| full) {
             self.rtt.first_echo(rtt, echo.value(), next > STREAM_START + self.copied);
+
         }
     }
 
@@ -296,17 +297,19 @@ impl SocketMemory {
         0
     }
 
-    /// The application has read `read` bytes in total of `arrived`.
+    /// The application has read `read` bytes in total of `arrived`, a packet after the other: what is
+    /// measured is measured when the first has been read, and the others still wait.
     #[inline]
     pub fn on_read(&mut self, now: Time, read: u64, arrived: u64, ahead: u64) {
         self.copied = read;
         let edge = STREAM_START + read;
+        let first_end = self.unread.front().map_or(edge, |first| first.end.min(edge));
         while let Some(first) = self.unread.front().filter(|first| first.end <= edge) {
             self.held -= first.memory;
             self.unread.pop_front();
         }
         if self.rtt.time().is_some_and(|rtt| now - self.since >= rtt) {
-            self.measure(now, read, arrived, ahead);
+            self.measure(now, first_end - STREAM_START, arrived, ahead);
         }
     }
 
@@ -420,6 +423,22 @@ mod tests {
     fn merged_packet_takes_the_memory_of_its_segments() {
         let memory = established();
         assert_eq!(memory.packet(3 * 1448, 52).0, 3 * 2304);
+    }
+
+    #[test]
+    fn bytes_that_wait_behind_the_first_read_packet_do_not_count() {
+        let mut memory = established();
+        let rtt = Span::from_ms(100);
+        memory.on_new_size(1448, 52, 65_160);
+        memory.on_echo(TimestampEcho::aged(1, rtt), true, 1);
+        memory.on_read(Time::ZERO + rtt, 14_480, 14_480, 0);
+        for n in 10..30 {
+            memory.hold(1448 * n + 1, 1448 * (n + 1) + 1, 52);
+        }
+        memory.on_read(Time::ZERO + rtt + rtt, 30 * 1448, 30 * 1448, 0);
+        assert_eq!(memory.rcvbuf, 131_072, "one segment read, 19 wait");
+        assert!(memory.is_empty());
+        assert_eq!(memory.read_before, 11 * 1448, "the other 19 belong to the next RTT");
     }
 
     #[test]
