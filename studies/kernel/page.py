@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ackclock.format import date_of
-from studies.emulator.code_digest import emulator_digest
 from studies.kernel import conditions
 from studies.kernel.runs import (
     KERNEL_CC,
@@ -40,6 +39,7 @@ from studies.kernel.runs import (
     release,
     simulator,
     transfer,
+    transfer_digest,
 )
 from studies.kernel.transfers import Figures, Transfer, TransferStore
 from tests.support.namespaces import namespaces
@@ -211,7 +211,7 @@ def _cells(
 def stored_runs(store: TransferStore, link: str, variant: str, seeds: Sequence[int] = SEEDS) -> list[Transfer]:
     """The first stored run of each seed. Later ones are ignored, so that no result is selected."""
     first: dict[int, Transfer] = {}
-    for run in store.of(link, variant, SECONDS, release(), link_digest(link), emulator_digest()):
+    for run in store.of(link, variant, SECONDS, release(), link_digest(link), transfer_digest()):
         if run.seed in seeds:
             first.setdefault(run.seed, run)
     return list(first.values())

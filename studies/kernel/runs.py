@@ -86,6 +86,11 @@ class Unmeasured(Exception):
     """No run was valid by the emulation's audit."""
 
 
+def transfer_digest() -> str:
+    """Digest of the code of the kernel's side: the emulator, and the program at both ends."""
+    return hashlib.sha256(emulator_digest().encode() + BULK.read_bytes()).hexdigest()[:16]
+
+
 def missing(variant: str) -> str | None:
     """Why this kernel cannot be compared; None if it can."""
     path = SYSCTL / "tcp_available_congestion_control"
@@ -148,7 +153,7 @@ def transfer(link: str, variant: str, seconds: float, seed: int) -> Transfer:
                 return Transfer(
                     *(link, variant, seconds, release(), link_digest(link)),
                     *(began - audit["started"], audit["load"], figures, seed),
-                    *(audit["grade"], emulator_digest(), audit["started"], audit["steal_percent"]),
+                    *(audit["grade"], transfer_digest(), audit["started"], audit["steal_percent"]),
                 )
     raise Unmeasured(why)
 

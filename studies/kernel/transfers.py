@@ -24,7 +24,8 @@ class Transfer:
     """A valid transfer.
 
     `link_digest`: of the link file's text; `began_s`: start, since the link's; `load`: load
-    average; `seed`: of the link's random numbers; `code`: digest of the emulator's sources;
+    average; `seed`: of the link's random numbers; `code`: digest of the emulator's and the
+    program's sources;
     `started`: Unix time; `steal_percent`: CPU time that the hypervisor gave to other machines.
     `grade` and what follows are absent in earlier files.
     """
