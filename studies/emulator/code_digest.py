@@ -8,8 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2] / "crates"
 SOURCES = ("emu/src", "core/src", "sim/src/build", "sim/src/plan")
-OF_SIMULATED_HOSTS = ("core/src/tcp", "core/src/app")
-"""Real hosts have their own TCP and applications."""
+OF_SIMULATED_HOSTS = ("core/src/tcp", "core/src/app", "core/src/host")
+"""Real hosts have their own TCP, applications and processing times."""
 
 
 @cache

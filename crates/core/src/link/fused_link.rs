@@ -94,7 +94,7 @@ impl FusedLink {
             }
         }
         if let Some(Some(clock)) = self.clocks.get_mut(packet.flow as usize) {
-            at = clock.process(at);
+            at = clock.process(at, packet.kind);
         }
         self.in_flight.push(at, *packet);
         true
