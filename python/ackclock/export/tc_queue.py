@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import ceil
 from typing import Any
 
@@ -14,6 +14,8 @@ from ackclock.input.link.queue import DropTail, Queue
 LARGEST_PIE_GAIN = 32  # tc's alpha and beta are sixteenths, from 0 to 32
 FQ_CODEL_LIMIT = 10_240  # the kernel's default in packets; a limit in bytes is memory_limit
 UNLIMITED = 1_000_000  # the limit in packets of a queue without one
+DEFAULT_LIMITS = {"codel": 1000, "pie": 1000}  # tc-codel(8), tc-pie(8): packets, no bytes
+FULL_PACKET = 1514  # bytes of a full packet with its Ethernet header
 
 
 def queue_arguments(line: Line, rate: int | None) -> str:
@@ -70,8 +72,20 @@ def _ecn(queue: Any) -> str:
     return "ecn" if queue.ecn else "noecn"
 
 
-def _codel(_line: Line, queue: CoDel, _rate: int | None) -> str:
-    packets = queue.limits()["packets"] or UNLIMITED
+def _limit_in_packets(line: Line, kind: str, limits: Mapping[str, int | None]) -> int:
+    """The limit of a qdisc that has none in bytes: tc's default, or as many full packets as the
+    bytes hold if these are more. The AQM keeps the queue far below either.
+    """
+    packets, size = limits["packets"], limits["bytes"]
+    if packets:
+        return packets
+    found = max(DEFAULT_LIMITS[kind], ceil((size or 0) / FULL_PACKET))
+    line.missing.append(f"{line.direction}: a limit of {size} B: {kind}'s is {found} packets")
+    return found
+
+
+def _codel(line: Line, queue: CoDel, _rate: int | None) -> str:
+    packets = _limit_in_packets(line, "codel", queue.limits())
     return f"codel limit {packets} target {_us(queue.target)} interval {_us(queue.interval)} {_ecn(queue)}"
 
 
@@ -117,7 +131,7 @@ def _pie(line: Line, queue: Pie, _rate: int | None) -> str:
                 f"{line.direction}: pie's {name} of {getattr(queue, name):g}: tc has sixteenths up to 2"
             )
     alpha, beta = (min(LARGEST_PIE_GAIN, gain) for gain in gains.values())
-    packets = queue.limits()["packets"] or UNLIMITED
+    packets = _limit_in_packets(line, "pie", queue.limits())
     return (
         f"pie limit {packets} target {_us(queue.target)} tupdate {_us(queue.update)} alpha {alpha} "
         f"beta {beta} {_ecn(queue)}"
