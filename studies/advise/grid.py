@@ -64,7 +64,7 @@ class Outcome:
 def outcome(drawn: Drawn) -> Outcome:
     """The advice for a situation beside its grid."""
     begun = time.monotonic()
-    document = ackclock.advise(drawn.data, workers=1).document
+    document = ackclock.advise(drawn.data, may=WHO, workers=1).document
     advise_s = time.monotonic() - begun
     situation = situation_of([drawn.data])
     runs = Runs(situation, None, workers=1)

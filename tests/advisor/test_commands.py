@@ -9,6 +9,7 @@ from ackclock.advisor.commands import Qdisc, RouteMetric, Service, SocketOption,
 from ackclock.advisor.openwrt import SqmQueue
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
+from ackclock.advisor.windows_commands import SetNetsh, WindowsSocketOption
 from ackclock.input.link.catalog import packaged_links
 
 
@@ -110,6 +111,9 @@ def test_candidates_are_those_of_the_ones_who_may_act() -> None:
         ("ip route change $(ip route show default) initcwnd 32", RouteMetric("initcwnd", 32)),
         ("# in the program: no SO_RCVBUF", SocketOption("SO_RCVBUF", None)),
         ("tc qdisc del dev $DEV root", Qdisc("$DEV")),
+        ("sysctl -w net.ipv4.tcp_window_scaling=1", Sysctl("net.ipv4.tcp_window_scaling", "1")),
+        ("netsh interface tcp set global ecncapability=enabled", SetNetsh("ecncapability", "enabled")),
+        ("rem in the program of d: SO_SNDBUF = 65536", WindowsSocketOption("SO_SNDBUF", "65536", "d")),
         ('uci set sqm.ackclock.download="15200"', Uci("set", "sqm.ackclock.download", "15200")),
         ("/etc/init.d/sqm restart", Service("sqm")),
         (
@@ -145,6 +149,14 @@ def test_parse_reads_a_command(text: str, command) -> None:
         "tc qdisc replace dev $DEV codel",
         "tc qdisc del dev $DEV root fq",
         "tc filter replace dev $DEV parent 1: u32",
+        "sysctl -w net.ipv4.tcp_window_scaling=2",
+        "netsh interface tcp set global autotuninglevel=highest",
+        "netsh interface tcp set global rss=enabled",
+        "netsh interface tcp show global",
+        r"reg add HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters /v Tcp1323Opts /t REG_DWORD /d 4 /f",
+        r"reg add HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters /v DefaultSendWindow /t REG_DWORD /d 4096 /f",
+        r"reg delete HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters /f",
+        "rem in the program: SO_SNDBUF = many",
     ],
 )
 def test_parse_refuses_what_the_tool_would_refuse(text: str) -> None:

@@ -34,6 +34,7 @@ SITUATIONS = {
     "adsl": ADSL,
     "two-variants": TWO,
     "windows": WINDOWS,
+    "unscaled": {**HOUSEHOLD, "tcp": {"window_scaling": False, "send_buffer": "32 KiB"}},
     "two-hops": MIDDLE,
     **{name: name for name in ("dsl-16m", "geo-100m", "docsis-3.1", "cable-dialup")},
 }
@@ -50,6 +51,8 @@ HOST = {
     "net.ipv4.tcp_wmem": "4096 16384 4194304",
     "net.core.rmem_max": "212992",
     "net.core.wmem_max": "212992",
+    "net.ipv4.tcp_window_scaling": "0",
+    "net.ipv4.tcp_ecn": "2",
 }
 QDISC = {"fq-codel": "fq_codel", "codel": "codel", "pie": "pie", "cake": "cake", "red": "red"}
 
@@ -154,6 +157,10 @@ def _check_host(key: str, change: Change, shells: dict[str, Shell], may: dict[st
         )
         assert shells[who].machine.route[metric] == value
         may[who].add("route")
+    elif key in ("window_scaling", "ecn"):
+        for who in ("sender", "receiver") if key == "window_scaling" else ("receiver",):
+            assert sysctls[who][f"net.ipv4.tcp_{key}"] == "1"
+            may[who].add(f"net.ipv4.tcp_{key}")
     else:
         assert key == "pacing"
         assert shells["sender"].machine.roots["eth0"].kind == "fq"

@@ -1,17 +1,19 @@
-"""The actions of an advice: one change of the hosts or of the link each, with what to type, how to
-undo it, and who can do it.
+"""All actions of an advice: those of the hosts, and those of the link's queues, shapers, media and
+proxies.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
+from ackclock.advisor.action import WHO as WHO
+from ackclock.advisor.action import Action as Action
+from ackclock.advisor.action import Change as Change
 from ackclock.advisor.commands import (
-    BUILTIN,
     DEVICE,
     QDISCS,
     SHAPED,
@@ -19,20 +21,16 @@ from ackclock.advisor.commands import (
     Ingress,
     Interface,
     LinkKey,
-    Modprobe,
     Qdisc,
     Redirect,
-    RestoreRoute,
-    RouteMetric,
-    SocketOption,
-    Sysctl,
 )
+from ackclock.advisor.host_actions import host_actions
+from ackclock.advisor.host_system import UNCLASSED
 from ackclock.advisor.openwrt import SqmQueue
-from ackclock.advisor.recipe import Step, restored, restored_root
+from ackclock.advisor.recipe import Step, restored_root
 from ackclock.advisor.situation import Situation
 from ackclock.comparison.ack_path import slowest_bps
-from ackclock.comparison.configuration import UP_TO, maximum
-from ackclock.comparison.socket_buffers import MEM_MIN, WMEM_DEFAULT, HostBuffers, bdp_bytes
+from ackclock.comparison.socket_buffers import bdp_bytes
 from ackclock.errors import InvalidValue, format_value
 from ackclock.export.line import Line
 from ackclock.export.tc_queue import queue_arguments
@@ -40,192 +38,25 @@ from ackclock.input.link.aqm import Cake
 from ackclock.input.link.framing import Atm
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
 from ackclock.input.link.queue import QUEUES, Queue
-from ackclock.input.units import show_rate, show_size, size_bytes
-from ackclock.input.variant_groups import KERNEL_NAMES
+from ackclock.input.units import show_rate, show_size
 
-WHO = ("sender", "receiver", "router", "operator")
-"""Who can change something: the hosts, the router at the clients' end, the operator of the link."""
-VARIANTS = ("cubic", "reno", "bbr", "westwood+", "vegas", "illinois", "hybla", "htcp")
-"""Congestion controls of mainline Linux that are tried."""
-INITIAL_WINDOW = 32
-"""The larger initial window that is tried, in segments."""
 SHAPED_SHARE = 0.95
 """The rate of SQM's shaper as a share of the line rate: below it the queue moves to the router."""
-RECEIVE_BDPS = 1.5
-"""The receive window that bounds a queue, in BDP: a full path and a queue of half a BDP."""
 MIN_QUEUE = 3 * 1514
 """Minimum size of a queue that is tried, in bytes."""
 PEP_DELAY_S = 0.02
 """A proxy is tried before a hop with at least this one-way delay."""
 ACK_FILTER = "the device has an ACK filter (DOCSIS: ACK suppression)"
 STRICT = "ACKs alone do not fill this direction: strict priority lets nothing else pass then"
-_CONTROL = "net.ipv4.tcp_congestion_control"
 ROUTER_DEVICE = "DEV is the router's interface to the link"
-UNCLASSED = "its root qdisc has no classes, stab or filters, which the undo cannot restore"
 DROP_IN = "its interface is the bottleneck: a queue in front of a slower device remains empty"
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A key of a scenario or link file with its value before and after."""
-
-    path: str
-    before: Any
-    to: Any
-
-    def as_json(self) -> dict[str, Any]:
-        """An entry of `change` in the JSON document."""
-        return {"path": self.path, "from": self.before, "to": self.to}
-
-
-@dataclass(frozen=True)
-class Action:
-    """A change that can be made.
-
-    Attributes:
-        kind: actions of a kind exclude each other.
-        label: a few words.
-        changes: the keys that it changes.
-        steps: what to type.
-        preconditions: what must be true for the commands to have this effect.
-        hop: a hop that it adds, and the name of the hop before it.
-        sqm: the queue of OpenWrt's SQM that does what the router's steps do, if one does.
-    """
-
-    kind: str
-    label: str
-    changes: tuple[Change, ...]
-    steps: tuple[Step, ...]
-    preconditions: tuple[str, ...] = ()
-    hop: tuple[str, Mapping[str, Any]] | None = field(default=None, hash=False)
-    sqm: SqmQueue | None = None
-
-    @property
-    def roots(self) -> frozenset[tuple[str, str]]:
-        """The interfaces whose root qdisc it replaces, each with who types it."""
-        qdiscs = ((step.who, step.command) for step in self.steps)
-        return frozenset((who, one.device) for who, one in qdiscs if isinstance(one, Qdisc) and one.at[0] == "root")
-
-    @property
-    def who(self) -> tuple[str, ...]:
-        """Who has to do something, in the order of `WHO`."""
-        doing = {step.who for step in self.steps}
-        return tuple(who for who in WHO if who in doing)
 
 
 def candidates(situation: Situation, may: Sequence[str]) -> list[Action]:
     """All actions of those who may act that change something, in a fixed order."""
-    makers = (_variants, _buffers, _acknowledgments, _sender_settings, _queues, _ack_queues, _shaper, _medium, _proxy)
+    makers = (host_actions, _queues, _ack_queues, _shaper, _medium, _proxy)
     found = (action for maker in makers for action in maker(situation))
     return [action for action in found if set(action.who) <= set(may) and action.changes]
-
-
-def _variants(of: Situation) -> Iterator[Action]:
-    kernel = {name: linux for linux, name in reversed(KERNEL_NAMES.items()) if not linux.startswith("ackclock_")}
-    before = {flow: str(keys["variant"]) for flow, keys in of.tcp_by_flow.items()}
-    for variant in VARIANTS:
-        name = kernel[variant]
-        changed = {flow: was for flow, was in before.items() if was != variant}
-        if not changed:
-            continue
-        steps = [] if name in BUILTIN else [Step("sender", Modprobe(f"tcp_{name}"))]
-        own = f"the kernel has tcp_{name}; a program sets TCP_CONGESTION = {name} for its own sockets"
-        if len(set(before.values())) == 1:
-            steps.append(Step("sender", Sysctl(_CONTROL, name), restored(_CONTROL)))
-            conditions = [own, _host_wide(_CONTROL)]
-        else:
-            # A host has one default congestion control, which cannot restore several.
-            for flow, was in changed.items():
-                undo = SocketOption("TCP_CONGESTION", kernel.get(was), flow)
-                steps.append(Step("sender", SocketOption("TCP_CONGESTION", name, flow), (undo,)))
-            conditions = [f"the kernel has tcp_{name}"]
-        found = " and ".join(dict.fromkeys(changed.values()))
-        change = Change("tcp.variant", found, variant)
-        yield Action("variant", f"congestion control {variant}", (change,), tuple(steps), tuple(conditions))
-
-
-def _host_wide(*keys: str) -> str:
-    """The precondition of a sysctl: it changes more than the flows of the advice."""
-    return f"all connections of the host may change: {' and '.join(keys)} {'are' if len(keys) > 1 else 'is'} host-wide"
-
-
-def _buffers(of: Situation) -> Iterator[Action]:
-    """Larger buffers where the host's do not fill the path; a receive window that bounds the
-    queue.
-    """
-    host = HostBuffers.of(of.host)
-    fixed = [end for end in ("send", "receive") if isinstance(of.tcp[f"{end}_buffer"], int) and host.tuned(end)]
-    larger = next((one for one in host.for_path(["path"], of.hops, of.direction)), "auto")
-    assert isinstance(larger, str)
-    ends = [(end, larger) for end in ("send", "receive") if larger.startswith(UP_TO)]
-    if fixed:
-        auto = [[(end, "auto") for end in fixed]]
-        yield from _buffer_actions(of, host, auto if not ends else [*auto, [(end, larger) for end in fixed]])
-    if ends:
-        yield from _buffer_actions(of, host, [ends, ends[:1], ends[1:]])
-    tuned = of.tcp["receive_buffer"] == "tuned"
-    if tuned and (bdp := bdp_bytes(of.hops, of.direction)):
-        memory = max(2**16, ceil(RECEIVE_BDPS * bdp * host.memory("receive") / 4096) * 4096)
-        if memory < int(of.tcp["receive_limit"]):
-            yield from _buffer_actions(of, host, [[("receive", UP_TO + show_size(memory))]])
-
-
-def _buffer_actions(of: Situation, host: HostBuffers, groups: Iterable[Sequence[tuple[str, str]]]) -> Iterator[Action]:
-    for group in groups:
-        changes: list[Change] = []
-        steps: list[Step] = []
-        written: list[str] = []
-        for end, buffer in group:
-            who, option = ("sender", "SO_SNDBUF") if end == "send" else ("receiver", "SO_RCVBUF")
-            was = of.tcp[f"{end}_buffer"]
-            if isinstance(was, int):
-                changes.append(Change(f"tcp.{end}_buffer", show_size(was), "auto"))
-                steps += _automatic(of, host, end, who, option)
-            if buffer.startswith(UP_TO):
-                limit = int(of.tcp.get(f"{end}_limit", host.keys[f"{end}_limit"]))
-                changes.append(Change(f"tcp.{end}_limit", show_size(limit), maximum(buffer)))
-                key = f"net.ipv4.tcp_{'wmem' if end == 'send' else 'rmem'}"
-                size = size_bytes(maximum(buffer))
-                first = WMEM_DEFAULT if end == "send" else int(host.keys["receive_start"])
-                steps.append(Step(who, Sysctl(key, f"{MEM_MIN} {min(first, size)} {size}"), restored(key)))
-                written.append(key)
-        if changes:
-            words = " and ".join(f"{end} buffer {'auto' if b == 'auto' else 'up to ' + maximum(b)}" for end, b in group)
-            conditions = ["the program sets no SO_SNDBUF or SO_RCVBUF", *([_host_wide(*written)] if written else [])]
-            yield Action("buffers", words, tuple(changes), tuple(steps), tuple(conditions))
-
-
-def _automatic(of: Situation, host: HostBuffers, end: str, who: str, option: str) -> Iterator[Step]:
-    """A program leaves a buffer to the host; the undo sets the size that each flow had."""
-    had = {flow: keys[f"{end}_buffer"] for flow, keys in of.tcp_by_flow.items()}
-    sizes = {flow: str(ceil(was * host.memory(end) / 2)) for flow, was in had.items() if isinstance(was, int)}
-    if len({*had.values()}) == 1:
-        yield Step(who, SocketOption(option, None), (SocketOption(option, next(iter(sizes.values()))),))
-        return
-    for flow, value in sizes.items():
-        yield Step(who, SocketOption(option, None, flow), (SocketOption(option, value, flow),))
-
-
-def _acknowledgments(of: Situation) -> Iterator[Action]:
-    if of.tcp["delayed_ack"]:
-        step = Step("receiver", RouteMetric("quickack", 1), (RestoreRoute(),))
-        change = Change("tcp.delayed_ack", True, False)
-        yield Action("delayed ACK", "an ACK for each segment", (change,), (step,), ("one default route",))
-
-
-def _sender_settings(of: Situation) -> Iterator[Action]:
-    before = int(of.tcp["initial_window"])
-    if before < INITIAL_WINDOW:
-        step = Step("sender", RouteMetric("initcwnd", INITIAL_WINDOW), (RestoreRoute(),))
-        change = Change("tcp.initial_window", before, INITIAL_WINDOW)
-        words = f"initial window of {INITIAL_WINDOW} segments"
-        yield Action("initial window", words, (change,), (step,), ("one default route",))
-    if of.tcp["pacing"] is False:
-        step = Step("sender", Qdisc(DEVICE, "fq"), restored_root(DEVICE))
-        words = "pacing by the fq qdisc"
-        yield Action(
-            "pacing", words, (Change("tcp.pacing", False, True),), (step,), ("DEV is the sender's interface", UNCLASSED)
-        )
 
 
 def _queues(of: Situation) -> Iterator[Action]:

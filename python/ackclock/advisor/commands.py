@@ -1,9 +1,10 @@
 """The commands of an advice, each a typed object with its text and the inverse of its text.
 
 `parse` reads a command back by the grammar of its tool (sysctl(8), ip-route(8), tc(8) and the pages
-of the qdiscs, modprobe(8), socket(7), tcp(7), OpenWrt's uci) and refuses what the tool would
-refuse. What no shell takes, a socket option of a program or a key of a device, is a comment of the
-shell: the lines of an advice can be pasted as they are.
+of the qdiscs, modprobe(8), socket(7), tcp(7), OpenWrt's uci; those of Windows are in
+`windows_commands`) and refuses what the tool would refuse. What no shell takes, a socket option of
+a program or a key of a device, is a comment of the shell: the lines of an advice can be pasted as
+they are.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ackclock.advisor import windows_commands
+from ackclock.advisor.windows_commands import WindowsCommand
 from ackclock.input.variant_groups import KERNEL_NAMES
 
 DEVICE = "$DEV"
@@ -28,6 +31,8 @@ _IN_PROGRAM = "# in the program: "
 _IN_PROGRAM_OF = "# in the program of "
 _ON_DEVICE = "# on the device: "
 
+_OF_WINDOWS = ("rem ", "reg ", "netsh ", "for /f ")
+
 _INTEGER = re.compile(r"\d+")
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -38,6 +43,8 @@ SYSCTLS: Mapping[str, re.Pattern[str]] = {
     "net.ipv4.tcp_wmem": _TRIPLE,
     "net.core.rmem_max": _INTEGER,
     "net.core.wmem_max": _INTEGER,
+    "net.ipv4.tcp_window_scaling": re.compile("[01]"),
+    "net.ipv4.tcp_ecn": re.compile("[012]"),
 }
 """The sysctls of an advice, and the form of their values (ip-sysctl.rst)."""
 SOCKET_OPTIONS: Mapping[str, re.Pattern[str]] = {
@@ -476,6 +483,7 @@ Command = (
     | LinkKey
     | Uci
     | Service
+    | WindowsCommand
 )
 
 
@@ -498,6 +506,8 @@ def parse(text: str) -> Command:
         return AutoUndo.parsed(text)
     if (saved := _saved(text)) is not None:
         return saved
+    if text.startswith(_OF_WINDOWS):
+        return windows_commands.parse(text)
     words = text.split() if text.startswith("ip route") else shlex.split(text)
     for start, read in _READERS.items():
         if text == start or text.startswith(f"{start} "):

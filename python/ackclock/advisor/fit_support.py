@@ -126,7 +126,7 @@ def _kind(value: Any) -> Any:
 def _chooses_a_size(actions: Actions) -> bool:
     """Whether a change is the size of a buffer or of a queue."""
     return any(
-        (action.kind == "buffers" and change.to != "auto") or _kind(change.to) == "droptail"
+        (action.kind == "buffers" and change.to not in ("auto", True)) or _kind(change.to) == "droptail"
         for action in actions
         for change in action.changes
     )

@@ -27,9 +27,10 @@ from ackclock.advisor.commands import (
     Sysctl,
 )
 from ackclock.advisor.openwrt import SqmQueue
+from ackclock.advisor.windows_commands import RestoreNetsh, RestoreRegistry, SaveNetsh, SaveRegistry
 
 if TYPE_CHECKING:
-    from ackclock.advisor.actions import Action
+    from ackclock.advisor.action import Action
 
 REMOTE = ("router", "operator")
 """Those whose machine is usually reached over the link that they change."""
@@ -115,6 +116,10 @@ def _saves(undo: Sequence[Command]) -> Iterator[Command]:
             yield SaveRoute()
         elif isinstance(command, RestoreQdisc):
             yield SaveQdisc(command.device)
+        elif isinstance(command, RestoreRegistry):
+            yield SaveRegistry(command.value)
+        elif isinstance(command, RestoreNetsh):
+            yield SaveNetsh()
 
 
 def restored(key: str) -> tuple[Command, ...]:

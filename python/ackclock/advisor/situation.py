@@ -26,7 +26,7 @@ from ackclock.input.scenario.model import Scenario
 from ackclock.storage.run_kind import COMPARE, EMULATE, MEASURE, SIMULATE, kind_of
 
 if TYPE_CHECKING:
-    from ackclock.advisor.actions import Action
+    from ackclock.advisor.action import Action
     from ackclock.fitting.prediction import Ends
 
 SPARSE_EVERY_S = 0.02
@@ -37,6 +37,8 @@ RTTS = 60
 """Minimum number of RTTs in a run over a link: slow start has little weight then."""
 MIN_S, MAX_S = 10.0, 40.0
 """The duration of a run over a link."""
+UNSCALED = 65_535
+"""The maximum window without window scaling, in bytes (RFC 7323, section 2.2)."""
 MIN_CAPTURED = 0.9
 """Share of the first seconds that captured transfers last at least, if their goodput is known."""
 
@@ -67,6 +69,8 @@ class Situation:
     captured: Captured | None = field(default=None, repr=False)
     """The captured transfers."""
     scratch: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False, compare=False)
+    strips_scaling: bool = False
+    """Whether the path takes the window scale option away: no host can change that."""
     is_link: bool = False
     """Whether the flows are ours: a transfer over a link, whose duration may be another."""
 
@@ -278,7 +282,14 @@ def _of_captures(what: str, captures: Sequence[str], seed: int | None) -> Situat
         notes.append(str(score["sentence"]))
     elif fitted.document.get("no_score"):
         notes.append(f"The fit has no score: {fitted.document['no_score']}.")
+    scaling = _Scaling.of([flow["handshake"], *_same_connection(inputs, flow)]) if flow else _Scaling(True, False)
+    if not scaling.negotiated:
+        tcp["window_scaling"] = False
+        notes.append(scaling.sentence)
     window = flow["advertised_window_bytes"]["max"] if flow else None
+    if window and not scaling.negotiated:
+        # A capture behind the path that takes the option away scales what the receiver did not.
+        window = min(window, UNSCALED)
     if window and (flow.get("window_limited_share") or 0.0) >= MIN_LIMITED:
         tcp["receive_buffer"] = f"{window} B"
         notes.append(f"The receive window of {window} B limits the captured transfer.")
@@ -295,7 +306,54 @@ def _of_captures(what: str, captures: Sequence[str], seed: int | None) -> Situat
         fitted=file,
         captured=captured,
         scratch=scratch,
+        strips_scaling=scaling.is_stripped,
     )
+
+
+@dataclass(frozen=True)
+class _Scaling:
+    """What the handshakes of one connection, captured at several places, show of window scaling.
+
+    Attributes:
+        negotiated: each SYN and SYN-ACK has the option.
+        is_stripped: a SYN or SYN-ACK has the option in one capture and not in another.
+    """
+
+    negotiated: bool
+    is_stripped: bool
+
+    @classmethod
+    def of(cls, handshakes: Sequence[Mapping[str, Any]]) -> _Scaling:
+        """A handshake that was not captured shows nothing."""
+        whole = [one for one in handshakes if one["complete"] and one["mss"] is not None]
+        sides = [[one[f"{end}_window_scale"] for one in whole] for end in ("client", "server")]
+        stripped = any(None in side and any(scale is not None for scale in side) for side in sides)
+        return cls(not whole or all(None not in side for side in sides), stripped)
+
+    @property
+    def sentence(self) -> str:
+        """What it means for the window."""
+        maximum = "so the window is at most 64 KB"
+        if self.is_stripped:
+            return f"The path strips the window scale option (one capture has it, the other has not), {maximum}."
+        return f"Window scaling was not negotiated, {maximum}."
+
+
+def _same_connection(inputs: Sequence[Mapping[str, Any]], flow: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The handshakes of a flow in the other captures of its run: that of the same ends, or of the
+    largest flow where addresses are translated.
+    """
+    from ackclock.analysis import analyze
+
+    found = []
+    for one in inputs:
+        if one["run"] != inputs[0]["run"] or one["capture"] == inputs[0]["capture"]:
+            continue
+        flows = analyze(one["capture"]).document["flows"]
+        same = [other for other in flows if (other["client"], other["server"]) == (flow["client"], flow["server"])]
+        largest = sorted(flows, key=lambda other: -int(other["bytes"] or 0))
+        found += [other["handshake"] for other in (same or largest)[:1]]
+    return found
 
 
 @dataclass(frozen=True)
@@ -336,14 +394,15 @@ def _largest(document: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     that of the opposite direction.
     """
     sides = [
-        (flow[side]["unique_bytes"] or 0, "down" if side == "b2a" else "up", flow[side], flow[other])
+        (flow[side]["unique_bytes"] or 0, "down" if side == "b2a" else "up", flow, side, other)
         for flow in document["flows"]
         for side, other in (("b2a", "a2b"), ("a2b", "b2a"))
     ]
     if not sides:
         return "down", {}
-    _, direction, data, acks = max(sides, key=lambda one: one[0])
-    return direction, {**data, "advertised_window_bytes": acks["advertised_window_bytes"]}
+    _, direction, flow, data, acks = max(sides, key=lambda one: one[0])
+    kept = {key: flow[key] for key in ("client", "server", "handshake")}
+    return direction, {**flow[data], **kept, "advertised_window_bytes": flow[acks]["advertised_window_bytes"]}
 
 
 def _of_link(

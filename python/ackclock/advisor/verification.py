@@ -14,6 +14,7 @@ from typing import Any
 from ackclock.advice.tables import gain_text
 from ackclock.advisor import live_transfer
 from ackclock.advisor.commands import SocketOption, Sysctl
+from ackclock.advisor.host_system import SYSTEMS, LinuxSystem
 from ackclock.advisor.race import Actions, label_of
 from ackclock.advisor.situation import Situation
 from ackclock.comparison.socket_buffers import HostBuffers
@@ -34,8 +35,16 @@ BASELINE_ERROR = 0.10
 simulated without a capture."""
 ENDS = ("serve", "fetch")
 """The ends of an emulated transfer: the server's and the client's."""
-SETTABLE = ("tcp.variant", "tcp.receive_buffer", "tcp.send_buffer", "tcp.receive_limit", "tcp.send_limit")
+SETTABLE = (
+    "tcp.variant",
+    "tcp.receive_buffer",
+    "tcp.send_buffer",
+    "tcp.receive_limit",
+    "tcp.send_limit",
+    "tcp.window_scaling",
+)
 """The keys of a host that the running kernel takes here; those of the link are the emulator's."""
+_SCALING = "net.ipv4.tcp_window_scaling"
 
 
 def verify(
@@ -119,6 +128,8 @@ def cannot(situation: Situation, actions: Actions) -> str:
     flows = [flow for flow in situation.base.flow if not flow.is_udp]
     if len(flows) != 1 or flows[0].instances != 1 or flows[0].workload.kind != "bulk":
         return "the emulator verifies one bulk transfer"
+    if not isinstance(SYSTEMS[situation.host], LinuxSystem):
+        return f"the running kernel has not the TCP of {SYSTEMS[situation.host].name}"
     wanted = {change.path: change.to for action in actions for change in action.changes}
     for path in wanted:
         if path.startswith("tcp.") and path not in SETTABLE:
@@ -228,10 +239,15 @@ def _sysctls(situation: Situation, actions: Actions) -> tuple[dict[str, str], di
         f"net.ipv4.tcp_{name}": f"4096 {first[name]} {int(host.keys[f'{end}_limit'])}"
         for name, end in (("rmem", "receive"), ("wmem", "send"))
     }
+    own[_SCALING] = str(int(situation.tcp["window_scaling"]))
     ends = {"sender": dict(own), "receiver": dict(own)}
     for action in actions:
         for step in action.steps:
-            if step.who in ends and isinstance(step.command, Sysctl) and "mem" in step.command.key:
+            if (
+                step.who in ends
+                and isinstance(step.command, Sysctl)
+                and ("mem" in step.command.key or step.command.key == _SCALING)
+            ):
                 ends[step.who][step.command.key] = step.command.value
     sides = ("sender", "receiver") if situation.direction == "down" else ("receiver", "sender")
     return ends[sides[0]], ends[sides[1]]
