@@ -50,6 +50,7 @@ class CaptureContext(ABC):
         behind = flow[back] if "lost" in flow[back] else {}
         far = (self.partner(flow) if source is flow else flow) if crossing else None
         arriving = None if far is None else far[direction]
+        second = self.partner(flow)
         return FlowContext(
             flow,
             direction,
@@ -60,6 +61,7 @@ class CaptureContext(ABC):
             behind,
             self.rate_of_others(flow, back),
             arriving,
+            None if second is None else second["handshake"],
         )
 
 

@@ -61,6 +61,21 @@ class FlowContext:
     """Rate of other flows from the receiver's host in the direction of the ACKs, bit/s."""
     arriving: Mapping[str, Any] | None = None
     """This direction's figures from the capture near its receiver, with two captures."""
+    second_handshake: Mapping[str, Any] | None = None
+    """The handshake in the second of two captures."""
+
+    @property
+    def has_window_scaling(self) -> bool:
+        """Whether SYN and SYN-ACK have the window scale option in all captures."""
+        seen = [one for one in (self.flow["handshake"], self.second_handshake) if one is not None]
+        return all(one["window_scaling"] for one in seen)
+
+    @property
+    def strips_window_scaling(self) -> bool:
+        """Whether one capture has the window scale option of an end, and the other has not."""
+        ours, there = self.flow["handshake"], self.second_handshake
+        keys = ("client_window_scale", "server_window_scale")
+        return there is not None and any((ours[key] is None) != (there[key] is None) for key in keys)
 
     @property
     def at_sender(self) -> bool:

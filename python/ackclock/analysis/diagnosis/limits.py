@@ -19,6 +19,8 @@ _DEEP = 1.0
 """Queueing delay, in minimum RTTs, above which a smaller buffer suffices."""
 _GREW = 2.0
 """A window above this multiple of its minimum and of the bytes per RTT limited as it grew."""
+_UNSCALED = 65_535
+"""The maximum window without window scaling, in bytes (RFC 7323, section 2.2)."""
 _FULL = 0.9
 """Share of the receive window: mean bytes in flight are below it by a segment that does not fit or
 an ACK in transit.
@@ -127,12 +129,12 @@ def _receive_window(context: FlowContext, share_of_time: float) -> Finding:
             f"{span(context.figures['zero_window']['closed_s'])} in all, so the reader keeps up."
         )
     scaling = (
-        ""
-        if context.flow["handshake"]["window_scaling"]
-        else " Window scaling was not negotiated, so the window is at most 64 KB."
+        "" if context.has_window_scaling else " Window scaling was not negotiated, so the window is at most 64 KB."
     )
     advice = f"Enlarge the receive buffer (SO_RCVBUF, rmem): {_fills(context, limit_bps)}."
-    if grew:
+    if not context.has_window_scaling and window >= _FULL * _UNSCALED:
+        advice = _unscaled(context)
+    elif grew:
         advice = "The receiver tunes its buffer: a larger initial one (the middle value of tcp_rmem) shortens that."
     # The median, since delayed ACKs, not a queue, cause the maximum RTT.
     if context.limited_share("path_rate") + context.limited_share(
@@ -140,6 +142,16 @@ def _receive_window(context: FlowContext, share_of_time: float) -> Finding:
     ) > share_of_time or rtt > _LENGTHENED * _rtt(context):
         advice = "A larger one would only lengthen the queue: the path's rate is reached."
     return Finding(context.direction, "receive_window", evidence + scaling, share_of_time, advice)
+
+
+def _unscaled(context: FlowContext) -> str:
+    """What to do about a window that is as large as it can be without window scaling."""
+    if context.strips_window_scaling:
+        return (
+            "No receive buffer enlarges it: the path takes the window scale option away (one capture has it, the other "
+            "has not); several connections share the path better."
+        )
+    return "No receive buffer enlarges it: turn window scaling on at both ends (net.ipv4.tcp_window_scaling = 1)."
 
 
 def _queue_ms(context: FlowContext) -> float:
