@@ -136,6 +136,7 @@ def test_receive_buffer_of_windows_vista_is_left_to_the_host_when_a_program_sets
     action = found(line({"host": "windows-vista", "receive_buffer": "20 KiB"}), "receive buffer auto")
     lines = [step.command.text() for step in action.steps]
     assert lines[0] == "rem in the program: no SO_RCVBUF"
+    assert [one.text() for one in action.steps[0].undo] == ["rem in the program: SO_RCVBUF = 20480"]
     assert lines[-1] == "netsh interface tcp set global autotuninglevel=normal"
 
 

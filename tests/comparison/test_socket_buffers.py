@@ -148,6 +148,10 @@ def test_socket_options_of_a_fixed_buffer_hold_its_payload_by_the_kernel_s_rules
         assert 2 * options["RCV"] * 0.625 == pytest.approx(kib * 1024, abs=2)
         assert (f"net.core.wmem_max={options['SND']}" in " ".join(lines)) == (options["SND"] > 212_992)
     assert host.settings("auto", "auto") == []
+    # Windows does not double it, and has no sysctl.
+    assert HostBuffers.of("windows-vista").settings("auto", "1 MiB") == [
+        {"who": "receiver", "command": "SO_RCVBUF = 1048576"}
+    ]
     assert HostBuffers.of("windows-xp").settings("64 KiB", "auto") == [
         {"who": "sender", "command": "SO_SNDBUF = 65536"}
     ]

@@ -259,7 +259,7 @@ class _HostBuffers:
             yield host.system.fixed_buffer(end, size, {flow: None if was == own else was for flow, was in had.items()})
             return
         if isinstance(self._now(end), int):
-            sizes = {flow: ceil(was * buffers.memory(end) / 2) for flow, was in had.items() if isinstance(was, int)}
+            sizes = {flow: buffers.option_value(end, was) for flow, was in had.items() if isinstance(was, int)}
             yield host.system.automatic_buffer(end, sizes)
         if buffer.startswith(UP_TO):
             first = WMEM_DEFAULT if end == "send" else int(buffers.keys["receive_start"])

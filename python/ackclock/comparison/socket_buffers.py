@@ -66,6 +66,17 @@ class HostBuffers:
         segment = int(self.keys["segment"])
         return (segment + int(self.keys["send_overhead"])) / segment
 
+    @property
+    def is_linux(self) -> bool:
+        """Whether the host is a Linux, with its sysctls."""
+        return self.name.startswith("linux-")
+
+    def option_value(self, end: str, payload: int) -> int:
+        """The value of SO_SNDBUF or SO_RCVBUF for a buffer that holds so many bytes of payload:
+        Linux doubles it for what it charges in addition (socket(7)).
+        """
+        return ceil(payload * self.memory(end) / 2) if self.is_linux and self.tuned(end) else payload
+
     def for_path(self, buffers: Sequence[Buffer], hops: Sequence[Hop], direction: str) -> list[Buffer]:
         """The buffers with that of the path in place of "path".
 
@@ -121,12 +132,9 @@ class HostBuffers:
             first = WMEM_DEFAULT if end == "send" else int(self.keys["receive_start"])
             limit = size_bytes(maximum(buffer))
             return [f'sysctl -w net.ipv4.tcp_{sysctl}="{MEM_MIN} {min(first, limit)} {limit}"']
-        payload = size_bytes(buffer)
-        if not self.tuned(end):
-            return [f"{option} = {payload}"]
-        # The kernel doubles the value of the option (socket(7)).
-        value = ceil(payload * self.memory(end) / 2)
-        return [*([f"sysctl -w net.core.{core}={value}"] if value > CORE_MAX else []), f"{option} = {value}"]
+        value = self.option_value(end, size_bytes(buffer))
+        limited = self.is_linux and self.tuned(end) and value > CORE_MAX
+        return [*([f"sysctl -w net.core.{core}={value}"] if limited else []), f"{option} = {value}"]
 
 
 def _check_form(buffer: str) -> None:
