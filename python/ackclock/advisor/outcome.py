@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -222,11 +222,31 @@ def _cost(cost: _Cost, advised: Seeds, base: Seeds) -> dict[str, Any] | None:
     }
 
 
-def ordered(accepted: Sequence[str], gains: Mapping[str, Ratio], sizes: Mapping[str, tuple[int, ...]]) -> list[str]:
-    """Labels by gain; `sizes` order those within 1 % of the best: fewer changes first."""
-    best = max((gains[label].value for label in accepted), default=1.0)
-    near = [label for label in accepted if gains[label].value >= 0.99 * best]
-    rest = [label for label in accepted if label not in near]
-    return sorted(near, key=lambda label: (sizes[label], -gains[label].value)) + sorted(
+def ordered(
+    accepted: Sequence[str],
+    gains: Mapping[str, Ratio],
+    sizes: Mapping[str, tuple[int, ...]],
+    removed: Mapping[str, float] | None = None,
+    applicable: Collection[str] | None = None,
+) -> list[str]:
+    """Labels by gain, those that the reader can apply first (`applicable`; None: all). Within 1 %
+    of the best of these, and of the others, those come first that remove more of what limits the
+    flows (`removed`, a share of the time), then fewer changes (`sizes`).
+    """
+    known = set(accepted if applicable is None else applicable)
+    groups = ([label for label in accepted if (label in known) is mine] for mine in (True, False))
+    return [label for group in groups for label in _by_gain(group, gains, sizes, removed or {})]
+
+
+def _by_gain(
+    group: Sequence[str],
+    gains: Mapping[str, Ratio],
+    sizes: Mapping[str, tuple[int, ...]],
+    removed: Mapping[str, float],
+) -> list[str]:
+    best = max((gains[label].value for label in group), default=1.0)
+    near = [label for label in group if gains[label].value >= 0.99 * best]
+    rest = [label for label in group if label not in near]
+    return sorted(near, key=lambda label: (-removed.get(label, 0.0), sizes[label], -gains[label].value)) + sorted(
         rest, key=lambda label: -gains[label].value
     )

@@ -12,9 +12,11 @@ from ackclock.advice.result import Advice
 from ackclock.advice.tables import verdict
 from ackclock.advisor import verification
 from ackclock.advisor.actions import WHO, Action, candidates, check_may
+from ackclock.advisor.causes import causes_of, removed_share
 from ackclock.advisor.conditions import Condition, conditions
 from ackclock.advisor.fit_support import FitSupport
 from ackclock.advisor.goals import BESIDE, GOALS
+from ackclock.advisor.host_actions import unsettable
 from ackclock.advisor.outcome import ModelError, Prediction, costs, effect, ordered, pairs_of, predicted_ratio, refusal
 from ackclock.advisor.race import (
     CPU_S,
@@ -29,6 +31,7 @@ from ackclock.advisor.race import (
     mean_gain,
     race,
 )
+from ackclock.advisor.reader import Reader
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import Situation, situation_of
 from ackclock.comparison.prices import OTHERS, SHORT, companions
@@ -52,7 +55,7 @@ LEFT = "as it is"
 def advise(
     *what: str | Path | Link | Mapping[str, Any],
     goal: str = "balanced",
-    may: Sequence[str] = WHO,
+    may: Sequence[str] | None = None,
     direction: str = "down",
     seed: int = 1,
     workers: int | None = None,
@@ -72,7 +75,8 @@ def advise(
         goal: "balanced" (goodput over the root of the p95 RTT of a sparse flow beside it),
             "throughput", "latency" (that RTT) or "fairness" (Jain's index).
         may: who may change something: "sender", "receiver", "router" (at the clients' end) and
-            "operator" (of the link); all of them by default.
+            "operator" (of the link). By default all of them, and what the reader can apply stands
+            first by a guess: hosts and router of a link or a scenario, the captured end.
         direction: of the transfer over a link, "down" or "up".
         seed: the first seed of the rounds.
         workers: threads; all cores when None.
@@ -104,7 +108,7 @@ def advise(
     if goal not in GOALS:
         raise InputError(format_value(goal), choices(GOALS, goal), key="goal")
     try:
-        allowed = check_may(may)
+        allowed = WHO if may is None else check_may(may)
     except InvalidValue as invalid:
         raise InputError.of(invalid, key="may") from None
     if verify:
@@ -112,11 +116,13 @@ def advise(
     situation = situation_of(what, direction=direction, seed=seed)
     if goal == "fairness" and sum(flow.instances for flow in situation.base.flow if not flow.is_udp) < 2:
         situation = situation.beside_a_flow()
+    reader = Reader.guessed(situation) if may is None else Reader(allowed)
     identity = Identity.of(
         ADVISE.command,
         [
             goal,
             allowed,
+            reader.controls,
             seed,
             cpu_s,
             verify,
@@ -130,7 +136,7 @@ def advise(
             return Advice(read_json(folder / ADVISE.document), folder)
         runs = Runs(situation, folder, workers, progress)
         wanted = [lambda one: not verification.cannot(runs.situation, one)] if verify else []
-        document, changes = _advice(runs, goal, allowed, seed, cpu_s, wanted)
+        document, changes = _advice(runs, goal, allowed, reader, seed, cpu_s, wanted)
         if verify and changes:
             found = verification.verify(runs.situation, changes, document, progress)
             document |= {"verification": found, "notes": [*document["notes"], found["text"]]}
@@ -150,6 +156,7 @@ def _advice(
     runs: Runs,
     goal: str,
     may: Sequence[str],
+    reader: Reader,
     seed: int,
     cpu_s: float,
     wanted: Sequence[Callable[[Actions], bool]],
@@ -164,7 +171,9 @@ def _advice(
     runs.planned = sizes.runs(len(actions))
     first = range(seed, seed + FIRST_SEEDS)
     runs.run("baseline", [Entry(LEFT, situation.scenario())], first)
-    situation = runs.situation = situation.with_queues([json.loads(text) for text in runs.summaries])
+    summaries = [json.loads(text) for text in runs.summaries]
+    causes = causes_of(summaries, build_plan(situation.scenario(), seed).document)
+    situation = runs.situation = situation.with_queues(summaries)
     actions = candidates(situation, may)
     runs.planned = sizes.runs(len(actions))
     support = FitSupport.of(situation.fit)
@@ -193,7 +202,13 @@ def _advice(
     }
     refused |= unsupported
     accepted = [label for label, why in refused.items() if not why and _earns_its_parts(label, by_label, values)]
-    places = ordered(accepted, gains, {label: _size(by_label[label]) for label in accepted})
+    places = ordered(
+        accepted,
+        gains,
+        {label: _size(by_label[label]) for label in accepted},
+        {label: removed_share(by_label[label], causes) for label in accepted},
+        [label for label in accepted if reader.applies(who_of(by_label[label]))],
+    )
     examined = _examined(places, by_label)
     unless = _conditions(runs, examined, score, seed + 2 * UNSEEN, sizes.condition)
     beside = _beside(runs, examined, base, list(unseen)[: sizes.cost])
@@ -217,6 +232,7 @@ def _advice(
         "title": situation.base.title,
         "goal": goal,
         "may": list(may),
+        "reader": reader.as_json(),
         "direction": situation.direction,
         "duration_s": situation.base.duration / 1e12,
         "baseline": {"metrics": {n: v.as_json() for n, v in over_seeds(base.values()).items() if _shown(n)}},
@@ -226,7 +242,11 @@ def _advice(
             for row in _rest(actions, finalists, raced, gains, refused, places, score)
         ],
         "points": _points({**raced, **final}),
-        "notes": list(situation.notes),
+        "notes": [
+            *situation.notes,
+            *unsettable(situation, may),
+            *([reader.sentence] if advice and reader.sentence else []),
+        ],
         "runs": {"count": runs.done, "rounds": runs.rounds},
     }
     if situation.fit:
@@ -298,12 +318,17 @@ def _gain(gain: Ratio, one: Prediction | None) -> dict[str, Any]:
     }
 
 
-def _change(actions: Actions) -> dict[str, Any]:
+def who_of(actions: Actions) -> tuple[str, ...]:
+    """Who has to do something for a change, in the order of `WHO`."""
     who = {who for action in actions for who in action.who}
+    return tuple(name for name in WHO if name in who)
+
+
+def _change(actions: Actions) -> dict[str, Any]:
     return {
         "label": label_of(actions),
         "change": [change.as_json() for action in actions for change in action.changes],
-        "who": ",".join(name for name in WHO if name in who),
+        "who": ",".join(who_of(actions)),
     }
 
 

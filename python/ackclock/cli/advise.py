@@ -24,8 +24,13 @@ def advise(
     ],
     goal: Annotated[str, typer.Option(help="balanced, throughput, latency or fairness.")] = "balanced",
     may: Annotated[
-        str, typer.Option(help="Who may change something, with commas between.")
-    ] = "sender,receiver,router,operator",
+        str | None,
+        typer.Option(
+            help="Who may change something, with commas between: sender, receiver, router, operator. Without it all, "
+            "and what the hosts and the router can change stands first (of captures: the captured end).",
+            show_default=False,
+        ),
+    ] = None,
     direction: Annotated[
         str, typer.Option(help="Of the transfer over a link: down (server to client) or up.")
     ] = "down",
@@ -52,7 +57,7 @@ def advise(
         found = advice(
             *what,
             goal=goal,
-            may=[part.strip() for part in may.split(",") if part.strip()],
+            may=None if may is None else [part.strip() for part in may.split(",") if part.strip()],
             direction=direction,
             seed=1 if seed is None else seed,
             workers=workers,

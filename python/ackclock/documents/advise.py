@@ -92,6 +92,13 @@ class Baseline(Open):
     metrics: Metrics
 
 
+class Reader(Open):
+    """Those whose changes stand first, and whether that is a guess."""
+
+    controls: list[str]
+    guessed: bool
+
+
 class AdviceRuns(Open):
     """The simulations behind an advice."""
 
@@ -106,6 +113,7 @@ class Advice(Open):
     title: str
     goal: str
     may: list[str]
+    reader: Reader
     direction: str
     duration_s: float
     baseline: Baseline

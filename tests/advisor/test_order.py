@@ -1,0 +1,176 @@
+"""Which of the advised changes stands first: what the reader can apply, then the larger gain, and
+of equal gains the change that removes the cause.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import ackclock as library
+from ackclock.advice.tables import lines
+from ackclock.advisor.action import WHO, Action
+from ackclock.advisor.actions import candidates
+from ackclock.advisor.causes import REMOVERS, Cause, causes_of, removed_share
+from ackclock.advisor.outcome import ordered
+from ackclock.advisor.race import Entry, Runs
+from ackclock.advisor.reader import Reader
+from ackclock.advisor.situation import Situation, situation_of
+from ackclock.simulation.plan import build_plan
+from ackclock.statistics import Ratio
+
+SLOW_ACKS: dict[str, Any] = {
+    "duration": "8 s",
+    "hop": [
+        {
+            "name": "a",
+            "rate": {"down": "8 Mb/s", "up": "48 kb/s"},
+            "delay": "25 ms",
+            "queue": {"down": {"bytes": "120 kB"}, "up": {"packets": 10}},
+        }
+    ],
+    "flow": [{"name": "d", "workload": {"kind": "bulk"}}],
+}
+
+
+def gains(**values: float) -> dict[str, Ratio]:
+    return {label: Ratio(value, value - 0.01, value + 0.01, 0.001, 10) for label, value in values.items()}
+
+
+SIZES = {"sender": (1, 0), "router": (1, 2), "operator": (1, 3)}
+
+
+def found(situation: Situation, label: str) -> Action:
+    return next(action for action in candidates(situation, WHO) if action.label == label)
+
+
+def causes(what: dict[str, Any]) -> list[list[Cause]]:
+    """The limits of one run of a situation as it is."""
+    situation = situation_of([what])
+    runs = Runs(situation, None, 1, None)
+    runs.run("baseline", [Entry("as it is", situation.scenario())], [1])
+    return causes_of(map(json.loads, runs.summaries), build_plan(situation.scenario(), 1).document)
+
+
+@pytest.mark.finding("A10")
+def test_change_that_removes_the_cause_stands_first_when_gains_tie() -> None:
+    near = gains(sender=1.500, router=1.492, operator=1.2)
+    assert ordered(list(near), near, SIZES) == ["sender", "router", "operator"]
+    assert ordered(list(near), near, SIZES, {"router": 0.12}) == ["router", "sender", "operator"]
+    assert ordered(list(near), near, SIZES, {"router": 0.12, "sender": 0.5}) == ["sender", "router", "operator"]
+
+
+@pytest.mark.finding("A10")
+def test_cause_has_no_effect_on_the_order_when_gains_do_not_tie() -> None:
+    apart = gains(sender=1.500, router=1.480, operator=1.2)
+    assert ordered(list(apart), apart, SIZES, {"router": 1.0, "operator": 1.0}) == ["sender", "router", "operator"]
+
+
+@pytest.mark.finding("A10")
+def test_ack_filter_removes_the_cause_and_a_larger_initial_window_does_not_when_acks_wait() -> None:
+    situation, limits = situation_of([SLOW_ACKS]), causes(SLOW_ACKS)
+    assert ("ack_path", "a", "up") in {(one.kind, one.hop, one.direction) for one in limits[0]}
+    shares = {
+        label: removed_share([found(situation, label)], limits)
+        for label in ("ACK filter at a up", "cake with its ACK filter at a up", "initial window of 32 segments")
+    }
+    assert shares["ACK filter at a up"] == shares["cake with its ACK filter at a up"] > 0.05
+    assert shares["initial window of 32 segments"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("tcp", "kind", "label"),
+    [
+        ({"host": "windows-xp"}, "send_buffer", "send buffer 50 kB"),
+        ({"window_scaling": False}, "receive_window", "window scaling"),
+        ({"receive_buffer": "8 KiB"}, "receive_window", "receive buffer auto"),
+    ],
+)
+def test_limit_at_a_host_is_removed_by_that_hosts_change(tcp: dict[str, Any], kind: str, label: str) -> None:
+    hop = {"name": "a", "rate": {"down": "20 Mb/s", "up": "20 Mb/s"}, "delay": "120 ms", "queue": {"bytes": "600 kB"}}
+    what = {**SLOW_ACKS, "hop": [hop], "tcp": tcp, "duration": "4 s"}
+    limits = causes(what)
+    assert max(limits[0], key=lambda one: one.share).kind == kind
+    actions = candidates(situation_of([what]), WHO)
+    removers = [action.label for action in actions if removed_share([action], limits) > 0.5]
+    assert any(one.startswith(label.split()[0]) for one in removers), removers
+    assert not any("congestion control" in one or "segment" in one for one in removers)
+
+
+def test_limit_of_the_application_is_removed_by_nothing() -> None:
+    idle = Cause("application", None, "", "", 0.9)
+    for action in candidates(situation_of([SLOW_ACKS]), WHO):
+        assert removed_share([action], [[idle]]) == 0.0
+    assert not any(kind == "application" for kind, _ in REMOVERS)
+
+
+@pytest.mark.finding("A19")
+def test_change_that_the_reader_can_apply_stands_first_when_another_gains_more() -> None:
+    values = gains(sender=1.2, router=1.1, operator=3.0)
+    assert ordered(list(values), values, SIZES) == ["operator", "sender", "router"]
+    assert ordered(list(values), values, SIZES, None, ["sender", "router"]) == ["sender", "router", "operator"]
+    assert ordered(list(values), values, SIZES, None, []) == ["operator", "sender", "router"]
+
+
+def captured(situation: Situation, *ends: str) -> Situation:
+    """A situation of captures of these ends."""
+    inputs = [{"capture": f"{end}.pcap", "run": 1, "end": end} for end in ends]
+    return replace(situation, fit={"inputs": inputs}, captured=object())  # type: ignore[arg-type]
+
+
+@pytest.mark.finding("A19")
+@pytest.mark.parametrize(
+    ("direction", "ends", "controls"),
+    [
+        ("down", (), ("sender", "receiver", "router")),
+        ("down", ("server",), ("sender",)),
+        ("up", ("server",), ("receiver",)),
+        ("down", ("client",), ("receiver", "router")),
+        ("up", ("client",), ("sender", "router")),
+        ("down", ("server", "client"), ("sender", "receiver", "router")),
+    ],
+)
+def test_reader_is_guessed_by_what_was_captured(
+    direction: str, ends: tuple[str, ...], controls: tuple[str, ...]
+) -> None:
+    what = {**SLOW_ACKS, "flow": [{"name": "d", "direction": direction, "workload": {"kind": "bulk"}}]}
+    situation = situation_of([what])
+    reader = Reader.guessed(captured(situation, *ends) if ends else situation)
+    assert reader.controls == controls
+    assert "--may" in reader.sentence
+    assert not reader.applies(("receiver", "operator"))
+    assert reader.as_json() == {"controls": list(controls), "guessed": True}
+
+
+@pytest.mark.finding("A19")
+def test_operators_change_stands_behind_the_readers_unless_may_is_given() -> None:
+    bloat = {**SLOW_ACKS, "duration": "4 s"}
+    bloat["hop"] = [
+        {"name": "net", "delay": "1 ms"},
+        {**SLOW_ACKS["hop"][0], "rate": {"down": "4 Mb/s", "up": "1 Mb/s"}},
+    ]
+    bloat["hop"][1]["queue"] = {"down": {"bytes": "300 kB"}, "up": {"packets": 10}}
+    guessed = library.advise(bloat, cpu_s=0.2).document
+    assert guessed["may"] == list(WHO)
+    assert guessed["reader"]["guessed"]
+    who = [row["who"] for row in guessed["advice"]]
+    mine = ["operator" not in one for one in who]
+    assert mine == sorted(mine, reverse=True)
+    assert True in mine and False in mine, who
+    assert sum("--may" in text for text in lines(guessed)) == 1
+    given = library.advise(bloat, may=WHO, cpu_s=0.2).document
+    ratios = [row["gain"]["ratio"] for row in given["advice"]]
+    assert ratios[0] >= 0.99 * max(ratios)
+    assert not any("--may" in text for text in lines(given))
+
+
+def test_document_names_what_cannot_be_set_and_what_the_reader_controls() -> None:
+    document = library.advise(
+        {**SLOW_ACKS, "tcp": {"host": "windows-xp"}, "duration": "2 s"}, may=["receiver"], cpu_s=0.2
+    ).document
+    assert any("Windows XP: " in note and "cannot be set here" in note for note in document["notes"])
+    assert document["reader"] == {"controls": ["receiver"], "guessed": False}
+    assert "sysctl" not in json.dumps(document["advice"])
