@@ -49,7 +49,7 @@ sysctl -qw net.ipv4.tcp_rmem="4096 50000 700000"
 DEV=veth0 DEV_DSL_DOWN=veth0
 state() {
   tc qdisc show; tc class show dev veth0; tc filter show dev veth0
-  ip route show; ip -br link | sort; sysctl net.ipv4 2>/dev/null | grep -e tcp_.mem -e congestion_control
+  ip route show; ip -br link | sort; sysctl net.ipv4 2>/dev/null | grep -e tcp_.mem -e congestion_control -e tcp_ecn -e scaling
 }
 sleep() { command sleep $SLEEP >/dev/null 2>&1; }
 """

@@ -298,8 +298,11 @@ def _earns_its_parts(label: str, by_label: Mapping[str, Actions], values: Mappin
 
 
 def _size(actions: Actions) -> tuple[int, ...]:
-    """Fewer changes first, then by those who act: the sender first, the operator last."""
-    return (len(actions), sum(WHO.index(who) for action in actions for who in action.who))
+    """Fewer actions first, then by those who act, the sender first, the operator last, then fewer
+    keys of hosts.
+    """
+    keys = sum(change.path.startswith("tcp.") for action in actions for change in action.changes)
+    return (len(actions), sum(WHO.index(who) for action in actions for who in action.who), keys)
 
 
 def _ties(values: Mapping[str, Mapping[int, float]], a: str, b: str) -> bool:
