@@ -10,7 +10,7 @@ import pytest
 
 import ackclock as library
 from ackclock.advice.tables import verdict
-from ackclock.advisor.actions import Action, Change
+from ackclock.advisor.actions import Action, Change, candidates
 from ackclock.advisor.fit_support import ERROR, RATE, SIZE, FitSupport
 from ackclock.advisor.outcome import Prediction
 from ackclock.advisor.situation import situation_of
@@ -201,3 +201,46 @@ def test_fit_of_a_link_file_limits_its_advice(tmp_path: Path, captured: Captured
     assert support.good_for == fitted.document["score"]["good_for"]
     assert support.direction == "down"
     assert FitSupport.of(situation_of(["dsl-16m"]).fit) == FitSupport()
+
+
+LINE = """
+[[hop]]
+name = "access"
+rate = { down = "20 Mb/s", up = "2 Mb/s" }
+delay = "10 ms"
+queue = { down = { bytes = "500 kB" }, up = { bytes = "100 kB" } }
+"""
+FITTED = """
+[fit]
+inputs = []
+[[fit.parameters]]
+path = "hop.access.rate.down"
+value = 2e7
+lo = 1.8e7
+hi = 2.1e7
+unit = "b/s"
+status = "identified"
+[[fit.parameters]]
+path = "hop.access.rate.up"
+value = 2e6
+lo = 3e6
+hi = 4e6
+unit = "b/s"
+status = "identified"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "kbits"),
+    [(LINE, (19_000, 1900)), (LINE + "[fit]\ninputs = []\n", (19_000, 1900)), (LINE + FITTED, (17_100, 1900))],
+    ids=["not fitted", "no parameters", "fitted, and the rate up lowered by hand"],
+)
+def test_shaper_stays_below_the_lower_end_of_a_fitted_rate(text: str, kbits: tuple[int, int], tmp_path: Path) -> None:
+    (tmp_path / "line.toml").write_text(text, encoding="utf-8")
+    actions = candidates(situation_of([tmp_path / "line.toml"]), ["router"])
+    shaper = next(one for one in actions if one.kind == "shaper" and "both directions" in one.label)
+    typed = [step.command.text() for step in shaper.steps]
+    for rate in kbits:
+        assert sum(f"bandwidth {rate}kbit" in line for line in typed) == 1, typed
+    assert shaper.sqm is not None
+    assert (shaper.sqm.download, shaper.sqm.upload) == kbits

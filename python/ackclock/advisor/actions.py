@@ -127,7 +127,7 @@ def _reconstruction(of: Situation, hop: Hop, direction: str) -> Action:
 
 def _shaper(of: Situation) -> Iterator[Action]:
     """SQM: the router shapes both directions a little below the line rate, with cake."""
-    rates = {direction: slowest_bps(of.hops, direction) for direction in DIRECTIONS}
+    rates = {direction: _lowest_bps(of, direction) for direction in DIRECTIONS}
     last = of.hops[-1]
     if any(hop.name == "sqm" for hop in of.hops):
         return
@@ -176,6 +176,22 @@ def _shaper(of: Situation) -> Iterator[Action]:
             (last.name, hop),
             _sqm(shaped, of.direction, cells),
         )
+
+
+def _lowest_bps(of: Situation, direction: str) -> float | None:
+    """The rate of a direction that a shaper has to stay below: of a fitted rate, the lower end of
+    its interval, as a shaper above the line's rate has no queue.
+    """
+    rows = (of.fit or {}).get("parameters", ())
+    fitted = {row["path"]: float(row["lo"]) for row in rows if row.get("lo")}
+
+    def bps(hop: Hop) -> float | None:
+        paths = (f"hop.{hop.name}.{key}.{direction}" for key in ("rate", "medium.cap"))
+        ends = [fitted[path] for path in paths if path in fitted]
+        rate = slowest_bps([hop], direction)
+        return None if rate is None else min([rate, *ends])
+
+    return min((rate for hop in of.hops if (rate := bps(hop)) is not None), default=None)
 
 
 def _cells(of: Situation, direction: str) -> Atm | None:
