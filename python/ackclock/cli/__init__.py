@@ -42,13 +42,14 @@ def print_version() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit status."""
-    from ackclock.cli.address_space import has_low_memory, out_of_memory
+    from ackclock.cli.address_space import has_low_memory, out_of_memory, polars_guarded
     from ackclock.errors import AckclockError, Internal, Interrupted, not_writable
 
     json = _wants_json(arguments)
     try:
-        status = _command()(list(arguments) or ["--help"], prog_name="ackclock", standalone_mode=False)
-        sys.stdout.flush()
+        with polars_guarded():
+            status = _command()(list(arguments) or ["--help"], prog_name="ackclock", standalone_mode=False)
+            sys.stdout.flush()
     except AckclockError as error:
         return _complain(error, json=json)
     except KeyboardInterrupt:

@@ -50,9 +50,11 @@ def advise(
     """What to change of the hosts or the link, by how much it helps, and what to type."""
     from ackclock.advice.tables import lines, tables
     from ackclock.advisor import advise as advice
+    from ackclock.cli.address_space import Need, check_address_space
     from ackclock.cli.output import deliver, print_lines
     from ackclock.cli.progress import progress
 
+    check_address_space(Need.STATISTICS)
     with typed(_OPTIONS), progress("advise", quiet=quiet) as update:
         found = advice(
             *what,

@@ -136,14 +136,14 @@ def compare(
     """Rank TCP variants, socket buffers and ACK policies over a link, with reasons and an HTML
     report.
     """
-    from ackclock.cli.address_space import check_address_space
+    from ackclock.cli.address_space import Need, check_address_space
     from ackclock.cli.output import deliver
     from ackclock.cli.progress import progress
     from ackclock.comparison import compare as run_comparison
     from ackclock.comparison.terminal_tables import tables
     from ackclock.simulation.run_list import SERIES
 
-    check_address_space()
+    check_address_space(Need.STATISTICS)
     one_of(series, SERIES, "--series")
 
     if quick:

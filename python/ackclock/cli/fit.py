@@ -48,10 +48,12 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """A link file from captures of both ends of a path, with an interval for each parameter."""
+    from ackclock.cli.address_space import Need, check_address_space
     from ackclock.cli.output import print_json, print_lines, print_tables, remark
     from ackclock.fitting.run import fit as fit_captures
     from ackclock.fitting.terminal_tables import lines, parameters_table
 
+    check_address_space(Need.TABLES)
     fitted = fit_captures(
         *captures,
         out=out,

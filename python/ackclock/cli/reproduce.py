@@ -38,6 +38,7 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Reproduce the claims of a paper: the paper's figure, ours, and a verdict for each."""
+    from ackclock.cli.address_space import Need, check_address_space
     from ackclock.cli.output import print_json, print_tables, remark, write_report
     from ackclock.cli.progress import progress
     from ackclock.errors import InputError
@@ -46,6 +47,7 @@ def reproduce(
     from ackclock.papers.terminal_tables import summary, summary_tables, verdict_table
     from ackclock.storage.run_folder import Identity, opened
 
+    check_address_space(Need.STATISTICS)
     if quick and full:
         raise InputError.problem("--quick and --full exclude each other", "leave one of them out", option="--full")
     if paper and every:

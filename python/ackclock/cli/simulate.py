@@ -49,7 +49,7 @@ def simulate(
     quiet: Quiet = False,
 ) -> None:
     """Simulate a scenario: flows, hops, time series, captures."""
-    from ackclock.cli.address_space import check_address_space
+    from ackclock.cli.address_space import Need, check_address_space
     from ackclock.cli.output import deliver, remark
     from ackclock.cli.progress import progress
     from ackclock.errors import UsageError
@@ -61,7 +61,7 @@ def simulate(
     from ackclock.simulation.terminal_tables import simulation_tables
     from ackclock.storage.remote_folder import finished, shown
 
-    check_address_space()
+    check_address_space(Need.RUNS)
     if from_ is not None:
         if scenario is not None or run is None:
             raise UsageError.problem(

@@ -40,7 +40,7 @@ def sweep(
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario's [sweep] on all cores. The same command continues an interrupted sweep."""
-    from ackclock.cli.address_space import check_address_space
+    from ackclock.cli.address_space import Need, check_address_space
     from ackclock.cli.output import deliver, print_json, remark
     from ackclock.cli.progress import progress
     from ackclock.errors import InputError
@@ -50,7 +50,7 @@ def sweep(
     from ackclock.simulation.terminal_tables import sweep_table
     from ackclock.storage.remote_folder import finished, local, shown
 
-    check_address_space()
+    check_address_space(Need.RUNS)
     one_of(series, SERIES, "--series")
     piece = _part(part) if part is not None else None
     if piece and collect:
