@@ -16,6 +16,7 @@ import ackclock
 from ackclock import cli
 from ackclock.errors import InputError
 from ackclock.folder_damage import check_files, damage_named
+from studies.run_folders import fuzz
 
 pytestmark = pytest.mark.finding("R3")
 KINDS = ("simulate", "sweep", "compare", "analyze")
@@ -27,15 +28,7 @@ VERBS = ("show", "open", "diff")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small run folder of each kind that needs no real time."""
     folder = tmp_path_factory.mktemp("runs")
-    given: dict[str, Any] = {"link": "dsl-16m", "duration": "1 s"}
-    bulk = [{"workload": {"kind": "bulk"}}]
-    ackclock.simulate(flows=bulk, out=folder / "simulate", captures="pcap", **given)
-    ackclock.sweep(flows=bulk, over={"tcp.variant": ["reno", "bbr"]}, out=folder / "sweep", **given)
-    ackclock.compare(
-        variants=["reno", "bbr"], buffers=["auto"], delayed_ack=[True], seeds=2, out=folder / "compare", **given
-    )
-    capture = next((folder / "simulate" / "captures").glob("*.server.pcap"))
-    ackclock.analyze(capture, out=folder / "analyze")
+    fuzz.make(folder, KINDS)
     return folder
 
 
@@ -137,6 +130,40 @@ def test_null_in_a_document_is_one_line(kind: str, damaged, runs: Path, capsys) 
 @pytest.mark.parametrize("kind", KINDS)
 def test_null_at_every_key_is_one_line_in_report_too(kind: str, damaged, runs: Path, capsys) -> None:
     _run_with_nulls(kind, (*VERBS, "report"), 1, damaged(kind), runs / kind, capsys)
+
+
+def test_folder_with_drawn_damage_is_one_line_in_every_command(runs: Path, tmp_path: Path) -> None:
+    """The fuzz target's first inputs."""
+    folder = tmp_path / fuzz.FOLDER
+    for number in range(40):
+        kind, done = fuzz.draw(runs, folder, 1, number, KINDS)
+        assert done
+        for arguments in fuzz.commands(runs / kind, folder, 1, number):
+            assert fuzz.play(arguments) is None, (number, kind, done)
+
+
+def test_fuzz_target_draws_the_same_damage_for_the_same_number(runs: Path, tmp_path: Path) -> None:
+    def drawn(seed: int, number: int) -> dict[str, bytes]:
+        fuzz.draw(runs, tmp_path / fuzz.FOLDER, seed, number, KINDS)
+        files = fuzz.files(tmp_path / fuzz.FOLDER)
+        return {str(path): path.read_bytes() for path in files if path.suffix != ".parquet"}
+
+    all_drawn = [drawn(1, number) for number in range(10)]
+    assert [drawn(1, number) for number in range(10)] == all_drawn
+    assert [drawn(2, number) for number in range(10)] != all_drawn
+
+
+@pytest.mark.parametrize("error", [KeyError("flows"), SystemError("a panic"), None])
+def test_fuzz_target_reports_a_traceback_and_a_wrong_status(error, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_: object) -> int:
+        if error:
+            raise error
+        return 1
+
+    monkeypatch.setattr(cli, "run", run)
+    failure = fuzz.play(["show", "folder"])
+    assert failure is not None
+    assert failure.place.startswith(type(error).__name__ if error else "status 1 with 0 lines")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Run folders that are damaged, and what the commands that read them say."""
