@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
+from pydantic_core.core_schema import ValidationInfo
 
 from ackclock.documents import DOCUMENTS
 from ackclock.documents.analyze import CaptureAnalysis, Summary
-from ackclock.documents.parts import Open
+from ackclock.documents.parts import Estimate, Open
 from ackclock.documents.reproduce import Claims
 from ackclock.documents.simulate import Run
 from ackclock.errors import AckclockError, InputError, format_value
@@ -55,6 +57,46 @@ def check_files(folder: Path) -> None:
             _check(folder / name, stored_files.read_json(folder / name), model)
     for path in sorted(folder.rglob("*.parquet")):
         _check_table(path)
+
+
+class _Flow(Open):
+    name: str
+    workload: dict[str, Any]
+    count: int = 1
+
+
+class _Resolved(Open):
+    """What a report shows of a resolved scenario."""
+
+    seeds: list[int]
+    tcp: dict[str, Any]
+    hop: list[dict[str, Any]]
+    flow: list[_Flow]
+
+
+class _Estimate(Estimate):
+    @field_validator("n")
+    @classmethod
+    def _has_a_mean(cls, n: int, info: ValidationInfo) -> int:
+        if n and "mean" in info.data and info.data["mean"] is None:
+            raise PydanticCustomError("no_mean", "0, as there is no mean")
+        return n
+
+
+class _ComparedCell(Open):
+    metrics: dict[str, _Estimate]
+
+
+class _Asymmetry(Open):
+    k: float
+
+
+class _ComparedParts(Open):
+    """What a report shows of compare.json, whose document says less of it."""
+
+    scenario: _Resolved
+    asymmetry: _Asymmetry | None
+    cells: list[_ComparedCell]
 
 
 class _StoredRun(Run):
@@ -124,6 +166,8 @@ _DOCUMENTS: dict[RunKind, type[BaseModel]] = {
     SCHEDULE: _Schedule,
 }
 """Documents that differ from those of `--json`."""
+_PARTS: dict[RunKind, type[BaseModel]] = {COMPARE: _ComparedParts}
+"""Types of parts that the document leaves open."""
 _STATES: dict[str, type[BaseModel]] = {ENVIRONMENT: _Environment, POINTS: _Points, INDEX: _Index}
 """The files of a run folder that say what it holds."""
 _COLUMNS = {
@@ -154,6 +198,7 @@ def _check_document(path: Path, kind: RunKind) -> None:
             _check(path, run, _StoredRun)
     else:
         _check(path, document, _DOCUMENTS.get(kind) or DOCUMENTS[kind.command])
+        _check(path, document, _PARTS.get(kind, Open))
 
 
 def _check(path: Path, document: Any, model: type[BaseModel]) -> None:

@@ -198,6 +198,32 @@ def test_null_is_named_with_its_key(damaged, capsys) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "at"),
+    [
+        ("analyze", ("summary", "top", 0, "rows")),
+        ("analyze", ("summary", "top", 0, "rows", 0, "bytes")),
+        ("compare", ("scenario", "seeds")),
+        ("compare", ("scenario", "hop")),
+        ("compare", ("scenario", "flow", 0, "workload")),
+        ("compare", ("asymmetry", "k")),
+        ("compare", ("cells", 0, "metrics", "rtt_p95_ms", "mean")),
+    ],
+)
+def test_null_in_what_only_the_report_shows_is_named(kind, at, damaged, runs: Path, capsys) -> None:
+    folder = damaged(kind)
+    path = folder / {"analyze": "analysis.json", "compare": "compare.json"}[kind]
+    path.write_bytes(_with_null(json.loads(path.read_bytes()), at))
+    assert _status("report", folder, runs / kind, capsys) == 2
+
+
+def test_report_of_a_comparison_is_drawn_when_no_limit_is_known(damaged, runs: Path, capsys) -> None:
+    folder = damaged("compare")
+    path = folder / "compare.json"
+    path.write_bytes(_with_null(json.loads(path.read_bytes()), ("ranking", 0, "why")))
+    assert _status("report", folder, runs / "compare", capsys) == 0
+
+
+@pytest.mark.parametrize(
     ("document", "at"),
     [({"totals_by": None}, "totals_by"), ({"totals_by": {"simulation": None}}, "totals_by.simulation")],
 )

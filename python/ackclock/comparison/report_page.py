@@ -200,7 +200,7 @@ def _ranking(document: Document, metrics: Mapping[str, Document], several: bool)
                 metric_cell(of.get("retransmission_rate"), 100.0),
                 *([metric_cell(of.get("jain"))] if several else []),
                 *([metric_cell(of.get("opposite_goodput_bps"), 1e-6)] if beside else []),
-                Cell(ranked["why"] + equal_configurations(ranked["label"], twins.get(ranked["label"], []))),
+                Cell((ranked["why"] or "") + equal_configurations(ranked["label"], twins.get(ranked["label"], []))),
             ]
         )
         emphasis.append("best" if ranked["rank"] == 1 else "")

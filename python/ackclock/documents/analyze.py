@@ -212,13 +212,39 @@ class Connections(Open):
     reset: int
 
 
+class TopRow(Open):
+    """A host, a port or a flow, whose number `flow` is."""
+
+    name: str
+    flow: int | None = None
+    flows: int
+    bytes: int
+    retransmitted_segments: int
+    time_lost_s: float
+
+
+class TopList(Open):
+    """The hosts, ports or flows with the largest values of a quantity."""
+
+    of: str
+    by: str
+    rows: list[TopRow]
+
+
+class FindingCount(Open):
+    """In how many flows a finding is."""
+
+    finding: str
+    flows: int
+
+
 class Summary(Open):
     """The capture as a whole."""
 
     verdict: Verdict
     connections: Connections
-    top: list[dict[str, Any]]
-    findings: list[dict[str, Any]]
+    top: list[TopList]
+    findings: list[FindingCount]
 
 
 class Clock(Open):
