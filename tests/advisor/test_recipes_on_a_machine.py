@@ -42,6 +42,8 @@ ROOTS: dict[str, list[str]] = {
     "default": [],
     "pfifo": ["pfifo limit 1000"],
     "fq_codel": ["fq_codel limit 10240 flows 1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn"],
+    "cake of another line": ["cake bandwidth 50Mbit diffserv4 nat wash ack-filter rtt 50ms overhead 8 atm"],
+    "fq_codel without ECN": ["fq_codel limit 10240 flows 1024 quantum 1514 target 5ms interval 100ms noecn"],
     "cake": ["cake unlimited diffserv3 triple-isolate nonat nowash no-ack-filter split-gso rtt 100ms raw overhead 0"],
     "tbf": ["handle 7: tbf rate 10Mbit burst 5000 lat 20ms"],
 }
@@ -266,6 +268,18 @@ def test_openwrt_lines_leave_the_queues_that_the_tc_lines_leave(what: Any) -> No
 def test_machine_refuses_a_line_that_its_tool_would_refuse(line: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         shell_of([], []).type([line])
+
+
+def test_machine_changes_a_qdisc_of_the_same_kind_as_the_kernel_does() -> None:
+    shell = shell_of([], ["cake bandwidth 50Mbit overhead 8 nat"])
+    shell.type(["tc qdisc replace dev eth0 root cake bandwidth 9mbit"])
+    root = shell.machine.roots["eth0"]
+    assert (root.parameters["bandwidth"], root.parameters["overhead"], root.parameters["nat"]) == (9e6, 8.0, True)
+    shell.type(["tc qdisc replace dev eth0 root fq_codel", "tc qdisc replace dev eth0 root cake bandwidth 9mbit"])
+    assert shell.machine.roots["eth0"].parameters["overhead"] == 0.0
+    shell.type(["tc qdisc replace dev eth0 root fq_codel flows 512"])
+    with pytest.raises(ValueError, match="number of flows"):
+        shell.type(["tc qdisc replace dev eth0 root fq_codel flows 512"])
 
 
 def test_sysctls_of_the_machine_are_those_of_the_recipes() -> None:

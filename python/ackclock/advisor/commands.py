@@ -264,10 +264,11 @@ class Qdisc:
 
 _AS_ARGUMENTS = (
     r"sed -n '/ root /!d; / 0: root /d; s/^qdisc \([^ ]*\) \([^ ]*\) root refcnt [0-9]*/handle \2 \1/; "
-    r"s/bandwidth unlimited/unlimited/; s/$/ /; s/\([0-9]\)[pb] /\1 /g; p'"
+    r"/ fq_codel .* ecn/!s/ fq_codel .*/& noecn/; s/bandwidth unlimited/unlimited/; s/$/ /; s/\([0-9]\)[pb] /\1 /g; p'"
 )
 """Makes arguments of tc from the line that it shows of a root qdisc. The kernel's default qdisc has
-handle 0 and leaves no line. tc shows limits in packets and bytes with a unit that it does not take.
+handle 0 and leaves no line. tc shows limits in packets and bytes with a unit that it does not take,
+and of an fq_codel without ECN nothing, though ECN is its default.
 """
 
 
@@ -286,6 +287,19 @@ class SaveQdisc:
 
     def text(self) -> str:
         return f"{self.variable}=$(tc qdisc show dev {self.device} | {_AS_ARGUMENTS})"
+
+
+@dataclass(frozen=True, slots=True)
+class ClearQdisc:
+    """`tc qdisc del dev DEVICE root` unless the kernel's default qdisc is there. `tc qdisc replace`
+    changes a qdisc of the same kind: what is not typed stays as it was, and fq_codel refuses its
+    number of flows.
+    """
+
+    device: str
+
+    def text(self) -> str:
+        return f'[ -z "${SaveQdisc(self.device).variable}" ] || tc qdisc del dev {self.device} root'
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,6 +482,7 @@ Command = (
     | SaveRoute
     | RestoreRoute
     | SaveQdisc
+    | ClearQdisc
     | RestoreQdisc
     | AutoUndo
     | CancelUndo
@@ -519,7 +534,7 @@ def _saved(text: str) -> Command | None:
     """A command that saves or restores what was there before; None for another."""
     device = re.search(r" dev (\$?[A-Za-z][\w.@-]*) ", text)
     known: list[Command] = [SaveRoute(), RestoreRoute(), CancelUndo(), *map(SaveSysctl, SYSCTLS)]
-    known += [SaveQdisc(device[1]), RestoreQdisc(device[1])] if device else []
+    known += [kind(device[1]) for kind in (SaveQdisc, ClearQdisc, RestoreQdisc)] if device else []
     return next((command for command in known if command.text() == text), None)
 
 

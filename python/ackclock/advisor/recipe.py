@@ -14,6 +14,7 @@ from ackclock.advisor.commands import (
     UNDO_AFTER_S,
     AutoUndo,
     CancelUndo,
+    ClearQdisc,
     Command,
     Comment,
     LinkKey,
@@ -93,10 +94,12 @@ class Recipe:
         for who in dict.fromkeys(step.who for step in changes):
             of_who = [step for step in changes if step.who == who]
             back = tuple(dict.fromkeys(one for step in reversed(of_who) for one in step.undo))
-            steps += [Step(who, save) for save in dict.fromkeys(_saves(back))]
+            saves = list(dict.fromkeys(_saves(back)))
+            steps += [Step(who, save) for save in saves]
             guarded = who in REMOTE and (typed := tuple(one for one in back if not isinstance(one, _UNTYPED)))
             if guarded:
                 steps.append(Step(who, AutoUndo(typed)))
+            steps += [Step(who, ClearQdisc(save.device)) for save in saves if isinstance(save, SaveQdisc)]
             steps += of_who
             steps += [Step(who, CANCEL, (CancelUndo(),))] if guarded else []
         queue = _sqm(actions)

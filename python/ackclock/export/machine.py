@@ -145,6 +145,10 @@ class Machine:
         handle = ""
         if rest[:1] == ["handle"]:
             handle, rest = rest[1], rest[2:]
+        if old and rest[0] == old.kind and handle in ("", old.handle):
+            # The kernel changes a qdisc of the same kind: what is not typed stays as it was.
+            _expect(old.kind != "fq_codel" or "flows" not in rest, "fq_codel keeps its number of flows")
+            handle, rest = old.handle, [old.kind, *old.arguments, *rest[1:]]
         if not handle:
             self.handles += 1
             handle = f"{self.handles:x}:"

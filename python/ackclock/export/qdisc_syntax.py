@@ -147,9 +147,12 @@ def parameters(kind: str, arguments: Sequence[str]) -> dict[str, Value]:
 
 
 def shown(kind: str, arguments: Sequence[str]) -> str:
-    """Arguments as `tc qdisc show` prints them: limits with a unit that tc itself does not take."""
+    """Arguments as `tc qdisc show` prints them: limits with a unit that tc itself does not take,
+    and nothing of ECN that is off.
+    """
     unit = {"bfifo": "b"}.get(kind, "p")
-    words = list(arguments)
+    on = [] if kind not in ("fq_codel", "codel", "pie") or not parameters(kind, arguments)["ecn"] else ["ecn"]
+    words = [word for word in arguments if kind not in ("fq_codel", "codel", "pie") or word not in _ECN] + on
     for place, word in enumerate(words[:-1]):
         if word == "limit" and kind not in ("tbf", "red"):
             words[place + 1] += unit
