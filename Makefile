@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance dialogues dialogues-record fit-accuracy fit-measure fit-foreign advise-accuracy advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml host-processing
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance dialogues dialogues-record fit-accuracy fit-measure fit-foreign advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml host-processing
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -199,6 +199,14 @@ fit-foreign: build ## `fit` to links that this engine did not make (kernel, ns-3
 # In parts: make advise-accuracy KEPT=runs/advise.jsonl MINUTES=9, again until all are done.
 advise-accuracy: build ## `advise` beside the full grid of its changes, for drawn situations, into docs/advise-accuracy.md: half an hour on one core
 	$(BIN)/python -m studies.advise.page $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/advise-accuracy.md
+
+# In parts: KEPT and MINUTES, as above; SEED=N draws other situations.
+advise-recipes: build ## 60 printed recipes, typed on models of the machines and simulated, into docs/advise-recipes.md: half an hour on one core
+	$(BIN)/python -m studies.advise.recipes $(if $(SEED),--seed $(SEED)) $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/advise-recipes.md
+
+# Two campaigns of 20 situations: SEED=51203, then SEED=51204 with the same KEPT; the page has both.
+advise-regret: build ## first advices beside a grid that is not the advisor's, and what they do to others, into docs/advise-regret.md: an hour on one core
+	$(BIN)/python -m studies.advise.regret $(if $(SEED),--seed $(SEED)) $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/advise-regret.md
 
 # In parts: KEPT and MINUTES, as above.
 advise-verify: build ## ten advices beside the gain of the running kernel's TCP over the emulated link, into docs/advise-verify.md: ten minutes, real time
