@@ -143,6 +143,8 @@ HOSTS: Mapping[str, Data] = {
     "Windows XP": {"host": "windows-xp"},
     "Windows Vista": {"host": "windows-vista"},
     "BSD": {"host": "bsd-1997"},
+    "Linux to Windows XP": {"client": {"host": "windows-xp"}},
+    "Windows Vista to Linux": {"client": {"host": "linux-6"}, "server": {"host": "windows-vista"}},
 }
 LOADS: Mapping[str, tuple[str, ...]] = {"down": ("down",), "up": ("up",), "both": ("down", "up")}
 
@@ -173,6 +175,8 @@ RECIPES: tuple[tuple[str, str, str], ...] = (
     ("fibre", "Linux 2.6.20", "down"),
     ("VDSL", "Windows XP", "both"),
     ("long path", "BSD", "down"),
+    ("long path", "Linux to Windows XP", "down"),
+    ("long path", "Windows Vista to Linux", "down"),
 )
 """Lines, hosts and loads of the situations whose recipes are typed, in rotation."""
 REGRETS: tuple[tuple[str, str, str], ...] = (

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import ackclock
 from ackclock.advice.tables import gain_text
+from ackclock.advisor.actions import WHO
 from ackclock.advisor.outcome import refusal
 from ackclock.advisor.race import CPU_S, Entry, Runs, mean_gain
 from ackclock.advisor.situation import Situation, situation_of
@@ -96,7 +97,8 @@ def outcome(
 ) -> Outcome:
     """The advice for a situation beside its grid."""
     begun = time.monotonic()
-    document = ackclock.advise(one.data, workers=1, cpu_s=cpu_s).document
+    # All who may act are named: by default what the reader can apply comes first.
+    document = ackclock.advise(one.data, may=WHO, workers=1, cpu_s=cpu_s).document
     advise_s = time.monotonic() - begun
     situation = situation_of([one.data])
     search = _Search(situation, width)

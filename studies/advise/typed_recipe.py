@@ -18,12 +18,16 @@ from typing import Any
 from ackclock.advisor.situation import Situation
 from ackclock.comparison.socket_buffers import CORE_MAX, MEM_MIN, WMEM_DEFAULT, HostBuffers
 from ackclock.export.machine import Machine, RootQdisc, Shell
+from ackclock.export.windows_machine import Prompt, WindowsMachine
 from ackclock.input.link.framing import TRAILER, Atm
+from ackclock.input.scenario.hosts import Tcp
 from ackclock.input.variant_groups import KERNEL_NAMES
 
 Data = dict[str, Any]
-LINUX = "linux"
-"""Beginning of the names of host stacks that have sysctl, ip and tc."""
+LINUX, WINDOWS = "linux", "windows"
+"""Beginnings of the names of host stacks with sysctl, ip and tc, and with reg and netsh."""
+REGISTRY = r"HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters".lower()
+"""The key of TCP's values in the registry of Windows."""
 CONTROL = "net.ipv4.tcp_congestion_control"
 TX_QUEUE = 1000
 """The limit in packets of a FIFO without one: txqueuelen of an Ethernet interface (tc-pfifo(8)),
@@ -55,14 +59,14 @@ class Typed:
 
     Attributes:
         situation: what the recipe is for.
-        shells: the shell of each of those who type something.
+        shells: the shell or prompt of each of those who type something.
         before: the state of each machine before.
         places: what each interface sends, by who and by the variable of the shell.
         undo: the lines that undo the recipe, in order, each with who types it.
     """
 
     situation: Situation
-    shells: dict[str, Shell]
+    shells: dict[str, Shell | Prompt]
     places: Mapping[tuple[str, str], Place]
     undo: Sequence[tuple[str, str]]
     before: dict[str, Data] = field(default_factory=dict)
@@ -76,14 +80,18 @@ class Typed:
         keys: dict[str, Any] = {}
         for who, shell in self.shells.items():
             keys |= self._programs(shell)
+            machine = shell.machine
+            if isinstance(machine, WindowsMachine):
+                keys |= self._windows(who, machine)
+                continue
             if who in ("sender", "receiver"):
-                keys |= self._host(who, shell.machine)
+                keys |= self._host(who, machine)
             for (owner, variable), place in self.places.items():
                 if owner == who and place.hop:
-                    keys |= self._interface(data, who, shell.variables[variable], place)
+                    keys |= self._interface(data, machine, self.before[who], shell.variables[variable], place)
             for variable in ("DEV",) if who == "router" and (who, "DEV") in self.places else ():
-                _arriving(data, shell.machine, shell.variables[variable])
-        keys |= self._scaling()
+                _arriving(data, machine, shell.variables[variable])
+        keys |= self._agreed()
         return data, keys
 
     def differences_after_undo(self) -> list[str]:
@@ -96,7 +104,7 @@ class Typed:
         """What is not as it was where the user does not cancel the undo in the background; the
         hosts, which have none, are left out.
         """
-        remote = {who: shell for who, shell in self.shells.items() if shell.jobs}
+        remote = {who: shell for who, shell in self.shells.items() if isinstance(shell, Shell) and shell.jobs}
         for shell in remote.values():
             shell.wait()
         return [text for text in self._differences() if text.partition(":")[0] in remote]
@@ -109,10 +117,22 @@ class Typed:
             found += [f"{who}: an undo in the background"] if shell.jobs else []
         return found
 
-    def _own(self, key: str, value: Any, flow: str = "") -> dict[str, Any]:
+    def _own(self, key: str, value: Any, flow: str = "", who: str = "") -> dict[str, Any]:
+        """A TCP key of the own flows, or of one; where the ends have different ones, of `who`'s end
+        (default: the end that the key is about).
+        """
+        scenario = self.situation.base
+        flows = dict(zip(scenario.flow_names(), scenario.flow, strict=True))
         if flow and flow not in self.situation.own:
             raise ValueError(f"no flow of the situation: {flow}")
-        return {f"flow.{name}.{key}": value for name in ([flow] if flow else self.situation.own)}
+        names = [flow] if flow else self.situation.own
+        if not any(table.server or table.client for table in (scenario.tcp, *(flows[name] for name in names))):
+            return {f"flow.{name}.{key}": value for name in names}
+        receives = who == "receiver" or (not who and key.startswith(("receive", "delayed_ack")))
+        ends = {name: flows[name].sending_end for name in names}
+        if receives:
+            ends = {name: "client" if end == "server" else "server" for name, end in ends.items()}
+        return {f"flow.{name}.{end}.{key}": value for name, end in ends.items()}
 
     def _host(self, who: str, machine: Machine) -> dict[str, Any]:
         """The TCP keys that a host's sysctls, default route and qdisc set."""
@@ -150,30 +170,52 @@ class Typed:
                 keys |= self._own("pacing", True)
         return keys
 
-    def _scaling(self) -> dict[str, Any]:
-        """What both ends have to agree on: window scaling, and ECN, which the client asks for."""
-        hosts = {who: self._sysctls(who) for who in ("sender", "receiver")}
+    def _windows(self, who: str, machine: WindowsMachine) -> dict[str, Any]:
+        """The TCP keys that the registry and TCP's global parameters of a host set, after a restart
+        (Microsoft's pages; a program that sets SO_SNDBUF or SO_RCVBUF has its own buffer).
+        """
+        keys: dict[str, Any] = {}
+        state, before = machine.state(), self.before[who]
+        for name, value in state.items():
+            if before.get(name) == value:
+                continue
+            match who, name:
+                case ("sender", "DefaultSendWindow") | ("receiver", "TcpWindowSize" | "DefaultReceiveWindow"):
+                    keys |= self._own("send_buffer" if who == "sender" else "receive_buffer", f"{value} B")
+                case "receiver", "TcpAckFrequency":
+                    keys |= self._own("delayed_ack", value != 1)
+                case _, "Tcp1323Opts" | "ecncapability":
+                    pass
+                case "receiver", "autotuninglevel" if value == "normal":
+                    keys |= self._own("receive_buffer", "auto")
+                case _, "autotuninglevel" if value == "normal":
+                    pass
+                case _:
+                    raise ValueError(f"no effect of {name} on the {who} is known")
+        return keys
+
+    def _agreed(self) -> dict[str, Any]:
+        """What both ends have to agree on: window scaling, timestamps, and ECN, for which the
+        client asks.
+        """
         client = "receiver" if self.situation.direction == "down" else "sender"
         server = "sender" if client == "receiver" else "receiver"
-        found: dict[str, Any] = {}
-        for key, name, agreed in (
-            ("net.ipv4.tcp_window_scaling", "window_scaling", lambda c, s: c == s == "1"),
-            ("net.ipv4.tcp_ecn", "ecn", lambda c, s: c == "1" and s in ("1", "2")),
-        ):
-            now = [hosts[who][1].get(key, "") for who in (client, server)]
-            was = [hosts[who][0].get(key, "") for who in (client, server)]
-            if now != was and agreed(*now):
-                found |= self._own(name, True)
-        return found
+        now, was = ([_offers(one) for one in self._ends(client, server, before=before)] for before in (False, True))
+        return {
+            key: value
+            for name in ("window_scaling", "timestamps", "ecn")
+            if (now[0][name] and now[1][name if name != "ecn" else "answers ecn"])
+            and not (was[0][name] and was[1][name if name != "ecn" else "answers ecn"])
+            for who in ("sender", "receiver")
+            for key, value in self._own(name, True, who=who).items()
+        }
 
-    def _sysctls(self, who: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        """The sysctls of an end before and now; of one that types nothing, as they are."""
-        if who in self.shells:
-            return self.before[who], self.shells[who].machine.sysctls
-        machine = _host(self.situation)
-        return machine.sysctls, machine.sysctls
+    def _ends(self, client: str, server: str, *, before: bool) -> list[Machine | WindowsMachine]:
+        """The machines of both ends; of one that types nothing, as it is."""
+        typing = {} if before else self.shells
+        return [typing[who].machine if who in typing else _host(self.situation, who) for who in (client, server)]
 
-    def _programs(self, shell: Shell) -> dict[str, Any]:
+    def _programs(self, shell: Shell | Prompt) -> dict[str, Any]:
         """The TCP keys of socket options, and the keys of devices, that comments name."""
         keys: dict[str, Any] = {}
         for comment in shell.comments:
@@ -185,7 +227,7 @@ class Typed:
                 keys[found[1]] = None if value == "none" else value
         return keys
 
-    def _option(self, machine: Machine, text: str, flow: str) -> dict[str, Any]:
+    def _option(self, machine: Machine | WindowsMachine, text: str, flow: str) -> dict[str, Any]:
         ends = {"SO_SNDBUF": ("send", "wmem_max"), "SO_RCVBUF": ("receive", "rmem_max")}
         name, _, value = text.partition(" = ")
         if name.startswith("no ") and name[3:] in ends:
@@ -194,22 +236,21 @@ class Typed:
             return self._own("variant", KERNEL_NAMES[value], flow)
         if name in ends and value.isdecimal():
             end, core = ends[name]
-            host = HostBuffers.of(self.situation.host)
+            host = HostBuffers.of(_stack(self.situation, "sender" if end == "send" else "receiver").host)
             size = int(value)
-            if host.tuned(end):
+            if host.tuned(end) and isinstance(machine, Machine):
                 # socket(7): the kernel bounds the value by net.core.*_max and doubles it.
                 size = int(2 * min(size, int(machine.sysctls[f"net.core.{core}"])) / host.memory(end))
             return self._own(f"{end}_buffer", f"{size} B", flow)
         raise ValueError(f"no socket option that is read: {text}")
 
-    def _interface(self, data: Data, who: str, device: str, place: Place) -> dict[str, Any]:
+    def _interface(self, data: Data, machine: Machine, before: Data, device: str, place: Place) -> dict[str, Any]:
         """What the root qdisc of an interface changes: the queue that it sends from. One with a
         rate of its own is the queue of the line where it rules, else a device before it.
         """
-        machine = self.shells[who].machine
         root = machine.roots.get(device)
         name = f"root of {device}"
-        if root is None or machine.state()[name] == self.before[who].get(name):
+        if root is None or machine.state()[name] == before.get(name):
             return {}
         if root.kind == "prio":
             return {f"hop.{place.hop}.queue.{place.direction}": _banded(machine, device, root)}
@@ -311,11 +352,46 @@ def queue_of(root: RootQdisc) -> Data:
     raise ValueError(f"no queue for {root.kind}")
 
 
-def _host(situation: Situation) -> Machine:
-    """A host of the situation: its sysctls as its flows have them; another system has none."""
-    if not situation.host.startswith(LINUX):
+def _offers(machine: Machine | WindowsMachine) -> dict[str, bool]:
+    """What an end offers in its SYN, and whether it uses ECN if the other asks."""
+    if isinstance(machine, WindowsMachine):
+        options = machine.registry.get((REGISTRY, "Tcp1323Opts"), 0)
+        ecn = machine.parameters["ecncapability"] == "enabled"
+        scaled = bool(options & 1) or machine.parameters["autotuninglevel"] != "disabled"
+        return {"window_scaling": scaled, "timestamps": bool(options & 2), "ecn": ecn, "answers ecn": ecn}
+    value = machine.sysctls.get
+    return {
+        "window_scaling": value("net.ipv4.tcp_window_scaling") == "1",
+        "timestamps": value("net.ipv4.tcp_timestamps") == "1",
+        "ecn": value("net.ipv4.tcp_ecn") == "1",
+        "answers ecn": value("net.ipv4.tcp_ecn") in ("1", "2"),
+    }
+
+
+def _stack(situation: Situation, who: str) -> Tcp:
+    """The host stack of an end of the first own flow."""
+    scenario = situation.base
+    flows = dict(zip(scenario.flow_names(), scenario.flow, strict=True))
+    flow = flows[situation.own[0]]
+    other = "client" if flow.sending_end == "server" else "server"
+    return scenario.tcp_of(flow, flow.sending_end if who == "sender" else other)
+
+
+def _host(situation: Situation, who: str) -> Machine | WindowsMachine:
+    """The host at an end: sysctls, or registry and parameters, as its flows have them; another
+    system has neither.
+    """
+    stack = _stack(situation, who)
+    tcp = stack.keys
+    if stack.host.startswith(WINDOWS):
+        scaled, ecn = bool(tcp["window_scaling"]), bool(tcp["ecn"])
+        found = WindowsMachine({(REGISTRY, "Tcp1323Opts"): int(scaled and stack.host == "windows-xp")})
+        found.parameters |= {"autotuninglevel": "normal" if scaled else "disabled"}
+        found.parameters |= {"ecncapability": "enabled" if ecn else "disabled"}
+        return found
+    if not stack.host.startswith(LINUX):
         return Machine(interfaces={})
-    host, tcp = HostBuffers.of(situation.host).keys, situation.tcp
+    host = HostBuffers.of(stack.host).keys
     names = {variant: name for name, variant in KERNEL_NAMES.items() if not name.startswith("ackclock_")}
     memory = {
         end: (tcp.get(f"{end}_start", host[f"{end}_start"]), tcp.get(f"{end}_limit", host[f"{end}_limit"]))
@@ -330,7 +406,9 @@ def _host(situation: Situation) -> Machine:
             "net.core.rmem_max": str(CORE_MAX),
             "net.core.wmem_max": str(CORE_MAX),
             "net.ipv4.tcp_window_scaling": "1" if tcp["window_scaling"] else "0",
-            "net.ipv4.tcp_ecn": "1" if tcp["ecn"] else "2",
+            "net.ipv4.tcp_timestamps": "1" if tcp["timestamps"] else "0",
+            # Since 2.6.31 a server uses ECN if it is asked to (ip-sysctl.rst).
+            "net.ipv4.tcp_ecn": "1" if tcp["ecn"] else "0" if stack.host.startswith("linux-2") else "2",
         },
     )
 
@@ -380,16 +458,9 @@ def typed(situation: Situation, row: Mapping[str, Any], system: str = "", root: 
     lines, undo = lines_of(row, system)
     people = list(dict.fromkeys(who for who, _ in lines))
     places = _places(situation, people, row["preconditions"])
-    shells: dict[str, Shell] = {}
+    shells: dict[str, Shell | Prompt] = {}
     for who in people:
-        is_host = who in ("sender", "receiver")
-        machine = _host(situation) if is_host else Machine(interfaces={})
-        variables = {name: f"eth{place}" for place, name in enumerate(name for owner, name in places if owner == who)}
-        machine.interfaces |= dict.fromkeys(variables.values(), "up")
-        foreign = is_host and not situation.host.startswith(LINUX)
-        shells[who] = ProgramsOnly(machine, variables) if foreign else Shell(machine, variables)
-        if root and not foreign:
-            shells[who].type(" ".join(["tc qdisc add dev", device, "root", *root]) for device in variables.values())
+        shells[who] = _shell(situation, who, [name for owner, name in places if owner == who], root)
     found = Typed(situation, shells, places, undo)
     found.before = {who: shell.machine.state() for who, shell in shells.items()}
     for who, text in lines:
@@ -398,6 +469,22 @@ def typed(situation: Situation, row: Mapping[str, Any], system: str = "", root: 
         except (KeyError, IndexError) as unknown:
             raise ValueError(f"no value for {unknown} in: {text}") from None
     return found
+
+
+def _shell(situation: Situation, who: str, variables: Sequence[str], root: Sequence[str]) -> Shell | Prompt:
+    """The shell of one of those who type, with an interface for each variable."""
+    is_host = who in ("sender", "receiver")
+    machine = _host(situation, who) if is_host else Machine(interfaces={})
+    if isinstance(machine, WindowsMachine):
+        return Prompt(machine)
+    names = {name: f"eth{place}" for place, name in enumerate(variables)}
+    machine.interfaces |= dict.fromkeys(names.values(), "up")
+    if is_host and not _stack(situation, who).host.startswith(LINUX):
+        return ProgramsOnly(machine, names)
+    shell = Shell(machine, names)
+    if root:
+        shell.type(" ".join(["tc qdisc add dev", device, "root", *root]) for device in names.values())
+    return shell
 
 
 def scenario_situation(found: Typed) -> tuple[Situation, dict[str, Any]]:

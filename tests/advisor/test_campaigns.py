@@ -110,6 +110,21 @@ def test_undo_is_a_miss_when_it_leaves_another_qdisc() -> None:
     assert recipes.undo_problem(situation, right, "", (), typed(situation, right)) == ""
 
 
+SCALED = r"reg add HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters /v Tcp1323Opts /t REG_DWORD /d 1 /f"
+SEND = r"reg add HKLM\SYSTEM\CurrentControlSet\Services\Afd\Parameters /v DefaultSendWindow /t REG_DWORD /d 99000 /f"
+
+
+def test_window_of_windows_is_scaled_when_the_registry_of_both_ends_has_it() -> None:
+    situation = situation_of([XP])
+    row = row_of([SCALED, SEND], [], who="sender")
+    for steps, is_scaled in ((row["steps"], False), ([*row["steps"], {**row["steps"][0], "who": "receiver"}], True)):
+        both = {**row, "steps": steps, "commands": [step["command"] for step in steps], "undo": []}
+        changed, keys = scenario_situation(typed(situation, both))
+        scenario_now = changed.scenario((), keys)
+        tcp = scenario_now.tcp_of(scenario_now.flow[0]).keys
+        assert (tcp["window_scaling"], tcp["send_buffer"]) == (is_scaled, 99_000)
+
+
 def test_lines_are_refused_when_the_lists_of_an_advice_differ() -> None:
     row = row_of(["tc qdisc replace dev $DEV root fq_codel"], ["tc qdisc del dev $DEV root"])
     assert len(lines_of(row)[0]) == 1
