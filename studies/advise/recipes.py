@@ -38,6 +38,8 @@ SEEDS = range(70_000, 70_010)
 TARGET = 57
 SHOWN = 8
 """Differences of a scenario that a cause names."""
+OF_HOPS = ("kind", "bps", "bytes", "packets", "overhead", "keep", "first", "target_ps", "dl_ul")
+"""The keys of a hop in a plan that are compared; others follow from them."""
 SCORE = "score_balanced"
 LEFT = label_of(())
 TYPED, MEANT = "typed", "meant"
@@ -215,7 +217,7 @@ def differences(meant: Scenario, made: Scenario) -> list[str]:
     texts = [
         f"{key} {sides[0].get(key, 'absent')}, typed {sides[1].get(key, 'absent')}"
         for key in changed
-        if not (key.startswith("hop.") and key.split(".")[1] in missing)
+        if not key.startswith("hop.") or (key.split(".")[1] not in missing and key.rpartition(".")[2] in OF_HOPS)
     ]
     return [*alone, *texts]
 
@@ -324,7 +326,7 @@ def main() -> None:
     for one in begun_within(options.minutes, situations):
         if len(done) >= options.count:
             break
-        may, begun = MAY[one.number % len(MAY)], time.monotonic()
+        may, begun = MAY[(one.number + one.number // len(RECIPES)) % len(MAY)], time.monotonic()
         found = outcomes(one, may)
         done += found
         keep(options.kept, {"number": one.number, "recipes": [asdict(recipe) for recipe in found]})
