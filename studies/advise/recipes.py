@@ -10,8 +10,10 @@ import datetime
 import random
 import sys
 import time
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import ackclock
@@ -36,6 +38,7 @@ PER_SITUATION = 3
 SEEDS = range(70_000, 70_010)
 """Seeds of the typed recipes; `advise` uses other ones."""
 TARGET = 57
+CAUSES = Path(__file__).parent / "recipe_causes.toml"
 SHOWN = 8
 """Differences of a scenario that a cause names."""
 OF_HOPS = ("kind", "bps", "bytes", "packets", "overhead", "keep", "first", "target_ps", "dl_ul")
@@ -246,7 +249,13 @@ def rows(done: Sequence[Outcome]) -> Iterator[str]:
         )
 
 
-def misses(done: Sequence[Outcome]) -> Iterator[str]:
+def traced(seed: int) -> dict[tuple[int, str], str]:
+    """The causes of misses that were traced by hand, by the situation's number and the label."""
+    causes = tomllib.loads(CAUSES.read_text("utf-8"))["cause"]
+    return {(one["number"], one["label"]): one["text"] for one in causes if one["seed"] == seed}
+
+
+def misses(done: Sequence[Outcome], causes: Mapping[tuple[int, str], str] | None = None) -> Iterator[str]:
     """A paragraph for each recipe that misses, with its figures and its cause."""
     for one in done:
         if one.within:
@@ -262,7 +271,7 @@ def misses(done: Sequence[Outcome]) -> Iterator[str]:
         yield (
             f"- **{one.number}, rank {one.rank}, {one.label}{f' ({one.system})' if one.system else ''}**: promised "
             f"{gain_text(one.lo)} to {gain_text(one.hi)}, typed {gain}, meant {gain_text(one.meant)}.{figures} "
-            f"Cause: {one.cause}."
+            f"Cause: {(causes or {}).get((one.number, one.label), one.cause)}."
         )
 
 
@@ -274,7 +283,7 @@ def page(done: Sequence[Outcome], seed: int, today: datetime.date) -> str:
     left = sum(bool(one.problem) and one.gain is not None for one in done)
     single = sum(one.single for one in done) / len(done)
     systems = sum(bool(one.system) for one in done)
-    missed = list(misses(done))
+    missed = list(misses(done, traced(seed)))
     parts = [
         "# Printed recipes, typed and simulated",
         "",
@@ -286,9 +295,12 @@ def page(done: Sequence[Outcome], seed: int, today: datetime.date) -> str:
         "operator may act.",
         "",
         "The text of each recipe is read into models of the machines",
-        "([machine.py](../python/ackclock/export/machine.py)), whose qdiscs, routes and sysctls become a scenario",
-        "([typed_recipe.py](../studies/advise/typed_recipe.py)): a qdisc with a rate of its own is a device before the",
-        f"line, one without replaces the line's queue. It is simulated with {len(SEEDS)} seeds that no advice has seen.",
+        "([machine.py](../python/ackclock/export/machine.py),",
+        "[windows_machine.py](../python/ackclock/export/windows_machine.py)), whose qdiscs, routes, sysctls and registry",
+        "become a scenario ([typed_recipe.py](../studies/advise/typed_recipe.py)). A qdisc without a rate replaces the",
+        "line's queue; one with a rate is the line's queue at this rate where it is not faster than the line and counts",
+        "the same bytes, else a device before it; what shapes arriving packets is a device behind the line. The scenario",
+        f"runs with {len(SEEDS)} seeds that no advice has seen.",
         "The promise is the interval of one run's gain; the gain is the ratio of the means, and *single* the share",
         "of the seeds whose own gain is within. A line that is not read, and an undo that leaves something, are",
         "misses. Each recipe is undone as typed, and by itself.",

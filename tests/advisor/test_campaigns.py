@@ -140,6 +140,9 @@ def test_miss_of_a_recipe_names_its_figures_and_its_cause() -> None:
     for part in ("+50 %", "-20 %", "+70 %", "2.00 Mb/s to 1.00 Mb/s", "the lines do something else: rate 2, typed 1"):
         assert part in text
     assert "too narrow" in replace(found, meant=0.9).cause
+    (text,) = recipes.misses([found], {(7, "cake"): "traced by hand"})
+    assert "Cause: traced by hand." in text
+    assert recipes.traced(recipes.SEED) and not recipes.traced(1)
     assert "| recipes that lose | 1 | 0 |" in recipes.page([found], 1, DAY)
 
 
