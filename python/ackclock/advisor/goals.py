@@ -1,4 +1,4 @@
-"""The metrics of a run of an advice, and the score of each goal."""
+"""The metrics of a run of an advice, with the score of each goal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ackclock.simulation.goals import GOALS, MIN_BPS, score
 from ackclock.simulation.metrics import of_run
 from ackclock.simulation.sparse_flow import SparseDelays, path_lost_share, path_p95_ms
 from ackclock.statistics import jain_index
@@ -15,15 +16,6 @@ SPARSE = "sparse_"
 """Base name of the sparse probe flows, one in each direction."""
 BESIDE = "beside_"
 """What precedes the names of the flows that are run beside those of the situation."""
-GOALS = {
-    "balanced": "goodput over the root of the p95 RTT of a sparse flow beside it, mean over the flows",
-    "throughput": "the sum of the flows' goodputs",
-    "latency": "the p95 RTT of a sparse flow beside the flows",
-    "fairness": "Jain's index of the goodputs, of a single flow with a cubic flow beside it",
-}
-"""The goals and what they are the ratio of."""
-MIN_BPS = 1.0
-"""A flow without goodput counts as this, whose logarithm exists."""
 
 
 def of_advice(summary: Mapping[str, Any]) -> dict[str, float]:
@@ -60,9 +52,5 @@ def of_advice(summary: Mapping[str, Any]) -> dict[str, float]:
         metrics["short_p95_s"] = math.nan if p95 is None else p95
     if len(goodputs) + len(others) > 1:
         metrics["jain"] = jain_index([*goodputs, *others])
-    mean_log = math.fsum(map(math.log, goodputs)) / len(goodputs) if goodputs else math.nan
-    metrics["score_balanced"] = math.exp(mean_log - 0.5 * math.log(sparse)) if sparse > 0.0 else math.nan
-    metrics["score_throughput"] = math.fsum(goodputs)
-    metrics["score_latency"] = 1.0 / sparse if sparse > 0.0 else math.nan
-    metrics["score_fairness"] = metrics.get("jain", math.nan)
-    return metrics
+    counted = dict.fromkeys(GOALS, own) | {"fairness": [*own, *beside]}
+    return metrics | {f"score_{goal}": score(goal, None, counted[goal], sparse) for goal in GOALS}

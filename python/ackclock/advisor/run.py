@@ -15,7 +15,7 @@ from ackclock.advisor.actions import WHO, Action, candidates, check_may
 from ackclock.advisor.causes import causes_of, removed_share
 from ackclock.advisor.conditions import Condition, conditions
 from ackclock.advisor.fit_support import FitSupport
-from ackclock.advisor.goals import BESIDE, GOALS
+from ackclock.advisor.goals import BESIDE
 from ackclock.advisor.host_actions import unsettable
 from ackclock.advisor.outcome import ModelError, Prediction, costs, effect, ordered, pairs_of, predicted_ratio, refusal
 from ackclock.advisor.race import (
@@ -41,6 +41,7 @@ from ackclock.input.scenario.link_draws import draws_path
 from ackclock.linux import require_linux
 from ackclock.notebook import Progress
 from ackclock.simulation import run_files
+from ackclock.simulation.goals import GOALS
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.simulation.plan import build_plan
 from ackclock.statistics import Ratio, against, ratio

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from ackclock import _native
 from ackclock.advisor.goals import BESIDE, SPARSE
 from ackclock.comparison.ack_path import slowest_bps
-from ackclock.comparison.prices import PROBE_BYTES, PROBE_SHARE
 from ackclock.errors import InputError
 from ackclock.input.document import read_document
 from ackclock.input.link.hop import DIRECTIONS, Hop
@@ -23,14 +22,15 @@ from ackclock.input.scenario.draft import Draft, absolute_traces, draft_of, find
 from ackclock.input.scenario.hosts import DEFAULT_HOST
 from ackclock.input.scenario.link_draws import LinkDraws
 from ackclock.input.scenario.model import Scenario
+from ackclock.simulation.sparse_flow import sparse_every_s, sparse_table
 from ackclock.storage.run_kind import COMPARE, EMULATE, MEASURE, SIMULATE, kind_of
 
 if TYPE_CHECKING:
     from ackclock.advisor.action import Action
     from ackclock.fitting.prediction import Ends
 
-SPARSE_EVERY_S = 0.02
-"""Minimum spacing of the sparse packets, that of a voice call (RFC 3551, section 4.2)."""
+UNKNOWN_BPS = 1e7
+"""The rate of a path without one, for the spacing of the sparse packets."""
 FLOW = "flow"
 """The name of the transfer over a link."""
 RTTS = 60
@@ -157,20 +157,12 @@ class Situation:
 
     def _sparse(self) -> list[dict[str, Any]]:
         """A flow of small UDP packets in each direction that shows the delay of others."""
-        flows = []
-        for direction in DIRECTIONS:
-            rate = f"{max(round(8 * PROBE_BYTES / self.sparse_every_s(direction)), 1)} b/s"
-            workload = {"kind": "cbr", "rate": rate, "packet": f"{PROBE_BYTES} B"}
-            flows.append({"name": f"{SPARSE}{direction}", "direction": direction, "workload": workload})
-        return flows
+        return [sparse_table(f"{SPARSE}{one}", one, self.sparse_every_s(one)) for one in DIRECTIONS]
 
     def sparse_every_s(self, direction: str) -> float:
-        """The spacing of the sparse packets of a direction in s: little of the rate, and 20 packets
-        at least in a run.
-        """
+        """The spacing of the sparse packets of a direction in s."""
         scenario = self.base
-        bps = slowest_bps(scenario.hop, direction) or 1e7
-        return min(max(SPARSE_EVERY_S, 8 * PROBE_BYTES / (PROBE_SHARE * bps)), scenario.duration / 1e12 / 20)
+        return sparse_every_s(slowest_bps(scenario.hop, direction) or UNKNOWN_BPS, scenario.duration / 1e12)
 
     def lasting(self, duration_s: float) -> Situation:
         """With runs of another duration."""

@@ -18,7 +18,14 @@ from ackclock.format import milliseconds, percent, rate, three
 from ackclock.input.scenario.draft import Draft
 from ackclock.simulation.metrics import Run, of_run, over_seeds
 from ackclock.simulation.run_list import RunList
-from ackclock.simulation.sparse_flow import SparseDelays, path_lost_share, path_p95_ms
+from ackclock.simulation.sparse_flow import (
+    PROBE_BYTES,
+    PROBE_SHARE,
+    SparseDelays,
+    path_lost_share,
+    path_p95_ms,
+    sparse_table,
+)
 from ackclock.statistics import Interval, jain_index, ratio
 from ackclock.statistics.summary_stats import summary_stats
 
@@ -34,11 +41,7 @@ REFERENCE = "the host's defaults"
 """The alternative that every configuration has: a cubic flow (beside a reno flow: a reno flow) with
 the host's other defaults over the same bottleneck.
 """
-PROBE_BYTES = 64
-"""IP size of a probe packet."""
 PROBE_EVERY_S = 0.1
-PROBE_SHARE = 0.01
-"""Maximum share of the link's goodput that the probe flow takes."""
 SHORT_BYTES = 14_480
 """A short transfer: ten segments of 1448 B, the initial window of RFC 6928."""
 SHORT_SHARE = 0.05
@@ -237,12 +240,7 @@ def companions(kind: str, direction: str, duration_s: float, goodput_bps: float)
         return [{"name": OTHER, "direction": direction, "variant": kind, "workload": {"kind": "bulk"}}]
     if kind == PROBE:
         every = min(max(PROBE_EVERY_S, 8 * PROBE_BYTES / (PROBE_SHARE * goodput_bps)), duration_s / 20)
-        workload = {
-            "kind": "cbr",
-            "rate": f"{max(round(8 * PROBE_BYTES / every), 1)} b/s",
-            "packet": f"{PROBE_BYTES} B",
-        }
-        return [{"name": PROBE, "direction": direction, "workload": workload}]
+        return [sparse_table(PROBE, direction, every)]
     times = min(max(int(SHORT_SHARE * goodput_bps * duration_s / (8 * SHORT_BYTES)), 2), MAX_SHORT)
     first_s, every_s = duration_s / 4, 0.7 * duration_s / times
     return [

@@ -7,6 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+PROBE_BYTES = 64
+"""IP size of a sparse packet."""
+PROBE_SHARE = 0.01
+"""Maximum share of a link's rate that a sparse flow takes."""
+SPARSE_EVERY_S = 0.02
+"""Minimum spacing of the sparse packets, that of a voice call (RFC 3551, section 4.2)."""
+MIN_SPARSE = 20
+"""Minimum number of sparse packets in a run."""
 QUANTILE = 0.95
 TIMEOUT_S = 1.0
 """After this time a sender without an RTT sample sends a packet again, and doubles the time at each
@@ -65,6 +73,22 @@ class SparseDelays:
     def lost_share(self) -> float:
         """Lost packets as a share of the sent ones; 1 without any."""
         return self.lost / self.sent if self.sent else 1.0
+
+
+def sparse_every_s(bps: float, duration_s: float) -> float:
+    """The spacing of the sparse packets in s over a path of a rate in b/s: little of the rate, and
+    `MIN_SPARSE` packets at least in a run of a duration in s.
+    """
+    return min(max(SPARSE_EVERY_S, 8 * PROBE_BYTES / (PROBE_SHARE * bps)), duration_s / MIN_SPARSE)
+
+
+def sparse_table(name: str, direction: str, every_s: float) -> dict[str, Any]:
+    """The [[flow]] table of small UDP packets, one every `every_s` seconds, that show the delay of
+    others.
+    """
+    rate = f"{max(round(8 * PROBE_BYTES / every_s), 1)} b/s"
+    workload = {"kind": "cbr", "rate": rate, "packet": f"{PROBE_BYTES} B"}
+    return {"name": name, "direction": direction, "workload": workload}
 
 
 def path_lost_share(sides: Sequence[SparseDelays]) -> float:

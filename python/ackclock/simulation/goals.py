@@ -1,0 +1,64 @@
+"""The goals, and the score of a run: one function of the goal, the load and the run's flows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ackclock.simulation.loads import Load
+from ackclock.statistics import jain_index
+
+GOALS = {
+    "balanced": "goodput over the root of the p95 RTT of a sparse flow beside it, mean over the flows",
+    "throughput": "the sum of the flows' goodputs",
+    "latency": "the p95 RTT of a sparse flow beside the flows",
+    "fairness": "Jain's index of the goodputs, of a single flow with a cubic flow beside it",
+}
+"""The goals and what they are the ratio of."""
+MIN_BPS = 1.0
+"""A flow without goodput counts as this, whose logarithm exists."""
+
+
+def score(goal: str, load: Load | None, flows: Sequence[Mapping[str, Any]], sparse_rtt_p95_ms: float) -> float:
+    """The score of a run for a goal, better the larger it is; NaN where the run has no such figure.
+
+    - ``balanced``: goodput in b/s over the root of the sparse flow's p95 RTT in ms; of several
+      flows the geometric mean;
+    - ``throughput``: the sum of the goodputs in b/s;
+    - ``latency``: 1 over the sparse flow's p95 RTT in ms;
+    - ``fairness``: Jain's index of the goodputs, of two flows or more.
+
+    Under a load the goodputs are those of each direction, and the score is the geometric mean over
+    the directions: a slow upload counts as much as a fast download. Without one (None: a scenario
+    as it is) all flows are taken together.
+
+    Args:
+        goal: one of `GOALS`.
+        load: the load of a link; None for a scenario.
+        flows: the rows of the flows of a run's summary (docs/plan.md): `direction`, `goodput_bps`.
+        sparse_rtt_p95_ms: the p95 RTT of a sparse flow beside them (`sparse_flow`); NaN without.
+    """
+    if goal == "latency":
+        return 1.0 / sparse_rtt_p95_ms if sparse_rtt_p95_ms > 0.0 else math.nan
+    sides = [list(flows)]
+    if load:
+        sides = [[flow for flow in flows if flow["direction"] == direction] for direction in load.directions]
+    parts = [_of_side(goal, [max(flow["goodput_bps"] or 0.0, MIN_BPS) for flow in side]) for side in sides]
+    if any(math.isnan(part) for part in parts):
+        return math.nan
+    mean_log = math.fsum(parts) / len(parts)
+    if goal != "balanced":
+        return math.exp(mean_log)
+    return math.exp(mean_log - 0.5 * math.log(sparse_rtt_p95_ms)) if sparse_rtt_p95_ms > 0.0 else math.nan
+
+
+def _of_side(goal: str, goodputs: Sequence[float]) -> float:
+    """The logarithm of what a goal makes of the goodputs of a direction."""
+    if not goodputs:
+        return math.nan
+    if goal == "throughput":
+        return math.log(math.fsum(goodputs))
+    if goal == "fairness":
+        return math.log(jain_index(goodputs)) if len(goodputs) > 1 else math.nan
+    return math.fsum(map(math.log, goodputs)) / len(goodputs)
