@@ -39,7 +39,8 @@ class Advice(Result):
     @property
     def advice(self) -> pl.DataFrame:
         """One row for each advised change: rank, label, who, gain with its interval (ratios of the
-        goal's score), goodput in bits/s and p95 RTT of a sparse flow in ms.
+        goal's score, of a link under each load, too), goodput in bits/s and p95 RTT of a sparse
+        flow in ms.
         """
         import polars as pl
 
@@ -49,6 +50,7 @@ class Advice(Result):
                 "label": row["label"],
                 "who": row["who"],
                 **{f"gain_{key}": row["gain"][key] for key in ("ratio", "lo", "hi")},
+                **{f"gain_{load}": of["gain"]["ratio"] for load, of in (row["loads"] or {}).items()},
                 **{metric: effect["advised"] for metric, effect in row["effect"].items()},
             }
             for row in self.document["advice"]
@@ -62,7 +64,8 @@ class Advice(Result):
         import polars as pl
 
         rows = [
-            {key: value for key, value in row.items() if key != "change"} for row in self.document["nothing_to_gain"]
+            {key: value for key, value in row.items() if key not in ("change", "harm")}
+            for row in self.document["nothing_to_gain"]
         ]
         return pl.DataFrame(rows, schema_overrides={"lo": pl.Float64, "hi": pl.Float64}, infer_schema_length=None)
 

@@ -14,6 +14,8 @@ from ackclock.terminal import TextBelow, ToType
 
 AS_IT_IS = "as it is"
 """The label of the situation without a change."""
+LOAD_TEXTS = {"down": "download alone", "up": "upload alone", "both": "both at once"}
+"""The loads of a link in a table."""
 MAX_ROWS = 8
 """Rows of what gains nothing on the terminal; the JSON document and the report have all."""
 
@@ -24,27 +26,49 @@ def gain_text(value: float) -> str:
     return f"{percent:+.0f} %" if abs(percent) >= 99.5 else f"{percent:+.3g} %"
 
 
+def gain_range(lo: float, hi: float) -> str:
+    """An interval of a ratio of scores as one of a gain."""
+    return f"{gain_text(lo)} .. {gain_text(hi)}"
+
+
 def verdict(document: Mapping[str, Any]) -> str:
     """The advice in a sentence or two, or that there is none."""
     if not document["advice"]:
         return _without_advice(document)
     first = document["advice"][0]
-    changes = first["effect"]
+    fair = document["goal"] == "fairness"
+    if loads := first.get("loads"):
+        parts = [f"{LOAD_TEXTS[name]}: {_effect_text(of['effect'], fair)}" for name, of in loads.items()]
+        effects = "; ".join(parts)
+    else:
+        effects = _effect_text(first["effect"], fair)
+    who = joined(first["who"].split(","))
+    text = f"Change ({who}): {first['label']}: {effects}."
+    if one := first["gain"]["one_run"]:
+        text += f" The score of one run changes by {gain_text(one['lo'])} to {gain_text(one['hi'])}."
+    return text
+
+
+def _effect_text(changes: Mapping[str, Any], fair: bool) -> str:
+    """The goodput and the delay without and with a change, and Jain's index for fairness."""
     parts = []
-    if goodput := changes.get("goodput_bps"):
+    if "goodput_down_bps" in changes and "goodput_up_bps" in changes:
+        parts.append(f"goodput {_both(changes, 'baseline')} to {_both(changes, 'advised')}")
+    elif goodput := changes.get("goodput_bps"):
         parts.append(f"goodput {rate(goodput['baseline'])} to {rate(goodput['advised'])}")
     if sparse := changes.get("sparse_rtt_p95_ms"):
         before, after = (milliseconds(sparse[key]) for key in ("baseline", "advised"))
         parts.append(f"p95 RTT of a sparse flow {before} to {after}")
         if lost := _lost_text(changes):
             parts.append(lost)
-    if document["goal"] == "fairness" and (jain := changes.get("jain")):
+    if fair and (jain := changes.get("jain")):
         parts.append(f"Jain's index {three(jain['baseline'])} to {three(jain['advised'])}")
-    who = joined(first["who"].split(","))
-    text = f"Change ({who}): {first['label']}: {', '.join(parts)}."
-    if one := first["gain"]["one_run"]:
-        text += f" The score of one run changes by {gain_text(one['lo'])} to {gain_text(one['hi'])}."
-    return text
+    return ", ".join(parts)
+
+
+def _both(changes: Mapping[str, Any], key: str) -> str:
+    """The goodputs of a download and an upload."""
+    return " down and ".join(rate(changes[f"goodput_{side}_bps"][key]) for side in ("down", "up")) + " up"
 
 
 def _without_advice(document: Mapping[str, Any]) -> str:
@@ -58,7 +82,10 @@ def _without_advice(document: Mapping[str, Any]) -> str:
     if unsupported:
         text = f"No advice: the fit of the link supports none of the {len(rest)} changes tried."
     else:
-        text, more = f"Leave it as it is: none of the {len(rest)} changes tried gains 3 % beyond chance.", ""
+        harmful = sum(bool(row.get("harm")) for row in rest)
+        does = "does" if harmful == 1 else "do"
+        but = f", and does no harm to others ({harmful} {does})" if harmful else ""
+        text, more = f"Leave it as it is: none of the {len(rest)} changes tried gains 3 % beyond chance{but}.", ""
     if tried:
         best = unsupported or tried[0]
         interval = f"{gain_text(best['lo'])} .. {gain_text(best['hi'])}"
@@ -93,6 +120,8 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
                 row["label"],
             )
         found.append(table)
+        if document.get("loads"):
+            found.append(_loads_table(document))
     rest = _table("Not advised", ["who"], ["gain", "seeds"])
     shown = document["nothing_to_gain"][:MAX_ROWS]
     for row in shown:
@@ -102,6 +131,38 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
     if (left := len(document["nothing_to_gain"]) - len(shown)) > 0:
         rest.caption = f"{left} further change{'s' if left > 1 else ''}: --json, or the report."
     return [*found, rest]
+
+
+def _loads_table(document: Mapping[str, Any]) -> Table:
+    """The gain of each advised change under each load of a link, side by side, and what the first
+    one changes there.
+    """
+    loads = document["loads"]
+    title = "Gain under each load"
+    table = Table(title=title, title_justify="left", caption_justify="left", box=None, pad_edge=False)
+    table.add_column("rank", no_wrap=True)
+    for load in loads:
+        table.add_column(LOAD_TEXTS[load], justify="right")
+    for row in document["advice"]:
+        table.add_row(str(row["rank"]), *(gain_text(row["loads"][load]["gain"]["ratio"]) for load in loads))
+    first = document["advice"][0]["loads"]
+    for words, text in (("goodput", _goodput_change), ("sparse p95", _delay_change)):
+        table.add_row(f"1: {words}", *(text(first[load]["effect"]) for load in loads))
+    return table
+
+
+def _goodput_change(changes: Mapping[str, Any]) -> str:
+    """The goodput with a change, and below it that without."""
+    sides = [changes[key] for key in ("goodput_down_bps", "goodput_up_bps") if key in changes] or [
+        changes["goodput_bps"]
+    ]
+    return "\n".join(f"{rate(of['baseline'])} to {rate(of['advised'])}" for of in sides)
+
+
+def _delay_change(changes: Mapping[str, Any]) -> str:
+    """The delay of a sparse flow without and with a change."""
+    of = changes.get("sparse_rtt_p95_ms") or {}
+    return f"{milliseconds(of.get('baseline'))} to {milliseconds(of.get('advised'))}"
 
 
 def _table(title: str, text: Sequence[str], numbers: Sequence[str]) -> Table:
@@ -131,6 +192,7 @@ def lines(document: Mapping[str, Any], *, every: bool = False) -> list[str]:
             found += [ToType(f"  {text}") for text in other["commands"]]
             found.append(f"Undo ({other['system']}):")
             found += [ToType(f"  {text}") for text in other["undo"]]
+        found += [f"Benefit: {benefit['text']}." for benefit in row.get("benefits") or ()]
         for cost in row["costs"] or ():
             certain = "" if cost["certain"] else " (not certain)"
             found.append(f"Cost, paid by {cost['who_pays']}: {cost['text']}{certain}.")
@@ -160,6 +222,8 @@ def page(document: Mapping[str, Any]) -> Page:
     sections.append(Section("Goodput and delay of all changes", [_pareto(document)]))
     if document["advice"]:
         sections.append(Section("Advice", [_advised(document)]))
+        if document.get("loads"):
+            sections.append(Section("Under each load", [_loads_page(document)]))
         if document["advice"][0]["conditions"]:
             sections.append(Section("Under other conditions", [_conditions(document["advice"][0])]))
     rest = [
@@ -194,6 +258,7 @@ def _to_type(first: Mapping[str, Any]) -> Section:
         Listing(f"To type: the {who}", "\n".join(commands), open=True) for who, commands in by_who.items()
     ]
     facts = [("If", text) for text in first["preconditions"]]
+    facts += [("Benefit", benefit["text"]) for benefit in first.get("benefits") or ()]
     facts += [
         (f"Cost, paid by {cost['who_pays']}", cost["text"] + ("" if cost["certain"] else " (not certain)"))
         for cost in first["costs"] or ()
@@ -238,6 +303,24 @@ def _advised(document: Mapping[str, Any]) -> PageTable:
         "The gain is the ratio of the goal's scores with its 95 % interval; the other figures are means of the runs."
     )
     return PageTable(columns, rows, reading, ["best" if row["rank"] == 1 else "" for row in document["advice"]])
+
+
+def _loads_page(document: Mapping[str, Any]) -> PageTable:
+    """What each advised change does under each load of a link, side by side."""
+    columns = [Column("Change", room="wide"), *(Column(LOAD_TEXTS[load], numeric=True) for load in document["loads"])]
+    rows = []
+    for row in document["advice"]:
+        cells = [Cell(row["label"])]
+        for load in document["loads"]:
+            of = row["loads"][load]
+            note = f"{_goodput_change(of['effect'])}; {_delay_change(of['effect'])}".replace("\n", ", ")
+            cells.append(Cell(gain_text(of["gain"]["ratio"]), note=note))
+        rows.append(cells)
+    reading = (
+        "The gain of the goal's score under each load; the gain of a change is their mean. Below it goodput and p95 "
+        "RTT of a sparse flow, without and with the change."
+    )
+    return PageTable(columns, rows, reading)
 
 
 def _conditions(row: Mapping[str, Any]) -> PageTable:

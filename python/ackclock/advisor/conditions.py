@@ -32,10 +32,12 @@ class Condition:
 
 
 def conditions(situation: Situation) -> list[Condition]:
-    """Rate x 2 and / 2, delay x 2 and / 2, the bottleneck's buffer x 4 and / 4, loss 0 and x 10,
-    and an upload beside it (a download beside an upload); those that the path allows.
+    """Rate x 2 and / 2, delay x 2 and / 2, the bottleneck's buffer x 4 and / 4, loss 0 and x 10;
+    of a scenario also an upload beside it (a download beside an upload), which is a load of a link;
+    those that the path allows.
     """
-    return [*_rates(situation), *_delays(situation), *_buffers(situation), *_losses(situation), *_opposite(situation)]
+    opposite = () if situation.loads else _opposite(situation)
+    return [*_rates(situation), *_delays(situation), *_buffers(situation), *_losses(situation), *opposite]
 
 
 def _sides(situation: Situation) -> Iterator[tuple[Hop, str, Direction]]:
@@ -72,10 +74,11 @@ def _delays(situation: Situation) -> Iterator[Condition]:
 
 
 def _buffers(situation: Situation) -> Iterator[Condition]:
+    data = situation.directions if situation.loads else (situation.direction,)
     for factor, text in ((4.0, "the bottleneck's buffer is four times as large"), (0.25, "it is a quarter as large")):
         point: dict[str, Any] = {}
         for hop, direction, side in _sides(situation):
-            if side.queue and direction == situation.direction and _is_slowest(situation, hop, direction):
+            if side.queue and direction in data and _is_slowest(situation, hop, direction):
                 path = f"hop.{hop.name}.queue.{direction}"
                 if side.queue.packets:
                     point[f"{path}.packets"] = max(2, round(side.queue.packets * factor))

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ackclock.simulation.goals import GOALS, MIN_BPS, score
+from ackclock.simulation.loads import LOADS
 from ackclock.simulation.metrics import of_run
 from ackclock.simulation.sparse_flow import SparseDelays, path_lost_share, path_p95_ms
 from ackclock.statistics import jain_index
-from ackclock.statistics.summary_stats import summary_stats
 
 SPARSE = "sparse_"
 """Base name of the sparse probe flows, one in each direction."""
@@ -18,14 +18,21 @@ BESIDE = "beside_"
 """What precedes the names of the flows that are run beside those of the situation."""
 
 
-def of_advice(summary: Mapping[str, Any]) -> dict[str, float]:
+def of_link(summary: Mapping[str, Any]) -> dict[str, float]:
+    """`of_advice` of a link under a load, with the goodputs of both directions, if it loads both,
+    as `goodput_down_bps` and `goodput_up_bps`.
+    """
+    return of_advice(summary, is_load=True)
+
+
+def of_advice(summary: Mapping[str, Any], *, is_load: bool = False) -> dict[str, float]:
     """The metrics of a run from its summary (docs/plan.md), with the scores of all goals.
 
     `goodput_bps`, `rtt_p95_ms`, `retransmission_rate` and `timeouts` are of the situation's own TCP
     flows; `sparse_rtt_p95_ms` is the p95 RTT of the sparse flows of both directions with the time
     that lost packets cost (`sparse_flow`), `sparse_loss_rate` the share of their round trips with a
-    lost packet; `beside_goodput_bps` and `short_p95_s` are of the flows beside it.
-    `score_GOAL` is better the larger it is.
+    lost packet; `score_GOAL` is better the larger it is, of the load of a link (`is_load`) or of
+    all flows together.
     """
     parts = [flow for flow in summary["flows"] if flow["variant"] != "udp" and not flow["flow"].startswith(BESIDE)]
     run = of_run({**summary, "flows": parts})
@@ -41,16 +48,12 @@ def of_advice(summary: Mapping[str, Any]) -> dict[str, float]:
     metrics["sparse_loss_rate"] = path_lost_share(sides) if sides else math.nan
     beside = [flow for flow in summary["flows"] if flow["flow"].startswith(f"{BESIDE}other") and not flow.get("feeds")]
     others = [max(flow["goodput_bps"] or 0.0, MIN_BPS) for flow in beside]
-    if others:
-        metrics["beside_goodput_bps"] = math.fsum(others)
-    if times := [
-        flow["completed_s"] if flow["completed_s"] is not None else flow["end_s"] - flow["host_start_s"]
-        for flow in summary["flows"]
-        if flow["flow"].startswith(f"{BESIDE}short") and not flow.get("feeds")
-    ]:
-        p95 = (summary_stats(times) or {}).get("p95")
-        metrics["short_p95_s"] = math.nan if p95 is None else p95
     if len(goodputs) + len(others) > 1:
         metrics["jain"] = jain_index([*goodputs, *others])
     counted = dict.fromkeys(GOALS, own) | {"fairness": [*own, *beside]}
-    return metrics | {f"score_{goal}": score(goal, None, counted[goal], sparse) for goal in GOALS}
+    sides_of_data = {flow["direction"] for flow in own}
+    load = next((load for load in LOADS.values() if set(load.directions) == sides_of_data), None) if is_load else None
+    for direction in load.directions if load and len(load.directions) > 1 else ():
+        of_side = [flow["goodput_bps"] or 0.0 for flow in own if flow["direction"] == direction]
+        metrics[f"goodput_{direction}_bps"] = math.fsum(of_side)
+    return metrics | {f"score_{goal}": score(goal, load, counted[goal], sparse) for goal in GOALS}

@@ -7,14 +7,23 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ackclock.advice.tables import gain_range, gain_text
 from ackclock.comparison.prices import WORSE_MS, WORSE_RETRANSMITTED, WORSE_SHARE
 from ackclock.format import milliseconds, percent, rate
+from ackclock.simulation.harm import EQUAL_SHARE, TRANSFER
+from ackclock.simulation.loads import LOADS
 from ackclock.simulation.metrics import Run
 from ackclock.statistics import Moments, Ratio, ratio
 from ackclock.statistics.intervals import exp, t_quantile
 
 MIN_GAIN = 1.03
 """The ratio of scores from which on a change is advised, if its interval excludes 1."""
+SAME_GOODPUT = 0.99
+"""A goodput is lower from this ratio on."""
+OWN_BESIDE = ("cubic", "bbr")
+"""The flows beside which a lower goodput of the changed flow is a cost."""
+BESIDE_OTHERS = ("cubic", "reno")
+"""The flows whose lower goodput beside the changed flow is a cost."""
 MIN_GOODPUT = {"balanced": 0.5, "throughput": 0.5, "fairness": 0.5, "latency": 0.9}
 """The goodput that one run keeps at least, by goal: the lower end of its prediction interval as a
 share of the goodput without the change; of `latency` the mean."""
@@ -23,7 +32,16 @@ KERNEL_GOODPUT, KERNEL_RTT = 0.0153, 0.0633
 the kernel's own variants in docs/kernel-vs-simulator.md (mean RTT)."""
 NORMAL = 1.96
 """The 0.975 quantile of the normal distribution."""
-EFFECTS = ("goodput_bps", "sparse_rtt_p95_ms", "sparse_loss_rate", "rtt_p95_ms", "retransmission_rate", "jain")
+EFFECTS = (
+    "goodput_bps",
+    "goodput_down_bps",
+    "goodput_up_bps",
+    "sparse_rtt_p95_ms",
+    "sparse_loss_rate",
+    "rtt_p95_ms",
+    "retransmission_rate",
+    "jain",
+)
 """The metrics of `effect`."""
 
 Seeds = Mapping[int, Run]
@@ -65,7 +83,7 @@ class ModelError:
 
     def of_metric(self, metric: str) -> float:
         """Of a metric of one run; 0 where it is not known."""
-        if metric == "goodput_bps":
+        if metric.startswith("goodput_"):
             return math.hypot(self.goodput, self.fit_goodput)
         return math.hypot(self.rtt, self.fit_rtt) if metric.endswith("rtt_p95_ms") else 0.0
 
@@ -127,35 +145,50 @@ def effect(
     return found
 
 
-def refusal(advised: Seeds, base: Seeds, gain: Ratio, goal: str) -> str:
-    """Why a change is not advised; empty if it is."""
+def refusal(advised: Seeds, base: Seeds, gain: Ratio, goal: str, loads: Sequence[str] = ()) -> str:
+    """Why a change is not advised; empty if it is. Of a link a run keeps its goodput under each of
+    its `loads`.
+    """
     if not gain.value >= MIN_GAIN:
         return "gains less than 3 %" if gain.value >= 1.0 else "loses"
     if not gain.lo > 1.0:
-        return "the interval of its gain includes 0"
-    goodput = ratio(pairs_of(advised, base, "goodput_bps")).value
-    worst = (
-        goodput
-        if goal == "latency"
-        else (predicted_ratio(advised, base, "goodput_bps") or Prediction(goodput, goodput)).lo
-    )
-    if worst < MIN_GOODPUT[goal]:
-        return f"a run may keep only {percent(worst)} of its goodput"
+        return f"too uncertain: with {gain.n} seeds its gain is {gain_range(gain.lo, gain.hi)}, which includes 0"
+    for prefix, text in [(f"{load}:", f" ({LOADS[load].text})") for load in loads] or [("", "")]:
+        # Under a load the goodput of each direction counts: the score of throughput.
+        metric = f"{prefix}score_throughput"
+        goodput = ratio(pairs_of(advised, base, metric)).value
+        one = predicted_ratio(advised, base, metric) or Prediction(goodput, goodput)
+        worst = goodput if goal == "latency" else one.lo
+        if worst < MIN_GOODPUT[goal]:
+            return f"a run may keep only {percent(worst)} of its goodput{text}"
     return ""
+
+
+def probe_refusal(beside: Ratio, without: Ratio, gain: float) -> str:
+    """Why a change is not advised whose goodput gains, or stays, beside the sparse flow that is run
+    to measure a delay, and falls without it; empty if it does not.
+
+    Args:
+        beside, without: the ratios of the goodputs beside the sparse flow and without it.
+        gain: the ratio of the scores as it is without the sparse flow's effect on the goodput.
+    """
+    falls = beside.value >= SAME_GOODPUT > without.value
+    if not falls or (without.hi >= 1.0 and gain >= MIN_GAIN):
+        return ""
+    return (
+        f"its goodput changes by {gain_text(beside.value)} beside the sparse flow that measures the delay, and by "
+        f"{gain_text(without.value)} ({gain_range(without.lo, without.hi)}) without it"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """A figure that may be a cost: who pays it, and from when on."""
+    """A figure of the situation's own runs that may be a cost: who pays it, and from when on."""
 
     metric: str
     who: str
     text: Callable[[float, float], str]
     is_worse: Callable[[float, float], bool]
-
-
-def _lower(value: float, base: float) -> bool:
-    return value <= (1.0 - WORSE_SHARE) * base
 
 
 _OWN = (
@@ -178,48 +211,109 @@ _OWN = (
         lambda value, base: value - base >= WORSE_MS,
     ),
 )
-_SHORT = _Cost(
-    "short_p95_s",
-    "short transfers",
-    lambda value, base: (
-        f"a short transfer beside it takes {milliseconds(1e3 * value)} at p95 instead of {milliseconds(1e3 * base)}"
-    ),
-    lambda value, base: value >= (1.0 + WORSE_SHARE) * base and 1e3 * (value - base) >= WORSE_MS,
-)
+_OF_DIRECTION = {
+    "goodput_down_bps": "the download's goodput falls",
+    "goodput_up_bps": "the upload's goodput falls",
+}
 
 
-def _other(variant: str) -> _Cost:
-    return _Cost(
-        "beside_goodput_bps",
-        "other flows",
-        lambda value, base: f"a {variant} flow beside it gets {rate(value)} instead of {rate(base)}",
-        _lower,
-    )
+def own_costs(advised: Seeds, base: Seeds, loads: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """What a change costs in the situation's own runs, and who pays; of a link under each load."""
+    found = []
+    for load in loads or ("",):
+        prefix, text = (f"{load}:", f" ({LOADS[load].text})") if load else ("", "")
+        for cost in _OWN:
+            metrics = (
+                [name for name in _OF_DIRECTION if _has(base, prefix + name)] if cost.metric == "goodput_bps" else []
+            )
+            for metric in metrics or [cost.metric]:
+                both = pairs_of(advised, base, prefix + metric)
+                of, without = _means(both)
+                if not (of.n and without.n and cost.is_worse(of.mean, without.mean)):
+                    continue
+                words = cost.text(of.mean, without.mean).replace(
+                    "goodput falls", _OF_DIRECTION.get(metric, "goodput falls")
+                )
+                row = _cost_row(metric, cost.who, both, words + text)
+                found.append({**row, **({"load": load} if load else {})})
+    return found
 
 
-def costs(advised: Seeds, base: Seeds, beside: Mapping[str, tuple[Seeds, Seeds]]) -> list[dict[str, Any]]:
-    """What a change costs, and who pays: of its own runs, and of runs beside other flows
-    ("cubic", "reno", "short": with the change, without it).
-    """
-    found = [_cost(one, advised, base) for one in _OWN]
-    for name, (of, without) in beside.items():
-        found.append(_cost(_SHORT if name == "short" else _other(name), of, without))
-    return [one for one in found if one]
+def _has(runs: Seeds, metric: str) -> bool:
+    return any(metric in run for run in runs.values())
 
 
-def _cost(cost: _Cost, advised: Seeds, base: Seeds) -> dict[str, Any] | None:
-    both = pairs_of(advised, base, cost.metric)
-    of, without = (Moments.of(side) for side in zip(*both, strict=True)) if both else (Moments.of(()), Moments.of(()))
-    if not (of.n and without.n and cost.is_worse(of.mean, without.mean)):
-        return None
+def _means(both: Sequence[tuple[float, float]]) -> tuple[Moments, Moments]:
+    if not both:
+        return Moments.of(()), Moments.of(())
+    a, b = zip(*both, strict=True)
+    return Moments.of(a), Moments.of(b)
+
+
+def _cost_row(metric: str, who: str, both: Sequence[tuple[float, float]], text: str) -> dict[str, Any]:
+    of, without = _means(both)
     return {
-        "metric": cost.metric,
-        "who_pays": cost.who,
+        "metric": metric,
+        "who_pays": who,
         "baseline": without.mean,
         "advised": of.mean,
         "certain": ratio(both).p < 0.05,
-        "text": cost.text(of.mean, without.mean),
+        "text": text,
     }
+
+
+Beside = Mapping[tuple[str, str], tuple[Seeds, Seeds]]
+"""The runs of one flow beside a companion, by direction and companion: with the change, without."""
+
+
+def beside_costs(beside: Beside) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What a change costs one flow beside it, short transfers, and its own flow beside one of cubic
+    or bbr, with who pays; and its benefits: an unfair excess that ends in an equal share is one.
+    """
+    costs: list[dict[str, Any]] = []
+    benefits: list[dict[str, Any]] = []
+    several = len({direction for direction, _ in beside}) > 1
+    for (direction, companion), (of, without) in beside.items():
+        where = {"down": " (download)", "up": " (upload)"}[direction] if several else ""
+        if companion == TRANSFER:
+            both = pairs_of(of, without, "transfer_s")
+            value, base = (side.mean for side in _means(both))
+            if value >= (1.0 + WORSE_SHARE) * base and 1e3 * (value - base) >= WORSE_MS:
+                text = (
+                    f"a transfer of 100 kB beside it takes {milliseconds(1e3 * value)} instead of "
+                    f"{milliseconds(1e3 * base)}{where}"
+                )
+                costs.append({**_cost_row("transfer_s", "short transfers", both, text), "direction": direction})
+            continue
+        figures = {name: _means(pairs_of(of, without, name)) for name in ("own_bps", "other_bps")}
+        own, own_base = (side.mean for side in figures["own_bps"])
+        other, other_base = (side.mean for side in figures["other_bps"])
+        equal = EQUAL_SHARE * (own_base + other_base) / 2.0
+        if min(own, other) >= equal and min(own_base, other_base) <= (1.0 - WORSE_SHARE) * equal:
+            benefits.append(
+                {
+                    "metric": "own_bps" if own > own_base else "other_bps",
+                    "who": "the flows themselves" if own > own_base else "other flows",
+                    "direction": direction,
+                    "companion": companion,
+                    "baseline": min(own_base, other_base),
+                    "advised": min(own, other),
+                    "text": (
+                        f"shares equally with a {companion} flow: {rate(own)} and {rate(other)} instead of "
+                        f"{rate(own_base)} and {rate(other_base)}{where}"
+                    ),
+                }
+            )
+        if companion in BESIDE_OTHERS and other <= (1.0 - WORSE_SHARE) * other_base and other < equal:
+            text = f"a {companion} flow beside it gets {rate(other)} instead of {rate(other_base)}{where}"
+            both = pairs_of(of, without, "other_bps")
+            costs.append({**_cost_row("beside_goodput_bps", "other flows", both, text), "direction": direction})
+        both = pairs_of(of, without, "own_bps")
+        if companion in OWN_BESIDE and own <= (1.0 - WORSE_SHARE) * own_base and own < equal and ratio(both).p < 0.05:
+            text = f"beside a {companion} flow it gets {rate(own)} instead of {rate(own_base)}{where}"
+            row = _cost_row(f"own_beside_{companion}_bps", "the flows themselves", both, text)
+            costs.append({**row, "direction": direction})
+    return costs, benefits
 
 
 def ordered(

@@ -1,5 +1,6 @@
 """The race of actions: successive halving over shared seeds (Jamieson and Talwalkar 2016), first of
-single actions, then of pairs of the best; the finalists run with seeds that no round has seen.
+single actions, then of pairs of the best; the finalists are within the bound of harm, and run with
+seeds that no round has seen.
 """
 
 from __future__ import annotations
@@ -7,24 +8,28 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ackclock.advisor.actions import WHO, Action
-from ackclock.advisor.goals import of_advice
+from ackclock.advisor.conditions import Condition
+from ackclock.advisor.goals import of_advice, of_link
+from ackclock.advisor.outcome import Beside
 from ackclock.advisor.situation import Situation
 from ackclock.input.scenario.model import Scenario
 from ackclock.notebook import Progress
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
+from ackclock.simulation.harm import AS_IT_IS, OTHERS, SEEDS, TRANSFER, Harm, HarmBound, HarmRun, of_harm
 from ackclock.simulation.metrics import Run
 from ackclock.simulation.run_estimate import duration_text
-from ackclock.simulation.run_list import RunList, estimated_cpu_s
+from ackclock.simulation.run_list import Metrics, RunList, estimated_cpu_s
 from ackclock.storage import dataset_files
 
 FIRST_SEEDS = 2
-"""Seeds of the first round; every later one has as many new ones."""
+"""Seeds of the first round; every later one has as many new ones. Under the loads of a link half as
+many: each seed has a run for each load."""
 FINALISTS = 5
 """Number of the best changes with the final seeds; the best of each of those who may act are
 further ones."""
@@ -38,7 +43,15 @@ FINAL_SEEDS = 10
 CONDITION_SEEDS = 4
 COST_SEEDS = 5
 UNSEEN = 1000
-"""Distance of the final seeds from those of the rounds; twice this of the conditions'."""
+"""Distance of the final seeds from those of the rounds; twice this of the conditions', three times
+of those of the bound of harm."""
+HARM_CPU_S = 1.0
+"""Estimated CPU seconds of the first runs of one change beside others, of `CPU_S` for all runs."""
+WORTH = 1.02
+"""Harm is measured of changes whose gain in the race is at least this ratio, and of all that would
+be advised."""
+HARM_CHECKS = 14
+"""Number of changes whose harm is measured, about."""
 CPU_S = 120.0
 """Estimated CPU seconds of all runs; measured were a third to two thirds of it."""
 MIN_RTTS = 20
@@ -55,10 +68,15 @@ class Entry:
     scenario: Scenario
     condition: str = ""
     beside: str = ""
+    load: str = ""
 
     @property
     def params(self) -> dict[str, str]:
-        return {"change": self.label, "condition": self.condition, "beside": self.beside}
+        return {"change": self.label, "condition": self.condition, "beside": self.beside, "load": self.load}
+
+
+NO_CONDITION = Condition("")
+"""The situation's own conditions."""
 
 
 @dataclass
@@ -73,13 +91,63 @@ class Runs:
     done: int = 0
     rounds: list[dict[str, Any]] = field(default_factory=list)
 
-    def run(self, name: str, entries: Sequence[Entry], seeds: Sequence[int]) -> list[dict[int, Run]]:
+    @property
+    def first_seeds(self) -> int:
+        """Number of new seeds of a round."""
+        return FIRST_SEEDS // 2 if self.situation.loads else FIRST_SEEDS
+
+    def scored(
+        self,
+        name: str,
+        changes: Sequence[tuple[Actions, Condition]],
+        seeds: Sequence[int],
+        *,
+        sparse: bool = True,
+    ) -> list[dict[int, Run]]:
+        """The metrics of the situation with each change under its condition, by seed; of a link
+        those of all loads (`over_loads`). `sparse`: beside the sparse flows.
+        """
+        loads = self.situation.loads
+        views = {load: self.situation.under(load) for load in loads} or {"": self.situation}
+        entries = [
+            Entry(
+                label_of(actions),
+                view.scenario(actions, condition.point, condition.flows, sparse=sparse),
+                condition.text,
+                load=load,
+            )
+            for actions, condition in changes
+            for load, view in views.items()
+        ]
+        found = self.run(name, entries, seeds, of_link if loads else of_advice)
+        if not loads:
+            return found
+        each = len(loads)
+        direction = self.situation.direction
+        return [
+            {
+                seed: over_loads(
+                    {load: found[each * place + index][seed] for index, load in enumerate(loads)}, direction
+                )
+                for seed in seeds
+            }
+            for place in range(len(changes))
+        ]
+
+    def harm(self, name: str, runs: Sequence[HarmRun], seeds: Sequence[int]) -> list[dict[int, Run]]:
+        """The metrics of runs of a bound of harm, by seed."""
+        entries = [Entry(run.label, run.scenario, beside=run.companion, load=run.direction) for run in runs]
+        return self.run(name, entries, seeds, of_harm)
+
+    def run(
+        self, name: str, entries: Sequence[Entry], seeds: Sequence[int], metrics: Metrics = of_advice
+    ) -> list[dict[int, Run]]:
         """The metrics of each entry by seed. Finished chunks of an earlier call are reused."""
         runs = RunList(
             [entry.params for entry in entries],
             [entry.scenario for entry in entries],
             tuple(seeds),
-            of_advice,
+            metrics,
             "none",
             of_seed=self.situation.with_draw if self.situation.draws else None,
         )
@@ -111,8 +179,29 @@ class Runs:
             label = f"{label}; about {duration_text(left_s)} left"
         self.progress(done, total, label)
 
+    def metrics_of_load(self, load: str, of: Mapping[int, Run]) -> dict[int, Run]:
+        """The metrics of a load in those of all loads, by seed."""
+        return {
+            seed: {name.partition(":")[2]: value for name, value in run.items() if name.startswith(f"{load}:")}
+            for seed, run in of.items()
+        }
+
     summaries: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
+
+
+def over_loads(runs: Mapping[str, Run], direction: str) -> dict[str, float]:
+    """The metrics of a link from those of its loads with one seed: the scores are the geometric
+    means over the loads, so that the ratio of two is the mean of the loads' ratios; the other
+    metrics are those of the transfer in `direction` alone. `LOAD:METRIC` are those of each load.
+    """
+    found = {f"{load}:{name}": value for load, run in runs.items() for name, value in run.items()}
+    found |= runs[direction]
+    for name in (name for name in runs[direction] if name.startswith("score_")):
+        scores = [run.get(name, math.nan) for run in runs.values()]
+        mean = math.nan if min(scores) <= 0.0 else math.fsum(math.log(one) for one in scores) / len(scores)
+        found[name] = math.exp(mean)
+    return found
 
 
 def label_of(actions: Actions) -> str:
@@ -129,6 +218,8 @@ class Sizes:
     cost: int = COST_SEEDS
     duration_s: float | None = None
     """None: that of the scenario."""
+    loads: int = 1
+    """Number of loads, each with a run for each seed."""
 
     @classmethod
     def within(cls, situation: Situation, actions: int, cpu_s: float) -> Sizes:
@@ -137,8 +228,16 @@ class Sizes:
         duration.
         """
         scenario = situation.scenario()
-        each = estimated_cpu_s(scenario)
-        full, small = cls(), cls(6, 3, 3)
+        count = len(situation.loads)
+        if count:
+            # The mean over the loads. A sparse flow adds little, but the estimate takes the rate of
+            # its direction.
+            views = [situation.under(load).scenario(sparse=False) for load in situation.loads]
+            each = sum(map(estimated_cpu_s, views)) / count
+            full, small = cls(6, 2, 3, loads=count), cls(5, 2, 3, loads=count)
+        else:
+            each = estimated_cpu_s(scenario)
+            full, small = cls(), cls(6, 3, 3)
         if each * full.runs(actions) <= cpu_s:
             return full
         if each * small.runs(actions) <= cpu_s or not situation.is_link:
@@ -146,12 +245,111 @@ class Sizes:
         rtt_s = sum(side.delay for hop in scenario.hop for side in (hop.down, hop.up) if side) / 1e12
         own_s = scenario.duration / 1e12
         wanted = own_s * cpu_s / (each * small.runs(actions))
-        return cls(6, 3, 3, max(min(own_s, MIN_RTTS * rtt_s), min(wanted, own_s), 2.0))
+        return replace(small, duration_s=max(min(own_s, MIN_RTTS * rtt_s), min(wanted, own_s), 2.0))
 
     def runs(self, actions: int) -> int:
-        """The number of all runs, about."""
-        rounds = FIRST_SEEDS * ((2 + PAIRED) * actions + 30)
-        return rounds + self.final * (FINALISTS + 4) + (EXAMINED + 1) * (10 * self.condition + 3 * self.cost)
+        """The number of all runs, about, without those of the bound of harm."""
+        seeds = FIRST_SEEDS // 2 if self.loads > 1 else FIRST_SEEDS
+        rounds = seeds * ((2 + PAIRED) * actions + 30)
+        finals = (self.final + self.cost) * (FINALISTS + 4)
+        return self.loads * (rounds + finals + (EXAMINED + 1) * 10 * self.condition)
+
+
+@dataclass
+class Bound:
+    """The bound of harm for the changes of an advice.
+
+    Attributes:
+        runs: those of the advice.
+        found: the harm of each change that was measured, by its label.
+    """
+
+    runs: Runs
+    bound: HarmBound
+    found: dict[str, list[Harm]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, runs: Runs, seed: int, cpu_s: float) -> Bound:
+        """The bound for the hosts and the path of a situation; `cpu_s` are those of all runs."""
+        situation = runs.situation
+        bound = HarmBound(
+            situation.default_place(),
+            situation.directions,
+            runs.harm,
+            first_seed=seed + 3 * UNSEEN,
+            as_it_is=None if situation.has_default_tcp else situation.place(),
+            cpu_s=HARM_CPU_S * min(1.0, cpu_s / CPU_S),
+        )
+        return cls(runs, bound)
+
+    @property
+    def planned(self) -> int:
+        """The number of its runs, about."""
+        each = len(self.bound.directions) * len(self.bound.companions)
+        return each * (HARM_CHECKS * self.bound.first_seeds + SEEDS)
+
+    def measure(self, changes: Sequence[Actions]) -> None:
+        """Measures the harm of changes that were not measured before."""
+        new = {label_of(one): one for one in changes if label_of(one) not in self.found}
+        if new:
+            self.found |= self.bound.check({label: self.runs.situation.place(one) for label, one in new.items()})
+
+    def beside(self, changes: Sequence[Actions]) -> dict[str, Beside]:
+        """The runs of one flow beside each companion, with each change and without, by label."""
+        places = {label_of(one): self.runs.situation.place(one) for one in changes}
+        companions = (*OTHERS, TRANSFER)
+        self.bound.measure(places, companions, COST_SEEDS)
+        return {
+            label: {
+                (direction, companion): (
+                    self.bound.seeds(label, direction, companion),
+                    self.bound.seeds(AS_IT_IS, direction, companion),
+                )
+                for direction in self.bound.directions
+                for companion in companions
+            }
+            for label in places
+        }
+
+    def allows(self, change: Actions) -> bool:
+        """Whether a change is not known to be beyond the bound."""
+        return not self.found.get(label_of(change))
+
+
+class NoBound:
+    """Every change is allowed (`--may-harm`)."""
+
+    def measure(self, changes: Sequence[Actions]) -> None:
+        """Nothing is measured."""
+
+    def allows(self, change: Actions) -> bool:
+        """Every change is."""
+        return True
+
+
+@dataclass(frozen=True)
+class Left:
+    """Why a change has left the race: it ran with `seeds` seeds, with which `better` others had a
+    larger gain.
+    """
+
+    seeds: int
+    better: int
+
+
+@dataclass
+class Raced:
+    """What a race has found.
+
+    Attributes:
+        finalists: best first.
+        metrics: of all changes that ran, by label and seed.
+        left: of the changes that are no finalists, by label.
+    """
+
+    finalists: list[Actions]
+    metrics: dict[str, dict[int, Run]]
+    left: dict[str, Left] = field(default_factory=dict)
 
 
 def race(
@@ -160,31 +358,67 @@ def race(
     score: str,
     seed: int,
     wanted: Sequence[Callable[[Actions], bool]] = (),
-) -> tuple[list[Actions], dict[str, dict[int, Run]]]:
-    """The finalists, best first, and the metrics of all changes that ran, by label and seed. The
-    best of each of those who may act, and the best of each of `wanted`, are finalists, too.
+    bound: Bound | NoBound | None = None,
+) -> Raced:
+    """The finalists, best first, and the metrics of all changes that ran. The best of each of those
+    who may act, and the best of each of `wanted`, are finalists, too. All are within the bound of
+    harm.
 
     A round keeps the better half of the changes, at least `FINALISTS`, and the best of each kind
-    that is better than no change: a kind may be worth its place in a pair only.
+    that is better than no change: a kind may be worth its place in a pair only. So may a change
+    that does harm alone, such as a sender that yields to others before a queue that separates
+    them; the best of its kind within the bound then has its own pairs.
     """
+    limit = bound or NoBound()
     found: dict[str, dict[int, Run]] = {}
+    gone: dict[str, Left] = {}
     first = seed
 
-    def run(name: str, changes: Sequence[Actions], count: int) -> None:
+    def run(name: str, changes: Sequence[Actions]) -> None:
         nonlocal first
-        entries = [Entry(label_of(one), runs.situation.scenario(one)) for one in ((), *changes)]
-        for entry, of_seed in zip(entries, runs.run(name, entries, range(first, first + count)), strict=True):
-            found.setdefault(entry.label, {}).update(of_seed)
-        first += count
+        every = [(), *changes]
+        seeds = range(first, first + runs.first_seeds)
+        for change, of_seed in zip(
+            every, runs.scored(name, [(one, NO_CONDITION) for one in every], seeds), strict=True
+        ):
+            found.setdefault(label_of(change), {}).update(of_seed)
+        first += runs.first_seeds
 
     def gain(change: Actions) -> float:
         return mean_gain(found[label_of(change)], found[label_of(())], score)
+
+    def measure(changes: Sequence[Actions]) -> None:
+        limit.measure([one for one in changes if gain(one) >= WORTH])
+
+    def first_allowed(changes: Sequence[Actions], count: int) -> list[Actions]:
+        """The first `count` changes within the bound that lose nothing."""
+        allowed: list[Actions] = []
+        waiting = [one for one in changes if gain(one) >= 1.0]
+        while waiting and len(allowed) < count:
+            some = waiting[: count - len(allowed)]
+            measure(some)
+            allowed += [one for one in some if limit.allows(one)]
+            waiting = waiting[len(some) :]
+        return allowed
+
+    def best_part(pair: Actions) -> float:
+        """The gain of the better action of a pair; one that does harm alone is no alternative."""
+        return max((gain((one,)) for one in pair if limit.allows((one,))), default=0.0)
+
+    def leave(changes: Sequence[Actions], kept: Sequence[Actions]) -> None:
+        order = sorted(changes, key=gain, reverse=True)
+        labels = set(map(label_of, kept))
+        gone.update(
+            (label_of(one), Left(len(found[label_of(one)]), place))
+            for place, one in enumerate(order)
+            if label_of(one) not in labels
+        )
 
     left: list[Actions] = [(action,) for action in actions]
     number = 0
     while True:
         number += 1
-        run(f"round-{number}", left, FIRST_SEEDS)
+        run(f"round-{number}", left)
         ordered = sorted(left, key=gain, reverse=True)
         if len(ordered) <= FINALISTS + PAIRED or number == 3:
             break
@@ -194,27 +428,40 @@ def race(
             if change[0].kind not in kinds and gain(change) > 1.0:
                 kinds.add(change[0].kind)
                 half.append(change)
+        leave(left, half)
         left = half
     tried = sorted(((action,) for action in actions), key=gain, reverse=True)
     best: dict[str, Actions] = {}
     for change in tried:
         best.setdefault(change[0].kind, change)
-    singles = ordered[: max(2, FINALISTS - 2)]
-    set_apart = [one for one in list(best.values())[:PAIRED] if one not in singles]
-    pairs = _pairs(actions, tried, list(best.values())[:PAIRED])
+    paired = list(best.values())[:PAIRED]
+    singles = first_allowed(ordered, max(2, FINALISTS - 2))
+    measure(paired)
+    for change in [one for one in paired if not limit.allows(one)]:
+        of_kind = [one for one in tried if one[0].kind == change[0].kind and one != change]
+        paired += [one for one in first_allowed(of_kind, 1) if one not in paired]
+    set_apart = [one for one in paired if one not in singles]
+    pairs = _pairs(actions, tried, paired)
     for name in ("pairs-1", "pairs-2"):
         if pairs:
-            run(name, [*pairs, *singles, *set_apart], FIRST_SEEDS)
-            pairs = [pair for pair in pairs if gain(pair) >= PART_GAIN * max(gain((one,)) for one in pair)]
-            pairs = sorted(pairs, key=gain, reverse=True)[: 2 * FINALISTS]
+            run(name, [*pairs, *singles, *set_apart])
+            strongest = sorted(pairs, key=gain, reverse=True)[: 4 * FINALISTS]
+            better = {part.label for pair in strongest for part in pair if PART_GAIN * gain((part,)) > gain(pair)}
+            measure([(part,) for part in actions if part.label in better])
+            kept = [pair for pair in strongest if gain(pair) >= PART_GAIN * best_part(pair)]
+            leave(pairs, kept[: 2 * FINALISTS])
+            pairs = kept[: 2 * FINALISTS]
     near = sorted([*singles, *pairs], key=gain, reverse=True)
-    finalists = near[:FINALISTS]
-    added: list[Actions | None] = [next((one for one in tried if one[0].who == (who,)), None) for who in WHO]
-    added += [next(filter(are, [*near, *tried]), None) for are in wanted]
-    for one in added:
-        if one and gain(one) >= 1.0 and label_of(one) not in map(label_of, finalists):
-            finalists.append(one)
-    return finalists, found
+    finalists = first_allowed(near, FINALISTS) or [one for one in tried[:1] if limit.allows(one)]
+    leave([*near, *tried], finalists)
+    options: list[Callable[[Actions], bool]] = [lambda one, who=who: one[0].who == (who,) for who in WHO]  # type: ignore[misc]
+    for place, is_wanted in enumerate([*options, *wanted]):
+        pool = [one for one in ([*near, *tried] if place >= len(options) else tried) if is_wanted(one)]
+        for one in first_allowed(pool, 1):
+            if label_of(one) not in map(label_of, finalists):
+                finalists.append(one)
+                gone.pop(label_of(one), None)
+    return Raced(finalists, found, gone)
 
 
 def _pairs(actions: Sequence[Action], singles: Sequence[Actions], best: Sequence[Actions]) -> list[Actions]:

@@ -5,26 +5,40 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ackclock.advice.result import Advice
-from ackclock.advice.tables import verdict
+from ackclock.advice.tables import gain_range, gain_text, verdict
 from ackclock.advisor import verification
 from ackclock.advisor.actions import WHO, Action, candidates, check_may
-from ackclock.advisor.causes import causes_of, removed_share
+from ackclock.advisor.causes import Cause, causes_of, removed_share
 from ackclock.advisor.conditions import Condition, conditions
 from ackclock.advisor.fit_support import FitSupport
-from ackclock.advisor.goals import BESIDE
 from ackclock.advisor.host_actions import unsettable
-from ackclock.advisor.outcome import ModelError, Prediction, costs, effect, ordered, pairs_of, predicted_ratio, refusal
+from ackclock.advisor.outcome import (
+    MIN_GAIN,
+    ModelError,
+    Prediction,
+    beside_costs,
+    effect,
+    ordered,
+    own_costs,
+    pairs_of,
+    predicted_ratio,
+    probe_refusal,
+    refusal,
+)
 from ackclock.advisor.race import (
     CPU_S,
     EXAMINED,
-    FIRST_SEEDS,
+    NO_CONDITION,
     UNSEEN,
     Actions,
-    Entry,
+    Bound,
+    Left,
+    Raced,
     Runs,
     Sizes,
     label_of,
@@ -34,14 +48,15 @@ from ackclock.advisor.race import (
 from ackclock.advisor.reader import Reader
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import Situation, situation_of
-from ackclock.comparison.prices import OTHERS, SHORT, companions
 from ackclock.errors import InputError, InvalidValue, choices, format_value
+from ackclock.input.link.hop import DIRECTIONS
 from ackclock.input.objects import Link
 from ackclock.input.scenario.link_draws import draws_path
 from ackclock.linux import require_linux
 from ackclock.notebook import Progress
 from ackclock.simulation import run_files
-from ackclock.simulation.goals import GOALS
+from ackclock.simulation.goals import GOALS, SPARSE_GOALS
+from ackclock.simulation.harm import Harm
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.simulation.plan import build_plan
 from ackclock.statistics import Ratio, against, ratio
@@ -66,19 +81,21 @@ def advise(
     progress: Progress | None = None,
     cpu_s: float = CPU_S,
     verify: bool = False,
+    may_harm: bool = False,
 ) -> Advice:
     """What to change of the hosts or of a link for a goal, with the commands and how to undo them.
 
     Args:
-        what: a packaged link's name, a link file, a `Link` or a dict (with a bulk transfer over
-            it); a scenario file or dict; a run folder of `simulate` or `compare`; or captures of
-            both ends of a path, to which a link is fitted first.
+        what: a packaged link's name, a link file, a `Link` or a dict (judged by the mean of its
+            loads: a download, an upload, both at once); a scenario file or dict; a run folder of
+            `simulate` or `compare`; or captures of both ends of a path, to which a link is fitted
+            first.
         goal: "balanced" (goodput over the root of the p95 RTT of a sparse flow beside it),
             "throughput", "latency" (that RTT) or "fairness" (Jain's index).
         may: who may change something: "sender", "receiver", "router" (at the clients' end) and
             "operator" (of the link). By default all of them, and what the reader can apply stands
             first by a guess: hosts and router of a link or a scenario, the captured end.
-        direction: of the transfer over a link, "down" or "up".
+        direction: of the transfer over a link whose figures stand first, "down" or "up".
         seed: the first seed of the rounds.
         workers: threads; all cores when None.
         out: the run folder; nothing is written without it.
@@ -89,6 +106,8 @@ def advise(
         verify: run the situation as it is and the first advice that the running kernel can follow
             with its TCP over the emulated link (half a minute of real time), and report the gain
             beside the predicted one.
+        may_harm: advise changes, too, that push another flow, short transfers or the changed flow
+            below half of what the host's defaults give there (docs/advise.md).
 
     All changes run with the same seeds, the better half with further ones, then pairs of the best;
     the finalists and the situation as it is run with seeds that no round has seen. A change is
@@ -127,6 +146,8 @@ def advise(
             seed,
             cpu_s,
             verify,
+            may_harm,
+            situation.loads,
             build_plan(situation.scenario(), seed).digest,
             situation.draws.digest if situation.draws else None,
         ],
@@ -137,7 +158,7 @@ def advise(
             return Advice(read_json(folder / ADVISE.document), folder)
         runs = Runs(situation, folder, workers, progress)
         wanted = [lambda one: not verification.cannot(runs.situation, one)] if verify else []
-        document, changes = _advice(runs, goal, allowed, reader, seed, cpu_s, wanted)
+        document, changes = _advice(runs, _Asked(goal, allowed, seed, cpu_s, may_harm, reader), wanted)
         if verify and changes:
             found = verification.verify(runs.situation, changes, document, progress)
             document |= {"verification": found, "notes": [*document["notes"], found["text"]]}
@@ -153,37 +174,67 @@ def advise(
     return Advice(document, folder)
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """The arguments of an advice: `advise` says what they are."""
+
+    goal: str
+    may: tuple[str, ...]
+    seed: int
+    cpu_s: float
+    may_harm: bool
+    reader: Reader = field(default_factory=Reader)
+
+    @property
+    def score(self) -> str:
+        """The metric of the goal's score."""
+        return f"score_{self.goal}"
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the score needs a sparse flow beside the situation's flows."""
+        return self.goal in SPARSE_GOALS
+
+
+def _candidates(situation: Situation, may: Sequence[str]) -> list[Action]:
+    """The changes of a situation; of a link those of each direction of the data."""
+    if not situation.loads:
+        return candidates(situation, may)
+    other = next(direction for direction in DIRECTIONS if direction != situation.direction)
+    every = [one for side in (situation.direction, other) for one in candidates(situation.under(side), may)]
+    return list({action.label: action for action in reversed(every)}.values())[::-1]
+
+
 def _advice(
-    runs: Runs,
-    goal: str,
-    may: Sequence[str],
-    reader: Reader,
-    seed: int,
-    cpu_s: float,
-    wanted: Sequence[Callable[[Actions], bool]],
+    runs: Runs, asked: _Asked, wanted: Sequence[Callable[[Actions], bool]]
 ) -> tuple[dict[str, Any], list[Actions]]:
     """The document, and its advised changes, best first."""
-    score = f"score_{goal}"
+    goal, score, seed = asked.goal, asked.score, asked.seed
     situation = runs.situation
-    actions = candidates(situation, may)
-    sizes = Sizes.within(situation, len(actions), cpu_s)
+    actions = _candidates(situation, asked.may)
+    sizes = Sizes.within(situation, len(actions), asked.cpu_s)
     if sizes.duration_s is not None:
         situation = runs.situation = situation.lasting(sizes.duration_s)
     runs.planned = sizes.runs(len(actions))
-    first = range(seed, seed + FIRST_SEEDS)
-    runs.run("baseline", [Entry(LEFT, situation.scenario())], first)
+    first = range(seed, seed + runs.first_seeds)
+    runs.scored("baseline", [((), NO_CONDITION)], first)
     summaries = [json.loads(text) for text in runs.summaries]
-    causes = causes_of(summaries, build_plan(situation.scenario(), seed).document)
+    causes = _causes(situation, summaries, seed)
     situation = runs.situation = situation.with_queues(summaries)
-    actions = candidates(situation, may)
-    runs.planned = sizes.runs(len(actions))
+    actions = _candidates(situation, asked.may)
+    bound = Bound.of(runs, seed, asked.cpu_s)
+    runs.planned = sizes.runs(len(actions)) + bound.planned
     support = FitSupport.of(situation.fit)
     if support.refuses_all:
         actions = []
-    finalists, raced = race(runs, actions, score, seed + FIRST_SEEDS, wanted) if actions else ([], {})
+    raced = (
+        race(runs, actions, score, seed + runs.first_seeds, wanted, None if asked.may_harm else bound)
+        if actions
+        else Raced([], {})
+    )
+    finalists = raced.finalists
     unseen = range(seed + UNSEEN, seed + UNSEEN + sizes.final)
-    entries = [Entry(label_of(one), situation.scenario(one)) for one in ((), *finalists)]
-    final = dict(zip([e.label for e in entries], runs.run("final", entries, unseen), strict=True))
+    final = _final(runs, finalists, asked, unseen, sizes)
     base = final[LEFT]
     values = {
         label: {s: run[score] for s, run in of_seed.items() if not math.isnan(run.get(score, math.nan))}
@@ -191,28 +242,42 @@ def _advice(
     }
     gains = against(values, LEFT, [label for label in final if label != LEFT])
     model = ModelError.of(situation.fit.get("score") if situation.fit else None)
-    every = {label: {**raced.get(label, {}), **of_seed} for label, of_seed in final.items()}
+    # Goals without a delay are judged without the sparse flow, beside which the rounds ran.
+    rounds = raced.metrics if asked.sparse else {}
+    every = {label: {**rounds.get(label, {}), **of_seed} for label, of_seed in final.items()}
     error = model.of_gain(goal)
     one_runs = {label: predicted_ratio(every[label], every[LEFT], score, error) for label in gains}
     by_label = {label_of(one): one for one in finalists}
-    refused = {label: refusal(final[label], base, gain, goal) for label, gain in gains.items()}
+    refused = {label: refusal(final[label], base, gain, goal, situation.loads) for label, gain in gains.items()}
     unsupported = {
         label: why
         for label, old in refused.items()
         if not old and (why := support.refusal(by_label[label], one_runs[label]))
     }
     refused |= unsupported
-    accepted = [label for label, why in refused.items() if not why and _earns_its_parts(label, by_label, values)]
+    useful = [label for label, why in refused.items() if not why]
+    if not asked.may_harm:
+        bound.measure([by_label[label] for label in useful])
+        refused |= {label: _harm_text(bound.found[label]) for label in useful if bound.found[label]}
+    if asked.sparse:
+        left = {label: by_label[label] for label in useful if not refused[label]}
+        refused |= _probe_flips(runs, left, final, unseen, asked)
+    # A part that is refused for its harm, or for what it is without the sparse flow, is no
+    # alternative.
+    no_parts = [label for label in useful if refused[label]] + [label for label, harm in bound.found.items() if harm]
+    for label in [label for label in useful if not refused[label]]:
+        refused[label] = _parts_text(label, by_label, values, no_parts)
+    accepted = [label for label, why in refused.items() if not why]
     places = ordered(
         accepted,
         gains,
         {label: _size(by_label[label]) for label in accepted},
         {label: removed_share(by_label[label], causes) for label in accepted},
-        [label for label in accepted if reader.applies(who_of(by_label[label]))],
+        [label for label in accepted if asked.reader.applies(who_of(by_label[label]))],
     )
     examined = _examined(places, by_label)
-    unless = _conditions(runs, examined, score, seed + 2 * UNSEEN, sizes.condition)
-    beside = _beside(runs, examined, base, list(unseen)[: sizes.cost])
+    unless = _conditions(runs, examined, asked, seed + 2 * UNSEEN, sizes.condition)
+    beside = bound.beside(list(examined.values())) if examined else {}
     advice = []
     for place, label in enumerate(places, start=1):
         row = {
@@ -220,34 +285,36 @@ def _advice(
             **_typed(by_label[label]),
             "gain": _gain(gains[label], one_runs[label]),
             "effect": effect(final[label], base, model, every[label]),
+            "loads": _of_loads(runs, asked, model, (final[label], base), (every[label], every[LEFT])),
         }
         tied = [other for other in places if other != label and _ties(values, label, other)]
-        extra = {"rank": place, "tied_with": tied, "unless": None, "conditions": None, "costs": None}
+        extra: dict[str, Any] = {"rank": place, "tied_with": tied, "unless": None, "conditions": None}
+        extra |= {"costs": None, "benefits": None}
         if label in examined:
             found = unless[label]
             flips = [one["condition"] for one in found if one["flips"]]
-            extra |= {"unless": flips, "conditions": found, "costs": costs(final[label], base, beside[label])}
+            others, benefits = beside_costs(beside[label])
+            costs = [*own_costs(final[label], base, situation.loads), *others]
+            extra |= {"unless": flips, "conditions": found, "costs": costs, "benefits": benefits}
         advice.append(row | extra)
     document: dict[str, Any] = {
         "what": situation.what,
         "title": situation.base.title,
         "goal": goal,
-        "may": list(may),
-        "reader": reader.as_json(),
+        "may": list(asked.may),
+        "reader": asked.reader.as_json(),
+        "may_harm": asked.may_harm,
         "direction": situation.direction,
+        "loads": list(situation.loads),
         "duration_s": situation.base.duration / 1e12,
         "baseline": {"metrics": {n: v.as_json() for n, v in over_seeds(base.values()).items() if _shown(n)}},
         "advice": advice,
         "nothing_to_gain": [
             {**row, "supported": row["label"] not in unsupported}
-            for row in _rest(actions, finalists, raced, gains, refused, places, score)
+            for row in _rest(actions, raced, gains, refused, places, asked, bound)
         ],
-        "points": _points({**raced, **final}),
-        "notes": [
-            *situation.notes,
-            *unsettable(situation, may),
-            *([reader.sentence] if advice and reader.sentence else []),
-        ],
+        "points": _points({**raced.metrics, **final}),
+        "notes": [*situation.notes, *unsettable(situation, asked.may)],
         "runs": {"count": runs.done, "rounds": runs.rounds},
     }
     if situation.fit:
@@ -258,7 +325,110 @@ def _advice(
         }
         if advice and document["fit"]["capture_next"]:
             document["notes"].append(f"More is known after a capture of {'; '.join(document['fit']['capture_next'])}.")
+    document["notes"] += _harm_notes(document)
+    if advice and asked.reader.sentence:
+        document["notes"].append(asked.reader.sentence)
     return document | {"verdict": verdict(document)}, [by_label[label] for label in places]
+
+
+def _causes(situation: Situation, summaries: Sequence[Mapping[str, Any]], seed: int) -> list[list[Cause]]:
+    """What limits the flows of the runs as they are, of a link under each of its loads."""
+    views = [situation.under(load) for load in situation.loads] or [situation]
+    each = len(summaries) // len(views)
+    plans = [build_plan(view.scenario(), seed).document for view in views]
+    return [
+        flow
+        for place, plan in enumerate(plans)
+        for flow in causes_of(summaries[each * place : each * (place + 1)], plan)
+    ]
+
+
+def _final(
+    runs: Runs, finalists: Sequence[Actions], asked: _Asked, unseen: Sequence[int], sizes: Sizes
+) -> dict[str, dict[int, Run]]:
+    """The metrics of the finalists on unseen seeds, by label and seed. Goals that need no delay are
+    judged without the sparse flows; some seeds then have the delay from runs of their own.
+    """
+    changes = [(one, NO_CONDITION) for one in ((), *finalists)]
+    labels = [label_of(one) for one, _ in changes]
+    found = runs.scored("final", changes, unseen, sparse=asked.sparse)
+    if not asked.sparse:
+        delays = runs.scored("final-sparse", changes, unseen[: sizes.cost])
+        for of_seed, beside in zip(found, delays, strict=True):
+            for seed, run in beside.items():
+                sparse = {name: value for name, value in run.items() if name.rpartition(":")[2].startswith("sparse_")}
+                of_seed[seed] = {**of_seed[seed], **sparse}
+    return dict(zip(labels, found, strict=True))
+
+
+def _probe_flips(
+    runs: Runs,
+    changes: Mapping[str, Actions],
+    final: Mapping[str, Mapping[int, Run]],
+    unseen: Sequence[int],
+    asked: _Asked,
+) -> dict[str, str]:
+    """The changes whose goodput falls without the sparse flow, though not beside it, with the
+    reason.
+    """
+    if not changes:
+        return {}
+    every = [((), NO_CONDITION), *((one, NO_CONDITION) for one in changes.values())]
+    base, *found = runs.scored("final-plain", every, unseen, sparse=False)
+    flips = {}
+    for label, of_seed in zip(changes, found, strict=True):
+        for prefix in [f"{load}:" for load in runs.situation.loads] or [""]:
+            metric = f"{prefix}score_throughput"
+            beside = ratio(pairs_of(final[label], final[LEFT], metric))
+            without = ratio(pairs_of(of_seed, base, metric))
+            gain = ratio(pairs_of(final[label], final[LEFT], prefix + asked.score)).value
+            if asked.goal == "balanced":
+                gain *= without.value / beside.value
+            if why := probe_refusal(beside, without, gain):
+                flips[label] = why
+                break
+    return flips
+
+
+def _of_loads(
+    runs: Runs,
+    asked: _Asked,
+    model: ModelError,
+    final: tuple[Mapping[int, Run], Mapping[int, Run]],
+    every: tuple[Mapping[int, Run], Mapping[int, Run]],
+) -> dict[str, Any] | None:
+    """The gain and the effect under each load of a link, with the change and without; None for a
+    situation as it is.
+    """
+    if not runs.situation.loads:
+        return None
+    found = {}
+    for load in runs.situation.loads:
+        advised, base = (runs.metrics_of_load(load, of) for of in final)
+        all_advised, all_base = (runs.metrics_of_load(load, of) for of in every)
+        one = predicted_ratio(all_advised, all_base, asked.score, model.of_gain(asked.goal))
+        found[load] = {
+            "gain": _gain(ratio(pairs_of(advised, base, asked.score)), one),
+            "effect": effect(advised, base, model, all_advised),
+        }
+    return found
+
+
+def _harm_text(harms: Sequence[Harm]) -> str:
+    """The harm of a change as the reason that it is not advised."""
+    return f"harm: {'; '.join(harm.text for harm in harms)}"
+
+
+def _harm_notes(document: Mapping[str, Any]) -> list[str]:
+    """The change beyond the bound with a larger gain than all advised ones, in a sentence."""
+    best = max((row["gain"]["ratio"] for row in document["advice"]), default=1.0)
+    row = next((row for row in document["nothing_to_gain"] if row["harm"] and row["gain"] > best), None)
+    if row is None:
+        return []
+    return [
+        f"{row['label']} gains {gain_text(row['gain'])} ({row['n']} seeds), and is not advised: "
+        f"{row['why'].removeprefix('harm: ')}. --may-harm lifts this bound."
+    ]
 
 
 def _examined(places: Sequence[str], by_label: Mapping[str, Actions]) -> dict[str, Actions]:
@@ -283,19 +453,28 @@ def _points(found: Mapping[str, Mapping[int, Run]]) -> list[dict[str, Any]]:
 
 
 def _shown(metric: str) -> bool:
-    return not metric.startswith("score_")
+    return ":" not in metric and not metric.startswith("score_")
 
 
-def _earns_its_parts(label: str, by_label: Mapping[str, Actions], values: Mapping[str, Mapping[int, float]]) -> bool:
-    """Whether a pair is better than each of its actions alone by 3 % and more than chance."""
+def _parts_text(
+    label: str,
+    by_label: Mapping[str, Actions],
+    values: Mapping[str, Mapping[int, float]],
+    no_parts: Sequence[str],
+) -> str:
+    """Why a pair is not advised: one of its actions, not of `no_parts`, gains about as much alone;
+    empty where the pair is better by 3 % and more than chance.
+    """
     for action in by_label[label] if len(by_label[label]) > 1 else ():
-        alone = values.get(label_of((action,)))
-        if alone is None:
+        part = label_of((action,))
+        alone = values.get(part)
+        if alone is None or part in no_parts:
             continue
         found = ratio([(values[label][s], alone[s]) for s in sorted(alone.keys() & values[label].keys())])
         if not (found.value >= 1.03 and found.lo > 1.0):
-            return False
-    return True
+            interval = gain_range(found.lo, found.hi)
+            return f"a part of it gains as much: beyond {part} alone it gains {gain_text(found.value)} ({interval})"
+    return ""
 
 
 def _size(actions: Actions) -> tuple[int, ...]:
@@ -350,61 +529,72 @@ def _typed(actions: Actions) -> dict[str, Any]:
 
 def _rest(
     actions: Sequence[Action],
-    finalists: Sequence[Actions],
-    raced: Mapping[str, Mapping[int, Run]],
+    raced: Raced,
     gains: Mapping[str, Ratio],
     refused: Mapping[str, str],
     places: Sequence[str],
-    score: str,
+    asked: _Asked,
+    bound: Bound,
 ) -> list[dict[str, Any]]:
     """All changes that are not advised, with their gain and the reason, the largest gain first."""
     rows = []
-    changes = {label_of(one): one for one in [*[(action,) for action in actions], *finalists]}
+    changes = {label_of(one): one for one in [*[(action,) for action in actions], *raced.finalists]}
     for label, one in changes.items():
         if label in places:
             continue
-        found: dict[str, float | None]
+        found: dict[str, Any]
         if label in gains:
             gain = gains[label]
             found = {"gain": gain.value, "lo": gain.lo, "hi": gain.hi, "n": gain.n}
-            why = refused[label] or "a part of it gains as much"
+            why = refused[label]
         else:
-            value = mean_gain(raced[label], raced[LEFT], score)
-            found = {"gain": value, "lo": None, "hi": None, "n": len(raced[label])}
-            why = "gains less than others"
-        rows.append({**_change(one), **found, "why": why})
+            of_seed, base = raced.metrics[label], raced.metrics[LEFT]
+            found = {"gain": mean_gain(of_seed, base, asked.score), "lo": None, "hi": None, "n": len(of_seed)}
+            harms = [] if asked.may_harm else bound.found.get(label, [])
+            left = raced.left.get(label, Left(len(of_seed), len(gains)))
+            why = _harm_text(harms) if harms else _left_text(left, ratio(pairs_of(of_seed, base, asked.score)))
+        harm = [one.as_json() for one in bound.found.get(label, ())] if why.startswith("harm: ") else []
+        rows.append({**_change(one), **found, "why": why, "harm": harm})
     return sorted(rows, key=lambda row: -float(row["gain"] or 0.0))
 
 
+def _left_text(left: Left, gain: Ratio) -> str:
+    """Why a change has left the race, by its gain with the seeds that it had."""
+    if not gain.value >= MIN_GAIN:
+        return "gains less than 3 %" if gain.value >= 1.0 else "loses"
+    seeds = f"{gain.n} seed{'s' if gain.n != 1 else ''}"
+    others = f"{left.better} other{'s' if left.better != 1 else ''}"
+    if gain.n < 2:
+        return f"too few seeds to be certain ({seeds}, in which {others} gained more)"
+    interval = gain_range(gain.lo, gain.hi)
+    if not gain.lo > 1.0:
+        return f"too uncertain: {interval} with {seeds}, in which {others} gained more"
+    return f"gains less than {others} with the same {seeds} ({interval})"
+
+
 def _conditions(
-    runs: Runs, examined: Mapping[str, Actions], score: str, seed: int, seeds: int
+    runs: Runs, examined: Mapping[str, Actions], asked: _Asked, seed: int, seeds: int
 ) -> dict[str, list[dict[str, Any]]]:
     """The gain of each change under neighbouring conditions."""
     if not examined:
         return {}
     found = conditions(runs.situation)
-    every = [(condition, label) for condition in found for label in (LEFT, *examined)]
     changes: dict[str, Actions] = {LEFT: (), **examined}
-    entries = [_entry(runs.situation, changes[label], label, condition) for condition, label in every]
-    metrics = dict(
-        zip(
-            [(c.text, label) for c, label in every],
-            runs.run("conditions", entries, range(seed, seed + seeds)),
-            strict=True,
-        )
+    every = [(condition, label) for condition in found for label in changes]
+    scored = runs.scored(
+        "conditions",
+        [(changes[label], condition) for condition, label in every],
+        range(seed, seed + seeds),
+        sparse=asked.sparse,
     )
+    metrics = dict(zip([(condition.text, label) for condition, label in every], scored, strict=True))
     return {
         label: [
-            _under(condition, metrics[condition.text, label], metrics[condition.text, LEFT], score)
+            _under(condition, metrics[condition.text, label], metrics[condition.text, LEFT], asked.score)
             for condition in found
         ]
         for label in examined
     }
-
-
-def _entry(situation: Situation, actions: Actions, label: str, condition: Condition) -> Entry:
-    scenario = situation.scenario(actions, condition.point, condition.flows)
-    return Entry(label, scenario, condition.text)
 
 
 def _under(condition: Condition, advised: Mapping[int, Run], base: Mapping[int, Run], score: str) -> dict[str, Any]:
@@ -418,31 +608,3 @@ def _under(condition: Condition, advised: Mapping[int, Run], base: Mapping[int, 
         "n": gain.n,
         "flips": gain.hi < 1.0 or gain.value < 1.0 / 1.03,
     }
-
-
-def _beside(
-    runs: Runs, examined: Mapping[str, Actions], base: Mapping[int, Run], seeds: Sequence[int]
-) -> dict[str, dict[str, tuple[Mapping[int, Run], Mapping[int, Run]]]]:
-    """The runs of each change and of none beside a cubic flow, a reno flow and short transfers."""
-    if not examined:
-        return {}
-    situation = runs.situation
-    goodput = sum(run["goodput_bps"] for run in base.values()) / len(base)
-    duration_s = situation.base.duration / 1e12
-    kinds = [kind for kind in (*OTHERS, SHORT) if goodput > 0.0]
-    flows = {
-        kind: [
-            {**flow, "name": BESIDE + str(flow["name"])}
-            for flow in companions(kind, situation.direction, duration_s, goodput)
-        ]
-        for kind in kinds
-    }
-    if any(str(flow.get("name", "")).startswith(f"{BESIDE}other") for flow in situation.data["flow"]):
-        flows = {kind: of for kind, of in flows.items() if kind == SHORT}
-    changes: dict[str, Actions] = {LEFT: (), **examined}
-    every = [(kind, label) for kind in flows for label in changes]
-    entries = [
-        Entry(label, situation.scenario(changes[label], flows=flows[kind]), beside=kind) for kind, label in every
-    ]
-    metrics = dict(zip(every, runs.run("beside", entries, seeds), strict=True))
-    return {label: {kind: (metrics[kind, label], metrics[kind, LEFT]) for kind in flows} for label in examined}

@@ -1,4 +1,4 @@
-"""The situation that an advice is about: a link with one bulk transfer, a scenario, a run, or what
+"""The situation that an advice is about: a link under its loads, a scenario, a run, or what
 captures show.
 """
 
@@ -22,6 +22,9 @@ from ackclock.input.scenario.draft import Draft, absolute_traces, draft_of, find
 from ackclock.input.scenario.hosts import DEFAULT_HOST
 from ackclock.input.scenario.link_draws import LinkDraws
 from ackclock.input.scenario.model import Scenario
+from ackclock.input.scenario.tcp import TcpEnds
+from ackclock.simulation.harm import Place
+from ackclock.simulation.loads import LOADS
 from ackclock.simulation.sparse_flow import sparse_every_s, sparse_table
 from ackclock.storage.run_kind import COMPARE, EMULATE, MEASURE, SIMULATE, kind_of
 
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 UNKNOWN_BPS = 1e7
 """The rate of a path without one, for the spacing of the sparse packets."""
 FLOW = "flow"
-"""The name of the transfer over a link."""
+"""The name of the transfer over a link; the opposite one's has its direction in addition."""
 RTTS = 60
 """Minimum number of RTTs in a run over a link: slow start has little weight then."""
 MIN_S, MAX_S = 10.0, 40.0
@@ -73,6 +76,8 @@ class Situation:
     """Whether the path takes the window scale option away: no host can change that."""
     is_link: bool = False
     """Whether the flows are ours: a transfer over a link, whose duration may be another."""
+    loads: tuple[str, ...] = ()
+    """The loads whose mean judges a link (`simulation.loads`); empty: the situation as it is."""
 
     @property
     def base(self) -> Scenario:
@@ -89,6 +94,17 @@ class Situation:
         """The direction of the data of the first own flow."""
         scenario = self.base
         return next(f.direction for n, f in zip(scenario.flow_names(), scenario.flow, strict=True) if n == self.own[0])
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """The directions of the data of the own flows under all loads."""
+        if self.loads:
+            return DIRECTIONS
+        scenario = self.base
+        own = {
+            flow.direction for name, flow in zip(scenario.flow_names(), scenario.flow, strict=True) if name in self.own
+        }
+        return tuple(direction for direction in DIRECTIONS if direction in own)
 
     @property
     def host(self) -> str:
@@ -111,6 +127,59 @@ class Situation:
         flows = zip(scenario.flow_names(), scenario.flow, strict=True)
         return {name: scenario.tcp_of(flow).keys for name, flow in flows if name in self.own}
 
+    def under(self, load: str) -> Situation:
+        """With the flows of a load in place of the own one, which a link has; TCP and number of the
+        flows are the own one's.
+        """
+        own, *others = self.data["flow"]
+        opposite = next(direction for direction in DIRECTIONS if direction != self.direction)
+        names = {self.direction: FLOW, opposite: f"{FLOW}_{opposite}"}
+        keys = {key: value for key, value in own.items() if key not in ("name", "direction", "workload")}
+        flows = LOADS[load].tables(names, **keys)
+        for flow in others:
+            name = str(flow["name"]).removesuffix(f"_{opposite}")
+            flows += [
+                {**flow, "name": name if one == self.direction else f"{name}_{one}", "direction": one}
+                for one in LOADS[load].directions
+            ]
+        own_names = tuple(names[direction] for direction in LOADS[load].directions)
+        return replace(self, data={**self.data, "flow": flows}, own=own_names, loads=())
+
+    def place(self, actions: Sequence[Action] = ()) -> Place:
+        """The path with actions, and the TCP of the first own flow with them."""
+        keys = {
+            change.path: change.to
+            for action in actions
+            for change in action.changes
+            if change.path.startswith("tcp.") or not action.hop
+        }
+        return Place(draft_of(self._with_hops(actions)), self._flow_keys(), keys)
+
+    def default_place(self) -> Place:
+        """The path as it is, with the defaults of the hosts of the first own flow."""
+        flow = self._flow_keys()
+        hosts = {key: value for key, value in flow.items() if key in ("host", "over")}
+        ends = {end: {"host": flow[end]["host"]} for end in ("server", "client") if "host" in flow.get(end, {})}
+        return Place(draft_of(self.data), {**hosts, **ends})
+
+    @property
+    def has_default_tcp(self) -> bool:
+        """Whether the first own flow has the defaults of its hosts."""
+        places = (self.default_place(), self.place())
+        mine, default = (place.scenario(self.direction, "cubic") for place in places)
+        return all(
+            mine.tcp_of(mine.flow[0], end) == default.tcp_of(default.flow[0], end) for end in ("server", "client")
+        )
+
+    def _flow_keys(self) -> dict[str, Any]:
+        """The TCP keys of the first own flow as written, its own and those of all flows."""
+        names = self.base.flow_names()
+        own: Mapping[str, Any] = next(f for n, f in zip(names, self.data["flow"], strict=True) if n == self.own[0])
+        kept = {key: value for key, value in own.items() if key == "over" or key in TcpEnds.model_fields}
+        of_all: Mapping[str, Any] = self.data.get("tcp", {})
+        ends = {end: {**of_all.get(end, {}), **kept.get(end, {})} for end in ("server", "client")}
+        return {**of_all, **kept, **{end: keys for end, keys in ends.items() if keys}}
+
     def has_queue(self, hop: str, direction: str) -> bool:
         """Whether packets wait or are dropped there."""
         return self.queued is None or (hop, direction) in self.queued
@@ -120,26 +189,35 @@ class Situation:
         actions: Sequence[Action] = (),
         point: Mapping[str, Any] | None = None,
         flows: Sequence[Mapping[str, Any]] = (),
+        *,
+        sparse: bool = True,
     ) -> Scenario:
-        """The scenario with actions, over a path with other values (`point`), beside other flows.
+        """The scenario with actions, over a path with other values (`point`), beside other flows;
+        `sparse`: beside a sparse flow in each direction, which is not the situation's.
 
         A key `tcp.KEY` of an action is set for the own flows, whether or not they have it
         themselves.
         """
-        data = copy.deepcopy(dict(self.data))
+        data = self._with_hops(actions)
         keys: dict[str, Any] = dict(point or {})
         for action in actions:
-            if action.hop:
-                before, hop = action.hop
-                index = next(i for i, one in enumerate(data["hop"]) if one["name"] == before)
-                data["hop"].insert(index + 1, copy.deepcopy(dict(hop)))
             for change in action.changes:
                 if change.path.startswith("tcp."):
                     keys |= {f"flow.{name}.{change.path.removeprefix('tcp.')}": change.to for name in self.own}
                 elif not action.hop:
                     keys[change.path] = change.to
-        data["flow"] = [*data["flow"], *self._sparse(), *flows]
+        data["flow"] = [*data["flow"], *(self._sparse() if sparse else ()), *flows]
         return draft_of(data).check(keys)
+
+    def _with_hops(self, actions: Sequence[Action]) -> dict[str, Any]:
+        """The tables with the hops that actions add."""
+        data = copy.deepcopy(dict(self.data))
+        for action in actions:
+            if action.hop:
+                before, hop = action.hop
+                index = next(i for i, one in enumerate(data["hop"]) if one["name"] == before)
+                data["hop"].insert(index + 1, copy.deepcopy(dict(hop)))
+        return data
 
     def with_draw(self, scenario: Scenario, seed: int) -> Scenario:
         """A scenario of this situation over the link of a seed, drawn from the fit. What a change
@@ -293,6 +371,7 @@ def _of_captures(what: str, captures: Sequence[str], seed: int | None) -> Situat
     notes += of_link.notes
     return replace(
         of_link,
+        loads=(),
         notes=tuple(notes),
         fit=fitted.document,
         fitted=file,
@@ -411,7 +490,7 @@ def _of_link(
     draws = LinkDraws.beside(keys["link"]) if "link" in keys else None
     notes = (draws.note,) if draws else ()
     fit = _fit_table(keys["link"]) if "link" in keys else None
-    return replace(_of_data(what, data, Path()), draws=draws, notes=notes, fit=fit, is_link=True)
+    return replace(_of_data(what, data, Path()), draws=draws, notes=notes, fit=fit, is_link=True, loads=tuple(LOADS))
 
 
 def _fit_table(link: str) -> Mapping[str, Any] | None:

@@ -77,15 +77,21 @@ def verify(
         return {"label": row["label"], "concluded": False, "text": f"Not verified: {error}."}
     seconds = float(measured["baseline"]["seconds"])
     captured_bps = situation.captured.goodput_bps(seconds) if situation.captured else None
-    return judgement(measured, row, str(document["goal"]), captured_bps)
+    return judgement(measured, row, str(document["goal"]), captured_bps, str(document["direction"]))
 
 
 def judgement(
-    measured: Mapping[str, Mapping[str, Any]], row: Mapping[str, Any], goal: str, captured_bps: float | None
+    measured: Mapping[str, Mapping[str, Any]],
+    row: Mapping[str, Any],
+    goal: str,
+    captured_bps: float | None,
+    direction: str = "down",
 ) -> dict[str, Any]:
     """What emulated transfers show of an advice (`row` of the document). `captured_bps` is the
-    goodput that was captured.
+    goodput that was captured, `direction` that of the transfer, whose load is compared.
     """
+    loads = row.get("loads")
+    gains = loads[direction]["gain"] if loads else row["gain"]
     effects = row["effect"]
     predicted = {
         name: {metric: effects[metric][name] for metric in ("goodput_bps", "sparse_rtt_p95_ms")}
@@ -101,12 +107,12 @@ def judgement(
     if abs(share - 1.0) > BASELINE_ERROR:
         return found | {"text": f"Not concluded: the emulated baseline has {percent(share)} of the {origin} goodput."}
     gain = scores["advised"] / scores["baseline"]
-    one = row["gain"]["one_run"] or {"lo": row["gain"]["ratio"], "hi": row["gain"]["ratio"]}
+    one = gains["one_run"] or {"lo": gains["ratio"], "hi": gains["ratio"]}
     agrees = one["lo"] <= gain <= one["hi"]
     return found | {
         "concluded": True,
         "agrees": agrees,
-        "gain": {"measured": gain, "predicted": row["gain"]["ratio"]},
+        "gain": {"measured": gain, "predicted": gains["ratio"]},
         "text": (
             f"With the running kernel over the emulated link, {row['label']} gains {gain_text(gain)}: this "
             f"{'agrees with' if agrees else 'differs from'} the predicted {gain_text(one['lo'])} .. "

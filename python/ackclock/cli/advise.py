@@ -32,11 +32,14 @@ def advise(
         ),
     ] = None,
     direction: Annotated[
-        str, typer.Option(help="Of the transfer over a link: down (server to client) or up.")
+        str, typer.Option(help="Of the transfer over a link whose figures stand first: down or up.")
     ] = "down",
     verify: Annotated[
         bool,
         typer.Option("--verify", help="Run the first advice with the running kernel's TCP over the emulated link."),
+    ] = False,
+    may_harm: Annotated[
+        bool, typer.Option("--may-harm", help="Advise what takes more than half of their goodput from others, too.")
     ] = False,
     every: Annotated[bool, typer.Option("--all", help="What to type for all ranks, not for the first alone.")] = False,
     workers: Workers = None,
@@ -68,6 +71,7 @@ def advise(
             keep=True,
             progress=update,
             verify=verify,
+            may_harm=may_harm,
         )
     deliver(lambda: found.document, lambda: tables(found.document), found.folder, report=report, json=json, quiet=quiet)
     if not json:

@@ -52,6 +52,26 @@ class Effect(Open):
     hi: float | None
 
 
+class OfLoad(Open):
+    """What a change does under one load of a link."""
+
+    gain: Gain
+    effect: dict[str, Effect]
+
+
+class Harm(Open):
+    """A place in which a change falls below half of what the host's defaults give, in b/s."""
+
+    direction: str
+    companion: str
+    metric: str
+    value: float
+    default: float
+    share: float | None
+    n: int
+    text: str
+
+
 class Advised(Open):
     """A change that helps."""
 
@@ -66,10 +86,12 @@ class Advised(Open):
     preconditions: list[str]
     gain: Gain
     effect: dict[str, Effect]
+    loads: dict[str, OfLoad] | None
     tied_with: list[str]
     unless: list[str] | None
     conditions: list[dict[str, Any]] | None
     costs: list[dict[str, Any]] | None
+    benefits: list[dict[str, Any]] | None
 
 
 class NoGain(Open):
@@ -83,6 +105,7 @@ class NoGain(Open):
     hi: float | None
     n: int
     why: str
+    harm: list[Harm]
     supported: bool
 
 
@@ -114,7 +137,9 @@ class Advice(Open):
     goal: str
     may: list[str]
     reader: Reader
+    may_harm: bool
     direction: str
+    loads: list[str]
     duration_s: float
     baseline: Baseline
     advice: list[Advised]

@@ -16,6 +16,8 @@ GOALS = {
     "fairness": "Jain's index of the goodputs, of a single flow with a cubic flow beside it",
 }
 """The goals and what they are the ratio of."""
+SPARSE_GOALS = ("balanced", "latency")
+"""The goals whose score has the delay of a sparse flow beside the flows."""
 MIN_BPS = 1.0
 """A flow without goodput counts as this, whose logarithm exists."""
 

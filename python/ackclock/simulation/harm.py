@@ -193,7 +193,8 @@ class HarmBound:
         run: runs scenarios.
         first_seed: the first of `SEEDS` seeds.
         as_it_is: the flow before a change, if it has not the host's defaults.
-        cpu_s: estimated CPU seconds of `FIRST_SEEDS` runs of a change in all places: runs are
+        companions, first_seeds: `BOUNDED` and `FIRST_SEEDS`.
+        cpu_s: estimated CPU seconds of the first runs of a change in all places: runs are
             shorter beyond it, `MIN_MEASURED_S` at least.
     """
 
@@ -204,6 +205,7 @@ class HarmBound:
     as_it_is: Place | None = None
     cpu_s: float = math.inf
     companions: Sequence[str] = BOUNDED
+    first_seeds: int = FIRST_SEEDS
     found: dict[tuple[str, str, str], dict[int, Run]] = field(default_factory=dict)
     batches: int = 0
 
@@ -211,7 +213,7 @@ class HarmBound:
     def measured_s(self) -> float:
         """The duration of the measurement in s."""
         each = sum(estimated_cpu_s(self.default.scenario(one, OTHERS[0])) for one in self.directions)
-        run_s = self.cpu_s / (each * len(self.companions) * FIRST_SEEDS) * (SETTLE_S + MEASURED_S)
+        run_s = self.cpu_s / (each * len(self.companions) * self.first_seeds) * (SETTLE_S + MEASURED_S)
         return float(round(min(MEASURED_S, max(MIN_MEASURED_S, run_s - SETTLE_S))))
 
     def check(self, changes: Mapping[str, Place]) -> dict[str, list[Harm]]:
@@ -221,13 +223,22 @@ class HarmBound:
         `SEEDS`.
         """
         seeds = range(self.first_seed, self.first_seed + SEEDS)
-        places = {DEFAULTS: self.default, **({AS_IT_IS: self.as_it_is} if self.as_it_is else {}), **changes}
+        places = self._references() | dict(changes)
         every = [(label, side, one) for label in places for side in self.directions for one in self.companions]
-        self._run(places, every, seeds[:FIRST_SEEDS])
+        self._run(places, every, seeds[: self.first_seeds])
         near = [key for key in every if key[0] in changes and not self._is_settled(*key)]
         references = [(label, *key[1:]) for key in near for label in places if label in (DEFAULTS, AS_IT_IS)]
         self._run(places, list(dict.fromkeys([*references, *near])), seeds)
         return {label: [*self._harms(label)] for label in changes}
+
+    def measure(self, changes: Mapping[str, Place], companions: Sequence[str], count: int) -> None:
+        """Runs each change, and what it is compared with, beside companions with `count` seeds."""
+        places = self._references() | dict(changes)
+        every = [(label, side, one) for label in places for side in self.directions for one in companions]
+        self._run(places, every, range(self.first_seed, self.first_seed + count))
+
+    def _references(self) -> dict[str, Place]:
+        return {DEFAULTS: self.default, **({AS_IT_IS: self.as_it_is} if self.as_it_is else {})}
 
     def seeds(self, label: str, direction: str, companion: str) -> Seeds:
         """The metrics of the runs in a place, by seed."""
