@@ -95,6 +95,24 @@ def test_change_is_not_blamed_when_the_flow_was_below_the_bound_before() -> None
     assert Given(**figures, changed=(0.05, 0.95, 0.8)).harmed(as_it_is=True) == {("cubic", "own_bps")}
 
 
+def test_harm_is_assumed_when_the_mean_is_within_its_standard_error_of_the_bound() -> None:
+    class Varied(Given):
+        def run(self, name: str, runs: Sequence[HarmRun], seeds: Sequence[int]) -> list[Seeds]:
+            found = super().run(name, runs, seeds)
+            spread = {seed: 1.0 + (0.4 if seed % 2 else -0.4) for seed in seeds}
+            return [
+                {s: {k: v * (spread[s] if run.label == "changed" else 1.0) for k, v in of[s].items()} for s in seeds}
+                for run, of in zip(runs, found, strict=True)
+            ]
+
+    default = (0.5, 0.5, 0.8)
+    bound = HarmBound(Place(_line()), ["down"], Varied(default=default, changed=(0.26, 0.74, 0.8)).run)
+    (harm,) = bound.check({"changed": Place(_line())})["changed"]
+    assert harm.share > 0.5
+    assert "10 seeds do not tell from the bound" in harm.text
+    assert Varied(default=default, changed=(0.4, 0.6, 0.8)).harmed() == set()
+
+
 def test_seeds_are_ten_when_a_mean_is_near_the_bound() -> None:
     near, far = (
         Given(default=(0.5, 0.5, 0.8), changed=(0.27, 0.7, 0.8)),
