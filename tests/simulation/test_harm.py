@@ -109,7 +109,7 @@ def test_harm_is_assumed_when_the_mean_is_within_its_standard_error_of_the_bound
     bound = HarmBound(Place(_line()), ["down"], Varied(default=default, changed=(0.26, 0.74, 0.8)).run)
     (harm,) = bound.check({"changed": Place(_line())})["changed"]
     assert harm.share > 0.5
-    assert "10 seeds do not tell from the bound" in harm.text
+    assert "10 seeds do not separate from the bound" in harm.text
     assert Varied(default=default, changed=(0.4, 0.6, 0.8)).harmed() == set()
 
 

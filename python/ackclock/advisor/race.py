@@ -47,6 +47,14 @@ UNSEEN = 1000
 of those of the bound of harm."""
 HARM_CPU_S = 1.0
 """Estimated CPU seconds of the first runs of one change beside others, of `CPU_S` for all runs."""
+LOOK_S, MIN_LOOK_S, LOOK_FAR = 30.0, 8.0, 1.25
+"""The duration of the first runs beside others, of which a quarter is before the measurement, and
+the ratio to the bound from which on they decide; where they take too much CPU time the minimum."""
+LOOK_RTTS = 10
+"""Minimum number of RTTs of these runs, with the longest queue."""
+CHEAP_S = 0.05
+"""Where the first runs of one change over their whole duration take so many estimated CPU seconds,
+no shorter ones precede."""
 WORTH = 1.02
 """Harm is measured of changes whose gain in the race is at least this ratio, and of all that would
 be advised."""
@@ -261,26 +269,37 @@ class Bound:
 
     Attributes:
         runs: those of the advice.
+        look: the shorter runs that decide where a mean is far from the bound.
         found: the harm of each change that was measured, by its label.
     """
 
     runs: Runs
     bound: HarmBound
+    look: HarmBound
     found: dict[str, list[Harm]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, runs: Runs, seed: int, cpu_s: float) -> Bound:
         """The bound for the hosts and the path of a situation; `cpu_s` are those of all runs."""
         situation = runs.situation
-        bound = HarmBound(
+        whole = HarmBound(
             situation.default_place(),
             situation.directions,
             runs.harm,
             first_seed=seed + 3 * UNSEEN,
             as_it_is=None if situation.has_default_tcp else situation.place(),
-            cpu_s=HARM_CPU_S * min(1.0, cpu_s / CPU_S),
+            cpu_s=max(CHEAP_S, HARM_CPU_S * min(1.0, cpu_s / CPU_S)),
         )
-        return cls(runs, bound)
+        each = sum(estimated_cpu_s(whole.default.scenario(one, OTHERS[0], 1.0, 0.0)) for one in whole.directions)
+        # Estimates of one second of a run.
+        allowed_s = whole.cpu_s / (each * len(whole.companions) * whole.first_seeds)
+        wanted_s = max(min(LOOK_S, allowed_s), MIN_LOOK_S, LOOK_RTTS * situation.longest_rtt_s)
+        look_s = float(round(min(wanted_s, whole.settle_s + whole.measured_s)))
+        whole_s = whole.settle_s + whole.measured_s
+        if look_s == whole_s or each * whole_s * len(whole.companions) * whole.first_seeds <= CHEAP_S:
+            return cls(runs, whole, whole)
+        look = replace(whole, run_s=look_s, far=LOOK_FAR, name="harm-look", found={}, near=set())
+        return cls(runs, replace(whole, look=look, found={}, near=set()), look)
 
     @property
     def planned(self) -> int:
@@ -298,12 +317,12 @@ class Bound:
         """The runs of one flow beside each companion, with each change and without, by label."""
         places = {label_of(one): self.runs.situation.place(one) for one in changes}
         companions = (*OTHERS, TRANSFER)
-        self.bound.measure(places, companions, COST_SEEDS)
+        self.look.measure(places, companions, COST_SEEDS)
         return {
             label: {
                 (direction, companion): (
-                    self.bound.seeds(label, direction, companion),
-                    self.bound.seeds(AS_IT_IS, direction, companion),
+                    self.look.seeds(label, direction, companion),
+                    self.look.seeds(AS_IT_IS, direction, companion),
                 )
                 for direction in self.bound.directions
                 for companion in companions

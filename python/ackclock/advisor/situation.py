@@ -16,7 +16,7 @@ from ackclock.advisor.goals import BESIDE, SPARSE
 from ackclock.comparison.ack_path import slowest_bps
 from ackclock.errors import InputError
 from ackclock.input.document import read_document
-from ackclock.input.link.hop import DIRECTIONS, Hop
+from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
 from ackclock.input.objects import Link
 from ackclock.input.scenario.draft import Draft, absolute_traces, draft_of, find_link, read_draft
 from ackclock.input.scenario.hosts import DEFAULT_HOST
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ackclock.advisor.action import Action
     from ackclock.fitting.prediction import Ends
 
+MTU = 1500
+"""Bytes of a packet in a queue."""
 UNKNOWN_BPS = 1e7
 """The rate of a path without one, for the spacing of the sparse packets."""
 FLOW = "flow"
@@ -179,6 +181,22 @@ class Situation:
         of_all: Mapping[str, Any] = self.data.get("tcp", {})
         ends = {end: {**of_all.get(end, {}), **kept.get(end, {})} for end in ("server", "client")}
         return {**of_all, **kept, **{end: keys for end, keys in ends.items() if keys}}
+
+    @property
+    def longest_rtt_s(self) -> float:
+        """The RTT in s with the longest queue of the path full."""
+        delay_s, waits = 0.0, [0.0]
+        for hop in self.hops:
+            for direction in DIRECTIONS:
+                side: Direction | None = getattr(hop, direction)
+                if side is None:
+                    continue
+                delay_s += side.delay / 1e12
+                bps = slowest_bps([hop], direction)
+                if side.queue and bps:
+                    sizes = [side.queue.bytes, MTU * (side.queue.packets or 0)]
+                    waits.append(min((8 * size / bps for size in sizes if size), default=0.0))
+        return delay_s + max(waits)
 
     def has_queue(self, hop: str, direction: str) -> bool:
         """Whether packets wait or are dropped there."""

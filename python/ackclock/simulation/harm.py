@@ -73,18 +73,20 @@ class Place:
     flow: Mapping[str, Any] = field(default_factory=dict)
     keys: Mapping[str, Any] = field(default_factory=dict)
 
-    def scenario(self, direction: str, companion: str, measured_s: float = MEASURED_S) -> Scenario:
+    def scenario(
+        self, direction: str, companion: str, measured_s: float = MEASURED_S, settle_s: float = SETTLE_S
+    ) -> Scenario:
         """A run of the flow beside a companion: a variant, or `TRANSFER`. Companions have the
         default host stack.
         """
-        end_s = SETTLE_S + measured_s
+        end_s = settle_s + measured_s
         over = {"over": self.flow["over"]} if self.flow.get("over") else {}
         bulk = {"direction": direction, "workload": {"kind": "bulk"}}
         flow = {**self.flow, "name": FLOW, **bulk}
         beside: dict[str, Any] = {"host": DEFAULT_HOST, "direction": direction, **over}
         if companion == TRANSFER:
             every_s = max(measured_s / TRANSFERS, 4.0 * 8 * TRANSFER_BYTES / self._bps(direction))
-            first_ms = (round(1e3 * SETTLE_S), round(1e3 * (SETTLE_S + min(every_s, measured_s) / 2)))
+            first_ms = (round(1e3 * settle_s), round(1e3 * (settle_s + min(every_s, measured_s) / 2)))
             beside |= {
                 "name": TRANSFER,
                 "variant": OTHERS[0],
@@ -100,7 +102,7 @@ class Place:
             "clients": 1,
             "tcp": {},
             "flow": [flow, beside],
-            "measure": {"window": [f"{SETTLE_S} s", f"{end_s} s"]},
+            "measure": {"window": [f"{settle_s} s", f"{end_s} s"]},
         }
         own = {f"flow.{FLOW}.{k.removeprefix('tcp.')}": v for k, v in self.keys.items() if k.startswith("tcp.")}
         path = {key: value for key, value in self.keys.items() if not key.startswith("tcp.")}
@@ -193,11 +195,17 @@ class HarmBound:
         default: the path as it is, and a flow with the defaults of the host that changes.
         directions: of the data of the flows that change.
         run: runs scenarios.
-        first_seed: the first of `SEEDS` seeds.
+        first_seed: the first of the seeds.
         as_it_is: the flow before a change, if it has not the host's defaults.
-        companions, first_seeds: `BOUNDED` and `FIRST_SEEDS`.
-        cpu_s: estimated CPU seconds of the first runs of a change in all places: runs are
-            shorter beyond it, `MIN_MEASURED_S` at least.
+        cpu_s: estimated CPU seconds of the first runs of a change in all places: runs are shorter
+            beyond it, `MIN_MEASURED_S` at least.
+        companions: beside which the flow runs.
+        run_s: the duration of a run in s, a quarter of it before the measurement; None: 60 s
+            after 10 s, or what `cpu_s` allows.
+        first_seeds, seed_count: after how many seeds a mean far from the bound decides, and any.
+        far: a ratio to the bound that is far from 1, if its interval excludes 1, too.
+        look: a bound with shorter runs, whose first seeds decide in place of those of this one.
+        name: what the names of the datasets begin with.
     """
 
     default: Place
@@ -207,13 +215,27 @@ class HarmBound:
     as_it_is: Place | None = None
     cpu_s: float = math.inf
     companions: Sequence[str] = BOUNDED
+    run_s: float | None = None
     first_seeds: int = FIRST_SEEDS
+    seed_count: int = SEEDS
+    far: float = FAR
+    look: HarmBound | None = None
+    name: str = "harm"
     found: dict[tuple[str, str, str], dict[int, Run]] = field(default_factory=dict)
     batches: int = 0
+    near: set[tuple[str, str, str]] = field(default_factory=set)
+    """The places in which the first seeds did not decide."""
+
+    @property
+    def settle_s(self) -> float:
+        """The time before the measurement in s."""
+        return SETTLE_S if self.run_s is None else self.run_s / 4.0
 
     @property
     def measured_s(self) -> float:
         """The duration of the measurement in s."""
+        if self.run_s is not None:
+            return self.run_s - self.settle_s
         each = sum(estimated_cpu_s(self.default.scenario(one, OTHERS[0])) for one in self.directions)
         run_s = self.cpu_s / (each * len(self.companions) * self.first_seeds) * (SETTLE_S + MEASURED_S)
         return float(round(min(MEASURED_S, max(MIN_MEASURED_S, run_s - SETTLE_S))))
@@ -221,16 +243,18 @@ class HarmBound:
     def check(self, changes: Mapping[str, Place]) -> dict[str, list[Harm]]:
         """The harm of each change by its label; an empty list where it is within the bound.
 
-        All places run with `FIRST_SEEDS` seeds; those whose means are not far from the bound, with
-        `SEEDS`.
+        All places run with `first_seeds` seeds; those whose means are not far from the bound, with
+        `seed_count`.
         """
-        seeds = range(self.first_seed, self.first_seed + SEEDS)
+        seeds = range(self.first_seed, self.first_seed + self.seed_count)
         places = self._references() | dict(changes)
-        every = [(label, side, one) for label in places for side in self.directions for one in self.companions]
-        self._run(places, every, seeds[: self.first_seeds])
-        near = [key for key in every if key[0] in changes and not self._is_settled(*key)]
-        references = [(label, *key[1:]) for key in near for label in places if label in (DEFAULTS, AS_IT_IS)]
+        first = self.look or self
+        first.measure(changes, self.companions, self.first_seeds)
+        every = [(label, side, one) for label in changes for side in self.directions for one in self.companions]
+        near = [key for key in every if not first._is_settled(*key)]
+        references = [(label, *key[1:]) for key in near for label in self._references()]
         self._run(places, list(dict.fromkeys([*references, *near])), seeds)
+        self.near |= set(near)
         return {label: [*self._harms(label)] for label in changes}
 
     def measure(self, changes: Mapping[str, Place], companions: Sequence[str], count: int) -> None:
@@ -239,14 +263,14 @@ class HarmBound:
         every = [(label, side, one) for label in places for side in self.directions for one in companions]
         self._run(places, every, range(self.first_seed, self.first_seed + count))
 
-    def _references(self) -> dict[str, Place]:
-        return {DEFAULTS: self.default, **({AS_IT_IS: self.as_it_is} if self.as_it_is else {})}
-
     def seeds(self, label: str, direction: str, companion: str) -> Seeds:
         """The metrics of the runs in a place, by seed."""
         if label == AS_IT_IS and self.as_it_is is None:
             label = DEFAULTS
         return self.found[label, direction, companion]
+
+    def _references(self) -> dict[str, Place]:
+        return {DEFAULTS: self.default, **({AS_IT_IS: self.as_it_is} if self.as_it_is else {})}
 
     def _run(self, places: Mapping[str, Place], keys: Iterable[tuple[str, str, str]], seeds: Sequence[int]) -> None:
         """Run what has not run with all seeds."""
@@ -254,20 +278,25 @@ class HarmBound:
         for key in keys:
             if missing := tuple(seed for seed in seeds if seed not in self.found.get(key, {})):
                 new.setdefault(missing, []).append(key)
-        measured_s = self.measured_s
         for missing, of in new.items():
             self.batches += 1
-            runs = [HarmRun(*key, places[key[0]].scenario(key[1], key[2], measured_s)) for key in of]
-            for key, found in zip(of, self.run(f"harm-{self.batches}", runs, missing), strict=True):
+            measured_s, settle_s = self.measured_s, self.settle_s
+            runs = [HarmRun(*key, places[key[0]].scenario(key[1], key[2], measured_s, settle_s)) for key in of]
+            for key, found in zip(of, self.run(f"{self.name}-{self.batches}", runs, missing), strict=True):
                 self.found.setdefault(key, {}).update(found)
 
     def _is_settled(self, label: str, direction: str, companion: str) -> bool:
-        """Whether the first seeds say on which side of the bound all figures are."""
+        """Whether the first seeds say on which side of the bound all figures are. An equal share is
+        within it, whatever the defaults share.
+        """
+        of = self.seeds(label, direction, companion)
+        equal = EQUAL_SHARE * equal_share(self.seeds(DEFAULTS, direction, companion))
         for metric in figures_of(companion):
             bound = self._bound(direction, companion, metric)
-            values = [run[metric] for _, run in sorted(self.seeds(label, direction, companion).items())]
-            found = ratio([(value, bound) for value in values])
-            if 1.0 / FAR < found.value < FAR or found.lo <= 1.0 <= found.hi:
+            if metric != "transfer_bps" and ratio([(run[metric], equal) for run in of.values()]).lo > 1.0:
+                continue
+            found = ratio([(run[metric], bound) for run in of.values()])
+            if 1.0 / self.far < found.value < self.far or found.lo <= 1.0 <= found.hi:
                 return False
         return True
 
@@ -282,19 +311,27 @@ class HarmBound:
         return bound
 
     def _harms(self, label: str) -> Iterable[Harm]:
+        """The figures of a change below the bound, by the runs that decided."""
         for direction in self.directions:
             for companion in self.companions:
-                of = self.seeds(label, direction, companion)
+                first = self.look or self
+                by = self if (label, direction, companion) in self.near else first
                 for metric in figures_of(companion):
-                    bound = self._bound(direction, companion, metric)
-                    found = ratio([(run[metric], bound) for run in of.values()], confidence=CONFIDENCE)
-                    if found.value < 1.0 or found.lo < 1.0:
-                        value = _mean(of, metric)
-                        default = _mean(self.seeds(DEFAULTS, direction, companion), metric)
-                        text = harm_text(direction, companion, metric, value, default)
-                        if found.value >= 1.0:
-                            text += f", which {len(of)} seeds do not tell from the bound"
-                        yield Harm(direction, companion, metric, value, default, len(of), text)
+                    if harm := by._harm(label, direction, companion, metric):
+                        yield harm
+
+    def _harm(self, label: str, direction: str, companion: str, metric: str) -> Harm | None:
+        of = self.seeds(label, direction, companion)
+        bound = self._bound(direction, companion, metric)
+        found = ratio([(run[metric], bound) for run in of.values()], confidence=CONFIDENCE)
+        if found.value >= 1.0 and found.lo >= 1.0:
+            return None
+        value = _mean(of, metric)
+        default = _mean(self.seeds(DEFAULTS, direction, companion), metric)
+        text = harm_text(direction, companion, metric, value, default)
+        if found.value >= 1.0:
+            text += f", which {len(of)} seeds do not separate from the bound"
+        return Harm(direction, companion, metric, value, default, len(of), text)
 
 
 def harm_text(direction: str, companion: str, metric: str, value: float, default: float) -> str:
