@@ -43,6 +43,15 @@ def test_judgement_differs_when_the_measured_gain_is_just_outside_of_the_interva
     assert judgement(measured(goodput=3.95e6), ROW, "balanced", None)["agrees"] is True
 
 
+@pytest.mark.finding("A4")
+def test_judgement_is_of_the_load_of_the_emulated_transfer_when_a_link_is_judged_by_three() -> None:
+    row = {**ROW, "gain": {"ratio": 9.0, "one_run": {"lo": 8.0, "hi": 10.0}}}
+    loads = {"down": {"gain": ROW["gain"]}, "up": {"gain": {"ratio": 9.0, "one_run": {"lo": 8.0, "hi": 10.0}}}}
+    assert judgement(measured(), {**row, "loads": loads}, "balanced", None, "down")["agrees"] is True
+    assert judgement(measured(), {**row, "loads": loads}, "balanced", None, "up")["agrees"] is False
+    assert judgement(measured(), {**row, "loads": None}, "balanced", None)["agrees"] is False
+
+
 def test_judgement_concludes_nothing_when_the_baseline_is_another() -> None:
     found = judgement(measured(baseline=3.5e6), ROW, "balanced", None)
     assert not found["concluded"]
@@ -107,12 +116,14 @@ def test_wanted_change_is_a_finalist_when_others_are_better() -> None:
     line = {"name": "line", "rate": "2 Mb/s", "delay": "20 ms", "queue": {"bytes": "200 kB"}}
     situation = situation_of([{"hop": [line]}]).lasting(2.0)
     actions = candidates(situation, ["operator"])
-    alone, found = race(Runs(situation, None), actions, "score_latency", 1)
+    raced = race(Runs(situation, None), actions, "score_latency", 1)
+    alone, found = raced.finalists, raced.metrics
     better = [
         label
         for label in found
         if mean_gain(found[label], found[label_of(())], "score_latency") > 1.0
         and label not in [label_of(()), *map(label_of, alone)]
     ]
-    both, _ = race(Runs(situation, None), actions, "score_latency", 1, [lambda one: label_of(one) == better[0]])
+    wanted = [lambda one: label_of(one) == better[0]]
+    both = race(Runs(situation, None), actions, "score_latency", 1, wanted).finalists
     assert [label_of(one) for one in both] == [*map(label_of, alone), better[0]]
