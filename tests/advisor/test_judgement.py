@@ -12,7 +12,7 @@ import pytest
 
 import ackclock as library
 from ackclock.advice.tables import lines, page, tables
-from ackclock.advisor.actions import candidates
+from ackclock.advisor.actions import WHO, candidates
 from ackclock.advisor.outcome import beside_costs, probe_refusal, refusal
 from ackclock.advisor.race import NO_CONDITION, Left, Runs, Sizes, label_of, over_loads
 from ackclock.advisor.run import _Asked, _left_text, _probe_flips
@@ -205,6 +205,20 @@ def test_harmless_change_is_advised_beside_harmful_ones(alone) -> None:
     row = library.advise(UPLOAD, may=["sender", "router"], **SMALL).document["advice"][0]
     assert row["who"] == "router"
     assert row["gain"]["ratio"] > 2.0
+
+
+def test_third_action_joins_a_pair_when_it_is_compatible_with_both() -> None:
+    from ackclock.advisor.race import _triples, compatible
+
+    actions = candidates(situation_of(["dsl-16m"]), WHO)
+    pair = next((a, b) for a in actions for b in actions if a.label < b.label and compatible(a, b))
+    triples = _triples(actions, [pair], [(one,) for one in actions])
+    assert len(triples) > 3
+    assert len({label_of(one) for one in triples}) == len(triples)
+    for one in triples:
+        assert {action.label for action in pair} < {action.label for action in one}
+        assert all(compatible(a, b) for a in one for b in one if a is not b)
+    assert _triples(actions, [pair], [(pair[0],)]) == []
 
 
 def _beside(own: float, other: float, own_base: float, other_base: float) -> Any:

@@ -44,7 +44,7 @@ def test_judgement_differs_when_the_measured_gain_is_just_outside_of_the_interva
 
 
 @pytest.mark.finding("A4")
-def test_judgement_is_of_the_load_of_the_emulated_transfer_when_a_link_is_judged_by_three() -> None:
+def test_judgement_is_of_the_load_of_the_emulated_transfer_when_a_link_has_three() -> None:
     row = {**ROW, "gain": {"ratio": 9.0, "one_run": {"lo": 8.0, "hi": 10.0}}}
     loads = {"down": {"gain": ROW["gain"]}, "up": {"gain": {"ratio": 9.0, "one_run": {"lo": 8.0, "hi": 10.0}}}}
     assert judgement(measured(), {**row, "loads": loads}, "balanced", None, "down")["agrees"] is True

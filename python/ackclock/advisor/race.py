@@ -1,6 +1,6 @@
 """The race of actions: successive halving over shared seeds (Jamieson and Talwalkar 2016), first of
-single actions, then of pairs of the best; the finalists are within the bound of harm, and run with
-seeds that no round has seen.
+single actions, then of pairs of the best, which may get a third; the finalists are within the bound
+of harm, and run with seeds that no round has seen.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ EXAMINED = 4
 """Number of advised changes with costs and neighbouring conditions."""
 PAIRED = 4
 """Number of the best single actions of different kinds that are paired with all others."""
+EXTENDED, THIRDS = 2, 10
+"""Number of the best pairs that get a third action, and of the best single actions for it."""
 PART_GAIN = 1.02
 """A pair stays in the race if its score is this ratio of that of each of its parts."""
 FINAL_SEEDS = 10
@@ -313,11 +315,13 @@ class Bound:
         if new:
             self.found |= self.bound.check({label: self.runs.situation.place(one) for label, one in new.items()})
 
-    def beside(self, changes: Sequence[Actions]) -> dict[str, Beside]:
-        """The runs of one flow beside each companion, with each change and without, by label."""
+    def beside(self, changes: Sequence[Actions], seeds: int) -> dict[str, Beside]:
+        """The runs of one flow beside each companion, with each change and without, by label; of so
+        many seeds at least.
+        """
         places = {label_of(one): self.runs.situation.place(one) for one in changes}
         companions = (*OTHERS, TRANSFER)
-        self.look.measure(places, companions, COST_SEEDS)
+        self.look.measure(places, companions, seeds)
         return {
             label: {
                 (direction, companion): (
@@ -470,7 +474,12 @@ def race(
             kept = [pair for pair in strongest if gain(pair) >= PART_GAIN * best_part(pair)]
             leave(pairs, kept[: 2 * FINALISTS])
             pairs = kept[: 2 * FINALISTS]
-    near = sorted([*singles, *pairs], key=gain, reverse=True)
+    triples = _triples(actions, pairs[:EXTENDED], [*paired, *tried[:THIRDS]])
+    if triples:
+        run("triples", [*triples, *pairs[:EXTENDED], *singles])
+        triples = [one for one in triples if gain(one) >= PART_GAIN * max(gain(pair) for pair in pairs[:EXTENDED])]
+        triples = sorted(triples, key=gain, reverse=True)[:EXTENDED]
+    near = sorted([*singles, *pairs, *triples], key=gain, reverse=True)
     finalists = first_allowed(near, FINALISTS) or [one for one in tried[:1] if limit.allows(one)]
     leave([*near, *tried], finalists)
     options: list[Callable[[Actions], bool]] = [lambda one, who=who: one[0].who == (who,) for who in WHO]  # type: ignore[misc]
@@ -491,6 +500,18 @@ def _pairs(actions: Sequence[Action], singles: Sequence[Actions], best: Sequence
     places = {action.label: place for place, action in enumerate(actions)}
     ordered = [sorted(pair, key=lambda action: places[action.label]) for pair in found]
     return list({(a.label, b.label): (a, b) for a, b in ordered if compatible(a, b)}.values())
+
+
+def _triples(actions: Sequence[Action], pairs: Sequence[Actions], thirds: Sequence[Actions]) -> list[Actions]:
+    """The pairs with each third action that both go with."""
+    places = {action.label: place for place, action in enumerate(actions)}
+    found = [
+        sorted((*pair, third), key=lambda action: places[action.label])
+        for pair in pairs
+        for (third,) in thirds
+        if all(compatible(action, third) for action in pair)
+    ]
+    return list({label_of(tuple(one)): tuple(one) for one in found}.values())
 
 
 def compatible(a: Action, b: Action) -> bool:

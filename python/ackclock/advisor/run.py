@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -261,7 +262,8 @@ def _advice(
         refused |= {label: _harm_text(bound.found[label]) for label in useful if bound.found[label]}
     if asked.sparse:
         left = {label: by_label[label] for label in useful if not refused[label]}
-        refused |= _probe_flips(runs, left, final, unseen, asked)
+        plain = unseen[: sizes.cost] if situation.loads else unseen
+        refused |= _probe_flips(runs, left, final, plain, asked)
     # A part that is refused for its harm, or for what it is without the sparse flow, is no
     # alternative.
     no_parts = [label for label in useful if refused[label]] + [label for label, harm in bound.found.items() if harm]
@@ -277,7 +279,7 @@ def _advice(
     )
     examined = _examined(places, by_label)
     unless = _conditions(runs, examined, asked, seed + 2 * UNSEEN, sizes.condition)
-    beside = bound.beside(list(examined.values())) if examined else {}
+    beside = bound.beside(list(examined.values()), sizes.cost) if examined else {}
     advice = []
     for place, label in enumerate(places, start=1):
         row = {
@@ -462,11 +464,11 @@ def _parts_text(
     values: Mapping[str, Mapping[int, float]],
     no_parts: Sequence[str],
 ) -> str:
-    """Why a pair is not advised: one of its actions, not of `no_parts`, gains about as much alone;
-    empty where the pair is better by 3 % and more than chance.
+    """Why a combination is not advised: a part of it, not of `no_parts`, gains about as much alone;
+    empty where the whole is better by 3 % and more than chance.
     """
-    for action in by_label[label] if len(by_label[label]) > 1 else ():
-        part = label_of((action,))
+    whole = by_label[label]
+    for part in (label_of(one) for size in range(1, len(whole)) for one in combinations(whole, size)):
         alone = values.get(part)
         if alone is None or part in no_parts:
             continue
