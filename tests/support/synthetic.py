@@ -79,8 +79,13 @@ def flow(name: str = "flow", **changes: Any) -> dict[str, Any]:
         "idle_share": 0.0,
         "segments_sent": 2000,
         "completed_s": None,
+        "host_start_s": 0.0,
+        "from_s": 0.0,
+        "end_s": 20.0,
         "limited_share": limits,
         "advertised_window_bytes": 1 << 20,
+        "limiting_window_bytes": None,
+        "limiting_window_rtt_ms": None,
         "path": {
             "saturated": {"hop": "air", "direction": "down", "share": 0.98},
             "ack_saturated": {"hop": "air", "direction": "up", "share": 0.0},

@@ -83,11 +83,17 @@ pub struct FlowRow {
     pub path: Option<PathRow>,
     /// The window that the receiver advertised last; null for UDP.
     pub advertised_window_bytes: Option<u64>,
+    /// The mean receive window over the time in which it limited the sender; null where it never did.
+    pub limiting_window_bytes: Option<f64>,
+    /// The mean smoothed RTT of that time.
+    pub limiting_window_rtt_ms: Option<f64>,
     pub segments_sent: u64,
     /// From the flow's start; none for a flow without a size, or incomplete.
     pub completed_s: Option<f64>,
     /// None for a connection that was never opened.
     pub host_start_s: Option<f64>,
+    /// The time over which the rates are averages: from the flow's start, or the window's.
+    pub from_s: f64,
     pub end_s: f64,
 }
 
@@ -313,9 +319,12 @@ fn flow_row(flow: &Flow, f: &FlowMetrics, start: Option<f64>) -> FlowRow {
         limited_share: f.tcp.as_ref().and_then(|tcp| limits(&tcp.limited)),
         path: None,
         advertised_window_bytes: f.tcp.as_ref().map(|tcp| tcp.advertised_window),
+        limiting_window_bytes: tcp.limiting_window.mean_bytes().map(|bytes| bytes as f64),
+        limiting_window_rtt_ms: tcp.limiting_window.mean_rtt().map(Span::as_millis),
         segments_sent: f.counts.segments,
         completed_s: f.completed.zip(start).map(|(t, start)| t.as_secs() - start),
         host_start_s: start,
+        from_s: f.from.as_secs(),
         end_s: f.to.as_secs(),
     }
 }

@@ -74,9 +74,12 @@ class SimulatedFlow(Open):
     limited_share: dict[str, float] | None
     path: FlowPath | None
     advertised_window_bytes: int | None
+    limiting_window_bytes: float | None
+    limiting_window_rtt_ms: float | None
     segments_sent: int
     completed_s: float | None
     host_start_s: float | None
+    from_s: float
     end_s: float
     model: ModelRates | None
     limits: Limits | None

@@ -9,6 +9,7 @@ pub mod ecn;
 mod endpoint;
 mod handshake;
 mod info;
+pub mod limiting_window;
 pub mod linux_rules;
 pub mod metrics_cache;
 pub mod pacer;
@@ -36,6 +37,7 @@ pub use config::{
 pub use ecn::{AccEcnOption, EcnCounts, EcnMode, EcnPackets};
 pub use endpoint::TcpEndpoint;
 pub use info::{CaState, TcpInfo};
+pub use limiting_window::LimitingWindow;
 pub use linux_rules::{LinuxRule, LinuxRules};
 pub use metrics_cache::{MetricsCache, SharedPathMetrics};
 pub use proxy::{relay_bytes, relay_handshakes};

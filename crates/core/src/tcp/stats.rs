@@ -1,5 +1,6 @@
 //! Counters of a connection's halves.
 
+use super::limiting_window::LimitingWindow;
 use crate::statistics::Histogram;
 use crate::units::{Span, Time};
 
@@ -60,6 +61,8 @@ pub struct SenderStats {
     pub ecn_cuts: u64,
     /// Time under each limit, by `SendLimit as usize`.
     pub limited: [Span; SendLimit::ALL.len()],
+    /// The receive window over its part of that time.
+    pub limiting_window: LimitingWindow,
     /// Payload bytes acknowledged.
     pub acked_bytes: u64,
 }

@@ -7,7 +7,7 @@ use ackclock_core::app::ProbeStats;
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::network::Network;
 use ackclock_core::statistics::Histogram;
-use ackclock_core::tcp::SendLimit;
+use ackclock_core::tcp::{LimitingWindow, SendLimit};
 use ackclock_core::{Span, Time};
 
 /// Counters from the start of the run.
@@ -33,6 +33,8 @@ pub struct Tcp {
     pub rtt: Histogram,
     pub idle: Span,
     pub limited: [Span; SendLimit::ALL.len()],
+    /// The peer's window while it limits the sender.
+    pub limiting_window: LimitingWindow,
     /// The peer's window at the end, in bytes.
     pub advertised_window: u64,
 }
@@ -141,7 +143,13 @@ pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Ti
     let to = finished.map_or(now, |t| t.min(now));
     let tcp = tcp_of(network.endpoint(endpoints.by_role(Role::Sender))).map(|sender| {
         let stats = sender.sender_stats(to);
-        Tcp { rtt: stats.rtt, idle: stats.idle, limited: stats.limited, advertised_window: sender.peer_window() }
+        Tcp {
+            rtt: stats.rtt,
+            idle: stats.idle,
+            limited: stats.limited,
+            limiting_window: stats.limiting_window,
+            advertised_window: sender.peer_window(),
+        }
     });
     let transfer = matches!(flow.workload, Workload::Transfer { .. });
     let counts = counts(flow, endpoints, network, now).since(before);

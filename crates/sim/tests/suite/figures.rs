@@ -68,6 +68,7 @@ fn rate_excludes_the_time_before_a_late_start() {
     // Arrivals at 525 to 995 ms, in half a second.
     close(row.goodput_bps, 48.0 * 972.0 * 8.0 / 0.5, 1e-6);
     close(row.host_start_s, 0.5, 1e-12);
+    close(Some(row.from_s), 0.5, 1e-12);
 }
 
 #[test]
@@ -164,6 +165,8 @@ fn all_active_window_is_from_the_last_start_to_the_first_end() {
     let end = whole.summary.flows[0].completed_s.expect("complete");
     for row in &active.summary.flows {
         close(Some(row.end_s), end, 1e-9);
+        // One of them started before the window.
+        close(Some(row.from_s), 0.1, 1e-9);
         let covered = end - 0.1;
         assert!(row.goodput_bps.expect("a rate") <= 8_000_000.0 && covered > 0.0);
     }

@@ -159,10 +159,22 @@ impl Sender {
 
     #[inline]
     pub(super) fn note_limit(&mut self, now: Time, limit: SendLimit) {
+        if self.limit == SendLimit::ReceiveWindow || limit == SendLimit::ReceiveWindow {
+            self.note_window(now);
+        }
         if limit != self.limit {
             self.stats.limited[self.limit as usize] = self.stats.limited[self.limit as usize] + (now - self.limit_since);
             self.limit_since = now;
             self.limit = limit;
         }
+    }
+
+    /// The receive window limits until `now`, or from then on.
+    #[cold]
+    fn note_window(&mut self, now: Time) {
+        if self.limit == SendLimit::ReceiveWindow {
+            self.stats.limiting_window.extend(now);
+        }
+        self.stats.limiting_window.begin(now, self.peer_window, self.rtt.srtt().unwrap_or_default());
     }
 }

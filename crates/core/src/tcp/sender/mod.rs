@@ -428,6 +428,9 @@ impl Sender {
         let mut stats = SenderStats { acked_bytes: self.acknowledged(), ..self.stats.clone() };
         let open = &mut stats.limited[self.limit as usize];
         *open = *open + (now - self.limit_since);
+        if self.limit == SendLimit::ReceiveWindow {
+            stats.limiting_window.extend(now);
+        }
         stats
     }
 
@@ -436,6 +439,7 @@ impl Sender {
         self.stats.rtt = Default::default();
         self.stats.idle = Span::ZERO;
         self.stats.limited = Default::default();
+        self.stats.limiting_window.restart(now);
         self.limit_since = now;
     }
 
