@@ -13,7 +13,11 @@ from ackclock.simulation.loads import LOADS
 
 
 def _flows(**rates: list[float | None]) -> list[dict[str, Any]]:
-    return [{"direction": side, "goodput_bps": bps} for side, of_side in rates.items() for bps in of_side]
+    return [
+        {"direction": side, "goodput_bps": bps, "from_s": 0.0, "host_start_s": 0.0, "end_s": 10.0}
+        for side, of_side in rates.items()
+        for bps in of_side
+    ]
 
 
 FLOWS = _flows(down=[8e6, 2e6], up=[1e6])
@@ -33,6 +37,13 @@ FLOWS = _flows(down=[8e6, 2e6], up=[1e6])
 )
 def test_score_is_the_geometric_mean_over_directions_under_a_load(goal, load, expected) -> None:
     assert score(goal, LOADS[load], FLOWS, 100.0) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.finding("A12")
+def test_throughput_counts_bytes_over_time_when_transfers_follow_each_other() -> None:
+    first, second = _flows(down=[8e6, 2e6])
+    sequential = [{**first, "end_s": 5.0}, {**second, "from_s": 5.0}]
+    assert score("throughput", LOADS["down"], sequential, 100.0) == pytest.approx(5e6)
 
 
 def test_score_takes_all_flows_together_without_a_load() -> None:

@@ -16,6 +16,7 @@ from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.fitting.engine import engine_fit
 from ackclock.format import percent
 from ackclock.input.units import show_size
+from ackclock.simulation.metrics import together_bps
 
 CANDIDATES = ("cubic", "reno", "bbr")
 """Congestion controls that the sender may have had: those of the running kernels."""
@@ -135,7 +136,7 @@ def _of_flows(flows: Sequence[Mapping[str, Any]]) -> Observed:
     sent = sum(flow["segments_sent"] for flow in flows)
     retransmitted = sum(flow["retransmitted_segments"] for flow in flows)
     return observed_of(
-        sum(flow["goodput_bps"] for flow in flows),
+        together_bps(flows),
         retransmitted / sent if sent else 0.0,
         [flow["rtt_ms"] for flow in flows],
     )

@@ -15,6 +15,7 @@ from ackclock.measurement.queue_facts import QueueFacts, Train, train_of
 from ackclock.measurement.queue_inference import infer
 from ackclock.measurement.session import Figures
 from ackclock.measurement.test_runner import TestLog
+from ackclock.statistics import joint_rate
 from ackclock.statistics.fairness import jain_index
 from ackclock.statistics.summary_stats import summary_stats
 
@@ -391,7 +392,7 @@ def _concurrent(flows: list[Figures]) -> list[Figures]:
                 "label": group[0]["label"],
                 "direction": direction,
                 "flows": len(group),
-                "goodput_bps": sum(goodputs),
+                "goodput_bps": joint_rate((flow["goodput_bps"], 0.0, flow["duration_s"]) for flow in group),
                 "jain": None if math.isnan(index) else index,
             }
         )

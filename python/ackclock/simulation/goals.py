@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ackclock.simulation.loads import Load
+from ackclock.simulation.metrics import together_bps
 from ackclock.statistics import jain_index
 
 GOALS = {
     "balanced": "goodput over the root of the p95 RTT of a sparse flow beside it, mean over the flows",
-    "throughput": "the sum of the flows' goodputs",
+    "throughput": "the goodput of the flows together",
     "latency": "the p95 RTT of a sparse flow beside the flows",
     "fairness": "Jain's index of the goodputs, of a single flow with a cubic flow beside it",
 }
@@ -27,7 +28,7 @@ def score(goal: str, load: Load | None, flows: Sequence[Mapping[str, Any]], spar
 
     - ``balanced``: goodput in b/s over the root of the sparse flow's p95 RTT in ms; of several
       flows the geometric mean;
-    - ``throughput``: the sum of the goodputs in b/s;
+    - ``throughput``: the goodput of the flows together in b/s (`together_bps`);
     - ``latency``: 1 over the sparse flow's p95 RTT in ms;
     - ``fairness``: Jain's index of the goodputs, of two flows or more.
 
@@ -38,7 +39,7 @@ def score(goal: str, load: Load | None, flows: Sequence[Mapping[str, Any]], spar
     Args:
         goal: one of `GOALS`.
         load: the load of a link; None for a scenario.
-        flows: the rows of the flows of a run's summary (docs/plan.md): `direction`, `goodput_bps`.
+        flows: the rows of the flows of a run's summary (docs/plan.md).
         sparse_rtt_p95_ms: the p95 RTT of a sparse flow beside them (`sparse_flow`); NaN without.
     """
     if goal == "latency":
@@ -46,7 +47,7 @@ def score(goal: str, load: Load | None, flows: Sequence[Mapping[str, Any]], spar
     sides = [list(flows)]
     if load:
         sides = [[flow for flow in flows if flow["direction"] == direction] for direction in load.directions]
-    parts = [_of_side(goal, [max(flow["goodput_bps"] or 0.0, MIN_BPS) for flow in side]) for side in sides]
+    parts = [_of_side(goal, side) for side in sides]
     if any(math.isnan(part) for part in parts):
         return math.nan
     mean_log = math.fsum(parts) / len(parts)
@@ -55,12 +56,13 @@ def score(goal: str, load: Load | None, flows: Sequence[Mapping[str, Any]], spar
     return math.exp(mean_log - 0.5 * math.log(sparse_rtt_p95_ms)) if sparse_rtt_p95_ms > 0.0 else math.nan
 
 
-def _of_side(goal: str, goodputs: Sequence[float]) -> float:
+def _of_side(goal: str, flows: Sequence[Mapping[str, Any]]) -> float:
     """The logarithm of what a goal makes of the goodputs of a direction."""
+    goodputs = [max(flow["goodput_bps"] or 0.0, MIN_BPS) for flow in flows]
     if not goodputs:
         return math.nan
     if goal == "throughput":
-        return math.log(math.fsum(goodputs))
+        return math.log(max(together_bps(flows), MIN_BPS))
     if goal == "fairness":
         return math.log(jain_index(goodputs)) if len(goodputs) > 1 else math.nan
     return math.fsum(map(math.log, goodputs)) / len(goodputs)

@@ -6,15 +6,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ackclock.statistics import Interval, interval, jain_index
+from ackclock.statistics import Interval, interval, jain_index, joint_rate
+from ackclock.statistics.joint_rate import RatedSpan
 
 LIMITS = ("receive_window", "send_buffer", "cwnd", "application", "recovery")
 """What limits a sender, by the engine's names."""
 
 METRICS: Mapping[str, str] = {
-    "goodput_bps": "b/s; payload delivered in order, over (end - flow start), summed over the TCP flows.",
+    "goodput_bps": "b/s; payload that the TCP flows of a direction delivered in order, over the time in which at least "
+    "one of them was active; the sum of both directions.",
     "opposite_goodput_bps": "b/s; goodput of the flows of `compare --opposite`.",
-    "throughput_bps": "b/s; IP bytes delivered once over the same time, summed over the TCP flows.",
+    "throughput_bps": "b/s; IP bytes that they delivered once, over the same time.",
     "rtt_min_ms": "ms; minimum RTT, mean over the flows.",
     "rtt_mean_ms": "ms; mean RTT, mean over the flows.",
     "rtt_p95_ms": "ms; 95th percentile of the RTT, mean over the flows.",
@@ -46,7 +48,7 @@ Run = Mapping[str, float]
 def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
     """The metrics of one run, from its summary (``docs/plan.md``).
 
-    - ``goodput_bps``, ``throughput_bps``: sums over the TCP flows.
+    - ``goodput_bps``, ``throughput_bps``: of the TCP flows together (`together_bps`).
     - ``rtt_*_ms``, ``idle_share``, ``limited_*`` (shares of a flow's lifetime, 0..1): means over
       the flows.
     - ``timeouts``, ``fast_retransmits``, ``window_cuts``, ``retransmission_rate`` (of the sent
@@ -65,8 +67,8 @@ def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
     sent = sum(flow["segments_sent"] for flow in parts)
     flows = [flow for flow in parts if not flow.get("feeds")]
     metrics = {
-        "goodput_bps": math.fsum(_numbers(flow["goodput_bps"] for flow in flows)),
-        "throughput_bps": math.fsum(_numbers(flow["throughput_bps"] for flow in flows)),
+        "goodput_bps": together_bps(flows),
+        "throughput_bps": together_bps(flows, "throughput_bps"),
         "retransmission_rate": sum(f["retransmitted_segments"] for f in parts) / sent if sent else math.nan,
         "timeouts": float(sum(f["timeouts"] for f in parts)),
         "fast_retransmits": float(sum(f["fast_retransmits"] for f in parts)),
@@ -80,6 +82,21 @@ def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
     if len(flows) > 1:
         metrics["jain"] = jain_index(flow["goodput_bps"] for flow in flows)
     return metrics
+
+
+def together_bps(flows: Iterable[Mapping[str, Any]], rate: str = "goodput_bps") -> float:
+    """The `rate` of several flows of a summary together, in bits/s: for each direction what its
+    flows delivered, over the time in which at least one of them was active (`joint_rate`); the sum
+    of both directions.
+    """
+    by_direction: dict[str, list[RatedSpan]] = {}
+    for flow in flows:
+        # Older summaries have no `from_s`, but the start, which is the same without a measurement
+        # window.
+        start_s = flow["from_s"] if "from_s" in flow else flow["host_start_s"]
+        span = (flow[rate], 0.0 if start_s is None else start_s, flow["end_s"])
+        by_direction.setdefault(flow["direction"], []).append(span)
+    return math.fsum(map(joint_rate, by_direction.values()))
 
 
 def _model(flows: Sequence[Mapping[str, Any]]) -> float:
@@ -96,9 +113,7 @@ def of_flows(summary: Mapping[str, Any], prefix: str) -> dict[str, float]:
     rest = [flow for flow in summary["flows"] if not flow["flow"].startswith(prefix)]
     metrics = of_run({**summary, "flows": rest})
     if opposite:
-        metrics["opposite_goodput_bps"] = math.fsum(
-            _numbers(flow["goodput_bps"] for flow in opposite if not flow.get("feeds"))
-        )
+        metrics["opposite_goodput_bps"] = together_bps(flow for flow in opposite if not flow.get("feeds"))
     return metrics
 
 

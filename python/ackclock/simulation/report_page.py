@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Column, Page, Section, Table
 from ackclock.report.run_input import read_input
 from ackclock.report.sections import run_section, time_section
-from ackclock.simulation.metrics import of_run, over_seeds
+from ackclock.simulation.metrics import of_run, over_seeds, together_bps
 from ackclock.simulation.model_tables import model_levels, model_table
 from ackclock.statistics import Interval, interval
 from ackclock.storage.run_kind import SIMULATE
@@ -87,7 +88,7 @@ def _answer(metrics: Mapping[str, Interval], summaries: Sequence[Summary]) -> st
             for s in summaries
         ]
         if flows[0]:
-            mean = sum(f["goodput_bps"] or 0.0 for of_seed in flows for f in of_seed) / len(summaries)
+            mean = math.fsum(map(together_bps, flows)) / len(summaries)
             goodputs.append((len(flows[0]), rate(mean)))
             directions.append(direction)
     if not goodputs:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from ackclock.statistics.differences import Difference, Moments, Samples, differences
 from ackclock.statistics.fairness import jain_index
 from ackclock.statistics.intervals import Interval, Mode, Ratio, interval, modes, paired_p, ratio
+from ackclock.statistics.joint_rate import joint_rate
 from ackclock.statistics.ranking import NEAR_THE_BEST, SAME_WITHIN, Rank, against, holm, rank
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "holm",
     "interval",
     "jain_index",
+    "joint_rate",
     "modes",
     "paired_p",
     "rank",
