@@ -125,6 +125,56 @@ def test_mean_limit_has_mean_shares_and_the_modal_hop() -> None:
     assert decide(found).hop == "air"
 
 
+@pytest.mark.finding("A18")
+def test_mean_window_counts_runs_by_the_time_that_it_limits_them() -> None:
+    runs = [
+        _facts({"receive_window": share, "cwnd": 1.0 - share}, window_bytes=size, window_rtt_ms=rtt)
+        for share, size, rtt in ((0.9, 1e6, 100.0), (0.1, 5e6, 300.0), (0.0, 9e6, 0.0))
+    ]
+    found = mean_facts(runs)
+    assert found.window_bytes == pytest.approx(1.4e6)
+    assert found.window_rtt_ms == pytest.approx(120.0)
+    never = mean_facts([_facts({"cwnd": 1.0}, window_bytes=size) for size in (1e6, 3e6)])
+    assert never.window_bytes == 2e6
+
+
+@pytest.mark.finding("A18")
+def test_rate_of_a_window_has_the_rtt_of_the_time_in_which_it_limits() -> None:
+    facts = _facts({"receive_window": 0.9}, window_bytes=1e6, window_rtt_ms=200.0)
+    assert "one window per RTT of 200 ms is 40.0 Mb/s" in decide(facts).why
+    assert "one window per RTT of 100 ms is 80.0 Mb/s" in decide(replace(facts, window_rtt_ms=0.0)).why
+
+
+@pytest.mark.finding("A18")
+def test_window_of_a_reason_is_the_one_in_force_when_autotuning_raises_it() -> None:
+    """The window grows from 64 KiB to 3 MB in 5 s: the last one is 125 Mb/s, the goodput 47."""
+    hop = {"name": "wide", "rate": "200 Mb/s", "delay": "100 ms", "queue": {"bytes": "5 MB"}}
+    flow = {"name": "flow", "workload": {"kind": "bulk"}}
+    tcp = {"variant": "bbr", "host": "linux-2.6.20"}
+    (found,) = ackclock.simulate({"hop": [hop]}, [flow], duration="5 s", tcp=tcp).document["flows"]
+    assert (found["limit"]["kind"], found["limit"]["cause"]) == ("receive_window", "autotuning")
+    last_bps = 8e3 * found["advertised_window_bytes"] / found["rtt_ms"]["mean"]
+    in_force_bps = 8e3 * found["limiting_window_bytes"] / found["limiting_window_rtt_ms"]
+    assert last_bps > 2.5 * found["goodput_bps"]
+    assert found["goodput_bps"] < in_force_bps < 1.5 * found["goodput_bps"]
+    compared = compare([hop], variants=["bbr"], host="linux-2.6.20", duration="5 s", with_prices=False, **ONE)
+    assert compared.document["cells"][0]["limit"] == found["limit"]
+
+
+@pytest.mark.finding("A18")
+def test_window_in_force_is_null_when_it_never_limits_and_the_whole_one_when_it_is_fixed() -> None:
+    hop = {"name": "line", "rate": "10 Mb/s", "delay": "20 ms", "queue": {"bytes": "50 kB"}}
+    flows = [
+        {"name": "free", "workload": {"kind": "bulk"}},
+        {"name": "udp", "workload": {"kind": "cbr", "rate": "1 Mb/s"}},
+    ]
+    found = ackclock.simulate({"hop": [hop]}, flows, duration="3 s").document["flows"]
+    assert [flow["limiting_window_bytes"] for flow in found] == [None, None]
+    fixed = {**flows[0], "receive_buffer": "16 KiB", "send_buffer": "64 KiB"}
+    (found,) = ackclock.simulate({"hop": [hop]}, [fixed], duration="3 s").document["flows"]
+    assert found["limiting_window_bytes"] == found["advertised_window_bytes"] == 16_384
+
+
 @pytest.fixture(scope="module")
 def upload() -> Simulation:
     return simulate_scenario(read_draft(EXAMPLES / "upload-hurts-download.toml").check())

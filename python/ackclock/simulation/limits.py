@@ -29,6 +29,8 @@ _FLOW_KEYS = (
     "limited_share",
     "path",
     "advertised_window_bytes",
+    "limiting_window_bytes",
+    "limiting_window_rtt_ms",
     "window_cuts",
     "ecn_cuts",
     "timeouts",
@@ -50,7 +52,8 @@ class LimitFacts:
         ack_wait_ms: queueing delay of the flow's ACKs while the bottleneck has free capacity, mean;
             `ack_part` is its part of the RTT.
         queue_ms: queueing delay in the direction of the data, mean.
-        window_bytes: the receive window in force; `buffer_bytes` is the configured one.
+        window_bytes, window_rtt_ms: the receive window in force while it limits, and the RTT of
+            that time; 0 without. `buffer_bytes` is the configured one.
         send_buffer_bytes: 0: tuned or unlimited.
         cuts, mark_cuts, timeouts: reductions of cwnd, those for marks, and RTOs.
         overflow_drops, channel_drops: packets that hops in the direction of the data dropped at
@@ -78,6 +81,7 @@ class LimitFacts:
     ack_part: float = 0.0
     queue_ms: float = 0.0
     window_bytes: float = 0.0
+    window_rtt_ms: float = 0.0
     buffer_bytes: float = 0.0
     send_buffer_bytes: float = 0.0
     cuts: float = 0.0
@@ -199,10 +203,15 @@ def _text(facts: LimitFacts) -> str:
 
 
 def mean_facts(facts: Sequence[LimitFacts]) -> LimitFacts:
-    """The means of several flows or runs; of names and causes the most frequent."""
+    """The means of several flows or runs; of names and causes the most frequent. The receive window
+    is that of the time in which it limits: flows that it limits for longer count more.
+    """
+    limited = [one.shares.get("receive_window", 0.0) for one in facts]
 
     def merged(name: str) -> Any:
         values = [getattr(one, name) for one in facts]
+        if name in ("window_bytes", "window_rtt_ms") and sum(limited) > 0.0:
+            return sum(value * share for value, share in zip(values, limited, strict=True)) / sum(limited)
         if isinstance(values[0], Mapping):
             return {key: sum(value[key] for value in values) / len(values) for key in values[0]}
         if isinstance(values[0], str | bool):

@@ -101,7 +101,8 @@ impl LimitFacts {
             "autotuning" => ("autotuning", format!("autotuning has not raised it to its maximum ({buffer} of buffer)")),
             _ => ("buffer", "the receive buffer sets it".into()),
         };
-        let because = format!("{}; {cap}", self.window(self.window_bytes));
+        let rtt_ms = if self.window_rtt_ms > 0.0 { self.window_rtt_ms } else { self.rtt_ms };
+        let because = format!("{}; {cap}", window_per_rtt(self.window_bytes, rtt_ms));
         let share = self.share(LimitKind::ReceiveWindow);
         let claim = LimitKind::ReceiveWindow.claim(&format!(" ({})", size(self.window_bytes)), share);
         Evidence::of_endpoint(Some(cause), &claim, because)
@@ -110,8 +111,11 @@ impl LimitFacts {
     fn send_buffer(&self) -> Evidence {
         let is_fixed = self.send_buffer_bytes != 0.0;
         let buffer = if is_fixed { format!(" ({})", size(self.send_buffer_bytes)) } else { String::new() };
-        let because =
-            if is_fixed { self.window(self.send_buffer_bytes) } else { "the tuned buffer has not grown to the window".into() };
+        let because = if is_fixed {
+            window_per_rtt(self.send_buffer_bytes, self.rtt_ms)
+        } else {
+            "the tuned buffer has not grown to the window".into()
+        };
         let claim = LimitKind::SendBuffer.claim(&buffer, self.share(LimitKind::SendBuffer));
         Evidence::of_endpoint(None, &claim, because)
     }
@@ -188,11 +192,11 @@ impl LimitFacts {
         let because = format!("the pacing rate holds back data {} of the time", share_text(self.share(LimitKind::Pacing)));
         Evidence::of_endpoint(None, &LimitKind::Pacing.claim("", 0.0), because)
     }
+}
 
-    fn window(&self, bytes: f64) -> String {
-        let each = format!("one window per RTT of {}", milliseconds(self.rtt_ms));
-        if bytes > 0.0 && self.rtt_ms > 0.0 { format!("{each} is {}", rate(8e3 * bytes / self.rtt_ms)) } else { each }
-    }
+fn window_per_rtt(bytes: f64, rtt_ms: f64) -> String {
+    let each = format!("one window per RTT of {}", milliseconds(rtt_ms));
+    if bytes > 0.0 && rtt_ms > 0.0 { format!("{each} is {}", rate(8e3 * bytes / rtt_ms)) } else { each }
 }
 
 fn limit(kind: LimitKind, evidence: Evidence) -> FlowLimit {

@@ -40,8 +40,9 @@ pub struct LimitFacts {
     pub ack_part: f64,
     /// Queueing delay in the direction of the data, mean.
     pub queue_ms: f64,
-    /// The receive window in force.
+    /// The receive window in force while it limits, and the RTT of that time; 0 without.
     pub window_bytes: f64,
+    pub window_rtt_ms: f64,
     /// The configured one.
     pub buffer_bytes: f64,
     /// 0: tuned or unlimited.
@@ -219,7 +220,8 @@ fn of_flow(flow: &FlowFigures, planned: &PlannedFlow, run: &RunFigures, plan: &P
         ack_wait_ms: path.ack_wait_ms,
         ack_part: ack_wait.share,
         queue_ms: data.iter().map(|row| row.queue_delay_ms.mean.unwrap_or(0.0)).sum(),
-        window_bytes: flow.advertised_window_bytes.unwrap_or(0.0),
+        window_bytes: flow.window_bytes(),
+        window_rtt_ms: flow.limiting_window_rtt_ms.unwrap_or(0.0),
         buffer_bytes: receiver.receive_buffer,
         send_buffer_bytes: sender.send_buffer.unwrap_or(0.0),
         cuts: flow.window_cuts,
@@ -289,7 +291,7 @@ fn shares(limited: &BTreeMap<String, f64>, saturated: f64, ack_part: f64) -> BTr
 
 fn window_cap(flow: &FlowFigures, planned: &PlannedFlow) -> &'static str {
     let Some([sender, tcp]) = planned.ends() else { return "buffer" };
-    let window = flow.advertised_window_bytes.unwrap_or(0.0);
+    let window = flow.window_bytes();
     let reads_slowly = |bps: &f64| *bps > 0.0 && flow.goodput_bps.unwrap_or(0.0) >= GROWN * bps;
     if planned.workload.read_bps.as_ref().is_some_and(reads_slowly) {
         return "reader";

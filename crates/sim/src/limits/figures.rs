@@ -23,9 +23,20 @@ pub struct FlowFigures {
     pub limited_share: Option<BTreeMap<String, f64>>,
     pub path: Option<PathFigures>,
     pub advertised_window_bytes: Option<f64>,
+    #[serde(default)]
+    pub limiting_window_bytes: Option<f64>,
+    #[serde(default)]
+    pub limiting_window_rtt_ms: Option<f64>,
     pub window_cuts: f64,
     pub ecn_cuts: f64,
     pub timeouts: f64,
+}
+
+impl FlowFigures {
+    /// The receive window in force while it limited, in bytes; else the one that was advertised last.
+    pub fn window_bytes(&self) -> f64 {
+        self.limiting_window_bytes.or(self.advertised_window_bytes).unwrap_or(0.0)
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
