@@ -1,0 +1,49 @@
+"""Events of a link that runs are too short for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ackclock
+from ackclock.comparison.link_events import missed_events
+from ackclock.input.scenario.draft import draft_of
+
+SECOND = 10**12
+
+
+def _hops(**side: Any) -> Any:
+    hop = {"name": "radio", "rate": "1 Mb/s", **side}
+    return (
+        draft_of({"duration": "1 s", "hop": [hop], "flow": [{"name": "f", "workload": {"kind": "bulk"}}]}).check().hop
+    )
+
+
+@pytest.mark.finding("A16")
+@pytest.mark.parametrize(
+    ("side", "seconds", "seeds", "text"),
+    [
+        ({"handover": {"every": "15 s", "first": "12 s", "gap": "40 ms"}}, 10, 3, "the handovers of `radio`, every 15 s from 12 s on"),
+        ({"handover": {"every": "15 s", "first": "12 s", "gap": "40 ms"}}, 13, 3, None),
+        ({"outage": {"down": [{"start": "8 s", "end": "11 s"}]}}, 10, 3, "the outage of `radio down` from 8 s to 11 s"),
+        ({"outage": {"down": [{"start": "8 s", "end": "9 s"}]}}, 10, 3, None),
+        ({"loss": {"kind": "gilbert-elliott", "mean": 1e-4, "bad_sojourn": "20 ms"}}, 10, 3, "one in 200 s on average"),
+        ({"loss": {"kind": "gilbert-elliott", "mean": 1e-4, "bad_sojourn": "20 ms"}}, 30, 10, None),
+        ({"loss": {"kind": "gilbert-elliott", "mean": 0, "bad_sojourn": "20 ms"}}, 1, 1, None),
+        ({"loss": 1e-6}, 1, 1, None),
+    ],
+)  # fmt: skip
+def test_note_names_an_event_of_the_link_when_runs_end_before_it(side, seconds, seeds, text) -> None:
+    found = missed_events(_hops(**side), seconds * SECOND, seeds)
+    assert len(found) == (text is not None)
+    if text:
+        assert text in found[0] and found[0].startswith(f"Runs of {seconds} s (3 seeds) are too short for ")
+
+
+@pytest.mark.finding("A16")
+def test_comparison_of_leo_has_a_note_when_its_runs_end_before_the_handover() -> None:
+    short = ackclock.compare(
+        "leo", variants=["cubic"], buffers=["64 KiB"], delayed_ack=[True], duration="2 s", seeds=1, with_prices=False
+    )
+    assert any("the handovers of `satellite`, every 15 s from 12 s on" in note for note in short.document["notes"])
