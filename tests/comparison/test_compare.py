@@ -61,9 +61,8 @@ def test_comparison_is_equal_for_any_number_of_workers(dumbbell: Comparison) -> 
 def test_comparison_reuses_finished_runs(dumbbell: Comparison) -> None:
     steps: list[tuple[int, int]] = []
     compare("dumbbell-10m", **SMALL, out=dumbbell.folder, progress=lambda done, total, _: steps.append((done, total)))
-    assert dumbbell.prices is not None
-    total = 16 + len(dumbbell.prices.data.runs)
-    assert set(steps) == {(total, total)}
+    total = 16 + sum(len(data.runs) for data in dumbbell.further)
+    assert {of for _, of in steps} == {total} and steps[-1] == (total, total)
 
 
 def test_comparison_folder_has_tables_and_a_renewable_report(dumbbell: Comparison) -> None:
@@ -71,9 +70,10 @@ def test_comparison_folder_has_tables_and_a_renewable_report(dumbbell: Compariso
     names = {path.name for path in dumbbell.folder.iterdir()}
     assert names >= {"scenario.toml", "environment.json", "compare.json", "dataset.json", *TABLES}
     page = write_report(dumbbell.folder).read_text("utf-8")
-    best = dumbbell.best.configuration
-    assert f"Use {best.variant} with" in page
+    assert dumbbell.recommended is not None
+    assert f"Use {dumbbell.recommended.configuration.variant} with" in page
     assert page.count('class="chart"') == 6
+    assert "Under loads" in page
 
 
 def test_comparison_plots_its_runs(dumbbell: Comparison, tmp_path: Path) -> None:

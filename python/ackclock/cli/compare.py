@@ -25,6 +25,13 @@ class RankBy(StrEnum):
     jain = "jain"
 
 
+class Goal(StrEnum):
+    balanced = "balanced"
+    throughput = "throughput"
+    latency = "latency"
+    fairness = "fairness"
+
+
 VARIANTS = "linux"
 ALL_BUFFERS, DURATION, SEEDS = "16 KiB,64 KiB,256 KiB,auto,path", "30 s", 10
 QUICK_BUFFERS, QUICK_DURATION, QUICK_SEEDS = "64 KiB,auto,path", "10 s", 3
@@ -49,7 +56,7 @@ _OPTIONS = {
     "flow.opposite.count": "--opposite",
     **{
         name: f"--{name.replace('_', '-')}"
-        for name in ("variants", "buffers", "delayed_ack", "queue", "ack_policy", "ack", "rank_by")
+        for name in ("variants", "buffers", "delayed_ack", "queue", "ack_policy", "ack", "goal", "rank_by")
     },
 }
 """Maps each key to its option."""
@@ -112,13 +119,20 @@ def compare(
         str | None,
         typer.Option(help="Host stack (`ackclock list hosts`; default: linux-6).", autocompletion=complete.hosts),
     ] = None,
-    rank_by: Annotated[RankBy, typer.Option(help="The metric of the ranking.")] = RankBy.goodput,
+    goal: Annotated[
+        Goal, typer.Option(help="What the recommendation is judged by: balanced, throughput, latency or fairness.")
+    ] = Goal.balanced,
+    may_harm: Annotated[
+        bool, typer.Option("--may-harm", help="Recommend also what takes more than half from others beside it.")
+    ] = False,
+    rank_by: Annotated[RankBy, typer.Option(help="The metric of the table's order.")] = RankBy.goodput,
     measured: Annotated[
         Path | None,
         typer.Option("--measured", help="A run folder of `measure`, shown beside the results.", show_default=False),
     ] = None,
     prices: Annotated[
-        bool, typer.Option("--prices/--no-prices", help="Run the first choices beside other flows, too.")
+        bool,
+        typer.Option("--prices/--no-prices", help="Run the first choices under loads and beside other flows, too."),
     ] = True,
     quick: Annotated[
         bool, typer.Option("--quick", help="A first look: 3 seeds, 10 s, buffers of 64 KiB, auto and path.")
@@ -165,6 +179,8 @@ def compare(
             duration=duration,
             seeds=seeds if seed is None else [seed],
             host=host,
+            goal=goal.value,
+            may_harm=may_harm,
             rank_by=_METRIC[rank_by],
             measured=measured,
             with_prices=prices,

@@ -40,7 +40,7 @@ def _missed(hop: Hop, duration_ps: int, seeds: int) -> Iterator[str]:
             if outage.end > duration_ps:
                 yield f"the outage of `{hop.name} {name}` from {show_time(outage.start)} to {show_time(outage.end)}"
         if isinstance(side.loss, GilbertElliott) and (every_ps := _fade_every_ps(side.loss)) > duration_ps * seeds:
-            yield f"the fades of `{hop.name} {name}`, one in {round(every_ps / PS_PER_S)} s on average"
+            yield f"the fades of `{hop.name}`, one in {round(every_ps / PS_PER_S)} s on average"
 
 
 def _first_ps(handover: Handover | Roaming) -> int:

@@ -1,52 +1,28 @@
 """Prices of the recommended configurations: what they cost other flows on the same hops.
 
-Each priced configuration also runs beside one flow of cubic and one of reno (fairness, and harm
-after Ware et al. 2019), with a sparse probe flow, and with short transfers (docs/prices.md).
+Each priced configuration also runs beside one flow of cubic, one of reno and short transfers
+(simulation/harm.py), and with sparse flows (`comparison.loads`); docs/prices.md.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from ackclock.comparison.ack_path import HOST
-from ackclock.comparison.configuration import Configuration
-from ackclock.comparison.ranking import Ranked
 from ackclock.format import milliseconds, percent, rate, three
-from ackclock.input.scenario.draft import Draft
-from ackclock.simulation.metrics import Run, of_run, over_seeds
-from ackclock.simulation.run_list import RunList
-from ackclock.simulation.sparse_flow import (
-    PROBE_BYTES,
-    PROBE_SHARE,
-    SparseDelays,
-    path_lost_share,
-    path_p95_ms,
-    sparse_table,
-)
+from ackclock.simulation.harm import DEFAULTS, EQUAL_SHARE, TRANSFER, TRANSFER_BYTES, of_harm
+from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.statistics import Interval, jain_index, ratio
 from ackclock.statistics.summary_stats import summary_stats
 
-MAX_PRICED = 4
-"""Maximum number of configurations with prices."""
-MAX_SEEDS = 5
-"""Maximum number of seeds of their runs: the first ones of the comparison."""
 OTHERS = ("cubic", "reno")
 """The variants of the flow beside the configuration; its host's default otherwise."""
-FLOW, OTHER, PROBE, SHORT = "flow", "other", "probe", "short"
-"""Base names of the flows."""
-REFERENCE = "the host's defaults"
-"""The alternative that every configuration has: a cubic flow (beside a reno flow: a reno flow) with
-the host's other defaults over the same bottleneck.
+REFERENCE = DEFAULTS
+"""The alternative that every configuration has: a flow with the host's defaults in its place, over
+the link as it is.
 """
-PROBE_EVERY_S = 0.1
-SHORT_BYTES = 14_480
-"""A short transfer: ten segments of 1448 B, the initial window of RFC 6928."""
-SHORT_SHARE = 0.05
-MAX_SHORT = 20
-"""Maximum number of short transfers in a run."""
 
 WORSE_SHARE = 0.1
 """A goodput, an index or a time is a price from this share on that it is worse."""
@@ -101,14 +77,14 @@ def _beside(other: str) -> tuple[Measure, ...]:
     return (
         Measure(
             f"beside_{other}_goodput_bps",
-            lambda value, best: f"beside a {other} flow it gets {rate(value)}, {other} in its place {rate(best)}",
+            lambda value, best: f"beside a {other} flow it gets {rate(value)}, the host's default {rate(best)}",
             _lower,
             higher_is_better=True,
             tied=False,
         ),
         Measure(
             f"{other}_goodput_bps",
-            lambda value, best: f"a {other} flow beside it gets {rate(value)}, beside its own kind {rate(best)}",
+            lambda value, best: f"a {other} flow beside it gets {rate(value)} instead of {rate(best)}",
             _lower,
             higher_is_better=True,
             tied=False,
@@ -120,7 +96,7 @@ def _short(part: str, words: str) -> Measure:
     return Measure(
         f"short_{part}_s",
         lambda value, best: (
-            f"a transfer of {three(SHORT_BYTES / 1e3)} kB beside it takes {milliseconds(1e3 * value)} {words} "
+            f"a transfer of {three(TRANSFER_BYTES / 1e3)} kB beside it takes {milliseconds(1e3 * value)} {words} "
             f"instead of {milliseconds(1e3 * best)}"
         ),
         _longer,
@@ -207,144 +183,15 @@ class Priced:
         }
 
 
-def chosen(ranking: Sequence[Ranked], low_latency: Ranked | None) -> list[Ranked]:
-    """The configurations that get prices: the best, the one for low latency, then those tied with
-    the best, one for each variant, queue and ACK policy, then the next of the ranking; at most
-    `MAX_PRICED` in all.
+def of_beside(summary: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics of a run beside another flow (`simulation.harm.of_harm`), with quantiles of the
+    completion times of the short transfers in s, and how many are not complete. Such a one counts
+    with its time until the end of the run.
     """
-    best = ranking[0]
-    picked = [best, low_latency] if low_latency and low_latency is not best else [best]
-    picked = [ranked for ranked in picked if ranked.delivers]
-    kinds = {_kind(ranked.configuration) for ranked in picked}
-    for ranked in (*(r for r in ranking if r.rank == best.rank), *ranking):
-        if len(picked) >= MAX_PRICED:
-            break
-        kind = _kind(ranked.configuration)
-        if kind not in kinds and ranked.same_as is None and ranked.delivers:
-            kinds.add(kind)
-            picked.append(ranked)
-    return picked
-
-
-def _kind(choice: Configuration) -> tuple[str, ...]:
-    return (choice.variant, choice.queue, choice.ack_policy, choice.ack_technique)
-
-
-def companions(kind: str, direction: str, duration_s: float, goodput_bps: float) -> list[dict[str, Any]]:
-    """The [[flow]] tables beside the compared flows: one flow of a variant, the probe flow, or the
-    short transfers. Probe and transfers take little of the link's goodput.
-    """
-    if kind == ALONE:
-        return []
-    if kind in OTHERS:
-        return [{"name": OTHER, "direction": direction, "variant": kind, "workload": {"kind": "bulk"}}]
-    if kind == PROBE:
-        every = min(max(PROBE_EVERY_S, 8 * PROBE_BYTES / (PROBE_SHARE * goodput_bps)), duration_s / 20)
-        return [sparse_table(PROBE, direction, every)]
-    times = min(max(int(SHORT_SHARE * goodput_bps * duration_s / (8 * SHORT_BYTES)), 2), MAX_SHORT)
-    first_s, every_s = duration_s / 4, 0.7 * duration_s / times
-    return [
-        {
-            "name": SHORT,
-            "direction": direction,
-            "workload": {"kind": "transfer", "size": f"{SHORT_BYTES} B"},
-            "start": f"uniform({round(1e3 * first_s)} ms, {round(1e3 * (first_s + every_s / 2))} ms)",
-            "repeat": {"every": f"{max(round(1e3 * every_s), 1)} ms", "times": times},
-        }
-    ]
-
-
-KINDS = (*OTHERS, PROBE, SHORT)
-"""The companions of a priced configuration, each in runs of its own."""
-ALONE = "alone"
-"""The runs of the reference without a companion; the comparison has those of the configurations."""
-
-
-def max_runs(configurations: int, seeds: int) -> int:
-    """The maximum number of runs for prices."""
-    priced = min(MAX_PRICED, configurations)
-    return priced * (2 * len(KINDS) + 1) * min(seeds, MAX_SEEDS)
-
-
-def price_runs(
-    priced: Sequence[Ranked],
-    drafts: Mapping[str, Draft],
-    points: Mapping[Configuration, Mapping[str, Any]],
-    seeds: Sequence[int],
-    flows: Sequence[str],
-    series: str,
-) -> RunList:
-    """The runs of each priced configuration with each of `KINDS`, then for each bottleneck those of
-    the reference alone and with each of `KINDS`.
-
-    `drafts` are the scenarios by companion, `points` the configurations as sweep parameters,
-    `flows` the names of the flows with the configuration's TCP.
-    """
-    params: list[dict[str, Any]] = []
-    scenarios = []
-    for ranked in priced:
-        tcp, path = _parted(points[ranked.configuration])
-        keys = {f"flow.{flow}.{key.removeprefix('tcp.')}": value for flow in flows for key, value in tcp.items()}
-        for kind in KINDS:
-            params.append({**ranked.configuration.params, "beside": kind})
-            scenarios.append(drafts[kind].check({**keys, **path}))
-    for choice in _bottlenecks(priced):
-        _, path = _parted(points[choice])
-        for kind in (ALONE, *KINDS):
-            variant = _reference_variant(kind)
-            params.append({"variant": variant, "queue": choice.queue, "ack_policy": choice.ack_policy, "beside": kind})
-            scenarios.append(drafts[kind].check({**{f"flow.{flow}.variant": variant for flow in flows}, **path}))
-    return RunList(params, scenarios, tuple(seeds[:MAX_SEEDS]), of_priced, "all" if series == "all" else "none")
-
-
-def _reference_variant(kind: str) -> str:
-    """The variant of the reference: beside another flow its own kind."""
-    return kind if kind in OTHERS else OTHERS[0]
-
-
-def _bottlenecks(priced: Sequence[Ranked]) -> list[Configuration]:
-    """A configuration for each bottleneck of the priced ones."""
-    return list({_path(ranked.configuration): ranked.configuration for ranked in priced}.values())
-
-
-def _parted(point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The TCP keys of a configuration, and those of the path."""
-    tcp = {key: value for key, value in point.items() if key.startswith("tcp.")}
-    return tcp, {key: value for key, value in point.items() if key not in tcp}
-
-
-def _path(choice: Configuration) -> tuple[str, str]:
-    return choice.queue, choice.ack_policy
-
-
-def of_priced(summary: Mapping[str, Any]) -> dict[str, float]:
-    """The metrics of a run with a companion, or of the reference alone: goodput, retransmission
-    rate and p95 RTT of the compared flows, the goodput of the other flow, Jain's index of all of
-    them, the share of the probe's packets that are lost and the p95 of its one-way delay with the
-    timeouts of lost packets (`simulation.sparse_flow`), and quantiles of the completion times of
-    the short transfers.
-
-    A transfer that is not complete at the end of the run counts with its time until then.
-    """
-    own = of_run(
-        {**summary, "flows": [f for f in summary["flows"] if f["flow"].partition("-")[0].partition("@")[0] == FLOW]}
-    )
-    by_name: dict[str, list[Mapping[str, Any]]] = {}
-    for flow in summary["flows"]:
-        if not flow.get("feeds"):
-            by_name.setdefault(flow["flow"].partition("-")[0], []).append(flow)
-    compared = [flow["goodput_bps"] or 0.0 for flow in by_name.get(FLOW, ())]
-    metrics = {"goodput_bps": math.fsum(compared)}
-    metrics |= {name: own[name] for name in ("retransmission_rate", "rtt_p95_ms")}
-    for other in by_name.get(OTHER, ()):
-        goodput = other["goodput_bps"] or 0.0
-        metrics |= {"other_goodput_bps": goodput, "jain": jain_index([*compared, goodput])}
-    for probe in by_name.get(PROBE, ()):
-        side = SparseDelays.of_row(probe)
-        metrics |= {"probe_delay_p95_ms": path_p95_ms([side]), "probe_loss_rate": path_lost_share([side])}
-    if short := by_name.get(SHORT):
-        times = [_completion_s(flow) for flow in short]
-        found = summary_stats(times) or {}
+    short = [flow for flow in summary["flows"] if flow["flow"].partition("-")[0] == TRANSFER]
+    metrics = of_harm(summary)
+    if short:
+        found = summary_stats([_completion_s(flow) for flow in short]) or {}
         metrics |= {f"short_{part}_s": _number(found.get(part)) for part in ("p50", "p95")}
         metrics["short_unfinished"] = float(sum(flow["completed_s"] is None for flow in short))
     return metrics
@@ -363,50 +210,60 @@ Seeds = Mapping[int, float]
 """A metric's value by seed."""
 
 
-def prices(
-    priced: Sequence[Ranked], runs: RunList, metrics: Sequence[Sequence[Run]], compared: Mapping[str, Mapping[int, Run]]
-) -> tuple[list[Priced], list[Priced]]:
-    """The prices of configurations, and the figures of the reference over each bottleneck, from the
-    metrics of `price_runs` by point and seed.
+@dataclass(frozen=True)
+class BesideRuns:
+    """The runs of a configuration that has prices, by seed.
 
-    `compared` are the metrics of the comparison's own runs, by label and seed.
+    Attributes:
+        alone: without other flows; of the host's defaults under the load, if not compared.
+        sparse: with sparse flows, under the load of the compared direction.
+        beside: beside each companion ("cubic", "reno", "transfer").
+        direction: of the data.
     """
-    of_point = iter([dict(zip(runs.seeds, of_seed, strict=True)) for of_seed in metrics])
-    figures: dict[str, dict[str, Seeds]] = {}
-    for ranked in priced:
-        label = ranked.configuration.label
-        figures[label] = _figures({ALONE: compared[label], **{kind: next(of_point) for kind in KINDS}})
-    references = {
-        _path(choice): _figures({kind: next(of_point) for kind in (ALONE, *KINDS)}) for choice in _bottlenecks(priced)
-    }
+
+    alone: Mapping[int, Run]
+    sparse: Mapping[int, Run]
+    beside: Mapping[str, Mapping[int, Run]]
+    direction: str
+
+    def figures(self) -> dict[str, Seeds]:
+        """Its figures by seed."""
+        found = {name: _of(self.alone, name) for name in ("goodput_bps", "retransmission_rate", "rtt_p95_ms")}
+        found |= {
+            f"probe_{name}": _of(self.sparse, f"{self.direction}_{name}") for name in ("delay_p95_ms", "loss_rate")
+        }
+        short = self.beside.get(TRANSFER, {})
+        found |= {name: _of(short, name) for name in ("short_p50_s", "short_p95_s", "short_unfinished")}
+        for other in OTHERS:
+            runs = self.beside.get(other, {})
+            found |= {
+                f"beside_{other}_goodput_bps": _of(runs, "own_bps"),
+                f"{other}_goodput_bps": _of(runs, "other_bps"),
+                f"beside_{other}_jain": jain_by_seed(runs),
+            }
+        return found
+
+
+def prices(
+    runs: Mapping[str, BesideRuns], tied: Mapping[str, Sequence[str]], defaults: str
+) -> tuple[list[Priced], list[Priced]]:
+    """The prices of configurations by their label, and the figures of the host's defaults.
+
+    `tied` are the labels that are tied with a configuration, `defaults` the label of the host's
+    defaults.
+    """
+    figures = {label: of.figures() for label, of in runs.items()}
+    reference = figures[defaults]
+    compared = [label for label in runs if label != REFERENCE]
     return (
-        [_priced(ranked, figures, references[_path(ranked.configuration)]) for ranked in priced],
-        [
-            Priced(_reference_label(choice), _intervals(references[_path(choice)]), (), ())
-            for choice in _bottlenecks(priced)
-        ],
+        [_priced(label, tied.get(label, ()), figures, reference) for label in compared],
+        [Priced(REFERENCE, _intervals(reference), (), ())],
     )
 
 
-def _reference_label(choice: Configuration) -> str:
-    """The reference over the bottleneck of a configuration, in a few words."""
-    return ", ".join([f"own kind, {REFERENCE}", *replace(choice, ack_technique=HOST).path_differences()])
-
-
-def _figures(runs: Mapping[str, Mapping[int, Run]]) -> dict[str, Seeds]:
-    """The figures of one configuration from its runs alone and with each of `KINDS`."""
-    found = {
-        **{name: _of(runs[ALONE], name) for name in ("goodput_bps", "retransmission_rate", "rtt_p95_ms")},
-        **{name: _of(runs[PROBE], name) for name in ("probe_delay_p95_ms", "probe_loss_rate")},
-        **{name: _of(runs[SHORT], name) for name in ("short_p50_s", "short_p95_s", "short_unfinished")},
-    }
-    for other in OTHERS:
-        found |= {
-            f"beside_{other}_goodput_bps": _of(runs[other], "goodput_bps"),
-            f"{other}_goodput_bps": _of(runs[other], "other_goodput_bps"),
-            f"beside_{other}_jain": _of(runs[other], "jain"),
-        }
-    return found
+def jain_by_seed(runs: Mapping[int, Run]) -> dict[int, float]:
+    """Jain's index of a flow and the one beside it, by seed."""
+    return {seed: jain_index((run["own_bps"], run["other_bps"])) for seed, run in sorted(runs.items())}
 
 
 def _intervals(figures: Mapping[str, Seeds]) -> dict[str, Interval]:
@@ -414,13 +271,15 @@ def _intervals(figures: Mapping[str, Seeds]) -> dict[str, Interval]:
     return over_seeds({name: of.get(seed, math.nan) for name, of in figures.items()} for seed in seeds)
 
 
-def _priced(ranked: Ranked, figures: Mapping[str, Mapping[str, Seeds]], reference: Mapping[str, Seeds]) -> Priced:
-    label = ranked.configuration.label
-    pool = {name: of for name, of in figures.items() if name == label or name in ranked.tied_with}
+def _priced(
+    label: str, tied: Sequence[str], figures: Mapping[str, Mapping[str, Seeds]], reference: Mapping[str, Seeds]
+) -> Priced:
+    pool = {name: of for name, of in figures.items() if name == label or name in tied}
     intervals = _intervals(figures[label])
     for other in OTHERS:
         goodput = f"{other}_goodput_bps"
-        intervals[f"{other}_harm"] = _harm(figures[label][goodput], reference[goodput])
+        if figures[label][goodput] and reference[goodput]:
+            intervals[f"{other}_harm"] = _harm(figures[label][goodput], reference[goodput])
     named = tuple(price for measure in MEASURES if (price := named_price(measure, label, pool, reference)))
     return Priced(label, intervals, tuple(name for name in pool if name != label), named)
 
@@ -433,11 +292,11 @@ def _mean(values: Seeds) -> float:
     return math.fsum(values.values()) / len(values) if values else math.nan
 
 
-def _harm(beside_it: Seeds, beside_its_own: Seeds) -> Interval:
-    """The harm to the other flow: what it loses against sharing with its own kind, 1 minus the
-    ratio of its goodputs (after Ware et al. 2019); below 0 where it gains.
+def _harm(beside_it: Seeds, beside_default: Seeds) -> Interval:
+    """The harm to the other flow: what it loses against the host's defaults in this place, 1 minus
+    the ratio of its goodputs (after Ware et al. 2019); below 0 where it gains.
     """
-    found = ratio((beside_it[seed], beside_its_own[seed]) for seed in sorted(beside_it.keys() & beside_its_own.keys()))
+    found = ratio((beside_it[seed], beside_default[seed]) for seed in sorted(beside_it.keys() & beside_default.keys()))
     return Interval(
         1.0 - found.value, 1.0 - found.hi, 1.0 - found.lo, math.nan, found.n, "log-t" if found.n > 1 else "single"
     )
@@ -463,7 +322,18 @@ def named_price(
     theirs = alternatives[than]
     shared = sorted(ours.keys() & theirs.keys())
     value, best = _mean({s: ours[s] for s in shared}), _mean({s: theirs[s] for s in shared})
-    if not measure.is_worse(value, best):
+    if not measure.is_worse(value, best) or _is_equal_share(measure.name, reference, value):
         return None
     certain = len(shared) > 1 and ratio((ours[s], theirs[s]) for s in shared).p < 0.05
     return Price(measure.name, value, best, than, certain, measure.text(value, best))
+
+
+def _is_equal_share(metric: str, reference: Mapping[str, Seeds], value: float) -> bool:
+    """Whether a goodput beside another flow is an equal share of what both have with the host's
+    defaults: the end of an unfair excess is no price.
+    """
+    for other in OTHERS:
+        sides = (f"beside_{other}_goodput_bps", f"{other}_goodput_bps")
+        if metric in sides and all(reference.get(side) for side in sides):
+            return value >= EQUAL_SHARE * math.fsum(_mean(reference[side]) for side in sides) / 2.0
+    return False

@@ -14,7 +14,7 @@ from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.measurement_rows import FIGURES, READING, WORDS, cells_of
 from ackclock.comparison.prices import OTHERS
 from ackclock.comparison.ranking import equal_configurations
-from ackclock.comparison.verdict import reasons, recommendation, tie_mark
+from ackclock.comparison.verdict import reasons, recommendation, recommended_label, tie_mark
 from ackclock.format import percent, rate, three
 from ackclock.plot import vega
 from ackclock.report.cells import metric_cell
@@ -42,7 +42,7 @@ _RANKED_BY = {
 def page(document: Document, panels: Sequence[Panel], environment: Document | None = None, toml: str = "") -> Page:
     """The page of ``compare``'s JSON document, with the panels of some of its runs."""
     metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
-    best = document["ranking"][0]
+    best = _recommended(document)
     title = document["title"] or document["link"]
     several = "jain" in metrics[best["label"]]
     return Page(
@@ -53,11 +53,13 @@ def page(document: Document, panels: Sequence[Panel], environment: Document | No
         sections=[
             Section("Goodput against delay", [_trade_off(metrics), _intervals(document, metrics)]),
             Section("Ranking", [_ranking(document, metrics, several)], _rule(document)),
+            *_loads(document),
             *_prices(document),
             *_measured(document),
             time_section(
                 panels,
-                "one seed each: the best, the one with the lowest delay of those with a good rate, "
+                "one seed each: the first of the ranking, the recommended one, the one with the lowest delay of those "
+                "with a good rate, "
                 "the best of every other variant, and the last",
             ),
             Section("The link", [link_path(document["scenario"]["hop"]), Facts(_link_facts(document))]),
@@ -87,6 +89,50 @@ def _measured(document: Document) -> list[Section]:
     ]
     table = Table(columns, [[Cell(text) for text in cells_of(row)] for row in rows], READING)
     return [Section("Measured and simulated", [table])]
+
+
+def _recommended(document: Document) -> Document:
+    """The recommended choice of the ranking; without one its first."""
+    of = (ranked for ranked in document["ranking"] if ranked["label"] == recommended_label(document))
+    found: Document = next(of, document["ranking"][0])
+    return found
+
+
+def _loads(document: Document) -> list[Section]:
+    """The first choices under each load, side by side, with their scores."""
+    judgement = document.get("judgement")
+    if not judgement:
+        return []
+    by_label = {cell["label"]: cell["loads"] for cell in document["cells"] if cell.get("loads")}
+    names = list(next(iter(by_label.values()), {}))
+    columns = [Column("Configuration", room="medium")]
+    for name in names:
+        goodputs = ("down", "up") if name not in ("down", "up") else (name,)
+        columns += [Column(f"{name}: goodput {one} (Mb/s)", numeric=True) for one in goodputs]
+        columns.append(Column(f"{name}: p95 RTT of a sparse flow (ms)", numeric=True))
+    columns += [Column("Score", numeric=True), Column("Harm", room="wide")]
+    base = next(choice for choice in judgement["choices"] if choice["label"] == judgement["defaults"])["score"]["mean"]
+    rows, emphasis = [], []
+    for choice in judgement["choices"]:
+        row = [Cell(choice["label"])]
+        for name in names:
+            of = by_label.get(choice["label"], {}).get(name, {})
+            goodputs = ("down", "up") if name not in ("down", "up") else (name,)
+            row += [metric_cell(of.get(f"{one}_goodput_bps"), 1e-6) for one in goodputs]
+            row.append(metric_cell(of.get("sparse_rtt_p95_ms")))
+        harm = "; ".join(one["text"] for one in choice["harm"] or ())
+        tested = "none" if choice["harm"] is not None else "not tested"
+        score = {**choice["score"], "modes": None, "values": None}
+        rows.append(
+            [*row, metric_cell(score, 1.0 / base if base else 1.0), Cell(harm or tested, tone="bad" if harm else "")]
+        )
+        emphasis.append("best" if choice["label"] == recommended_label(document) else "")
+    reading = (
+        f"Each load runs with a sparse flow in both directions. The score is that of the goal {judgement['goal']}, mean over "
+        "the loads, as a multiple of the score of the host's defaults. Harm is where a flow or a transfer beside it, or "
+        "itself beside a cubic flow, falls below half of what the host's defaults give there."
+    )
+    return [Section("Under loads", [Table(columns, rows, reading, emphasis)])]
 
 
 def _prices(document: Document) -> list[Section]:
@@ -125,11 +171,10 @@ def _prices(document: Document) -> list[Section]:
         row += [cell("probe_delay_p95_ms"), cell("probe_loss_rate", 100.0)]
         rows.append([*row, cell("short_p50_s", 1e3), cell("short_p95_s", 1e3)])
     reading = (
-        "Harm is what the other flow loses against sharing the link with its own kind (Ware et al. 2019). The sparse "
-        "flow sends a small packet about every 100 ms, and again after 1 s where more than 5 % are lost; a short "
-        "transfer has 14.5 kB. A named price is 10 %, 10 ms or 1 "
-        "point of retransmissions worse than the best choice tied with it, or than a cubic flow with the host's "
-        "defaults in its place; a goodput beside another flow is compared with that flow's own kind."
+        "Harm is what the other flow loses against a flow with the host's defaults in this place (after Ware et al. "
+        "2019). The sparse flow sends a small packet every 20 ms or more, and again after 1 s where more than 5 % are "
+        "lost; a short transfer has 100 kB. A named price is 10 %, 10 ms or 1 point of retransmissions worse than the "
+        "best choice tied with it, or than the host's defaults in its place. An equal share is no price."
     )
     return [Section("Prices", [Table(columns, rows, reading)])]
 
@@ -261,10 +306,11 @@ def _link_facts(document: Document) -> list[tuple[str, str]]:
     if warning := recorded_warning(document["scenario"]):
         facts.append(("A recorded rate", warning))
     facts += [("ACK congestion control", note) for note in document.get("notes", ()) if note == UNMARKED]
-    best = next(c for c in document["cells"] if c["label"] == document["ranking"][0]["label"])["metrics"]
+    label = _recommended(document)["label"]
+    best = next(c for c in document["cells"] if c["label"] == label)["metrics"]
     for name, key in (
-        ("Hop with the highest utilization, best configuration", "utilization"),
-        ("ACKs dropped, best configuration", "ack_drop_share"),
+        ("Hop with the highest utilization, recommended configuration", "utilization"),
+        ("ACKs dropped, recommended configuration", "ack_drop_share"),
     ):
         if key in best:
             facts.append((name, percent(best[key]["mean"])))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.comparison.asymmetry import Asymmetry
 from ackclock.comparison.configuration import Configuration
+from ackclock.comparison.judgement import Judgement, screened
 from ackclock.comparison.prices import Priced
 from ackclock.comparison.ranking import Ranked
 from ackclock.comparison.verdict import verdict
@@ -48,19 +49,20 @@ def _among(ranked: Ranked, others: Sequence[Ranked]) -> bool:
 
 @dataclass(frozen=True)
 class Prices:
-    """The prices of the first choices of a comparison, the figures of the host's defaults over the
-    same bottlenecks, and the runs beside other flows.
+    """The prices of the first choices of a comparison, the figures of the host's defaults, the runs
+    under loads and beside other flows, and the number of seeds beside other flows.
     """
 
     choices: Sequence[Priced]
     references: Sequence[Priced]
-    data: Dataset
+    datasets: Sequence[Dataset]
+    seeds: int
 
     def as_json(self) -> dict[str, Any]:
         """The object `prices` of ``compare``'s JSON document."""
         return {
-            "runs": len(self.data.runs),
-            "seeds": list(self.data.runs.seeds),
+            "runs": sum(len(data.runs) for data in self.datasets),
+            "seeds": sorted({seed for data in self.datasets for seed in data.runs.seeds}),
             "choices": [choice.as_json() for choice in self.choices],
             "references": [reference.as_json() for reference in self.references],
         }
@@ -74,7 +76,8 @@ class Comparison(Result):
     resolved scenario, ``folder`` the run folder (None without one). ``no_asymmetry`` is the reason
     if ``asymmetry`` is None; ``points`` are the configurations as sweep parameters; ``measured``
     are a measurement's transfers; ``notes`` are sentences about the ranking; ``prices`` are what
-    the first choices cost other flows, None without.
+    the first choices cost other flows, ``judgement`` what is recommended by the ``goal``, both None
+    without runs under loads and beside other flows, whose datasets are ``further``.
     """
 
     link: str
@@ -90,6 +93,9 @@ class Comparison(Result):
     measured: Sequence[Mapping[str, Any]] = ()
     notes: Sequence[str] = ()
     prices: Prices | None = None
+    goal: str = "balanced"
+    judgement: Judgement | None = None
+    further: Sequence[Dataset] = ()
 
     @cached_property
     def results(self) -> Mapping[Configuration, Sequence[DatasetRun]]:
@@ -102,6 +108,18 @@ class Comparison(Result):
     def best(self) -> Ranked:
         """The first of the ranking; among equals the one with the lowest p95 RTT."""
         return self.ranking[0]
+
+    @property
+    def recommended(self) -> Ranked | None:
+        """The configuration that the verdict recommends: the best by the goal within the bound of
+        harm; None if no compared one is. Without runs beside other flows the best by the figures of
+        its own flows.
+        """
+        if self.judgement is None:
+            able = [ranked for ranked in self.ranking if ranked.delivers]
+            return max(able, key=lambda ranked: screened(self.goal, ranked.metrics), default=None)
+        label = self.judgement.recommended
+        return next((ranked for ranked in self.ranking if ranked.configuration.label == label), None)
 
     @property
     def low_latency_choice(self) -> Ranked | None:
@@ -135,6 +153,8 @@ class Comparison(Result):
             "title": self.title,
             "scenario": dict(self.scenario),
             "rank_by": self.rank_by,
+            "goal": self.goal,
+            "recommended": self.recommended.configuration.label if self.recommended else None,
             "asymmetry": self.asymmetry.as_json() if self.asymmetry else None,
             "no_asymmetry": self.no_asymmetry,
             "notes": list(self.notes),
@@ -142,6 +162,7 @@ class Comparison(Result):
             "cells": [self._cell(ranked) for ranked in sorted(self.ranking, key=self._asked_order)],
             "ranking": [ranked.as_json() for ranked in self.ranking],
             "quick": self.low_latency_choice.configuration.label if self.low_latency_choice else None,
+            "judgement": self.judgement.as_json() if self.judgement else None,
             "prices": self.prices.as_json() if self.prices else None,
             **({"measured": list(self.measured)} if self.measured else {}),
             **({"folder": shown(self.folder)} if self.folder else {}),
@@ -173,12 +194,11 @@ class Comparison(Result):
     def shown(self) -> dict[str, DatasetRun]:
         """The runs of the charts, those of the lowest seed, by label.
 
-        They are the best, the ``low_latency_choice``, the best of each other variant that differs
-        from these, and the last.
+        They are the best, the recommended one, the ``low_latency_choice``, the best of each other
+        variant that differs from these, and the last.
         """
-        picked = [self.best]
-        if self.low_latency_choice:
-            picked.append(self.low_latency_choice)
+        wanted = [self.best, *filter(None, (self.recommended, self.low_latency_choice))]
+        picked = list({ranked.configuration: ranked for ranked in wanted}.values())
         variants = dict.fromkeys(ranked.configuration.variant for ranked in self.ranking)
         for variant in variants:
             # A run equal to one already picked would hide it.
@@ -244,7 +264,13 @@ class Comparison(Result):
             "limit": decide(ranked.limit).as_json() if ranked.limit else None,
             "why": f"{sentence(decide(ranked.limit).why)}." if ranked.limit else None,
             "metrics": {name: choice.as_json() for name, choice in ranked.metrics.items()},
+            **self._loads(ranked.configuration.label),
         }
+
+    def _loads(self, label: str) -> dict[str, Any]:
+        """`loads` of a cell that ran under the loads; empty for others."""
+        scored = self.judgement.choices if self.judgement else ()
+        return next(({"loads": one.loads_json()} for one in scored if one.label == label), {})
 
     def _asked_order(self, ranked: Ranked) -> int:
         return list(self.results).index(ranked.configuration)

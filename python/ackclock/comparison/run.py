@@ -13,15 +13,16 @@ from typing import Any
 from ackclock.comparison.ack_path import AS_IS, HOST, UNMARKED, Bottlenecks, bottlenecks, unmarked
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.configuration import DEFAULT_BUFFERS, Buffer, Configuration, configurations
+from ackclock.comparison.judgement_runs import JudgementRuns, check_goal, max_runs, stored_below
+from ackclock.comparison.link_events import missed_events
 from ackclock.comparison.measurement_rows import beside, read_measured
-from ackclock.comparison.prices import ALONE, FLOW, KINDS, chosen, companions, max_runs, price_runs, prices
 from ackclock.comparison.ranking import check_rank_by, ranking, short_run_notes
-from ackclock.comparison.result import Comparison, Prices
+from ackclock.comparison.result import Comparison
 from ackclock.comparison.socket_buffers import HostBuffers, with_settings
 from ackclock.congestion_control import CongestionControl, with_names
 from ackclock.input import variant_groups
 from ackclock.input.objects import Hop, Link, Time, plain, time_text
-from ackclock.input.scenario import Draft, draft_of
+from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
 from ackclock.input.scenario.link_draws import IN_RUN, LinkDraws
 from ackclock.input.scenario.resolution import resolved
@@ -37,8 +38,8 @@ from ackclock.storage import atomic_files, dataset_files, run_kind
 from ackclock.storage.remote_folder import local
 from ackclock.storage.run_folder import Identity, opened
 
-OPPOSITE = "opposite"
-"""Base name of the flows beside those that are compared."""
+FLOW, OPPOSITE = "flow", "opposite"
+"""Base names of the compared flows, and of those in the opposite direction."""
 DOCUMENT = run_kind.COMPARE.document
 """The run folder's file with the JSON document and what the report needs besides."""
 SPLIT = "RTTs are those of the part of the connection between the last proxy and the receiver."
@@ -62,6 +63,8 @@ def compare(
     duration: Time = "30 s",
     seeds: int | Sequence[int] = 10,
     host: str | None = None,
+    goal: str = "balanced",
+    may_harm: bool = False,
     rank_by: str = "goodput_bps",
     measured: str | Path | None = None,
     with_prices: bool = True,
@@ -97,11 +100,17 @@ def compare(
             with the link's RTT and its variations, so that the start has little weight.
         seeds: a number (10 means 1..10), or a list; every configuration runs with each seed.
         host: the host stack of all other TCP keys; "linux-6" when None.
-        rank_by: "goodput_bps" (the flows' sum), "rtt_p95_ms", "retransmission_rate" or "jain".
+        goal: what the recommendation is judged by, under a download, an upload and both at once:
+            "balanced", "throughput", "latency" or "fairness" (docs/advise.md). `rank_by` is the
+            order of the table alone.
+        may_harm: recommend a choice that takes more than the bound from others, too, or that has
+            little beside them (docs/compare.md).
+        rank_by: "goodput_bps" (of the flows together), "rtt_p95_ms", "retransmission_rate" or
+            "jain".
         measured: the run folder of a measurement; its bulk transfers are shown beside the simulated
             ones.
-        with_prices: run the first choices beside other flows, too (docs/prices.md): at most 4
-            choices with 5 seeds.
+        with_prices: run the first choices under the loads and beside other flows, too
+            (docs/prices.md). Without, the recommendation knows neither.
         workers: threads; all cores when None.
         series: whose time series are kept: "none", "sampled" (one seed of each configuration) or
             "all".
@@ -122,6 +131,7 @@ def compare(
         RunFailed: a run failed in the engine.
     """
     check_rank_by(rank_by, flows)
+    check_goal(goal)
     beside_it = read_measured(measured) if measured is not None else None
     asked = with_names(list(variants)) if variants is not None else [variant_groups.DEFAULT_GROUP]
     known = variant_groups.expanded(asked)
@@ -154,12 +164,15 @@ def compare(
     plans = [build_plan(scenario, base.seeds[0]) for scenario in scenarios.values()]
     resolved_points = [[dict(params), plan.digest] for params, plan in zip(runs.params, plans, strict=True)]
     drawn = [draws.digest] if draws else []
-    identity = Identity.of("compare", [rank_by, beside_it, series, list(base.seeds), resolved_points, *drawn])
+    verdict_by = [goal, may_harm] if with_prices else []
+    identity = Identity.of(
+        "compare", [rank_by, verdict_by, beside_it, series, list(base.seeds), resolved_points, *drawn]
+    )
     folder = local(out) if out is not None else identity.default_folder() if keep else None
     with opened(folder, identity, seeds=base.seeds, force=force) as run:
         data = Dataset(runs, folder)
-        stored = dataset_files.stored_runs(folder / PRICES) if with_prices and folder else 0
-        later = max_runs(len(choices), len(runs.seeds)) if with_prices and not stored else 0
+        stored = stored_below(folder / PRICES) if with_prices and folder else 0
+        later = max_runs(len(choices), len(runs.seeds), opposite) if with_prices and not stored else 0
         run_missing(data, workers=workers, progress=progress, before=stored, later=later)
         metrics = {
             choice: dict(zip(runs.seeds, of_choice, strict=True))
@@ -177,6 +190,7 @@ def compare(
             title=base.title,
             scenario=resolved(base, lambda path: path.name),
             rank_by=rank_by,
+            goal=goal,
             ranking=ranked,
             data=data,
             asymmetry=asymmetry(plans[0].document),
@@ -187,6 +201,7 @@ def compare(
                 *variant_groups.remarks(asked, known),
                 *([SPLIT] if any(hop.pep for hop in hops) else []),
                 *short_run_notes(ranked, base.duration / 1e12),
+                *missed_events(base.hop, base.duration, len(base.seeds)),
                 *([UNMARKED] if any(unmarked(c.ack_technique, s.hop, direction) for c, s in scenarios.items()) else []),
                 *([draws.note] if draws else []),
             ],
@@ -195,36 +210,34 @@ def compare(
             rows = beside(beside_it, comparison.document["cells"], direction)
             comparison = replace(comparison, measured=rows)
         if with_prices and comparison.best.delivers:
-            own = (FLOW, OPPOSITE) if opposite else (FLOW,)
-            priced = chosen(ranked, comparison.low_latency_choice)
-            drafts = _beside_others(draft, ranked_flows, comparison.best.metrics["goodput_bps"].mean)
-            others = price_runs(priced, drafts, points, base.seeds, own, series)
-            others = replace(others, of_seed=runs.of_seed)
-            beside_others = Dataset(others, folder / PRICES if folder else None)
-            if run and run.finished and beside_others.missing():
-                run.reopen()
-            run_missing(beside_others, workers=workers, progress=progress, before=len(runs))
-            compared = {choice.label: of_seed for choice, of_seed in metrics.items()}
-            found, references = prices(priced, beside_others.runs, beside_others.metrics(), compared)
-            comparison = replace(comparison, prices=Prices(found, references, beside_others))
+            judgement_runs = JudgementRuns(
+                draft=draft,
+                flows=ranked_flows,
+                points=points,
+                seeds=base.seeds,
+                host=host,
+                folder=folder / PRICES if folder else None,
+                workers=workers,
+                progress=progress,
+                of_seed=runs.of_seed,
+                series=series,
+                before=len(runs),
+                planned=len(runs) + (stored or later),
+                cells_cpu_s=sum(map(runs.point_cpu_s, range(len(choices)))) * len(runs.seeds),
+                reopen=run.reopen if run and run.finished else None,
+            )
+            comparison = replace(
+                comparison, **judgement_runs.results(ranked, metrics, goal, may_harm, comparison.low_latency_choice)
+            )
         if run:
             _write(comparison, run.path)
             if draws:
                 atomic_files.atomic_write(run.path / IN_RUN, draws.path.read_bytes())
             run.finish()
             data.clear()
-            if comparison.prices:
-                comparison.prices.data.clear()
+            for further in comparison.further:
+                further.clear()
     return comparison
-
-
-def _beside_others(draft: Draft, flows: Sequence[Mapping[str, Any]], goodput_bps: float) -> dict[str, Draft]:
-    """The scenario with each companion of `flows`, whose first ones are compared."""
-    duration_s = draft.check().duration / 1e12
-    return {
-        kind: draft.replaced({"flow": [*flows, *companions(kind, flows[0]["direction"], duration_s, goodput_bps)]})
-        for kind in (ALONE, *KINDS)
-    }
 
 
 def _flows(flows: int, opposite: int, direction: str) -> list[dict[str, Any]]:
@@ -285,8 +298,8 @@ def _write(comparison: Comparison, folder: Path) -> None:
     for of_point in comparison.data.runs.scenarios:
         run_files.keep_traces(folder, of_point)
     comparison.data.join()
-    if comparison.prices:
-        comparison.prices.data.join()
+    for further in comparison.further:
+        further.join()
     atomic_files.write_json(folder / DOCUMENT, {**comparison.document, "shown": comparison.shown_numbers()})
 
 

@@ -125,7 +125,7 @@ def price_table(comparison: Comparison) -> list[Table]:
         return []
     factor, unit = _goodput_unit(comparison.best.metrics)
     numbers = [text for other in OTHERS for text in (f"{unit} beside\n{other}", f"{unit} of\n{other}")]
-    numbers += ["p95 delay\nof a probe ms", "short transfer\np50, p95 ms"]
+    numbers += ["p95 delay\nof a probe ms", "100 kB transfer\np50, p95 ms"]
     table = text_table("Beside other flows", ["configuration"], numbers)
     table.caption_justify = "left"
     for choice in (*comparison.prices.choices, *comparison.prices.references):

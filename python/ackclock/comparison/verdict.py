@@ -7,11 +7,13 @@ from typing import Any
 
 from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.configuration import buffers_in_words
+from ackclock.comparison.loads import ASKED
 from ackclock.comparison.prices import REFERENCE
 from ackclock.comparison.reasons import RANKED
 from ackclock.comparison.socket_buffers import needed
 from ackclock.format import joined, milliseconds, percent, rate, three
 from ackclock.input.variant_groups import shown
+from ackclock.simulation.harm import MEASURED_S, MIN_MEASURED_S, SEEDS, SETTLE_S
 from ackclock.statistics import SAME_WITHIN
 
 Document = Mapping[str, Any]
@@ -27,8 +29,8 @@ _FACTORS = (
 
 
 def verdict(document: Document) -> str:
-    """The recommendation, its reason, its ties and its prices, from the ``cells``, the ``ranking``
-    and the ``prices`` of a comparison.
+    """The recommendation, its reason, its ties and its prices, from the ``cells``, the ``ranking``,
+    the ``judgement`` choices and the ``prices`` of a comparison.
     """
     return " ".join(paragraphs(document))
 
@@ -40,15 +42,31 @@ def paragraphs(document: Document) -> list[str]:
 
 
 def reasons(document: Document, metrics: Mapping[str, Document]) -> list[str]:
-    """The reason for the recommendation, its ties, its prices, and the choice for low latency with
-    its prices, each of whole sentences.
+    """The reason for the recommendation, its score, its ties, its prices, the fastest choice with
+    its price, and the choice for low latency, each of whole sentences.
     """
-    best = document["ranking"][0]
-    settings = f" These buffers need {lines}." if (lines := needed(best.get("settings", ()))) else ""
-    parts = [f"{best['why']}{settings}", ties(document, metrics), price(document, best["label"])]
-    if (quick := document.get("quick")) and quick != best["label"]:
+    recommended = recommended_label(document)
+    parts = []
+    if recommended:
+        best = next(ranked for ranked in document["ranking"] if ranked["label"] == recommended)
+        settings = f" These buffers need {lines}." if (lines := needed(best.get("settings", ()))) else ""
+        parts.append(f"{best['why']}{settings}")
+        parts.append(by_goal(document, recommended))
+        if best["rank"] == 1:
+            parts.append(ties(document, metrics))
+        parts.append(price(document, recommended))
+    parts += [*harmed(document, metrics), first_look(document)]
+    if (quick := document.get("quick")) and quick != recommended and _is_within_bound(document, quick):
         parts.append(f"{low_latency(document, metrics, quick)} {price(document, quick)}".strip())
     return list(filter(None, parts))
+
+
+def recommended_label(document: Document) -> str | None:
+    """The label of the recommended choice; None without one. A comparison of an earlier version
+    recommended the first of the ranking.
+    """
+    label: str | None = document.get("recommended", document["ranking"][0]["label"])
+    return label
 
 
 def recommendation(document: Document, metrics: Mapping[str, Document]) -> str:
@@ -56,16 +74,108 @@ def recommendation(document: Document, metrics: Mapping[str, Document]) -> str:
 
     `metrics` are those of the cells, by label.
     """
-    best = document["ranking"][0]
-    of = metrics[best["label"]]
-    params = best["params"]
+    if not any("goodput_bps" in of and of["goodput_bps"]["mean"] > 0.0 for of in metrics.values()):
+        return "No configuration delivered data."
+    label = recommended_label(document)
+    if label is None:
+        return f"Keep {REFERENCE}: none of these choices is better by the goal {document['goal']} without harm."
+    of = metrics[label]
+    params = next(ranked["params"] for ranked in document["ranking"] if ranked["label"] == label)
     sockets = buffers_in_words(params["send_buffer"], params["receive_buffer"])
     acks = "delayed ACKs" if params["delayed_ack"] else "an ACK for every segment"
-    if "goodput_bps" not in of or "rtt_p95_ms" not in of:
-        return "No configuration delivered data."
+    rtt = f" at a p95 RTT of {three(of['rtt_p95_ms']['mean'])} ms" if "rtt_p95_ms" in of else ""
     return (
         f"Use {shown(params['variant'])} with {sockets} and {acks}{_on_path(params)}: "
-        f"{_goodput(of['goodput_bps'])} at a p95 RTT of {three(of['rtt_p95_ms']['mean'])} ms."
+        f"{_goodput(of['goodput_bps'])}{rtt}."
+    )
+
+
+def _choice(document: Document, label: str) -> Document | None:
+    """A choice under the loads; None of those that did not run under them."""
+    choices = (document.get("judgement") or {}).get("choices", ())
+    return next((choice for choice in choices if choice["label"] == label), None)
+
+
+def _is_within_bound(document: Document, label: str) -> bool:
+    """Whether a choice may be named beside the recommended one: it is within the bound of harm, or
+    the bound was not asked.
+    """
+    judgement = document.get("judgement")
+    of = _choice(document, label)
+    return judgement is None or judgement["may_harm"] or (of is not None and of["harm"] == [])
+
+
+def by_goal(document: Document, label: str) -> str:
+    """The score of the recommended choice beside that of the host's defaults, as a sentence."""
+    judgement = document.get("judgement")
+    if "goal" not in document:
+        return ""
+    if judgement is None:
+        return f"By the goal {document['goal']}, from its own flows alone: without runs beside other flows."
+    of = _choice(document, label)
+    over = "as asked" if list(_loads(document, label)) == [ASKED] else "a download, an upload and both at once"
+    goal = f"By the goal {judgement['goal']}, {over},"
+    if label == judgement["defaults"]:
+        return f"{goal} no choice within the bound of harm is better: these are {REFERENCE}."
+    gain = of["gain"]["value"] - 1.0 if of and of["gain"] else 0.0
+    if abs(gain) < SAME_WITHIN:
+        return f"{goal} it is as good as {REFERENCE}."
+    unsure = "" if of and of["gain"] and _excludes_1(of["gain"]) else f" (not certain by {judgement['seeds']} seeds)"
+    return f"{goal} it is {percent(abs(gain))} {'better' if gain > 0.0 else 'worse'} than {REFERENCE}{unsure}."
+
+
+def _loads(document: Document, label: str) -> Document:
+    return next((cell.get("loads", {}) for cell in document["cells"] if cell["label"] == label), {})
+
+
+def _excludes_1(ratio: Document) -> bool:
+    return ratio["lo"] is not None and ratio["hi"] is not None and not ratio["lo"] <= 1.0 <= ratio["hi"]
+
+
+def harmed(document: Document, metrics: Mapping[str, Document]) -> list[str]:
+    """The fastest choice with its price where it is not the recommended one, and the choice with
+    the best score that takes too much from others, as sentences.
+    """
+    judgement, recommended = document.get("judgement"), recommended_label(document)
+    if judgement is None:
+        return []
+    found = []
+    fastest = judgement["fastest"]
+    if not recommended or _goodput_of(metrics, recommended) < (1.0 - SAME_WITHIN) * _goodput_of(metrics, fastest):
+        of = _choice(document, fastest)
+        text = f"The fastest is {fastest}: {_goodput(metrics[fastest]['goodput_bps'])}."
+        if of and of["harm"] and not judgement["may_harm"]:
+            found.append(f"{text} It is not recommended: {_harms(of)}.")
+        else:
+            if of and of["gain"] and abs(gain := of["gain"]["value"] - 1.0) >= SAME_WITHIN:
+                better = "better" if gain > 0.0 else "worse"
+                text += f" By the goal {judgement['goal']} it is {percent(abs(gain))} {better} than {REFERENCE}."
+            found.append(f"{text} {price(document, fastest)}".strip())
+    best = judgement["choices"][0]
+    if best["label"] == recommended and best["harm"]:
+        found.append(f"It takes more than the bound of harm allows: {_harms(best)}.")
+    elif best["harm"] and best["label"] != fastest:
+        found.append(f"The best by the goal alone is {best['label']}, but {_harms(best)}.")
+    return found
+
+
+def _goodput_of(metrics: Mapping[str, Document], label: str) -> float:
+    return float(metrics[label]["goodput_bps"]["mean"])
+
+
+def _harms(choice: Document) -> str:
+    return "; ".join(harm["text"] for harm in choice["harm"])
+
+
+def first_look(document: Document) -> str:
+    """How harm was tested where that was less than the rule asks for, as a sentence."""
+    judgement = document.get("judgement")
+    if judgement is None or (judgement["harm_seeds"] >= SEEDS and judgement["harm_s"] >= MIN_MEASURED_S):
+        return ""
+    seeds = f"{judgement['harm_seeds']} seed{'s' if judgement['harm_seeds'] > 1 else ''}"
+    return (
+        f"Harm to others is judged by {seeds} of {three(judgement['harm_s'])} s: the rule is {SEEDS} seeds, "
+        f"{MEASURED_S:.0f} s after {SETTLE_S:.0f} s."
     )
 
 
@@ -134,11 +244,11 @@ def price(document: Document, label: str) -> str:
     by_alternative: dict[str, list[Document]] = {}
     for one in of["named"]:
         by_alternative.setdefault(one["than"], []).append(one)
-    return " ".join(_price(than, named, document["prices"]["seeds"]) for than, named in by_alternative.items())
+    return " ".join(_price(than, named) for than, named in by_alternative.items())
 
 
-def _price(than: str, named: Sequence[Document], seeds: Sequence[int]) -> str:
-    unsure = f" (not certain by {len(seeds)} seed{'s' if len(seeds) > 1 else ''})"
+def _price(than: str, named: Sequence[Document]) -> str:
+    unsure = " (not certain)"
     clauses = "; ".join(one["text"] + ("" if one["certain"] else unsure) for one in named)
     return f"Price, against {than}: {clauses}."
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ackclock.documents.parts import Limit, Limits, Metrics, Open
+from pydantic import Field
+
+from ackclock.documents.parts import Direction, Estimate, Limit, Limits, Metrics, Open
 
 
 class Configuration(Open):
@@ -28,6 +30,9 @@ class ComparedCell(Configuration):
     limits: Limits | None
     limit: Limit | None
     why: str | None
+    loads: dict[str, Metrics] | None = Field(
+        None, description="metrics under the loads down, up and both, of the configurations of `judgement`"
+    )
 
 
 class Setting(Open):
@@ -90,6 +95,42 @@ class Prices(Open):
     references: list[PricedChoice]
 
 
+class Harm(Open):
+    """A place in which a choice falls below the bound of harm; figures in b/s."""
+
+    direction: Direction
+    companion: str
+    metric: str
+    value: float
+    default: float
+    n: int
+    text: str
+    share: float
+
+
+class ScoredChoice(Open):
+    """A configuration under the loads; `harm` is null where it was not tested."""
+
+    label: str
+    score: Estimate
+    gain: Ratio | None
+    harm: list[Harm] | None
+
+
+class Judgement(Open):
+    """What is recommended by a goal, and by which runs."""
+
+    goal: str
+    may_harm: bool
+    recommended: str | None
+    fastest: str
+    defaults: str
+    seeds: int
+    harm_seeds: int
+    harm_s: float
+    choices: list[ScoredChoice]
+
+
 class Comparison(Open):
     """The document of a comparison."""
 
@@ -97,11 +138,14 @@ class Comparison(Open):
     title: str
     scenario: dict[str, Any]
     rank_by: str
+    goal: str
+    recommended: str | None
     asymmetry: dict[str, Any] | None
     no_asymmetry: str | None
     notes: list[str]
     cells: list[ComparedCell]
     ranking: list[Rank]
+    judgement: Judgement | None = None
     prices: Prices | None = None
     verdict: str
     folder: str | None = None

@@ -39,10 +39,16 @@ INPUTS = (ENVIRONMENT, "scenario.toml", "traces")
 """Files of a run folder without finished results."""
 PARTS = {"cells": "sweep or compare", "live": "reproduce --live", **dict.fromkeys(INPUTS, "a run")}
 """Files and subfolders of an unfinished run of an earlier version, which wrote no identity."""
+DATASET = ("chunks", "runs", "flows", "series", "hops", "summaries")
+MAX_HARM = 16
+"""Datasets of runs beside other flows in a comparison (`simulation.harm`): more are not crowded."""
 CROWDED = (
-    *("", "cells", "chunks", "traces", "live", "xplot"),
-    *("runs", "flows", "series", "hops", "summaries"),
-    *("prices", "prices/chunks", "prices/runs", "prices/flows", "prices/series", "prices/hops", "prices/summaries"),
+    *("", "cells", "traces", "live", "xplot", *DATASET),
+    *(
+        "/".join(("prices", *path))
+        for name in ("loads", *(f"harm-{number}" for number in range(1, MAX_HARM + 1)))
+        for path in ((), (name,), *((name, part) for part in DATASET))
+    ),
     *("analysis", "analysis/xplot", "simulated", "simulated/cells", "simulated/traces"),
 )
 """Subfolders of a run folder that may hold temporary files."""

@@ -1,0 +1,257 @@
+"""The recommendation: the configuration with the best score of the goal among those within the
+bound of harm (simulation/harm.py).
+
+The ranking gives a shortlist: the fastest configuration, the host's defaults, the best by the
+score that a flow's own RTT gives, and the choice for low delay. These run under the loads of the
+link (`comparison.loads`), and those that may be recommended run beside other flows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ackclock.comparison.configuration import AUTO, Configuration
+from ackclock.comparison.loads import mean_score
+from ackclock.comparison.ranking import Ranked
+from ackclock.simulation.harm import DEFAULTS, Harm
+from ackclock.simulation.metrics import Run, over_seeds
+from ackclock.statistics import NEAR_THE_BEST, SAME_WITHIN, Interval, Ratio, interval, ratio
+
+SHORTLISTED = 5
+"""Maximum number of configurations that run under the loads, beside the host's defaults."""
+LEFT_OUT = ("down_loss_rate", "up_loss_rate")
+"""Metrics under a load that are not in documents: the prices have them."""
+
+Seeds = Mapping[int, Run]
+
+
+def screened(goal: str, metrics: Mapping[str, Interval]) -> float:
+    """The score of a configuration by the figures of its own flows alone: their p95 RTT stands for
+    that of a sparse flow, which it is in a queue that all share. Better the larger it is.
+    """
+
+    def mean(name: str) -> float:
+        return metrics[name].mean if name in metrics else math.nan
+
+    goodput, rtt = mean("goodput_bps"), mean("rtt_p95_ms")
+    if goal == "fairness" and "jain" in metrics:
+        return mean("jain")
+    if goal == "throughput":
+        return goodput
+    return 1.0 / rtt if goal == "latency" else goodput / math.sqrt(rtt)
+
+
+def is_default(choice: Configuration, usual: str) -> bool:
+    """Whether a configuration is the host's defaults, whose variant is `usual`."""
+    return choice == Configuration(usual, AUTO, AUTO, True)
+
+
+def shortlist(ranking: Sequence[Ranked], goal: str, usual: str, low_latency: Ranked | None) -> list[Ranked]:
+    """The configurations that run under the loads: the fastest, the host's defaults, then the best
+    by `screened`, first one of each variant, queue and ACK policy, and the choice for low latency.
+    Configurations without data, and with the figures of an earlier one, are left out.
+    """
+    able = [ranked for ranked in ranking if ranked.delivers]
+    if not able:
+        return []
+    fastest = fastest_of(able)
+    usual_ones = [ranked for ranked in able if is_default(ranked.configuration, usual)]
+    by_score = sorted((r for r in able if r.same_as is None), key=lambda r: -_finite(screened(goal, r.metrics)))
+    first: dict[tuple[str, ...], Ranked] = {}
+    for ranked in by_score:
+        first.setdefault(_kind(ranked.configuration), ranked)
+    wanted = [fastest, *usual_ones, *first.values(), *([low_latency] if low_latency else []), *by_score]
+    picked = list({ranked.configuration: ranked for ranked in wanted}.values())
+    return picked[: SHORTLISTED + len(usual_ones)]
+
+
+def fastest_of(able: Sequence[Ranked]) -> Ranked:
+    """The configuration with the highest goodput; of those within 1 % of it the first of the
+    ranking.
+    """
+    top = max(ranked.metrics["goodput_bps"].mean for ranked in able)
+    return next(ranked for ranked in able if ranked.metrics["goodput_bps"].mean >= (1.0 - SAME_WITHIN) * top)
+
+
+def _finite(value: float) -> float:
+    return -math.inf if math.isnan(value) else value
+
+
+def _kind(choice: Configuration) -> tuple[str, ...]:
+    return (choice.variant, choice.queue, choice.ack_policy, choice.ack_technique)
+
+
+@dataclass(frozen=True)
+class ScoredChoice:
+    """A configuration under the loads.
+
+    Attributes:
+        label: of the configuration, or that of the host's defaults if these are not compared.
+        score: mean over the loads, its interval over the seeds.
+        gain: its ratio to the score of the host's defaults; None of these.
+        harm: where it falls below the bound of harm; None where that was not tested.
+        loads: metrics by load.
+    """
+
+    label: str
+    score: Interval
+    gain: Ratio | None
+    harm: tuple[Harm, ...] | None
+    loads: Mapping[str, Mapping[str, Interval]]
+
+    def as_json(self) -> dict[str, Any]:
+        """An entry of `judgement.choices` in ``compare``'s JSON document."""
+        return {
+            "label": self.label,
+            "score": self.score.as_json(),
+            "gain": self.gain.as_json() if self.gain else None,
+            "harm": None if self.harm is None else [harm.as_json() for harm in self.harm],
+        }
+
+    def loads_json(self) -> dict[str, Any]:
+        """`loads` of its cell in the JSON document."""
+        return {
+            load: {name: value.as_json() for name, value in metrics.items() if name not in LEFT_OUT}
+            for load, metrics in self.loads.items()
+        }
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is recommended by a goal.
+
+    Attributes:
+        goal: one of `simulation.goals.GOALS`.
+        may_harm: whether the bound of harm was lifted.
+        choices: the shortlisted configurations, best score first; the host's defaults among them.
+        recommended: the label of the recommended configuration; None where no compared one is
+            within the bound and better than the host's defaults, which are not compared.
+        fastest: the label of the one with the highest goodput.
+        defaults: the label of the host's defaults.
+        seeds, harm_seeds, harm_s: the number of seeds under the loads and beside other flows, and
+            the duration of the measurement beside them in s.
+    """
+
+    goal: str
+    may_harm: bool
+    choices: tuple[ScoredChoice, ...]
+    recommended: str | None
+    fastest: str
+    defaults: str
+    seeds: int
+    harm_seeds: int
+    harm_s: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The object `judgement` of ``compare``'s JSON document."""
+        return {
+            "goal": self.goal,
+            "may_harm": self.may_harm,
+            "recommended": self.recommended,
+            "fastest": self.fastest,
+            "defaults": self.defaults,
+            "seeds": self.seeds,
+            "harm_seeds": self.harm_seeds,
+            "harm_s": self.harm_s,
+            "choices": [choice.as_json() for choice in self.choices],
+        }
+
+
+@dataclass
+class Judge:
+    """Decides between shortlisted configurations.
+
+    Attributes:
+        goal, may_harm: as in `Judgement`.
+        under_loads: the runs of each configuration under each load, by label and load.
+        defaults: the label of the host's defaults among them.
+        harm_of: tests a configuration beside other flows.
+        fairness: its Jain's index beside a cubic flow by seed, after `harm_of`.
+        changes: what a configuration changes from the host's defaults: a number for each.
+    """
+
+    goal: str
+    may_harm: bool
+    under_loads: Mapping[str, Mapping[str, Seeds]]
+    defaults: str
+    harm_of: Callable[[str], Sequence[Harm]]
+    fairness: Callable[[str], Mapping[int, float]]
+    changes: Mapping[str, int]
+    harm: dict[str, tuple[Harm, ...]] = field(default_factory=dict)
+
+    def tested(self, label: str) -> tuple[Harm, ...]:
+        """Where a configuration falls below the bound; the host's defaults nowhere."""
+        if label not in self.harm:
+            self.harm[label] = () if label == self.defaults else tuple(self.harm_of(label))
+        return self.harm[label]
+
+    def scores(self, label: str) -> dict[int, float]:
+        """The score of a configuration by seed, its mean over the loads."""
+        loads = self.under_loads[label]
+        shared = set.intersection(*(set(of_seed) for of_seed in loads.values()))
+        found = {seed: mean_score(self.goal, [of[seed] for of in loads.values()]) for seed in sorted(shared)}
+        if self.goal == "fairness" and all(math.isnan(value) for value in found.values()):
+            self.tested(label)
+            return dict(self.fairness(label))
+        return found
+
+    def decide(self, fastest: str, compared: Sequence[str]) -> tuple[list[ScoredChoice], str | None]:
+        """The configurations by their score, and the recommended one of the compared."""
+        scores = {label: self.scores(label) for label in self.under_loads}
+        means = {label: _finite(interval(of.values()).mean) for label, of in scores.items()}
+        order = sorted(means, key=lambda label: -means[label])
+        recommended = next((label for label in self._by_preference(order, scores) if self._is_allowed(label)), None)
+        self.tested(fastest)
+        base = scores[self.defaults]
+        scored = [
+            ScoredChoice(
+                label,
+                interval(scores[label].values(), scale="log"),
+                None if label == self.defaults else _ratio(scores[label], base),
+                self.harm.get(label, () if label == self.defaults else None),
+                {load: over_seeds(of.values()) for load, of in self.under_loads[label].items()},
+            )
+            for label in order
+        ]
+        return scored, recommended if recommended in compared else None
+
+    def _by_preference(self, order: Sequence[str], scores: Mapping[str, Mapping[int, float]]) -> list[str]:
+        """By score; of those that are as good as the best of the rest the one with the fewest
+        changes.
+        """
+        left, found = list(order), list[str]()
+        while left:
+            near = [label for label in left if _is_as_good(_ratio(scores[label], scores[left[0]]))]
+            chosen = min(near or left[:1], key=lambda label: self.changes[label])
+            found.append(chosen)
+            left.remove(chosen)
+        return found
+
+    def _is_allowed(self, label: str) -> bool:
+        return not self.tested(label) or self.may_harm
+
+
+def _is_as_good(to_best: Ratio) -> bool:
+    """Whether a score is within 1 % of the best, or within 5 % and not separated by the seeds."""
+    if to_best.value >= 1.0 - SAME_WITHIN:
+        return True
+    return to_best.value >= 1.0 - NEAR_THE_BEST and to_best.n > 1 and not to_best.hi < 1.0
+
+
+def _ratio(a: Mapping[int, float], b: Mapping[int, float]) -> Ratio:
+    return ratio((a[seed], b[seed]) for seed in sorted(a.keys() & b.keys()))
+
+
+def changes_of(choice: Configuration, usual: str) -> int:
+    """The number of properties in which a configuration differs from the host's defaults."""
+    base = Configuration(usual, AUTO, AUTO, True)
+    return sum(choice.params[name] != base.params[name] for name in base.params)
+
+
+def defaults_label(ranking: Sequence[Ranked], usual: str) -> str:
+    """The label of the host's defaults: of their configuration if it is compared."""
+    labels = (ranked.configuration.label for ranked in ranking if is_default(ranked.configuration, usual))
+    return next(labels, DEFAULTS)

@@ -1,0 +1,82 @@
+"""The runs of a configuration under the loads of a link: a download, an upload and both at once,
+each with a sparse flow in both directions, and the score of the goal (simulation/goals.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ackclock.comparison.ack_path import slowest_bps
+from ackclock.input.link.hop import DIRECTIONS
+from ackclock.input.scenario.draft import Draft
+from ackclock.simulation.goals import GOALS, score
+from ackclock.simulation.loads import LOADS
+from ackclock.simulation.metrics import Run, of_run, together_bps
+from ackclock.simulation.sparse_flow import SparseDelays, path_lost_share, path_p95_ms, sparse_every_s, sparse_table
+
+SPARSE = "sparse_"
+"""What precedes the direction in the name of a sparse flow."""
+ASKED = "asked"
+"""The load of a comparison with flows in both directions (`--opposite`): its own flows."""
+UNKNOWN_BPS = 1e7
+"""The rate of a path without one, for the spacing of the sparse packets."""
+
+
+def load_names(opposite: int) -> tuple[str, ...]:
+    """The loads of a comparison: those of a link, or its own flows where these are a scenario."""
+    return (ASKED,) if opposite else tuple(LOADS)
+
+
+def drafts(draft: Draft, flows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Draft]:
+    """The scenario under each load, with a sparse flow in both directions. `flows` are the
+    comparison's own [[flow]] tables; the first is compared.
+    """
+    base = draft.check()
+    duration_s = base.duration / 1e12
+    sparse = [
+        sparse_table(f"{SPARSE}{one}", one, sparse_every_s(slowest_bps(base.hop, one) or UNKNOWN_BPS, duration_s))
+        for one in DIRECTIONS
+    ]
+    found = {}
+    for name in names:
+        own: list[dict[str, Any]] = [dict(flow) for flow in flows]
+        if name in LOADS:
+            of_direction = {one: f"{flows[0]['name']}_{one}" for one in DIRECTIONS}
+            own = LOADS[name].tables(of_direction, count=flows[0]["count"])
+        found[name] = draft.replaced({"flow": [*own, *sparse]})
+    return found
+
+
+def of_load(summary: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics of a run under a load from its summary (docs/plan.md): the goodput of each
+    direction, the figures of all its TCP flows, the p95 RTT and the lost round trips of the sparse
+    flows, those of each direction alone, and `score_GOAL`, better the larger it is.
+    """
+    own = [flow for flow in summary["flows"] if flow["variant"] != "udp" and not flow.get("feeds")]
+    run = of_run(summary)
+    sides = {
+        flow["direction"]: SparseDelays.of_row(flow) for flow in summary["flows"] if flow["flow"].startswith(SPARSE)
+    }
+    used = [one for one in DIRECTIONS if any(flow["direction"] == one for flow in own)]
+    load = next((load for load in LOADS.values() if set(load.directions) == set(used)), None)
+    sparse = path_p95_ms(list(sides.values())) if sides else math.nan
+    metrics = {f"{one}_goodput_bps": together_bps(f for f in own if f["direction"] == one) for one in used}
+    metrics |= {name: run[name] for name in ("goodput_bps", "rtt_p95_ms", "retransmission_rate")}
+    metrics["sparse_rtt_p95_ms"] = sparse
+    metrics["sparse_loss_rate"] = path_lost_share(list(sides.values())) if sides else math.nan
+    for one, side in sides.items():
+        metrics[f"{one}_delay_p95_ms"] = path_p95_ms([side])
+        metrics[f"{one}_loss_rate"] = path_lost_share([side])
+    return metrics | {f"score_{goal}": score(goal, load, own, sparse) for goal in GOALS}
+
+
+def mean_score(goal: str, runs: Sequence[Run]) -> float:
+    """The geometric mean of a run's scores under several loads; NaN where one has none."""
+    scores = [run.get(f"score_{goal}", math.nan) for run in runs]
+    if not scores or any(math.isnan(value) for value in scores):
+        return math.nan
+    if min(scores) <= 0.0:
+        return 0.0
+    return math.exp(math.fsum(map(math.log, scores)) / len(scores))
