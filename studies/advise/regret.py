@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import sys
 import time
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, islice
@@ -38,6 +39,7 @@ FIRST_SEEDS = range(50_000, 50_002)
 SEEDS = range(60_000, 60_020)
 """Seeds of the truth."""
 TARGET_REGRET = 0.03
+CAUSES = Path(__file__).parent / "regret_causes.toml"
 LEFT, ADVISED = label_of(()), "advised"
 
 
@@ -229,9 +231,17 @@ def summary(done: Sequence[Outcome]) -> list[str]:
     ]
 
 
+def traced(seed: int) -> dict[int, str]:
+    """The causes of regrets that were traced by hand, by the situation's number."""
+    return {
+        one["number"]: one["text"] for one in tomllib.loads(CAUSES.read_text("utf-8"))["cause"] if one["seed"] == seed
+    }
+
+
 def misses(done: Sequence[Outcome]) -> list[str]:
     """What a reader asks about first: harm, large regrets, changed good situations."""
     found = []
+    known = traced(done[0].seed)
     for one in done:
         causes = [*one.figures]
         if one.regret > TARGET_REGRET:
@@ -242,7 +252,8 @@ def misses(done: Sequence[Outcome]) -> list[str]:
         if one.is_good and one.advised != LEFT:
             causes.append(f"a good situation is changed: {one.advised}, {gain_text(one.gain)}")
         if causes:
-            found.append(f"- **{one.number}, {one.kind}**: {'; '.join(causes)}.")
+            cause = f" Cause: {known[one.number]}." if one.number in known else ""
+            found.append(f"- **{one.number}, {one.kind}**: {'; '.join(causes)}.{cause}")
     return found or ["None."]
 
 
@@ -261,7 +272,7 @@ def page(done: Mapping[int, Sequence[Outcome]], today: datetime.date) -> str:
         "ECN, queues, FIFOs in BDP and shapers with the line's framing: all single changes, pairs of the best three of",
         "each kind, the best pairs with a third. Two seeds cut it down to "
         f"{Width().kept}; {len(SEEDS)} further seeds, which no advice has seen,",
-        "give the gains. The best of the grid is one within the bound of harm",
+        "give the gains; the best of these is partly lucky. The best of the grid is one within the bound of harm",
         "([beside.py](../studies/advise/beside.py)): one cubic or reno flow beside it, 100 kB transfers, and the flow",
         "itself beside one cubic flow keep half of what the host's defaults give there (ten seeds, 60 s after 10),",
         "or nine tenths of an equal share.",
