@@ -302,6 +302,22 @@ def test_emulation_keeps_its_audit_and_the_written_log_when_the_disk_is_full(tmp
     assert not list((tmp_path / "copy").rglob("*.tmp"))
 
 
+@pytest.mark.finding("R10")
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system requires root")
+@pytest.mark.parametrize(("free_kb", "ran"), [(16, False), (48, True), (64, True), (100, True)])
+def test_command_keeps_its_status_when_the_disk_is_full_unless_it_was_not_run(tmp_path, free_kb, ran):
+    """Below the space that emulation.json needs, the command is not run."""
+    (tmp_path / "disk").mkdir()
+    script = f'mount -t tmpfs -o size={free_kb}k none disk; exec "$@"'
+    emulation = [sys.executable, "-m", "ackclock", "emulate", "dsl-16m", "--quiet", "--out", "disk/run", "--"]
+    command = ["sh", "-c", "touch ran; exit 3"]
+    words = ["unshare", "-m", "sh", "-c", script, "sh", *emulation, *command]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (tmp_path / "ran").exists() == ran, done.stderr
+    assert done.returncode == (3 if ran else 1), done.stderr
+    assert ("nothing was finished" in done.stderr) != ran
+
+
 @pytest.mark.finding("L6")
 def test_emulation_writes_no_folder_with_no_log_and_no_report(tmp_path):
     argv = [sys.executable, "-m", "ackclock", "emulate", "dsl-16m", "--no-log", "--no-report", "--json", "--", "true"]

@@ -31,6 +31,8 @@ pub struct EmulationConfig {
     pub pair: Option<String>,
     /// Routes the server's namespace to the machine's own network. Requires root.
     pub internet: bool,
+    /// Names of the server beside `server`, for the commands' /etc/hosts.
+    pub names: Vec<String>,
     /// Nesting depth of this emulation in others, which selects its addresses.
     pub depth: u8,
 }

@@ -61,6 +61,15 @@ def emulate(
         typer.Option("--pair", help="Name both namespaces, for scripts, and run until ended; no command is required."),
     ] = False,
     name: Annotated[str, typer.Option("--name", help="With --pair: NAME-server and NAME-client.")] = "ackclock",
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hostname",
+            metavar="NAME",
+            help="A further name of the server beside `server`, such as shop.example; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     deadline: Annotated[
         str | None,
         typer.Option(
@@ -113,8 +122,8 @@ def emulate(
     """Run a command behind a link, in real time. Root is not required where user namespaces are
     allowed.
 
-    The command runs at the client's end; $ACKCLOCK_SERVER is the server's address. A scenario's
-    simulated flows and stations share the link with it.
+    The command runs at the client's end; `server` and $ACKCLOCK_SERVER are the server's name and
+    address. A scenario's simulated flows and stations share the link with it.
 
     The exit status is the command's: 128 + n for signal n (143 after --seconds or SIGTERM), 127 if
     it is not found. It is 1 if the emulation failed, or its grade is less than --require, and 2 for
@@ -123,10 +132,12 @@ def emulate(
     from ackclock.linux import require_linux
 
     require_linux("emulate", "network namespaces and TUN devices")
+    from ackclock.cli.address_space import Need, check_address_space
     from ackclock.cli.output import deliver, print_json, remark
     from ackclock.emulation.config import (
         PAIR_NAME,
         EmulationConfig,
+        check_names,
         check_uplink,
         emulate_here,
         emulation_scenario,
@@ -148,8 +159,11 @@ def emulate(
             "at most 64 of letters, digits, _, - and ., beginning with a letter, a digit or _",
             option="--name",
         )
+    if log:  # Its tables are written after the command, which cannot be run again.
+        check_address_space(Need.TABLES)
     if internet:
         check_uplink()
+    server_names = check_names(names or ())
     server_command = _command_line(server, "--server")
     ready_socket = server_ready(ready)
     deadline_us = None if deadline is None else time_above_zero(deadline, "--deadline") / 10**6
@@ -177,6 +191,7 @@ def emulate(
                 log=logging.growing if logging else None,
                 pair=name if pair else None,
                 internet=internet,
+                names=server_names,
             )
             document = {"link": link, **emulate_here(scenario, drawn, settings)}
             if document["command"]["not_run"] is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError, native_errors
+from ackclock.errors import InputError, format_value, native_errors
 from ackclock.input.document import read_document
 from ackclock.input.scenario.draft import Draft, draft_of, find_link
 from ackclock.input.scenario.model import Scenario
@@ -27,6 +27,10 @@ SAMPLE_PS = 100 * 10**9
 LIVE_FLOW = {"name": "live", "workload": {"kind": "live"}}
 SCENARIO_KEYS = frozenset({"link", "flow", "duration", "tcp", "sweep", "measure", "clients", "seeds"})
 MAX_DEPTH = 31
+MAX_NAME = 253
+"""Maximum length of a host name in characters (RFC 1123, section 2.1; RFC 1035, section 2.3.4)."""
+LABEL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
+OTHER_HOST = re.compile(r"localhost|client(?:-\d+)?", re.IGNORECASE)
 PAIR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 """Allowed names of a pair. The names of its namespaces are file names."""
 
@@ -43,6 +47,7 @@ class EmulationConfig:
     ``log``: the folder of captures and log. ``pair``: prefix of the namespaces' names for `ip netns
     exec`; without a command they remain until the emulation is ended. ``internet``: connects the
     server's end to this machine's network.
+    ``names``: names of the server beside ``server``, for the commands.
     ``depth``: nesting depth in other emulations.
     """
 
@@ -55,6 +60,7 @@ class EmulationConfig:
     log: Path | None = None
     pair: str | None = None
     internet: bool = False
+    names: Sequence[str] = ()
     depth: int = field(default_factory=lambda: int(os.environ.get("ACKCLOCK_DEPTH", "0")))
 
     def text(self) -> str:
@@ -77,6 +83,7 @@ class EmulationConfig:
                 "sample_ps": SAMPLE_PS,
                 "pair": self.pair,
                 "internet": self.internet,
+                "names": list(self.names),
                 "depth": self.depth,
             }
         )
@@ -110,6 +117,19 @@ def _with_live(draft: Draft, clients: int) -> Draft:
     if not has_live:
         keys["flow"] = [{**LIVE_FLOW, "count": clients}, *flows]
     return draft.replaced(keys)
+
+
+def check_names(names: Sequence[str]) -> tuple[str, ...]:
+    """The further names of the server, each a host name (RFC 1123, section 2.1, and `_`).
+
+    Raises InputError, also for a name that another host has.
+    """
+    for name in names:
+        if len(name) > MAX_NAME or not all(LABEL.fullmatch(label) for label in name.split(".")):
+            raise InputError(format_value(name), "a host name, such as shop.example", option="--hostname")
+        if OTHER_HOST.fullmatch(name):
+            raise InputError(format_value(name), "a name that no other host has", option="--hostname")
+    return tuple(names)
 
 
 def server_ready(text: str) -> str | int:

@@ -228,14 +228,15 @@ def emulate(
     deadline: Time | None = None,
     retry: int = 0,
     require: str | None = None,
+    hostnames: Sequence[str] = (),
 ) -> Emulation:
     """Run a command behind a link, in real time. The command's output goes to standard error.
 
     Args:
         link: a packaged link's name, a link file, a scenario file, or one of the latter two as a
             dict.
-        command: runs at the client's end, as a list of words. $ACKCLOCK_SERVER is the server's
-            address.
+        command: runs at the client's end, as a list of words. ``server`` and $ACKCLOCK_SERVER are
+            the server's name and address.
         server: runs at the server's end. The command starts when it listens on a port, at the
             latest after 5 s.
         server_ready: "none" starts the command at once. A port number waits for that port; the
@@ -254,6 +255,7 @@ def emulate(
         retry: emulate again, at most so many times, while the grade is less than ``require``, or
             "invalid" if that is None.
         require: "exact" or "usable", for ``retry``; a lesser grade raises no error.
+        hostnames: further names of the server, such as ``"shop.example"``.
 
     Returns:
         An Emulation: `document`, `valid`, `flows`, `hops`, `fates`, `series` (Polars frames),
@@ -296,6 +298,7 @@ def emulate(
         arguments = [
             word for option, value in options.items() if value not in (None, "") for word in (option, str(value))
         ]
+        arguments += [word for name in hostnames for word in ("--hostname", name)]
         arguments += ["--force"] * force + [
             "--json",
             "--no-report",

@@ -30,7 +30,9 @@ pub fn run(config: &NamespaceConfig<'_>, status_pipe: &OwnedFd) -> i32 {
     let isolated = userns::unshare_pids_and_mounts();
     if let Err(error) = isolated {
         let why = NotMounted::Refused(error);
-        report(&[StatusMessage::ProcNotMounted(why), StatusMessage::SysfsNotMounted(why)], status_pipe);
+        let messages =
+            [StatusMessage::ProcNotMounted(why), StatusMessage::SysfsNotMounted(why), StatusMessage::NamesNotMounted(why)];
+        report(&messages, status_pipe);
     }
     let Some(child) =
         in_child(status_pipe, || if isolated.is_ok() { init(config, status_pipe) } else { execute(config, status_pipe) })
@@ -87,14 +89,19 @@ fn hold() -> ! {
     }
 }
 
-/// The init process of a PID namespace: mounts /proc and /sys for the command, starts the command,
-/// and reaps orphans.
+/// The init process of a PID namespace: mounts the files of names, /proc and /sys for the command,
+/// starts the command, and reaps orphans.
 fn init(config: &NamespaceConfig<'_>, status_pipe: &OwnedFd) -> i32 {
     mounts::make_private();
-    // /sys first: the check that its mount is private reads the present /proc.
+    // /proc last: the checks that the other mounts are private read the present one.
+    let names = mounts::mount_files(&config.name_files.present());
     let sysfs = mounts::mount_sysfs();
     let proc = mounts::mount_proc();
-    let failed = [proc.err().map(StatusMessage::ProcNotMounted), sysfs.err().map(StatusMessage::SysfsNotMounted)];
+    let failed = [
+        proc.err().map(StatusMessage::ProcNotMounted),
+        sysfs.err().map(StatusMessage::SysfsNotMounted),
+        names.err().map(StatusMessage::NamesNotMounted),
+    ];
     report(&failed.into_iter().flatten().collect::<Vec<StatusMessage>>(), status_pipe);
     in_child(status_pipe, || execute(config, status_pipe)).map_or(CANNOT_RUN, supervise)
 }

@@ -8,6 +8,7 @@ mod fork;
 mod guard;
 mod journal_dir;
 mod mounts;
+mod name_files;
 mod nat;
 mod netlink;
 mod offload;
@@ -25,6 +26,7 @@ use crate::EmuError;
 use crate::af_packet::{MAX_FRAMES, Mac, PacketSocket};
 use crate::config::EmulationConfig;
 use mounts::NotMounted;
+use name_files::NameFiles;
 use netlink::{Netlink, VethEnd};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use process::NamespaceConfig;
@@ -58,6 +60,7 @@ impl Namespaces {
         let netlink = Netlink::open().map_err(EmuError::refused("opening a netlink socket"))?;
         netlink.loopback_up().map_err(EmuError::refused("setting the loopback interface up"))?;
         let environment = environment(addresses, config.depth);
+        let name_files = NameFiles::new(addresses, clients, config);
         let server = NamespaceConfig {
             interface: "server",
             addresses: addresses.server(),
@@ -65,6 +68,7 @@ impl Namespaces {
             uplink: root.uplink.as_ref().map(|uplink| uplink.subnet),
             command: &config.server,
             environment: &environment,
+            name_files: &name_files,
             quiet_stdout: true,
             outlives_command: true,
         };
@@ -82,6 +86,7 @@ impl Namespaces {
                 uplink: None,
                 command: if number == 0 { &config.command } else { &[] },
                 environment: &environment,
+                name_files: &name_files,
                 quiet_stdout: config.quiet_stdout,
                 outlives_command: false,
             };
@@ -121,12 +126,13 @@ impl Namespaces {
         self.server.command_exit
     }
 
-    /// Why commands see this machine's own /proc or /sys, one sentence each.
+    /// Why commands see this machine's own /proc, /sys or names, one sentence each.
     pub fn mount_warnings(&self) -> Vec<String> {
         let all = || std::iter::once(&self.server).chain(&self.clients);
         let proc = all().find_map(|process| process.no_proc).map(|why| mount_warning("/proc", why));
         let sysfs = all().find_map(|process| process.no_sysfs).map(|why| mount_warning("/sys", why));
-        proc.into_iter().chain(sysfs).collect()
+        let names = all().find_map(|process| process.no_names).map(|why| mount_warning("/etc/hosts and /etc/resolv.conf", why));
+        proc.into_iter().chain(sysfs).chain(names).collect()
     }
 }
 

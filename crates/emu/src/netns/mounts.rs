@@ -1,4 +1,5 @@
-//! Mounts /proc and /sys of a command's PID and network namespaces in its mount namespace.
+//! Mounts /proc and /sys of a command's PID and network namespaces, and files of its own over the
+//! machine's, in its mount namespace.
 //!
 //! A mount on a shared mount propagates to all its peers, also in other mount namespaces (man 7
 //! mount_namespaces): a proc mounted on it would cover the machine's. The propagation of the mount
@@ -6,16 +7,21 @@
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::stat::Mode;
 use nix::sys::statfs::{FsType, PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 const NONE: Option<&str> = None;
+/// Where the files of a command are written before they are mounted; the directory is as it was
+/// afterwards.
+const SCRATCH: &str = "/tmp";
 
 /// Why a file system was not mounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,8 +127,7 @@ impl PrivateMount {
     fn mount_over(&self, kind: &str) -> Result<(), NotMounted> {
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
         let flags = if self.read_only { flags | MsFlags::MS_RDONLY } else { flags };
-        let point = format!("/proc/self/fd/{}", self.descriptor.as_raw_fd());
-        mount(Some(kind), point.as_str(), Some(kind), flags, NONE).map_err(NotMounted::Refused)
+        mount(Some(kind), magic_link(&self.descriptor).as_str(), Some(kind), flags, NONE).map_err(NotMounted::Refused)
     }
 }
 
@@ -141,10 +146,44 @@ pub fn mount_sysfs() -> Result<(), NotMounted> {
     let inside = mounts_in_sysfs();
     below.mount_over("sysfs")?;
     for (point, descriptor) in inside {
-        let source = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
-        let _ = mount(Some(source.as_str()), &point, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE);
+        let _ = mount(Some(magic_link(&descriptor).as_str()), &point, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE);
     }
     Ok(())
+}
+
+/// Mounts files with the given contents over files of the machine: (path, content). A path that is
+/// a symbolic link names its target.
+pub fn mount_files(files: &[(&str, &str)]) -> Result<(), NotMounted> {
+    let points = files.iter().map(|(path, _)| private_point(path, OFlag::O_PATH)).collect::<Result<Vec<OwnedFd>, _>>()?;
+    let scratch = private_point(SCRATCH, OFlag::O_PATH | OFlag::O_DIRECTORY)?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount(Some("tmpfs"), magic_link(&scratch).as_str(), Some("tmpfs"), flags, Some("mode=0755")).map_err(NotMounted::Refused)?;
+    let mounted = files.iter().zip(&points).enumerate().try_for_each(|(number, ((_, content), point))| {
+        let source = Path::new(SCRATCH).join(number.to_string());
+        write_readable(&source, content)
+            .map_err(|e| NotMounted::Refused(Errno::from_raw(e.raw_os_error().unwrap_or(libc::EIO))))?;
+        mount(Some(&source), magic_link(point).as_str(), NONE, MsFlags::MS_BIND, NONE).map_err(NotMounted::Refused)
+    });
+    // The mounted files keep the file system alive.
+    let _ = umount2(SCRATCH, MntFlags::MNT_DETACH);
+    mounted
+}
+
+/// A file or directory whose mount is private.
+fn private_point(path: &str, flags: OFlag) -> Result<OwnedFd, NotMounted> {
+    let descriptor = open(path, flags | OFlag::O_CLOEXEC, Mode::empty()).map_err(NotMounted::Refused)?;
+    let is_private = mount_of(&descriptor).is_some_and(|below| below.is_private);
+    if is_private { Ok(descriptor) } else { Err(NotMounted::NotPrivate) }
+}
+
+fn magic_link(descriptor: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", descriptor.as_raw_fd())
+}
+
+/// Writes a file that all users may read, whatever the umask.
+fn write_readable(path: &Path, content: &str) -> io::Result<()> {
+    fs::write(path, content)?;
+    fs::set_permissions(path, Permissions::from_mode(0o644))
 }
 
 /// The outermost mounts in /sys, with open descriptors.

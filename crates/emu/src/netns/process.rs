@@ -5,6 +5,7 @@ use super::addresses::Addresses;
 use super::command::{self, CANNOT_RUN, status_of};
 use super::fork::fork_single_threaded;
 use super::mounts::NotMounted;
+use super::name_files::NameFiles;
 use super::netlink::{Netlink, interface_index};
 use super::offload;
 use super::status_pipe::StatusMessage;
@@ -31,6 +32,8 @@ pub struct NamespaceConfig<'a> {
     /// Empty: only keep the namespace alive.
     pub command: &'a [String],
     pub environment: &'a [(&'a str, String)],
+    /// What the command sees as /etc/hosts and /etc/resolv.conf.
+    pub name_files: &'a NameFiles,
     /// Redirects the command's standard output to standard error.
     pub quiet_stdout: bool,
     /// Keeps the namespace after the command's end: data in its sockets is still sent, and later
@@ -55,6 +58,7 @@ pub struct NamespaceProcess {
     pub exec_error: Option<Errno>,
     pub no_proc: Option<NotMounted>,
     pub no_sysfs: Option<NotMounted>,
+    pub no_names: Option<NotMounted>,
 }
 
 impl NamespaceProcess {
@@ -74,6 +78,7 @@ impl NamespaceProcess {
                 exec_error: None,
                 no_proc: None,
                 no_sysfs: None,
+                no_names: None,
             }),
             ForkResult::Child => {
                 drop((status, go));
@@ -109,6 +114,7 @@ impl NamespaceProcess {
                 StatusMessage::Ready => {}
                 StatusMessage::ProcNotMounted(why) => self.no_proc = Some(why),
                 StatusMessage::SysfsNotMounted(why) => self.no_sysfs = Some(why),
+                StatusMessage::NamesNotMounted(why) => self.no_names = Some(why),
                 StatusMessage::ExecFailed(error) => self.exec_error = Some(error),
                 StatusMessage::Exited(status) => self.command_exit = Some(status),
             }

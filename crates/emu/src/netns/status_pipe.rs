@@ -16,6 +16,8 @@ pub enum StatusMessage {
     ProcNotMounted(NotMounted),
     /// The command sees the machine's /sys.
     SysfsNotMounted(NotMounted),
+    /// The command sees the machine's /etc/hosts and /etc/resolv.conf.
+    NamesNotMounted(NotMounted),
     /// The command could not be run.
     ExecFailed(Errno),
     /// The command has ended with this status; the namespace remains.
@@ -38,6 +40,7 @@ impl StatusMessage {
             StatusMessage::SysfsNotMounted(why) => (2, cause(why)),
             StatusMessage::ExecFailed(errno) => (3, errno as i32),
             StatusMessage::Exited(status) => (4, status),
+            StatusMessage::NamesNotMounted(why) => (5, cause(why)),
         };
         let mut bytes = [0; LEN];
         bytes[..4].copy_from_slice(&kind.to_ne_bytes());
@@ -55,6 +58,7 @@ impl StatusMessage {
             2 => Some(StatusMessage::SysfsNotMounted(cause())),
             3 => Some(StatusMessage::ExecFailed(Errno::from_raw(value))),
             4 => Some(StatusMessage::Exited(value)),
+            5 => Some(StatusMessage::NamesNotMounted(cause())),
             _ => None,
         }
     }
@@ -97,6 +101,7 @@ mod tests {
             StatusMessage::Ready,
             StatusMessage::ProcNotMounted(NotMounted::NotPrivate),
             StatusMessage::SysfsNotMounted(refused),
+            StatusMessage::NamesNotMounted(NotMounted::NotPrivate),
             StatusMessage::ExecFailed(Errno::ENOENT),
             StatusMessage::Exited(143),
         ];
