@@ -46,6 +46,7 @@ def document(grade, argv=("true",), status=0):
         "load": 0.5,
         "steal_percent": 0.1,
         "cpu_seconds": 0.1,
+        "cpu_wait": {"server": None, "client": {"run_s": 0.5, "wait_s": 0.1, "max_wait_percent": 7.04}},
         "log": None,
     }
 
@@ -155,7 +156,7 @@ def test_emulation_draws_its_own_seed_unless_one_is_given(emulations, write):
 def test_terminal_and_report_show_grade_bound_and_seed(emulations, tmp_path, capsys):
     _, (seed,) = emulations(["usable"], out=tmp_path / "run")
     assert str(seed) in capsys.readouterr().out
-    audit, _ = emulation_tables({**document("usable"), "link": "line", "seed": 77})
+    audit, *_ = emulation_tables({**document("usable"), "link": "line", "seed": 77})
     text = " ".join(str(cell) for column in audit.columns for cell in column.cells)
     assert "usable" in text
     assert "1.2 %" in text
@@ -165,6 +166,45 @@ def test_terminal_and_report_show_grade_bound_and_seed(emulations, tmp_path, cap
     page = done.report(tmp_path / "report.html").read_text("utf-8")
     assert "Usable: it is usable." in page
     assert str(seed) in page
+
+
+def cells(table):
+    return [str(cell) for column in table.columns for cell in column.cells]
+
+
+@pytest.mark.finding("R6")
+def test_terminal_and_report_show_how_long_processes_waited_for_a_cpu(emulations, tmp_path):
+    emulations(["usable"], out=tmp_path / "run")
+    *_, processes = emulation_tables({**document("usable"), "link": "line", "seed": 77})
+    assert cells(processes) == ["client", "0.50 s", "0.10 s", "7.0 % of the run"]
+    page = open_emulation(tmp_path / "run").report(tmp_path / "report.html").read_text("utf-8")
+    assert "Processes of the client, without a CPU" in page
+    assert "Processes of the server, without a CPU" not in page
+    assert "0.10 s; one thread 7.0 % of the run" in page.replace("\xa0", " ")
+
+
+@pytest.mark.finding("R6")
+@pytest.mark.parametrize("changed", [{"cpu_wait": {"server": None, "client": None}}, {"cpu_wait": None}, {}])
+def test_emulation_without_times_of_processes_shows_none(changed):
+    given = {key: value for key, value in document("usable").items() if key != "cpu_wait"}
+    assert len(emulation_tables({**given, **changed, "link": "line", "seed": 77})) == 2
+
+
+@pytest.mark.finding("R5")
+@pytest.mark.parametrize("name", ["shop.example", "a", "_dmarc.x-1.example", "SERVER", "x" * 63])
+def test_name_of_the_server_is_a_host_name(name):
+    assert config.check_names([name]) == (name,)
+
+
+@pytest.mark.finding("R5")
+@pytest.mark.parametrize(
+    "name",
+    ["", "-a", "a..b", "a b", "a\n192.0.2.1 b", "a#", "x" * 64, "a." * 130 + "a", "localhost", "Client", "client-2"],
+)
+def test_name_of_the_server_is_refused_when_it_is_none_or_another_hosts(name):
+    with pytest.raises(InputError, match=r"host name|other host") as error:
+        config.check_names([name])
+    assert error.value.option == "--hostname"
 
 
 def test_child_passes_on_its_result_and_its_errors():

@@ -11,6 +11,7 @@ mod busy_wait;
 mod cache_warmup;
 mod clock;
 mod config;
+mod cpu_wait;
 #[cfg(test)]
 mod driver_parity;
 mod egress;
@@ -31,6 +32,7 @@ mod server_ready;
 mod tx_thread;
 
 pub use config::EmulationConfig;
+pub use cpu_wait::{CpuWait, ProcessTimes};
 pub use grade::{Bound, Grade};
 pub use report::{ClientReport, EmulationReport, HopReport};
 pub use run::emulate;

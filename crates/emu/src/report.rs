@@ -1,6 +1,7 @@
 //! The report of an emulation.
 
 use crate::audit::{Audit, Audits};
+use crate::cpu_wait::CpuWait;
 use crate::grade::{Bound, Grade};
 use crate::log::LogReport;
 use ackclock_core::element::Element;
@@ -48,6 +49,8 @@ pub struct EmulationReport {
     pub steal_percent: f64,
     /// CPU time of the emulator.
     pub cpu_seconds: f64,
+    /// How long the commands' processes waited for a CPU, which no bound covers.
+    pub cpu_wait: CpuWait,
     /// Null without a log.
     pub log: Option<LogReport>,
 }

@@ -9,6 +9,7 @@ use crate::busy_wait::{MAX_SPIN_IDLE, SleepPolicy};
 use crate::cache_warmup::CacheWarmup;
 use crate::clock::MonotonicClock;
 use crate::config::EmulationConfig;
+use crate::cpu_wait::{CpuWait, CpuWaitSampler};
 use crate::grade::Grade;
 use crate::link_delay::LinkDelay;
 use crate::log::Log;
@@ -69,12 +70,13 @@ pub fn emulate(plan: &Plan, config: &EmulationConfig) -> Result<EmulationReport,
         let sampled = Plan { sample_ps: config.sample_ps, ..plan.clone() };
         bridge.set_log(Log::create(folder, &sampled, &bridge.built, bridge.ports.len(), clock.epoch_ns())?);
     }
+    let cpu_wait = CpuWaitSampler::start(namespaces.server.pid(), namespaces.clients[0].pid());
     namespaces.start_clients()?;
     if let Some(name) = &config.pair {
         announce(&namespaces.publish_names(name)?, config.quiet_stdout);
     }
     let warmup = is_realtime.then(CacheWarmup::new).flatten();
-    let mut run = EmulationRun { bridge, namespaces, clock, warmup, load: LoadMeter::start(), notes, timer_p99 };
+    let mut run = EmulationRun { bridge, namespaces, clock, warmup, load: LoadMeter::start(), cpu_wait, notes, timer_p99 };
     let exit = run.drive(&poller, config)?;
     run.report(plan, config, exit)
 }
@@ -121,6 +123,7 @@ struct EmulationRun {
     /// None without real-time priority, whose latency is larger than a cold cache's.
     warmup: Option<CacheWarmup>,
     load: LoadMeter,
+    cpu_wait: Option<CpuWaitSampler>,
     /// Warnings so far.
     notes: Vec<String>,
     timer_p99: Span,
@@ -181,8 +184,9 @@ impl EmulationRun {
     }
 
     fn report(self, plan: &Plan, config: &EmulationConfig, exit: Option<i32>) -> Result<EmulationReport, EmuError> {
-        let EmulationRun { mut bridge, mut namespaces, clock, load, mut notes, timer_p99, .. } = self;
+        let EmulationRun { mut bridge, mut namespaces, clock, load, cpu_wait, mut notes, timer_p99, .. } = self;
         let now = clock.now();
+        let cpu_wait = cpu_wait.map_or_else(CpuWait::default, |sampler| sampler.finish(now.as_secs()));
         namespaces.read_status();
         let not_run = namespaces.clients[0].exec_error.map(Errno::desc);
         // With `--server-ready none` the server's command may have failed after the wait.
@@ -219,6 +223,7 @@ impl EmulationRun {
             load: load.load,
             steal_percent: load.steal_percent,
             cpu_seconds: load.cpu_seconds,
+            cpu_wait,
             log,
         })
     }

@@ -68,6 +68,25 @@ class LogState(Open):
     why: str | None
 
 
+class ProcessTimes(Open):
+    """The processes of a command, all threads; what a thread did after its last sample (each 100
+    ms) is not included."""
+
+    run_s: float = Field(description="CPU time")
+    wait_s: float = Field(description="time in a run queue: ready to run, without a CPU")
+    max_wait_percent: float = Field(
+        description="share of `seconds` in which the thread that waited longest waited for a CPU"
+    )
+
+
+class CpuWait(Open):
+    """How long the commands' processes waited for a CPU, which `bound` does not cover; null: no
+    command, or the kernel does not count."""
+
+    server: ProcessTimes | None
+    client: ProcessTimes | None
+
+
 class EmulationAudit(Audit):
     """The document of an emulation."""
 
@@ -85,5 +104,6 @@ class EmulationAudit(Audit):
     load: float
     steal_percent: float
     cpu_seconds: float
+    cpu_wait: CpuWait | None = Field(default=None, description="absent in run folders of earlier versions")
     log: LogState | None
     folder: str | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ackclock.emulation.terminal_tables import bounded, configured
+from ackclock.emulation.terminal_tables import bounded, configured, process_times, wait_share
 from ackclock.emulation.timeline import timeline
 from ackclock.format import milliseconds, percent, rate
 from ackclock.report.link_path import link_path
@@ -212,6 +212,10 @@ def _machine(document: Document) -> Facts:
         [
             ("Load, 1 minute", f"{document['load']:.2f}"),
             ("CPU time stolen by the hypervisor", f"{document['steal_percent']:.1f} %"),
+            *(
+                (f"Processes of the {end}, without a CPU", f"{times['wait_s']:.2f} s; one thread {wait_share(times)}")
+                for end, times in process_times(document)
+            ),
             ("Timer error of the machine, p99", _us(document["timer_p99_us"])),
             ("Seed", str(document["seed"])),
             ("Packets from hosts, and to them", f"{document['packets_in']}, {document['packets_out']}"),

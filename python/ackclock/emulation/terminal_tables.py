@@ -12,7 +12,8 @@ from ackclock.terminal import text_table
 
 
 def emulation_tables(document: Mapping[str, Any]) -> list[Table]:
-    """Release errors of an emulation, and its hops. Times in microseconds."""
+    """Release errors of an emulation, its hops, and its processes. Times of the first in
+    microseconds."""
     audit = text_table(
         "Emulation",
         ["", "grade", "error bound\ngoodput", "\np95 RTT"],
@@ -34,7 +35,24 @@ def emulation_tables(document: Mapping[str, Any]) -> list[Table]:
     for hop in document["hops"]:
         rates = (configured(hop) or "-", rate(hop["achieved_bps"]))
         hops.add_row(hop["hop"], hop["direction"], *rates, str(hop["drops"]), str(hop["delivered"]))
-    return [audit, hops]
+    waits = process_times(document)
+    if not waits:
+        return [audit, hops]
+    processes = text_table("Processes", ["command"], ["CPU time", "waited for a CPU", "longest thread"])
+    for end, times in waits:
+        processes.add_row(end, f"{times['run_s']:.2f} s", f"{times['wait_s']:.2f} s", wait_share(times))
+    return [audit, hops, processes]
+
+
+def process_times(document: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The times of the commands' processes by end; none for an end without a command."""
+    waits = document.get("cpu_wait") or {}
+    return [(end, waits[end]) for end in ("server", "client") if waits.get(end)]
+
+
+def wait_share(times: Mapping[str, Any]) -> str:
+    """The share of the run in which the thread that waited longest waited for a CPU."""
+    return f"{times['max_wait_percent']:.1f} % of the run"
 
 
 def configured(hop: Mapping[str, Any]) -> str:
