@@ -8,7 +8,7 @@ from typing import Any
 
 from ackclock.simulation.goals import GOALS, MIN_BPS, score
 from ackclock.simulation.loads import LOADS
-from ackclock.simulation.metrics import of_run
+from ackclock.simulation.metrics import of_run, together_bps
 from ackclock.simulation.sparse_flow import SparseDelays, path_lost_share, path_p95_ms
 from ackclock.statistics import jain_index
 
@@ -54,6 +54,5 @@ def of_advice(summary: Mapping[str, Any], *, is_load: bool = False) -> dict[str,
     sides_of_data = {flow["direction"] for flow in own}
     load = next((load for load in LOADS.values() if set(load.directions) == sides_of_data), None) if is_load else None
     for direction in load.directions if load and len(load.directions) > 1 else ():
-        of_side = [flow["goodput_bps"] or 0.0 for flow in own if flow["direction"] == direction]
-        metrics[f"goodput_{direction}_bps"] = math.fsum(of_side)
+        metrics[f"goodput_{direction}_bps"] = together_bps(flow for flow in own if flow["direction"] == direction)
     return metrics | {f"score_{goal}": score(goal, load, counted[goal], sparse) for goal in GOALS}
