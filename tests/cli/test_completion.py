@@ -77,7 +77,7 @@ def test_list_has_workloads_and_every_metric_of_a_run(capsys: pytest.CaptureFixt
     flow = {"variant": "reno", "direction": "down", "segments_sent": 1, "limited_share": None}
     flow |= dict.fromkeys(("goodput_bps", "throughput_bps", "idle_share"), 1.0)
     flow |= dict.fromkeys(("retransmitted_segments", "timeouts", "fast_retransmits", "window_cuts"), 0)
-    flow |= {"rtt_ms": {"min": 1.0, "mean": 1.0, "p95": 1.0}}
+    flow |= {"rtt_ms": {"min": 1.0, "mean": 1.0, "p95": 1.0}, "from_s": 0.0, "end_s": 1.0}
     flows = [{**flow, "flow": name} for name in ("a", "b", "opposite-1")]
     assert set(of_flows({"flows": flows, "hops": []}, "opposite")) == set(METRICS)
     assert set(api.list_workloads()) >= {"bulk", "web", "onoff"}

@@ -68,7 +68,7 @@ def test_plan_refuses_rates_and_labels_that_are_none():
 
 @pytest.mark.finding("M7")
 def test_jain_index_is_that_of_concurrent_connections_of_one_direction():
-    flow = {"test": 4, "label": "4 flows down", "direction": "down"}
+    flow = {"test": 4, "label": "4 flows down", "direction": "down", "duration_s": 10.0}
     rows = _concurrent(
         [{**flow, "goodput_bps": 4e6}, {**flow, "goodput_bps": 2e6}, {**flow, "test": 5, "goodput_bps": 1e6}]
     )

@@ -264,7 +264,7 @@ class Qdisc:
 
 _AS_ARGUMENTS = (
     r"sed -n '/ root /!d; / 0: root /d; s/^qdisc \([^ ]*\) \([^ ]*\) root refcnt [0-9]*/handle \2 \1/; "
-    r"/ fq_codel .* ecn/!s/ fq_codel .*/& noecn/; s/bandwidth unlimited/unlimited/; s/$/ /; s/\([0-9]\)[pb] /\1 /g; p'"
+    r"/ fq_codel .*ecn/!s/ fq_codel .*/& noecn/; s/bandwidth unlimited/unlimited/; s/$/ /; s/\([0-9]\)[pb] /\1 /g; p'"
 )
 """Makes arguments of tc from the line that it shows of a root qdisc. The kernel's default qdisc has
 handle 0 and leaves no line. tc shows limits in packets and bytes with a unit that it does not take,
