@@ -214,7 +214,6 @@ impl SocketMemory {
     pub fn on_echo(&mut self, echo: TimestampEcho, full: bool, next: u64) {
         if let Some(rtt) = echo.rtt().filter(|_| full) {
             self.rtt.first_echo(rtt, echo.value(), next > STREAM_START + self.copied);
-
         }
     }
 
