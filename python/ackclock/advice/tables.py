@@ -230,7 +230,7 @@ def page(document: Mapping[str, Any]) -> Page:
         [
             Cell(row["label"]),
             Cell(row["who"].replace(",", ", ")),
-            Cell(gain_text(row["gain"]), note=f"{row['n']} seeds"),
+            Cell(gain_text(row["gain"]), note="1 seed" if row["n"] == 1 else f"{row['n']} seeds"),
             Cell(row["why"]),
         ]
         for row in document["nothing_to_gain"]
@@ -307,7 +307,7 @@ def _advised(document: Mapping[str, Any]) -> PageTable:
 
 def _loads_page(document: Mapping[str, Any]) -> PageTable:
     """What each advised change does under each load of a link, side by side."""
-    columns = [Column("Change", room="wide"), *(Column(LOAD_TEXTS[load], numeric=True) for load in document["loads"])]
+    columns = [Column("Change", room="wide"), *(Column(LOAD_TEXTS[load], room="medium") for load in document["loads"])]
     rows = []
     for row in document["advice"]:
         cells = [Cell(row["label"])]
