@@ -10,10 +10,11 @@ import pytest
 import ackclock
 from ackclock.comparison.configuration import AUTO, Configuration
 from ackclock.comparison.judgement import Judge, changes_of, fastest_of, is_default, screened, shortlist
-from ackclock.comparison.loads import mean_score, of_load
+from ackclock.comparison.loads import of_load
 from ackclock.comparison.ranking import Ranked, ranking
 from ackclock.comparison.verdict import verdict
 from ackclock.errors import InputError
+from ackclock.simulation.goals import mean_score
 from ackclock.simulation.harm import Harm
 from ackclock.simulation.loads import LOADS
 from ackclock.simulation.metrics import of_run

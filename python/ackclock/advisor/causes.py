@@ -11,8 +11,9 @@ from statistics import fmean
 from typing import Any
 
 from ackclock.advisor.action import Action
-from ackclock.advisor.goals import BESIDE, SPARSE
+from ackclock.advisor.goals import BESIDE
 from ackclock.simulation.limits import LimitFacts, mean_facts, run_facts
+from ackclock.simulation.sparse_flow import SPARSE
 
 MIN_SHARE = 0.05
 """Share of a flow's time from which on a limit is a cause."""

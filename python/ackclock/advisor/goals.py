@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ackclock.simulation.goals import GOALS, MIN_BPS, score
-from ackclock.simulation.loads import LOADS
+from ackclock.simulation.loads import load_of
 from ackclock.simulation.metrics import of_run, together_bps
-from ackclock.simulation.sparse_flow import SparseDelays, path_lost_share, path_p95_ms
+from ackclock.simulation.sparse_flow import SPARSE, SparseDelays, path_lost_share, path_p95_ms
 from ackclock.statistics import jain_index
 
-SPARSE = "sparse_"
-"""Base name of the sparse probe flows, one in each direction."""
 BESIDE = "beside_"
 """What precedes the names of the flows that are run beside those of the situation."""
 
@@ -51,8 +49,7 @@ def of_advice(summary: Mapping[str, Any], *, is_load: bool = False) -> dict[str,
     if len(goodputs) + len(others) > 1:
         metrics["jain"] = jain_index([*goodputs, *others])
     counted = dict.fromkeys(GOALS, own) | {"fairness": [*own, *beside]}
-    sides_of_data = {flow["direction"] for flow in own}
-    load = next((load for load in LOADS.values() if set(load.directions) == sides_of_data), None) if is_load else None
+    load = load_of({flow["direction"] for flow in own}) if is_load else None
     for direction in load.directions if load and len(load.directions) > 1 else ():
         metrics[f"goodput_{direction}_bps"] = together_bps(flow for flow in own if flow["direction"] == direction)
     return metrics | {f"score_{goal}": score(goal, load, counted[goal], sparse) for goal in GOALS}

@@ -21,6 +21,7 @@ from ackclock.input.scenario.model import Scenario
 from ackclock.notebook import Progress
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
+from ackclock.simulation.goals import SCORE, mean_score
 from ackclock.simulation.harm import AS_IT_IS, OTHERS, SEEDS, TRANSFER, Harm, HarmBound, HarmRun, of_harm
 from ackclock.simulation.metrics import Run
 from ackclock.simulation.run_estimate import duration_text
@@ -201,16 +202,14 @@ class Runs:
 
 
 def over_loads(runs: Mapping[str, Run], direction: str) -> dict[str, float]:
-    """The metrics of a link from those of its loads with one seed: the scores are the geometric
-    means over the loads, so that the ratio of two is the mean of the loads' ratios; the other
-    metrics are those of the transfer in `direction` alone. `LOAD:METRIC` are those of each load.
+    """The metrics of a link from those of its loads with one seed: the scores are the means over
+    the loads (`mean_score`), the other metrics those of the transfer in `direction` alone.
+    `LOAD:METRIC` are those of each load.
     """
     found = {f"{load}:{name}": value for load, run in runs.items() for name, value in run.items()}
     found |= runs[direction]
-    for name in (name for name in runs[direction] if name.startswith("score_")):
-        scores = [run.get(name, math.nan) for run in runs.values()]
-        mean = math.nan if min(scores) <= 0.0 else math.fsum(math.log(one) for one in scores) / len(scores)
-        found[name] = math.exp(mean)
+    for name in (name for name in runs[direction] if name.startswith(SCORE)):
+        found[name] = mean_score(name.removeprefix(SCORE), runs.values())
     return found
 
 
@@ -296,8 +295,8 @@ class Bound:
         # Estimates of one second of a run.
         allowed_s = whole.cpu_s / (each * len(whole.companions) * whole.first_seeds)
         wanted_s = max(min(LOOK_S, allowed_s), MIN_LOOK_S, LOOK_RTTS * situation.longest_rtt_s)
-        look_s = float(round(min(wanted_s, whole.settle_s + whole.measured_s)))
         whole_s = whole.settle_s + whole.measured_s
+        look_s = float(round(min(wanted_s, whole_s)))
         if look_s == whole_s or each * whole_s * len(whole.companions) * whole.first_seeds <= CHEAP_S:
             return cls(runs, whole, whole)
         look = replace(whole, run_s=look_s, far=LOOK_FAR, name="harm-look", found={}, near=set())

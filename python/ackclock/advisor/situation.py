@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock import _native
-from ackclock.advisor.goals import BESIDE, SPARSE
+from ackclock.advisor.goals import BESIDE
 from ackclock.comparison.ack_path import slowest_bps
 from ackclock.errors import InputError
 from ackclock.input.document import read_document
@@ -25,7 +25,7 @@ from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.tcp import TcpEnds
 from ackclock.simulation.harm import Place
 from ackclock.simulation.loads import LOADS
-from ackclock.simulation.sparse_flow import sparse_every_s, sparse_table
+from ackclock.simulation.sparse_flow import sparse_every_s, sparse_tables
 from ackclock.storage.run_kind import COMPARE, EMULATE, MEASURE, SIMULATE, kind_of
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 MTU = 1500
 """Bytes of a packet in a queue."""
-UNKNOWN_BPS = 1e7
-"""The rate of a path without one, for the spacing of the sparse packets."""
 FLOW = "flow"
 """The name of the transfer over a link; the opposite one's has its direction in addition."""
 RTTS = 60
@@ -253,12 +251,12 @@ class Situation:
 
     def _sparse(self) -> list[dict[str, Any]]:
         """A flow of small UDP packets in each direction that shows the delay of others."""
-        return [sparse_table(f"{SPARSE}{one}", one, self.sparse_every_s(one)) for one in DIRECTIONS]
+        return sparse_tables({one: self.sparse_every_s(one) for one in DIRECTIONS})
 
     def sparse_every_s(self, direction: str) -> float:
         """The spacing of the sparse packets of a direction in s."""
         scenario = self.base
-        return sparse_every_s(slowest_bps(scenario.hop, direction) or UNKNOWN_BPS, scenario.duration / 1e12)
+        return sparse_every_s(slowest_bps(scenario.hop, direction), scenario.duration / 1e12)
 
     def lasting(self, duration_s: float) -> Situation:
         """With runs of another duration."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ackclock.comparison.configuration import AUTO, Configuration
-from ackclock.comparison.loads import mean_score
 from ackclock.comparison.ranking import Ranked
+from ackclock.simulation.goals import mean_score
 from ackclock.simulation.harm import DEFAULTS, Harm
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.statistics import NEAR_THE_BEST, SAME_WITHIN, Interval, Ratio, interval, ratio

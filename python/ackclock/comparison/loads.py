@@ -12,16 +12,19 @@ from ackclock.comparison.ack_path import slowest_bps
 from ackclock.input.link.hop import DIRECTIONS
 from ackclock.input.scenario.draft import Draft
 from ackclock.simulation.goals import GOALS, score
-from ackclock.simulation.loads import LOADS
-from ackclock.simulation.metrics import Run, of_run, together_bps
-from ackclock.simulation.sparse_flow import SparseDelays, path_lost_share, path_p95_ms, sparse_every_s, sparse_table
+from ackclock.simulation.loads import LOADS, load_of
+from ackclock.simulation.metrics import of_run, together_bps
+from ackclock.simulation.sparse_flow import (
+    SPARSE,
+    SparseDelays,
+    path_lost_share,
+    path_p95_ms,
+    sparse_every_s,
+    sparse_tables,
+)
 
-SPARSE = "sparse_"
-"""What precedes the direction in the name of a sparse flow."""
 ASKED = "asked"
 """The load of a comparison with flows in both directions (`--opposite`): its own flows."""
-UNKNOWN_BPS = 1e7
-"""The rate of a path without one, for the spacing of the sparse packets."""
 
 
 def load_names(opposite: int) -> tuple[str, ...]:
@@ -35,10 +38,7 @@ def drafts(draft: Draft, flows: Sequence[Mapping[str, Any]], names: Sequence[str
     """
     base = draft.check()
     duration_s = base.duration / 1e12
-    sparse = [
-        sparse_table(f"{SPARSE}{one}", one, sparse_every_s(slowest_bps(base.hop, one) or UNKNOWN_BPS, duration_s))
-        for one in DIRECTIONS
-    ]
+    sparse = sparse_tables({one: sparse_every_s(slowest_bps(base.hop, one), duration_s) for one in DIRECTIONS})
     found = {}
     for name in names:
         own: list[dict[str, Any]] = [dict(flow) for flow in flows]
@@ -60,7 +60,6 @@ def of_load(summary: Mapping[str, Any]) -> dict[str, float]:
         flow["direction"]: SparseDelays.of_row(flow) for flow in summary["flows"] if flow["flow"].startswith(SPARSE)
     }
     used = [one for one in DIRECTIONS if any(flow["direction"] == one for flow in own)]
-    load = next((load for load in LOADS.values() if set(load.directions) == set(used)), None)
     sparse = path_p95_ms(list(sides.values())) if sides else math.nan
     metrics = {f"{one}_goodput_bps": together_bps(f for f in own if f["direction"] == one) for one in used}
     metrics |= {name: run[name] for name in ("goodput_bps", "rtt_p95_ms", "retransmission_rate")}
@@ -69,14 +68,4 @@ def of_load(summary: Mapping[str, Any]) -> dict[str, float]:
     for one, side in sides.items():
         metrics[f"{one}_delay_p95_ms"] = path_p95_ms([side])
         metrics[f"{one}_loss_rate"] = path_lost_share([side])
-    return metrics | {f"score_{goal}": score(goal, load, own, sparse) for goal in GOALS}
-
-
-def mean_score(goal: str, runs: Sequence[Run]) -> float:
-    """The geometric mean of a run's scores under several loads; NaN where one has none."""
-    scores = [run.get(f"score_{goal}", math.nan) for run in runs]
-    if not scores or any(math.isnan(value) for value in scores):
-        return math.nan
-    if min(scores) <= 0.0:
-        return 0.0
-    return math.exp(math.fsum(map(math.log, scores)) / len(scores))
+    return metrics | {f"score_{goal}": score(goal, load_of(used), own, sparse) for goal in GOALS}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ackclock.format import milliseconds, percent, rate, three
-from ackclock.simulation.harm import DEFAULTS, EQUAL_SHARE, TRANSFER, TRANSFER_BYTES, of_harm
+from ackclock.simulation.harm import DEFAULTS, EQUAL_SHARE, TRANSFER, TRANSFER_BYTES, completion_s, of_harm
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.statistics import Interval, jain_index, ratio
 from ackclock.statistics.summary_stats import summary_stats
@@ -191,15 +191,10 @@ def of_beside(summary: Mapping[str, Any]) -> dict[str, float]:
     short = [flow for flow in summary["flows"] if flow["flow"].partition("-")[0] == TRANSFER]
     metrics = of_harm(summary)
     if short:
-        found = summary_stats([_completion_s(flow) for flow in short]) or {}
+        found = summary_stats([completion_s(flow) for flow in short]) or {}
         metrics |= {f"short_{part}_s": _number(found.get(part)) for part in ("p50", "p95")}
         metrics["short_unfinished"] = float(sum(flow["completed_s"] is None for flow in short))
     return metrics
-
-
-def _completion_s(flow: Mapping[str, Any]) -> float:
-    done = flow["completed_s"]
-    return float(done if done is not None else flow["end_s"] - flow["host_start_s"])
 
 
 def _number(value: float | None) -> float:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ackclock.simulation.loads import Load
-from ackclock.simulation.metrics import together_bps
+from ackclock.simulation.metrics import Run, together_bps
 from ackclock.statistics import jain_index
 
 GOALS = {
@@ -19,6 +19,8 @@ GOALS = {
 """The goals and what they are the ratio of."""
 SPARSE_GOALS = ("balanced", "latency")
 """The goals whose score has the delay of a sparse flow beside the flows."""
+SCORE = "score_"
+"""What precedes the goal in the name of a metric."""
 MIN_BPS = 1.0
 """A flow without goodput counts as this, whose logarithm exists."""
 
@@ -66,3 +68,15 @@ def _of_side(goal: str, flows: Sequence[Mapping[str, Any]]) -> float:
     if goal == "fairness":
         return math.log(jain_index(goodputs)) if len(goodputs) > 1 else math.nan
     return math.fsum(map(math.log, goodputs)) / len(goodputs)
+
+
+def mean_score(goal: str, runs: Collection[Run]) -> float:
+    """The geometric mean of `score_GOAL` over runs, one for each load, so that the ratio of two is
+    the mean of the loads' ratios; NaN where one has no score, and without runs.
+    """
+    scores = [run.get(SCORE + goal, math.nan) for run in runs]
+    if not scores or any(math.isnan(value) for value in scores):
+        return math.nan
+    if min(scores) <= 0.0:
+        return 0.0
+    return math.exp(math.fsum(map(math.log, scores)) / len(scores))

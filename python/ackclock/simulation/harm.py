@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ackclock.format import milliseconds, percent, rate
@@ -22,6 +23,7 @@ from ackclock.input.scenario.hosts import DEFAULT_HOST
 from ackclock.input.scenario.model import Scenario
 from ackclock.simulation.metrics import Run
 from ackclock.simulation.run_list import estimated_cpu_s
+from ackclock.simulation.sparse_flow import UNKNOWN_BPS
 from ackclock.statistics import Moments, ratio
 
 SHARE = 0.5
@@ -45,8 +47,6 @@ FAR = 1.6
 TRANSFER_BYTES = 100_000
 TRANSFERS = 12
 """Maximum number of transfers in a run."""
-UNKNOWN_BPS = 1e7
-"""The rate of a path without one, for the spacing of the transfers."""
 FLOW, OTHER, TRANSFER = "changed", "other", "transfer"
 """Names of the flows of a run."""
 OTHERS = ("cubic", "reno", "bbr")
@@ -123,15 +123,19 @@ def of_harm(summary: Mapping[str, Any]) -> dict[str, float]:
     found = {"own_bps": bps[FLOW]}
     if OTHER in bps:
         found["other_bps"] = bps[OTHER]
-    times = [
-        flow["completed_s"] if flow["completed_s"] is not None else flow["end_s"] - flow["host_start_s"]
-        for flow in flows
-        if flow["flow"].partition("-")[0] == TRANSFER
-    ]
+    times = [completion_s(flow) for flow in flows if flow["flow"].partition("-")[0] == TRANSFER]
     if times:
         found["transfer_s"] = math.fsum(times) / len(times)
         found["transfer_bps"] = 8 * TRANSFER_BYTES / found["transfer_s"]
     return found
+
+
+def completion_s(flow: Mapping[str, Any]) -> float:
+    """The completion time of a transfer of a summary in s; one that is not complete counts with its
+    time until the end.
+    """
+    done = flow["completed_s"]
+    return float(done if done is not None else flow["end_s"] - flow["host_start_s"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +235,7 @@ class HarmBound:
         """The time before the measurement in s."""
         return SETTLE_S if self.run_s is None else self.run_s / 4.0
 
-    @property
+    @cached_property
     def measured_s(self) -> float:
         """The duration of the measurement in s."""
         if self.run_s is not None:
@@ -337,16 +341,17 @@ class HarmBound:
 def harm_text(direction: str, companion: str, metric: str, value: float, default: float) -> str:
     """A harm as a clause, from goodputs or speeds in b/s."""
     what = "download" if direction == "down" else "upload"
-    share = f"{percent(value / default)} of what the host's defaults leave" if default > 0.0 else ""
+    verb = "give" if metric == "own_bps" else "leave"
+    share = f", {percent(value / default)} of what the host's defaults {verb}" if default > 0.0 else ""
     if metric == "transfer_bps":
         took, takes = (
             milliseconds(8e3 * TRANSFER_BYTES / bps) if bps > 0.0 else "for ever" for bps in (default, value)
         )
-        return f"a {what} of 100 kB beside it takes {takes} instead of {took}, {share}".rstrip(", ")
-    figures = f"{rate(value)} instead of {rate(default)}"
+        return f"a {what} of 100 kB beside it takes {takes} instead of {took}{share}"
+    figures = f"{rate(value)} instead of {rate(default)}{share}"
     if metric == "own_bps":
-        return f"beside one {companion} {what} it gets {figures}, {share}".rstrip(", ").replace("leave", "give")
-    return f"one {companion} {what} beside it gets {figures}, {share}".rstrip(", ")
+        return f"beside one {companion} {what} it gets {figures}"
+    return f"one {companion} {what} beside it gets {figures}"
 
 
 def equal_share(of: Seeds) -> float:

@@ -6,7 +6,7 @@ score of a goal (`simulation.goals`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,3 +49,8 @@ LOADS: Mapping[str, Load] = {
 }
 """The loads by name: each direction alone, and both at once, as Flent's RRUL test has them
 (Real-time Response Under Load; four flows in each direction there)."""
+
+
+def load_of(directions: Collection[str]) -> Load | None:
+    """The load whose flows have these directions; None if there is none."""
+    return next((load for load in LOADS.values() if set(load.directions) == set(directions)), None)

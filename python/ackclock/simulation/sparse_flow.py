@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+SPARSE = "sparse_"
+"""What precedes the direction in the name of a sparse flow."""
 PROBE_BYTES = 64
 """IP size of a sparse packet."""
 PROBE_SHARE = 0.01
 """Maximum share of a link's rate that a sparse flow takes."""
 SPARSE_EVERY_S = 0.02
 """Minimum spacing of the sparse packets, that of a voice call (RFC 3551, section 4.2)."""
+UNKNOWN_BPS = 1e7
+"""The rate of a path without one, for spacings."""
 MIN_SPARSE = 20
 """Minimum number of sparse packets in a run."""
 QUANTILE = 0.95
@@ -75,20 +79,30 @@ class SparseDelays:
         return self.lost / self.sent if self.sent else 1.0
 
 
-def sparse_every_s(bps: float, duration_s: float) -> float:
-    """The spacing of the sparse packets in s over a path of a rate in b/s: little of the rate, and
-    `MIN_SPARSE` packets at least in a run of a duration in s.
+def sparse_every_s(bps: float | None, duration_s: float) -> float:
+    """The spacing of the sparse packets in s over a path of a rate in b/s (None: without one):
+    little of the rate, and `MIN_SPARSE` packets at least in a run of a duration in s.
     """
-    return min(max(SPARSE_EVERY_S, 8 * PROBE_BYTES / (PROBE_SHARE * bps)), duration_s / MIN_SPARSE)
+    spaced_s = 8 * PROBE_BYTES / (PROBE_SHARE * (bps or UNKNOWN_BPS))
+    return min(max(SPARSE_EVERY_S, spaced_s), duration_s / MIN_SPARSE)
 
 
-def sparse_table(name: str, direction: str, every_s: float) -> dict[str, Any]:
-    """The [[flow]] table of small UDP packets, one every `every_s` seconds, that show the delay of
-    others.
+def sparse_tables(every_s: Mapping[str, float]) -> list[dict[str, Any]]:
+    """The [[flow]] tables of small UDP packets that show the delay of others, by direction one
+    every so many seconds.
     """
-    rate = f"{max(round(8 * PROBE_BYTES / every_s), 1)} b/s"
-    workload = {"kind": "cbr", "rate": rate, "packet": f"{PROBE_BYTES} B"}
-    return {"name": name, "direction": direction, "workload": workload}
+    return [
+        {
+            "name": f"{SPARSE}{direction}",
+            "direction": direction,
+            "workload": {
+                "kind": "cbr",
+                "rate": f"{max(round(8 * PROBE_BYTES / spacing), 1)} b/s",
+                "packet": f"{PROBE_BYTES} B",
+            },
+        }
+        for direction, spacing in every_s.items()
+    ]
 
 
 def path_lost_share(sides: Sequence[SparseDelays]) -> float:
