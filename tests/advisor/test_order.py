@@ -159,7 +159,7 @@ def test_operators_change_stands_behind_the_readers_unless_may_is_given() -> Non
     who = [row["who"] for row in guessed["advice"]]
     mine = ["operator" not in one for one in who]
     assert mine == sorted(mine, reverse=True)
-    assert True in mine and False in mine, who
+    assert set(mine) == {True, False}, who
     assert sum("--may" in text for text in lines(guessed)) == 1
     given = library.advise(bloat, may=WHO, cpu_s=0.2).document
     ratios = [row["gain"]["ratio"] for row in given["advice"]]
