@@ -10,6 +10,7 @@ from rich.table import Table
 from ackclock.format import joined, milliseconds, percent, rate, three
 from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Page, Section
 from ackclock.report.page import Table as PageTable
+from ackclock.simulation.limits import count
 from ackclock.terminal import TextBelow, ToType
 
 AS_IT_IS = "as it is"
@@ -230,7 +231,7 @@ def page(document: Mapping[str, Any]) -> Page:
         [
             Cell(row["label"]),
             Cell(row["who"].replace(",", ", ")),
-            Cell(gain_text(row["gain"]), note="1 seed" if row["n"] == 1 else f"{row['n']} seeds"),
+            Cell(gain_text(row["gain"]), note=count(row["n"], "seed")),
             Cell(row["why"]),
         ]
         for row in document["nothing_to_gain"]

@@ -58,6 +58,7 @@ from ackclock.notebook import Progress
 from ackclock.simulation import run_files
 from ackclock.simulation.goals import GOALS, SPARSE_GOALS
 from ackclock.simulation.harm import Harm
+from ackclock.simulation.limits import count
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.simulation.plan import build_plan
 from ackclock.statistics import Ratio, against, ratio
@@ -259,7 +260,11 @@ def _advice(
     useful = [label for label, why in refused.items() if not why]
     if not asked.may_harm:
         bound.measure([by_label[label] for label in useful])
-        refused |= {label: _harm_text(bound.found[label]) for label in useful if bound.found[label]}
+    # Of a finalist that is refused before, harm is not the reason.
+    harmful = {
+        label: harms for label, harms in bound.found.items() if harms and (label in useful or label not in gains)
+    }
+    refused |= {label: _harm_text(harms) for label, harms in harmful.items() if label in gains}
     if asked.sparse:
         left = {label: by_label[label] for label in useful if not refused[label]}
         plain = unseen[: sizes.cost] if situation.loads else unseen
@@ -313,7 +318,7 @@ def _advice(
         "advice": advice,
         "nothing_to_gain": [
             {**row, "supported": row["label"] not in unsupported}
-            for row in _rest(actions, raced, gains, refused, places, asked, bound)
+            for row in _rest(actions, raced, gains, refused, places, asked, harmful)
         ],
         "points": _points({**raced.metrics, **final}),
         "notes": [*situation.notes, *unsettable(situation, asked.may)],
@@ -427,9 +432,10 @@ def _harm_notes(document: Mapping[str, Any]) -> list[str]:
     row = next((row for row in document["nothing_to_gain"] if row["harm"] and row["gain"] > best), None)
     if row is None:
         return []
+    harms = "; ".join(harm["text"] for harm in row["harm"])
     return [
-        f"{row['label']} gains {gain_text(row['gain'])} ({row['n']} seeds), and is not advised: "
-        f"{row['why'].removeprefix('harm: ')}. --may-harm lifts this bound."
+        f"{row['label']} gains {gain_text(row['gain'])} ({row['n']} seeds), and is not advised: {harms}. "
+        "--may-harm lifts this bound."
     ]
 
 
@@ -437,7 +443,7 @@ def _examined(places: Sequence[str], by_label: Mapping[str, Actions]) -> dict[st
     """The first advice, then the best of each of those who may act."""
     by_who: dict[tuple[str, ...], str] = {}
     for label in places:
-        by_who.setdefault(tuple(sorted({who for action in by_label[label] for who in action.who})), label)
+        by_who.setdefault(who_of(by_label[label]), label)
     order = dict.fromkeys([*places[:1], *by_who.values()])
     return {label: by_label[label] for label in list(order)[:EXAMINED]}
 
@@ -536,15 +542,18 @@ def _rest(
     refused: Mapping[str, str],
     places: Sequence[str],
     asked: _Asked,
-    bound: Bound,
+    harmful: Mapping[str, Sequence[Harm]],
 ) -> list[dict[str, Any]]:
-    """All changes that are not advised, with their gain and the reason, the largest gain first."""
+    """All changes that are not advised, with their gain and the reason, the largest gain first.
+    `harmful` are those whose reason is harm.
+    """
     rows = []
     changes = {label_of(one): one for one in [*[(action,) for action in actions], *raced.finalists]}
     for label, one in changes.items():
         if label in places:
             continue
         found: dict[str, Any]
+        harms = harmful.get(label, ())
         if label in gains:
             gain = gains[label]
             found = {"gain": gain.value, "lo": gain.lo, "hi": gain.hi, "n": gain.n}
@@ -552,11 +561,9 @@ def _rest(
         else:
             of_seed, base = raced.metrics[label], raced.metrics[LEFT]
             found = {"gain": mean_gain(of_seed, base, asked.score), "lo": None, "hi": None, "n": len(of_seed)}
-            harms = [] if asked.may_harm else bound.found.get(label, [])
             left = raced.left.get(label, Left(len(of_seed), len(gains)))
             why = _harm_text(harms) if harms else _left_text(left, ratio(pairs_of(of_seed, base, asked.score)))
-        harm = [one.as_json() for one in bound.found.get(label, ())] if why.startswith("harm: ") else []
-        rows.append({**_change(one), **found, "why": why, "harm": harm})
+        rows.append({**_change(one), **found, "why": why, "harm": [harm.as_json() for harm in harms]})
     return sorted(rows, key=lambda row: -float(row["gain"] or 0.0))
 
 
@@ -564,8 +571,7 @@ def _left_text(left: Left, gain: Ratio) -> str:
     """Why a change has left the race, by its gain with the seeds that it had."""
     if not gain.value >= MIN_GAIN:
         return "gains less than 3 %" if gain.value >= 1.0 else "loses"
-    seeds = f"{gain.n} seed{'s' if gain.n != 1 else ''}"
-    others = f"{left.better} other{'s' if left.better != 1 else ''}"
+    seeds, others = count(gain.n, "seed"), count(left.better, "other")
     if gain.n < 2:
         return f"too few seeds to be certain ({seeds}, in which {others} gained more)"
     interval = gain_range(gain.lo, gain.hi)
