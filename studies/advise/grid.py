@@ -5,6 +5,7 @@ has not used.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -19,7 +20,7 @@ from studies.advise.situations import Drawn
 
 SCORE = "score_balanced"
 FIRST_SEEDS = range(50_000, 50_002)
-"""Seeds on which the grid is cut down to `KEPT`."""
+"""Seeds on which a grid is cut down."""
 KEPT = 16
 SEEDS = range(60_000, 60_020)
 """Seeds of the truth."""
@@ -59,6 +60,13 @@ class Outcome:
     def is_good(self) -> bool:
         """Whether nothing in the grid gains 3 %."""
         return self.best == LEFT
+
+    def row(self, text: Callable[[float], str]) -> str:
+        """Its row in a page's table; `text` of a gain."""
+        return (
+            f"| {self.number} | {self.kind} | {self.advised} | {text(self.gain)} | {self.best} "
+            f"| {text(self.best_gain)} | {100 * self.regret:.1f} % | {self.advise_s:.0f} |"
+        )
 
 
 def outcome(drawn: Drawn) -> Outcome:

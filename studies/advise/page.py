@@ -25,15 +25,6 @@ def _percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
 
 
-def rows(done: Sequence[Outcome]) -> list[str]:
-    """A row for each situation."""
-    return [
-        f"| {one.number} | {one.kind} | {one.advised} | {_percent(one.gain)} | {one.best} "
-        f"| {_percent(one.best_gain)} | {100 * one.regret:.1f} % | {one.advise_s:.0f} |"
-        for one in done
-    ]
-
-
 def summary(done: Sequence[Outcome]) -> list[str]:
     """The figures beside their targets."""
     regrets = sorted(one.regret for one in done)
@@ -85,7 +76,7 @@ def page(done: Sequence[Outcome], seed: int) -> str:
         "",
         "| | situation | advised | gain | best of the grid | gain | regret | s |",
         "|--:|---|---|--:|---|--:|--:|--:|",
-        *rows(done),
+        *(one.row(_percent) for one in done),
         "",
     ]
     return "\n".join(parts)

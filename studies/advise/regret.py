@@ -26,6 +26,8 @@ from ackclock.simulation.metrics import Run
 from ackclock.statistics import against
 from studies.advise import beside
 from studies.advise.changes import Changes, applied, grid, label_of
+from studies.advise.grid import FIRST_SEEDS, SEEDS
+from studies.advise.grid import Outcome as GridOutcome
 from studies.advise.lines import REGRETS, drawn
 from studies.advise.recipes import SCORE, meant_scenario
 from studies.advise.situations import Drawn
@@ -34,10 +36,6 @@ from studies.outcome_files import begun_within, keep, kept, page_parser, write_p
 SEEDS_OF_CAMPAIGNS = (51203, 51204)
 COUNT = 20
 MINUTES = 58.0
-FIRST_SEEDS = range(50_000, 50_002)
-"""Seeds on which the grid is cut down to `Width.kept`."""
-SEEDS = range(60_000, 60_020)
-"""Seeds of the truth."""
 TARGET_REGRET = 0.03
 CAUSES = Path(__file__).parent / "regret_causes.toml"
 LEFT, ADVISED = label_of(()), "advised"
@@ -55,43 +53,19 @@ class Width:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """An advice beside the grid; gains are ratios of the balanced score over `SEEDS`.
+class Outcome(GridOutcome):
+    """An advice beside the grid of this study; gains are ratios of the balanced score over `SEEDS`,
+    the best change is one within the bound of harm and the rules of `advise`.
 
     Attributes:
-        seed, number, kind: the campaign's seed, the situation's number and kind.
-        advised: the first advice in words; "as it is" without one.
-        gain: its gain.
-        best: the best change of the grid within the bound of harm and the rules of `advise`.
-        best_gain: its gain.
+        seed: the campaign's.
         harmful: changes of the grid that gain more, and harm.
-        grid: the number of changes tried.
         figures: what the advice does to others, in words; those below the bound.
-        advise_s, seconds: the time of `advise`, and of all, in s.
     """
 
     seed: int
-    number: int
-    kind: str
-    advised: str
-    gain: float
-    best: str
-    best_gain: float
     harmful: list[str]
-    grid: int
     figures: list[str]
-    advise_s: float
-    seconds: float
-
-    @property
-    def regret(self) -> float:
-        """The share of the best score that the advice misses."""
-        return max(0.0, 1.0 - self.gain / self.best_gain)
-
-    @property
-    def is_good(self) -> bool:
-        """Whether nothing in the grid gains 3 %."""
-        return self.best == LEFT
 
 
 def outcome(
@@ -127,18 +101,18 @@ def outcome(
     if first:
         advised_figures = beside.figures(situation, meant_scenario(situation, first["change"]))
     return Outcome(
-        seed,
         one.number,
         one.kind,
         first["label"] if first else LEFT,
         gains[ADVISED].value if first else 1.0,
         label_of(best),
         gains[label_of(best)].value if best else 1.0,
-        [f"{label_of(changes)} ({gain_text(gains[label_of(changes)].value)})" for changes in harmful],
         search.count,
-        [figure.text() for figure in advised_figures if figure.is_harm],
         advise_s,
         time.monotonic() - begun,
+        seed,
+        [f"{label_of(changes)} ({gain_text(gains[label_of(changes)].value)})" for changes in harmful],
+        [figure.text() for figure in advised_figures if figure.is_harm],
     )
 
 
@@ -201,15 +175,6 @@ class _Search:
         found = self.run([entry for _, entry in entries], FIRST_SEEDS) if entries else {}
         for changes, entry in entries:
             self.gains[changes] = mean_gain(found[entry.label], self.found[LEFT], SCORE)
-
-
-def rows(done: Sequence[Outcome]) -> list[str]:
-    """A row for each situation."""
-    return [
-        f"| {one.number} | {one.kind} | {one.advised} | {gain_text(one.gain)} | {one.best} "
-        f"| {gain_text(one.best_gain)} | {100 * one.regret:.1f} % | {one.advise_s:.0f} |"
-        for one in done
-    ]
 
 
 def summary(done: Sequence[Outcome]) -> list[str]:
@@ -290,7 +255,7 @@ def page(done: Mapping[int, Sequence[Outcome]], today: datetime.date) -> str:
             "",
             "| | situation | advised | gain | best of the grid | gain | regret | s |",
             "|--:|---|---|--:|---|--:|--:|--:|",
-            *rows(found),
+            *(one.row(gain_text) for one in found),
         ]
         more = [f"- {one.number}: {'; '.join(one.harmful)}" for one in found if one.harmful]
         parts += ["", "Better changes that harm:", "", *more] if more else []
@@ -315,7 +280,9 @@ def main() -> None:
     for one in begun_within(options.minutes, left):
         found = of_seed[one.number] = outcome(one, options.seed)
         keep(options.kept, asdict(found))
-        print("\n".join([*rows([found]), *misses([found])]), f"{found.seconds:.0f} s", file=sys.stderr, flush=True)
+        print(
+            "\n".join([found.row(gain_text), *misses([found])]), f"{found.seconds:.0f} s", file=sys.stderr, flush=True
+        )
     if not of_seed:
         parser.error("no situation is done: there is no page")
     ordered = {seed: [found[number] for number in sorted(found)] for seed, found in sorted(done.items()) if found}
