@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -233,3 +235,33 @@ def test_child_gets_sigterm_and_no_other_try_follows():
         return {"received": received}
 
     assert in_child(until_sigterm) == ({"received": [signal.SIGTERM]}, True)
+
+
+EARLY_SIGTERM = """
+import os, signal, threading, time
+from ackclock.emulation.tries import in_child
+
+def until_sigterm():
+    received = []
+    signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
+    end = time.monotonic() + 10
+    while not received and time.monotonic() < end:
+        time.sleep(0.01)
+    return {"received": received}
+
+def once_the_child_waits():
+    time.sleep(0.3)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
+os.register_at_fork(after_in_parent=once_the_child_waits)
+print(in_child(until_sigterm))
+"""
+
+
+def test_child_gets_sigterm_when_it_comes_before_the_parent_waits_and_there_are_other_threads():
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY_SIGTERM], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{({'received': [15]}, True)}\n"

@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -53,29 +53,29 @@ def in_child(attempt: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], boo
     sys.stdout.flush()
     sys.stderr.flush()
     parent = os.getpid()
-    # A signal between fork and handler would end this process and not be forwarded.
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        child = os.fork()
-    except OSError:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        raise
-    if child == 0:
-        status = 1
+    with _Forwarding() as signals, os.fdopen(receiver, "rb") as answer:
+        # The child's only thread takes no signal while it has the parent's handlers.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            os.close(receiver)
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-            if os.getppid() == parent:
-                _answer(attempt, sender)
-                status = 0
+            child = os.fork()
+            if child == 0:
+                signals.restore()
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(status)
-    os.close(sender)
-    with _forwarding(child) as signals, os.fdopen(receiver, "rb") as answer:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if child == 0:
+            status = 1
+            try:
+                os.close(receiver)
+                ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+                if os.getppid() == parent:
+                    _answer(attempt, sender)
+                    status = 0
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(status)
+        signals.pass_on_to(child)
+        os.close(sender)
         text = answer.read()
         os.waitpid(child, 0)
     if not text:
@@ -83,7 +83,7 @@ def in_child(attempt: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], boo
     document: dict[str, Any] = json.loads(text)
     if "error" in document:
         raise from_document(document)
-    return document, bool(signals)
+    return document, bool(signals.received)
 
 
 def _answer(attempt: Callable[[], dict[str, Any]], sender: int) -> None:
@@ -95,20 +95,49 @@ def _answer(attempt: Callable[[], dict[str, Any]], sender: int) -> None:
         json.dump(answer, file)
 
 
-@contextlib.contextmanager
-def _forwarding(child: int) -> Iterator[list[int]]:
-    """Collect signals, and pass on those that a terminal does not send to the child as well."""
-    received: list[int] = []
+class _Forwarding:
+    """Collects signals from before the child exists, and passes on those that a terminal does not
+    send to it as well.
 
-    def forward(number: int, _: FrameType | None) -> None:
-        received.append(number)
-        if number != signal.SIGINT:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, number)
+    Handlers that are installed after the fork are too late: a mask holds back the signals of its
+    own thread alone, and any other thread takes them with the default action.
+    """
 
-    before = {number: signal.signal(number, forward) for number in SIGNALS}
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
+    def __init__(self) -> None:
+        self.received: list[int] = []
+        self._pending: list[int] = []
+        self._child: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> _Forwarding:
+        self._before = {number: signal.signal(number, self._receive) for number in SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.restore()
+
+    def restore(self) -> None:
+        """The handlers that were there before."""
+        for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def pass_on_to(self, child: int) -> None:
+        """The child exists: it gets what came before, and what comes."""
+        self._child = child
+        pending, self._pending = self._pending, []
+        for number in pending:
+            self._send(child, number)
+
+    def _receive(self, number: int, _: FrameType | None) -> None:
+        self.received.append(number)
+        if number == signal.SIGINT:
+            return
+        if self._child is None:
+            self._pending.append(number)
+        else:
+            self._send(self._child, number)
+
+    @staticmethod
+    def _send(child: int, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, number)
