@@ -208,17 +208,30 @@ def test_harmless_change_is_advised_beside_harmful_ones(alone) -> None:
 
 
 def test_third_action_joins_a_pair_when_it_is_compatible_with_both() -> None:
-    from ackclock.advisor.race import _triples, compatible
+    from ackclock.advisor.race import THIRDS, _triples, compatible
 
     actions = candidates(situation_of(["dsl-16m"]), WHO)
     pair = next((a, b) for a in actions for b in actions if a.label < b.label and compatible(a, b))
-    triples = _triples(actions, [pair], [(one,) for one in actions])
-    assert len(triples) > 3
+    triples = _triples(actions, [pair], lambda change: 1.0)
+    assert len(triples) == THIRDS
     assert len({label_of(one) for one in triples}) == len(triples)
     for one in triples:
         assert {action.label for action in pair} < {action.label for action in one}
         assert all(compatible(a, b) for a in one for b in one if a is not b)
-    assert _triples(actions, [pair], [(pair[0],)]) == []
+    assert _triples(list(pair), [pair], lambda change: 1.0) == []
+
+
+def test_third_action_is_one_that_gains_most_with_either_of_a_pair() -> None:
+    from ackclock.advisor.race import THIRDS, _triples, compatible
+
+    actions = candidates(situation_of(["dsl-16m"]), WHO)
+    pair = next((a, b) for a in actions for b in actions if a.label < b.label and compatible(a, b))
+    fitting = [one for one in actions if all(compatible(one, part) for part in pair)]
+    assert len(fitting) > THIRDS
+    last = fitting[-1]
+    joined = {label_of(one) for one in _triples(actions, [pair], lambda change: 2.0 if last in change else 1.0)}
+    assert any(last.label in label for label in joined)
+    assert not any(last.label in label_of(one) for one in _triples(actions, [pair], lambda change: 1.0))
 
 
 def _beside(own: float, other: float, own_base: float, other_base: float) -> Any:

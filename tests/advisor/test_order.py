@@ -13,11 +13,12 @@ import pytest
 import ackclock as library
 from ackclock.advice.tables import lines
 from ackclock.advisor.action import WHO, Action
-from ackclock.advisor.actions import candidates
+from ackclock.advisor.actions import candidates, needs_bottleneck
 from ackclock.advisor.causes import REMOVERS, Cause, causes_of, removed_share
 from ackclock.advisor.outcome import ordered
-from ackclock.advisor.race import Entry, Runs
+from ackclock.advisor.race import Entry, Runs, label_of
 from ackclock.advisor.reader import Reader
+from ackclock.advisor.run import _modem_notes
 from ackclock.advisor.situation import Situation, situation_of
 from ackclock.simulation.plan import build_plan
 from ackclock.statistics import Ratio
@@ -174,3 +175,35 @@ def test_document_names_what_cannot_be_set_and_what_the_reader_controls() -> Non
     assert any("Windows XP: " in note and "cannot be set here" in note for note in document["notes"])
     assert document["reader"] == {"controls": ["receiver"], "guessed": False}
     assert "sysctl" not in json.dumps(document["advice"])
+
+
+def test_queue_of_a_router_does_nothing_before_a_modem_when_it_has_no_rate() -> None:
+    home = situation_of(["dsl-16m"])
+    labels = ("fq-codel at dsl up", "ACKs first at dsl up", "cake at dsl up", "fq-codel at dsl down")
+    needs = {label: needs_bottleneck(found(home.under("both"), label)) for label in labels if label.endswith("up")}
+    assert needs == {"fq-codel at dsl up": True, "ACKs first at dsl up": True, "cake at dsl up": False}
+    assert not needs_bottleneck(found(home, "fq-codel at dsl down"))
+    assert not any(needs_bottleneck(one) for one in candidates(home, WHO) if one.kind == "shaper")
+
+
+def test_note_names_what_works_before_a_modem_when_the_first_advice_does_not() -> None:
+    home = situation_of(["dsl-16m"])
+    alone = (found(home, "fq-codel at dsl up"),)
+    shaped = next((one,) for one in candidates(home, WHO) if one.kind == "shaper")
+    of_gain = gains(**{label_of(alone): 2.5, label_of(shaped): 2.0})
+    start = "Where a modem behind the router is slower than its interface, fq-codel at dsl up does nothing"
+    assert _modem_notes([alone, shaped], of_gain) == [f"{start}: {label_of(shaped)} (+100 %) works there, too."]
+    assert _modem_notes([alone], of_gain) == [f"{start}."]
+    assert _modem_notes([shaped, alone], of_gain) == []
+    assert _modem_notes([], of_gain) == []
+
+
+def test_fq_codel_is_tried_with_both_targets_and_not_with_the_present_one() -> None:
+    def tried(queue: dict[str, Any]) -> set[str]:
+        hop = {"name": "a", "rate": "2 Mb/s", "delay": "25 ms", "queue": {"down": queue, "up": {"packets": 10}}}
+        return {one.label for one in candidates(situation_of([{**SLOW_ACKS, "hop": [hop]}]), WHO)}
+
+    default, wide = "fq-codel at a down", "fq-codel with a target of 20 ms at a down"
+    assert {default, wide} <= tried({"packets": 100})
+    assert tried({"kind": "fq-codel"}) & {default, wide} == {wide}
+    assert tried({"kind": "fq-codel", "target": "20 ms", "interval": "200 ms"}) & {default, wide} == {default}

@@ -18,7 +18,7 @@ from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
 from ackclock.export.machine import Machine, Shell
 from ackclock.input.link.framing import Atm
-from ackclock.input.units import rate_bps, size_bytes
+from ackclock.input.units import rate_bps, size_bytes, time_ps
 from tests.advisor.test_recipes import ADSL, HOUSEHOLD, TWO
 
 WINDOWS = {**HOUSEHOLD, "tcp": {"receive_buffer": "64 KiB", "send_buffer": "64 KiB", "variant": "bbr", "pacing": False}}
@@ -79,8 +79,8 @@ def changed(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
 
 def check_cake(given: dict[str, Any], queue: dict[str, Any], bps: int | None, framing: Any) -> None:
     """That a cake has the rate, the ACK filter and the cells of an advice."""
-    wanted = (queue.get("ack") or {}).get("filter")
-    assert given["ack-filter"] == ("ack-filter" if wanted == "cake" else "no-ack-filter")
+    words = {None: "no-ack-filter", "cake": "ack-filter", "cake-aggressive": "ack-filter-aggressive"}
+    assert given["ack-filter"] == words[(queue.get("ack") or {}).get("filter")]
     assert given["bandwidth"] == (bps or 0)
     assert given["tins"] == "besteffort"
     cells = ("atm", size_bytes(framing["overhead"]) + 8.0) if framing else ("noatm", 0.0)
@@ -119,6 +119,9 @@ def check(action: Action, what: Any, shells: dict[str, Shell], recipe: Recipe) -
                 assert root.kind == "bfifo"
             else:
                 assert root.kind == QDISC[change.to["kind"]]
+                if "target" in change.to:
+                    assert root.parameters["target"] == time_ps(change.to["target"]) / 1e6
+                    assert root.parameters["interval"] == time_ps(change.to["interval"]) / 1e6
             if root.kind == "cake":
                 atm = side.framing if isinstance(side.framing, Atm) else None
                 rate = side.rate if isinstance(side.rate, int) else None

@@ -42,6 +42,18 @@ from ackclock.input.units import show_rate, show_size
 
 SHAPED_SHARE = 0.95
 """The rate of SQM's shaper as a share of the line rate: below it the queue moves to the router."""
+AQMS: Mapping[str, Mapping[str, Any]] = {
+    "fq-codel": {"kind": "fq-codel"},
+    "fq-codel with a target of 20 ms": {"kind": "fq-codel", "target": "20 ms", "interval": "200 ms"},
+    "codel": {"kind": "codel"},
+    "cake": {"kind": "cake"},
+    "pie": {"kind": "pie"},
+}
+"""AQMs that are tried. The interval is to be the RTT of most flows (RFC 8289, section 4.3), the
+target above the time of a packet (RFC 8290, section 5.2.2): 5 ms in 100 ms are neither on a path
+across an ocean nor below 2.4 Mb/s."""
+ACK_FILTERS = {"cake with its ACK filter": "cake", "cake with its aggressive ACK filter": "cake-aggressive"}
+"""CAKE's ACK filters that are tried."""
 MIN_QUEUE = 3 * 1514
 """Minimum size of a queue that is tried, in bytes."""
 PEP_DELAY_S = 0.02
@@ -64,9 +76,9 @@ def _queues(of: Situation) -> Iterator[Action]:
     bdp = bdp_bytes(of.hops, of.direction)
     for hop, direction, side in _sides(of):
         limits = _limits(side.queue)
-        for kind in ("fq-codel", "codel", "cake", "pie"):
-            if not side.queue or side.queue.kind != kind:
-                yield _queue_action(of, hop, direction, {"kind": kind, **limits}, kind)
+        for words, aqm in AQMS.items():
+            if not side.queue or not _is_queue(side.queue, aqm):
+                yield _queue_action(of, hop, direction, {**aqm, **limits}, words)
         if bdp and direction == of.direction and _is_bottleneck(of, hop, direction):
             for share, words in ((1.0, "one BDP"), (0.25, "a quarter of a BDP"), (4.0, "four BDP")):
                 size = max(MIN_QUEUE, ceil(share * bdp))
@@ -85,8 +97,9 @@ def _ack_queues(of: Situation) -> Iterator[Action]:
         path = f"hop.{hop.name}.queue.{direction}"
         kind = f"queue {hop.name} {direction}"
         if not side.queue or side.queue.ack is None:
-            filtered = {"kind": "cake", **_limits(side.queue), "ack": {"filter": "cake"}}
-            yield _queue_action(of, hop, direction, filtered, "cake with its ACK filter")
+            for words, preset in ACK_FILTERS.items():
+                filtered = {"kind": "cake", **_limits(side.queue), "ack": {"filter": preset}}
+                yield _queue_action(of, hop, direction, filtered, words)
             for key, value, words in (("filter", "safe", "ACK filter"), ("first", True, "ACKs first")):
                 steps: tuple[Step, ...]
                 if key == "first":
@@ -102,7 +115,7 @@ def _ack_queues(of: Situation) -> Iterator[Action]:
                     f"{words} at {hop.name} {direction}",
                     (Change(f"{path}.ack.{key}", None, value),),
                     steps,
-                    (*_interface(who, hop, direction), STRICT) if key == "first" else (ACK_FILTER,),
+                    (*_interface(who, hop, direction), DROP_IN, STRICT) if key == "first" else (ACK_FILTER,),
                 )
             if side.reconstruct is None:
                 yield _reconstruction(of, hop, direction)
@@ -298,6 +311,14 @@ def _limits(queue: Queue | None) -> dict[str, Any]:
     return found | ({"bytes": f"{queue.bytes} B"} if queue.bytes else {})
 
 
+def _is_queue(queue: Queue, aqm: Mapping[str, Any]) -> bool:
+    """Whether a queue is an AQM with its target."""
+    if queue.kind != aqm["kind"]:
+        return False
+    kinds: Mapping[str, Any] = QUEUES
+    return getattr(queue, "target", None) == getattr(kinds[queue.kind].model_validate(aqm), "target", None)
+
+
 def _size(queue: Queue | None) -> int | None:
     return queue.bytes if queue else None
 
@@ -324,7 +345,10 @@ def _queue_action(of: Situation, hop: Hop, direction: str, value: Mapping[str, A
     if who == "router" and qdisc.kind == "cake" and rate and rate >= 1000:
         sqm = SqmQueue(0, rate // 1000, egress=" ".join(_keywords(qdisc.arguments)))
         sqm = replace(sqm, atm_overhead=cells.aal5_overhead if cells else None)
-    conditions = _interface(who, hop, direction)
+    place = DROP_IN
+    if rate and isinstance(queue, Cake):
+        place = f"the line carries {show_rate(rate)}: the queue of a slower one is in the device before it"
+    conditions = (*_interface(who, hop, direction), place)
     return Action(kind, f"{words} at {hop.name} {direction}", (change,), (step,), conditions, sqm=sqm)
 
 
@@ -340,7 +364,7 @@ def _device(who: str, hop: Hop, direction: str) -> str:
 def _interface(who: str, hop: Hop, direction: str) -> tuple[str, ...]:
     """The preconditions of a root qdisc at a queue."""
     name = _device(who, hop, direction).removeprefix("$")
-    return (f"{name} is the interface that sends {direction} over {hop.name}", UNCLASSED, DROP_IN)
+    return (f"{name} is the interface that sends {direction} over {hop.name}", UNCLASSED)
 
 
 def _keywords(arguments: Sequence[str]) -> Iterator[str]:
@@ -359,6 +383,11 @@ def _qdisc_of(line: Line, rate: int | None, device: str) -> Qdisc:
     if isinstance(line.queue, Cake):
         words = ["cake", *(["bandwidth", f"{rate}bit"] if rate else ["unlimited"]), *words]
     return Qdisc(device, words[0], tuple(words[1:]))
+
+
+def needs_bottleneck(action: Action) -> bool:
+    """Whether it is a queue of the router that does nothing before a slower device, a modem."""
+    return "router" in action.who and DROP_IN in action.preconditions
 
 
 def check_may(may: Sequence[str]) -> tuple[str, ...]:

@@ -22,8 +22,8 @@ VARIANTS = ("cubic", "reno", "bbr", "westwood+", "vegas", "illinois", "hybla", "
 """Congestion controls of mainline Linux that are tried."""
 INITIAL_WINDOW = 32
 """The larger initial window that is tried, in segments."""
-RECEIVE_BDPS = 1.5
-"""The receive window that bounds a queue, in BDP: a full path and a queue of half a BDP."""
+RECEIVE_BDPS = (1.5, 1.0)
+"""Receive windows that bound a queue, in BDP: a full path and a queue of half a BDP, and none."""
 SIZE_BDPS = (2, 1)
 """Sizes of a buffer that is not tuned, in BDP: with a queue of a BDP, and without one."""
 LARGER = 1.1
@@ -205,11 +205,13 @@ class _HostBuffers:
         if self._now("receive") != "tuned" or not bdp:
             return []
         share = self.receiver.buffers.memory("receive")
-        memory = max(2**16, ceil(RECEIVE_BDPS * bdp * share / 4096) * 4096)
-        is_window = scaled or memory / share < UNSCALED
-        if not is_window or memory >= int(self.receiver.keys["receive_limit"]):
-            return []
-        return [(("receive", UP_TO + show_size(memory)),)]
+        memories = (max(2**16, ceil(bdps * bdp * share / 4096) * 4096) for bdps in RECEIVE_BDPS)
+        limit = int(self.receiver.keys["receive_limit"])
+        return [
+            (("receive", UP_TO + show_size(memory)),)
+            for memory in memories
+            if memory < limit and (scaled or memory / share < UNSCALED)
+        ]
 
     def _sizes(self, *, scaled: bool) -> list[Buffers]:
         """Sizes for the ends whose buffer the host does not tune."""

@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,13 @@ EXAMINED = 4
 """Number of advised changes with costs and neighbouring conditions."""
 PAIRED = 4
 """Number of the best single actions of different kinds that are paired with all others."""
-EXTENDED, THIRDS = 2, 10
-"""Number of the best pairs that get a third action, and of the best single actions for it."""
+OF_KIND = 3
+"""Number of the best actions of each kind of which all are paired with each other: two changes that
+lose alone may gain together."""
+PAIRS = 40
+"""Number of the best pairs that get more seeds after a first one."""
+EXTENDED, THIRDS = 3, 10
+"""Number of the best pairs that get a third action, and of the actions that are tried as such."""
 PART_GAIN = 1.02
 """A pair stays in the race if its score is this ratio of that of each of its parts."""
 FINAL_SEEDS = 10
@@ -396,15 +402,15 @@ def race(
     gone: dict[str, Left] = {}
     first = seed
 
-    def run(name: str, changes: Sequence[Actions]) -> None:
+    def run(name: str, changes: Sequence[Actions], count: int = runs.first_seeds) -> None:
         nonlocal first
         every = [(), *changes]
-        seeds = range(first, first + runs.first_seeds)
+        seeds = range(first, first + count)
         for change, of_seed in zip(
             every, runs.scored(name, [(one, NO_CONDITION) for one in every], seeds), strict=True
         ):
             found.setdefault(label_of(change), {}).update(of_seed)
-        first += runs.first_seeds
+        first += count
 
     def gain(change: Actions) -> float:
         return mean_gain(found[label_of(change)], found[label_of(())], score)
@@ -426,6 +432,15 @@ def race(
     def best_part(pair: Actions) -> float:
         """The gain of the better action of a pair; one that does harm alone is no alternative."""
         return max((gain((one,)) for one in pair if limit.allows((one,))), default=0.0)
+
+    def changes_score(change: Actions) -> bool:
+        """Whether a run with a change has another score than without: one that has none may have
+        one beside a change that does.
+        """
+        return any(run[score] != found[label_of(())][seed][score] for seed, run in found[label_of(change)].items())
+
+    def gain_if_tried(change: Actions) -> float:
+        return gain(change) if label_of(change) in found else 0.0
 
     def leave(changes: Sequence[Actions], kept: Sequence[Actions]) -> None:
         order = sorted(changes, key=gain, reverse=True)
@@ -453,30 +468,40 @@ def race(
         leave(left, half)
         left = half
     tried = sorted(((action,) for action in actions), key=gain, reverse=True)
-    best: dict[str, Actions] = {}
+    kinds_of: dict[str, list[Actions]] = {}
     for change in tried:
-        best.setdefault(change[0].kind, change)
-    paired = list(best.values())[:PAIRED]
+        kinds_of.setdefault(change[0].kind, []).append(change)
+    paired = [of_kind[0] for of_kind in kinds_of.values()][:PAIRED]
     singles = first_allowed(ordered, max(2, FINALISTS - 2))
     measure(paired)
     for change in [one for one in paired if not limit.allows(one)]:
         of_kind = [one for one in tried if one[0].kind == change[0].kind and one != change]
         paired += [one for one in first_allowed(of_kind, 1) if one not in paired]
     set_apart = [one for one in paired if one not in singles]
-    pairs = _pairs(actions, tried, paired)
-    for name in ("pairs-1", "pairs-2"):
+    few = [change for of_kind in kinds_of.values() for change in of_kind[:OF_KIND]]
+    inert = {label_of(change) for change in tried if not changes_score(change)}
+    every = [*product(paired, tried), *combinations(few, 2)]
+    pairs = _pairs(actions, [pair for pair in every if not inert.issuperset(map(label_of, pair))])
+    screened = runs.first_seeds > 1 and len(pairs) > PAIRS
+    if screened:
+        run("pairs-1", [*pairs, *singles, *set_apart], 1)
+        screen = sorted(pairs, key=gain, reverse=True)[:PAIRS]
+        leave(pairs, screen)
+        pairs = screen
+    for number in (1 + screened, 2 + screened):
         if pairs:
-            run(name, [*pairs, *singles, *set_apart])
+            run(f"pairs-{number}", [*pairs, *singles, *set_apart])
             strongest = sorted(pairs, key=gain, reverse=True)[: 4 * FINALISTS]
             better = {part.label for pair in strongest for part in pair if PART_GAIN * gain((part,)) > gain(pair)}
             measure([(part,) for part in actions if part.label in better])
             kept = [pair for pair in strongest if gain(pair) >= PART_GAIN * best_part(pair)]
             leave(pairs, kept[: 2 * FINALISTS])
             pairs = kept[: 2 * FINALISTS]
-    triples = _triples(actions, pairs[:EXTENDED], [*paired, *tried[:THIRDS]])
+    extended = pairs[:EXTENDED]
+    triples = _triples(actions, extended, gain_if_tried)
     if triples:
-        run("triples", [*triples, *pairs[:EXTENDED], *singles])
-        triples = [one for one in triples if gain(one) >= PART_GAIN * max(gain(pair) for pair in pairs[:EXTENDED])]
+        run("triples", [*triples, *extended, *singles])
+        triples = [one for one in triples if gain(one) >= PART_GAIN * max(gain(pair) for pair in extended)]
         triples = sorted(triples, key=gain, reverse=True)[:EXTENDED]
     near = sorted([*singles, *pairs, *triples], key=gain, reverse=True)
     finalists = first_allowed(near, FINALISTS) or [one for one in tried[:1] if limit.allows(one)]
@@ -491,26 +516,26 @@ def race(
     return Raced(finalists, found, gone)
 
 
-def _pairs(actions: Sequence[Action], singles: Sequence[Actions], best: Sequence[Actions]) -> list[Actions]:
-    """The pairs of the best actions with all others: a queue that does nothing for a flow that its
-    window limits may be worth much once the window is open.
-    """
-    found = [(one[0], other[0]) for one in best for other in singles]
+def _pairs(actions: Sequence[Action], pairs: Sequence[tuple[Actions, Actions]]) -> list[Actions]:
+    """The pairs of single actions that go together, each once, its actions in their own order."""
     places = {action.label: place for place, action in enumerate(actions)}
-    ordered = [sorted(pair, key=lambda action: places[action.label]) for pair in found]
+    ordered = [sorted((*one, *other), key=lambda action: places[action.label]) for one, other in pairs]
     return list({(a.label, b.label): (a, b) for a, b in ordered if compatible(a, b)}.values())
 
 
-def _triples(actions: Sequence[Action], pairs: Sequence[Actions], thirds: Sequence[Actions]) -> list[Actions]:
-    """The pairs with each third action that both go with."""
+def _triples(actions: Sequence[Action], pairs: Sequence[Actions], gain: Callable[[Actions], float]) -> list[Actions]:
+    """The pairs, each with the actions that go with both and gain most with either."""
     places = {action.label: place for place, action in enumerate(actions)}
-    found = [
-        sorted((*pair, third), key=lambda action: places[action.label])
-        for pair in pairs
-        for (third,) in thirds
-        if all(compatible(action, third) for action in pair)
-    ]
-    return list({label_of(tuple(one)): tuple(one) for one in found}.values())
+    found: dict[str, Actions] = {}
+    for pair in pairs:
+        thirds = [action for action in actions if all(compatible(action, part) for part in pair)]
+        with_a_part = {
+            third.label: max(map(gain, _pairs(actions, [((part,), (third,)) for part in pair]))) for third in thirds
+        }
+        for third in sorted(thirds, key=lambda one: with_a_part[one.label], reverse=True)[:THIRDS]:
+            triple = tuple(sorted((*pair, third), key=lambda action: places[action.label]))
+            found.setdefault(label_of(triple), triple)
+    return list(found.values())
 
 
 def compatible(a: Action, b: Action) -> bool:

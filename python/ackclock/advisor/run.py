@@ -13,7 +13,7 @@ from typing import Any
 from ackclock.advice.result import Advice
 from ackclock.advice.tables import gain_range, gain_text, verdict
 from ackclock.advisor import verification
-from ackclock.advisor.actions import WHO, Action, candidates, check_may
+from ackclock.advisor.actions import WHO, Action, candidates, check_may, needs_bottleneck
 from ackclock.advisor.causes import Cause, causes_of, removed_share
 from ackclock.advisor.conditions import Condition, conditions
 from ackclock.advisor.fit_support import FitSupport
@@ -229,8 +229,10 @@ def _advice(
     support = FitSupport.of(situation.fit)
     if support.refuses_all:
         actions = []
+    # A router's queue may stand before a modem: the best change that works there, too, is wanted.
+    behind = [lambda one: not any(map(needs_bottleneck, one)) and any("router" in action.who for action in one)]
     raced = (
-        race(runs, actions, score, seed + runs.first_seeds, wanted, None if asked.may_harm else bound)
+        race(runs, actions, score, seed + runs.first_seeds, [*wanted, *behind], None if asked.may_harm else bound)
         if actions
         else Raced([], {})
     )
@@ -272,8 +274,9 @@ def _advice(
     # A part that is refused for its harm, or for what it is without the sparse flow, is no
     # alternative.
     no_parts = [label for label in useful if refused[label]] + [label for label, harm in bound.found.items() if harm]
-    for label in [label for label in useful if not refused[label]]:
+    for label in sorted((one for one in useful if not refused[one]), key=lambda one: len(by_label[one])):
         refused[label] = _parts_text(label, by_label, values, no_parts)
+        no_parts += [label] if refused[label] else []
     accepted = [label for label, why in refused.items() if not why]
     places = ordered(
         accepted,
@@ -333,6 +336,7 @@ def _advice(
         if advice and document["fit"]["capture_next"]:
             document["notes"].append(f"More is known after a capture of {'; '.join(document['fit']['capture_next'])}.")
     document["notes"] += _harm_notes(document)
+    document["notes"] += _modem_notes([by_label[label] for label in places], gains)
     if advice and asked.reader.sentence:
         document["notes"].append(asked.reader.sentence)
     return document | {"verdict": verdict(document)}, [by_label[label] for label in places]
@@ -437,6 +441,21 @@ def _harm_notes(document: Mapping[str, Any]) -> list[str]:
         f"{row['label']} gains {gain_text(row['gain'])} ({row['n']} seeds), and is not advised: {harms}. "
         "--may-harm lifts this bound."
     ]
+
+
+def _modem_notes(advised: Sequence[Actions], gains: Mapping[str, Ratio]) -> list[str]:
+    """What of the advices, best first, works before a modem, where the first has a queue that does
+    not.
+    """
+    queues = [action for action in (advised[0] if advised else ()) if needs_bottleneck(action)]
+    if not queues:
+        return []
+    start = f"Where a modem behind the router is slower than its interface, {queues[0].label} does nothing"
+    for change in advised:
+        if any("router" in action.who for action in change) and not any(map(needs_bottleneck, change)):
+            label = label_of(change)
+            return [f"{start}: {label} ({gain_text(gains[label].value)}) works there, too."]
+    return [f"{start}."]
 
 
 def _examined(places: Sequence[str], by_label: Mapping[str, Actions]) -> dict[str, Actions]:
