@@ -244,3 +244,13 @@ def test_shaper_stays_below_the_lower_end_of_a_fitted_rate(text: str, kbits: tup
         assert sum(f"bandwidth {rate}kbit" in line for line in typed) == 1, typed
     assert shaper.sqm is not None
     assert (shaper.sqm.download, shaper.sqm.upload) == kbits
+
+
+@pytest.mark.parametrize(("lo", "bits"), [(1.8e6, 1_800_000), (3e6, 2_000_000)], ids=["below the rate", "above it"])
+def test_cake_of_a_router_has_the_lower_end_of_a_fitted_rate(lo: float, bits: int, tmp_path: Path) -> None:
+    text = LINE + FITTED.replace("lo = 3e6", f"lo = {lo}")
+    (tmp_path / "line.toml").write_text(text, encoding="utf-8")
+    actions = candidates(situation_of([tmp_path / "line.toml"]), ["router"])
+    cake = next(one for one in actions if one.label == "cake at access up")
+    assert f"cake bandwidth {bits}bit" in cake.steps[0].command.text()
+    assert f"the line carries {bits / 1e6:g} Mb/s" in " ".join(cake.preconditions)

@@ -192,19 +192,19 @@ def _shaper(of: Situation) -> Iterator[Action]:
 
 
 def _lowest_bps(of: Situation, direction: str) -> float | None:
-    """The rate of a direction that a shaper has to stay below: of a fitted rate, the lower end of
-    its interval, as a shaper above the line's rate has no queue.
+    """The rate of a direction that a shaper has to stay below."""
+    return min((rate for hop in of.hops if (rate := _safe_bps(of, hop, direction)) is not None), default=None)
+
+
+def _safe_bps(of: Situation, hop: Hop, direction: str) -> float | None:
+    """The rate of a hop that a shaper has to stay below: of a fitted rate, the lower end of its
+    interval, as a shaper above the line's rate has no queue.
     """
+    rate = slowest_bps([hop], direction)
+    paths = {f"hop.{hop.name}.{key}.{direction}" for key in ("rate", "medium.cap")}
     rows = (of.fit or {}).get("parameters", ())
-    fitted = {row["path"]: float(row["lo"]) for row in rows if row.get("lo")}
-
-    def bps(hop: Hop) -> float | None:
-        paths = (f"hop.{hop.name}.{key}.{direction}" for key in ("rate", "medium.cap"))
-        ends = [fitted[path] for path in paths if path in fitted]
-        rate = slowest_bps([hop], direction)
-        return None if rate is None else min([rate, *ends])
-
-    return min((rate for hop in of.hops if (rate := bps(hop)) is not None), default=None)
+    ends = [float(row["lo"]) for row in rows if row["path"] in paths and row.get("lo")]
+    return None if rate is None else min([rate, *ends])
 
 
 def _cells(of: Situation, direction: str) -> Atm | None:
@@ -333,7 +333,8 @@ def _queue_action(of: Situation, hop: Hop, direction: str, value: Mapping[str, A
     wanted = {**value, **kept}
     kinds: Mapping[str, Any] = QUEUES
     queue: Queue = kinds[wanted["kind"]].model_validate(wanted)
-    rate = side.rate if isinstance(side.rate, int) else None
+    safe = _safe_bps(of, hop, direction) if isinstance(side.rate, int) else None
+    rate = int(safe) if safe else None
     who = _owner(of, hop, direction)
     cells = _atm(side)
     line = Line(direction, queue=queue, rate=rate, framing=cells)
