@@ -199,7 +199,9 @@ def summary(done: Sequence[Outcome]) -> list[str]:
 def traced(seed: int) -> dict[int, str]:
     """The causes of regrets that were traced by hand, by the situation's number."""
     return {
-        one["number"]: one["text"] for one in tomllib.loads(CAUSES.read_text("utf-8"))["cause"] if one["seed"] == seed
+        one["number"]: one["text"]
+        for one in tomllib.loads(CAUSES.read_text("utf-8")).get("cause", ())
+        if one["seed"] == seed
     }
 
 

@@ -51,7 +51,8 @@ AQMS: Mapping[str, Mapping[str, Any]] = {
 }
 """AQMs that are tried. The interval is to be the RTT of most flows (RFC 8289, section 4.3), the
 target above the time of a packet (RFC 8290, section 5.2.2): 5 ms in 100 ms are neither on a path
-across an ocean nor below 2.4 Mb/s."""
+across an ocean nor below 2.4 Mb/s. Each has the limits of its qdisc: those of the FIFO before it
+would drop the bursts that an AQM is to pass."""
 ACK_FILTERS = {"cake with its ACK filter": "cake", "cake with its aggressive ACK filter": "cake-aggressive"}
 """CAKE's ACK filters that are tried."""
 MIN_QUEUE = 3 * 1514
@@ -75,10 +76,9 @@ def _queues(of: Situation) -> Iterator[Action]:
     """AQMs and sizes at each queue of the path that data or ACKs meet."""
     bdp = bdp_bytes(of.hops, of.direction)
     for hop, direction, side in _sides(of):
-        limits = _limits(side.queue)
         for words, aqm in AQMS.items():
             if not side.queue or not _is_queue(side.queue, aqm):
-                yield _queue_action(of, hop, direction, {**aqm, **limits}, words)
+                yield _queue_action(of, hop, direction, aqm, words)
         if bdp and direction == of.direction and _is_bottleneck(of, hop, direction):
             for share, words in ((1.0, "one BDP"), (0.25, "a quarter of a BDP"), (4.0, "four BDP")):
                 size = max(MIN_QUEUE, ceil(share * bdp))
@@ -98,7 +98,7 @@ def _ack_queues(of: Situation) -> Iterator[Action]:
         kind = f"queue {hop.name} {direction}"
         if not side.queue or side.queue.ack is None:
             for words, preset in ACK_FILTERS.items():
-                filtered = {"kind": "cake", **_limits(side.queue), "ack": {"filter": preset}}
+                filtered = {"kind": "cake", "ack": {"filter": preset}}
                 yield _queue_action(of, hop, direction, filtered, words)
             for key, value, words in (("filter", "safe", "ACK filter"), ("first", True, "ACKs first")):
                 steps: tuple[Step, ...]
@@ -301,14 +301,6 @@ def _is_bottleneck(of: Situation, hop: Hop, direction: str) -> bool:
 def _owner(of: Situation, hop: Hop, direction: str) -> str:
     """Who configures a queue: the clients' router sends up over the last hop."""
     return "router" if direction == "up" and hop.name == of.hops[-1].name else "operator"
-
-
-def _limits(queue: Queue | None) -> dict[str, Any]:
-    """The limits of a queue as a link file has them."""
-    if queue is None:
-        return {}
-    found: dict[str, Any] = {"packets": queue.packets} if queue.packets else {}
-    return found | ({"bytes": f"{queue.bytes} B"} if queue.bytes else {})
 
 
 def _is_queue(queue: Queue, aqm: Mapping[str, Any]) -> bool:
