@@ -162,6 +162,13 @@ def test_metrics_beside_other_flows() -> None:
     assert (times["short_p50_s"], times["short_p95_s"], times["short_unfinished"]) == (0.5, 3.0, 1.0)
 
 
+def test_part_of_a_split_transfer_is_no_transfer_of_its_own() -> None:
+    ended = {**flow("transfer-1"), "completed_s": 0.5}
+    part = {**flow("transfer-1.server"), "completed_s": 0.1, "feeds": "transfer-1"}
+    whole = of_beside(summary([flow("changed"), ended]))
+    assert of_beside(summary([flow("changed"), ended, part])) == whole
+
+
 @pytest.fixture(scope="module")
 def priced(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     return compare(

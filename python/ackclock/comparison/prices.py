@@ -188,7 +188,8 @@ def of_beside(summary: Mapping[str, Any]) -> dict[str, float]:
     completion times of the short transfers in s, and how many are not complete. Such a one counts
     with its time until the end of the run.
     """
-    short = [flow for flow in summary["flows"] if flow["flow"].partition("-")[0] == TRANSFER]
+    flows = (flow for flow in summary["flows"] if not flow.get("feeds"))
+    short = [flow for flow in flows if flow["flow"].partition("-")[0] == TRANSFER]
     metrics = of_harm(summary)
     if short:
         found = summary_stats([completion_s(flow) for flow in short]) or {}
