@@ -71,7 +71,7 @@ check: build ## formatting, lints, types, words and linked symbols
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python tools/retired_words.py
-	$(BIN)/python tools/symbols.py README.md CONTRIBUTING.md docs/*.md docs/*/*.md
+	$(BIN)/python tools/symbols.py README.md CONTRIBUTING.md docs/*.md docs/*/*.md docs/*/*/*.md
 
 # Some jobs only: make digest BASE=COMMIT ONLY='link/*'. Worktrees may share a store: DIGESTS=DIR.
 digest: build ## compare tables, captures and JSON of all examples, links, papers with those of commit BASE
@@ -94,21 +94,21 @@ bench-runs: build ## many runs: CPU of a run in a sweep over the native run's, w
 	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
 	$(BIN)/python -m benches.runs --binary target/release/ackclock-bench
 
-sweep-estimates: build ## `sweep --estimate` beside what eleven kinds of sweep take, into docs/sweep-estimates.md: five minutes on a quiet machine
-	$(BIN)/python -m studies.sweeps.estimates docs/sweep-estimates.md
+sweep-estimates: build ## `sweep --estimate` beside what eleven kinds of sweep take, into docs/evidence/sweep-estimates.md: five minutes on a quiet machine
+	$(BIN)/python -m studies.sweeps.estimates docs/evidence/sweep-estimates.md
 
 bench-peers: ## our 802.16 and 802.11b beside ns-3's, where it is installed
 	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
 	$(PYTHON) benches/peers/ns3_speed.py --binary target/release/ackclock-bench
 
 # One part to the terminal: .venv/bin/python -m studies.oracles.page stored|aqm|closed-forms
-accuracy: build ## our figures beside those of ns-2, the papers, ns-3 and closed forms, into docs/accuracy.md; a part whose oracle is missing stays as it is, with a line
+accuracy: build ## our figures beside those of ns-2, the papers, ns-3 and closed forms, into docs/evidence/accuracy.md; a part whose oracle is missing stays as it is, with a line
 	@$(CARGO) build --quiet --release --workspace --bin ackclock-bench
-	$(PYTHON) tools/tour.py docs/accuracy.md
+	$(PYTHON) tools/tour.py docs/evidence/accuracy.md
 
 # One part to the terminal: make analyze-accuracy PART=verdicts. With grids of a new seed: FRESH=1
-analyze-accuracy: build ## the analyzer's causes, losses, buffers and verdicts against the simulator's truth, into docs/analyze-accuracy.md: five minutes on two cores
-	POLARS_MAX_THREADS=1 $(BIN)/python -m studies.analyzer.page $(if $(PART),--only $(PART),docs/analyze-accuracy.md) $(if $(FRESH),--fresh)
+analyze-accuracy: build ## the analyzer's causes, losses, buffers and verdicts against the simulator's truth, into docs/evidence/analyze-accuracy.md: five minutes on two cores
+	POLARS_MAX_THREADS=1 $(BIN)/python -m studies.analyzer.page $(if $(PART),--only $(PART),docs/evidence/analyze-accuracy.md) $(if $(FRESH),--fresh)
 
 # Of captures that exist: .venv/bin/python -m studies.analyzer.host_accuracy FOLDER
 # Debian: apt-get install iperf3 tcpdump iproute2 ethtool. tshark and tcptrace stand beside where installed.
@@ -116,13 +116,13 @@ host-accuracy: build ## the analyzer beside the kernel's counters, on 12 new cap
 	$(BIN)/python -m studies.analyzer.host_captures runs/host-captures
 	$(BIN)/python -m studies.analyzer.host_accuracy runs/host-captures $(addprefix $(ACKCLOCK_ORACLES)/,$(if $(ACKCLOCK_ORACLES),captures-host captures))
 
-bench-live: build ## what is older than the emulator of its accuracy, bounds and speed, into docs/emulator-measured.md: 15 minutes
+bench-live: build ## what is older than the emulator of its accuracy, bounds and speed, into docs/evidence/emulator-measured.md: 15 minutes
 	$(CARGO) build --quiet --release --workspace --bin ackclock-traffic
-	$(BIN)/python -m studies.emulator.page docs/emulator-measured.md --kept runs/bound.jsonl $(if $(AGAIN),--again)
+	$(BIN)/python -m studies.emulator.page docs/evidence/emulator-measured.md --kept runs/bound.jsonl $(if $(AGAIN),--again)
 
-measure-accuracy: build ## `measure` over emulated links into docs/measure-accuracy.md (five minutes on a quiet machine), its queue inference over drawn links into docs/measure-queues.md (two)
-	$(BIN)/python -m studies.measurement.page docs/measure-accuracy.md
-	$(BIN)/python -m studies.measurement.queues_page docs/measure-queues.md
+measure-accuracy: build ## `measure` over emulated links into docs/evidence/measure-accuracy.md (five minutes on a quiet machine), its queue inference over drawn links into docs/evidence/measure-queues.md (two)
+	$(BIN)/python -m studies.measurement.page docs/evidence/measure-accuracy.md
+	$(BIN)/python -m studies.measurement.queues_page docs/evidence/measure-queues.md
 
 attack: ## load a far end on loopback beyond its limits, with and without the token: a minute
 	ACKCLOCK_ATTACK=1 $(CARGO) test --release --package ackclock-measure attack -- --ignored --nocapture --test-threads=1
@@ -137,38 +137,38 @@ soak: build ## 25 emulations at once for 40 minutes (SOAK=SECONDS), with their m
 	$(BIN)/python -m studies.emulator.soak $(or $(SOAK),2400)
 
 # In parts: make kernel KERNEL="--only wide --minutes 4". Transfers by the present emulator are kept in runs/kernel.jsonl
-host-processing: ## from a packet's arrival to this kernel's ACK, on a quiet machine, as root, into docs/host-processing.md: half a minute
-	$(PYTHON) -m studies.hosts.processing_time docs/host-processing.md
+host-processing: ## from a packet's arrival to this kernel's ACK, on a quiet machine, as root, into docs/evidence/host-processing.md: half a minute
+	$(PYTHON) -m studies.hosts.processing_time docs/evidence/host-processing.md
 
-kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/kernel-vs-simulator.md: ten minutes and more
-	$(BIN)/python -m studies.kernel.page --kept runs/kernel.jsonl $(KERNEL) docs/kernel-vs-simulator.md
-	$(BIN)/python -m studies.kernel.page --kernel-cc --kept runs/kernel.jsonl $(KERNEL) docs/kernel-vs-simulator.md
-	$(BIN)/python -m studies.kernel.page --conditions --kept runs/kernel.jsonl $(KERNEL) docs/kernel-vs-simulator.md
+kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/evidence/kernel-vs-simulator.md: ten minutes and more
+	$(BIN)/python -m studies.kernel.page --kept runs/kernel.jsonl $(KERNEL) docs/evidence/kernel-vs-simulator.md
+	$(BIN)/python -m studies.kernel.page --kernel-cc --kept runs/kernel.jsonl $(KERNEL) docs/evidence/kernel-vs-simulator.md
+	$(BIN)/python -m studies.kernel.page --conditions --kept runs/kernel.jsonl $(KERNEL) docs/evidence/kernel-vs-simulator.md
 
 kernel-cc: build ## vegas, veno, westwood+, bic and biad for the running Linux (eBPF, needs clang, bpftool and BTF), into .venv/bin
 	@CARGO="$(CARGO)" sh tools/kernel-cc.sh target/kernel-cc $(BIN)
 
 # At most an hour at once: MINUTES=30; runs are kept in KEPT=runs/virtual-kernel.jsonl. After a change of the engine:
 # make virtual-kernel VIRTUAL_KERNEL=--simulator
-virtual-kernel: build ## Linux from Debian's source, in virtual time, beside the simulator, into studies/virtual_kernel and docs/virtual-kernel.md: an hour of CPU once
+virtual-kernel: build ## Linux from Debian's source, in virtual time, beside the simulator, into studies/virtual_kernel and docs/evidence/virtual-kernel.md: an hour of CPU once
 	$(BIN)/python -m studies.virtual_kernel.page --kept $(or $(KEPT),runs/virtual-kernel.jsonl) --minutes $(or $(MINUTES),60) \
-	  $(VIRTUAL_KERNEL) docs/virtual-kernel.md
+	  $(VIRTUAL_KERNEL) docs/evidence/virtual-kernel.md
 
 uml: ## a script as root in Debian's user-mode Linux, in real time: make uml RUN='tc qdisc add dev lo root cake; tc qdisc show'
 	@RUN="$${RUN:-uname -a}"; python3 -m studies.virtual_kernel.uml "$$RUN" || [ $$? = 77 ]
 
 # Rows of another seed: .venv/bin/python -m studies.limits.page --seed 7
-limits: build ## how often the limit that a run reports is its limit, into docs/limits.md: a minute on two cores
-	$(BIN)/python -m studies.limits.page docs/limits.md
+limits: build ## how often the limit that a run reports is its limit, into docs/evidence/limits.md: a minute on two cores
+	$(BIN)/python -m studies.limits.page docs/evidence/limits.md
 
 # ACKCLOCK_PACKETDRILL=FOLDER[:FOLDER] names the public suites; without it the page keeps its part on them.
-conformance: build ## packetdrill scripts, ours and the public suites', against linux-6, into docs/conformance.md: seconds
-	$(BIN)/python -m studies.conformance.page docs/conformance.md
+conformance: build ## packetdrill scripts, ours and the public suites', against linux-6, into docs/evidence/conformance.md: seconds
+	$(BIN)/python -m studies.conformance.page docs/evidence/conformance.md
 
 # Another folder, to the terminal: make dialogues DIALOGUES=FOLDER. After a change of the engine: RENEW=1
 # raises the floors that the gate holds, and lists in causes.toml exactly the scripts that fail.
-dialogues: build ## dialogues recorded from a running kernel against linux-6, into docs/dialogues.md: seconds
-	$(BIN)/python -m studies.dialogues.page $(if $(DIALOGUES),--list --folder $(DIALOGUES),docs/dialogues.md $(if $(RENEW),--renew))
+dialogues: build ## dialogues recorded from a running kernel against linux-6, into docs/evidence/dialogues.md: seconds
+	$(BIN)/python -m studies.dialogues.page $(if $(DIALOGUES),--list --folder $(DIALOGUES),docs/evidence/dialogues.md $(if $(RENEW),--renew))
 
 # All categories without CATEGORY, KEPT scripts of each at most. PACKETDRILL=PATH plays each by that binary, too.
 dialogues-record: build ## record dialogues with the running kernel for MINUTES=10 into OUT=runs/dialogues, SEEDS=1-20; needs namespaces
@@ -180,37 +180,37 @@ dialogues-record: build ## record dialogues with the running kernel for MINUTES=
 pictures: build ## every kind of report in three widths and both colour schemes, into runs/pictures; fails on console messages and overflow
 	$(BIN)/python -m studies.pictures.render runs/pictures $(if $(ONLY),--only $(ONLY))
 
-ack-path: build ## ACK techniques on today's links, into docs/ack-path-runs.md: five minutes on two cores
-	$(BIN)/python -m studies.ack_path.page docs/ack-path-runs.md
+ack-path: build ## ACK techniques on today's links, into docs/evidence/ack-path-runs.md: five minutes on two cores
+	$(BIN)/python -m studies.ack_path.page docs/evidence/ack-path-runs.md
 
 # In parts: .venv/bin/python -m studies.fit.page --part 1/2 --minutes 9 --kept runs/fit-accuracy.jsonl
 # Other links: .venv/bin/python -m studies.fit.page --links 6 --seed 7
-fit-accuracy: build ## `fit` beside links of known parameters and what it predicts of them, into docs/fit-accuracy.md: a quarter of an hour
-	$(BIN)/python -m studies.fit.page $(if $(KEPT),--kept $(KEPT)) docs/fit-accuracy.md
+fit-accuracy: build ## `fit` beside links of known parameters and what it predicts of them, into docs/evidence/fit-accuracy.md: a quarter of an hour
+	$(BIN)/python -m studies.fit.page $(if $(KEPT),--kept $(KEPT)) docs/evidence/fit-accuracy.md
 
 # Real time: repeat what a busy machine made invalid. Outcomes are kept: KEPT=runs/fit-measure.jsonl
-fit-measure: build ## `fit` to folders of `measure` through the emulator, into docs/fit-measure.md: a quarter of an hour
-	$(BIN)/python -m studies.fit.from_measure $(if $(KEPT),--kept $(KEPT)) docs/fit-measure.md
+fit-measure: build ## `fit` to folders of `measure` through the emulator, into docs/evidence/fit-measure.md: a quarter of an hour
+	$(BIN)/python -m studies.fit.from_measure $(if $(KEPT),--kept $(KEPT)) docs/evidence/fit-measure.md
 
 # Debian: apt-get install libns3-dev g++ iperf3 tcpdump iproute2 ethtool. Links whose program is absent are left out.
-fit-foreign: build ## `fit` to links that this engine did not make (kernel, ns-3, recordings), into docs/fit-foreign.md: five minutes
-	$(BIN)/python -m studies.fit.foreign.page --kept runs/fit-foreign docs/fit-foreign.md
+fit-foreign: build ## `fit` to links that this engine did not make (kernel, ns-3, recordings), into docs/evidence/fit-foreign.md: five minutes
+	$(BIN)/python -m studies.fit.foreign.page --kept runs/fit-foreign docs/evidence/fit-foreign.md
 
 # In parts: make advise-accuracy KEPT=runs/advise.jsonl MINUTES=9, again until all are done.
-advise-accuracy: build ## `advise` beside the full grid of its changes, for drawn situations, into docs/advise-accuracy.md: half an hour on one core
-	$(BIN)/python -m studies.advise.page $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/advise-accuracy.md
+advise-accuracy: build ## `advise` beside the full grid of its changes, for drawn situations, into docs/evidence/advise-accuracy.md: half an hour on one core
+	$(BIN)/python -m studies.advise.page $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/evidence/advise-accuracy.md
 
 # In parts: KEPT and MINUTES, as above; SEED=N draws other situations.
-advise-recipes: build ## 60 printed recipes, typed on models of the machines and simulated, into docs/advise-recipes.md: half an hour on one core
-	$(BIN)/python -m studies.advise.recipes $(if $(SEED),--seed $(SEED)) $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/advise-recipes.md
+advise-recipes: build ## 60 printed recipes, typed on models of the machines and simulated, into docs/evidence/advise-recipes.md: half an hour on one core
+	$(BIN)/python -m studies.advise.recipes $(if $(SEED),--seed $(SEED)) $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/evidence/advise-recipes.md
 
 # Two campaigns of 20 situations: SEED=51203, then SEED=51204 with the same KEPT; the page has both.
-advise-regret: build ## first advices beside a grid that is not the advisor's, and what they do to others, into docs/advise-regret.md: an hour on one core
-	$(BIN)/python -m studies.advise.regret $(if $(SEED),--seed $(SEED)) $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/advise-regret.md
+advise-regret: build ## first advices beside a grid that is not the advisor's, and what they do to others, into docs/evidence/advise-regret.md: an hour on one core
+	$(BIN)/python -m studies.advise.regret $(if $(SEED),--seed $(SEED)) $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/evidence/advise-regret.md
 
 # In parts: KEPT and MINUTES, as above.
-advise-verify: build ## ten advices beside the gain of the running kernel's TCP over the emulated link, into docs/advise-verify.md: ten minutes, real time
-	$(BIN)/python -m studies.advise.verification $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/advise-verify.md
+advise-verify: build ## ten advices beside the gain of the running kernel's TCP over the emulated link, into docs/evidence/advise-verify.md: ten minutes, real time
+	$(BIN)/python -m studies.advise.verification $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/evidence/advise-verify.md
 
 figures: build ## the drawings of the concepts from runs of the engine, into docs/figures: seconds
 	$(BIN)/python -m studies.concepts.figures docs/figures
@@ -249,8 +249,8 @@ papers: build ## every figure of the five papers as SVG, with reports, into runs
 	$(BIN)/python -m studies.papers.draw runs/papers
 
 # A part to the terminal: .venv/bin/python -m studies.papers.page --only asymmetry --seeds 3
-readings: build ## other readings of the papers by their claims, into docs/readings.md: half an hour on two cores
-	$(BIN)/python -m studies.papers.page docs/readings.md
+readings: build ## other readings of the papers by their claims, into docs/evidence/readings.md: half an hour on two cores
+	$(BIN)/python -m studies.papers.page docs/evidence/readings.md
 
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot --extra report --group dev \

@@ -1,5 +1,5 @@
-"""Check that documents link to symbols that exist: python tools/symbols.py docs/journey.md
-docs/where.md
+"""Check that documents link to symbols that exist: python tools/symbols.py docs/inside/journey.md
+docs/inside/where.md
 
 A link whose text is code, [`LinkMeter::arrive`](../crates/core/src/meter.rs), names a symbol: the
 file must define it. Rust: fn, struct, enum, trait, type, const, static, macro; Python: def, class,

@@ -8,7 +8,7 @@
 //!     ackclock-bench capture-scan FILE PORTS
 //!     ackclock-bench capture-read FILE
 //!     ackclock-bench variants
-//!     ackclock-bench runs FILE        a plan (docs/plan.md) in each line, one after another
+//!     ackclock-bench runs FILE        a plan (docs/inside/plan.md) in each line, one after another
 //!     ackclock-bench replay QUEUE BITS_PER_SECOND SEED ARRIVALS       packets of a file at a queue
 //!
 //! `--metered`: every link measures its queue, as in runs with a summary.

@@ -22,7 +22,7 @@ _CLONE_NEWNET, _CLONE_NEWUSER = 0x40000000, 0x10000000
 _SLEEPS = 200
 _SLEEP_S = 0.5e-3
 _LATE_S = 200e-6
-"""A timer that is later than this makes packets late (`late` in docs/emulate.md)."""
+"""A timer that is later than this makes packets late (`late` in docs/reference/emulate.md)."""
 
 
 @dataclass(frozen=True)

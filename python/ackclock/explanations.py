@@ -32,7 +32,7 @@ class Explanation:
     @property
     def page(self) -> str:
         """Its address in the site."""
-        return f"errors.html#{self.name}" if self.kind == "error" else f"reference/findings.html#{self.name}"
+        return f"reference/errors.html#{self.name}" if self.kind == "error" else f"reference/findings.html#{self.name}"
 
 
 @cache

@@ -1,5 +1,5 @@
 """The kinds of limit of a flow and their words: one list for `simulate`, `compare` and `analyze`
-(docs/limits.md).
+(docs/evidence/limits.md).
 """
 
 from __future__ import annotations

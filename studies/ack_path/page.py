@@ -23,8 +23,8 @@ from studies.ack_path.runs import LINKS, LOADS, SEEDS, TECHNIQUES, VARIANTS, run
 FOLDER = Path("runs/ack-path")
 ABOUT = f"""# ACK techniques on today's links: the runs
 
-Written by `make ack-path` ([runs.py](../studies/ack_path/runs.py)); the discussion is in
-[ack-path.md](ack-path.md). One download, alone or beside one upload, over packaged links; Linux 6
+Written by `make ack-path` ([runs.py](../../studies/ack_path/runs.py)); the discussion is in
+[ack-path.md](../guides/ack-path.md). One download, alone or beside one upload, over packaged links; Linux 6
 hosts; seeds {SEEDS[0]} to {SEEDS[-1]}; figures from after the first seconds to the end. Rates in Mb/s with their 95 %
 intervals (Student's t over seeds), RTT the download's p95 in ms, ACKs the number that reaches the
 server for 100 segments of the download alone. **Bold**: differs from *as it is* with the same seeds

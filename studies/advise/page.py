@@ -56,7 +56,7 @@ def page(done: Sequence[Outcome], seed: int) -> str:
     parts = [
         "# Advices for situations of a known best change",
         "",
-        "Written by `make advise-accuracy` ([situations.py](../studies/advise/situations.py)):",
+        "Written by `make advise-accuracy` ([situations.py](../../studies/advise/situations.py)):",
         f"{len(done)} situations of seed {seed} ({kinds}),",
         f"{sum(one.seconds for one in done):.0f} s on one core. Each has one advice for the goal `balanced` of all who may act.",
         "",

@@ -287,17 +287,17 @@ def page(done: Sequence[Outcome], seed: int, today: datetime.date) -> str:
     parts = [
         "# Printed recipes, typed and simulated",
         "",
-        "Written by `make advise-recipes` ([recipes.py](../studies/advise/recipes.py)) on "
+        "Written by `make advise-recipes` ([recipes.py](../../studies/advise/recipes.py)) on "
         f"{today.isoformat()}: {len(done)} recipes,",
         f"{systems} of them for another system, of situations of seed {seed}",
-        "([lines.py](../studies/advise/lines.py)): DSL with and without ATM, cable, fibre, recorded LTE, WiMAX, long",
+        "([lines.py](../../studies/advise/lines.py)): DSL with and without ATM, cable, fibre, recorded LTE, WiMAX, long",
         "paths; Linux, Windows and BSD; loads down, up and both; all four, the router, the hosts, or router and",
         "operator may act.",
         "",
         "The text of each recipe is read into models of the machines",
-        "([machine.py](../python/ackclock/export/machine.py),",
-        "[windows_machine.py](../python/ackclock/export/windows_machine.py)), whose qdiscs, routes, sysctls and registry",
-        "become a scenario ([typed_recipe.py](../studies/advise/typed_recipe.py)). A qdisc without a rate replaces the",
+        "([machine.py](../../python/ackclock/export/machine.py),",
+        "[windows_machine.py](../../python/ackclock/export/windows_machine.py)), whose qdiscs, routes, sysctls and registry",
+        "become a scenario ([typed_recipe.py](../../studies/advise/typed_recipe.py)). A qdisc without a rate replaces the",
         "line's queue; one with a rate is the line's queue at this rate where it is not faster than the line and counts",
         "the same bytes, else a device before it; what shapes arriving packets is a device behind the line. The scenario",
         f"runs with {len(SEEDS)} seeds that no advice has seen.",

@@ -229,18 +229,18 @@ def page(done: Mapping[int, Sequence[Outcome]], today: datetime.date) -> str:
     parts = [
         "# First advices beside a grid that is not the advisor's",
         "",
-        "Written by `make advise-regret` ([regret.py](../studies/advise/regret.py)) on "
+        "Written by `make advise-regret` ([regret.py](../../studies/advise/regret.py)) on "
         f"{today.isoformat()}: campaigns of seed",
         f"{' and '.join(map(str, done))} over DSL with and without ATM, recorded LTE, long paths; Linux, Windows, "
         "hosts without",
-        "window scaling, and lines that are good as they are ([lines.py](../studies/advise/lines.py)).",
+        "window scaling, and lines that are good as they are ([lines.py](../../studies/advise/lines.py)).",
         "",
-        "The grid ([changes.py](../studies/advise/changes.py)) has congestion controls, buffers in BDP, window scaling,",
+        "The grid ([changes.py](../../studies/advise/changes.py)) has congestion controls, buffers in BDP, window scaling,",
         "ECN, queues, FIFOs in BDP and shapers with the line's framing: all single changes, pairs of the best three of",
         "each kind, the best pairs with a third. Two seeds cut it down to "
         f"{Width().kept}; {len(SEEDS)} further seeds, which no advice has seen,",
         "give the gains; the best of these is partly lucky. The best of the grid is one within the bound of harm",
-        "([beside.py](../studies/advise/beside.py)): one cubic or reno flow beside it, 100 kB transfers, and the flow",
+        "([beside.py](../../studies/advise/beside.py)): one cubic or reno flow beside it, 100 kB transfers, and the flow",
         "itself beside one cubic flow keep half of what the host's defaults give there (ten seeds, 60 s after 10),",
         "or nine tenths of an equal share.",
     ]

@@ -78,9 +78,9 @@ def page(done: Sequence[Verified], seed: int) -> str:
     parts = [
         "# Advices beside the kernel's TCP",
         "",
-        "Written by `make advise-verify` ([verification.py](../studies/advise/verification.py)): the first",
+        "Written by `make advise-verify` ([verification.py](../../studies/advise/verification.py)): the first",
         f"{len(done)} situations of seed {seed} with one bulk transfer that are not drawn to be good",
-        "([situations.py](../studies/advise/situations.py)). Each is advised about for the goal `balanced` of",
+        "([situations.py](../../studies/advise/situations.py)). Each is advised about for the goal `balanced` of",
         "all who may act; then `--verify` runs the situation as it is and the advice, each once, with the",
         "running kernel's TCP over the emulated link. The gain is the ratio of the two scores; the interval",
         "is the prediction interval of one run's gain: wide where packets of the sparse flow are lost, since",

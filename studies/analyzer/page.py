@@ -161,7 +161,7 @@ def _head() -> list[str]:
         "",
         "The hosts' grids draw the same downloads six times: with captures of segments; with "
         "those of hosts with GSO, TSO and GRO at the sender, at the receiver and at both "
-        "([offloads](models/offloads.md)); and with offloads at both ends and packets captured in "
+        "([offloads](../models/offloads.md)); and with offloads at both ends and packets captured in "
         "swapped order, or with late timestamps. Some have 20 flows in one capture.",
         "",
     ]

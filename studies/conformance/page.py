@@ -39,14 +39,14 @@ def page(own: Sequence[Row], public: str) -> str:
     )
     return f"""# Conformance
 
-Written by `make conformance` ([suites.py](../studies/conformance/suites.py)): packetdrill scripts
-against the engine ([packetdrill.md](packetdrill.md)). *Supported* scripts pass or fail; an
+Written by `make conformance` ([suites.py](../../studies/conformance/suites.py)): packetdrill scripts
+against the engine ([packetdrill.md](../reference/packetdrill.md)). *Supported* scripts pass or fail; an
 unsupported one says something that the engine does not have. The host file is the same for all
 scripts; a script's own sysctls and socket options replace its keys.
 
 ## Own scripts
 
-[tests/packetdrill](../tests/packetdrill), against
+[tests/packetdrill](../../tests/packetdrill), against
 {hosts}.
 
 {totals(own)}
@@ -74,8 +74,8 @@ def public_part(
         PUBLIC,
         "",
         f"Against `{HOST}`, unchanged. The scripts are not part of ackclock: `{VARIABLE}` names",
-        "the folders that hold them, separated by `:`. [suites.toml](../studies/conformance/suites.toml) has",
-        "the names and categories, [causes.toml](../studies/conformance/causes.toml) the causes. An absent",
+        "the folders that hold them, separated by `:`. [suites.toml](../../studies/conformance/suites.toml) has",
+        "the names and categories, [causes.toml](../../studies/conformance/causes.toml) the causes. An absent",
         "script is in none of the folders, and counts nowhere; its row has the verdict of the last page",
         "that had one.",
         "",
@@ -89,7 +89,13 @@ def public_part(
     ]
     for suite in suites:
         parts += ["", f"### {suite.title}: {suite.path}", "", totals(rows[suite.key]), "", table(rows[suite.key])]
-    parts += ["", "### Others", "", "Scripts that [suites.toml](../studies/conformance/suites.toml) does not name.", ""]
+    parts += [
+        "",
+        "### Others",
+        "",
+        "Scripts that [suites.toml](../../studies/conformance/suites.toml) does not name.",
+        "",
+    ]
     parts += [totals(others), "", table(others)] if others else ["None."]
     parts += ["", "### Left out", "", "| suite | reason | scripts | found | names |", "|---|---|--:|--:|---|"]
     for suite in suites:

@@ -1,6 +1,6 @@
 """`python -m studies.dialogues.page [FILE] [--folder FOLDER]`: dialogues with a kernel.
 
-`make dialogues` writes docs/dialogues.md from `ACKCLOCK_ORACLES/kernel-dialogues`. With
+`make dialogues` writes docs/evidence/dialogues.md from `ACKCLOCK_ORACLES/kernel-dialogues`. With
 `--list`, or for another folder without FILE, a row for each script that fails goes to the terminal.
 """
 
@@ -41,7 +41,7 @@ CATEGORIES = {
 RECORDING = """## Record others
 
 `make dialogues-record OUT=FOLDER SEEDS=1-20 CATEGORY=c_reorder KEPT=10 MINUTES=5` records dialogues
-with the running kernel ([generator](../studies/dialogues/generator/command.py)); without `CATEGORY`
+with the running kernel ([generator](../../studies/dialogues/generator/command.py)); without `CATEGORY`
 those of all categories in turn. `make dialogues DIALOGUES=FOLDER` plays them. A later call with the
 same folder continues. It needs root or user namespaces, and `/dev/net/tun`; elsewhere it is skipped
 with a line.
@@ -51,7 +51,7 @@ with a line.
 - The peer and the link are models: a receiver with SACK, D-SACK, timestamps, ECN, delayed ACKs and
   a window that its application reads; delays, a service time for each segment, losses, overtaking,
   duplicates, marks, stalls. They answer in real time what the kernel really sends. A seed decides
-  all that they do ([categories.py](../studies/dialogues/generator/categories.py)).
+  all that they do ([categories.py](../../studies/dialogues/generator/categories.py)).
 - Inbound packets and calls are at whole milliseconds, two apart at least, ACKs three: 2 ms decide
   whether HyStart's ACK train goes on. What the kernel sends
   within 0.45 ms is the answer, and has the event's time. What a timer sends has a range of times, of
@@ -76,9 +76,9 @@ def page(rows: Sequence[Row], causes: Causes, today: str) -> str:
     """The page."""
     return f"""# Dialogues with a running kernel
 
-Written by `make dialogues` ([play.py](../studies/dialogues/play.py)) on {today}: {len(rows)}
+Written by `make dialogues` ([play.py](../../studies/dialogues/play.py)) on {today}: {len(rows)}
 packetdrill scripts recorded from a running Linux, played against `{HOST}`
-([packetdrill.md](packetdrill.md)). In each, a model of a peer and of a link answered what the
+([packetdrill.md](../reference/packetdrill.md)). In each, a model of a peer and of a link answered what the
 kernel sent; the script has every segment of both sides with its time, and what the kernel's
 `struct tcp_info` said after inbound segments. A script passes if the host sends the same segments
 within 4 ms and has the same values.
@@ -106,7 +106,7 @@ call returned another value; the others are fields of a segment.
 ## Causes
 
 What Linux does and the engine does not, and the scripts whose first difference it is, from
-[causes.toml](../studies/dialogues/causes.toml). What lies behind a first difference is not seen.
+[causes.toml](../../studies/dialogues/causes.toml). What lies behind a first difference is not seen.
 
 {by_cause(rows, causes)}
 

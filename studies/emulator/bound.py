@@ -1,9 +1,9 @@
 """The bound of an emulation's error beside its true error, under CPU load.
 
 `python -m studies.emulator.bound [--runs 50] [--kept FILE]` writes the section of
-docs/emulator-measured.md to standard output; `python -m studies.emulator.page PAGE bound` writes it
-into the page. A run takes 5 s of real time. --kept stores runs, of which those by the present
-emulator are not repeated.
+docs/evidence/emulator-measured.md to standard output; `python -m studies.emulator.page PAGE bound`
+writes it into the page. A run takes 5 s of real time. --kept stores runs, of which those by the
+present emulator are not repeated.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ ABOUT = """# The emulator, measured
 
 Written by `make bench-live`, which repeats only the sections that an earlier version of the
 emulator has measured. `load` is the machine's 1-minute load average, `steal` the CPU time that its
-hypervisor gave to other machines, `grade` that of [the audit](emulate.md). Datagrams of 1500 B have
+hypervisor gave to other machines, `grade` that of [the audit](../reference/emulate.md). Datagrams of 1500 B have
 a number and a transmission timestamp; the kernel timestamps their arrival by the same clock. The
 error of a delay is therefore the sum of the errors of sender, receiver and emulator. An invalid run
 was repeated up to three times.

@@ -109,7 +109,7 @@ def page(done: Sequence[MeasuredFit]) -> str:
     cells = [cell for link in fits for cell in link.cells]
     covered = [(link, path, covers) for link in fits for path, covers in link.coverage()]
     about = (
-        f"Written by `make fit-measure` ([from_measure.py](../studies/fit/from_measure.py)): {len(done)} links of seed {SEED} "
+        f"Written by `make fit-measure` ([from_measure.py](../../studies/fit/from_measure.py)): {len(done)} links of seed {SEED} "
         f"with downlinks of {RATES[0] / 1e6:g} to {RATES[1] / 1e6:g} Mb/s, emulated in real time and measured by the tests "
         f"`{TESTS}` of {TEST} each, without captures. {_unmeasured(done)}"
         "`ackclock fit FOLDER` predicts reno, bbr and vegas downloads with socket buffers of 64 KiB and automatic ones, "

@@ -144,7 +144,7 @@ def page(done: Sequence[FittedLink], seed: int, asked: int) -> str:
     parts = [
         "# Fits to links of known parameters",
         "",
-        f"Written by `make fit-accuracy` ([links.py](../studies/fit/links.py)): {len(done)} links of seed {seed} ({kinds}), "
+        f"Written by `make fit-accuracy` ([links.py](../../studies/fit/links.py)): {len(done)} links of seed {seed} ({kinds}), "
         f"{sum(link.seconds for link in done):.0f} s; the fit alone took {quantile((link.fit_s for link in done), 0.5):.0f} s in "
         f"the median and {max(link.fit_s for link in done):.0f} s at most, beside other work on two cores.",
         "The input of each fit are the captures of both ends of one cubic download of 30 s. Predicted are reno, bbr and",

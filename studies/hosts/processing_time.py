@@ -1,5 +1,5 @@
 """How long this kernel takes from a packet's arrival to its TCP's answer, into
-docs/host-processing.md.
+docs/evidence/host-processing.md.
 
 A veth pair in network namespaces of its own: one end has the kernel's TCP, the other a packet
 socket that speaks TCP by hand, paced, without loss. The time is that from the call that hands the
@@ -221,7 +221,7 @@ def page(times: Sequence[float], load: Sequence[float], gap_ms: float) -> str:
         "# Processing times of a host",
         "",
         "From the arrival of a packet at this kernel to its TCP's answer, the ACK of the second of two segments: the",
-        "source of `processing_jitter` in `linux-6` ([hosts](models/hosts.md)).",
+        "source of `processing_jitter` in `linux-6` ([hosts](../models/hosts.md)).",
         "Made by `python -m studies.hosts.processing_time` on a veth pair in network namespaces, without offloads, both",
         "ends at real-time priority, so that the machine's other jobs do not count.",
         "",

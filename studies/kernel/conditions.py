@@ -1,6 +1,6 @@
 """Links on which single rules of the kernel decide: losses, reordering, ACK trains at the edge of
-HyStart's, and a token bucket. Rows of `docs/kernel-vs-simulator.md`, each seed's run of the kernel
-paired with the simulator's of the same draws."""
+HyStart's, and a token bucket. Rows of `docs/evidence/kernel-vs-simulator.md`, each seed's run of
+the kernel paired with the simulator's of the same draws."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ The figures are medians of {seeds} runs of the kernel, each with another seed of
 numbers, and of {seeds} seeds of the simulator, each started when the kernel's of that seed was, with
 minimum and maximum in brackets where they differ. If fewer runs of the kernel were valid, the last column has their number; "kernel measured
 earlier" marks rows by an earlier version of the emulator, three runs of one seed unless a number
-is given. A run is valid if the emulation's [grade](emulate.md) is exact or usable and the sender's
+is given. A run is valid if the emulation's [grade](../reference/emulate.md) is exact or usable and the sender's
 process woke at most 10 ms late; rows without grades had a deadline of 1 ms, or of a frame if the
 link is a radio that sends in frames. `load` is the load average of the machine, which was shared
 with other work, `steal` the CPU time that its hypervisor gave to others. The tolerances are 5 % of goodput, 10 % of RTT,
@@ -88,7 +88,7 @@ kB; the others are packaged.
 ABOUT_KERNEL_CC = """## The papers' variants in the kernel
 
 Written by `make kernel` after `make kernel-cc` and `ackclock kernel-cc load`
-([kernel-cc](kernel-cc.md)): the same transfers and tolerances, with the variants as eBPF programs
+([kernel-cc](../guides/kernel-cc.md)): the same transfers and tolerances, with the variants as eBPF programs
 in Linux {release}. Both ends have real-time priority; a run whose sender woke more than 10 ms
 late is not valid.
 """

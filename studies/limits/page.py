@@ -87,9 +87,9 @@ def page(seed: int) -> str:
     kinds = "\n".join(f"| `{kind}` | {words.meaning} |" for kind, words in WORDS.items())
     text = f"""# The limit of a flow
 
-`simulate` and `compare` report what limits each flow ([decision.rs](../crates/sim/src/limits/decision.rs)):
+`simulate` and `compare` report what limits each flow ([decision.rs](../../crates/sim/src/limits/decision.rs)):
 `limits` are the shares of the flow's time, `limit` is the kind with the largest share, `why` the
-sentence. `analyze` names limits by the same kinds ([words](../crates/sim/src/limits/kind.rs)).
+sentence. `analyze` names limits by the same kinds ([words](../../crates/sim/src/limits/kind.rs)).
 
 | kind | time in which |
 |---|---|
@@ -102,7 +102,7 @@ path of the ACKs is the limit of the growth.
 
 ## How often `simulate` is right
 
-Written by `make limits` ([rows.py](../studies/limits/rows.py)) with seed {seed}. A row is a run, and
+Written by `make limits` ([rows.py](../../studies/limits/rows.py)) with seed {seed}. A row is a run, and
 the same run with each limit relaxed: twice the rate of the bottleneck, twenty times that of the ACKs'
 direction (not on a medium that both share), twice the buffers, window scaling, no loss on the
 channel, a queue of two and a half RTTs, no marks, unlimited data read at once. A row has a limit if

@@ -1,4 +1,4 @@
-"""Writes docs/measure-accuracy.md, `measure` over emulated links.
+"""Writes docs/evidence/measure-accuracy.md, `measure` over emulated links.
 
 `python -m studies.measurement.page [FILE]`
 

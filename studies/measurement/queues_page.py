@@ -1,4 +1,4 @@
-"""Writes docs/measure-queues.md: what ``measure`` states about links drawn from a seed.
+"""Writes docs/evidence/measure-queues.md: what ``measure`` states about links drawn from a seed.
 
 `python -m studies.measurement.queues_page [FILE] [SEED [COUNT]]`
 """

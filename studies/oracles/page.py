@@ -2,9 +2,9 @@
 oracle, as a Markdown table: with the stored results of ns-2 and the papers, AQMs with ns-3, or AQMs
 with closed forms.
 
-`make accuracy` renews docs/accuracy.md, which has all of them. The status is 77, with the reason on
-standard error, if this machine has not what the figures need: ACKCLOCK_ORACLES names the folder of
-the stored results, the AQMs need the program `ackclock-bench`, and ns-3.
+`make accuracy` renews docs/evidence/accuracy.md, which has all of them. The status is 77, with the
+reason on standard error, if this machine has not what the figures need: ACKCLOCK_ORACLES names the
+folder of the stored results, the AQMs need the program `ackclock-bench`, and ns-3.
 """
 
 from __future__ import annotations

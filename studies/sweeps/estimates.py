@@ -28,7 +28,7 @@ WITHIN = 0.3
 """Largest share by which an estimate may differ."""
 ABOUT = """# What a sweep will take: estimates beside measurements
 
-Written by `make sweep-estimates` ([estimates.py](../studies/sweeps/estimates.py)). `ackclock sweep
+Written by `make sweep-estimates` ([estimates.py](../../studies/sweeps/estimates.py)). `ackclock sweep
 --estimate` makes some runs of a sweep and estimates CPU time, size of the tables and time; the sweep
 then runs through the command with the same options. Each cell has the estimate, the measurement,
 and the ratio of the two; **bold** ratios are outside of 0.7 to 1.3. CPU time is that of the whole

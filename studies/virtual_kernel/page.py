@@ -44,7 +44,7 @@ Written by `make virtual-kernel`. Linux {versions}, built from Debian's source p
 Linux with a tick of {hz} Hz, runs in virtual time: its clock moves from event to event, so a run does
 not depend on the load of the machine, and gives the same bytes each time. Two hosts and two routers
 are network namespaces of one virtual machine; sender, receiver and queueing disciplines are the
-kernel's. What it did is committed ([table.csv](../studies/virtual_kernel/table.csv)), and `make test`
+kernel's. What it did is committed ([table.csv](../../studies/virtual_kernel/table.csv)), and `make test`
 compares the present simulator with it.
 
 {summary}

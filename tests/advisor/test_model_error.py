@@ -9,7 +9,7 @@ import pytest
 
 from ackclock.advisor.outcome import KERNEL_GOODPUT, KERNEL_RTT, ModelError, predicted_ratio
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "kernel-vs-simulator.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "evidence" / "kernel-vs-simulator.md"
 
 
 def runs(values):

@@ -1,5 +1,5 @@
 """Retransmission kinds on a few simulated downloads with ground truth, at both ends and within the
-path; docs/analyze-accuracy.md has the full grids.
+path; docs/evidence/analyze-accuracy.md has the full grids.
 """
 
 from __future__ import annotations

@@ -23,7 +23,11 @@ def prose(document: Path) -> str:
 
 
 def links(document: Path) -> list[str]:
-    found = re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", prose(document))
+    text = prose(document)
+    found = [
+        *re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", text),
+        *re.findall(r"^\[[^\]]+\]: (\S+)$", text, flags=re.MULTILINE),
+    ]
     return [link for link in found if not re.match(r"[a-z]+:", link)]
 
 
@@ -201,7 +205,7 @@ def commands_named(document: Path) -> set[str]:
     return {re.split(r"\s+#\s|\s*\|\|?\s|\s--(?=\s)|\s+>\s", command)[0] for command in plain}
 
 
-FOLDERS = ("docs", "docs/start", "docs/guides", "docs/concepts")
+FOLDERS = ("docs", *(f"docs/{room}" for room in ("start", "guides", "concepts", "reference", "evidence", "inside")))
 GUIDES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
@@ -229,11 +233,12 @@ def test_commands_in_documents_parse(document: Path) -> None:
 
 @pytest.mark.finding("N2")
 def test_journey_names_the_event_loop_and_both_drivers_that_call_it() -> None:
-    journey = (ROOT / "docs" / "journey.md").read_text()
+    inside = ROOT / "docs" / "inside"
+    journey = (inside / "journey.md").read_text()
     loop = journey[journey.index("### The event loop") : journey.index("### Out: a data packet")]
     assert "run_until" in loop
     assert "pub fn run_until" in (ROOT / "crates" / "core" / "src" / "network" / "event_loop.rs").read_text()
-    drivers = [(ROOT / "docs" / link).resolve() for link in re.findall(r"\(([^()]+(?:run|bridge)\.rs)\)", loop)]
+    drivers = [(inside / link).resolve() for link in re.findall(r"\(([^()]+(?:run|bridge)\.rs)\)", loop)]
     assert len(drivers) == 2
     for driver in drivers:
         assert "run_until(" in driver.read_text()

@@ -31,7 +31,7 @@ def first_block(guide: str) -> list[str]:
     return [re.sub(r"\s+# .*", "", line) for line in block[1].splitlines()]
 
 
-EMULATE = first_block("emulate.md")
+EMULATE = first_block("reference/emulate.md")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import ROOT
 
-NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
+NOTEBOOKS = sorted((ROOT / "docs" / "guides" / "notebooks").glob("*.md"))
 CELL = re.compile(r"^```\{code-cell\} python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -35,14 +35,14 @@ def test_site_has_two_notebooks() -> None:
 
 def test_buffer_notebook_finds_the_bandwidth_delay_product() -> None:
     pytest.importorskip("vl_convert")
-    names, values = run(ROOT / "docs/notebooks/buffer.md")
+    names, values = run(ROOT / "docs/guides/notebooks/buffer.md")
     assert names["table"]["p95 RTT, ms"].is_sorted()
     assert values[-1]["buffer"][0] in ("32 KiB", "64 KiB", "128 KiB")
     assert "<svg" in values[2]._repr_svg_()
 
 
 def test_capture_notebook_finds_the_receive_window() -> None:
-    names, values = run(ROOT / "docs/notebooks/capture.md")
+    names, values = run(ROOT / "docs/guides/notebooks/capture.md")
     assert names["flow"]["diagnosis"][0]["finding"] == "receive_window"
     bound, measured = values[-2]
     assert measured == pytest.approx(bound, rel=0.15)

@@ -171,7 +171,9 @@ def test_unknown_python_variant_is_refused(tmp_path: Path, variant: str) -> None
 
 
 def test_documented_example_equals_the_file_and_runs(tmp_path: Path) -> None:
-    block = re.search(r"```python\n(.*?)```", (ROOT / "docs/own-congestion-control.md").read_text(), flags=re.DOTALL)
+    block = re.search(
+        r"```python\n(.*?)```", (ROOT / "docs/reference/own-congestion-control.md").read_text(), flags=re.DOTALL
+    )
     assert block is not None
     reported = re.search(r"class TwoInQueue.*?\n\n\n", block[1], flags=re.DOTALL)
     assert reported is not None and reported[0].strip() in (ROOT / "examples/own_control.py").read_text()

@@ -109,7 +109,7 @@ def test_acks_wait_limits_a_growing_window_when_goodput_would_rise_by_a_fifth(
 def test_every_kind_of_limit_has_words() -> None:
     for kind in KINDS:
         assert "{" not in claim(kind, " (64 KiB)", 0.5)
-        assert f"`{kind}`" in (Path(__file__).parents[2] / "docs/limits.md").read_text("utf-8")
+        assert f"`{kind}`" in (Path(__file__).parents[2] / "docs/evidence/limits.md").read_text("utf-8")
 
 
 def test_window_after_losses_counts_with_the_recovery_from_them() -> None:
@@ -310,7 +310,9 @@ def test_hop_has_its_account_of_time() -> None:
 
 
 def test_reported_limit_is_the_one_whose_relaxation_helps() -> None:
-    """docs/limits.md has the share over all kinds of hop and limit, and every row that misses."""
+    """docs/evidence/limits.md has the share over all kinds of hop and limit, and every row that
+    misses.
+    """
     rows = sample(GATE_SEED, GATE_ROWS)
     wrong = [(row.setting, row.truth, row.named) for row in rows if not row.right]
     assert len(rows) == GATE_ROWS

@@ -1,4 +1,4 @@
-"""The plan of a scenario and a seed, as docs/plan.md defines it."""
+"""The plan of a scenario and a seed, as docs/inside/plan.md defines it."""
 
 from __future__ import annotations
 

@@ -97,7 +97,11 @@ def drawing(path: Path, caption: str) -> str:
     return f'<figure class="drawn">\n{svg}\n<figcaption>{caption}</figcaption>\n</figure>'
 
 
-DOCUMENT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+DOCUMENT_PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "inside/contributing.md",
+    "CHANGELOG.md": "reference/changelog.md",
+}
 """The pages that have a document of the root."""
 
 

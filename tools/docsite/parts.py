@@ -229,9 +229,9 @@ def left_out() -> str:
         found = re.search(r"^## Left out[^\n]*\n(.*?)(?=^## |\Z)", content, re.MULTILINE | re.DOTALL)
         title = re.search(r"^# (.*)$", content, re.MULTILINE)
         if found and title:
-            words = re.sub(r"\]\((?![a-z]+:|#)([^)]+)\)", r"](models/\1)", found[1].strip())
-            words = re.sub(r"\]\(#", f"](models/{page.name}#", words)
-            done.append(f"### {title[1]}\n\n[{page.stem}](models/{page.name}): {words}")
+            words = re.sub(r"\]\((?![a-z]+:|#)([^)]+)\)", r"](../models/\1)", found[1].strip())
+            words = re.sub(r"\]\(#", f"](../models/{page.name}#", words)
+            done.append(f"### {title[1]}\n\n[{page.stem}](../models/{page.name}): {words}")
     return "\n\n".join(done)
 
 

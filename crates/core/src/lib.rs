@@ -5,7 +5,7 @@
 //! reads a clock, opens a file, starts a thread or draws a random number that the seed does not
 //! fix, so the simulator and the real-time emulator drive the same code.
 //!
-//! `docs/journey.md` follows a packet through the modules.
+//! `docs/inside/journey.md` follows a packet through the modules.
 #![forbid(unsafe_code)]
 
 pub mod element;

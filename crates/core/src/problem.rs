@@ -1,6 +1,7 @@
 //! A user-facing error as fields (location, problem, remedy), so that no caller parses a message.
 //!
-//! A message has one of two forms: `found X; allowed: Y`, or `PROBLEM; DO THIS` (docs/errors.md).
+//! A message has one of two forms: `found X; allowed: Y`, or `PROBLEM; DO THIS`
+//! (docs/reference/errors.md).
 
 use std::fmt;
 use std::io;

@@ -62,7 +62,7 @@ impl From<EmuError> for Problem {
     fn from(error: EmuError) -> Problem {
         match error {
             EmuError::Plan(error) => error.into(),
-            EmuError::Config(why) => Problem::new(format!("options cannot be read: {why}"), "correct them (docs/plan.md)"),
+            EmuError::Config(why) => Problem::new(format!("options cannot be read: {why}"), "correct them (docs/inside/plan.md)"),
             EmuError::Refused { what, error } => Problem::refused(what, &error),
             EmuError::Failed(why) => Problem::new(why, ""),
             EmuError::Problem(problem) => problem,

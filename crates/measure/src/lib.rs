@@ -2,8 +2,8 @@
 //! machines without sockets and clocks: bytes and times are arguments. The estimators (`estimate`)
 //! are functions of `record` and of tables. Only `net` opens sockets and reads clocks; `daemon` is
 //! the command line of `ackclockd`, which runs the server of `net`.
-//! docs/measure.md describes the tests and the estimators; docs/adr/0006-measurement-protocol.md
-//! describes the wire format and the threat model.
+//! docs/reference/measure.md describes the tests and the estimators;
+//! docs/inside/adr/0006-measurement-protocol.md describes the wire format and the threat model.
 
 pub mod control;
 pub mod daemon;

@@ -1,5 +1,5 @@
 //! The packets of a capture as Arrow columns: `series.parquet` and `delays.parquet`
-//! (docs/analyze.md).
+//! (docs/reference/analyze.md).
 
 use crate::run_columns::table;
 use ackclock_trace::flow::Side;

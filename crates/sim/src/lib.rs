@@ -1,8 +1,8 @@
 //! The simulator: builds the network of a plan, runs it on a virtual clock, records time series,
 //! and summarizes the run.
 //!
-//! All protocol state machines are in `ackclock-core`. `docs/plan.md` specifies plan, series and
-//! summary.
+//! All protocol state machines are in `ackclock-core`. `docs/inside/plan.md` specifies plan, series
+//! and summary.
 #![forbid(unsafe_code)]
 
 pub mod batch;

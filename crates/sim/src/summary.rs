@@ -1,4 +1,4 @@
-//! The summary of one run: the JSON that `docs/plan.md` specifies.
+//! The summary of one run: the JSON that `docs/inside/plan.md` specifies.
 
 use crate::build::{BuiltNetwork, DirectedHop};
 use crate::jobs::Jobs;

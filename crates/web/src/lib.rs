@@ -1,5 +1,5 @@
-//! The simulator and the capture analyzer for a web page (docs/lab.md): a module with the feature
-//! `engine`, and one with `capture`.
+//! The simulator and the capture analyzer for a web page (docs/reference/lab.md): a module with the
+//! feature `engine`, and one with `capture`.
 //!
 //! The exports pass bytes through one input and one output buffer in the module's memory: the page
 //! calls `input` with a length, writes there, calls an export, and reads `output_len` bytes at

@@ -20,7 +20,7 @@ pub struct RunSession {
     run: SteppedRun,
 }
 
-/// Samples of flows and of queues, in columns (`docs/plan.md`).
+/// Samples of flows and of queues, in columns (`docs/inside/plan.md`).
 #[derive(Debug, Serialize)]
 pub struct SeriesRows<'a> {
     now_s: f64,

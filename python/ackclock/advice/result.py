@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Advice(Result):
     """What to change, by how much it helps, and what to type.
 
-    `document` is the JSON of ``ackclock advise --json`` (docs/advise.md); `folder` the run folder
-    with the runs that ranked it, None without one.
+    `document` is the JSON of ``ackclock advise --json`` (docs/reference/advise.md); `folder` the
+    run folder with the runs that ranked it, None without one.
 
     >>> import ackclock
     >>> found = ackclock.advise("geo-100m", may=["sender", "receiver"])  # doctest: +SKIP

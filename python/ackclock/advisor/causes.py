@@ -21,8 +21,8 @@ MIN_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A limit of a flow: its kind and cause (docs/limits.md), where it lies, its share of the
-    time.
+    """A limit of a flow: its kind and cause (docs/evidence/limits.md), where it lies, its share of
+    the time.
     """
 
     kind: str
@@ -35,7 +35,7 @@ class Cause:
 def causes_of(summaries: Iterable[Mapping[str, Any]], plan: Mapping[str, Any]) -> list[list[Cause]]:
     """The limits of each own TCP flow of a situation, by the means of its runs.
 
-    `summaries` are of runs with the flows of `plan` (docs/plan.md).
+    `summaries` are of runs with the flows of `plan` (docs/inside/plan.md).
     """
     facts: dict[str, list[LimitFacts]] = defaultdict(list)
     for summary in summaries:

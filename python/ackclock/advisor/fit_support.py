@@ -45,7 +45,7 @@ class FitSupport:
 
     @classmethod
     def of(cls, fit: Mapping[str, Any] | None) -> FitSupport:
-        """That of a fit's document, or of the [fit] table of a link file (docs/fit.md)."""
+        """That of a fit's document or of a link file's [fit] table (docs/reference/fit.md)."""
         from ackclock.fitting.prediction import verdict
         from ackclock.fitting.sender_end import UNSEEN
 

@@ -24,7 +24,7 @@ def of_link(summary: Mapping[str, Any]) -> dict[str, float]:
 
 
 def of_advice(summary: Mapping[str, Any], *, is_load: bool = False) -> dict[str, float]:
-    """The metrics of a run from its summary (docs/plan.md), with the scores of all goals.
+    """The metrics of a run from its summary (docs/inside/plan.md), with the scores of all goals.
 
     `goodput_bps`, `rtt_p95_ms`, `retransmission_rate` and `timeouts` are of the situation's own TCP
     flows; `sparse_rtt_p95_ms` is the p95 RTT of the sparse flows of both directions with the time

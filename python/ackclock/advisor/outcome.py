@@ -29,7 +29,7 @@ MIN_GOODPUT = {"balanced": 0.5, "throughput": 0.5, "fairness": 0.5, "latency": 0
 share of the goodput without the change; of `latency` the mean."""
 KERNEL_GOODPUT, KERNEL_RTT = 0.0153, 0.0633
 """Relative errors of the simulator beside the running kernel, root mean squares of the rows of
-the kernel's own variants in docs/kernel-vs-simulator.md (mean RTT)."""
+the kernel's own variants in docs/evidence/kernel-vs-simulator.md (mean RTT)."""
 NORMAL = 1.96
 """The 0.975 quantile of the normal distribution."""
 EFFECTS = (
@@ -76,7 +76,7 @@ class ModelError:
 
     @classmethod
     def of(cls, score: Mapping[str, Any] | None) -> ModelError:
-        """With the score of a fit (docs/fit.md)."""
+        """With the score of a fit (docs/reference/fit.md)."""
         if not score:
             return cls()
         return cls(fit_goodput=score["goodput_error"]["median"], fit_rtt=score["rtt_p95_error"]["median"])

@@ -109,7 +109,7 @@ def advise(
             with its TCP over the emulated link (half a minute of real time), and report the gain
             beside the predicted one.
         may_harm: advise changes, too, that push another flow, short transfers or the changed flow
-            below half of what the host's defaults give there (docs/advise.md).
+            below half of what the host's defaults give there (docs/reference/advise.md).
 
     All changes run with the same seeds, the better half with further ones, then pairs of the best;
     the finalists and the situation as it is run with seeds that no round has seen. A change is
@@ -117,7 +117,7 @@ def advise(
     number of finalists, excludes 1.
 
     Returns:
-        An Advice: `document` (docs/advise.md), `advice` and `tried` (Polars frames).
+        An Advice: `document` (docs/reference/advise.md), `advice` and `tried` (Polars frames).
 
     Raises:
         InputError: an invalid argument, or another run in ``out``.

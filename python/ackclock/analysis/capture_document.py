@@ -27,7 +27,9 @@ ROWS = 2048
 
 
 class CaptureDocument(ABC):
-    """The document of `ackclock analyze --json` (docs/analyze.md), as a whole or in parts."""
+    """The document of `ackclock analyze --json`, as a whole or in parts
+    (docs/reference/analyze.md).
+    """
 
     head: dict[str, Any]
     """The document without flows: `flows` is empty."""

@@ -50,7 +50,8 @@ class Analysis(Result):
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """The JSON of `ackclock analyze --json` (docs/analyze.md), made when it is first asked for.
+        """The JSON of `ackclock analyze --json` (docs/reference/analyze.md), made when it is first
+        asked for.
 
         It takes about 90 KB of memory a flow: of a capture with tens of thousands, `flows` has the
         figures in a hundredth of that, and `source.part(numbers)` the document of some.
@@ -68,7 +69,7 @@ class Analysis(Result):
 
     def rates(self, step: float = 0.1) -> pl.DataFrame:
         """Throughput and goodput over time, bit/s, in steps of `step` seconds; needs the series.
-        docs/analyze.md has the columns (`rates.parquet`).
+        docs/reference/analyze.md has the columns (`rates.parquet`).
 
         Raises:
             InputError: the analysis has no series, or the step is not above zero.

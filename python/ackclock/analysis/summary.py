@@ -211,7 +211,7 @@ class SummaryBuilder:
             self._largest[party] = (seconds, flow["flow"], direction, evidence)
 
     def result(self) -> dict[str, Any]:
-        """`summary` of the document (docs/analyze.md)."""
+        """`summary` of the document (docs/reference/analyze.md)."""
         counts = self._engine["connections"]
         return {
             "verdict": self._verdict(),

@@ -22,7 +22,7 @@ def schema(
     quiet: Quiet = False,
 ) -> None:
     """Print the JSON Schema (draft 2020-12) of link files, scenarios or plans of `measure`, for
-    editors (docs/editors.md).
+    editors (docs/guides/editors.md).
 
     The output is one document with and without --json.
     """

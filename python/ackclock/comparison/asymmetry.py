@@ -51,7 +51,7 @@ def implied(k: float) -> str:
 
 
 def asymmetry(plan: Mapping[str, Any]) -> Asymmetry | None:
-    """k of the first TCP flow of a plan (``docs/plan.md``); None without one (see
+    """k of the first TCP flow of a plan (``docs/inside/plan.md``); None without one (see
     ``why_no_asymmetry``).
     """
     flow = _first_tcp(plan)

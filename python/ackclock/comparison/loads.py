@@ -50,7 +50,7 @@ def drafts(draft: Draft, flows: Sequence[Mapping[str, Any]], names: Sequence[str
 
 
 def of_load(summary: Mapping[str, Any]) -> dict[str, float]:
-    """The metrics of a run under a load from its summary (docs/plan.md): the goodput of each
+    """The metrics of a run under a load from its summary (docs/inside/plan.md): the goodput of each
     direction, the figures of all its TCP flows, the p95 RTT and the lost round trips of the sparse
     flows, those of each direction alone, and `score_GOAL`, better the larger it is.
     """

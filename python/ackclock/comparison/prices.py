@@ -1,7 +1,7 @@
 """Prices of the recommended configurations: what they cost other flows on the same hops.
 
 Each priced configuration also runs beside one flow of cubic, one of reno and short transfers
-(simulation/harm.py), and with sparse flows (`comparison.loads`); docs/prices.md.
+(simulation/harm.py), and with sparse flows (`comparison.loads`); docs/reference/prices.md.
 """
 
 from __future__ import annotations

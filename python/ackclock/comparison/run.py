@@ -101,16 +101,16 @@ def compare(
         seeds: a number (10 means 1..10), or a list; every configuration runs with each seed.
         host: the host stack of all other TCP keys; "linux-6" when None.
         goal: what the recommendation is judged by, under a download, an upload and both at once:
-            "balanced", "throughput", "latency" or "fairness" (docs/advise.md). `rank_by` is the
-            order of the table alone.
+            "balanced", "throughput", "latency" or "fairness" (docs/reference/advise.md). `rank_by`
+            is the order of the table alone.
         may_harm: recommend a choice that takes more than the bound from others, too, or that has
-            little beside them (docs/compare.md).
+            little beside them (docs/reference/compare.md).
         rank_by: "goodput_bps" (of the flows together), "rtt_p95_ms", "retransmission_rate" or
             "jain".
         measured: the run folder of a measurement; its bulk transfers are shown beside the simulated
             ones.
         with_prices: run the first choices under the loads and beside other flows, too
-            (docs/prices.md). Without, the recommendation knows neither.
+            (docs/reference/prices.md). Without, the recommendation knows neither.
         workers: threads; all cores when None.
         series: whose time series are kept: "none", "sampled" (one seed of each configuration) or
             "all".

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Diff(Result):
     """The figures of two runs of a kind, or of two captures, side by side.
 
-    `document` is the JSON of ``ackclock diff --json`` (docs/diff.md).
+    `document` is the JSON of ``ackclock diff --json`` (docs/reference/diff.md).
 
     >>> import ackclock
     >>> found = ackclock.diff("before.pcap", "after.pcap")  # doctest: +SKIP

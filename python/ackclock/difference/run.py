@@ -28,8 +28,8 @@ def diff(a: str | Path, b: str | Path) -> Diff:
     is at most 5 %.
 
     Returns:
-        A Diff: `document` (docs/diff.md), `metrics` (a Polars frame). `differs` of a figure is None
-        where a side has one value.
+        A Diff: `document` (docs/reference/diff.md), `metrics` (a Polars frame). `differs` of a
+        figure is None where a side has one value.
 
     Raises:
         InputError: a path without a finished run or capture, runs of different kinds, a kind

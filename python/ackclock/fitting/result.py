@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class Fit(Result):
     """A link fitted to captures.
 
-    `document` is the JSON of ``ackclock fit --json`` (docs/fit.md); `link` the link, `text` its
-    file with the [fit] table, `draws` the joint draws of the identified parameters (a column for
-    each path). `path` is the link file if one was written.
+    `document` is the JSON of ``ackclock fit --json`` (docs/reference/fit.md); `link` the link,
+    `text` its file with the [fit] table, `draws` the joint draws of the identified parameters (a
+    column for each path). `path` is the link file if one was written.
 
     >>> import ackclock
     >>> fitted = ackclock.fit("server.pcapng", "client.pcapng")  # doctest: +SKIP

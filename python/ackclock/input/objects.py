@@ -139,8 +139,8 @@ class Web(_Workload):
 
 @dataclass(frozen=True, kw_only=True)
 class Probe(_Workload):
-    """Probes of stepped sizes, one at a time, answered where the flow ends (docs/measure.md, test
-    `path`).
+    """Probes of stepped sizes, one at a time, answered where the flow ends
+    (docs/reference/measure.md, test `path`).
     """
 
     kind: ClassVar[str] = "probe"

@@ -1,1 +1,1 @@
-"""The lab: a page in the browser with the engine as WebAssembly (docs/lab.md)."""
+"""The lab: a page in the browser with the engine as WebAssembly (docs/reference/lab.md)."""

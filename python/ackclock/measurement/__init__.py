@@ -1,4 +1,6 @@
-"""Active measurement of a path: the client `measure` and the server `serve` (docs/measure.md)."""
+"""Active measurement of a path: the client `measure` and the server `serve`
+(docs/reference/measure.md).
+"""
 
 from ackclock.measurement.result import Measurement
 from ackclock.measurement.run import measure

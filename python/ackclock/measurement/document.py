@@ -1,4 +1,4 @@
-"""The document of ``measure --json`` (docs/measure.md)."""
+"""The document of ``measure --json`` (docs/reference/measure.md)."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ KERNEL = re.compile(r"(\d+)\.(\d{9})#\d+\s*$")
 class PulseRecorder:
     """Records pulses from ``source`` into ``target``, as a context manager.
 
-    ``source`` is a list with one pulse per line (docs/analyze.md), which is read at the end, or has
-    the last pulse only, such as /sys/class/pps/pps0/assert, and is read every 0.2 s. The kernel's
-    pulses are labelled with the nearest second of the host's clock.
+    ``source`` is a list with one pulse per line (docs/reference/analyze.md), which is read at the
+    end, or has the last pulse only, such as /sys/class/pps/pps0/assert, and is read every 0.2 s.
+    The kernel's pulses are labelled with the nearest second of the host's clock.
 
     Raises:
         InputError: ``source`` cannot be read at the start.

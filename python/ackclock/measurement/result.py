@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, repr=False)
 class Measurement(Result):
     """The result of a measurement. ``document`` is the JSON of ``ackclock measure --json``
-    (docs/measure.md).
+    (docs/reference/measure.md).
 
     ``series`` has a row for each sample of a TCP connection, ``delays`` one for each datagram
     (null: lost), ``probes`` one for each probe of the test ``path`` (None without it). ``folder``

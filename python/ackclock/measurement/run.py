@@ -53,8 +53,8 @@ def measure(
 
     Args:
         host: a name or an address.
-        plan: the plan of docs/measure.md as a mapping; absent keys have defaults. `duration` and
-            `sample` may also be seconds as a number, or a timedelta.
+        plan: the plan of docs/reference/measure.md as a mapping; absent keys have defaults.
+            `duration` and `sample` may also be seconds as a number, or a timedelta.
         port: TCP and UDP port of the server.
         token: the server's token; else ``token_file`` or the environment's ACKCLOCK_TOKEN.
         token_file: a file with the token.

@@ -48,7 +48,7 @@ def serve(
         port: TCP and UDP port; 0: chosen by the kernel.
         token_file: the file with the token, created if it does not exist; without it a new token is
             passed to ``announce``.
-        caps: limits that replace the defaults (docs/measure.md).
+        caps: limits that replace the defaults (docs/reference/measure.md).
         stamp: a STAMP reflector to run.
         announce: called with the address and the new token or None.
         clock_shift_ns: offset of the clock, for tests of estimators.

@@ -16,7 +16,7 @@ def stamp(
     host: str, port: int = PORT, *, key_file: str | Path | None = None, gap_s: float = 0.04, count: int = 250
 ) -> dict[str, Any]:
     """RTTs, one-way delays and a clock comparison: the document of ``measure --stamp``
-    (docs/measure.md).
+    (docs/reference/measure.md).
 
     Args:
         host: a name or an address.

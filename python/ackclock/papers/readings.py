@@ -315,7 +315,7 @@ def cause_of(paper: str, claim: str) -> Cause:
     return Cause(f"{UNEXPLAINED}: no reading that was run makes it hold")
 
 
-PAGE = "docs/readings.md"
+PAGE = "docs/evidence/readings.md"
 """Where ``make readings`` writes readings, alternatives and causes."""
 
 

@@ -91,7 +91,7 @@ def summary_tables(done: Sequence[Reproduction]) -> list[Table]:
     columns = ("paper", "claims", "simulated", "sums", "calibration", "not tested")
     for column in columns:
         table.add_column(column, justify="left" if column == "paper" else "right", no_wrap=column == "paper")
-    causes = text_table(f"Simulated claims that fail, by cause (docs/readings.md){one}", ["paper"], _CAUSES)
+    causes = text_table(f"Simulated claims that fail, by cause (docs/evidence/readings.md){one}", ["paper"], _CAUSES)
     untested = Table(title="Not tested", title_justify="left", box=None, pad_edge=False)
     untested.add_column("claims", max_width=40)
     untested.add_column("why")

@@ -41,7 +41,7 @@ def score(goal: str, load: Load | None, flows: Sequence[Mapping[str, Any]], spar
     Args:
         goal: one of `GOALS`.
         load: the load of a link; None for a scenario.
-        flows: the rows of the flows of a run's summary (docs/plan.md).
+        flows: the rows of the flows of a run's summary (docs/inside/plan.md).
         sparse_rtt_p95_ms: the p95 RTT of a sparse flow beside them (`sparse_flow`); NaN without.
     """
     if goal == "latency":

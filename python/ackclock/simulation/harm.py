@@ -114,8 +114,8 @@ class Place:
 
 
 def of_harm(summary: Mapping[str, Any]) -> dict[str, float]:
-    """The metrics of a run of `Place.scenario` from its summary (docs/plan.md): `own_bps` of the
-    flow, `other_bps` of the one beside it, `transfer_s` the mean time of a transfer and
+    """The metrics of a run of `Place.scenario` from its summary (docs/inside/plan.md): `own_bps` of
+    the flow, `other_bps` of the one beside it, `transfer_s` the mean time of a transfer and
     `transfer_bps` its speed. A transfer that is not complete counts with its time until the end.
     """
     flows = [flow for flow in summary["flows"] if not flow.get("feeds")]

@@ -1,5 +1,5 @@
 """What limits each flow of a run: one decision, from the account of the hops' time and the sender's
-own account (docs/limits.md). The decision and its sentences are the engine's
+own account (docs/evidence/limits.md). The decision and its sentences are the engine's
 (crates/sim/src/limits), so that the lab page has them, too.
 
 A flow's time is divided among `KINDS`. While a hop in the direction of the data has no free
@@ -145,7 +145,7 @@ def explained(summary: dict[str, Any], plan: Mapping[str, Any]) -> dict[str, Any
     """Add to every flow of a run's summary the throughput models (`with_models`) and what limits
     it: `limits`, `limit` and `why`, None without packets.
 
-    `plan` is that of the run (docs/plan.md).
+    `plan` is that of the run (docs/inside/plan.md).
     """
     with_models(summary, plan["flows"])
     explained = json.loads(_native.explain_limits(*_figures(summary, plan)))

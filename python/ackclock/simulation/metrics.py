@@ -46,7 +46,7 @@ Run = Mapping[str, float]
 
 
 def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
-    """The metrics of one run, from its summary (``docs/plan.md``).
+    """The metrics of one run, from its summary (``docs/inside/plan.md``).
 
     - ``goodput_bps``, ``throughput_bps``: of the TCP flows together (`together_bps`).
     - ``rtt_*_ms``, ``idle_share``, ``limited_*`` (shares of a flow's lifetime, 0..1): means over

@@ -1,4 +1,4 @@
-"""A plan: one run of a scenario, all values integers (docs/plan.md)."""
+"""A plan: one run of a scenario, all values integers (docs/inside/plan.md)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 The files have the form of draft-ietf-quic-qlog-main-schema-14 (`QlogFile`, JSON). There is no
 standard schema of TCP events; ours is :data:`EVENT_SCHEMA` with the namespace ``tcp``, and takes
-the field names of QUIC's ``recovery_metrics_updated`` for the same quantities (docs/qlog.md).
+the field names of QUIC's ``recovery_metrics_updated`` for the same quantities
+(docs/reference/qlog.md).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from ackclock.simulation.plan import Plan, build_plan
 from ackclock.simulation.runner import RunSpec
 
 Metrics = Callable[[Mapping[str, Any]], dict[str, float]]
-"""The metrics of a run from its summary (docs/plan.md), NaN without a value. A function of a
+"""The metrics of a run from its summary (docs/inside/plan.md), NaN without a value. A function of a
 module: processes of a cluster import it.
 """
 

@@ -46,7 +46,7 @@ class SparseDelays:
 
     @classmethod
     def of_row(cls, flow: Mapping[str, Any]) -> SparseDelays:
-        """Those of a flow of datagrams at equal times in a summary (docs/plan.md).
+        """Those of a flow of datagrams at equal times in a summary (docs/inside/plan.md).
 
         The last packets of a run may be in flight. As many as the maximum delay, 1 s at least,
         explains are left out; further ones are lost.

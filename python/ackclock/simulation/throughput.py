@@ -14,7 +14,7 @@ PER_SECOND_PS = 1e12
 def with_models(summary: dict[str, Any], flows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Add `model` to every TCP flow of a summary: the result of `of_flow`.
 
-    `flows` are the plan's (docs/plan.md), in the same order.
+    `flows` are the plan's (docs/inside/plan.md), in the same order.
     """
     for flow, planned in zip(summary["flows"], flows, strict=True):
         flow["model"] = of_flow(flow, planned["tcp"]) if planned.get("tcp") else None

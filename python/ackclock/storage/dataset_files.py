@@ -8,7 +8,7 @@ table.
 - flows: a row for each run and flow: the fields of `simulate --json`, nested names joined by
   underscores.
 - series, hops: samples of flows and queues, of the runs whose series are kept.
-- summaries: the summary of each run as JSON (docs/plan.md).
+- summaries: the summary of each run as JSON (docs/inside/plan.md).
 
 While runs are missing, each finished chunk is a folder in `chunks/`, which appears by a rename,
 complete.

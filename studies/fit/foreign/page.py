@@ -173,7 +173,7 @@ def page(results: Sequence[Result], left_out: Sequence[str], seconds: float) -> 
     parts = [
         "# Fits to links that this engine did not make",
         "",
-        f"Written by `make fit-foreign` ([links.py](../studies/fit/foreign/links.py)), {seconds:.0f} s, Linux {os.uname().release}.",
+        f"Written by `make fit-foreign` ([links.py](../../studies/fit/foreign/links.py)), {seconds:.0f} s, Linux {os.uname().release}.",
         "The input of each fit are the captures of both ends of one cubic download. Links: token buckets of the running",
         "kernel (`tc tbf`, `tc htb`) with the kernel's TCP, behind a hop of 1 Gb/s of the emulator that has the delay;",
         "links of ns-3 with its own TCP, captured by its pcap; and recorded cellular links with the simulator's TCP.",

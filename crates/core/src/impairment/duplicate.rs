@@ -7,7 +7,7 @@ use crate::rng::Rng;
 use crate::units::Time;
 use serde::Deserialize;
 
-/// With the keys of a plan (docs/plan.md).
+/// With the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DuplicateConfig {

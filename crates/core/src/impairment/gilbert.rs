@@ -7,7 +7,7 @@ use crate::units::{Span, Time};
 use serde::Deserialize;
 
 /// Mean sojourn times, exponentially distributed, and the loss probability in each state, with the
-/// keys of a plan (docs/plan.md).
+/// keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sojourns {

@@ -10,8 +10,8 @@ use crate::units::{Span, Time};
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Times and effects of handovers, with the keys of a plan (docs/plan.md). Probabilities are shares
-/// of packets. Both directions of a hop with equal settings have the same paths.
+/// Times and effects of handovers, with the keys of a plan (docs/inside/plan.md). Probabilities are
+/// shares of packets. Both directions of a hop with equal settings have the same paths.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HandoverConfig {

@@ -8,7 +8,8 @@ use crate::rng::Rng;
 use crate::units::{Span, Time};
 use serde::Deserialize;
 
-/// Distribution of the delay, with the keys of a plan (docs/plan.md). Negative values become 0.
+/// Distribution of the delay, with the keys of a plan (docs/inside/plan.md). Negative values become
+/// 0.
 ///
 /// With `in_order` no packet leaves before an earlier one: it is delayed to the same instant.
 /// Otherwise packets may be reordered.

@@ -9,7 +9,7 @@ use crate::rng::Rng;
 use crate::units::{Span, Time};
 use serde::Deserialize;
 
-/// A loss model, with the keys of a plan (docs/plan.md).
+/// A loss model, with the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LossConfig {

@@ -7,7 +7,7 @@ use crate::units::Time;
 use serde::Deserialize;
 use std::collections::VecDeque;
 
-/// One outage, with the keys of a plan (docs/plan.md).
+/// One outage, with the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutageConfig {

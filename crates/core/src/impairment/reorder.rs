@@ -8,7 +8,7 @@ use crate::rng::Rng;
 use crate::units::{Span, Time};
 use serde::Deserialize;
 
-/// With the keys of a plan (docs/plan.md).
+/// With the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReorderConfig {

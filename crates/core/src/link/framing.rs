@@ -4,7 +4,7 @@
 use crate::packet::{Kind, Packet};
 use serde::Deserialize;
 
-/// With the names of a plan (docs/plan.md).
+/// With the names of a plan (docs/inside/plan.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Framing {

@@ -9,7 +9,7 @@ use crate::queue::AnyQueue;
 use crate::units::{Rate, Span, Time};
 use serde::Deserialize;
 
-/// With the keys of a plan (docs/plan.md).
+/// With the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HalfDuplexConfig {

@@ -49,7 +49,7 @@ impl LossCurve {
     }
 }
 
-/// Stochastic process of the signal quality, with the keys of a plan (docs/plan.md).
+/// Stochastic process of the signal quality, with the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum FadingConfig {

@@ -10,7 +10,7 @@ use crate::event_heap::EventHeap;
 use crate::units::{Span, Time};
 use serde::Deserialize;
 
-/// When and to which cells stations roam, with the keys of a plan (docs/plan.md).
+/// When and to which cells stations roam, with the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoamingConfig {

@@ -8,8 +8,8 @@ use crate::rng::Rng;
 use crate::units::{Rate, Span};
 use serde::Deserialize;
 
-/// A queue, with the keys of a plan (docs/plan.md). Limits count queued packets without the packet
-/// in transmission. [`QueueConfig::build`] sets the fields that a plan does not have.
+/// A queue, with the keys of a plan (docs/inside/plan.md). Limits count queued packets without the
+/// packet in transmission. [`QueueConfig::build`] sets the fields that a plan does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum QueueConfig {

@@ -16,8 +16,8 @@ use crate::host::ProcessingJitter;
 use crate::units::Span;
 use serde::Deserialize;
 
-/// The configuration of one TCP endpoint, with the keys of a plan (docs/plan.md). Windows are in
-/// segments, sizes in bytes. A plan may leave out a field with `default`.
+/// The configuration of one TCP endpoint, with the keys of a plan (docs/inside/plan.md). Windows
+/// are in segments, sizes in bytes. A plan may leave out a field with `default`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpConfig {

@@ -2,7 +2,7 @@
 //!
 //! Block reads instead of a memory map: a file that is truncated while it is read just ends, where
 //! a map raises SIGBUS, and pipes and growing files work the same way ([ADR
-//! 4](../../../../docs/adr/0004-own-capture-reader.md)).
+//! 4](../../../../docs/inside/adr/0004-own-capture-reader.md)).
 
 use std::io::{self, Read};
 

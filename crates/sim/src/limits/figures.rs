@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A summary (`docs/plan.md`). Other fields are ignored.
+/// A summary (`docs/inside/plan.md`). Other fields are ignored.
 #[derive(Debug, Clone, Deserialize)]
 pub struct RunFigures {
     pub flows: Vec<FlowFigures>,

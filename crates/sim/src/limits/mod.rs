@@ -1,5 +1,5 @@
 //! What limits each flow of a run: one decision, from the account of the hops' time and the sender's
-//! own account (`docs/limits.md`).
+//! own account (`docs/evidence/limits.md`).
 //!
 //! A flow's time is divided among the kinds of limit. While a hop in the direction of the data has
 //! no free capacity for an RTT, the bottleneck limits. In the rest of the time the sender's account

@@ -1,5 +1,5 @@
-//! The plan: the input of one run, in integers (`docs/plan.md`). `Plan::from_json` checks all of
-//! it: a plan that it accepts can be built.
+//! The plan: the input of one run, in integers (`docs/inside/plan.md`). `Plan::from_json` checks
+//! all of it: a plan that it accepts can be built.
 //!
 //! The configuration of a model (TCP, queue, impairment, medium) is the core's own type, which has
 //! the plan's keys and checks its values. The types here are those that the core does not have: the
@@ -120,7 +120,7 @@ impl From<String> for PlanError {
 
 impl From<PlanError> for Problem {
     fn from(PlanError { key, statement }: PlanError) -> Problem {
-        Problem::new(statement, "correct the plan (docs/plan.md)").at_key(key)
+        Problem::new(statement, "correct the plan (docs/inside/plan.md)").at_key(key)
     }
 }
 

@@ -19,7 +19,7 @@ use ackclock_core::medium::wimax::retransmission::RetransmissionMode;
 use ackclock_core::medium::wimax::{ConnectionConfig, StationConfig, UplinkConfig, WimaxConfig};
 use serde::Deserialize;
 
-/// Keys: `docs/plan.md`.
+/// Keys: `docs/inside/plan.md`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WimaxPlan {

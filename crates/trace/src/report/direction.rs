@@ -1,5 +1,5 @@
 //! Statistics of one direction: the data of one end and the other end's ACKs for it.
-//! docs/analyze.md defines the fields.
+//! docs/reference/analyze.md defines the fields.
 
 use super::{Limits, VantagePoint, limits, seconds};
 use crate::flow::{Flow, FlowDirection, Ledger, SegmentKind, SendStats, Side};

@@ -1,4 +1,4 @@
-//! The JSON document of `ackclock analyze --json`. docs/analyze.md defines all fields.
+//! The JSON document of `ackclock analyze --json`. docs/reference/analyze.md defines all fields.
 
 mod capture_index;
 mod concurrency;

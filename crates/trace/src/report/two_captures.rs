@@ -1,5 +1,5 @@
 //! Results of the comparison of two captures: fields of each direction and of the document.
-//! docs/analyze.md has their definitions.
+//! docs/reference/analyze.md has their definitions.
 
 use super::{FlowRows, Report, ms};
 use crate::join::{

@@ -5,7 +5,7 @@ use ackclock_trace::analyze::{Analysis, PacketFilter};
 use ackclock_trace::report::Report;
 use std::io::Cursor;
 
-/// Maximum number of flows in a report (docs/analyze.md).
+/// Maximum number of flows in a report (docs/reference/analyze.md).
 const LISTED: u32 = 100_000;
 
 /// A capture of SYNs from `count` clients to one server, 1 us apart, without link headers.

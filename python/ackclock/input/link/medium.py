@@ -1,6 +1,6 @@
 """Shared media of a hop, for both directions, in place of its rate.
 
-Each kind is a model in its own file with `plan()`, the engine's plan (docs/plan.md), and
+Each kind is a model in its own file with `plan()`, the engine's plan (docs/inside/plan.md), and
 `nominal_bps(direction)`, the maximum rate in a direction. All except packet radio may have a
 `handover`.
 """

@@ -32,7 +32,7 @@ def draws_path(link: Path) -> Path:
 
 @dataclass(frozen=True)
 class LinkDraws:
-    """Draws of a link's parameters, a column for each path (docs/fit.md)."""
+    """Draws of a link's parameters, a column for each path (docs/reference/fit.md)."""
 
     path: Path
 

@@ -6,7 +6,7 @@ use crate::units::{Rate, Span};
 use serde::{Deserialize, Deserializer};
 
 /// Both directions of one channel, and how stations request uplink bandwidth, with the keys of a
-/// plan (docs/plan.md).
+/// plan (docs/inside/plan.md).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GrantConfig {

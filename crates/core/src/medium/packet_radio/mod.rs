@@ -20,7 +20,7 @@ use neighbor_queue::{ExchangePhase, NeighborQueue};
 use serde::Deserialize;
 use topology::{Radio, Topology};
 
-/// Constants of the radios, the same for all, with the keys of a plan (docs/plan.md).
+/// Constants of the radios, the same for all, with the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RadioConfig {

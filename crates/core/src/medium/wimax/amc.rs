@@ -9,7 +9,7 @@ use crate::medium::radio_channel::{Fading, LossCurve, check_decibels};
 use serde::Deserialize;
 use std::collections::VecDeque;
 
-/// MCS selection of the base station, with the keys of a plan (docs/plan.md).
+/// MCS selection of the base station, with the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AmcConfig {

@@ -9,7 +9,7 @@ use super::config::{check_count, check_frames};
 use crate::config_check::{Checked, ensure};
 use serde::Deserialize;
 
-/// ARQ configuration of a connection, with the keys of a plan (docs/plan.md).
+/// ARQ configuration of a connection, with the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArqConfig {

@@ -46,7 +46,7 @@ pub struct StationConfig {
 }
 
 /// An additional connection of each station: a classifier and its service flow (IEEE 802.16-2004,
-/// 5.2 and 6.3.14), with the keys of a plan (docs/plan.md).
+/// 5.2 and 6.3.14), with the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionConfig {

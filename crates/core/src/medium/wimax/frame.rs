@@ -9,7 +9,7 @@ use crate::config_check::{Checked, ensure};
 use crate::units::Span;
 use serde::Deserialize;
 
-/// Division of a frame's symbols, with the keys of a plan (docs/plan.md).
+/// Division of a frame's symbols, with the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Split {

@@ -8,7 +8,7 @@ use super::config::check_frames;
 use crate::config_check::{Checked, ensure};
 use serde::Deserialize;
 
-/// HARQ configuration of a connection, with the keys of a plan (docs/plan.md).
+/// HARQ configuration of a connection, with the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HarqConfig {

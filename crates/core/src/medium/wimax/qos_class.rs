@@ -38,7 +38,8 @@ impl QosClass {
     }
 }
 
-/// Service flow: what the base station grants a connection, with the keys of a plan (docs/plan.md).
+/// Service flow: what the base station grants a connection, with the keys of a plan
+/// (docs/inside/plan.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceFlow {

@@ -37,7 +37,7 @@ pub enum Excess {
     Shape { bytes: u64 },
 }
 
-/// With the keys of a plan (docs/plan.md).
+/// With the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimitConfig {

@@ -12,7 +12,7 @@ use crate::rng::Rng;
 use serde::Deserialize;
 use std::collections::VecDeque;
 
-/// Retransmission mode of a connection, with the keys of a plan (docs/plan.md).
+/// Retransmission mode of a connection, with the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum RetransmissionMode {

@@ -15,7 +15,7 @@ const ACK_BYTES: u32 = 14;
 const BLOCK_ACK_BYTES: u32 = 32;
 
 /// Constants of the network, shared by the access point and all stations, with the keys of a plan
-/// (docs/plan.md).
+/// (docs/inside/plan.md).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WlanConfig {
