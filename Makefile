@@ -73,6 +73,10 @@ check: build ## formatting, lints, types, words and linked symbols
 	$(BIN)/python tools/retired_words.py
 	$(BIN)/python tools/symbols.py README.md CONTRIBUTING.md docs/*.md docs/*/*.md docs/*/*/*.md
 
+# Of another commit: python3 tools/size.py COMMIT. Each json.loads by name: --list
+size: ## lines of Python, untyped mappings, json.loads, floors of imports at HEAD; net lines since BASE=COMMIT
+	@$(PYTHON) tools/size.py $(if $(BASE),--base $(BASE))
+
 # Some jobs only: make digest BASE=COMMIT ONLY='link/*'. Worktrees may share a store: DIGESTS=DIR.
 digest: build ## compare tables, captures and JSON of all examples, links, papers with those of commit BASE
 	@test -n "$(BASE)" || { echo "make digest requires BASE=COMMIT" >&2; exit 2; }
