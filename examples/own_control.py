@@ -15,9 +15,9 @@ class Reno(ackclock.CongestionControl):
         self.counted = 0.0  # credit towards the next segment
 
     def on_ack(self, ack: ackclock.Ack) -> None:
-        if not ack.limited:  # not limited by the window, which therefore says nothing of the path
+        if not ack.cwnd_limited:  # not limited by the window, which therefore says nothing of the path
             return
-        credit = ack.credit
+        credit = ack.growth_credit
         if self.cwnd < self.ssthresh:
             opened = min(self.cwnd + credit, max(self.ssthresh, self.cwnd))
             credit, self.cwnd = max(credit - (opened - self.cwnd), 0.0), opened
@@ -39,12 +39,12 @@ class TwoInQueue(ackclock.CongestionControl):
     QUEUED = 2.0
 
     def on_ack(self, ack: ackclock.Ack) -> None:
-        if not ack.limited or ack.rtt is None or ack.min_rtt is None:
+        if not ack.cwnd_limited or ack.rtt is None or ack.min_rtt is None:
             return
         queued = self.cwnd * (1 - ack.min_rtt / ack.rtt)
         if queued >= self.QUEUED:
             self.ssthresh = min(self.ssthresh, self.cwnd)
         elif self.cwnd < self.ssthresh:
-            self.cwnd += ack.credit
+            self.cwnd += ack.growth_credit
         else:
-            self.cwnd += ack.credit / self.cwnd
+            self.cwnd += ack.growth_credit / self.cwnd

@@ -54,50 +54,52 @@ class FailedError(NativeError):
     """The work failed."""
 
 class Ack:
-    """What an ACK says. Times in seconds, amounts in segments, rates in segments a second."""
+    """An ACK. Times in seconds, amounts in segments, rates in segments per second."""
 
     now: float
     """Time since the start of the run."""
-    credit: float
-    """Growth it earns: 1, or the segments it covers up to the host's byte-counting limit (RFC
-    3465).
+    growth_credit: float
+    """Segments of growth: 1, or the segments that the ACK covers, up to the host's limit of byte
+    counting (RFC 3465).
     """
     acked: int
-    """Segments it takes off the scoreboard."""
+    """Segments that the ACK number newly acknowledges."""
     delivered: int
-    """Segments of which it is the first to say that they arrived, by number or SACK; in
+    """Segments that the ACK is the first to report as received, by its number or by SACK; set in
     `on_delivery` only.
     """
     lost: int
-    """Segments taken for lost since the last ACK; in `on_delivery` only."""
+    """Segments that were marked lost since the last ACK; set in `on_delivery` only."""
     in_flight: int
-    """Segments in flight after it."""
+    """Segments in flight after the ACK."""
     rtt: float | None
-    """Its sample, of the newest segment it acknowledges that was sent once."""
+    """RTT sample: that of the newest acknowledged segment that was transmitted once."""
     srtt: float | None
-    """The smoothed round trip (RFC 6298)."""
+    """Smoothed RTT (RFC 6298)."""
     min_rtt: float | None
-    """The smallest so far."""
-    limited: bool
-    """The window held the sender back, so there is reason to grow it (RFC 7661)."""
+    """Minimum RTT of the connection so far."""
+    cwnd_limited: bool
+    """cwnd limits the sender; where it does not, cwnd should not grow (RFC 7661)."""
     recovering: bool
-    """A recovery, or what follows a timeout, is in force; in `on_delivery` only."""
-    cleared: int
-    """Segments acknowledged since the connection began."""
+    """The connection is in recovery, or in the slow start after a timeout; set in `on_delivery`
+    only.
+    """
+    acked_total: int
+    """Segments acknowledged since the start of the connection."""
     sent: int
-    """Segments sent, each counted once: a round trip is over when `cleared` passes what `sent` was
-    at its start.
+    """Segments sent since the start of the connection, retransmissions not counted. A round trip
+    ends when `acked_total` exceeds the value that `sent` had at its start.
     """
     rate: float | None
-    """Delivery rate over the flight of the newest segment that arrived; in `on_delivery` only."""
+    """Delivery rate over the flight of the newest segment received; set in `on_delivery` only."""
     app_limited: bool
-    """That segment left while the application had too little to send; in `on_delivery` only."""
+    """The application had too little data when that segment was sent; set in `on_delivery` only."""
     prior_delivered: int | None
-    """Segments that had arrived when it left; in `on_delivery` only."""
+    """Segments delivered before that segment was sent; set in `on_delivery` only."""
     delivered_total: int | None
-    """Segments that have arrived in all; in `on_delivery` only."""
+    """Segments delivered since the start of the connection; set in `on_delivery` only."""
     tx_in_flight: int | None
-    """Segments in flight when it left, itself included; in `on_delivery` only."""
+    """Segments in flight when that segment was sent, itself included; set in `on_delivery` only."""
 
 class Congestion:
     """A congestion signal."""
@@ -105,23 +107,25 @@ class Congestion:
     now: float
     """Time since the start of the run, in seconds."""
     signal: str
-    """"duplicates" (loss by duplicate ACKs, SACKs or time), "timeout", or "ecn" (a mark was
-    echoed).
+    """"duplicates" (a loss detected by duplicate ACKs, SACK or RACK), "timeout", or "ecn" (an ECE
+    flag).
     """
     flight: float
-    """FlightSize of RFC 5681, in segments."""
+    """FlightSize (RFC 5681), in segments."""
 
 class Loss:
-    """A segment taken for lost."""
+    """A segment that is marked lost."""
 
     now: float
+    """Time since the start of the run, in seconds."""
     segment: int
-    """Its number since the connection began."""
+    """The segment's index since the start of the connection."""
     tx_in_flight: int
-    """Segments in flight when it left, itself included."""
+    """Segments in flight when the segment was sent, itself included."""
     lost: int
-    """Segments taken for lost since it left, itself included."""
+    """Segments marked lost since the segment was sent, itself included."""
     app_limited: bool
+    """The application had too little data when the segment was sent."""
 
 class Table:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 #[pyclass(frozen, get_all, name = "Ack", module = "ackclock._native")]
 pub struct PyAck {
     now: f64,
-    credit: f64,
+    growth_credit: f64,
     acked: u32,
     delivered: u32,
     lost: u32,
@@ -18,9 +18,9 @@ pub struct PyAck {
     rtt: Option<f64>,
     srtt: Option<f64>,
     min_rtt: Option<f64>,
-    limited: bool,
+    cwnd_limited: bool,
     recovering: bool,
-    cleared: u64,
+    acked_total: u64,
     sent: u64,
     rate: Option<f64>,
     app_limited: bool,
@@ -33,7 +33,7 @@ impl From<&Ack> for PyAck {
     fn from(ack: &Ack) -> PyAck {
         PyAck {
             now: ack.now.as_secs(),
-            credit: ack.growth_credit,
+            growth_credit: ack.growth_credit,
             acked: ack.acked,
             delivered: ack.delivered,
             lost: ack.lost,
@@ -41,9 +41,9 @@ impl From<&Ack> for PyAck {
             rtt: ack.rtt.map(Span::as_secs),
             srtt: ack.srtt.map(Span::as_secs),
             min_rtt: ack.min_rtt.map(Span::as_secs),
-            limited: ack.cwnd_limited,
+            cwnd_limited: ack.cwnd_limited,
             recovering: ack.recovering,
-            cleared: ack.acked_total,
+            acked_total: ack.acked_total,
             sent: ack.sent,
             rate: ack.rate.and_then(|rate| rate.rate(ack.min_rtt)),
             app_limited: ack.rate.is_some_and(|rate| rate.app_limited),
