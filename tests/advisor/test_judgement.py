@@ -221,7 +221,7 @@ def test_third_action_joins_a_pair_when_it_is_compatible_with_both() -> None:
     assert _triples(list(pair), [pair], lambda change: 1.0) == []
 
 
-def test_third_action_is_one_that_gains_most_with_either_of_a_pair() -> None:
+def test_third_action_has_the_maximum_gain_with_either_of_a_pair() -> None:
     from ackclock.advisor.race import THIRDS, _triples, compatible
 
     actions = candidates(situation_of(["dsl-16m"]), WHO)
@@ -232,6 +232,17 @@ def test_third_action_is_one_that_gains_most_with_either_of_a_pair() -> None:
     joined = {label_of(one) for one in _triples(actions, [pair], lambda change: 2.0 if last in change else 1.0)}
     assert any(last.label in label for label in joined)
     assert not any(last.label in label_of(one) for one in _triples(actions, [pair], lambda change: 1.0))
+
+
+def test_same_queue_is_that_of_both_directions() -> None:
+    from ackclock.advisor.race import same_queue
+
+    actions = {one.label: one for one in candidates(situation_of(["dsl-16m"]).under("both"), WHO)}
+    down, up = actions["fq-codel at dsl down"], actions["fq-codel at dsl up"]
+    assert same_queue(down, up)
+    assert not same_queue(down, actions["cake at dsl up"])
+    assert not same_queue(down, actions["fq-codel with a target of 20 ms at dsl up"])
+    assert not same_queue(down, actions["ECN"])
 
 
 def _beside(own: float, other: float, own_base: float, other_base: float) -> Any:

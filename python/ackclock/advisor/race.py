@@ -481,6 +481,7 @@ def race(
     few = [change for of_kind in kinds_of.values() for change in of_kind[:OF_KIND]]
     inert = {label_of(change) for change in tried if not changes_score(change)}
     every = [*product(paired, tried), *combinations(few, 2)]
+    every += [pair for pair in combinations(tried, 2) if same_queue(pair[0][0], pair[1][0])]
     pairs = _pairs(actions, [pair for pair in every if not inert.issuperset(map(label_of, pair))])
     screened = runs.first_seeds > 1 and len(pairs) > PAIRS
     if screened:
@@ -536,6 +537,13 @@ def _triples(actions: Sequence[Action], pairs: Sequence[Actions], gain: Callable
             triple = tuple(sorted((*pair, third), key=lambda action: places[action.label]))
             found.setdefault(label_of(triple), triple)
     return list(found.values())
+
+
+def same_queue(a: Action, b: Action) -> bool:
+    """Whether two actions give two hops, or the two directions of one, the same kind of queue."""
+    values = [change.to for action in (a, b) for change in action.changes]
+    queues = all(".queue." in change.path for action in (a, b) for change in action.changes)
+    return queues and len(values) == 2 and values[0] == values[1]
 
 
 def compatible(a: Action, b: Action) -> bool:
