@@ -169,4 +169,24 @@ mod tests {
             assert!((next.as_secs() * 1e3 - ms).abs() < 1e-6, "{count}");
         }
     }
+
+    /// RFC 8289, section 5.5: within 16 intervals of the last dropping state the count goes on near its last
+    /// value, with what it gained then.
+    #[test]
+    fn dropping_state_continues_the_count_when_it_begins_within_16_intervals_of_the_last() {
+        let (last, interval) = (Time::ZERO + Span::from_secs(5), Span::from_ms(100));
+        let entered = |count, last_count, pause: Span| {
+            let mut state = CoDelState { count, last_count, drop_next: last, ..CoDelState::default() };
+            state.enter_dropping(last + pause, interval);
+            assert_eq!(state.drop_next, control_law(last + pause, state.count, interval));
+            assert_eq!((state.dropping, state.last_count), (true, state.count));
+            state.count
+        };
+        let limit = Span::from_ms(1600);
+        assert_eq!(entered(7, 2, limit - Span(1)), 5);
+        assert_eq!(entered(7, 2, limit), 1);
+        assert_eq!(entered(4, 2, Span::ZERO), 2);
+        // One drop more than at the last entry is no reason.
+        assert_eq!(entered(3, 2, Span::ZERO), 1);
+    }
 }

@@ -217,6 +217,25 @@ mod tests {
         }
     }
 
+    /// Section 4.2: far above the curve's target the window grows by half in an RTT, and below it never
+    /// shrinks.
+    #[test]
+    fn window_grows_by_half_in_an_rtt_when_the_curve_is_farther_away() {
+        assert_eq!(cubic_target(151.0, 100.0), 150.0);
+        assert_eq!(cubic_target(149.0, 100.0), 149.0);
+        assert_eq!(cubic_target(99.0, 100.0), 100.0);
+        let start = CongestionWindow { cwnd: 10.0, ssthresh: 5.0 };
+        let mut cc = Cubic::new(CubicConfig::RFC9438, start, SlowStart::Classic(ClassicSlowStart));
+        let rtt = Span::from_ms(100);
+        cc.on_ack(&ack(Time::ZERO, rtt));
+        let before = cc.cwnd();
+        // After 20 s the curve stands at 0.4*20^3 = 3200 segments above its plateau.
+        for _ in 0..10 {
+            cc.on_ack(&ack(Time::ZERO + Span::from_secs(20), rtt));
+        }
+        assert!((cc.cwnd() - before - 5.0).abs() < 1e-9, "{} after {before}", cc.cwnd());
+    }
+
     #[test]
     fn small_window_grows_in_the_reno_friendly_region() {
         let mut cc = Cubic::new(

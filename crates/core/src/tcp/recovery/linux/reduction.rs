@@ -34,3 +34,21 @@ impl Reduction {
         Some((i64::from(in_flight) + count).max(0) as u32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9937, section 6.2: SafeACK releases one segment more than was delivered, up to ssthresh.
+    #[test]
+    fn window_has_room_for_one_more_segment_when_the_ack_is_safe() {
+        let window = |in_flight, safe| {
+            let mut reduction = Reduction { prior_cwnd: 20, delivered: 5, out: 5 };
+            reduction.on_delivery(1, in_flight, 10, safe)
+        };
+        assert_eq!((window(4, false), window(4, true)), (Some(5), Some(6)));
+        assert_eq!((window(9, false), window(9, true)), (Some(10), Some(10)));
+        // Above ssthresh nothing is released: 6 * 10/20 segments earned, and 5 sent.
+        assert_eq!((window(12, false), window(12, true)), (Some(12), Some(12)));
+    }
+}
