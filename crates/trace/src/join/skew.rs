@@ -196,6 +196,20 @@ mod tests {
     }
 
     #[test]
+    fn floor_is_the_lowest_decile_when_the_other_intervals_have_queues() {
+        let floor = |below: usize, above: usize| {
+            let minima: Vec<Point> = (0..below + above).map(|i| (i as f64, if i < below { 0.0 } else { 10.0 * MS })).collect();
+            Minima { points: &[], sign: 1.0, minima }.floor(0.0, MS)
+        };
+        assert_eq!(floor(10, 89), (0.0, 89.0));
+        assert_eq!(floor(10, 91), (10.0 * MS, 90.0));
+        // Within the tolerance the misfit grows with the distance, nine times as fast below the floor.
+        let minima = vec![(0.0, 0.0), (1.0, 0.1 * MS), (2.0, 0.1 * MS)];
+        let (floor, misfit) = Minima { points: &[], sign: 1.0, minima }.floor(0.0, MS);
+        assert!(floor == 0.0 && (misfit - 0.2).abs() < 1e-9, "{floor} {misfit}");
+    }
+
+    #[test]
     fn interval_contains_the_rate_when_minima_are_noisy() {
         let framed = |t: f64| 30.0 + (t * 7.3 % 1.0) * 4.0 + (t * 0.9 % 1.0) * 3.0;
         let skew = estimate(&direction(20e-6, 1.0, framed), &direction(20e-6, -1.0, framed), [-1e-3, 1e-3], 0.0);

@@ -162,6 +162,14 @@ mod tests {
         }
     }
 
+    /// A burst passes at the line rate, which has to be a fifth above the token rate at least.
+    #[test]
+    fn find_needs_a_line_rate_of_one_fifth_above_the_token_rate() {
+        let estimate = |line: f64| find(&shaped(greedy(20.0), 1.25e6, 60e3, line * 1.25e6));
+        assert!(estimate(1.24).is_some(), "{:?}", estimate(1.24));
+        assert_eq!(estimate(1.17), None);
+    }
+
     #[test]
     fn find_returns_none_when_there_is_no_token_bucket() {
         assert_eq!(find(&shaped(greedy(20.0), 1.25e6, 1500.0, 1.25e6)), None);
