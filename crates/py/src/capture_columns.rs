@@ -2,7 +2,7 @@
 //! (docs/reference/analyze.md).
 
 use crate::run_columns::table;
-use ackclock_trace::flow::Side;
+use ackclock_trace::flow::{KindRule, Side};
 use ackclock_trace::join::{CaptureSide, Joined};
 use ackclock_trace::report::{FlatTable, FlatValues};
 use ackclock_trace::series::{Packets, Row};
@@ -54,6 +54,7 @@ pub fn packets(captures: &[CaptureRows<'_>]) -> Result<RecordBatch, ArrowError> 
         ("way", Arc::new(StringArray::from_iter_values(directions))),
         ("kind", Arc::new(StringArray::from_iter_values(rows.iter().map(|r| r.3.kind.name())))),
         ("confidence", Arc::new(Float32Array::from_iter_values(rows.iter().map(|r| r.3.confidence)))),
+        ("rule", Arc::new(StringArray::from_iter(rows.iter().map(|r| r.3.rule.map(KindRule::name))))),
         ("seq", Arc::new(Int64Array::from_iter_values(rows.iter().map(|r| r.3.seq)))),
         ("payload_bytes", count(|r| r.payload)),
         ("ip_bytes", count(|r| r.ip_len)),

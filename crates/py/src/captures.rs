@@ -8,6 +8,7 @@ use crate::table::Table;
 use ackclock_core::Problem;
 use ackclock_pcap::read::{Capture, PpsClock, ReadError, decompress};
 use ackclock_trace::analyze::{Analysis, PacketFilter};
+use ackclock_trace::flow::KindRule;
 use ackclock_trace::infer::ArrivalRecorder;
 use ackclock_trace::join::{CaptureSide, Joined, join};
 use ackclock_trace::series::{Packets, RowSelection};
@@ -37,6 +38,12 @@ pub struct CaptureReader {
 #[pyfunction]
 pub fn is_capture(path: PathBuf) -> bool {
     Capture::open(&path).map_or_else(|error| !error.is_other_file(), |_| true)
+}
+
+/// The rules that give a segment its kind: name, source and text of each.
+#[pyfunction]
+pub fn kind_rules() -> Vec<(&'static str, &'static str, &'static str)> {
+    KindRule::ALL.iter().map(|rule| (rule.name(), rule.source(), rule.text())).collect()
 }
 
 /// A PPS list: path and text.

@@ -134,7 +134,8 @@ def _event(row: Mapping[str, Any], closed: dict[str, bool]) -> str | None:
         closed[direction] = row["window_bytes"] == 0
     words = []
     if kind not in _ORDINARY:
-        sure = "" if kind in ("syn", "reset", "after_hole") else f" ({100 * row['confidence']:.0f} %)"
+        rule = row.get("rule")
+        sure = f" ({100 * row['confidence']:.0f} %, {rule})" if rule else ""
         words.append(kind.replace("_", " ") + sure)
     if row["spurious"]:
         words.append(f"shows {many(row['spurious'], 'spurious retransmission')}")

@@ -85,12 +85,13 @@ class Cause(Open):
 
 
 class Event(Open):
-    """A retransmission."""
+    """A retransmission, a reordered or duplicate packet, a probe or a reset."""
 
     frame: int
     time_s: float
     kind: str
     confidence: float
+    rule: str | None
     offset: int
     bytes: int
 

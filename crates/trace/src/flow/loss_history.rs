@@ -1,7 +1,8 @@
 //! What is kept of a direction from its first gap, SACK or retransmission on. Most directions never
 //! need it. A retransmission passes through here: evidence, classification, record, revisions.
 
-use super::classify::{Classification, GapFill, RetransmissionEvidence, SegmentKind, classify_gap_fill, classify_retransmission};
+use super::classify::{Classification, GapFill, GapFiller, KindRule, RetransmissionEvidence, SegmentKind};
+use super::classify::{classify_gap_fill, classify_retransmission};
 use super::clues::RttClues;
 use super::context::PacketContext;
 use super::ledger::{Ledger, ProcessedAck, Repeated, Revision};
@@ -134,12 +135,12 @@ impl LossHistory {
             was_captured: false,
             ..self.evidence(ctx, None)
         });
-        let kind = match likely.kind {
-            SegmentKind::Unexplained if ctx.follows_rto_silence() => SegmentKind::Timeout,
-            SegmentKind::Unexplained => SegmentKind::Fast,
-            kind => kind,
+        let (kind, rule) = match likely.kind {
+            SegmentKind::Unexplained if ctx.follows_rto_silence() => (SegmentKind::Timeout, KindRule::UnseenSilence),
+            SegmentKind::Unexplained => (SegmentKind::Fast, KindRule::UnseenRetransmission),
+            kind => (kind, likely.rule),
         };
-        let classification = Classification::new(kind, likely.confidence.min(UNSEEN));
+        let classification = Classification::new(kind, likely.confidence.min(UNSEEN), rule);
         self.ledger.record(&mut self.model, ctx, classification);
         if is_rto(kind) {
             self.model.extend_rto_to_unseen();
@@ -151,34 +152,45 @@ impl LossHistory {
     /// A segment that fills a gap: reordered, or retransmitted after a loss before the capture point.
     pub fn on_gap_fill(&mut self, ctx: &PacketContext<'_>, gap: &CaptureGap, revisions: &mut Vec<Revision>) -> Classification {
         let (start, end) = gap.overlap(ctx.start(), ctx.end());
-        let fill = classify_gap_fill(&gap_fill(ctx, gap));
-        let classification = if fill.kind == SegmentKind::Reordered {
-            self.ledger.count(fill, ctx.segments);
-            self.model.on_trigger(start, gap.found_at);
-            fill
-        } else {
-            let is_second = self.ledger.is_second_repair(ctx.start(), gap.found_at) || self.model.has_repaired(ctx.start());
-            let evidence = self.evidence(ctx, None);
-            let mut likely = classify_retransmission(&RetransmissionEvidence {
-                // Without SACK the sender has only duplicate ACKs, not all of which need be captured.
-                sacked_above: evidence.sacked_above || !ctx.sack,
-                is_first_retransmission: !is_second,
-                was_captured: false,
-                ..evidence
-            });
-            if likely.kind == SegmentKind::Unexplained {
-                // It was missing, so that there was a reason.
-                likely = Classification::new(SegmentKind::Fast, MISSING);
+        let classification = match classify_gap_fill(&gap_fill(ctx, gap)) {
+            GapFiller::Reordered(reordered) => {
+                self.ledger.count(reordered, ctx.segments);
+                self.model.on_trigger(start, gap.found_at);
+                reordered
             }
-            let classification = Classification::new(likely.kind, likely.confidence * fill.confidence);
-            let classification = self.revise(ctx, classification, revisions);
-            self.record(ctx, classification);
-            self.ledger.set_rto_candidate(&self.model, ctx, classification, Repeated { is_further: is_second, last_at: None });
-            self.ledger.on_lost_upstream(ctx.segments);
-            classification
+            GapFiller::Retransmission(confidence) => self.on_lost_upstream(ctx, gap, confidence, revisions),
         };
         self.model.begin_episode();
         self.gaps.fill(start, end);
+        classification
+    }
+
+    /// A retransmission, with this confidence, of a segment that was lost before the capture point.
+    fn on_lost_upstream(
+        &mut self,
+        ctx: &PacketContext<'_>,
+        gap: &CaptureGap,
+        confidence: f32,
+        revisions: &mut Vec<Revision>,
+    ) -> Classification {
+        let is_second = self.ledger.is_second_repair(ctx.start(), gap.found_at) || self.model.has_repaired(ctx.start());
+        let evidence = self.evidence(ctx, None);
+        let mut likely = classify_retransmission(&RetransmissionEvidence {
+            // Without SACK the sender has only duplicate ACKs, not all of which need be captured.
+            sacked_above: evidence.sacked_above || !ctx.sack,
+            is_first_retransmission: !is_second,
+            was_captured: false,
+            ..evidence
+        });
+        if likely.kind == SegmentKind::Unexplained {
+            // It was missing, so that there was a reason.
+            likely = Classification::new(SegmentKind::Fast, MISSING, KindRule::MissingSegment);
+        }
+        let classification = Classification { confidence: likely.confidence * confidence, ..likely };
+        let classification = self.revise(ctx, classification, revisions);
+        self.record(ctx, classification);
+        self.ledger.set_rto_candidate(&self.model, ctx, classification, Repeated { is_further: is_second, last_at: None });
+        self.ledger.on_lost_upstream(ctx.segments);
         classification
     }
 
@@ -194,8 +206,8 @@ impl LossHistory {
         let is_copy = || previous.is_some_and(|range| ctx.is_same_packet(range)) || ctx.is_old_packet();
         if !answers_syn && is_copy() {
             let classification = match self.ledger.revise_lost_upstream(ctx) {
-                true => Classification::new(SegmentKind::Reordered, 0.9),
-                false => Classification::new(SegmentKind::NetworkDuplicate, 0.95),
+                true => Classification::new(SegmentKind::Reordered, 0.9, KindRule::LateOriginal),
+                false => Classification::new(SegmentKind::NetworkDuplicate, 0.95, KindRule::SamePacket),
             };
             self.ledger.count(classification, ctx.segments);
             return classification;
@@ -204,9 +216,9 @@ impl LossHistory {
             self.ledger.revise_first_syn_ack(ctx.now - ctx.last_sent_at, ctx.peer_rtt, ctx.segments, revisions);
         }
         let classification = if is_syn {
-            Classification::new(SegmentKind::Handshake, 0.99)
+            Classification::new(SegmentKind::Handshake, 0.99, KindRule::RepeatedSyn)
         } else if self.ledger.records_at(ctx.start()) == 0 && self.model.answers_trigger(ctx) {
-            Classification::new(SegmentKind::Fast, 0.9)
+            Classification::new(SegmentKind::Fast, 0.9, KindRule::TriggerInTransit)
         } else {
             self.classify(ctx, previous)
         };
@@ -225,7 +237,7 @@ impl LossHistory {
     fn classify(&mut self, ctx: &PacketContext<'_>, previous: Option<&SentRange>) -> Classification {
         let classification = classify_retransmission(&self.evidence(ctx, previous));
         if self.model.resume_undone_rto(ctx, classification.kind == SegmentKind::Unexplained) {
-            return Classification::new(SegmentKind::GoBackN, 0.9);
+            return Classification::new(SegmentKind::GoBackN, 0.9, KindRule::RepairAfterUndo);
         }
         classification
     }

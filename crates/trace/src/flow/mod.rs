@@ -32,7 +32,7 @@ mod syn_offer;
 
 pub use crate::decode::{Key, Side};
 pub use advertised_window::{AdvertisedWindow, ZeroWindowTimes};
-pub use classify::{Classification, ResetKind, SegmentKind};
+pub use classify::{Classification, KindRule, ResetKind, SegmentKind};
 pub use clues::{RttClues, VantagePoint};
 pub use direction::FlowDirection;
 pub use events::{AckEvent, DataEvent, PacketEvent};

@@ -1,6 +1,6 @@
 //! Data that one end sent, and what became of it: acknowledged, lost, retransmitted.
 
-use super::classify::{Classification, SegmentKind, SpanEvidence, classify_span};
+use super::classify::{Classification, KindRule, SegmentKind, SpanEvidence, classify_span};
 use super::clues::{NumberedPacket, RttClues, Vantage};
 use super::context::{PacketContext, SenderClues};
 use super::data_sender::DataSender;
@@ -139,8 +139,10 @@ impl SentData {
 
     /// A zero-window probe or keep-alive.
     fn on_probe(&mut self, packet: &SentPacket<'_>) -> DataEvent {
-        let kind = if packet.acks.window().last() == 0 { SegmentKind::WindowProbe } else { SegmentKind::KeepAlive };
-        let classification = Classification::new(kind, PROBE);
+        let classification = match packet.acks.window().last() {
+            0 => Classification::new(SegmentKind::WindowProbe, PROBE, KindRule::WindowProbe),
+            _ => Classification::new(SegmentKind::KeepAlive, PROBE, KindRule::KeepAlive),
+        };
         self.loss_mut().ledger_mut().count(classification, 1);
         DataEvent::Classified(classification)
     }

@@ -2,6 +2,7 @@
 //! probes, resets.
 
 use super::seconds;
+use crate::flow::KindRule;
 use crate::series::{Packets, Row};
 use serde::Serialize;
 
@@ -15,6 +16,8 @@ pub struct EventReport {
     /// A kind of `causes`, or `reset`.
     pub kind: &'static str,
     pub confidence: f32,
+    /// The rule that gave the kind; none for a reset.
+    pub rule: Option<&'static str>,
     /// Offset of the first byte in the direction's stream.
     pub offset: i64,
     pub bytes: u32,
@@ -53,6 +56,7 @@ impl EventReport {
             time_s: seconds(row.at.saturating_sub(start)),
             kind: row.kind.name(),
             confidence: row.confidence,
+            rule: row.rule.map(KindRule::name),
             offset: row.seq,
             bytes: row.payload,
         }

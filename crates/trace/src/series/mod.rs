@@ -4,7 +4,7 @@ mod seq_unwrap;
 
 use crate::analyze::PacketObserver;
 use crate::decode::{Flags, Segment};
-use crate::flow::{DataEvent, Flow, PacketEvent, Revision, SegmentKind, Side};
+use crate::flow::{DataEvent, Flow, KindRule, PacketEvent, Revision, SegmentKind, Side};
 use seq_unwrap::SeqUnwrapper;
 
 /// Maximum number of rows, about 90 bytes each; later packets are counted in `left_out`.
@@ -70,6 +70,8 @@ pub struct Row {
     pub kind: RowKind,
     /// Confidence of the kind, 0 to 1.
     pub confidence: f32,
+    /// The rule that gave the kind; none for what needs no inference.
+    pub rule: Option<KindRule>,
     /// Unix time in nanoseconds.
     pub at: i64,
     /// Offset in the sender's stream; negative before the first byte captured.
@@ -90,6 +92,13 @@ pub struct Row {
     pub rtt: Option<i64>,
     /// Retransmissions of the other end that the packet shows to be spurious.
     pub spurious: u32,
+}
+
+/// What a packet is, as its row says.
+struct Label {
+    kind: RowKind,
+    confidence: f32,
+    rule: Option<KindRule>,
 }
 
 /// The rows of a capture and their SACK blocks.
@@ -113,10 +122,10 @@ impl PacketObserver for Packets {
 
     #[inline]
     fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, event: &PacketEvent) {
-        let (kind, confidence) = kind_of(s, event.data);
+        let label = label_of(s, event.data);
         let (is_selected, max_rows) = match self.selection {
             RowSelection::All => (true, MAX_ROWS),
-            RowSelection::Events => (kind.is_event() || kind == RowKind::Syn, MAX_EVENTS),
+            RowSelection::Events => (label.kind.is_event() || label.kind == RowKind::Syn, MAX_EVENTS),
         };
         if self.rows.len() >= max_rows {
             self.left_out += u64::from(is_selected);
@@ -125,14 +134,14 @@ impl PacketObserver for Packets {
         if !is_selected && event.revisions.is_empty() && !self.is_unwrap_due(number, flow, event.from) {
             return;
         }
-        self.add(at, (number, flow), s, event, is_selected.then_some((kind, confidence)));
+        self.add(at, (number, flow), s, event, is_selected.then_some(label));
     }
 }
 
 impl Packets {
-    /// A packet with a row of this kind and confidence, or without one.
+    /// A packet with a row of this label, or without one.
     #[inline(never)]
-    fn add(&mut self, at: i64, (number, flow): (u32, &Flow), s: &Segment<'_>, event: &PacketEvent, row: Option<(RowKind, f32)>) {
+    fn add(&mut self, at: i64, (number, flow): (u32, &Flow), s: &Segment<'_>, event: &PacketEvent, label: Option<Label>) {
         for revision in &event.revisions {
             self.reclassify(number, event.from == flow.client(), revision);
         }
@@ -144,7 +153,7 @@ impl Packets {
         let (own, peer) = (event.from as usize, event.from.other() as usize);
         let seq = streams[own].advance(s.seq, s.flags.has(Flags::SYN));
         let ack = s.flags.has(Flags::ACK).then(|| streams[peer].advance(s.ack, false));
-        let Some((kind, confidence)) = row else { return };
+        let Some(Label { kind, confidence, rule }) = label else { return };
         let row = self.rows.len() as u32;
         for &(left, right) in s.options.sack().iter().filter(|_| ack.is_some()) {
             self.sacks.push((row, streams[peer].nearest(left), streams[peer].nearest(right)));
@@ -156,6 +165,7 @@ impl Packets {
             from_client: event.from == flow.client(),
             kind,
             confidence,
+            rule,
             at,
             seq,
             payload: s.payload,
@@ -198,19 +208,23 @@ impl Packets {
         };
         let same = |row: &&mut Row| row.flow == flow && row.from_client == from_client && was.contains(&row.kind);
         if let Some(row) = self.rows.iter_mut().rev().find(same) {
-            (row.kind, row.confidence) = (RowKind::Classified(revision.is.kind), revision.is.confidence);
+            row.kind = RowKind::Classified(revision.is.kind);
+            (row.confidence, row.rule) = (revision.is.confidence, Some(revision.is.rule));
         }
     }
 }
 
 #[inline]
-fn kind_of(s: &Segment<'_>, data: DataEvent) -> (RowKind, f32) {
-    match data {
-        DataEvent::Classified(is) => (RowKind::Classified(is.kind), is.confidence),
-        _ if s.flags.has(Flags::RST) => (RowKind::Reset, 1.0),
-        DataEvent::None => (RowKind::Ack, 1.0),
-        _ if s.flags.has(Flags::SYN) => (RowKind::Syn, 1.0),
-        DataEvent::New => (RowKind::New, 1.0),
-        DataEvent::AfterGap => (RowKind::AfterGap, 1.0),
-    }
+fn label_of(s: &Segment<'_>, data: DataEvent) -> Label {
+    let kind = match data {
+        DataEvent::Classified(is) => {
+            return Label { kind: RowKind::Classified(is.kind), confidence: is.confidence, rule: Some(is.rule) };
+        }
+        _ if s.flags.has(Flags::RST) => RowKind::Reset,
+        DataEvent::None => RowKind::Ack,
+        _ if s.flags.has(Flags::SYN) => RowKind::Syn,
+        DataEvent::New => RowKind::New,
+        DataEvent::AfterGap => RowKind::AfterGap,
+    };
+    Label { kind, confidence: 1.0, rule: None }
 }

@@ -9,6 +9,7 @@ mod failures;
 mod flow_imports;
 mod full_analysis;
 mod ip_fragments;
+mod kind_rules;
 mod loss_recovery;
 mod malformed_input;
 mod many_flows;

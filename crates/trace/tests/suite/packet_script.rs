@@ -3,7 +3,7 @@
 use crate::packet_builder::{Tcp, pcap};
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, PacketFilter};
-use ackclock_trace::flow::SegmentKind;
+use ackclock_trace::flow::{KindRule, SegmentKind};
 use ackclock_trace::report::{DirectionReport, Report};
 use ackclock_trace::series::{Packets, RowKind};
 use std::io::Cursor;
@@ -31,7 +31,8 @@ use Packet::{Ack, Data, LateData, Request, RequestAck, Sack, SuperSegment, Syn, 
 /// First IP identification of the server.
 pub const FIRST_ID: u16 = 500;
 
-fn datagrams(script: &[Packet]) -> Vec<(u64, Vec<u8>)> {
+/// The datagrams of a script, with times in nanoseconds.
+pub fn datagrams(script: &[Packet]) -> Vec<(u64, Vec<u8>)> {
     let mut server_id = FIRST_ID;
     let datagram = |packet: &Packet| {
         let mut options = Vec::new();
@@ -67,11 +68,24 @@ pub fn run(script: &[Packet]) -> (Vec<SegmentKind>, DirectionReport) {
 
 /// The same of datagrams with times in nanoseconds.
 pub fn classify(datagrams: &[(u64, Vec<u8>)]) -> (Vec<SegmentKind>, DirectionReport) {
+    let (rows, report) = analyze(datagrams);
+    (rows.into_iter().map(|row| row.0).collect(), report)
+}
+
+/// The rules that gave the server's classified packets their kinds.
+pub fn rules(datagrams: &[(u64, Vec<u8>)]) -> Vec<KindRule> {
+    analyze(datagrams).0.into_iter().map(|row| row.1).collect()
+}
+
+fn analyze(datagrams: &[(u64, Vec<u8>)]) -> (Vec<(SegmentKind, KindRule)>, DirectionReport) {
     let mut capture = Capture::from_reader(Box::new(Cursor::new(pcap(datagrams, 65_535)))).unwrap();
     let mut analysis = Analysis::new(PacketFilter::default());
     let mut packets = Packets::default();
     analysis.read(&mut capture, &mut packets, u64::MAX).unwrap();
     let server = packets.rows.iter().filter(|row| !row.from_client);
-    let kinds = server.filter_map(|row| if let RowKind::Classified(kind) = row.kind { Some(kind) } else { None });
-    (kinds.collect(), Report::of(&analysis, &capture).flows.remove(0).b2a)
+    let classified = server.filter_map(|row| match row.kind {
+        RowKind::Classified(kind) => Some((kind, row.rule.unwrap())),
+        _ => None,
+    });
+    (classified.collect(), Report::of(&analysis, &capture).flows.remove(0).b2a)
 }

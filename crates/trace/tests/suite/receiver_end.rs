@@ -8,7 +8,7 @@ use ackclock_trace::flow::SegmentKind::{self, Fast, GoBackN, Rack, Timeout};
 
 /// An RTT of 100 ms to the server, and `segments` of its segments, each acknowledged at once. The
 /// next identification is the number of segments plus two.
-fn in_order(segments: u32) -> Vec<Packet> {
+pub fn in_order(segments: u32) -> Vec<Packet> {
     let mut all = vec![Request(0), RequestAck(100)];
     all.extend((0..segments).flat_map(|i| [LateData(200, 1 + i * 1000, id(i + 2)), Ack(200, 1001 + i * 1000)]));
     all

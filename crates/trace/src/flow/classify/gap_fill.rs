@@ -2,7 +2,7 @@
 //! retransmission of a segment that was lost before the capture point.
 
 use super::super::rules::{RULES, share_of};
-use super::{Classification, SegmentKind};
+use super::{Classification, KindRule, SegmentKind};
 
 /// Evidence about a segment that fills a gap.
 #[derive(Debug, Clone, Copy)]
@@ -19,21 +19,29 @@ pub struct GapFill {
     pub ip_id_diff: Option<i16>,
 }
 
-/// Classifies as `Reordered`, or as `Fast` for a retransmission of a segment lost upstream, which
-/// the caller classifies further.
-pub fn classify_gap_fill(f: &GapFill) -> Classification {
+/// What fills a gap.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum GapFiller {
+    Reordered(Classification),
+    /// A retransmission, with the confidence that it is one. The caller classifies it.
+    Retransmission(f32),
+}
+
+/// Distinguishes a reordered segment from a retransmission.
+pub fn classify_gap_fill(f: &GapFill) -> GapFiller {
+    let reordered = |confidence, rule| GapFiller::Reordered(Classification::new(SegmentKind::Reordered, confidence, rule));
     // IP identifications order single packets; TSval has a resolution of milliseconds.
     match (f.ip_id_diff, f.tsval_diff) {
-        (Some(id), _) if id < 0 => return Classification::new(SegmentKind::Reordered, 0.99),
-        (_, Some(tsval)) if tsval < 0 => return Classification::new(SegmentKind::Reordered, 0.98),
-        (Some(_), _) => return Classification::new(SegmentKind::Fast, 0.99),
-        (_, Some(tsval)) if tsval > 0 => return Classification::new(SegmentKind::Fast, 0.97),
+        (Some(id), _) if id < 0 => return reordered(0.99, KindRule::LowerIpId),
+        (_, Some(tsval)) if tsval < 0 => return reordered(0.98, KindRule::OlderTsval),
+        (Some(_), _) => return GapFiller::Retransmission(0.99),
+        (_, Some(tsval)) if tsval > 0 => return GapFiller::Retransmission(0.97),
         _ => {}
     }
     match f.sender_rtt {
-        Some(rtt) if f.waited < share_of(rtt, RULES.reordered_rtt) => Classification::new(SegmentKind::Reordered, 0.9),
-        Some(_) => Classification::new(SegmentKind::Fast, 0.85),
-        None if f.waited < RULES.reordered_within => Classification::new(SegmentKind::Reordered, 0.6),
-        None => Classification::new(SegmentKind::Fast, 0.6),
+        Some(rtt) if f.waited < share_of(rtt, RULES.reordered_rtt) => reordered(0.9, KindRule::FilledWithinRtt),
+        Some(_) => GapFiller::Retransmission(0.85),
+        None if f.waited < RULES.reordered_within => reordered(0.6, KindRule::FilledSoon),
+        None => GapFiller::Retransmission(0.6),
     }
 }

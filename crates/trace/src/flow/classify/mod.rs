@@ -1,14 +1,16 @@
 //! Classification of segments that are not simply new: retransmissions, reordering, duplicates,
 //! probes; and of what limits the sender. Pure functions of evidence, which the sender model gathers.
 
-use crate::compact::{Compact, Reader, Writer, compact};
+use crate::compact::{Compact, Reader, Writer};
 
 mod gap_fill;
+mod kind_rule;
 mod reset;
 mod retransmission;
 mod send_limit;
 
-pub use gap_fill::{GapFill, classify_gap_fill};
+pub use gap_fill::{GapFill, GapFiller, classify_gap_fill};
+pub use kind_rule::KindRule;
 pub use reset::{ResetEvidence, ResetKind, classify_reset};
 pub use retransmission::{RetransmissionEvidence, classify_retransmission};
 pub use send_limit::{ProbeEvidence, SendLimit, SpanEvidence, classify_span, is_new_data_probe};
@@ -97,17 +99,16 @@ impl Compact for SegmentKind {
     }
 }
 
-/// A kind and its confidence, 0 to 1.
+/// A kind, its confidence, 0 to 1, and the rule that gave it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Classification {
     pub kind: SegmentKind,
     pub confidence: f32,
+    pub rule: KindRule,
 }
 
-compact!(Classification { kind, confidence });
-
 impl Classification {
-    pub fn new(kind: SegmentKind, confidence: f32) -> Classification {
-        Classification { kind, confidence }
+    pub fn new(kind: SegmentKind, confidence: f32, rule: KindRule) -> Classification {
+        Classification { kind, confidence, rule }
     }
 }

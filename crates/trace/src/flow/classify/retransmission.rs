@@ -1,8 +1,8 @@
 //! Classification of a retransmission by what the sender had received when it sent: ACKs, SACK
-//! blocks, and the time since.
+//! blocks, and the time since. A table of rules; the first one that applies classifies.
 
 use super::super::rules::{RULES, is_below_share, share_of};
-use super::{Classification, SegmentKind};
+use super::{Classification, KindRule, SegmentKind};
 
 /// Evidence about a retransmission. Times in nanoseconds.
 #[derive(Debug, Clone, Copy)]
@@ -77,252 +77,323 @@ pub struct RetransmissionEvidence {
     pub predates_rack: bool,
 }
 
+/// A kind and its confidence, if the rule applies.
+type Verdict = Option<(SegmentKind, f32)>;
+
+/// The rules in the order of a sender's own code. The first one that applies classifies, so that each
+/// may assume that those before it do not.
+const RULES_IN_ORDER: [(KindRule, fn(&RetransmissionEvidence) -> Verdict); 26] = [
+    (KindRule::ThirdDupack, third_dupack),
+    (KindRule::PartialAck, partial_ack),
+    (KindRule::ReorderingTimer, reordering_timer),
+    (KindRule::ProbeTimeout, probe_timeout),
+    (KindRule::SilenceAboveUna, silence_above_una),
+    (KindRule::LoneSegmentProbe, lone_segment_probe),
+    (KindRule::RtoSilence, rto_silence),
+    (KindRule::RtoBeforeFeedback, rto_before_feedback),
+    (KindRule::ImpatientRto, impatient_rto),
+    (KindRule::RepairBeforeFeedback, repair_before_feedback),
+    (KindRule::RtoInRecovery, rto_in_recovery),
+    (KindRule::RtoDue, rto_due),
+    (KindRule::UntriggeredTooSoon, untriggered_too_soon),
+    (KindRule::UntriggeredRto, untriggered_rto),
+    (KindRule::RepairAfterRto, repair_after_rto),
+    (KindRule::SackedAgain, sacked_again),
+    (KindRule::SecondWithoutSack, second_without_sack),
+    (KindRule::SecondBeforeRack, second_before_rack),
+    (KindRule::LostRetransmission, lost_retransmission),
+    (KindRule::AboveHighestSack, above_highest_sack),
+    (KindRule::Dupthresh, dupthresh),
+    (KindRule::InRecovery, in_recovery),
+    (KindRule::SackedAbove, sacked_above),
+    (KindRule::FewDupacks, few_dupacks),
+    (KindRule::LaterDataAcked, later_data_acked),
+    (KindRule::RemoteLowest, remote_lowest),
+];
+
+/// Confidence that an ACK triggered what looks like a timer's otherwise.
+const ACK_CLOCKED: f32 = 0.7;
+const UNEXPLAINED: f32 = 0.5;
+
 /// Classifies a retransmission. At the sender no timer explains what an ACK explains that has just
 /// arrived.
 pub fn classify_retransmission(r: &RetransmissionEvidence) -> Classification {
-    let likely = classify_by_sender(r);
+    let first = RULES_IN_ORDER.iter().find_map(|(rule, apply)| {
+        let (kind, confidence) = apply(r)?;
+        Some(Classification::new(kind, confidence, *rule))
+    });
+    let likely = first.unwrap_or(Classification::new(SegmentKind::Unexplained, UNEXPLAINED, KindRule::Unexplained));
     let needs_timer = match likely.kind {
         SegmentKind::Timeout | SegmentKind::Unexplained => true,
         SegmentKind::GoBackN => r.uses_rack && !r.after_timeout,
         _ => false,
     };
-    match needs_timer && is_ack_clocked(r) {
-        true => {
-            let triggered = if r.is_first_retransmission { SegmentKind::Fast } else { SegmentKind::Rack };
-            Classification::new(if r.after_timeout { SegmentKind::GoBackN } else { triggered }, ACK_CLOCKED)
-        }
-        false => likely,
+    if needs_timer && r.is_ack_clocked() {
+        let kind = if r.after_timeout { SegmentKind::GoBackN } else { r.triggered_kind() };
+        return Classification::new(kind, ACK_CLOCKED, KindRule::AckClocked);
     }
+    likely
 }
 
-/// Confidence that an ACK triggered what looks like a timer's otherwise.
-const ACK_CLOCKED: f32 = 0.7;
+// The rules. `KindRule` has what each concludes, and its source.
 
-/// An ACK that can trigger the segment has just reached the sender: it advances, reports new data by
-/// SACK, or is the third duplicate.
-fn is_ack_clocked(r: &RetransmissionEvidence) -> bool {
-    let third = r.is_lowest_unacked && r.dupacks == RULES.dupthresh;
-    !r.is_remote && r.silence < RULES.max_ack_delay && (r.follows_advance || r.follows_sack || third)
+fn third_dupack(r: &RetransmissionEvidence) -> Verdict {
+    let has_arrived = r.dupacks == RULES.dupthresh && !r.is_remote && r.silence < RULES.max_ack_delay;
+    (r.is_lowest_unacked && !r.after_timeout && has_arrived).then_some((SegmentKind::Fast, 0.95))
 }
 
-/// The order of the rules follows a sender's own code.
-fn classify_by_sender(r: &RetransmissionEvidence) -> Classification {
-    let srtt = r.rtt.map_or(RULES.common_rto_min, |(smoothed, _)| smoothed);
-    if follows_trigger(r) {
-        return Classification::new(SegmentKind::Fast, 0.95);
-    }
-    let paced = is_paced(r, srtt);
-    let spaced = share_of(r.previous_gap.min(i64::MAX / 4), RULES.timer_silence_gap);
-    let by_timer = match r.is_tracked {
-        // Pauses in the sender's incoming ACKs are not captured, and a slow link spaces its
-        // packets.
-        true => {
-            r.is_lowest_unacked
-                && !r.loss_shown
-                && r.silence >= RULES.min_timer_silence.max(spaced)
-                && r.since_advance >= min_timer_wait(r, srtt)
-        }
-        false => {
-            r.silence >= RULES.min_timer_silence.max(share_of(srtt, RULES.timer_silence_srtt))
-                && r.timer_age >= share_of(srtt, RULES.min_timer_age)
-        }
-    };
-    // D-SACKs and other ACKs that do not advance interrupt the silence without triggering a
-    // retransmission.
-    let no_trigger = !r.sacked_above && r.dupacks < RULES.dupthresh && !r.in_recovery && !r.after_timeout;
-    let by_timer = by_timer || no_trigger && r.timer_age >= share_of(rto(r, srtt), RULES.untriggered_rto);
-    if by_timer && !paced {
-        return classify_timer(r, srtt);
-    }
-    // No feedback about the last copy can have arrived yet, or nothing sent after the last
-    // retransmission was acknowledged: an RTO has marked all outstanding data lost.
-    let precedes_feedback =
-        r.since_last_copy.zip(r.min_feedback_time).is_some_and(|(since, min)| is_below_share(since, min, RULES.min_feedback));
-    let precedes_feedback = precedes_feedback && r.later_data_acked != Some(true);
-    if precedes_feedback || !r.is_first_retransmission && r.later_data_acked == Some(false) {
-        // The RTO timer may run since the start of recovery (RFC 6582, section 4, impatient
-        // variant).
-        return match r.is_lowest_unacked && (!r.after_timeout || r.since_advance >= share_of(rto(r, srtt), RULES.impatient_rto)) {
-            true => Classification::new(SegmentKind::Timeout, 0.9),
-            false => Classification::new(SegmentKind::GoBackN, if r.after_timeout { 0.95 } else { 0.7 }),
-        };
-    }
-    // The loss was detectable, and the RTO cannot expire now.
-    let shown_before_rto = r.loss_shown && !r.is_remote && !can_expire(r, srtt);
-    // The lowest outstanding segment is retransmitted a second time without an ACK that triggers
-    // it: an RTO during recovery (RFC 6582, section 4, impatient variant). RACK's reordering timer
-    // waits for a quarter of the minimum RTT.
-    if !r.is_first_retransmission
-        && r.is_lowest_unacked
-        && !paced
-        && !shown_before_rto
-        && (!r.is_tracked || r.since_advance >= min_timer_wait(r, srtt))
-        && r.silence > RULES.min_timer_silence.max(share_of(srtt, RULES.reordering_window))
-    {
-        return Classification::new(SegmentKind::Timeout, 0.7);
-    }
-    // Duplicate ACKs may still arrive when the RTO expires, and leave little silence. A
-    // retransmission that they trigger is sent with the first of them.
+fn partial_ack(r: &RetransmissionEvidence) -> Verdict {
+    let has_arrived = r.in_recovery && r.follows_advance && !r.is_second_before_rack();
+    (r.is_lowest_unacked && !r.after_timeout && has_arrived).then_some((SegmentKind::Fast, 0.95))
+}
+
+fn reordering_timer(r: &RetransmissionEvidence) -> Verdict {
+    let marks_any = !r.is_remote && r.sack && r.in_recovery && r.later_data_acked == Some(true);
+    (r.is_timer_driven() && !r.is_lowest_unacked && marks_any).then_some((r.triggered_kind(), 0.8))
+}
+
+fn probe_timeout(r: &RetransmissionEvidence) -> Verdict {
+    let is_last = r.is_timer_driven() && !r.is_lowest_unacked && r.is_highest_sent;
+    (is_last && r.is_probe_allowed()).then_some((SegmentKind::TailProbe, 0.97))
+}
+
+fn silence_above_una(r: &RetransmissionEvidence) -> Verdict {
+    (r.is_timer_driven() && !r.is_lowest_unacked).then_some((SegmentKind::GoBackN, 0.5))
+}
+
+/// The only outstanding segment is both the first and the last: probe and RTO look alike.
+fn lone_segment_probe(r: &RetransmissionEvidence) -> Verdict {
+    let may_probe = r.sack && r.is_first_retransmission && r.uses_tlp.unwrap_or(r.is_modern) && r.is_probe_allowed();
+    let confidence = if r.uses_tlp == Some(true) { 0.9 } else { 0.7 };
+    (r.is_timer_driven() && r.is_highest_sent && may_probe).then_some((SegmentKind::TailProbe, confidence))
+}
+
+fn rto_silence(r: &RetransmissionEvidence) -> Verdict {
+    let confidence = if r.timer_age >= share_of(r.rto(), RULES.certain_rto) { 0.97 } else { 0.8 };
+    r.is_timer_driven().then_some((SegmentKind::Timeout, confidence))
+}
+
+fn rto_before_feedback(r: &RetransmissionEvidence) -> Verdict {
+    (r.has_no_feedback() && r.is_lowest_unacked && !r.after_timeout).then_some((SegmentKind::Timeout, 0.9))
+}
+
+fn impatient_rto(r: &RetransmissionEvidence) -> Verdict {
+    let is_due = r.since_advance >= share_of(r.rto(), RULES.impatient_rto);
+    (r.has_no_feedback() && r.is_lowest_unacked && is_due).then_some((SegmentKind::Timeout, 0.9))
+}
+
+fn repair_before_feedback(r: &RetransmissionEvidence) -> Verdict {
+    r.has_no_feedback().then_some((SegmentKind::GoBackN, if r.after_timeout { 0.95 } else { 0.7 }))
+}
+
+/// RACK's reordering timer waits for a quarter of the minimum RTT.
+fn rto_in_recovery(r: &RetransmissionEvidence) -> Verdict {
+    let is_second = !r.is_first_retransmission && r.is_lowest_unacked;
+    let is_silent = r.silence > RULES.min_timer_silence.max(share_of(r.srtt(), RULES.reordering_window));
+    let has_waited = !r.is_tracked || r.since_advance >= r.min_timer_wait();
+    let has_trigger = r.is_triggered_late() || r.is_shown_before_rto();
+    (is_second && !has_trigger && has_waited && is_silent).then_some((SegmentKind::Timeout, 0.7))
+}
+
+/// Duplicate ACKs may still arrive when the RTO expires, and leave little silence. A retransmission that
+/// they trigger is sent with the first of them.
+fn rto_due(r: &RetransmissionEvidence) -> Verdict {
     let many = r.dupacks >= RULES.many_dupacks;
+    let has_pause = r.silence >= RULES.max_ack_delay;
     // Silence of a sender that does not pace implies a timer, with either definition of the minimum
     // RTO.
-    let due = if r.silence >= RULES.max_ack_delay && !r.is_paced && !r.is_remote { min_rto(r, srtt) } else { rto(r, srtt) };
-    let no_trigger = r.silence >= RULES.max_ack_delay || many && r.since_advance < share_of(rto(r, srtt), RULES.overdue_rto);
+    let due = if has_pause && !r.is_paced && !r.is_remote { r.min_rto() } else { r.rto() };
     // A triggered retransmission that is sent late was paced, unless the RTO is due at that time.
-    let triggered = r.loss_shown
+    let is_triggered = r.loss_shown
         && (r.is_tracked
-            || r.silence < RULES.max_ack_delay
+            || !has_pause
             || r.since_last_copy.is_none_or(|since| share_of(due, RULES.paced_beyond_rto) < r.since_advance.min(since)));
-    let timer_run = if r.uses_rack { r.since_advance.min(r.since_last_copy.unwrap_or(i64::MAX)) } else { r.since_advance };
-    if r.is_lowest_unacked
-        && !triggered
-        && !shown_before_rto
-        && timer_run >= share_of(due, if r.is_tracked { RULES.remote_due_rto } else { RULES.due_rto })
-        && no_trigger
-        && (many || !r.is_first_retransmission || r.uses_rack && r.after_timeout)
-    {
-        return Classification::new(SegmentKind::Timeout, 0.8);
-    }
-    // Every ACK that can have reached the sender has passed the capture: without SACK a fast
-    // retransmission takes three duplicate ACKs.
-    let has_trigger = r.sack || r.in_recovery || r.dupacks.max(r.dupacks_at_capture) >= RULES.dupthresh;
-    // No RTO is shorter than the common minimum.
-    let too_soon = r.is_tracked && r.since_advance < share_of(RULES.common_rto_min, RULES.remote_rto_min);
-    if r.is_tracked && r.is_lowest_unacked && !r.after_timeout && !has_trigger && !(too_soon && r.dupacks_at_capture > 1) {
-        // Too soon for an RTO it follows one that was not captured.
-        return match too_soon {
-            true => Classification::new(SegmentKind::GoBackN, 0.7),
-            false => Classification::new(SegmentKind::Timeout, 0.8),
-        };
-    }
-    if r.after_timeout || r.was_sacked {
-        // Only an RTO makes a sender discard SACK information (RFC 2018, section 8). After it all
-        // outstanding data is retransmitted in order, or with SACK only the gaps.
-        return Classification::new(SegmentKind::GoBackN, if r.in_recovery { 0.7 } else { 0.95 });
-    }
-    // Without SACK only a timer retransmits the lowest outstanding segment twice (RFC 6582, section
-    // 3.2).
-    if !r.sack && !r.is_first_retransmission && r.is_lowest_unacked && !too_soon {
-        return Classification::new(SegmentKind::Timeout, 0.8);
-    }
-    // Nothing is retransmitted again in such a recovery (RFC 6675, section 5): an RTO had been sent, and
-    // was lost before the capture, or this is the RTO.
-    if r.is_remote && r.sack && r.predates_rack && !r.is_first_retransmission && r.in_recovery {
-        let kind = if r.follows_advance || !r.is_lowest_unacked { SegmentKind::GoBackN } else { SegmentKind::Timeout };
-        return Classification::new(kind, 0.7);
-    }
-    if !r.is_first_retransmission && (r.sacked_above || r.in_recovery) {
-        return Classification::new(SegmentKind::Rack, 0.85);
-    }
-    // Segments above the highest SACK block are retransmitted only if all outstanding data is
-    // marked lost. RACK retransmits them also when a retransmission was delivered that was sent later.
-    if !r.is_remote
-        && r.sack
-        && r.predates_rack
-        && r.in_recovery
-        && !r.sacked_above
-        && r.later_data_acked == Some(false)
-        && !r.is_lowest_unacked
-        && !r.is_highest_sent
-    {
-        return Classification::new(SegmentKind::GoBackN, 0.7);
-    }
-    if r.dupacks >= RULES.dupthresh || r.in_recovery {
-        return Classification::new(SegmentKind::Fast, if r.sacked_above { 0.99 } else { 0.95 });
-    }
-    if r.sacked_above {
-        // Fewer than three duplicate ACKs, but SACK blocks: of three segments, or by time (RACK).
-        return Classification::new(SegmentKind::Fast, 0.9);
-    }
-    if r.dupacks > 0 && r.is_lowest_unacked {
-        return Classification::new(SegmentKind::Fast, 0.6);
-    }
-    if r.sack && r.later_data_acked == Some(true) {
-        // Data sent later was delivered (RACK); it may have been a retransmission itself.
-        return Classification::new(if r.is_first_retransmission { SegmentKind::Fast } else { SegmentKind::Rack }, 0.8);
-    }
-    if r.is_remote && r.is_lowest_unacked && r.was_captured {
-        return Classification::new(SegmentKind::Timeout, 0.6);
-    }
-    Classification::new(SegmentKind::Unexplained, 0.5)
+    let run = if r.uses_rack { r.since_advance.min(r.since_last_copy.unwrap_or(i64::MAX)) } else { r.since_advance };
+    let is_due = run >= share_of(due, if r.is_tracked { RULES.remote_due_rto } else { RULES.due_rto });
+    let has_no_trigger = has_pause || many && r.since_advance < share_of(r.rto(), RULES.overdue_rto);
+    let is_possible = many || !r.is_first_retransmission || r.uses_rack && r.after_timeout;
+    (r.is_lowest_unacked && !is_triggered && !r.is_shown_before_rto() && is_due && has_no_trigger && is_possible)
+        .then_some((SegmentKind::Timeout, 0.8))
 }
 
-/// Classifies a timer-driven retransmission: a tail loss probe sends the last segment, an RTO the
-/// first.
-fn classify_timer(r: &RetransmissionEvidence, srtt: i64) -> Classification {
-    if !r.is_lowest_unacked {
-        // No probe is due before the repair after an RTO is complete (RFC 8985, section 7.2).
-        let probe = r.is_highest_sent && !r.timer_fired && !r.after_timeout;
-        // RACK's reordering timer marks any segment lost.
-        let by_reordering_timer = !r.is_remote && r.sack && r.in_recovery && r.later_data_acked == Some(true);
-        return if by_reordering_timer {
-            Classification::new(if r.is_first_retransmission { SegmentKind::Fast } else { SegmentKind::Rack }, 0.8)
-        } else if probe {
-            Classification::new(SegmentKind::TailProbe, 0.97)
-        } else {
-            Classification::new(SegmentKind::GoBackN, 0.5)
-        };
+fn untriggered_too_soon(r: &RetransmissionEvidence) -> Verdict {
+    let is_too_soon = r.is_too_soon_for_rto() && r.dupacks_at_capture <= 1;
+    (r.is_lowest_untriggered() && is_too_soon).then_some((SegmentKind::GoBackN, 0.7))
+}
+
+fn untriggered_rto(r: &RetransmissionEvidence) -> Verdict {
+    (r.is_lowest_untriggered() && !r.is_too_soon_for_rto()).then_some((SegmentKind::Timeout, 0.8))
+}
+
+fn repair_after_rto(r: &RetransmissionEvidence) -> Verdict {
+    r.after_timeout.then_some((SegmentKind::GoBackN, if r.in_recovery { 0.7 } else { 0.95 }))
+}
+
+fn sacked_again(r: &RetransmissionEvidence) -> Verdict {
+    r.was_sacked.then_some((SegmentKind::GoBackN, if r.in_recovery { 0.7 } else { 0.95 }))
+}
+
+fn second_without_sack(r: &RetransmissionEvidence) -> Verdict {
+    let is_second = !r.is_first_retransmission && r.is_lowest_unacked;
+    (!r.sack && is_second && !r.is_too_soon_for_rto()).then_some((SegmentKind::Timeout, 0.8))
+}
+
+fn second_before_rack(r: &RetransmissionEvidence) -> Verdict {
+    let kind = if r.follows_advance || !r.is_lowest_unacked { SegmentKind::GoBackN } else { SegmentKind::Timeout };
+    (r.is_second_before_rack() && r.in_recovery).then_some((kind, 0.7))
+}
+
+fn lost_retransmission(r: &RetransmissionEvidence) -> Verdict {
+    (!r.is_first_retransmission && (r.sacked_above || r.in_recovery)).then_some((SegmentKind::Rack, 0.85))
+}
+
+/// RACK retransmits such a segment also when a retransmission was delivered that was sent later.
+fn above_highest_sack(r: &RetransmissionEvidence) -> Verdict {
+    let is_above = !r.sacked_above && !r.is_lowest_unacked && !r.is_highest_sent;
+    let is_old = !r.is_remote && r.sack && r.predates_rack;
+    (is_old && r.in_recovery && is_above && r.later_data_acked == Some(false)).then_some((SegmentKind::GoBackN, 0.7))
+}
+
+fn dupthresh(r: &RetransmissionEvidence) -> Verdict {
+    (r.dupacks >= RULES.dupthresh).then_some((SegmentKind::Fast, if r.sacked_above { 0.99 } else { 0.95 }))
+}
+
+fn in_recovery(r: &RetransmissionEvidence) -> Verdict {
+    r.in_recovery.then_some((SegmentKind::Fast, if r.sacked_above { 0.99 } else { 0.95 }))
+}
+
+fn sacked_above(r: &RetransmissionEvidence) -> Verdict {
+    r.sacked_above.then_some((SegmentKind::Fast, 0.9))
+}
+
+fn few_dupacks(r: &RetransmissionEvidence) -> Verdict {
+    (r.dupacks > 0 && r.is_lowest_unacked).then_some((SegmentKind::Fast, 0.6))
+}
+
+/// The data that was sent later may have been a retransmission itself.
+fn later_data_acked(r: &RetransmissionEvidence) -> Verdict {
+    (r.sack && r.later_data_acked == Some(true)).then_some((r.triggered_kind(), 0.8))
+}
+
+fn remote_lowest(r: &RetransmissionEvidence) -> Verdict {
+    (r.is_remote && r.is_lowest_unacked && r.was_captured).then_some((SegmentKind::Timeout, 0.6))
+}
+
+/// Quantities and conditions that several rules share.
+impl RetransmissionEvidence {
+    fn srtt(&self) -> i64 {
+        self.rtt.map_or(RULES.common_rto_min, |(smoothed, _)| smoothed)
     }
-    if r.is_highest_sent
-        && r.sack
-        && !r.timer_fired
-        && r.is_first_retransmission
-        && r.uses_tlp.unwrap_or(r.is_modern)
-        && !r.after_timeout
-    {
-        // The first outstanding segment is also the last: probe and RTO look alike.
-        let confidence = if r.uses_tlp == Some(true) { 0.9 } else { 0.7 };
-        return Classification::new(SegmentKind::TailProbe, confidence);
+
+    /// RTO by RFC 6298, section 2, with the common minimum applied to the variance term, as in Linux.
+    fn rto(&self) -> i64 {
+        self.srtt() + self.rtt.map_or(0, |(_, deviation)| 4 * deviation).max(RULES.common_rto_min)
     }
-    Classification::new(SegmentKind::Timeout, if r.timer_age >= share_of(rto(r, srtt), RULES.certain_rto) { 0.97 } else { 0.8 })
-}
 
-/// True if the trigger has just arrived: the third duplicate ACK (RFC 5681, section 3.2), or in
-/// recovery a partial ACK (RFC 6582, section 3.2).
-fn follows_trigger(r: &RetransmissionEvidence) -> bool {
-    let third = r.dupacks == RULES.dupthresh && !r.is_remote && r.silence < RULES.max_ack_delay;
-    let partial = r.in_recovery && r.follows_advance && !(r.is_remote && r.sack && r.predates_rack && !r.is_first_retransmission);
-    r.is_lowest_unacked && !r.after_timeout && (third || partial)
-}
-
-/// With the capture at the sender: the loss was detectable and the RTO is not due yet, so the
-/// segment was sent late because of pacing or RACK's reordering timer, which takes SRTT at most.
-fn is_paced(r: &RetransmissionEvidence, srtt: i64) -> bool {
-    let max_window = share_of(srtt, RULES.max_reordering_window);
-    let by_reordering_timer = r.sack && r.sacked_above && r.later_data_acked == Some(true) && r.silence <= max_window;
-    !r.is_remote
-        && (r.loss_shown || by_reordering_timer)
-        && r.since_advance.min(r.since_last_copy.unwrap_or(i64::MAX)) < share_of(min_rto(r, srtt), RULES.paced_rto)
-}
-
-/// The retransmission timer can expire now: it runs since the last advancing ACK, or since the
-/// segment's last copy, which restarts it in Linux.
-fn can_expire(r: &RetransmissionEvidence, srtt: i64) -> bool {
-    let min = share_of(min_rto(r, srtt), RULES.due_rto);
-    r.since_last_copy.is_none_or(|since| since >= min)
-        || !r.uses_rack && (min..=share_of(rto(r, srtt), RULES.overdue_rto)).contains(&r.since_advance)
-}
-
-/// With a remote capture: minimum time without an advancing ACK that implies an RTO. Three RTTs
-/// imply a timer however its minimum is defined. SRTT at the capture has the queues of the last packets;
-/// those of the sender have drained when it was silent for an SRTT, so that the minimum RTT counts.
-fn min_timer_wait(r: &RetransmissionEvidence, srtt: i64) -> i64 {
-    let drained = r.min_feedback_time.filter(|_| r.silence >= srtt).unwrap_or(srtt);
-    share_of(rto(r, srtt), RULES.remote_rto)
-        .min(share_of(RULES.common_rto_min, RULES.remote_rto_min).max(RULES.remote_rto_srtts * drained))
-}
-
-/// RTO by RFC 6298, section 2, with the common minimum applied to the sum.
-fn min_rto(r: &RetransmissionEvidence, srtt: i64) -> i64 {
-    if r.uses_rack {
-        return rto(r, srtt);
+    /// RTO by RFC 6298, section 2, with the common minimum applied to the sum.
+    fn min_rto(&self) -> i64 {
+        if self.uses_rack {
+            return self.rto();
+        }
+        (self.srtt() + self.rtt.map_or(0, |(_, deviation)| 4 * deviation)).max(RULES.common_rto_min)
     }
-    (srtt + r.rtt.map_or(0, |(_, deviation)| 4 * deviation)).max(RULES.common_rto_min)
-}
 
-/// RTO by RFC 6298, section 2, with the common minimum applied to the variance term, as in Linux.
-fn rto(r: &RetransmissionEvidence, srtt: i64) -> i64 {
-    srtt + r.rtt.map_or(0, |(_, deviation)| 4 * deviation).max(RULES.common_rto_min)
+    /// With a remote capture: minimum time without an advancing ACK that implies an RTO. Three RTTs
+    /// imply a timer however its minimum is defined. SRTT at the capture has the queues of the last packets;
+    /// those of the sender have drained when it was silent for an SRTT, so that the minimum RTT counts.
+    fn min_timer_wait(&self) -> i64 {
+        let drained = self.min_feedback_time.filter(|_| self.silence >= self.srtt()).unwrap_or(self.srtt());
+        share_of(self.rto(), RULES.remote_rto)
+            .min(share_of(RULES.common_rto_min, RULES.remote_rto_min).max(RULES.remote_rto_srtts * drained))
+    }
+
+    /// Kind of a retransmission that ACKs trigger.
+    fn triggered_kind(&self) -> SegmentKind {
+        if self.is_first_retransmission { SegmentKind::Fast } else { SegmentKind::Rack }
+    }
+
+    /// An ACK that can trigger the segment has just reached the sender: it advances, reports new data by
+    /// SACK, or is the third duplicate.
+    fn is_ack_clocked(&self) -> bool {
+        let third = self.is_lowest_unacked && self.dupacks == RULES.dupthresh;
+        !self.is_remote && self.silence < RULES.max_ack_delay && (self.follows_advance || self.follows_sack || third)
+    }
+
+    /// A timer drives the retransmission: a silence precedes it, or nothing can have triggered it for most
+    /// of an RTO. D-SACKs and other ACKs that do not advance interrupt the silence without triggering a
+    /// retransmission.
+    fn is_timer_driven(&self) -> bool {
+        let no_trigger = !self.sacked_above && self.dupacks < RULES.dupthresh && !self.in_recovery && !self.after_timeout;
+        let is_due = no_trigger && self.timer_age >= share_of(self.rto(), RULES.untriggered_rto);
+        (is_due || self.follows_silence()) && !self.is_triggered_late()
+    }
+
+    fn follows_silence(&self) -> bool {
+        if self.is_tracked {
+            // Pauses in the sender's incoming ACKs are not captured, and a slow link spaces its
+            // packets.
+            let spaced = share_of(self.previous_gap.min(i64::MAX / 4), RULES.timer_silence_gap);
+            return self.is_lowest_unacked
+                && !self.loss_shown
+                && self.silence >= RULES.min_timer_silence.max(spaced)
+                && self.since_advance >= self.min_timer_wait();
+        }
+        self.silence >= RULES.min_timer_silence.max(share_of(self.srtt(), RULES.timer_silence_srtt))
+            && self.timer_age >= share_of(self.srtt(), RULES.min_timer_age)
+    }
+
+    /// No probe is due before the repair after an RTO is complete, nor twice (RFC 8985, section 7.2).
+    fn is_probe_allowed(&self) -> bool {
+        !self.timer_fired && !self.after_timeout
+    }
+
+    /// No feedback about the last copy can have arrived yet, or nothing sent after the last
+    /// retransmission was acknowledged.
+    fn has_no_feedback(&self) -> bool {
+        let times = self.since_last_copy.zip(self.min_feedback_time);
+        let precedes = times.is_some_and(|(since, min)| is_below_share(since, min, RULES.min_feedback));
+        precedes && self.later_data_acked != Some(true) || !self.is_first_retransmission && self.later_data_acked == Some(false)
+    }
+
+    /// With the capture at the sender: the loss was detectable and the RTO is not due yet, so the
+    /// segment was sent late because of pacing or RACK's reordering timer, which takes SRTT at most.
+    fn is_triggered_late(&self) -> bool {
+        let max_window = share_of(self.srtt(), RULES.max_reordering_window);
+        let by_reordering_timer =
+            self.sack && self.sacked_above && self.later_data_acked == Some(true) && self.silence <= max_window;
+        let run = self.since_advance.min(self.since_last_copy.unwrap_or(i64::MAX));
+        !self.is_remote && (self.loss_shown || by_reordering_timer) && run < share_of(self.min_rto(), RULES.paced_rto)
+    }
+
+    /// The loss was detectable, and the RTO cannot expire now.
+    fn is_shown_before_rto(&self) -> bool {
+        self.loss_shown && !self.is_remote && !self.can_expire()
+    }
+
+    /// The retransmission timer can expire now: it runs since the last advancing ACK, or since the
+    /// segment's last copy, which restarts it in Linux.
+    fn can_expire(&self) -> bool {
+        let min = share_of(self.min_rto(), RULES.due_rto);
+        self.since_last_copy.is_none_or(|since| since >= min)
+            || !self.uses_rack && (min..=share_of(self.rto(), RULES.overdue_rto)).contains(&self.since_advance)
+    }
+
+    /// Every ACK that can have reached the sender has passed the capture: without SACK a fast
+    /// retransmission takes three duplicate ACKs.
+    fn is_lowest_untriggered(&self) -> bool {
+        let has_dupacks = self.dupacks.max(self.dupacks_at_capture) >= RULES.dupthresh;
+        self.is_tracked && self.is_lowest_unacked && !self.after_timeout && !self.sack && !self.in_recovery && !has_dupacks
+    }
+
+    /// No RTO is shorter than the common minimum.
+    fn is_too_soon_for_rto(&self) -> bool {
+        self.is_tracked && self.since_advance < share_of(RULES.common_rto_min, RULES.remote_rto_min)
+    }
+
+    /// A further copy from a remote stack that retransmits nothing twice in a recovery.
+    fn is_second_before_rack(&self) -> bool {
+        self.is_remote && self.sack && self.predates_rack && !self.is_first_retransmission
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Number of segments and confidence by kind.
 
-use super::super::classify::{Classification, SegmentKind};
+use super::super::classify::SegmentKind;
 use crate::compact::compact;
 
 /// Most directions have none, one or two kinds.
@@ -23,15 +23,15 @@ compact!(KindCount { kind, segments, confidence });
 
 impl KindCounts {
     /// Adds a packet worth `segments` full segments (a TSO segment is worth several).
-    pub(super) fn add(&mut self, classification: Classification, segments: u32) {
-        let weight = classification.confidence * segments as f32;
-        match self.counts.iter_mut().find(|count| count.kind == classification.kind) {
+    pub(super) fn add(&mut self, kind: SegmentKind, confidence: f32, segments: u32) {
+        let weight = confidence * segments as f32;
+        match self.counts.iter_mut().find(|count| count.kind == kind) {
             Some(count) => {
                 count.segments = count.segments.saturating_add(segments);
                 count.confidence += weight;
             }
             None => {
-                let new = KindCount { kind: classification.kind, segments, confidence: weight };
+                let new = KindCount { kind, segments, confidence: weight };
                 self.counts = self.counts.iter().copied().chain([new]).collect();
             }
         }
@@ -42,10 +42,10 @@ impl KindCounts {
     }
 
     /// Removes segments whose classification is revised.
-    pub(super) fn remove(&mut self, classification: Classification, segments: u32) {
-        if let Some(count) = self.counts.iter_mut().find(|count| count.kind == classification.kind) {
+    pub(super) fn remove(&mut self, kind: SegmentKind, confidence: f32, segments: u32) {
+        if let Some(count) = self.counts.iter_mut().find(|count| count.kind == kind) {
             count.segments = count.segments.saturating_sub(segments);
-            count.confidence -= classification.confidence * segments as f32;
+            count.confidence -= confidence * segments as f32;
         }
     }
 

@@ -65,7 +65,7 @@ impl Ledger {
         let earlier = self.records.iter().rev().find(|record| record.start == ctx.start()).map(|record| record.kind);
         let mut is_pair = false;
         self.retransmitted = self.retransmitted.saturating_add(segments);
-        self.counts.add(classification, segments);
+        self.counts.add(classification.kind, classification.confidence, segments);
         match classification.kind {
             SegmentKind::Timeout => {
                 self.rtos += 1;
@@ -131,14 +131,14 @@ impl Ledger {
 
     /// Counts a segment that is no retransmission, or none of data.
     pub fn count(&mut self, classification: Classification, segments: u32) {
-        self.counts.add(classification, segments);
+        self.counts.add(classification.kind, classification.confidence, segments);
     }
 
     /// Counts retransmissions that only IP identifications show, `after_rto` of them after an RTO.
     pub fn count_unseen(&mut self, lost: u32, after_rto: u32) {
         self.retransmitted = self.retransmitted.saturating_add(lost);
-        self.counts.add(Classification::new(SegmentKind::GoBackN, UNSEEN), after_rto);
-        self.counts.add(Classification::new(SegmentKind::Fast, UNSEEN), lost - after_rto);
+        self.counts.add(SegmentKind::GoBackN, UNSEEN, after_rto);
+        self.counts.add(SegmentKind::Fast, UNSEEN, lost - after_rto);
         self.rare_mut().unseen += lost;
     }
 

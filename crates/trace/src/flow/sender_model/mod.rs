@@ -7,7 +7,7 @@ mod dupack_triggers;
 mod loss_episode;
 mod rack;
 
-use super::classify::{Classification, RetransmissionEvidence, SegmentKind};
+use super::classify::{Classification, KindRule, RetransmissionEvidence, SegmentKind};
 use super::context::PacketContext;
 use super::outstanding::{SackMark, SentRange};
 use super::rules::{RULES, share_of};
@@ -318,10 +318,10 @@ impl SenderModel {
     pub fn learn_stack(&mut self, ctx: &PacketContext<'_>, classification: Classification) -> bool {
         let is_last = !seq_lt(ctx.end(), ctx.nxt);
         let is_first_timer = !self.timer_fired && !self.is_recovering(ctx.una);
-        let shows_probes = classification.kind == SegmentKind::TailProbe && is_last && classification.confidence > SURE_PROBE;
+        let shows_probes = classification.rule == KindRule::ProbeTimeout && is_last;
         match classification.kind {
             SegmentKind::TailProbe if shows_probes => self.uses_tlp = Some(true),
-            SegmentKind::Rack if ctx.is_at_sender() && ctx.sack && classification.confidence > UNSURE_RACK => {
+            SegmentKind::Rack if ctx.is_at_sender() && ctx.sack && classification.rule != KindRule::AckClocked => {
                 self.uses_rack = true
             }
             SegmentKind::Timeout if !is_last && is_first_timer && self.uses_tlp.is_none() => self.uses_tlp = Some(false),
@@ -633,11 +633,6 @@ impl SenderModel {
         self.triggers.memory() + self.episode.as_ref().map_or(0, |episode| episode.memory())
     }
 }
-
-/// Confidence of a retransmission by RACK from which the sender is not known to use it.
-const UNSURE_RACK: f32 = 0.75;
-/// Confidence of a probe from which the sender is known to use probes.
-const SURE_PROBE: f32 = 0.95;
 
 /// RACK's reordering window: a quarter of the minimum RTT, once more for each D-SACK, at most SRTT
 /// (RFC 8985, section 6.2, step 4).

@@ -2,7 +2,7 @@
 //! it was the last retransmission of the lowest outstanding segment that left an RTO after the segment's
 //! last copy and after the last advancing ACK (RFC 6298, section 5), and what followed it is go-back-N.
 
-use super::super::super::classify::{Classification, SegmentKind};
+use super::super::super::classify::{Classification, KindRule, SegmentKind};
 use super::super::super::context::PacketContext;
 use super::super::super::sender_model::{DueCopy, SenderModel};
 use super::super::super::seq::seq_lt;
@@ -43,12 +43,12 @@ impl Ledger {
         let Some(first) = self.records.iter().position(is_it) else { return };
         for at in (first + 1..self.records.len()).rev() {
             if self.records[at].kind.is_recovery() {
-                let is = Classification::new(SegmentKind::GoBackN, REVISED);
+                let is = Classification::new(SegmentKind::GoBackN, REVISED, KindRule::RepairAfterMissedRto);
                 self.reclassify(at, is);
                 revisions.push(Revision { was: SegmentKind::Fast, is });
             }
         }
-        let is = self.reclassify_as_rto(model, first, due.nxt);
+        let is = self.reclassify_as_rto(model, first, due.nxt, KindRule::MissedRto);
         revisions.push(Revision { was: SegmentKind::Fast, is });
     }
 }

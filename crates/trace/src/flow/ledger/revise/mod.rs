@@ -14,7 +14,7 @@ pub use rto_in_recovery::{Repeated, RtoCandidate};
 pub use slow_start::SlowStartSign;
 pub use swapped_ack::{ProcessedAck, SwapCandidate};
 
-use super::super::classify::{Classification, SegmentKind};
+use super::super::classify::{Classification, KindRule, SegmentKind};
 use super::super::rules::{RULES, is_below_share};
 use super::super::sender_model::SenderModel;
 use super::Ledger;
@@ -40,15 +40,15 @@ impl Ledger {
     /// Gives the record at index `at`, one of a recovery, another kind.
     fn reclassify(&mut self, at: usize, is: Classification) {
         let record = &mut self.records[at];
-        let was = Classification::new(record.kind, self.counts.confidence(record.kind).unwrap_or(REVISED));
-        record.kind = is.kind;
-        self.counts.remove(was, record.segments.into());
-        self.counts.add(is, record.segments.into());
+        let was = std::mem::replace(&mut record.kind, is.kind);
+        let confidence = self.counts.confidence(was).unwrap_or(REVISED);
+        self.counts.remove(was, confidence, record.segments.into());
+        self.counts.add(is.kind, is.confidence, record.segments.into());
     }
 
-    /// The record at index `at` was an RTO, and what follows it go-back-N.
-    fn reclassify_as_rto(&mut self, model: &mut SenderModel, at: usize, nxt: u32) -> Classification {
-        let is = Classification::new(SegmentKind::Timeout, REVISED);
+    /// The record at index `at` was an RTO by this rule, and what follows it go-back-N.
+    fn reclassify_as_rto(&mut self, model: &mut SenderModel, at: usize, nxt: u32, rule: KindRule) -> Classification {
+        let is = Classification::new(SegmentKind::Timeout, REVISED, rule);
         self.reclassify(at, is);
         self.rtos += 1;
         model.recovery_was_rto(nxt);

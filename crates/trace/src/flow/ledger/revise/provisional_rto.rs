@@ -2,7 +2,7 @@
 //! the sender a window of one segment until an ACK advances (RFC 5681, section 3.1), so that nothing
 //! else can follow within an RTT. If something does, ACKs triggered the retransmission.
 
-use super::super::super::classify::{Classification, SegmentKind};
+use super::super::super::classify::{Classification, KindRule, SegmentKind};
 use super::super::super::context::PacketContext;
 use super::super::super::sender_model::SenderModel;
 use super::super::Ledger;
@@ -56,9 +56,9 @@ impl Ledger {
     fn revert(&mut self, rto: ProvisionalRto) -> Revision {
         let is_repair = rto.rto_high.is_some() || rto.is_untriggered;
         let kind = if is_repair { SegmentKind::GoBackN } else { SegmentKind::Fast };
-        let is = Classification::new(kind, REVERTED);
-        self.counts.remove(Classification::new(SegmentKind::Timeout, rto.confidence), rto.segments);
-        self.counts.add(is, rto.segments);
+        let is = Classification::new(kind, REVERTED, KindRule::RevertedRto);
+        self.counts.remove(SegmentKind::Timeout, rto.confidence, rto.segments);
+        self.counts.add(is.kind, is.confidence, rto.segments);
         self.rtos -= 1;
         match rto.recovery_high {
             Some(_) => self.rare_mut().pairs.all -= 1,

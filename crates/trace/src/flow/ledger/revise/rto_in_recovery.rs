@@ -7,7 +7,7 @@
 //! the lowest segment. Linux's timer runs from there if a probe or the reordering timer was armed when
 //! the last ACK advanced (`tcp_rearm_rto`), so that the RTO may follow an advancing ACK soon.
 
-use super::super::super::classify::{Classification, SegmentKind};
+use super::super::super::classify::{Classification, KindRule, SegmentKind};
 use super::super::super::context::PacketContext;
 use super::super::super::rules::{RULES, share_of};
 use super::super::super::sender_model::SenderModel;
@@ -80,7 +80,7 @@ impl Ledger {
             return;
         }
         if let Some(at) = self.records.iter().rposition(|record| record.at == candidate.at) {
-            let is = self.reclassify_as_rto(model, at, ctx.nxt);
+            let is = self.reclassify_as_rto(model, at, ctx.nxt, KindRule::UnansweredAcks);
             revisions.push(Revision { was: SegmentKind::Fast, is });
         }
     }

@@ -5,7 +5,7 @@
 //! The partial ACK may be captured just after the second one, so that it is revised with the next data
 //! packet, unless an ACK within the maximum swap of the order explains it.
 
-use super::super::super::classify::{Classification, SegmentKind};
+use super::super::super::classify::{Classification, KindRule, SegmentKind};
 use super::super::super::context::PacketContext;
 use super::super::super::rules::RULES;
 use super::super::super::sender_model::SenderModel;
@@ -60,7 +60,7 @@ impl Ledger {
                     return classification;
                 }
                 self.revise_last_two(model, (self.records.len(), ctx.now, ctx.nxt), ctx, revisions);
-                Classification::new(SegmentKind::GoBackN, REVISED)
+                Classification::new(SegmentKind::GoBackN, REVISED, KindRule::SlowStart)
             }
             _ => classification,
         }
@@ -93,7 +93,7 @@ impl Ledger {
         match record.kind {
             SegmentKind::GoBackN => {}
             kind if kind.is_recovery() && !model.is_in_rto_recovery(ctx.una) => {
-                let is = Classification::new(SegmentKind::GoBackN, REVISED);
+                let is = Classification::new(SegmentKind::GoBackN, REVISED, KindRule::SlowStart);
                 self.reclassify(last, is);
                 revisions.push(Revision { was: SegmentKind::Fast, is });
             }
@@ -122,11 +122,11 @@ impl Ledger {
             return;
         }
         if first.is_some() {
-            let is = Classification::new(SegmentKind::GoBackN, REVISED);
+            let is = Classification::new(SegmentKind::GoBackN, REVISED, KindRule::SlowStart);
             self.reclassify(last, is);
             revisions.push(Revision { was: SegmentKind::Fast, is });
         }
-        let is = self.reclassify_as_rto(model, first.unwrap_or(last), nxt);
+        let is = self.reclassify_as_rto(model, first.unwrap_or(last), nxt, KindRule::RtoBeforeSlowStart);
         revisions.push(Revision { was: SegmentKind::Fast, is });
     }
 }

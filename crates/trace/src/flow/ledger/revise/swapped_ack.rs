@@ -1,7 +1,7 @@
 //! A retransmission that no ACK explains, and within microseconds an ACK that would: the order of capture
 //! was swapped, as each direction of an interface has a buffer of its own. The ACK triggered it.
 
-use super::super::super::classify::{Classification, SegmentKind};
+use super::super::super::classify::{Classification, KindRule, SegmentKind};
 use super::super::super::context::PacketContext;
 use super::super::super::rules::RULES;
 use super::super::super::sender_model::SenderModel;
@@ -82,7 +82,7 @@ impl Ledger {
         }
         let is_it = |record: &super::super::Retransmission| record.at == candidate.at && record.kind == candidate.kind;
         let Some(at) = self.records.iter().rposition(is_it) else { return };
-        let is = Classification::new(SegmentKind::Fast, SWAPPED);
+        let is = Classification::new(SegmentKind::Fast, SWAPPED, KindRule::SwappedAck);
         self.reclassify(at, is);
         if candidate.kind == SegmentKind::Unexplained {
             self.recoveries += u32::from(model.on_fast_retransmission(ctx));

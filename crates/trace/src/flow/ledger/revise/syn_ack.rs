@@ -2,7 +2,7 @@
 //! one second): the SYN-ACK that counted as the first was a retransmission as well, unless it came sooner
 //! after the first SYN. The second SYN comes early if a queue on the path held the first one.
 
-use super::super::super::classify::{Classification, SegmentKind};
+use super::super::super::classify::{Classification, KindRule, SegmentKind};
 use super::super::super::rules::RULES;
 use super::super::Ledger;
 use super::Revision;
@@ -24,9 +24,9 @@ impl Ledger {
         if self.counts.count(SegmentKind::Handshake) > 0 || since_last > RULES.min_initial_rto || is_first {
             return;
         }
-        let is = Classification::new(SegmentKind::Handshake, REPEATED);
+        let is = Classification::new(SegmentKind::Handshake, REPEATED, KindRule::EarlySynAck);
         self.retransmitted = self.retransmitted.saturating_add(segments);
-        self.counts.add(is, segments);
+        self.counts.add(is.kind, is.confidence, segments);
         revisions.push(Revision { was: SegmentKind::Handshake, is });
     }
 }
