@@ -1,5 +1,5 @@
-"""What the codes of errors and the findings of `analyze` mean: `ackclock explain`, and the pages of
-both.
+"""What the codes of errors, the findings of `analyze` and its rules of retransmissions mean:
+`ackclock explain`, and the pages of them.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ackclock._native import kind_rules
 from ackclock.errors import InputError, choices, format_value
 
 TEXTS = Path(__file__).with_name("explanations.toml")
 KINDS = {"errors": "error", "findings": "finding"}
 """The tables of explanations.toml, and what an entry of each is."""
+PAGES = {"error": "reference/errors.html", "finding": "reference/findings.html", "rule": "reference/rules.html"}
 
 
 @dataclass(frozen=True)
@@ -22,30 +24,41 @@ class Explanation:
 
     name: str
     kind: str
-    """"error" or "finding"."""
+    """"error", "finding" or "rule"."""
     group: str
     """The title below which pages have it."""
     text: str
     example: str = ""
     """The message of such an error."""
+    source: str = ""
+    """The standard that a rule applies."""
 
     @property
     def page(self) -> str:
         """Its address in the site."""
-        return f"reference/errors.html#{self.name}" if self.kind == "error" else f"reference/findings.html#{self.name}"
+        return f"{PAGES[self.kind]}#{self.name}"
 
 
 @cache
 def explanations() -> dict[str, Explanation]:
-    """All of them by name, errors first, in the order of their pages."""
+    """All of them by name: errors, findings, rules, in the order of their pages."""
     texts = tomllib.loads(TEXTS.read_text("utf-8"))
-    return {
-        name: Explanation(name, kind, **entry) for table, kind in KINDS.items() for name, entry in texts[table].items()
-    }
+    entries = [
+        Explanation(name, kind, **entry) for table, kind in KINDS.items() for name, entry in texts[table].items()
+    ]
+    entries += [
+        Explanation(name, "rule", _first_kind(text), text, source=source) for name, source, text in kind_rules()
+    ]
+    return {entry.name: entry for entry in entries}
+
+
+def _first_kind(text: str) -> str:
+    """The kind of segment that a rule's text begins with."""
+    return text.split("`")[1]
 
 
 def explain(name: str) -> Explanation:
-    """The explanation of an error's code or a finding.
+    """The explanation of an error's code, a finding or a rule.
 
     Raises InputError for another name.
 

@@ -1,15 +1,17 @@
-"""`explain`: every code and finding that the program prints has a text."""
+"""`explain`: every code, finding and rule that the program prints has a text."""
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 
 import pytest
 
 from ackclock import cli
+from ackclock._native import kind_rules
 from ackclock.errors import Internal, Interrupted, RunFailed, UsageError
-from ackclock.explanations import explain, explanations
+from ackclock.explanations import TEXTS, explain, explanations
 from tests.support import ROOT
 
 SOURCES = "".join(path.read_text("utf-8") for path in (ROOT / "python/ackclock").rglob("*.py"))
@@ -50,6 +52,22 @@ def test_error_has_the_code_of_its_cause(arguments, content, code, tmp_path, cap
     printed = capsys.readouterr()
     assert json.loads(printed.out)["error"]["code"] == code, printed.out
     assert "more:" not in printed.err, "one line where no person reads"
+
+
+def test_rule_is_explained_with_its_kind_and_its_source(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", "rto_silence"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("rto_silence (rule; timeout)\n")
+    assert "Source: RFC 6298, section 5.4\n" in printed
+    # What needs no standard has none.
+    assert cli.run(["explain", "unexplained", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["source"] == ""
+
+
+def test_names_of_errors_findings_and_rules_are_distinct() -> None:
+    texts = tomllib.loads(TEXTS.read_text("utf-8"))
+    names = [*texts["errors"], *texts["findings"], *(name for name, _, _ in kind_rules())]
+    assert len(set(names)) == len(names) == len(explanations())
 
 
 def test_terminal_names_the_command_that_explains_an_error(monkeypatch, capsys) -> None:

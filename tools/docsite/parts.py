@@ -169,19 +169,26 @@ def errors() -> str:
     return _explained("error")
 
 
+@part
+def rules() -> str:
+    """The rules of retransmissions by the kind that they give, each below a title of its own."""
+    return _explained("rule")
+
+
 def _explained(kind: str) -> str:
     from ackclock.explanations import explanations
 
     done: list[str] = []
     group = ""
-    for one in explanations().values():
-        if one.kind != kind:
-            continue
+    entries = [one for one in explanations().values() if one.kind == kind]
+    first = {one.group: number for number, one in reversed(list(enumerate(entries)))}
+    for one in sorted(entries, key=lambda one: first[one.group]):
         if one.group != group:
             group = one.group
             done.append(f"## {group}")
         example = f"\n\n```\n{one.example}\n```" if one.example else ""
-        done.append(f"### {one.name}\n\n{one.text}{example}")
+        source = f" {one.source}." if one.source else ""
+        done.append(f"### {one.name}\n\n{one.text}{source}{example}")
     return "\n\n".join(done)
 
 

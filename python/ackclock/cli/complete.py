@@ -63,7 +63,7 @@ def kernel_variants(incomplete: str) -> Items:
 
 
 def explained(incomplete: str) -> Items:
-    """Codes of errors, and findings."""
+    """Codes of errors, findings, and rules."""
     from ackclock.explanations import explanations
 
     return _matching({name: f"{one.kind}: {one.group}" for name, one in explanations().items()}, incomplete)

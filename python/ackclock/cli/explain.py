@@ -1,4 +1,4 @@
-"""explain: the meaning of an error's code or of a finding."""
+"""explain: the meaning of an error's code, of a finding or of a rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def explain(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="The code of an error, or a finding of analyze (default: list all).",
+            help="The code of an error, a finding of analyze, or a rule of its events (default: list all).",
             show_default=False,
             autocompletion=complete.explained,
         ),
@@ -22,10 +22,11 @@ def explain(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """What the code of an error or a finding of `analyze` means, and what to do; no network is
-    used.
+    """What the code of an error, a finding of `analyze` or a rule of its events means; no network
+    is used.
 
-    On a terminal an error is followed by its code; --json has it as `code`.
+    On a terminal an error is followed by its code; --json has it as `code`. Events of `analyze
+    --json` and of `--timeline` name the rule that classified the segment.
     """
     import shutil
     import textwrap
@@ -47,6 +48,8 @@ def explain(
         return
     print(f"{found.name} ({found.kind}; {found.group})")
     print(textwrap.fill(found.text, shutil.get_terminal_size((100, 24)).columns))
+    if found.source:
+        print(f"Source: {found.source}")
     if found.example:
         print(f"Example: {found.example}")
     print(f"Page: {found.page}")
