@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz kernel kernel-cc ack-path limits conformance dialogues dialogues-record fit-accuracy fit-measure fit-foreign advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml host-processing
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits conformance dialogues dialogues-record fit-accuracy fit-measure fit-foreign advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml host-processing
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -136,6 +136,11 @@ fuzz: build ## mutated captures and packetdrill scripts, then damaged run folder
 	$(CARGO) run --quiet --package ackclock-fuzz -- run $(or $(MINUTES),5) runs/fuzz $(if $(SEED),--seed $(SEED)) \
 	  $(if $(FIRST),--first $(FIRST)) crates/trace/tests/corpus tests/packetdrill examples $(ACKCLOCK_ORACLES)
 	$(BIN)/python -m studies.run_folders.fuzz $(or $(MINUTES),5) runs/fuzz $(if $(SEED),--seed $(SEED)) $(if $(FIRST),--first $(FIRST))
+
+# In parts: make mutants SETS=recovery PART=1/8 MINUTES=60, again until all are done. One place: MATCH=REGEX
+mutants: $(VENV)/.locked ## mutants of classify, join, recovery, queue and cc (SETS), in a copy of the tree; survivors have a reason in tools/mutants-survivors.txt
+	@CARGO="$(CARGO)" $(BIN)/python tools/mutants.py $(or $(SETS),classify join recovery queue) --part $(or $(PART),1/1) \
+	  --minutes $(or $(MINUTES),60) --kept $(or $(KEPT),runs/mutants.jsonl) $(if $(MATCH),--match '$(MATCH)')
 
 soak: build ## 25 emulations at once for 40 minutes (SOAK=SECONDS), with their memory and descriptors each minute
 	$(BIN)/python -m studies.emulator.soak $(or $(SOAK),2400)

@@ -1,0 +1,304 @@
+"""Mutation testing of the engine: one changed operator, constant or function at a time, and the
+tests of its crate, which have to fail.
+
+The mutants are made in a copy of the tree, so that an interruption leaves nothing behind. Outcomes
+are kept in a file of JSON lines: a further run goes on with the mutants that have none. Their order
+is that of a hash, so that any first part is a sample. A survivor needs a line with its reason in
+tools/mutants-survivors.txt; without one the status is 1.
+
+    python tools/mutants.py recovery --part 1/8 --minutes 60 --kept runs/mutants.jsonl
+    python tools/mutants.py classify --match 'impatient_rto' --kept runs/mutants.jsonl
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SURVIVORS = ROOT / "tools" / "mutants-survivors.txt"
+COPY = ROOT / "target" / "mutants"
+SETS = {
+    "classify": ("ackclock-trace", ("crates/trace/src/flow/classify", "crates/trace/src/flow/rules.rs")),
+    "join": ("ackclock-trace", ("crates/trace/src/join",)),
+    "recovery": ("ackclock-core", ("crates/core/src/tcp/recovery",)),
+    "queue": ("ackclock-core", ("crates/core/src/queue",)),
+    "cc": ("ackclock-core", ("crates/core/src/tcp/cc",)),
+}
+"""The crate whose tests have to fail, and the sources, by the name of a set."""
+UNVIABLE, CAUGHT, SURVIVED, TIMEOUT = "unviable", "caught", "survived", "timeout"
+TEST_TIMEOUT_S = 600.0
+
+SWAPS = {
+    "<": ("<=", ">="),
+    "<=": ("<", ">"),
+    ">": (">=", "<="),
+    ">=": (">", "<"),
+    "==": ("!=",),
+    "!=": ("==",),
+    "&&": ("||",),
+    "||": ("&&",),
+    "+": ("-",),
+    "-": ("+",),
+    "*": ("/",),
+    "/": ("*",),
+    "+=": ("-=",),
+    "-=": ("+=",),
+}
+_OPERATOR = re.compile(r"(?<= )(<=|>=|==|!=|&&|\|\||\+=|-=|[<>+\-*/])(?= )|(?<= )(&&|\|\||[+\-*/])(?=$)")
+_NEGATION = re.compile(r"(?<=[ (|])!(?=[\w(])")
+_NUMBER = re.compile(r"(?<![\w.])(\d[\d_]*(?:\.\d[\d_]*)?)(?![\w.]|\.\w)")
+_FUNCTION = re.compile(r"\bfn (\w+)[^;{}]*?(?:-> ([^{;]+?))? (?:where [^{]*)?\{")
+_DEFAULTS = {"bool": ("true", "false"), "()": ("",)}
+_NUMERIC = re.compile(r"[ui](8|16|32|64|size)|f64|f32")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of one place in a file of the tree."""
+
+    file: str
+    line: int
+    """From 1; not a part of the key."""
+    before: str
+    """The source line, without the blanks at both ends."""
+    change: str
+    start: int
+    end: int
+    text: str
+
+    @property
+    def key(self) -> str:
+        """Equal in all versions of the tree in which the line is equal."""
+        return f"{self.file}: {self.before} [{self.change}]"
+
+    @property
+    def order(self) -> str:
+        return hashlib.sha256(self.key.encode()).hexdigest()
+
+    def apply(self, source: str) -> str:
+        return source[: self.start] + self.text + source[self.end :]
+
+
+def code_of(source: str) -> str:
+    """The source with blanks in the place of comments, strings, characters, attributes and tests.
+    Offsets stay.
+    """
+    tests = re.search(r"^#\[cfg\(test\)\]\nmod ", source, re.MULTILINE)
+    kept = source[: tests.start()] if tests else source
+    literal = re.compile(r'//[^\n]*|b?"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\'|#!?\[[^\n]*\]|/\*.*?\*/', re.DOTALL)
+    blank = literal.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), kept)
+    return blank + re.sub(r"[^\n]", " ", source[len(kept) :])
+
+
+def mutants_of(file: str, source: str) -> Iterator[Mutant]:
+    """The mutants of a source file, in the order of their places."""
+    code = code_of(source)
+    found: Counter[str] = Counter()
+    for start, end, text, change in sorted(_changes(code)):
+        first = source.rfind("\n", 0, start) + 1
+        before = source[first : source.find("\n", start)].strip()
+        # The same change at several places of equal lines.
+        found[before + change] += 1
+        number = found[before + change]
+        place = change if number == 1 else f"{change}, place {number}"
+        yield Mutant(file, source.count("\n", 0, start) + 1, before, place, start, end, text)
+
+
+def _changes(code: str) -> Iterator[tuple[int, int, str, str]]:
+    for found in _OPERATOR.finditer(code):
+        start, end = found.span()
+        for text in SWAPS[found.group()]:
+            yield start, end, text, f"{found.group()} to {text}"
+    for found in _NEGATION.finditer(code):
+        yield found.start(), found.end(), "", "negation deleted"
+    for found in _NUMBER.finditer(code):
+        for text in _numbers(found.group()):
+            yield found.start(), found.end(), text, f"{found.group()} to {text}"
+    for found in _FUNCTION.finditer(code):
+        end = _closing(code, found.end() - 1)
+        for text in _defaults((found.group(2) or "()").strip()):
+            yield found.end(), end, f" {text} ", f"{found.group(1)} returns {text or 'at once'}"
+
+
+def _numbers(text: str) -> tuple[str, ...]:
+    """A tenth more and less of a real number, one more and less of an integer."""
+    plain = text.replace("_", "")
+    if "." in plain:
+        value = float(plain)
+        return (f"{value * 1.1:.6}", f"{value * 0.9:.6}") if value else ("1.0",)
+    value_int = int(plain)
+    return (str(value_int + 1), str(value_int - 1)) if value_int else ("1",)
+
+
+def _defaults(kind: str) -> tuple[str, ...]:
+    """Values of a return type that need no argument."""
+    if kind in _DEFAULTS:
+        return _DEFAULTS[kind]
+    if kind.startswith("Option<"):
+        return ("None",)
+    return ("Default::default()",) if _NUMERIC.fullmatch(kind) else ()
+
+
+def _closing(code: str, opening: int) -> int:
+    """The place of the brace that closes the one at `opening`."""
+    depth = 0
+    for place in range(opening, len(code)):
+        depth += {"{": 1, "}": -1}.get(code[place], 0)
+        if depth == 0:
+            return place
+    return len(code)
+
+
+def all_mutants(paths: Sequence[str]) -> list[Mutant]:
+    """The mutants of files and folders of the tree, by hash."""
+    files = sorted(
+        file for path in paths for file in ([ROOT / path] if path.endswith(".rs") else (ROOT / path).rglob("*.rs"))
+    )
+    found = [
+        mutant
+        for file in files
+        if file.name != "tests.rs"
+        for mutant in mutants_of(file.relative_to(ROOT).as_posix(), file.read_text("utf-8"))
+    ]
+    return sorted(found, key=lambda mutant: mutant.order)
+
+
+def reasons(text: str) -> dict[str, str]:
+    """The known survivors and their reasons: a key on a line, its reason on the next, indented."""
+    known: dict[str, str] = {}
+    key = ""
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith(" "):
+            known[key] = f"{known[key]} {line.strip()}".strip()
+        else:
+            key = line.strip()
+            known[key] = ""
+    return known
+
+
+class Bench:
+    """A copy of the tree's files in git, in which mutants are built and tested."""
+
+    def __init__(self, crate: str) -> None:
+        self.crate = crate
+        self.tree = COPY / "tree"
+        self.cargo = shlex.split(os.environ.get("CARGO", "cargo"))
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+        for name in filter(None, listed.decode().split("\0")):
+            source, copy = ROOT / name, self.tree / name
+            if not source.is_file() or name.startswith(("docs/", "python/", "studies/", "lab/")):
+                continue
+            content = source.read_bytes()
+            if not copy.is_file() or copy.read_bytes() != content:
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(content)
+
+    def test(self, mutant: Mutant | None) -> tuple[str, list[str]]:
+        """The outcome, and the first tests that failed."""
+        if mutant is None:
+            return self._run()
+        file = self.tree / mutant.file
+        source = file.read_text("utf-8")
+        try:
+            file.write_text(mutant.apply(source), "utf-8")
+            return self._run()
+        finally:
+            file.write_text(source, "utf-8")
+
+    def _run(self) -> tuple[str, list[str]]:
+        environment = {
+            **os.environ,
+            "CARGO_TARGET_DIR": str(COPY / "target"),
+            "CARGO_PROFILE_DEV_OPT_LEVEL": "1",
+            "CARGO_PROFILE_DEV_DEBUG": "0",
+            "PROPTEST_RNG_SEED": "1",
+            "RUST_BACKTRACE": "0",
+        }
+        command = [*self.cargo, "test", "--quiet", "--offline", "--package", self.crate, "--lib", "--test", "suite"]
+        built = subprocess.run([*command, "--no-run"], cwd=self.tree, env=environment, capture_output=True)
+        if built.returncode:
+            return UNVIABLE, built.stderr.decode("utf-8", "replace").splitlines()[:3]
+        try:
+            tested = subprocess.run(
+                [*command, "--no-fail-fast"],
+                cwd=self.tree,
+                env=environment,
+                capture_output=True,
+                timeout=TEST_TIMEOUT_S,
+            )
+        except subprocess.TimeoutExpired:
+            return TIMEOUT, []
+        if tested.returncode == 0:
+            return SURVIVED, []
+        output = tested.stdout.decode("utf-8", "replace")
+        failed = re.findall(r"^    ([\w:]+)$", output, re.MULTILINE)
+        return CAUGHT, sorted(set(failed))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Mutation testing of the engine.")
+    parser.add_argument("sets", nargs="*", choices=[*SETS, []], help="sets of files (default: all)")
+    parser.add_argument("--part", default="1/1", help="one of several parts, such as 1/8")
+    parser.add_argument("--minutes", type=float, default=60.0, help="no mutant begins after this time")
+    parser.add_argument("--kept", type=Path, default=ROOT / "runs" / "mutants.jsonl", help="the file of outcomes")
+    parser.add_argument("--match", default="", help="only mutants whose key has this regular expression")
+    parser.add_argument("--list", action="store_true", help="print the mutants, and test none")
+    options = parser.parse_args()
+    begun = time.monotonic()
+    part, parts = (int(number) for number in options.part.split("/"))
+    known = reasons(SURVIVORS.read_text("utf-8"))
+    kept: dict[str, dict[str, object]] = {}
+    if options.kept.is_file():
+        for line in options.kept.read_text("utf-8").splitlines():
+            outcome = json.loads(line)
+            kept[outcome["key"]] = outcome
+    status = 0
+    for name in options.sets or SETS:
+        crate, paths = SETS[name]
+        mutants = [one for one in all_mutants(paths) if re.search(options.match, one.key)]
+        mutants = mutants[part - 1 :: parts]
+        if options.list:
+            print("\n".join(one.key for one in mutants))
+            continue
+        left = [one for one in mutants if one.key not in kept]
+        if left:
+            bench = Bench(crate)
+            outcome, failed = bench.test(None)
+            if outcome != SURVIVED:
+                print(f"{name}: the tests fail without a mutant: {outcome} {' '.join(failed)}")
+                return 2
+            for mutant in left:
+                if time.monotonic() - begun > 60.0 * options.minutes:
+                    break
+                outcome, failed = bench.test(mutant)
+                kept[mutant.key] = {"key": mutant.key, "line": mutant.line, "outcome": outcome, "failed": failed[:5]}
+                options.kept.parent.mkdir(parents=True, exist_ok=True)
+                with options.kept.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(kept[mutant.key]) + "\n")
+                print(f"{outcome:9} {mutant.key} {' '.join(failed[:2])}", flush=True)
+        done = [kept[one.key] for one in mutants if one.key in kept]
+        counts = Counter(str(one["outcome"]) for one in done)
+        print(f"{name}: {len(mutants)} mutants, {', '.join(f'{n} {what}' for what, n in sorted(counts.items()))}")
+        unexplained = [str(one["key"]) for one in done if one["outcome"] == SURVIVED and not known.get(str(one["key"]))]
+        for key in unexplained:
+            print(f"  without a reason: {key}")
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
