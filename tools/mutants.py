@@ -275,7 +275,7 @@ def main() -> int:
             print("\n".join(one.key for one in mutants))
             continue
         left = [one for one in mutants if one.key not in kept]
-        if left:
+        if left and time.monotonic() - begun < 60.0 * options.minutes:
             bench = Bench(crate)
             outcome, failed = bench.test(None)
             if outcome != SURVIVED:
