@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ackclock.congestion_control import CongestionControl
 
@@ -26,6 +27,41 @@ class Batches:
         controls: dict[str, type[CongestionControl]] | None = None,
     ) -> Batch: ...
     def stop(self) -> None: ...
+
+class CheckedTable:
+    """A checked table of a link file or scenario. Its keys are attributes: times in picoseconds,
+    rates in bits per second, sizes in bytes.
+    """
+
+    @property
+    def table_name(self) -> str:
+        """The name of the table, such as `CoDel`."""
+
+    def __getattr__(self, key: str) -> Any: ...
+    def plan(self) -> dict[str, Any]:
+        """The engine's configuration, as a plan has it."""
+
+    def written(self, given: bool = False) -> dict[str, Any]:
+        """The table as a file has it: all keys, or those that it was read with."""
+
+def read_table(name: str, value: object) -> CheckedTable:
+    """Read a table, such as `CoDel`, or one of several kinds, such as `Queue`. Raises
+    `ackclock.errors.InvalidValue`.
+    """
+
+def table_schema(name: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The JSON Schema of a table as the value of a key, and the definitions of tables by name."""
+
+def table_kinds(name: str) -> list[tuple[str, str]]:
+    """The tables that a table with several kinds may be: kind and name."""
+
+def table_names() -> list[str]:
+    """The names of all tables with keys."""
+
+def table_keys(name: str) -> list[tuple[str, str, str, str, str, str]]:
+    """The keys of a table, in the order in which they are checked: name, unit, default, limits,
+    text, example.
+    """
 
 class ControlError(Exception):
     """A congestion control raised; its exception is the cause."""

@@ -41,9 +41,11 @@ def table(heads: list[str], rows: Iterator[list[str]] | list[list[str]]) -> str:
 
 @part
 def keys(where: str) -> str:
-    """The keys of a class of ackclock.input, such as `link.aqm:CoDel`, or of another package by its
-    whole name.
+    """The keys of a table that Rust reads, such as `CoDel`, of a class of ackclock.input, such as
+    `link.hop:Hop`, or of another package by its whole name.
     """
+    if ":" not in where:
+        return _keys(where)
     module, _, name = where.partition(":")
     whole = module if module.startswith("ackclock.") else f"ackclock.input.{module}"
     return _keys(getattr(importlib.import_module(whole), name))
@@ -74,7 +76,8 @@ def _keys(model: Any, left_out: Container[str] = ()) -> str:
     for key in keys_of(model):
         if key.name in left_out:
             continue
-        check_example(model, key.name)
+        if not isinstance(model, str):
+            check_example(model, key.name)
         meaning = [key.text]
         if key.limits and not (key.name == "kind" and ", " not in key.limits):
             meaning.append(f"Allowed: {plain(key.limits)}.")

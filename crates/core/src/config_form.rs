@@ -1,6 +1,6 @@
-//! Deserialization of configuration fields whose form in a plan differs from their type.
+//! Configuration fields whose form in a plan differs from their type.
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A key that must be present, though it may be null. With serde's default, an absent key is null.
 pub fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
@@ -10,6 +10,16 @@ pub fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Resu
 /// Null is no limit: the maximum of the type.
 pub fn unlimited<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     Ok(nullable(from)?.unwrap_or(u64::MAX))
+}
+
+/// What `unlimited` reads: the maximum is null.
+pub fn or_null<S: Serializer>(limit: &u64, into: S) -> Result<S::Ok, S::Error> {
+    (*limit != u64::MAX).then_some(limit).serialize(into)
+}
+
+/// A plan leaves out a key with the value that an absent key has.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Null is no limit: infinity.

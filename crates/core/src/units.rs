@@ -1,6 +1,6 @@
 //! Time, rate and size as integers, so that a seed gives the same bytes on every machine.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
@@ -13,7 +13,7 @@ pub const PS_PER_S: u64 = 1_000_000_000_000;
 pub struct Time(pub u64);
 
 /// A duration in picoseconds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Span(pub u64);
 

@@ -20,6 +20,7 @@ mod python_cc;
 mod run_columns;
 mod statistics;
 mod table;
+mod tables;
 
 use ackclock_core::Problem;
 use ackclock_sim::plan::HostOverhead;
@@ -132,6 +133,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InputError", py.get_type::<errors::InputError>())?;
     module.add("PlanError", py.get_type::<errors::PlanError>())?;
     module.add("FailedError", py.get_type::<errors::FailedError>())?;
+    module.add_class::<tables::CheckedTable>()?;
+    module.add_function(wrap_pyfunction!(tables::read_table, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::table_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::table_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::table_names, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::table_keys, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_class::<batch::Batch>()?;
     module.add_class::<batch::Batches>()?;

@@ -34,10 +34,10 @@ from ackclock.comparison.socket_buffers import bdp_bytes
 from ackclock.errors import InvalidValue, format_value
 from ackclock.export.line import Line
 from ackclock.export.tc_queue import queue_arguments
-from ackclock.input.link.aqm import Cake
+from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.framing import Atm
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
-from ackclock.input.link.queue import QUEUES, Queue
+from ackclock.input.link.queue import read_queue
 from ackclock.input.units import show_rate, show_size
 
 SHAPED_SHARE = 0.95
@@ -303,28 +303,26 @@ def _owner(of: Situation, hop: Hop, direction: str) -> str:
     return "router" if direction == "up" and hop.name == of.hops[-1].name else "operator"
 
 
-def _is_queue(queue: Queue, aqm: Mapping[str, Any]) -> bool:
+def _is_queue(queue: CheckedTable, aqm: Mapping[str, Any]) -> bool:
     """Whether a queue is an AQM with its target."""
     if queue.kind != aqm["kind"]:
         return False
-    kinds: Mapping[str, Any] = QUEUES
-    return getattr(queue, "target", None) == getattr(kinds[queue.kind].model_validate(aqm), "target", None)
+    return getattr(queue, "target", None) == getattr(read_queue(aqm), "target", None)
 
 
-def _size(queue: Queue | None) -> int | None:
+def _size(queue: CheckedTable | None) -> int | None:
     return queue.bytes if queue else None
 
 
-def _written(queue: Queue | None) -> dict[str, Any] | None:
-    return queue.model_dump(exclude_none=True, exclude_unset=True) if queue else None
+def _written(queue: CheckedTable | None) -> dict[str, Any] | None:
+    return queue.written(given=True) if queue else None
 
 
 def _queue_action(of: Situation, hop: Hop, direction: str, value: Mapping[str, Any], words: str) -> Action:
     side: Direction = getattr(hop, direction)
     kept = {"ack": _written(side.queue)["ack"]} if side.queue and side.queue.ack and "ack" not in value else {}  # type: ignore[index]
     wanted = {**value, **kept}
-    kinds: Mapping[str, Any] = QUEUES
-    queue: Queue = kinds[wanted["kind"]].model_validate(wanted)
+    queue = read_queue(wanted)
     safe = _safe_bps(of, hop, direction) if isinstance(side.rate, int) else None
     rate = int(safe) if safe else None
     who = _owner(of, hop, direction)
@@ -339,7 +337,7 @@ def _queue_action(of: Situation, hop: Hop, direction: str, value: Mapping[str, A
         sqm = SqmQueue(0, rate // 1000, egress=" ".join(_keywords(qdisc.arguments)))
         sqm = replace(sqm, atm_overhead=cells.aal5_overhead if cells else None)
     place = DROP_IN
-    if rate and isinstance(queue, Cake):
+    if rate and queue.kind == "cake":
         place = f"the line carries {show_rate(rate)}: the queue of a slower one is in the device before it"
     conditions = (*_interface(who, hop, direction), place)
     return Action(kind, f"{words} at {hop.name} {direction}", (change,), (step,), conditions, sqm=sqm)
@@ -373,7 +371,7 @@ def _keywords(arguments: Sequence[str]) -> Iterator[str]:
 def _qdisc_of(line: Line, rate: int | None, device: str) -> Qdisc:
     """The qdisc of a queue."""
     words = queue_arguments(line, rate).split()
-    if isinstance(line.queue, Cake):
+    if line.queue and line.queue.kind == "cake":
         words = ["cake", *(["bandwidth", f"{rate}bit"] if rate else ["unlimited"]), *words]
     return Qdisc(device, words[0], tuple(words[1:]))
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ackclock.errors import InputError, choices, format_value
-from ackclock.input.link.ack_handling import PRESETS
+from ackclock.input.checked_table import words
 from ackclock.input.link.hop import Hop
-from ackclock.input.link.queue import QUEUES
+from ackclock.input.link.queue import marks, queue_kinds
 from ackclock.input.link.rate import TraceRate
 
 AS_IS = "link"
@@ -21,7 +21,7 @@ HOST = "none"
 
 POLICIES: dict[str, dict[str, Any]] = {
     "none": {},
-    **{name: {"filter": name} for name in PRESETS},
+    **{name: {"filter": name} for name in words("Filter", "preset")},
     "acks-first": {"first": True},
     "drop-front": {"drop": "front"},
 }
@@ -39,7 +39,7 @@ as `red`, in the direction of the ACKs) and sender adaptation (`asymmetry`, sect
 
 def check_queues(kinds: Sequence[str]) -> None:
     """Raise InputError for an unknown queue."""
-    _known(kinds, [AS_IS, *QUEUES], "queue")
+    _known(kinds, [AS_IS, *queue_kinds()], "queue")
 
 
 def check_policies(policies: Sequence[str]) -> None:
@@ -47,7 +47,7 @@ def check_policies(policies: Sequence[str]) -> None:
     for policy in policies:
         parts = policy.split("+")
         if policy != AS_IS:
-            _known(parts, list(dict.fromkeys([*POLICIES, *QUEUES])), "ack_policy")
+            _known(parts, list(dict.fromkeys([*POLICIES, *queue_kinds()])), "ack_policy")
         keys = [key for part in parts for key in POLICIES.get(part, {"kind": part})]
         if len(set(keys)) < len(keys) or ("none" in parts and len(parts) > 1):
             raise InputError(
@@ -95,7 +95,7 @@ class Bottlenecks:
             return {self.acks: dict(self.ack_queue)}
         queue, acks = dict(self.ack_queue), {}
         for part in policy.split("+"):
-            if part in QUEUES:
+            if part in queue_kinds():
                 queue = _of_kind(queue, part)
             acks.update(POLICIES.get(part, {}))
         queue.pop("ack", None)
@@ -124,7 +124,7 @@ def unmarked(technique: str, hops: Sequence[Hop], direction: str) -> bool:
     """
     reverse = "up" if direction == "down" else "down"
     sides = [getattr(hop, reverse) for hop in hops]
-    return "acc" in technique.split("+") and not any(side and side.queue and side.queue.marks for side in sides)
+    return "acc" in technique.split("+") and not any(side and side.queue and marks(side.queue) for side in sides)
 
 
 UNMARKED = (
@@ -160,7 +160,7 @@ def _bps(hop: Hop, direction: str) -> float | None:
 
 def _queue(hop: Hop, direction: str) -> dict[str, Any]:
     queue = getattr(hop, direction).queue
-    return queue.model_dump(exclude_none=True, exclude_unset=True) if queue else {}
+    return queue.written(given=True) if queue else {}
 
 
 def _of_kind(queue: Mapping[str, Any], kind: str) -> dict[str, Any]:

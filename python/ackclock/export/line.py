@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Any
 
+from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.framing import Atm
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
 from ackclock.input.link.loss import Bernoulli, Loss
-from ackclock.input.link.queue import Queue
 from ackclock.input.link.rate import TraceRate
 from ackclock.input.units import show_rate
 
@@ -31,7 +31,7 @@ class Line:
     delay: int = 0
     rate: int | TraceRate | None = None
     framing: Atm | None = None
-    queue: Queue | None = None
+    queue: CheckedTable | None = None
     loss: Loss | None = None
     jitter: Any = None
     duplicate: float = 0.0

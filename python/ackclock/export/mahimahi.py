@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from math import gcd
 
 from ackclock.export.line import ATM_CELLS, Line
-from ackclock.input.link.aqm import CoDel, FqCoDel, Pie
+from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.loss import Bernoulli
-from ackclock.input.link.queue import DropTail
+from ackclock.input.link.queue import limit_in_packets
 from ackclock.input.link.rate import TraceRate
 from ackclock.input.link.trace import BYTES_PER_OPPORTUNITY
 from ackclock.input.units import show_rate
@@ -77,20 +77,18 @@ def _link(lines: dict[str, Line]) -> Iterator[str]:
 def _queue(line: Line, side: str) -> str:
     queue = line.queue
     name, arguments = "infinite", ""
-    if isinstance(queue, FqCoDel):
+    if queue and queue.kind in ("fq-codel", "cake"):
         line.missing.append(f"{line.direction}: {queue.kind}: mahimahi's codel, one queue for all flows, replaces it")
-    if isinstance(queue, CoDel):
+    if queue and queue.kind in ("codel", "fq-codel", "cake"):
         name = "codel"
         arguments = (
-            f"packets={queue.limits()['packets'] or 1000}, target={queue.target // 10**9}, "
+            f"packets={limit_in_packets(queue) or 1000}, target={queue.target // 10**9}, "
             f"interval={queue.interval // 10**9}"
         )
-    elif isinstance(queue, Pie):
+    elif queue and queue.kind == "pie":
         name, burst = "pie", queue.burst // 10**9
-        arguments = (
-            f"packets={queue.limits()['packets'] or 1000}, qdelay_ref={queue.target // 10**9}, max_burst={burst}"
-        )
-    elif isinstance(queue, DropTail):
+        arguments = f"packets={limit_in_packets(queue) or 1000}, qdelay_ref={queue.target // 10**9}, max_burst={burst}"
+    elif queue and queue.kind == "droptail":
         name, arguments = _droptail(line, queue)
     elif queue is not None:
         line.missing.append(f"{line.direction}: {queue.kind}: a droptail queue replaces it")
@@ -101,7 +99,7 @@ def _queue(line: Line, side: str) -> str:
     return f'{options} --{side}-queue-args="{arguments}"' if arguments else options
 
 
-def _droptail(line: Line, queue: DropTail) -> tuple[str, str]:
+def _droptail(line: Line, queue: CheckedTable) -> tuple[str, str]:
     if queue.mark is not None:
         line.missing.append(f"{line.direction}: ECN marks above {queue.mark}")
     limits = [f"{unit}={limit}" for unit, limit in (("packets", queue.packets), ("bytes", queue.bytes)) if limit]

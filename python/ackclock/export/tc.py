@@ -9,11 +9,10 @@ from math import ceil
 
 from ackclock.export.line import Line
 from ackclock.export.tc_queue import queue_arguments
-from ackclock.input.link.aqm import Cake, Red
+from ackclock.input.checked_table import replaced
 from ackclock.input.link.framing import on_wire
 from ackclock.input.link.jitter import NormalJitter, ParetoJitter, UniformJitter
 from ackclock.input.link.loss import Bernoulli, GilbertElliott, LossList
-from ackclock.input.link.queue import DropTail
 from ackclock.input.link.rate import TraceRate
 from ackclock.input.units import PS_PER_S, show_rate
 
@@ -56,7 +55,7 @@ def _commands(line: Line) -> str:
             f"{NETEM_LIMIT}{_delay(line)}{_loss(line, rate)}{_duplicate(line)}"
         ),
     ]
-    if isinstance(line.queue, Cake):
+    if line.queue and line.queue.kind == "cake":
         bandwidth = f"bandwidth {rate}bit" if rate else "unlimited"
         commands.append(f"tc qdisc add dev {device} parent 1:1 handle 2: cake {bandwidth} {queue}")
     elif rate:
@@ -89,14 +88,15 @@ def _counted_in_cells(line: Line, rate: int | None) -> Line:
     """A line whose limit in bytes is that of the cells of full packets: a queue below tbf counts
     packets by tbf's size table.
     """
-    if line.framing is None or rate is None or not isinstance(line.queue, DropTail | Red) or not line.queue.bytes:
+    queue = line.queue
+    if line.framing is None or rate is None or not queue or queue.kind not in ("droptail", "red") or not queue.bytes:
         return line
     line.missing.append(
-        f"{line.direction}: a limit of {line.queue.bytes} B of packets: here of their cells, the same for packets "
+        f"{line.direction}: a limit of {queue.bytes} B of packets: here of their cells, the same for packets "
         f"of {FULL_PACKET} B"
     )
-    size = ceil(line.queue.bytes * on_wire(FULL_PACKET, line.framing.plan()) / FULL_PACKET)
-    return replace(line, queue=line.queue.model_copy(update={"bytes": size}))
+    size = ceil(queue.bytes * on_wire(FULL_PACKET, line.framing.plan()) / FULL_PACKET)
+    return replace(line, queue=replaced(queue, bytes=f"{size} B"))
 
 
 def _burst(line: Line, rate: int) -> int:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import ceil
 from typing import Any
 
 from ackclock.export.line import Line
-from ackclock.input.link.ack_handling import PRESETS, Acks
-from ackclock.input.link.aqm import Cake, CoDel, DualPi2, FqCoDel, Pie, Red
-from ackclock.input.link.queue import DropTail, Queue
+from ackclock.input.checked_table import CheckedTable, ReadBy
+from ackclock.input.link.queue import limit_in_packets, read_queue
 
 LARGEST_PIE_GAIN = 32  # tc's alpha and beta are sixteenths, from 0 to 32
 FQ_CODEL_LIMIT = 10_240  # the kernel's default in packets; a limit in bytes is memory_limit
+RED_LIMIT = 1000  # packets of a red queue without a limit
 UNLIMITED = 1_000_000  # the limit in packets of a queue without one
 DEFAULT_LIMITS = {"codel": 1000, "pie": 1000}  # tc-codel(8), tc-pie(8): packets, no bytes
 FULL_PACKET = 1514  # bytes of a full packet with its Ethernet header
@@ -23,12 +23,12 @@ def queue_arguments(line: Line, rate: int | None) -> str:
     queue = line.queue
     if queue is None:
         return f"pfifo limit {UNLIMITED}"
-    if queue.ack and not isinstance(queue, Cake):
+    if queue.ack and queue.kind != "cake":
         line.missing.append(f"{line.direction}: the queue's handling of ACKs: only cake filters them")
-    return WRITERS[type(queue)](line, queue, rate)
+    return WRITERS[queue.kind](line, queue, rate)
 
 
-def _droptail(line: Line, queue: DropTail, _rate: int | None) -> str:
+def _droptail(line: Line, queue: CheckedTable, _rate: int | None) -> str:
     if queue.mark is not None:
         line.missing.append(f"{line.direction}: ECN marks above {queue.mark}")
     if queue.bytes and queue.packets:
@@ -42,7 +42,7 @@ def _droptail(line: Line, queue: DropTail, _rate: int | None) -> str:
     return f"pfifo limit {queue.packets or UNLIMITED}"
 
 
-def _red(line: Line, queue: Red, rate: int | None) -> str:
+def _red(line: Line, queue: CheckedTable, rate: int | None) -> str:
     plan = queue.plan()
     size = queue.mean_packet if plan["amount"] == "packets" else 1
     low, high = (ceil(plan[key] * size) for key in ("min", "max"))
@@ -53,7 +53,7 @@ def _red(line: Line, queue: Red, rate: int | None) -> str:
     if queue.gentle:
         line.missing.append(f"{line.direction}: red's gentle slope above max")
     line.missing.append(f"{line.direction}: red's weight of {queue.weight:g}: tc derives one from a burst")
-    limit = queue.bytes or (queue.packets or queue.default_packets) * queue.mean_packet
+    limit = queue.bytes or (queue.packets or RED_LIMIT) * queue.mean_packet
     # The minimum burst by tc's manual for these thresholds: (min + min + max) / (3 * avpkt).
     burst = max(1, ceil((2 * low + high) / (3 * queue.mean_packet)))
     bandwidth = f" bandwidth {rate}bit" if rate else ""
@@ -72,11 +72,11 @@ def _ecn(queue: Any) -> str:
     return "ecn" if queue.ecn else "noecn"
 
 
-def _limit_in_packets(line: Line, kind: str, limits: Mapping[str, int | None]) -> int:
+def _limit_in_packets(line: Line, kind: str, queue: CheckedTable) -> int:
     """The limit of a qdisc that has none in bytes: tc's default, or as many full packets as the
     bytes hold if these are more. The AQM keeps the queue far below either.
     """
-    packets, size = limits["packets"], limits["bytes"]
+    packets, size = limit_in_packets(queue), queue.bytes
     if packets:
         return packets
     found = max(DEFAULT_LIMITS[kind], ceil((size or 0) / FULL_PACKET))
@@ -84,13 +84,13 @@ def _limit_in_packets(line: Line, kind: str, limits: Mapping[str, int | None]) -
     return found
 
 
-def _codel(line: Line, queue: CoDel, _rate: int | None) -> str:
-    packets = _limit_in_packets(line, "codel", queue.limits())
+def _codel(line: Line, queue: CheckedTable, _rate: int | None) -> str:
+    packets = _limit_in_packets(line, "codel", queue)
     return f"codel limit {packets} target {_us(queue.target)} interval {_us(queue.interval)} {_ecn(queue)}"
 
 
-def _fq_codel(_line: Line, queue: FqCoDel, _rate: int | None) -> str:
-    packets = queue.limits()["packets"] or FQ_CODEL_LIMIT
+def _fq_codel(_line: Line, queue: CheckedTable, _rate: int | None) -> str:
+    packets = queue.packets or FQ_CODEL_LIMIT
     limit = f" limit {packets}" if packets != FQ_CODEL_LIMIT else ""
     memory = f" memory_limit {queue.bytes}" if queue.bytes else ""
     return (
@@ -99,7 +99,7 @@ def _fq_codel(_line: Line, queue: FqCoDel, _rate: int | None) -> str:
     )
 
 
-def _cake(line: Line, queue: Cake, _rate: int | None) -> str:
+def _cake(line: Line, queue: CheckedTable, _rate: int | None) -> str:
     isolation = "triple-isolate" if queue.hosts else "flows"
     if (queue.flows, queue.quantum) != (1024, 1514):
         line.missing.append(f"{line.direction}: flows and quantum: cake has its own")
@@ -111,19 +111,20 @@ def _cake(line: Line, queue: Cake, _rate: int | None) -> str:
     return f"besteffort {isolation} rtt {_us(queue.interval)} {filtered} {cells}{memory}"
 
 
-def _cake_filter(line: Line, acks: Acks) -> str:
+def _cake_filter(line: Line, acks: CheckedTable) -> str:
     if acks.first or acks.drop != "tail":
         line.missing.append(f"{line.direction}: ACKs sent first, or dropped at the head")
     if acks.filter is None:
         return "no-ack-filter"
     for preset, name in (("cake", "ack-filter"), ("cake-aggressive", "ack-filter-aggressive")):
-        if all(getattr(acks.filter, key) == value for key, value in PRESETS[preset].items()):
+        rule = ReadBy("Filter")(preset)
+        if all(getattr(acks.filter, key) == getattr(rule, key) for key in ("keep", "window", "sack", "duplicates")):
             return name
     line.missing.append(f'{line.direction}: an ACK filter other than cake\'s own: "ack-filter" replaces it')
     return "ack-filter"
 
 
-def _pie(line: Line, queue: Pie, _rate: int | None) -> str:
+def _pie(line: Line, queue: CheckedTable, _rate: int | None) -> str:
     gains = {name: round(16 * gain) for name, gain in (("alpha", queue.alpha), ("beta", queue.beta))}
     for name, sixteenths in gains.items():
         if sixteenths != 16 * getattr(queue, name) or sixteenths > LARGEST_PIE_GAIN:
@@ -131,24 +132,25 @@ def _pie(line: Line, queue: Pie, _rate: int | None) -> str:
                 f"{line.direction}: pie's {name} of {getattr(queue, name):g}: tc has sixteenths up to 2"
             )
     alpha, beta = (min(LARGEST_PIE_GAIN, gain) for gain in gains.values())
-    packets = _limit_in_packets(line, "pie", queue.limits())
+    packets = _limit_in_packets(line, "pie", queue)
     return (
         f"pie limit {packets} target {_us(queue.target)} tupdate {_us(queue.update)} alpha {alpha} "
         f"beta {beta} {_ecn(queue)}"
     )
 
 
-def _dualpi2(line: Line, queue: DualPi2, _rate: int | None) -> str:
+def _dualpi2(line: Line, queue: CheckedTable, _rate: int | None) -> str:
     line.missing.append(f"{line.direction}: dualpi2, which tc has since iproute2 6.15: pie replaces it")
-    return _pie(line, Pie(kind="pie", packets=queue.plan()["packets"], target=f"{queue.target} ps"), None)
+    pie = {"kind": "pie", "packets": queue.plan()["packets"], "target": f"{queue.target} ps"}
+    return _pie(line, read_queue(pie), None)
 
 
-WRITERS: dict[type[Queue], Callable[[Line, Any, int | None], str]] = {
-    DropTail: _droptail,
-    Red: _red,
-    CoDel: _codel,
-    FqCoDel: _fq_codel,
-    Cake: _cake,
-    Pie: _pie,
-    DualPi2: _dualpi2,
+WRITERS: dict[str, Callable[[Line, CheckedTable, int | None], str]] = {
+    "droptail": _droptail,
+    "red": _red,
+    "codel": _codel,
+    "fq-codel": _fq_codel,
+    "cake": _cake,
+    "pie": _pie,
+    "dualpi2": _dualpi2,
 }

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Union
 
 from ackclock.errors import InputError, choices, format_value
+from ackclock.input.checked_table import ReadBy
 from ackclock.input.form import Form, FormValidator, Shorthand
 from ackclock.input.keys import Key, field_type, key
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop
@@ -155,6 +156,8 @@ class _Tables:
         for note in reversed(notes):
             if isinstance(note, KindValidator):
                 return self._of_kinds(note)
+            if isinstance(note, ReadBy):
+                return self._of_rust(note)
             if isinstance(note, TcpTable):
                 return {"allOf": [self.reference(TcpKeys)]}
             found = note.form() if isinstance(note, NamesValidator) else note
@@ -174,6 +177,13 @@ class _Tables:
             if name == by_kind.default:
                 definition["required"] = [one for one in definition.get("required", []) if one != "kind"]
         return {"anyOf": choices}
+
+    def _of_rust(self, by: ReadBy) -> Schema:
+        from ackclock import _native
+
+        schema, definitions = _native.table_schema(by.table)
+        self.defs |= definitions
+        return schema
 
     def _of_type(self, kind: Any) -> Schema:
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)

@@ -1,7 +1,8 @@
 """The keys of the files that users write: type, unit, default, limits, meaning and an example.
 
-Meaning and example are in key_texts.toml; the rest is that of the models, so the manual, the
-editor's schema and the program agree. A key without a text is an error.
+Of the tables that Rust reads, all of it is in their structs. Of the others, meaning and example are
+in key_texts.toml; the rest is that of the models, so the manual, the editor's schema and the
+program agree. A key without a text is an error.
 """
 
 from __future__ import annotations
@@ -39,8 +40,7 @@ class Key:
     """A key of a table in a link file, scenario or plan.
 
     >>> from ackclock.input.keys import keys
-    >>> from ackclock.input.link.aqm import CoDel
-    >>> next(key for key in keys(CoDel) if key.name == "target").default
+    >>> next(key for key in keys("CoDel") if key.name == "target").default
     '"5 ms"'
     """
 
@@ -79,10 +79,23 @@ def entry(table: type[Table], name: str) -> dict[str, str]:
     raise MissingText(f"key_texts.toml has no [{table.__name__}] {name}")
 
 
-def keys(table: type[Table]) -> Iterator[Key]:
-    """The keys of a table as written in files: the kind, then in the order of the model."""
+def keys(table: type[Table] | str) -> Iterator[Key]:
+    """The keys of a table as written in files: the kind, then in the order of the model. A table
+    that Rust reads is given by its name.
+    """
+    if isinstance(table, str):
+        yield from rust_keys(table)
+        return
     for name in sorted(table.written_keys(), key=lambda name: name != "kind"):
         yield key(table, name)
+
+
+def rust_keys(table: str) -> Iterator[Key]:
+    """The keys of a table that Rust reads: the kind, then in the order of its struct."""
+    from ackclock import _native
+
+    for name, *rest in sorted(_native.table_keys(table), key=lambda row: row[0] != "kind"):
+        yield Key(table, name, *rest)
 
 
 def key(table: type[Table], name: str) -> Key:

@@ -13,17 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ValidationError
 
 from ackclock.errors import InvalidValue
-from ackclock.input.keys import MissingText, entry
-from ackclock.input.link.ack_handling import Acks
+from ackclock.input.checked_table import ReadBy, kinds
+from ackclock.input.keys import MissingText, entry, rust_keys
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop, is_per_direction
 from ackclock.input.link.loss import LOSSES
 from ackclock.input.link.medium import MEDIA
-from ackclock.input.link.queue import QUEUES
+from ackclock.input.link.queue import queue_kinds, read_queue
 from ackclock.input.units import rate_bps, show_rate, show_size, show_time, size_bytes, time_ps
 
 Path = tuple[str | int, ...]
@@ -248,7 +248,7 @@ def _try(written: dict[str, Any], path: Path, unit: str, raw: float) -> dict[Pat
         return None
 
 
-_KINDS: Mapping[str, Mapping[str, Any]] = {"queue": QUEUES, "loss": LOSSES, "medium": MEDIA}
+_KINDS: Mapping[str, Mapping[str, Any]] = {"loss": LOSSES, "medium": MEDIA}
 """Models of the tables of a hop that have a kind."""
 
 
@@ -256,11 +256,16 @@ def meaning(written: Mapping[str, Any], path: Path) -> str:
     """The text of a key; of a key below a table without kinds, that of the table."""
     first, *rest = (part for part in path if part not in DIRECTIONS)
     table = _get(written, path[: 1 + (len(path) > 1 and path[1] in DIRECTIONS)])
-    kinds = _KINDS.get(str(first), {})
-    kind = str(table.get("kind", next(iter(kinds), "")) if isinstance(table, Mapping) else "")
-    if rest and kind in kinds and rest[0] in kinds[kind].model_fields:
+    models = _KINDS.get(str(first), {})
+    names = kinds("Queue") if first == "queue" else dict.fromkeys(models, "")
+    kind = str(table.get("kind", next(iter(names), "")) if isinstance(table, Mapping) else "")
+    if rest and first == "queue" and kind in names:
+        texts = {key.name: key.text for key in rust_keys(names[kind])}
+        if rest[0] in texts:
+            return texts[str(rest[0])]
+    if rest and kind in models and rest[0] in models[kind].model_fields:
         with suppress(MissingText):
-            return entry(kinds[kind], str(rest[0]))["text"]
+            return entry(models[kind], str(rest[0]))["text"]
     return entry(Direction if first in PER_DIRECTION else Hop, str(first))["text"]
 
 
@@ -320,9 +325,9 @@ def choices(written: dict[str, Any]) -> tuple[Choice, ...]:
 def _queues() -> dict[str, Any]:
     """A table of each kind with all its keys, and a droptail queue of 256 KiB."""
     tables: dict[str, Any] = {"unlimited": None}
-    for kind, model in QUEUES.items():
-        queue: Any = cast(Any, model).model_validate({"kind": kind})
-        tables[kind] = queue.model_dump(exclude_none=True) | {
+    for kind in queue_kinds():
+        queue = read_queue({"kind": kind})
+        tables[kind] = queue.written() | {
             unit: limit for unit, limit in queue.plan().items() if unit == "packets" and limit and limit < 2**31 - 1
         }
     return {**tables, "droptail": {"kind": "droptail", "bytes": "256 KiB"}}
@@ -345,8 +350,8 @@ def _losses() -> dict[str, Any]:
 def _ack_name(own: Any, tables: Mapping[str, Any]) -> str:
     if own is None:
         return "none"
-    acks = Acks.model_validate(own)
-    return next((name for name, table in tables.items() if table and Acks.model_validate(table) == acks), "own")
+    read = ReadBy("Acks")
+    return next((name for name, table in tables.items() if table and read(table) == read(own)), "own")
 
 
 def _choice(written: dict[str, Any], path: Path, place: Path, tables: Mapping[str, Any]) -> Choice:

@@ -11,10 +11,10 @@ use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Rate, Span, Time};
 use crate::view::hash;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CakeConfig {
     #[serde(flatten)]

@@ -5,9 +5,9 @@ use super::{AqmSignal, Fifo, Limit, Order, Queue, QueuedPacket, SingleFifo, mark
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoDelConfig {
     #[serde(flatten)]
@@ -19,7 +19,7 @@ pub struct CoDelConfig {
 }
 
 /// Parameters of the control law (RFC 8289, sections 4.2 and 4.3).
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct CoDelParameters {
     /// Acceptable standing delay.
     #[serde(rename = "target_ps")]

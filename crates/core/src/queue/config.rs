@@ -6,11 +6,11 @@ use super::{
 };
 use crate::rng::Rng;
 use crate::units::{Rate, Span};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A queue, with the keys of a plan (docs/inside/plan.md). Limits count queued packets without the
 /// packet in transmission. [`QueueConfig::build`] sets the fields that a plan does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum QueueConfig {
     DropTail(DropTailConfig),

@@ -2,20 +2,20 @@
 
 use super::fifo::{Fifo, Order};
 use super::{Queue, SingleFifo};
-use crate::config_form::unlimited;
+use crate::config_form::{is_default, or_null, unlimited};
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Limit of queued packets and bytes; the packet in transmission does not count. A packet is
 /// accepted or dropped as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Limit {
-    #[serde(deserialize_with = "unlimited")]
+    #[serde(deserialize_with = "unlimited", serialize_with = "or_null")]
     pub packets: u64,
     /// IP bytes.
-    #[serde(deserialize_with = "unlimited")]
+    #[serde(deserialize_with = "unlimited", serialize_with = "or_null")]
     pub bytes: u64,
 }
 
@@ -36,7 +36,7 @@ impl Limit {
 }
 
 /// Marking threshold K of DCTCP (RFC 8257, section 3.1). Not-ECT packets are left alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Threshold {
     /// Mark on arrival if more packets than this are queued.
@@ -51,7 +51,7 @@ pub enum Threshold {
 }
 
 /// Which packet is dropped when the queue is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DropFrom {
     /// The arriving packet.
@@ -61,15 +61,15 @@ pub enum DropFrom {
     Front,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DropTailConfig {
     #[serde(flatten)]
     pub limit: Limit,
     /// None: no marking.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Threshold>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub drop: DropFrom,
     #[serde(skip)]
     pub order: Order,

@@ -5,10 +5,10 @@ use super::{Fifo, Limit, Queue};
 use crate::element::{DropReason, Output};
 use crate::packet::{Ecn, Packet};
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Names and defaults as in RFC 9332, appendix A.1.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DualPi2Config {
     /// Limit of both queues together.

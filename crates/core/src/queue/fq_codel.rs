@@ -7,10 +7,10 @@ use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::Time;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Names and defaults as in RFC 8290, section 5.2.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FqCoDelConfig {
     #[serde(flatten)]

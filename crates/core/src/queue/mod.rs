@@ -29,7 +29,7 @@ use crate::packet::Packet;
 use crate::units::Time;
 use ack::AckAwareQueue;
 use fifo_queue::SingleFifo;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A packet queue with a drop policy.
 pub trait Queue {
@@ -61,7 +61,7 @@ fn mark_or_drop(signal: AqmSignal, packet: &mut Packet, out: &mut Output<'_>) ->
 }
 
 /// How active queue management signals congestion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AqmSignal {
     /// Mark ECN-capable packets (RFC 3168); drop others.

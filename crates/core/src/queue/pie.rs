@@ -6,10 +6,10 @@ use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Names and defaults as in RFC 8033, sections 4 and 5.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PieConfig {
     #[serde(flatten)]

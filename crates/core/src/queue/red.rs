@@ -2,14 +2,15 @@
 //! signal rises with the average queue length.
 
 use super::{AqmSignal, Fifo, Limit, Order, Queue, SingleFifo, mark_or_drop};
+use crate::config_form::is_default;
 use crate::element::{DropReason, Output};
 use crate::packet::{Kind, Packet};
 use crate::rng::Rng;
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Unit of the queue length and of both thresholds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueUnit {
     Packets,
@@ -18,7 +19,7 @@ pub enum QueueUnit {
 }
 
 /// Which packets may be marked or dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Candidates {
     All,
@@ -28,7 +29,7 @@ pub enum Candidates {
 
 /// When a random number is drawn. The gaps between signals have the same distribution while the
 /// average is constant; while it rises, those of `Signal` are shorter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RedDraw {
     /// For each candidate (ns-2).
@@ -41,7 +42,7 @@ pub enum RedDraw {
     Signal,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {
     #[serde(flatten)]
@@ -59,9 +60,9 @@ pub struct RedConfig {
     pub gentle: bool,
     /// Gaps between signals are uniform on 1/p_b to 2/p_b candidates instead of 1 to 1/p_b (ns-2's
     /// `wait_`).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub wait: bool,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub draw: RedDraw,
     pub signal: AqmSignal,
     #[serde(rename = "only")]

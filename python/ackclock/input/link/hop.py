@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import model_validator
 
 from ackclock.errors import InvalidValue, choices, format_value
-from ackclock.input.link.ack_handling import Reconstruction
+from ackclock.input.checked_table import CheckedTable, ReadBy
 from ackclock.input.link.framing import Framing, framing_plan
 from ackclock.input.link.handover import Handover
 from ackclock.input.link.jitter import Jitter, Reorder
@@ -39,7 +39,7 @@ class Direction(Table):
     jitter: Jitter | None = None
     reorder: Reorder | None = None
     handover: Handover | None = None
-    reconstruct: Reconstruction | None = None
+    reconstruct: Annotated[CheckedTable, ReadBy("Reconstruction")] | None = None
 
     def plan(self) -> Plan:
         plan: Plan = {

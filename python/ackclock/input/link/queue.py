@@ -1,45 +1,35 @@
-"""Queues."""
+"""Queues (crates/scenario/src/link/queue.rs)."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from ackclock.input.link.aqm import Cake, CoDel, DualPi2, FqCoDel, Pie, Red
-from ackclock.input.link.queue_limits import Plan, QueueLimits
-from ackclock.input.link.thresholds import Threshold, threshold_plan
-from ackclock.input.schema import by_kind, choice_field
+from ackclock.input.checked_table import CheckedTable, ReadBy, kinds
 
-
-class DropTail(QueueLimits):
-    """FIFO queue that drops arrivals when full, or with `drop = "front"` the oldest packets. The
-    packet in transmission does not count. Above `mark`, ECN-capable packets are marked (RFC 8257,
-    section 3.1).
-    """
-
-    kind: Annotated[str, choice_field("droptail")]
-    mark: Threshold | None = None
-    drop: Annotated[str, choice_field("tail", "front")] = "tail"
-
-    @property
-    def marks(self) -> bool:
-        return self.mark is not None
-
-    def plan(self) -> Plan:
-        plan: Plan = {"kind": self.kind, **self.limits()}
-        if self.mark is not None:
-            plan["mark"] = threshold_plan(self.mark)
-        if self.drop != "tail":
-            plan["drop"] = self.drop
-        return plan
+Queue = Annotated[CheckedTable, ReadBy("Queue")]
 
 
-QUEUES = {
-    "droptail": DropTail,
-    "red": Red,
-    "codel": CoDel,
-    "fq-codel": FqCoDel,
-    "cake": Cake,
-    "pie": Pie,
-    "dualpi2": DualPi2,
-}
-Queue = Annotated[DropTail | Red | CoDel | FqCoDel | Cake | Pie | DualPi2, by_kind(QUEUES, default="droptail")]
+def read_queue(table: Mapping[str, Any]) -> CheckedTable:
+    """A queue as a link file has it. Raises InvalidValue."""
+    return ReadBy("Queue")(dict(table))
+
+
+def queue_kinds() -> tuple[str, ...]:
+    """The kinds of queues."""
+    return tuple(kinds("Queue"))
+
+
+def marks(queue: CheckedTable) -> bool:
+    """Whether a queue marks ECN-capable packets on congestion."""
+    if queue.kind == "droptail":
+        return queue.mark is not None
+    return queue.kind == "dualpi2" or bool(queue.ecn)
+
+
+def limit_in_packets(queue: CheckedTable) -> int | None:
+    """The limit in packets: the usual one where no limit is given, None beside one in bytes."""
+    packets: int | None = queue.packets
+    if packets is None and queue.bytes is None:
+        packets = queue.plan()["packets"]
+    return packets

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackclock.input.checked_table import replaced
 from ackclock.input.document import read_document
 from ackclock.input.link.grants import Grants
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
@@ -116,7 +117,8 @@ def _drawn_side(side: Direction, draw: Mapping[tuple[str, ...], float]) -> Direc
         elif keys == ("delay",):
             changed[key] = max(0, round(value * PS_PER_MS))
         elif inner and getattr(part, inner[0], None) is not None:
-            changed[key] = part.model_copy(update={inner[0]: _in_unit(keys, value)})
+            drawn = {inner[0]: _in_unit(keys, value)}
+            changed[key] = replaced(part, bytes=f"{drawn['bytes']} B") if key == "queue" else part.model_copy(update=drawn)
     return side.model_copy(update=changed)
 
 

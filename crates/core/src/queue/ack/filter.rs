@@ -12,9 +12,9 @@ use crate::packet::{Packet, SackBlocks};
 use crate::queue::{Fifo, QueuedPacket};
 use crate::rng::Rng;
 use crate::view::{TcpEdit, TcpView, after};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AckFilterConfig {
     /// ACKs of a connection that stay queued, including the arriving one.
@@ -35,7 +35,7 @@ pub struct AckFilterConfig {
 }
 
 /// Position of the arriving ACK.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Survivor {
     Tail,
@@ -44,7 +44,7 @@ pub enum Survivor {
 }
 
 /// Which ACKs with SACK blocks are redundant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SackGuard {
     /// All.
@@ -56,7 +56,7 @@ pub enum SackGuard {
 }
 
 /// Which duplicate ACKs are redundant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Duplicates {
     /// None: neither duplicates of the survivor, nor ACKs that were duplicates on arrival.

@@ -9,10 +9,10 @@ use crate::element::{Element, Output, Port};
 use crate::packet::{Flags, Packet};
 use crate::units::{Span, Time};
 use crate::view::{Connection, TcpEdit, TcpView, after};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AckReconstructorConfig {
     /// Bytes to acknowledge per ACK.

@@ -1,0 +1,213 @@
+//! Tables of link files and scenarios: values to and from Python.
+
+use ackclock_core::Problem;
+use ackclock_scenario::invalid::{Invalid, Step};
+use ackclock_scenario::keys::{Attribute, Checked, Key, KeyDefault};
+use ackclock_scenario::registry;
+use ackclock_scenario::value::Value;
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyAttributeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use crate::errors::refusal;
+
+/// A checked table of a link file or scenario. Its keys are attributes: times in picoseconds, rates
+/// in bits per second, sizes in bytes.
+#[pyclass(frozen)]
+pub struct CheckedTable {
+    table: Arc<dyn Checked>,
+    /// As it was read.
+    given: Value,
+}
+
+#[pymethods]
+impl CheckedTable {
+    /// The name of the table, such as `CoDel`.
+    #[getter]
+    fn table_name(&self) -> &'static str {
+        self.table.table()
+    }
+
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        match self.table.attribute(name) {
+            Some(Attribute::Value(value)) => to_python(py, &value),
+            Some(Attribute::Table(table)) => {
+                let given = self.given.get(name).cloned().unwrap_or(Value::Absent);
+                CheckedTable { table, given }.into_bound_py_any(py)
+            }
+            None => Err(PyAttributeError::new_err(format!("{} has no key {name}", self.table.table()))),
+        }
+    }
+
+    /// The engine's configuration, as a plan has it.
+    fn plan<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json_to_python(py, &self.table.plan())
+    }
+
+    /// The table as a file has it: all keys, or those that it was read with.
+    #[pyo3(signature = (given = false))]
+    fn written<'py>(&self, py: Python<'py>, given: bool) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.table.written(given.then_some(&self.given)))
+    }
+
+    fn __eq__(&self, other: &CheckedTable) -> bool {
+        self.table.table() == other.table.table() && self.table.written(None) == other.table.written(None)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.table.written(None).to_toml().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{}({})", self.table.table(), self.table.written(None).to_toml())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&'static str, Bound<'py, PyAny>))> {
+        let read = py.import("ackclock._native")?.getattr("read_table")?;
+        Ok((read, (self.table.table(), self.written(py, true)?)))
+    }
+}
+
+/// Reads a table, such as `CoDel`, or one of several kinds, such as `Queue`. Raises InvalidValue of
+/// ackclock.errors.
+#[pyfunction]
+pub fn read_table(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<CheckedTable> {
+    let given = from_python(value)?;
+    match registry::read(name, &given).ok_or_else(|| unknown(name))? {
+        Ok(table) => Ok(CheckedTable { table, given }),
+        Err(invalid) => Err(invalid_value(py, invalid)?),
+    }
+}
+
+/// The JSON Schema of a table as the value of a key, and the definitions of tables by name.
+#[pyfunction]
+pub fn table_schema<'py>(py: Python<'py>, name: &str) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let (schema, definitions) = registry::schema(name).ok_or_else(|| unknown(name))?;
+    Ok((to_python(py, &schema)?, to_python(py, &Value::Table(definitions))?))
+}
+
+/// The tables that a table with several kinds may be: kind and name.
+#[pyfunction]
+pub fn table_kinds(name: &str) -> Vec<(&'static str, &'static str)> {
+    registry::kinds(name)
+}
+
+/// The names of all tables with keys.
+#[pyfunction]
+pub fn table_names() -> Vec<&'static str> {
+    registry::TABLES.into()
+}
+
+/// The keys of a table, in the order in which they are checked: name, unit, default ("required" or
+/// TOML or words), limits, text, example.
+#[pyfunction]
+pub fn table_keys(name: &str) -> PyResult<Vec<(&'static str, &'static str, String, String, &'static str, String)>> {
+    let keys = registry::keys(name).ok_or_else(|| unknown(name))?;
+    Ok(keys.into_iter().map(row).collect())
+}
+
+fn row(key: Key) -> (&'static str, &'static str, String, String, &'static str, String) {
+    let default = match key.default {
+        KeyDefault::Required => "required".into(),
+        KeyDefault::Value(value) => value.to_short_toml(),
+        KeyDefault::Words(words) => words.into(),
+    };
+    (key.name, key.unit, default, key.limits, key.text, key.example_text)
+}
+
+fn unknown(name: &str) -> PyErr {
+    refusal(Problem::found(format!("table {name:?}"), registry::TABLES.join(", ")))
+}
+
+fn invalid_value(py: Python<'_>, invalid: Invalid) -> PyResult<PyErr> {
+    let steps = invalid.path.iter().map(|step| match step {
+        Step::Key(key) => key.into_bound_py_any(py),
+        Step::Index(index) => index.into_bound_py_any(py),
+    });
+    let path = PyTuple::new(py, steps.collect::<PyResult<Vec<_>>>()?)?;
+    let fields = PyDict::new(py);
+    fields.set_item("code", invalid.code.name())?;
+    let kind = py.import("ackclock.errors")?.getattr("InvalidValue")?;
+    Ok(PyErr::from_value(kind.call((invalid.found, invalid.allowed, path), Some(&fields))?))
+}
+
+fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if value.is_none() {
+        return Ok(Value::Absent);
+    }
+    if let Ok(yes) = value.cast::<PyBool>() {
+        return Ok(Value::Bool(yes.is_true()));
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        // A lone surrogate stands for a byte that is no text.
+        return Ok(Value::Text(text.to_string_lossy().into_owned()));
+    }
+    if value.cast::<PyInt>().is_ok() {
+        return value.extract().map(Value::Int).or_else(|_| Ok(Value::Other(value.str()?.to_string())));
+    }
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return Ok(Value::Float(number.value()));
+    }
+    if let Ok(table) = value.cast::<PyDict>() {
+        let entries = table.iter().map(|(key, value)| Ok((key.str()?.to_string(), from_python(&value)?)));
+        return Ok(Value::Table(entries.collect::<PyResult<_>>()?));
+    }
+    if value.cast::<PyList>().is_ok() || value.cast::<PyTuple>().is_ok() {
+        return value.try_iter()?.map(|one| from_python(&one?)).collect::<PyResult<_>>().map(Value::Array);
+    }
+    if let Ok(table) = value.cast::<CheckedTable>() {
+        let table = table.get();
+        return Ok(table.table.written(Some(&table.given)));
+    }
+    Ok(Value::Other(value.str()?.to_string()))
+}
+
+/// Keys without a value are left out of tables.
+fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        Value::Absent => Ok(py.None().into_bound(py)),
+        Value::Bool(yes) => yes.into_bound_py_any(py),
+        Value::Int(number) => number.into_bound_py_any(py),
+        Value::Float(number) => number.into_bound_py_any(py),
+        Value::Text(text) | Value::Other(text) => text.into_bound_py_any(py),
+        Value::Array(values) => {
+            let values: Vec<_> = values.iter().map(|one| to_python(py, one)).collect::<PyResult<_>>()?;
+            values.into_bound_py_any(py)
+        }
+        Value::Table(entries) => {
+            let table = PyDict::new(py);
+            for (key, value) in entries.iter().filter(|(_, value)| *value != Value::Absent) {
+                table.set_item(key, to_python(py, value)?)?;
+            }
+            table.into_bound_py_any(py)
+        }
+    }
+}
+
+fn json_to_python<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        serde_json::Value::Null => Ok(py.None().into_bound(py)),
+        serde_json::Value::Bool(yes) => yes.into_bound_py_any(py),
+        serde_json::Value::Number(number) => match number.as_u64() {
+            Some(whole) => whole.into_bound_py_any(py),
+            None => number.as_f64().into_bound_py_any(py),
+        },
+        serde_json::Value::String(text) => text.into_bound_py_any(py),
+        serde_json::Value::Array(values) => {
+            let values: Vec<_> = values.iter().map(|one| json_to_python(py, one)).collect::<PyResult<_>>()?;
+            values.into_bound_py_any(py)
+        }
+        serde_json::Value::Object(entries) => {
+            let table = PyDict::new(py);
+            for (key, value) in entries {
+                table.set_item(key, json_to_python(py, value)?)?;
+            }
+            table.into_bound_py_any(py)
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! `#[derive(Keys)]` makes a struct of a written table its own reader and description, for
+//! ackclock-scenario, whose header says how it is used.
+//!
+//! Of a struct: `#[keys(kind = "codel")]` its value of the key `kind`, `#[keys(check = path)]` a
+//! check over several keys, `#[keys(plan = path)]` its configuration as a plan has it,
+//! `#[keys(prepare = path)]` a conversion of shorter forms before the keys are read, and
+//! `#[keys(shorthand = path)]` the JSON Schema of those.
+//!
+//! Of a field: the doc comment is the text. `#[key(..)]` has `example`, `default`, `unit`, `absent`
+//! (what an absent key means, in words), and the bounds `min`, `max`, `above`, `below` with
+//! `allowed`, the words of the error message. A field with `kind` stands for the key `kind`.
+//!
+//! Of an enum: each variant holds a table with a kind; `#[keys(default = "droptail")]` is the kind
+//! of a table without one; `prepare` and `shorthand` are as of a struct.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::spanned::Spanned;
+use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, Lit, LitStr, Result, parse_macro_input};
+
+#[proc_macro_derive(Keys, attributes(keys, key))]
+pub fn derive_keys(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    let expanded = match &input.data {
+        Data::Struct(data) => table(&input, &data.fields),
+        Data::Enum(data) => kinds(&input, data.variants.iter()),
+        Data::Union(_) => Err(Error::new(input.span(), "Keys are of a struct or an enum")),
+    };
+    expanded.unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// The text of doc comments: one paragraph.
+fn text_of(attributes: &[Attribute]) -> String {
+    let lines = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).filter_map(|attribute| {
+        match &attribute.meta.require_name_value().ok()?.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(line), .. }) => Some(line.value().trim().to_owned()),
+            _ => None,
+        }
+    });
+    lines.collect::<Vec<_>>().join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The settings `name = value` of the attributes of a name.
+fn settings(attributes: &[Attribute], of: &str, known: &[&str]) -> Result<Vec<(String, Expr)>> {
+    let mut found = Vec::new();
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(of)) {
+        attribute.parse_nested_meta(|meta| {
+            let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+            if !known.contains(&name.as_str()) {
+                return Err(meta.error(format!("unknown setting; known: {}", known.join(", "))));
+            }
+            let value = if meta.input.peek(syn::Token![=]) { meta.value()?.parse()? } else { syn::parse_quote!(true) };
+            found.push((name, value));
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+fn setting<'a>(settings: &'a [(String, Expr)], name: &str) -> Option<&'a Expr> {
+    settings.iter().find(|(found, _)| found == name).map(|(_, value)| value)
+}
+
+/// An option of tokens as tokens.
+fn optional(value: Option<impl ToTokens>) -> TokenStream {
+    value.map_or_else(|| quote!(None), |value| quote!(Some(#value)))
+}
+
+struct KeyField<'a> {
+    field: &'a Field,
+    name: String,
+    text: String,
+    settings: Vec<(String, Expr)>,
+}
+
+const KEY_SETTINGS: [&str; 10] = ["example", "default", "unit", "absent", "min", "max", "above", "below", "allowed", "kind"];
+
+impl<'a> KeyField<'a> {
+    fn new(field: &'a Field) -> Result<KeyField<'a>> {
+        let ident = field.ident.as_ref().ok_or_else(|| Error::new(field.span(), "a key needs a name"))?;
+        let text = text_of(&field.attrs);
+        if !text.ends_with('.') {
+            return Err(Error::new(field.span(), "the doc comment of a key is its text: one or more sentences"));
+        }
+        let name = ident.to_string().trim_start_matches("r#").to_owned();
+        Ok(KeyField { field, name, text, settings: settings(&field.attrs, "key", &KEY_SETTINGS)? })
+    }
+
+    fn is_kind(&self) -> bool {
+        setting(&self.settings, "kind").is_some()
+    }
+
+    fn bounds(&self) -> Result<TokenStream> {
+        let bound = |name: &str| -> Result<TokenStream> {
+            let Some(value) = setting(&self.settings, name) else { return Ok(quote!(None)) };
+            let kind = match literal(value) {
+                Some(Lit::Int(_)) => quote!(Int),
+                Some(Lit::Float(_)) => quote!(Float),
+                Some(Lit::Str(_)) => quote!(Text),
+                _ => return Err(Error::new(value.span(), "a bound is a number, or a quantity with its unit")),
+            };
+            Ok(quote!(Some(::ackclock_scenario::keys::Bound::#kind(#value))))
+        };
+        let (min, max, above, below) = (bound("min")?, bound("max")?, bound("above")?, bound("below")?);
+        let allowed = optional(setting(&self.settings, "allowed"));
+        Ok(quote!(::ackclock_scenario::keys::Bounds { min: #min, max: #max, above: #above, below: #below, allowed: #allowed }))
+    }
+
+    fn default(&self) -> TokenStream {
+        let value = setting(&self.settings, "default").map(|value| quote!(::ackclock_scenario::value::Value::from(#value)));
+        optional(value)
+    }
+
+    fn description(&self) -> TokenStream {
+        let (text, unit) = (&self.text, optional(setting(&self.settings, "unit")));
+        let (default, absent) = (self.default(), optional(setting(&self.settings, "absent")));
+        let example = optional(setting(&self.settings, "example").map(|value| {
+            let toml = toml_text(value);
+            quote!((::ackclock_scenario::value::Value::from(#value), #toml))
+        }));
+        quote!(::ackclock_scenario::keys::Notes { text: #text, unit: #unit, default: #default, absent: #absent, example: #example })
+    }
+}
+
+/// A literal, or that of a negative number.
+fn literal(value: &Expr) -> Option<&Lit> {
+    match value {
+        Expr::Lit(ExprLit { lit, .. }) => Some(lit),
+        Expr::Unary(negative) => literal(&negative.expr),
+        _ => None,
+    }
+}
+
+/// A literal as TOML has it; empty for another expression, whose value is then written.
+fn toml_text(value: &Expr) -> String {
+    match literal(value) {
+        Some(Lit::Str(text)) => format!("\"{}\"", text.value()),
+        Some(_) => value.to_token_stream().to_string().replace(' ', ""),
+        None => String::new(),
+    }
+}
+
+fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
+    let Fields::Named(named) = fields else { return Err(Error::new(input.span(), "a table has named keys")) };
+    let all: Vec<KeyField> = named.named.iter().map(KeyField::new).collect::<Result<_>>()?;
+    let of_table = settings(&input.attrs, "keys", &["kind", "check", "plan", "prepare", "shorthand", "limits"])?;
+    let (ident, title) = (&input.ident, LitStr::new(&input.ident.to_string(), input.ident.span()));
+    let description = text_of(&input.attrs);
+    let kind = optional(setting(&of_table, "kind"));
+    let names: Vec<&String> = all.iter().map(|key| &key.name).collect();
+
+    let (mut keys, mut required, mut reads, mut writes, mut attributes) = (vec![], vec![], vec![], vec![], vec![]);
+    for key in &all {
+        let (field, name, kind_type) = (&key.field.ident, &key.name, &key.field.ty);
+        if key.is_kind() {
+            let (text, kind) = (&key.text, setting(&of_table, "kind"));
+            let kind = kind.ok_or_else(|| Error::new(input.span(), "#[keys(kind = ..)] is missing"))?;
+            let is_default = setting(&key.settings, "default").is_some();
+            keys.push(quote!(::ackclock_scenario::keys::Key::kind(#kind, #text, #is_default)));
+            reads.push(quote!(#field: #kind_type::default()));
+            writes.push(quote!((#name, Some(::ackclock_scenario::value::Value::from(#kind)))));
+            attributes.push(quote!(#name => ::ackclock_scenario::keys::Attribute::Value(#kind.into())));
+            continue;
+        }
+        let (bounds, notes, default) = (key.bounds()?, key.description(), key.default());
+        keys.push(quote!(::ackclock_scenario::keys::Key::of::<#kind_type>(#name, #bounds, #notes)));
+        if setting(&key.settings, "default").is_none() {
+            required.push(quote! {
+                if !<#kind_type as ::ackclock_scenario::keys::KeyValue>::OPTIONAL {
+                    ::ackclock_scenario::keys::require(entries, #name, &Self::NAMES)?;
+                }
+            });
+        }
+        reads.push(quote!(#field: ::ackclock_scenario::keys::value(entries, #name, &#bounds, || #default)?));
+        writes.push(quote! {
+            (#name, given.is_none_or(|given| given.get(#name).is_some())
+                .then(|| ::ackclock_scenario::keys::KeyValue::write(&self.#field, given.and_then(|given| given.get(#name)))))
+        });
+        attributes.push(quote!(#name => ::ackclock_scenario::keys::KeyValue::attribute(&self.#field)));
+    }
+    let [prepare, prepare_given] = prepared(&of_table);
+    let check = setting(&of_table, "check").map(|path| quote!(#path(&read)?;));
+    let plan = setting(&of_table, "plan").map_or_else(|| quote!(::serde_json::Value::Null), |path| quote!(#path(self)));
+    let schema = match setting(&of_table, "shorthand") {
+        Some(path) => quote!(::ackclock_scenario::schema::either(vec![#path(), all_keys])),
+        None => quote!(all_keys),
+    };
+    let limits = setting(&of_table, "limits").map_or_else(|| quote!(""), ToTokens::to_token_stream);
+    let count = names.len();
+    Ok(quote! {
+        impl #ident {
+            const NAMES: [&'static str; #count] = [#(#names),*];
+
+            fn written_keys(&self, given: Option<&::ackclock_scenario::value::Value>) -> ::ackclock_scenario::value::Value {
+                #prepare_given
+                let entries = [#(#writes),*];
+                ::ackclock_scenario::value::Value::Table(
+                    entries.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect(),
+                )
+            }
+        }
+
+        impl ::ackclock_scenario::keys::KeyValue for #ident {
+            fn read(
+                value: &::ackclock_scenario::value::Value,
+                _: &::ackclock_scenario::keys::Bounds,
+            ) -> ::ackclock_scenario::invalid::Read<Self> {
+                #prepare
+                let entries = ::ackclock_scenario::keys::entries(value, &Self::NAMES)?;
+                #(#required)*
+                let read = #ident { #(#reads),* };
+                #check
+                Ok(read)
+            }
+
+            fn write(&self, given: Option<&::ackclock_scenario::value::Value>) -> ::ackclock_scenario::value::Value {
+                self.written_keys(given)
+            }
+
+            fn attribute(&self) -> ::ackclock_scenario::keys::Attribute {
+                ::ackclock_scenario::keys::Attribute::Table(::std::sync::Arc::new(self.clone()))
+            }
+
+            fn unit() -> &'static str {
+                "table"
+            }
+
+            fn limits(_: &::ackclock_scenario::keys::Bounds) -> String {
+                #limits.into()
+            }
+
+            fn schema(
+                _: &::ackclock_scenario::keys::Bounds,
+                definitions: &mut ::ackclock_scenario::schema::Definitions,
+            ) -> ::ackclock_scenario::value::Value {
+                let reference = definitions.reference::<#ident>(false);
+                let all_keys = ::ackclock_scenario::value::Value::table([("allOf", vec![reference].into())]);
+                #schema
+            }
+        }
+
+        impl ::ackclock_scenario::keys::Checked for #ident {
+            fn table(&self) -> &'static str {
+                #title
+            }
+
+            fn attribute(&self, key: &str) -> Option<::ackclock_scenario::keys::Attribute> {
+                Some(match key {
+                    #(#attributes,)*
+                    _ => return None,
+                })
+            }
+
+            fn written(&self, given: Option<&::ackclock_scenario::value::Value>) -> ::ackclock_scenario::value::Value {
+                self.written_keys(given)
+            }
+
+            fn plan(&self) -> ::serde_json::Value {
+                #plan
+            }
+        }
+
+        impl ::ackclock_scenario::keys::Table for #ident {
+            const NAME: &'static str = #title;
+            const KIND: Option<&'static str> = #kind;
+
+            fn description() -> &'static str {
+                #description
+            }
+
+            fn keys() -> Vec<::ackclock_scenario::keys::Key> {
+                vec![#(#keys),*]
+            }
+        }
+    })
+}
+
+/// The conversion of shorter forms of `value` and of `given`.
+fn prepared(settings: &[(String, Expr)]) -> [TokenStream; 2] {
+    let Some(path) = setting(settings, "prepare") else { return [TokenStream::new(), TokenStream::new()] };
+    [
+        quote!(let prepared = #path(value)?; let value = prepared.as_ref().unwrap_or(value);),
+        quote!(let prepared = given.and_then(|given| #path(given).ok().flatten()); let given = prepared.as_ref().or(given);),
+    ]
+}
+
+fn kinds<'a>(input: &DeriveInput, variants: impl Iterator<Item = &'a syn::Variant>) -> Result<TokenStream> {
+    let ident = &input.ident;
+    let of_enum = settings(&input.attrs, "keys", &["default", "prepare", "shorthand"])?;
+    let [prepare, prepare_given] = prepared(&of_enum);
+    let schema = match setting(&of_enum, "shorthand") {
+        Some(path) => quote!(::ackclock_scenario::schema::either(vec![#path(), all_kinds])),
+        None => quote!(all_kinds),
+    };
+    let default = optional(setting(&of_enum, "default"));
+    let (mut names, mut tables) = (vec![], vec![]);
+    for variant in variants {
+        let Fields::Unnamed(fields) = &variant.fields else {
+            return Err(Error::new(variant.span(), "a variant holds its table"));
+        };
+        let table = fields.unnamed.first().ok_or_else(|| Error::new(variant.span(), "a variant holds its table"))?;
+        names.push(&variant.ident);
+        tables.push(&table.ty);
+    }
+    let kinds: Vec<TokenStream> =
+        tables.iter().map(|table| quote!(<#table as ::ackclock_scenario::keys::Table>::KIND.unwrap_or_default())).collect();
+    let count = tables.len();
+    Ok(quote! {
+        impl #ident {
+            /// The kinds of the table, in the order of their declaration.
+            pub fn kinds() -> [&'static str; #count] {
+                [#(#kinds),*]
+            }
+
+            /// The kinds with the names of their tables.
+            pub fn tables() -> [(&'static str, &'static str); #count] {
+                [#((#kinds, <#tables as ::ackclock_scenario::keys::Table>::NAME)),*]
+            }
+
+            /// The table, whatever its kind.
+            pub fn checked(&self) -> &dyn ::ackclock_scenario::keys::Checked {
+                match self {
+                    #(#ident::#names(table) => table,)*
+                }
+            }
+        }
+
+        impl ::ackclock_scenario::keys::KeyValue for #ident {
+            fn read(
+                value: &::ackclock_scenario::value::Value,
+                bounds: &::ackclock_scenario::keys::Bounds,
+            ) -> ::ackclock_scenario::invalid::Read<Self> {
+                #prepare
+                let kind = ::ackclock_scenario::keys::kind(value, &Self::kinds(), #default)?;
+                #(if kind == #kinds {
+                    return <#tables as ::ackclock_scenario::keys::KeyValue>::read(value, bounds).map(#ident::#names);
+                })*
+                unreachable!("every kind has a table")
+            }
+
+            fn write(&self, given: Option<&::ackclock_scenario::value::Value>) -> ::ackclock_scenario::value::Value {
+                #prepare_given
+                match self {
+                    #(#ident::#names(table) => ::ackclock_scenario::keys::KeyValue::write(table, given),)*
+                }
+            }
+
+            fn attribute(&self) -> ::ackclock_scenario::keys::Attribute {
+                match self {
+                    #(#ident::#names(table) => ::ackclock_scenario::keys::KeyValue::attribute(table),)*
+                }
+            }
+
+            fn unit() -> &'static str {
+                "table"
+            }
+
+            fn limits(_: &::ackclock_scenario::keys::Bounds) -> String {
+                String::new()
+            }
+
+            fn schema(
+                _: &::ackclock_scenario::keys::Bounds,
+                definitions: &mut ::ackclock_scenario::schema::Definitions,
+            ) -> ::ackclock_scenario::value::Value {
+                let default: Option<&'static str> = #default;
+                let all_kinds = ::ackclock_scenario::schema::either(vec![
+                    #(definitions.reference::<#tables>(default == Some(#kinds))),*
+                ]);
+                #schema
+            }
+        }
+    })
+}

@@ -1,0 +1,5 @@
+//! Tables of a link file.
+
+pub mod acks;
+pub mod queue;
+pub mod threshold;

@@ -1,0 +1,91 @@
+//! The tables by name: how Python asks for them.
+
+use crate::invalid::Read;
+use crate::keys::{Attribute, Bounds, Checked, Key, KeyValue, Table};
+use crate::link::acks::{Acks, Filter, Reconstruction};
+use crate::link::queue::{Cake, CoDel, DropTail, DualPi2, FqCoDel, Pie, Queue, Red};
+use crate::schema::Definitions;
+use crate::value::Value;
+use std::sync::Arc;
+
+macro_rules! tables {
+    (kinds: $($kinds:ident),* ; tables: $($table:ident),* $(,)?) => {
+        /// Reads a table, or one of several kinds. None: no table has this name.
+        pub fn read(name: &str, value: &Value) -> Option<Read<Arc<dyn Checked>>> {
+            match name {
+                $(stringify!($kinds) => Some(checked::<$kinds>(value)),)*
+                $(stringify!($table) => Some(checked::<$table>(value)),)*
+                _ => None,
+            }
+        }
+
+        /// The JSON Schema of a table as the value of a key, and the definitions that it refers to.
+        pub fn schema(name: &str) -> Option<(Value, Vec<(String, Value)>)> {
+            let mut definitions = Definitions::default();
+            let schema = match name {
+                $(stringify!($kinds) => $kinds::schema(&Bounds::NONE, &mut definitions),)*
+                $(stringify!($table) => $table::schema(&Bounds::NONE, &mut definitions),)*
+                _ => return None,
+            };
+            Some((schema, definitions.into_entries()))
+        }
+
+        /// The keys of a table.
+        pub fn keys(name: &str) -> Option<Vec<Key>> {
+            match name {
+                $(stringify!($table) => Some($table::keys()),)*
+                _ => None,
+            }
+        }
+
+        /// The kinds of a table that has several, with the tables' names.
+        pub fn kinds(name: &str) -> Vec<(&'static str, &'static str)> {
+            match name {
+                $(stringify!($kinds) => $kinds::tables().into(),)*
+                _ => Vec::new(),
+            }
+        }
+
+        /// All tables with keys.
+        pub const TABLES: &[&str] = &[$(stringify!($table)),*];
+    };
+}
+
+tables! {
+    kinds: Queue;
+    tables: DropTail, Red, CoDel, FqCoDel, Cake, Pie, DualPi2, Acks, Filter, Reconstruction,
+}
+
+fn checked<T: KeyValue>(value: &Value) -> Read<Arc<dyn Checked>> {
+    match T::read(value, &Bounds::NONE)?.attribute() {
+        Attribute::Table(table) => Ok(table),
+        Attribute::Value(_) => unreachable!("a table is an attribute that is a table"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::KeyDefault;
+
+    #[test]
+    fn every_key_has_a_text_a_unit_and_values_that_are_read() {
+        for name in TABLES {
+            for key in keys(name).expect("a table") {
+                assert!(key.text.ends_with('.') && !key.unit.is_empty(), "[{name}] {}", key.name);
+                assert_eq!(key.check(&key.example), Ok(()), "[{name}] {}", key.name);
+                assert_ne!(key.example, Value::Absent, "[{name}] {} has no example", key.name);
+                if let KeyDefault::Value(value) = &key.default {
+                    assert_eq!(key.check(value), Ok(()), "[{name}] {}", key.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn table_is_unknown_when_no_struct_has_its_name() {
+        assert!(read("Quueue", &Value::Absent).is_none() && schema("Quueue").is_none() && keys("Queue").is_none());
+        assert_eq!(kinds("Queue")[2], ("codel", "CoDel"));
+        assert_eq!(schema("Queue").map(|(_, definitions)| definitions.len()), Some(9));
+    }
+}

@@ -1,0 +1,402 @@
+//! The types of values that a key may have: each reads, writes, and says its unit, limits and form.
+
+use crate::invalid::{Invalid, Read, choices, format_value};
+use crate::keys::{Attribute, Bound, Bounds, KeyValue};
+use crate::schema::{self, Definitions};
+use crate::units::{Quantity, show_rate, show_size, show_time};
+use crate::value::Value;
+use ackclock_core::config_check::MAX_SPAN;
+use ackclock_core::units::Span;
+
+const LONGEST: &str = "a time of at most 100 day";
+/// The engine's counts have 31 bits.
+const MAX_COUNT: i64 = (1 << 31) - 1;
+
+/// A time of zero or more, up to 100 days: the sum of two fits the engine's clock.
+///
+/// With the bound `min` it has that minimum, and `allowed` says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Time(pub Span);
+
+/// A time above zero, up to 100 days.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Duration(pub Span);
+
+/// Bytes, above zero. With the bounds `min` and `max`, `allowed` says what they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+/// A rate in bits per second, above zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BitRate(pub u64);
+
+/// A whole number, 1 or more. With bounds, `allowed` says what they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count(pub u32);
+
+/// A share or a probability, from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share(pub f64);
+
+fn span(ps: i64) -> Span {
+    Span(ps.unsigned_abs())
+}
+
+fn shown(time: Span) -> Value {
+    show_time(i64::try_from(time.0).unwrap_or(i64::MAX)).into()
+}
+
+fn int(number: u64) -> Attribute {
+    Attribute::Value(Value::Int(i64::try_from(number).unwrap_or(i64::MAX)))
+}
+
+/// A time in picoseconds within 100 days; may be negative.
+fn at_most_100_days(value: &Value) -> Read<i64> {
+    let ps = Quantity::Time.read(value)?;
+    if ps > 0 && span(ps) > MAX_SPAN { Err(Invalid::value(value, LONGEST)) } else { Ok(ps) }
+}
+
+/// The bound as a quantity's number.
+fn bound(quantity: Quantity, bound: Option<Bound>, otherwise: i64) -> i64 {
+    bound.and_then(|bound| quantity.read(&bound.value()).ok()).unwrap_or(otherwise)
+}
+
+impl KeyValue for Time {
+    fn read(value: &Value, bounds: &Bounds) -> Read<Time> {
+        if let Some(allowed) = bounds.allowed {
+            let ps = Quantity::Time.read(value)?;
+            let is_within = ps >= bound(Quantity::Time, bounds.min, 0) && span(ps) <= MAX_SPAN;
+            return if is_within { Ok(Time(span(ps))) } else { Err(Invalid::value(value, allowed)) };
+        }
+        let ps = at_most_100_days(value)?;
+        if ps < 0 { Err(Invalid::value(value, "a time of zero or more")) } else { Ok(Time(span(ps))) }
+    }
+
+    fn write(&self, _: Option<&Value>) -> Value {
+        shown(self.0)
+    }
+
+    fn attribute(&self) -> Attribute {
+        int(self.0.0)
+    }
+
+    fn unit() -> &'static str {
+        "time"
+    }
+
+    fn limits(bounds: &Bounds) -> String {
+        bounds.allowed.map_or_else(|| format!("a time of zero or more; {LONGEST}"), str::to_owned)
+    }
+
+    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
+        schema::quantity(Quantity::Time.units())
+    }
+}
+
+impl KeyValue for Duration {
+    fn read(value: &Value, _: &Bounds) -> Read<Duration> {
+        let ps = at_most_100_days(value)?;
+        if ps <= 0 { Err(Invalid::value(value, "a time above zero")) } else { Ok(Duration(span(ps))) }
+    }
+
+    fn write(&self, _: Option<&Value>) -> Value {
+        shown(self.0)
+    }
+
+    fn attribute(&self) -> Attribute {
+        int(self.0.0)
+    }
+
+    fn unit() -> &'static str {
+        "time"
+    }
+
+    fn limits(_: &Bounds) -> String {
+        format!("a time above zero; {LONGEST}")
+    }
+
+    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
+        schema::quantity(Quantity::Time.units())
+    }
+}
+
+impl KeyValue for Bytes {
+    fn read(value: &Value, bounds: &Bounds) -> Read<Bytes> {
+        let size = Quantity::Size.read(value)?;
+        let within = bound(Quantity::Size, bounds.min, 1)..=bound(Quantity::Size, bounds.max, i64::MAX);
+        if !within.contains(&size) {
+            return Err(Invalid::value(value, bounds.allowed.unwrap_or("a size above zero")));
+        }
+        Ok(Bytes(size.unsigned_abs()))
+    }
+
+    fn write(&self, _: Option<&Value>) -> Value {
+        show_size(i64::try_from(self.0).unwrap_or(i64::MAX)).into()
+    }
+
+    fn attribute(&self) -> Attribute {
+        int(self.0)
+    }
+
+    fn unit() -> &'static str {
+        "size"
+    }
+
+    fn limits(bounds: &Bounds) -> String {
+        bounds.allowed.unwrap_or("a size above zero").into()
+    }
+
+    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
+        schema::quantity(Quantity::Size.units())
+    }
+}
+
+impl Bytes {
+    /// An error for a size of a packet beyond 32 bits, which the engine has for it.
+    pub fn check_32_bits(self, key: &str) -> Read<()> {
+        if self.0 <= u64::from(u32::MAX) {
+            return Ok(());
+        }
+        Err(Invalid::value(&self.write(None), format!("a size of at most {} B", u32::MAX)).at(key))
+    }
+
+    /// After `check_32_bits`.
+    pub fn to_u32(self) -> u32 {
+        u32::try_from(self.0).unwrap_or(u32::MAX)
+    }
+}
+
+impl KeyValue for BitRate {
+    fn read(value: &Value, _: &Bounds) -> Read<BitRate> {
+        Ok(BitRate(Quantity::Rate.read(value)?.unsigned_abs()))
+    }
+
+    fn write(&self, _: Option<&Value>) -> Value {
+        show_rate(i64::try_from(self.0).unwrap_or(i64::MAX)).into()
+    }
+
+    fn attribute(&self) -> Attribute {
+        int(self.0)
+    }
+
+    fn unit() -> &'static str {
+        "b/s"
+    }
+
+    fn limits(_: &Bounds) -> String {
+        "a rate above zero (leave the key out for an unlimited rate)".into()
+    }
+
+    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
+        schema::quantity(Quantity::Rate.units())
+    }
+}
+
+impl Count {
+    const BOUNDS: Bounds = Bounds {
+        min: Some(Bound::Int(1)),
+        max: Some(Bound::Int(MAX_COUNT)),
+        allowed: Some("a whole number, 1 or more"),
+        ..Bounds::NONE
+    };
+
+    fn bounds(given: &Bounds) -> Bounds {
+        Bounds {
+            min: given.min.or(Count::BOUNDS.min),
+            max: given.max.or(Count::BOUNDS.max),
+            allowed: given.allowed.or(Count::BOUNDS.allowed),
+            ..*given
+        }
+    }
+}
+
+impl KeyValue for Count {
+    fn read(value: &Value, bounds: &Bounds) -> Read<Count> {
+        let bounds = Count::bounds(bounds);
+        let is_within = |number: i64| {
+            bounds.min.is_none_or(|min| number as f64 >= min.number())
+                && bounds.max.is_none_or(|max| number as f64 <= max.number())
+        };
+        match *value {
+            Value::Int(number) if is_within(number) => u32::try_from(number).ok().map(Count),
+            _ => None,
+        }
+        .ok_or_else(|| Invalid::value(value, bounds.allowed.unwrap_or_default()))
+    }
+
+    fn write(&self, _: Option<&Value>) -> Value {
+        Value::Int(i64::from(self.0))
+    }
+
+    fn unit() -> &'static str {
+        "number"
+    }
+
+    fn limits(bounds: &Bounds) -> String {
+        Count::bounds(bounds).allowed.unwrap_or_default().into()
+    }
+
+    fn schema(bounds: &Bounds, _: &mut Definitions) -> Value {
+        schema::number("integer", &Count::bounds(bounds))
+    }
+}
+
+/// A number within its bounds.
+impl KeyValue for f64 {
+    fn read(value: &Value, bounds: &Bounds) -> Read<f64> {
+        let number = value.number().filter(|number| {
+            number.is_finite()
+                && bounds.min.is_none_or(|min| *number >= min.number())
+                && bounds.above.is_none_or(|above| *number > above.number())
+                && bounds.max.is_none_or(|max| *number <= max.number())
+                && bounds.below.is_none_or(|below| *number < below.number())
+        });
+        number.ok_or_else(|| Invalid::value(value, bounds.allowed.unwrap_or("a number")))
+    }
+
+    fn write(&self, _: Option<&Value>) -> Value {
+        Value::Float(*self)
+    }
+
+    fn unit() -> &'static str {
+        "number"
+    }
+
+    fn limits(bounds: &Bounds) -> String {
+        bounds.allowed.unwrap_or("a number").into()
+    }
+
+    fn schema(bounds: &Bounds, _: &mut Definitions) -> Value {
+        schema::number("number", bounds)
+    }
+}
+
+impl Share {
+    const BOUNDS: Bounds =
+        Bounds { min: Some(Bound::Int(0)), max: Some(Bound::Int(1)), allowed: Some("a probability from 0 to 1"), ..Bounds::NONE };
+}
+
+impl KeyValue for Share {
+    fn read(value: &Value, _: &Bounds) -> Read<Share> {
+        f64::read(value, &Share::BOUNDS).map(Share)
+    }
+
+    fn write(&self, _: Option<&Value>) -> Value {
+        Value::Float(self.0)
+    }
+
+    fn unit() -> &'static str {
+        "share"
+    }
+
+    fn limits(_: &Bounds) -> String {
+        f64::limits(&Share::BOUNDS)
+    }
+
+    fn schema(_: &Bounds, definitions: &mut Definitions) -> Value {
+        f64::schema(&Share::BOUNDS, definitions)
+    }
+}
+
+impl KeyValue for bool {
+    fn read(value: &Value, _: &Bounds) -> Read<bool> {
+        match value {
+            Value::Bool(yes) => Ok(*yes),
+            _ => Err(Invalid::value(value, "true or false")),
+        }
+    }
+
+    fn write(&self, _: Option<&Value>) -> Value {
+        Value::Bool(*self)
+    }
+
+    fn unit() -> &'static str {
+        "true or false"
+    }
+
+    fn limits(_: &Bounds) -> String {
+        String::new()
+    }
+
+    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
+        Value::table([("type", "boolean".into())])
+    }
+}
+
+/// One of a few words, `words` with their values.
+pub fn read_word<T: Copy>(value: &Value, words: &[(&str, T)]) -> Read<T> {
+    if let Value::Text(text) = value
+        && let Some((_, word)) = words.iter().find(|(word, _)| word == text)
+    {
+        return Ok(*word);
+    }
+    let quoted: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+    let names: Vec<&str> = quoted.iter().map(String::as_str).collect();
+    Err(Invalid::value(value, choices(&names, Some(&format_value(value)))))
+}
+
+/// The words of an enum of the engine.
+#[macro_export]
+macro_rules! words {
+    ($type:ty { $($word:literal => $value:expr),+ $(,)? }) => {
+        impl $crate::keys::KeyValue for $type {
+            fn read(value: &$crate::value::Value, _: &$crate::keys::Bounds) -> $crate::invalid::Read<Self> {
+                $crate::values::read_word(value, &[$(($word, $value)),+])
+            }
+
+            fn write(&self, _: Option<&$crate::value::Value>) -> $crate::value::Value {
+                let words = [$(($word, $value)),+];
+                words.iter().find(|(_, value)| value == self).map_or($crate::value::Value::Absent, |(word, _)| (*word).into())
+            }
+
+            fn unit() -> &'static str {
+                "choice"
+            }
+
+            fn limits(_: &$crate::keys::Bounds) -> String {
+                [$(concat!("\"", $word, "\"")),+].join(", ")
+            }
+
+            fn schema(_: &$crate::keys::Bounds, _: &mut $crate::schema::Definitions) -> $crate::value::Value {
+                $crate::schema::words(&[$($word),+])
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed<T: KeyValue>(value: impl Into<Value>, bounds: &Bounds) -> String {
+        T::read(&value.into(), bounds).err().map_or_else(String::new, |invalid| invalid.allowed)
+    }
+
+    #[test]
+    fn value_is_refused_when_it_is_outside_its_bounds() {
+        assert_eq!(allowed::<Time>("-1 s", &Bounds::NONE), "a time of zero or more");
+        assert_eq!(allowed::<Time>("101 day", &Bounds::NONE), LONGEST);
+        assert_eq!(allowed::<Time>("100 day", &Bounds::NONE), "");
+        assert_eq!(allowed::<Duration>("0 s", &Bounds::NONE), "a time above zero");
+        assert_eq!(allowed::<Bytes>("0 B", &Bounds::NONE), "a size above zero");
+        assert_eq!(allowed::<Count>(0, &Bounds::NONE), "a whole number, 1 or more");
+        assert_eq!(allowed::<Count>(MAX_COUNT + 1, &Bounds::NONE), "a whole number, 1 or more");
+        assert_eq!(allowed::<Count>(true, &Bounds::NONE), "a whole number, 1 or more");
+        assert_eq!(allowed::<Share>(1.1, &Bounds::NONE), "a probability from 0 to 1");
+        assert_eq!(allowed::<Share>(1, &Bounds::NONE), "");
+        assert_eq!(allowed::<bool>(1, &Bounds::NONE), "true or false");
+        assert_eq!(allowed::<f64>(f64::INFINITY, &Bounds::NONE), "a number");
+        let least = Bounds { min: Some(Bound::Text("1 us")), allowed: Some("from 1 us"), ..Bounds::NONE };
+        assert_eq!((allowed::<Time>("1 us", &least), allowed::<Time>("1 ns", &least)), (String::new(), "from 1 us".into()));
+    }
+
+    #[test]
+    fn written_value_reads_back() {
+        let time = Time(Span::from_ms(5));
+        assert_eq!(Time::read(&time.write(None), &Bounds::NONE), Ok(time));
+        let size = Bytes(1514);
+        assert_eq!(Bytes::read(&size.write(None), &Bounds::NONE), Ok(size));
+        let rate = BitRate(28_800);
+        assert_eq!(BitRate::read(&rate.write(None), &Bounds::NONE), Ok(rate));
+    }
+}

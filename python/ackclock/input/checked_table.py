@@ -1,0 +1,62 @@
+"""Tables that Rust reads (crates/scenario): keys, bounds, texts and messages are there.
+
+A field of a pydantic model has such a table as its value by `ReadBy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import CoreSchema, core_schema
+
+if TYPE_CHECKING:
+    from ackclock._native import CheckedTable
+else:
+    CheckedTable = Any
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ReadBy:
+    """The check of a table: the name of its struct, or of an enum of several kinds."""
+
+    table: str
+
+    def __call__(self, value: Any) -> CheckedTable:
+        """The checked table. Raises InvalidValue."""
+        from ackclock import _native
+
+        return _native.read_table(self.table, value)
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Callable[[Any], CoreSchema]) -> CoreSchema:
+        written = core_schema.plain_serializer_function_ser_schema(lambda table: table.written())
+        return core_schema.no_info_plain_validator_function(self, serialization=written)
+
+
+def replaced(table: CheckedTable, **keys: Any) -> CheckedTable:
+    """The same table with other values of some keys, as a file has them. Raises InvalidValue."""
+    return ReadBy(table.table_name)({**table.written(given=True), **keys})
+
+
+@cache
+def kinds(table: str) -> dict[str, str]:
+    """The kinds of a table that has several, with the names of their structs."""
+    from ackclock import _native
+
+    return dict(_native.table_kinds(table))
+
+
+@cache
+def words(table: str, key: str) -> tuple[str, ...]:
+    """The words that a key may be."""
+    from ackclock import _native
+
+    _, definitions = _native.table_schema(table)
+    return tuple(definitions[table]["properties"][key]["enum"])
+
+
+__all__ = ["CheckedTable", "ReadBy", "kinds", "replaced", "words"]

@@ -1,0 +1,79 @@
+"""Tables that Rust reads, as Python has them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Annotated
+
+import pytest
+from pydantic import BaseModel
+
+from ackclock import _native
+from ackclock.errors import InvalidValue
+from ackclock.input.checked_table import CheckedTable, ReadBy, kinds, replaced, words
+
+CODEL = {"kind": "codel", "target": "5 ms", "ack": {"filter": "cake"}}
+
+
+def test_table_has_its_keys_in_whole_units_and_its_plan() -> None:
+    queue = ReadBy("Queue")(CODEL)
+    assert (queue.table_name, queue.kind, queue.target, queue.mtu, queue.packets) == (
+        "CoDel",
+        "codel",
+        5 * 10**9,
+        1514,
+        None,
+    )
+    assert (queue.ack.filter.keep, queue.ack.first) == (2, False)
+    assert queue.plan() == {"kind": "codel", "packets": 1000, "bytes": None, "target_ps": 5 * 10**9,
+                            "interval_ps": 10**11, "mtu": 1514, "signal": "mark"}  # fmt: skip
+    with pytest.raises(AttributeError, match="CoDel has no key flows"):
+        _ = queue.flows
+
+
+def test_written_table_has_the_given_keys_or_all() -> None:
+    queue = ReadBy("Queue")({"bytes": "262144 B"})
+    assert queue.written(given=True) == {"bytes": "256 KiB", "kind": "droptail"}
+    assert queue.written() == {"bytes": "256 KiB", "kind": "droptail", "drop": "tail"}
+    assert replaced(queue, bytes="3 kB").bytes == 3000
+    with pytest.raises(InvalidValue, match="a size above zero"):
+        replaced(queue, bytes="0 B")
+
+
+def test_table_is_the_same_when_copied_or_pickled() -> None:
+    queue = ReadBy("Queue")(CODEL)
+    for again in (copy.deepcopy(queue), pickle.loads(pickle.dumps(queue))):
+        assert again == queue and hash(again) == hash(queue)
+        assert again.written(given=True) == queue.written(given=True)
+    assert queue != ReadBy("Queue")({**CODEL, "target": "6 ms"}) and queue != "codel"
+
+
+def test_error_has_the_place_below_the_table_and_its_code() -> None:
+    with pytest.raises(InvalidValue) as caught:
+        ReadBy("Queue")({"kind": "codel", "ack": {"filter": {"kep": 1}}})
+    assert (caught.value.key, caught.value.code) == (("ack", "filter", "kep"), "unknown-key")
+    assert caught.value.allowed.endswith("(did you mean keep?)")
+
+
+@pytest.mark.parametrize("value", [None, 3, 2**70, 1.5, "x", [1, "y"], (1,), object()], ids=str)
+def test_value_of_another_type_is_named_in_the_message(value: object) -> None:
+    with pytest.raises(InvalidValue, match="a table with a kind: droptail, red"):
+        ReadBy("Queue")(value)
+
+
+class Side(BaseModel):
+    queue: Annotated[CheckedTable, ReadBy("Queue")] | None = None
+
+
+def test_model_with_a_table_reads_and_writes_it() -> None:
+    side = Side.model_validate({"queue": CODEL})
+    assert side.model_dump()["queue"]["kind"] == "codel"
+    assert Side.model_validate({"queue": None}).queue is None
+
+
+def test_kinds_and_words_are_those_of_the_structs() -> None:
+    assert kinds("Queue")["fq-codel"] == "FqCoDel" and kinds("CoDel") == {}
+    assert words("Filter", "preset") == ("safe", "p1", "cake", "cake-aggressive")
+    with pytest.raises(_native.InputError, match='found table "Quue"'):
+        _native.read_table("Quue", {})
