@@ -9,8 +9,6 @@ import polars as pl
 import pytest
 
 import ackclock
-from ackclock.input.link.jitter import NormalJitter
-from ackclock.input.link.loss import GilbertElliott
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.link_draws import LinkDraws
 from ackclock.simulation.dataset_run import scenario_of_run
@@ -55,9 +53,9 @@ def test_hop_of_a_seed_has_the_values_of_one_joint_draw(link):
         assert hop.down and hop.up
         assert hop.down.rate == draw["hop.access.rate.down"] and hop.up.rate == 1e6
         assert hop.down.delay == hop.up.delay == draw["hop.access.delay"] * 1e9
-        assert hop.down.queue and hop.up.queue
+        assert hop.down.queue and hop.up.queue and hop.down.loss and hop.up.jitter
         assert hop.down.queue.bytes == draw["hop.access.queue.down.bytes"] and hop.up.queue.bytes == 40e3
-        assert isinstance(hop.down.loss, GilbertElliott) and isinstance(hop.up.jitter, NormalJitter)
+        assert (hop.down.loss.kind, hop.up.jitter.kind) == ("gilbert-elliott", "normal")
         assert hop.down.loss.mean == draw["hop.access.loss.down.mean"]
         assert hop.down.loss.bad_sojourn == draw["hop.access.loss.down.bad_sojourn"] * 1e9
         assert hop.up.jitter.mean == draw["hop.access.jitter.up.mean"] * 1e9 and hop.up.jitter.sd == 1e9

@@ -11,8 +11,8 @@ from ackclock.errors import InputError
 from ackclock.fitting.media import CAPPED, Bucket, Medium, MediumFit, Search
 from ackclock.fitting.parameters import serves_others
 from ackclock.fitting.prediction import Ends, Observed, Transfers
+from ackclock.input.checked_table import ReadBy
 from ackclock.input.link.grants import Grants
-from ackclock.input.link.handover import Handover
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.link_draws import LinkDraws
 from tests.support.captures import simulated_captures
@@ -36,7 +36,7 @@ def test_handover_has_its_period_and_gap_when_the_link_stalls_at_equal_times(tmp
     assert found["handover.down.gap"]["value"] == pytest.approx(300, rel=0.1)
     assert "handover.up.every" not in found and not any("stalled" in text for text in fit.document["remarks"])
     handover = fit.link.to_dict()["hop"][0]["handover"]["down"]
-    assert Handover.model_validate(handover).every == pytest.approx(2e12, rel=0.01)
+    assert ReadBy("Handover")(handover).every == pytest.approx(2e12, rel=0.01)
 
 
 def test_reordering_has_its_share_and_delay_when_single_packets_are_late(tmp_path):

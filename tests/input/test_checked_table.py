@@ -46,7 +46,8 @@ def test_table_is_the_same_when_copied_or_pickled() -> None:
     for again in (copy.deepcopy(queue), pickle.loads(pickle.dumps(queue))):
         assert again == queue and hash(again) == hash(queue)
         assert again.written(given=True) == queue.written(given=True)
-    assert queue != ReadBy("Queue")({**CODEL, "target": "6 ms"}) and queue != "codel"
+    others: list[object] = [ReadBy("Queue")({**CODEL, "target": "6 ms"}), "codel"]
+    assert queue not in others
 
 
 def test_error_has_the_place_below_the_table_and_its_code() -> None:

@@ -120,8 +120,8 @@ def result(form: str, text: str, folder: Path) -> Any:
     path = folder / TEXT_NAME[form]
     path.write_text(text, "utf-8")
     if form == "link":
-        return _said(draft_of({"link": str(path), **FLOWS}), folder)
-    return _said(read_draft(path), folder)
+        return _message_of(draft_of({"link": str(path), **FLOWS}), folder)
+    return _message_of(read_draft(path), folder)
 
 
 def result_of_dicts(form: str, text: str, folder: Path) -> Any:
@@ -130,10 +130,10 @@ def result_of_dicts(form: str, text: str, folder: Path) -> Any:
     if form == "link":
         data.pop("fit", None)
         data |= FLOWS
-    return _said(draft_of(data), folder)
+    return _message_of(draft_of(data), folder)
 
 
-def _said(draft: Draft, folder: Path) -> Any:
+def _message_of(draft: Draft, folder: Path) -> Any:
     try:
         plans = [build_plan(draft.check(point), 1, live=True).digest for point in draft.points()]
     except InputError as error:
@@ -323,8 +323,8 @@ def changed(before: str, first: int, count: int, text: str) -> str:
 def rows(folder: Path) -> Iterator[list[Any]]:
     """The rows of the file."""
     for base in bases():
-        if not isinstance(said := result(base.form, base.text, folder), str):
-            raise ValueError(f"{base.name} is refused: {said}\n{base.text}")
+        if not isinstance(refusal := result(base.form, base.text, folder), str):
+            raise ValueError(f"{base.name} is refused: {refusal}\n{base.text}")
         yield ["base", base.name, base.form, base.text]
         seen: set[Any] = set()
         for group, text in inputs(base):

@@ -3,7 +3,11 @@
 use crate::invalid::Read;
 use crate::keys::{Attribute, Bounds, Checked, Key, KeyValue, Table};
 use crate::link::acks::{Acks, Filter, Reconstruction};
+use crate::link::handover::Handover;
+use crate::link::jitter::{ExponentialJitter, Jitter, NormalJitter, ParetoJitter, Reorder, UniformJitter};
+use crate::link::loss::{Bernoulli, Duplicate, GilbertElliott, Loss, LossList, Outage, SignalLoss};
 use crate::link::queue::{Cake, CoDel, DropTail, DualPi2, FqCoDel, Pie, Queue, Red};
+use crate::link::signal::{Ar1, Fading, Level, Markov};
 use crate::schema::Definitions;
 use crate::value::Value;
 use std::sync::Arc;
@@ -52,8 +56,10 @@ macro_rules! tables {
 }
 
 tables! {
-    kinds: Queue;
+    kinds: Queue, Loss, Fading, Jitter;
     tables: DropTail, Red, CoDel, FqCoDel, Cake, Pie, DualPi2, Acks, Filter, Reconstruction,
+        Bernoulli, GilbertElliott, LossList, SignalLoss, Duplicate, Outage, Ar1, Markov, Level,
+        UniformJitter, NormalJitter, ExponentialJitter, ParetoJitter, Reorder, Handover,
 }
 
 fn checked<T: KeyValue>(value: &Value) -> Read<Arc<dyn Checked>> {

@@ -211,9 +211,9 @@ fn split(text: &str) -> Option<(Decimal, &str)> {
     Some((Decimal { is_negative, digits: format!("{whole}{fraction}"), exponent }, unit))
 }
 
-/// The digits at the beginning, at most `most`, and what follows.
-fn digits(text: &str, most: usize) -> (&str, &str) {
-    let count = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
+/// The digits at the beginning, at most `max`, and what follows.
+fn digits(text: &str, max: usize) -> (&str, &str) {
+    let count = text.bytes().take(max).take_while(u8::is_ascii_digit).count();
     text.split_at(count)
 }
 

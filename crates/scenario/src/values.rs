@@ -386,8 +386,11 @@ mod tests {
         assert_eq!(allowed::<Share>(1, &Bounds::NONE), "");
         assert_eq!(allowed::<bool>(1, &Bounds::NONE), "true or false");
         assert_eq!(allowed::<f64>(f64::INFINITY, &Bounds::NONE), "a number");
-        let least = Bounds { min: Some(Bound::Text("1 us")), allowed: Some("from 1 us"), ..Bounds::NONE };
-        assert_eq!((allowed::<Time>("1 us", &least), allowed::<Time>("1 ns", &least)), (String::new(), "from 1 us".into()));
+        let from_1_us = Bounds { min: Some(Bound::Text("1 us")), allowed: Some("from 1 us"), ..Bounds::NONE };
+        assert_eq!(
+            (allowed::<Time>("1 us", &from_1_us), allowed::<Time>("1 ns", &from_1_us)),
+            (String::new(), "from 1 us".into())
+        );
     }
 
     #[test]

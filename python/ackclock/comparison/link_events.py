@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ackclock.format import joined
-from ackclock.input.link.handover import Handover
+from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.hop import DIRECTIONS, Hop
-from ackclock.input.link.loss import GilbertElliott
 from ackclock.input.link.roaming import Roaming
 from ackclock.input.units import show_time
 
@@ -39,16 +38,23 @@ def _missed(hop: Hop, duration_ps: int, seeds: int) -> Iterator[str]:
         for outage in side.outage:
             if outage.end > duration_ps:
                 yield f"the outage of `{hop.name} {name}` from {show_time(outage.start)} to {show_time(outage.end)}"
-        if isinstance(side.loss, GilbertElliott) and (every_ps := _fade_every_ps(side.loss)) > duration_ps * seeds:
+        if (
+            side.loss
+            and side.loss.kind == "gilbert-elliott"
+            and (every_ps := _fade_every_ps(side.loss)) > duration_ps * seeds
+        ):
             yield f"the fades of `{hop.name}`, one in {round(every_ps / PS_PER_S)} s on average"
 
 
-def _first_ps(handover: Handover | Roaming) -> int:
-    return handover.every if handover.first is None else handover.first
+def _first_ps(handover: CheckedTable | Roaming) -> int:
+    first: int | None = handover.first
+    every: int = handover.every
+    return every if first is None else first
 
 
-def _fade_every_ps(loss: GilbertElliott) -> int:
+def _fade_every_ps(loss: CheckedTable) -> int:
     """The mean time from a fade to the next; 0 without fades."""
     if not (loss.mean or loss.loss_bad):
         return 0
-    return (loss.good_sojourn or loss.mean_good_sojourn()) + loss.bad_sojourn
+    sojourns: dict[str, int] = loss.plan()
+    return sojourns["good_ps"] + sojourns["bad_ps"]

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Any
 
-from ackclock.input.checked_table import CheckedTable
+from ackclock.input.checked_table import CheckedTable, ReadBy
 from ackclock.input.link.framing import Atm
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
-from ackclock.input.link.loss import Bernoulli, Loss
 from ackclock.input.link.rate import TraceRate
 from ackclock.input.units import show_rate
 
@@ -32,7 +31,7 @@ class Line:
     rate: int | TraceRate | None = None
     framing: Atm | None = None
     queue: CheckedTable | None = None
-    loss: Loss | None = None
+    loss: CheckedTable | None = None
     jitter: Any = None
     duplicate: float = 0.0
     missing: list[str] = field(default_factory=list)
@@ -105,13 +104,13 @@ def _take_rest(line: Line, hop: Hop, side: Direction) -> None:
     line.jitter = line.jitter or side.jitter
 
 
-def _one_loss(line: Line, sides: Iterable[tuple[Hop, Direction]]) -> Loss | None:
+def _one_loss(line: Line, sides: Iterable[tuple[Hop, Direction]]) -> CheckedTable | None:
     """Independent losses combined; of others the first, since no emulator has two."""
     losses = [(hop, side.loss) for hop, side in sides if side.loss]
-    kept = next((loss for _, loss in losses if not isinstance(loss, Bernoulli)), None)
+    kept = next((loss for _, loss in losses if loss.kind != "bernoulli"), None)
     if kept is None and losses:
-        lost = 1 - prod(1 - loss.mean for _, loss in losses if isinstance(loss, Bernoulli))
-        return Bernoulli(kind="bernoulli", mean=lost)
+        lost = 1 - prod(1 - loss.mean for _, loss in losses)
+        return ReadBy("Loss")(lost)
     for hop, loss in losses:
         if loss is not kept:
             line.lacks(hop.name, f"a second loss ({loss.kind})")

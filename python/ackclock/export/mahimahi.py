@@ -10,7 +10,6 @@ from math import gcd
 
 from ackclock.export.line import ATM_CELLS, Line
 from ackclock.input.checked_table import CheckedTable
-from ackclock.input.link.loss import Bernoulli
 from ackclock.input.link.queue import limit_in_packets
 from ackclock.input.link.rate import TraceRate
 from ackclock.input.link.trace import BYTES_PER_OPPORTUNITY
@@ -63,7 +62,7 @@ def _delay(lines: dict[str, Line]) -> Iterator[str]:
 
 def _loss(lines: dict[str, Line]) -> Iterator[str]:
     for direction, line in lines.items():
-        if isinstance(line.loss, Bernoulli) and line.loss.mean:
+        if line.loss and line.loss.kind == "bernoulli" and line.loss.mean:
             yield f"mm-loss {SIDES[direction]} {line.loss.mean:.9g}"
         elif line.loss and line.loss.plan():
             line.missing.append(f"{direction}: loss other than independent ({line.loss.kind})")

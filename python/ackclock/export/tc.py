@@ -9,10 +9,8 @@ from math import ceil
 
 from ackclock.export.line import Line
 from ackclock.export.tc_queue import queue_arguments
-from ackclock.input.checked_table import replaced
+from ackclock.input.checked_table import CheckedTable, replaced
 from ackclock.input.link.framing import on_wire
-from ackclock.input.link.jitter import NormalJitter, ParetoJitter, UniformJitter
-from ackclock.input.link.loss import Bernoulli, GilbertElliott, LossList
 from ackclock.input.link.rate import TraceRate
 from ackclock.input.units import PS_PER_S, show_rate
 
@@ -124,12 +122,12 @@ def _delay(line: Line) -> str:
         return f" delay {_ms(line.delay)}" if line.delay else ""
     if jitter.in_order:
         line.missing.append(f"{line.direction}: jitter that keeps the order: netem's reorders packets")
-    if isinstance(jitter, UniformJitter):
+    if jitter.kind == "uniform":
         middle, half_range = (jitter.low + jitter.high) / 2, (jitter.high - jitter.low) / 2
         return f" delay {_ms(line.delay + middle)} {_ms(half_range)}"
-    if isinstance(jitter, NormalJitter):
+    if jitter.kind == "normal":
         return f" delay {_ms(line.delay + jitter.mean)} {_ms(jitter.sd)} distribution normal"
-    if isinstance(jitter, ParetoJitter):
+    if jitter.kind == "pareto":
         line.missing.append(f"{line.direction}: a Pareto shape of {jitter.shape:g}: netem has its own")
         return f" delay {_ms(line.delay + jitter.mean)} {_ms(jitter.mean)} distribution pareto"
     line.missing.append(f"{line.direction}: {jitter.kind} jitter: its mean is added to the delay")
@@ -138,14 +136,16 @@ def _delay(line: Line) -> str:
 
 def _loss(line: Line, rate: int | None) -> str:
     loss = line.loss
-    if isinstance(loss, LossList):
+    if loss is None:
+        return ""
+    if loss.kind == "list":
         line.missing.append(f"{line.direction}: an exact list of lost packets")
-    if isinstance(loss, GilbertElliott):
+    if loss.kind == "gilbert-elliott":
         return _gilbert_elliott(line, loss, rate)
-    return f" loss random {_percent(loss.mean)}" if isinstance(loss, Bernoulli) and loss.mean else ""
+    return f" loss random {_percent(loss.mean)}" if loss.kind == "bernoulli" and loss.mean else ""
 
 
-def _gilbert_elliott(line: Line, loss: GilbertElliott, rate: int | None) -> str:
+def _gilbert_elliott(line: Line, loss: CheckedTable, rate: int | None) -> str:
     """netem's states change with packets: sojourn times become numbers of full packets at the
     link's rate.
     """

@@ -21,7 +21,6 @@ from ackclock.errors import InvalidValue
 from ackclock.input.checked_table import ReadBy, kinds
 from ackclock.input.keys import MissingText, entry, rust_keys
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop, is_per_direction
-from ackclock.input.link.loss import LOSSES
 from ackclock.input.link.medium import MEDIA
 from ackclock.input.link.queue import queue_kinds, read_queue
 from ackclock.input.units import rate_bps, show_rate, show_size, show_time, size_bytes, time_ps
@@ -248,25 +247,24 @@ def _try(written: dict[str, Any], path: Path, unit: str, raw: float) -> dict[Pat
         return None
 
 
-_KINDS: Mapping[str, Mapping[str, Any]] = {"loss": LOSSES, "medium": MEDIA}
-"""Models of the tables of a hop that have a kind."""
-
-
 def meaning(written: Mapping[str, Any], path: Path) -> str:
     """The text of a key; of a key below a table without kinds, that of the table."""
     first, *rest = (part for part in path if part not in DIRECTIONS)
     table = _get(written, path[: 1 + (len(path) > 1 and path[1] in DIRECTIONS)])
-    models = _KINDS.get(str(first), {})
-    names = kinds("Queue") if first == "queue" else dict.fromkeys(models, "")
-    kind = str(table.get("kind", next(iter(names), "")) if isinstance(table, Mapping) else "")
-    if rest and first == "queue" and kind in names:
-        texts = {key.name: key.text for key in rust_keys(names[kind])}
+    if first in _RUST and rest and isinstance(table, Mapping):
+        names = kinds(_RUST[str(first)])
+        texts = {key.name: key.text for key in rust_keys(names[table.get("kind", next(iter(names)))])}
         if rest[0] in texts:
             return texts[str(rest[0])]
-    if rest and kind in models and rest[0] in models[kind].model_fields:
+    if first == "medium" and rest:
+        media: Mapping[str, Any] = MEDIA
         with suppress(MissingText):
-            return entry(models[kind], str(rest[0]))["text"]
+            return entry(media[table["kind"]], str(rest[0]))["text"]
     return entry(Direction if first in PER_DIRECTION else Hop, str(first))["text"]
+
+
+_RUST = {"queue": "Queue", "loss": "Loss"}
+"""Tables of a hop that Rust reads and that have a kind."""
 
 
 def _put(document: Any, path: Path, value: Any) -> None:
@@ -344,7 +342,7 @@ def _ack_handling() -> dict[str, Any]:
 
 def _losses() -> dict[str, Any]:
     tables: dict[str, Any] = {"bernoulli": {"mean": 0.001}, "gilbert-elliott": {"mean": 0.001, "bad_sojourn": "50 ms"}}
-    return {"none": None, **{kind: {"kind": kind, **tables[kind]} for kind in tables if kind in LOSSES}}
+    return {"none": None, **{kind: {"kind": kind, **tables[kind]} for kind in tables}}
 
 
 def _ack_name(own: Any, tables: Mapping[str, Any]) -> str:

@@ -5,10 +5,10 @@ use crate::element::{Element, Output, Port};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::Time;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// With the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DuplicateConfig {
     /// Probability with which a packet is duplicated.

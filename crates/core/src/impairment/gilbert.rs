@@ -4,11 +4,11 @@
 use crate::config_check::{Checked, check_fraction, check_span, ensure};
 use crate::rng::Rng;
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Mean sojourn times, exponentially distributed, and the loss probability in each state, with the
 /// keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sojourns {
     #[serde(rename = "good_ps")]

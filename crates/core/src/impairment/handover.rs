@@ -7,12 +7,12 @@ use crate::in_flight::InFlightFifo;
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Times and effects of handovers, with the keys of a plan (docs/inside/plan.md). Probabilities are
 /// shares of packets. Both directions of a hop with equal settings have the same paths.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HandoverConfig {
     #[serde(rename = "every_ps")]

@@ -6,14 +6,14 @@ use crate::event_heap::EventHeap;
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Distribution of the delay, with the keys of a plan (docs/inside/plan.md). Negative values become
 /// 0.
 ///
 /// With `in_order` no packet leaves before an earlier one: it is delayed to the same instant.
 /// Otherwise packets may be reordered.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum JitterConfig {
     Uniform {

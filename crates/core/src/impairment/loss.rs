@@ -2,15 +2,16 @@
 
 use super::{GilbertElliott, ListedPackets, LossList, Sojourns};
 use crate::config_check::{Checked, check_fraction, check_span, ensure};
+use crate::config_form::is_default;
 use crate::element::{DropReason, Element, Output, Port};
 use crate::medium::radio_channel::{Fading, FadingConfig, LossCurve};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A loss model, with the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LossConfig {
     /// Each packet is lost independently with probability `mean`.
@@ -22,13 +23,13 @@ pub enum LossConfig {
     /// Exactly these packets, counted from 1, retransmissions included.
     List {
         packets: Vec<u64>,
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "is_default")]
         of: ListedPackets,
     },
 }
 
 /// Loss that rises as the signal quality of a radio channel falls.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignalLossConfig {
     pub fading: FadingConfig,

@@ -1,10 +1,10 @@
 //! Loss by list: drops exactly the listed packets, for tests and for the traces of papers.
 
 use crate::packet::{Kind, Packet};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Which packets count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ListedPackets {
     /// Packets with payload. SYNs and pure ACKs do not count.

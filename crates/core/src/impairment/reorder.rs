@@ -6,10 +6,10 @@ use crate::in_flight::InFlightFifo;
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// With the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReorderConfig {
     /// Probability with which a packet is delayed; other packets pass at once.

@@ -4,7 +4,7 @@
 use crate::config_check::{Checked, ensure};
 use crate::rng::Rng;
 use crate::units::Span;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Maximum magnitude of a signal quality in dB.
 const MAX_DB: f64 = 200.0;
@@ -15,7 +15,7 @@ pub(super) fn check_decibels(db: f64) -> Checked {
 
 /// Packet loss as a function of signal quality: piecewise linear, constant outside the points, which
 /// are (dB, share) in ascending order of quality.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct LossCurve {
     points: Vec<(f64, f64)>,
@@ -50,7 +50,7 @@ impl LossCurve {
 }
 
 /// Stochastic process of the signal quality, with the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum FadingConfig {
     /// Gaussian AR(1): x' = m + a*(x - m) + s*sqrt(1 - a^2)*N(0, 1), a = exp(-frame/correlation).
@@ -65,7 +65,7 @@ pub enum FadingConfig {
     Markov { levels: Vec<Level> },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Level {
     pub db: f64,

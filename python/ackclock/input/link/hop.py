@@ -9,10 +9,8 @@ from pydantic import model_validator
 from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input.checked_table import CheckedTable, ReadBy
 from ackclock.input.link.framing import Framing, framing_plan
-from ackclock.input.link.handover import Handover
-from ackclock.input.link.jitter import Jitter, Reorder
-from ackclock.input.link.loss import Duplication, Loss, Outages
 from ackclock.input.link.medium import Medium
+from ackclock.input.link.outage import Outages
 from ackclock.input.link.pep import Pep
 from ackclock.input.link.queue import Queue
 from ackclock.input.link.rate import LineRate, rate_plan
@@ -33,12 +31,12 @@ class Direction(Table):
     rate: LineRate | None = None
     framing: Framing = "none"
     outage: Outages = ()
-    loss: Loss | None = None
-    duplicate: Duplication | None = None
+    loss: Annotated[CheckedTable, ReadBy("Loss")] | None = None
+    duplicate: Annotated[CheckedTable, ReadBy("Duplicate")] | None = None
     delay: Time = 0
-    jitter: Jitter | None = None
-    reorder: Reorder | None = None
-    handover: Handover | None = None
+    jitter: Annotated[CheckedTable, ReadBy("Jitter")] | None = None
+    reorder: Annotated[CheckedTable, ReadBy("Reorder")] | None = None
+    handover: Annotated[CheckedTable, ReadBy("Handover")] | None = None
     reconstruct: Annotated[CheckedTable, ReadBy("Reconstruction")] | None = None
 
     def plan(self) -> Plan:

@@ -117,13 +117,14 @@ def _drawn_side(side: Direction, draw: Mapping[tuple[str, ...], float]) -> Direc
         elif keys == ("delay",):
             changed[key] = max(0, round(value * PS_PER_MS))
         elif inner and getattr(part, inner[0], None) is not None:
-            drawn = {inner[0]: _in_unit(keys, value)}
-            changed[key] = replaced(part, bytes=f"{drawn['bytes']} B") if key == "queue" else part.model_copy(update=drawn)
+            changed[key] = replaced(part, **{inner[0]: _written(keys, value)})
     return side.model_copy(update=changed)
 
 
-def _in_unit(keys: tuple[str, ...], value: float) -> int | float:
-    """A draw in the model's unit: bytes, a share, or ps of milliseconds."""
+def _written(keys: tuple[str, ...], value: float) -> str | float:
+    """A draw as a file has it: bytes, a share, or a time of milliseconds."""
     if keys in (("loss", "mean"), ("reorder", "mean")):
         return value
-    return max(1, round(value if keys == ("queue", "bytes") else value * PS_PER_MS))
+    if keys == ("queue", "bytes"):
+        return f"{max(1, round(value))} B"
+    return f"{max(1, round(value * PS_PER_MS))} ps"

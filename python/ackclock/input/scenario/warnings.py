@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ackclock.input.link.hop import DIRECTIONS
-from ackclock.input.link.loss import LossList
 from ackclock.input.scenario.flow import Flow
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.web import BACK, Web
@@ -22,7 +21,7 @@ def _idle_loss_lists(scenario: Scenario) -> Iterator[str]:
         for direction in DIRECTIONS:
             side = getattr(hop, direction)
             loss = side.loss if side else None
-            if not isinstance(loss, LossList) or loss.of != "data":
+            if not loss or loss.kind != "list" or loss.of != "data":
                 continue
             crossing = [flow for flow in scenario.flow if index in scenario.hops_of(flow)]
             if not any(direction in _data_directions(flow) for flow in crossing):
