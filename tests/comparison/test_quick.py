@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ackclock import cli
+from ackclock.arguments.compare import CompareArguments
 from ackclock.errors import InputError
 
 pytestmark = pytest.mark.finding("U38")
@@ -18,16 +19,16 @@ QUICK_BUFFERS = ["64 KiB", "auto", "path"]
 def compared(monkeypatch: pytest.MonkeyPatch):
     """Runs `compare` up to its runs and returns buffers, duration and seeds of these."""
 
-    def run(*options: str) -> tuple[list[str], str, int]:
-        given: dict[str, Any] = {}
+    def run(*options: str) -> tuple[list[Any], Any, Any]:
+        given: list[CompareArguments] = []
 
-        def stop(link: str, **keys: Any) -> None:
-            given.update(keys)
+        def stop(**keys: Any) -> None:
+            given.append(CompareArguments(**keys))
             raise InputError("a test", "no run")
 
         monkeypatch.setattr("ackclock.comparison.compare", stop)
         assert cli.run(["compare", "dsl-16m", *options]) == 2
-        return given["buffers"], given["duration"], given["seeds"]
+        return list(given[0].buffers), given[0].duration, given[0].seeds
 
     return run
 

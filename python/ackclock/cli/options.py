@@ -1,51 +1,102 @@
-"""Options that every command has."""
+"""Options that every command has, and those of a command whose arguments are one struct."""
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import MISSING, fields
+from enum import StrEnum
+from inspect import Parameter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from ackclock import arguments
+from ackclock.arguments import Argument
+from ackclock.cli import complete
+
+
+def of_typer(it: Argument) -> Any:
+    """The description of an option, or of a positional argument, for typer."""
+    further: dict[str, Any] = {"help": it.text, "min": it.min, "max": it.max, "envvar": it.envvar}
+    if it.complete:
+        further["autocompletion"] = getattr(complete, it.complete)
+    return typer.Argument(**further) if str(it.name).isupper() else typer.Option(it.name, **further)
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-Out = Annotated[Path | None, typer.Option("--out", help="The run folder (default: runs/<hash>).", show_default=False)]
-OutUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--out", help="The run folder, or a URL such as s3://bucket/study (default: runs/<hash>).", show_default=False
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Rename another run in --out (to NAME.1) instead of stopping.")]
+Out = Annotated[Path | None, of_typer(arguments.OUT)]
+OutUrl = Annotated[str | None, of_typer(arguments.OUT_URL)]
+Force = Annotated[bool, of_typer(arguments.FORCE)]
 Seed = Annotated[
     int | None,
     typer.Option("--seed", min=0, max=2**63 - 1, help="One seed instead of the scenario's.", show_default=False),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress and no remarks on stderr.")]
-Workers = Annotated[
-    int | None, typer.Option("--workers", min=1, help="Runs at a time (default: all cores).", show_default=False)
-]
+Workers = Annotated[int | None, of_typer(arguments.WORKERS)]
 Report = Annotated[
     bool, typer.Option("--report/--no-report", help="Write report.html into the run folder (some seconds).")
 ]
 Dask = Annotated[
     str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.", show_default=False)
 ]
+Series = Annotated[str, of_typer(arguments.SERIES)]
+Port = Annotated[int, of_typer(arguments.PORT)]
+TokenFile = Annotated[Path | None, of_typer(arguments.TOKEN_FILE)]
 
-Series = Annotated[
-    str,
-    typer.Option("--series", help="Time series to keep: none, sampled (one seed of each point) or all."),
-]
 
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP and UDP port of the server.")]
-TokenFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--token-file", help="The file with the shared token.", envvar="ACKCLOCK_TOKEN_FILE", show_default=False
-    ),
-]
+def with_options(struct: type, *, after: Mapping[str, str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorates a command whose options are those of a struct of arguments, beside its own
+    parameters. It is called with ``given``: the typed arguments, whatever their values, by field.
+
+    A parameter in `after` follows that field's option in the help; each other one follows the
+    parameter before it.
+    """
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        options = {name: one for name, one in arguments.described(struct).items() if one.name}
+        parameters = {name: _parameter(struct, name, one) for name, one in options.items()}
+        parameters["context"] = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
+        order, place = list(parameters), 0
+        for name, own in list(inspect.signature(command, eval_str=True).parameters.items())[1:]:
+            place = order.index(after[name]) + 1 if name in after else place + 1
+            order.insert(place, name)
+            parameters[name] = own.replace(kind=Parameter.KEYWORD_ONLY)
+
+        def run(context: typer.Context, **values: Any) -> None:
+            written = {name: values.pop(name) for name in options}
+            given = {name: written[name] for name in options if is_typed(context, name)}
+            command({name: _value(options[name], one) for name, one in given.items()}, **values)
+
+        run.__signature__ = inspect.Signature([parameters[name] for name in order])  # type: ignore[attr-defined]
+        run.__annotations__ = {name: one.annotation for name, one in parameters.items()}
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        return run
+
+    return decorated
+
+
+def _parameter(struct: type, name: str, it: Argument) -> Parameter:
+    """An option as a parameter of a command, for typer, with the default as it would be written."""
+    default = next(one.default for one in fields(struct) if one.name == name)
+    kind: Any = StrEnum(name, {word: word for word in it.words}) if it.words else it.kind
+    if default is MISSING:
+        default = Parameter.empty
+    elif it.words:
+        default = next(word for word, value in it.words.items() if value == default)
+    elif isinstance(default, tuple):
+        default = ",".join(default)
+    elif default is None and kind is not bool:
+        kind = kind | None
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, of_typer(it)])
+
+
+def _value(it: Argument, written: Any) -> Any:
+    """The argument's value from the written one."""
+    return it.words[written] if it.words else it.read(written)
 
 
 def one_of(value: str, allowed: Iterable[str], option: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from ackclock.arguments.compare import Buffer
 from ackclock.comparison.ack_path import AS_IS, HOST, check_policies, check_queues, check_techniques, technique_keys
 from ackclock.errors import InputError
 
@@ -19,11 +20,6 @@ AUTO = "auto"
 PATH = "path"
 UP_TO = f"{AUTO}:"
 """What precedes the maximum of autotuning."""
-DEFAULT_BUFFERS = ("16 KiB", "64 KiB", "256 KiB", AUTO, PATH)
-"""From a buffer too small for most links to the host's automatic tuning, and beyond it on long
-paths."""
-Buffer = str | tuple[str, str]
-"""The buffers of both ends, or of the sender and the receiver."""
 
 
 def buffer_keys(end: str, buffer: str) -> dict[str, object]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ackclock.arguments.compare import CompareArguments
 from ackclock.comparison import loads
 from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.judgement import (
@@ -26,7 +27,6 @@ from ackclock.errors import InputError, choices, format_value
 from ackclock.input.scenario.draft import Draft
 from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
 from ackclock.input.scenario.model import Scenario
-from ackclock.notebook import Progress
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
 from ackclock.simulation.goals import GOALS
@@ -77,10 +77,10 @@ class JudgementRuns:
     """The runs of the first choices, each kind in a dataset of its own.
 
     Attributes:
+        arguments: those of the comparison.
         draft: the comparison's scenario; `flows` are its [[flow]] tables, the first is compared.
         points: the configurations as sweep parameters.
         seeds: those of the comparison.
-        host: the host stack of all other TCP keys; None: the default one.
         folder: of the datasets; None: in memory.
         before, planned: the number of runs of the comparison, and about that of all, for the
             progress.
@@ -88,16 +88,13 @@ class JudgementRuns:
         reopen: called before the first new run in a finished run folder.
     """
 
+    arguments: CompareArguments
     draft: Draft
     flows: Sequence[Mapping[str, Any]]
     points: Mapping[Configuration, Mapping[str, Any]]
     seeds: Sequence[int]
-    host: str | None
     folder: Path | None
-    workers: int | None
-    progress: Progress | None
     of_seed: Callable[[Scenario, int], Scenario] | None
-    series: str
     before: int
     planned: int
     cells_cpu_s: float
@@ -112,7 +109,7 @@ class JudgementRuns:
     @cached_property
     def usual(self) -> str:
         """The host's own variant."""
-        return host_file(self.host or DEFAULT_HOST).tcp.variant or ""
+        return host_file(self.arguments.host or DEFAULT_HOST).tcp.variant or ""
 
     @cached_property
     def bound(self) -> HarmBound:
@@ -133,13 +130,12 @@ class JudgementRuns:
         self,
         ranking: Sequence[Ranked],
         metrics: Mapping[Configuration, Seeds],
-        goal: str,
-        may_harm: bool,
         low_latency: Ranked | None,
     ) -> dict[str, Any]:
         """`judgement`, `prices` and `further` of a comparison: what is recommended, what the first
         choices cost others, and the datasets of their runs.
         """
+        goal, may_harm = self.arguments.goal, self.arguments.may_harm
         picked = shortlist(ranking, goal, self.usual, low_latency)
         defaults = defaults_label(ranking, self.usual)
         points: dict[str, Mapping[str, Any]] = {
@@ -187,8 +183,8 @@ class JudgementRuns:
             )
             for label in tested
         }
-        if self.progress:
-            self.progress(self.before, self.before, "")
+        if self.arguments.progress:
+            self.arguments.progress(self.before, self.before, "")
         tied = {label: one.tied_with for label, one in by_label.items()}
         priced, references = prices(runs, tied, defaults)
         return {
@@ -198,7 +194,7 @@ class JudgementRuns:
         }
 
     def _place(self, point: Mapping[str, Any]) -> Place:
-        return Place(self.draft, {"host": self.host} if self.host else {}, point)
+        return Place(self.draft, {"host": self.arguments.host} if self.arguments.host else {}, point)
 
     def _beside_of(self, label: str, defaults: str) -> dict[str, Seeds]:
         """The runs of a choice beside each companion."""
@@ -234,7 +230,7 @@ class JudgementRuns:
     ) -> list[Seeds]:
         """The metrics of runs by seed; those of the run folder are reused."""
         runs = RunList(
-            params, scenarios, seeds, metrics, "all" if self.series == "all" else "none", of_seed=self.of_seed
+            params, scenarios, seeds, metrics, "all" if self.arguments.series == "all" else "none", of_seed=self.of_seed
         )
         folder = self.folder / name if self.folder else None
         data = Dataset(runs, folder)
@@ -242,7 +238,9 @@ class JudgementRuns:
             self.reopen()
             self.reopen = None
         later = max(0, self.planned - self.before - len(runs))
-        run_missing(data, workers=self.workers, progress=self.progress, before=self.before, later=later)
+        run_missing(
+            data, workers=self.arguments.workers, progress=self.arguments.progress, before=self.before, later=later
+        )
         self.before += len(runs)
         self.datasets.append(data)
         return [dict(zip(seeds, rows, strict=True)) for rows in data.metrics()]

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
+from ackclock.arguments.compare import DEFAULT_BUFFERS, Buffer
 from ackclock.comparison.ack_path import slowest_bps
-from ackclock.comparison.configuration import AUTO, DEFAULT_BUFFERS, PATH, UP_TO, Buffer, buffers_in_words, maximum
+from ackclock.comparison.configuration import AUTO, PATH, UP_TO, buffers_in_words, maximum
 from ackclock.comparison.ranking import Ranked
 from ackclock.errors import InputError, InvalidValue, format_value
 from ackclock.format import rate
