@@ -8,11 +8,12 @@ from typing import cast
 import polars as pl
 import pytest
 
+from ackclock.arguments.measure import rates_of
 from ackclock.errors import InputError
 from ackclock.input.document import Document
 from ackclock.measurement import test_runner
 from ackclock.measurement.document import _concurrent, _responsiveness, beside, ip_bytes, shaping
-from ackclock.measurement.plan import estimate, plan_of, rates_of
+from ackclock.measurement.plan import estimate, plan_of
 from ackclock.measurement.schedule import Schedule, keep
 from ackclock.measurement.schedule_page import _axis_unit, _period, groups, interval, rows_of, schedule_page
 from ackclock.measurement.session import Session

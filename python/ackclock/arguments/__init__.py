@@ -9,11 +9,12 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, dataclass_transform
+
+from ackclock.errors import InputError, choices, format_value
 
 P = ParamSpec("P")
 A = TypeVar("A")
@@ -33,6 +34,7 @@ class Argument:
         kind: the type of the written value, by default the field's: int, bool or str.
         min, max: the bounds of a number.
         words: the allowed words, and the value that each stands for.
+        allowed: the allowed values, which `check` compares.
         read: the argument's value from the written one.
         complete: the function of `cli.complete`; ``envvar``: the variable that replaces the option.
         keys: keys of a file that it sets, beside its own name: their errors name the option.
@@ -46,6 +48,7 @@ class Argument:
     min: int | None = None
     max: int | None = None
     words: Mapping[str, Any] = field(default_factory=dict)
+    allowed: Collection[str] = ()
     read: Callable[[Any], Any] = lambda written: written
     complete: str = ""
     envvar: str | None = None
@@ -65,7 +68,6 @@ def struct(cls: type[A]) -> type[A]:
     return dataclass(frozen=True)(cls)
 
 
-@cache
 def described(arguments: Any) -> dict[str, Argument]:
     """The arguments of a struct by field, with their names and kinds."""
     found = {}
@@ -73,8 +75,17 @@ def described(arguments: Any) -> dict[str, Argument]:
         it: Argument = one.metadata["argument"]
         kind = it.kind or {"int": int, "bool": bool}.get(str(one.type).split()[0], str)
         name = f"--{one.name.replace('_', '-')}" if it.name == "" else it.name
-        found[one.name] = replace(it, name=name, kind=kind)
+        read = it.words.__getitem__ if it.words else it.read
+        found[one.name] = replace(it, name=name, kind=kind, read=read)
     return found
+
+
+def check(arguments: Any) -> None:
+    """Raise InputError for a value that is not among the allowed ones."""
+    for name, one in described(type(arguments)).items():
+        value = getattr(arguments, name)
+        if one.allowed and value not in one.allowed:
+            raise InputError(format_value(value), choices(one.allowed, value), key=name)
 
 
 def option_names(arguments: type) -> dict[str, str]:
@@ -125,9 +136,13 @@ def listed(text: str) -> list[str]:
 
 
 WORKERS = Argument("Runs at a time (default: all cores).", name="--workers", min=1)
-SERIES = Argument("Time series to keep: none, sampled (one seed of each point) or all.", name="--series")
+SERIES = Argument(
+    "Time series to keep: none, sampled (one seed of each point) or all.",
+    name="--series",
+    allowed=("none", "sampled", "all"),
+)
 OUT = Argument("The run folder (default: runs/<hash>).", name="--out", kind=Path)
 OUT_URL = Argument("The run folder, or a URL such as s3://bucket/study (default: runs/<hash>).", name="--out")
 FORCE = Argument("Rename another run in --out (to NAME.1) instead of stopping.", name="--force")
-PORT = Argument("TCP and UDP port of the server.", name="--port", min=0, max=65535)
+SERVER_PORT = Argument("TCP and UDP port of the server.", name="--port", min=0, max=65535)
 TOKEN_FILE = Argument("The file with the shared token.", name="--token-file", kind=Path, envvar="ACKCLOCK_TOKEN_FILE")

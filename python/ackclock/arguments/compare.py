@@ -19,6 +19,7 @@ Buffer = str | tuple[str, str]
 DEFAULT_BUFFERS = ("16 KiB", "64 KiB", "256 KiB", "auto", "path")
 """From a buffer too small for most links to the host's automatic tuning, and beyond it on long
 paths."""
+GOALS = ("balanced", "throughput", "latency", "fairness")
 RANK_BY = {"goodput": "goodput_bps", "rtt": "rtt_p95_ms", "retransmissions": "retransmission_rate", "jain": "jain"}
 """The metrics of a ranking, by their words on the command line."""
 
@@ -117,7 +118,8 @@ class CompareArguments:
         "What the recommendation is judged by: balanced, throughput, latency or fairness.",
         "It is judged under a download, an upload and both at once (docs/reference/advise.md).",
         default="balanced",
-        words={name: name for name in ("balanced", "throughput", "latency", "fairness")},
+        words={name: name for name in GOALS},
+        allowed=GOALS,
     )
     may_harm: bool = argument(
         "Recommend also what takes more than half from others beside it.",
@@ -129,6 +131,7 @@ class CompareArguments:
         f"One of {', '.join(RANK_BY.values())}.",
         default="goodput_bps",
         words=RANK_BY,
+        allowed=RANK_BY.values(),
     )
     measured: str | Path | None = argument(
         "A run folder of `measure`, shown beside the results.", default=None, kind=Path
@@ -156,5 +159,5 @@ class CompareArguments:
         """The arguments in the run folder's identity, beside the resolved points. `measured` is the
         document of the measurement.
         """
-        judged_by = [self.goal, self.may_harm] if self.with_prices else []
-        return [self.rank_by, judged_by, measured, self.series]
+        judgement = [self.goal, self.may_harm] if self.with_prices else []
+        return [self.rank_by, judgement, measured, self.series]

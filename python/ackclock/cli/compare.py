@@ -8,7 +8,7 @@ import typer
 
 from ackclock.arguments import option_names, quick_defaults
 from ackclock.arguments.compare import CompareArguments
-from ackclock.cli.options import Json, Quiet, Report, Seed, one_of, typed, with_options
+from ackclock.cli.options import Json, Quiet, Report, Seed, typed, with_options
 
 
 @with_options(CompareArguments, after={"quick": "with_prices", "report": "series", "seed": "force"})
@@ -31,11 +31,8 @@ def compare(
     from ackclock.cli.progress import progress
     from ackclock.comparison import compare as run_comparison
     from ackclock.comparison.terminal_tables import tables
-    from ackclock.simulation.run_list import SERIES
 
     check_address_space(Need.STATISTICS)
-    if "series" in given:
-        one_of(given["series"], SERIES, "--series")
     chosen = {**(quick_defaults(CompareArguments) if quick else {}), **given}
     if seed is not None:
         chosen["seeds"] = [seed]

@@ -33,19 +33,20 @@ OutUrl = Annotated[str | None, of_typer(arguments.OUT_URL)]
 Force = Annotated[bool, of_typer(arguments.FORCE)]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", min=0, max=2**63 - 1, help="One seed instead of the scenario's.", show_default=False),
+    typer.Option("--seed", min=0, max=2**63 - 1, help="One seed instead of the scenario's."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress and no remarks on stderr.")]
 Workers = Annotated[int | None, of_typer(arguments.WORKERS)]
 Report = Annotated[
     bool, typer.Option("--report/--no-report", help="Write report.html into the run folder (some seconds).")
 ]
-Dask = Annotated[
-    str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.", show_default=False)
-]
+Dask = Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.")]
 Series = Annotated[str, of_typer(arguments.SERIES)]
-Port = Annotated[int, of_typer(arguments.PORT)]
+Port = Annotated[int, of_typer(arguments.SERVER_PORT)]
 TokenFile = Annotated[Path | None, of_typer(arguments.TOKEN_FILE)]
+
+TYPED = ("COMMANDLINE", "ENVIRONMENT")
+"""Where the parser has a typed value from, whatever it is: one that equals the default, too."""
 
 
 def with_options(struct: type, *, after: Mapping[str, str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -68,8 +69,8 @@ def with_options(struct: type, *, after: Mapping[str, str]) -> Callable[[Callabl
 
         def run(context: typer.Context, **values: Any) -> None:
             written = {name: values.pop(name) for name in options}
-            given = {name: written[name] for name in options if is_typed(context, name)}
-            command({name: _value(options[name], one) for name, one in given.items()}, **values)
+            typed = [name for name in options if getattr(context.get_parameter_source(name), "name", "") in TYPED]
+            command({name: options[name].read(written[name]) for name in typed}, **values)
 
         run.__signature__ = inspect.Signature([parameters[name] for name in order])  # type: ignore[attr-defined]
         run.__annotations__ = {name: one.annotation for name, one in parameters.items()}
@@ -87,16 +88,11 @@ def _parameter(struct: type, name: str, it: Argument) -> Parameter:
         default = Parameter.empty
     elif it.words:
         default = next(word for word, value in it.words.items() if value == default)
+    elif default in (None, ()):
+        default, kind = None, kind | None
     elif isinstance(default, tuple):
         default = ",".join(default)
-    elif default is None and kind is not bool:
-        kind = kind | None
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, of_typer(it)])
-
-
-def _value(it: Argument, written: Any) -> Any:
-    """The argument's value from the written one."""
-    return it.words[written] if it.words else it.read(written)
 
 
 def one_of(value: str, allowed: Iterable[str], option: str) -> None:
@@ -122,12 +118,6 @@ def typed(options: Mapping[str, str], *, over_file: bool = False) -> Iterator[No
     except InputError as error:
         option = None if error.line is not None and not over_file else options.get(re.sub(r"\[\d+\]", "", error.key))
         raise (error if option is None else error.with_option(option)) from None
-
-
-def is_typed(context: typer.Context, name: str) -> bool:
-    """Whether an option was given, whatever its value: one that equals the default, too."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name not in ("DEFAULT", "DEFAULT_MAP")
 
 
 def time_of(text: str, option: str) -> int:

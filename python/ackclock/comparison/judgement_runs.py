@@ -23,13 +23,11 @@ from ackclock.comparison.judgement import (
 from ackclock.comparison.prices import BesideRuns, jain_by_seed, of_beside, prices
 from ackclock.comparison.ranking import Ranked
 from ackclock.comparison.result import Prices
-from ackclock.errors import InputError, choices, format_value
 from ackclock.input.scenario.draft import Draft
 from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
 from ackclock.input.scenario.model import Scenario
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
-from ackclock.simulation.goals import GOALS
 from ackclock.simulation.harm import BOUNDED, DEFAULTS, FIRST_SEEDS, SEEDS, Harm, HarmBound, HarmRun, Place
 from ackclock.simulation.metrics import Run
 from ackclock.simulation.run_list import Metrics, RunList
@@ -50,12 +48,6 @@ LOADS = "loads"
 """The folder of the dataset of the runs under the loads."""
 
 Seeds = Mapping[int, Run]
-
-
-def check_goal(goal: str) -> None:
-    """Raise InputError for a goal that does not exist."""
-    if goal not in GOALS:
-        raise InputError(format_value(goal), choices(GOALS, goal), key="goal")
 
 
 def max_runs(configurations: int, seeds: int, opposite: int) -> int:

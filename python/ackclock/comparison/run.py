@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ackclock.arguments import with_arguments
+from ackclock.arguments import check, with_arguments
 from ackclock.arguments.compare import CompareArguments
 from ackclock.comparison.ack_path import AS_IS, UNMARKED, Bottlenecks, bottlenecks, unmarked
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.configuration import Configuration, configurations
-from ackclock.comparison.judgement_runs import JudgementRuns, check_goal, max_runs, stored_below
+from ackclock.comparison.judgement_runs import JudgementRuns, max_runs, stored_below
 from ackclock.comparison.link_events import missed_events
 from ackclock.comparison.measurement_rows import beside, read_measured
 from ackclock.comparison.ranking import check_rank_by, ranking, short_run_notes
@@ -62,8 +62,8 @@ def compare(arguments: CompareArguments) -> Comparison:
             written.
         RunFailed: a run failed in the engine.
     """
+    check(arguments)
     check_rank_by(arguments.rank_by, arguments.flows)
-    check_goal(arguments.goal)
     beside_it = read_measured(arguments.measured) if arguments.measured is not None else None
     named = with_names(list(arguments.variants)) if arguments.variants is not None else [variant_groups.DEFAULT_GROUP]
     known = variant_groups.expanded(named)

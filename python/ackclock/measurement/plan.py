@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ValidationError
 
+from ackclock.arguments.measure import MeasureArguments
 from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input import form
-from ackclock.input.document import Document
+from ackclock.input.document import Document, read_document
 from ackclock.input.form import Form, FormValidator, array, either, number, whole, words
 from ackclock.input.json_schema import table_schema
+from ackclock.input.objects import time_text
 from ackclock.input.quantity_fields import SomeBytes, Span
 from ackclock.input.schema import Count, Flag, Table, first_invalid, number_field
 from ackclock.input.units import PS_PER_S, rate_bps, show_rate, show_size, size_bytes, time_ps
@@ -28,7 +31,6 @@ TESTS = {
     "transfers": "TCP transfers of several sizes in sequence: completion times",
 }
 """The tests by name, in their order; the path is idle before each."""
-QUICK = ("delay", "capacity", "tcp", "latency")
 DIRECTIONS = ("down", "up")
 AUTO = "auto"
 
@@ -107,15 +109,6 @@ def _rates(value: Any) -> tuple[str, ...]:
         if not 1000 <= one <= 10_000_000_000:
             raise InvalidValue(show_rate(one), "1 kb/s to 10 Gb/s")
     return tuple(show_rate(rate) for rate in dict.fromkeys(rates))
-
-
-def rates_of(text: str) -> list[str]:
-    """The rates of a list such as ``0.5,1,2,4 Mb/s``: a number without a unit has that of the
-    last.
-    """
-    parts = [part.strip() for part in text.split(",")]
-    unit = parts[-1].lstrip("0123456789.eE+- ")
-    return [part if part[-1:].isalpha() else f"{part} {unit}" for part in parts]
 
 
 def _labels(value: Any) -> dict[str, str]:
@@ -213,6 +206,22 @@ def plan_of(document: Document) -> Plan:
     except ValidationError as error:
         loc, invalid = first_invalid(error)
         raise document.error(loc, invalid) from None
+
+
+def asked_plan(arguments: MeasureArguments, usual: Mapping[str, Any] | None = None) -> Plan:
+    """The plan of a measurement, checked: its keys among the arguments replace those of their plan,
+    and these replace the ``usual`` ones. Raises InputError with file, line and key.
+    """
+    keys = {name: one for name, one in vars(arguments).items() if name in Plan.model_fields and one is not None}
+    plan = arguments.plan
+    document = read_document(Path(plan)) if isinstance(plan, str | Path) else Document(_with_time_units(plan or {}))
+    data = {**(usual or {}), **document.data, **_with_time_units(keys)}
+    return plan_of(Document(data, document.file, document.text))
+
+
+def _with_time_units(plan: Mapping[str, Any]) -> dict[str, Any]:
+    times = {key: time_text(plan[key]) for key in ("duration", "sample", "offset") if plan.get(key) is not None}
+    return {**plan, **times}
 
 
 CAPACITY_SEARCH_S = 12.0

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from ackclock.arguments import with_arguments
+from ackclock.arguments.measure import MeasureArguments
 from ackclock.errors import InputError, RunFailed
-from ackclock.input.document import Document
-from ackclock.input.objects import time_text
 from ackclock.input.units import rate_bps, show_rate
 from ackclock.linux import require_linux
-from ackclock.measurement.capture import FAR, NEAR, join
+from ackclock.measurement.capture import FAR, NEAR, Capture, header, join
 from ackclock.measurement.document import document, series_frame
+from ackclock.measurement.folder import write_folder
 from ackclock.measurement.path import PathProbes, walk
-from ackclock.measurement.plan import Plan, plan_of
+from ackclock.measurement.plan import Plan, asked_plan
 from ackclock.measurement.pulses import PulseRecorder, recorders
 from ackclock.measurement.result import Measurement, MeasurementFailed
-from ackclock.measurement.session import PORT, Figures, Session, read_token
+from ackclock.measurement.session import Figures, Session, read_token
 from ackclock.measurement.test_runner import Report, TestLog, TestRunner
+from ackclock.storage.atomic_files import atomic_write
 from ackclock.storage.run_folder import Identity, opened
-
-if TYPE_CHECKING:
-    from ackclock.measurement.capture import Capture
 
 TOKEN = "ACKCLOCK_TOKEN"
 MAX_CAPTURED = 64_000_000
@@ -35,40 +33,9 @@ PATH = "path"
 """The test without a server."""
 
 
-def measure(
-    host: str,
-    plan: Plan | Mapping[str, Any] | None = None,
-    *,
-    port: int = PORT,
-    token: str | None = None,
-    token_file: str | Path | None = None,
-    out: str | Path | None = None,
-    force: bool = False,
-    capture: bool = False,
-    capture_far: bool = False,
-    pps: Sequence[str | Path] = (),
-    progress: Report | None = None,
-) -> Measurement:
+@with_arguments(MeasureArguments)
+def measure(arguments: MeasureArguments) -> Measurement:
     """Active tests of the path to a host on which ``ackclockd`` or ``ackclock serve`` runs.
-
-    Args:
-        host: a name or an address.
-        plan: the plan of docs/reference/measure.md as a mapping; absent keys have defaults.
-            `duration` and `sample` may also be seconds as a number, or a timedelta.
-        port: TCP and UDP port of the server.
-        token: the server's token; else ``token_file`` or the environment's ACKCLOCK_TOKEN.
-        token_file: a file with the token.
-        out: the run folder; nothing is written without it.
-        force: rename another run in ``out`` (to ``out.1``) instead of raising InputError.
-        capture: capture the client's packets of the session as ``capture.pcap`` in ``out``;
-            requires CAP_NET_RAW.
-        capture_far: store the server's headers of the session's packets as ``capture-far.pcap`` in
-            ``out``, if it allows that; with ``capture`` both are analyzed together into
-            ``analysis``.
-        pps: files with the pulses of this end's clock, and then of the far end's, which are
-            recorded as ``pulses.txt`` and ``pulses-far.txt`` in ``out``; with both, ``analysis``
-            converts the captures' timestamps to UTC by them.
-        progress: called with the number of finished tests, the number of all tests, and a label.
 
     Raises:
         InputError: the host is unreachable, the token is wrong, the plan or its size is not
@@ -77,65 +44,49 @@ def measure(
             are kept.
     """
     require_linux("measure", "kernel timestamps, pacing and packet sockets")
-    checked = plan if isinstance(plan, Plan) else plan_of(Document(_with_time_units(plan or {})))
-    if not 0 < port < 65536:
-        raise InputError(str(port), "a port from 1 to 65535", key="port")
-    resolved = {"host": host, "port": port, "plan": checked.model_dump(mode="json")}
-    with opened(out, Identity.of("measure", resolved, once=True, any_engine=True), force=force) as run:
-        done = _measured(
-            host,
-            checked,
-            port=port,
-            token=token,
-            token_file=token_file,
-            out=out,
-            capture=capture,
-            capture_far=capture_far,
-            pps=pps,
-            progress=progress,
-        )
+    plan = asked_plan(arguments)
+    if not 0 < arguments.port < 65536:
+        raise InputError(str(arguments.port), "a port from 1 to 65535", key="port")
+    identity = Identity.of("measure", arguments.identified(plan.model_dump(mode="json")), once=True, any_engine=True)
+    with opened(arguments.out, identity, force=arguments.force) as run:
+        done = _measured(arguments, plan)
         if run:
             run.finish()
     return done
 
 
-def _with_time_units(plan: Mapping[str, Any]) -> dict[str, Any]:
-    times = {key: time_text(plan[key]) for key in ("duration", "sample", "offset") if plan.get(key) is not None}
-    return {**plan, **times}
-
-
-def _measured(
-    host: str,
-    checked: Plan,
-    *,
-    port: int,
-    token: str | None,
-    token_file: str | Path | None,
-    out: str | Path | None,
-    capture: bool,
-    capture_far: bool,
-    pps: Sequence[str | Path],
-    progress: Report | None,
-) -> Measurement:
+def _measured(arguments: MeasureArguments, plan: Plan) -> Measurement:
     started = datetime.now(UTC)
     session, capture_ = None, None
-    pulses = recorders(pps, Path(out)) if out is not None else []
-    if checked.tests != (PATH,):
-        secret = read_token(token_file, token if token is not None else None if token_file else os.environ.get(TOKEN))
-        session = Session(host, port, secret)
-        _check(checked, session)
-        capture_ = _capture(Path(out), session.address) if capture and out is not None else None
-        if capture_far and out is not None:
+    folder = Path(arguments.out) if arguments.out is not None else None
+    pulses = recorders(arguments.pps, folder) if folder is not None else []
+    if plan.tests != (PATH,):
+        token = arguments.token
+        if token is None and not arguments.token_file:
+            token = os.environ.get(TOKEN)
+        session = Session(arguments.host, arguments.port, read_token(arguments.token_file, token))
+        _check(plan, session)
+        capture_ = Capture(folder / NEAR, session.address) if arguments.capture and folder is not None else None
+        if arguments.capture_far and folder is not None:
             session.capture(MAX_CAPTURED)
-    folder = Path(out) if out is not None else None
-    running = _Running(started, _head(host, port, started, session, checked.labels), checked, session, progress, folder)
+    head = {
+        "host": arguments.host,
+        "port": arguments.port,
+        "address": session.address if session else None,
+        "started": started.isoformat(timespec="seconds"),
+        "labels": dict(plan.labels),
+        "seconds": 0.0,
+        "far_end": session.far_end if session else None,
+        "near_clock": session.clock if session else None,
+    }
+    running = _Running(started, head, plan, session, arguments.progress, folder)
     error: Exception | KeyboardInterrupt | None = None
     with capture_ or nullcontext(), ExitStack() as stack:
         for recorder in pulses:
             stack.enter_context(recorder)
         try:
             running.run()
-            if capture_far and folder is not None and session is not None:
+            if arguments.capture_far and folder is not None and session is not None:
                 running.head["capture_far"] = _captured(folder, session)
         except (RunFailed, InputError, KeyboardInterrupt) as why:
             error = why
@@ -176,23 +127,8 @@ def _join(folder: Path, document: Figures, pulses: Sequence[PulseRecorder]) -> N
 
 
 def _kept(folder: Path, make: Measurement) -> Measurement:
-    from ackclock.measurement.folder import write_folder
-
     write_folder(folder, make)
     return replace(make, folder=folder)
-
-
-def _head(host: str, port: int, started: datetime, session: Session | None, labels: Mapping[str, str]) -> Figures:
-    return {
-        "host": host,
-        "port": port,
-        "address": session.address if session else None,
-        "started": started.isoformat(timespec="seconds"),
-        "labels": dict(labels),
-        "seconds": 0.0,
-        "far_end": session.far_end if session else None,
-        "near_clock": session.clock if session else None,
-    }
 
 
 @dataclass
@@ -252,17 +188,7 @@ class _Running:
         return Measurement({**head, **results}, self.plan, series, delays, probes)
 
 
-def _capture(folder: Path, address: str) -> Capture:
-    """A capture, as a context manager, of the packets to and from the server."""
-    from ackclock.measurement.capture import Capture
-
-    return Capture(folder / "capture.pcap", address)
-
-
 def _captured(folder: Path, session: Session) -> Figures:
-    from ackclock.measurement.capture import header
-    from ackclock.storage.atomic_files import atomic_write
-
     records, dropped = session.captured()
     atomic_write(folder / FAR, header() + records)
     return {"file": FAR, "dropped": dropped}

@@ -59,37 +59,24 @@ def keep(
     request = {"every_s": schedule.every_s, "times": schedule.times, "what": what}
     with RunFolder(folder, Identity.of(run_kind.SCHEDULE.command, request, any_engine=True), force=force) as run:
         state = _read_state(folder / STATE, request, now())
-        _run_rest(folder, schedule, state, once, report=report, now=now, sleep=sleep)
+        for number in range(schedule.times):
+            if str(number) in state["runs"]:
+                continue
+            if now() >= schedule.due(state["began"], number + 1) and number + 1 < schedule.times:
+                state["runs"][str(number)] = {"missed": True}
+                write_json(folder / STATE, state)
+                continue
+            # After a late start, as after a restart, the next one keeps its distance.
+            previous = state["runs"].get(str(number - 1), {}).get("began_s")
+            due = schedule.due(state["began"], number)
+            due = due if previous is None else max(due, previous + schedule.every_s)
+            while (left := due - now()) > 0:
+                sleep(min(left, LOOK_S))
+            report(f"measurement {number + 1} of {schedule.times}")
+            state["runs"][str(number)] = _measure_once(folder / f"{number:05d}", once, now())
+            write_json(folder / STATE, state)
         run.finish()
     return state
-
-
-def _run_rest(
-    folder: Path,
-    schedule: Schedule,
-    state: dict[str, Any],
-    once: Callable[[Path], Any],
-    *,
-    report: Callable[[str], None],
-    now: Callable[[], float],
-    sleep: Callable[[float], None],
-) -> None:
-    for number in range(schedule.times):
-        if str(number) in state["runs"]:
-            continue
-        if now() >= schedule.due(state["began"], number + 1) and number + 1 < schedule.times:
-            state["runs"][str(number)] = {"missed": True}
-            write_json(folder / STATE, state)
-            continue
-        # After a late start, as after a restart, the next one keeps its distance.
-        previous = state["runs"].get(str(number - 1), {}).get("began_s")
-        due = schedule.due(state["began"], number)
-        due = due if previous is None else max(due, previous + schedule.every_s)
-        while (left := due - now()) > 0:
-            sleep(min(left, LOOK_S))
-        report(f"measurement {number + 1} of {schedule.times}")
-        state["runs"][str(number)] = _measure_once(folder / f"{number:05d}", once, now())
-        write_json(folder / STATE, state)
 
 
 def _read_state(path: Path, request: dict[str, Any], now: float) -> dict[str, Any]:

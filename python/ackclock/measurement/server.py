@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ackclock.arguments.measure import PORT
 from ackclock.errors import InputError, format_value, native_errors
 from ackclock.linux import require_linux
-from ackclock.measurement.session import PORT
 
 Announce = Callable[[str, str | None], None]
 

@@ -14,7 +14,6 @@ T = TypeVar("T")
 Figures = dict[str, Any]
 Watch = Callable[[float], None]
 
-PORT = 4862
 LOW_RATE = {"payload": 20, "gap_ns": 40_000_000}
 """4 kb/s of payload: 20 bytes every 40 ms."""
 HEADERS = 28

@@ -18,7 +18,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from ackclock.measurement.session import PORT, Session
+from ackclock.arguments.measure import PORT
+from ackclock.measurement.session import Session
 
 EARLY_S = 1.0
 """Time between the start of a session and its test."""
