@@ -19,7 +19,6 @@ def advise(
             metavar="WHAT..",
             help="A packaged link, a link file, a scenario, a run folder, or captures (a folder of them) of one or both ends.",
             autocompletion=complete.links,
-            show_default=False,
         ),
     ],
     goal: Annotated[str, typer.Option(help="balanced, throughput, latency or fairness.")] = "balanced",
@@ -28,7 +27,6 @@ def advise(
         typer.Option(
             help="Who may change something, with commas between: sender, receiver, router, operator. Without it all, "
             "and what the hosts and the router can change stands first (of captures: the captured end).",
-            show_default=False,
         ),
     ] = None,
     direction: Annotated[

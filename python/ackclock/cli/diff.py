@@ -11,14 +11,10 @@ from ackclock.cli.options import Json
 
 
 def diff(
-    a: Annotated[str, typer.Argument(metavar="A", help="A run folder or a capture.", show_default=False)],
-    b: Annotated[
-        str, typer.Argument(metavar="B", help="A run folder of the same kind, or a capture.", show_default=False)
-    ],
+    a: Annotated[str, typer.Argument(metavar="A", help="A run folder or a capture.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="A run folder of the same kind, or a capture.")],
     all_: Annotated[bool, typer.Option("--all", help="Print all rows, not the first forty.")] = False,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="Write an HTML report to this file.", show_default=False)
-    ] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report to this file.")] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No remarks on stderr.")] = False,
 ) -> None:

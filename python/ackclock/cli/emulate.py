@@ -29,17 +29,16 @@ def emulate(
         str,
         typer.Argument(
             help="A packaged link (`ackclock list links`), a link file or a scenario.",
-            show_default=False,
             autocompletion=complete.links,
         ),
     ],
     command: Annotated[
         list[str] | None,
-        typer.Argument(help="Command at the client's end, after --; a shell by default.", show_default=False),
+        typer.Argument(help="Command at the client's end, after --; a shell by default."),
     ] = None,
     server: Annotated[
         str | None,
-        typer.Option("--server", help="Command at the server's end, such as 'iperf3 -s'.", show_default=False),
+        typer.Option("--server", help="Command at the server's end, such as 'iperf3 -s'."),
     ] = None,
     ready: Annotated[
         str,
@@ -51,7 +50,7 @@ def emulate(
     ] = "any",
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", min=0.001, help="Send the command SIGTERM after this time.", show_default=False),
+        typer.Option("--seconds", min=0.001, help="Send the command SIGTERM after this time."),
     ] = None,
     clients: Annotated[
         int, typer.Option("--clients", min=1, max=1000, help="Clients with a namespace of their own.")
@@ -67,7 +66,6 @@ def emulate(
             "--hostname",
             metavar="NAME",
             help="A further name of the server beside `server`, such as shop.example; may be repeated.",
-            show_default=False,
         ),
     ] = None,
     deadline: Annotated[
@@ -75,12 +73,11 @@ def emulate(
         typer.Option(
             "--deadline",
             help="A packet released later than this is late (default: from the link and the machine's timer).",
-            show_default=False,
         ),
     ] = None,
     require: Annotated[
         Grade | None,
-        typer.Option("--require", help="Exit with 1 if the grade of the audit is less.", show_default=False),
+        typer.Option("--require", help="Exit with 1 if the grade of the audit is less."),
     ] = None,
     retry: Annotated[
         int,
@@ -103,9 +100,7 @@ def emulate(
     ] = True,
     report: Report = True,
     json: Json = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="The run folder (default: one in runs/).", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The run folder (default: one in runs/).")] = None,
     force: Force = False,
     seed: Annotated[
         int | None,
@@ -114,7 +109,6 @@ def emulate(
             min=0,
             max=2**63 - 1,
             help="Seed of the link's random numbers (default: the scenario's, else drawn).",
-            show_default=False,
         ),
     ] = None,
     quiet: Quiet = False,

@@ -15,7 +15,6 @@ def explain(
         str | None,
         typer.Argument(
             help="The code of an error, a finding of analyze, or a rule of its events (default: list all).",
-            show_default=False,
             autocompletion=complete.explained,
         ),
     ] = None,

@@ -22,15 +22,14 @@ def export(
         str,
         typer.Argument(
             help="A packaged link (`ackclock list links`) or a link file.",
-            show_default=False,
             autocompletion=complete.links,
         ),
     ],
-    to: Annotated[Emulator, typer.Option("--to", help="The target's format.", show_default=False)],
+    to: Annotated[Emulator, typer.Option("--to", help="The target's format.")],
     json: Json = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="The folder to write into (default: LINK-tc or LINK-mahimahi).", show_default=False),
+        typer.Option("--out", help="The folder to write into (default: LINK-tc or LINK-mahimahi)."),
     ] = None,
     force: Force = False,
     quiet: Quiet = False,

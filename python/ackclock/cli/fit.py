@@ -18,7 +18,6 @@ def fit(
             help="Captures of the same connections from both ends of a path, in any order, or run folders with "
             "such captures; several pairs are pooled. One capture of one end has wider intervals. Or run or schedule "
             "folders of `measure` without captures.",
-            show_default=False,
         ),
     ],
     out: Annotated[
@@ -27,7 +26,6 @@ def fit(
             "--out",
             "-o",
             help="The link file to write, with NAME.draws.parquet beside it (default: nothing is written).",
-            show_default=False,
         ),
     ] = None,
     filter: Annotated[str | None, typer.Option(help="Only flows with these endpoints, as for `analyze`.")] = None,

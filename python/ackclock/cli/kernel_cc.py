@@ -18,12 +18,11 @@ class KernelVerb(StrEnum):
 
 
 def kernel_cc(
-    verb: Annotated[KernelVerb, typer.Argument(help="What to do.", show_default=False)],
+    verb: Annotated[KernelVerb, typer.Argument(help="What to do.")],
     variants: Annotated[
         list[str] | None,
         typer.Argument(
             help="vegas, veno, westwood+, bic, biad; all by default.",
-            show_default=False,
             autocompletion=complete.kernel_variants,
         ),
     ] = None,

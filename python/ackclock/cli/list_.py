@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 def list_(
-    kind: Annotated[Kind, typer.Argument(help="What to list.", show_default=False)],
+    kind: Annotated[Kind, typer.Argument(help="What to list.")],
     json: Json = False,
     out: Out = None,
     seed: Seed = None,

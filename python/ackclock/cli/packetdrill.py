@@ -12,9 +12,7 @@ from ackclock.cli.options import Json, Quiet, Seed, one_of, time_of
 
 
 def packetdrill(
-    scripts: Annotated[
-        list[Path], typer.Argument(metavar="SCRIPT...", help="Scripts, or folders with .pkt files.", show_default=False)
-    ],
+    scripts: Annotated[list[Path], typer.Argument(metavar="SCRIPT...", help="Scripts, or folders with .pkt files.")],
     host: Annotated[
         str, typer.Option(help="The host stack: one of `ackclock list hosts`.", autocompletion=complete.hosts)
     ] = "linux-6",

@@ -11,13 +11,12 @@ from ackclock.cli.options import Json, Out, Quiet, Seed
 
 
 def report(
-    run: Annotated[str, typer.Argument(help="A run folder, or its URL.", show_default=False)],
+    run: Annotated[str, typer.Argument(help="A run folder, or its URL.")],
     format_: Annotated[
         str | None,
         typer.Option(
             "--format",
             help="svg, pdf or png: each figure as a file in RUN/figures; csv: each table in RUN/tables.",
-            show_default=False,
             autocompletion=complete.formats,
         ),
     ] = None,

@@ -17,7 +17,7 @@ class FileKind(StrEnum):
 
 
 def schema(
-    kind: Annotated[FileKind, typer.Argument(help="The kind of file.", show_default=False)],
+    kind: Annotated[FileKind, typer.Argument(help="The kind of file.")],
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

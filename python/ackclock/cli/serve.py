@@ -24,7 +24,6 @@ def serve(
             "--new-token",
             metavar="FILE",
             help="Write a new token to this new file (mode 0600), and exit.",
-            show_default=False,
         ),
     ] = None,
     max_rate: Annotated[
@@ -53,11 +52,10 @@ def serve(
             min=0,
             max=65535,
             help="UDP port of a STAMP reflector; requires a key file or --stamp-open.",
-            show_default=False,
         ),
     ] = None,
     stamp_key_file: Annotated[
-        Path | None, typer.Option("--stamp-key-file", help="The key of STAMP's authenticated mode.", show_default=False)
+        Path | None, typer.Option("--stamp-key-file", help="The key of STAMP's authenticated mode.")
     ] = None,
     stamp_open: Annotated[
         bool, typer.Option("--stamp-open", help="Answer unauthenticated probes from any address.")
@@ -67,7 +65,6 @@ def serve(
         typer.Option(
             "--log",
             help="Append a JSON line for each session and refusal to this file instead of standard error.",
-            show_default=False,
         ),
     ] = None,
     user: Annotated[
@@ -75,7 +72,6 @@ def serve(
         typer.Option(
             "--user",
             help="User to switch to when started as root, once the ports are bound (default: the nobody user).",
-            show_default=False,
         ),
     ] = None,
     clock_shift: Annotated[int, typer.Option(hidden=True)] = 0,

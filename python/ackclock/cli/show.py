@@ -16,7 +16,6 @@ def show(
         str,
         typer.Argument(
             help="A packaged link, a link file, a scenario file, or a run folder or its URL.",
-            show_default=False,
             autocompletion=complete.links,
         ),
     ],

@@ -17,16 +17,12 @@ class CaptureFormat(StrEnum):
 
 
 def simulate(
-    scenario: Annotated[Path | None, typer.Argument(help="A scenario file.", show_default=False)] = None,
+    scenario: Annotated[Path | None, typer.Argument(help="A scenario file.")] = None,
     from_: Annotated[
         str | None,
-        typer.Option(
-            "--from", help="The run folder of a sweep or comparison, instead of a scenario.", show_default=False
-        ),
+        typer.Option("--from", help="The run folder of a sweep or comparison, instead of a scenario."),
     ] = None,
-    run: Annotated[
-        int | None, typer.Option("--run", min=0, help="With --from: the number of the run.", show_default=False)
-    ] = None,
+    run: Annotated[int | None, typer.Option("--run", min=0, help="With --from: the number of the run.")] = None,
     pcap: Annotated[bool, typer.Option("--pcap", help="Capture every flow at both ends.")] = False,
     pcap_format: Annotated[
         CaptureFormat, typer.Option("--pcap-format", help="Format of captures.")

@@ -14,19 +14,17 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    scenario: Annotated[Path, typer.Argument(help="A scenario file with a [sweep].", show_default=False)],
+    scenario: Annotated[Path, typer.Argument(help="A scenario file with a [sweep].")],
     workers: Workers = None,
     dask: Dask = None,
     series: Series = "sampled",
     part: Annotated[
         str | None,
-        typer.Option("--part", help="Run part i of n only, such as 2/3, for --collect.", show_default=False),
+        typer.Option("--part", help="Run part i of n only, such as 2/3, for --collect."),
     ] = None,
     collect: Annotated[
         list[str] | None,
-        typer.Option(
-            "--collect", help="The folder or URL of a part (repeat for each); joins them.", show_default=False
-        ),
+        typer.Option("--collect", help="The folder or URL of a part (repeat for each); joins them."),
     ] = None,
     estimate: Annotated[
         bool,
