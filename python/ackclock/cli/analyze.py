@@ -76,8 +76,6 @@ def analyze(
     from ackclock.analysis.filter import PacketFilter, parse_filter
     from ackclock.analysis.folder import DOCUMENT, AnalysisRequest, folder_for, read_folder, write_folder
     from ackclock.analysis.run import analysis_of, open_capture
-    from ackclock.analysis.terminal_tables import FINDINGS, source_tables
-    from ackclock.analysis.timeline import timeline_table
     from ackclock.analysis.truncation import truncations
     from ackclock.cli.output import print_json_text, print_tables, remark, write_page
     from ackclock.errors import InputError
@@ -124,6 +122,9 @@ def analyze(
         # The text in the folder: that of 100,000 flows takes seconds to make.
         print_json_text(stored_text(run.path / DOCUMENT) if run else analysis.source.json_text())
     else:
+        from ackclock.analysis.terminal_tables import FINDINGS, source_tables
+        from ackclock.analysis.timeline import timeline_table
+
         tables = source_tables(analysis.source, all_flows=all_)
         if timeline is not None:
             tables.append(timeline_table(analysis, timeline, all_lines=all_))
@@ -138,7 +139,6 @@ def _read(capture: str, reader: Any, flow: str | None, *, follow: bool, quiet: b
     With `follow`, update the tables on the terminal while it grows.
     """
     from ackclock.analysis.run import live_document
-    from ackclock.analysis.terminal_tables import source_tables
     from ackclock.cli.follow import read_all
     from ackclock.cli.output import live_tables
     from ackclock.errors import InputError
@@ -146,6 +146,7 @@ def _read(capture: str, reader: Any, flow: str | None, *, follow: bool, quiet: b
     with live_tables(wanted=follow and print_live and not quiet) as draw:
         show = None
         if draw is not None:
+            from ackclock.analysis.terminal_tables import source_tables
 
             def show() -> None:
                 with suppress(InputError):  # the selected flow may not have begun

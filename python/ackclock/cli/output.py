@@ -10,12 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.text import Text
-
 from ackclock.cli.progress import status_line
 from ackclock.storage import remote_folder
-from ackclock.terminal import columns_of, grid, narrow, wrapped
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -110,6 +106,11 @@ def print_tables(tables: Iterable[Table]) -> None:
 
     rich needs 1 ms to lay out a row: a long table has no colours outside of a terminal.
     """
+    from rich.console import Console
+    from rich.text import Text
+
+    from ackclock.terminal import columns_of, grid, narrow
+
     terminal = sys.stdout.isatty()
     console = Console(width=None if terminal else _pipe_width(), highlight=False)
     for number, table in enumerate(tables):
@@ -133,6 +134,10 @@ def print_lines(lines: Iterable[str]) -> None:
     """Print the sentences below tables on stdout, as wide as the terminal; outside of a terminal as
     COLUMNS says, or each in one line, for `grep`.
     """
+    from rich.console import Console
+
+    from ackclock.terminal import wrapped
+
     width = Console().width if sys.stdout.isatty() else _columns()
     for line in lines if width is None else wrapped(lines, width):
         print(line)
@@ -157,7 +162,7 @@ def live_tables(*, wanted: bool) -> Iterator[Callable[[Iterable[Table]], None] |
     if not wanted or not sys.stdout.isatty():
         yield None
         return
-    from rich.console import Group
+    from rich.console import Console, Group
     from rich.live import Live
 
     with Live(
