@@ -245,7 +245,7 @@ wheel-test: $(VENV)/.locked ## install dist/*.whl in a bare environment without 
 
 # The simulator and the analyzer, and the Python module without live traffic. A target that rustup cannot add is skipped.
 CROSS ?= x86_64-apple-darwin aarch64-apple-darwin x86_64-pc-windows-gnu x86_64-pc-windows-msvc
-PURE  := core pcap sim trace fit packetdrill py
+PURE  := core pcap sim trace diagnose fit packetdrill py
 
 cross: ## compile what needs no Linux for macOS and Windows (cargo check; CROSS=TARGETS)
 	@CARGO="$(CARGO)" sh tools/cross.sh "$(PURE)" $(CROSS)

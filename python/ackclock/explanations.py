@@ -1,5 +1,6 @@
 """What the codes of errors, the findings of `analyze` and its rules of retransmissions mean:
-`ackclock explain`, and the pages of them.
+`ackclock explain`, and the pages of them. The texts of findings and rules stand beside their rules,
+in the engine (crates/diagnose, crates/trace).
 """
 
 from __future__ import annotations
@@ -9,12 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ackclock._native import kind_rules
+from ackclock import _native
 from ackclock.errors import InputError, choices, format_value
 
 TEXTS = Path(__file__).with_name("explanations.toml")
-KINDS = {"errors": "error", "findings": "finding"}
-"""The tables of explanations.toml, and what an entry of each is."""
 PAGES = {"error": "reference/errors.html", "finding": "reference/findings.html", "rule": "reference/rules.html"}
 
 
@@ -42,12 +41,11 @@ class Explanation:
 @cache
 def explanations() -> dict[str, Explanation]:
     """All of them by name: errors, findings, rules, in the order of their pages."""
-    texts = tomllib.loads(TEXTS.read_text("utf-8"))
-    entries = [
-        Explanation(name, kind, **entry) for table, kind in KINDS.items() for name, entry in texts[table].items()
-    ]
+    errors = tomllib.loads(TEXTS.read_text("utf-8"))["errors"]
+    entries = [Explanation(name, "error", **entry) for name, entry in errors.items()]
+    entries += [Explanation(kind="finding", **of) for of in _native.findings()]
     entries += [
-        Explanation(name, "rule", _first_kind(text), text, source=source) for name, source, text in kind_rules()
+        Explanation(name, "rule", _first_kind(text), text, source=source) for name, source, text in _native.kind_rules()
     ]
     return {entry.name: entry for entry in entries}
 

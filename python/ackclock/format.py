@@ -1,4 +1,4 @@
-"""Numbers as text: three significant digits with the unit that fits.
+"""Numbers as text: three significant digits with the unit that fits, as in the engine's sentences.
 
 `column_*` are for narrow columns, whose title has the unit.
 """
@@ -12,18 +12,14 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from ackclock import _native
+
 
 def significant(value: float, digits: int) -> str:
     """``digits`` significant digits without an exponent: 0.0123, 1.23, 12.3, 123, 12300 for
     three.
     """
-    if not math.isfinite(value):
-        return "-"
-    if value == 0.0:
-        return "0"
-    # By the exponent of the rounded value: 9.996 is 10.0, not 10.00.
-    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
-    return f"{value:.{min(max(0, digits - 1 - exponent), 6)}f}"
+    return _native.significant(value, digits)
 
 
 def setting(value: Any) -> str:
@@ -67,42 +63,45 @@ def three(value: float) -> str:
     return significant(value, 3)
 
 
-_PREFIXES = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s"))
-
-
 def rate(bps: float | None) -> str:
     """Bit/s with the prefix for one to three digits before the point."""
-    if bps is None or not math.isfinite(bps):
-        return "-"
-    factor, unit = _prefix(bps)
-    return f"{three(bps / factor)} {unit}"
+    return _native.rate_text(bps)
 
 
 def rate_range(lo: float, hi: float) -> str:
     """Two rates in bit/s with the prefix of the larger: `4.21 .. 9.94 Mb/s`."""
-    factor, unit = _prefix(hi)
-    return f"{three(lo / factor)} .. {three(hi / factor)} {unit}"
-
-
-def _prefix(bps: float) -> tuple[float, str]:
-    # By the rounded value: 999,900 b/s are 1.00 Mb/s, not 1000 kb/s.
-    shown = float(f"{abs(bps):.2e}")
-    return next((prefix for prefix in _PREFIXES if shown >= prefix[0]), _PREFIXES[-1])
+    return _native.rate_range_text(lo, hi)
 
 
 def percent(share: float | None) -> str:
     """A share (0..1) in percent."""
-    return "-" if share is None or not math.isfinite(share) else f"{three(100.0 * share)} %"
+    return _native.percent_text(share)
 
 
 def milliseconds(value: float | None) -> str:
     """Milliseconds, without decimals from ten on; below a tenth with one significant digit; less
     than half a microsecond is zero."""
-    if value is None or not math.isfinite(value):
-        return "-"
-    if abs(value) < 0.5e-3:
-        return "0 ms"
-    return f"{value:.0f} ms" if abs(value) >= 10.0 else f"{significant(value, 3 if abs(value) >= 0.1 else 1)} ms"
+    return _native.milliseconds_text(value)
+
+
+def size(bytes_: float) -> str:
+    """Measured bytes with a decimal prefix: 850 B, 17 KB, 1.1 MB."""
+    return _native.size_text(bytes_)
+
+
+def share_text(share: float) -> str:
+    """A share (0..1) in percent, without decimals from 10 % on."""
+    return _native.share_text(share)
+
+
+def count(number: float, noun: str, nouns: str = "") -> str:
+    """A mean number of things: "3.5 drops", "1 drop"."""
+    return _native.count_text(number, noun, nouns or noun + "s")
+
+
+def many(number: int, noun: str) -> str:
+    """1 timeout, 2 timeouts."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def column_ms(value: float | None) -> str:

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ackclock import _native
+from ackclock.format import share_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,15 @@ class LimitWords:
 
 
 def _words() -> dict[str, LimitWords]:
-    return {words.pop("kind"): LimitWords(**words) for words in json.loads(_native.limit_words())}
+    return {words.pop("kind"): LimitWords(**words) for words in _native.limit_words()}
 
 
 WORDS: Mapping[str, LimitWords] = _words()
 """The words of each kind, from the engine, whose decision names limits by them, too."""
 KINDS = tuple(WORDS)
 """The kinds of limit, in order of precedence among equal shares."""
+VISIBLE = tuple(kind for kind in KINDS if kind != "pacing")
+"""The kinds that a capture shows: time of pacing counts for `cwnd`."""
 
 
 def claim(kind: str, of: str = "", share: float = 0.0) -> str:
@@ -62,11 +64,6 @@ def largest(shares: Mapping[str, float], *, after_loss: bool) -> str:
             higher.
     """
     return _native.largest_limit({kind: shares.get(kind, 0.0) for kind in KINDS}, after_loss)
-
-
-def share_text(share: float) -> str:
-    """A share in percent, without decimals from 10 % on."""
-    return _native.share_text(share)
 
 
 def sentence(clause: str) -> str:

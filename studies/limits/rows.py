@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import analyze
-from ackclock.analysis.diagnosis import limit_shares
-from ackclock.analysis.diagnosis.capture_context import DocumentContext
 from ackclock.input.scenario import draft_of
 from ackclock.simulation.engine import Batches, run
 from ackclock.simulation.limits import FlowLimit, connection_facts, decide
@@ -282,8 +280,7 @@ def captured(row: Row, folder: Path) -> CaptureLimit:
     path = folder / "sender.pcap"
     scenario = draft_of(row.setting.scenario(folder)).check()
     run(build_plan(scenario, 1, [Capture(row.part, "server", path)]))
-    context = DocumentContext(analyze(path).document)
-    return CaptureLimit(row, limit_shares.limit(context.flow_context(context.head["flows"][0], "b2a")))
+    return CaptureLimit(row, analyze(path).document["flows"][0]["limit"]["b2a"])
 
 
 def _goodput(summary: Mapping[str, Any]) -> float:

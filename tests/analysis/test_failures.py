@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ackclock import analyze
-from ackclock.analysis.summary import NOTHING_WRONG, verdict_line
+from ackclock.analysis.summary import verdict_line
 from tests.support.captures import simulated_captures
 from tests.support.short_flows import (
     ACK,
@@ -165,7 +165,7 @@ def test_failure_has_a_finding_and_its_party_the_verdict(name, tmp_path):
 )
 def test_verdict_is_nothing_wrong_when_a_short_flow_does_not_fail(packets, tmp_path):
     summary = _flow(tmp_path, packets)["summary"]
-    assert summary["verdict"]["verdict"] == NOTHING_WRONG, verdict_line(summary)
+    assert summary["verdict"]["verdict"] == "nothing_wrong", verdict_line(summary)
 
 
 @pytest.mark.finding("C8")
@@ -177,7 +177,7 @@ def test_verdict_counts_the_connections_that_failed(tmp_path):
         connections = [Connection(one, ("10.0.0.1", 2000 + number)) for number, one in enumerate(packets)]
         return dict(analyze(write_connections(tmp_path / "a.pcap", connections)).document["summary"]["verdict"])
 
-    assert verdict(1, 0, 9)["verdict"] == NOTHING_WRONG
+    assert verdict(1, 0, 9)["verdict"] == "nothing_wrong"
     mostly_slow = verdict(1, 4, 5)
     assert mostly_slow["verdict"] == "application"
     assert mostly_slow["share"] == pytest.approx(0.4, abs=0.02)  # nearly all of their time

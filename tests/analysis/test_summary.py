@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from ackclock import InputError, analyze
-from ackclock.analysis.diagnosis.capture_context import DocumentContext
 from ackclock.analysis.filter import PacketFilter
 from ackclock.analysis.run import live_document, open_capture
-from ackclock.analysis.summary import SummaryBuilder, verdict_line, worst_flows
+from ackclock.analysis.summary import verdict_line, worst_flows
 from ackclock.analysis.terminal_tables import MAX_FLOWS, analysis_tables, source_tables
 from ackclock.analysis.timeline import timeline_table
 from tests.support.captures import simulated_captures
@@ -128,24 +127,6 @@ def test_verdict_is_application_when_the_hosts_pause_between_messages(tmp_path):
     summary = analyze(path).document["summary"]
     assert summary["verdict"]["verdict"] == "application", verdict_line(summary)
     assert (summary["verdict"]["flow"], summary["verdict"]["direction"]) == (1, "a2b")
-
-
-@pytest.mark.parametrize(
-    ("retransmitted", "spurious", "besides"),
-    [(12, 0, "60 % of the segments of flow 1 a2b were retransmitted (12 of 20)"), (12, 3, ""), (9, 0, ""), (0, 0, "")],
-)
-def test_verdict_about_a_host_names_many_losses_too(retransmitted, spurious, besides, tmp_path):
-    path = write_connections(tmp_path / "a.pcap", [Connection((*exchange(0.0)[:3], *PAUSES), ("10.0.0.1", 2000))])
-    document = analyze(path).document
-    flow = document["flows"][0]
-    lossy = {**flow["a2b"], "retransmitted_segments": retransmitted, "spurious_retransmits": spurious}
-    builder = SummaryBuilder(document)
-    flow = {**flow, "a2b": lossy}
-    builder.add(flow, flow["diagnosis"], DocumentContext(document).flow_contexts(flow))
-    verdict = builder.result()["verdict"]
-    assert verdict["verdict"] == "application"
-    assert ("Besides" in verdict["evidence"]) == bool(besides)
-    assert besides in verdict["evidence"]
 
 
 def test_verdict_is_network_when_a_small_flow_repeats_a_segment_without_an_ack(tmp_path):

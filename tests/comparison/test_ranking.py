@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ackclock._native import LimitFacts
 from ackclock.comparison.ack_path import bottlenecks, unmarked
 from ackclock.comparison.asymmetry import Asymmetry, asymmetry, recorded_warning, why_no_asymmetry
 from ackclock.comparison.configuration import Configuration, configurations
@@ -17,7 +18,6 @@ from ackclock.errors import InputError
 from ackclock.input.link.hop import Hop
 from ackclock.limits import KINDS
 from ackclock.simulation.dataset import Dataset
-from ackclock.simulation.limits import LimitFacts
 from ackclock.simulation.metrics import of_flows, of_run, over_seeds
 from ackclock.simulation.run_list import RunList
 from tests.support.synthetic import flow, hop, summary

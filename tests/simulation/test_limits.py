@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 import ackclock
+from ackclock._native import LimitFacts
 from ackclock.comparison import compare
 from ackclock.input.scenario.draft import read_draft
 from ackclock.limits import KINDS, claim, largest
-from ackclock.simulation.limits import LimitFacts, decide, mean_facts
+from ackclock.simulation.limits import decide
 from ackclock.simulation.run import Simulation, simulate_scenario
 from studies.limits.page import sample
 from studies.limits.rows import Setting, evaluate
@@ -120,7 +121,7 @@ def test_window_after_losses_counts_with_the_recovery_from_them() -> None:
 
 def test_mean_limit_has_mean_shares_and_the_modal_hop() -> None:
     runs = [_facts({"bottleneck": share, "cwnd": 1.0 - share}) for share in (0.9, 0.7, 0.8)]
-    found = mean_facts(runs)
+    found = LimitFacts.mean(runs)
     assert found.shares["bottleneck"] == pytest.approx(0.8)
     assert decide(found).hop == "air"
 
@@ -131,18 +132,18 @@ def test_mean_window_counts_runs_by_the_time_that_it_limits_them() -> None:
         _facts({"receive_window": share, "cwnd": 1.0 - share}, window_bytes=size, window_rtt_ms=rtt)
         for share, size, rtt in ((0.9, 1e6, 100.0), (0.1, 5e6, 300.0), (0.0, 9e6, 0.0))
     ]
-    found = mean_facts(runs)
+    found = LimitFacts.mean(runs)
     assert found.window_bytes == pytest.approx(1.4e6)
     assert found.window_rtt_ms == pytest.approx(120.0)
-    never = mean_facts([_facts({"cwnd": 1.0}, window_bytes=size) for size in (1e6, 3e6)])
+    never = LimitFacts.mean([_facts({"cwnd": 1.0}, window_bytes=size) for size in (1e6, 3e6)])
     assert never.window_bytes == 2e6
 
 
 @pytest.mark.finding("A18")
 def test_rate_of_a_window_has_the_rtt_of_the_time_in_which_it_limits() -> None:
-    facts = _facts({"receive_window": 0.9}, window_bytes=1e6, window_rtt_ms=200.0)
-    assert "one window per RTT of 200 ms is 40.0 Mb/s" in decide(facts).why
-    assert "one window per RTT of 100 ms is 80.0 Mb/s" in decide(replace(facts, window_rtt_ms=0.0)).why
+    whys = [decide(_facts({"receive_window": 0.9}, window_bytes=1e6, window_rtt_ms=rtt)).why for rtt in (200.0, 0.0)]
+    assert "one window per RTT of 200 ms is 40.0 Mb/s" in whys[0]
+    assert "one window per RTT of 100 ms is 80.0 Mb/s" in whys[1]
 
 
 @pytest.mark.finding("A18")
@@ -173,6 +174,16 @@ def test_window_in_force_is_null_when_it_never_limits_and_the_whole_one_when_it_
     fixed = {**flows[0], "receive_buffer": "16 KiB", "send_buffer": "64 KiB"}
     (found,) = ackclock.simulate({"hop": [hop]}, [fixed], duration="3 s").document["flows"]
     assert found["limiting_window_bytes"] == found["advertised_window_bytes"] == 16_384
+
+
+@pytest.mark.finding("U46")
+def test_limit_is_explained_by_the_host_of_the_data_receiver() -> None:
+    """A client of 1997 neither tunes its buffer nor has one of 6 MiB, as the server has."""
+    hop = {"name": "line", "rate": "100 Mb/s", "delay": "50 ms", "queue": {"bytes": "5 MB"}}
+    flows = [{"name": "flow", "workload": {"kind": "bulk"}}]
+    tcp = {"host": "linux-6", "client": {"host": "bsd-1997"}}
+    (found,) = ackclock.simulate({"hop": [hop]}, flows, duration="3 s", tcp=tcp).document["flows"]
+    assert (found["limit"]["kind"], found["limit"]["cause"]) == ("receive_window", "buffer")
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,13 @@
 //! What an input is given to. A target panics when something is wrong with its result.
 
 use ackclock_core::tcp::TcpConfig;
+use ackclock_diagnose::capture::{CaptureDiagnosis, THRESHOLDS};
 use ackclock_packetdrill::{RunOptions, Script, run};
 use ackclock_pcap::read::{Capture, ReadError};
 use ackclock_trace::analyze::{Analysis, CachePolicy, PacketFilter};
+use ackclock_trace::infer::ArrivalRecorder;
 use ackclock_trace::join::{CaptureSide, join};
-use ackclock_trace::report::Report;
+use ackclock_trace::report::{CaptureIndex, FlowRows, PathEstimates, Report};
 use ackclock_trace::series::Packets;
 use std::io::Cursor;
 
@@ -37,6 +39,7 @@ impl Input {
         match self {
             Input::Capture(file) => {
                 analyze_alone(file);
+                diagnose_alone(file);
                 analyze_pair(file, file);
             }
             Input::Pair(first, second) => analyze_pair(first, second),
@@ -77,8 +80,34 @@ fn analyze_alone(file: &[u8]) {
 
 fn analyze_pair(first: &[u8], second: &[u8]) {
     let (Ok(first), Ok(second)) = (read(first), read(second)) else { return };
-    let joined = Report::joined(&first, &second, &join(&first, &second, None));
-    serde_json::to_string(&joined).expect("figures are numbers");
+    let joined = join(&first, &second, None);
+    serde_json::to_string(&Report::joined(&first, &second, &joined)).expect("figures are numbers");
+    let head = Report::joined_without_flows(&first, &second, &joined);
+    let [here, there] = [&first, &second].map(|side| FlowRows::of(&side.analysis));
+    let index = CaptureIndex::of(&here, THRESHOLDS, &head.concurrent, Some(&joined)).with_ends(&here);
+    let index_there = CaptureIndex::default().with_ends(&there);
+    diagnose_all(&CaptureDiagnosis::of_two(&head, [here.with_joined(&joined), there], &joined, [&index, &index_there]));
+}
+
+fn diagnose_alone(file: &[u8]) {
+    let Ok(mut capture) = open(file) else { return };
+    let (mut analysis, mut arrivals) = (Analysis::new(PacketFilter::default()), ArrivalRecorder::default());
+    if analysis.read(&mut capture, &mut arrivals, u64::MAX).is_err() {
+        return;
+    }
+    let (head, rows) = (Report::without_flows(&analysis, &capture), FlowRows::of(&analysis));
+    let estimates = PathEstimates::of(&rows, &arrivals);
+    let index = CaptureIndex::of(&rows, THRESHOLDS, &head.concurrent, None);
+    diagnose_all(&CaptureDiagnosis::of_one(&head, rows.with_estimates(&estimates), &index));
+}
+
+/// The index leaves out no flow with a finding.
+fn diagnose_all(diagnosis: &CaptureDiagnosis<'_>) {
+    for number in 0..diagnosis.len() {
+        let facts = diagnosis.flow(number);
+        let findings = facts.findings(&facts.transfers());
+        assert!(findings.is_empty() || diagnosis.may_have_findings(number), "{findings:?}");
+    }
 }
 
 fn play_script(text: &str) {

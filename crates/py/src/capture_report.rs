@@ -1,20 +1,22 @@
-//! The report of one capture or two, a flow at a time: Python holds objects only of the flows that
-//! it diagnoses or shows.
+//! The report of one capture or two, a flow at a time: objects are made only of the flows that Python
+//! shows.
 
 use crate::capture_columns::flow_columns;
 use crate::captures::{CapturePairReader, CaptureReader};
 use crate::errors::failure;
+use crate::objects::to_object;
 use crate::table::Table;
+use ackclock_diagnose::capture::{CaptureDiagnosis, Outline, SummaryBuilder, THRESHOLDS};
 use ackclock_trace::analyze::{Analysis, DatagramFlow};
 use ackclock_trace::report::{
-    CaptureIndex, CaptureSummary, DirectionLimits, EventOrder, Finding, FlatTable, FlowReport, FlowRows, PathEstimates, Report,
-    UdpFlowReport, json_text, with_end,
+    CaptureIndex, CaptureSummary, EventOrder, FlatTable, FlowRows, PathEstimates, Report, UdpFlowReport, json_text, with_end,
 };
 use ackclock_trace::series::Packets;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::collections::HashMap;
+use std::mem;
+use std::ops::Range;
 
 /// What has been read.
 pub enum ReportSource {
@@ -23,7 +25,7 @@ pub enum ReportSource {
 }
 
 /// The report of the packets that a reader has read. Flows have numbers from 1.
-#[pyclass(frozen)]
+#[pyclass]
 pub struct CaptureReport {
     source: ReportSource,
     /// Of the first capture, and of the second if there is one.
@@ -31,27 +33,29 @@ pub struct CaptureReport {
     events: [EventOrder; 2],
     /// Of the first flows of a single capture.
     estimates: PathEstimates,
-    /// The document without flows.
-    head: String,
+    /// The document without flows. Its summary has no verdict before all flows are diagnosed.
+    head: Report,
     counts: [usize; 2],
+    /// The numbers of the flows in the document.
+    numbers: Vec<usize>,
 }
 
 /// About the length of a flow's text.
 const FLOW_TEXT: usize = 6 << 10;
-
+/// Flows whose text is in memory at once.
+const BATCH: usize = 256;
 /// Indentation of a flow in the document, and in the second capture's part of it.
 const FLOW_LEVELS: [usize; 2] = [2, 3];
 
 impl CaptureReport {
-    pub fn new(py: Python<'_>, source: ReportSource, thresholds: &str) -> PyResult<CaptureReport> {
-        let thresholds = serde_json::from_str(thresholds).map_err(failure)?;
-        let (report, estimates, indexes, counts) = match &source {
+    pub fn new(py: Python<'_>, source: ReportSource, names: Vec<String>) -> CaptureReport {
+        let (mut head, estimates, indexes, counts) = match &source {
             ReportSource::One(reader) => {
                 let reader = reader.borrow(py);
                 let report = Report::without_flows(&reader.analysis, &reader.capture);
                 let rows = FlowRows::of(&reader.analysis);
                 let report = Report { summary: Some(CaptureSummary::of(&rows)), ..report };
-                let index = CaptureIndex::of(&rows, thresholds, &report.concurrent, None);
+                let index = CaptureIndex::of(&rows, THRESHOLDS, &report.concurrent, None);
                 let estimates = PathEstimates::of(&rows, &reader.arrivals);
                 (report, Some(estimates), [index, CaptureIndex::default()], [rows.len(), 0])
             }
@@ -61,7 +65,7 @@ impl CaptureReport {
                 let report = Report::joined_without_flows(first, second, joined);
                 let [here, there] = [first, second].map(|side| FlowRows::of(&side.analysis));
                 let report = Report { summary: Some(CaptureSummary::of(&here)), ..report };
-                let index = CaptureIndex::of(&here, thresholds, &report.concurrent, Some(joined)).with_ends(&here);
+                let index = CaptureIndex::of(&here, THRESHOLDS, &report.concurrent, Some(joined)).with_ends(&here);
                 let counts = [here.len(), there.len()];
                 (report, None, [index, CaptureIndex::default().with_ends(&there)], counts)
             }
@@ -71,23 +75,36 @@ impl CaptureReport {
             ReportSource::One(reader) => [EventOrder::of(&reader.borrow(py).packets), EventOrder::default()],
             ReportSource::Two(reader) => reader.borrow(py).sides.each_ref().map(|side| order(side.packets.as_ref())),
         };
-        let head = serde_json::to_string(&report).map_err(failure)?;
-        Ok(CaptureReport { source, indexes, events, estimates: estimates.unwrap_or_default(), head, counts })
+        let mut names = names.into_iter();
+        head.capture = names.next();
+        if let Some(joined) = &mut head.joined {
+            joined.second.capture = names.next();
+        }
+        CaptureReport {
+            source,
+            indexes,
+            events,
+            estimates: estimates.unwrap_or_default(),
+            head,
+            counts,
+            numbers: (1..=counts[0]).collect(),
+        }
     }
 
-    /// Calls `make` with the rows of the first (0) or second (1) capture.
-    fn with_rows<T>(&self, py: Python<'_>, capture: usize, make: impl FnOnce(&FlowRows<'_>) -> PyResult<T>) -> PyResult<T> {
+    /// Calls `make` with the facts of all flows.
+    fn with_diagnosis<T>(&self, py: Python<'_>, make: impl FnOnce(&CaptureDiagnosis<'_>) -> PyResult<T>) -> PyResult<T> {
         match &self.source {
             ReportSource::One(reader) => {
                 let reader = reader.borrow(py);
-                let rows = FlowRows::of(&reader.analysis).with_estimates(&self.estimates);
-                make(&rows.with_events(&self.events[0]))
+                let rows = FlowRows::of(&reader.analysis).with_estimates(&self.estimates).with_events(&self.events[0]);
+                make(&CaptureDiagnosis::of_one(&self.head, rows, &self.indexes[0]))
             }
             ReportSource::Two(reader) => {
                 let reader = reader.borrow(py);
-                let side = &reader.sides[capture];
-                let rows = FlowRows::of(&side.analysis).with_events(&self.events[capture]);
-                make(&if capture == 0 { rows.with_joined(reader.joined()) } else { rows })
+                let ([first, second], joined) = (&reader.sides, reader.joined());
+                let first = FlowRows::of(&first.analysis).with_events(&self.events[0]).with_joined(joined);
+                let second = FlowRows::of(&second.analysis).with_events(&self.events[1]);
+                make(&CaptureDiagnosis::of_two(&self.head, [first, second], joined, self.indexes.each_ref()))
             }
         }
     }
@@ -109,39 +126,58 @@ impl CaptureReport {
             .ok_or_else(|| PyIndexError::new_err(format!("flow {number} of {} flows", self.counts[capture])))
     }
 
-    /// The row of a flow; numbered in the first capture.
-    fn row(&self, py: Python<'_>, capture: usize, number: usize) -> PyResult<FlowReport> {
-        let index = self.index(capture, number)?;
-        let row = self.with_rows(py, capture, |rows| Ok(rows.row(index)))?;
-        Ok(FlowReport { flow: (capture == 0).then_some(number), ..row })
-    }
-
-    fn json(&self, py: Python<'_>, capture: usize, number: usize) -> PyResult<String> {
-        serde_json::to_string(&self.row(py, capture, number)?).map_err(failure)
-    }
-
-    /// Rows as text, separated by commas, each on a line of its own.
-    fn lines(&self, py: Python<'_>, capture: usize, numbers: &[usize], edit: impl Fn(&mut FlowReport)) -> PyResult<Vec<u8>> {
-        let level = FLOW_LEVELS[capture];
+    /// Flows as text, separated by commas, each on a line of its own, with their findings, which are added
+    /// to a summary.
+    fn lines(&self, py: Python<'_>, numbers: &[usize], builder: &mut SummaryBuilder) -> PyResult<Vec<u8>> {
         let mut text = Vec::with_capacity(numbers.len() * FLOW_TEXT);
-        for (i, &number) in numbers.iter().enumerate() {
-            let mut row = self.row(py, capture, number)?;
-            edit(&mut row);
-            if i > 0 {
-                text.push(b',');
+        self.with_diagnosis(py, |diagnosis| {
+            for &number in numbers {
+                append_flow(&mut text, 0, &diagnosis.flow(self.index(0, number)?).summed(builder))?;
             }
-            json_text::append_line_break(&mut text, level);
-            json_text::append(&mut text, &row).map_err(failure)?;
-        }
-        Ok(text)
+            Ok(text)
+        })
     }
+
+    /// Flows of the second capture as text.
+    fn second_lines(&self, py: Python<'_>, indexes: Range<usize>) -> PyResult<Vec<u8>> {
+        let mut text = Vec::with_capacity(indexes.len() * FLOW_TEXT);
+        self.with_diagnosis(py, |diagnosis| {
+            for index in indexes {
+                append_flow(&mut text, 1, &diagnosis.second_flow(index))?;
+            }
+            Ok(text)
+        })
+    }
+
+    fn udp_lines(&self, py: Python<'_>, indexes: Range<usize>) -> PyResult<Vec<u8>> {
+        let mut text = Vec::new();
+        self.with_udp(py, |flows, start| {
+            for flow in &flows[indexes] {
+                append_flow(&mut text, 0, &UdpFlowReport::of(flow, start))?;
+            }
+            Ok(text)
+        })
+    }
+
+    fn has_verdict(&self) -> bool {
+        self.head.summary.as_ref().is_some_and(|summary| summary.verdict.is_some())
+    }
+}
+
+/// Appends a flow on a line of its own, after a comma if it is not the first.
+fn append_flow(text: &mut Vec<u8>, capture: usize, flow: &impl serde::Serialize) -> PyResult<()> {
+    if !text.is_empty() {
+        text.push(b',');
+    }
+    json_text::append_line_break(text, FLOW_LEVELS[capture]);
+    json_text::append(text, flow).map_err(failure)
 }
 
 #[pymethods]
 impl CaptureReport {
-    /// The document as JSON, with empty lists of flows.
-    fn head(&self) -> &str {
-        &self.head
+    /// The document, with empty lists of flows.
+    fn head<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_object(py, &self.head)
     }
 
     /// Number of flows listed of the first and of the second capture.
@@ -149,14 +185,25 @@ impl CaptureReport {
         self.counts
     }
 
-    /// A flow of the first capture as JSON, without its diagnosis.
-    fn flow(&self, py: Python<'_>, number: usize) -> PyResult<String> {
-        self.json(py, 0, number)
+    /// Selects the flows of the document by their numbers, before any other call.
+    fn select(&mut self, numbers: Vec<usize>) -> PyResult<()> {
+        numbers.iter().try_for_each(|&number| self.index(0, number).map(|_| ()))?;
+        self.numbers = numbers;
+        Ok(())
     }
 
-    /// A flow of the second capture as JSON.
-    fn second_flow(&self, py: Python<'_>, number: usize) -> PyResult<String> {
-        self.json(py, 1, number)
+    /// Flows of the first capture with their findings and limits.
+    fn flows<'py>(&self, py: Python<'py>, numbers: Vec<usize>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.with_diagnosis(py, |diagnosis| {
+            numbers.iter().map(|&number| to_object(py, &diagnosis.flow(self.index(0, number)?).diagnosed())).collect()
+        })
+    }
+
+    /// Flows of the second capture.
+    fn second_flows<'py>(&self, py: Python<'py>, numbers: Vec<usize>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.with_diagnosis(py, |diagnosis| {
+            numbers.iter().map(|&number| to_object(py, &diagnosis.second_flow(self.index(1, number)?))).collect()
+        })
     }
 
     /// The number in the second capture of a flow of the first.
@@ -166,68 +213,42 @@ impl CaptureReport {
         Ok(reader.borrow(py).joined().partner(index).map(|other| other + 1).filter(|&other| other <= self.counts[1]))
     }
 
-    /// Numbers of the flows of each capture with the addresses and ports of this flow of the first;
-    /// none with one capture.
-    fn with_ends_of(&self, py: Python<'_>, number: usize) -> PyResult<[Vec<usize>; 2]> {
-        let index = self.index(0, number)?;
-        self.with_rows(py, 0, |rows| {
-            let flow = rows.flow(index);
-            Ok(self.indexes.each_ref().map(|capture| from_one(capture.with_ends_of(&flow))))
-        })
-    }
-
-    /// Rate at which the sender of each direction, `a2b` first, sends in its other flows, bit/s.
-    fn rates_of_others(&self, py: Python<'_>, number: usize) -> PyResult<[f64; 2]> {
-        let index = self.index(0, number)?;
-        self.with_rows(py, 0, |rows| Ok(self.indexes[0].rates_of_others(&rows.flow(index))))
-    }
-
-    /// Numbers of the flows that a finding may be about, ascending.
-    fn to_diagnose(&self) -> Vec<usize> {
-        from_one(self.indexes[0].to_diagnose())
+    /// The summary with its verdict: all flows of the document are diagnosed, unless they have been.
+    fn summary<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if !self.has_verdict() {
+            let mut builder = SummaryBuilder::default();
+            self.with_diagnosis(py, |diagnosis| {
+                for index in self.numbers.iter().map(|number| number - 1).filter(|&index| diagnosis.may_have_findings(index)) {
+                    diagnosis.flow(index).summed(&mut builder);
+                }
+                Ok(())
+            })?;
+            self.head.summary = Some(builder.summary(&self.head));
+        }
+        to_object(py, &self.head.summary)
     }
 
     /// Numbers of the `count` flows with most bytes, ascending.
     fn largest(&self, count: usize) -> Vec<usize> {
-        from_one(&self.indexes[0].largest(count))
+        self.indexes[0].largest(count).into_iter().map(|index| index as usize + 1).collect()
     }
 
     /// Numbers of the flows with this end, `ADDRESS:PORT`.
-    fn with_end(&self, py: Python<'_>, end: &str) -> PyResult<Vec<usize>> {
-        self.with_rows(py, 0, |rows| Ok(from_one(&with_end(rows, end))))
+    fn with_end(&self, py: Python<'_>, end: &str) -> Vec<usize> {
+        let find =
+            |analysis: &Analysis| with_end(&FlowRows::of(analysis), end).into_iter().map(|index| index as usize + 1).collect();
+        match &self.source {
+            ReportSource::One(reader) => find(&reader.borrow(py).analysis),
+            ReportSource::Two(reader) => find(&reader.borrow(py).sides[0].analysis),
+        }
     }
 
-    /// Flows of the first capture as text, a line each, with these findings by number; the others have
-    /// none.
-    fn flows_text<'py>(
-        &self,
-        py: Python<'py>,
-        numbers: Vec<usize>,
-        diagnoses: HashMap<usize, DiagnosisFields>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let diagnose = |row: &mut FlowReport| {
-            let (findings, (a2b, b2a)) = row.flow.and_then(|number| diagnoses.get(&number)).cloned().unwrap_or_default();
-            row.diagnosis = Some(findings.into_iter().map(finding).collect());
-            row.limit = Some(DirectionLimits { a2b, b2a });
-        };
-        Ok(PyBytes::new(py, &self.lines(py, 0, &numbers, diagnose)?))
-    }
-
-    /// UDP flows of the first capture with these numbers, from 0, as text, a line each, separated
-    /// by commas.
-    fn udp_text<'py>(&self, py: Python<'py>, numbers: Vec<usize>) -> PyResult<Bound<'py, PyBytes>> {
-        let text = self.with_udp(py, |flows, start| {
-            let mut text = Vec::new();
-            for flow in numbers.iter().filter_map(|&number| flows.get(number)) {
-                if !text.is_empty() {
-                    text.push(b',');
-                }
-                json_text::append_line_break(&mut text, FLOW_LEVELS[0]);
-                json_text::append(&mut text, &UdpFlowReport::of(flow, start)).map_err(failure)?;
-            }
-            Ok(text)
-        })?;
-        Ok(PyBytes::new(py, &text))
+    /// UDP flows of the first capture with these numbers, from 0.
+    fn udp_flows<'py>(&self, py: Python<'py>, numbers: Vec<usize>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.with_udp(py, |flows, start| {
+            let some = numbers.iter().filter_map(|&number| flows.get(number));
+            some.map(|flow| to_object(py, &UdpFlowReport::of(flow, start))).collect()
+        })
     }
 
     /// Numbers of the `count` UDP flows of the first capture with most bytes, the largest first.
@@ -240,32 +261,133 @@ impl CaptureReport {
         })
     }
 
-    /// Flows of the second capture as text, a line each.
-    fn second_flows_text<'py>(&self, py: Python<'py>, numbers: Vec<usize>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.lines(py, 1, &numbers, |_| ())?))
-    }
-
     /// Flows of the first capture as rows of a table: the fields of the JSON, lists left out.
     fn rows(&self, py: Python<'_>, numbers: Vec<usize>) -> PyResult<Table> {
         let mut table = FlatTable::default();
-        for number in numbers {
-            table.add(&self.row(py, 0, number)?).map_err(failure)?;
-        }
+        self.with_diagnosis(py, |diagnosis| {
+            numbers.iter().try_for_each(|&number| table.add(&diagnosis.row(self.index(0, number)?)).map_err(failure))
+        })?;
         flow_columns(table).map(Table::new).map_err(failure)
+    }
+
+    /// The document as JSON in pieces: indented by 2, with a line for each flow. `series_left_out`: packets
+    /// beyond the maximum number of rows, with a series.
+    #[pyo3(signature = (series_left_out = None))]
+    fn text(slf: Py<Self>, py: Python<'_>, series_left_out: Option<u64>) -> PyResult<DocumentText> {
+        let mut report = slf.borrow_mut(py);
+        report.head.series_left_out = series_left_out;
+        let outline = Outline::of(&report.head).map_err(failure)?;
+        drop(report);
+        Ok(DocumentText { report: slf, outline, part: Part::Before, done: 0, builder: SummaryBuilder::default() })
     }
 }
 
-/// The fields of a [`Finding`] in their order. As JSON the share would be rounded: this JSON reader's
-/// numbers are exact to one unit in the last place only.
-type FindingFields = (String, String, Option<f64>, String, String);
-/// A flow's findings, and the limits of its directions.
-type DiagnosisFields = (Vec<FindingFields>, (Option<String>, Option<String>));
-
-fn finding((direction, finding, share, evidence, advice): FindingFields) -> Finding {
-    Finding { direction, finding, share, evidence, advice }
+/// A part of the document's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Before,
+    Flows,
+    ToUdp,
+    Udp,
+    ToSecond,
+    Second,
+    After,
+    End,
 }
 
-/// Numbers from 1 of indexes.
-fn from_one(indexes: &[u32]) -> Vec<usize> {
-    indexes.iter().map(|&index| index as usize + 1).collect()
+/// The text of a document in pieces.
+#[pyclass]
+pub struct DocumentText {
+    report: Py<CaptureReport>,
+    outline: Outline,
+    part: Part,
+    /// Flows of the present list that are written.
+    done: usize,
+    builder: SummaryBuilder,
+}
+
+#[pymethods]
+impl DocumentText {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let text = match self.part {
+            Part::Before => {
+                self.part = Part::Flows;
+                mem::take(&mut self.outline.before).into_bytes()
+            }
+            Part::Flows => self.flows(py)?,
+            Part::ToUdp => {
+                self.part = Part::Udp;
+                mem::take(&mut self.outline.to_udp).into_bytes()
+            }
+            Part::Udp => self.udp_flows(py)?,
+            Part::ToSecond => {
+                self.part = if self.outline.to_second.is_some() { Part::Second } else { Part::After };
+                self.outline.to_second.take().unwrap_or_default().into_bytes()
+            }
+            Part::Second => self.second_flows(py)?,
+            Part::After => {
+                self.part = Part::End;
+                mem::take(&mut self.outline.after).into_bytes()
+            }
+            Part::End => return Ok(None),
+        };
+        Ok(Some(PyBytes::new(py, &text)))
+    }
+}
+
+impl DocumentText {
+    /// The next numbers of a list of `count` flows, from `first`.
+    fn batch(&self, count: usize) -> Range<usize> {
+        self.done..count.min(self.done + BATCH)
+    }
+
+    /// A piece of a list with brackets around the whole list; after its end the text goes on with `next`.
+    fn list(&mut self, lines: Vec<u8>, written: usize, count: usize, level: usize, next: Part) -> Vec<u8> {
+        let mut text = Vec::with_capacity(lines.len() + 8);
+        text.push(if self.done == 0 { b'[' } else { b',' });
+        text.extend(lines);
+        self.done += written;
+        if self.done == count {
+            if count > 0 {
+                json_text::append_line_break(&mut text, level);
+            }
+            text.push(b']');
+            (self.part, self.done) = (next, 0);
+        }
+        text
+    }
+
+    /// After the last flow the summary is known.
+    fn flows(&mut self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        let mut report = self.report.borrow_mut(py);
+        let (count, batch) = (report.numbers.len(), self.batch(report.numbers.len()));
+        let lines = report.lines(py, &report.numbers[batch.clone()], &mut self.builder)?;
+        if batch.end == count {
+            report.head.summary = Some(self.builder.summary(&report.head));
+            self.outline = Outline::of(&report.head).map_err(failure)?;
+        }
+        drop(report);
+        Ok(self.list(lines, batch.len(), count, 1, Part::ToUdp))
+    }
+
+    fn udp_flows(&mut self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        let report = self.report.borrow(py);
+        let count = report.with_udp(py, |flows, _| Ok(flows.len()))?;
+        let batch = self.batch(count);
+        let lines = report.udp_lines(py, batch.clone())?;
+        drop(report);
+        Ok(self.list(lines, batch.len(), count, 1, Part::ToSecond))
+    }
+
+    fn second_flows(&mut self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        let report = self.report.borrow(py);
+        let (count, batch) = (report.counts[1], self.batch(report.counts[1]));
+        let lines = report.second_lines(py, batch.clone())?;
+        drop(report);
+        Ok(self.list(lines, batch.len(), count, 2, Part::After))
+    }
 }

@@ -116,10 +116,9 @@ impl CaptureReader {
         Ok(Some((Table::new(batch), packets.left_out)))
     }
 
-    /// The report of the packets read so far; reading on makes it invalid. `thresholds`:
-    /// `FindingThresholds` as JSON.
-    fn report(slf: Py<Self>, py: Python<'_>, thresholds: &str) -> PyResult<CaptureReport> {
-        CaptureReport::new(py, ReportSource::One(slf), thresholds)
+    /// The report of the packets read so far, with the captures' names; reading on makes it invalid.
+    fn report(slf: Py<Self>, py: Python<'_>, names: Vec<String>) -> CaptureReport {
+        CaptureReport::new(py, ReportSource::One(slf), names)
     }
 }
 
@@ -175,10 +174,9 @@ impl CapturePairReader {
         }
     }
 
-    /// The report of the matched captures, after both have been read. `thresholds`:
-    /// `FindingThresholds` as JSON.
-    fn report(slf: Py<Self>, py: Python<'_>, thresholds: &str) -> PyResult<CaptureReport> {
-        CaptureReport::new(py, ReportSource::Two(slf), thresholds)
+    /// The report of the matched captures, with their names, after both have been read.
+    fn report(slf: Py<Self>, py: Python<'_>, names: Vec<String>) -> CaptureReport {
+        CaptureReport::new(py, ReportSource::Two(slf), names)
     }
 
     /// The packets of both on the clock of the first, and the number of packets beyond the maximum;

@@ -6,6 +6,7 @@ mod capture_columns;
 mod capture_report;
 mod captures;
 mod cc_events;
+mod diagnosis;
 #[cfg(target_os = "linux")]
 mod emulation;
 mod errors;
@@ -15,6 +16,7 @@ mod link_fit;
 mod measurement;
 mod models;
 mod nonblocking_reader;
+mod objects;
 mod packetdrill;
 mod python_cc;
 mod run_columns;
@@ -123,6 +125,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<captures::CaptureReader>()?;
     module.add_class::<captures::CapturePairReader>()?;
     module.add_class::<capture_report::CaptureReport>()?;
+    module.add_class::<capture_report::DocumentText>()?;
     module.add_class::<link_fit::EndCapture>()?;
     module.add_class::<PyAck>()?;
     module.add_class::<PyCongestion>()?;
@@ -151,13 +154,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;
     module.add_function(wrap_pyfunction!(max_overhead_ps, module)?)?;
+    module.add_class::<limits::LimitFacts>()?;
     module.add_function(wrap_pyfunction!(limits::limit_words, module)?)?;
     module.add_function(wrap_pyfunction!(limits::largest_limit, module)?)?;
-    module.add_function(wrap_pyfunction!(limits::share_text, module)?)?;
     module.add_function(wrap_pyfunction!(limits::explain_limits, module)?)?;
     module.add_function(wrap_pyfunction!(limits::limit_facts, module)?)?;
-    module.add_function(wrap_pyfunction!(limits::decide_limit, module)?)?;
-    module.add_function(wrap_pyfunction!(limits::limit_kind, module)?)?;
+    add_diagnosis(module)?;
     module.add_function(wrap_pyfunction!(statistics::summary_stats, module)?)?;
     module.add_function(wrap_pyfunction!(packetdrill::packetdrill_settings, module)?)?;
     module.add_function(wrap_pyfunction!(packetdrill::packetdrill_run, module)?)?;
@@ -166,6 +168,23 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::padhye_full, module)?)?;
     module.add_function(wrap_pyfunction!(models::padhye_approx, module)?)?;
     module.add_function(wrap_pyfunction!(models::cubic_response, module)?)
+}
+
+/// Findings, and the numbers of sentences.
+fn add_diagnosis(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("ENOUGH_BYTES", ackclock_diagnose::capture::ENOUGH_BYTES)?;
+    module.add_function(wrap_pyfunction!(diagnosis::findings, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnosis::has_queue, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnosis::capture_limit_shares, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnosis::loss_models, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnosis::significant, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnosis::rate_text, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnosis::rate_range_text, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnosis::percent_text, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnosis::milliseconds_text, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnosis::share_text, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnosis::size_text, module)?)?;
+    module.add_function(wrap_pyfunction!(diagnosis::count_text, module)?)
 }
 
 /// What needs Linux: namespaces, TUN devices, kernel timestamps.

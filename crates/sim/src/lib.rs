@@ -11,7 +11,6 @@ pub mod capture;
 pub mod catalogue;
 mod ip_id;
 pub mod jobs;
-pub mod limits;
 pub mod metrics;
 pub mod plan;
 pub mod recorder;

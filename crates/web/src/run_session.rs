@@ -2,8 +2,8 @@
 
 use crate::packet_log::{PacketLog, PacketRows};
 use ackclock_core::{Span, Time};
+use ackclock_diagnose::limit::{FlowExplanation, PlanFigures, RunFigures, explain};
 use ackclock_sim::build::{build, build_unfused};
-use ackclock_sim::limits::{FlowExplanation, PlanFigures, RunFigures, explain};
 use ackclock_sim::plan::Plan;
 use ackclock_sim::run::SteppedRun;
 use serde::Serialize;

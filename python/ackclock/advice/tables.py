@@ -7,10 +7,9 @@ from typing import Any
 
 from rich.table import Table
 
-from ackclock.format import joined, milliseconds, percent, rate, three
+from ackclock.format import count, joined, milliseconds, percent, rate, three
 from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Page, Section
 from ackclock.report.page import Table as PageTable
-from ackclock.simulation.limits import count
 from ackclock.terminal import TextBelow, ToType
 
 AS_IT_IS = "as it is"

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from ackclock._native import LimitFacts
 from ackclock.advisor.action import Action
 from ackclock.advisor.goals import BESIDE
-from ackclock.simulation.limits import LimitFacts, mean_facts, run_facts
+from ackclock.simulation.limits import run_facts
 from ackclock.simulation.sparse_flow import SPARSE
 
 MIN_SHARE = 0.05
@@ -42,7 +43,7 @@ def causes_of(summaries: Iterable[Mapping[str, Any]], plan: Mapping[str, Any]) -
         for name, of_flow in run_facts(summary, plan).items():
             if not name.startswith((SPARSE, BESIDE)):
                 facts[name].append(of_flow)
-    return [_causes(mean_facts(of_runs)) for of_runs in facts.values()]
+    return [_causes(LimitFacts.mean(of_runs)) for of_runs in facts.values()]
 
 
 def _causes(facts: LimitFacts) -> list[Cause]:

@@ -50,6 +50,7 @@ from ackclock.advisor.reader import Reader
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import Situation, situation_of
 from ackclock.errors import InputError, InvalidValue, choices, format_value
+from ackclock.format import count
 from ackclock.input.link.hop import DIRECTIONS
 from ackclock.input.objects import Link
 from ackclock.input.scenario.link_draws import draws_path
@@ -58,7 +59,6 @@ from ackclock.notebook import Progress
 from ackclock.simulation import run_files
 from ackclock.simulation.goals import GOALS, SPARSE_GOALS
 from ackclock.simulation.harm import Harm
-from ackclock.simulation.limits import count
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.simulation.plan import build_plan
 from ackclock.statistics import Ratio, against, ratio

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import mmap
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.analysis.diagnosis import Diagnosis, thresholds
-from ackclock.analysis.diagnosis.capture_context import CaptureContext, Flow
-from ackclock.analysis.summary import SummaryBuilder, worst_flows
+from ackclock.analysis.direction_view import Flow
+from ackclock.analysis.summary import worst_flows
 from ackclock.errors import InputError
 from ackclock.storage.stored_files import parsed, read_json, read_table
 
 if TYPE_CHECKING:
     import polars as pl
 
-BATCH = 256
-"""Flows whose text is in memory at once."""
 ROWS = 2048
 """Rows of the table of flows that are read at once."""
 
@@ -91,17 +86,13 @@ class LiveDocument(CaptureDocument):
     """
 
     def __init__(self, reader: Any, captures: Sequence[str], flow: int | str | None = None) -> None:
-        self._report = reader.report(thresholds())
+        self._report = reader.report(captures)
         self._counts: tuple[int, int] = self._report.counts()
-        self._to_diagnose = frozenset(self._report.to_diagnose())
-        self.head = {"capture": captures[0], **json.loads(self._report.head())}
-        if len(captures) > 1:
-            self.head["second"] = {"capture": captures[1], **self.head["second"]}
-        self._capture = _LiveContext(self._report, self.head)
-        self._diagnosis = Diagnosis(self._capture)
+        self.head = self._report.head()
         self._numbers: Sequence[int] = range(1, self._counts[0] + 1)
         if flow is not None:
             self._numbers = self._selected(str(flow))
+            self._report.select(self._numbers)
 
     def _selected(self, wanted: str) -> Sequence[int]:
         number = int(wanted) if wanted.isascii() and wanted.isdigit() else 0
@@ -122,80 +113,40 @@ class LiveDocument(CaptureDocument):
         if isinstance(self._numbers, range):
             largest: list[int] = self._report.largest(count)
             return largest
-        bytes_of = {number: int(self._capture.flow(number)["bytes"]) for number in self._numbers}
+        bytes_of = {flow["flow"]: int(flow["bytes"]) for flow in self._report.flows(self._numbers)}
         return sorted(sorted(bytes_of, key=lambda number: -bytes_of[number])[:count])
 
     def summary(self) -> Mapping[str, Any]:
         """Made by a diagnosis of all flows, unless the text has been made before."""
         if "verdict" not in self.head["summary"]:
-            builder = SummaryBuilder(self.head)
-            for number in self._numbers:
-                if number in self._to_diagnose:
-                    flow = self._capture.flow(number)
-                    builder.add(flow, self._diagnosis.of(flow), self._diagnosis.contexts_of(flow))
-            self.head["summary"] = builder.result()
+            self.head["summary"] = self._report.summary()
         summary: Mapping[str, Any] = self.head["summary"]
         return summary
 
     def largest_udp(self, count: int) -> list[dict[str, Any]]:
-        return self._udp_flows(self._report.largest_udp(count))
-
-    def _udp_flows(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        flows: list[dict[str, Any]] = json.loads(b"[" + self._report.udp_text(numbers) + b"]")
+        flows: list[dict[str, Any]] = self._report.udp_flows(self._report.largest_udp(count))
         return flows
 
     def whole(self) -> dict[str, Any]:
         self.summary()
-        udp_flows = self._udp_flows(range(self.head["udp"]["flows"]))
-        document = {**self.head, "flows": list(self._flows(self._numbers)), "udp_flows": udp_flows}
+        udp_flows = self._report.udp_flows(range(self.head["udp"]["flows"]))
+        document = {**self.head, "flows": self._report.flows(self._numbers), "udp_flows": udp_flows}
         if "second" in self.head:
-            others = [self._capture.second_flow(number) for number in range(1, self._counts[1] + 1)]
+            others = self._report.second_flows(range(1, self._counts[1] + 1))
             document["second"] = {**self.head["second"], "flows": others}
         return document
 
     def part(self, numbers: Iterable[int]) -> dict[str, Any]:
         self.summary()
-        flows = list(self._flows(numbers))
-        partners = ((flow["flow"], self._capture.partner(flow)) for flow in flows)
-        return _part(self.head, flows, [(number, other) for number, other in partners if other is not None])
-
-    def _flows(self, numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
-        for number in numbers:
-            flow = self._capture.flow(number)
-            if number in self._to_diagnose:
-                yield {**flow, "diagnosis": self._diagnosis.of(flow), "limit": self._diagnosis.limits_of(flow)}
-            else:
-                yield {**flow, "diagnosis": [], "limit": {"a2b": None, "b2a": None}}
+        flows = self._report.flows(list(numbers))
+        partners = [(flow["flow"], self._report.partner(flow["flow"])) for flow in flows]
+        both = [(number, partner) for number, partner in partners if partner is not None]
+        others = self._report.second_flows([partner for _, partner in both])
+        return _part(self.head, flows, [(number, other) for (number, _), other in zip(both, others, strict=True)])
 
     def json_text(self) -> Iterator[bytes]:
-        """Flows without findings go from the engine into the text without becoming objects."""
-        before, _ = _around_flows(json.dumps(self.head, indent=2, allow_nan=False), 1)
-        yield before
-        builder = SummaryBuilder(self.head)
-        yield from _listed((self._flows_text(batch, builder) for batch in _batches(self._numbers, BATCH)), 1)
-        self.head["summary"] = builder.result()
-        _, after = _around_flows(json.dumps(self.head, indent=2, allow_nan=False), 1)
-        if udp := self.head["udp"]["flows"]:
-            between, after = _around_flows(after.decode(), 1, "udp_flows")
-            yield between
-            yield from _listed((self._report.udp_text(batch) for batch in _batches(range(udp), ROWS)), 1)
-        if "second" in self.head:
-            between, after = _around_flows(after.decode(), 2)
-            yield between
-            numbers = range(1, self._counts[1] + 1)
-            yield from _listed((self._report.second_flows_text(batch) for batch in _batches(numbers, BATCH)), 2)
-        yield after
-
-    def _flows_text(self, numbers: Sequence[int], builder: SummaryBuilder) -> bytes:
-        found = {}
-        for number in numbers:
-            if number in self._to_diagnose:
-                flow = self._capture.flow(number)
-                findings = self._diagnosis.of(flow)
-                builder.add(flow, findings, self._diagnosis.contexts_of(flow))
-                limits = self._diagnosis.limits_of(flow)
-                found[number] = [tuple(finding.values()) for finding in findings], (limits["a2b"], limits["b2a"])
-        text: bytes = self._report.flows_text(numbers, found)
+        """Flows go from the engine into the text without becoming objects."""
+        text: Iterator[bytes] = self._report.text(self.head.get("series_left_out"))
         return text
 
     def flows_frame(self) -> pl.DataFrame:
@@ -211,45 +162,7 @@ class LiveDocument(CaptureDocument):
 
     def _flows_tables(self) -> Iterator[Any]:
         """The engine's tables of some flows each."""
-        return (self._report.rows(batch) for batch in _batches(self._numbers, ROWS))
-
-
-class _LiveContext(CaptureContext):
-    """The context of a capture that the engine holds: flows become objects on demand."""
-
-    def __init__(self, report: Any, head: Mapping[str, Any]) -> None:
-        self._report = report
-        self._head = head
-
-    @property
-    def head(self) -> Mapping[str, Any]:
-        return self._head
-
-    def flow(self, number: int) -> dict[str, Any]:
-        """A flow of the first capture, without its diagnosis."""
-        flow: dict[str, Any] = json.loads(self._report.flow(number))
-        return flow
-
-    def second_flow(self, number: int) -> dict[str, Any]:
-        """A flow of the second capture."""
-        flow: dict[str, Any] = json.loads(self._report.second_flow(number))
-        return flow
-
-    def partner(self, flow: Flow) -> Flow | None:
-        if "second" not in self._head:
-            return None
-        number = self._report.partner(flow["flow"])
-        return None if number is None else self.second_flow(number)
-
-    def with_ends_of(self, flow: Flow) -> tuple[int, list[Flow]]:
-        if "second" not in self._head:
-            return 0, []
-        here, there = self._report.with_ends_of(flow["flow"])
-        return len(here), [self.second_flow(number) for number in there]
-
-    def rate_of_others(self, flow: Flow, direction: str) -> float:
-        of_client, of_server = self._report.rates_of_others(flow["flow"])
-        return float(of_client if direction == "a2b" else of_server)
+        return (self._report.rows(self._numbers[first : first + ROWS]) for first in range(0, len(self._numbers), ROWS))
 
 
 class StoredDocument(CaptureDocument):
@@ -368,27 +281,3 @@ def _part(head: Mapping[str, Any], flows: list[dict[str, Any]], others: Sequence
         document["partners"] = [[number, index] for index, (number, _) in enumerate(others, 1)]
         document["second"] = {**head["second"], "flows": [other for _, other in others]}
     return document
-
-
-def _batches(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    for first in range(0, len(numbers), size):
-        yield numbers[first : first + size]
-
-
-def _around_flows(text: str, level: int, name: str = "flows") -> tuple[bytes, bytes]:
-    """The text before and after the empty list of flows with this name at this depth."""
-    key = f'\n{"  " * level}"{name}": '
-    before, _, after = text.partition(key + "[]")
-    return (before + key).encode(), after.encode()
-
-
-def _listed(texts: Iterator[bytes], level: int) -> Iterator[bytes]:
-    """A list of what the texts contain, each of them one value or several with commas."""
-    yield b"["
-    for first in islice(texts, 1):
-        yield first
-        for text in texts:
-            yield b","
-            yield text
-        yield b"\n" + b"  " * level
-    yield b"]"

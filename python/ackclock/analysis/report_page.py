@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ackclock.analysis.clocks import format_clock, known_clocks
-from ackclock.analysis.diagnosis.capture_context import DocumentContext
-from ackclock.analysis.diagnosis.flow_context import FlowContext, many, size
+from ackclock.analysis.direction_view import DirectionView, DirectionViews
 from ackclock.analysis.report_tables import between_table, flows_table, handshakes_table, limits_table, udp_table
 from ackclock.analysis.summary import connections_line, mirrored_line, top_rows, udp_line, verdict_line
 from ackclock.analysis.truncation import truncations
-from ackclock.format import percent, rate
+from ackclock.format import many, percent, rate, size
 from ackclock.plot import vega
 from ackclock.plot.capture import end, panels
 from ackclock.plot.sequence import sequence
@@ -111,7 +110,7 @@ def _answer(document: Mapping[str, Any]) -> tuple[str, str]:
     if not directions:
         return "There is no TCP flow in this capture.", ""
     flow, direction = max(directions, key=lambda pair: int(pair[0][pair[1]]["unique_bytes"]))
-    figures = DocumentContext(document).flow_context(flow, direction).figures
+    figures = DirectionViews(document).of(flow, direction).figures
     ends = (flow["client"], flow["server"]) if direction == "a2b" else (flow["server"], flow["client"])
     answer = (
         f"The largest transfer, {size(figures['unique_bytes'])} from {ends[0]} to {ends[1]}, ran at "
@@ -158,34 +157,34 @@ def _clock(clock: Mapping[str, Any] | None) -> str:
 def _drawn(analysis: Analysis, document: Mapping[str, Any]) -> list[Section]:
     if analysis.series is None:
         return []
-    capture = DocumentContext(document)
-    directions = [capture.flow_context(flow, direction) for flow in document["flows"] for direction in ("a2b", "b2a")]
+    views = DirectionViews(document)
+    directions = [views.of(flow, direction) for flow in document["flows"] for direction in ("a2b", "b2a")]
     directions = [v for v in directions if v.figures["unique_bytes"] >= _ENOUGH_BYTES]
     largest = sorted(directions, key=lambda v: -int(v.figures["unique_bytes"]))[:MAX_DRAWN]
     return [_direction(analysis, v) for v in directions if v in largest]
 
 
-def _direction(analysis: Analysis, context: FlowContext) -> Section:
-    capture = context.crossing.get("sender_side_capture", 1)
-    number = context.flow["flow"]
+def _direction(analysis: Analysis, view: DirectionView) -> Section:
+    capture = view.crossing.get("sender_side_capture", 1)
+    number = view.flow["flow"]
     assert analysis.series is not None
     packets = analysis.series.filter((pl.col("flow") == number) & (pl.col("capture") == capture))
     sent, reverse = (
-        packets.filter(pl.col("way") == context.direction),
-        packets.filter(pl.col("way") != context.direction),
+        packets.filter(pl.col("way") == view.direction),
+        packets.filter(pl.col("way") != view.direction),
     )
     delays = None
-    if analysis.delays is not None and context.crossing:
-        delays = analysis.delays.filter((pl.col("flow") == number) & (pl.col("way") == context.direction))
+    if analysis.delays is not None and view.crossing:
+        delays = analysis.delays.filter((pl.col("flow") == number) & (pl.col("way") == view.direction))
     lost = set() if delays is None else set(delays.filter(pl.col("delay_ms").is_null())["time_s"].to_list())
     graph = sequence(sent, reverse, lost)
-    ends = (context.flow["client"], context.flow["server"])
-    ends = ends if context.direction == "a2b" else ends[::-1]
-    blocks: list[Block] = [Sequences("Time-sequence graph", _sequence_reading(context), graph)]
-    drawn = [p for p in panels(sent, reverse, delays) if not (context.far and p.key in _SENDERS_OWN)]
+    ends = (view.flow["client"], view.flow["server"])
+    ends = ends if view.direction == "a2b" else ends[::-1]
+    blocks: list[Block] = [Sequences("Time-sequence graph", _sequence_reading(view), graph)]
+    drawn = [p for p in panels(sent, reverse, delays) if not (view.far and p.key in _SENDERS_OWN)]
     blocks += [Chart(p.title, p.reading, vega.time_chart(p, end(drawn))) for p in drawn]
-    gaps = context.figures["ack_interarrival_ms"]
-    if gaps["count"] >= 20 and not context.far:
+    gaps = view.figures["ack_interarrival_ms"]
+    if gaps["count"] >= 20 and not view.far:
         reading = (
             "Gaps between ACKs at the capture. Many small gaps with a tail of large ones show a "
             "reverse path that transmits in bursts; bursts of ACKs release bursts of data."
@@ -193,21 +192,21 @@ def _direction(analysis: Analysis, context: FlowContext) -> Section:
         blocks.append(Chart("Gaps between ACKs", reading, vega.histogram(_gap_bars(gaps), "Gap up to (ms)", "ACKs")))
     where = (
         "at the sender's end"
-        if context.at_sender
+        if view.at_sender
         else {"unknown": "at an unknown point of the path", "middle": "in the middle of the path"}.get(
-            context.place, "at the receiver's end"
+            view.place, "at the receiver's end"
         )
     )
     lead = f"Captured {where}. Hold Shift and scroll over a chart to zoom, drag to move."
     return Section(f"Flow {number}, {ends[0]} to {ends[1]}", blocks, lead)
 
 
-def _sequence_reading(context: FlowContext) -> str:
+def _sequence_reading(view: DirectionView) -> str:
     reading = (
         "A mark is a segment at its sequence number. The lower line is the acknowledged sequence "
         "number, the upper line the right edge of the receive window. The slope is the rate. "
     )
-    if context.pace_seen:
+    if view.pace_seen:
         reading += (
             "The vertical distance from the data to the ACK line is the bytes in flight, the "
             "horizontal distance is the RTT. "
@@ -217,7 +216,7 @@ def _sequence_reading(context: FlowContext) -> str:
             "At the receiver an ACK follows its data at once; data above the ACK line follows a "
             "segment that was lost before the capture. "
         )
-    crosses = ", and crosses are packets lost between the captures" if context.crossing else ""
+    crosses = ", and crosses are packets lost between the captures" if view.crossing else ""
     return reading + (
         f"Marks with a dot are retransmissions, with a colour for each cause{crosses}. Drag over an "
         "interval to zoom, double-click to return."

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ackclock.analysis.diagnosis import limit_shares, receiver_vantage
-from ackclock.analysis.diagnosis.bottleneck import has_queue
-from ackclock.analysis.diagnosis.capture_context import DocumentContext
-from ackclock.analysis.diagnosis.flow_context import ENOUGH_BYTES, FlowContext, size
-from ackclock.analysis.diagnosis.loss_models import rate_models
-from ackclock.format import milliseconds, percent, rate
-from ackclock.limits import WORDS
+from ackclock import _native
+from ackclock.analysis.direction_view import DirectionView, DirectionViews
+from ackclock.format import milliseconds, percent, rate, size
+from ackclock.limits import VISIBLE, WORDS
 from ackclock.report.page import Cell, Column, Facts, Table
 
+_ECHOES = 5
+"""Minimum number of echoed timestamps."""
 _OFFERS = ("sack", "timestamps", "ecn")
 _OPTIONS = (("sack", "SACK"), ("timestamps", "timestamps"), ("window_scaling", "window scaling"), ("ecn", "ECN"))
 _NOT_SEEN = (
@@ -45,10 +44,10 @@ def flows_table(document: Mapping[str, Any]) -> Table:
         Column("Kinds", room="medium"),
     ]
     rows = []
-    capture = DocumentContext(document)
+    views = DirectionViews(document)
     for flow, direction in _directions(document):
-        context = capture.flow_context(flow, direction)
-        figures, here = context.figures, not context.far
+        view = views.of(flow, direction)
+        figures, here = view.figures, not view.far
         retransmitted = figures["retransmitted_segments"]
         rows.append(
             [
@@ -58,10 +57,10 @@ def flows_table(document: Mapping[str, Any]) -> Table:
                     "1 segment" if figures["segments"] == 1 else f"{figures['segments']} segments",
                 ),
                 Cell(rate(figures["goodput_bps"])),
-                *_round_trips(context),
+                *_round_trips(view),
                 Cell(size(figures["outstanding_bytes"]["max"])) if here else Cell("-", tone="muted"),
                 Cell(str(retransmitted), percent(figures["retransmission_rate"]) if retransmitted else ""),
-                Cell("", _kinds(context)),
+                Cell("", _kinds(view)),
             ]
         )
     return Table(
@@ -73,14 +72,14 @@ def flows_table(document: Mapping[str, Any]) -> Table:
     )
 
 
-def _round_trips(context: FlowContext) -> list[Cell]:
+def _round_trips(view: DirectionView) -> list[Cell]:
     """Mean and p95 of the RTT: from ACKs at the sender's end, from echoed timestamps at the
     receiver's.
     """
-    if not context.far:
-        rtt, note = context.figures["rtt_ms"], ""
-    elif receiver_vantage.round_trips(context)[1] is not None:
-        rtt, note = context.other["timestamp_rtt_ms"], " (echoes)"
+    if not view.far:
+        rtt, note = view.figures["rtt_ms"], ""
+    elif view.place != "middle" and view.other["timestamp_rtt_ms"]["count"] >= _ECHOES:
+        rtt, note = view.other["timestamp_rtt_ms"], " (echoes)"
     else:
         return [Cell("-", tone="muted"), Cell("-", tone="muted")]
     return [
@@ -89,8 +88,8 @@ def _round_trips(context: FlowContext) -> list[Cell]:
     ]
 
 
-def _kinds(context: FlowContext) -> str:
-    figures, new = context.figures, int(context.figures["repairs"]["new_data_probes"])
+def _kinds(view: DirectionView) -> str:
+    figures, new = view.figures, int(view.figures["repairs"]["new_data_probes"])
     counts = (
         (figures["fast_retransmits"], "fast"),
         (figures["rto_retransmits"], "by timeout"),
@@ -102,7 +101,7 @@ def _kinds(context: FlowContext) -> str:
             if new > 1
             else "tail loss probe of new data (not retransmitted)",
         ),
-        (context.not_needed, "spurious"),
+        (view.not_needed, "spurious"),
         (figures["repairs"]["pairs"], "of the timeouts in a recovery (pairs)"),
         (figures["spurious"]["early_timeouts"], "of the timeouts with an ACK before the minimum RTT"),
         (figures["out_of_order"], "reordered (not retransmitted)"),
@@ -204,27 +203,24 @@ def limits_table(document: Mapping[str, Any]) -> Table | Facts:
     """Shares of time by limit, and closed-form models beside the rate."""
     columns = [
         Column("Flow", room="ends"),
-        *_numeric(*(WORDS[kind].title for kind in limit_shares.VISIBLE), "Goodput and models"),
+        *_numeric(*(WORDS[kind].title for kind in VISIBLE), "Goodput and models"),
     ]
     rows = []
-    capture = DocumentContext(document)
+    views = DirectionViews(document)
     for flow, direction in _directions(document):
-        context = capture.flow_context(flow, direction)
-        if not context.pace_seen or context.figures["unique_bytes"] < ENOUGH_BYTES:
+        view = views.of(flow, direction)
+        if not view.pace_seen or view.figures["unique_bytes"] < _native.ENOUGH_BYTES:
             continue
-        models = rate_models(context)
-        shares = limit_shares.of(context)
+        models = _native.loss_models(view.figures)
+        shares = view.limit_shares()
         maximum = max(shares.values())
         rows.append(
             [
                 _name(flow, direction),
-                *(_share(shares[kind], maximum) for kind in limit_shares.VISIBLE),
+                *(_share(shares[kind], maximum) for kind in VISIBLE),
                 Cell(
-                    rate(context.figures["goodput_bps"]),
-                    f"Reno {rate(models['padhye_bps'])} or {rate(models['counted_bps'])}, CUBIC "
-                    f"{rate(models['cubic_bps'])}"
-                    if models
-                    else "",
+                    rate(view.figures["goodput_bps"]),
+                    "Reno {} or {}, CUBIC {}".format(*map(rate, models)) if models else "",
                 ),
             ]
         )
@@ -251,7 +247,7 @@ def _buffer(buffer: Mapping[str, Any]) -> Cell:
     if not buffer["max_based"]:
         return Cell("")
     if not buffer["filled"]:
-        if not has_queue(buffer):
+        if not _native.has_queue(buffer["max_based"], buffer["rate_bps"]):
             return Cell("")
         return Cell(f"over {size(buffer['max_based'])}")
     ends = [size(buffer[key]) for key in ("min_based", "max_based") if buffer[key]]

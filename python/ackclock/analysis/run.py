@@ -11,13 +11,13 @@ from ackclock.analysis.capture_document import CaptureDocument, LiveDocument
 from ackclock.analysis.clocks import Clocks, clocks_of
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.errors import InputError, native_errors
-from ackclock.input.objects import Time, time_seconds
 from ackclock.result import Result
 
 if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.input.objects import Time
     from ackclock.report.page import Page
 
 PIECE = 1_000_000  # packets between two looks at signals: a fraction of a second
@@ -159,6 +159,7 @@ def analyze(
         InputError: the capture cannot be read, an argument is bad, or ``out`` holds another run.
     """
     from ackclock.analysis.folder import AnalysisRequest, folder_for, read_folder, write_folder
+    from ackclock.input.objects import time_seconds
 
     other = None if second is None else str(second)
     clocks = clocks_of(pps, synchronized, 1 if second is None else 2)

@@ -7,13 +7,12 @@ from typing import Any
 
 from rich.table import Table
 
+from ackclock import _native
 from ackclock.analysis.capture_document import CaptureDocument
 from ackclock.analysis.clocks import format_clock, known_clocks
-from ackclock.analysis.diagnosis.bottleneck import has_queue
-from ackclock.analysis.diagnosis.capture_context import DocumentContext
-from ackclock.analysis.diagnosis.flow_context import FlowContext, size
+from ackclock.analysis.direction_view import DirectionView, DirectionViews
 from ackclock.analysis.summary import connections_line, mirrored_line, top_rows, udp_line, verdict_line
-from ackclock.format import column_ms, column_percent, rate
+from ackclock.format import column_ms, column_percent, rate, size
 
 MAX_FLOWS = 10
 FINDINGS = "Findings"
@@ -135,7 +134,7 @@ def _flows(document: Mapping[str, Any], listed: int) -> Table:
         table.add_column(column, overflow="fold")
     for column in (*_COLUMNS, *_TIMES):
         table.add_column(column, justify="right", no_wrap=True)
-    capture = DocumentContext(document)
+    views = DirectionViews(document)
     for flow in flows:
         for direction, ends in (("a2b", ("client", "server")), ("b2a", ("server", "client"))):
             # A connection without data has one row: it was refused, or had no answer.
@@ -146,7 +145,7 @@ def _flows(document: Mapping[str, Any], listed: int) -> Table:
                     direction,
                     flow[ends[0]],
                     flow[ends[1]],
-                    *_figures(capture.flow_context(flow, direction)),
+                    *_figures(views.of(flow, direction)),
                 )
     return table
 
@@ -157,13 +156,13 @@ def _frames(flow: Mapping[str, Any]) -> str:
     return "" if frames is None else f"{frames['first']}-{frames['last']}"
 
 
-def _figures(context: FlowContext) -> list[str]:
+def _figures(view: DirectionView) -> list[str]:
     """Figures from the capture near the sender.
 
     If it is not at the sender, RTT and flight are not the sender's and are left out.
     """
-    direction = context.figures
-    rtt = direction["rtt_ms"] if not context.far else dict.fromkeys(("min", "mean", "p95"))
+    direction = view.figures
+    rtt = direction["rtt_ms"] if not view.far else dict.fromkeys(("min", "mean", "p95"))
     return [
         rate(direction["goodput_bps"]),
         str(direction["segments"]),
@@ -172,13 +171,13 @@ def _figures(context: FlowContext) -> list[str]:
         str(direction["rto_retransmits"]),
         str(direction["go_back_n_retransmits"]),
         str(direction["tlp_retransmits"]),
-        str(context.not_needed),
+        str(view.not_needed),
         str(direction["out_of_order"]),
         _zero_window(direction),
         column_ms(rtt["min"]),
         column_ms(rtt["mean"]),
         column_ms(rtt["p95"]),
-        size(direction["outstanding_bytes"]["max"]) if not context.far else "-",
+        size(direction["outstanding_bytes"]["max"]) if not view.far else "-",
     ]
 
 
@@ -197,10 +196,10 @@ def _timeouts(document: Mapping[str, Any]) -> Table | None:
         table.add_column(column)
     for column in ("time-\nouts", "in\npairs", "of one\nsegment", "pairs\nspurious", "ACK before\nmin RTT"):
         table.add_column(column, justify="right", no_wrap=True)
-    capture = DocumentContext(document)
+    views = DirectionViews(document)
     for flow in document["flows"]:
         for direction in ("a2b", "b2a"):
-            figures = capture.flow_context(flow, direction).figures
+            figures = views.of(flow, direction).figures
             repairs, early = figures["repairs"], figures["spurious"]["early_timeouts"]
             if repairs["pairs"] or early:
                 counts = (repairs[key] for key in ("timeouts", "pairs", "fast_then_timeout", "pairs_not_needed"))
@@ -230,7 +229,9 @@ def _crossing(direction: Mapping[str, Any]) -> list[str]:
     delay, lost, bursts, buffer = (
         direction[key] for key in ("one_way_delay_ms", "lost", "loss_bursts", "bottleneck_buffer_bytes")
     )
-    buffer_bytes = buffer["max_based"] if buffer["filled"] or has_queue(buffer) else None
+    buffer_bytes = (
+        buffer["max_based"] if buffer["filled"] or _native.has_queue(buffer["max_based"], buffer["rate_bps"]) else None
+    )
     return [
         *(column_ms(delay[key]) for key in ("min", "p50", "max")),
         str(lost["between_captures"]),

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from ackclock.analysis.diagnosis.flow_context import many, size
 from ackclock.errors import InputError
-from ackclock.format import milliseconds
+from ackclock.format import many, milliseconds, size
 
 if TYPE_CHECKING:
     from ackclock.analysis.run import Analysis

@@ -41,7 +41,7 @@ def write_xplot(analysis: Analysis, folder: Path) -> list[Path]:
     """
     import polars as pl
 
-    from ackclock.analysis.diagnosis.capture_context import DocumentContext
+    from ackclock.analysis.direction_view import DirectionViews
 
     if analysis.series is None:
         raise InputError.problem("this analysis has no series", "pass series=True to analyze")
@@ -55,12 +55,10 @@ def write_xplot(analysis: Analysis, folder: Path) -> list[Path]:
     directions = sorted(directions, key=lambda pair: -int(pair[0][pair[1]]["unique_bytes"]))[:MAX_FLOWS]
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    capture = DocumentContext(document)
+    views = DirectionViews(document)
     for flow, direction in directions:
-        context = capture.flow_context(flow, direction)
-        selected = (pl.col("flow") == flow["flow"]) & (
-            pl.col("capture") == context.crossing.get("sender_side_capture", 1)
-        )
+        view = views.of(flow, direction)
+        selected = (pl.col("flow") == flow["flow"]) & (pl.col("capture") == view.crossing.get("sender_side_capture", 1))
         packets = analysis.series.filter(selected)
         sent, acks = packets.filter(pl.col("way") == direction), packets.filter(pl.col("way") != direction)
         start = float(document["start_s"] or 0.0)

@@ -8,10 +8,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ackclock._native import LimitFacts
 from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.reasons import Standing, is_undecided, why
 from ackclock.errors import InputError
-from ackclock.simulation.limits import LimitFacts
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.statistics import Interval, Rank, Ratio, rank
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Literal
 
-from ackclock.format import significant
-from ackclock.limits import share_text
-from ackclock.simulation.limits import LimitFacts, count, decide
+from ackclock._native import LimitFacts
+from ackclock.format import count, share_text, significant
+from ackclock.simulation.limits import decide
 from ackclock.statistics import NEAR_THE_BEST, SAME_WITHIN, Interval, Ratio
 
 Metrics = Mapping[str, Interval]

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ackclock._native import LimitFacts
 from ackclock.arguments import check, with_arguments
 from ackclock.arguments.compare import CompareArguments
 from ackclock.comparison.ack_path import AS_IS, UNMARKED, Bottlenecks, bottlenecks, unmarked
@@ -31,7 +32,7 @@ from ackclock.input.scenario.resolution import resolved
 from ackclock.simulation import run_files
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
-from ackclock.simulation.limits import LimitFacts, connection_facts, mean_facts
+from ackclock.simulation.limits import connection_facts
 from ackclock.simulation.metrics import of_flows
 from ackclock.simulation.plan import Plan, build_plan
 from ackclock.simulation.run_list import RunList
@@ -217,7 +218,7 @@ def _limits(data: Dataset, plans: Mapping[Configuration, Plan]) -> dict[Configur
             connections = connection_facts(summary, plan.document)
             facts += [of for name, of in connections.items() if not name.startswith(OPPOSITE)]
         if facts:
-            limits[choice] = mean_facts(facts)
+            limits[choice] = LimitFacts.mean(facts)
     return limits
 
 

@@ -12,12 +12,12 @@ from ackclock.comparison.ack_path import slowest_bps
 from ackclock.comparison.configuration import AUTO, PATH, UP_TO, buffers_in_words, maximum
 from ackclock.comparison.ranking import Ranked
 from ackclock.errors import InputError, InvalidValue, format_value
-from ackclock.format import rate
+from ackclock.format import rate, share_text
 from ackclock.input.link.hop import Hop
 from ackclock.input.scenario.hosts import resolve
 from ackclock.input.scenario.tcp import TcpKeys
 from ackclock.input.units import show_size, size_bytes
-from ackclock.limits import sentence, share_text
+from ackclock.limits import sentence
 from ackclock.simulation.limits import decide
 
 USEFUL_BDPS = 2

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.format import three
-from ackclock.limits import share_text
+from ackclock.format import share_text, three
 
 
 @dataclass(frozen=True)

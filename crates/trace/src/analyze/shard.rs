@@ -25,7 +25,7 @@ pub struct Shard {
 }
 
 /// Numbers of a flow's first and last packet in the capture, from 1, as Wireshark counts frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct FrameRange {
     pub first: u64,
     pub last: u64,

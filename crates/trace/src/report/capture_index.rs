@@ -5,12 +5,11 @@ use super::{FlowCorrelation, FlowRows, name};
 use crate::decode::EndpointAddress;
 use crate::flow::{Flow, SegmentKind, Side};
 use crate::join::Joined;
-use serde::Deserialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Evidence below which a flow has no finding: the thresholds of the diagnosis, which passes them.
-#[derive(Debug, Clone, Copy, Deserialize)]
+/// Evidence below which a flow has no finding: the thresholds of the rules (crates/diagnose).
+#[derive(Debug, Clone, Copy)]
 pub struct FindingThresholds {
     /// Data of a direction, in bytes, from which its limits and losses are diagnosed.
     pub bytes: u64,

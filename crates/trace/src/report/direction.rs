@@ -8,7 +8,7 @@ use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct DirectionReport {
     pub packets: u64,
     pub segments: u64,
@@ -70,14 +70,14 @@ pub struct DirectionReport {
     pub joined: Option<super::JoinedDirectionReport>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Bytes {
     /// Mean over the time with outstanding data.
     pub mean: Option<f64>,
     pub max: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct WindowReport {
     pub min: Option<u32>,
     pub mean: Option<f64>,
@@ -96,19 +96,19 @@ pub struct AckGaps {
     pub compressed_share: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct HistogramBin {
     pub up_to: Option<u32>,
     pub count: u32,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct KindReport {
     pub count: u32,
     pub confidence: f64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct SpuriousReport {
     pub dsack: u32,
     pub timestamp: u32,
@@ -173,13 +173,13 @@ pub struct ThinkTimeReport {
     pub longest_at_s: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct TtlReport {
     pub syn: Option<u8>,
     pub data: Option<u8>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct EcnReport {
     pub marked: u64,
     pub echoed: u64,

@@ -1,13 +1,21 @@
-//! JSON text of a flow: one line, as Python's `json.dumps(.., separators=(",", ":"))` writes it, so
-//! that rows written here and documents written there are the same bytes.
+//! JSON text of a document, as Python's `json.dumps` writes it: of a flow one line, of all around it
+//! lines that are indented by two.
 
 use serde::Serialize;
-use serde_json::ser::{CharEscape, CompactFormatter, Formatter, Serializer};
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter, Serializer};
 use std::io::{self, Write};
 
 /// Appends `value` as text on one line.
 pub fn append(text: &mut Vec<u8>, value: &impl Serialize) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(text, OneLine))
+}
+
+/// `value` as text on lines that are indented by two.
+pub fn indented(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut text = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(&mut text, Indented(PrettyFormatter::new())))?;
+    // ASCII: all other characters are escaped.
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Appends a line break and the indentation of `level`.
@@ -52,6 +60,43 @@ impl Formatter for OneLine {
     }
 }
 
+/// The numbers and strings of [`OneLine`], on lines.
+struct Indented(PrettyFormatter<'static>);
+
+macro_rules! delegate {
+    ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
+        $(fn $name<W: ?Sized + Write>(&mut self, writer: &mut W $(, $argument: $kind)*) -> io::Result<()> {
+            self.0.$name(writer $(, $argument)*)
+        })*
+    };
+}
+
+impl Formatter for Indented {
+    fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        OneLine.write_f64(writer, value)
+    }
+
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        OneLine.write_string_fragment(writer, fragment)
+    }
+
+    fn write_char_escape<W: ?Sized + Write>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
+        OneLine.write_char_escape(writer, escape)
+    }
+
+    delegate! {
+        begin_array();
+        end_array();
+        begin_array_value(first: bool);
+        end_array_value();
+        begin_object();
+        end_object();
+        begin_object_key(first: bool);
+        begin_object_value();
+        end_object_value();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +136,15 @@ mod tests {
     fn lists_and_objects_stay_on_a_line() {
         let value = json!({"a": [], "b": {}, "c": [1, {"d": null}]});
         assert_eq!(text(&value), r#"{"a":[],"b":{},"c":[1,{"d":null}]}"#);
+    }
+
+    /// Python 3.11: `json.dumps(value, indent=2)`.
+    #[test]
+    fn indented_text_has_a_line_for_each_value() {
+        let value = json!({"a": [], "b": {}, "c": [1, {"d": 1e16}], "e": "é"});
+        let lines =
+            "{\n  \"a\": [],\n  \"b\": {},\n  \"c\": [\n    1,\n    {\n      \"d\": 1e+16\n    }\n  ],\n  \"e\": \"\\u00e9\"\n}";
+        assert_eq!(indented(&value).unwrap(), lines);
     }
 
     #[test]

@@ -18,14 +18,17 @@ pub use crate::flow::VantagePoint;
 pub use capture_index::{CaptureIndex, FindingThresholds, with_end};
 pub use concurrency::FlowCorrelation;
 pub use datagrams::{UdpFlowReport, UdpReport};
-pub use direction::DirectionReport;
+pub use direction::{AckGaps, DirectionReport, HistogramBin, KindReport, ThinkTimeReport, UnansweredReport, ZeroWindowReport};
 pub use events::{EventOrder, EventReport};
 pub use flat_table::{FlatColumn, FlatTable, FlatValues};
 pub use flow_rows::FlowRows;
 pub use limits::Limits;
 pub use path_estimate::{PathEstimate, PathEstimates};
-pub use summary::{CaptureSummary, ConnectionCounts, TopList, TopRow};
-pub use two_captures::{BucketReport, JoinReport, JoinedDirectionReport};
+pub use summary::{CaptureSummary, ConnectionCounts, FindingCount, TopList, TopRow, VerdictReport};
+pub use two_captures::{
+    BucketReport, BufferReport, BurstReport, JoinReport, JoinedDirectionReport, LossCauseReport, LostReport, OneBurst,
+    StallReport,
+};
 pub use vantage::VantageReport;
 
 use crate::analyze::{Analysis, FragmentCounts, FrameRange};
@@ -33,11 +36,15 @@ use crate::decode::{EndpointAddress, Skip};
 use crate::flow::{Flow, Side};
 use ackclock_pcap::read::{Capture, Truncation};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 #[derive(Debug, Serialize)]
 pub struct Report {
+    /// The path of the capture, as given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capture: Option<String>,
     pub packets: u64,
     pub tcp_packets: u64,
     /// Malformed packets and damaged records.
@@ -73,6 +80,9 @@ pub struct Report {
     pub summary: Option<CaptureSummary>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub joined: Option<JoinReport>,
+    /// Packets beyond the maximum number of rows of the series; absent without a series.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series_left_out: Option<u64>,
 }
 
 /// Counts of IP fragments with TCP in them.
@@ -91,7 +101,7 @@ impl FragmentReport {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct FlowReport {
     /// Number in the document, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,25 +155,28 @@ impl ResetReport {
     }
 }
 
-/// A finding of the diagnosis, which Python makes.
-#[derive(Debug, Clone, Serialize)]
+/// A finding, which a rule of crates/diagnose makes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    pub direction: String,
-    pub finding: String,
+    /// `a2b` or `b2a`.
+    pub direction: &'static str,
+    pub finding: &'static str,
+    /// Of the direction's time; none if time is no part of it.
     pub share: Option<f64>,
+    /// Sentences.
     pub evidence: String,
-    pub advice: String,
+    pub advice: Cow<'static, str>,
 }
 
-/// The kind of limit of each direction, which Python decides; none if the capture does not show it.
-#[derive(Debug, Clone, Default, Serialize)]
+/// The kind of limit of each direction; none if the capture does not show it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct DirectionLimits {
-    pub a2b: Option<String>,
-    pub b2a: Option<String>,
+    pub a2b: Option<&'static str>,
+    pub b2a: Option<&'static str>,
 }
 
 /// The handshake and what it negotiated.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct HandshakeReport {
     pub complete: bool,
     pub client_side_ms: Option<f64>,
@@ -224,6 +237,7 @@ impl Report {
         let start = totals.first_at.unwrap_or(0);
         let flows = analysis.flows();
         Report {
+            capture: None,
             packets: totals.packets,
             tcp_packets: counts.tcp,
             malformed: malformed + counts.malformed_options,
@@ -244,6 +258,7 @@ impl Report {
             flows: Vec::new(),
             summary: None,
             joined: None,
+            series_left_out: None,
         }
     }
 }

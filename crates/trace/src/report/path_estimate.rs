@@ -6,7 +6,7 @@ use crate::infer::{ArrivalRecorder, FlowArrivals, estimate_rate, token_bucket};
 use serde::Serialize;
 
 /// Estimated from the spacing of ACKs at the sender, elsewhere from that of data packets.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct PathEstimate {
     /// `acks` or `arrivals`.
     pub by: &'static str,

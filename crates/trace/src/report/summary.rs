@@ -8,12 +8,36 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct CaptureSummary {
+    /// None before the flows are diagnosed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictReport>,
     pub connections: ConnectionCounts,
     /// For hosts, ports and flows, by bytes, retransmissions and time lost; at most `MAX_ROWS` rows
     /// each, and only rows that have any.
     pub top: Vec<TopList>,
+    /// None before the flows are diagnosed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub findings: Option<Vec<FindingCount>>,
+}
+
+/// The party that most of the transfers' time, or of the connections, was lost to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VerdictReport {
+    pub verdict: &'static str,
+    pub share: Option<f64>,
+    /// Number and direction of the flow with the largest part.
+    pub flow: Option<usize>,
+    pub direction: Option<&'static str>,
+    pub evidence: String,
+}
+
+/// Number of flows with a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct FindingCount {
+    pub finding: &'static str,
+    pub flows: u64,
 }
 
 /// Connections by their handshake, and those that ended with a reset.
@@ -33,7 +57,7 @@ pub struct ConnectionCounts {
     pub reset: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct TopList {
     /// `host`, `port` (the server's) or `flow`.
     pub of: &'static str,

@@ -10,7 +10,7 @@ use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
 
 /// Fields of a direction.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct JoinedDirectionReport {
     /// The capture near this direction's sender: 1 or 2.
     pub sender_side_capture: u8,
@@ -26,7 +26,7 @@ pub struct JoinedDirectionReport {
     pub loss_cause: LossCauseReport,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct LostReport {
     pub sent: u64,
     pub between_captures: u64,
@@ -47,7 +47,7 @@ pub struct LostPacket {
     pub bytes: u32,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct StallReport {
     /// Last arrival before it, after the direction's first packet.
     pub start_s: f64,
@@ -55,7 +55,7 @@ pub struct StallReport {
     pub duration_ms: f64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct BurstReport {
     pub bin_ms: u32,
     pub above_50: u32,
@@ -64,7 +64,7 @@ pub struct BurstReport {
     pub bursts: Vec<OneBurst>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct OneBurst {
     /// Time after the direction's first packet.
     pub start_s: f64,
@@ -76,7 +76,7 @@ pub struct OneBurst {
     pub peak_share: f64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct BufferReport {
     pub min_based: Option<f64>,
     pub max_based: Option<f64>,
@@ -90,14 +90,14 @@ pub struct BufferReport {
     pub token_bucket: Option<BucketReport>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct BucketReport {
     pub rate_bps: f64,
     pub burst_bytes: f64,
     pub peak_bps: f64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct LossCauseReport {
     pub verdict: &'static str,
     pub radio_share: Option<f64>,

@@ -4,7 +4,7 @@ use super::ms;
 use crate::flow::{Flow, Side, VantagePoint};
 use serde::Serialize;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct VantageReport {
     pub place: VantagePoint,
     /// Minimum RTT between capture point and client.

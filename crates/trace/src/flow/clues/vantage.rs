@@ -60,12 +60,13 @@ impl Vantage {
 }
 
 /// Position of the capture for the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VantagePoint {
     Client,
     Server,
     Middle,
+    #[default]
     Unknown,
 }
 

@@ -1,7 +1,7 @@
 //! The kinds of limit and their words: one list for `simulate`, `compare`, `analyze` and the lab.
 
-use super::number_text::share_text;
-use serde::Serialize;
+use crate::number_text::share_text;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// A kind of limit, in order of precedence among equal shares.
@@ -145,5 +145,18 @@ pub fn largest(shares: &BTreeMap<String, f64>, after_loss: bool) -> LimitKind {
         LimitKind::Cwnd
     } else {
         LimitKind::Recovery
+    }
+}
+
+/// Shares by kind, in the order of [`KINDS`].
+pub(super) fn by_kind<S: Serializer>(shares: &BTreeMap<String, f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    let named = KINDS.into_iter().map(LimitKind::name).filter_map(|name| Some((name, shares.get(name)?)));
+    serializer.collect_map(named)
+}
+
+pub(super) fn by_kind_if_known<S: Serializer>(shares: &Option<BTreeMap<String, f64>>, serializer: S) -> Result<S::Ok, S::Error> {
+    match shares {
+        Some(shares) => by_kind(shares, serializer),
+        None => serializer.serialize_none(),
     }
 }

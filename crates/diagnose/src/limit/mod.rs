@@ -10,14 +10,13 @@ mod decision;
 pub mod facts;
 mod figures;
 mod kind;
-mod number_text;
 
 pub use decision::FlowLimit;
 pub use facts::LimitFacts;
 pub use figures::{PlanFigures, RunFigures};
 pub use kind::{KINDS, LimitKind, LimitWords, largest};
-pub use number_text::share_text;
 
+use crate::number_text::sentence;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -25,6 +24,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Serialize)]
 pub struct FlowExplanation {
     pub flow: String,
+    #[serde(serialize_with = "kind::by_kind_if_known")]
     pub limits: Option<BTreeMap<String, f64>>,
     pub limit: Option<FlowLimit>,
     pub why: Option<String>,
@@ -44,10 +44,4 @@ pub fn explain(run: &RunFigures, plan: &PlanFigures) -> Vec<FlowExplanation> {
         }
     };
     run.flows.iter().map(explained).collect()
-}
-
-/// A clause with a capital letter.
-pub fn sentence(clause: &str) -> String {
-    let mut letters = clause.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -2,7 +2,7 @@
 
 use super::facts::LimitFacts;
 use super::kind::LimitKind;
-use super::number_text::{count, milliseconds, rate, share_text, size};
+use crate::number_text::{configured_size as size, count, milliseconds, rate, share_text};
 use serde::Serialize;
 
 /// The limit of a flow.

@@ -1,7 +1,7 @@
 //! The figures of one flow's limit.
 
 use super::figures::{FlowFigures, HopFigures, PlanFigures, PlannedFlow, RunFigures};
-use super::kind::{KINDS, LimitKind, largest};
+use super::kind::{self, KINDS, LimitKind, largest};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +26,7 @@ const WINDOWS: [LimitKind; 3] = [LimitKind::ReceiveWindow, LimitKind::SendBuffer
 #[serde(default, deny_unknown_fields)]
 pub struct LimitFacts {
     /// Share of the flow's time by kind; they add up to 1.
+    #[serde(serialize_with = "kind::by_kind")]
     pub shares: BTreeMap<String, f64>,
     /// Of the data.
     pub direction: String,
@@ -98,6 +99,56 @@ impl LimitFacts {
         largest(&self.shares, self.loss() != "none")
     }
 
+    /// The means of several flows or runs; of names and causes the most frequent, the first of equal ones.
+    /// The receive window is that of the time in which it limits: flows that it limits for longer count
+    /// more. None without any.
+    pub fn mean(facts: &[LimitFacts]) -> Option<LimitFacts> {
+        let first = facts.first()?;
+        let mean = |figure: fn(&LimitFacts) -> f64| facts.iter().map(figure).sum::<f64>() / facts.len() as f64;
+        let limited: f64 = facts.iter().map(|of| of.share(LimitKind::ReceiveWindow)).sum();
+        let window = |figure: fn(&LimitFacts) -> f64| {
+            if limited > 0.0 {
+                facts.iter().map(|of| figure(of) * of.share(LimitKind::ReceiveWindow)).sum::<f64>() / limited
+            } else {
+                mean(figure)
+            }
+        };
+        let name = |figure: fn(&LimitFacts) -> &String| mode(facts.iter().map(figure)).cloned().unwrap_or_default();
+        let flag = |figure: fn(&LimitFacts) -> bool| mode(facts.iter().map(figure)).unwrap_or_default();
+        let share = |kind: &String| facts.iter().map(|of| of.shares.get(kind).copied().unwrap_or(0.0)).sum::<f64>();
+        Some(LimitFacts {
+            shares: first.shares.keys().map(|kind| (kind.clone(), share(kind) / facts.len() as f64)).collect(),
+            direction: name(|of| &of.direction),
+            saturated: mean(|of| of.saturated),
+            goodput_bps: mean(|of| of.goodput_bps),
+            rtt_ms: mean(|of| of.rtt_ms),
+            ack_wait_ms: mean(|of| of.ack_wait_ms),
+            ack_part: mean(|of| of.ack_part),
+            queue_ms: mean(|of| of.queue_ms),
+            window_bytes: window(|of| of.window_bytes),
+            window_rtt_ms: window(|of| of.window_rtt_ms),
+            buffer_bytes: mean(|of| of.buffer_bytes),
+            send_buffer_bytes: mean(|of| of.send_buffer_bytes),
+            cuts: mean(|of| of.cuts),
+            mark_cuts: mean(|of| of.mark_cuts),
+            timeouts: mean(|of| of.timeouts),
+            overflow_drops: mean(|of| of.overflow_drops),
+            channel_drops: mean(|of| of.channel_drops),
+            loss_drops: mean(|of| of.loss_drops),
+            bottleneck: name(|of| &of.bottleneck),
+            ack_hop: name(|of| &of.ack_hop),
+            loss_hop: name(|of| &of.loss_hop),
+            shares_loss_hop: flag(|of| of.shares_loss_hop),
+            data_beside_acks: flag(|of| of.data_beside_acks),
+            window_cap: name(|of| &of.window_cap),
+            proxy_bytes: mean(|of| of.proxy_bytes),
+            proxy_rtt_ms: mean(|of| of.proxy_rtt_ms),
+            pushed_by: name(|of| &of.pushed_by),
+            feeds: name(|of| &of.feeds),
+            flow: name(|of| &of.flow),
+        })
+    }
+
     pub(super) fn share(&self, kind: LimitKind) -> f64 {
         self.shares.get(kind.name()).copied().unwrap_or(0.0)
     }
@@ -110,6 +161,12 @@ impl LimitFacts {
         self.shares.insert(LimitKind::Application.name().into(), application - full);
         self.shares.insert(LimitKind::Bottleneck.name().into(), bottleneck + full);
     }
+}
+
+/// The most frequent value, the first of equal ones.
+fn mode<T: PartialEq + Copy>(values: impl Iterator<Item = T> + Clone) -> Option<T> {
+    let count = |value: T| values.clone().filter(|other| *other == value).count();
+    values.clone().reduce(|best, value| if count(value) > count(best) { value } else { best })
 }
 
 /// The figures of each TCP flow with packets, in the order of the summary.

@@ -1,0 +1,188 @@
+//! The facts of each flow of a capture, and its findings.
+
+use super::connection::Connection;
+use super::failures::THINK_S;
+use super::handshake::{ENOUGH_PACKETS, TTL_DIFFERENCE};
+use super::limit_shares::limit;
+use super::rule::{Check, Rule};
+use super::rules::RULES;
+use super::sending_end::SendingEnd;
+use super::transfer::{ENOUGH_BYTES, Transfer};
+use super::verdict::SummaryBuilder;
+use crate::limit::LimitKind;
+use ackclock_trace::join::Joined;
+use ackclock_trace::report::{
+    CaptureIndex, DirectionLimits, Finding, FindingThresholds, FlowCorrelation, FlowReport, FlowRows, Report,
+};
+
+/// The evidence below which no rule has a finding about a flow.
+pub const THRESHOLDS: FindingThresholds =
+    FindingThresholds { bytes: ENOUGH_BYTES, ttl_difference: TTL_DIFFERENCE, think_s: THINK_S, packets: ENOUGH_PACKETS };
+
+/// One capture, or two of the same traffic, as the rules need them. Each method takes constant time
+/// for a flow.
+pub struct CaptureDiagnosis<'a> {
+    first: FlowRows<'a>,
+    second: Option<(FlowRows<'a>, &'a Joined)>,
+    indexes: [&'a CaptureIndex; 2],
+    head: &'a Report,
+}
+
+impl<'a> CaptureDiagnosis<'a> {
+    /// `index` was made with [`THRESHOLDS`].
+    pub fn of_one(head: &'a Report, rows: FlowRows<'a>, index: &'a CaptureIndex) -> CaptureDiagnosis<'a> {
+        CaptureDiagnosis { first: rows, second: None, indexes: [index; 2], head }
+    }
+
+    /// The indexes have the ends of the flows.
+    pub fn of_two(
+        head: &'a Report,
+        [first, second]: [FlowRows<'a>; 2],
+        joined: &'a Joined,
+        indexes: [&'a CaptureIndex; 2],
+    ) -> CaptureDiagnosis<'a> {
+        CaptureDiagnosis { first, second: Some((second, joined)), indexes, head }
+    }
+
+    /// Number of flows of the first capture.
+    pub fn len(&self) -> usize {
+        self.first.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.first.is_empty()
+    }
+
+    /// Whether a finding may be about the flow with this number, from 0.
+    pub fn may_have_findings(&self, number: usize) -> bool {
+        self.indexes[0].to_diagnose().binary_search(&(number as u32)).is_ok()
+    }
+
+    /// The flow with this number in the second capture, from 0; none with one capture.
+    pub fn second_flow(&self, number: usize) -> Option<FlowReport> {
+        self.second.as_ref().map(|(rows, _)| rows.row(number))
+    }
+
+    /// The flow with this number, from 0, without its findings.
+    pub fn row(&self, number: usize) -> FlowReport {
+        FlowReport { flow: Some(number + 1), ..self.first.row(number) }
+    }
+
+    /// The facts of the flow with this number, from 0. Panics if there is none.
+    pub fn flow(&self, number: usize) -> FlowDiagnosis<'a> {
+        let flow = self.row(number);
+        let rates = self.indexes[0].rates_of_others(&self.first.flow(number));
+        let (mut partner, mut namesake) = (None, None);
+        if let Some((rows, joined)) = &self.second {
+            partner = joined.partner(number).filter(|&other| other < rows.len()).map(|other| rows.row(other));
+            let [here, there] = self.indexes.map(|index| index.with_ends_of(&self.first.flow(number)));
+            if let ([_], [other], None) = (here, there, &partner) {
+                namesake = Some(rows.row(*other as usize));
+            }
+        }
+        let second_start = self.head.joined.as_ref().and_then(|joined| joined.second.start_s);
+        FlowDiagnosis {
+            flow,
+            partner,
+            namesake,
+            rates_of_others: rates,
+            concurrent: &self.head.concurrent,
+            starts_s: [self.head.start_s, second_start].map(|start| start.unwrap_or(0.0)),
+            may_have_findings: self.may_have_findings(number),
+        }
+    }
+}
+
+/// A flow with all that its rules need.
+pub struct FlowDiagnosis<'a> {
+    pub flow: FlowReport,
+    partner: Option<FlowReport>,
+    namesake: Option<FlowReport>,
+    /// Rates at which the client and the server send in their other flows, bit/s.
+    rates_of_others: [f64; 2],
+    concurrent: &'a [FlowCorrelation],
+    starts_s: [f64; 2],
+    /// False for a flow without any evidence: it has no findings.
+    pub may_have_findings: bool,
+}
+
+impl FlowDiagnosis<'_> {
+    /// The directions with enough data.
+    pub fn transfers(&self) -> Vec<Transfer<'_>> {
+        let [by_client, by_server] = self.rates_of_others;
+        // ACKs share their direction with the other flows of the receiver.
+        let both = [(SendingEnd::Client, by_server), (SendingEnd::Server, by_client)];
+        let all = both.map(|(sender, shared_bps)| Transfer::new(&self.flow, self.partner.as_ref(), sender, shared_bps));
+        all.into_iter().filter(|transfer| transfer.figures.unique_bytes >= ENOUGH_BYTES).collect()
+    }
+
+    /// The findings by decreasing share of time.
+    pub fn findings(&self, transfers: &[Transfer<'_>]) -> Vec<Finding> {
+        let (partner, namesake) = (self.partner.as_ref(), self.namesake.as_ref());
+        let connection = Connection { flow: &self.flow, partner, namesake, starts_s: self.starts_s };
+        let pairs: Vec<&FlowCorrelation> = self.concurrent.iter().filter(|pair| Some(pair.flows[0]) == self.flow.flow).collect();
+        findings_of(&connection, transfers, &pairs)
+    }
+
+    /// The flow with its findings and limits.
+    pub fn diagnosed(self) -> FlowReport {
+        self.summed(&mut SummaryBuilder::default())
+    }
+
+    /// The flow with its findings and limits, added to a summary.
+    pub fn summed(mut self, summary: &mut SummaryBuilder) -> FlowReport {
+        let (mut findings, mut limits) = (Vec::new(), DirectionLimits::default());
+        if self.may_have_findings {
+            let transfers = self.transfers();
+            (findings, limits) = (self.findings(&transfers), limits_of(&transfers));
+            summary.add(&self.flow, &findings, &transfers);
+        }
+        (self.flow.diagnosis, self.flow.limit) = (Some(findings), Some(limits));
+        self.flow
+    }
+}
+
+/// The kinds of limit of a flow's directions.
+pub fn limits_of(transfers: &[Transfer<'_>]) -> DirectionLimits {
+    let of = |end: SendingEnd| transfers.iter().find(|transfer| transfer.sender == end).and_then(limit).map(LimitKind::name);
+    DirectionLimits { a2b: of(SendingEnd::Client), b2a: of(SendingEnd::Server) }
+}
+
+/// All findings about a connection, by decreasing share of time.
+pub fn findings_of(connection: &Connection<'_>, transfers: &[Transfer<'_>], pairs: &[&FlowCorrelation]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for rules in RULES.chunk_by(|a, b| std::mem::discriminant(&a.check) == std::mem::discriminant(&b.check)) {
+        match rules[0].check {
+            Check::Transfer(_) => transfers.iter().for_each(|transfer| of_transfer(rules, transfer, &mut findings)),
+            Check::End(_) => SendingEnd::BOTH.iter().for_each(|end| of_end(rules, connection, *end, &mut findings)),
+            Check::Pair(_) | Check::Connection(_) => rules.iter().for_each(|rule| match rule.check {
+                Check::Pair(check) => {
+                    findings.extend(pairs.iter().filter_map(|pair| Some(check(pair)?.finding(rule, pair.directions[0]))))
+                }
+                Check::Connection(check) => {
+                    findings.extend(check(connection).map(|(end, claim)| claim.finding(rule, end.direction())))
+                }
+                Check::Transfer(_) | Check::End(_) | Check::Capture(_) => {}
+            }),
+            Check::Capture(_) => {}
+        }
+    }
+    findings.sort_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)));
+    findings
+}
+
+fn of_transfer(rules: &[Rule], transfer: &Transfer<'_>, findings: &mut Vec<Finding>) {
+    for rule in rules {
+        if let Check::Transfer(check) = rule.check {
+            findings.extend(check(transfer).map(|claim| claim.finding(rule, transfer.sender.direction())));
+        }
+    }
+}
+
+fn of_end(rules: &[Rule], connection: &Connection<'_>, end: SendingEnd, findings: &mut Vec<Finding>) {
+    for rule in rules {
+        if let Check::End(check) = rule.check {
+            findings.extend(check(connection, end).map(|claim| claim.finding(rule, end.direction())));
+        }
+    }
+}

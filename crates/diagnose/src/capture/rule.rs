@@ -1,0 +1,94 @@
+//! What a rule is: a code, its words, and the function that finds it.
+
+use super::connection::Connection;
+use super::sending_end::SendingEnd;
+use super::transfer::Transfer;
+use ackclock_trace::report::{Finding, FlowCorrelation};
+use std::borrow::Cow;
+
+/// A finding and all that is said of it.
+#[derive(Debug)]
+pub struct Rule {
+    pub code: &'static str,
+    /// None of a measurement, and of what is well.
+    pub owner: Option<Owner>,
+    pub group: Group,
+    /// Place in its group in lists for readers.
+    pub place: u8,
+    /// What the finding means, and what to do: Markdown.
+    pub explanation: &'static str,
+    /// What has to be exceeded, with its unit.
+    pub thresholds: &'static [(&'static str, f64)],
+    pub check: Check,
+}
+
+/// The function of a rule. A rule has no finding without its evidence.
+#[derive(Debug)]
+pub enum Check {
+    /// About a direction with [`super::transfer::ENOUGH_BYTES`] of data.
+    Transfer(fn(&Transfer<'_>) -> Option<Claim>),
+    /// About the goodputs of two directions; the finding is the first's.
+    Pair(fn(&FlowCorrelation) -> Option<Claim>),
+    /// About a connection, however few packets it has. The finding is that of a direction.
+    Connection(fn(&Connection<'_>) -> Option<(SendingEnd, Claim)>),
+    /// About what one end sends, or the other keeps it from sending.
+    End(fn(&Connection<'_>, SendingEnd) -> Option<Claim>),
+    /// About the capture as a whole: its mirrored packets.
+    Capture(fn(u64) -> bool),
+}
+
+/// What a rule claims: the sentences of its finding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// Of the direction's time; none if time is no part of it.
+    pub share: Option<f64>,
+    pub evidence: String,
+    pub advice: Cow<'static, str>,
+}
+
+impl Claim {
+    pub fn new(evidence: impl Into<String>, advice: impl Into<Cow<'static, str>>) -> Claim {
+        Claim { share: None, evidence: evidence.into(), advice: advice.into() }
+    }
+
+    pub fn of_share(self, share: impl Into<Option<f64>>) -> Claim {
+        Claim { share: share.into(), ..self }
+    }
+
+    pub(super) fn finding(self, rule: &Rule, direction: &'static str) -> Finding {
+        Finding { direction, finding: rule.code, share: self.share, evidence: self.evidence, advice: self.advice }
+    }
+}
+
+/// Who can change what a rule finds; the verdict about a capture names one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    Network,
+    SendingHost,
+    ReceivingHost,
+    Application,
+}
+
+/// The titles below which findings are explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    Limits,
+    Bottleneck,
+    Losses,
+    Acks,
+    Connections,
+    Capture,
+}
+
+impl Group {
+    pub fn title(self) -> &'static str {
+        match self {
+            Group::Limits => "What limits a flow",
+            Group::Bottleneck => "Rate and buffer of the bottleneck",
+            Group::Losses => "Losses",
+            Group::Acks => "ACKs",
+            Group::Connections => "Connections that fail or wait",
+            Group::Capture => "The capture itself",
+        }
+    }
+}

@@ -1,0 +1,575 @@
+//! Each rule finds its evidence, and is silent when the nearest figure is on the other side.
+
+use super::{Check, Connection, RULES, SendingEnd, Transfer, findings_of, limits_of};
+use ackclock_trace::report::{
+    BucketReport, CaptureSummary, Finding, FlowCorrelation, FlowReport, HistogramBin, JoinedDirectionReport, KindReport, Limits,
+    OneBurst, PathEstimate, StallReport, VantagePoint,
+};
+use std::collections::BTreeSet;
+
+/// A download, captured at the server, its sender, and what else the rules need.
+#[derive(Default)]
+struct Case {
+    flow: FlowReport,
+    partner: Option<FlowReport>,
+    namesake: Option<FlowReport>,
+    shared_bps: f64,
+    starts_s: [f64; 2],
+    pairs: Vec<FlowCorrelation>,
+}
+
+/// A second of a full path: 1,000 segments in an RTT of 100 ms, of which nothing is remarkable.
+fn case() -> Case {
+    let mut case = Case::default();
+    let flow = &mut case.flow;
+    (flow.flow, flow.packets, flow.duration_s) = (Some(1), 1500, 10.0);
+    flow.server = "192.0.2.1:443".into();
+    flow.handshake_rtt_ms = Some(100.0);
+    flow.handshake.complete = true;
+    (flow.handshake.sack, flow.handshake.window_scaling) = (true, true);
+    flow.vantage.place = VantagePoint::Server;
+    let data = &mut flow.b2a;
+    (data.segments, data.unique_bytes, data.largest_segment_bytes) = (1000, 1_448_000, 1448);
+    (data.goodput_bps, data.throughput_bps) = (Some(1e6), Some(1.05e6));
+    let rtt = &mut data.rtt_ms;
+    (rtt.count, rtt.min, rtt.mean, rtt.p50, rtt.p95) = (500, Some(100.0), Some(105.0), Some(105.0), Some(120.0));
+    (data.outstanding_bytes.mean, data.outstanding_bytes.max) = (Some(13_000.0), 16_000);
+    (data.advertised_window_bytes.min, data.advertised_window_bytes.max) = (Some(60_000), Some(65_000));
+    data.advertised_window_bytes.mean = Some(64_000.0);
+    let shares = Limits { path_rate: Some(0.0), receive_window: Some(0.0), ..Limits::default() };
+    data.limited = Some(Limits { send_buffer: Some(0.0), cwnd: Some(0.0), application: Some(0.0), ..shares });
+    case
+}
+
+/// The same between two captures, with a bottleneck of 4 Mb/s.
+fn two_captures(case: &mut Case) {
+    let crossing = || {
+        let mut crossing =
+            JoinedDirectionReport { sender_side_capture: 1, loss_rate: Some(0.01), ..JoinedDirectionReport::default() };
+        let delay = &mut crossing.one_way_delay_ms;
+        (delay.min, delay.p50, delay.p95) = (Some(50.0), Some(52.0), Some(60.0));
+        crossing.loss_cause.verdict = "unclear";
+        crossing
+    };
+    case.flow.a2b.joined = Some(JoinedDirectionReport { sender_side_capture: 2, ..crossing() });
+    case.flow.b2a.joined = Some(crossing());
+}
+
+/// The capture is at the receiver, which has echoed timestamps.
+fn at_receiver(case: &mut Case) {
+    case.flow.vantage.place = VantagePoint::Client;
+    let limited = case.flow.b2a.limited.get_or_insert_default();
+    *limited = Limits { receive_window: Some(0.0), unknown: Some(1.0), ..Limits::default() };
+    let echoes = &mut case.flow.a2b.timestamp_rtt_ms;
+    (echoes.count, echoes.min, echoes.p50, echoes.p95) = (500, Some(100.0), Some(101.0), Some(110.0));
+    echoes.mean = Some(102.0);
+}
+
+impl Case {
+    fn data(&mut self) -> &mut ackclock_trace::report::DirectionReport {
+        &mut self.flow.b2a
+    }
+
+    fn shares(&mut self) -> &mut Limits {
+        self.flow.b2a.limited.get_or_insert_default()
+    }
+
+    fn crossing(&mut self) -> &mut JoinedDirectionReport {
+        if self.flow.b2a.joined.is_none() {
+            two_captures(self);
+        }
+        self.flow.b2a.joined.get_or_insert_default()
+    }
+
+    /// The direction of the ACKs between two captures.
+    fn back(&mut self) -> &mut JoinedDirectionReport {
+        self.crossing();
+        self.flow.a2b.joined.get_or_insert_default()
+    }
+
+    fn transfers(&self) -> Vec<Transfer<'_>> {
+        let of = |end| Transfer::new(&self.flow, self.partner.as_ref(), end, self.shared_bps);
+        SendingEnd::BOTH.map(of).into_iter().filter(|transfer| transfer.figures.unique_bytes >= super::ENOUGH_BYTES).collect()
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let (partner, namesake) = (self.partner.as_ref(), self.namesake.as_ref());
+        let connection = Connection { flow: &self.flow, partner, namesake, starts_s: self.starts_s };
+        findings_of(&connection, &self.transfers(), &self.pairs.iter().collect::<Vec<_>>())
+    }
+
+    fn finding(&self, code: &str) -> Option<Finding> {
+        self.findings().into_iter().find(|finding| finding.finding == code)
+    }
+}
+
+/// A code, the change that makes its evidence, and the smallest one that takes it back.
+type Row = (&'static str, fn(&mut Case), fn(&mut Case));
+
+fn reset(case: &mut Case, kind: &'static str) {
+    let reset = &mut case.flow.reset;
+    (reset.kind, reset.from, reset.at_s) = (Some(kind), Some("client"), Some(3.0));
+    (reset.ttl, reset.usual_ttl) = (Some(64), Some(64));
+}
+
+/// Two captures whose delays differ by direction: p50 and p95 of the queueing delay.
+fn queues(case: &mut Case, data: (f64, f64), acks: (f64, f64)) {
+    let delay = &mut case.crossing().one_way_delay_ms;
+    (delay.p50, delay.p95) = (Some(50.0 + data.0), Some(50.0 + data.1));
+    let delay = &mut case.back().one_way_delay_ms;
+    (delay.p50, delay.p95) = (Some(50.0 + acks.0), Some(50.0 + acks.1));
+}
+
+fn lost(case: &mut Case, verdict: &'static str) {
+    let crossing = case.crossing();
+    (crossing.lost.between_captures, crossing.loss_cause.verdict, crossing.loss_cause.radio_share) = (9, verdict, Some(0.4));
+}
+
+fn zero_window(case: &mut Case, longest_s: f64, at_end: Option<f64>) {
+    let data = case.data();
+    (data.zero_windows, data.zero_window_probes) = (1, 3);
+    let window = &mut data.zero_window;
+    (window.acks, window.closed_s, window.longest_s, window.closed_at_end_s) = (4, longest_s, longest_s, at_end);
+}
+
+fn syns(case: &mut Case, count: u32) {
+    case.flow.a2b.causes.insert("handshake", KindReport { count, confidence: 1.0 });
+}
+
+fn unanswered(case: &mut Case, end: SendingEnd, what: &'static str) {
+    let flow = &mut case.flow;
+    let direction = if end == SendingEnd::Client { &mut flow.a2b } else { &mut flow.b2a };
+    let unanswered = &mut direction.unanswered;
+    (unanswered.what, unanswered.bytes, unanswered.copies) = (Some(what), 1448, 4);
+    (unanswered.sent_at_s, unanswered.lasted_s) = (vec![1.0, 2.0, 4.0, 8.0], Some(9.0));
+}
+
+fn think(case: &mut Case, end: SendingEnd, total_s: f64) {
+    let flow = &mut case.flow;
+    let direction = if end == SendingEnd::Client { &mut flow.a2b } else { &mut flow.b2a };
+    let think = &mut direction.think_time;
+    (think.count, think.total_s, think.longest_s, think.longest_at_s) = (2, total_s, total_s, Some(5.0));
+}
+
+fn pair(correlation: f64) -> FlowCorrelation {
+    FlowCorrelation { flows: [1, 2], directions: ["b2a", "b2a"], correlation, bins: 50, bin_s: 0.1 }
+}
+
+/// A capture with the same addresses and ports, and other sequence numbers.
+fn namesake(case: &mut Case, packets: u64) {
+    case.namesake = Some(FlowReport { packets, ..FlowReport::default() });
+}
+
+const ROWS: &[Row] = &[
+    ("receive_window", |case| case.shares().receive_window = Some(0.06), |case| case.shares().receive_window = Some(0.04)),
+    ("send_buffer", |case| case.shares().send_buffer = Some(0.06), |case| case.shares().send_buffer = Some(0.04)),
+    ("bottleneck", |case| case.shares().path_rate = Some(0.06), |case| case.shares().path_rate = Some(0.04)),
+    (
+        "ack_path",
+        |case| {
+            case.shares().path_rate = Some(0.6);
+            queues(case, (3.0, 90.0), (80.0, 90.0));
+        },
+        |case| queues(case, (80.0, 90.0), (3.0, 90.0)),
+    ),
+    ("cwnd", |case| case.shares().cwnd = Some(0.06), |case| case.shares().cwnd = Some(0.04)),
+    // The wait for the last ACK is no pause of the application.
+    ("application", |case| case.shares().application = Some(0.06), |case| case.data().tail_ms = Some(200.0)),
+    ("recovery", |case| case.shares().recovery = 0.06, |case| case.shares().recovery = 0.04),
+    ("far_end", at_receiver, |case| {
+        case.shares().path_rate = Some(0.0);
+        case.flow.vantage.place = VantagePoint::Server;
+    }),
+    (
+        "inferred_rate",
+        |case| case.data().inferred_path = Some(PathEstimate { by: "acks", rate_bps: Some(1e6), ..PathEstimate::default() }),
+        // The sender's own spacing.
+        |case| case.data().goodput_bps = Some(1.2e6),
+    ),
+    (
+        "inferred_token_bucket",
+        |case| {
+            let token_bucket = Some(BucketReport { rate_bps: 1e6, burst_bytes: 1e5, peak_bps: 1e7 });
+            case.data().inferred_path = Some(PathEstimate { by: "arrivals", token_bucket, ..PathEstimate::default() });
+        },
+        // Two captures measure it.
+        two_captures,
+    ),
+    ("loss_congestion", |case| lost(case, "congestion"), |case| lost(case, "unclear")),
+    ("loss_radio", |case| lost(case, "radio"), |case| case.crossing().lost.between_captures = 0),
+    ("loss_both", |case| lost(case, "both"), |case| lost(case, "radio")),
+    (
+        "buffer",
+        |case| {
+            let buffer = &mut case.crossing().bottleneck_buffer_bytes;
+            (buffer.max_based, buffer.rate_bps, buffer.filled) = (Some(50_000.0), Some(4e6), true);
+        },
+        |case| case.crossing().bottleneck_buffer_bytes.filled = false,
+    ),
+    (
+        "buffer_at_least",
+        |case| {
+            let buffer = &mut case.crossing().bottleneck_buffer_bytes;
+            (buffer.max_based, buffer.rate_bps) = (Some(25_100.0), Some(4e6));
+        },
+        // Less than 50 ms.
+        |case| case.crossing().bottleneck_buffer_bytes.max_based = Some(24_900.0),
+    ),
+    (
+        "link_stall",
+        |case| case.crossing().link_stalls.push(StallReport { start_s: 1.0, duration_ms: 900.0 }),
+        |case| case.crossing().link_stalls.clear(),
+    ),
+    (
+        "loss_bursts",
+        |case| case.crossing().loss_bursts.bursts.push(OneBurst { lost: 4, sent: 5, ..OneBurst::default() }),
+        |case| case.crossing().loss_bursts.bursts[0].lost = 3,
+    ),
+    ("capture_drops", |case| case.data().repairs.missed_bytes = 2 * 1448 + 1, |case| case.data().repairs.missed_bytes = 2 * 1448),
+    ("models", |case| case.data().repairs.recoveries = 3, |case| case.data().repairs.recoveries = 2),
+    (
+        "spurious_retransmissions",
+        |case| (case.data().spurious_retransmits, case.data().retransmitted_segments) = (3, 30),
+        |case| case.data().retransmitted_segments = 31,
+    ),
+    ("timeout_pairs", |case| case.data().repairs.pairs = 1, |case| case.data().repairs.pairs = 0),
+    ("lost_retransmissions", |case| case.data().repairs.fast_then_timeout = 1, |case| case.data().repairs.fast_then_timeout = 0),
+    ("reordering", |case| case.data().out_of_order = 3, |case| case.data().out_of_order = 2),
+    ("ecn", |case| case.flow.a2b.ecn.echoed = 1, |case| case.flow.a2b.ecn.echoed = 0),
+    (
+        "ack_queue",
+        |case| {
+            case.shares().path_rate = Some(0.6);
+            queues(case, (5.0, 20.0), (4.0, 51.0));
+        },
+        |case| queues(case, (5.0, 20.0), (4.0, 49.0)),
+    ),
+    (
+        "ack_compression",
+        |case| {
+            let gaps = &mut case.data().ack_interarrival_ms;
+            (gaps.gaps.count, gaps.compressed_share) = (50, Some(0.3));
+            gaps.histogram = vec![HistogramBin { up_to: Some(1), count: 40 }, HistogramBin { up_to: None, count: 10 }];
+        },
+        |case| case.data().ack_interarrival_ms.compressed_share = Some(0.29),
+    ),
+    (
+        "stretch_acks",
+        |case| {
+            let gaps = &mut case.data().ack_interarrival_ms;
+            (gaps.gaps.count, gaps.segments_per_ack) = (50, Some(3.0));
+        },
+        |case| case.data().ack_interarrival_ms.gaps.count = 49,
+    ),
+    ("concurrent_flows", |case| case.pairs.push(pair(-0.5)), |case| case.pairs[0].correlation = -0.49),
+    ("split_tcp_proxy", |case| namesake(case, 10), |case| namesake(case, 9)),
+    ("handshake_loss", |case| syns(case, 1), |case| case.flow.handshake.complete = false),
+    ("connection_refused", |case| reset(case, "refused"), |case| reset(case, "half_open")),
+    ("connection_unanswered", |case| unanswered(case, SendingEnd::Client, "syn"), |case| reset(case, "refused")),
+    (
+        "handshake_unfinished",
+        |case| unanswered(case, SendingEnd::Server, "syn"),
+        |case| unanswered(case, SendingEnd::Server, "fin"),
+    ),
+    (
+        "client_think_time",
+        |case| think(case, SendingEnd::Client, 0.5),
+        // Less than a twentieth of the time.
+        |case| case.flow.duration_s = 10.1,
+    ),
+    ("server_think_time", |case| think(case, SendingEnd::Server, 0.5), |case| think(case, SendingEnd::Server, 0.49)),
+    (
+        "zero_window_death",
+        |case| zero_window(case, 2.0, Some(2.0)),
+        // The program there ended the connection.
+        |case| reset(case, "abort"),
+    ),
+    ("zero_window_stall", |case| zero_window(case, 0.2, None), |case| zero_window(case, 0.19, None)),
+    ("peer_gone", |case| unanswered(case, SendingEnd::Server, "data"), |case| unanswered(case, SendingEnd::Server, "syn")),
+    ("reset_half_open", |case| reset(case, "half_open"), |case| reset(case, "refused")),
+    ("reset_unknown_connection", |case| reset(case, "unknown_connection"), |case| reset(case, "abort")),
+    ("reset_after_close", |case| reset(case, "after_close"), |case| reset(case, "abort")),
+    ("reset_gave_up", |case| reset(case, "gave_up"), |case| reset(case, "abort")),
+    ("reset_unread_data", |case| reset(case, "unread_data"), |case| reset(case, "abort")),
+    // Another TTL is that of a middlebox.
+    ("reset_abort", |case| reset(case, "abort"), |case| case.flow.reset.ttl = Some(66)),
+    (
+        "reset_by_middlebox",
+        |case| {
+            reset(case, "abort");
+            case.flow.reset.ttl = Some(66);
+        },
+        |case| case.flow.reset.ttl = Some(65),
+    ),
+];
+
+#[test]
+fn rule_finds_its_evidence_and_nothing_when_the_nearest_figure_is_on_the_other_side() {
+    for &(code, evidence, counter_evidence) in ROWS {
+        let mut case = case();
+        assert_eq!(case.finding(code), None, "{code} in an ordinary flow");
+        evidence(&mut case);
+        let finding = case.finding(code).unwrap_or_else(|| panic!("no {code} in {:#?}", case.findings()));
+        assert!(finding.evidence.ends_with('.') && !finding.evidence.contains("  "), "{finding:?}");
+        assert!(!finding.evidence.contains("NaN") && !finding.evidence.contains("inf "), "{finding:?}");
+        counter_evidence(&mut case);
+        assert_eq!(case.finding(code), None, "{code} against its evidence");
+    }
+}
+
+#[test]
+fn every_rule_has_a_row_an_explanation_and_a_place_of_its_own() {
+    let tested: BTreeSet<&str> = ROWS.iter().map(|(code, ..)| *code).collect();
+    let mut places = BTreeSet::new();
+    for rule in &RULES {
+        if let Check::Capture(check) = rule.check {
+            assert!(check(1) && !check(0), "{}", rule.code);
+        } else {
+            assert!(tested.contains(rule.code), "no row for {}", rule.code);
+        }
+        assert!(rule.explanation.ends_with('.'), "{}", rule.code);
+        assert!(places.insert((rule.group, rule.place)), "the place of {}", rule.code);
+        assert!(rule.thresholds.iter().all(|(text, value)| !text.is_empty() && value.is_finite()), "{}", rule.code);
+    }
+    assert_eq!(tested.len() + 1, RULES.len());
+}
+
+#[test]
+fn codes_are_unique_and_rules_of_one_kind_that_run_together_stand_together() {
+    let codes: BTreeSet<&str> = RULES.iter().map(|rule| rule.code).collect();
+    assert_eq!(codes.len(), RULES.len());
+    let kinds = RULES.chunk_by(|a, b| std::mem::discriminant(&a.check) == std::mem::discriminant(&b.check)).count();
+    assert_eq!(kinds, 6, "directions, pairs, connections, ends, resets, captures");
+}
+
+#[test]
+fn rules_are_silent_about_figures_of_zero() {
+    let case = Case { flow: FlowReport { flow: Some(1), ..FlowReport::default() }, ..Case::default() };
+    assert_eq!(case.findings(), []);
+    let mut case = Case::default();
+    case.flow.b2a.unique_bytes = super::ENOUGH_BYTES;
+    let codes: Vec<&str> = case.findings().iter().map(|finding| finding.finding).collect();
+    assert_eq!(codes, ["far_end"]);
+}
+
+/// The evidence and the advice of a finding that is there.
+fn sentences(case: &Case, code: &str) -> (String, String) {
+    let finding = case.finding(code).unwrap_or_else(|| panic!("no {code}"));
+    (finding.evidence, finding.advice.into_owned())
+}
+
+#[test]
+fn receive_window_that_grew_is_not_named_by_its_maximum() {
+    for (min, grew) in [(65_536, true), (20_000_000, false)] {
+        let mut case = case();
+        case.shares().receive_window = Some(0.11);
+        let window = &mut case.data().advertised_window_bytes;
+        (window.min, window.mean, window.max) = (Some(min), Some(1.5e7), Some(20_000_000));
+        let (evidence, _) = sentences(&case, "receive_window");
+        assert_eq!(evidence.contains("filled it while it grew"), grew, "{evidence}");
+        assert_eq!(evidence.contains("one window per RTT"), !grew, "{evidence}");
+    }
+}
+
+#[test]
+fn rate_by_acks_that_a_frame_carried_together_is_none_when_a_queue_stands() {
+    for (path_rate, is_rate) in [(0.6, false), (0.0, true)] {
+        let mut case = case();
+        case.shares().path_rate = Some(path_rate);
+        let path = PathEstimate { by: "acks", rate_bps: Some(100e6), share: Some(0.9), ..PathEstimate::default() };
+        case.data().inferred_path = Some(path);
+        assert_eq!(case.finding("inferred_rate").is_some(), is_rate);
+    }
+}
+
+#[test]
+fn reader_is_slow_only_when_the_window_is_closed_for_long() {
+    for (closed_s, is_reader) in [(1e-4, false), (3.0, true)] {
+        let mut case = case();
+        case.shares().receive_window = Some(0.9);
+        case.data().zero_windows = 2;
+        case.data().zero_window.closed_s = closed_s;
+        let (evidence, advice) = sentences(&case, "receive_window");
+        assert_eq!(evidence.contains("reads more slowly"), is_reader, "{evidence}");
+        assert_eq!(evidence.contains("the reader keeps up"), !is_reader, "{evidence}");
+        assert!(advice.starts_with(if is_reader { "Examine the receiving application" } else { "Enlarge the receive buffer" }));
+        let limit = limits_of(&case.transfers()).b2a;
+        assert_eq!(limit, Some(if is_reader { "application" } else { "receive_window" }));
+    }
+}
+
+#[test]
+fn probes_of_a_closed_window_show_data_that_waits() {
+    let mut case = case();
+    case.shares().receive_window = Some(0.9);
+    (case.data().zero_windows, case.data().zero_window_probes) = (11, 22);
+    assert!(sentences(&case, "receive_window").0.contains("probed the closed window"));
+}
+
+#[test]
+fn window_without_scaling_gets_no_larger_buffer() {
+    let mut case = case();
+    case.shares().receive_window = Some(0.9);
+    (case.flow.handshake.window_scaling, case.data().advertised_window_bytes.max) = (false, Some(65_535));
+    assert!(sentences(&case, "receive_window").1.contains("turn window scaling on"));
+    two_captures(&mut case);
+    let mut partner = FlowReport::default();
+    partner.handshake.server_window_scale = Some(7);
+    case.partner = Some(partner);
+    assert!(sentences(&case, "receive_window").1.contains("the path takes the window scale option away"));
+}
+
+#[test]
+fn limit_is_the_direction_whose_queue_stands_for_longer() {
+    let mut case = case();
+    case.shares().path_rate = Some(0.6);
+    // A few large delays of ACKs are no standing queue.
+    queues(&mut case, (84.0, 119.0), (0.1, 499.0));
+    assert_eq!(limits_of(&case.transfers()).b2a, Some("bottleneck"));
+    assert!(case.finding("ack_queue").is_some());
+    queues(&mut case, (3.0, 119.0), (937.0, 999.0));
+    assert_eq!(limits_of(&case.transfers()).b2a, Some("ack_path"));
+    assert!(case.finding("ack_queue").is_none());
+    // A fifth of the time has a queue, and it is the ACKs' then: medians over the whole flow do not
+    // speak of it.
+    (case.shares().path_rate, case.shares().cwnd) = (Some(0.19), Some(0.78));
+    queues(&mut case, (8.0, 34.0), (0.1, 430.0));
+    assert!(case.finding("ack_path").is_some());
+}
+
+#[test]
+fn single_loss_is_not_the_limit_of_a_window() {
+    for (events, text) in [(1, "limited it only briefly"), (9, "kept the window small")] {
+        let mut case = case();
+        case.shares().cwnd = Some(1.0);
+        (case.data().repairs.recoveries, case.data().retransmitted_segments) = (events, 9);
+        assert!(sentences(&case, "cwnd").1.contains(text));
+    }
+}
+
+#[test]
+fn acks_first_is_advised_only_when_data_shares_their_direction() {
+    let mut case = case();
+    case.shares().path_rate = Some(0.6);
+    queues(&mut case, (5.0, 20.0), (4.0, 60.0));
+    assert!(sentences(&case, "ack_queue").1.contains("ACKs alone fill the link"));
+    case.shared_bps = 1e5;
+    assert!(sentences(&case, "ack_queue").1.contains("Data shares the direction"));
+}
+
+#[test]
+fn longer_buffer_is_not_advised_when_a_deep_one_overflows() {
+    for (p95, text) in [(101.0, "A longer buffer would only add delay"), (99.0, "A longer queue, active queue management")] {
+        let mut case = case();
+        lost(&mut case, "congestion");
+        queues(&mut case, (5.0, p95), (0.0, 0.0));
+        assert!(sentences(&case, "loss_congestion").1.contains(text));
+    }
+}
+
+#[test]
+fn spurious_retransmissions_are_no_losses() {
+    let mut case = case();
+    case.shares().recovery = 0.3;
+    let data = case.data();
+    (data.repairs.recoveries, data.retransmitted_segments, data.spurious_retransmits) = (4, 427, 47);
+    assert!(sentences(&case, "recovery").1.contains("95 segments were lost at a time"));
+}
+
+#[test]
+fn queue_of_less_than_a_packet_or_than_jitter_is_none() {
+    use super::has_queue;
+    assert!(has_queue(Some(32_000.0), Some(254e3)));
+    assert!(!has_queue(Some(59.0), Some(1000.0)));
+    assert!(!has_queue(Some(2000.0), Some(10e6)));
+    assert!(!has_queue(None, None));
+}
+
+/// 40 loss events in 1,000 segments, and these shares of the time.
+fn lossy(application: f64) -> Case {
+    let mut case = case();
+    case.data().repairs.recoveries = 40;
+    (case.shares().application, case.shares().cwnd) = (Some(application), Some(0.2));
+    case
+}
+
+#[test]
+fn models_need_three_losses_and_order_reno_below_cubic() {
+    let mut case = lossy(0.1);
+    case.data().ack_interarrival_ms.segments_per_ack = Some(2.0);
+    let rates = super::models_of(&case.flow.b2a).unwrap();
+    assert!(rates.cubic_bps >= rates.counted_bps && rates.counted_bps > rates.padhye_bps);
+    case.data().repairs.recoveries = 2;
+    assert!(super::models_of(&case.flow.b2a).is_none());
+}
+
+#[test]
+fn rate_is_near_a_model_only_within_the_models_error() {
+    let rows = [
+        (1.0, 0.1, true, "which is near Reno's and CUBIC's alike: a quarter of them would give about"),
+        (1.9, 0.1, false, "which is 1.9 times what Reno and CUBIC would get: a quarter of them would give about 2."),
+        (0.72, 0.1, false, "which is 0.7 times what Reno and CUBIC would get"),
+        (1.0, 0.8, true, "by coincidence"),
+        (1.9, 0.8, false, "Fewer losses would gain little"),
+        (2.1, 0.1, false, "does not respond to losses as Reno or CUBIC do"),
+        (0.4, 0.1, false, "would allow more"),
+    ];
+    for (times, application, is_near, text) in rows {
+        let mut case = lossy(application);
+        let models = super::models_of(&case.flow.b2a).unwrap();
+        case.data().goodput_bps = Some(times * models.cubic_bps);
+        let (_, advice) = sentences(&case, "models");
+        assert!(advice.contains(text), "{times}: {advice}");
+        assert_eq!(advice.contains("near"), is_near, "{times}: {advice}");
+    }
+}
+
+#[test]
+fn path_with_more_recovery_than_queue_is_not_called_full() {
+    let mut case = lossy(0.0);
+    (case.shares().path_rate, case.shares().recovery) = (Some(0.34), 0.64);
+    assert!(sentences(&case, "models").1.contains("loss recovery took 64 %"));
+}
+
+/// The verdict about one flow, and its evidence.
+fn verdict(case: &Case) -> (&'static str, String) {
+    let mut builder = super::SummaryBuilder::default();
+    builder.add(&case.flow, &case.findings(), &case.transfers());
+    let verdict = builder.verdict_of(&CaptureSummary::default(), case.flow.duration_s);
+    (verdict.verdict, verdict.evidence)
+}
+
+#[test]
+fn verdict_names_the_owner_of_the_largest_limit() {
+    let rows: [(fn(&mut Case), &str); 6] = [
+        (|case| case.shares().receive_window = Some(0.8), "receiving_host"),
+        (|case| case.shares().send_buffer = Some(0.8), "sending_host"),
+        (|case| case.shares().application = Some(0.8), "application"),
+        (|case| case.shares().recovery = 0.8, "network"),
+        // A short queue is no defect.
+        (|case| case.shares().path_rate = Some(0.8), "nothing_wrong"),
+        (|case| case.shares().receive_window = Some(0.1), "nothing_wrong"),
+    ];
+    for (change, expected) in rows {
+        let mut case = case();
+        change(&mut case);
+        assert_eq!(verdict(&case).0, expected);
+    }
+    let mut deep = case();
+    deep.shares().path_rate = Some(0.8);
+    deep.data().rtt_ms.p95 = Some(210.0);
+    assert_eq!(verdict(&deep).0, "network");
+}
+
+#[test]
+fn verdict_about_a_host_names_many_losses_as_well() {
+    let rows = [(20, 0, true), (19, 0, false), (20, 1, false), (0, 0, false)];
+    for (retransmitted, spurious, is_named) in rows {
+        let mut case = case();
+        case.shares().application = Some(0.8);
+        (case.data().retransmitted_segments, case.data().spurious_retransmits) = (retransmitted, spurious);
+        let (name, evidence) = verdict(&case);
+        assert_eq!(name, "application");
+        assert_eq!(evidence.contains(" Besides, 2 % of the segments of flow 1 b2a"), is_named, "{evidence}");
+    }
+}

@@ -1,0 +1,434 @@
+//! The verdict about a capture: which party most of the transfers' time, or of the connections, was
+//! lost to.
+
+use super::loss_response::LOSSES_LIMIT;
+use super::receiver_vantage::{SENDER_LIMITS, SLOW_READER};
+use super::rule::{Check, Owner, Rule};
+use super::rules::RULES;
+use super::transfer::{ENOUGH_BYTES, Transfer, above_zero};
+use crate::number_text::{general, many, whole_percent};
+use ackclock_core::statistics::SummaryStats;
+use ackclock_trace::report::{
+    CaptureSummary, ConnectionCounts, Finding, FindingCount, FlowReport, Report, TopRow, VerdictReport,
+};
+use std::collections::BTreeMap;
+
+const NOTHING_WRONG: &str = "nothing_wrong";
+/// Share of the transfers' time, or of the connections, from which there is a verdict.
+const MATTERS: f64 = 0.2;
+/// Queueing delay (p95) above which a queue is a defect, if it also exceeds the minimum RTT.
+const LONG_QUEUE_MS: f64 = 50.0;
+/// Share and number of retransmitted segments from which a verdict that is not the network's says so
+/// as well: 10 of them give the share within a factor of two (95 %, Poisson).
+const MANY_LOSSES: (f64, i64) = (0.02, 10);
+/// Limits whose share of the time counts for their owner.
+const LIMITS: [&str; 5] = ["receive_window", "send_buffer", "application", "recovery", "ack_path"];
+/// Findings that concern a connection as a whole, whatever its time.
+const FAILURES: [&str; 5] =
+    ["peer_gone", "handshake_unfinished", "reset_by_middlebox", "zero_window_death", "reset_unknown_connection"];
+/// Findings whose share of a connection's time counts.
+const WAITS: [&str; 3] = ["zero_window_stall", "server_think_time", "client_think_time"];
+/// Beginnings of the advice about a buffer or a host that is too small or slow for the path.
+const REMEDIES: [&str; 3] = ["Enlarge", SLOW_READER, SENDER_LIMITS];
+
+impl Owner {
+    /// The verdict that blames this party.
+    fn verdict(self) -> &'static str {
+        match self {
+            Owner::Network => "network",
+            Owner::SendingHost => "sending_host",
+            Owner::ReceivingHost => "receiving_host",
+            Owner::Application => "application",
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Owner::Network => "network",
+            Owner::SendingHost => "sending host",
+            Owner::ReceivingHost => "receiving host",
+            Owner::Application => "application",
+        }
+    }
+
+    /// What its share of the time was.
+    fn time(self) -> &'static str {
+        match self {
+            Owner::Network => "limited by losses or by a long queue",
+            Owner::SendingHost => "limited by the sender's buffer, program, or pacing",
+            Owner::ReceivingHost => "limited by the receive window",
+            Owner::Application => "without data from the application",
+        }
+    }
+}
+
+/// The owner of a finding, if its code is among these.
+fn owner_among(finding: &Finding, codes: &[&str]) -> Option<Owner> {
+    let rule: Option<&Rule> = RULES.iter().find(|rule| rule.code == finding.finding && codes.contains(&rule.code));
+    rule?.owner
+}
+
+/// What speaks for a verdict: a share of time or connections, and the largest part of it.
+#[derive(Debug, Clone, Default)]
+struct Case {
+    share: f64,
+    evidence: String,
+    flow: Option<usize>,
+    direction: Option<&'static str>,
+}
+
+impl Case {
+    fn report(self, verdict: &'static str) -> VerdictReport {
+        VerdictReport {
+            verdict,
+            share: above_zero(Some(self.share)),
+            flow: self.flow,
+            direction: self.direction,
+            evidence: self.evidence,
+        }
+    }
+}
+
+/// The time that an owner's findings take.
+#[derive(Debug, Clone)]
+struct OwnedTime {
+    seconds: f64,
+    /// The largest part: seconds, flow, direction, evidence.
+    largest: (f64, usize, &'static str, String),
+}
+
+/// Retransmitted segments of a direction, without spurious ones.
+#[derive(Debug, Clone, Copy)]
+struct Losses {
+    flow: usize,
+    direction: &'static str,
+    retransmitted: i64,
+    segments: u64,
+}
+
+impl Losses {
+    fn share(&self) -> f64 {
+        if self.segments > 0 { self.retransmitted as f64 / self.segments as f64 } else { 0.0 }
+    }
+
+    fn sentence(&self) -> String {
+        format!(
+            " Besides, {} of the segments of flow {} {} were retransmitted ({} of {}).",
+            whole_percent(self.share()),
+            self.flow,
+            self.direction,
+            self.retransmitted,
+            self.segments
+        )
+    }
+}
+
+/// A connection that failed or waited.
+#[derive(Debug, Clone)]
+struct Failure {
+    flow: usize,
+    direction: &'static str,
+    evidence: String,
+    share: f64,
+}
+
+/// Collects the findings of a capture's flows in their order.
+#[derive(Debug, Default)]
+pub struct SummaryBuilder {
+    findings: BTreeMap<&'static str, u64>,
+    /// In the order in which owners were found.
+    times: Vec<(Owner, OwnedTime)>,
+    directions: u64,
+    unknown: u64,
+    total_s: f64,
+    small: Vec<(Owner, Vec<Failure>)>,
+    max_losses: Option<Losses>,
+}
+
+impl SummaryBuilder {
+    /// Adds a flow with its findings, made from these transfers.
+    pub fn add(&mut self, flow: &FlowReport, findings: &[Finding], transfers: &[Transfer<'_>]) {
+        let mut codes: Vec<&'static str> = findings.iter().map(|finding| finding.finding).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        for code in codes {
+            *self.findings.entry(code).or_default() += 1;
+        }
+        for transfer in transfers {
+            let direction = transfer.sender.direction();
+            let about: Vec<&Finding> = findings.iter().filter(|finding| finding.direction == direction).collect();
+            self.directions += 1;
+            self.unknown += u64::from(about.iter().any(|finding| finding.finding == "far_end"));
+            self.total_s += flow.duration_s;
+            self.add_losses(transfer);
+            about.iter().for_each(|finding| self.add_limit(transfer, finding));
+            self.add_waits(transfer, findings, &about);
+        }
+        if transfers.is_empty() {
+            self.add_small(flow, findings);
+        }
+    }
+
+    fn add_limit(&mut self, transfer: &Transfer<'_>, finding: &Finding) {
+        let (mut owner, mut share) = (owner_among(finding, &LIMITS), finding.share);
+        if finding.finding == "bottleneck" && has_long_queue(&transfer.figures.rtt_ms) {
+            owner = Some(Owner::Network);
+        } else if finding.finding == "receive_window" && share.is_none() {
+            share = Some(1.0); // at the receiver: one window per RTT explains the rate
+        } else if finding.advice.starts_with(LOSSES_LIMIT) {
+            // Without a share at the receiver, whose capture shows the rate alone.
+            owner = Some(Owner::Network);
+            share = if finding.finding == "models" { transfer.limited().cwnd } else { Some(1.0) };
+        } else if finding.advice.starts_with(SENDER_LIMITS) {
+            (owner, share) = (Some(Owner::SendingHost), Some(1.0));
+        } else if finding.finding == "far_end" {
+            let has_queue = above_zero(share).is_some() && has_long_queue(&transfer.other.timestamp_rtt_ms);
+            owner = Some(Owner::Network);
+            share = if has_queue { share } else { transfer.figures.recovery_share };
+        }
+        let is_host = matches!(owner, Some(Owner::SendingHost | Owner::ReceivingHost));
+        if is_host && !REMEDIES.iter().any(|beginning| finding.advice.starts_with(beginning)) {
+            return; // the path's rate is reached in spite of the limit
+        }
+        if let (Some(owner), Some(share)) = (owner, above_zero(share)) {
+            self.count(owner, share, transfer.flow, transfer.sender.direction(), &finding.evidence);
+        }
+    }
+
+    /// What both ends' programs waited, and how the connection failed, for a direction of data. At the
+    /// sender, the direction's limits have the pauses of the application already.
+    fn add_waits(&mut self, transfer: &Transfer<'_>, findings: &[Finding], about: &[&Finding]) {
+        let has = |code: &str| about.iter().any(|finding| finding.finding == code);
+        let shared = |finding: &&Finding| above_zero(finding.share).is_some();
+        let is_thinking = |finding: &&Finding| owner_among(finding, &WAITS) == Some(Owner::Application);
+        let thinking: Vec<&Finding> = findings.iter().filter(is_thinking).filter(shared).collect();
+        let share = |finding: &Finding| finding.share.unwrap_or(0.0);
+        // The first of equal ones.
+        let longest = thinking.iter().rev().max_by(|a, b| share(a).total_cmp(&share(b)));
+        if let Some(longest) = longest.filter(|_| !has("application") && !has("zero_window_death")) {
+            let part = thinking.iter().map(|finding| share(finding)).sum::<f64>().min(1.0);
+            self.count(Owner::Application, part, transfer.flow, longest.direction, &longest.evidence);
+        }
+        for finding in about.iter().copied().filter(|finding| shared(finding) && !has("recovery")) {
+            if let Some(owner) = owner_among(finding, &FAILURES) {
+                self.count(owner, share(finding), transfer.flow, finding.direction, &finding.evidence);
+            }
+        }
+    }
+
+    /// A connection without a direction of [`ENOUGH_BYTES`]: the party of its worst finding.
+    fn add_small(&mut self, flow: &FlowReport, findings: &[Finding]) {
+        let share = |finding: &Finding| finding.share.unwrap_or(0.0);
+        let failed = findings.iter().find_map(|finding| Some((owner_among(finding, &FAILURES)?, 1.0, finding)));
+        let waits = findings.iter().filter_map(|finding| Some((owner_among(finding, &WAITS)?, share(finding), finding)));
+        // The first of equal ones: findings are in the order of their shares.
+        let worst = failed.or_else(|| {
+            waits.filter(|(_, share, _)| *share >= MATTERS).reduce(|best, one| if one.1 > best.1 { one } else { best })
+        });
+        let Some((owner, share, finding)) = worst else { return };
+        let failure =
+            Failure { flow: flow.flow.unwrap_or(0), direction: finding.direction, evidence: finding.evidence.clone(), share };
+        match self.small.iter_mut().find(|(known, _)| *known == owner) {
+            Some((_, failures)) => failures.push(failure),
+            None => self.small.push((owner, vec![failure])),
+        }
+    }
+
+    /// Keeps the direction with the largest share of retransmissions, if they are many.
+    fn add_losses(&mut self, transfer: &Transfer<'_>) {
+        let figures = transfer.figures;
+        let losses = Losses {
+            flow: transfer.flow.flow.unwrap_or(0),
+            direction: transfer.sender.direction(),
+            retransmitted: figures.retransmitted_segments as i64 - i64::from(figures.spurious_retransmits),
+            segments: figures.segments,
+        };
+        let (share, number) = MANY_LOSSES;
+        let largest = self.max_losses.map_or(0.0, |losses| losses.share()).max(share);
+        if losses.retransmitted >= number && losses.share() >= largest {
+            self.max_losses = Some(losses);
+        }
+    }
+
+    /// Counts a share of a flow's time for a party.
+    fn count(&mut self, owner: Owner, share: f64, flow: &FlowReport, direction: &'static str, evidence: &str) {
+        let seconds = share * flow.duration_s;
+        let largest = || (seconds, flow.flow.unwrap_or(0), direction, evidence.to_owned());
+        match self.times.iter_mut().find(|(known, _)| *known == owner) {
+            Some((_, time)) => {
+                time.seconds += seconds;
+                if seconds > time.largest.0 {
+                    time.largest = largest();
+                }
+            }
+            None => self.times.push((owner, OwnedTime { seconds, largest: largest() })),
+        }
+    }
+
+    /// The summary of a capture: `head` is its report without flows.
+    pub fn summary(&self, head: &Report) -> CaptureSummary {
+        let summary = head.summary.clone().unwrap_or_default();
+        let counts = summary.connections;
+        let connections = opened(counts) + counts.midstream;
+        let mirrored = RULES.iter().filter(|rule| match rule.check {
+            Check::Capture(check) => check(head.mirrored_packets),
+            _ => false,
+        });
+        let mut listed: Vec<FindingCount> =
+            self.findings.iter().map(|(&finding, &flows)| FindingCount { finding, flows }).collect();
+        listed.sort_by(|a, b| b.flows.cmp(&a.flows).then(a.finding.cmp(b.finding)));
+        let of_capture = mirrored.map(|rule| FindingCount { finding: rule.code, flows: connections });
+        CaptureSummary {
+            verdict: Some(self.verdict_of(&summary, head.duration_s)),
+            findings: Some(of_capture.chain(listed).collect()),
+            ..summary
+        }
+    }
+
+    pub(super) fn verdict_of(&self, summary: &CaptureSummary, duration_s: f64) -> VerdictReport {
+        let counts = summary.connections;
+        let mut cases: Vec<(Owner, Case)> =
+            self.times.iter().map(|(owner, time)| (*owner, self.case_of_time(*owner, time))).collect();
+        for (owner, case) in cases_of_connections(counts).into_iter().chain(self.cases_of_small_flows(summary, duration_s)) {
+            match cases.iter_mut().find(|(known, _)| *known == owner) {
+                Some((_, known)) if case.share > known.share => *known = case,
+                Some(_) => {}
+                None => cases.push((owner, case)),
+            }
+        }
+        let worst = cases.into_iter().reduce(|best, one| if one.1.share > best.1.share { one } else { best });
+        let is_network = worst.as_ref().is_some_and(|(owner, _)| *owner == Owner::Network);
+        let besides = self.max_losses.filter(|_| !is_network).map_or_else(String::new, |losses| losses.sentence());
+        match worst.filter(|(_, case)| case.share >= MATTERS) {
+            Some((owner, case)) => Case { evidence: case.evidence + &besides, ..case }.report(owner.verdict()),
+            None => {
+                let evidence = self.nothing_wrong(counts) + &besides;
+                Case { evidence, ..Case::default() }.report(NOTHING_WRONG)
+            }
+        }
+    }
+
+    fn case_of_time(&self, owner: Owner, time: &OwnedTime) -> Case {
+        let share = if self.total_s != 0.0 { (time.seconds / self.total_s).min(1.0) } else { 0.0 };
+        let (_, flow, direction, evidence) = &time.largest;
+        let evidence = format!(
+            "{} of {} s in {} of data was {}. Flow {flow} {direction}: {evidence}",
+            whole_percent(share),
+            general(self.total_s, 3),
+            many(self.directions, "direction"),
+            owner.time()
+        );
+        Case { share, evidence, flow: Some(*flow), direction: Some(direction) }
+    }
+
+    /// Connections that failed or waited, and loss recovery of the worst flow, in a capture without
+    /// larger ones. The time of unanswered SYNs counts as lost, and is a case of its own.
+    fn cases_of_small_flows(&self, summary: &CaptureSummary, duration_s: f64) -> Vec<(Owner, Case)> {
+        if self.directions > 0 {
+            return Vec::new();
+        }
+        let counts = summary.connections;
+        let all = (opened(counts) + counts.midstream).max(1);
+        let failed = self.small.iter().map(|(owner, failures)| (*owner, case_of_failures(failures, all)));
+        failed.chain(self.case_of_recovery(summary, duration_s).map(|case| (Owner::Network, case))).collect()
+    }
+
+    fn case_of_recovery(&self, summary: &CaptureSummary, duration_s: f64) -> Option<Case> {
+        let worst = worst_row(summary)?;
+        let has_failed = summary.connections.unanswered > 0 || self.small.iter().any(|(owner, _)| *owner == Owner::Network);
+        if has_failed || duration_s == 0.0 {
+            return None;
+        }
+        let flow = worst.flow.unwrap_or(0);
+        let evidence = format!(
+            "Flow {flow} ({}) was in loss recovery {} s of {} s, with {} retransmitted.",
+            worst.name,
+            general(worst.time_lost_s, 3),
+            general(duration_s, 3),
+            many(worst.retransmitted_segments, "segment")
+        );
+        Some(Case { share: (worst.time_lost_s / duration_s).min(1.0), evidence, flow: worst.flow, direction: None })
+    }
+
+    fn nothing_wrong(&self, counts: ConnectionCounts) -> String {
+        let mut transfers = if self.directions == 0 {
+            format!("No direction has {} kB of data, of which limits are known.", ENOUGH_BYTES / 1000)
+        } else {
+            // No direction lasts where all packets have one time.
+            let total_s = if self.total_s != 0.0 { self.total_s } else { 1.0 };
+            let mut times: Vec<&(Owner, OwnedTime)> = self.times.iter().collect();
+            times.sort_by_key(|(owner, _)| owner.verdict());
+            let parts: Vec<String> = times
+                .into_iter()
+                .map(|(owner, time)| format!("{} {}", owner.noun(), whole_percent(time.seconds / total_s)))
+                .collect();
+            let listed = if parts.is_empty() { ".".into() } else { format!(" ({}).", parts.join(", ")) };
+            format!(
+                "Of {} s in {} of data no defect took {}{listed}",
+                general(self.total_s, 3),
+                many(self.directions, "direction"),
+                whole_percent(MATTERS)
+            )
+        };
+        if self.unknown > 0 {
+            transfers += &format!(" Of {} the capture does not show the sender's limits.", many(self.unknown, "direction"));
+        }
+        format!(
+            "{transfers} {} established, {} refused or unanswered.",
+            many(counts.established, "connection"),
+            counts.refused + counts.unanswered
+        )
+    }
+}
+
+/// Connections whose beginning was captured.
+fn opened(counts: ConnectionCounts) -> u64 {
+    counts.established + counts.refused + counts.unanswered + counts.half_open
+}
+
+/// The flow with most time lost.
+fn worst_row(summary: &CaptureSummary) -> Option<&TopRow> {
+    summary.top.iter().find(|list| list.of == "flow" && list.by == "time_lost_s")?.rows.first()
+}
+
+fn cases_of_connections(counts: ConnectionCounts) -> Vec<(Owner, Case)> {
+    let tried = opened(counts);
+    let causes = [
+        (counts.unanswered, Owner::Network, "had no answer to the SYN: a filter on the path, or a host that is down"),
+        (
+            counts.refused,
+            Owner::ReceivingHost,
+            "got a reset as the answer to the SYN: no program listens on the port, or a filter answers",
+        ),
+    ];
+    let failed = causes.into_iter().filter(|(count, ..)| *count > 0);
+    failed
+        .map(|(count, owner, meaning)| {
+            let plural = if tried > 1 { "s" } else { "" };
+            let evidence = format!("{count} of {tried} connection{plural} {meaning}.");
+            (owner, Case { share: count as f64 / tried as f64, evidence, ..Case::default() })
+        })
+        .collect()
+}
+
+/// The mean share of time that connections waited (all if they failed), and the worst one.
+fn case_of_failures(failures: &[Failure], connections: u64) -> Case {
+    let share = failures.iter().map(|failure| failure.share).sum::<f64>() / connections as f64;
+    let Some(worst) = failures.iter().rev().max_by(|a, b| a.share.total_cmp(&b.share)) else { return Case::default() };
+    let count = if connections == 1 {
+        String::new()
+    } else {
+        format!("{} of {connections} connections failed or waited. ", failures.len())
+    };
+    Case {
+        share,
+        evidence: format!("{count}Flow {} {}: {}", worst.flow, worst.direction, worst.evidence),
+        flow: Some(worst.flow),
+        direction: Some(worst.direction),
+    }
+}
+
+fn has_long_queue(rtt: &SummaryStats) -> bool {
+    let (minimum, high) = (rtt.min.unwrap_or(0.0), rtt.p95.unwrap_or(0.0));
+    high - minimum > minimum.max(LONG_QUEUE_MS)
+}
