@@ -1,4 +1,5 @@
-// A capture that the user drops: its flows, the causes of retransmissions, and a time-sequence plot.
+// A capture that the user drops: what is wrong with it, its flows, the causes of retransmissions, and a
+// time-sequence plot.
 
 import { TimeChart } from "./charts.js";
 import { rate } from "./quantity.js";
@@ -20,6 +21,9 @@ export class CaptureView {
     this.drop = byId("drop");
     this.file = byId("capture-file");
     this.status = byId("capture-status");
+    this.verdict = byId("capture-verdict");
+    this.failures = byId("capture-failures");
+    this.findings = byId("capture-findings");
     this.flows = byId("capture-flows");
     this.flow = byId("capture-flow");
     this.title = byId("capture-flow-title");
@@ -44,8 +48,7 @@ export class CaptureView {
   }
 
   async read(file) {
-    this.flows.hidden = true;
-    this.flow.hidden = true;
+    for (const part of [this.verdict, this.failures, this.flows, this.flow]) part.hidden = true;
     if (file.size > MAX_BYTES) {
       this.say(`${file.name} has ${(file.size / 2 ** 20).toFixed(0)} MiB; the page takes up to 1 GiB: run \`ackclock analyze\`.`, true);
       return;
@@ -84,6 +87,7 @@ export class CaptureView {
     ];
     this.say(`${this.name}: ${notes.filter(Boolean).join("; ")}.`);
     this.report = report;
+    this.showVerdict(report);
     const head = ["Flow", "Client", "Server", "Data", "Goodput", "RTT, median", "Retransmitted"];
     const rows = report.largest.map((flow, index) => {
       const data = larger(flow);
@@ -105,11 +109,31 @@ export class CaptureView {
     if (rows.length) this.select(0);
   }
 
+  showVerdict({ summary, failures, failure_count: count }) {
+    const { verdict, evidence } = summary.verdict;
+    this.verdict.textContent = `Verdict: ${verdict.replaceAll("_", " ")}. ${evidence}`;
+    this.verdict.hidden = false;
+    const title = `Connections that fail or wait${count > failures.length ? `: the first ${failures.length} of ${count.toLocaleString("en")}` : ""}`;
+    const rows = failures.map((one) => [String(one.flow), one.client, one.server, ...described(one)]);
+    table(this.failures, title, ["Flow", "Client", "Server", "Finding", "Evidence and advice"], rows);
+    this.failures.hidden = rows.length === 0;
+  }
+
+  showFindings(flow) {
+    const rows = flow.diagnosis.map((one) => {
+      const [finding, text] = described(one);
+      return [finding, one.direction === "a2b" ? "client" : "server", one.share === null ? "" : percent(one.share), text];
+    });
+    table(this.findings, "Findings", ["Finding", "Data of the", "Share of time", "Evidence and advice"], rows);
+    this.findings.hidden = rows.length === 0;
+  }
+
   select(index) {
     const flow = this.report.largest[index];
     this.selected = flow.flow - 1;
     this.isUpload = flow.a2b.unique_bytes > flow.b2a.unique_bytes;
     this.title.textContent = `Flow ${flow.flow}: ${flow.client} to ${flow.server}, data of the ${this.isUpload ? "client" : "server"}`;
+    this.showFindings(flow);
     this.showCauses(larger(flow));
     this.flow.hidden = false;
     this.worker.postMessage({ kind: "sequence", id: ++this.id, flow: this.selected });
@@ -159,6 +183,19 @@ export class CaptureView {
       return { ...one, values };
     }));
   }
+}
+
+// The name of a finding, and its sentences.
+function described({ finding, evidence, advice }) {
+  const text = document.createElement("span");
+  text.textContent = evidence;
+  if (advice) {
+    const remedy = document.createElement("span");
+    remedy.className = "advice";
+    remedy.textContent = advice;
+    text.append(remedy);
+  }
+  return [finding.replaceAll("_", " "), text];
 }
 
 const larger = (flow) => (flow.a2b.unique_bytes > flow.b2a.unique_bytes ? flow.a2b : flow.b2a);

@@ -21,6 +21,8 @@ from ackclock.errors import AckclockError
 from ackclock.input.scenario.draft import draft_of
 from ackclock.lab.server import STATIC, LabServer, page_files
 from ackclock.simulation.plan import build_plan
+from tests.support.captures import simulated_captures
+from tests.support.short_flows import Connection, exchange, refused, unanswered, write_connections
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -236,6 +238,38 @@ def test_capture_has_the_flows_and_causes_of_analyze(lab: Lab, tmp_path: Path) -
     direction = report["largest"][0]["b2a"]
     for key in ("unique_bytes", "retransmitted_segments", "causes", "rtt_ms", "limited", "goodput_bps"):
         assert direction[key] == expected["b2a"][key], key
+    assert lab.messages == []
+
+
+def test_capture_has_the_findings_and_the_verdict_of_analyze(lab: Lab, tmp_path: Path) -> None:
+    capture, _ = simulated_captures(tmp_path, tcp={"receive_buffer": "16 KiB"})
+    document = ackclock.analyze(capture).document
+    expected = document["flows"][0]["diagnosis"]
+    lab.page.click("#tab-capture")
+    lab.page.set_input_files("#capture-file", capture)
+    lab.page.wait_for_selector("#capture-findings:not([hidden])", timeout=60_000)
+    report = lab.page.evaluate("lab.capture.report")
+    assert report["largest"][0]["diagnosis"] == expected
+    assert expected[0]["finding"] == "receive_window"
+    assert expected[0]["evidence"] in lab.page.inner_text("#capture-findings")
+    assert document["summary"]["verdict"]["evidence"] in lab.page.inner_text("#capture-verdict")
+    assert lab.page.is_hidden("#capture-failures"), "no connection failed"
+    assert lab.messages == []
+
+
+def test_capture_has_the_failures_of_connections_that_are_small(lab: Lab, tmp_path: Path) -> None:
+    packets = [exchange(0.0), refused(1.0), unanswered(2.0)]
+    ends = [("10.0.0.1", 2000 + number) for number in range(len(packets))]
+    capture = write_connections(tmp_path / "failed.pcap", [Connection(*one) for one in zip(packets, ends, strict=True)])
+    lab.page.click("#tab-capture")
+    lab.page.set_input_files("#capture-file", capture)
+    lab.page.wait_for_selector("#capture-failures:not([hidden])", timeout=60_000)
+    rows = lab.page.inner_text("#capture-failures")
+    for flow in ackclock.analyze(capture).document["flows"][1:]:
+        (finding,) = flow["diagnosis"]
+        assert finding["evidence"] in rows
+        assert flow["client"] in rows
+    assert "connection refused" in rows and "connection unanswered" in rows
     assert lab.messages == []
 
 
