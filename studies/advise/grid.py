@@ -5,12 +5,13 @@ has not used.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import ackclock
-from ackclock.advisor.actions import WHO, candidates
+from ackclock.advisor.actions import WHO, Action, candidates
 from ackclock.advisor.outcome import refusal
 from ackclock.advisor.race import Actions, Entry, Runs, compatible, label_of, mean_gain
 from ackclock.advisor.situation import situation_of
@@ -81,11 +82,11 @@ def outcome(drawn: Drawn) -> Outcome:
     grid: list[Actions] = [*((action,) for action in actions), *pairs]
     first = _run(runs, [(), *grid], FIRST_SEEDS)
     order = sorted(grid, key=lambda one: mean_gain(first[label_of(one)], first[LEFT], SCORE), reverse=True)
-    by_label = {label_of(one): one for one in grid}
-    advised = document["advice"][0]["label"] if document["advice"] else LEFT
+    advised = LEFT
     kept = {label_of(one): one for one in order[:KEPT]}
-    if advised != LEFT:
-        kept[advised] = by_label[advised]
+    for row in document["advice"][:1]:
+        advised = row["label"]
+        kept[advised] = _advised(actions, row)
     truth = _run(runs, [(), *kept.values()], SEEDS)
     base = truth[LEFT]
     values = {label: {seed: run[SCORE] for seed, run in of.items()} for label, of in truth.items()}
@@ -103,6 +104,13 @@ def outcome(drawn: Drawn) -> Outcome:
         advise_s,
         time.monotonic() - begun,
     )
+
+
+def _advised(actions: Sequence[Action], row: Mapping[str, Any]) -> Actions:
+    """The actions of an advice, which may be more than the pair of a grid."""
+    parts = [one for one in actions if all(change.as_json() in row["change"] for change in one.changes)]
+    every = (some for size in range(1, len(parts) + 1) for some in combinations(parts, size))
+    return next(some for some in every if label_of(some) == row["label"])
 
 
 def _run(runs: Runs, changes: list[Actions], seeds: range) -> dict[str, dict[int, Run]]:

@@ -80,9 +80,12 @@ pub struct RetransmissionEvidence {
 /// A kind and its confidence, if the rule applies.
 type Verdict = Option<(SegmentKind, f32)>;
 
+/// A rule's name and the rule.
+type Named = (KindRule, fn(&RetransmissionEvidence) -> Verdict);
+
 /// The rules in the order of a sender's own code. The first one that applies classifies, so that each
 /// may assume that those before it do not.
-const RULES_IN_ORDER: [(KindRule, fn(&RetransmissionEvidence) -> Verdict); 26] = [
+const RULES_IN_ORDER: [Named; 26] = [
     (KindRule::ThirdDupack, third_dupack),
     (KindRule::PartialAck, partial_ack),
     (KindRule::ReorderingTimer, reordering_timer),
