@@ -67,11 +67,14 @@ impl CheckedTable {
         format!("{}({})", self.table.table(), self.table.written(None).to_toml())
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&'static str, Bound<'py, PyAny>))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, TableArguments<'py>)> {
         let read = py.import("ackclock._native")?.getattr("read_table")?;
         Ok((read, (self.table.table(), self.written(py, true)?)))
     }
 }
+
+/// The arguments of `read_table`.
+type TableArguments<'py> = (&'static str, Bound<'py, PyAny>);
 
 /// Reads a table, such as `CoDel`, or one of several kinds, such as `Queue`. Raises InvalidValue of
 /// ackclock.errors.
@@ -106,12 +109,15 @@ pub fn table_names() -> Vec<&'static str> {
 /// The keys of a table, in the order in which they are checked: name, unit, default ("required" or
 /// TOML or words), limits, text, example.
 #[pyfunction]
-pub fn table_keys(name: &str) -> PyResult<Vec<(&'static str, &'static str, String, String, &'static str, String)>> {
+pub fn table_keys(name: &str) -> PyResult<Vec<KeyRow>> {
     let keys = registry::keys(name).ok_or_else(|| unknown(name))?;
     Ok(keys.into_iter().map(row).collect())
 }
 
-fn row(key: Key) -> (&'static str, &'static str, String, String, &'static str, String) {
+/// A key of `table_keys`.
+type KeyRow = (&'static str, &'static str, String, String, &'static str, String);
+
+fn row(key: Key) -> KeyRow {
     let default = match key.default {
         KeyDefault::Required => "required".into(),
         KeyDefault::Value(value) => value.to_short_toml(),

@@ -3,7 +3,7 @@
 
 use super::connection::Connection;
 use super::receiver_vantage::SLOW_READER;
-use super::rule::Claim;
+use super::rule::{Claim, ClaimOfEnd};
 use super::sending_end::SendingEnd;
 use crate::number_text::{many, size, span};
 
@@ -29,7 +29,7 @@ fn is_refused(connection: &Connection<'_>) -> bool {
     connection.flow.reset.kind == Some("refused")
 }
 
-pub fn connection_refused(connection: &Connection<'_>) -> Option<(SendingEnd, Claim)> {
+pub fn connection_refused(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
     if !is_refused(connection) {
         return None;
     }
@@ -44,7 +44,7 @@ pub fn connection_refused(connection: &Connection<'_>) -> Option<(SendingEnd, Cl
     Some((SendingEnd::Client, Claim::new(evidence, advice)))
 }
 
-pub fn connection_unanswered(connection: &Connection<'_>) -> Option<(SendingEnd, Claim)> {
+pub fn connection_unanswered(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
     let syn = &connection.flow.a2b.unanswered;
     if is_refused(connection) || syn.what != Some("syn") {
         return None;
@@ -59,7 +59,7 @@ pub fn connection_unanswered(connection: &Connection<'_>) -> Option<(SendingEnd,
     Some((SendingEnd::Client, Claim::new(evidence, advice)))
 }
 
-pub fn handshake_unfinished(connection: &Connection<'_>) -> Option<(SendingEnd, Claim)> {
+pub fn handshake_unfinished(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
     let answer = &connection.flow.b2a.unanswered;
     if answer.what != Some("syn") {
         return None;

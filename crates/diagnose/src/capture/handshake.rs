@@ -1,7 +1,7 @@
 //! Findings about the path and the handshake: proxies, rewritten options, retransmitted SYNs.
 
 use super::connection::Connection;
-use super::rule::Claim;
+use super::rule::{Claim, ClaimOfEnd};
 use super::sending_end::SendingEnd;
 use super::transfer::above_zero;
 use crate::number_text::{many, milliseconds, sentence};
@@ -17,7 +17,7 @@ const SAME_TIME_S: f64 = 3600.0;
 /// Maximum difference of the TTLs of one host's packets.
 pub const TTL_DIFFERENCE: u8 = 1;
 
-pub fn split_tcp_proxy(connection: &Connection<'_>) -> Option<(SendingEnd, Claim)> {
+pub fn split_tcp_proxy(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
     let mut signs = proxy_signs(connection);
     signs.extend(nothing_in_common(connection));
     if signs.is_empty() {
@@ -108,7 +108,7 @@ fn answers(one: &FlowReport, other: &FlowReport) -> Option<(f64, f64)> {
 }
 
 /// Retransmitted SYNs of a connection that was established.
-pub fn handshake_loss(connection: &Connection<'_>) -> Option<(SendingEnd, Claim)> {
+pub fn handshake_loss(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
     let flow = connection.flow;
     let retransmitted: u64 = SendingEnd::BOTH
         .iter()

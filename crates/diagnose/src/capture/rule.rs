@@ -30,12 +30,15 @@ pub enum Check {
     /// About the goodputs of two directions; the finding is the first's.
     Pair(fn(&FlowCorrelation) -> Option<Claim>),
     /// About a connection, however few packets it has. The finding is that of a direction.
-    Connection(fn(&Connection<'_>) -> Option<(SendingEnd, Claim)>),
+    Connection(fn(&Connection<'_>) -> Option<ClaimOfEnd>),
     /// About what one end sends, or the other keeps it from sending.
     End(fn(&Connection<'_>, SendingEnd) -> Option<Claim>),
     /// About the capture as a whole: its mirrored packets.
     Capture(fn(u64) -> bool),
 }
+
+/// A claim, and the end whose direction its finding is of.
+pub type ClaimOfEnd = (SendingEnd, Claim);
 
 /// What a rule claims: the sentences of its finding.
 #[derive(Debug, Clone, PartialEq)]

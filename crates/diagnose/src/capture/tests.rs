@@ -7,6 +7,9 @@ use ackclock_trace::report::{
 };
 use std::collections::BTreeSet;
 
+/// What a row does to a case.
+type Change = fn(&mut Case);
+
 /// A download, captured at the server, its sender, and what else the rules need.
 #[derive(Default)]
 struct Case {
@@ -541,7 +544,7 @@ fn verdict(case: &Case) -> (&'static str, String) {
 
 #[test]
 fn verdict_names_the_owner_of_the_largest_limit() {
-    let rows: [(fn(&mut Case), &str); 6] = [
+    let rows: [(Change, &str); 6] = [
         (|case| case.shares().receive_window = Some(0.8), "receiving_host"),
         (|case| case.shares().send_buffer = Some(0.8), "sending_host"),
         (|case| case.shares().application = Some(0.8), "application"),
