@@ -9,7 +9,7 @@ import tomllib
 import pytest
 
 from ackclock import cli
-from ackclock._native import kind_rules
+from ackclock._native import findings, kind_rules
 from ackclock.errors import Internal, Interrupted, RunFailed, UsageError
 from ackclock.explanations import TEXTS, explain, explanations
 from tests.support import ROOT
@@ -66,7 +66,7 @@ def test_rule_is_explained_with_its_kind_and_its_source(capsys: pytest.CaptureFi
 
 def test_names_of_errors_findings_and_rules_are_distinct() -> None:
     texts = tomllib.loads(TEXTS.read_text("utf-8"))
-    names = [*texts["errors"], *texts["findings"], *(name for name, _, _ in kind_rules())]
+    names = [*texts["errors"], *(of["name"] for of in findings()), *(name for name, _, _ in kind_rules())]
     assert len(set(names)) == len(names) == len(explanations())
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ackclock._native import LimitFacts
+from ackclock.comparison import compare
 from ackclock.comparison.ack_path import bottlenecks, unmarked
 from ackclock.comparison.asymmetry import Asymmetry, asymmetry, recorded_warning, why_no_asymmetry
 from ackclock.comparison.configuration import Configuration, configurations
@@ -120,10 +121,12 @@ def test_queue_is_not_replaced_in_an_unlimited_direction() -> None:
         bottlenecks(_hops({"name": "air", "rate": {"down": "1 Mb/s"}}), "down")
 
 
-@pytest.mark.parametrize(("metric", "flows"), [("speed", 1), ("jain", 1)])
-def test_unknown_ranking_metric_is_refused(metric: str, flows: int) -> None:
+def test_ranking_metric_is_refused_when_it_is_unknown_or_needs_two_flows() -> None:
     with pytest.raises(InputError, match="rank_by"):
-        check_rank_by(metric, flows)
+        compare("dumbbell-10m", rank_by="speed")
+    with pytest.raises(InputError, match="rank_by"):
+        check_rank_by("jain", 1)
+    check_rank_by("jain", 2)
 
 
 def test_metrics_sum_flows_and_hops() -> None:

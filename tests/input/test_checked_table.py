@@ -57,7 +57,9 @@ def test_error_has_the_place_below_the_table_and_its_code() -> None:
     assert caught.value.allowed.endswith("(did you mean keep?)")
 
 
-@pytest.mark.parametrize("value", [None, 3, 2**70, 1.5, "x", [1, "y"], (1,), object()], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "value", [None, 3, 2**70, 1.5, "x", [1, "y"], (1,), object()], ids=lambda value: type(value).__name__
+)
 def test_value_of_another_type_is_named_in_the_message(value: object) -> None:
     with pytest.raises(InvalidValue, match="a table with a kind: droptail, red"):
         ReadBy("Queue")(value)
