@@ -6,7 +6,7 @@ run folder of an earlier version lacks keys that its results do not need.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,8 @@ def check_files(folder: Path) -> None:
             _check(folder / name, stored_files.read_json(folder / name), model)
     for path in sorted(folder.rglob("*.parquet")):
         _check_table(path)
+    if kind == ANALYZE and (folder / "flows.parquet").is_file():
+        _check_columns(folder / "flows.parquet", "flows", ("a2b_unique_bytes", "b2a_unique_bytes"))
 
 
 class _Flow(Open):
@@ -172,7 +174,7 @@ _STATES: dict[str, type[BaseModel]] = {ENVIRONMENT: _Environment, POINTS: _Point
 """The files of a run folder that say what it holds."""
 _COLUMNS = {
     "series": ("flow", "time_s"),
-    "hops": ("hop", "direction", "time_s"),
+    "hops": ("hop", "direction", "station", "time_s", "queue_packets"),
     "flows": ("flow",),
     "fates": ("fate", "sent_s"),
     "runs": ("run", "seed"),
@@ -182,9 +184,13 @@ _COLUMNS = {
 
 
 def _check_table(path: Path) -> None:
-    columns = stored_files.read_table(path).columns
     name = path.stem if path.stem in _COLUMNS else path.parent.name
-    for column in _COLUMNS.get(name, ()):
+    _check_columns(path, name, _COLUMNS.get(name, ()))
+
+
+def _check_columns(path: Path, name: str, required: Iterable[str]) -> None:
+    columns = stored_files.read_table(path).columns
+    for column in required:
         if columns and column not in columns:
             raise stored_files.damaged(path, f"the file is not the table `{name}` of a run (no column {column})")
 

@@ -16,6 +16,7 @@ import ackclock
 from ackclock import cli
 from ackclock.errors import InputError
 from ackclock.folder_damage import check_files, damage_named
+from ackclock.storage.stored_files import read_json
 from studies.run_folders import fuzz
 
 pytestmark = pytest.mark.finding("R3")
@@ -238,6 +239,24 @@ def test_table_of_an_emulation_with_other_columns_is_named(tmp_path: Path) -> No
     pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "fates.parquet")
     with pytest.raises(InputError, match=r"not the table `fates` of a run \(no column fate\)"):
         check_files(tmp_path)
+
+
+@pytest.mark.finding("R3")
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_number_that_is_no_json_is_named(number: str, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(f'{{"goodput_bps": {number}}}')
+    with pytest.raises(InputError, match=f"the file is not JSON \\({number} is no number\\)"):
+        read_json(tmp_path / "a.json")
+
+
+@pytest.mark.finding("R3")
+def test_table_of_another_kind_of_run_is_named(tmp_path: Path) -> None:
+    hops = {"hop": ["a"], "direction": ["down"], "time_s": [0.0], "queue_packets": [1]}
+    pl.DataFrame(hops).write_parquet(tmp_path / "hops.parquet")
+    with pytest.raises(InputError, match=r"not the table `hops` of a run \(no column station\)"):
+        check_files(tmp_path)
+    pl.DataFrame({**hops, "station": [""]}).write_parquet(tmp_path / "hops.parquet")
+    check_files(tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
