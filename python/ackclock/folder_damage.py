@@ -6,7 +6,8 @@ run folder of an earlier version lacks keys that its results do not need.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,9 +57,7 @@ def check_files(folder: Path) -> None:
         if (folder / name).is_file():
             _check(folder / name, stored_files.read_json(folder / name), model)
     for path in sorted(folder.rglob("*.parquet")):
-        _check_table(path)
-    if kind == ANALYZE and (folder / "flows.parquet").is_file():
-        _check_columns(folder / "flows.parquet", "flows", ("a2b_unique_bytes", "b2a_unique_bytes"))
+        _check_table(path, kind)
 
 
 class _Flow(Open):
@@ -183,20 +182,29 @@ _COLUMNS = {
 """Columns that a table of this name has in every kind of run."""
 
 
-def _check_table(path: Path) -> None:
+_OF_CAPTURES = {"flows": ("a2b_unique_bytes", "b2a_unique_bytes")}
+"""Further ones of `analyze`."""
+
+
+def _check_table(path: Path, kind: RunKind | None) -> None:
+    table = stored_files.read_table(path)
     name = path.stem if path.stem in _COLUMNS else path.parent.name
-    _check_columns(path, name, _COLUMNS.get(name, ()))
-
-
-def _check_columns(path: Path, name: str, required: Iterable[str]) -> None:
-    columns = stored_files.read_table(path).columns
+    required = _COLUMNS.get(name, ()) + (_OF_CAPTURES.get(name, ()) if kind == ANALYZE else ())
     for column in required:
-        if columns and column not in columns:
+        if table.columns and column not in table.columns:
             raise stored_files.damaged(path, f"the file is not the table `{name}` of a run (no column {column})")
+    points = path.parent.parent / POINTS
+    if name == "runs" and points.is_file() and table.columns:
+        stored = stored_files.read_json(points)
+        count, last = len(stored["points"]) * len(stored["seeds"]), table["run"].max()
+        if isinstance(last, int) and last >= count:
+            raise stored_files.damaged(path, f"there is a run {last} of {count}")
 
 
 def _check_document(path: Path, kind: RunKind) -> None:
     document = stored_files.read_json(path)
+    for loc in _not_finite(document, ()):
+        raise stored_files.damaged(path, f"{format_loc(loc, document)} is no number (RFC 8259, section 6)")
     if kind == SIMULATE and isinstance(document, list):
         if not document:
             raise stored_files.damaged(path, "the file has no run")
@@ -205,6 +213,15 @@ def _check_document(path: Path, kind: RunKind) -> None:
     else:
         _check(path, document, _DOCUMENTS.get(kind) or DOCUMENTS[kind.command])
         _check(path, document, _PARTS.get(kind, Open))
+
+
+def _not_finite(value: Any, loc: tuple[int | str, ...]) -> Iterator[tuple[int | str, ...]]:
+    """Where a document has NaN or an infinity, which Python reads as JSON."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield loc
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        yield from _not_finite(part, (*loc, key))
 
 
 def _check(path: Path, document: Any, model: type[BaseModel]) -> None:

@@ -16,7 +16,6 @@ import ackclock
 from ackclock import cli
 from ackclock.errors import InputError
 from ackclock.folder_damage import check_files, damage_named
-from ackclock.storage.stored_files import read_json
 from studies.run_folders import fuzz
 
 pytestmark = pytest.mark.finding("R3")
@@ -244,9 +243,20 @@ def test_table_of_an_emulation_with_other_columns_is_named(tmp_path: Path) -> No
 @pytest.mark.finding("R3")
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
 def test_number_that_is_no_json_is_named(number: str, tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text(f'{{"goodput_bps": {number}}}')
-    with pytest.raises(InputError, match=f"the file is not JSON \\({number} is no number\\)"):
-        read_json(tmp_path / "a.json")
+    (tmp_path / "reproduce.json").write_text(f'{{"paper": "wibro", "claims": [{{"ours": {number}}}]}}')
+    with pytest.raises(InputError, match=r"claims\[1\]\.ours is no number"):
+        check_files(tmp_path)
+
+
+@pytest.mark.finding("R3")
+def test_run_beyond_the_points_is_named(tmp_path: Path) -> None:
+    (tmp_path / "points.json").write_text('{"points": [{}, {}], "seeds": [1, 2]}')
+    (tmp_path / "runs").mkdir()
+    pl.DataFrame({"run": [0, 3], "seed": [1, 2]}).write_parquet(tmp_path / "runs" / "00000.parquet")
+    check_files(tmp_path)
+    pl.DataFrame({"run": [0, 4], "seed": [1, 2]}).write_parquet(tmp_path / "runs" / "00000.parquet")
+    with pytest.raises(InputError, match="there is a run 4 of 4"):
+        check_files(tmp_path)
 
 
 @pytest.mark.finding("R3")

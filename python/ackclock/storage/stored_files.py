@@ -47,18 +47,13 @@ def parsed(content: bytes, path: Path) -> Any:
     """The value of JSON text from the file at `path`."""
     text = _decoded(content, path)
     try:
-        return json.loads(text, parse_constant=lambda name: _no_json(name, path))
+        return json.loads(text)
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
             raise damaged(path, f"the file is cut after {len(content)} bytes, inside its JSON") from None
         raise damaged(path, f"the file is not JSON ({error.msg}, line {error.lineno})") from None
     except RecursionError:
         raise damaged(path, "the file is not JSON of a run (nested too deep)") from None
-
-
-def _no_json(name: str, path: Path) -> None:
-    """NaN and infinities are no JSON (RFC 8259, section 6), though Python reads and writes them."""
-    raise damaged(path, f"the file is not JSON ({name} is no number)")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
