@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
@@ -25,7 +25,7 @@ from ackclock.errors import AckclockError, InputError, format_value
 from ackclock.input.document import format_loc
 from ackclock.storage import stored_files
 from ackclock.storage.dataset_files import INDEX, POINTS
-from ackclock.storage.run_folder import ENVIRONMENT
+from ackclock.storage.run_folder import ENVIRONMENT, FINISHED, file_digests
 from ackclock.storage.run_kind import ANALYZE, COMPARE, EMULATE, REPRODUCE, SCHEDULE, SIMULATE, SWEEP, RunKind, kind_of
 
 
@@ -58,6 +58,24 @@ def check_files(folder: Path) -> None:
             _check(folder / name, stored_files.read_json(folder / name), model)
     for path in sorted(folder.rglob("*.parquet")):
         _check_table(path, kind)
+    if kind is not None:
+        _check_digests(folder)
+
+
+def _check_digests(folder: Path) -> None:
+    """Raise the error of the first file that is not what the finished run wrote."""
+    path = folder / ENVIRONMENT
+    about = stored_files.read_json(path)
+    if about.get("run", {}).get("state") != FINISHED:
+        return
+    if "files" not in about:
+        raise stored_files.damaged(path, "the file has no digests of the run's files, as those of earlier versions")
+    here = file_digests(folder)
+    for name, digest in about["files"].items():
+        if name not in here:
+            raise stored_files.damaged(folder / name, "the file is missing from the run folder")
+        if here[name] != digest:
+            raise stored_files.damaged(folder / name, "the file is not what its run wrote (its SHA-256 differs)")
 
 
 class _Flow(Open):
@@ -121,7 +139,7 @@ class _StoredClaims(Claims):
 class _Identity(Open):
     kind: str
     digest: str
-    state: str
+    state: Literal["", "begun", "finished"]
 
 
 class _Environment(Open):
@@ -130,6 +148,7 @@ class _Environment(Open):
     seeds: list[int]
     host: dict[str, Any] = {}
     packages: dict[str, Any] = {}
+    files: dict[str, str] = {}
     run: _Identity = _Identity(kind="", digest="", state="")
 
 

@@ -17,6 +17,7 @@ import pytest
 
 import ackclock
 from ackclock.emulation.run import open_emulation
+from ackclock.folder_damage import check_files
 from tests.support.namespaces import namespaces
 
 pytestmark = [
@@ -233,6 +234,7 @@ def test_run_folder_has_no_captures_with_no_log(tmp_path):
     subprocess.run(argv, cwd=tmp_path, check=True, capture_output=True, timeout=60)
     files = {path.name for path in (tmp_path / "run").iterdir()}
     assert files == {"emulation.json", "environment.json", "scenario.toml"}
+    check_files(tmp_path / "run")
 
 
 def test_command_does_not_start_when_out_is_a_file(tmp_path):

@@ -13,6 +13,7 @@ import pytest
 import ackclock
 from ackclock.comparison.measurement_rows import beside
 from ackclock.errors import InputError
+from ackclock.folder_damage import check_files
 from ackclock.input.document import Document
 from ackclock.measurement.pathchar import hops_of
 from ackclock.measurement.plan import estimate, plan_of
@@ -80,6 +81,7 @@ def test_measurement_document_has_the_plans_tests_and_equals_the_folders(measure
     assert document["latency_under_load"]["down"]["responsiveness"]["rpm"] > 0
     assert document["clock"]["offset_interval_ms"][0] < 0.5
     assert json.loads((folder / "measurement.json").read_text()) == document
+    check_files(folder)
     names = {
         "scenario.toml",
         "environment.json",

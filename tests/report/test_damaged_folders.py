@@ -276,6 +276,29 @@ def test_whole_folder_has_no_damage(kind: str, runs: Path, capsys) -> None:
         assert _status(verb, runs / kind, runs / kind, capsys) == 0
 
 
+def test_value_that_only_the_digest_shows_is_damage_after_a_failure(damaged) -> None:
+    """Any change that makes a reader fail is named, whatever the types say of it."""
+    folder = damaged("sweep")
+    path = next((folder / "runs").glob("*.parquet"))
+    pl.read_parquet(path).with_columns(pl.lit("text").alias("goodput_mbps")).write_parquet(path)
+    with pytest.raises(InputError, match=r"runs/00000.parquet: the file is not what its run wrote"):
+        check_files(folder)
+    with pytest.raises(InputError, match="not what its run wrote"), damage_named(folder):
+        float("text")
+
+
+def test_finished_folder_without_digests_is_damaged_and_one_of_an_earlier_version_is_not(damaged) -> None:
+    path = damaged("simulate") / "environment.json"
+    environment = json.loads(path.read_bytes())
+    del environment["files"]
+    path.write_text(json.dumps(environment))
+    with pytest.raises(InputError, match="has no digests of the run's files"):
+        check_files(path.parent)
+    del environment["run"]
+    path.write_text(json.dumps(environment))
+    check_files(path.parent)
+
+
 def test_defect_stays_a_traceback_where_no_file_is_damaged(runs: Path) -> None:
     with pytest.raises(KeyError), damage_named(runs / "simulate"):
         raise KeyError("a defect of this program")

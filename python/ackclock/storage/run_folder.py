@@ -4,6 +4,7 @@ time.
 Every command that writes a run folder enters a `RunFolder`. Results are never overwritten: a folder
 with another experiment is refused before anything is done or written, or is renamed with ``force``.
 environment.json has the identity as ``run = {kind, digest, state}``, whatever the other files are.
+In the state finished it also has the digest of each document and table.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self
@@ -42,6 +43,10 @@ PARTS = {"cells": "sweep or compare", "live": "reproduce --live", **dict.fromkey
 DATASET = ("chunks", "runs", "flows", "series", "hops", "summaries")
 MAX_HARM = 16
 """Datasets of runs beside other flows in a comparison (`simulation.harm`): more are not crowded."""
+DIGESTED = (".json", ".toml", ".parquet")
+"""The files of a finished folder that commands read."""
+TEMPORARY_PARTS = ("cells", "chunks")
+"""Subfolders whose files are removed after the folder is finished."""
 CROWDED = (
     *("", "cells", "traces", "live", "xplot", *DATASET),
     *(
@@ -299,7 +304,8 @@ class RunFolder:
         run = {"kind": self.identity.kind, "digest": self.identity.digest, "state": state}
         if state == FINISHED and self._remote:
             self._remote.push_results()  # the state is uploaded last
-        atomic_files.write_json(self.path / ENVIRONMENT, {**environment(self._seeds), **more, "run": run})
+        files = {"files": file_digests(self.path)} if state == FINISHED else {}
+        atomic_files.write_json(self.path / ENVIRONMENT, {**environment(self._seeds), **more, "run": run, **files})
         if self._remote:
             self._remote.push(ENVIRONMENT)
 
@@ -354,6 +360,23 @@ class RunFolder:
             ):
                 raise failed from error
             raise
+
+
+def file_digests(folder: Path) -> dict[str, str]:
+    """The SHA-256 (16 hex digits) of each document and table of a run folder, by path."""
+    paths = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.suffix in DIGESTED)
+    return {
+        path.as_posix(): _file_digest(folder / path)
+        for path in paths
+        if path.name != ENVIRONMENT
+        and not any(part in TEMPORARY_PARTS or temporary_files.is_leftover_name(part) for part in path.parts)
+        and (folder / path).is_file()
+    }
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()[:16]
 
 
 def write_failed(error: BaseException, folder: Path, *, empty: bool = False, then: str = AGAIN) -> WriteFailed | None:
