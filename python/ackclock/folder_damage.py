@@ -6,11 +6,15 @@ run folder of an earlier version lacks keys that its results do not need.
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Iterator
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from pydantic import BaseModel, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
@@ -34,15 +38,52 @@ def damage_named(*folders: Path) -> Iterator[None]:
     """Raise the InputError of the first damaged file of `folders` in place of an exception that
     the damage causes. Without damage the exception is a defect of this program, and stays.
     """
-    try:
-        yield
-    except (AckclockError, ImportError, MemoryError):
-        raise
-    except Exception:
-        for folder in folders:
-            if folder.is_dir():
+    with _native_stderr() as held:
+        try:
+            yield
+        except (ImportError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # a panic of native code is no Exception
+            damage = error if isinstance(error, AckclockError) else _damage(folders)
+            if damage is None:
+                raise
+            if damage.code == "damaged-run":
+                held.truncate(0)
+            raise damage from None
+
+
+def _damage(folders: Iterable[Path]) -> AckclockError | None:
+    """The error of the first damaged file of the folders."""
+    for folder in folders:
+        if folder.is_dir():
+            try:
                 check_files(folder)
-        raise
+            except AckclockError as damage:
+                return damage
+    return None
+
+
+@contextmanager
+def _native_stderr() -> Iterator[BinaryIO]:
+    """Hold what is printed to stderr meanwhile: the Parquet reader panics on a damaged file, and
+    its threads say so. At the end it is printed, but for what the caller removes from the file.
+    """
+    try:
+        stderr = os.dup(2)
+        held = os.fdopen(os.memfd_create("stderr"), "r+b", buffering=0)
+    except (AttributeError, OSError):  # no Linux, or no stderr
+        yield io.BytesIO()
+        return
+    with held:
+        sys.stderr.flush()
+        os.dup2(held.fileno(), 2)
+        try:
+            yield held
+        finally:
+            sys.stderr.flush()
+            os.dup2(stderr, 2)
+            held.seek(0)
+            shutil.copyfileobj(held, os.fdopen(stderr, "wb"))
 
 
 def check_files(folder: Path) -> None:

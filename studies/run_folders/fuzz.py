@@ -16,6 +16,7 @@ import contextlib
 import copy
 import io
 import json
+import os
 import random
 import shutil
 import sys
@@ -26,7 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 
@@ -166,7 +167,8 @@ def draw(whole: Path, folder: Path, seed: int, number: int, kinds: Sequence[str]
         if not left:
             break
         path = rng.choice(left)
-        with contextlib.suppress(ValueError, pl.exceptions.PolarsError, OSError):  # damaged already
+        damaged_already = (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+        with contextlib.suppress(*damaged_already), _native_stderr():
             done.append(damage(path, folder, rng))
     return kind, done
 
@@ -186,13 +188,28 @@ class Failure:
     place: str
 
 
+@contextlib.contextmanager
+def _native_stderr() -> Iterator[IO[bytes]]:
+    """The file with what native code prints to stderr meanwhile."""
+    stderr = os.dup(2)
+    with tempfile.TemporaryFile() as printed:
+        os.dup2(printed.fileno(), 2)
+        try:
+            yield printed
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+
+
 def play(arguments: list[str]) -> Failure | None:
     """Run a command in this process; None if it ends as it may."""
     out, err = io.StringIO(), io.StringIO()
     begin = time.monotonic()
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _native_stderr() as native:
             status = cli.run(arguments)
+            native.seek(0)
+            printed = native.read().splitlines()
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic of native code is no Exception
@@ -204,6 +221,8 @@ def play(arguments: list[str]) -> Failure | None:
     lines = err.getvalue().splitlines()
     if status == 2 and "--json" in arguments and "error" not in json.loads(out.getvalue()):
         return Failure(arguments, "no error in the document")
+    if printed:
+        return Failure(arguments, f"{len(printed)} lines of native code: {printed[:2]}")
     if status not in (0, 2) or (status == 2 and len(lines) != 1) or "Traceback" in err.getvalue():
         return Failure(arguments, f"status {status} with {len(lines)} lines: {lines[-1:]}")
     return None

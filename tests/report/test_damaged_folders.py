@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -285,6 +286,18 @@ def test_value_that_only_the_digest_shows_is_damage_after_a_failure(damaged) -> 
         check_files(folder)
     with pytest.raises(InputError, match="not what its run wrote"), damage_named(folder):
         float("text")
+
+
+@pytest.mark.parametrize("is_damaged", [True, False])
+def test_what_native_code_prints_is_dropped_with_damage_only(is_damaged: bool, damaged, capfd) -> None:
+    """A panic of the Parquet reader is printed by its thread, before its exception is here."""
+    folder = damaged("simulate")
+    if is_damaged:
+        (folder / "series.parquet").write_bytes(b"")
+    with pytest.raises(InputError if is_damaged else KeyError), damage_named(folder):
+        os.write(2, b"thread 'async-executor-0' panicked\n")
+        raise KeyError("flow")
+    assert capfd.readouterr().err == ("" if is_damaged else "thread 'async-executor-0' panicked\n")
 
 
 def test_finished_folder_without_digests_is_damaged_and_one_of_an_earlier_version_is_not(damaged) -> None:
