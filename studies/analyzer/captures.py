@@ -4,7 +4,6 @@ retransmission.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -131,8 +130,7 @@ def run(case: Case, folder: Path) -> dict[str, Any]:
     done = _native.run(replace(plan, document={**plan.document, "captures": wanted}).text())
     for place in places:
         _combine([folder / f"{name}.{place}.pcap" for name in names], folder / f"{place}.pcap", case)
-    summary: dict[str, Any] = json.loads(done.summary())
-    return summary
+    return done.summary()
 
 
 def _with_truth(output: dict[str, Any], gro_us: int) -> dict[str, Any]:

@@ -247,7 +247,7 @@ def evaluate(settings: Sequence[Setting], traces: Path, threads: int = 2) -> lis
 
     wanted = [(number(s), {name: number(relax(s)) for name, relax in RELAXATIONS.items()}) for s in settings]
     output = Batches(threads).run(plans, [(index, 1, False) for index in range(len(plans))], 0)
-    summaries = [json.loads(text) for text in output.summaries]
+    summaries = output.summaries
     goodputs = [_goodput(summary) for summary in summaries]
     rows = []
     for setting, (base, relaxed) in zip(settings, wanted, strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -181,7 +180,7 @@ def test_sqm_empties_the_modems_queue_when_its_rate_is_that_of_the_cells() -> No
     medians_ms = {}
     for name, actions in (("none", ()), ("cells", (shaper,)), ("packets", (replace(shaper, hop=("dsl", packets)),))):
         runs.run("baseline", [Entry(name, situation.scenario(actions))], [1])
-        hops = json.loads(runs.summaries[-1])["hops"]
+        hops = runs.summaries[-1]["hops"]
         found_ms = [hop["queue_delay_ms"]["p50"] for hop in hops if (hop["hop"], hop["direction"]) == ("dsl", "up")]
         (medians_ms[name],) = found_ms
     assert medians_ms["none"] > 500.0

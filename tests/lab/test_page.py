@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import ackclock
@@ -96,7 +97,9 @@ def lab(browser: Any, address: str) -> Iterator[Lab]:
 
 
 def _native_summary(scenario: str) -> str:
-    return _native.run(build_plan(draft_of(tomllib.loads(scenario)).check(), 1).text()).summary()
+    plan = build_plan(draft_of(tomllib.loads(scenario)).check(), 1).text()
+    done = _native.Batches(1).run([plan], [(0, 1, False)], 0)
+    return str(pl.DataFrame(done.stored_summaries())["summary"][0])
 
 
 def test_page_loads_and_writes_nothing_to_the_console(lab: Lab, address: str) -> None:

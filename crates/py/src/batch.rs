@@ -1,9 +1,11 @@
 //! Runs of a chunk: several plans, each with several seeds, on several threads.
 
 use crate::errors::{self, failure};
+use crate::objects::to_object;
 use crate::python_cc::{self, Faults};
 use crate::table::Table;
 use crate::{ControlError, run_columns};
+use ackclock_sim::summary::Summary;
 use ackclock_sim::{BatchPool, BatchRun, Plan};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,16 +14,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The results of a batch in the order of its runs.
 #[pyclass(frozen)]
 pub struct Batch {
-    summaries: Vec<String>,
+    summaries: Vec<Summary>,
+    stored_summaries: Table,
     series: Table,
     hops: Table,
 }
 
 #[pymethods]
 impl Batch {
-    /// The summaries as JSON, one for each run.
-    fn summaries(&self) -> Vec<String> {
-        self.summaries.clone()
+    /// The fields of `simulate --json` of each run.
+    fn summaries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_object(py, &self.summaries)
+    }
+
+    /// The summaries as a dataset keeps them: an Arrow table with the number of the run and JSON.
+    fn stored_summaries(&self) -> Table {
+        self.stored_summaries.clone()
     }
 
     /// Time series of TCP flows, as an Arrow table; `run` is the number of the run.
@@ -112,15 +120,16 @@ fn run_chunk(
     py.detach(|| {
         let numbered =
             || (first..).zip(&runs).zip(&done).map(|((number, run), result)| (number, &plans[run.plan], run.seed, result));
-        let summaries = done.iter().map(|result| serde_json::to_string(&result.summary)).collect::<Result<_, _>>();
+        let texts = done.iter().map(|result| serde_json::to_string(&result.summary)).collect::<Result<Vec<_>, _>>();
         Ok(Batch {
-            summaries: summaries.map_err(failure)?,
+            stored_summaries: Table::new(run_columns::summaries_of_runs(first, &texts.map_err(failure)?).map_err(failure)?),
             series: Table::new(
                 run_columns::series_of_runs(numbered().map(|(n, p, seed, r)| (n, p, seed, &r.series))).map_err(failure)?,
             ),
             hops: Table::new(
                 run_columns::hops_of_runs(numbered().map(|(n, p, seed, r)| (n, p, seed, &r.hops))).map_err(failure)?,
             ),
+            summaries: done.into_iter().map(|result| result.summary).collect(),
         })
     })
 }

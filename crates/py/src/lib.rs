@@ -26,6 +26,7 @@ mod tables;
 
 use ackclock_core::Problem;
 use ackclock_sim::plan::HostOverhead;
+use ackclock_sim::summary::Summary;
 use ackclock_sim::{Plan, RunError, catalogue::catalogue as all, run_while};
 use cc_events::{PyAck, PyCongestion, PyLoss};
 use errors::failure;
@@ -39,16 +40,16 @@ use table::Table;
 /// The results of one run.
 #[pyclass(frozen)]
 struct Run {
-    summary: String,
+    summary: Summary,
     series: Table,
     hops: Table,
 }
 
 #[pymethods]
 impl Run {
-    /// The summary as JSON.
-    fn summary(&self) -> &str {
-        &self.summary
+    /// The fields of `simulate --json`.
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        objects::to_object(py, &self.summary)
     }
 
     /// Time series of TCP flows, as an Arrow table.
@@ -91,16 +92,15 @@ fn run(py: Python<'_>, plan: &str, controls: Option<&Bound<'_, PyDict>>) -> PyRe
         return Err(error);
     }
     let (plan, result) = outcome.map_err(errors::of_run)?;
-    let summary = serde_json::to_string(&result.summary).map_err(failure)?;
     let series = run_columns::series(&plan, plan.seed, &result.series).map_err(failure)?;
     let hops = run_columns::hops(&plan, plan.seed, &result.hops).map_err(failure)?;
-    Ok(Run { summary, series: Table::new(series), hops: Table::new(hops) })
+    Ok(Run { summary: result.summary, series: Table::new(series), hops: Table::new(hops) })
 }
 
-/// The catalogue of variants, recoveries, slow starts and queues, as JSON.
+/// The catalogue of variants, recoveries, slow starts and queues.
 #[pyfunction]
-fn catalogue() -> PyResult<String> {
-    serde_json::to_string(&all()).map_err(failure)
+fn catalogue(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    objects::to_object(py, &all())
 }
 
 /// Capacity of an 802.16 cell (JSON, as in a plan), down and up, in bit/s. InputError: the cell is

@@ -1,6 +1,7 @@
 //! Parameters of a link from captures of both of its ends.
 
 use crate::errors::{failure, refusal};
+use crate::objects::to_object;
 use ackclock_core::Problem;
 use ackclock_fit::{DirectionFacts, LinkFit, Outcome, RunFacts};
 use ackclock_pcap::read::Capture;
@@ -64,18 +65,18 @@ struct RunReport {
     skew_ppm: f64,
 }
 
-/// The parameters of the link between both ends of these captures, as JSON. Each pair of captures with
+/// The parameters of the link between both ends of these captures. Each pair of captures with
 /// packets in common is a run over the same path; pairs are pooled. `clock_error_ns`: maximum error of
 /// all clocks, if known. InputError: a capture has no partner, or a pair shows no path.
 #[pyfunction]
 #[pyo3(signature = (captures, clock_error_ns, draws, seed))]
-pub fn fit_link(
-    py: Python<'_>,
+pub fn fit_link<'py>(
+    py: Python<'py>,
     captures: Vec<Py<EndCapture>>,
     clock_error_ns: Option<f64>,
     draws: usize,
     seed: u64,
-) -> PyResult<String> {
+) -> PyResult<Bound<'py, PyAny>> {
     let ends: Vec<PyRef<'_, EndCapture>> = captures.iter().map(|capture| capture.borrow(py)).collect();
     let mut paths = Vec::new();
     for [first, second] in pairs(&ends)? {
@@ -88,22 +89,22 @@ pub fn fit_link(
         let fit = ackclock_fit::fit_link(&runs, draws, seed);
         FitReport { runs: paths.iter().map(|(pair, path)| RunReport::of(*pair, path)).collect(), fit }
     });
-    serde_json::to_string(&report).map_err(failure)
+    to_object(py, &report)
 }
 
-/// What the capture at the sender of the data shows of the link, as JSON: of the direction of the data,
+/// What the capture at the sender of the data shows of the link: of the direction of the data,
 /// of which delays and jitter include those of the ACKs. None if no ACK shows an RTT. `server_sends`:
 /// the data goes from the server to the clients. The capture was opened with `is_alone`. `queue_drops`:
 /// losses may be a queue's; else all of them are the channel's.
 #[pyfunction]
-pub fn fit_sender_end(
-    py: Python<'_>,
+pub fn fit_sender_end<'py>(
+    py: Python<'py>,
     capture: Py<EndCapture>,
     server_sends: bool,
     queue_drops: bool,
     draws: usize,
     seed: u64,
-) -> PyResult<Option<String>> {
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     let end = capture.borrow(py);
     let run = |path: &SenderEndPath| {
         let (mut data, acks) = (DirectionFacts::from(&path.data), DirectionFacts::from(&path.acks));
@@ -122,7 +123,7 @@ pub fn fit_sender_end(
         fit = ackclock_fit::fit_link(&[run(&path)], draws, seed);
         *if server_sends { &mut fit.down.rate } else { &mut fit.up.rate } = rate;
     }
-    serde_json::to_string(&fit).map(Some).map_err(failure)
+    to_object(py, &fit).map(Some)
 }
 
 /// Minimum number of packets, of a sample, that the captures of both ends of a path have in common: hosts

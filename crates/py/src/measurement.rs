@@ -1,10 +1,12 @@
 //! Active measurement: client sessions, the measurement server, path probes and STAMP.
 
 use crate::errors::{failure, of_measurement};
+use crate::objects::to_object;
 use crate::run_columns::table;
 use crate::table::Table;
 use ackclock_core::Problem;
 use ackclock_measure::MeasureError;
+use ackclock_measure::control::message::{ClockState, Welcome};
 use ackclock_measure::estimate::direction::direction_stats;
 use ackclock_measure::estimate::responsiveness::{RttSamples, responsiveness as responsive};
 use ackclock_measure::estimate::results::{DelayRow, SampleRow, SessionAnalysis};
@@ -22,7 +24,7 @@ use ackclock_measure::token::{Token, read_key};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::ArrowError;
 use pyo3::prelude::*;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -102,9 +104,15 @@ pub fn ackclockd(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
 }
 
 /// Sends `count` STAMP probes to `at` (host, port), one every `gap_ns`; `key_file` selects the
-/// authenticated mode. Returns the results as JSON. InputError: no such host, or no reply.
+/// authenticated mode. InputError: no such host, or no reply.
 #[pyfunction]
-pub fn stamp(py: Python<'_>, at: (String, u16), key_file: Option<PathBuf>, gap_ns: i64, count: u32) -> PyResult<String> {
+pub fn stamp(
+    py: Python<'_>,
+    at: (String, u16),
+    key_file: Option<PathBuf>,
+    gap_ns: i64,
+    count: u32,
+) -> PyResult<Bound<'_, PyAny>> {
     let key = key_file.map(|path| read_key(&path)).transpose().map_err(of_measurement)?;
     let options = StampProbeConfig { host: at.0, port: at.1, key, gap_ns, count };
     let (mut signal, mut next_check) = (None, 0i64);
@@ -118,7 +126,7 @@ pub fn stamp(py: Python<'_>, at: (String, u16), key_file: Option<PathBuf>, gap_n
         })
     });
     let results = outcome.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
-    serde_json::to_string(&results).map_err(failure)
+    to_object(py, &results)
 }
 
 /// Writes a new token to a new file of mode 0600. InputError: the file exists or cannot be created.
@@ -134,10 +142,10 @@ pub fn read_token(path: PathBuf) -> PyResult<String> {
     Token::read(&path).map(|token| token.reveal().to_owned()).map_err(of_measurement)
 }
 
-/// The default quotas of a server, as JSON.
+/// The default quotas of a server.
 #[pyfunction]
-pub fn default_caps() -> PyResult<String> {
-    serde_json::to_string(&Quotas::default()).map_err(failure)
+pub fn default_caps(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    to_object(py, &Quotas::default())
 }
 
 fn session_over() -> PyErr {
@@ -174,21 +182,25 @@ impl LiveSession {
         Ok(LiveSession { state: Mutex::new(SessionState { client: Some(client), records: Vec::new() }) })
     }
 
-    /// The server's welcome, its address, and the state of this host's clock, as JSON.
-    fn welcome(&self) -> PyResult<String> {
+    /// The server's welcome, its address, and the state of this host's clock.
+    fn welcome<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let state = self.lock();
         let Some(client) = &state.client else { return Err(session_over()) };
-        let document = serde_json::json!({
-            "far_end": client.welcome, "address": client.server.to_string(), "clock": client.clock.state(),
-        });
-        serde_json::to_string(&document).map_err(failure)
+        let (address, clock) = (client.server.to_string(), client.clock.state());
+        to_object(py, &SessionWelcome { far_end: &client.welcome, address, clock })
     }
 
     /// Runs tests (a JSON list) concurrently; `watch` receives the seconds since their start about
-    /// ten times a second. Returns the statistics of datagrams without a clock comparison, as JSON:
-    /// a list of directions for each test. If it fails, the records of earlier tests stay. Each test
+    /// ten times a second. Returns the statistics of datagrams without a clock comparison: a
+    /// list of directions for each test. If it fails, the records of earlier tests stay. Each test
     /// starts `start_after_ns` after the step.
-    fn run(&self, py: Python<'_>, specs: &str, start_after_ns: Vec<i64>, watch: &Bound<'_, PyAny>) -> PyResult<String> {
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        specs: &str,
+        start_after_ns: Vec<i64>,
+        watch: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let specs: Vec<TestSpec> = serde_json::from_str(specs).map_err(failure)?;
         let later = start_after_ns.into_iter().chain(std::iter::repeat(0));
         let tests: Vec<StepTest> =
@@ -213,7 +225,7 @@ impl LiveSession {
         let directions: Vec<Vec<_>> =
             run.iter().map(|r| TrainTimes::from_record(r).iter().map(|c| direction_stats(c, None)).collect()).collect();
         records.extend(run);
-        serde_json::to_string(&directions).map_err(failure)
+        to_object(py, &directions)
     }
 
     /// Keepalive of a session without a running test, required once a second or more often.
@@ -245,24 +257,36 @@ impl LiveSession {
     }
 
     /// The results so far, in the form of `finish`; the session continues.
-    fn so_far(&self) -> PyResult<(String, Table, Table)> {
+    fn so_far<'py>(&self, py: Python<'py>) -> PyResult<SessionResults<'py>> {
         let state = self.lock();
         let Some(client) = &state.client else { return Err(session_over()) };
-        tables(&SessionAnalysis::new(&state.records, client.clock.state(), client.welcome.clock))
+        results(py, &SessionAnalysis::new(&state.records, client.clock.state(), client.welcome.clock))
     }
 
     /// Ends the session. The document (JSON) and the tables of samples and of datagrams.
-    fn finish(&self) -> PyResult<(String, Table, Table)> {
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<SessionResults<'py>> {
         let mut state = self.lock();
         let Some(client) = state.client.take() else { return Err(session_over()) };
         let (near, far) = (client.clock.state(), client.welcome.clock);
         client.quit();
-        tables(&SessionAnalysis::new(&state.records, near, far))
+        results(py, &SessionAnalysis::new(&state.records, near, far))
     }
 }
 
-fn tables(session: &SessionAnalysis<'_>) -> PyResult<(String, Table, Table)> {
-    let document = serde_json::to_string(&session.results()).map_err(failure)?;
+/// What a session begins with.
+#[derive(Serialize)]
+struct SessionWelcome<'a> {
+    far_end: &'a Welcome,
+    address: String,
+    /// Of this host.
+    clock: ClockState,
+}
+
+/// The document of a session, its samples and its datagrams.
+type SessionResults<'py> = (Bound<'py, PyAny>, Table, Table);
+
+fn results<'py>(py: Python<'py>, session: &SessionAnalysis<'_>) -> PyResult<SessionResults<'py>> {
+    let document = to_object(py, &session.results())?;
     let series = samples(&session.samples()).map_err(failure)?;
     let delays = delays(&session.delays()).map_err(failure)?;
     Ok((document, Table::new(series), Table::new(delays)))
@@ -294,11 +318,16 @@ fn delays(rows: &[DelayRow]) -> Result<RecordBatch, ArrowError> {
     ])
 }
 
-/// Round trips per minute under load, as JSON, from RTTs in milliseconds: of handshakes and
-/// exchanges beside the load, and of the load's connections.
+/// Round trips per minute under load from RTTs in milliseconds: of handshakes and exchanges
+/// beside the load, and of the load's connections.
 #[pyfunction]
-pub fn responsiveness(handshakes: Vec<f64>, exchanges: Vec<f64>, on_load: Vec<f64>) -> PyResult<String> {
-    serde_json::to_string(&responsive(&RttSamples { handshakes, exchanges, on_load })).map_err(failure)
+pub fn responsiveness(
+    py: Python<'_>,
+    handshakes: Vec<f64>,
+    exchanges: Vec<f64>,
+    on_load: Vec<f64>,
+) -> PyResult<Bound<'_, PyAny>> {
+    to_object(py, &responsive(&RttSamples { handshakes, exchanges, on_load }))
 }
 
 /// Probes the hops of the path to a host with increasing TTL; the plan is JSON, `watch` receives

@@ -79,6 +79,9 @@ impl<'py> ToObject<'py> {
 /// A list in the making.
 struct ListOf<'py>(Bound<'py, PyList>, ToObject<'py>);
 
+/// The name of a variant, and the dict of its fields in the making.
+struct VariantOf<'py>(&'static str, DictOf<'py>);
+
 /// A dict in the making, and the key of its next value.
 struct DictOf<'py>(Bound<'py, PyDict>, ToObject<'py>, Option<Bound<'py, PyAny>>);
 
@@ -91,7 +94,7 @@ impl<'py> ser::Serializer for ToObject<'py> {
     type SerializeTupleVariant = ser::Impossible<Bound<'py, PyAny>, ObjectError>;
     type SerializeMap = DictOf<'py>;
     type SerializeStruct = DictOf<'py>;
-    type SerializeStructVariant = ser::Impossible<Bound<'py, PyAny>, ObjectError>;
+    type SerializeStructVariant = VariantOf<'py>;
 
     fn serialize_bool(self, value: bool) -> Made<'py> {
         Ok(PyBool::new(self.0, value).to_owned().into_any())
@@ -193,10 +196,10 @@ impl<'py> ser::Serializer for ToObject<'py> {
         self,
         _: &'static str,
         _: u32,
-        _: &'static str,
+        variant: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeStructVariant, ObjectError> {
-        Err(ser::Error::custom("a variant with fields in a document"))
+    ) -> Result<VariantOf<'py>, ObjectError> {
+        Ok(VariantOf(variant, self.serialize_map(None)?))
     }
 }
 
@@ -259,6 +262,20 @@ impl<'py> ser::SerializeStruct for DictOf<'py> {
     }
     fn end(self) -> Made<'py> {
         Ok(self.0.into_any())
+    }
+}
+
+impl<'py> ser::SerializeStructVariant for VariantOf<'py> {
+    type Ok = Bound<'py, PyAny>;
+    type Error = ObjectError;
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), ObjectError> {
+        ser::SerializeStruct::serialize_field(&mut self.1, key, value)
+    }
+    fn end(self) -> Made<'py> {
+        let DictOf(fields, to, _) = self.1;
+        let dict = PyDict::new(to.0);
+        dict.set_item(to.key(self.0), fields)?;
+        Ok(dict.into_any())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::ControlError;
 use crate::errors::{failure, refusal};
+use crate::objects::to_object;
 use crate::python_cc::{Faults, variants};
 use ackclock_core::Problem;
 use ackclock_core::tcp::TcpConfig;
@@ -20,11 +21,11 @@ fn problem(error: ScriptError) -> Problem {
     Problem::found(error.found, error.expected).at_line(error.line)
 }
 
-/// What a script asks of the host, as JSON: `options`, `sysctls`, `commands` (those that set no
+/// What a script asks of the host: `options`, `sysctls`, `commands` (those that set no
 /// sysctl), `socket_options` (the arguments of setsockopt) and `connects` (it is the client).
 /// InputError: the script cannot be read.
 #[pyfunction]
-pub fn packetdrill_settings(text: &str) -> PyResult<String> {
+pub fn packetdrill_settings<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     let script = parsed(text)?;
     let commands: Vec<_> = script.other_commands().into_iter().map(|(line, text)| json!({"line": line, "text": text})).collect();
     let options: Vec<_> =
@@ -36,7 +37,7 @@ pub fn packetdrill_settings(text: &str) -> PyResult<String> {
         "socket_options": options,
         "connects": script.calls("connect").next().is_some(),
     });
-    Ok(settings.to_string())
+    to_object(py, &settings)
 }
 
 /// How `packetdrill_run` judges a script.
@@ -55,20 +56,20 @@ impl PlayOptions {
     }
 }
 
-/// Plays a script against an endpoint with this TCP table of a plan (JSON): the outcome as JSON.
+/// Plays a script against an endpoint with this TCP table of a plan (JSON).
 /// `options` (JSON): `tolerance_us`, `trace`, and `ignored`, what is not compared (psh, window, info,
 /// time).
 /// `control` is the class of a congestion control in place of the table's variant. InputError: the
 /// script cannot be read; ControlError: the congestion control raised an exception.
 #[pyfunction]
 #[pyo3(signature = (text, tcp, options, control=None))]
-pub fn packetdrill_run(
-    py: Python<'_>,
+pub fn packetdrill_run<'py>(
+    py: Python<'py>,
     text: &str,
     tcp: &str,
     options: &str,
     control: Option<&Bound<'_, PyDict>>,
-) -> PyResult<String> {
+) -> PyResult<Bound<'py, PyAny>> {
     let script = parsed(text)?;
     let mut config: TcpConfig = serde_json::from_str(tcp).map_err(failure)?;
     let faults = Faults::default();
@@ -80,5 +81,5 @@ pub fn packetdrill_run(
         raised.set_cause(py, Some(error));
         return Err(raised);
     }
-    serde_json::to_string(&outcome).map_err(failure)
+    to_object(py, &outcome)
 }

@@ -19,6 +19,14 @@ pub fn hops_of_runs<'a>(runs: impl Iterator<Item = Numbered<'a, HopSeries>>) -> 
     concatenated(runs.map(|(run, plan, seed, s)| numbered(run, &hops(plan, seed, s)?)))
 }
 
+/// The summaries of several runs as JSON, with the number of the run in the column `run`.
+pub fn summaries_of_runs(first: u64, texts: &[String]) -> Result<RecordBatch, ArrowError> {
+    table([
+        ("run", Arc::new((first..).take(texts.len()).map(Some).collect::<UInt64Array>()) as ArrayRef),
+        ("summary", text(texts.iter().map(String::as_str))),
+    ])
+}
+
 fn numbered(run: u64, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let number = constant(run, batch.num_rows());
     let schema = batch.schema();

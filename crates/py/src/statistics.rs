@@ -1,11 +1,11 @@
 //! The statistics kernel for `ackclock.statistics`.
 
-use crate::errors::failure;
+use crate::objects::to_object;
 use ackclock_core::statistics::SummaryStats;
 use pyo3::prelude::*;
 
-/// The summary of values as JSON; all but `count` are null without values.
+/// The summary of values; all but `count` are None without values.
 #[pyfunction]
-pub fn summary_stats(values: Vec<f64>) -> PyResult<String> {
-    serde_json::to_string(&SummaryStats::of(values)).map_err(failure)
+pub fn summary_stats(py: Python<'_>, values: Vec<f64>) -> PyResult<Bound<'_, PyAny>> {
+    to_object(py, &SummaryStats::of(values))
 }

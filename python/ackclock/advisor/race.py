@@ -178,8 +178,7 @@ class Runs:
         self.done += len(runs)
         found: list[dict[int, Run]] = [dict(zip(seeds, rows, strict=True)) for rows in data.metrics()]
         if name == "baseline":
-            texts = data.table("summaries")["summary"].to_list()
-            self.summaries = texts
+            self.summaries = list(data.summaries(range(len(runs))))
         if folder:
             dataset_files.write_points(folder, [entry.params for entry in entries], list(seeds))
             data.join()
@@ -203,7 +202,7 @@ class Runs:
             for seed, run in of.items()
         }
 
-    summaries: list[str] = field(default_factory=list)
+    summaries: list[dict[str, Any]] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -220,9 +219,8 @@ def _advice(
     runs.planned = sizes.runs(len(actions))
     first = range(seed, seed + runs.first_seeds)
     runs.scored("baseline", [((), NO_CONDITION)], first)
-    summaries = [json.loads(text) for text in runs.summaries]
-    causes = _causes(situation, summaries, seed)
-    situation = runs.situation = situation.with_queues(summaries)
+    causes = _causes(situation, runs.summaries, seed)
+    situation = runs.situation = situation.with_queues(runs.summaries)
     actions = _candidates(situation, asked.may)
     bound = Bound.of(runs, seed, asked.cpu_s)
     runs.planned = sizes.runs(len(actions)) + bound.planned

@@ -4,7 +4,6 @@ of the charts.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -142,8 +141,7 @@ class Comparison(Result):
         runs = self.data.runs
         if not any(map(recordings, runs.scenarios[:1])):
             return []
-        texts = self.data.table("summaries")["summary"].to_list()[: len(runs.seeds)]
-        return recording_uses(map(json.loads, texts), runs.scenarios[0].duration / 1e12)
+        return recording_uses(self.data.summaries(runs.numbers(0)), runs.scenarios[0].duration / 1e12)
 
     @property
     def document(self) -> dict[str, Any]:

@@ -4,9 +4,9 @@ ranked.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -209,12 +209,11 @@ def _limits(data: Dataset, plans: Mapping[Configuration, Plan]) -> dict[Configur
 
     A configuration without data is left out.
     """
-    texts = data.table("summaries")["summary"].to_list()
-    each = len(data.runs.seeds)
+    summaries = data.summaries(range(len(data.runs)))
     limits = {}
-    for index, (choice, plan) in enumerate(plans.items()):
+    for choice, plan in plans.items():
         facts: list[LimitFacts] = []
-        for summary in map(json.loads, texts[index * each : (index + 1) * each]):
+        for summary in islice(summaries, len(data.runs.seeds)):
             connections = connection_facts(summary, plan.document)
             facts += [of for name, of in connections.items() if not name.startswith(OPPOSITE)]
         if facts:

@@ -176,5 +176,5 @@ def emulate_here(scenario: Scenario, seed: int, settings: EmulationConfig) -> di
 
     plan = build_plan(scenario, seed, live=True)
     with native_errors():
-        document: dict[str, Any] = json.loads(_native.emulate(plan.text(), settings.text()))
+        document = _native.emulate(plan.text(), settings.text())
     return {**graded(document), "seed": seed}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +30,7 @@ def engine_fit(
             end.finish()
         ends.append(end)
     with native_errors():
-        reported: dict[str, Any] = json.loads(
-            _native.fit_link(ends, None if error_s is None else error_s * 1e9, draws, seed)
-        )
-    return reported
+        return _native.fit_link(ends, None if error_s is None else error_s * 1e9, draws, seed)
 
 
 def sender_end_fit(
@@ -52,6 +48,4 @@ def sender_end_fit(
             pass
         end.finish()
     with native_errors():
-        text = _native.fit_sender_end(end, direction == "down", queue_drops, draws, seed)
-    found: dict[str, Any] | None = None if text is None else json.loads(text)
-    return found
+        return _native.fit_sender_end(end, direction == "down", queue_drops, draws, seed)

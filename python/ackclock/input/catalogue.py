@@ -4,29 +4,25 @@ files.
 
 from __future__ import annotations
 
-import json
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 HOSTS = Path(__file__).resolve().parents[1] / "hosts"
 
 
 @cache
-def _engine_catalogue() -> dict[str, Any]:
+def _engine_catalogue() -> dict[str, list[dict[str, str]]]:
     from ackclock import _native
 
-    catalogue: dict[str, Any] = json.loads(_native.catalogue())
-    return catalogue
+    return _native.catalogue()
 
 
 def entries(kind: str) -> list[dict[str, str]]:
     """The engine's entries of one kind ("variants", "recoveries", "slow_starts", "queues",
     "linux_rules"): name, summary, source.
     """
-    listed: list[dict[str, str]] = _engine_catalogue()[kind]
-    return listed
+    return _engine_catalogue()[kind]
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
@@ -351,8 +350,7 @@ def _responsiveness(handshakes: list[float], exchanges: list[float], on_load: li
     from ackclock.statistics.intervals import t_quantile
 
     def rpm(*samples: list[float]) -> Figures | None:
-        found: Figures | None = json.loads(_native.responsiveness(*samples))
-        return found
+        return _native.responsiveness(*samples)
 
     found = rpm(handshakes, exchanges, on_load)
     if found is None:

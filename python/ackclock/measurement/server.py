@@ -69,7 +69,7 @@ def serve(
         raise InputError(
             format_value(listen), "an IP address of this machine, or 0.0.0.0 or :: for all", option="--listen"
         ) from None
-    limits = {**json.loads(_native.default_caps()), **(caps or {})}
+    limits = {**_native.default_caps(), **(caps or {})}
     file = None if token_file is None else str(token_file)
     options: dict[str, Any] = {
         "listen": listen,

@@ -69,7 +69,7 @@ class Session:
         from ackclock import _native
 
         self._live = guarded(lambda: _native.LiveSession(host, port, token))
-        welcome = json.loads(self._live.welcome())
+        welcome = self._live.welcome()
         self.address: str = welcome["address"]
         self.far_end: Figures = welcome["far_end"]
         self.clock: Figures = welcome["clock"]
@@ -83,7 +83,7 @@ class Session:
         Returns their numbers and the datagram figures of each by direction, without clock offsets.
         """
         later = [round(seconds * 1e9) for seconds in start_after_s]
-        directions = json.loads(guarded(lambda: self._live.run(json.dumps(list(specs)), later, watch)))
+        directions = guarded(lambda: self._live.run(json.dumps(list(specs)), later, watch))
         numbers = list(range(self.tests, self.tests + len(specs)))
         self.tests += len(specs)
         return numbers, directions
@@ -108,13 +108,11 @@ class Session:
 
     def so_far(self) -> tuple[Figures, Any, Any]:
         """The results so far, in the form of `finish`; the session continues."""
-        document, samples, delays = guarded(self._live.so_far)
-        return json.loads(document), samples, delays
+        return guarded(self._live.so_far)
 
     def finish(self) -> tuple[Figures, Any, Any]:
         """The session's document, its samples and its datagrams."""
-        document, samples, delays = guarded(self._live.finish)
-        return json.loads(document), samples, delays
+        return guarded(self._live.finish)
 
 
 def guarded(call: Callable[[], T]) -> T:

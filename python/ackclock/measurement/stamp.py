@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -35,5 +34,5 @@ def stamp(
         raise InputError(f"{count} probes every {gap_s} s to port {port}", "1 to 1000000 probes every 100 us to 60 s")
     with native_errors():
         arguments = (host, port), None if key_file is None else str(key_file), round(gap_s * 1e9), count
-        document: dict[str, Any] = json.loads(_native.stamp(*arguments))
+        document = _native.stamp(*arguments)
     return {"host": host, "port": port, **document}

@@ -123,7 +123,7 @@ def run_script(
     path = Path(script)
     text = _text(path)
     try:
-        settings = stack_settings(json.loads(_native.packetdrill_settings(text)))
+        settings = stack_settings(_native.packetdrill_settings(text))
     except _native.InputError as error:
         raise InputError(error.found, error.allowed, file=str(path), line=error.line) from None
     if settings.unsupported:
@@ -140,10 +140,9 @@ def run_script(
         plan["variant"] = "reno"
     try:
         options = {"tolerance_us": tolerance_ps // 10**6, "ignored": list(ignored), "trace": trace}
-        played = _native.packetdrill_run(text, json.dumps(plan), json.dumps(options), control)
+        outcome = _native.packetdrill_run(text, json.dumps(plan), json.dumps(options), control)
     except _native.ControlError as error:
         raise RunFailed(congestion_control.traceback_of(error)) from error.__cause__
-    outcome: dict[str, Any] = json.loads(played)
     outcome |= {name: tuple(outcome.get(name, ())) for name in ("differs", "trace")}
     return ScriptResult(path, **outcome)
 

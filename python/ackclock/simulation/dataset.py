@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -46,13 +45,12 @@ class ChunkTables:
         digest = sha256()
         rows: list[dict[str, Any]] = []
         flows: list[dict[str, Any]] = []
-        texts = iter(output.summaries)
-        numbers = itertools.count(work.first)
+        stored = zip(output.stored.iter_rows(), output.summaries, strict=True)
         for part in work.points:
             for seed, _ in part.runs:
-                number, text = next(numbers), next(texts)
+                (number, text), summary = next(stored)
                 digest.update(run_bytes(number, seed, part.columns, text))
-                summary = explained(json.loads(text), part.plan.document)
+                explained(summary, part.plan.document)
                 key = {"run": number, **part.columns, "seed": seed}
                 rows.append({**key, **work.metrics(summary)})
                 flows += [{**key, **run_files.flat(flow)} for flow in summary["flows"]]
@@ -61,9 +59,7 @@ class ChunkTables:
             "flows": _typed(pl.DataFrame(flows, infer_schema_length=None), work.types),
             "series": output.series,
             "hops": output.hops,
-            "summaries": pl.DataFrame({"run": [row["run"] for row in rows], "summary": output.summaries}).with_columns(
-                pl.col("run").cast(pl.UInt64)
-            ),
+            "summaries": output.stored,
         }
         return cls(tables, digest.hexdigest())
 
@@ -241,6 +237,13 @@ class Dataset:
         """The runs of a point, in the order of the seeds."""
         return tuple(self.result(number) for number in self.runs.numbers(point))
 
+    def summaries(self, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """The engine's summaries of these runs, in ascending order, without the flows' limits."""
+        import polars as pl
+
+        found = self.scan("summaries").filter(pl.col("run").is_in(list(numbers))).collect()
+        yield from map(json.loads, found["summary"])
+
     def metrics(self) -> list[list[dict[str, float]]]:
         """For each point the metrics of its runs, in the order of the seeds; a metric without a
         value is left out.
@@ -294,10 +297,8 @@ class DatasetRun:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The fields of `simulate --json`."""
-        import polars as pl
-
-        found = self.data.scan("summaries").filter(pl.col("run") == self.number).collect()
-        return explained(json.loads(found["summary"][0]), self.spec.plan.document)
+        (summary,) = self.data.summaries([self.number])
+        return explained(summary, self.spec.plan.document)
 
     @property
     def series(self) -> pl.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -40,16 +39,17 @@ def run(plan: Plan) -> EngineOutput:
             done = _native.run(plan.text(), congestion_control.classes(congestion_control.names_in(plan.document)))
     except _native.ControlError as error:
         raise RunFailed(congestion_control.traceback_of(error)) from error.__cause__
-    return EngineOutput(json.loads(done.summary()), pl.DataFrame(done.series()), pl.DataFrame(done.hops()))
+    return EngineOutput(done.summary(), pl.DataFrame(done.series()), pl.DataFrame(done.hops()))
 
 
 @dataclass(frozen=True)
 class BatchOutput:
-    """The engine's output for several runs: their summaries as JSON, and the sampled tables with
-    the run's number as `run`.
+    """The engine's output for several runs: their summaries, and the sampled tables with the run's
+    number as `run`. `stored` has the summaries as JSON, as a dataset keeps them.
     """
 
-    summaries: list[str]
+    summaries: list[dict[str, Any]]
+    stored: pl.DataFrame
     series: pl.DataFrame
     hops: pl.DataFrame
 
@@ -86,7 +86,8 @@ class Batches:
         except RunFailed as error:
             error.run = getattr(error.__context__, "run", None)
             raise
-        return BatchOutput(done.summaries(), pl.DataFrame(done.series()), pl.DataFrame(done.hops()))
+        tables = (pl.DataFrame(table) for table in (done.stored_summaries(), done.series(), done.hops()))
+        return BatchOutput(done.summaries(), *tables)
 
     def stop(self) -> None:
         """End the runs in progress; `run` raises RunFailed."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 
 EMPTY_SUMMARY: Mapping[str, float | None] = {
@@ -21,5 +20,5 @@ def summary_stats(values: Iterable[float]) -> dict[str, float | None] | None:
     """
     from ackclock import _native
 
-    summary: dict[str, float | None] = json.loads(_native.summary_stats(list(values)))
+    summary = _native.summary_stats(list(values))
     return summary if summary["count"] else None
