@@ -24,7 +24,7 @@ fn flow_without_evidence_has_no_finding_in_any_capture_of_the_corpus() {
         let diagnosis = CaptureDiagnosis::of_one(&head, rows, &index);
         for number in 0..diagnosis.len() {
             let facts = diagnosis.flow(number);
-            let found = facts.findings(&facts.transfers()).len();
+            let found = facts.claims(&facts.transfers()).len();
             assert!(found == 0 || diagnosis.may_have_findings(number), "{}: flow {}", path.display(), number + 1);
             flows += 1;
             findings += found;

@@ -105,8 +105,8 @@ fn diagnose_alone(file: &[u8]) {
 fn diagnose_all(diagnosis: &CaptureDiagnosis<'_>) {
     for number in 0..diagnosis.len() {
         let facts = diagnosis.flow(number);
-        let findings = facts.findings(&facts.transfers());
-        assert!(findings.is_empty() || diagnosis.may_have_findings(number), "{findings:?}");
+        let claims = facts.claims(&facts.transfers());
+        assert!(claims.is_empty() || diagnosis.may_have_findings(number), "{claims:?}");
     }
 }
 

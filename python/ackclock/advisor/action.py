@@ -41,6 +41,7 @@ class Action:
         preconditions: what must be true for the commands to have this effect.
         hop: a hop that it adds, and the name of the hop before it.
         sqm: the queue of OpenWrt's SQM that does what the router's steps do, if one does.
+        drop_in: a queue without a rate of its own: it is empty in front of a slower device.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class Action:
     preconditions: tuple[str, ...] = ()
     hop: tuple[str, Mapping[str, Any]] | None = field(default=None, hash=False)
     sqm: SqmQueue | None = None
+    drop_in: bool = False
 
     @property
     def roots(self) -> frozenset[tuple[str, str]]:

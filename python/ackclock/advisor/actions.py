@@ -116,6 +116,7 @@ def _ack_queues(of: Situation) -> Iterator[Action]:
                     (Change(f"{path}.ack.{key}", None, value),),
                     steps,
                     (*_interface(who, hop, direction), DROP_IN, STRICT) if key == "first" else (ACK_FILTER,),
+                    drop_in=key == "first",
                 )
             if side.reconstruct is None:
                 yield _reconstruction(of, hop, direction)
@@ -336,11 +337,12 @@ def _queue_action(of: Situation, hop: Hop, direction: str, value: Mapping[str, A
     if who == "router" and qdisc.kind == "cake" and rate and rate >= 1000:
         sqm = SqmQueue(0, rate // 1000, egress=" ".join(_keywords(qdisc.arguments)))
         sqm = replace(sqm, atm_overhead=cells.aal5_overhead if cells else None)
-    place = DROP_IN
+    place, drop_in = DROP_IN, True
     if rate and queue.kind == "cake":
+        drop_in = False
         place = f"the line carries {show_rate(rate)}: the queue of a slower one is in the device before it"
     conditions = (*_interface(who, hop, direction), place)
-    return Action(kind, f"{words} at {hop.name} {direction}", (change,), (step,), conditions, sqm=sqm)
+    return Action(kind, f"{words} at {hop.name} {direction}", (change,), (step,), conditions, sqm=sqm, drop_in=drop_in)
 
 
 def _device(who: str, hop: Hop, direction: str) -> str:
@@ -378,7 +380,7 @@ def _qdisc_of(line: Line, rate: int | None, device: str) -> Qdisc:
 
 def needs_bottleneck(action: Action) -> bool:
     """Whether it is a queue of the router that does nothing before a slower device, a modem."""
-    return "router" in action.who and DROP_IN in action.preconditions
+    return "router" in action.who and action.drop_in
 
 
 def check_may(may: Sequence[str]) -> tuple[str, ...]:

@@ -4,16 +4,14 @@ use super::connection::Connection;
 use super::failures::THINK_S;
 use super::handshake::{ENOUGH_PACKETS, TTL_DIFFERENCE};
 use super::limit_shares::limit;
-use super::rule::{Check, Rule};
+use super::rule::{Check, Rule, RuleClaim};
 use super::rules::RULES;
 use super::sending_end::SendingEnd;
 use super::transfer::{ENOUGH_BYTES, Transfer};
 use super::verdict::SummaryBuilder;
 use crate::limit::LimitKind;
 use ackclock_trace::join::Joined;
-use ackclock_trace::report::{
-    CaptureIndex, DirectionLimits, Finding, FindingThresholds, FlowCorrelation, FlowReport, FlowRows, Report,
-};
+use ackclock_trace::report::{CaptureIndex, DirectionLimits, FindingThresholds, FlowCorrelation, FlowReport, FlowRows, Report};
 
 /// The evidence below which no rule has a finding about a flow.
 pub const THRESHOLDS: FindingThresholds =
@@ -116,12 +114,12 @@ impl FlowDiagnosis<'_> {
         all.into_iter().filter(|transfer| transfer.figures.unique_bytes >= ENOUGH_BYTES).collect()
     }
 
-    /// The findings by decreasing share of time.
-    pub fn findings(&self, transfers: &[Transfer<'_>]) -> Vec<Finding> {
+    /// The claims of all rules by decreasing share of time.
+    pub fn claims(&self, transfers: &[Transfer<'_>]) -> Vec<RuleClaim> {
         let (partner, namesake) = (self.partner.as_ref(), self.namesake.as_ref());
         let connection = Connection { flow: &self.flow, partner, namesake, starts_s: self.starts_s };
         let pairs: Vec<&FlowCorrelation> = self.concurrent.iter().filter(|pair| Some(pair.flows[0]) == self.flow.flow).collect();
-        findings_of(&connection, transfers, &pairs)
+        claims_of(&connection, transfers, &pairs)
     }
 
     /// The flow with its findings and limits.
@@ -131,13 +129,14 @@ impl FlowDiagnosis<'_> {
 
     /// The flow with its findings and limits, added to a summary.
     pub fn summed(mut self, summary: &mut SummaryBuilder) -> FlowReport {
-        let (mut findings, mut limits) = (Vec::new(), DirectionLimits::default());
+        let (mut claims, mut limits) = (Vec::new(), DirectionLimits::default());
         if self.may_have_findings {
             let transfers = self.transfers();
-            (findings, limits) = (self.findings(&transfers), limits_of(&transfers));
-            summary.add(&self.flow, &findings, &transfers);
+            (claims, limits) = (self.claims(&transfers), limits_of(&transfers));
+            summary.add(&self.flow, &claims, &transfers);
         }
-        (self.flow.diagnosis, self.flow.limit) = (Some(findings), Some(limits));
+        self.flow.diagnosis = Some(claims.into_iter().map(RuleClaim::finding).collect());
+        self.flow.limit = Some(limits);
         self.flow
     }
 }
@@ -148,41 +147,39 @@ pub fn limits_of(transfers: &[Transfer<'_>]) -> DirectionLimits {
     DirectionLimits { a2b: of(SendingEnd::Client), b2a: of(SendingEnd::Server) }
 }
 
-/// All findings about a connection, by decreasing share of time.
-pub fn findings_of(connection: &Connection<'_>, transfers: &[Transfer<'_>], pairs: &[&FlowCorrelation]) -> Vec<Finding> {
-    let mut findings = Vec::new();
+/// All claims about a connection, by decreasing share of time.
+pub fn claims_of(connection: &Connection<'_>, transfers: &[Transfer<'_>], pairs: &[&FlowCorrelation]) -> Vec<RuleClaim> {
+    let mut claims = Vec::new();
     for rules in RULES.chunk_by(|a, b| std::mem::discriminant(&a.check) == std::mem::discriminant(&b.check)) {
         match rules[0].check {
-            Check::Transfer(_) => transfers.iter().for_each(|transfer| of_transfer(rules, transfer, &mut findings)),
-            Check::End(_) => SendingEnd::BOTH.iter().for_each(|end| of_end(rules, connection, *end, &mut findings)),
+            Check::Transfer(_) => transfers.iter().for_each(|transfer| of_transfer(rules, transfer, &mut claims)),
+            Check::End(_) => SendingEnd::BOTH.iter().for_each(|end| of_end(rules, connection, *end, &mut claims)),
             Check::Pair(_) | Check::Connection(_) => rules.iter().for_each(|rule| match rule.check {
                 Check::Pair(check) => {
-                    findings.extend(pairs.iter().filter_map(|pair| Some(check(pair)?.finding(rule, pair.directions[0]))))
+                    claims.extend(pairs.iter().filter_map(|pair| Some(check(pair)?.by(rule, pair.directions[0]))))
                 }
-                Check::Connection(check) => {
-                    findings.extend(check(connection).map(|(end, claim)| claim.finding(rule, end.direction())))
-                }
+                Check::Connection(check) => claims.extend(check(connection).map(|(end, claim)| claim.by(rule, end.direction()))),
                 Check::Transfer(_) | Check::End(_) | Check::Capture(_) => {}
             }),
             Check::Capture(_) => {}
         }
     }
-    findings.sort_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)));
-    findings
+    claims.sort_by(|a, b| b.share().total_cmp(&a.share()));
+    claims
 }
 
-fn of_transfer(rules: &[Rule], transfer: &Transfer<'_>, findings: &mut Vec<Finding>) {
+fn of_transfer(rules: &'static [Rule], transfer: &Transfer<'_>, claims: &mut Vec<RuleClaim>) {
     for rule in rules {
         if let Check::Transfer(check) = rule.check {
-            findings.extend(check(transfer).map(|claim| claim.finding(rule, transfer.sender.direction())));
+            claims.extend(check(transfer).map(|claim| claim.by(rule, transfer.sender.direction())));
         }
     }
 }
 
-fn of_end(rules: &[Rule], connection: &Connection<'_>, end: SendingEnd, findings: &mut Vec<Finding>) {
+fn of_end(rules: &'static [Rule], connection: &Connection<'_>, end: SendingEnd, claims: &mut Vec<RuleClaim>) {
     for rule in rules {
         if let Check::End(check) = rule.check {
-            findings.extend(check(connection, end).map(|claim| claim.finding(rule, end.direction())));
+            claims.extend(check(connection, end).map(|claim| claim.by(rule, end.direction())));
         }
     }
 }

@@ -2,7 +2,6 @@
 //! answer, a closed window, think times.
 
 use super::connection::Connection;
-use super::receiver_vantage::SLOW_READER;
 use super::rule::{Claim, ClaimOfEnd};
 use super::sending_end::SendingEnd;
 use crate::number_text::{many, size, span};
@@ -156,7 +155,7 @@ pub fn zero_window_stall(connection: &Connection<'_>, end: SendingEnd) -> Option
         end.peer().name(),
         closed.probed
     );
-    Some(Claim::new(evidence, SLOW_READER).of_share(closed.share))
+    Some(Claim::slow_reader(evidence).of_share(closed.share))
 }
 
 pub fn client_think_time(connection: &Connection<'_>, end: SendingEnd) -> Option<Claim> {

@@ -2,8 +2,8 @@
 
 use super::acks;
 use super::limit_shares::LimitShares;
-use super::loss_response::{LOSSES_LIMIT, LossyTransfer, ModelRates, WITHIN, segments_per_ack};
-use super::rule::Claim;
+use super::loss_response::{LossyTransfer, ModelRates, WITHIN, segments_per_ack};
+use super::rule::{Claim, Remedy};
 use super::sending_end::SendingEnd;
 use super::transfer::Transfer;
 use crate::limit::LimitKind;
@@ -55,7 +55,11 @@ pub fn models(transfer: &Transfer<'_>) -> Option<Claim> {
         rate(models.cubic_bps),
         rate(measured)
     );
-    Some(Claim::new(evidence, what_losses_allow(transfer, &lossy, &models, measured)))
+    let (advice, remedy) = match other_limit(transfer, &models, measured) {
+        Some(advice) => (advice, None),
+        None => (what_fewer_give(transfer, &lossy, &models, measured), Some(Remedy::FewerLosses)),
+    };
+    Some(Claim::new(evidence, advice).with_remedy(remedy))
 }
 
 /// A Reno model, counting ACKs or segments.
@@ -80,32 +84,32 @@ impl Reno {
     }
 }
 
-/// The conclusion from the models and the rate.
-fn what_losses_allow(transfer: &Transfer<'_>, lossy: &LossyTransfer, models: &ModelRates, measured: f64) -> String {
+/// The conclusion from the models and the rate, where something else than the losses limits it.
+fn other_limit(transfer: &Transfer<'_>, models: &ModelRates, measured: f64) -> Option<String> {
     let (reno, cubic) = (Reno::nearer(models, measured).bps(models), models.cubic_bps);
     let (queued, repaired) = (transfer.queued_share(), transfer.limited().recovery);
     if queued > REACHED && repaired > queued {
-        return format!(
+        return Some(format!(
             "Both matter: a queue stood {} of the time, and loss recovery took {}.",
             whole_percent(queued),
             whole_percent(repaired)
-        );
+        ));
     }
     if queued > REACHED || transfer.has_path_rate() {
         let limit = if acks::ack_queue_dominates(transfer) { "The queue of the ACKs" } else { "The path's rate" };
-        return format!("{limit} limits this flow: fewer losses would hardly make it faster.");
+        return Some(format!("{limit} limits this flow: fewer losses would hardly make it faster."));
     }
     if measured > WITHIN * reno.max(cubic) {
-        return "The sender does not respond to losses as Reno or CUBIC do, or losses do not limit its rate.".into();
+        return Some("The sender does not respond to losses as Reno or CUBIC do, or losses do not limit its rate.".into());
     }
     let shares = LimitShares::of(transfer);
     if measured * WITHIN < reno.min(cubic) {
         let (kind, share) = shares.largest_of(LimitShares::KINDS.into_iter().filter(|kind| *kind != LimitKind::Recovery));
-        return format!(
+        return Some(format!(
             "These losses alone would allow more: {} limited the flow {} of the time.",
             kind.words().noun,
             whole_percent(share)
-        );
+        ));
     }
     let (host, share) = shares.largest_of(HOSTS);
     if share > HOST_LIMITED {
@@ -114,13 +118,13 @@ fn what_losses_allow(transfer: &Transfer<'_>, lossy: &LossyTransfer, models: &Mo
         } else {
             ""
         };
-        return format!(
+        return Some(format!(
             "Fewer losses would gain little: {} limited the flow {} of the time{coincidence}.",
             host.words().noun,
             whole_percent(share)
-        );
+        ));
     }
-    what_fewer_give(transfer, lossy, models, measured)
+    None
 }
 
 /// Whether a rate is a model's within the model's own error.
@@ -143,7 +147,7 @@ fn what_fewer_give(transfer: &Transfer<'_>, lossy: &LossyTransfer, models: &Mode
             (false, false) => "CUBIC",
         };
         return format!(
-            "{LOSSES_LIMIT}, which is {:.1} times what {whose} would get: a quarter of them would give about {times:.1} times the \
+            "The losses limit the rate, which is {:.1} times what {whose} would get: a quarter of them would give about {times:.1} times the \
              rate, {}, up to the path's rate.",
             measured / nearest,
             rate(times * measured)
@@ -170,5 +174,7 @@ fn what_fewer_give(transfer: &Transfer<'_>, lossy: &LossyTransfer, models: &Mode
     } else {
         format!("{reno_fewer} with Reno and {} with CUBIC", rate(fewer.cubic_bps))
     };
-    format!("{LOSSES_LIMIT}, which is near {near}: a quarter of them would give about {rates}, up to the path's rate.{shorter}")
+    format!(
+        "The losses limit the rate, which is near {near}: a quarter of them would give about {rates}, up to the path's rate.{shorter}"
+    )
 }

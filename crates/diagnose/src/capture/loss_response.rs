@@ -9,8 +9,6 @@ const RTO_MIN_S: f64 = 0.2;
 pub const EVENTS: u32 = 3;
 /// Factor by which a measured rate and a model's differ where losses explain the rate.
 pub const WITHIN: f64 = 2.0;
-/// Beginning of the advice where losses limit the rate.
-pub const LOSSES_LIMIT: &str = "The losses limit the rate";
 /// CUBIC's constants (RFC 9438, sections 4.6 and 5).
 const CUBIC_C: f64 = 0.4;
 const CUBIC_BETA: f64 = 0.7;

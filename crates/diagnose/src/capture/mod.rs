@@ -25,13 +25,13 @@ mod verdict;
 
 pub use acks::QueueDelays;
 pub use connection::Connection;
-pub use diagnosis::{CaptureDiagnosis, FlowDiagnosis, THRESHOLDS, findings_of, limits_of};
+pub use diagnosis::{CaptureDiagnosis, FlowDiagnosis, THRESHOLDS, claims_of, limits_of};
 pub use document::Outline;
 pub use limit_shares::LimitShares;
 pub use loss_models::models_of;
 pub use loss_response::{LossyTransfer, ModelRates};
 pub use losses::has_queue;
-pub use rule::{Check, Claim, Group, Owner, Rule};
+pub use rule::{Check, Claim, Group, Owner, Remedy, Rule, RuleClaim};
 pub use rules::RULES;
 pub use sending_end::SendingEnd;
 pub use transfer::{ENOUGH_BYTES, Transfer};

@@ -1,16 +1,15 @@
 //! Findings from a capture at the receiver, which does not see the sender's flight but estimates RTTs
 //! by echoed timestamps (TSecr).
 
-use super::loss_response::{EVENTS, LOSSES_LIMIT, LossyTransfer, ModelRates};
-use super::rule::Claim;
+use super::loss_response::{EVENTS, LossyTransfer, ModelRates};
+use super::rule::{Claim, Remedy};
 use super::sending_end::SendingEnd;
 use super::transfer::{NEARLY, Transfer, above_zero};
 use crate::number_text::{many, milliseconds, rate, size, whole_percent};
 use ackclock_trace::report::VantagePoint;
 
-pub const SLOW_READER: &str = "Examine the receiving application, not the network: it reads too slowly.";
-/// Beginning of the advice where the sender limits itself.
-pub const SENDER_LIMITS: &str = "Examine the sending host: its send buffer (SO_SNDBUF, wmem), its program, or its pacing.";
+/// The advice where the sender limits itself.
+const SENDER_LIMITS: &str = "Examine the sending host: its send buffer (SO_SNDBUF, wmem), its program, or its pacing.";
 const TWO_CAPTURES: &str = "Capture at the sender, too: two captures measure delay and loss of each direction.";
 /// Shares of time below this are noise.
 pub const MIN_SHARE: f64 = 0.05;
@@ -65,7 +64,7 @@ fn closed(transfer: &Transfer<'_>) -> Option<Claim> {
         let goodput = rate(transfer.figures.goodput_bps);
         evidence += &format!(": {} of the time nothing could be sent ({goodput} in all)", whole_percent(share));
     }
-    Some(Claim::new(evidence + ".", SLOW_READER).of_share(above_zero(Some(share))))
+    Some(Claim::slow_reader(evidence + ".").of_share(above_zero(Some(share))))
 }
 
 /// Minimum, median and p95 RTT in ms, from echoed timestamps or from the handshake alone; 0 for an
@@ -120,7 +119,7 @@ fn one_window_per_rtt(transfer: &Transfer<'_>) -> Option<Claim> {
         "Enlarge the receive buffer (SO_RCVBUF, rmem): doubling it to {} doubles the rate while nothing else limits.",
         size(2.0 * window)
     );
-    Some(Claim::new(evidence, advice))
+    Some(Claim::new(evidence, advice).with_remedy(Remedy::LargerBuffer))
 }
 
 /// A window that is mostly far below its maximum and that explains the rate: the application reads
@@ -152,7 +151,7 @@ pub fn shrinking_window(transfer: &Transfer<'_>, share: Option<f64>) -> Option<C
         size(min),
         rate(goodput_bps)
     );
-    Some(Claim::new(evidence, SLOW_READER).of_share(share))
+    Some(Claim::slow_reader(evidence).of_share(share))
 }
 
 /// The other figures of this vantage point, where the receive window does not explain the rate.
@@ -176,17 +175,17 @@ pub fn far_end(transfer: &Transfer<'_>) -> Option<Claim> {
     }
     let (queue_ms, by_losses) = (standing_queue_ms(transfer), response_to_losses(transfer));
     let mut evidence = format!("{} arrived, {lost}. {}", rate(goodput_bps), shown_by_echoes(transfer, queue_ms));
-    let advice = if let Some((models, conclusion)) = by_losses {
+    let (advice, remedy) = if let Some((models, conclusion)) = by_losses {
         evidence += &models;
-        format!("{conclusion} {TWO_CAPTURES}")
+        (format!("{conclusion} {TWO_CAPTURES}"), Some(Remedy::FewerLosses))
     } else if limits_itself(transfer) && is_long(transfer) && !pauses(transfer) {
-        format!("{SENDER_LIMITS} {TWO_CAPTURES}")
+        (format!("{SENDER_LIMITS} {TWO_CAPTURES}"), Some(Remedy::SendingHost))
     } else {
-        TWO_CAPTURES.into()
+        (TWO_CAPTURES.into(), None)
     };
     evidence += "The sender's limit is not visible: the capture is not at its end.";
     // The queue is at least this long half of the time: by the median.
-    Some(Claim::new(evidence, advice).of_share((queue_ms != 0.0).then_some(0.5)))
+    Some(Claim::new(evidence, advice).with_remedy(remedy).of_share((queue_ms != 0.0).then_some(0.5)))
 }
 
 /// The median queueing delay in ms; 0 without a queue, and where data comes with pauses.
@@ -213,8 +212,8 @@ fn response_to_losses(transfer: &Transfer<'_>) -> Option<(String, String)> {
     Some((
         format!("With {events} in {} segments and this RTT {by}. ", transfer.figures.segments),
         format!(
-            "{LOSSES_LIMIT}, if the sender is one of these: a quarter of them would give about {} with Reno, up to the path's \
-             rate.",
+            "The losses limit the rate, if the sender is one of these: a quarter of them would give about {} with Reno, up to \
+             the path's rate.",
             rate(fewer)
         ),
     ))
@@ -237,7 +236,7 @@ fn window_between_losses(transfer: &Transfer<'_>) -> Option<Claim> {
         rate(unlimited),
         rate(transfer.figures.goodput_bps)
     );
-    Some(Claim::new(evidence, "Enlarge the receive buffer (SO_RCVBUF, rmem)."))
+    Some(Claim::new(evidence, "Enlarge the receive buffer (SO_RCVBUF, rmem).").with_remedy(Remedy::LargerBuffer))
 }
 
 fn has_losses_alone(transfer: &Transfer<'_>) -> bool {

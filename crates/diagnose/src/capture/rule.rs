@@ -6,7 +6,7 @@ use super::transfer::Transfer;
 use ackclock_trace::report::{Finding, FlowCorrelation};
 use std::borrow::Cow;
 
-/// A finding and all that is said of it.
+/// A finding and all that is said of it. Codes are unique.
 #[derive(Debug)]
 pub struct Rule {
     pub code: &'static str,
@@ -47,21 +47,73 @@ pub struct Claim {
     pub share: Option<f64>,
     pub evidence: String,
     pub advice: Cow<'static, str>,
+    /// What the advice is, if the verdict depends on it.
+    pub remedy: Option<Remedy>,
+}
+
+/// What lifts a limit. A limit without one is no defect: the path's rate is reached in spite of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// The losses limit the rate.
+    FewerLosses,
+    /// A buffer is too small for the path.
+    LargerBuffer,
+    /// The receiving application reads too slowly.
+    FasterReader,
+    /// The sending host limits itself.
+    SendingHost,
 }
 
 impl Claim {
     pub fn new(evidence: impl Into<String>, advice: impl Into<Cow<'static, str>>) -> Claim {
-        Claim { share: None, evidence: evidence.into(), advice: advice.into() }
+        Claim { share: None, evidence: evidence.into(), advice: advice.into(), remedy: None }
+    }
+
+    /// The receiving application reads too slowly.
+    pub(super) fn slow_reader(evidence: impl Into<String>) -> Claim {
+        Claim::new(evidence, SLOW_READER).with_remedy(Remedy::FasterReader)
+    }
+
+    pub fn with_remedy(self, remedy: impl Into<Option<Remedy>>) -> Claim {
+        Claim { remedy: remedy.into(), ..self }
     }
 
     pub fn of_share(self, share: impl Into<Option<f64>>) -> Claim {
         Claim { share: share.into(), ..self }
     }
 
-    pub(super) fn finding(self, rule: &Rule, direction: &'static str) -> Finding {
-        Finding { direction, finding: rule.code, share: self.share, evidence: self.evidence, advice: self.advice }
+    pub(super) fn by(self, rule: &'static Rule, direction: &'static str) -> RuleClaim {
+        RuleClaim { rule, direction, claim: self }
     }
 }
+
+/// A claim, its rule, and the direction that it is of: `a2b` or `b2a`.
+#[derive(Debug, Clone)]
+pub struct RuleClaim {
+    pub rule: &'static Rule,
+    pub direction: &'static str,
+    pub claim: Claim,
+}
+
+impl RuleClaim {
+    /// As the document has it.
+    pub fn finding(self) -> Finding {
+        let RuleClaim { rule, direction, claim } = self;
+        Finding { direction, finding: rule.code, share: claim.share, evidence: claim.evidence, advice: claim.advice }
+    }
+
+    /// The rule's owner, if its code is among these.
+    pub(super) fn owner_among(&self, codes: &[&str]) -> Option<Owner> {
+        self.rule.owner.filter(|_| codes.contains(&self.rule.code))
+    }
+
+    /// The share of time; 0 if time is no part of the claim.
+    pub(super) fn share(&self) -> f64 {
+        self.claim.share.unwrap_or(0.0)
+    }
+}
+
+const SLOW_READER: &str = "Examine the receiving application, not the network: it reads too slowly.";
 
 /// Who can change what a rule finds; the verdict about a capture names one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

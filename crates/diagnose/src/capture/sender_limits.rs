@@ -2,8 +2,8 @@
 
 use super::acks;
 use super::loss_response::EVENTS;
-use super::receiver_vantage::{self, MIN_SHARE, SLOW_READER};
-use super::rule::Claim;
+use super::receiver_vantage::{self, MIN_SHARE};
+use super::rule::{Claim, Remedy};
 use super::transfer::{NEARLY, Transfer, above_zero};
 use crate::limit::LimitKind;
 use crate::number_text::{many, milliseconds, rate, sentence, size, span, waiting, whole_percent};
@@ -71,7 +71,7 @@ pub fn send_buffer(transfer: &Transfer<'_>) -> Option<Claim> {
         return Some(Claim::new(evidence, advice).of_share(share));
     }
     let advice = format!("Enlarge the send buffer (SO_SNDBUF, wmem): {}.", fills(transfer, transfer.goodput_bps()));
-    Some(Claim::new(evidence, advice).of_share(share))
+    Some(Claim::new(evidence, advice).with_remedy(Remedy::LargerBuffer).of_share(share))
 }
 
 /// The receive window at the sender's end, else at the receiver's.
@@ -92,7 +92,7 @@ pub fn receive_window(transfer: &Transfer<'_>) -> Option<Claim> {
             span(closed),
             rate(figures.goodput_bps)
         );
-        return Some(Claim::new(evidence, SLOW_READER).of_share(share));
+        return Some(Claim::slow_reader(evidence).of_share(share));
     }
     if let Some(slow) = receiver_vantage::shrinking_window(transfer, Some(share)) {
         return Some(slow);
@@ -134,7 +134,8 @@ pub fn receive_window(transfer: &Transfer<'_>) -> Option<Claim> {
     } else if grew {
         Claim::new(evidence, "The receiver tunes its buffer: a larger initial one (the middle value of tcp_rmem) shortens that.")
     } else {
-        Claim::new(evidence, format!("Enlarge the receive buffer (SO_RCVBUF, rmem): {}.", fills(transfer, limit_bps)))
+        let advice = format!("Enlarge the receive buffer (SO_RCVBUF, rmem): {}.", fills(transfer, limit_bps));
+        Claim::new(evidence, advice).with_remedy(Remedy::LargerBuffer)
     };
     Some(claim.of_share(share))
 }

@@ -1,6 +1,6 @@
 //! Each rule finds its evidence, and is silent when the nearest figure is on the other side.
 
-use super::{Check, Connection, RULES, SendingEnd, Transfer, findings_of, limits_of};
+use super::{Check, Connection, RULES, Remedy, RuleClaim, SendingEnd, Transfer, claims_of, limits_of};
 use ackclock_trace::report::{
     BucketReport, CaptureSummary, Finding, FlowCorrelation, FlowReport, HistogramBin, JoinedDirectionReport, KindReport, Limits,
     OneBurst, PathEstimate, StallReport, VantagePoint,
@@ -95,10 +95,14 @@ impl Case {
         SendingEnd::BOTH.map(of).into_iter().filter(|transfer| transfer.figures.unique_bytes >= super::ENOUGH_BYTES).collect()
     }
 
-    fn findings(&self) -> Vec<Finding> {
+    fn claims(&self) -> Vec<RuleClaim> {
         let (partner, namesake) = (self.partner.as_ref(), self.namesake.as_ref());
         let connection = Connection { flow: &self.flow, partner, namesake, starts_s: self.starts_s };
-        findings_of(&connection, &self.transfers(), &self.pairs.iter().collect::<Vec<_>>())
+        claims_of(&connection, &self.transfers(), &self.pairs.iter().collect::<Vec<_>>())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.claims().into_iter().map(RuleClaim::finding).collect()
     }
 
     fn finding(&self, code: &str) -> Option<Finding> {
@@ -537,7 +541,7 @@ fn path_with_more_recovery_than_queue_is_not_called_full() {
 /// The verdict about one flow, and its evidence.
 fn verdict(case: &Case) -> (&'static str, String) {
     let mut builder = super::SummaryBuilder::default();
-    builder.add(&case.flow, &case.findings(), &case.transfers());
+    builder.add(&case.flow, &case.claims(), &case.transfers());
     let verdict = builder.verdict_of(&CaptureSummary::default(), case.flow.duration_s);
     (verdict.verdict, verdict.evidence)
 }
@@ -562,6 +566,37 @@ fn verdict_names_the_owner_of_the_largest_limit() {
     deep.shares().path_rate = Some(0.8);
     deep.data().rtt_ms.p95 = Some(210.0);
     assert_eq!(verdict(&deep).0, "network");
+}
+
+#[test]
+fn remedy_is_absent_where_the_path_rate_is_reached_in_spite_of_the_limit() {
+    let remedy = |case: &Case, code: &str| {
+        let claims = case.claims();
+        claims.iter().find(|claim| claim.rule.code == code).unwrap_or_else(|| panic!("no {code} in {claims:#?}")).claim.remedy
+    };
+    let rows: [(Change, &str, Option<Remedy>); 4] = [
+        (|case| case.shares().send_buffer = Some(0.8), "send_buffer", Some(Remedy::LargerBuffer)),
+        (|case| case.shares().receive_window = Some(0.8), "receive_window", Some(Remedy::LargerBuffer)),
+        (
+            |case| {
+                (case.shares().receive_window, case.data().zero_windows) = (Some(0.8), 2);
+                case.data().zero_window.closed_s = 3.0;
+            },
+            "receive_window",
+            Some(Remedy::FasterReader),
+        ),
+        (|case| (case.shares().receive_window, case.shares().path_rate) = (Some(0.5), Some(0.9)), "receive_window", None),
+    ];
+    for (change, code, expected) in rows {
+        let mut case = case();
+        change(&mut case);
+        assert_eq!(remedy(&case, code), expected, "{:#?}", case.findings());
+    }
+    let mut lossy = lossy(0.1);
+    lossy.data().goodput_bps = super::models_of(&lossy.flow.b2a).map(|models| models.cubic_bps);
+    assert_eq!(remedy(&lossy, "models"), Some(Remedy::FewerLosses));
+    lossy.shares().path_rate = Some(0.9);
+    assert_eq!(remedy(&lossy, "models"), None);
 }
 
 #[test]

@@ -1,16 +1,12 @@
 //! The verdict about a capture: which party most of the transfers' time, or of the connections, was
 //! lost to.
 
-use super::loss_response::LOSSES_LIMIT;
-use super::receiver_vantage::{SENDER_LIMITS, SLOW_READER};
-use super::rule::{Check, Owner, Rule};
+use super::rule::{Check, Owner, Remedy, RuleClaim};
 use super::rules::RULES;
 use super::transfer::{ENOUGH_BYTES, Transfer, above_zero};
 use crate::number_text::{general, many, whole_percent};
 use ackclock_core::statistics::SummaryStats;
-use ackclock_trace::report::{
-    CaptureSummary, ConnectionCounts, Finding, FindingCount, FlowReport, Report, TopRow, VerdictReport,
-};
+use ackclock_trace::report::{CaptureSummary, ConnectionCounts, FindingCount, FlowReport, Report, TopRow, VerdictReport};
 use std::collections::BTreeMap;
 
 const NOTHING_WRONG: &str = "nothing_wrong";
@@ -28,8 +24,6 @@ const FAILURES: [&str; 5] =
     ["peer_gone", "handshake_unfinished", "reset_by_middlebox", "zero_window_death", "reset_unknown_connection"];
 /// Findings whose share of a connection's time counts.
 const WAITS: [&str; 3] = ["zero_window_stall", "server_think_time", "client_think_time"];
-/// Beginnings of the advice about a buffer or a host that is too small or slow for the path.
-const REMEDIES: [&str; 3] = ["Enlarge", SLOW_READER, SENDER_LIMITS];
 
 impl Owner {
     /// The verdict that blames this party.
@@ -60,12 +54,6 @@ impl Owner {
             Owner::Application => "without data from the application",
         }
     }
-}
-
-/// The owner of a finding, if its code is among these.
-fn owner_among(finding: &Finding, codes: &[&str]) -> Option<Owner> {
-    let rule: Option<&Rule> = RULES.iter().find(|rule| rule.code == finding.finding && codes.contains(&rule.code));
-    rule?.owner
 }
 
 /// What speaks for a verdict: a share of time or connections, and the largest part of it.
@@ -146,9 +134,9 @@ pub struct SummaryBuilder {
 }
 
 impl SummaryBuilder {
-    /// Adds a flow with its findings, made from these transfers.
-    pub fn add(&mut self, flow: &FlowReport, findings: &[Finding], transfers: &[Transfer<'_>]) {
-        let mut codes: Vec<&'static str> = findings.iter().map(|finding| finding.finding).collect();
+    /// Adds a flow with its claims, made from these transfers.
+    pub fn add(&mut self, flow: &FlowReport, claims: &[RuleClaim], transfers: &[Transfer<'_>]) {
+        let mut codes: Vec<&'static str> = claims.iter().map(|claim| claim.rule.code).collect();
         codes.sort_unstable();
         codes.dedup();
         for code in codes {
@@ -156,78 +144,76 @@ impl SummaryBuilder {
         }
         for transfer in transfers {
             let direction = transfer.sender.direction();
-            let about: Vec<&Finding> = findings.iter().filter(|finding| finding.direction == direction).collect();
+            let about: Vec<&RuleClaim> = claims.iter().filter(|claim| claim.direction == direction).collect();
             self.directions += 1;
-            self.unknown += u64::from(about.iter().any(|finding| finding.finding == "far_end"));
+            self.unknown += u64::from(about.iter().any(|claim| claim.rule.code == "far_end"));
             self.total_s += flow.duration_s;
             self.add_losses(transfer);
-            about.iter().for_each(|finding| self.add_limit(transfer, finding));
-            self.add_waits(transfer, findings, &about);
+            about.iter().for_each(|claim| self.add_limit(transfer, claim));
+            self.add_waits(transfer, claims, &about);
         }
         if transfers.is_empty() {
-            self.add_small(flow, findings);
+            self.add_small(flow, claims);
         }
     }
 
-    fn add_limit(&mut self, transfer: &Transfer<'_>, finding: &Finding) {
-        let (mut owner, mut share) = (owner_among(finding, &LIMITS), finding.share);
-        if finding.finding == "bottleneck" && has_long_queue(&transfer.figures.rtt_ms) {
+    fn add_limit(&mut self, transfer: &Transfer<'_>, by: &RuleClaim) {
+        let (code, claim) = (by.rule.code, &by.claim);
+        let (mut owner, mut share) = (by.owner_among(&LIMITS), claim.share);
+        if code == "bottleneck" && has_long_queue(&transfer.figures.rtt_ms) {
             owner = Some(Owner::Network);
-        } else if finding.finding == "receive_window" && share.is_none() {
+        } else if code == "receive_window" && share.is_none() {
             share = Some(1.0); // at the receiver: one window per RTT explains the rate
-        } else if finding.advice.starts_with(LOSSES_LIMIT) {
+        } else if claim.remedy == Some(Remedy::FewerLosses) {
             // Without a share at the receiver, whose capture shows the rate alone.
             owner = Some(Owner::Network);
-            share = if finding.finding == "models" { transfer.limited().cwnd } else { Some(1.0) };
-        } else if finding.advice.starts_with(SENDER_LIMITS) {
+            share = if code == "models" { transfer.limited().cwnd } else { Some(1.0) };
+        } else if claim.remedy == Some(Remedy::SendingHost) {
             (owner, share) = (Some(Owner::SendingHost), Some(1.0));
-        } else if finding.finding == "far_end" {
+        } else if code == "far_end" {
             let has_queue = above_zero(share).is_some() && has_long_queue(&transfer.other.timestamp_rtt_ms);
             owner = Some(Owner::Network);
             share = if has_queue { share } else { transfer.figures.recovery_share };
         }
         let is_host = matches!(owner, Some(Owner::SendingHost | Owner::ReceivingHost));
-        if is_host && !REMEDIES.iter().any(|beginning| finding.advice.starts_with(beginning)) {
+        if is_host && claim.remedy.is_none() {
             return; // the path's rate is reached in spite of the limit
         }
         if let (Some(owner), Some(share)) = (owner, above_zero(share)) {
-            self.count(owner, share, transfer.flow, transfer.sender.direction(), &finding.evidence);
+            self.count(owner, share, transfer.flow, by.direction, &claim.evidence);
         }
     }
 
     /// What both ends' programs waited, and how the connection failed, for a direction of data. At the
     /// sender, the direction's limits have the pauses of the application already.
-    fn add_waits(&mut self, transfer: &Transfer<'_>, findings: &[Finding], about: &[&Finding]) {
-        let has = |code: &str| about.iter().any(|finding| finding.finding == code);
-        let shared = |finding: &&Finding| above_zero(finding.share).is_some();
-        let is_thinking = |finding: &&Finding| owner_among(finding, &WAITS) == Some(Owner::Application);
-        let thinking: Vec<&Finding> = findings.iter().filter(is_thinking).filter(shared).collect();
-        let share = |finding: &Finding| finding.share.unwrap_or(0.0);
+    fn add_waits(&mut self, transfer: &Transfer<'_>, claims: &[RuleClaim], about: &[&RuleClaim]) {
+        let has = |code: &str| about.iter().any(|claim| claim.rule.code == code);
+        let shared = |claim: &&RuleClaim| above_zero(claim.claim.share).is_some();
+        let is_thinking = |claim: &&RuleClaim| claim.owner_among(&WAITS) == Some(Owner::Application);
+        let thinking: Vec<&RuleClaim> = claims.iter().filter(is_thinking).filter(shared).collect();
         // The first of equal ones.
-        let longest = thinking.iter().rev().max_by(|a, b| share(a).total_cmp(&share(b)));
+        let longest = thinking.iter().rev().max_by(|a, b| a.share().total_cmp(&b.share()));
         if let Some(longest) = longest.filter(|_| !has("application") && !has("zero_window_death")) {
-            let part = thinking.iter().map(|finding| share(finding)).sum::<f64>().min(1.0);
-            self.count(Owner::Application, part, transfer.flow, longest.direction, &longest.evidence);
+            let part = thinking.iter().map(|claim| claim.share()).sum::<f64>().min(1.0);
+            self.count(Owner::Application, part, transfer.flow, longest.direction, &longest.claim.evidence);
         }
-        for finding in about.iter().copied().filter(|finding| shared(finding) && !has("recovery")) {
-            if let Some(owner) = owner_among(finding, &FAILURES) {
-                self.count(owner, share(finding), transfer.flow, finding.direction, &finding.evidence);
+        for claim in about.iter().copied().filter(|claim| shared(claim) && !has("recovery")) {
+            if let Some(owner) = claim.owner_among(&FAILURES) {
+                self.count(owner, claim.share(), transfer.flow, claim.direction, &claim.claim.evidence);
             }
         }
     }
 
     /// A connection without a direction of [`ENOUGH_BYTES`]: the party of its worst finding.
-    fn add_small(&mut self, flow: &FlowReport, findings: &[Finding]) {
-        let share = |finding: &Finding| finding.share.unwrap_or(0.0);
-        let failed = findings.iter().find_map(|finding| Some((owner_among(finding, &FAILURES)?, 1.0, finding)));
-        let waits = findings.iter().filter_map(|finding| Some((owner_among(finding, &WAITS)?, share(finding), finding)));
-        // The first of equal ones: findings are in the order of their shares.
+    fn add_small(&mut self, flow: &FlowReport, claims: &[RuleClaim]) {
+        let failed = claims.iter().find_map(|claim| Some((claim.owner_among(&FAILURES)?, 1.0, claim)));
+        let waits = claims.iter().filter_map(|claim| Some((claim.owner_among(&WAITS)?, claim.share(), claim)));
+        // The first of equal ones: claims are in the order of their shares.
         let worst = failed.or_else(|| {
             waits.filter(|(_, share, _)| *share >= MATTERS).reduce(|best, one| if one.1 > best.1 { one } else { best })
         });
-        let Some((owner, share, finding)) = worst else { return };
-        let failure =
-            Failure { flow: flow.flow.unwrap_or(0), direction: finding.direction, evidence: finding.evidence.clone(), share };
+        let Some((owner, share, RuleClaim { direction, claim, .. })) = worst else { return };
+        let failure = Failure { flow: flow.flow.unwrap_or(0), direction, evidence: claim.evidence.clone(), share };
         match self.small.iter_mut().find(|(known, _)| *known == owner) {
             Some((_, failures)) => failures.push(failure),
             None => self.small.push((owner, vec![failure])),
