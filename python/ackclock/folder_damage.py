@@ -16,15 +16,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from pydantic import BaseModel, ValidationError, field_validator
+from pydantic import ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_core.core_schema import ValidationInfo
 
-from ackclock.documents import DOCUMENTS
-from ackclock.documents.analyze import CaptureAnalysis, Summary
-from ackclock.documents.parts import Estimate, Open
-from ackclock.documents.reproduce import Claims
-from ackclock.documents.simulate import Run
+from ackclock.documents import DOCUMENTS, checker
+from ackclock.documents.analyze import StoredAnalysis
+from ackclock.documents.parts import Open
+from ackclock.documents.reproduce import StoredClaims
+from ackclock.documents.simulate import ExplainedRun
 from ackclock.errors import AckclockError, InputError, format_value
 from ackclock.input.document import format_loc
 from ackclock.storage import stored_files
@@ -134,7 +134,10 @@ class _Resolved(Open):
     flow: list[_Flow]
 
 
-class _Estimate(Estimate):
+class _Estimate(Open):
+    mean: float | None
+    n: int
+
     @field_validator("n")
     @classmethod
     def _has_a_mean(cls, n: int, info: ValidationInfo) -> int:
@@ -157,24 +160,6 @@ class _ComparedParts(Open):
     scenario: _Resolved
     asymmetry: _Asymmetry | None
     cells: list[_ComparedCell]
-
-
-class _StoredRun(Run):
-    """A run in summary.json, whose scenario is in scenario.toml."""
-
-    scenario: str = ""
-
-
-class _StoredAnalysis(CaptureAnalysis):
-    """analysis.json of a folder, whose summary is shown."""
-
-    summary: Summary
-
-
-class _StoredClaims(Claims):
-    """reproduce.json; earlier versions wrote no `totals_by`."""
-
-    totals_by: dict[str, dict[str, Any]] = {}
 
 
 class _Identity(Open):
@@ -220,16 +205,16 @@ class _Schedule(Open):
 
 _SCENARIOS = (SIMULATE, SWEEP, COMPARE, EMULATE)
 """The kinds of run folder whose input is a scenario."""
-_DOCUMENTS: dict[RunKind, type[BaseModel]] = {
-    SIMULATE: _StoredRun,
-    ANALYZE: _StoredAnalysis,
-    REPRODUCE: _StoredClaims,
+_DOCUMENTS: dict[RunKind, Any] = {
+    SIMULATE: ExplainedRun,
+    ANALYZE: StoredAnalysis,
+    REPRODUCE: StoredClaims,
     SCHEDULE: _Schedule,
 }
 """Documents that differ from those of `--json`."""
-_PARTS: dict[RunKind, type[BaseModel]] = {COMPARE: _ComparedParts}
+_PARTS: dict[RunKind, Any] = {COMPARE: _ComparedParts}
 """Types of parts that the document leaves open."""
-_STATES: dict[str, type[BaseModel]] = {ENVIRONMENT: _Environment, POINTS: _Points, INDEX: _Index}
+_STATES: dict[str, Any] = {ENVIRONMENT: _Environment, POINTS: _Points, INDEX: _Index}
 """The files of a run folder that say what it holds."""
 _COLUMNS = {
     "series": ("flow", "time_s"),
@@ -269,7 +254,7 @@ def _check_document(path: Path, kind: RunKind) -> None:
         if not document:
             raise stored_files.damaged(path, "the file has no run")
         for run in document:
-            _check(path, run, _StoredRun)
+            _check(path, run, ExplainedRun)
     else:
         _check(path, document, _DOCUMENTS.get(kind) or DOCUMENTS[kind.command])
         _check(path, document, _PARTS.get(kind, Open))
@@ -284,10 +269,10 @@ def _not_finite(value: Any, loc: tuple[int | str, ...]) -> Iterator[tuple[int | 
         yield from _not_finite(part, (*loc, key))
 
 
-def _check(path: Path, document: Any, model: type[BaseModel]) -> None:
+def _check(path: Path, document: Any, model: Any) -> None:
     """Raise the error of the first key that a document of this type must have otherwise."""
     try:
-        model.model_validate(document)
+        checker(model).validate_python(document)
     except ValidationError as invalid:
         first = invalid.errors(include_url=False)[0]
         key = format_loc(first["loc"], document)

@@ -153,27 +153,27 @@ def _recording(rng: random.Random, mean_bps: float, path: Path) -> Path:
 def score(drawn: DrawnLink, found: Queue) -> dict[str, str]:
     """Each statement about a link: right, false or unknown."""
     packet = PAYLOAD + 28
-    verdicts = {"kind": _same(found.kind, KINDS[drawn.queue])}
-    if found.kind == "aqm":
+    verdicts = {"kind": _same(found["kind"], KINDS[drawn.queue])}
+    if found["kind"] == "aqm":
         verdicts["kind"] = FALSE if drawn.queue == "droptail" else UNKNOWN
     if drawn.buffer_bytes is None:
-        verdicts["buffer"] = RIGHT if found.buffer_bytes is None else FALSE
-    elif found.buffer_bytes is None:
+        verdicts["buffer"] = RIGHT if found["buffer_bytes"] is None else FALSE
+    elif found["buffer_bytes"] is None:
         verdicts["buffer"] = UNKNOWN
     else:
-        error = abs(found.buffer_bytes - drawn.buffer_bytes)
+        error = abs(found["buffer_bytes"] - drawn.buffer_bytes)
         verdicts["buffer"] = RIGHT if error <= max(0.1 * drawn.buffer_bytes, packet) else FALSE
     cause = "overflow" if drawn.queue == "droptail" else "aqm"
-    verdicts["losses"] = _same(found.losses, "both" if drawn.loss else cause)
+    verdicts["losses"] = _same(found["losses"], "both" if drawn.loss else cause)
     if drawn.stall_ms is not None:
         pass  # whether the rate of a link that pauses wanders is a matter of definition
-    elif found.rate is None:
+    elif found["rate"] is None:
         verdicts["wanders"] = UNKNOWN
     else:
-        verdicts["wanders"] = RIGHT if found.rate.wanders == (drawn.rate_bps is None) else FALSE
+        verdicts["wanders"] = RIGHT if found["rate"]["wanders"] == (drawn.rate_bps is None) else FALSE
     if drawn.rate_bps is not None:
-        near = found.rate is not None and abs(found.rate.mean_bps / drawn.rate_bps - 1) <= 0.02
-        verdicts["capacity"] = UNKNOWN if found.rate is None else RIGHT if near else FALSE
+        near = found["rate"] is not None and abs(found["rate"]["mean_bps"] / drawn.rate_bps - 1) <= 0.02
+        verdicts["capacity"] = UNKNOWN if found["rate"] is None else RIGHT if near else FALSE
     verdicts["token bucket"] = _bucket(drawn, found)
     verdicts["stalls"] = _stalls(drawn, found)
     return verdicts
@@ -182,21 +182,21 @@ def score(drawn: DrawnLink, found: Queue) -> dict[str, str]:
 def _bucket(drawn: DrawnLink, found: Queue) -> str:
     """A stated burst must be within 15 % or four packets of the depth; a bucket that is not stated
     is unknown."""
-    if found.token_bucket is None:
+    if found["token_bucket"] is None:
         return RIGHT if drawn.bucket_bytes is None else UNKNOWN
     if drawn.bucket_bytes is None:
         return FALSE
-    error = abs(found.token_bucket.burst_bytes - drawn.bucket_bytes)
+    error = abs(found["token_bucket"]["burst_bytes"] - drawn.bucket_bytes)
     return RIGHT if error <= max(0.15 * drawn.bucket_bytes, 4 * (PAYLOAD + 28)) else FALSE
 
 
 def _stalls(drawn: DrawnLink, found: Queue) -> str:
     """The longest stated pause must be within 10 % of the link's, or 5 ms."""
-    if found.stalls is None:
+    if found["stalls"] is None:
         return RIGHT if drawn.stall_ms is None else UNKNOWN
     if drawn.stall_ms is None:
         return FALSE
-    return RIGHT if abs(found.stalls.longest_ms - drawn.stall_ms) <= max(0.1 * drawn.stall_ms, 5.0) else FALSE
+    return RIGHT if abs(found["stalls"]["longest_ms"] - drawn.stall_ms) <= max(0.1 * drawn.stall_ms, 5.0) else FALSE
 
 
 def _same(stated: str, truth: str) -> str:

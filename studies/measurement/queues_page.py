@@ -47,12 +47,14 @@ Rows = list[tuple[DrawnLink, dict[str, str], str]]
 def _rows(links: Iterable[DrawnLink]) -> Rows:
     rows: Rows = []
     for drawn, found in scored(links):
-        size = "" if found.buffer_bytes is None else f", {found.buffer_bytes / 1e3:.0f} kB"
-        more = "" if found.token_bucket is None else f", bucket {found.token_bucket.burst_bytes / 1e3:.0f} kB"
+        size = "" if found["buffer_bytes"] is None else f", {found['buffer_bytes'] / 1e3:.0f} kB"
+        more = "" if found["token_bucket"] is None else f", bucket {found['token_bucket']['burst_bytes'] / 1e3:.0f} kB"
         more += (
-            "" if found.stalls is None else f", {found.stalls.count} stalls of at most {found.stalls.longest_ms:.0f} ms"
+            ""
+            if found["stalls"] is None
+            else f", {found['stalls']['count']} stalls of at most {found['stalls']['longest_ms']:.0f} ms"
         )
-        rows.append((drawn, score(drawn, found), f"{found.kind}, {found.losses}{size}{more}: {found.because}"))
+        rows.append((drawn, score(drawn, found), f"{found['kind']}, {found['losses']}{size}{more}: {found['because']}"))
     return rows
 
 

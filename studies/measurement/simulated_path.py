@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 import ackclock
+from ackclock.documents.engine import TestSpec
 from ackclock.documents.measure import Queue
+from ackclock.documents.parts import Direction
 from ackclock.measurement.capacity import CapacitySearch, Ran
 from ackclock.measurement.queue_facts import QueueFacts, Train
 from ackclock.measurement.queue_inference import infer
@@ -66,7 +68,7 @@ class Stream:
     """Datagrams of ``ip_bytes`` at a constant rate of IP."""
 
     name: str
-    direction: str
+    direction: Direction
     rate_bps: float
     ip_bytes: int
 
@@ -116,7 +118,7 @@ class SimulatedPath:
     """``measure``'s tests of one direction over a simulated link, each with its own seed."""
 
     link: Mapping[str, Any]
-    direction: str
+    direction: Direction
     seed: int
     seconds: float = 10.0
     payload: int = 1172
@@ -130,7 +132,7 @@ class SimulatedPath:
         trains: list[Train] = []
         exchanges_ms: list[list[float]] = []
 
-        def run(specs: list[dict[str, Any]], label: str) -> Ran:
+        def run(specs: list[TestSpec], label: str) -> Ran:
             train, beside = self._stream(specs)
             trains.append(train)
             exchanges_ms.append(beside)
@@ -169,7 +171,7 @@ class SimulatedPath:
         own, other = trains["probe-down"], trains["probe-up"]
         return (own, other) if self.direction == "down" else (other, own)
 
-    def _stream(self, specs: list[dict[str, Any]]) -> tuple[Train, list[float]]:
+    def _stream(self, specs: list[TestSpec]) -> tuple[Train, list[float]]:
         train = specs[0]["datagrams"][self.direction]
         rate = (train["payload"] + 28) * 8e9 / train["gap_ns"]
         seconds = train["gap_ns"] * train["count"] * 1e-9

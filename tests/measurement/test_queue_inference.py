@@ -26,35 +26,35 @@ def statements(queue, rate="10 Mb/s", *, direction="down", seconds=6.0, seed=11,
 def test_tail_drops_are_overflow_and_the_buffer_is_right_when_the_link_has_jitter():
     jitter = {"kind": "normal", "mean": "6 ms", "sd": "3 ms"}
     found = statements({"kind": "droptail", "bytes": "60 kB"}, "12 Mb/s", jitter=jitter)
-    assert (found.kind, found.losses) == ("droptail", "overflow")
-    assert found.buffer_bytes == pytest.approx(61_200, rel=0.1)
-    assert found.rate.mean_bps == pytest.approx(12e6, rel=0.02)
+    assert (found["kind"], found["losses"]) == ("droptail", "overflow")
+    assert found["buffer_bytes"] == pytest.approx(61_200, rel=0.1)
+    assert found["rate"]["mean_bps"] == pytest.approx(12e6, rel=0.02)
 
 
 @pytest.mark.finding("M3")
 def test_no_buffer_is_stated_when_each_flow_has_its_own_queue():
     found = statements({"kind": "fq-codel"}, "25 Mb/s")
-    assert (found.kind, found.losses, found.buffer_bytes) == ("per-flow", "aqm", None)
-    assert found.tcp_queue_ms < 15.0
-    assert found.stream_queue_ms > 300.0
+    assert (found["kind"], found["losses"], found["buffer_bytes"]) == ("per-flow", "aqm", None)
+    assert found["tcp_queue_ms"] < 15.0
+    assert found["stream_queue_ms"] > 300.0
 
 
 @pytest.mark.finding("M3")
 @pytest.mark.parametrize(("queue", "kind"), [("codel", "codel-like"), ("pie", "pie-like"), ("dualpi2", "pie-like")])
 def test_an_aqm_is_named_without_a_buffer_when_its_drops_show_it(queue, kind):
     found = statements({"kind": queue}, seconds=10.0)
-    assert (found.kind, found.losses, found.buffer_bytes) == (kind, "aqm", None)
-    assert found.tcp_queue_ms < 30.0
+    assert (found["kind"], found["losses"], found["buffer_bytes"]) == (kind, "aqm", None)
+    assert found["tcp_queue_ms"] < 30.0
 
 
 @pytest.mark.finding("M5")
 @pytest.mark.parametrize(("seed", "kind", "losses"), [(11, "unknown", "unknown"), (12, "droptail", "both")])
 def test_capacity_is_what_the_link_carries_when_one_percent_is_lost_after_it(seed, kind, losses):
     found = statements({"kind": "droptail", "bytes": "100 kB"}, "15 Mb/s", seconds=10.0, seed=seed, loss={"mean": 0.01})
-    assert found.rate.mean_bps == pytest.approx(15e6, rel=0.01)
-    assert found.rate.lo_bps <= 15e6 <= found.rate.hi_bps
+    assert found["rate"]["mean_bps"] == pytest.approx(15e6, rel=0.01)
+    assert found["rate"]["lo_bps"] <= 15e6 <= found["rate"]["hi_bps"]
     # With the first seed only two unloaded datagrams are lost: too few to explain a held TCP.
-    assert (found.kind, found.losses) == (kind, losses)
+    assert (found["kind"], found["losses"]) == (kind, losses)
 
 
 @pytest.mark.finding("M4")
@@ -64,11 +64,11 @@ def test_rate_wanders_and_the_buffer_stays_right_when_the_link_follows_a_recordi
     (tmp_path / "recording").write_text("".join(f"{at}\n" for at in (*fast, *slow)))
     rate = {"trace": str(tmp_path / "recording")}
     found = statements({"kind": "droptail", "bytes": "90 kB"}, rate, seconds=8.0)
-    assert found.rate.wanders
-    assert found.rate.p5_bps < 5e6 < found.rate.p95_bps
-    assert found.rate.lo_bps < 7.5e6 < found.rate.hi_bps
-    assert (found.kind, found.losses) == ("droptail", "overflow")
-    assert found.buffer_bytes == pytest.approx(91_200, rel=0.1)
+    assert found["rate"]["wanders"]
+    assert found["rate"]["p5_bps"] < 5e6 < found["rate"]["p95_bps"]
+    assert found["rate"]["lo_bps"] < 7.5e6 < found["rate"]["hi_bps"]
+    assert (found["kind"], found["losses"]) == ("droptail", "overflow")
+    assert found["buffer_bytes"] == pytest.approx(91_200, rel=0.1)
 
 
 @pytest.mark.finding("M6")
@@ -80,16 +80,16 @@ def test_a_low_rate_train_has_no_bottleneck_rate():
 def test_nothing_is_stated_when_no_stream_filled_the_path():
     idle = Train(48, np.arange(0.0, 4.0, 0.04), np.full(100, 20.0))
     found = infer(QueueFacts(idle=idle))
-    assert (found.kind, found.losses, found.buffer_bytes, found.rate) == ("unknown", "unknown", None, None)
-    assert found.channel_loss is not None
-    assert found.channel_loss.sent == 100
+    assert (found["kind"], found["losses"], found["buffer_bytes"], found["rate"]) == ("unknown", "unknown", None, None)
+    assert found["channel_loss"] is not None
+    assert found["channel_loss"]["sent"] == 100
 
 
 def test_losses_are_the_channels_when_a_stream_below_the_capacity_loses():
     over = link({"kind": "droptail", "bytes": "60 kB"}, loss={"mean": 0.05})
     trains, _ = stream_over(over, [Stream("stream", "down", 5e6, 1200), Stream("idle", "down", 9600, 48)], 8.0, 4)
     found = infer(QueueFacts(idle=trains["idle"], stream=trains["stream"]))
-    assert (found.kind, found.losses, found.buffer_bytes) == ("unknown", "channel", None)
+    assert (found["kind"], found["losses"], found["buffer_bytes"]) == ("unknown", "channel", None)
 
 
 def _search(capacity, lost, max_bps=1e9):
@@ -147,9 +147,9 @@ def test_token_bucket_is_right_when_the_sender_falls_behind_its_rate():
         delay_ms.append(np.nan if lost else 20.0 + 1e3 * behind_s)
     stream = Train(size, np.array(sent_s) - sent_s[0], np.array(delay_ms))
     idle = Train(48, np.arange(0.0, 4.0, 0.04), np.full(100, 20.0))
-    found = infer(QueueFacts(idle=idle, stream=stream, idle_rtt_ms=40.0)).token_bucket
+    found = infer(QueueFacts(idle=idle, stream=stream, idle_rtt_ms=40.0))["token_bucket"]
     assert found is not None
-    assert found.burst_bytes == pytest.approx(depth, rel=0.03)
+    assert found["burst_bytes"] == pytest.approx(depth, rel=0.03)
 
 
 @pytest.mark.finding("M3")

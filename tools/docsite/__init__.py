@@ -127,13 +127,16 @@ def more_pages(app: Sphinx) -> str:
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
-    """Write the pages of sources and llms.txt, and check the links of the built pages."""
+    """Write the pages of sources, llms.txt and the documents' schemas, and check the links of the
+    built pages.
+    """
     if error is not None or app.builder.name != "html":
         return
     from docsite import built
 
     sources.write(Path(app.outdir))
     built.write_llms(Path(app.outdir))
+    built.write_schemas(Path(app.outdir))
     faults = built.faults(Path(app.outdir))
     for fault in faults:
         print(fault, file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -54,6 +55,17 @@ def faults(site: Path) -> list[str]:
         loads = re.findall(r"(?:@import|url\()\s*['\"]?((?:https?:)?//[^'\")\s]+)", sheet.read_text("utf-8"))
         found += [f"{sheet.relative_to(site)}: loads {one}" for one in loads]
     return found
+
+
+def write_schemas(site: Path) -> None:
+    """Write the JSON Schema of each document, to which the reference links."""
+    from ackclock.documents import DOCUMENTS, document_schema
+
+    folder = site / "schemas"
+    folder.mkdir(exist_ok=True)
+    for command in DOCUMENTS:
+        text = json.dumps(document_schema(command), indent=2)
+        (folder / f"{command}.schema.json").write_text(f"{text}\n", "utf-8")
 
 
 def write_llms(site: Path) -> None:

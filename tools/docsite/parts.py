@@ -11,7 +11,10 @@ import tomllib
 from collections.abc import Callable, Container, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ackclock.input.catalogue import Kind
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS: dict[str, Callable[..., str]] = {}
@@ -106,11 +109,11 @@ def names(kind: str) -> str:
 
 
 @part
-def catalogue(kind: str) -> str:
+def catalogue(kind: Kind) -> str:
     """The entries of the engine's catalogue with their sources."""
     from ackclock.input import catalogue as engine
 
-    rows = [[f"`{one['name']}`", one["summary"], one.get("source", "")] for one in engine.entries(kind)]
+    rows = [[f"`{one['name']}`", one["summary"], one["source"]] for one in engine.entries(kind)]
     return table(["name", "what it does", "source"], rows)
 
 
@@ -198,11 +201,13 @@ def _explained(kind: str) -> str:
 @part
 def documents() -> str:
     """The fields of each document, from its schema."""
+    from ackclock.documents import DOCUMENTS, document_schema
+
     done = []
-    for file in sorted((ROOT / "docs" / "schemas").glob("*.schema.json")):
-        schema = json.loads(file.read_text("utf-8"))
-        name = file.name.partition(".")[0]
-        done.append(f"## {name}\n\n{schema.get('description', '')}\n\n[Schema](../schemas/{file.name})")
+    for name in sorted(DOCUMENTS):
+        schema = document_schema(name)
+        link = f'<a href="../schemas/{name}.schema.json">Schema</a>, or `ackclock schema {name}`'
+        done.append(f"## {name}\n\n{schema.get('description', '')}\n\n{link}")
         tables = [("", schema), *schema.get("$defs", {}).items()]
         for title, one in tables:
             if rows := [

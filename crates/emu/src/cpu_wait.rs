@@ -5,6 +5,7 @@
 //! last sample and its end does not count, at most `MAX_INTERVAL` of it.
 
 use crate::clock::MonotonicClock;
+use ackclock_contract::Document;
 use ackclock_core::Span;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -23,14 +24,14 @@ const MAX_INTERVAL: Span = Span::from_ms(100);
 const INTERVAL_PER_SAMPLE: u64 = 20;
 
 /// Processes at both ends; null without a command, or where the kernel does not count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Document)]
 pub struct CpuWait {
     pub server: Option<ProcessTimes>,
     pub client: Option<ProcessTimes>,
 }
 
 /// Times of a command's processes during the emulation.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Document)]
 pub struct ProcessTimes {
     /// CPU time of all threads.
     pub run_s: f64,

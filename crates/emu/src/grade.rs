@@ -1,6 +1,7 @@
 //! The grade of an emulation: how far the lateness of the machine, which is not the link's, can
 //! have changed the results.
 
+use ackclock_contract::Document;
 use ackclock_core::Span;
 use serde::Serialize;
 
@@ -18,7 +19,7 @@ const SHARE_OF_LINK: u64 = 10;
 const MAX_TIMER_EXCUSE: Span = Span::from_us(200);
 
 /// In ascending order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Document)]
 #[serde(rename_all = "lowercase")]
 pub enum Grade {
     Invalid,
@@ -27,11 +28,13 @@ pub enum Grade {
 }
 
 /// Bounds of the relative errors that the machine's lateness can have caused: 0.01 is 1 %.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Document)]
 pub struct Bound {
     /// Goodput of a direction, the largest of all clients and both directions.
+    #[document(nullable)]
     pub goodput: f64,
     /// 95th percentile of the RTT; of the one-way delay for clients without answered packets.
+    #[document(nullable)]
     pub rtt_p95: f64,
 }
 

@@ -4,6 +4,7 @@ use crate::audit::{Audit, Audits};
 use crate::cpu_wait::CpuWait;
 use crate::grade::{Bound, Grade};
 use crate::log::LogReport;
+use ackclock_contract::Document;
 use ackclock_core::element::Element;
 use ackclock_core::statistics::SummaryStats;
 use ackclock_core::{Span, Time};
@@ -14,12 +15,13 @@ use ackclock_sim::{Plan, metrics};
 use serde::Serialize;
 
 /// The document of `ackclock emulate --json` without the link's name.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct EmulationReport {
     /// Whether the grade is not invalid.
     pub valid: bool,
     /// The reason of the grade.
     pub why: String,
+    #[document(names("exact", "usable", "unused", "invalid"))]
     pub grade: Grade,
     /// Of the errors that the machine's lateness can have caused.
     pub bound: Bound,
@@ -50,18 +52,20 @@ pub struct EmulationReport {
     /// CPU time of the emulator.
     pub cpu_seconds: f64,
     /// How long the commands' processes waited for a CPU, which no bound covers.
+    #[document(optional)]
     pub cpu_wait: CpuWait,
     /// Null without a log.
     pub log: Option<LogReport>,
 }
 
 /// The audit of one client.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct ClientReport {
     /// From 0.
     pub client: usize,
     pub valid: bool,
     pub why: String,
+    #[document(names("exact", "usable", "unused", "invalid"))]
     pub grade: Grade,
     pub bound: Bound,
     pub release_error_us: SummaryStats,
@@ -70,9 +74,10 @@ pub struct ClientReport {
     pub unintended_drops: u64,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct HopReport {
     pub hop: String,
+    #[document(names("down", "up"))]
     pub direction: &'static str,
     /// Configured rate; none for other rate models than a fixed rate.
     pub asked_bps: Option<f64>,
@@ -87,7 +92,7 @@ pub struct HopReport {
     pub recording: Option<RecordingRow>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct CommandReport {
     pub argv: Vec<String>,
     /// Exit status; 128 + n if signal n killed the command; none without a command.

@@ -4,6 +4,7 @@
 use crate::arrivals::max_bytes;
 use crate::delay::IsolatedDelays;
 use crate::facts::DirectionFacts;
+use ackclock_contract::Document;
 use ackclock_core::statistics::quantile_of_sorted;
 use serde::Serialize;
 
@@ -13,7 +14,7 @@ pub const WINDOWS_MS: [i64; 5] = [2, 5, 10, 20, 50];
 pub const QUANTILES: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.95];
 
 /// One direction.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Document)]
 pub struct ArrivalShape {
     /// Largest number of bytes that arrived in each of the windows.
     pub max_bytes: Vec<u64>,

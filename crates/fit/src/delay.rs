@@ -6,11 +6,12 @@
 use crate::estimate::Fitted;
 use crate::facts::DirectionFacts;
 use crate::thresholds::LIMITS;
+use ackclock_contract::Document;
 use ackclock_core::rng::Rng;
 use serde::Serialize;
 
 /// The evidence of a base delay.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct BaseDelay {
     /// Packets that found no other packet on the path.
     pub isolated: usize,

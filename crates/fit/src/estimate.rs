@@ -1,10 +1,11 @@
 //! What an estimator returns: a value with an interval and draws, or bounds.
 
+use ackclock_contract::Document;
 use ackclock_core::statistics::quantile_of_sorted;
 use serde::Serialize;
 
 /// Whether the packets identify a parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Document)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// A value with an interval of 95 %.
@@ -14,7 +15,7 @@ pub enum Status {
 }
 
 /// A parameter in the unit that its field names, with the evidence for it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct Fitted<E> {
     pub status: Status,
     /// None if the parameter is bounded.

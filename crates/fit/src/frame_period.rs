@@ -4,11 +4,12 @@
 
 use crate::facts::DirectionFacts;
 use crate::thresholds::LIMITS;
+use ackclock_contract::Document;
 use serde::Serialize;
 use std::f64::consts::TAU;
 
 /// The evidence of a period.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Document)]
 pub struct FramePeriod {
     /// Nanoseconds, with the interval that the length of the windows resolves.
     pub ns: f64,

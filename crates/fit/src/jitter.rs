@@ -4,12 +4,13 @@
 use crate::estimate::{Status, central_95};
 use crate::facts::{DirectionFacts, LinkPacket};
 use crate::thresholds::LIMITS;
+use ackclock_contract::Document;
 use ackclock_core::rng::Rng;
 use ackclock_core::statistics::quantile_of_sorted;
 use serde::Serialize;
 
 /// A distribution of the extra delay, with the keys of a link file. Times in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Document)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum JitterFamily {
     Uniform { high: f64 },
@@ -71,7 +72,7 @@ impl JitterFamily {
 }
 
 /// A parameter of a family with its interval, nanoseconds.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct JitterParameter {
     pub key: &'static str,
     pub value: f64,
@@ -81,7 +82,7 @@ pub struct JitterParameter {
 }
 
 /// The jitter of one direction.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct Jitter {
     pub status: Status,
     /// None if the delays vary no more than hosts, or too few packets found the path empty.

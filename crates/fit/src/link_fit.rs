@@ -15,6 +15,7 @@ use crate::reordering::{self, Reordering};
 use crate::service;
 use crate::stalls::{self, PeriodicStalls};
 use crate::thresholds::LIMITS;
+use ackclock_contract::Document;
 use ackclock_core::rng::Rng;
 use ackclock_core::statistics::quantile_of_sorted;
 use serde::Serialize;
@@ -31,7 +32,7 @@ pub struct RunFacts {
 }
 
 /// The parameters of one direction. Times are in nanoseconds.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct DirectionFit {
     pub packets: usize,
     pub lost: usize,
@@ -58,7 +59,7 @@ pub struct DirectionFit {
 }
 
 /// One direction with a recorded rate.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct RecordedDirection {
     pub rate: RecordedRate,
     /// Minimum delay, which has no service time: a packet leaves with the opportunity that it waits for.
@@ -68,7 +69,7 @@ pub struct RecordedDirection {
 }
 
 /// A link.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct LinkFit {
     pub down: DirectionFit,
     pub up: DirectionFit,

@@ -7,12 +7,13 @@
 use crate::estimate::{Fitted, Status, central_95};
 use crate::facts::{DirectionFacts, Outcome};
 use crate::thresholds::LIMITS;
+use ackclock_contract::Document;
 use ackclock_core::rng::Rng;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The evidence of channel losses.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct ChannelLoss {
     /// Packets that passed the queue, those of them that were lost, and the runs of consecutive
     /// losses.
@@ -29,7 +30,7 @@ pub struct ChannelLoss {
 
 /// Share of the time in the bad state, and its mean sojourn in nanoseconds; of independent losses the
 /// sojourn is bounded from above.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct ChannelFit {
     pub mean: Fitted<ChannelLoss>,
     pub bad_sojourn: Option<Fitted<()>>,

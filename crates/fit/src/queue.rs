@@ -6,12 +6,13 @@
 use crate::estimate::Fitted;
 use crate::facts::{DirectionFacts, Outcome};
 use crate::thresholds::LIMITS;
+use ackclock_contract::Document;
 use ackclock_core::rng::Rng;
 use ackclock_core::statistics::quantile_of_sorted;
 use serde::Serialize;
 
 /// What the losses show about the queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Document)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueFinding {
     /// All packets above a limit were dropped.
@@ -26,7 +27,7 @@ pub enum QueueFinding {
 }
 
 /// The evidence of a limit.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct QueueLimit {
     pub finding: QueueFinding,
     /// The largest backlog of a packet that arrived, itself included, bytes.

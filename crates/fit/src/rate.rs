@@ -6,11 +6,12 @@ use crate::arrivals::{BusyGap, busy_periods, busy_runs, max_throughput};
 use crate::estimate::Fitted;
 use crate::facts::DirectionFacts;
 use crate::thresholds::LIMITS;
+use ackclock_contract::Document;
 use ackclock_core::rng::Rng;
 use serde::Serialize;
 
 /// How a rate was estimated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Document)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateMethod {
     /// The mode of the service times.
@@ -24,7 +25,7 @@ pub enum RateMethod {
 }
 
 /// The evidence of a rate.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct ServiceRate {
     pub method: RateMethod,
     /// Gaps between arrivals while the link was busy, and their time in seconds.
@@ -33,6 +34,7 @@ pub struct ServiceRate {
     /// Share of the gaps in the mode.
     pub mode_share: f64,
     /// Rate of the mode over the mean rate, less 1: time in which the busy link served others.
+    #[document(nullable)]
     pub mode_above_mean: f64,
     /// Coefficient of variation of the blocks' rates, if it is more than the noise of the gaps.
     pub variation: Option<f64>,

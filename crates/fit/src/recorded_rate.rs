@@ -5,6 +5,7 @@
 
 use crate::facts::{DirectionFacts, Outcome};
 use crate::thresholds::LIMITS;
+use ackclock_contract::Document;
 use serde::Serialize;
 
 /// Bytes of an opportunity.
@@ -12,7 +13,7 @@ const OPPORTUNITY: f64 = 1500.0;
 const NS_PER_MS: f64 = 1e6;
 
 /// Opportunities of a link over one run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Document)]
 pub struct RecordedRate {
     /// Times of the opportunities since the first arrival, ms, ascending; the last one is the period.
     pub times_ms: Vec<u64>,

@@ -3,6 +3,7 @@
 
 use crate::facts::{DirectionFacts, LinkPacket};
 use crate::thresholds::LIMITS;
+use ackclock_contract::Document;
 use ackclock_core::rng::Rng;
 use ackclock_core::statistics::quantile_of_sorted;
 use serde::Serialize;
@@ -10,7 +11,7 @@ use serde::Serialize;
 use crate::estimate::Fitted;
 
 /// The share of packets that others overtook, and the delay that they had in addition.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct Reordering {
     pub mean: Fitted<()>,
     /// Nanoseconds.

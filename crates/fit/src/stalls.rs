@@ -3,12 +3,13 @@
 use crate::estimate::Fitted;
 use crate::facts::DirectionFacts;
 use crate::thresholds::LIMITS;
+use ackclock_contract::Document;
 use ackclock_core::rng::Rng;
 use ackclock_core::statistics::quantile_of_sorted;
 use serde::Serialize;
 
 /// Stalls at equal times. Times in nanoseconds.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct PeriodicStalls {
     /// From the start of one to the start of the next.
     pub every: Fitted<()>,

@@ -3,10 +3,11 @@
 use crate::rate_budget::depth;
 use crate::test_spec::{Bulk, IPV4_UDP_HEADERS, MAX_PAYLOAD, TestSpec, Train, Transfers};
 use crate::{Nanos, SECOND};
+use ackclock_contract::Document;
 use ackclock_core::Problem;
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Document)]
 #[serde(deny_unknown_fields)]
 pub struct Quotas {
     /// Maximum number of concurrent sessions, in all and from one address.

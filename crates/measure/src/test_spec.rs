@@ -2,10 +2,11 @@
 //! every value.
 
 use crate::{MS, Nanos};
+use ackclock_contract::Document;
 use ackclock_core::Problem;
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Document)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// Server to client.
@@ -15,7 +16,7 @@ pub enum Direction {
 }
 
 /// Datagrams at a constant interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Document)]
 #[serde(deny_unknown_fields)]
 pub struct Train {
     /// UDP payload in bytes: 20 to 65,000.
@@ -64,7 +65,7 @@ impl Train {
 }
 
 /// TCP connections with unlimited data.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Document)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
     /// Number of connections in each direction.
@@ -97,7 +98,7 @@ impl Bulk {
 }
 
 /// Sequential TCP connections that transfer a fixed number of bytes each.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Document)]
 #[serde(deny_unknown_fields)]
 pub struct Transfers {
     #[serde(rename = "way")]
@@ -111,7 +112,7 @@ pub struct Transfers {
     pub limit_ns: i64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Document)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TestSpec {
     Datagrams { down: Option<Train>, up: Option<Train> },

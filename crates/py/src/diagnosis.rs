@@ -2,6 +2,7 @@
 //! document.
 
 use crate::objects::{from_object, to_object};
+use ackclock_contract::Document;
 use ackclock_core::statistics::SummaryStats;
 use ackclock_diagnose::capture::{self, LimitShares, QueueDelays, RULES};
 use ackclock_diagnose::number_text;
@@ -11,8 +12,8 @@ use pyo3::types::PyDict;
 use serde::{Deserialize, Serialize};
 
 /// A finding in `ackclock explain` and in the reference.
-#[derive(Serialize)]
-struct FindingText {
+#[derive(Serialize, Document)]
+pub struct FindingText {
     name: &'static str,
     group: &'static str,
     text: &'static str,

@@ -7,6 +7,7 @@ mod capture_report;
 mod captures;
 mod cc_events;
 mod diagnosis;
+mod documents;
 #[cfg(target_os = "linux")]
 mod emulation;
 mod errors;
@@ -152,6 +153,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(link_fit::fit_link, module)?)?;
     module.add_function(wrap_pyfunction!(link_fit::fit_sender_end, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
+    module.add_function(wrap_pyfunction!(documents::document_types, module)?)?;
     module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;
     module.add_function(wrap_pyfunction!(max_overhead_ps, module)?)?;
     module.add_class::<limits::LimitFacts>()?;

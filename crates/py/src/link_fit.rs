@@ -2,6 +2,7 @@
 
 use crate::errors::{failure, refusal};
 use crate::objects::to_object;
+use ackclock_contract::Document;
 use ackclock_core::Problem;
 use ackclock_fit::{DirectionFacts, LinkFit, Outcome, RunFacts};
 use ackclock_pcap::read::Capture;
@@ -43,15 +44,15 @@ impl EndCapture {
 }
 
 /// A fit with the runs that it is from.
-#[derive(Serialize)]
-struct FitReport {
+#[derive(Serialize, Document)]
+pub struct FitReport {
     runs: Vec<RunReport>,
     fit: LinkFit,
 }
 
 /// One pair of captures.
-#[derive(Serialize)]
-struct RunReport {
+#[derive(Serialize, Document)]
+pub struct RunReport {
     /// Indexes of the captures.
     captures: [usize; 2],
     /// The first capture of the pair is the server's.

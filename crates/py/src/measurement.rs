@@ -4,6 +4,7 @@ use crate::errors::{failure, of_measurement};
 use crate::objects::to_object;
 use crate::run_columns::table;
 use crate::table::Table;
+use ackclock_contract::Document;
 use ackclock_core::Problem;
 use ackclock_measure::MeasureError;
 use ackclock_measure::control::message::{ClockState, Welcome};
@@ -274,8 +275,8 @@ impl LiveSession {
 }
 
 /// What a session begins with.
-#[derive(Serialize)]
-struct SessionWelcome<'a> {
+#[derive(Serialize, Document)]
+pub struct SessionWelcome<'a> {
     far_end: &'a Welcome,
     address: String,
     /// Of this host.

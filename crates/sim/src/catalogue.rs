@@ -1,9 +1,10 @@
 //! The catalogue: everything that a plan can name, with a summary and a source.
 
+use ackclock_contract::Document;
 use ackclock_core::tcp::{LinuxRule, RecoveryKind, SlowStart, Variant};
 use serde::Serialize;
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct Catalogue {
     pub variants: Vec<Entry>,
     pub recoveries: Vec<Entry>,
@@ -12,7 +13,7 @@ pub struct Catalogue {
     pub linux_rules: Vec<Entry>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct Entry {
     pub name: &'static str,
     pub summary: &'static str,

@@ -4,13 +4,14 @@ use crate::build::{BuiltNetwork, FlowEndpoints, Role};
 use crate::metrics::FlowMetrics;
 use crate::plan::{Flow, Plan, Workload};
 use crate::tcp_of;
+use ackclock_contract::Document;
 use ackclock_core::Time;
 use ackclock_core::app::AnyApp;
 use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
 
 /// All jobs that started in the run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct Jobs {
     pub count: u64,
     /// Jobs that completed, to which the statistics refer.
@@ -24,7 +25,7 @@ pub struct Jobs {
     pub list: Vec<JobRow>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct JobRow {
     pub job: String,
     /// From 0.

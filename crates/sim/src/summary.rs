@@ -4,6 +4,7 @@ use crate::build::{BuiltNetwork, DirectedHop};
 use crate::jobs::Jobs;
 use crate::metrics::{FlowMetrics, FlowPath, HopMetrics, HopShare, PathTimes};
 use crate::plan::{Direction, Flow, Hop, Plan, Proxy};
+use ackclock_contract::Document;
 use ackclock_core::Span;
 use ackclock_core::app::ProbeStats;
 use ackclock_core::element::DropReason;
@@ -12,7 +13,7 @@ use ackclock_core::tcp::SendLimit;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct Summary {
     pub seed: u64,
     pub flows: Vec<FlowRow>,
@@ -29,7 +30,7 @@ pub struct Summary {
 }
 
 /// A proxy between two flows, and its maximum bytes of buffered data in each direction.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct ProxyRow {
     pub proxy: String,
     pub near: String,
@@ -37,17 +38,18 @@ pub struct ProxyRow {
     pub held_bytes_max: BTreeMap<&'static str, u64>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct Engine {
     pub elements_called: u64,
     /// Payload delivered in order, in segments, and datagrams.
     pub data_packets: u64,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct FlowRow {
     pub flow: String,
     pub variant: String,
+    #[document(names("down", "up"))]
     pub direction: &'static str,
     pub client: u32,
     /// The flow to which a proxy forwards this flow's data; the goodput of the connection is that
@@ -98,7 +100,7 @@ pub struct FlowRow {
 }
 
 /// What the hops of a flow's path did in the flow's time.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct PathRow {
     /// The hop in the direction of the data that had no free capacity for an RTT, for the largest
     /// share of the time.
@@ -112,15 +114,16 @@ pub struct PathRow {
     pub ack_wait_ms: f64,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct HopShareRow {
     pub hop: String,
+    #[document(names("down", "up"))]
     pub direction: &'static str,
     pub share: f64,
 }
 
 /// The losses of a flow of datagrams.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct DatagramRow {
     /// Datagrams that did not arrive although a later one did, less the duplicates (RFC 3550, A.3).
     pub lost: u64,
@@ -130,7 +133,7 @@ pub struct DatagramRow {
 }
 
 /// The probes of one size, over the whole run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct ProbeRow {
     pub ip_bytes: u16,
     pub sent: u64,
@@ -138,9 +141,10 @@ pub struct ProbeRow {
     pub rtt_ms: SummaryStats,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct HopRow {
     pub hop: String,
+    #[document(names("down", "up"))]
     pub direction: &'static str,
     pub utilization: Option<f64>,
     pub time: TimeRow,
@@ -162,7 +166,7 @@ pub struct HopRow {
 }
 
 /// The part of a recorded rate that the run replayed: from `start_s` on, repeated after `period_s`.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Document)]
 pub struct RecordingRow {
     pub start_s: f64,
     pub period_s: f64,
@@ -178,7 +182,7 @@ impl RecordingRow {
 }
 
 /// Shares of the time of one direction of a hop, which add up to 1.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Document)]
 pub struct TimeRow {
     pub sending: f64,
     pub overhead: f64,

@@ -1,4 +1,6 @@
-"""schema: JSON Schema of link files, scenarios and measurement plans, for editors."""
+"""schema: JSON Schema of link files, scenarios and measurement plans, for editors, and of the
+documents of --json.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +12,38 @@ import typer
 from ackclock.cli.options import Json, Quiet
 
 
-class FileKind(StrEnum):
+class SchemaKind(StrEnum):
     link = "link"
     scenario = "scenario"
     plan = "plan"
+    advise = "advise"
+    analyze = "analyze"
+    compare = "compare"
+    diff = "diff"
+    emulate = "emulate"
+    fit = "fit"
+    measure = "measure"
+    reproduce = "reproduce"
+    simulate = "simulate"
+    sweep = "sweep"
 
 
 def schema(
-    kind: Annotated[FileKind, typer.Argument(help="The kind of file.")],
+    kind: Annotated[SchemaKind, typer.Argument(help="The kind of file, or the command of the document.")],
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Print the JSON Schema (draft 2020-12) of link files, scenarios or plans of `measure`, for
-    editors (docs/guides/editors.md).
+    editors (docs/guides/editors.md), or of the document that a command prints with --json.
 
     The output is one document with and without --json.
     """
     from ackclock.cli.output import print_json
+    from ackclock.documents import DOCUMENTS, document_schema
     from ackclock.input.json_schema import json_schema
     from ackclock.measurement.plan import plan_schema
 
-    print_json(plan_schema() if kind is FileKind.plan else json_schema(kind.value))
+    if kind in DOCUMENTS:
+        print_json(document_schema(kind.value))
+    else:
+        print_json(plan_schema() if kind is SchemaKind.plan else json_schema(kind.value))

@@ -1,14 +1,15 @@
-"""The documents of the commands' ``--json`` as types: the contract of docs/schemas.
+"""The documents of the commands' ``--json`` as types: the contract that `ackclock schema` prints.
 
 Fields may be added, not renamed or removed: the types accept fields that they do not know, and
-require the others.
+require the others. What the engine makes has its type from there (`ackclock.documents.engine`).
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, RootModel
+from pydantic import TypeAdapter
 
 from ackclock.documents.advise import Advice
 from ackclock.documents.analyze import CaptureAnalysis
@@ -20,12 +21,7 @@ from ackclock.documents.measure import Measurement
 from ackclock.documents.reproduce import Claims
 from ackclock.documents.simulate import SeededSimulation, Simulation, Sweep
 
-
-class SimulateDocument(RootModel[Simulation | SeededSimulation]):
-    """One run, or the runs of several seeds with their summary."""
-
-
-DOCUMENTS: dict[str, type[BaseModel]] = {
+DOCUMENTS: dict[str, Any] = {
     "advise": Advice,
     "analyze": CaptureAnalysis,
     "compare": Comparison,
@@ -34,10 +30,16 @@ DOCUMENTS: dict[str, type[BaseModel]] = {
     "fit": LinkFit,
     "measure": Measurement,
     "reproduce": Claims,
-    "simulate": SimulateDocument,
+    "simulate": Simulation | SeededSimulation,
     "sweep": Sweep,
 }
-"""The document of each command."""
+"""The type of each command's document."""
+
+
+@cache
+def checker(document: Any) -> TypeAdapter[Any]:
+    """What checks values of a document's type."""
+    return TypeAdapter(document)
 
 
 def document_schema(command: str) -> dict[str, Any]:
@@ -46,4 +48,4 @@ def document_schema(command: str) -> dict[str, Any]:
     >>> document_schema("diff")["title"]
     'ackclock diff --json'
     """
-    return {**DOCUMENTS[command].model_json_schema(), "title": f"ackclock {command} --json"}
+    return {**checker(DOCUMENTS[command]).json_schema(), "title": f"ackclock {command} --json"}

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NotRequired
 
-from pydantic import Field
+from typing_extensions import TypedDict
 
-from ackclock.documents.parts import Metrics, Open
+from ackclock.documents.parts import Metrics
 
-
-class Change(Open):
-    """A key of the link or scenario and its values."""
-
-    path: str
-    before: Any = Field(alias="from")
-    to: Any
+Change = TypedDict("Change", {"path": str, "from": Any, "to": Any})
+"""A key of the link or scenario and its values."""
 
 
-class AdviceStep(Open):
+class AdviceStep(TypedDict):
     """A command, its undo and who types it."""
 
     who: str
@@ -25,7 +20,7 @@ class AdviceStep(Open):
     undo: list[str]
 
 
-class AdviceAlternative(Open):
+class AdviceAlternative(TypedDict):
     """What to type on another system, in place of the commands of `who`."""
 
     system: str
@@ -34,7 +29,7 @@ class AdviceAlternative(Open):
     undo: list[str]
 
 
-class Gain(Open):
+class Gain(TypedDict):
     """The goal's gain as a ratio, with its interval over runs and the range of one run."""
 
     ratio: float
@@ -43,7 +38,7 @@ class Gain(Open):
     n: int
 
 
-class Effect(Open):
+class Effect(TypedDict):
     """A metric without and with the change."""
 
     baseline: float | None
@@ -52,14 +47,14 @@ class Effect(Open):
     hi: float | None
 
 
-class OfLoad(Open):
+class OfLoad(TypedDict):
     """What a change does under one load of a link."""
 
     gain: Gain
     effect: dict[str, Effect]
 
 
-class Harm(Open):
+class Harm(TypedDict):
     """A place in which a change falls below half of what the host's defaults give, in b/s."""
 
     direction: str
@@ -72,7 +67,7 @@ class Harm(Open):
     text: str
 
 
-class Advised(Open):
+class Advised(TypedDict):
     """A change that helps."""
 
     rank: int
@@ -94,7 +89,7 @@ class Advised(Open):
     benefits: list[dict[str, Any]] | None
 
 
-class NoGain(Open):
+class NoGain(TypedDict):
     """A change that does not help, or that the fit of the link does not support."""
 
     label: str
@@ -109,27 +104,27 @@ class NoGain(Open):
     supported: bool
 
 
-class Baseline(Open):
+class Baseline(TypedDict):
     """The situation as it is."""
 
     metrics: Metrics
 
 
-class Reader(Open):
+class Reader(TypedDict):
     """Those whose changes stand first, and whether that is a guess."""
 
     controls: list[str]
     guessed: bool
 
 
-class AdviceRuns(Open):
+class AdviceRuns(TypedDict):
     """The simulations behind an advice."""
 
     count: int
     rounds: list[dict[str, Any]]
 
 
-class Advice(Open):
+class Advice(TypedDict):
     """The document of an advice."""
 
     what: str
@@ -148,4 +143,4 @@ class Advice(Open):
     notes: list[str]
     runs: AdviceRuns
     verdict: str
-    folder: str | None = None
+    folder: NotRequired[str | None]

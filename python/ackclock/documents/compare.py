@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, NotRequired
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
-from ackclock.documents.parts import Direction, Estimate, Limit, Limits, Metrics, Open
+from ackclock.documents.engine import FlowLimit
+from ackclock.documents.parts import Direction, Estimate, Metrics
 
 
-class Configuration(Open):
+class Configuration(TypedDict):
     """What is compared."""
 
     variant: str
@@ -27,22 +29,20 @@ class ComparedCell(Configuration):
     label: str
     n: int
     metrics: Metrics
-    limits: Limits | None
-    limit: Limit | None
+    limits: dict[str, float] | None
+    limit: FlowLimit | None
     why: str | None
-    loads: dict[str, Metrics] | None = Field(
-        None, description="metrics under the loads down, up and both, of the configurations of `judgement`"
-    )
+    loads: NotRequired[Annotated[dict[str, Metrics], Field(description="of the configurations of `judgement`")]]
 
 
-class Setting(Open):
+class Setting(TypedDict):
     """What to set, and who sets it."""
 
     who: str
     command: str
 
 
-class Ratio(Open):
+class Ratio(TypedDict):
     """The metric relative to the best configuration's, paired by seed."""
 
     value: float
@@ -52,7 +52,7 @@ class Ratio(Open):
     n: int
 
 
-class Rank(Open):
+class Rank(TypedDict):
     """The place of a configuration."""
 
     rank: int
@@ -66,7 +66,7 @@ class Rank(Open):
     undecided: bool
 
 
-class Price(Open):
+class Price(TypedDict):
     """A metric in which a choice is worse than another configuration."""
 
     metric: str
@@ -77,7 +77,7 @@ class Price(Open):
     text: str
 
 
-class PricedChoice(Open):
+class PricedChoice(TypedDict):
     """A choice beside sparse flows, short transfers and other variants."""
 
     label: str
@@ -86,7 +86,7 @@ class PricedChoice(Open):
     named: list[Price]
 
 
-class Prices(Open):
+class Prices(TypedDict):
     """What the best configurations cost."""
 
     runs: int
@@ -95,7 +95,7 @@ class Prices(Open):
     references: list[PricedChoice]
 
 
-class Harm(Open):
+class Harm(TypedDict):
     """A place in which a choice falls below the bound of harm; figures in b/s."""
 
     direction: Direction
@@ -108,7 +108,7 @@ class Harm(Open):
     share: float
 
 
-class ScoredChoice(Open):
+class ScoredChoice(TypedDict):
     """A configuration under the loads; `harm` is null where it was not tested."""
 
     label: str
@@ -117,7 +117,7 @@ class ScoredChoice(Open):
     harm: list[Harm] | None
 
 
-class Judgement(Open):
+class Judgement(TypedDict):
     """What is recommended by a goal, and by which runs."""
 
     goal: str
@@ -131,7 +131,7 @@ class Judgement(Open):
     choices: list[ScoredChoice]
 
 
-class Comparison(Open):
+class Comparison(TypedDict):
     """The document of a comparison."""
 
     link: str
@@ -145,7 +145,7 @@ class Comparison(Open):
     notes: list[str]
     cells: list[ComparedCell]
     ranking: list[Rank]
-    judgement: Judgement | None = None
-    prices: Prices | None = None
+    judgement: NotRequired[Judgement | None]
+    prices: NotRequired[Prices | None]
     verdict: str
-    folder: str | None = None
+    folder: NotRequired[str | None]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
+from typing_extensions import TypedDict
 
-from ackclock.documents.parts import Open
 
-
-class FigureDifference(Open):
+class FigureDifference(TypedDict):
     """A figure of both runs. ``differs`` is null where too few runs decide it."""
 
     metric: str
@@ -24,13 +25,13 @@ class FigureDifference(Open):
     method: str
 
 
-class RunDifference(Open):
+class RunDifference(TypedDict):
     """The document of a difference."""
 
     a: str
     b: str
-    kind: str = Field(description="the command of both runs")
-    unit: str = Field(description="what counts as one observation")
+    kind: Annotated[str, Field(description="the command of both runs")]
+    unit: Annotated[str, Field(description="what counts as one observation")]
     paired: bool
     correction: str
     metrics: list[FigureDifference]

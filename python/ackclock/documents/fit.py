@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ackclock.documents.parts import Open
+from typing_extensions import TypedDict
 
 
-class FittedParameter(Open):
+class FittedParameter(TypedDict):
     """A parameter of the link by its path in the link file, with its 95 % interval."""
 
     path: str
@@ -20,7 +20,7 @@ class FittedParameter(Open):
     evidence: str
 
 
-class NotIdentified(Open):
+class NotIdentified(TypedDict):
     """A parameter that the captures do not show, and what the link file has instead."""
 
     path: str
@@ -28,14 +28,14 @@ class NotIdentified(Open):
     default: Any
 
 
-class ErrorQuantiles(Open):
+class ErrorQuantiles(TypedDict):
     """Absolute relative errors of the predictions."""
 
     median: float | None
     p90: float | None
 
 
-class FitScore(Open):
+class FitScore(TypedDict):
     """Predictions of transfers that were held out, and what the fit is good for."""
 
     held_out: list[dict[str, Any]]
@@ -46,7 +46,7 @@ class FitScore(Open):
     sentence: str
 
 
-class LinkFit(Open):
+class LinkFit(TypedDict):
     """The document of a fit."""
 
     title: str

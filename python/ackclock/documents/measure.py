@@ -2,63 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
-from ackclock.documents.parts import Direction, Open, SummaryStats
+from ackclock.documents.engine import (
+    ClockEstimate,
+    ClockState,
+    DirectionStats,
+    Proportion,
+    StampResults,
+    SummaryStats,
+    Welcome,
+)
+from ackclock.documents.parts import Direction
 
-Interval = tuple[float, float]
-
-
-class Proportion(Open):
-    """A share with Wilson's 95 % interval."""
-
-    rate: float
-    lo: float
-    hi: float
-
-
-class Bottleneck(Open):
-    """The bottleneck by a stream that filled the path; null of other datagrams."""
-
-    rate_bps: float | None
-    min_based_bytes: float | None
-    max_based_bytes: float | None
-    filled: bool
-    losses_are: Literal["congestion", "radio", "both", "unclear"]
+QueueKind = Literal["droptail", "per-flow", "codel-like", "pie-like", "aqm", "unknown"]
+LossOrigin = Literal["overflow", "aqm", "channel", "both", "none", "unknown"]
 
 
-class Datagrams(Open):
-    """Datagrams of one direction."""
-
-    direction: Direction
-    payload_bytes: int
-    ip_bytes: int
-    asked_gap_us: float
-    sent: int
-    sent_gap_us: SummaryStats | None
-    sent_bps: float | None
-    received: int
-    received_bps: float | None
-    duplicated: int
-    reordered: int
-    loss: Proportion | None
-    loss_bursts: int
-    delay_variation_ms: SummaryStats | None
-    one_way_delay_ms: SummaryStats | None
-    min_delay_interval_ms: Interval | None = Field(alias="least_delay_interval_ms")
-    bottleneck: Bottleneck
-
-
-class Step(Datagrams):
-    """Datagrams at a given rate."""
+class Step(DirectionStats):
+    """DirectionStats at a given rate."""
 
     share: float | None
     asked_bps: float
 
 
-class RateWindows(Open):
+class RateWindows(TypedDict):
     """Rate of IP that the link carries, b/s."""
 
     mean_bps: float
@@ -79,7 +50,7 @@ class ChannelLosses(Proportion):
     sent: int
 
 
-class JitterStats(Open):
+class JitterStats(TypedDict):
     """Delay variation without a queue."""
 
     p50_ms: float
@@ -89,7 +60,7 @@ class JitterStats(Open):
     in_order: bool
 
 
-class BucketBurst(Open):
+class BucketBurst(TypedDict):
     """Bytes that passed above the rate before the rate limit applied."""
 
     burst_bytes: float
@@ -97,19 +68,19 @@ class BucketBurst(Open):
     hi: float
 
 
-class ArrivalStalls(Open):
+class ArrivalStalls(TypedDict):
     """Pauses of the arrivals."""
 
     count: int
     longest_ms: float
 
 
-class Queue(Open):
+class Queue(TypedDict):
     """Statements about the queue of one direction."""
 
-    kind: Literal["droptail", "per-flow", "codel-like", "pie-like", "aqm", "unknown"]
+    kind: QueueKind
     because: str
-    losses: Literal["overflow", "aqm", "channel", "both", "none", "unknown"]
+    losses: LossOrigin
     buffer_bytes: float | None
     buffer_lo_bytes: float | None
     buffer_hi_bytes: float | None
@@ -124,14 +95,14 @@ class Queue(Open):
     stalls: ArrivalStalls | None
 
 
-class BufferInterval(Open):
+class BufferInterval(TypedDict):
     """Ends of the buffer's interval, bytes."""
 
     min_based: float | None
     max_based: float | None
 
 
-class Capacity(Open):
+class Capacity(TypedDict):
     """Capacity and queue of one direction."""
 
     rate_bps: float | None
@@ -140,10 +111,10 @@ class Capacity(Open):
     buffer_bytes: BufferInterval
     overflowed: bool
     queue: Queue
-    sent: Datagrams
+    sent: DirectionStats
 
 
-class SocketValues(Open):
+class SocketValues(TypedDict):
     """Values of one end's kernel."""
 
     congestion: str | None
@@ -152,28 +123,23 @@ class SocketValues(Open):
     mss: int | None
 
 
-class GivenValues(Open):
+class GivenValues(TypedDict):
     """Values of both ends' kernels."""
 
     sender: SocketValues | None
     receiver: SocketValues | None
 
 
-class Asked(Open):
+class Asked(TypedDict):
     """Requested congestion control and socket buffer."""
 
     congestion: str | None
     buffer: str
 
 
-class Flow(Open):
-    """A bulk transfer."""
+class FlowFigures(TypedDict):
+    """The figures of a bulk transfer by both ends."""
 
-    flow: str
-    test: int
-    label: str
-    purpose: str
-    direction: Direction
     variant: str | None
     goodput_bps: float | None
     received_bytes: int | None
@@ -181,20 +147,30 @@ class Flow(Open):
     segments_sent: int | None
     retransmitted_segments: int | None
     retransmission_rate: float | None
+
+
+class Flow(FlowFigures):
+    """A bulk transfer."""
+
+    flow: str
+    test: int
+    label: str
+    purpose: str
+    direction: Direction
     rtt_ms: SummaryStats | None
     asked: Asked
     given: GivenValues
     failed: str | None
 
 
-class PhaseRates(Open):
+class PhaseRates(TypedDict):
     """One connection in a phase."""
 
     goodput_bps: float | None
     rtt_p50_ms: float | None
 
 
-class Phase(Open):
+class Phase(TypedDict):
     """A phase of two transfers; the second one runs in the phase ``during``."""
 
     seconds: float
@@ -202,26 +178,31 @@ class Phase(Open):
     second: PhaseRates | None
 
 
-class Beside(Open):
+class Phases(TypedDict):
+    """The phases of a transfer beside another one."""
+
+    before: Phase
+    during: Phase
+    after: Phase
+
+
+class Beside(Phases):
     """A transfer before, during and after one of the opposite direction."""
 
     test: int
     label: str
     first: Direction
     offset_s: float
-    before: Phase
-    during: Phase
-    after: Phase
 
 
-class Announced(Open):
+class Announced(TypedDict):
     """The estimate of the measurement; bytes once the capacity is known."""
 
     seconds: float
     bytes: float | None
 
 
-class Concurrent(Open):
+class Concurrent(TypedDict):
     """Concurrent connections of one direction."""
 
     test: int
@@ -232,7 +213,7 @@ class Concurrent(Open):
     jain: float | None
 
 
-class Shaping(Open):
+class Shaping(TypedDict):
     """TCP beside UDP in one direction."""
 
     verdict: Literal["TCP is shaped, UDP is not", "not shaped", "unknown"]
@@ -241,7 +222,7 @@ class Shaping(Open):
     share: float | None
 
 
-class TransferTimes(Open):
+class TransferTimes(TypedDict):
     """Sequential transfers of one size."""
 
     test: int
@@ -254,7 +235,7 @@ class TransferTimes(Open):
     completion_ms: SummaryStats | None
 
 
-class Responsiveness(Open):
+class ResponsivenessInterval(TypedDict):
     """Round trips per minute under load, with a 95 % interval if there are enough probes."""
 
     rpm: float
@@ -265,14 +246,14 @@ class Responsiveness(Open):
     probes: int
 
 
-class Load(Open):
+class Load(TypedDict):
     """The connections that fill the path."""
 
     flows: int
     goodput_bps: float
 
 
-class LatencyUnderLoad(Open):
+class LatencyUnderLoad(TypedDict):
     """RTTs and delays beside bulk transfers in one direction."""
 
     load: Load
@@ -280,11 +261,22 @@ class LatencyUnderLoad(Open):
     handshake_ms: SummaryStats | None
     exchange_ms: SummaryStats | None
     on_load_ms: SummaryStats | None
-    responsiveness: Responsiveness | None
-    delay: dict[Direction, Datagrams]
+    responsiveness: ResponsivenessInterval | None
+    delay: dict[Direction, DirectionStats]
 
 
-class HopCapacity(Open):
+class ProbeRow(TypedDict):
+    """A probe with a TTL; `answer`: ``expired``, ``reached``, ``too-big``, ``refused`` or null."""
+
+    hop: int
+    ip_bytes: int
+    rtt_ms: float | None
+    address: str | None
+    answer: str | None
+    brisk: bool
+
+
+class HopCapacity(TypedDict):
     """Capacity of the link before a hop."""
 
     bps: float | None
@@ -294,7 +286,7 @@ class HopCapacity(Open):
     why: str
 
 
-class Hop(Open):
+class Hop(TypedDict):
     """A hop of the path."""
 
     hop: int
@@ -305,11 +297,11 @@ class Hop(Open):
     loss_rate: float | None
     rtt_ms: SummaryStats | None
     residual_ms: float | None
-    sizes: Any
+    sizes: int
     capacity: HopCapacity
 
 
-class Failure(Open):
+class Failure(TypedDict):
     """The test that failed."""
 
     test: str
@@ -317,20 +309,33 @@ class Failure(Open):
     why: str
 
 
-class Measurement(Open):
-    """The document of a measurement."""
+class Purpose(TypedDict):
+    """What a test is for: its kind, and the parameters of that kind."""
 
-    host: str
-    port: int
-    address: str | None
-    started: str = Field(description="ISO 8601, UTC")
-    labels: dict[str, str]
-    seconds: float
-    far_end: dict[str, Any] | None
-    near_clock: dict[str, Any] | None
-    clock: dict[str, Any] | None
+    kind: str
+    label: NotRequired[str]
+    way: NotRequired[Direction]
+    share: NotRequired[float | None]
+    asked_bps: NotRequired[float]
+    asked: NotRequired[Asked]
+    size: NotRequired[str]
+    first: NotRequired[Direction]
+    offset_s: NotRequired[float]
+
+
+class PurposeOfTest(Purpose):
+    """The purpose of a test by its number; `shown`: its datagrams are in the report."""
+
+    test: int
+    shown: bool
+
+
+class MeasuredSession(TypedDict):
+    """The figures of a session by test."""
+
+    clock: ClockEstimate | None
     path: list[Hop] | None
-    delay: dict[Direction, Datagrams] | None
+    delay: dict[Direction, DirectionStats] | None
     capacity: dict[Direction, Capacity]
     steps: list[Step]
     flows: list[Flow]
@@ -339,7 +344,7 @@ class Measurement(Open):
     shaping: dict[Direction, Shaping]
     transfers: list[TransferTimes]
     latency_under_load: dict[Direction, LatencyUnderLoad]
-    tests: list[dict[str, Any]]
+    tests: list[PurposeOfTest]
     announced: Announced | None
     ip_bytes: int
     unsent_datagrams: int
@@ -347,7 +352,47 @@ class Measurement(Open):
     cut_short: list[str]
     unfinished: list[str]
     failed: Failure | None
-    capture: dict[str, Any] | None = None
-    capture_far: dict[str, Any] | None = None
-    pps: dict[str, Any] | None = None
-    pps_far: dict[str, Any] | None = None
+
+
+class CaptureState(TypedDict):
+    """A capture of the session's headers, and why it is not whole."""
+
+    file: str
+    dropped: int | None
+    broken: NotRequired[str]
+
+
+class PulseState(TypedDict):
+    """Pulses of a clock, and why they are not valid."""
+
+    file: str
+    pulses: int
+    broken: NotRequired[str]
+
+
+class MeasurementHead(TypedDict):
+    """What was measured, and between which ends."""
+
+    host: str
+    port: int
+    address: str | None
+    started: Annotated[str, Field(description="ISO 8601, UTC")]
+    labels: dict[str, str]
+    seconds: float
+    far_end: Welcome | None
+    near_clock: ClockState | None
+    capture: NotRequired[CaptureState]
+    capture_far: NotRequired[CaptureState]
+    pps: NotRequired[PulseState]
+    pps_far: NotRequired[PulseState]
+
+
+class Measurement(MeasurementHead, MeasuredSession):
+    """The document of a measurement."""
+
+
+class StampDocument(StampResults):
+    """The document of ``measure --stamp``."""
+
+    host: str
+    port: int

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
-from ackclock.documents.parts import Open
+from typing_extensions import TypedDict
 
 Verdict = Literal["holds", "fails", "calibration", "not_tested"]
 
 
-class OurFigure(Open):
+class OurFigure(TypedDict):
     """Our mean with its 95 % interval."""
 
     mean: float | None
@@ -18,7 +18,7 @@ class OurFigure(Open):
     n: int
 
 
-class ClaimVerdict(Open):
+class ClaimVerdict(TypedDict):
     """A claim of a paper beside our figure."""
 
     id: str
@@ -37,16 +37,22 @@ class ClaimVerdict(Open):
     by: str | None
     ns2_agrees: bool | None
     why: str
-    ns2: dict[str, float] | None = None
-    also: dict[str, OurFigure] | None = None
+    ns2: NotRequired[dict[str, float] | None]
+    also: NotRequired[dict[str, OurFigure] | None]
 
 
-class Claims(Open):
+class Claims(TypedDict):
     """The document of a reproduction."""
 
     paper: str
     claims: list[ClaimVerdict]
     totals: dict[Verdict, int]
     gated: dict[Literal["holds", "fails"], int]
-    figures: list[dict[str, Any]] | None = None
-    folder: str | None = None
+    figures: NotRequired[list[dict[str, Any]] | None]
+    folder: NotRequired[str | None]
+
+
+class StoredClaims(Claims):
+    """reproduce.json of a run folder; earlier versions wrote no `totals_by`."""
+
+    totals_by: NotRequired[dict[str, dict[str, Any]]]

@@ -288,7 +288,7 @@ def _loss(found: Sequence[Mapping[str, Any]], direction: str, seed: int) -> Para
         lost, sent = sum(one["sent"] - one["received"] for one in tests), sum(one["sent"] for one in tests)
     share = wilson(lost, sent)
     text = f"{lost} of {sent} datagrams lost without a queue; their distance does not show the length of bursts"
-    of = Interval(share.rate, share.lo, share.hi)
+    of = Interval(share["rate"], share["lo"], share["hi"])
     if lost >= MIN_LOSSES:
         return _identified(path, "1", method, text, of, seed)
     why = f"{lost} losses in {sent} datagrams: a bound alone"
@@ -384,9 +384,9 @@ def _prediction(flow: Mapping[str, Any], link: Mapping[str, Any]) -> dict[str, A
         sample="0 s",
     )
     each = [summary["flows"][0] for summary in run.summaries]
-    goodput = fmean(own["goodput_bps"] for own in each)
+    goodput = fmean(own["goodput_bps"] or 0.0 for own in each)
     p95 = fmean(own["rtt_ms"]["p95"] or 0.0 for own in each)
-    simulated = fmean(own["retransmission_rate"] for own in each)
+    simulated = fmean(own["retransmission_rate"] or 0.0 for own in each)
     retransmitted = flow["retransmission_rate"]
     return {
         "variant": variant,

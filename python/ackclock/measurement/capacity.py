@@ -6,14 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.errors import RunFailed
 from ackclock.input.units import show_rate
-from ackclock.measurement.session import HEADERS, Figures, datagram_test, low_rate, paced
+from ackclock.measurement.session import HEADERS, datagram_test, low_rate, paced
 
 if TYPE_CHECKING:
-    from ackclock.documents.measure import Queue
+    from ackclock.documents.engine import DirectionStats, TestSpec
+    from ackclock.documents.measure import Capacity, Queue
+    from ackclock.documents.parts import Direction
     from ackclock.measurement.queue_facts import Train
 
 TRIAL_S = 0.4
@@ -61,7 +63,7 @@ class Found:
     below: tuple[int, ...]
 
 
-Run = Callable[[list[dict[str, Any]], str], Ran]
+Run = Callable[[list["TestSpec"], str], Ran]
 Judge = Callable[["Train"], "Queue"]
 
 
@@ -73,7 +75,7 @@ class CapacitySearch:
 
     run: Run
     judge: Judge
-    direction: str
+    direction: Direction
     seconds: float
     payload: int
     start_bps: float
@@ -113,11 +115,13 @@ class CapacitySearch:
             if rate >= self.max_bps and self._carried_all(ran):
                 return Found(ran.number, False, _below(trials, received_bps))
             statements = self.judge(ran.train())
-            busy = statements.rate is not None and statements.rate.busy_share >= 0.9
-            if last or (busy and statements.losses not in ("none", "channel")):
+            busy = statements["rate"] is not None and statements["rate"]["busy_share"] >= 0.9
+            if last or (busy and statements["losses"] not in ("none", "channel")):
                 break
             seconds, rate = min(2 * seconds, MAX_SECONDS), min(rate * (OVER if busy else 2.0), self.max_bps)
-        filled = not self._carried_all(ran) or (statements.rate is not None and statements.rate.busy_share >= 0.9)
+        filled = not self._carried_all(ran) or (
+            statements["rate"] is not None and statements["rate"]["busy_share"] >= 0.9
+        )
         return Found(ran.number, filled, _below(trials, received_bps))
 
     @staticmethod
@@ -128,11 +132,11 @@ class CapacitySearch:
         if ran.sent_bps > SURELY_OVER * (ran.received_bps or 0.0):
             return True
         train = ran.train()
-        rate = self.judge(train).rate
+        rate = self.judge(train)["rate"]
         # A run of few datagrams, of which the path did not pass all, shows no idle windows.
-        if rate is None or rate.windows < MIN_WINDOWS:
+        if rate is None or rate["windows"] < MIN_WINDOWS:
             return len(train.sent_s) <= 2 * CHECK_PACKETS
-        return rate.busy_share >= 0.6
+        return rate["busy_share"] >= 0.6
 
     def _ran(self, rate: float, seconds: float, *, beside: bool = False) -> Ran:
         # On a slow link a trial may have only a few datagrams.
@@ -144,7 +148,7 @@ class CapacitySearch:
         return self.run(specs, f"capacity {self.direction}")
 
 
-def exchanges(rate_bps: float, seconds: float) -> dict[str, Any]:
+def exchanges(rate_bps: float, seconds: float) -> TestSpec:
     """Sparse connections that request one byte, beside a stream of this rate."""
     every_s = max(MIN_EXCHANGE_S, EXCHANGE_BITS / (EXCHANGE_SHARE * rate_bps))
     return {
@@ -164,24 +168,24 @@ def _below(trials: list[tuple[int, float]], received_bps: float) -> tuple[int, .
     return tuple(number for number, rate in trials if rate < 0.8 * received_bps)
 
 
-def capacity(figures: Figures, filled: bool, statements: Queue) -> Figures:
+def capacity(figures: DirectionStats, filled: bool, statements: Queue) -> Capacity:
     """The result of a run above the capacity, for the document."""
-    rate = statements.rate
+    rate = statements["rate"]
     return {
-        "rate_bps": rate.mean_bps if rate is not None else figures["received_bps"],
+        "rate_bps": rate["mean_bps"] if rate is not None else figures["received_bps"],
         "at_least": not filled or rate is None,
         "packet_bytes": figures["ip_bytes"],
-        "buffer_bytes": {"min_based": statements.buffer_lo_bytes, "max_based": statements.buffer_hi_bytes},
-        "overflowed": statements.buffer_bytes is not None,
-        "queue": statements.model_dump(),
+        "buffer_bytes": {"min_based": statements["buffer_lo_bytes"], "max_based": statements["buffer_hi_bytes"]},
+        "overflowed": statements["buffer_bytes"] is not None,
+        "queue": statements,
         "sent": {
             **figures,
             "bottleneck": {
-                "rate_bps": None if rate is None else rate.mean_bps,
-                "min_based_bytes": statements.buffer_lo_bytes,
-                "max_based_bytes": statements.buffer_hi_bytes,
-                "filled": statements.buffer_bytes is not None,
-                "losses_are": LOSS_ORIGINS[statements.losses],
+                "rate_bps": None if rate is None else rate["mean_bps"],
+                "min_based_bytes": statements["buffer_lo_bytes"],
+                "max_based_bytes": statements["buffer_hi_bytes"],
+                "filled": statements["buffer_bytes"] is not None,
+                "losses_are": LOSS_ORIGINS[statements["losses"]],
             },
         },
     }

@@ -15,14 +15,20 @@ made only where the facts decide it, else it is "unknown":
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
-from ackclock.documents.measure import ChannelLosses, Queue
+from ackclock.documents.measure import ChannelLosses, LossOrigin, Queue, QueueKind
 from ackclock.measurement.queue_facts import QueueFacts, Train
 from ackclock.measurement.stream_evidence import StreamEvidence, gap_s, jitter_stats, smooth, wilson
 
-DROPTAIL, PER_FLOW, CODEL, PIE, AQM, UNKNOWN = "droptail", "per-flow", "codel-like", "pie-like", "aqm", "unknown"
+DROPTAIL: Final = "droptail"
+PER_FLOW: Final = "per-flow"
+CODEL: Final = "codel-like"
+PIE: Final = "pie-like"
+AQM: Final = "aqm"
+UNKNOWN: Final = "unknown"
 
 MIN_LOSSES = 12
 """Fewer losses of the stream decide nothing."""
@@ -143,7 +149,7 @@ def _channel(facts: QueueFacts, droptail: StreamEvidence | None = None) -> Chann
     return wilson(lost, sent)
 
 
-def _kind(facts: QueueFacts, seen: StreamEvidence) -> tuple[str, str]:
+def _kind(facts: QueueFacts, seen: StreamEvidence) -> tuple[QueueKind, str]:
     lost = seen.train.lost
     if not seen.filled:
         return UNKNOWN, "no queue grew"
@@ -165,7 +171,7 @@ def _kind(facts: QueueFacts, seen: StreamEvidence) -> tuple[str, str]:
     nats = seen.step_deficit_nats()
     held = _held(facts, seen)
     if early >= SIGNIFICANT and nats <= STEP_NATS:
-        if held is None and seen.channel.lost < MIN_CHANNEL_LOSSES and _tcp_share(facts, seen) <= HELD_SHARE:
+        if held is None and seen.channel["lost"] < MIN_CHANNEL_LOSSES and _tcp_share(facts, seen) <= HELD_SHARE:
             return UNKNOWN, "TCP did not fill the queue that the stream filled"
         if not seen.is_full():
             return UNKNOWN, "the queue still grew when the stream ended"
@@ -199,7 +205,7 @@ def _per_flow_beside_tcp(facts: QueueFacts, seen: StreamEvidence) -> str | None:
     return None
 
 
-def _aqm(seen: StreamEvidence, held: float | None, share: float) -> tuple[str, str]:
+def _aqm(seen: StreamEvidence, held: float | None, share: float) -> tuple[QueueKind, str]:
     """CoDel-like or PIE-like, by the course of the delay.
 
     PIE and DualPI2 raise their drop probability within a second to what holds the delay; RED lets
@@ -207,9 +213,9 @@ def _aqm(seen: StreamEvidence, held: float | None, share: float) -> tuple[str, s
     drops: the queue is short again after seconds only.
     """
     lost, wait = seen.train.lost, seen.wait_ms
-    undecided = AQM, "losses began below the longest queue; the stream's delay does not show why"
+    undecided: tuple[QueueKind, str] = AQM, "losses began below the longest queue; the stream's delay does not show why"
     elapsed = seen.train.sent_s - seen.train.sent_s[0]
-    if elapsed[-1] < 3.0 or (seen.rate is not None and seen.rate.wanders):
+    if elapsed[-1] < 3.0 or (seen.rate is not None and seen.rate["wanders"]):
         return undecided
     smoothed = smooth(wait, max(9, round(0.1 / max(1e-6, gap_s(seen.train)))))
     peak_at = int(np.argmax(smoothed))
@@ -237,7 +243,7 @@ def _aqm(seen: StreamEvidence, held: float | None, share: float) -> tuple[str, s
     return undecided
 
 
-def _tcp_queue_ms(facts: QueueFacts, seen: StreamEvidence | None, kind: str) -> float | None:
+def _tcp_queue_ms(facts: QueueFacts, seen: StreamEvidence | None, kind: QueueKind) -> float | None:
     """Median queueing delay of TCP; with a queue for each flow by its own RTTs."""
     probes, idle = facts.beside_tcp, facts.idle
     if kind == PER_FLOW:
@@ -259,10 +265,10 @@ def _held(facts: QueueFacts, seen: StreamEvidence) -> float | None:
     It shows an AQM only if TCP lost more than a channel that the other trains allow for.
     """
     share = _tcp_share(facts, seen)
-    wanders = seen.rate is not None and seen.rate.wanders
+    wanders = seen.rate is not None and seen.rate["wanders"]
     if share == math.inf or wanders or facts.tcp_retransmitted < 3 or not facts.tcp_segments:
         return None
-    if facts.tcp_retransmitted / facts.tcp_segments < OVER_CHANNEL * _channel(facts, seen).hi:
+    if facts.tcp_retransmitted / facts.tcp_segments < OVER_CHANNEL * _channel(facts, seen)["hi"]:
         return None
     return share
 
@@ -271,19 +277,19 @@ def _tcp_share(facts: QueueFacts, seen: StreamEvidence) -> float:
     """TCP's median queueing delay over the stream's maximum; infinite without either."""
     tcp = _tcp_queue_ms(facts, seen, UNKNOWN)
     top = float(np.quantile(seen.wait_ms[~seen.train.lost], 0.99))
-    wanders = seen.rate is not None and seen.rate.wanders
+    wanders = seen.rate is not None and seen.rate["wanders"]
     return math.inf if tcp is None or wanders or top < MIN_QUEUE_MS else tcp / top
 
 
-def _losses(seen: StreamEvidence, kind: str) -> str:
+def _losses(seen: StreamEvidence, kind: QueueKind) -> LossOrigin:
     lost = int(seen.train.lost.sum())
-    if not lost and not seen.channel.lost:
+    if not lost and not seen.channel["lost"]:
         return "none"
-    channel = seen.channel.lo > 1e-4 and seen.channel.lost >= MIN_CHANNEL_LOSSES
-    expected = seen.channel.hi * len(seen.train.lost)
+    channel = seen.channel["lo"] > 1e-4 and seen.channel["lost"] >= MIN_CHANNEL_LOSSES
+    expected = seen.channel["hi"] * len(seen.train.lost)
     if lost <= 1.5 * expected + 4 and channel:
         return "channel"
-    if kind == UNKNOWN or (seen.channel.lost and not channel):
+    if kind == UNKNOWN or (seen.channel["lost"] and not channel):
         return UNKNOWN
     if channel:
         return "both"

@@ -68,21 +68,21 @@ class StreamEvidence:
         for _ in range(3):
             jitter = jitter_stats(idle, stream, service_s) if idle is not None else None
             pauses = _pauses_ms(arrivals, service_s, jitter)
-            if jitter is not None and (len(pauses) or (rate is not None and rate.wanders)):
+            if jitter is not None and (len(pauses) or (rate is not None and rate["wanders"])):
                 # Sparse datagrams wait for the link's service, which is no jitter after the queue.
-                jitter = jitter.model_copy(update={"stream_mean_ms": 0.0, "stream_sd_ms": 0.0})
+                jitter = {**jitter, "stream_mean_ms": 0.0, "stream_sd_ms": 0.0}
             base = _base_ms(idle, stream, jitter, service_s)
             wait = _filled_in(stream.delay_ms - base)
-            noise = jitter.stream_sd_ms if jitter else 0.0
+            noise = jitter["stream_sd_ms"] if jitter else 0.0
             rate = _rate(stream, wait, base, noise, service_s, channel)
             if rate is not None:
-                service_s = stream.ip_bytes * 8 / rate.mean_bps
+                service_s = stream.ip_bytes * 8 / rate["mean_bps"]
         threshold = max(2.5e3 * service_s, 4 * noise)
         smoothed = smooth(wait, max(9, round(0.05 / max(1e-6, gap_s(stream)))))
         return StreamEvidence(
             stream,
             wait,
-            _queued_bytes(stream, base, channel.rate),
+            _queued_bytes(stream, base, channel["rate"]),
             noise,
             service_s,
             channel,
@@ -94,10 +94,10 @@ class StreamEvidence:
     def is_full(self) -> bool:
         """At its end the stream lost what the link does not carry, as it does at a limit."""
         rate = self.rate
-        if rate is None or rate.wanders:
+        if rate is None or rate["wanders"]:
             return True
         last = self.train.lost[-len(self.train.lost) // 5 :]
-        return float(last.mean()) >= FULL_SHARE * (1 - rate.mean_bps / max(rate.mean_bps, self.train.sent_bps))
+        return float(last.mean()) >= FULL_SHARE * (1 - rate["mean_bps"] / max(rate["mean_bps"], self.train.sent_bps))
 
     def chance_of_early_losses(self) -> float:
         """Probability by chance of the losses before the queue first came near its maximum.
@@ -111,7 +111,7 @@ class StreamEvidence:
         near = np.flatnonzero(self.bytes >= min(high - margin, 0.8 * high))
         ramp = int(near[0]) if len(near) else len(self.bytes)
         lost = int(self.train.lost[:ramp].sum())
-        bound = min(0.5, self.channel.hi) if self.channel.lost else min(0.5, 3.0 / max(1, self.channel.sent))
+        bound = min(0.5, self.channel["hi"]) if self.channel["lost"] else min(0.5, 3.0 / max(1, self.channel["sent"]))
         return float(binom.sf(lost - 1, ramp, bound)) if lost else 1.0
 
     def step_deficit_nats(self) -> float:
@@ -122,7 +122,7 @@ class StreamEvidence:
 
         lost, queue = self.train.lost, self.bytes
         size, count = self.train.ip_bytes, len(queue)
-        base = min(0.3, max(1e-4, self.channel.rate))
+        base = min(0.3, max(1e-4, self.channel["rate"]))
         tenth = np.minimum(9, np.arange(count) * 10 // count)
         # A queue that holds no more than the stream leaves at its limit was not seen to be shorter.
         longest = float(np.quantile(queue[~lost], 0.99))
@@ -171,10 +171,10 @@ class StreamEvidence:
         Without a burst the queue grows from the first packet on, by the sent rate less the
         capacity. The bytes are those sent until then, as a loaded sender does not keep its rate.
         """
-        if self.rate is None or self.rate.wanders:
+        if self.rate is None or self.rate["wanders"]:
             return None
         train = self.train
-        rate, sent_bps = self.rate.mean_bps, train.sent_bps
+        rate, sent_bps = self.rate["mean_bps"], train.sent_bps
         if sent_bps < 1.05 * rate:
             return None
         # The time at which the queue first stays.
@@ -244,7 +244,7 @@ def _base_ms(idle: Train | None, stream: Train, jitter: JitterStats | None, serv
         return own
     minimum = float(np.nanmin(idle.delay_ms))
     longer = 1e3 * service_s * (1 - idle.ip_bytes / stream.ip_bytes)
-    return minimum + longer + jitter.stream_mean_ms
+    return minimum + longer + jitter["stream_mean_ms"]
 
 
 def _filled_in(wait_ms: Floats) -> Floats:
@@ -303,20 +303,23 @@ def _rate(
         full = (busy_sum[at[n + 1]] - busy_sum[at[n]]) / inside
         kept.append(full >= 0.95 or at[n + 1] == at[n])
         rates.append((cumulative[n + 1] - cumulative[n]) * stream.ip_bytes * 8 / width)
-    good = np.array(rates)[np.array(kept)] / (1 - channel.rate)
+    good = np.array(rates)[np.array(kept)] / (1 - channel["rate"])
     if len(good) == 0:
         return None
     # All of a busy period counts, as the mean of windows has rounding of a packet at each edge.
     mean = float(good.mean())
     if all(kept):
-        mean = float((last - first) * stream.ip_bytes * 8 / span / (1 - channel.rate))
+        mean = float((last - first) * stream.ip_bytes * 8 / span / (1 - channel["rate"]))
     p5, p50, p95 = (float(np.quantile(good, q)) for q in (0.05, 0.5, 0.95))
     sd = float(good.std(ddof=1)) if len(good) > 1 else 0.0
     lag = float(np.corrcoef(good[:-1], good[1:])[0, 1]) if len(good) > 3 and sd > 1e-9 * mean else 0.0
     effective = max(1.0, len(good) * (1 - max(0.0, min(0.95, lag))) / (1 + max(0.0, min(0.95, lag))))
     half = 1.96 * sd / math.sqrt(effective) + stream.ip_bytes * 8 / span
     lo, hi = mean - half, mean + half
-    lo, hi = lo * (1 - channel.rate) / (1 - channel.lo), hi * (1 - channel.rate) / (1 - min(0.5, channel.hi))
+    lo, hi = (
+        lo * (1 - channel["rate"]) / (1 - channel["lo"]),
+        hi * (1 - channel["rate"]) / (1 - min(0.5, channel["hi"])),
+    )
     rounding = 2 * stream.ip_bytes * 8 / width
     wanders = len(good) >= 3 and p95 - p5 > max(WANDER * p50, 2 * rounding)
     return RateWindows(
@@ -335,5 +338,5 @@ def _rate(
 def _pauses_ms(arrivals: Floats, service_s: float, jitter: JitterStats | None) -> Floats:
     """Intervals of arrivals far above the service time and the jitter."""
     gaps_ms: Floats = 1e3 * np.diff(arrivals)
-    usual = max(20.0, 20e3 * service_s, 8 * (jitter.p95_ms if jitter else 0.0))
+    usual = max(20.0, 20e3 * service_s, 8 * (jitter["p95_ms"] if jitter else 0.0))
     return gaps_ms[gaps_ms > usual]

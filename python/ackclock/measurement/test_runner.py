@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import polars as pl
 
-from ackclock.documents.measure import Queue
+from ackclock.documents.measure import Announced, Asked, Failure, Purpose, Queue
 from ackclock.errors import InputError, RunFailed
 from ackclock.input.units import rate_bps, show_rate, size_bytes
 from ackclock.measurement.capacity import CapacitySearch, Found, Ran
@@ -18,7 +18,11 @@ from ackclock.measurement.pathchar import Hop
 from ackclock.measurement.plan import AUTO, Plan, estimate
 from ackclock.measurement.queue_facts import QueueFacts, Train, train_of
 from ackclock.measurement.queue_inference import infer
-from ackclock.measurement.session import LOW_RATE, Figures, Session, datagram_test, low_rate, paced
+from ackclock.measurement.session import LOW_RATE, Session, datagram_test, low_rate, paced
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import DirectionStats, TestSpec, Transfers
+    from ackclock.documents.parts import Direction
 
 T = TypeVar("T")
 Report = Callable[[int, int, str], None]
@@ -34,15 +38,15 @@ LONGEST_TRANSFER_NS = 60_000_000_000
 class TestLog:
     """The purpose of each test by its number: kind, direction and further parameters."""
 
-    purposes: dict[int, Figures] = field(default_factory=dict)
-    filled: dict[str, Found] = field(default_factory=dict)
+    purposes: dict[int, Purpose] = field(default_factory=dict)
+    filled: dict[Direction, Found] = field(default_factory=dict)
     """By direction: the run of `capacity` above the capacity, and the trials before it."""
     path: list[Hop] | None = None
     finished: list[str] = field(default_factory=list)
     """The finished tests of the plan."""
-    announced: Figures | None = None
+    announced: Announced | None = None
     """Estimated ``seconds`` of the measurement, and ``bytes`` once the capacity is known."""
-    failed: Figures | None = None
+    failed: Failure | None = None
     """The failed test (``test``), its step (``label``) and the reason (``why``); later tests were
     not started.
     """
@@ -57,6 +61,7 @@ class TestRunner:
 
     def __init__(self, session: Session, plan: Plan, report: Report | None, done: TestLog) -> None:
         self.session, self.plan, self.done = session, plan, done
+        self.directions = cast("tuple[Direction, ...]", plan.directions)
         self._report = report
         self._count, self._number = len(plan.tests), 0
         self._rates: dict[str, float] = {}
@@ -85,8 +90,8 @@ class TestRunner:
             self._report(self._count, self._count, "")
 
     def _go(
-        self, specs: list[dict[str, Any]], label: str, purpose: Figures, start_after_s: Sequence[float] = ()
-    ) -> tuple[list[int], list[list[Figures]]]:
+        self, specs: list[TestSpec], label: str, purpose: Purpose, start_after_s: Sequence[float] = ()
+    ) -> tuple[list[int], list[list[DirectionStats]]]:
         def watch(seconds: float) -> None:
             if self._report:
                 self._report(self._number, self._count, f"{label}, {seconds:.0f} s{self._estimate}")
@@ -94,7 +99,7 @@ class TestRunner:
         self._label = label
         numbers, directions = self.session.run(specs, watch, start_after_s)
         for number in numbers:
-            self.done.purposes[number] = {"label": label, **purpose}
+            self.done.purposes[number] = {**purpose, "label": label}
         return numbers, directions
 
     def _delay(self) -> None:
@@ -103,7 +108,7 @@ class TestRunner:
 
     def _capacity(self) -> None:
         maximum = float(self.session.far_end["caps"]["rate_bps"])
-        for direction in self.plan.directions:
+        for direction in self.directions:
             plan = self.plan
             found = CapacitySearch(
                 partial(self._capacity_run, direction),
@@ -119,7 +124,7 @@ class TestRunner:
         self.done.announced = {"seconds": seconds, "bytes": size}
         self._estimate = f" of about {seconds:.0f} s and {size / 1e6:.3g} MB in all"
 
-    def _capacity_run(self, direction: str, specs: list[dict[str, Any]], label: str) -> Ran:
+    def _capacity_run(self, direction: Direction, specs: list[TestSpec], label: str) -> Ran:
         """Run a stream, with connections beside it; the rate of the direction is that of the last
         one.
         """
@@ -138,7 +143,7 @@ class TestRunner:
 
         return Ran(numbers[0], figures["received_bps"], figures["sent_bps"] or 0.0, train)
 
-    def _queue(self, direction: str, stream: Train) -> Queue:
+    def _queue(self, direction: Direction, stream: Train) -> Queue:
         """What the stream and the sparse datagrams before it show of the queue."""
         number = next((n for n, p in self.done.purposes.items() if p["kind"] == "delay"), None)
         idle = None
@@ -146,16 +151,16 @@ class TestRunner:
             size = stream.ip_bytes - self.plan.payload + LOW_RATE["payload"]
             idle = train_of(pl.DataFrame(self.session.so_far()[2]), number, direction, size)
         statements = infer(QueueFacts(idle=idle, stream=stream))
-        if statements.rate is not None:
-            self._rates[direction] = statements.rate.p50_bps
+        if statements["rate"] is not None:
+            self._rates[direction] = statements["rate"]["p50_bps"]
         return statements
 
-    def _in_order(self, runs: Iterable[T]) -> Iterator[tuple[str, T]]:
+    def _in_order(self, runs: Iterable[T]) -> Iterator[tuple[Direction, T]]:
         """Each run in each direction: all of one direction first, or the directions in turn."""
         runs = list(runs)
         if self.plan.alternate:
-            return ((direction, run) for run in runs for direction in self.plan.directions)
-        return ((direction, run) for direction in self.plan.directions for run in runs)
+            return ((direction, run) for run in runs for direction in self.directions)
+        return ((direction, run) for direction in self.directions for run in runs)
 
     def _steps(self) -> None:
         absolute = [(None, float(rate_bps(one))) for one in self.plan.steps]
@@ -169,12 +174,17 @@ class TestRunner:
             spec = datagram_test(direction, train, low_rate(self.plan.seconds / 2))
             what = show_rate(round(rate)) if share is None else f"{share:.0%} of the capacity"
             shown = rate / capacity_bps if capacity_bps else None
-            purpose = {"kind": "steps", "way": direction, "share": shown if share is None else share, "asked_bps": rate}
+            purpose: Purpose = {
+                "kind": "steps",
+                "way": direction,
+                "share": shown if share is None else share,
+                "asked_bps": rate,
+            }
             self._go([spec], f"{what} {direction}", purpose)
 
     def _bulk(
         self, down: int, up: int, congestion: str | None = None, buffer: str = AUTO, *, more_s: float = 0.0
-    ) -> dict[str, Any]:
+    ) -> TestSpec:
         size = None if buffer == AUTO else size_bytes(buffer)
         return {
             "bulk": {
@@ -183,47 +193,48 @@ class TestRunner:
                 "congestion": congestion,
                 "send_buffer": size,
                 "receive_buffer": size,
+                "receive_window": None,
                 "duration_ns": round((self.plan.seconds + more_s) * 1e9),
                 "sample_ns": self.plan.sample_ns,
             }
         }
 
     def _single_direction(
-        self, direction: str, count: int, congestion: str | None = None, buffer: str = AUTO
-    ) -> dict[str, Any]:
+        self, direction: Direction, count: int, congestion: str | None = None, buffer: str = AUTO
+    ) -> TestSpec:
         return self._bulk(count if direction == "down" else 0, count if direction == "up" else 0, congestion, buffer)
 
     def _tcp(self) -> None:
         for direction, (congestion, buffer) in self._in_order(product(self.plan.congestion, self.plan.buffers)):
-            requested = {"congestion": congestion, "buffer": buffer}
+            requested: Asked = {"congestion": congestion, "buffer": buffer}
             spec = self._single_direction(direction, 1, congestion, buffer)
             self._go([spec], f"{congestion} {direction}, buffer {buffer}", {"kind": "tcp", "asked": requested})
 
     def _bidirectional(self) -> None:
         congestion, offset = self.plan.congestion[0], self.plan.offset_s
-        purpose = {"kind": "bidirectional", "asked": {"congestion": congestion, "buffer": AUTO}}
+        purpose: Purpose = {"kind": "bidirectional", "asked": {"congestion": congestion, "buffer": AUTO}}
         if offset is None:
             self._go([self._bulk(1, 1, congestion)], "both directions", purpose)
             return
-        for first in self.plan.directions:
-            second = "up" if first == "down" else "down"
+        for first in self.directions:
+            second: Direction = "up" if first == "down" else "down"
             longer = self._bulk(int(first == "down"), int(first == "up"), congestion, more_s=2 * offset)
             specs = [longer, self._single_direction(second, 1, congestion)]
             label = f"{second} from {offset:g} s on beside {first}"
             self._go(specs, label, {**purpose, "first": first, "offset_s": offset}, (0.0, offset))
 
     def _flows(self) -> None:
-        requested = {"congestion": self.plan.congestion[0], "buffer": AUTO}
-        for direction in self.plan.directions:
+        requested: Asked = {"congestion": self.plan.congestion[0], "buffer": AUTO}
+        for direction in self.directions:
             spec = self._single_direction(direction, self.plan.flows, self.plan.congestion[0])
             self._go([spec], f"{self.plan.flows} flows {direction}", {"kind": "flows", "asked": requested})
 
     def _latency(self) -> None:
-        requested = {"congestion": self.plan.congestion[0], "buffer": AUTO}
-        for direction in self.plan.directions:
+        requested: Asked = {"congestion": self.plan.congestion[0], "buffer": AUTO}
+        for direction in self.directions:
             probe = low_rate(self.plan.seconds)
             limit = round((self.plan.seconds + SLACK_S) * 1e9)
-            exchanges = {
+            exchanges: Transfers = {
                 "way": "down",
                 "bytes": 1,
                 "count": max(1, round(self.plan.seconds * 1e9 / PROBE_EVERY_NS)),
@@ -231,19 +242,19 @@ class TestRunner:
                 "every_ns": PROBE_EVERY_NS,
                 "limit_ns": limit,
             }
-            specs = [
+            specs: list[TestSpec] = [
                 self._single_direction(direction, self.plan.flows, self.plan.congestion[0]),
                 {"datagrams": {"down": probe, "up": probe}},
-                *[{"transfers": exchanges}] * EXCHANGERS,
             ]
+            specs += [{"transfers": exchanges}] * EXCHANGERS
             self._go(
                 specs, f"latency under load {direction}", {"kind": "latency", "way": direction, "asked": requested}
             )
 
     def _transfers(self) -> None:
-        for direction in self.plan.directions:
+        for direction in self.directions:
             for size in self.plan.sizes:
-                spec = {
+                spec: Transfers = {
                     "way": direction,
                     "bytes": size_bytes(size),
                     "count": self.plan.repeats,

@@ -1,11 +1,12 @@
 //! The summary of a sample that every document gives.
 
 use super::quantile_of_sorted;
+use ackclock_contract::Document;
 use serde::{Deserialize, Serialize};
 
 /// All but `count` are none without values. The unit is that of the values; documents name it at
 /// the end of the field (`rtt_ms`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, Document)]
 pub struct SummaryStats {
     pub count: u64,
     pub min: Option<f64>,

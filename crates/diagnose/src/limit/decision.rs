@@ -3,14 +3,16 @@
 use super::facts::LimitFacts;
 use super::kind::LimitKind;
 use crate::number_text::{configured_size as size, count, milliseconds, rate, share_text};
+use ackclock_contract::Document;
 use serde::Serialize;
 
 /// The limit of a flow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Document)]
 pub struct FlowLimit {
     pub kind: &'static str,
     /// Where it lies; null for a limit at an endpoint.
     pub hop: Option<String>,
+    #[document(names("down", "up"))]
     pub direction: Option<String>,
     /// For cwnd and recovery "overflow", "channel", "mark" or "none"; for the receive window
     /// "buffer", "scaling" or "autotuning"; for the application "reader", "proxy" or "proxy_buffer";

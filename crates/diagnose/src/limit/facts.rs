@@ -2,6 +2,7 @@
 
 use super::figures::{FlowFigures, HopFigures, PlanFigures, PlannedFlow, RunFigures};
 use super::kind::{self, KINDS, LimitKind, largest};
+use ackclock_contract::Document;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,7 @@ const CHANNEL: [&str; 4] = ["loss", "retries", "outage", "handover"];
 const WINDOWS: [LimitKind; 3] = [LimitKind::ReceiveWindow, LimitKind::SendBuffer, LimitKind::Cwnd];
 
 /// The figures of one flow's limit, or their means over several flows or runs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Document)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitFacts {
     /// Share of the flow's time by kind; they add up to 1.

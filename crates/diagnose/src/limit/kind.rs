@@ -1,6 +1,7 @@
 //! The kinds of limit and their words: one list for `simulate`, `compare`, `analyze` and the lab.
 
 use crate::number_text::share_text;
+use ackclock_contract::Document;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -30,7 +31,7 @@ pub const KINDS: [LimitKind; 8] = [
 ];
 
 /// The words of a kind.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Document)]
 pub struct LimitWords {
     pub kind: &'static str,
     /// Its name in a sentence.

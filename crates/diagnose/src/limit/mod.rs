@@ -17,11 +17,12 @@ pub use figures::{PlanFigures, RunFigures};
 pub use kind::{KINDS, LimitKind, LimitWords, largest};
 
 use crate::number_text::sentence;
+use ackclock_contract::Document;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// What a run's document has about the limit of one flow; nulls without packets.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct FlowExplanation {
     pub flow: String,
     #[serde(serialize_with = "kind::by_kind_if_known")]

@@ -10,6 +10,7 @@ mod samples;
 mod writer_thread;
 
 use crate::EmuError;
+use ackclock_contract::Document;
 use ackclock_core::Time;
 use ackclock_core::element::Event;
 use ackclock_core::network::{EndpointId, NodeId};
@@ -132,7 +133,7 @@ fn private_file(path: PathBuf) -> io::Result<File> {
 }
 
 /// Whether the log covers the whole emulation; if not, the time at which it ends and the error.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct LogReport {
     pub complete: bool,
     /// Seconds from the start.

@@ -4,6 +4,7 @@
 use super::frame::MAX_PAYLOAD;
 use crate::quotas::Quotas;
 use crate::test_spec::TestSpec;
+use ackclock_contract::Document;
 use serde::{Deserialize, Serialize};
 
 /// Maximum payload of a client's frame.
@@ -77,7 +78,7 @@ pub enum ServerReply {
     },
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Document)]
 #[serde(deny_unknown_fields)]
 pub struct Welcome {
     /// Version of the far end's ackclock.
@@ -91,7 +92,7 @@ pub struct Welcome {
 }
 
 /// Clock quality by adjtimex(2).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Document)]
 #[serde(deny_unknown_fields)]
 pub struct ClockState {
     /// Synchronised by NTP, PTP or PPS.
@@ -104,7 +105,7 @@ pub struct ClockState {
 }
 
 /// The server's results of a test, without the tables.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Document)]
 #[serde(deny_unknown_fields)]
 pub struct TestOutcome {
     /// Datagrams that sendto rejected, or that were still unsent at the end of the test.
@@ -118,7 +119,7 @@ pub struct TestOutcome {
 }
 
 /// Results of a connection at one end.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Document)]
 #[serde(deny_unknown_fields)]
 pub struct FlowOutcome {
     pub flow: u16,

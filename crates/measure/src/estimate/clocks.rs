@@ -4,6 +4,7 @@ use super::train_times::TrainTimes;
 use crate::Nanos;
 use crate::control::message::ClockState;
 use crate::test_spec::Direction;
+use ackclock_contract::Document;
 use ackclock_trace::join::{ClockRelation, DelayPoints};
 use serde::Serialize;
 
@@ -11,7 +12,7 @@ use serde::Serialize;
 const PER_NS: Nanos = 10_000_000;
 
 /// The server's clock relative to the client's.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Document)]
 pub struct ClockEstimate {
     /// Server clock minus client clock, if the minimum delays of both directions are equal.
     pub offset_ms: f64,

@@ -5,11 +5,12 @@ use super::train_times::TrainTimes;
 use super::wilson::{Proportion, wilson_interval};
 use crate::Nanos;
 use crate::test_spec::Direction;
+use ackclock_contract::Document;
 use ackclock_core::statistics::SummaryStats;
 use ackclock_trace::join::{Fate, attribute_probe_losses};
 use serde::Serialize;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Document)]
 pub struct DirectionStats {
     pub direction: Direction,
     pub payload_bytes: u32,
@@ -38,7 +39,7 @@ pub struct DirectionStats {
 }
 
 /// The bottleneck's rate and buffer, if its queue grew.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Document)]
 pub struct Bottleneck {
     /// Rate of IP in b/s while the queue was not empty.
     pub rate_bps: Option<f64>,

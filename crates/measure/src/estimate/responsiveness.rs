@@ -1,6 +1,7 @@
 //! Responsiveness under load in round trips per minute (draft-ietf-ippm-responsiveness, without TLS
 //! and HTTP).
 
+use ackclock_contract::Document;
 use ackclock_core::statistics::nearest_rank;
 use serde::Serialize;
 
@@ -17,7 +18,7 @@ pub struct RttSamples {
     pub on_load: Vec<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Document)]
 pub struct Responsiveness {
     /// Round trips per minute: 60,000 ms over the mean of the two parts.
     pub rpm: f64,

@@ -7,10 +7,11 @@ use crate::Nanos;
 use crate::control::message::{ClockState, FlowOutcome, TableId};
 use crate::record::{SAMPLE_COLUMNS, TestRecord};
 use crate::test_spec::{Direction, TestSpec};
+use ackclock_contract::Document;
 use serde::Serialize;
 
 /// Results of one test.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct TestResult {
     pub test: usize,
     pub spec: TestSpec,
@@ -31,7 +32,7 @@ pub struct TestResult {
     pub cut_short: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct SessionResults {
     pub clock: Option<ClockEstimate>,
     pub tests: Vec<TestResult>,

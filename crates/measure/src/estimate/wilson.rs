@@ -1,11 +1,12 @@
 //! Interval of a proportion of correlated events.
 
+use ackclock_contract::Document;
 use serde::Serialize;
 
 /// Standard deviations that contain 95 % of a normal distribution.
 const Z: f64 = 1.959_964;
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Document)]
 pub struct Proportion {
     pub rate: f64,
     pub lo: f64,

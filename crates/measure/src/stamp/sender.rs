@@ -10,6 +10,7 @@ use crate::estimate::direction::{DirectionStats, direction_stats};
 use crate::estimate::train_times::TrainTimes;
 use crate::estimate::wilson::{Proportion, wilson_interval};
 use crate::test_spec::{Direction, IPV4_UDP_HEADERS, Train};
+use ackclock_contract::Document;
 use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
 
@@ -28,7 +29,7 @@ pub struct StampSender {
     there: Option<ErrorEstimate>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct StampResults {
     pub authenticated: bool,
     pub sent: usize,

@@ -12,6 +12,7 @@ mod source;
 pub use decompress::decompress;
 pub use pps::PpsClock;
 
+use ackclock_contract::Document;
 use ackclock_core::Problem;
 use ackclock_core::problem::reason;
 use erf::Erf;
@@ -152,7 +153,7 @@ impl Damage {
 }
 
 /// The position at which reading of a damaged capture stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Document)]
 pub struct Truncation {
     /// [`Damage::name`].
     pub kind: &'static str,

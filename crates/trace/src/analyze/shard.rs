@@ -7,6 +7,7 @@ use super::mirror::MirrorFilter;
 use super::{PacketFilter, PacketObserver};
 use crate::decode::{Datagram, Flags, Segment, Side, Skip};
 use crate::flow::Flow;
+use ackclock_contract::Document;
 use serde::Serialize;
 
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub struct Shard {
 }
 
 /// Numbers of a flow's first and last packet in the capture, from 1, as Wireshark counts frames.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Document)]
 pub struct FrameRange {
     pub first: u64,
     pub last: u64,

@@ -4,11 +4,12 @@
 use crate::analyze::FlowList;
 use crate::flow::Side;
 use crate::metrics::{BINS, ByteTimeline, pearson};
+use ackclock_contract::Document;
 use serde::Serialize;
 use std::cmp::Reverse;
 
 /// Correlation of two concurrent directions of data.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Document)]
 pub struct FlowCorrelation {
     /// Numbers of the flows, from 1.
     pub flows: [usize; 2],

@@ -2,11 +2,12 @@
 
 use super::{name, seconds};
 use crate::analyze::{Analysis, DatagramFlow, FrameRange};
+use ackclock_contract::Document;
 use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
 
 /// Totals of all UDP flows.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct UdpReport {
     /// Flows that are listed.
     pub flows: usize,
@@ -19,7 +20,7 @@ pub struct UdpReport {
 }
 
 /// One UDP flow. The client sent its first datagram.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Document)]
 pub struct UdpFlowReport {
     pub client: String,
     pub server: String,
@@ -33,7 +34,7 @@ pub struct UdpFlowReport {
     pub b2a: UdpDirectionReport,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Document)]
 pub struct UdpDirectionReport {
     pub packets: u64,
     /// IP bytes.

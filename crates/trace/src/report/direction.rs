@@ -4,11 +4,12 @@
 use super::{Limits, VantagePoint, limits, seconds};
 use crate::flow::{Flow, FlowDirection, Ledger, SegmentKind, SendStats, Side};
 use crate::metrics::{ACK_BINS_MS, AckClock};
+use ackclock_contract::Document;
 use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct DirectionReport {
     pub packets: u64,
     pub segments: u64,
@@ -70,14 +71,14 @@ pub struct DirectionReport {
     pub joined: Option<super::JoinedDirectionReport>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct Bytes {
     /// Mean over the time with outstanding data.
     pub mean: Option<f64>,
     pub max: u64,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct WindowReport {
     pub min: Option<u32>,
     pub mean: Option<f64>,
@@ -85,7 +86,7 @@ pub struct WindowReport {
 }
 
 /// Times between the ACKs for this direction's data, at the capture point.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct AckGaps {
     #[serde(flatten)]
     pub gaps: SummaryStats,
@@ -96,19 +97,19 @@ pub struct AckGaps {
     pub compressed_share: Option<f64>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct HistogramBin {
     pub up_to: Option<u32>,
     pub count: u32,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct KindReport {
     pub count: u32,
     pub confidence: f64,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct SpuriousReport {
     pub dsack: u32,
     pub timestamp: u32,
@@ -119,7 +120,7 @@ pub struct SpuriousReport {
     pub early_timeouts: u32,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct RepairReport {
     pub timeouts: u32,
     pub recoveries: u32,
@@ -140,7 +141,7 @@ pub struct RepairReport {
     pub missed_bytes: u64,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct ZeroWindowReport {
     /// Packets of the other end that advertised a window of zero.
     pub acks: u32,
@@ -151,7 +152,7 @@ pub struct ZeroWindowReport {
     pub closed_at_end_s: Option<f64>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct UnansweredReport {
     /// `syn`, `data` or `fin`; none if all was answered.
     pub what: Option<&'static str>,
@@ -164,7 +165,7 @@ pub struct UnansweredReport {
     pub lasted_s: Option<f64>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct ThinkTimeReport {
     pub count: u32,
     pub total_s: f64,
@@ -173,13 +174,13 @@ pub struct ThinkTimeReport {
     pub longest_at_s: Option<f64>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct TtlReport {
     pub syn: Option<u8>,
     pub data: Option<u8>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct EcnReport {
     pub marked: u64,
     pub echoed: u64,

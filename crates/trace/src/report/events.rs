@@ -4,10 +4,11 @@
 use super::seconds;
 use crate::flow::KindRule;
 use crate::series::{Packets, Row};
+use ackclock_contract::Document;
 use serde::Serialize;
 
 /// One event of a direction.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct EventReport {
     /// Number of the packet in the capture, as Wireshark counts frames.
     pub frame: u64,

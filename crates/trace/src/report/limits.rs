@@ -3,11 +3,12 @@
 use super::VantagePoint;
 use super::vantage::shows_sender;
 use crate::flow::{Flow, FlowDirection, Side};
+use ackclock_contract::Document;
 use serde::{Deserialize, Serialize};
 
 /// Shares that add up to one. A capture that is not at the sender does not show its windows and
 /// queues: only recovery and the zero window are then known, and the rest is `unknown`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, Document)]
 pub struct Limits {
     /// The advertised window had no room for another segment; includes a zero window with data
     /// waiting.

@@ -34,13 +34,14 @@ pub use vantage::VantageReport;
 use crate::analyze::{Analysis, FragmentCounts, FrameRange};
 use crate::decode::{EndpointAddress, Skip};
 use crate::flow::{Flow, Side};
+use ackclock_contract::Document;
 use ackclock_pcap::read::{Capture, Truncation};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Document)]
 pub struct Report {
     /// The path of the capture, as given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +87,7 @@ pub struct Report {
 }
 
 /// Counts of IP fragments with TCP in them.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Document)]
 pub struct FragmentReport {
     pub pieces: u64,
     /// Reassembled datagrams.
@@ -101,7 +102,7 @@ impl FragmentReport {
     }
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct FlowReport {
     /// Number in the document, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,11 +130,12 @@ pub struct FlowReport {
 }
 
 /// The first reset of a connection.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct ResetReport {
     /// [`crate::flow::ResetKind::name`]; none if the connection was not reset.
     pub kind: Option<&'static str>,
-    /// `client` or `server`: the end in whose name it was sent.
+    /// The end in whose name it was sent.
+    #[document(names("client", "server"))]
     pub from: Option<&'static str>,
     /// Time after the flow's first packet.
     pub at_s: Option<f64>,
@@ -156,9 +158,10 @@ impl ResetReport {
 }
 
 /// A finding, which a rule of crates/diagnose makes.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Document)]
 pub struct Finding {
     /// `a2b` or `b2a`.
+    #[document(names("a2b", "b2a"))]
     pub direction: &'static str,
     pub finding: &'static str,
     /// Of the direction's time; none if time is no part of it.
@@ -169,14 +172,14 @@ pub struct Finding {
 }
 
 /// The kind of limit of each direction; none if the capture does not show it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Document)]
 pub struct DirectionLimits {
     pub a2b: Option<&'static str>,
     pub b2a: Option<&'static str>,
 }
 
 /// The handshake and what it negotiated.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct HandshakeReport {
     pub complete: bool,
     pub client_side_ms: Option<f64>,

@@ -3,10 +3,11 @@
 use super::{BucketReport, FlowReport, FlowRows, VantagePoint};
 use crate::flow::Side;
 use crate::infer::{ArrivalRecorder, FlowArrivals, estimate_rate, token_bucket};
+use ackclock_contract::Document;
 use serde::Serialize;
 
 /// Estimated from the spacing of ACKs at the sender, elsewhere from that of data packets.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Document)]
 pub struct PathEstimate {
     /// `acks` or `arrivals`.
     pub by: &'static str,

@@ -4,11 +4,12 @@
 use super::{FlowRows, name, seconds};
 use crate::decode::EndpointAddress;
 use crate::flow::{Flow, Side};
+use ackclock_contract::Document;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Document)]
 pub struct CaptureSummary {
     /// None before the flows are diagnosed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,25 +24,26 @@ pub struct CaptureSummary {
 }
 
 /// The party that most of the transfers' time, or of the connections, was lost to.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Document)]
 pub struct VerdictReport {
     pub verdict: &'static str,
     pub share: Option<f64>,
     /// Number and direction of the flow with the largest part.
     pub flow: Option<usize>,
+    #[document(names("a2b", "b2a"))]
     pub direction: Option<&'static str>,
     pub evidence: String,
 }
 
 /// Number of flows with a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Document)]
 pub struct FindingCount {
     pub finding: &'static str,
     pub flows: u64,
 }
 
 /// Connections by their handshake, and those that ended with a reset.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Document)]
 pub struct ConnectionCounts {
     /// The handshake was captured whole.
     pub established: u64,
@@ -57,7 +59,7 @@ pub struct ConnectionCounts {
     pub reset: u64,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct TopList {
     /// `host`, `port` (the server's) or `flow`.
     pub of: &'static str,
@@ -66,7 +68,7 @@ pub struct TopList {
     pub rows: Vec<TopRow>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Document)]
 pub struct TopRow {
     /// An address, a port, or client and server of a flow.
     pub name: String,

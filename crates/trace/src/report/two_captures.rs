@@ -6,11 +6,12 @@ use crate::join::{
     BacklogMeasure, BufferCaveat, CaptureSide, ClockRelation, Joined, JoinedDirection, LinkStall, LossAttribution, LossBursts,
     TokenBucketEstimate,
 };
+use ackclock_contract::Document;
 use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
 
 /// Fields of a direction.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct JoinedDirectionReport {
     /// The capture near this direction's sender: 1 or 2.
     pub sender_side_capture: u8,
@@ -26,7 +27,7 @@ pub struct JoinedDirectionReport {
     pub loss_cause: LossCauseReport,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct LostReport {
     pub sent: u64,
     pub between_captures: u64,
@@ -39,7 +40,7 @@ pub struct LostReport {
     pub packets: Vec<LostPacket>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Document)]
 pub struct LostPacket {
     /// Departure, Unix time of the capture near the sender.
     pub time_s: f64,
@@ -47,7 +48,7 @@ pub struct LostPacket {
     pub bytes: u32,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct StallReport {
     /// Last arrival before it, after the direction's first packet.
     pub start_s: f64,
@@ -55,7 +56,7 @@ pub struct StallReport {
     pub duration_ms: f64,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct BurstReport {
     pub bin_ms: u32,
     pub above_50: u32,
@@ -64,7 +65,7 @@ pub struct BurstReport {
     pub bursts: Vec<OneBurst>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct OneBurst {
     /// Time after the direction's first packet.
     pub start_s: f64,
@@ -76,7 +77,7 @@ pub struct OneBurst {
     pub peak_share: f64,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct BufferReport {
     pub min_based: Option<f64>,
     pub max_based: Option<f64>,
@@ -90,14 +91,14 @@ pub struct BufferReport {
     pub token_bucket: Option<BucketReport>,
 }
 
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Document)]
 pub struct BucketReport {
     pub rate_bps: f64,
     pub burst_bytes: f64,
     pub peak_bps: f64,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct LossCauseReport {
     pub verdict: &'static str,
     pub radio_share: Option<f64>,
@@ -111,7 +112,7 @@ pub struct LossCauseReport {
 }
 
 /// The second capture's clock relative to the first's.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Document)]
 pub struct ClockReport {
     pub offset_ms: f64,
     pub offset_interval_ms: [f64; 2],
@@ -128,7 +129,7 @@ pub struct ClockReport {
     pub late_timestamps: usize,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Document)]
 pub struct JoinReport {
     pub clock: Option<ClockReport>,
     pub joined_flows: usize,

@@ -2,9 +2,10 @@
 
 use super::ms;
 use crate::flow::{Flow, Side, VantagePoint};
+use ackclock_contract::Document;
 use serde::Serialize;
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct VantageReport {
     pub place: VantagePoint,
     /// Minimum RTT between capture point and client.

@@ -9,6 +9,7 @@
 
 use super::super::rules::RULES;
 use super::RttClues;
+use ackclock_contract::Document;
 use serde::Serialize;
 
 /// The capture point as seen from one sender's data.
@@ -60,7 +61,7 @@ impl Vantage {
 }
 
 /// Position of the capture for the report.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Document)]
 #[serde(rename_all = "snake_case")]
 pub enum VantagePoint {
     Client,
