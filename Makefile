@@ -62,7 +62,7 @@ test-slow: build ## all tests, those that take minutes too, and property tests o
 findings: build ## reported defects: id, result and tests of each (SLOW=1: slow tests, too)
 	$(BIN)/python tools/findings.py $(if $(SLOW),--slow)
 
-check: build ## formatting, lints, types, words and linked symbols
+check: build ## formatting, lints, types, the engine's stubs, words and linked symbols
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path crates/kernel-cc/Cargo.toml --check
 	PYO3_PYTHON="$(abspath $(BIN)/python)" $(CARGO) clippy --workspace --all-targets -- -D warnings
@@ -70,6 +70,8 @@ check: build ## formatting, lints, types, words and linked symbols
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest ackclock._native --mypy-config-file pyproject.toml --ignore-disjoint-bases --allowlist tools/stubtest-allowlist.txt
+	$(BIN)/python tools/document_types.py --check
 	$(BIN)/python tools/retired_words.py
 	$(BIN)/python tools/symbols.py README.md CONTRIBUTING.md docs/*.md docs/*/*.md docs/*/*/*.md
 
