@@ -11,9 +11,9 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from ackclock.comparison.asymmetry import asymmetry, implied
+from ackclock.documents.simulate import SimulatedFlow
 from ackclock.simulation.plan import build_plan
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import SAME_WITHIN, interval, paired_p
@@ -34,10 +34,9 @@ may be chance).
 HEADINGS = ["", "alone", "RTT", "ACKs", "beside an upload", "RTT", "upload"]
 
 
-def flow(result: RunResult, name: str) -> dict[str, Any]:
+def flow(result: RunResult, name: str) -> SimulatedFlow:
     """A flow's row of a summary."""
-    found: dict[str, Any] = next(row for row in result.summary["flows"] if row["flow"] == name)
-    return found
+    return next(row for row in result.summary["flows"] if row["flow"] == name)
 
 
 def rates(results: Sequence[RunResult], name: str) -> list[float]:

@@ -14,6 +14,7 @@ import polars as pl
 
 from ackclock import _native, analyze
 from ackclock.analysis.run import Analysis
+from ackclock.documents.engine import Summary
 from ackclock.input.scenario.draft import draft_of
 from ackclock.simulation.plan import Capture, build_plan
 from studies.analyzer.perturbations import PCAP_HEADER, PERTURBATIONS, interleaved, read_capture, write_capture
@@ -108,7 +109,7 @@ def _half_of(quantity: str) -> str:
     return f"{float(number) / 2:g} {unit}"
 
 
-def run(case: Case, folder: Path) -> dict[str, Any]:
+def run(case: Case, folder: Path) -> Summary:
     """Simulate; the captures of both ends, and of the middle if there is one, and their truths are
     `PLACE.pcap` and `PLACE.csv`. Returns the run's summary.
     """

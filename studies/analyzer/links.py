@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+from ackclock.documents.engine import Summary
 from studies.analyzer.captures import Case
 
 Keys = dict[str, Any]
@@ -105,14 +106,14 @@ def _loss(draw: random.Random, truth: str) -> Any:
     return mean
 
 
-def lost_by(summary: dict[str, Any]) -> tuple[int, int]:
+def lost_by(summary: Summary) -> tuple[int, int]:
     """Downlink packets lost by overflow or an AQM, and by the channel."""
     causes = [hop["drops_by_cause"] for hop in summary["hops"] if hop["direction"] == "down"]
     total, radio = sum(sum(cause.values()) for cause in causes), sum(cause["loss"] for cause in causes)
     return total - radio, radio
 
 
-def true_verdicts(summary: dict[str, Any]) -> set[str]:
+def true_verdicts(summary: Summary) -> set[str]:
     """What may be said, by the run's own counters; a share below 15 % of either counts as none, as
     in the analyzer.
     """

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ackclock.documents.engine import Summary
 from studies.analyzer.captures import Case, joined, run
 
 Keys = dict[str, Any]
@@ -116,7 +117,7 @@ def _trouble(draw: random.Random, kind: str, seconds: float) -> Keys:
     return {}
 
 
-def random_share(summary: dict[str, Any]) -> tuple[int, float | None]:
+def random_share(summary: Summary) -> tuple[int, float | None]:
     """Downlink packets lost, and the share that no queue dropped; none without losses."""
     causes = [hop["drops_by_cause"] for hop in summary["hops"] if hop["direction"] == "down"]
     total = sum(sum(cause.values()) for cause in causes)

@@ -49,7 +49,7 @@ def examine(paper: str, choice: Outcome, run: Run) -> list[CauseResult]:
                 continue
             ran = [run(change, failing) for change in experiment.changes()]
             for name in failing:
-                paper_number = numbers[name].value if numbers[name] else None  # type: ignore[union-attr]
+                paper_number = numbers[name].value if numbers[name] else None
                 results.append(_result(name, experiment, choice.claims[name], list(_of(name, ran)), paper_number))
     return results
 

@@ -62,7 +62,7 @@ def test_capture_at_the_receiver_shows_no_limit(tmp_path: Path) -> None:
 
 
 def test_row_is_right_when_the_capture_names_any_limit_of_its_loss() -> None:
-    row = Row(Setting("plain"), 1e6, None, {"channel": 2.0})  # type: ignore[arg-type]
+    row = Row(Setting("plain"), 1e6, None, {"channel": 2.0})
     assert row.truth == "channel"
     assert CaptureLimit(row, "recovery").right
     assert not CaptureLimit(row, "bottleneck").right

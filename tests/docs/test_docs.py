@@ -143,7 +143,7 @@ def page_of(name: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["variants", "recoveries", "slow_starts", "linux_rules"])
-def test_catalogue_entries_have_pages_with_their_checks(kind: str) -> None:
+def test_catalogue_entries_have_pages_with_their_checks(kind: catalogue.Kind) -> None:
     folder = ROOT / "docs" / "models"
     index = (folder / "README.md").read_text()
     for entry in catalogue.entries(kind):

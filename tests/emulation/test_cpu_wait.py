@@ -29,10 +29,9 @@ if other:
 """
 
 
-def waits(command: list[str], **options: Any) -> dict[str, Any]:
+def waits(command: list[str], **options: Any) -> Any:
     done = ackclock.emulate("dsl-16m", command, log=False, **options)
-    found: dict[str, Any] = done.document["cpu_wait"]
-    return found
+    return done.document["cpu_wait"]
 
 
 def test_two_processes_on_one_cpu_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -126,9 +127,9 @@ def test_emulation_without_a_packet_is_unused():
 @pytest.mark.finding("R7")
 @pytest.mark.parametrize("grade", ["exact", "usable", "invalid"])
 def test_grade_stays_with_a_packet_and_an_invalid_one_without(grade):
-    with_packet = {**document(grade), "packets_in": 1, "packets_out": 0}
+    with_packet: Any = {**document(grade), "packets_in": 1, "packets_out": 0}
     assert graded(with_packet) == with_packet
-    invalid = {**document("invalid"), "packets_in": 0}
+    invalid: Any = {**document("invalid"), "packets_in": 0}
     assert graded(invalid) == invalid
 
 

@@ -73,8 +73,8 @@ def framed(monkeypatch):
     """
     own = engine_fit
 
-    def with_period(*args: Any, **keys: Any) -> dict[str, Any]:
-        reported = own(*args, **keys)
+    def with_period(*args: Any, **keys: Any) -> Any:
+        reported: Any = own(*args, **keys)
         down = reported["fit"]["down"]
         down["frame_period"] = {"ns": 5e6}
         down["rate"]["evidence"] |= {"steps": None, "variation": 0.1, "mode_above_mean": None}

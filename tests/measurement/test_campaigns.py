@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import cast
+from typing import Any, cast
 
 import polars as pl
 import pytest
@@ -73,7 +73,8 @@ def test_jain_index_is_that_of_concurrent_connections_of_one_direction():
     rows = _concurrent(
         [{**flow, "goodput_bps": 4e6}, {**flow, "goodput_bps": 2e6}, {**flow, "test": 5, "goodput_bps": 1e6}]
     )
-    assert [(row["flows"], row["goodput_bps"], row["jain"]) for row in rows] == [(2, 6e6, pytest.approx(0.9))]
+    found: Any = [(row["flows"], row["goodput_bps"], row["jain"]) for row in rows]
+    assert found == [(2, 6e6, pytest.approx(0.9))]
 
 
 @pytest.mark.finding("M7")
@@ -88,7 +89,7 @@ def test_jain_index_is_that_of_concurrent_connections_of_one_direction():
 )
 def test_tcp_is_shaped_only_if_connections_together_stay_far_below_udp(tcp_bps, kind, lost, verdict):
     queue = {"kind": kind, "rate": {"p50_bps": 1e7, "wanders": False}, "channel_loss": {"lost": lost}}
-    concurrent = [{"direction": "down", "goodput_bps": tcp_bps}]
+    concurrent: Any = [{"direction": "down", "goodput_bps": tcp_bps}]
     found = shaping({"down": {"queue": queue, "at_least": False}}, concurrent)
     assert found["down"]["verdict"] == verdict
 
@@ -121,8 +122,8 @@ def test_goodput_of_each_phase_is_that_of_the_receiver_when_the_other_direction_
     series = pl.concat(
         pl.DataFrame(one, schema_overrides={"bytes": pl.Float64, "srtt_ms": pl.Float64}) for one in frames
     )
-    test = {"test": 5, "began_s": 0.0, "spec": {"bulk": {"down": 1, "duration_ns": 8e9}}}
-    found = beside(test, {"label": "l", "first": "down", "offset_s": 2.0}, series)
+    test: Any = {"test": 5, "began_s": 0.0, "spec": {"bulk": {"down": 1, "duration_ns": 8e9}}}
+    found: Any = beside(test, {"label": "l", "first": "down", "offset_s": 2.0}, series)
     phases = [found[name] for name in ("before", "during", "after")]
     assert [phase["seconds"] for phase in phases] == [2.0, 4.0, 2.0]
     assert [phase["first"]["goodput_bps"] for phase in phases] == pytest.approx([8e6, 4e6, 8e6])
@@ -146,7 +147,7 @@ def test_estimate_has_the_bytes_of_the_capacity_search_when_it_is_done():
 def test_bytes_of_tests_are_datagrams_and_segments_with_their_headers():
     sender = {"flow": 0, "sends": True, "bytes": 0, "retransmitted": 2, "mss": 1448, "segments_sent": 10}
     receiver = {"flow": 0, "sends": False, "bytes": 8 * 1448, "retransmitted": 0, "mss": 1448, "segments_sent": 0}
-    test = {"ways": [{"sent": 100, "ip_bytes": 1200}], "near_flows": [receiver], "far_flows": [sender]}
+    test: Any = {"ways": [{"sent": 100, "ip_bytes": 1200}], "near_flows": [receiver], "far_flows": [sender]}
     assert ip_bytes(test) == 120_000 + 10 * 1500
 
 

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from ackclock.documents.measure import ProbeRow
 from ackclock.measurement.pathchar import Hop, hops_of
 
 SIZES = (64, 300, 600, 900, 1200, 1500)
@@ -13,12 +14,12 @@ SIZES = (64, 300, 600, 900, 1200, 1500)
 
 def probes(
     rates: list[float], *, rounds: int = 8, waiting: float = 0.0, frame: float = 0.0, seed: int = 1
-) -> list[dict[str, object]]:
+) -> list[ProbeRow]:
     """Probes over links of these rates (b/s) with 5 ms in each direction; ``waiting`` is the mean
     of an exponential wait per probe, ``frame`` a grid of the last link's departures, both in
     seconds."""
     rng = random.Random(seed)
-    rows: list[dict[str, object]] = []
+    rows: list[ProbeRow] = []
     for _ in range(rounds):
         for size in SIZES:
             for hop in range(1, len(rates) + 1):
@@ -28,7 +29,14 @@ def probes(
                 rtt = forth + 0.01 * hop + (rng.expovariate(1.0 / waiting) if waiting else 0.0)
                 answer = "reached" if hop == len(rates) else "expired"
                 rows.append(
-                    {"hop": hop, "ip_bytes": size, "rtt_ms": rtt * 1e3, "address": f"10.0.0.{hop}", "answer": answer}
+                    {
+                        "hop": hop,
+                        "ip_bytes": size,
+                        "rtt_ms": rtt * 1e3,
+                        "address": f"10.0.0.{hop}",
+                        "answer": answer,
+                        "brisk": False,
+                    }
                 )
     return rows
 
@@ -66,7 +74,7 @@ def test_two_sizes_yield_no_capacity() -> None:
 
 
 def test_silent_hop_is_omitted_and_the_next_one_counts_its_links() -> None:
-    rows = [
+    rows: list[ProbeRow] = [
         {**row, "rtt_ms": None, "answer": None, "address": None} if row["hop"] == 2 else row
         for row in probes([10e6, 2e6, 10e6])
     ]

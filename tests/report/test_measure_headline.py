@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ackclock.measurement.report_page import _answer
@@ -18,7 +20,7 @@ pytestmark = pytest.mark.finding("U13")
     ],
 )
 def test_headline_is_no_less_than_what_tcp_carried(at_least: bool, tcp_bps: float, answer: str) -> None:
-    document = {
+    document: Any = {
         "capacity": {"down": {"rate_bps": 341e6, "at_least": at_least}},
         "flows": [{"direction": "down", "goodput_bps": tcp_bps}, {"direction": "up", "goodput_bps": 5e9}],
     }

@@ -142,7 +142,7 @@ def test_cluster_keeps_finished_chunks_when_the_scheduler_stays_away(
 
 def test_chunk_is_refused_by_a_worker_with_another_engine(draft: Draft, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RunFailed, match="another build of ackclock"):
-        dask_cluster._on_worker(lambda work: pytest.fail("ran"), None, "another engine")  # type: ignore[arg-type]
+        dask_cluster._on_worker(lambda work: pytest.fail("ran"), None, "another engine")
 
 
 def test_dask_address_is_refused_when_no_scheduler_answers(draft: Draft, monkeypatch: pytest.MonkeyPatch) -> None:

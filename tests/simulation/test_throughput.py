@@ -22,7 +22,7 @@ TCP = {
     "rto_min_ps": 200 * 10**9,
     "rto_floor": "variance",
 }
-FLOW = {"rtt_ms": {"mean": 100.0}, "segments_sent": 10_000, "window_cuts": 100, "retransmission_rate": 0.02}
+FLOW: Any = {"rtt_ms": {"mean": 100.0}, "segments_sent": 10_000, "window_cuts": 100, "retransmission_rate": 0.02}
 TUNED = {"receive_tuning": {"start": 1}}
 
 
@@ -31,11 +31,10 @@ def line(mean: float, rate: str = "100 Mb/s") -> dict[str, Any]:
     return {"hop": [{"name": "l", "rate": rate, "delay": "25 ms", **loss}]}
 
 
-def flow_of(link: dict[str, Any], **tcp: Any) -> dict[str, Any]:
+def flow_of(link: dict[str, Any], **tcp: Any) -> Any:
     keys = {"host": "ns2", "variant": "reno", "recovery": "sack", "delayed_ack": False, **tcp}
     run = ackclock.simulate(link, [{"workload": {"kind": "bulk"}, **keys}], "120 s", seed=1, sample="0 s")
-    found: dict[str, Any] = run.summaries[0]["flows"][0]
-    return found
+    return run.summaries[0]["flows"][0]
 
 
 def test_model_uses_the_flows_figures() -> None:
@@ -58,7 +57,7 @@ def test_byte_counting_reduces_segments_per_ack_in_the_model() -> None:
 
 
 def test_model_without_loss_is_the_window_limit_or_absent() -> None:
-    clean = {**FLOW, "window_cuts": 0}
+    clean: Any = {**FLOW, "window_cuts": 0}
     found = throughput.of_flow(clean, TCP)
     assert found is not None
     # 20 segments of 8000 bits in 100 ms.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60)
 @settings(deadline=None, max_examples=50)
 @given(values=VALUES)
 def test_summary_equals_numpys_inverted_cdf_and_sample_deviation(values: list[float]) -> None:
-    summary = summary_stats(values)
+    summary: Any = summary_stats(values)
     assert summary is not None
     for field, q in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
         assert summary[field] == np.quantile(values, q, method="inverted_cdf")

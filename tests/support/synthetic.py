@@ -61,7 +61,7 @@ def hops(*, seconds: float = 20.0, seed: int = 1) -> pl.DataFrame:
     return pl.DataFrame(rows, schema_overrides={"station": pl.Int64})
 
 
-def flow(name: str = "flow", **changes: Any) -> dict[str, Any]:
+def flow(name: str = "flow", **changes: Any) -> Any:
     """One flow of a summary: 8 Mb/s, limited by its congestion window."""
     limits = {"receive_window": 0.0, "send_buffer": 0.0, "cwnd": 0.95, "application": 0.0, "recovery": 0.05}
     return {
@@ -99,7 +99,7 @@ def flow(name: str = "flow", **changes: Any) -> dict[str, Any]:
     }
 
 
-def hop(name: str = "air", direction: str = "down", **changes: Any) -> dict[str, Any]:
+def hop(name: str = "air", direction: str = "down", **changes: Any) -> Any:
     """One hop of a summary."""
     return {
         "hop": name,
@@ -117,7 +117,7 @@ def hop(name: str = "air", direction: str = "down", **changes: Any) -> dict[str,
     }
 
 
-def summary(flows: Sequence[dict[str, Any]] | None = None, seed: int = 1, **changes: Any) -> dict[str, Any]:
+def summary(flows: Sequence[dict[str, Any]] | None = None, seed: int = 1, **changes: Any) -> Any:
     """One run's summary."""
     return {
         "seed": seed,

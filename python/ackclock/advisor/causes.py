@@ -8,13 +8,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock._native import LimitFacts
 from ackclock.advisor.action import Action
 from ackclock.advisor.goals import BESIDE
 from ackclock.simulation.limits import run_facts
 from ackclock.simulation.sparse_flow import SPARSE
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import Summary
 
 MIN_SHARE = 0.05
 """Share of a flow's time from which on a limit is a cause."""
@@ -33,7 +36,7 @@ class Cause:
     share: float
 
 
-def causes_of(summaries: Iterable[Mapping[str, Any]], plan: Mapping[str, Any]) -> list[list[Cause]]:
+def causes_of(summaries: Iterable[Summary], plan: Mapping[str, Any]) -> list[list[Cause]]:
     """The limits of each own TCP flow of a situation, by the means of its runs.
 
     `summaries` are of runs with the flows of `plan` (docs/inside/plan.md).

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.simulation.goals import GOALS, MIN_BPS, score
 from ackclock.simulation.loads import load_of
@@ -12,18 +11,21 @@ from ackclock.simulation.metrics import of_run, together_bps
 from ackclock.simulation.sparse_flow import SPARSE, SparseDelays, path_lost_share, path_p95_ms
 from ackclock.statistics import jain_index
 
+if TYPE_CHECKING:
+    from ackclock.documents.simulate import ExplainedRun
+
 BESIDE = "beside_"
 """What precedes the names of the flows that are run beside those of the situation."""
 
 
-def of_link(summary: Mapping[str, Any]) -> dict[str, float]:
+def of_link(summary: ExplainedRun) -> dict[str, float]:
     """`of_advice` of a link under a load, with the goodputs of both directions, if it loads both,
     as `goodput_down_bps` and `goodput_up_bps`.
     """
     return of_advice(summary, is_load=True)
 
 
-def of_advice(summary: Mapping[str, Any], *, is_load: bool = False) -> dict[str, float]:
+def of_advice(summary: ExplainedRun, *, is_load: bool = False) -> dict[str, float]:
     """The metrics of a run from its summary (docs/inside/plan.md), with the scores of all goals.
 
     `goodput_bps`, `rtt_p95_ms`, `retransmission_rate` and `timeouts` are of the situation's own TCP

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.advisor.actions import WHO, Action
 from ackclock.advisor.conditions import Condition
@@ -28,6 +28,9 @@ from ackclock.simulation.metrics import Run
 from ackclock.simulation.run_estimate import duration_text
 from ackclock.simulation.run_list import Metrics, RunList, estimated_cpu_s
 from ackclock.storage import dataset_files
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import Summary
 
 FIRST_SEEDS = 2
 """Seeds of the first round; every later one has as many new ones. Under the loads of a link half as
@@ -202,7 +205,7 @@ class Runs:
             for seed, run in of.items()
         }
 
-    summaries: list[dict[str, Any]] = field(default_factory=list)
+    summaries: list[Summary] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
 

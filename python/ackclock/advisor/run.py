@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.advice.result import Advice
 from ackclock.advice.tables import gain_range, gain_text, verdict
@@ -65,6 +65,9 @@ from ackclock.storage import atomic_files
 from ackclock.storage.run_folder import Identity, opened
 from ackclock.storage.run_kind import ADVISE
 from ackclock.storage.stored_files import read_json
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import Summary
 
 LEFT = "as it is"
 
@@ -340,7 +343,7 @@ def _advice(
     return document | {"verdict": verdict(document)}, [by_label[label] for label in places]
 
 
-def _causes(situation: Situation, summaries: Sequence[Mapping[str, Any]], seed: int) -> list[list[Cause]]:
+def _causes(situation: Situation, summaries: Sequence[Summary], seed: int) -> list[list[Cause]]:
     """What limits the flows of the runs as they are, of a link under each of its loads."""
     views = [situation.under(load) for load in situation.loads] or [situation]
     each = len(summaries) // len(views)

@@ -30,6 +30,7 @@ from ackclock.storage.run_kind import COMPARE, EMULATE, MEASURE, SIMULATE, kind_
 
 if TYPE_CHECKING:
     from ackclock.advisor.action import Action
+    from ackclock.documents.engine import Summary
     from ackclock.fitting.prediction import Ends
 
 MTU = 1500
@@ -267,7 +268,7 @@ class Situation:
         flow = {"name": f"{BESIDE}other", "direction": self.direction, "variant": "cubic", "workload": {"kind": "bulk"}}
         return replace(self, data={**self.data, "flow": [*self.data["flow"], flow]})
 
-    def with_queues(self, summaries: Sequence[Mapping[str, Any]]) -> Situation:
+    def with_queues(self, summaries: Sequence[Summary]) -> Situation:
         """With the queues that delay or drop packets in runs of it."""
         found = {
             (hop["hop"], hop["direction"])

@@ -6,12 +6,15 @@ import os
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from ackclock.cli import complete
 from ackclock.cli.options import Force, Json, Quiet, Report, time_above_zero, typed
+
+if TYPE_CHECKING:
+    from ackclock.documents.emulate import EmulationAudit
 
 Grade = Literal["usable", "exact"]
 
@@ -19,7 +22,7 @@ Grade = Literal["usable", "exact"]
 class _NotRunError(Exception):
     """The command could not be run: its run folder, which has no results, is removed."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, document: EmulationAudit) -> None:
         super().__init__(document["why"])
         self.document = document
 
@@ -164,13 +167,13 @@ def emulate(
     folder = (out or default_folder(scenario)) if out or log or report else None
     asked = identity(scenario, seed, argv, server_command)
 
-    def attempt(*, move_aside: bool) -> dict[str, Any]:
+    def attempt(*, move_aside: bool) -> EmulationAudit:
         try:
             return emulation(move_aside=move_aside)
         except _NotRunError as error:
             return error.document
 
-    def emulation(*, move_aside: bool) -> dict[str, Any]:
+    def emulation(*, move_aside: bool) -> EmulationAudit:
         with ExitStack() as stack:
             drawn = seed_of(scenario, seed)
             run = stack.enter_context(opened(folder, asked, seeds=[drawn], force=move_aside))
@@ -187,7 +190,7 @@ def emulate(
                 internet=internet,
                 names=server_names,
             )
-            document = {"link": link, **emulate_here(scenario, drawn, settings)}
+            document = cast("EmulationAudit", {"link": link, **emulate_here(scenario, drawn, settings)})
             if document["command"]["not_run"] is not None:
                 raise _NotRunError(document)
             return logging.finish(document, lambda text: remark(text, quiet=False)) if logging else document

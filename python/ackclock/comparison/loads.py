@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.comparison.ack_path import slowest_bps
 from ackclock.input.link.hop import DIRECTIONS
@@ -22,6 +22,9 @@ from ackclock.simulation.sparse_flow import (
     sparse_every_s,
     sparse_tables,
 )
+
+if TYPE_CHECKING:
+    from ackclock.documents.simulate import ExplainedRun
 
 ASKED = "asked"
 """The load of a comparison with flows in both directions (`--opposite`): its own flows."""
@@ -49,7 +52,7 @@ def drafts(draft: Draft, flows: Sequence[Mapping[str, Any]], names: Sequence[str
     return found
 
 
-def of_load(summary: Mapping[str, Any]) -> dict[str, float]:
+def of_load(summary: ExplainedRun) -> dict[str, float]:
     """The metrics of a run under a load from its summary (docs/inside/plan.md): the goodput of each
     direction, the figures of all its TCP flows, the p95 RTT and the lost round trips of the sparse
     flows, those of each direction alone, and `score_GOAL`, better the larger it is.

@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.format import milliseconds, percent, rate, three
 from ackclock.simulation.harm import DEFAULTS, EQUAL_SHARE, TRANSFER, TRANSFER_BYTES, completion_s, of_harm
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.statistics import Interval, jain_index, ratio
-from ackclock.statistics.summary_stats import summary_stats
+from ackclock.statistics.summary_stats import stats_of, summary_stats
+
+if TYPE_CHECKING:
+    from ackclock.documents.simulate import ExplainedRun
 
 OTHERS = ("cubic", "reno")
 """The variants of the flow beside the configuration; its host's default otherwise."""
@@ -183,7 +186,7 @@ class Priced:
         }
 
 
-def of_beside(summary: Mapping[str, Any]) -> dict[str, float]:
+def of_beside(summary: ExplainedRun) -> dict[str, float]:
     """The metrics of a run beside another flow (`simulation.harm.of_harm`), with quantiles of the
     completion times of the short transfers in s, and how many are not complete. Such a one counts
     with its time until the end of the run.
@@ -192,8 +195,8 @@ def of_beside(summary: Mapping[str, Any]) -> dict[str, float]:
     short = [flow for flow in flows if flow["flow"].partition("-")[0] == TRANSFER]
     metrics = of_harm(summary)
     if short:
-        found = summary_stats([completion_s(flow) for flow in short]) or {}
-        metrics |= {f"short_{part}_s": _number(found.get(part)) for part in ("p50", "p95")}
+        p50, p95 = stats_of(summary_stats([completion_s(flow) for flow in short]), "p50", "p95")
+        metrics |= {"short_p50_s": _number(p50), "short_p95_s": _number(p95)}
         metrics["short_unfinished"] = float(sum(flow["completed_s"] is None for flow in short))
     return metrics
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock._native import LimitFacts
 from ackclock.arguments import check, with_arguments
@@ -39,6 +39,9 @@ from ackclock.simulation.run_list import RunList
 from ackclock.storage import atomic_files, dataset_files, run_kind
 from ackclock.storage.remote_folder import local
 from ackclock.storage.run_folder import Identity, opened
+
+if TYPE_CHECKING:
+    from ackclock.documents.simulate import ExplainedRun
 
 FLOW, OPPOSITE = "flow", "opposite"
 """Base names of the compared flows, and of those in the opposite direction."""
@@ -199,7 +202,7 @@ def _points(choices: Sequence[Configuration], path: Bottlenecks | None) -> dict[
     return {choice: {**choice.tcp_keys, **of_path[choice]} for choice in choices}
 
 
-def of_compared(summary: Mapping[str, Any]) -> dict[str, float]:
+def of_compared(summary: ExplainedRun) -> dict[str, float]:
     """The metrics of a run: of the compared flows, and the goodput of the opposite ones."""
     return of_flows(summary, OPPOSITE)
 

@@ -10,13 +10,16 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import InputError, format_value, native_errors
 from ackclock.input.document import read_document
 from ackclock.input.scenario.draft import Draft, draft_of, find_link
 from ackclock.input.scenario.model import Scenario
 from ackclock.simulation.plan import build_plan
+
+if TYPE_CHECKING:
+    from ackclock.documents.emulate import SeededReport
 
 PLAN_DURATION = "90 day"
 """Duration of the plan, which requires one. An emulation ends with its command."""
@@ -164,7 +167,7 @@ def seed_of(scenario: Scenario, seed: int | None) -> int:
     return scenario.seeds[0] if "seeds" in scenario.model_fields_set else secrets.randbelow(2**31)
 
 
-def emulate_here(scenario: Scenario, seed: int, settings: EmulationConfig) -> dict[str, Any]:
+def emulate_here(scenario: Scenario, seed: int, settings: EmulationConfig) -> SeededReport:
     """Emulate in this process and return the document.
 
     Moves the process into a network namespace for good.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.documents.emulate import EmulationAudit
     from ackclock.plot.figure import Plot
     from ackclock.report.page import Page
 
@@ -46,7 +47,7 @@ class Emulation(Result):
     None if no folder was written.
     """
 
-    document: dict[str, Any]
+    document: EmulationAudit
     flows: pl.DataFrame
     hops: pl.DataFrame
     fates: pl.DataFrame
@@ -150,7 +151,7 @@ class EmulationLog:
             if path:
                 temporary_files.remove(path)
 
-    def finish(self, document: Mapping[str, Any], report: Callable[[str], None]) -> dict[str, Any]:
+    def finish(self, document: EmulationAudit, report: Callable[[str], None]) -> EmulationAudit:
         """Write all files of the run folder, emulation.json first.
 
         Return the document with the folder.
@@ -160,7 +161,7 @@ class EmulationLog:
         import polars as pl
 
         folder = self._run.path
-        complete = {**document, "folder": str(folder)}
+        complete: EmulationAudit = {**document, "folder": str(folder)}
         self._reserve.unlink()
         try:
             atomic_files.write_json(folder / DOCUMENT, complete)
@@ -194,7 +195,9 @@ def open_emulation(folder: Path, *, keep: bool = True) -> Emulation:
 
     if not (folder / DOCUMENT).is_file():
         raise InputError(describe_path(folder), "a run folder of emulate", file=str(folder))
-    document = read_json(folder / DOCUMENT)
+    document: EmulationAudit = read_json(folder / DOCUMENT)
+    if not keep:
+        document.pop("folder", None)
 
     def table(name: str) -> pl.DataFrame:
         path = folder / f"{name}.parquet"
@@ -207,7 +210,7 @@ def open_emulation(folder: Path, *, keep: bool = True) -> Emulation:
 
     frames = {name: table(name) for name in ("flows", *TABLES)}
     return Emulation(
-        {key: value for key, value in document.items() if keep or key != "folder"},
+        document,
         **frames,
         folder=folder if keep else None,
     )

@@ -8,13 +8,17 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ackclock.errors import AckclockError, RunFailed, from_document
 
-UNUSED = "unused"
+if TYPE_CHECKING:
+    from ackclock.documents.engine import ClientReport, EmulationReport
+
+T = TypeVar("T", bound=Mapping[str, object])
+UNUSED: Final = "unused"
 """The grade of an emulation without a packet: it shows nothing of the machine's lateness."""
 GRADES = ("invalid", UNUSED, "usable", "exact")
 """In ascending order."""
@@ -31,17 +35,18 @@ def reaches(grade: str, required: str) -> bool:
     return GRADES.index(grade) >= GRADES.index(required)
 
 
-def graded(document: dict[str, Any]) -> dict[str, Any]:
+def graded(document: EmulationReport) -> EmulationReport:
     """An emulation's document; without a packet from a host, `UNUSED` is its grade and its
     clients'.
     """
     if document["packets_in"] or not document["valid"]:
         return document
-    unused = {"grade": UNUSED, "why": "no packet reached the link"}
-    return {**document, **unused, "clients": [{**client, **unused} for client in document["clients"]]}
+    why = "no packet reached the link"
+    clients: list[ClientReport] = [{**client, "grade": UNUSED, "why": why} for client in document["clients"]]
+    return {**document, "grade": UNUSED, "why": why, "clients": clients}
 
 
-def in_child(attempt: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
+def in_child(attempt: Callable[[], T]) -> tuple[T, bool]:
     """Run one emulation in a child process, which it moves into a network namespace for good.
 
     Return its document, and whether a signal asked for the end meanwhile. The child shares the
@@ -80,13 +85,14 @@ def in_child(attempt: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], boo
         os.waitpid(child, 0)
     if not text:
         raise RunFailed("the emulation ended without a result", "see standard error")
-    document: dict[str, Any] = json.loads(text)
+    document: Any = json.loads(text)
     if "error" in document:
         raise from_document(document)
     return document, bool(signals.received)
 
 
-def _answer(attempt: Callable[[], dict[str, Any]], sender: int) -> None:
+def _answer(attempt: Callable[[], Mapping[str, object]], sender: int) -> None:
+    answer: Mapping[str, object]
     try:
         answer = attempt()
     except AckclockError as error:

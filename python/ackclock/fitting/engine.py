@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.errors import native_errors
 from ackclock.fitting.parameters import DRAWS
 
 if TYPE_CHECKING:
     from ackclock.analysis.filter import PacketFilter
+    from ackclock.documents.engine import FitReport, LinkFit
 
 PIECE = 1_000_000
 """Packets between two looks at signals."""
@@ -17,7 +18,7 @@ PIECE = 1_000_000
 
 def engine_fit(
     names: Sequence[str], only: PacketFilter, error_s: float | None, seed: int, draws: int = DRAWS
-) -> dict[str, Any]:
+) -> FitReport:
     """The runs and the parameters of the link, as the engine reports them."""
     from ackclock import _native
 
@@ -35,7 +36,7 @@ def engine_fit(
 
 def sender_end_fit(
     name: str, only: PacketFilter, direction: str, seed: int, draws: int = DRAWS, *, queue_drops: bool = True
-) -> dict[str, Any] | None:
+) -> LinkFit | None:
     """The parameters of the link by the capture at the sender of the data; None if no ACK shows an
     RTT. `direction`: of the data. Delays and jitter include those of the ACKs. `queue_drops`:
     losses may be a queue's; else all of them are the channel's.

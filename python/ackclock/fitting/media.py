@@ -13,12 +13,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import InvalidValue
 from ackclock.fitting.parameters import DIRECTIONS, HOP, MIN_PACKETS_BYTES, NS_PER_MS, Parameter, rounded
 from ackclock.fitting.prediction import CANDIDATES, Observed, Replay, Source, Transfers
 from ackclock.input.units import show_rate, show_size
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import LinkFit
 
 PACKET = 1500
 MIN_QUEUE_BYTES = 2 * PACKET
@@ -322,7 +325,7 @@ class Search:
             for seed in REPEATS
         ]
 
-    def _captured(self, link: Mapping[str, Any], seed: int = 1) -> dict[str, Any]:
+    def _captured(self, link: Mapping[str, Any], seed: int = 1) -> LinkFit:
         """The engine's fit to captures of a replay."""
         with TemporaryDirectory() as folder:
             names = self.replay.captured(link, self.variant, seed, Path(folder) / "run")

@@ -10,13 +10,16 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.fitting.engine import engine_fit
 from ackclock.format import percent
 from ackclock.input.units import show_size
 from ackclock.simulation.metrics import together_bps
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import LinkFit
 
 CANDIDATES = ("cubic", "reno", "bbr")
 """Congestion controls that the sender may have had: those of the running kernels."""
@@ -196,11 +199,11 @@ class Source(Protocol):
         """The bulk flows of a part of the input."""
         ...
 
-    def link_fit(self, until_s: float | None, draws: int, seed: int) -> dict[str, Any] | None:
+    def link_fit(self, until_s: float | None, draws: int, seed: int) -> LinkFit | None:
         """The engine's fit to the input until `until_s`."""
         ...
 
-    def replay_fit(self, captures: Sequence[str]) -> dict[str, Any]:
+    def replay_fit(self, captures: Sequence[str]) -> LinkFit:
         """The engine's fit to captures of a replay."""
         ...
 
@@ -218,16 +221,14 @@ class Ends:
     error_s: float | None = None
     """Maximum error of the clocks, if known."""
 
-    def link_fit(self, until_s: float | None, draws: int, seed: int) -> dict[str, Any]:
+    def link_fit(self, until_s: float | None, draws: int, seed: int) -> LinkFit:
         """The engine's fit to the captures until `until_s`."""
         only = PacketFilter(parse_filter(self.only), None, until_s)
-        fit: dict[str, Any] = engine_fit((self.server, self.client), only, self.error_s, seed, draws)["fit"]
-        return fit
+        return engine_fit((self.server, self.client), only, self.error_s, seed, draws)["fit"]
 
-    def replay_fit(self, captures: Sequence[str]) -> dict[str, Any]:
+    def replay_fit(self, captures: Sequence[str]) -> LinkFit:
         """The engine's fit to the captures of a replay."""
-        fit: dict[str, Any] = engine_fit(captures, PacketFilter(None), None, 1, 2)["fit"]
-        return fit
+        return engine_fit(captures, PacketFilter(None), None, 1, 2)["fit"]
 
     @cached_property
     def _clients(self) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.analysis.clocks import clocks_of
 from ackclock.analysis.filter import PacketFilter, parse_filter
@@ -21,6 +21,9 @@ from ackclock.format import percent
 from ackclock.input import catalogue
 from ackclock.input.objects import Link
 from ackclock.input.units import show_rate
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import RunReport
 
 SEED = 1
 MEASURE_CAPTURES = ("capture.pcap", "capture-far.pcap")
@@ -86,9 +89,9 @@ def fit(
             *_of_one_end(names[0], filter, title, variant, SEED if seed is None else seed), title, out, force=force
         )
     reported = engine_fit(names, PacketFilter(parse_filter(filter)), clocks.error_s, SEED if seed is None else seed)
-    fitted: dict[str, Any] = reported["fit"]
+    fitted = reported["fit"]
     if (
-        min(fitted[direction]["packets"] for direction in DIRECTIONS) < 1
+        min(fitted["down"]["packets"], fitted["up"]["packets"]) < 1
         or fitted["down"]["packets"] + fitted["up"]["packets"] < MIN_PACKETS
     ):
         raise InputError.problem(
@@ -165,7 +168,7 @@ def _by_acks(
     data = end.seen.direction
     source = SenderEnd(end.capture, only, data)
     fitted = source.link_fit(None, DRAWS, seed)
-    if fitted is None or fitted[data]["rate"]["value"] is None:
+    if fitted is None or fitted["down" if data == "down" else "up"]["rate"]["value"] is None:
         return None
     parameters, link, remarks = _link(fitted, title, source, None, variant)
     return rows_of_sender(parameters, fitted, data), link, [*one_end.remarks(end), *remarks]
@@ -346,7 +349,7 @@ def _orders(fitted: Mapping[str, Any]) -> dict[str, bool]:
     return {direction: fitted[direction]["jitter"]["in_order"] is not False for direction in DIRECTIONS}
 
 
-def _inputs(names: list[str], runs: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _inputs(names: list[str], runs: Sequence[RunReport]) -> list[dict[str, Any]]:
     """Each capture with its end, in the order of the runs."""
     inputs = []
     for number, run in enumerate(runs, start=1):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.fitting import aqm
@@ -18,6 +18,9 @@ from ackclock.fitting.engine import sender_end_fit
 from ackclock.fitting.link_file import link_of
 from ackclock.fitting.parameters import DIRECTIONS, DRAWS, GUESS, HOP, NS_PER_MS, Parameter, parameters_of, rounded
 from ackclock.fitting.prediction import CANDIDATES, Transfers, misfit
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import LinkFit
 
 ACK_BYTES = 60
 BURST_ERROR = 1.5
@@ -46,14 +49,12 @@ class SenderEnd:
         assert since_s is None
         return read(self.capture, self.only, until_s).seen
 
-    def link_fit(
-        self, until_s: float | None, draws: int, seed: int, *, queue_drops: bool = True
-    ) -> dict[str, Any] | None:
+    def link_fit(self, until_s: float | None, draws: int, seed: int, *, queue_drops: bool = True) -> LinkFit | None:
         """The engine's fit to the capture; None if no ACK shows an RTT."""
         only = PacketFilter(parse_filter(self.only), None, until_s)
         return sender_end_fit(self.capture, only, self.direction, seed, draws, queue_drops=queue_drops)
 
-    def replay_fit(self, captures: Sequence[str]) -> dict[str, Any]:
+    def replay_fit(self, captures: Sequence[str]) -> LinkFit:
         """The engine's fit to this end's capture of a replay."""
         end = "server" if self.direction == "down" else "client"
         (own,) = (name for name in captures if f".{end}." in name)

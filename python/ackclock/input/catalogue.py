@@ -7,18 +7,23 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+if TYPE_CHECKING:
+    from ackclock.documents.engine import Catalogue, Entry
+
+Kind = Literal["variants", "recoveries", "slow_starts", "queues", "linux_rules"]
 HOSTS = Path(__file__).resolve().parents[1] / "hosts"
 
 
 @cache
-def _engine_catalogue() -> dict[str, list[dict[str, str]]]:
+def _engine_catalogue() -> Catalogue:
     from ackclock import _native
 
     return _native.catalogue()
 
 
-def entries(kind: str) -> list[dict[str, str]]:
+def entries(kind: Kind) -> list[Entry]:
     """The engine's entries of one kind ("variants", "recoveries", "slow_starts", "queues",
     "linux_rules"): name, summary, source.
     """
@@ -26,7 +31,7 @@ def entries(kind: str) -> list[dict[str, str]]:
 
 
 @cache
-def _names(kind: str) -> tuple[str, ...]:
+def _names(kind: Kind) -> tuple[str, ...]:
     return tuple(entry["name"] for entry in entries(kind))
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ackclock.measurement.capacity import capacity
 from ackclock.measurement.queue_facts import QueueFacts, Train, train_of
 from ackclock.measurement.queue_inference import infer
-from ackclock.measurement.session import Figures
 from ackclock.measurement.test_runner import TestLog
 from ackclock.statistics import joint_rate
 from ackclock.statistics.fairness import jain_index
@@ -21,13 +20,42 @@ from ackclock.statistics.summary_stats import summary_stats
 if TYPE_CHECKING:
     import polars as pl
 
+    from ackclock._native import Table
+    from ackclock.documents.engine import (
+        Bottleneck,
+        DirectionStats,
+        FlowOutcome,
+        Responsiveness,
+        SessionResults,
+        SummaryStats,
+        TestResult,
+    )
+    from ackclock.documents.measure import (
+        Beside,
+        Capacity,
+        Concurrent,
+        Flow,
+        FlowFigures,
+        LatencyUnderLoad,
+        MeasuredSession,
+        Phase,
+        PhaseRates,
+        Purpose,
+        RateWindows,
+        ResponsivenessInterval,
+        Shaping,
+        SocketValues,
+        TransferTimes,
+    )
+    from ackclock.documents.parts import Direction
+
 
 def flow_name(test: int, connection: int) -> str:
     """A connection's name in all tables."""
     return f"t{test}-{connection}"
 
 
-def series_frame(table: Any) -> pl.DataFrame:
+def series_frame(table: Table) -> pl.DataFrame:
     """One row for each sample of a connection at either end, first with the columns of every
     ``series.parquet``.
     """
@@ -61,8 +89,8 @@ def series_frame(table: Any) -> pl.DataFrame:
 
 
 def document(
-    session: Figures, log: TestLog, series: pl.DataFrame, delays: pl.DataFrame, names: Sequence[str]
-) -> Figures:
+    session: SessionResults, log: TestLog, series: pl.DataFrame, delays: pl.DataFrame, names: Sequence[str]
+) -> MeasuredSession:
     """The figures of a session by test.
 
     ``session`` is the engine's document, ``series`` and ``delays`` are its tables, ``names`` the
@@ -117,15 +145,12 @@ def document(
     }
 
 
-def _is_first(test: Figures, purpose: Figures) -> bool:
+def _is_first(test: TestResult, purpose: Purpose) -> bool:
     """Whether a test is the longer transfer of a pair with an offset."""
     return "offset_s" in purpose and bool(test["spec"]["bulk"][purpose["first"]])
 
 
-PHASES = ("before", "during", "after")
-
-
-def beside(test: Figures, purpose: Figures, series: pl.DataFrame) -> Figures:
+def beside(test: TestResult, purpose: Purpose, series: pl.DataFrame) -> Beside:
     """A transfer before, during and after one of the opposite direction.
 
     ``test`` is the longer transfer; the other one is the next test. A phase's goodput is by the
@@ -134,26 +159,26 @@ def beside(test: Figures, purpose: Figures, series: pl.DataFrame) -> Figures:
     """
     offset, start = purpose["offset_s"], test["began_s"]
     end = start + test["spec"]["bulk"]["duration_ns"] * 1e-9
-    ends = dict(
-        zip(PHASES, ((start, start + offset), (start + offset, end - offset), (end - offset, end)), strict=True)
-    )
+
+    def phase(at: float, to: float, *, of_both: bool = False) -> Phase:
+        return {
+            "seconds": to - at,
+            "first": _rates(series, test["test"], at, to),
+            "second": _rates(series, test["test"] + 1, at, to) if of_both else None,
+        }
+
     return {
         "test": test["test"],
         "label": purpose["label"],
         "first": purpose["first"],
         "offset_s": offset,
-        **{
-            name: {
-                "seconds": to - at,
-                "first": _phase(series, test["test"], at, to),
-                "second": _phase(series, test["test"] + 1, at, to) if name == "during" else None,
-            }
-            for name, (at, to) in ends.items()
-        },
+        "before": phase(start, start + offset),
+        "during": phase(start + offset, end - offset, of_both=True),
+        "after": phase(end - offset, end),
     }
 
 
-def _phase(series: pl.DataFrame, test: int, start: float, end: float) -> Figures:
+def _rates(series: pl.DataFrame, test: int, start: float, end: float) -> PhaseRates:
     """Goodput and median RTT of a test's connection from ``start`` to ``end`` (seconds)."""
     import polars as pl
 
@@ -172,7 +197,7 @@ TCP_IP_HEADERS = 52
 """IPv4, TCP and its timestamp option."""
 
 
-def ip_bytes(test: Figures) -> int:
+def ip_bytes(test: TestResult) -> int:
     """IP bytes that a test sent in both directions, without ACKs: datagrams with their headers, and
     TCP payload with its retransmissions and headers."""
     datagrams = sum(figures["sent"] * figures["ip_bytes"] for figures in test["ways"])
@@ -194,18 +219,18 @@ def _shown(log: TestLog) -> set[int]:
     }
 
 
-def _of(purposes: Mapping[int, Figures], kind: str) -> Iterator[int]:
+def _of(purposes: Mapping[int, Purpose], kind: str) -> Iterator[int]:
     return (number for number in sorted(purposes) if purposes[number]["kind"] == kind)
 
 
-def _together(purposes: Mapping[int, Figures]) -> list[list[int]]:
+def _together(purposes: Mapping[int, Purpose]) -> list[list[int]]:
     """The tests of latency under load, in groups of concurrent ones: one for each direction."""
     numbers = list(_of(purposes, "latency"))
     directions = dict.fromkeys(purposes[n]["way"] for n in numbers)
     return [[n for n in numbers if purposes[n]["way"] == direction] for direction in directions]
 
 
-NO_BOTTLENECK = {
+NO_BOTTLENECK: Bottleneck = {
     "rate_bps": None,
     "min_based_bytes": None,
     "max_based_bytes": None,
@@ -217,16 +242,16 @@ sender's.
 """
 
 
-def _directions(test: Figures) -> Figures:
+def _directions(test: TestResult) -> dict[Direction, DirectionStats]:
     return {figures["direction"]: {**figures, "bottleneck": NO_BOTTLENECK} for figures in test["ways"]}
 
 
-def _direction(test: Figures, direction: str) -> Figures:
-    return dict(_directions(test)[direction])
+def _direction(test: TestResult, direction: Direction) -> DirectionStats:
+    return _directions(test)[direction]
 
 
 def queue_facts(
-    session: Figures, log: TestLog, series: pl.DataFrame, delays: pl.DataFrame, direction: str
+    session: SessionResults, log: TestLog, series: pl.DataFrame, delays: pl.DataFrame, direction: Direction
 ) -> QueueFacts:
     """What the tests recorded about the queue of one direction."""
     import polars as pl
@@ -241,9 +266,9 @@ def queue_facts(
     below = [train(n) for n in (found.below if found else ())]
     below += [train(n) for n in _of(purposes, "steps") if purposes[n]["way"] == direction and _is_below(purposes[n])]
     idle_number = next(_of(purposes, "delay"), None)
-    beside = tests[found.number + 1] if found and purposes.get(found.number + 1, {}).get("kind") == "beside" else None
+    beside = tests[found.number + 1] if found and _is_beside(purposes, found.number + 1) else None
     together = next((ns for ns in _together(purposes) if purposes[ns[0]]["way"] == direction), None)
-    loading: list[Figures] = []
+    loading: list[FlowOutcome] = []
     tcp_rtt_ms: list[float] = []
     if together is not None:
         load = tests[together[0]]
@@ -263,11 +288,15 @@ def queue_facts(
     )
 
 
+def _is_beside(purposes: Mapping[int, Purpose], number: int) -> bool:
+    return number in purposes and purposes[number]["kind"] == "beside"
+
+
 BELOW = 0.95
 """A step at up to this share of the capacity grows no queue."""
 
 
-def _is_below(purpose: Figures) -> bool:
+def _is_below(purpose: Purpose) -> bool:
     share = purpose.get("share")
     return share is not None and share <= BELOW
 
@@ -280,11 +309,13 @@ def _idle_rtt_ms(delays: pl.DataFrame, number: int) -> float | None:
     return sum(float(np.median(one.delay_ms[~one.lost])) for one in trains if one is not None)
 
 
-def _flows(test: Figures, purpose: Figures, series: pl.DataFrame) -> Iterator[Figures]:
+def _flows(test: TestResult, purpose: Purpose, series: pl.DataFrame) -> Iterator[Flow]:
     """The rows of a bulk test: each connection with its sender's and its receiver's figures."""
     bulk = test["spec"].get("bulk")
     far = {flow["flow"]: flow for flow in test["far_flows"]}
-    for near in test["near_flows"] if bulk else ():
+    if bulk is None:
+        return
+    for near in test["near_flows"]:
         other = far.get(near["flow"])
         sender, receiver = (near, other) if near["sends"] else (other, near)
         yield {
@@ -301,7 +332,7 @@ def _flows(test: Figures, purpose: Figures, series: pl.DataFrame) -> Iterator[Fi
         }
 
 
-def _sent(sender: Figures | None, receiver: Figures | None, seconds: float) -> Figures:
+def _sent(sender: FlowOutcome | None, receiver: FlowOutcome | None, seconds: float) -> FlowFigures:
     sent = sender["segments_sent"] if sender else None
     retransmitted = sender["retransmitted"] if sender else None
     received_bytes = receiver["bytes"] if receiver else None
@@ -316,12 +347,21 @@ def _sent(sender: Figures | None, receiver: Figures | None, seconds: float) -> F
     }
 
 
-def _given(end: Figures | None) -> Figures | None:
+def _given(end: FlowOutcome | None) -> SocketValues | None:
     """The kernel's values. It doubles a requested buffer for its own bookkeeping."""
-    return None if end is None else {key: end[key] for key in ("congestion", "send_buffer", "receive_buffer", "mss")}
+    return (
+        None
+        if end is None
+        else {
+            "congestion": end["congestion"],
+            "send_buffer": end["send_buffer"],
+            "receive_buffer": end["receive_buffer"],
+            "mss": end["mss"],
+        }
+    )
 
 
-def _rtt_stats(series: pl.DataFrame, flow: str) -> Figures | None:
+def _rtt_stats(series: pl.DataFrame, flow: str) -> SummaryStats | None:
     """Summary of the sender's smoothed RTT."""
     import polars as pl
 
@@ -329,7 +369,7 @@ def _rtt_stats(series: pl.DataFrame, flow: str) -> Figures | None:
     return summary_stats(rtt.to_list())
 
 
-def _transfers(test: Figures, purpose: Figures) -> Figures:
+def _transfers(test: TestResult, purpose: Purpose) -> TransferTimes:
     times = test["transfers_s"]
     good = [t for t, flow in zip(times, test["near_flows"], strict=True) if flow["why_failed"] is None]
     return {
@@ -344,12 +384,14 @@ def _transfers(test: Figures, purpose: Figures) -> Figures:
     }
 
 
-def _responsiveness(handshakes: list[float], exchanges: list[float], on_load: list[float]) -> Figures | None:
+def _responsiveness(
+    handshakes: list[float], exchanges: list[float], on_load: list[float]
+) -> ResponsivenessInterval | None:
     """RTTs per minute with a 95 % interval: Student's t over consecutive batches of the probes."""
     from ackclock import _native
     from ackclock.statistics.intervals import t_quantile
 
-    def rpm(*samples: list[float]) -> Figures | None:
+    def rpm(*samples: list[float]) -> Responsiveness | None:
         return _native.responsiveness(*samples)
 
     found = rpm(handshakes, exchanges, on_load)
@@ -373,15 +415,15 @@ def _batch(values: list[float], number: int) -> list[float]:
     return values[number * len(values) // BATCHES : (number + 1) * len(values) // BATCHES]
 
 
-def _concurrent(flows: list[Figures]) -> list[Figures]:
+def _concurrent(flows: list[Flow]) -> list[Concurrent]:
     """Jain's index of the goodputs of concurrent connections of one direction."""
-    groups: dict[tuple[int, str], list[Figures]] = {}
+    groups: dict[tuple[int, Direction], list[Flow]] = {}
     for flow in flows:
         groups.setdefault((flow["test"], flow["direction"]), []).append(flow)
-    rows = []
+    rows: list[Concurrent] = []
     for (test, direction), group in groups.items():
-        goodputs = [flow["goodput_bps"] for flow in group]
-        if len(group) < 2 or any(one is None for one in goodputs):
+        goodputs = [goodput for flow in group if (goodput := flow["goodput_bps"]) is not None]
+        if len(group) < 2 or len(goodputs) < len(group):
             continue
         index = jain_index(goodputs)
         rows.append(
@@ -390,7 +432,9 @@ def _concurrent(flows: list[Figures]) -> list[Figures]:
                 "label": group[0]["label"],
                 "direction": direction,
                 "flows": len(group),
-                "goodput_bps": joint_rate((flow["goodput_bps"], 0.0, flow["duration_s"]) for flow in group),
+                "goodput_bps": joint_rate(
+                    (goodput, 0.0, flow["duration_s"]) for goodput, flow in zip(goodputs, group, strict=True)
+                ),
                 "jain": None if math.isnan(index) else index,
             }
         )
@@ -402,40 +446,45 @@ TCP_SHAPED, NOT_SHAPED = 0.7, 0.85
 second are not."""
 
 
-def shaping(capacity: Figures, concurrent: Sequence[Figures]) -> Figures:
+def shaping(capacity: Mapping[Direction, Capacity], concurrent: Sequence[Concurrent]) -> dict[Direction, Shaping]:
     """By direction: whether TCP gets less than UDP does.
 
     It is decided by several concurrent connections, on a rate that does not wander, without losses
     of the channel and with a droptail queue that they could fill; else unknown.
     """
-    found = {}
+    found: dict[Direction, Shaping] = {}
     for direction, figures in capacity.items():
         queue = figures["queue"]
         rate = queue["rate"]
         best = max((one["goodput_bps"] for one in concurrent if one["direction"] == direction), default=None)
         share = None if best is None or rate is None else best / rate["p50_bps"]
-        verdict = "unknown"
+        verdict: Literal["TCP is shaped, UDP is not", "not shaped", "unknown"] = "unknown"
         if share is not None and rate is not None and share >= NOT_SHAPED:
             verdict = "not shaped"
-        elif share is not None and share <= TCP_SHAPED and not rate["wanders"] and not figures["at_least"]:
-            lossless = queue["channel_loss"]["lost"] == 0
+        elif rate is not None and share is not None and share <= TCP_SHAPED and not _is_vague(rate, figures):
+            lossless = queue["channel_loss"] is not None and queue["channel_loss"]["lost"] == 0
             verdict = "TCP is shaped, UDP is not" if lossless and queue["kind"] in SHAPING_KINDS else "unknown"
         found[direction] = {"verdict": verdict, "tcp_bps": best, "udp_bps": rate and rate["p50_bps"], "share": share}
     return found
 
 
+def _is_vague(rate: RateWindows, figures: Capacity) -> bool:
+    return rate["wanders"] or figures["at_least"]
+
+
 SHAPING_KINDS = ("droptail", "per-flow")
 
 
-def _latency(tests: list[Figures], purpose: Figures, series: pl.DataFrame) -> Figures:
+def _latency(tests: list[TestResult], purpose: Purpose, series: pl.DataFrame) -> LatencyUnderLoad:
     """Round trips and delays beside bulk transfers, and round trips a minute."""
     import polars as pl
 
     load, probes, *exchanges = tests
     # In the order of their starts, as the intervals are of consecutive batches.
     rounds = zip_longest(*(one["transfers_s"] for one in exchanges))
-    good = [t for together in rounds for t in together if t is not None and None not in t]
-    handshakes, asked = [1e3 * t[0] for t in good], [1e3 * (t[1] - t[0]) for t in good]
+    times = [t for together in rounds for t in together if t is not None]
+    good = [(t[0], t[1]) for t in times if t[0] is not None and t[1] is not None and t[2] is not None]
+    handshakes, asked = [1e3 * opened for opened, _ in good], [1e3 * (first - opened) for opened, first in good]
     on_load = series.filter((pl.col("test") == load["test"]) & pl.col("sends"))["srtt_ms"].drop_nulls().to_list()
     flows = [flow for end in ("near_flows", "far_flows") for flow in load[end] if not flow["sends"]]
     return {

@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
 from ackclock.measurement.pathchar import Hop, hops_of
 from ackclock.measurement.plan import Plan
 from ackclock.measurement.session import guarded
+
+if TYPE_CHECKING:
+    from ackclock.documents.measure import ProbeRow
 
 LOOKS = 3
 """Probes for each hop during the search for hops."""
@@ -57,4 +61,4 @@ def walk(host: str, plan: Plan, report: Callable[[float], None]) -> PathProbes:
         "brisk_ns": round(BRISK_S * 1e9),
     }
     probes = pl.DataFrame(guarded(lambda: _native.path_walk(host, json.dumps(options), report)))
-    return PathProbes(probes, hops_of(probes.to_dicts()))
+    return PathProbes(probes, hops_of(cast("list[ProbeRow]", probes.to_dicts())))

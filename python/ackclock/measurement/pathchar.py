@@ -11,12 +11,18 @@ the interval: then the capacity is invalid, with a reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from ackclock.statistics.intervals import t_quantile
 from ackclock.statistics.linear_fit import Line, fit_line
 from ackclock.statistics.summary_stats import EMPTY_SUMMARY, summary_stats
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import SummaryStats
+    from ackclock.documents.measure import Hop as HopEntry
+    from ackclock.documents.measure import ProbeRow
 
 FEWEST_SIZES = 3
 """Minimum number of sizes; two are always on a line."""
@@ -54,12 +60,12 @@ class Hop:
     """Whether it is the destination."""
     sent: int
     answered: int
-    rtt_ms: dict[str, float | None]
+    rtt_ms: SummaryStats
     line: Line | None
     """Minimum RTT in seconds over the bits of the IP packet."""
     capacity: Capacity = field(default=Capacity(None, None, None, valid=False, why="no sizes were sent"))
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> HopEntry:
         """The fields of one entry of ``path`` in the JSON document; ``residual_ms`` is about the
         line.
         """
@@ -78,32 +84,32 @@ class Hop:
         }
 
 
-def hops_of(rows: Sequence[Mapping[str, object]]) -> list[Hop]:
+def hops_of(rows: Sequence[ProbeRow]) -> list[Hop]:
     """The hops of a path, in order. A row is a probe: ``hop``, ``ip_bytes``, ``rtt_ms`` (None: no
     reply), ``address``, ``answer`` (``expired``, ``reached``, ``too-big``, ``refused`` or None),
     ``brisk`` (sent earlier than the interval of an ICMP rate limit).
     """
     hops: list[Hop] = []
-    for number in sorted({int(str(row["hop"])) for row in rows}):
+    for number in sorted({row["hop"] for row in rows}):
         hop = _hop(number, [row for row in rows if row["hop"] == number])
         if hop.addresses:
             hops.append(replace(hop, capacity=capacity(hop, hops[-1] if hops else None)))
     return hops
 
 
-def _hop(number: int, rows: Sequence[Mapping[str, object]]) -> Hop:
+def _hop(number: int, rows: Sequence[ProbeRow]) -> Hop:
     replies = [row for row in rows if row["rtt_ms"] is not None and row["answer"] != "too-big"]
     # A brisk probe without a reply is a loss or an ICMP rate limit: no loss rate from brisk probes.
     limits = any(row.get("brisk") and row["rtt_ms"] is None for row in rows)
     counted = [row for row in rows if row["answer"] != "too-big" and not (limits and row.get("brisk"))]
     answered = sum(row["rtt_ms"] is not None for row in counted)
-    times = [float(str(row["rtt_ms"])) for row in replies]
+    times = [row["rtt_ms"] for row in replies if row["rtt_ms"] is not None]
     minimum: dict[float, float] = {}
-    for row in replies:
-        bits, seconds = 8.0 * float(str(row["ip_bytes"])), float(str(row["rtt_ms"])) * 1e-3
+    for row, rtt_ms in zip(replies, times, strict=True):
+        bits, seconds = 8.0 * row["ip_bytes"], rtt_ms * 1e-3
         minimum[bits] = min(seconds, minimum.get(bits, math.inf))
     line = fit_line(list(minimum), list(minimum.values())) if len(minimum) >= FEWEST_SIZES else None
-    rtt = summary_stats(times) or dict(EMPTY_SUMMARY)
+    rtt = summary_stats(times) or EMPTY_SUMMARY
     addresses = tuple(sorted({str(row["address"]) for row in replies}))
     return Hop(number, addresses, any(row["answer"] == "reached" for row in replies), len(counted), answered, rtt, line)
 

@@ -6,9 +6,12 @@ import re
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.errors import InputError, not_readable
+
+if TYPE_CHECKING:
+    from ackclock.documents.measure import PulseState
 
 NEAR, FAR = "pulses.txt", "pulses-far.txt"
 """Files of a run folder: the client's pulses, the server's."""
@@ -55,9 +58,10 @@ class PulseRecorder:
         except OSError as error:  # such as a full disk, which does not end the measurement
             self.broken = error.strerror
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> PulseState:
         """The file's name, the number of pulses, and ``broken`` if recording ended early."""
-        return {"file": self.target.name, "pulses": self.count, **({"broken": self.broken} if self.broken else {})}
+        state: PulseState = {"file": self.target.name, "pulses": self.count}
+        return {**state, "broken": self.broken} if self.broken else state
 
     def _run(self) -> None:
         try:

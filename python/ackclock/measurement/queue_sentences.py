@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ackclock.documents.measure import Queue
 
 from ackclock.format import rate as show
 from ackclock.measurement.queue_inference import AQM, CODEL, DROPTAIL, PER_FLOW, PIE, UNKNOWN
 
 
-def sentences(direction: str, queue: Mapping[str, Any]) -> list[str]:
+def sentences(direction: str, queue: Queue) -> list[str]:
     """The statements about one direction as sentences, from the document's ``queue``."""
     out = []
     kinds = {

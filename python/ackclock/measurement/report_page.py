@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ from ackclock.format import percent, rate
 from ackclock.measurement.queue_sentences import sentences
 from ackclock.measurement.terminal_tables import (
     DIRECTIONS,
+    added_delays,
     beside_rows,
     delay_cells,
     loss,
@@ -28,11 +29,13 @@ from ackclock.plot import vega
 from ackclock.plot.theme import MAX_LINES
 from ackclock.plot.time_series import POINTS, Line, Panel
 from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Page, Section, Table
+from ackclock.statistics.summary_stats import stats_of
 
 if TYPE_CHECKING:
+    from ackclock.documents.measure import Measurement as MeasurementDocument
+    from ackclock.documents.parts import Direction
     from ackclock.measurement.result import Measurement
 
-Document = Mapping[str, Any]
 NO_BREAK = "\u2011"
 """A non-breaking hyphen."""
 
@@ -74,19 +77,19 @@ def _blocks(table: Table, charts: Iterator[Chart] | None = None) -> list[Block]:
     return [*([table] if table.rows else []), *(charts or ())]
 
 
-def _answer(document: Document) -> str:
+def _answer(document: MeasurementDocument) -> str:
     found = {direction: figures for direction, figures in document["capacity"].items() if figures["rate_bps"]}
     if found:
         parts = " and ".join(f"{_carried(document, direction)} {direction}" for direction in found)
         return f"The path carries {parts}."
-    flows = [flow for flow in document["flows"] if flow["goodput_bps"]]
+    flows = [(flow["goodput_bps"], flow["label"]) for flow in document["flows"] if flow["goodput_bps"]]
     if flows:
-        best = max(flows, key=lambda flow: float(flow["goodput_bps"]))
-        return f"One TCP flow had at most {rate(best['goodput_bps'])} ({best['label']})."
+        goodput, label = max(flows, key=lambda flow: flow[0])
+        return f"One TCP flow had at most {rate(goodput)} ({label})."
     return "Delays were measured." if document["delay"] else "The results are below."
 
 
-def _carried(document: Document, direction: str) -> str:
+def _carried(document: MeasurementDocument, direction: Direction) -> str:
     """The capacity of a direction; where the stream did not fill the path, the larger of its rate
     and the best TCP flow's goodput.
     """
@@ -94,19 +97,19 @@ def _carried(document: Document, direction: str) -> str:
     if not figures["at_least"]:
         return rate(figures["rate_bps"])
     tcp = [float(flow["goodput_bps"] or 0.0) for flow in document["flows"] if flow["direction"] == direction]
-    best = max(tcp, default=0.0)
-    return f"at least {rate(max(best, figures['rate_bps']))}" + (" (by TCP)" if best > figures["rate_bps"] else "")
+    best, udp = max(tcp, default=0.0), figures["rate_bps"] or 0.0
+    return f"at least {rate(max(best, udp))}" + (" (by TCP)" if best > udp else "")
 
 
-def _because(document: Document) -> str:
+def _because(document: MeasurementDocument) -> str:
     parts = []
     found = [s for d, figures in document["capacity"].items() for s in sentences(d, figures["queue"])]
     for direction, figures in document["latency_under_load"].items():
         if rpm := figures["responsiveness"]:
             parts.append(f"a full path {direction} has {rpm_text(rpm)} RTTs per minute")
-    for direction, figures in document["shaping"].items():
-        if figures["verdict"] == "TCP is shaped, UDP is not":
-            share = f"{rate(figures['tcp_bps'])} of {rate(figures['udp_bps'])}"
+    for direction, shaping in document["shaping"].items():
+        if shaping["verdict"] == "TCP is shaped, UDP is not":
+            share = f"{rate(shaping['tcp_bps'])} of {rate(shaping['udp_bps'])}"
             parts.append(f"{direction}, TCP is shaped and UDP is not: concurrent connections got {share}")
     text = "; ".join(parts)
     return " ".join([*found, *([f"{text[:1].upper()}{text[1:]}."] if text else [])])
@@ -121,7 +124,7 @@ def _table(words: str, figures: str, rows: list[list[str]], reading: str) -> Tab
     return Table(_columns(words, figures), [[Cell(text) for text in row] for row in rows], reading)
 
 
-def _path(document: Document) -> Table:
+def _path(document: MeasurementDocument) -> Table:
     rows = [[str(hop["hop"]), *path_cells(hop), hop["capacity"]["why"]] for hop in document.get("path") or ()]
     reading = (
         "TTL-limited probes of different sizes to each hop. The minimum RTT grows with the size by "
@@ -132,7 +135,7 @@ def _path(document: Document) -> Table:
     return _table("Hop,Address", "RTT min (ms),p50,Lost,Capacity,95 % interval,Why", rows, reading)
 
 
-def _delay(document: Document) -> Table:
+def _delay(document: MeasurementDocument) -> Table:
     rows = [[direction, *delay_cells(figures)] for direction, figures in (document["delay"] or {}).items()]
     reading = (
         "20 bytes every 40 ms. Variation is exact to the clocks' resolution. Two-way traffic "
@@ -144,12 +147,12 @@ def _delay(document: Document) -> Table:
     )
 
 
-def _capacity(document: Document) -> Table:
+def _capacity(document: MeasurementDocument) -> Table:
     rows = []
     for direction, result in document["capacity"].items():
-        gaps = result["sent"]["sent_gap_us"] or {}
         minimum = "at least " if result["at_least"] else ""
-        actual = f"{gaps['p50']:.0f} .. {gaps['p99']:.0f}" if gaps else "-"
+        median, p99 = stats_of(result["sent"]["sent_gap_us"], "p50", "p99")
+        actual = "-" if median is None or p99 is None else f"{median:.0f} .. {p99:.0f}"
         rows.append(
             [
                 direction,
@@ -174,21 +177,18 @@ def _capacity(document: Document) -> Table:
     return _table("Direction,Queue,Losses", figures, rows, reading)
 
 
-def _steps(document: Document) -> Table:
-    rows = []
-    for figures in document["steps"]:
-        delays = figures["delay_variation_ms"] or {}
-        rows.append(
-            [
-                figures["direction"],
-                "-" if figures["share"] is None else percent(figures["share"]),
-                rate(figures["sent_bps"]),
-                rate(figures["received_bps"]),
-                ms(delays.get("p50")),
-                ms(delays.get("p95")),
-                loss(figures),
-            ]
-        )
+def _steps(document: MeasurementDocument) -> Table:
+    rows = [
+        [
+            figures["direction"],
+            "-" if figures["share"] is None else percent(figures["share"]),
+            rate(figures["sent_bps"]),
+            rate(figures["received_bps"]),
+            *map(ms, stats_of(figures["delay_variation_ms"], "p50", "p95")),
+            loss(figures),
+        ]
+        for figures in document["steps"]
+    ]
     reading = (
         "Evenly paced UDP at shares of the capacity or at given rates. Below the capacity, losses "
         "are not due to a full queue. "
@@ -197,20 +197,18 @@ def _steps(document: Document) -> Table:
     return _table("Direction", "Share,Sent,Received,Variation p50 (ms),p95 (ms),Lost", rows, reading)
 
 
-def _flows(document: Document) -> Table:
+def _flows(document: MeasurementDocument) -> Table:
     rows = []
     for flow in document["flows"]:
-        rtt, given = flow["rtt_ms"] or {}, flow["given"]
-        buffers = [
-            (given[end] or {}).get(key) for end, key in (("sender", "send_buffer"), ("receiver", "receive_buffer"))
-        ]
+        sender, receiver = flow["given"]["sender"], flow["given"]["receiver"]
+        buffers = [sender and sender["send_buffer"], receiver and receiver["receive_buffer"]]
         rows.append(
             [
                 flow["flow"].replace("-", NO_BREAK),
                 flow["failed"] or flow["label"],
                 flow["variant"] or "-",
                 rate(flow["goodput_bps"]),
-                *(ms(rtt.get(key)) for key in ("min", "mean", "p95")),
+                *map(ms, stats_of(flow["rtt_ms"], "min", "mean", "p95")),
                 percent(flow["retransmission_rate"]),
                 flow["asked"]["buffer"],
                 *("-" if size is None else f"{size / 1024:.0f}" for size in buffers),
@@ -224,7 +222,7 @@ def _flows(document: Document) -> Table:
     return _table("Flow,Test,Variant", figures, rows, reading)
 
 
-def _bidirectional(document: Document) -> Table:
+def _bidirectional(document: MeasurementDocument) -> Table:
     rows = [[name, *cells] for pair in document.get("bidirectional", ()) for name, cells in beside_rows(pair)]
     reading = (
         "The second transfer starts an offset after the first one and ends as much before it. "
@@ -258,18 +256,18 @@ def _beside_charts(completed: Measurement) -> Iterator[Chart]:
             )
 
 
-def _latency(document: Document) -> Table:
+def _latency(document: MeasurementDocument) -> Table:
     rows = []
     for direction, figures in document["latency_under_load"].items():
         rpm = figures["responsiveness"]
-        trips = [(figures[key] or {}).get("p50") for key in ("handshake_ms", "exchange_ms", "on_load_ms")]
-        delays = [((figures["delay"].get(w) or {}).get("delay_variation_ms") or {}).get("p95") for w in DIRECTIONS]
+        probes = (figures["handshake_ms"], figures["exchange_ms"], figures["on_load_ms"])
+        trips = [stats_of(probe, "p50")[0] for probe in probes]
         rows.append(
             [
                 direction,
                 rate(figures["load"]["goodput_bps"]),
                 rpm_text(rpm),
-                *map(ms, [*trips, *delays]),
+                *map(ms, [*trips, *added_delays(figures)]),
             ]
         )
     reading = (
@@ -286,18 +284,17 @@ def _latency(document: Document) -> Table:
     )
 
 
-def _transfers(document: Document) -> Table:
+def _transfers(document: MeasurementDocument) -> Table:
     rows = []
     for figures in document["transfers"]:
-        times, hands = figures["completion_ms"] or {}, figures["handshake_ms"] or {}
         completed = f"{figures['completed']} of {figures['completed'] + figures['failed']}"
         rows.append(
             [
                 figures["direction"],
                 figures["size"],
                 completed,
-                *(ms(times.get(k)) for k in ("p50", "min", "max")),
-                ms(hands.get("p50")),
+                *map(ms, stats_of(figures["completion_ms"], "p50", "min", "max")),
+                *map(ms, stats_of(figures["handshake_ms"], "p50")),
             ]
         )
     return _table(
@@ -333,7 +330,7 @@ def _delay_charts(completed: Measurement, kind: str) -> Iterator[Chart]:
         )
 
 
-def _direction_of(document: Document, number: int) -> str | None:
+def _direction_of(document: MeasurementDocument, number: int) -> str | None:
     return next((str(figures["way"]) for figures in document["tests"] if figures["test"] == number), None)
 
 
@@ -354,7 +351,7 @@ def _flow_charts(completed: Measurement) -> Iterator[Chart]:
             yield Chart(title, reading, vega.time_chart(Panel(column, title, unit, reading, tuple(lines))))
 
 
-def _facts(document: Document) -> Facts:
+def _facts(document: MeasurementDocument) -> Facts:
     clock, far = document["clock"], document["far_end"]
     items = []
     if far:

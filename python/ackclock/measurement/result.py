@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.errors import RunFailed
 from ackclock.measurement.plan import Plan
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.documents.measure import Measurement as MeasurementDocument
     from ackclock.report.page import Page
 
 
@@ -27,7 +28,7 @@ class Measurement(Result):
     is the run folder, None without one.
     """
 
-    document: dict[str, Any]
+    document: MeasurementDocument
     plan: Plan
     series: pl.DataFrame
     delays: pl.DataFrame
@@ -70,6 +71,7 @@ class MeasurementFailed(RunFailed):
 
     def __init__(self, measurement: Measurement) -> None:
         failed = measurement.document["failed"]
+        assert failed is not None
         kept = f"; finished tests are in {measurement.folder}" if measurement.folder else ""
         super().__init__(f"{failed['test']} ({failed['label']}): {failed['why']}{kept}")
         self.measurement = measurement

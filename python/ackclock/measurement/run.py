@@ -8,6 +8,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from ackclock.arguments import with_arguments
 from ackclock.arguments.measure import MeasureArguments
@@ -21,10 +22,14 @@ from ackclock.measurement.path import PathProbes, walk
 from ackclock.measurement.plan import Plan, asked_plan
 from ackclock.measurement.pulses import PulseRecorder, recorders
 from ackclock.measurement.result import Measurement, MeasurementFailed
-from ackclock.measurement.session import Figures, Session, read_token
+from ackclock.measurement.session import Session, read_token
 from ackclock.measurement.test_runner import Report, TestLog, TestRunner
 from ackclock.storage.atomic_files import atomic_write
 from ackclock.storage.run_folder import Identity, opened
+
+if TYPE_CHECKING:
+    from ackclock.documents.measure import CaptureState, MeasurementHead
+    from ackclock.documents.measure import Measurement as MeasurementDocument
 
 TOKEN = "ACKCLOCK_TOKEN"
 MAX_CAPTURED = 64_000_000
@@ -69,7 +74,7 @@ def _measured(arguments: MeasureArguments, plan: Plan) -> Measurement:
         capture_ = Capture(folder / NEAR, session.address) if arguments.capture and folder is not None else None
         if arguments.capture_far and folder is not None:
             session.capture(MAX_CAPTURED)
-    head = {
+    head: MeasurementHead = {
         "host": arguments.host,
         "port": arguments.port,
         "address": session.address if session else None,
@@ -94,12 +99,10 @@ def _measured(arguments: MeasureArguments, plan: Plan) -> Measurement:
         raise error
     make = running.make(final=True)
     if capture_ is not None:
-        make.document["capture"] = {
-            "file": NEAR,
-            "dropped": capture_.dropped,
-            **({"broken": capture_.broken} if capture_.broken else {}),
-        }
-    for name, recorder in zip(("pps", "pps_far"), pulses, strict=False):
+        capture: CaptureState = {"file": NEAR, "dropped": capture_.dropped}
+        make.document["capture"] = {**capture, "broken": capture_.broken} if capture_.broken else capture
+    names: tuple[Literal["pps", "pps_far"], ...] = ("pps", "pps_far")
+    for name, recorder in zip(names, pulses, strict=False):
         make.document[name] = recorder.summary()
     if folder is not None:
         if capture_ is not None and "capture_far" in make.document:
@@ -114,7 +117,7 @@ def _measured(arguments: MeasureArguments, plan: Plan) -> Measurement:
     return make
 
 
-def _join(folder: Path, document: Figures, pulses: Sequence[PulseRecorder]) -> None:
+def _join(folder: Path, document: MeasurementDocument, pulses: Sequence[PulseRecorder]) -> None:
     """Analyze both captures; by the pulses of both ends if these are valid."""
     both = [recorder.target for recorder in pulses] if len(pulses) == 2 else []
     try:
@@ -136,7 +139,7 @@ class _Running:
     """A running measurement. With a folder the finished tests are written after every test."""
 
     started: datetime
-    head: Figures
+    head: MeasurementHead
     plan: Plan
     session: Session | None
     progress: Report | None
@@ -175,20 +178,20 @@ class _Running:
         import polars as pl
 
         probes = self.path_probes.probes if self.path_probes else None
-        head = {**self.head, "seconds": (datetime.now(UTC) - self.started).total_seconds()}
+        self.head["seconds"] = (datetime.now(UTC) - self.started).total_seconds()
         if self.session is None:
             # The path test has no session, no connections and no datagrams.
             nothing = pl.DataFrame()
             results = document({"clock": None, "tests": []}, self.done, nothing, nothing, self.plan.tests)
-            return Measurement({**head, **results}, self.plan, nothing, nothing, probes)
+            return Measurement({**self.head, **results}, self.plan, nothing, nothing, probes)
         figures, samples, datagrams = self.session.finish() if final else self.session.so_far()
         series = series_frame(samples)
         delays = pl.DataFrame(datagrams)
         results = document(figures, self.done, series, delays, self.plan.tests)
-        return Measurement({**head, **results}, self.plan, series, delays, probes)
+        return Measurement({**self.head, **results}, self.plan, series, delays, probes)
 
 
-def _captured(folder: Path, session: Session) -> Figures:
+def _captured(folder: Path, session: Session) -> CaptureState:
     records, dropped = session.captured()
     atomic_write(folder / FAR, header() + records)
     return {"file": FAR, "dropped": dropped}

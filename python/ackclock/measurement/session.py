@@ -5,37 +5,41 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ackclock.errors import InputError, native_errors, not_readable
 from ackclock.linux import require_linux
 
+if TYPE_CHECKING:
+    from ackclock._native import Table
+    from ackclock.documents.engine import ClockState, DirectionStats, SessionResults, TestSpec, Train, Welcome
+    from ackclock.documents.parts import Direction
+
 T = TypeVar("T")
-Figures = dict[str, Any]
 Watch = Callable[[float], None]
 
-LOW_RATE = {"payload": 20, "gap_ns": 40_000_000}
+LOW_RATE: Mapping[str, int] = {"payload": 20, "gap_ns": 40_000_000}
 """4 kb/s of payload: 20 bytes every 40 ms."""
 HEADERS = 28
 MAX_DATAGRAMS = 1_600_000
 """Maximum datagrams of one train: the server holds two million rows of a session."""
 
 
-def low_rate(seconds: float) -> dict[str, int]:
+def low_rate(seconds: float) -> Train:
     """A train with a rate too low to cause queueing."""
-    return {**LOW_RATE, "count": max(2, round(seconds * 25))}
+    return {"payload": LOW_RATE["payload"], "gap_ns": LOW_RATE["gap_ns"], "count": max(2, round(seconds * 25))}
 
 
-def paced(rate_bps: float, seconds: float, payload: int) -> dict[str, int]:
+def paced(rate_bps: float, seconds: float, payload: int) -> Train:
     """A train of datagrams at an IP rate; its duration is limited by the server's rows."""
     gap_ns = max(1000, round((payload + HEADERS) * 8e9 / rate_bps))
     return {"payload": payload, "gap_ns": gap_ns, "count": min(max(20, round(seconds * 1e9 / gap_ns)), MAX_DATAGRAMS)}
 
 
-def datagram_test(direction: str, train: Mapping[str, int], reverse: Mapping[str, int] | None) -> dict[str, Any]:
+def datagram_test(direction: Direction, train: Train, reverse: Train | None) -> TestSpec:
     """A test of datagrams in one direction, and optionally of others in the opposite direction."""
-    other = "up" if direction == "down" else "down"
-    return {"datagrams": {direction: dict(train), other: None if reverse is None else dict(reverse)}}
+    down, up = (train, reverse) if direction == "down" else (reverse, train)
+    return {"datagrams": {"down": down, "up": up}}
 
 
 def read_token(file: str | Path | None, text: str | None = None) -> str:
@@ -71,13 +75,13 @@ class Session:
         self._live = guarded(lambda: _native.LiveSession(host, port, token))
         welcome = self._live.welcome()
         self.address: str = welcome["address"]
-        self.far_end: Figures = welcome["far_end"]
-        self.clock: Figures = welcome["clock"]
+        self.far_end: Welcome = welcome["far_end"]
+        self.clock: ClockState = welcome["clock"]
         self.tests = 0
 
     def run(
-        self, specs: Sequence[Mapping[str, Any]], watch: Watch, start_after_s: Sequence[float] = ()
-    ) -> tuple[list[int], list[list[Figures]]]:
+        self, specs: Sequence[TestSpec], watch: Watch, start_after_s: Sequence[float] = ()
+    ) -> tuple[list[int], list[list[DirectionStats]]]:
         """Run tests concurrently; ``start_after_s`` delays the start of each (default: 0 s).
 
         Returns their numbers and the datagram figures of each by direction, without clock offsets.
@@ -106,11 +110,11 @@ class Session:
         records, dropped = guarded(self._live.captured)
         return bytes(records), int(dropped)
 
-    def so_far(self) -> tuple[Figures, Any, Any]:
+    def so_far(self) -> tuple[SessionResults, Table, Table]:
         """The results so far, in the form of `finish`; the session continues."""
         return guarded(self._live.so_far)
 
-    def finish(self) -> tuple[Figures, Any, Any]:
+    def finish(self) -> tuple[SessionResults, Table, Table]:
         """The session's document, its samples and its datagrams."""
         return guarded(self._live.finish)
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.errors import InputError, native_errors
 from ackclock.linux import require_linux
+
+if TYPE_CHECKING:
+    from ackclock.documents.measure import StampDocument
 
 PORT = 862
 
 
 def stamp(
     host: str, port: int = PORT, *, key_file: str | Path | None = None, gap_s: float = 0.04, count: int = 250
-) -> dict[str, Any]:
+) -> StampDocument:
     """RTTs, one-way delays and a clock comparison: the document of ``measure --stamp``
     (docs/reference/measure.md).
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from ackclock.format import column_percent, rate, rate_range, three
+from ackclock.statistics.summary_stats import stats_of
 from ackclock.terminal import text_table
 
-DIRECTIONS = ("down", "up")
+if TYPE_CHECKING:
+    from ackclock.documents.engine import DirectionStats, StampResults
+    from ackclock.documents.measure import (
+        Beside,
+        Hop,
+        LatencyUnderLoad,
+        Measurement,
+        Queue,
+        RateWindows,
+        ResponsivenessInterval,
+    )
+    from ackclock.documents.parts import Direction
+
+DIRECTIONS: tuple[Direction, Direction] = ("down", "up")
 
 
 def ms(value: float | None) -> str:
@@ -18,7 +31,7 @@ def ms(value: float | None) -> str:
     return "-" if value is None else three(value)
 
 
-def measurement_tables(document: Mapping[str, Any]) -> list[Table]:
+def measurement_tables(document: Measurement) -> list[Table]:
     """A table for each kind of test."""
     tables = [
         _path(document),
@@ -33,7 +46,7 @@ def measurement_tables(document: Mapping[str, Any]) -> list[Table]:
     return [table for table in tables if table.row_count]
 
 
-def _path(document: Mapping[str, Any]) -> Table:
+def _path(document: Measurement) -> Table:
     table = text_table(
         "Path, by TTL-limited probes",
         ("hop", "address"),
@@ -44,7 +57,7 @@ def _path(document: Mapping[str, Any]) -> Table:
     return table
 
 
-def path_cells(hop: Mapping[str, Any]) -> list[str]:
+def path_cells(hop: Hop) -> list[str]:
     """Address, RTT, loss, and the capacity of the link before the hop with its interval, or the
     reason of its absence.
     """
@@ -55,14 +68,14 @@ def path_cells(hop: Mapping[str, Any]) -> list[str]:
     capacity = rate(document["bps"]) if document["valid"] else "-"
     return [
         ", ".join(hop["addresses"]),
-        *(ms(hop["rtt_ms"][key]) for key in ("min", "p50")),
+        *map(ms, stats_of(hop["rtt_ms"], "min", "p50")),
         column_percent(hop["loss_rate"]),
         capacity,
         interval if document["valid"] else "not valid",
     ]
 
 
-def _delay(document: Mapping[str, Any]) -> Table:
+def _delay(document: Measurement) -> Table:
     table = text_table(
         "One-way delay, 20 bytes every 40 ms",
         ("direction",),
@@ -73,7 +86,7 @@ def _delay(document: Mapping[str, Any]) -> Table:
     return table
 
 
-def delay_cells(figures: Mapping[str, Any]) -> list[str]:
+def delay_cells(figures: DirectionStats) -> list[str]:
     """Bounds of the minimum delay, its value for symmetric delays, delay variation, loss."""
     bounds, delays, variation = (
         figures["least_delay_interval_ms"],
@@ -82,11 +95,11 @@ def delay_cells(figures: Mapping[str, Any]) -> list[str]:
     )
     between = "-" if bounds is None else f"{ms(max(0.0, bounds[0]))} .. {ms(bounds[1])}"
     minimum = "-" if delays is None else ms(delays["min"])
-    cells = ["-"] * 3 if variation is None else [ms(variation[key]) for key in ("p50", "p95", "max")]
+    cells = map(ms, stats_of(variation, "p50", "p95", "max"))
     return [between, minimum, *cells, loss(figures)]
 
 
-def loss(figures: Mapping[str, Any]) -> str:
+def loss(figures: DirectionStats) -> str:
     """A loss rate with its interval."""
     share = figures["loss"]
     return (
@@ -96,7 +109,7 @@ def loss(figures: Mapping[str, Any]) -> str:
     )
 
 
-def _capacity(document: Mapping[str, Any]) -> Table:
+def _capacity(document: Measurement) -> Table:
     table = text_table(
         "Capacity and queue, by evenly paced UDP",
         ("direction", "queue", "losses"),
@@ -115,17 +128,17 @@ def _capacity(document: Mapping[str, Any]) -> Table:
     return table
 
 
-def queue_words(queue: Mapping[str, Any]) -> tuple[str, str]:
+def queue_words(queue: Queue) -> tuple[str, str]:
     """Kind of the queue, origin of the losses."""
     return queue["kind"], queue["losses"]
 
 
-def spread(found: Mapping[str, Any] | None) -> str:
+def spread(found: RateWindows | None) -> str:
     """The 5th and 95th percentile of a rate."""
     return "-" if found is None else rate_range(found["p5_bps"], found["p95_bps"])
 
 
-def queue_cells(queue: Mapping[str, Any]) -> list[str]:
+def queue_cells(queue: Queue) -> list[str]:
     """Buffer in kB if it overflowed, queueing delays of TCP and of a stream that does not yield."""
     size, stream = queue["buffer_bytes"], ms(queue["stream_queue_ms"])
     return [
@@ -135,7 +148,7 @@ def queue_cells(queue: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _steps(document: Mapping[str, Any]) -> Table:
+def _steps(document: Measurement) -> Table:
     table = text_table(
         "Evenly paced UDP at given rates",
         ("direction", "share of\nthe capacity"),
@@ -155,31 +168,28 @@ def _steps(document: Mapping[str, Any]) -> Table:
     return table
 
 
-def _flows(document: Mapping[str, Any]) -> Table:
+def _flows(document: Measurement) -> Table:
     table = text_table(
         "TCP",
         ("test", "variant", "direction"),
         ("goodput", "RTT ms\nmin", "\nmean", "\np95", "retrans-\nmitted", "send\nbuffer", "receive\nbuffer"),
     )
     for flow in document["flows"]:
-        rtt = flow["rtt_ms"] or {}
-        given = [
-            (flow["given"][end] or {}).get(key)
-            for end, key in (("sender", "send_buffer"), ("receiver", "receive_buffer"))
-        ]
+        sender, receiver = flow["given"]["sender"], flow["given"]["receiver"]
+        given = [sender and sender["send_buffer"], receiver and receiver["receive_buffer"]]
         table.add_row(
             flow["failed"] or flow["label"],
             flow["variant"] or "-",
             flow["direction"],
             rate(flow["goodput_bps"]),
-            *(ms(rtt.get(key)) for key in ("min", "mean", "p95")),
+            *map(ms, stats_of(flow["rtt_ms"], "min", "mean", "p95")),
             column_percent(flow["retransmission_rate"]),
             *("-" if size is None else str(size) for size in given),
         )
     return table
 
 
-def _bidirectional(document: Mapping[str, Any]) -> Table:
+def _bidirectional(document: Measurement) -> Table:
     table = text_table(
         "A transfer before, during and after one of the opposite direction",
         ("transfer",),
@@ -191,18 +201,22 @@ def _bidirectional(document: Mapping[str, Any]) -> Table:
     return table
 
 
-def beside_rows(pair: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+def beside_rows(pair: Beside) -> list[tuple[str, list[str]]]:
     """Name, goodputs and RTTs of the phases of both transfers of a pair."""
     second = "up" if pair["first"] == "down" else "down"
     rows = []
-    for name, key in ((pair["first"], "first"), (f"{second}, {pair['offset_s']:g} s later", "second")):
-        phases = [pair[phase][key] or {} for phase in ("before", "during", "after")]
-        cells = ["-" if p.get("goodput_bps") is None else rate(p["goodput_bps"]) for p in phases]
-        rows.append((name, [*cells, *(ms(p.get("rtt_p50_ms")) for p in phases)]))
+    phases = (pair["before"], pair["during"], pair["after"])
+    both = (
+        (pair["first"], [phase["first"] for phase in phases]),
+        (f"{second}, {pair['offset_s']:g} s later", [phase["second"] for phase in phases]),
+    )
+    for name, rates in both:
+        cells = ["-" if of is None or of["goodput_bps"] is None else rate(of["goodput_bps"]) for of in rates]
+        rows.append((name, [*cells, *(ms(of and of["rtt_p50_ms"]) for of in rates)]))
     return rows
 
 
-def _latency(document: Mapping[str, Any]) -> Table:
+def _latency(document: Measurement) -> Table:
     table = text_table(
         "Latency while TCP fills the path",
         ("load",),
@@ -210,8 +224,8 @@ def _latency(document: Mapping[str, Any]) -> Table:
     )
     for direction, figures in document["latency_under_load"].items():
         rpm = figures["responsiveness"]
-        trips = [(figures[key] or {}).get("p50") for key in ("handshake_ms", "on_load_ms")]
-        variation = [((figures["delay"].get(w) or {}).get("delay_variation_ms") or {}).get("p95") for w in DIRECTIONS]
+        trips = [*stats_of(figures["handshake_ms"], "p50"), *stats_of(figures["on_load_ms"], "p50")]
+        variation = added_delays(figures)
         table.add_row(
             direction,
             rate(figures["load"]["goodput_bps"]),
@@ -221,7 +235,13 @@ def _latency(document: Mapping[str, Any]) -> Table:
     return table
 
 
-def rpm_text(found: Mapping[str, Any] | None) -> str:
+def added_delays(figures: LatencyUnderLoad) -> list[float | None]:
+    """The 95th percentile of the delay that the load adds in each direction."""
+    delays = [figures["delay"].get(direction) for direction in DIRECTIONS]
+    return [stats_of(delay and delay["delay_variation_ms"], "p95")[0] for delay in delays]
+
+
+def rpm_text(found: ResponsivenessInterval | None) -> str:
     """RTTs per minute, with their interval if there are enough probes."""
     if found is None:
         return "-"
@@ -229,38 +249,36 @@ def rpm_text(found: Mapping[str, Any] | None) -> str:
     return f"{found['rpm']:.0f}{between}"
 
 
-def _transfers(document: Mapping[str, Any]) -> Table:
+def _transfers(document: Measurement) -> Table:
     table = text_table(
         "Transfers in sequence",
         ("size", "direction"),
         ("completed", "time ms\np50", "\nmin", "\nmax", "handshake ms\np50"),
     )
     for figures in document["transfers"]:
-        times, handshakes = figures["completion_ms"] or {}, figures["handshake_ms"] or {}
         done = f"{figures['completed']} of {figures['completed'] + figures['failed']}"
         table.add_row(
             figures["size"],
             figures["direction"],
             done,
-            *(ms(times.get(k)) for k in ("p50", "min", "max")),
-            ms(handshakes.get("p50")),
+            *map(ms, stats_of(figures["completion_ms"], "p50", "min", "max")),
+            *map(ms, stats_of(figures["handshake_ms"], "p50")),
         )
     return table
 
 
-def stamp_table(document: Mapping[str, Any]) -> Table:
+def stamp_table(document: StampResults) -> Table:
     """The result of STAMP probes: a row for the RTT and one for each direction."""
     mode = "authenticated" if document["authenticated"] else "unauthenticated"
     title = f"STAMP, {mode}: {document['received']} of {document['sent']} probes answered"
     table = text_table(title, ("what",), ("ms\nmin", "\np50", "\np95", "\nmax"))
-    trip = document["round_trip_ms"] or {}
-    table.add_row("RTT", *(ms(trip.get(key)) for key in ("min", "p50", "p95", "max")))
+    table.add_row("RTT", *map(ms, stats_of(document["round_trip_ms"], "min", "p50", "p95", "max")))
     for figures in document["ways"]:
-        variation, bounds = figures["delay_variation_ms"] or {}, figures["least_delay_interval_ms"]
+        bounds = figures["least_delay_interval_ms"]
         minimum = "-" if bounds is None else f"{ms(max(0.0, bounds[0]))} .. {ms(bounds[1])}"
         table.add_row(
             f"{figures['direction']}, above its minimum",
             minimum,
-            *(ms(variation.get(key)) for key in ("p50", "p95", "max")),
+            *map(ms, stats_of(figures["delay_variation_ms"], "p50", "p95", "max")),
         )
     return table

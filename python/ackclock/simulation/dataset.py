@@ -24,6 +24,8 @@ from ackclock.storage.stored_files import read_json, read_table
 if TYPE_CHECKING:
     import polars as pl
 
+    from ackclock.documents.engine import Summary
+    from ackclock.documents.simulate import ExplainedRun
     from ackclock.storage.run_folder import Identity
 
 
@@ -48,9 +50,9 @@ class ChunkTables:
         stored = zip(output.stored.iter_rows(), output.summaries, strict=True)
         for part in work.points:
             for seed, _ in part.runs:
-                (number, text), summary = next(stored)
+                (number, text), made = next(stored)
                 digest.update(run_bytes(number, seed, part.columns, text))
-                explained(summary, part.plan.document)
+                summary = explained(made, part.plan.document)
                 key = {"run": number, **part.columns, "seed": seed}
                 rows.append({**key, **work.metrics(summary)})
                 flows += [{**key, **run_files.flat(flow)} for flow in summary["flows"]]
@@ -237,7 +239,7 @@ class Dataset:
         """The runs of a point, in the order of the seeds."""
         return tuple(self.result(number) for number in self.runs.numbers(point))
 
-    def summaries(self, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:
+    def summaries(self, numbers: Sequence[int]) -> Iterator[Summary]:
         """The engine's summaries of these runs, in ascending order, without the flows' limits."""
         import polars as pl
 
@@ -295,7 +297,7 @@ class DatasetRun:
         return self.data.runs.seed(self.number)
 
     @cached_property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> ExplainedRun:
         """The fields of `simulate --json`."""
         (summary,) = self.data.summaries([self.number])
         return explained(summary, self.spec.plan.document)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.errors import RunFailed, native_errors
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from ackclock.documents.engine import Summary
     from ackclock.simulation.plan import Plan
 
 
@@ -20,7 +21,7 @@ class EngineOutput:
     sampled tables.
     """
 
-    summary: dict[str, Any]
+    summary: Summary
     series: pl.DataFrame
     hops: pl.DataFrame
 
@@ -48,7 +49,7 @@ class BatchOutput:
     number as `run`. `stored` has the summaries as JSON, as a dataset keeps them.
     """
 
-    summaries: list[dict[str, Any]]
+    summaries: list[Summary]
     stored: pl.DataFrame
     series: pl.DataFrame
     hops: pl.DataFrame

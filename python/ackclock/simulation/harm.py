@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.format import milliseconds, percent, rate
 from ackclock.input.scenario.draft import Draft
@@ -25,6 +25,9 @@ from ackclock.simulation.metrics import Run
 from ackclock.simulation.run_list import estimated_cpu_s
 from ackclock.simulation.sparse_flow import UNKNOWN_BPS
 from ackclock.statistics import Moments, ratio
+
+if TYPE_CHECKING:
+    from ackclock.documents.simulate import ExplainedRun, SimulatedFlow
 
 SHARE = 0.5
 """The minimum in each place, as a share of what the host's defaults give there."""
@@ -113,7 +116,7 @@ class Place:
         return min((float(bps) for hop in hops if (bps := hop.slowest_bps(direction))), default=UNKNOWN_BPS)
 
 
-def of_harm(summary: Mapping[str, Any]) -> dict[str, float]:
+def of_harm(summary: ExplainedRun) -> dict[str, float]:
     """The metrics of a run of `Place.scenario` from its summary (docs/inside/plan.md): `own_bps` of
     the flow, `other_bps` of the one beside it, `transfer_s` the mean time of a transfer and
     `transfer_bps` its speed. A transfer that is not complete counts with its time until the end.
@@ -130,12 +133,12 @@ def of_harm(summary: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def completion_s(flow: Mapping[str, Any]) -> float:
+def completion_s(flow: SimulatedFlow) -> float:
     """The completion time of a transfer of a summary in s; one that is not complete counts with its
     time until the end.
     """
     done = flow["completed_s"]
-    return float(done if done is not None else flow["end_s"] - flow["host_start_s"])
+    return float(done if done is not None else flow["end_s"] - (flow["host_start_s"] or 0.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ackclock import _native
 from ackclock._native import LimitFacts
 from ackclock.simulation.throughput import with_models
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import Summary
+    from ackclock.documents.simulate import ExplainedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +44,25 @@ class FlowLimit:
         return {key: value for key, value in asdict(self).items() if key != "why"}
 
 
-def explained(summary: dict[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
+def explained(summary: Summary, plan: Mapping[str, Any]) -> ExplainedRun:
     """Add to every flow of a run's summary the throughput models (`with_models`) and what limits
     it: `limits`, `limit` and `why`, None without packets.
 
     `plan` is that of the run (docs/inside/plan.md).
     """
-    with_models(summary, plan["flows"])
-    for flow, of in zip(summary["flows"], _native.explain_limits(summary, plan), strict=True):
+    run = cast("ExplainedRun", summary)
+    with_models(run, plan["flows"])
+    for flow, of in zip(run["flows"], _native.explain_limits(summary, plan), strict=True):
         flow["limits"], flow["limit"], flow["why"] = of["limits"], of["limit"], of["why"]
-    return summary
+    return run
 
 
-def run_facts(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, LimitFacts]:
+def run_facts(summary: Summary, plan: Mapping[str, Any]) -> dict[str, LimitFacts]:
     """The figures of each TCP flow with packets, by the flow's name."""
     return _native.limit_facts(summary, plan, connections=False)
 
 
-def connection_facts(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, LimitFacts]:
+def connection_facts(summary: Summary, plan: Mapping[str, Any]) -> dict[str, LimitFacts]:
     """The figures of each TCP connection, by the name of its last part.
 
     A connection that proxies split has those of its last part, or of the part before if the proxy

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.statistics import Interval, interval, jain_index, joint_rate
 from ackclock.statistics.joint_rate import RatedSpan
+
+if TYPE_CHECKING:
+    from ackclock.documents.simulate import ExplainedRun
 
 LIMITS = ("receive_window", "send_buffer", "cwnd", "application", "recovery")
 """What limits a sender, by the engine's names."""
@@ -45,7 +48,7 @@ Run = Mapping[str, float]
 """Metric name to value of one run; NaN without a value."""
 
 
-def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
+def of_run(summary: ExplainedRun) -> dict[str, float]:
     """The metrics of one run, from its summary (``docs/inside/plan.md``).
 
     - ``goodput_bps``, ``throughput_bps``: of the TCP flows together (`together_bps`).
@@ -74,13 +77,15 @@ def of_run(summary: Mapping[str, Any]) -> dict[str, float]:
         "fast_retransmits": float(sum(f["fast_retransmits"] for f in parts)),
         "window_cuts": float(sum(f["window_cuts"] for f in parts)),
         "idle_share": _mean(f["idle_share"] for f in flows),
-        **{f"rtt_{key}_ms": _mean(f["rtt_ms"][key] for f in flows) for key in ("min", "mean", "p95")},
+        "rtt_min_ms": _mean(f["rtt_ms"]["min"] for f in flows),
+        "rtt_mean_ms": _mean(f["rtt_ms"]["mean"] for f in flows),
+        "rtt_p95_ms": _mean(f["rtt_ms"]["p95"] for f in flows),
         **{f"limited_{limit}": _mean((f["limited_share"] or {}).get(limit) for f in flows) for limit in LIMITS},
         **_of_hops(summary["hops"], flows[0]["direction"] if flows else "down"),
         "model_bps": _model(flows),
     }
     if len(flows) > 1:
-        metrics["jain"] = jain_index(flow["goodput_bps"] for flow in flows)
+        metrics["jain"] = jain_index(_numbers(flow["goodput_bps"] for flow in flows))
     return metrics
 
 
@@ -105,7 +110,7 @@ def _model(flows: Sequence[Mapping[str, Any]]) -> float:
     return math.fsum(_numbers(rates)) if rates and None not in rates else math.nan
 
 
-def of_flows(summary: Mapping[str, Any], prefix: str) -> dict[str, float]:
+def of_flows(summary: ExplainedRun, prefix: str) -> dict[str, float]:
     """:func:`of_run` without the flows whose names begin with `prefix`; their goodput is
     ``opposite_goodput_bps``.
     """
@@ -177,7 +182,7 @@ def is_share(name: str) -> bool:
     return name.endswith(("_share", "_rate", "jain")) or name.startswith("limited_") or name == "utilization"
 
 
-def metrics_json(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def metrics_json(summaries: Iterable[ExplainedRun]) -> dict[str, dict[str, Any]]:
     """Mean, lo, hi and sd of every metric over runs that differ in their seed only; rates in
     bits/s, times in ms.
 
@@ -191,7 +196,7 @@ def metrics_of(runs: Iterable[Run]) -> dict[str, dict[str, Any]]:
     return {name: dict(intervals.as_json()) for name, intervals in over_seeds(runs).items()}
 
 
-def of_run_with_jain(summary: Mapping[str, Any]) -> dict[str, float]:
+def of_run_with_jain(summary: ExplainedRun) -> dict[str, float]:
     """:func:`of_run` without UDP flows, if there are TCP flows, and with the engine's index of
     fairness as `jain`.
     """
@@ -199,6 +204,6 @@ def of_run_with_jain(summary: Mapping[str, Any]) -> dict[str, float]:
     return {**of_run(_without_background(summary)), "jain": math.nan if jain is None else jain}
 
 
-def _without_background(summary: Mapping[str, Any]) -> dict[str, Any]:
+def _without_background(summary: ExplainedRun) -> ExplainedRun:
     tcp = [flow for flow in summary["flows"] if flow["variant"] != "udp"]
     return {**summary, "flows": tcp or summary["flows"]}

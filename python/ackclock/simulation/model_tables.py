@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ackclock.format import significant
 from ackclock.report.cells import metric_cell
 from ackclock.report.page import Cell, Column, Table
 from ackclock.statistics import interval
+
+if TYPE_CHECKING:
+    from ackclock.documents.simulate import ExplainedRun
 
 MAX_BARS = 30
 """Maximum rows of a chart of goodputs; the table below it has all."""
@@ -18,7 +21,8 @@ MARK_READING = (
     "at that loss rate; a dot left of it is limited by something other than losses. Without a loss "
     "there is no diamond."
 )
-_MODELS = (
+RateModel = Literal["window_bps", "mathis_bps", "padhye_bps", "padhye_approx_bps", "cubic_bps"]
+_MODELS: tuple[tuple[str, RateModel], ...] = (
     ("0.75 W/RTT", "window_bps"),
     ("Mathis", "mathis_bps"),
     ("Padhye, full", "padhye_bps"),
@@ -54,7 +58,7 @@ def bars_reading(rows: Sequence[Mapping[str, Any]], reading: str) -> str:
     return f"{reading} {MARK_READING}" if any("model" in row for row in rows) else reading
 
 
-def model_table(summaries: Sequence[Mapping[str, Any]]) -> Table | None:
+def model_table(summaries: Sequence[ExplainedRun]) -> Table | None:
     """Every flow's goodput and each model's; None if no model applies."""
     flows = summaries[0]["flows"]
     known = [i for i in range(len(flows)) if any(summary["flows"][i].get("model") for summary in summaries)]
@@ -64,14 +68,14 @@ def model_table(summaries: Sequence[Mapping[str, Any]]) -> Table | None:
     columns += [Column(f"{name} (Mb/s)", numeric=True) for name, _ in _MODELS]
     rows = []
     for i in known:
-        found = [summary["flows"][i].get("model") or {} for summary in summaries]
-        losses = interval(model.get("loss") for model in found)
+        found = [summary["flows"][i].get("model") for summary in summaries]
+        losses = interval(model and model["loss"] for model in found)
         rows.append(
             [
                 Cell(str(flows[i]["flow"]), str(flows[i]["variant"])),
                 metric_cell(_mean(summary["flows"][i]["goodput_bps"] for summary in summaries), 1e-6),
                 Cell(significant(losses.mean, 2), "per segment"),
-                *(metric_cell(_mean(model.get(key) for model in found), 1e-6) for _, key in _MODELS),
+                *(metric_cell(_mean(model and model[key] for model in found), 1e-6) for _, key in _MODELS),
             ]
         )
     return Table(
@@ -88,7 +92,8 @@ def _mean(values: Iterable[float | None]) -> dict[str, object]:
     return interval(values, scale="log").as_json()
 
 
-def model_levels(summary: Mapping[str, Any]) -> dict[str, float]:
+def model_levels(summary: ExplainedRun) -> dict[str, float]:
     """The model's rates in Mb/s by flow, for the chart of goodput."""
-    models = {flow["flow"]: (flow.get("model") or {}).get("padhye_bps") for flow in summary["flows"]}
-    return {name: rate / 1e6 for name, rate in models.items() if rate is not None}
+    models = {flow["flow"]: flow.get("model") for flow in summary["flows"]}
+    rates = {name: model["padhye_bps"] for name, model in models.items() if model}
+    return {name: rate / 1e6 for name, rate in rates.items() if rate is not None}

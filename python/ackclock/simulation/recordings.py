@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.format import share_text, three
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import Summary
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class RecordingUse:
         }
 
 
-def recording_uses(summaries: Iterable[Mapping[str, Any]], duration_s: float) -> list[RecordingUse]:
+def recording_uses(summaries: Iterable[Summary], duration_s: float) -> list[RecordingUse]:
     """The recordings of runs with different seeds over the same hops, from their summaries."""
     periods: dict[tuple[str, str], float] = {}
     starts: dict[tuple[str, str], dict[int, float]] = {}

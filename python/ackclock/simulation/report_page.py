@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ackclock.format import milliseconds, percent, rate, three
 from ackclock.report.cells import metric_cell
@@ -20,14 +20,13 @@ from ackclock.storage.run_kind import SIMULATE
 from ackclock.storage.stored_files import read_json
 
 if TYPE_CHECKING:
+    from ackclock.documents.simulate import ExplainedRun
     from ackclock.plot.time_series import Panel
-
-Summary = Mapping[str, Any]
 
 
 def page(
     scenario: Mapping[str, Any],
-    summaries: Sequence[Summary],
+    summaries: Sequence[ExplainedRun],
     panels: Sequence[Panel],
     environment: Mapping[str, Any] | None = None,
     toml: str = "",
@@ -78,7 +77,7 @@ def _mean(metrics: Mapping[str, Interval], name: str) -> float:
     return metrics[name].mean if name in metrics else float("nan")
 
 
-def _answer(metrics: Mapping[str, Interval], summaries: Sequence[Summary]) -> str:
+def _answer(metrics: Mapping[str, Interval], summaries: Sequence[ExplainedRun]) -> str:
     """The goodput of each direction and the p95 RTT."""
     goodputs: list[tuple[int, str]] = []
     directions = []
@@ -103,12 +102,12 @@ def _answer(metrics: Mapping[str, Interval], summaries: Sequence[Summary]) -> st
     return f"{' and '.join(parts)} of goodput, at a mean p95 RTT of {rtt}."
 
 
-def _because(metrics: Mapping[str, Interval], summary: Summary) -> str:
+def _because(metrics: Mapping[str, Interval], summary: ExplainedRun) -> str:
     """What limits each flow of the first seed, and retransmissions and lost ACKs over all seeds."""
     flows_of: dict[str, list[str]] = {}
     for flow in summary["flows"]:
-        if flow.get("why"):
-            flows_of.setdefault(flow["why"], []).append(flow["flow"])
+        if why := flow.get("why"):
+            flows_of.setdefault(why, []).append(flow["flow"])
     if not flows_of:
         return ""
     several = sum(map(len, flows_of.values())) > 1
@@ -121,17 +120,19 @@ def _because(metrics: Mapping[str, Interval], summary: Summary) -> str:
     )
 
 
-def _over(summaries: Sequence[Summary], kind: str, index: int, *keys: str) -> dict[str, object]:
+def _over(
+    summaries: Sequence[ExplainedRun], kind: Literal["flows", "hops"], index: int, *keys: str
+) -> dict[str, object]:
     values = []
     for summary in summaries:
-        value: Any = summary[kind][index]
+        value: Any = (summary["flows"] if kind == "flows" else summary["hops"])[index]
         for key in keys:
             value = value.get(key) if value is not None else None
         values.append(value)
     return interval(values, scale="log").as_json()
 
 
-def _flows(summaries: Sequence[Summary]) -> Table:
+def _flows(summaries: Sequence[ExplainedRun]) -> Table:
     columns = [
         Column("Flow"),
         Column("Goodput (Mb/s)", numeric=True),
@@ -163,7 +164,7 @@ def _flows(summaries: Sequence[Summary]) -> Table:
     return Table(columns, rows, reading)
 
 
-def _hops(summaries: Sequence[Summary]) -> Table:
+def _hops(summaries: Sequence[ExplainedRun]) -> Table:
     columns = [
         Column("Hop"),
         Column("Utilization (%)", numeric=True),
@@ -201,7 +202,7 @@ def _hops(summaries: Sequence[Summary]) -> Table:
     )
 
 
-def _recordings(summaries: Sequence[Summary]) -> str:
+def _recordings(summaries: Sequence[ExplainedRun]) -> str:
     """Where each seed starts in the recorded rates, as sentences; empty without any."""
     found = ""
     for index, hop in enumerate(summaries[0]["hops"]):

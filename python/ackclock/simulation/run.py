@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.documents.simulate import ExplainedRun
     from ackclock.plot.figure import Plot
     from ackclock.plot.time_series import Panel
     from ackclock.report.page import Page
@@ -43,7 +44,7 @@ class Simulation(Result):
 
     scenario: Scenario
     name: str
-    summaries: tuple[dict[str, Any], ...]
+    summaries: tuple[ExplainedRun, ...]
     series: pl.DataFrame
     hops: pl.DataFrame
     folder: Path | None = None

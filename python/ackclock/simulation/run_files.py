@@ -16,6 +16,8 @@ from ackclock.storage.null_columns import typed_nulls
 if TYPE_CHECKING:
     import polars as pl
 
+    from ackclock.documents.simulate import RunFlows
+
 
 def write_scenario(
     folder: Path, scenario: Scenario, traces: str = "traces", extra: Mapping[str, Any] | None = None
@@ -57,9 +59,7 @@ def copy_traces(folder: Path, of: Iterable[Recording]) -> None:
             atomic_write(copy, recording.path.read_bytes())
 
 
-def flows_frame(
-    summaries: Iterable[Mapping[str, Any]], extra: Iterable[Mapping[str, Any]] | None = None
-) -> pl.DataFrame:
+def flows_frame(summaries: Iterable[RunFlows], extra: Iterable[Mapping[str, Any]] | None = None) -> pl.DataFrame:
     """One row for each seed and flow: the fields of `simulate --json`, nested names joined by
     underscores.
     """

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.input.link.hop import Hop
 from ackclock.input.link.rate import TraceRate
@@ -20,7 +20,10 @@ from ackclock.input.scenario.model import Scenario
 from ackclock.simulation.plan import Plan, build_plan
 from ackclock.simulation.runner import RunSpec
 
-Metrics = Callable[[Mapping[str, Any]], dict[str, float]]
+if TYPE_CHECKING:
+    from ackclock.documents.simulate import ExplainedRun
+
+Metrics = Callable[["ExplainedRun"], dict[str, float]]
 """The metrics of a run from its summary (docs/inside/plan.md), NaN without a value. A function of a
 module: processes of a cluster import it.
 """

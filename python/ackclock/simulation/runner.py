@@ -29,6 +29,8 @@ from ackclock.storage.stored_files import read_json, read_table
 if TYPE_CHECKING:
     import polars as pl
 
+    from ackclock.documents.engine import Summary
+
 
 @dataclass(frozen=True)
 class RunSpec:
@@ -85,7 +87,7 @@ class RunResult:
     `summary` has the fields of `simulate --json`; the tables are read on access.
     """
 
-    def __init__(self, spec: RunSpec, summary: dict[str, Any], stored: engine.EngineOutput | Path) -> None:
+    def __init__(self, spec: RunSpec, summary: Summary, stored: engine.EngineOutput | Path) -> None:
         self.spec = spec
         self.summary = explained(summary, spec.plan.document)
         self._stored = stored
@@ -157,8 +159,8 @@ class RunStore:
         return RunResult(spec, result.summary, final)
 
 
-def _read_summary(folder: Path) -> dict[str, Any]:
-    summary: dict[str, Any] = read_json(folder / run_kind.SIMULATE.document)
+def _read_summary(folder: Path) -> Summary:
+    summary: Summary = read_json(folder / run_kind.SIMULATE.document)
     return summary
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ackclock.documents.simulate import SimulatedFlow
 
 SPARSE = "sparse_"
 """What precedes the direction in the name of a sparse flow."""
@@ -45,7 +48,7 @@ class SparseDelays:
     arrived_p95_ms: float | None
 
     @classmethod
-    def of_row(cls, flow: Mapping[str, Any]) -> SparseDelays:
+    def of_row(cls, flow: SimulatedFlow) -> SparseDelays:
         """Those of a flow of datagrams at equal times in a summary (docs/inside/plan.md).
 
         The last packets of a run may be in flight. As many as the maximum delay, 1 s at least,

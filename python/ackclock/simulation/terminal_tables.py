@@ -12,6 +12,7 @@ from ackclock.input.scenario.sweep_paths import short_paths
 from ackclock.terminal import text_table
 
 if TYPE_CHECKING:
+    from ackclock.documents.simulate import ExplainedRun
     from ackclock.simulation.run import Simulation
     from ackclock.simulation.sweep import Sweep
 
@@ -24,7 +25,7 @@ def simulation_tables(done: Simulation) -> list[Table]:
     return [_flows(done.summaries), _hops(first), *_limits(first), *recordings_table(done.summaries)]
 
 
-def _flows(summaries: Sequence[Mapping[str, Any]]) -> Table:
+def _flows(summaries: Sequence[ExplainedRun]) -> Table:
     several = len(summaries) > 1
     numbers = [
         "goodput",
@@ -55,7 +56,7 @@ def _flows(summaries: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _hops(summary: Mapping[str, Any]) -> Table:
+def _hops(summary: ExplainedRun) -> Table:
     numbers = ["utili-\nzation", "queue ms\nmean", "\np95", "\nmax", "drops", "delivered"]
     table = text_table(f"Hops (seed {summary['seed']})", ["hop", "direction"], numbers)
     for hop in summary["hops"]:
@@ -71,7 +72,7 @@ def _hops(summary: Mapping[str, Any]) -> Table:
     return table
 
 
-def _limits(summary: Mapping[str, Any]) -> list[Table]:
+def _limits(summary: ExplainedRun) -> list[Table]:
     """A sentence for each flow, flows with the same one together; none without TCP flows."""
     flows_of: dict[str, list[str]] = {}
     for flow in summary["flows"]:
@@ -85,7 +86,7 @@ def _limits(summary: Mapping[str, Any]) -> list[Table]:
     return [table]
 
 
-def recordings_table(summaries: Sequence[Mapping[str, Any]]) -> list[Table]:
+def recordings_table(summaries: Sequence[ExplainedRun]) -> list[Table]:
     """Where each seed starts in the recorded rates; no table without any."""
     rows = [(summary, hop) for summary in summaries for hop in summary["hops"] if "recording" in hop]
     if not rows:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock import models
+from ackclock.statistics.summary_stats import stats_of
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import FlowRow
+    from ackclock.documents.simulate import ExplainedRun, ModelRates
 
 PER_SECOND_PS = 1e12
 
 
-def with_models(summary: dict[str, Any], flows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def with_models(summary: ExplainedRun, flows: Sequence[Mapping[str, Any]]) -> None:
     """Add `model` to every TCP flow of a summary: the result of `of_flow`.
 
     `flows` are the plan's (docs/inside/plan.md), in the same order.
     """
     for flow, planned in zip(summary["flows"], flows, strict=True):
         flow["model"] = of_flow(flow, planned["tcp"]) if planned.get("tcp") else None
-    return summary
 
 
-def of_flow(flow: Mapping[str, Any], tcp: Mapping[str, Any]) -> dict[str, float | None] | None:
+def of_flow(flow: FlowRow, tcp: Mapping[str, Any]) -> ModelRates | None:
     """The models of `ackclock.models` for one flow. Rates are payload in bits/s, without
     retransmissions.
 
@@ -35,7 +39,7 @@ def of_flow(flow: Mapping[str, Any], tcp: Mapping[str, Any]) -> dict[str, float 
         window. `mathis_bps`, `padhye_bps`, `padhye_approx_bps`: Reno. `cubic_bps`: CUBIC's response
         function. A model that does not apply is None.
     """
-    rtt_ms, sent = (flow.get("rtt_ms") or {}).get("mean"), flow["segments_sent"]
+    (rtt_ms,), sent = stats_of(flow.get("rtt_ms"), "mean"), flow["segments_sent"]
     if not rtt_ms or not sent:
         return None
     rtt, window = rtt_ms / 1e3, largest_window(tcp)
@@ -46,8 +50,14 @@ def of_flow(flow: Mapping[str, Any], tcp: Mapping[str, Any]) -> dict[str, float 
         return None
     bits = 8.0 * tcp["segment"]
     delivered_share = 1.0 - min(flow["retransmission_rate"] or 0.0, 1.0)
-    model: dict[str, float | None] = {"loss": loss, "window_bps": None, "mathis_bps": None}
-    model |= {"padhye_bps": None, "padhye_approx_bps": None, "cubic_bps": None}
+    model: ModelRates = {
+        "loss": loss,
+        "window_bps": None,
+        "mathis_bps": None,
+        "padhye_bps": None,
+        "padhye_approx_bps": None,
+        "cubic_bps": None,
+    }
     if math.isfinite(window):
         model["window_bps"] = bits * models.window_over_rtt(window, rtt)
         model["padhye_bps"] = model["padhye_approx_bps"] = bits * window / rtt

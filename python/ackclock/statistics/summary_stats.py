@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
 
-EMPTY_SUMMARY: Mapping[str, float | None] = {
+if TYPE_CHECKING:
+    from ackclock.documents.engine import SummaryStats
+
+EMPTY_SUMMARY: SummaryStats = {
     "count": 0,
-    **dict.fromkeys(("min", "mean", "sd", "p50", "p95", "p99", "max")),
+    "min": None,
+    "mean": None,
+    "sd": None,
+    "p50": None,
+    "p95": None,
+    "p99": None,
+    "max": None,
 }
 """The summary without values."""
 
 
-def summary_stats(values: Iterable[float]) -> dict[str, float | None] | None:
+StatName = Literal["min", "mean", "sd", "p50", "p95", "p99", "max"]
+
+
+def stats_of(summary: SummaryStats | None, *names: StatName) -> list[float | None]:
+    """These statistics of a summary; None without one."""
+    return [None if summary is None else summary[name] for name in names]
+
+
+def summary_stats(values: Iterable[float]) -> SummaryStats | None:
     """``{count, min, mean, sd, p50, p95, p99, max}`` in the unit of the values; None without
     values.
 

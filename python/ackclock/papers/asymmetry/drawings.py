@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from ackclock.papers.asymmetry.figures import BUFFERS, HOSTS
 from ackclock.papers.asymmetry.radio import COUNTS, fairness_index, spread_bps
 from ackclock.papers.evaluators import ExperimentData, ExperimentPoint, flow_of, point
-from ackclock.papers.experiments import throughput_bps, total_kbps, total_mbps
+from ackclock.papers.experiments import known, throughput_bps, total_kbps, total_mbps
 from ackclock.papers.figure_data import PaperFigure, Point, traced
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
@@ -245,7 +245,7 @@ def _web(figures: ExperimentData) -> PaperFigure:
             name: _line(
                 figures,
                 [(float(n), point("figure14", scheme, "cable and radio", count=n)) for n in HOSTS],
-                lambda run: float(run.summary["jobs"]["mean_s"]),
+                lambda run: known(run.summary["jobs"]["mean_s"]),
             )
             for name, scheme in names.items()
         },

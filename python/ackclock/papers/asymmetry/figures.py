@@ -12,16 +12,17 @@ import math
 from collections.abc import Iterable
 from itertools import pairwise
 from statistics import mean, stdev
+from typing import Literal
 
 from ackclock.papers import closed_forms as a
 from ackclock.papers.asymmetry.table1 import PAPER, PATHS
 from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
-from ackclock.papers.experiments import Experiments, hop_of, throughput_bps, total_mbps
+from ackclock.papers.experiments import Experiments, hop_of, known, throughput_bps, total_mbps
 from ackclock.papers.pauses import pauses_s
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import interval
-from ackclock.statistics.summary_stats import summary_stats
+from ackclock.statistics.summary_stats import StatName, stats_of, summary_stats
 
 BUFFERS = ("4 KiB", "8 KiB", "16 KiB", "32 KiB", "64 KiB")
 HOSTS = (1, 10, 20, 30, 40, 50)
@@ -144,7 +145,7 @@ def _spacing(runs: Experiments) -> Evaluate:
 
 def _median(values: Iterable[float]) -> float:
     """NaN without values."""
-    return float((summary_stats(values) or {}).get("p50") or math.nan)
+    return float(stats_of(summary_stats(values), "p50")[0] or math.nan)
 
 
 def _pause(runs: Experiments) -> Evaluate:
@@ -163,7 +164,10 @@ def _pause(runs: Experiments) -> Evaluate:
     return evaluate
 
 
-def _figure9(runs: Experiments, part: str) -> Evaluate:
+FlowFigure = StatName | Literal["timeouts", "idle"]
+
+
+def _figure9(runs: Experiments, part: FlowFigure) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         ran = runs("figure9").at("1 hop", "radio Reno")
         flows = [run.summary["flows"][0] for run in ran]
@@ -180,13 +184,13 @@ def _figure9(runs: Experiments, part: str) -> Evaluate:
     return evaluate
 
 
-def _of_figure9(run: RunResult, part: str) -> float:
+def _of_figure9(run: RunResult, part: FlowFigure) -> float:
     flow = run.summary["flows"][0]
     if part == "timeouts":
         return float(flow["timeouts"])
     if part == "idle":
-        return 100.0 * sum(pauses_s(run, "download", LONG_PAUSE_S)) / float(flow["completed_s"])
-    return float(flow["rtt_ms"][part]) / 1e3
+        return 100.0 * sum(pauses_s(run, "download", LONG_PAUSE_S)) / known(flow["completed_s"])
+    return known(flow["rtt_ms"][part]) / 1e3
 
 
 def _varies(runs: Experiments) -> Evaluate:
@@ -211,7 +215,7 @@ def _varies(runs: Experiments) -> Evaluate:
 def _web_s(runs: Experiments, scheme: str, hosts: int) -> float:
     return (
         runs("figure14")
-        .mean(lambda run: run.summary["jobs"]["mean_s"], "cable and radio", f"web {scheme}", count=hosts)
+        .mean(lambda run: known(run.summary["jobs"]["mean_s"]), "cable and radio", f"web {scheme}", count=hosts)
         .mean
     )
 
@@ -288,7 +292,7 @@ def _rto(runs: Experiments) -> Evaluate:
 
     def evaluate(claim: Claim) -> Evidence:
         flows = [run.summary["flows"][0]["rtt_ms"] for run in runs("figure9").at("1 hop", "radio Reno")]
-        each = [(rtt["mean"] + 4.0 * math.sqrt(2.0 / math.pi) * rtt["sd"]) / 1e3 for rtt in flows]
+        each = [(known(rtt["mean"]) + 4.0 * math.sqrt(2.0 / math.pi) * known(rtt["sd"])) / 1e3 for rtt in flows]
         return Evidence(interval(each), "srtt + 4*mdev of the transfer of Figure 9, whose load the paper does not give")
 
     return evaluate

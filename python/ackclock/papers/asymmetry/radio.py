@@ -7,12 +7,16 @@ compared.
 from __future__ import annotations
 
 from statistics import stdev
+from typing import TYPE_CHECKING
 
 from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
-from ackclock.papers.experiments import Experiments, flow_bps, hop_of, throughput_bps, total_kbps
+from ackclock.papers.experiments import Experiments, flow_bps, hop_of, known, throughput_bps, total_kbps
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval, jain_index
+
+if TYPE_CHECKING:
+    from ackclock.statistics.summary_stats import StatName
 
 COUNTS = (1, 2, 4, 6, 8, 10, 12)
 TIE = 0.03
@@ -49,7 +53,7 @@ def _throughput(runs: Experiments, hops: str, scheme: str) -> Evaluate:
     return evaluate
 
 
-def _rtt(runs: Experiments, scheme: str, part: str) -> Evaluate:
+def _rtt(runs: Experiments, scheme: str, part: StatName) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         ours = runs("figure10").mean(lambda run: _rtt_s(run, part), "2 hops", scheme)
         queued = [
@@ -65,8 +69,8 @@ def _rtt(runs: Experiments, scheme: str, part: str) -> Evaluate:
     return evaluate
 
 
-def _rtt_s(run: RunResult, part: str) -> float:
-    return float(run.summary["flows"][0]["rtt_ms"][part]) / 1e3
+def _rtt_s(run: RunResult, part: StatName) -> float:
+    return known(run.summary["flows"][0]["rtt_ms"][part]) / 1e3
 
 
 def _gain(runs: Experiments, hops: str) -> Evaluate:

@@ -24,7 +24,7 @@ from ackclock.papers.evidence import Evaluate
 from ackclock.papers.experiments import Experiments
 from ackclock.papers.wimax_bursts.day import FLOW, HOURS, Day
 from ackclock.statistics import Interval, interval
-from ackclock.statistics.summary_stats import summary_stats
+from ackclock.statistics.summary_stats import stats_of, summary_stats
 
 POINTS = 1.5
 """Tolerance of loss ratios in the claims, in percentage points; times have a tolerance of a
@@ -235,7 +235,7 @@ def _momentary(day: Day) -> tuple[bool, str, Interval]:
     bins = Counter(int(10.0 * float(packet["time_s"])) for packet in _lost_at(day))
     rate = flow_of(day.run(18), FLOW)["segments_sent"] / (10.0 * day.seconds(18))
     shares = [100.0 * count / rate for count in bins.values()]
-    median = float((summary_stats(shares) or {}).get("p50") or 0.0)
+    median = float(stats_of(summary_stats(shares), "p50")[0] or 0.0)
     text = (
         f"of the 100 ms bins with loss, against {rate:.0f} packets per bin: median {median:.0f} %, "
         f"most {max(shares, default=0.0):.0f} %"

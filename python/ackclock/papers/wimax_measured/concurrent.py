@@ -16,6 +16,7 @@ from ackclock.papers.evaluators import (
     statement,
 )
 from ackclock.papers.evidence import Evaluate
+from ackclock.papers.experiments import known
 from ackclock.papers.wimax_measured.transfers import (
     LINK_MBPS,
     PAYLOAD,
@@ -49,7 +50,7 @@ def _others_fair(figures: ExperimentData) -> tuple[bool, str]:
 def _range(figures: ExperimentData, count: str, variant: str) -> float:
     spans: list[float] = []
     for result in figures.results(_together(count, variant)):
-        rates = [f["goodput_bps"] for f in result.summary["flows"]]
+        rates = [known(f["goodput_bps"]) for f in result.summary["flows"]]
         spans.append((max(rates) - min(rates)) * len(rates) / sum(rates))
     return sum(spans) / len(spans)
 
