@@ -8,12 +8,14 @@ from ackclock.congestion_control import CongestionControl
 from ackclock.documents.engine import (
     CaptureSummary,
     Catalogue,
+    DirectionReport,
     DirectionStats,
     EmulationReport,
     FindingText,
     FitReport,
     FlowExplanation,
     FlowReport,
+    Limits,
     LinkFit,
     Quotas,
     Report,
@@ -331,12 +333,12 @@ ENOUGH_BYTES: int
 def findings() -> list[FindingText]: ...
 def has_queue(max_bytes: float | None, rate_bps: float | None) -> bool: ...
 def capture_limit_shares(
-    limited: Mapping[str, float | None],
-    data_ms: Mapping[str, Any] | None,
-    acks_ms: Mapping[str, Any] | None,
+    limited: Limits | Mapping[str, float],
+    data_ms: SummaryStats | None,
+    acks_ms: SummaryStats | None,
     min_rtt_ms: float,
 ) -> dict[str, float]: ...
-def loss_models(figures: Mapping[str, Any]) -> tuple[float, float, float] | None: ...
+def loss_models(figures: DirectionReport) -> tuple[float, float, float] | None: ...
 def significant(value: float, digits: int) -> str: ...
 def rate_text(bps: float | None) -> str: ...
 def rate_range_text(low: float, high: float) -> str: ...

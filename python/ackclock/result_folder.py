@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ackclock.errors import InputError, RunFailed, describe_path
 from ackclock.folder_damage import damage_named
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.documents.simulate import Sweep as SweepDocument
     from ackclock.plot.figure import Plot
     from ackclock.plot.time_series import Panel
 
@@ -85,7 +86,7 @@ class FolderResult(Result):
         if self._kind == SWEEP:
             from ackclock.simulation.sweep_page import folder_panels
 
-            return folder_panels(self._folder, self._document)
+            return folder_panels(self._folder, cast("SweepDocument", self._document))
         return []
 
     def _page(self) -> Page:

@@ -36,6 +36,7 @@ from typing import Any
 import polars as pl
 
 from ackclock import analyze
+from ackclock.documents.analyze import Side
 from studies.analyzer.kernel_counters import KernelRetransmissions, read_counters
 
 CAUSES = ("fast", "go_back_n", "timeouts")
@@ -130,13 +131,13 @@ def lost_retransmissions(pair: CapturePair) -> dict[str, int]:
     without both captures."""
     if len(pair.captures) < len(_HOSTS):
         return dict.fromkeys(_HOSTS, 0)
+    ends: tuple[tuple[str, str, Side], ...] = (("client", "server", "a2b"), ("server", "client", "b2a"))
     return {
-        own: _lost_retransmissions(pair.captures[own], pair.captures[peer], direction)
-        for own, peer, direction in (("client", "server", "a2b"), ("server", "client", "b2a"))
+        own: _lost_retransmissions(pair.captures[own], pair.captures[peer], direction) for own, peer, direction in ends
     }
 
 
-def _lost_retransmissions(own: Path, peer: Path, direction: str) -> int:
+def _lost_retransmissions(own: Path, peer: Path, direction: Side) -> int:
     """Lost packets that carry bytes below the highest sequence number that the host sent before, as
     its own capture has them."""
     joined = analyze(own, peer, series=True)
@@ -166,7 +167,7 @@ def _reported(path: Path) -> dict[str, Retransmissions]:
     }
 
 
-def _counts(direction: dict[str, Any]) -> dict[str, int]:
+def _counts(direction: Any) -> dict[str, int]:
     causes = direction["causes"]
     return {
         "total": direction["retransmitted_segments"],

@@ -134,7 +134,7 @@ def right_verdicts(share: float) -> set[str]:
     return verdicts | ({"radio"} if share > 1 - NEGLIGIBLE - margin else set())
 
 
-def path_share(flows: list[dict[str, Any]], direction: str = "b2a") -> tuple[int, float | None]:
+def path_share(flows: list[Any], direction: str = "b2a") -> tuple[int, float | None]:
     """Losses of all flows, and the share that the analyzer attributes to no queue."""
     found = [
         (flow[direction]["lost"]["between_captures"], flow[direction]["loss_cause"]["radio_share"])

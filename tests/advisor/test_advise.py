@@ -84,7 +84,7 @@ def test_terminal_has_the_lines_of_the_first_rank_and_of_all_with_every(bloated)
 
 
 def test_terminal_names_no_other_rank_when_there_is_none(bloated) -> None:
-    alone = {**bloated.document, "advice": bloated.document["advice"][:1]}
+    alone: Any = {**bloated.document, "advice": bloated.document["advice"][:1]}
     assert lines(alone) == lines(alone, every=True)
     assert not any("--all" in text for text in lines(alone))
 

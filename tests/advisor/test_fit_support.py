@@ -121,7 +121,7 @@ def test_next_capture_is_named_when_it_would_show_more(
 
 def test_verdict_names_the_fit_when_it_supports_no_gain() -> None:
     row = {"label": "bbr", "gain": 1.2, "lo": 1.1, "hi": 1.3, "why": ERROR, "supported": False}
-    document = {"advice": [], "nothing_to_gain": [row], "fit": {"good_for": "variants", "capture_next": ["more"]}}
+    document: Any = {"advice": [], "nothing_to_gain": [row], "fit": {"good_for": "variants", "capture_next": ["more"]}}
     assert verdict(document) == (
         "No advice: the fit of the link supports none of the 1 changes tried. The best of them, bbr: +20 % "
         f"(+10 % .. +30 %), {ERROR}. Capture next: more."
@@ -155,7 +155,8 @@ def test_nothing_is_advised_when_the_fit_predicts_nothing(captured: Captured) ->
     ends = captured("8 Mb/s", {"name": "other", "start": "7 s", "workload": workload})
     document = library.advise(*ends, may=["sender", "operator"], cpu_s=0.5).document
     assert document["fit"]["good_for"] == "nothing"
-    assert document["advice"] == document["nothing_to_gain"] == []
+    assert not document["advice"]
+    assert not document["nothing_to_gain"]
     assert document["verdict"].startswith(
         "No advice: the fit of the link is not good enough to choose by. Capture next:"
     )

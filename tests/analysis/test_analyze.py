@@ -7,6 +7,7 @@ import json
 import re
 import struct
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -200,6 +201,7 @@ def test_proxy_is_not_found_without_one(lossy):
 
 
 def test_shares_of_time_add_up_to_one(lossy):
+    figures: Any
     for figures in (analyze(path).document["flows"][0]["b2a"]["limited"] for path in lossy):
         assert sum(share for share in figures.values() if share is not None) == pytest.approx(1.0, abs=1e-9)
 

@@ -19,7 +19,7 @@ def buffer_of(folder: Path, hop: dict[str, Any], seed: int = 1, **rest: Any) -> 
     """What the two captures of a download say of the bottleneck's buffer."""
     run(Case({"name": "air", **hop}, {**CUBIC, "ecn": False, **rest.pop("tcp", {})}, "20 s", seed, **rest), folder)
     flows = joined(folder).document["flows"]
-    found: dict[str, Any] = max(flows, key=lambda flow: int(flow["bytes"]))["b2a"]["bottleneck_buffer_bytes"]
+    found: Any = max(flows, key=lambda flow: int(flow["bytes"]))["b2a"]["bottleneck_buffer_bytes"]
     return found
 
 

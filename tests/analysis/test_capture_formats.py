@@ -7,6 +7,7 @@ import shutil
 import struct
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,8 +47,8 @@ def _erf(pcap: Path) -> bytes:
     return out
 
 
-def _document(path: Path) -> dict:
-    document = analyze(path).document
+def _document(path: Path) -> Any:
+    document: Any = analyze(path).document
     del document["capture"]
     return document
 

@@ -125,7 +125,7 @@ SCRIPTS: dict[str, tuple[tuple[Packet, ...], str, str, str]] = {
 }
 
 
-def _flow(tmp_path, packets: tuple[Packet, ...]) -> dict[str, Any]:
+def _flow(tmp_path, packets: tuple[Packet, ...]) -> Any:
     path = write_connections(tmp_path / "a.pcap", [Connection(packets, ("10.0.0.1", 2000))])
     return analyze(path).document
 

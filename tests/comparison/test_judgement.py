@@ -148,7 +148,7 @@ def test_metrics_under_a_load_have_each_direction_and_the_score_of_its_load() ->
 
 
 @pytest.fixture(scope="module")
-def dialup() -> dict[str, Any]:
+def dialup() -> Any:
     """The demonstration of README: 10 Mb/s down, 28.8 kb/s for the ACKs."""
     return ackclock.compare(
         "cable-dialup", variants=["cubic", "bbr"], buffers=["auto"], delayed_ack=[True], duration="10 s", seeds=3
@@ -172,7 +172,7 @@ def test_choice_that_starves_others_is_named_second_with_its_price(dialup) -> No
 
 
 def test_verdict_has_the_first_of_the_ranking_when_the_document_is_of_an_earlier_version(dialup) -> None:
-    earlier = {key: value for key, value in dialup.items() if key not in ("goal", "recommended", "judgement")}
+    earlier: Any = {key: value for key, value in dialup.items() if key not in ("goal", "recommended", "judgement")}
     assert verdict(earlier).startswith("Use bbr with")
     assert "goal" not in verdict(earlier)
 

@@ -246,7 +246,7 @@ def test_ties_of_the_verdict_separate_equal_means_from_scattered_ones() -> None:
         ]
         return {"rank_by": "goodput_bps", "cells": cells, "ranking": [line.as_json() for line in lines]}
 
-    def sentence(found: dict[str, Any]) -> str:
+    def sentence(found: Any) -> str:
         return ties(found, {cell["label"]: cell["metrics"] for cell in found["cells"]})
 
     assert sentence(document(138e6, 137e6, 138e6)) == "1 other is as good in goodput: buffers auto or 64 KiB."

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import polars as pl
 import pytest
@@ -110,7 +111,7 @@ def test_analysis_of_both_captures_finds_exactly_the_dropped_packets_of_the_log(
     document, run = emulation
     analysis = ackclock.analyze(*run.captures)
     # The first connection attempts may have been refused.
-    flows = analysis.document["flows"]
+    flows: Any = analysis.document["flows"]
     for direction, sender in (("b2a", "server"), ("a2b", "client")):
         detected = sorted(packet["time_s"] for flow in flows for packet in flow[direction]["lost"]["packets"])
         sent = run.fates.filter(pl.col("from") == sender)

@@ -36,7 +36,7 @@ def captures(oracles: Path) -> Path:
 
 
 @cache
-def flows(path: Path) -> list[dict[str, Any]]:
+def flows(path: Path) -> list[Any]:
     return analyze(path).document["flows"]
 
 

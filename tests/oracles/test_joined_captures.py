@@ -26,7 +26,7 @@ def captures(oracles: Path) -> Path:
     return oracles / "captures"
 
 
-def joined(first: Path, second: Path) -> dict[str, Any]:
+def joined(first: Path, second: Path) -> Any:
     return analyze(first, second).document
 
 

@@ -10,7 +10,7 @@ import pytest
 from ackclock import analyze
 
 
-def download(folder: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def download(folder: Path, name: str) -> tuple[Any, Any]:
     """The document of a pair of captures, and the largest flow's download."""
     document = analyze(folder / f"{name}.server.pcap.gz", folder / f"{name}.client.pcap.gz").document
     flow = max(document["flows"], key=lambda flow: flow["bytes"])

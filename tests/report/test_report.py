@@ -44,7 +44,7 @@ def _frames() -> Frames:
     return Frames(series(), hops())
 
 
-def _comparison_document() -> dict[str, Any]:
+def _comparison_document() -> Any:
     choices = configurations(["cubic", "reno"], ["64 KiB", "auto"], [True, False])
     runs = {
         choice: {seed: of_run(summary([flow(goodput_bps=(8e6 - 1e6 * i) * (1 + 0.01 * seed))])) for seed in (1, 2, 3)}

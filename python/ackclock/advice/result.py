@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.result import Result
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.documents.advise import Advice as AdviceDocument
     from ackclock.report.page import Page
 
 
@@ -28,7 +29,7 @@ class Advice(Result):
     >>> print(*found.commands, sep="\\n")  # doctest: +SKIP
     """
 
-    document: dict[str, Any]
+    document: AdviceDocument
     folder: Path | None = None
 
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from rich.table import Table
 
@@ -11,6 +12,9 @@ from ackclock.format import count, joined, milliseconds, percent, rate, three
 from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Page, Section
 from ackclock.report.page import Table as PageTable
 from ackclock.terminal import TextBelow, ToType
+
+if TYPE_CHECKING:
+    from ackclock.documents.advise import Advice, Advised, Effect, OfLoad
 
 AS_IT_IS = "as it is"
 """The label of the situation without a change."""
@@ -20,8 +24,10 @@ MAX_ROWS = 8
 """Rows of what gains nothing on the terminal; the JSON document and the report have all."""
 
 
-def gain_text(value: float) -> str:
+def gain_text(value: float | None) -> str:
     """A ratio of scores as a gain: "+12 %"."""
+    if value is None:
+        return "-"
     percent = 100.0 * (value - 1.0)
     return f"{percent:+.0f} %" if abs(percent) >= 99.5 else f"{percent:+.3g} %"
 
@@ -31,7 +37,7 @@ def gain_range(lo: float, hi: float) -> str:
     return f"{gain_text(lo)} .. {gain_text(hi)}"
 
 
-def verdict(document: Mapping[str, Any]) -> str:
+def verdict(document: Advice) -> str:
     """The advice in a sentence or two, or that there is none."""
     if not document["advice"]:
         return _without_advice(document)
@@ -44,12 +50,12 @@ def verdict(document: Mapping[str, Any]) -> str:
         effects = _effect_text(first["effect"], fair)
     who = joined(first["who"].split(","))
     text = f"Change ({who}): {first['label']}: {effects}."
-    if one := first["gain"]["one_run"]:
+    if one := first["gain"].get("one_run"):
         text += f" The score of one run changes by {gain_text(one['lo'])} to {gain_text(one['hi'])}."
     return text
 
 
-def _effect_text(changes: Mapping[str, Any], fair: bool) -> str:
+def _effect_text(changes: Mapping[str, Effect], fair: bool) -> str:
     """The goodput and the delay without and with a change, and Jain's index for fairness."""
     parts = []
     if "goodput_down_bps" in changes and "goodput_up_bps" in changes:
@@ -57,25 +63,26 @@ def _effect_text(changes: Mapping[str, Any], fair: bool) -> str:
     elif goodput := changes.get("goodput_bps"):
         parts.append(f"goodput {rate(goodput['baseline'])} to {rate(goodput['advised'])}")
     if sparse := changes.get("sparse_rtt_p95_ms"):
-        before, after = (milliseconds(sparse[key]) for key in ("baseline", "advised"))
+        before, after = milliseconds(sparse["baseline"]), milliseconds(sparse["advised"])
         parts.append(f"p95 RTT of a sparse flow {before} to {after}")
         if lost := _lost_text(changes):
             parts.append(lost)
     if fair and (jain := changes.get("jain")):
-        parts.append(f"Jain's index {three(jain['baseline'])} to {three(jain['advised'])}")
+        both = (three(math.nan if of is None else of) for of in (jain["baseline"], jain["advised"]))
+        parts.append(f"Jain's index {' to '.join(both)}")
     return ", ".join(parts)
 
 
-def _both(changes: Mapping[str, Any], key: str) -> str:
+def _both(changes: Mapping[str, Effect], key: Literal["baseline", "advised"]) -> str:
     """The goodputs of a download and an upload."""
     return " down and ".join(rate(changes[f"goodput_{side}_bps"][key]) for side in ("down", "up")) + " up"
 
 
-def _without_advice(document: Mapping[str, Any]) -> str:
+def _without_advice(document: Advice) -> str:
     """Why nothing is advised: nothing gains, or the fit does not support what does."""
-    rest, fit = document["nothing_to_gain"], document.get("fit") or {}
-    more = f" Capture next: {'; '.join(fit['capture_next'])}." if fit.get("capture_next") else ""
-    if fit.get("good_for") == "nothing":
+    rest, fit = document["nothing_to_gain"], document.get("fit")
+    more = f" Capture next: {'; '.join(fit['capture_next'])}." if fit and fit.get("capture_next") else ""
+    if fit and fit.get("good_for") == "nothing":
         return f"No advice: the fit of the link is not good enough to choose by.{more}"
     tried = [row for row in rest if row["lo"] is not None]
     unsupported = next((row for row in tried if not row.get("supported", True)), None)
@@ -93,16 +100,16 @@ def _without_advice(document: Mapping[str, Any]) -> str:
     return text + more
 
 
-def _lost_text(effect: Mapping[str, Any]) -> str:
+def _lost_text(effect: Mapping[str, Effect]) -> str:
     """The share of the sparse flow's round trips that lose a packet, where it has timeouts."""
-    loss = effect.get("sparse_loss_rate") or {"baseline": 0.0, "advised": 0.0}
-    before, after = loss["baseline"], loss["advised"]
+    loss = effect.get("sparse_loss_rate")
+    before, after = (loss["baseline"] or 0.0, loss["advised"] or 0.0) if loss else (0.0, 0.0)
     return (
         f"of its round trips {percent(before)} to {percent(after)} lose a packet" if max(before, after) > 0.05 else ""
     )
 
 
-def tables(document: Mapping[str, Any]) -> list[Table]:
+def tables(document: Advice) -> list[Table]:
     """The advised changes, and the first of the others."""
     found = []
     if document["advice"]:
@@ -116,7 +123,7 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
                 gain_text(gain["ratio"]),
                 f"{gain_text(gain['lo'])} .. {gain_text(gain['hi'])}",
                 rate(changes["goodput_bps"]["advised"]),
-                milliseconds((changes.get("sparse_rtt_p95_ms") or {}).get("advised")),
+                milliseconds(_sparse(changes)["advised"]),
                 row["label"],
             )
         found.append(table)
@@ -124,16 +131,15 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
             found.append(_loads_table(document))
     rest = _table("Not advised", ["who"], ["gain", "seeds"])
     shown = document["nothing_to_gain"][:MAX_ROWS]
-    for row in shown:
-        rest.add_row(
-            row["who"].replace(",", ", "), gain_text(row["gain"]), str(row["n"]), f"{row['label']}: {row['why']}"
-        )
+    for other in shown:
+        who, what = other["who"].replace(",", ", "), f"{other['label']}: {other['why']}"
+        rest.add_row(who, gain_text(other["gain"]), str(other["n"]), what)
     if (left := len(document["nothing_to_gain"]) - len(shown)) > 0:
         rest.caption = f"{left} further change{'s' if left > 1 else ''}: --json, or the report."
     return [*found, rest]
 
 
-def _loads_table(document: Mapping[str, Any]) -> Table:
+def _loads_table(document: Advice) -> Table:
     """The gain of each advised change under each load of a link, side by side, and what the first
     one changes there.
     """
@@ -144,14 +150,20 @@ def _loads_table(document: Mapping[str, Any]) -> Table:
     for load in loads:
         table.add_column(LOAD_TEXTS[load], justify="right")
     for row in document["advice"]:
-        table.add_row(str(row["rank"]), *(gain_text(row["loads"][load]["gain"]["ratio"]) for load in loads))
-    first = document["advice"][0]["loads"]
+        table.add_row(str(row["rank"]), *(gain_text(_of_load(row, load)["gain"]["ratio"]) for load in loads))
+    first = document["advice"][0]
     for words, text in (("goodput", _goodput_change), ("sparse p95", _delay_change)):
-        table.add_row(f"1: {words}", *(text(first[load]["effect"]) for load in loads))
+        table.add_row(f"1: {words}", *(text(_of_load(first, load)["effect"]) for load in loads))
     return table
 
 
-def _goodput_change(changes: Mapping[str, Any]) -> str:
+def _of_load(row: Advised, load: str) -> OfLoad:
+    """What a change of a link does under a load."""
+    assert row["loads"] is not None
+    return row["loads"][load]
+
+
+def _goodput_change(changes: Mapping[str, Effect]) -> str:
     """The goodput with a change, and below it that without."""
     sides = [changes[key] for key in ("goodput_down_bps", "goodput_up_bps") if key in changes] or [
         changes["goodput_bps"]
@@ -159,10 +171,15 @@ def _goodput_change(changes: Mapping[str, Any]) -> str:
     return "\n".join(f"{rate(of['baseline'])} to {rate(of['advised'])}" for of in sides)
 
 
-def _delay_change(changes: Mapping[str, Any]) -> str:
+def _delay_change(changes: Mapping[str, Effect]) -> str:
     """The delay of a sparse flow without and with a change."""
-    of = changes.get("sparse_rtt_p95_ms") or {}
-    return f"{milliseconds(of.get('baseline'))} to {milliseconds(of.get('advised'))}"
+    of = _sparse(changes)
+    return f"{milliseconds(of['baseline'])} to {milliseconds(of['advised'])}"
+
+
+def _sparse(changes: Mapping[str, Effect]) -> Effect:
+    """The delay of a sparse flow without and with a change; nulls without one."""
+    return changes.get("sparse_rtt_p95_ms", {"baseline": None, "advised": None, "lo": None, "hi": None})
 
 
 def _table(title: str, text: Sequence[str], numbers: Sequence[str]) -> Table:
@@ -174,7 +191,7 @@ def _table(title: str, text: Sequence[str], numbers: Sequence[str]) -> Table:
     return table
 
 
-def lines(document: Mapping[str, Any], *, every: bool = False) -> list[str]:
+def lines(document: Advice, *, every: bool = False) -> list[str]:
     """What stands below the tables: what to type for the first advice, or for `every` one, how to
     undo it, costs and conditions.
     """
@@ -199,7 +216,9 @@ def lines(document: Mapping[str, Any], *, every: bool = False) -> list[str]:
         if row["unless"]:
             found.append(f"Not if {' or '.join(row['unless'])}.")
         elif row["unless"] is not None:
-            found.append(f"It gains, or is the same, under all {len(row['conditions'])} neighbouring conditions tried.")
+            found.append(
+                f"It gains, or is the same, under all {len(row['conditions'] or ())} neighbouring conditions tried."
+            )
     for row in document["advice"][len(shown) :]:
         found.append(f"Rank {row['rank']} ({row['who']}): {gain_text(row['gain']['ratio'])}, {row['label']}")
     if len(shown) < len(document["advice"]):
@@ -207,12 +226,12 @@ def lines(document: Mapping[str, Any], *, every: bool = False) -> list[str]:
     return [*found, *document["notes"]]
 
 
-def _undo(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _undo(row: Advised) -> list[tuple[str, str]]:
     """The undo of an advice, the last step's first, each line with who types it."""
     return list(dict.fromkeys((step["who"], text) for step in reversed(row["steps"]) for text in step["undo"]))
 
 
-def page(document: Mapping[str, Any]) -> Page:
+def page(document: Advice) -> Page:
     """The report: an advice to hand on. What to type, its price and how to undo it stand first,
     then what it gains, then what else was tried.
     """
@@ -249,7 +268,7 @@ def page(document: Mapping[str, Any]) -> Page:
     )
 
 
-def _to_type(first: Mapping[str, Any]) -> Section:
+def _to_type(first: Advised) -> Section:
     """What to type for an advice, by whom, its conditions and costs, and how to undo it."""
     by_who: dict[str, list[str]] = {}
     for step in first["steps"]:
@@ -266,7 +285,9 @@ def _to_type(first: Mapping[str, Any]) -> Section:
     if first["unless"]:
         facts.append(("Not if", " or ".join(first["unless"])))
     elif first["unless"] is not None:
-        facts.append(("Neighbouring conditions", f"a gain, or the same, under all {len(first['conditions'])} tried"))
+        facts.append(
+            ("Neighbouring conditions", f"a gain, or the same, under all {len(first['conditions'] or ())} tried")
+        )
     if facts:
         blocks.append(Facts(facts))
     if first["undo"]:
@@ -281,14 +302,14 @@ def _to_type(first: Mapping[str, Any]) -> Section:
     return Section("What to type", blocks)
 
 
-def _advised(document: Mapping[str, Any]) -> PageTable:
+def _advised(document: Advice) -> PageTable:
     columns = [Column("Change", room="wide"), Column("Rank", numeric=True), Column("Who"), Column("Gain", numeric=True)]
     columns += [Column("Goodput", numeric=True), Column("Sparse p95 RTT", numeric=True)]
     rows = []
     for row in document["advice"]:
         gain, changes = row["gain"], row["effect"]
         interval = f"{gain_text(gain['lo'])} .. {gain_text(gain['hi'])}"
-        goodput, sparse = changes["goodput_bps"], changes.get("sparse_rtt_p95_ms") or {}
+        goodput, sparse = changes["goodput_bps"], _sparse(changes)
         rows.append(
             [
                 Cell(row["label"]),
@@ -296,7 +317,7 @@ def _advised(document: Mapping[str, Any]) -> PageTable:
                 Cell(row["who"].replace(",", ", ")),
                 Cell(gain_text(gain["ratio"]), note=interval),
                 Cell(rate(goodput["advised"]), note=f"from {rate(goodput['baseline'])}"),
-                Cell(milliseconds(sparse.get("advised")), note=f"from {milliseconds(sparse.get('baseline'))}"),
+                Cell(milliseconds(sparse["advised"]), note=f"from {milliseconds(sparse['baseline'])}"),
             ]
         )
     reading = (
@@ -305,14 +326,14 @@ def _advised(document: Mapping[str, Any]) -> PageTable:
     return PageTable(columns, rows, reading, ["best" if row["rank"] == 1 else "" for row in document["advice"]])
 
 
-def _loads_page(document: Mapping[str, Any]) -> PageTable:
+def _loads_page(document: Advice) -> PageTable:
     """What each advised change does under each load of a link, side by side."""
     columns = [Column("Change", room="wide"), *(Column(LOAD_TEXTS[load], room="medium") for load in document["loads"])]
     rows = []
     for row in document["advice"]:
         cells = [Cell(row["label"])]
         for load in document["loads"]:
-            of = row["loads"][load]
+            of = _of_load(row, load)
             note = f"{_goodput_change(of['effect'])}; {_delay_change(of['effect'])}".replace("\n", ", ")
             cells.append(Cell(gain_text(of["gain"]["ratio"]), note=note))
         rows.append(cells)
@@ -323,19 +344,19 @@ def _loads_page(document: Mapping[str, Any]) -> PageTable:
     return PageTable(columns, rows, reading)
 
 
-def _conditions(row: Mapping[str, Any]) -> PageTable:
+def _conditions(row: Advised) -> PageTable:
     rows = [
         [
             Cell(one["condition"]),
             Cell(gain_text(one["gain"]), note=f"{gain_text(one['lo'])} .. {gain_text(one['hi'])}"),
             Cell("flips" if one["flips"] else "", tone="bad" if one["flips"] else ""),
         ]
-        for one in row["conditions"]
+        for one in row["conditions"] or ()
     ]
     return PageTable([Column("Condition", room="wide"), Column("Gain", numeric=True), Column("Verdict")], rows)
 
 
-def _pareto(document: Mapping[str, Any]) -> Chart:
+def _pareto(document: Advice) -> Chart:
     """Goodput over the p95 RTT of a sparse flow, a point for each change."""
     from ackclock.plot.vega import pareto
 

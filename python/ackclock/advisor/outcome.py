@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.advice.tables import gain_range, gain_text
 from ackclock.comparison.prices import WORSE_MS, WORSE_RETRANSMITTED, WORSE_SHARE
@@ -15,6 +15,9 @@ from ackclock.simulation.loads import LOADS
 from ackclock.simulation.metrics import Run
 from ackclock.statistics import Moments, Ratio, ratio
 from ackclock.statistics.intervals import exp, t_quantile
+
+if TYPE_CHECKING:
+    from ackclock.documents.advise import Benefit, Cost, Effect
 
 MIN_GAIN = 1.03
 """The ratio of scores from which on a change is advised, if its interval excludes 1."""
@@ -125,13 +128,11 @@ def _interval(values: Sequence[float], back: Callable[[float], float], model: fl
     return Prediction(back(lo), back(hi))
 
 
-def effect(
-    advised: Seeds, base: Seeds, model: ModelError, every: Seeds | None = None
-) -> dict[str, dict[str, float | None]]:
+def effect(advised: Seeds, base: Seeds, model: ModelError, every: Seeds | None = None) -> dict[str, Effect]:
     """`effect` of the JSON document: means without and with the change, and the prediction interval
     of one run with it, by `every` run with it (default: those of the means).
     """
-    found: dict[str, dict[str, float | None]] = {}
+    found: dict[str, Effect] = {}
     for metric in EFFECTS:
         of, without = (Moments.of(run.get(metric, math.nan) for run in runs.values()) for runs in (advised, base))
         if of.n and without.n:
@@ -217,7 +218,7 @@ _OF_DIRECTION = {
 }
 
 
-def own_costs(advised: Seeds, base: Seeds, loads: Sequence[str] = ()) -> list[dict[str, Any]]:
+def own_costs(advised: Seeds, base: Seeds, loads: Sequence[str] = ()) -> list[Cost]:
     """What a change costs in the situation's own runs, and who pays; of a link under each load."""
     found = []
     for load in loads or ("",):
@@ -235,7 +236,7 @@ def own_costs(advised: Seeds, base: Seeds, loads: Sequence[str] = ()) -> list[di
                     "goodput falls", _OF_DIRECTION.get(metric, "goodput falls")
                 )
                 row = _cost_row(metric, cost.who, both, words + text)
-                found.append({**row, **({"load": load} if load else {})})
+                found.append({**row, "load": load} if load else row)
     return found
 
 
@@ -250,7 +251,7 @@ def _means(both: Sequence[tuple[float, float]]) -> tuple[Moments, Moments]:
     return Moments.of(a), Moments.of(b)
 
 
-def _cost_row(metric: str, who: str, both: Sequence[tuple[float, float]], text: str) -> dict[str, Any]:
+def _cost_row(metric: str, who: str, both: Sequence[tuple[float, float]], text: str) -> Cost:
     of, without = _means(both)
     return {
         "metric": metric,
@@ -266,12 +267,12 @@ Beside = Mapping[tuple[str, str], tuple[Seeds, Seeds]]
 """The runs of one flow beside a companion, by direction and companion: with the change, without."""
 
 
-def beside_costs(beside: Beside) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def beside_costs(beside: Beside) -> tuple[list[Cost], list[Benefit]]:
     """What a change costs one flow beside it, short transfers, and its own flow beside one of cubic
     or bbr, with who pays; and its benefits: an unfair excess that ends in an equal share is one.
     """
-    costs: list[dict[str, Any]] = []
-    benefits: list[dict[str, Any]] = []
+    costs: list[Cost] = []
+    benefits: list[Benefit] = []
     several = len({direction for direction, _ in beside}) > 1
     for (direction, companion), (of, without) in beside.items():
         where = {"down": " (download)", "up": " (upload)"}[direction] if several else ""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ackclock.advice.result import Advice
 from ackclock.advice.tables import gain_range, gain_text, verdict
@@ -67,6 +67,8 @@ from ackclock.storage.run_kind import ADVISE
 from ackclock.storage.stored_files import read_json
 
 if TYPE_CHECKING:
+    from ackclock.documents.advise import Advice as AdviceDocument
+    from ackclock.documents.advise import Gain, OfLoad, UnderCondition
     from ackclock.documents.engine import Summary
 
 LEFT = "as it is"
@@ -211,7 +213,7 @@ def _candidates(situation: Situation, may: Sequence[str]) -> list[Action]:
 
 def _advice(
     runs: Runs, asked: _Asked, wanted: Sequence[Callable[[Actions], bool]]
-) -> tuple[dict[str, Any], list[Actions]]:
+) -> tuple[AdviceDocument, list[Actions]]:
     """The document, and its advised changes, best first."""
     goal, score, seed = asked.goal, asked.score, asked.seed
     situation = runs.situation
@@ -340,7 +342,8 @@ def _advice(
     document["notes"] += _modem_notes([by_label[label] for label in places], gains)
     if advice and asked.reader.sentence:
         document["notes"].append(asked.reader.sentence)
-    return document | {"verdict": verdict(document)}, [by_label[label] for label in places]
+    made = cast("AdviceDocument", document)
+    return {**made, "verdict": verdict(made)}, [by_label[label] for label in places]
 
 
 def _causes(situation: Situation, summaries: Sequence[Summary], seed: int) -> list[list[Cause]]:
@@ -408,13 +411,13 @@ def _of_loads(
     model: ModelError,
     final: tuple[Mapping[int, Run], Mapping[int, Run]],
     every: tuple[Mapping[int, Run], Mapping[int, Run]],
-) -> dict[str, Any] | None:
+) -> dict[str, OfLoad] | None:
     """The gain and the effect under each load of a link, with the change and without; None for a
     situation as it is.
     """
     if not runs.situation.loads:
         return None
-    found = {}
+    found: dict[str, OfLoad] = {}
     for load in runs.situation.loads:
         advised, base = (runs.metrics_of_load(load, of) for of in final)
         all_advised, all_base = (runs.metrics_of_load(load, of) for of in every)
@@ -518,7 +521,7 @@ def _ties(values: Mapping[str, Mapping[int, float]], a: str, b: str) -> bool:
     return found.p >= 0.05 or abs(found.value - 1.0) <= 0.01
 
 
-def _gain(gain: Ratio, one: Prediction | None) -> dict[str, Any]:
+def _gain(gain: Ratio, one: Prediction | None) -> Gain:
     """`gain` of the JSON document: the mean's on unseen seeds, and that of one run."""
     return {
         "ratio": gain.value,
@@ -602,7 +605,7 @@ def _left_text(left: Left, gain: Ratio) -> str:
 
 def _conditions(
     runs: Runs, examined: Mapping[str, Actions], asked: _Asked, seed: int, seeds: int
-) -> dict[str, list[dict[str, Any]]]:
+) -> dict[str, list[UnderCondition]]:
     """The gain of each change under neighbouring conditions."""
     if not examined:
         return {}
@@ -625,7 +628,7 @@ def _conditions(
     }
 
 
-def _under(condition: Condition, advised: Mapping[int, Run], base: Mapping[int, Run], score: str) -> dict[str, Any]:
+def _under(condition: Condition, advised: Mapping[int, Run], base: Mapping[int, Run], score: str) -> UnderCondition:
     """The sign of a gain flips where the change loses, by its interval or by 3 %."""
     gain = ratio(pairs_of(advised, base, score))
     return {

@@ -30,7 +30,7 @@ from ackclock.storage.run_kind import COMPARE, EMULATE, MEASURE, SIMULATE, kind_
 
 if TYPE_CHECKING:
     from ackclock.advisor.action import Action
-    from ackclock.documents.engine import Summary
+    from ackclock.documents.engine import HandshakeReport, Summary
     from ackclock.fitting.prediction import Ends
 
 MTU = 1500
@@ -427,7 +427,7 @@ class _Scaling:
         return f"Window scaling was not negotiated, {maximum}."
 
 
-def _same_connection(inputs: Sequence[Mapping[str, Any]], flow: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _same_connection(inputs: Sequence[Mapping[str, Any]], flow: Mapping[str, Any]) -> list[HandshakeReport]:
     """The handshakes of a flow in the other captures of its run: that of the same ends, or of the
     largest flow where addresses are translated.
     """

@@ -5,17 +5,20 @@ from __future__ import annotations
 import mmap
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from ackclock.analysis.direction_view import Flow
 from ackclock.analysis.summary import worst_flows
 from ackclock.errors import InputError
 from ackclock.storage.stored_files import parsed, read_json, read_table
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from ackclock._native import CaptureReport
+    from ackclock.documents.analyze import CaptureAnalysis
+    from ackclock.documents.engine import CaptureSummary, FlowReport, UdpFlowReport
 
 ROWS = 2048
 """Rows of the table of flows that are read at once."""
@@ -26,7 +29,7 @@ class CaptureDocument(ABC):
     (docs/reference/analyze.md).
     """
 
-    head: dict[str, Any]
+    head: CaptureAnalysis
     """The document without flows: `flows` is empty."""
 
     @property
@@ -39,7 +42,7 @@ class CaptureDocument(ABC):
         """The numbers of the flows with most bytes, ascending."""
 
     @abstractmethod
-    def summary(self) -> Mapping[str, Any]:
+    def summary(self) -> CaptureSummary:
         """`summary` of the document; empty in a run folder of an earlier version."""
 
     def worst(self, count: int) -> list[int]:
@@ -51,15 +54,15 @@ class CaptureDocument(ABC):
         return list(dict.fromkeys([*worst, *self.largest(count)]))[:count]
 
     @abstractmethod
-    def largest_udp(self, count: int) -> list[dict[str, Any]]:
+    def largest_udp(self, count: int) -> list[UdpFlowReport]:
         """The UDP flows with most bytes, the largest first."""
 
     @abstractmethod
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> CaptureAnalysis:
         """The document with all flows. It takes about 90 KB of memory a flow."""
 
     @abstractmethod
-    def part(self, numbers: Iterable[int]) -> dict[str, Any]:
+    def part(self, numbers: Iterable[int]) -> CaptureAnalysis:
         """The document of some flows. Of the second capture it has these flows only, and
         `partners` counts in its own lists.
         """
@@ -86,7 +89,7 @@ class LiveDocument(CaptureDocument):
     """
 
     def __init__(self, reader: Any, captures: Sequence[str], flow: int | str | None = None) -> None:
-        self._report = reader.report(captures)
+        self._report: CaptureReport = reader.report(captures)
         self._counts: tuple[int, int] = self._report.counts()
         self.head = self._report.head()
         self._numbers: Sequence[int] = range(1, self._counts[0] + 1)
@@ -116,27 +119,30 @@ class LiveDocument(CaptureDocument):
         bytes_of = {flow["flow"]: int(flow["bytes"]) for flow in self._report.flows(self._numbers)}
         return sorted(sorted(bytes_of, key=lambda number: -bytes_of[number])[:count])
 
-    def summary(self) -> Mapping[str, Any]:
+    def summary(self) -> CaptureSummary:
         """Made by a diagnosis of all flows, unless the text has been made before."""
         if "verdict" not in self.head["summary"]:
             self.head["summary"] = self._report.summary()
-        summary: Mapping[str, Any] = self.head["summary"]
+        summary: CaptureSummary = self.head["summary"]
         return summary
 
-    def largest_udp(self, count: int) -> list[dict[str, Any]]:
-        flows: list[dict[str, Any]] = self._report.udp_flows(self._report.largest_udp(count))
-        return flows
+    def largest_udp(self, count: int) -> list[UdpFlowReport]:
+        return self._report.udp_flows(self._report.largest_udp(count))
 
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> CaptureAnalysis:
         self.summary()
         udp_flows = self._report.udp_flows(range(self.head["udp"]["flows"]))
-        document = {**self.head, "flows": self._report.flows(self._numbers), "udp_flows": udp_flows}
+        document: CaptureAnalysis = {
+            **self.head,
+            "flows": self._report.flows(self._numbers),
+            "udp_flows": udp_flows,
+        }
         if "second" in self.head:
             others = self._report.second_flows(range(1, self._counts[1] + 1))
             document["second"] = {**self.head["second"], "flows": others}
         return document
 
-    def part(self, numbers: Iterable[int]) -> dict[str, Any]:
+    def part(self, numbers: Iterable[int]) -> CaptureAnalysis:
         self.summary()
         flows = self._report.flows(list(numbers))
         partners = [(flow["flow"], self._report.partner(flow["flow"])) for flow in flows]
@@ -214,14 +220,14 @@ class StoredDocument(CaptureDocument):
         sizes = sorted(zip(self._column("bytes"), self._column("flow"), strict=True), key=lambda one: -one[0])
         return sorted(number for _, number in sizes[:count])
 
-    def whole(self) -> dict[str, Any]:
-        document: dict[str, Any] = read_json(self._path)
+    def whole(self) -> CaptureAnalysis:
+        document: CaptureAnalysis = read_json(self._path)
         return document
 
-    def summary(self) -> Mapping[str, Any]:
-        return self.head.get("summary") or {"top": []}
+    def summary(self) -> CaptureSummary:
+        return self.head.get("summary") or cast("CaptureSummary", {"top": []})
 
-    def part(self, numbers: Iterable[int]) -> dict[str, Any]:
+    def part(self, numbers: Iterable[int]) -> CaptureAnalysis:
         order = list(numbers)
         wanted = frozenset(order)
         partners = {second: first for first, second in self.head.get("partners", ()) if first in wanted}
@@ -238,7 +244,7 @@ class StoredDocument(CaptureDocument):
         others.sort(key=lambda other: order.index(other[0]))
         return _part(self.head, flows, others)
 
-    def largest_udp(self, count: int) -> list[dict[str, Any]]:
+    def largest_udp(self, count: int) -> list[UdpFlowReport]:
         flows = self.head.get("udp_flows") or ()
         return sorted(flows, key=lambda flow: -(flow["a2b"]["bytes"] + flow["b2a"]["bytes"]))[:count]
 
@@ -274,10 +280,10 @@ def _indented_end(text: mmap.mmap, start: int, level: int) -> int:
     return text.find(closing, start) + len(closing)
 
 
-def _part(head: Mapping[str, Any], flows: list[dict[str, Any]], others: Sequence[tuple[int, Flow]]) -> dict[str, Any]:
+def _part(head: CaptureAnalysis, flows: list[FlowReport], others: Sequence[tuple[int, FlowReport]]) -> CaptureAnalysis:
     """The document of some flows; `others` are theirs in the second capture, with their numbers."""
-    document = {**head, "flows": flows}
+    document: CaptureAnalysis = {**head, "flows": flows}
     if "second" in head:
-        document["partners"] = [[number, index] for index, (number, _) in enumerate(others, 1)]
+        document["partners"] = [(number, index) for index, (number, _) in enumerate(others, 1)]
         document["second"] = {**head["second"], "flows": [other for _, other in others]}
     return document

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.errors import InputError, InvalidValue, not_readable
 from ackclock.input.units import PS_PER_S, time_ps
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import ClockReport
 
 PULSES_ERROR_S = 1e-4  # accuracy of a pulse on a serial line
 
@@ -61,7 +64,7 @@ def clocks_of(pps: Sequence[str | Path], synchronized: str | float | None, captu
     return Clocks(tuple(Path(path) for path in pps), error)
 
 
-def known_clocks(clock: Mapping[str, Any]) -> str | None:
+def known_clocks(clock: ClockReport) -> str | None:
     """A clause about clocks given as synchronised; None if the offset was estimated from
     traffic.
     """
@@ -77,7 +80,7 @@ def known_clocks(clock: Mapping[str, Any]) -> str | None:
     )
 
 
-def format_clock(clock: Mapping[str, Any]) -> str:
+def format_clock(clock: ClockReport) -> str:
     """A clause about the second clock's offset and skew, estimated from the traffic."""
     low, high = clock["offset_interval_ms"]
     offset, skew = clock["offset_ms"], clock["skew_ppm"]
@@ -88,7 +91,7 @@ def format_clock(clock: Mapping[str, Any]) -> str:
     )
 
 
-def _caveats(clock: Mapping[str, Any]) -> str:
+def _caveats(clock: ClockReport) -> str:
     """Clauses about packets that make the offset less certain."""
     text = ""
     if overtaking := clock.get("overtaking_packets"):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
 from ackclock.analysis.clocks import format_clock, known_clocks
-from ackclock.analysis.direction_view import DirectionView, DirectionViews
+from ackclock.analysis.direction_view import SIDES, DirectionView, DirectionViews
 from ackclock.analysis.report_tables import between_table, flows_table, handshakes_table, limits_table, udp_table
 from ackclock.analysis.summary import connections_line, mirrored_line, top_rows, udp_line, verdict_line
 from ackclock.analysis.truncation import truncations
@@ -21,6 +21,7 @@ from ackclock.report.page import Block, Cell, Chart, Column, Facts, Page, Sectio
 
 if TYPE_CHECKING:
     from ackclock.analysis.run import Analysis
+    from ackclock.documents.engine import AckGaps, ClockReport, Report
 
 MAX_DRAWN = 6
 """Maximum number of directions with charts; the tables have all flows up to `MAX_LISTED`."""
@@ -68,7 +69,7 @@ def page(analysis: Analysis) -> Page:
     )
 
 
-def _summary(document: Mapping[str, Any]) -> list[Section]:
+def _summary(document: Report) -> list[Section]:
     """The verdict, the connections, and the hosts and ports with most bytes."""
     summary = document.get("summary")
     if not summary:
@@ -104,12 +105,12 @@ def _shown(shown: int, listed: int) -> str:
     return f"The tables and findings are those of the {shown} worst of {listed} flows; the JSON and flows.parquet have all."
 
 
-def _answer(document: Mapping[str, Any]) -> tuple[str, str]:
+def _answer(document: Report) -> tuple[str, str]:
     """The largest direction's rate, and its main limit."""
-    directions = [(flow, direction) for flow in document["flows"] for direction in ("a2b", "b2a")]
+    directions = [(flow, direction) for flow in document["flows"] for direction in SIDES]
     if not directions:
         return "There is no TCP flow in this capture.", ""
-    flow, direction = max(directions, key=lambda pair: int(pair[0][pair[1]]["unique_bytes"]))
+    flow, direction = max(directions, key=lambda pair: pair[0][pair[1]]["unique_bytes"])
     figures = DirectionViews(document).of(flow, direction).figures
     ends = (flow["client"], flow["server"]) if direction == "a2b" else (flow["server"], flow["client"])
     answer = (
@@ -117,12 +118,13 @@ def _answer(document: Mapping[str, Any]) -> tuple[str, str]:
         f"{rate(figures['goodput_bps'])} for {flow['duration_s']:.1f} s."
     )
     about = [finding for finding in flow["diagnosis"] if finding["direction"] == direction]
-    timed = [finding for finding in about if finding["share"] is not None]
-    lead = max(timed, key=lambda finding: finding["share"], default=None) or next(iter(about), None)
+    timed = [(share, finding) for finding in about if (share := finding["share"]) is not None]
+    largest = max(timed, key=lambda one: one[0], default=None)
+    lead = largest[1] if largest else next(iter(about), None)
     return answer, "" if lead is None else f"{lead['evidence']} {lead['advice']}".strip()
 
 
-def _findings(document: Mapping[str, Any]) -> list[Block]:
+def _findings(document: Report) -> list[Block]:
     columns = [Column("Flow", room="ends"), Column("Share of time", numeric=True), Column("Finding", room="wide")]
     rows = [
         [
@@ -143,7 +145,7 @@ def _findings(document: Mapping[str, Any]) -> list[Block]:
     return [Table(columns, rows, reading)]
 
 
-def _clock(clock: Mapping[str, Any] | None) -> str:
+def _clock(clock: ClockReport | None) -> str:
     if clock is None:
         return (
             "No constant clock offset and skew explain the packets of both directions, so delays "
@@ -154,18 +156,18 @@ def _clock(clock: Mapping[str, Any] | None) -> str:
     return f"The second capture's clock is {format_clock(clock)}."
 
 
-def _drawn(analysis: Analysis, document: Mapping[str, Any]) -> list[Section]:
+def _drawn(analysis: Analysis, document: Report) -> list[Section]:
     if analysis.series is None:
         return []
     views = DirectionViews(document)
-    directions = [views.of(flow, direction) for flow in document["flows"] for direction in ("a2b", "b2a")]
+    directions = [views.of(flow, direction) for flow in document["flows"] for direction in SIDES]
     directions = [v for v in directions if v.figures["unique_bytes"] >= _ENOUGH_BYTES]
     largest = sorted(directions, key=lambda v: -int(v.figures["unique_bytes"]))[:MAX_DRAWN]
     return [_direction(analysis, v) for v in directions if v in largest]
 
 
 def _direction(analysis: Analysis, view: DirectionView) -> Section:
-    capture = view.crossing.get("sender_side_capture", 1)
+    capture = view.capture
     number = view.flow["flow"]
     assert analysis.series is not None
     packets = analysis.series.filter((pl.col("flow") == number) & (pl.col("capture") == capture))
@@ -223,24 +225,27 @@ def _sequence_reading(view: DirectionView) -> str:
     )
 
 
-def _gap_bars(gaps: Mapping[str, Any]) -> list[tuple[str, int]]:
+def _gap_bars(gaps: AckGaps) -> list[tuple[str, int]]:
     edges = [b["up_to"] for b in gaps["histogram"]]
     return [(str(b["up_to"]) if b["up_to"] is not None else f">{edges[-2]}", b["count"]) for b in gaps["histogram"]]
 
 
-def _facts(document: Mapping[str, Any]) -> Facts:
-    items = [
-        (title, _in_each(document, key, "; the second: "))
-        for title, key in (
-            ("Packets", "packets"),
-            ("TCP packets", "tcp_packets"),
-            ("Malformed", "malformed_kinds"),
-            ("Not TCP", "skipped"),
-            ("Bad checksums", "bad_checksums"),
-            ("Cut off by the capture", "cut_short"),
-            ("Timestamp before the previous one", "time_backwards"),
-        )
-    ]
+CaptureFigure = Literal[
+    "packets", "tcp_packets", "malformed_kinds", "skipped", "bad_checksums", "cut_short", "time_backwards"
+]
+
+
+def _facts(document: Report) -> Facts:
+    figures: tuple[tuple[str, CaptureFigure], ...] = (
+        ("Packets", "packets"),
+        ("TCP packets", "tcp_packets"),
+        ("Malformed", "malformed_kinds"),
+        ("Not TCP", "skipped"),
+        ("Bad checksums", "bad_checksums"),
+        ("Cut off by the capture", "cut_short"),
+        ("Timestamp before the previous one", "time_backwards"),
+    )
+    items = [(title, _in_each(document, key, "; the second: ")) for title, key in figures]
     if cut := truncations(document):
         items.append(("Truncated", "; ".join(cut)))
     if document.get("series_left_out"):
@@ -248,7 +253,7 @@ def _facts(document: Mapping[str, Any]) -> Facts:
     return Facts(items)
 
 
-def _in_each(document: Mapping[str, Any], key: str, then: str) -> str:
+def _in_each(document: Report, key: CaptureFigure, then: str) -> str:
     """A capture's figure or its counts by kind; of two captures both, the first one first."""
     return then.join(_listed(capture[key]) for capture in (document, document.get("second")) if capture is not None)
 

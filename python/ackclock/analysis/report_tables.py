@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 from ackclock import _native
-from ackclock.analysis.direction_view import DirectionView, DirectionViews
+from ackclock.analysis.direction_view import SIDES, DirectionView, DirectionViews
 from ackclock.format import milliseconds, percent, rate, size
 from ackclock.limits import VISIBLE, WORDS
 from ackclock.report.page import Cell, Column, Facts, Table
+from ackclock.statistics.summary_stats import stats_of
 
+if TYPE_CHECKING:
+    from ackclock.documents.analyze import Side
+    from ackclock.documents.engine import BufferReport, FlowReport, HandshakeReport, Report, UdpFlowReport
+
+Option = Literal["sack", "timestamps", "window_scaling", "ecn"]
 _ECHOES = 5
 """Minimum number of echoed timestamps."""
-_OFFERS = ("sack", "timestamps", "ecn")
-_OPTIONS = (("sack", "SACK"), ("timestamps", "timestamps"), ("window_scaling", "window scaling"), ("ecn", "ECN"))
+_OPTIONS: tuple[tuple[Option, str], ...] = (
+    ("sack", "SACK"),
+    ("timestamps", "timestamps"),
+    ("window_scaling", "window scaling"),
+    ("ecn", "ECN"),
+)
 _NOT_SEEN = (
     "The shares of time are known only at the sender's end; this capture was taken elsewhere, or "
     "has too little data. The findings state what the capture shows."
 )
 
 
-def _directions(document: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
-    return [
-        (flow, direction) for flow in document["flows"] for direction in ("a2b", "b2a") if flow[direction]["segments"]
-    ]
+def _directions(document: Report) -> list[tuple[FlowReport, Side]]:
+    return [(flow, side) for flow in document["flows"] for side in SIDES if flow[side]["segments"]]
 
 
-def _name(flow: Mapping[str, Any], direction: str) -> Cell:
+def _name(flow: FlowReport, direction: Side) -> Cell:
     ends = (flow["client"], flow["server"]) if direction == "a2b" else (flow["server"], flow["client"])
     return Cell(f"{flow['flow']} {direction}", f"to {ends[1]}")
 
@@ -36,7 +44,7 @@ def _numeric(*titles: str) -> list[Column]:
     return [Column(title, numeric=True) for title in titles]
 
 
-def flows_table(document: Mapping[str, Any]) -> Table:
+def flows_table(document: Report) -> Table:
     """Rate, RTT and retransmissions of each direction."""
     columns = [
         Column("Flow", room="ends"),
@@ -111,7 +119,7 @@ def _kinds(view: DirectionView) -> str:
     return ", ".join(f"{count} {what}" for count, what in counts if count)
 
 
-def udp_table(flows: Sequence[Mapping[str, Any]]) -> Table:
+def udp_table(flows: Sequence[UdpFlowReport]) -> Table:
     """UDP flows: packets and bytes of each direction, and the RTT of QUIC's spin bit."""
     columns = [
         Column("Flow", room="ends"),
@@ -142,7 +150,7 @@ def udp_table(flows: Sequence[Mapping[str, Any]]) -> Table:
     return Table(columns, rows, reading)
 
 
-def handshakes_table(document: Mapping[str, Any]) -> Table:
+def handshakes_table(document: Report) -> Table:
     """Handshake and end of each connection: RTT, negotiated options, times of the first data and of
     the last ACK.
     """
@@ -163,8 +171,8 @@ def handshakes_table(document: Mapping[str, Any]) -> Table:
                 Cell(milliseconds(flow["handshake_rtt_ms"]), sides)
                 if shake["complete"]
                 else Cell("incomplete", tone="muted"),
-                _either(shake, "mss"),
-                _either(shake, "window_scale"),
+                _either(shake["client_mss"], shake["server_mss"]),
+                _either(shake["client_window_scale"], shake["server_window_scale"]),
                 _agreed(shake),
                 *(
                     Cell(f"a2b {milliseconds(flow['a2b'][key])}", f"b2a {milliseconds(flow['b2a'][key])}")
@@ -181,25 +189,29 @@ def handshakes_table(document: Mapping[str, Any]) -> Table:
     return Table(columns, rows, reading)
 
 
-def _agreed(shake: Mapping[str, Any]) -> Cell:
+def _agreed(shake: HandshakeReport) -> Cell:
     agreed = [name for key, name in _OPTIONS if shake[key]]
+    offers = (
+        (shake["sack"], "SACK", shake["client_sack"], shake["server_sack"]),
+        (shake["timestamps"], "timestamps", shake["client_timestamps"], shake["server_timestamps"]),
+        (shake["ecn"], "ECN", shake["client_ecn"], shake["server_ecn"]),
+    )
     offered = [
         f"{name} by the {who} only"
-        for key, name in _OPTIONS
-        for who in ("client", "server")
-        if key in _OFFERS and shake[f"{who}_{key}"] and not shake[key] and shake["complete"]
+        for is_agreed, name, *ends in offers
+        for who, offer in zip(("client", "server"), ends, strict=True)
+        if offer and not is_agreed and shake["complete"]
     ]
     return Cell(", ".join(agreed) or "-", "; ".join(offered))
 
 
-def _either(shake: Mapping[str, Any], key: str) -> Cell:
+def _either(*values: float | None) -> Cell:
     """One value if both ends have the same, else both."""
-    values = [shake[f"{who}_{key}"] for who in ("client", "server")]
     texts = ["-" if value is None else str(value) for value in values]
     return Cell(texts[0]) if texts[0] == texts[1] else Cell(", ".join(texts), "client, server")
 
 
-def limits_table(document: Mapping[str, Any]) -> Table | Facts:
+def limits_table(document: Report) -> Table | Facts:
     """Shares of time by limit, and closed-form models beside the rate."""
     columns = [
         Column("Flow", room="ends"),
@@ -243,18 +255,18 @@ def _share(value: float | None, maximum: float) -> Cell:
     return Cell(f"{100 * value:.1f}", tone="good" if value == maximum else "")
 
 
-def _buffer(buffer: Mapping[str, Any]) -> Cell:
+def _buffer(buffer: BufferReport) -> Cell:
     if not buffer["max_based"]:
         return Cell("")
     if not buffer["filled"]:
         if not _native.has_queue(buffer["max_based"], buffer["rate_bps"]):
             return Cell("")
         return Cell(f"over {size(buffer['max_based'])}")
-    ends = [size(buffer[key]) for key in ("min_based", "max_based") if buffer[key]]
+    ends = [size(end) for end in (buffer["min_based"], buffer["max_based"]) if end]
     return Cell(" to ".join(dict.fromkeys(ends)), f"at {rate(buffer['rate_bps'])}")
 
 
-def between_table(document: Mapping[str, Any]) -> Table:
+def between_table(document: Report) -> Table:
     """Delay, loss and buffer between the captures."""
     columns = [
         Column("Flow", room="ends"),
@@ -266,14 +278,12 @@ def between_table(document: Mapping[str, Any]) -> Table:
         if "lost" not in flow[direction]:
             continue
         figures = flow[direction]
-        delay, lost, bursts, buffer = (
-            figures[key] for key in ("one_way_delay_ms", "lost", "loss_bursts", "bottleneck_buffer_bytes")
-        )
+        lost, bursts, buffer = figures["lost"], figures["loss_bursts"], figures["bottleneck_buffer_bytes"]
         cause = figures["loss_cause"]
         rows.append(
             [
                 _name(flow, direction),
-                *(Cell(milliseconds(delay[key])) for key in ("min", "p50", "max")),
+                *(Cell(milliseconds(value)) for value in stats_of(figures["one_way_delay_ms"], "min", "p50", "max")),
                 Cell(str(lost["between_captures"]), percent(figures["loss_rate"]) if lost["between_captures"] else ""),
                 Cell(str(lost["capture_drops_receiver"] + lost["capture_drops_sender"])),
                 Cell(str(bursts["above_50"] + bursts["above_80"] + bursts["all_lost"])),

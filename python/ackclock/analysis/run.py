@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.documents.analyze import CaptureAnalysis
     from ackclock.input.objects import Time
     from ackclock.report.page import Page
 
@@ -49,7 +50,7 @@ class Analysis(Result):
         self._folder = folder
 
     @cached_property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> CaptureAnalysis:
         """The JSON of `ackclock analyze --json` (docs/reference/analyze.md), made when it is first
         asked for.
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ackclock.format import many, size
 
+if TYPE_CHECKING:
+    from ackclock.documents.engine import CaptureSummary, Report, TopRow
 
-def verdict_line(summary: Mapping[str, Any]) -> str:
+
+def verdict_line(summary: CaptureSummary) -> str:
     """The verdict as a line: its name and its evidence."""
     verdict = summary["verdict"]
     return f"{verdict['verdict'].replace('_', ' ')}: {verdict['evidence']}"
 
 
-def connections_line(summary: Mapping[str, Any]) -> str:
+def connections_line(summary: CaptureSummary) -> str:
     """The connections by their beginning, as a clause."""
     counts = summary["connections"]
     reset = f" and {counts['reset']} reset" if counts["reset"] else ""
@@ -27,7 +30,7 @@ def connections_line(summary: Mapping[str, Any]) -> str:
     return ", ".join(parts) + reset
 
 
-def mirrored_line(document: Mapping[str, Any]) -> str:
+def mirrored_line(document: Report) -> str:
     """That each packet was captured twice, as a sentence; empty if it was not."""
     copies = document.get("mirrored_packets", 0)
     if not copies:
@@ -38,7 +41,7 @@ def mirrored_line(document: Mapping[str, Any]) -> str:
     )
 
 
-def udp_line(document: Mapping[str, Any]) -> str:
+def udp_line(document: Report) -> str:
     """The UDP flows in sum, as a clause; empty without any."""
     udp = document.get("udp")
     if not udp or not udp["flows"]:
@@ -48,13 +51,13 @@ def udp_line(document: Mapping[str, Any]) -> str:
     return f"{many(udp['flows'], 'flow')}{quic}, {udp['packets']} packets, {size(udp['bytes'])}{more}"
 
 
-def worst_flows(summary: Mapping[str, Any]) -> list[int]:
+def worst_flows(summary: CaptureSummary) -> list[int]:
     """The numbers of the flows with most time lost, then with most retransmissions, then bytes."""
     by = {top["by"]: top["rows"] for top in summary["top"] if top["of"] == "flow"}
     rows = [row for key in ("time_lost_s", "retransmitted_segments", "bytes") for row in by.get(key, ())]
-    return list(dict.fromkeys(int(row["flow"]) for row in rows))
+    return list(dict.fromkeys(row["flow"] for row in rows))
 
 
-def top_rows(summary: Mapping[str, Any], of: str, by: str) -> Sequence[Mapping[str, Any]]:
+def top_rows(summary: CaptureSummary, of: str, by: str) -> Sequence[TopRow]:
     """The hosts, ports or flows with most of a quantity, at most ten."""
     return next((top["rows"] for top in summary["top"] if (top["of"], top["by"]) == (of, by)), ())

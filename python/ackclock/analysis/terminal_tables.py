@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from ackclock import _native
 from ackclock.analysis.capture_document import CaptureDocument
 from ackclock.analysis.clocks import format_clock, known_clocks
-from ackclock.analysis.direction_view import DirectionView, DirectionViews
+from ackclock.analysis.direction_view import SIDES, DirectionView, DirectionViews
 from ackclock.analysis.summary import connections_line, mirrored_line, top_rows, udp_line, verdict_line
 from ackclock.format import column_ms, column_percent, rate, size
+from ackclock.statistics.summary_stats import stats_of
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import DirectionReport, FlowReport, Report, UdpFlowReport
 
 MAX_FLOWS = 10
 FINDINGS = "Findings"
@@ -43,7 +47,7 @@ def source_tables(source: CaptureDocument, *, all_flows: bool = False) -> list[T
     return tables
 
 
-def analysis_tables(document: Mapping[str, Any], listed: int | None = None) -> list[Table]:
+def analysis_tables(document: Report, listed: int | None = None) -> list[Table]:
     """The summary, the flows by direction, then the findings, in the order of the document.
 
     Args:
@@ -64,7 +68,7 @@ def analysis_tables(document: Mapping[str, Any], listed: int | None = None) -> l
     return tables
 
 
-def _summary(document: Mapping[str, Any]) -> Table:
+def _summary(document: Report) -> Table:
     """The verdict and the connections."""
     summary = document["summary"]
     table = _table("Summary")
@@ -79,7 +83,7 @@ def _summary(document: Mapping[str, Any]) -> Table:
     return table
 
 
-def _udp(flows: Sequence[Mapping[str, Any]], listed: int) -> Table:
+def _udp(flows: Sequence[UdpFlowReport], listed: int) -> Table:
     """UDP flows: packets and bytes of each direction, and the RTT of QUIC's spin bit."""
     cut = f"; the {len(flows)} largest of {listed} (--all prints all)" if listed > len(flows) else ""
     table = _table(f"UDP flows{cut}")
@@ -102,7 +106,7 @@ def _udp(flows: Sequence[Mapping[str, Any]], listed: int) -> Table:
     return table
 
 
-def _top(document: Mapping[str, Any]) -> Table:
+def _top(document: Report) -> Table:
     """The hosts and the ports with most bytes."""
     table = _table("Hosts and ports with most bytes")
     for column in ("", "name"):
@@ -125,7 +129,7 @@ def _table(title: str) -> Table:
     return Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
 
 
-def _flows(document: Mapping[str, Any], listed: int) -> Table:
+def _flows(document: Report, listed: int) -> Table:
     flows = document["flows"]
     bad = f", {document['malformed']} malformed" if document["malformed"] else ""
     cut = f"; the {len(flows)} worst of {listed} flows (--all prints all)" if listed > len(flows) else ""
@@ -136,21 +140,21 @@ def _flows(document: Mapping[str, Any], listed: int) -> Table:
         table.add_column(column, justify="right", no_wrap=True)
     views = DirectionViews(document)
     for flow in flows:
-        for direction, ends in (("a2b", ("client", "server")), ("b2a", ("server", "client"))):
+        ends = [flow["client"], flow["server"]]
+        for direction in SIDES:
             # A connection without data has one row: it was refused, or had no answer.
             if flow[direction]["segments"] or (direction == "a2b" and not flow["b2a"]["segments"]):
                 table.add_row(
                     str(flow["flow"]),
                     _frames(flow),
                     direction,
-                    flow[ends[0]],
-                    flow[ends[1]],
+                    *(ends if direction == "a2b" else ends[::-1]),
                     *_figures(views.of(flow, direction)),
                 )
     return table
 
 
-def _frames(flow: Mapping[str, Any]) -> str:
+def _frames(flow: FlowReport | UdpFlowReport) -> str:
     """The flow's first and last frame, as Wireshark numbers them."""
     frames = flow.get("frames")
     return "" if frames is None else f"{frames['first']}-{frames['last']}"
@@ -181,13 +185,13 @@ def _figures(view: DirectionView) -> list[str]:
     ]
 
 
-def _zero_window(figures: Mapping[str, Any]) -> str:
+def _zero_window(figures: DirectionReport) -> str:
     """How often the peer's window was zero, and how many probes it received: `2`, `1+6`."""
     probes = figures["zero_window_probes"]
     return f"{figures['zero_windows']}{f'+{probes}' if probes else ''}"
 
 
-def _timeouts(document: Mapping[str, Any]) -> Table | None:
+def _timeouts(document: Report) -> Table | None:
     """Timeouts in a recovery started by duplicate ACKs, and timeouts with an early ACK (papers'
     digest, 7.7).
     """
@@ -207,7 +211,7 @@ def _timeouts(document: Mapping[str, Any]) -> Table | None:
     return table if table.row_count else None
 
 
-def _between(document: Mapping[str, Any]) -> Table:
+def _between(document: Report) -> Table:
     clock = document["clock"]
     clocks = "no constant offset and skew explain both directions"
     if clock is not None:
@@ -219,21 +223,19 @@ def _between(document: Mapping[str, Any]) -> Table:
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("cause of loss", overflow="fold")
     for flow in document["flows"]:
-        for direction in ("a2b", "b2a"):
+        for direction in SIDES:
             if "lost" in flow[direction]:
                 table.add_row(str(flow["flow"]), direction, *_crossing(flow[direction]))
     return table
 
 
-def _crossing(direction: Mapping[str, Any]) -> list[str]:
-    delay, lost, bursts, buffer = (
-        direction[key] for key in ("one_way_delay_ms", "lost", "loss_bursts", "bottleneck_buffer_bytes")
-    )
+def _crossing(direction: DirectionReport) -> list[str]:
+    lost, bursts, buffer = direction["lost"], direction["loss_bursts"], direction["bottleneck_buffer_bytes"]
     buffer_bytes = (
         buffer["max_based"] if buffer["filled"] or _native.has_queue(buffer["max_based"], buffer["rate_bps"]) else None
     )
     return [
-        *(column_ms(delay[key]) for key in ("min", "p50", "max")),
+        *map(column_ms, stats_of(direction["one_way_delay_ms"], "min", "p50", "max")),
         str(lost["between_captures"]),
         column_percent(direction["loss_rate"]),
         str(lost["capture_drops_receiver"] + lost["capture_drops_sender"]),
@@ -245,7 +247,7 @@ def _crossing(direction: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _findings(document: Mapping[str, Any]) -> Table | None:
+def _findings(document: Report) -> Table | None:
     table = _table(FINDINGS)
     for column in ("flow", "direction", "finding", "share of time", "evidence and advice"):
         table.add_column(column, overflow="fold")

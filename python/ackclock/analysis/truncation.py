@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import Report, Truncation
 
 _ENDINGS = {
     "cut_off_file": "the file ends there",
@@ -13,13 +15,13 @@ _ENDINGS = {
 }
 
 
-def truncations(document: Mapping[str, Any]) -> list[str]:
+def truncations(document: Report) -> list[str]:
     """A sentence for each truncated capture: the packet and the byte at which it ends."""
     captures = [document, *([document["second"]] if "second" in document else [])]
-    return [_truncation(one["capture"], one["truncated"]) for one in captures if one.get("truncated")]
+    return [_truncation(one["capture"], cut) for one in captures if (cut := one.get("truncated"))]
 
 
-def _truncation(name: str, cut: Mapping[str, Any]) -> str:
+def _truncation(name: str, cut: Truncation) -> str:
     why = _ENDINGS.get(cut["kind"], cut["kind"])
     where = (
         f"the record of packet {cut['packet']} begins at byte {cut['byte']} and is not whole ({why}, byte {cut['end']})"

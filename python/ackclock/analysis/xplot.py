@@ -41,24 +41,21 @@ def write_xplot(analysis: Analysis, folder: Path) -> list[Path]:
     """
     import polars as pl
 
-    from ackclock.analysis.direction_view import DirectionViews
+    from ackclock.analysis.direction_view import SIDES, DirectionViews
 
     if analysis.series is None:
         raise InputError.problem("this analysis has no series", "pass series=True to analyze")
     document = analysis.source.part(analysis.source.largest(CONSIDERED))
     directions = [
-        (flow, direction)
-        for flow in document["flows"]
-        for direction in ("a2b", "b2a")
-        if flow[direction]["segments"] > 1
+        (flow, direction) for flow in document["flows"] for direction in SIDES if flow[direction]["segments"] > 1
     ]
-    directions = sorted(directions, key=lambda pair: -int(pair[0][pair[1]]["unique_bytes"]))[:MAX_FLOWS]
+    directions = sorted(directions, key=lambda pair: -pair[0][pair[1]]["unique_bytes"])[:MAX_FLOWS]
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     views = DirectionViews(document)
     for flow, direction in directions:
         view = views.of(flow, direction)
-        selected = (pl.col("flow") == flow["flow"]) & (pl.col("capture") == view.crossing.get("sender_side_capture", 1))
+        selected = (pl.col("flow") == flow["flow"]) & (pl.col("capture") == view.capture)
         packets = analysis.series.filter(selected)
         sent, acks = packets.filter(pl.col("way") == direction), packets.filter(pl.col("way") != direction)
         start = float(document["start_s"] or 0.0)

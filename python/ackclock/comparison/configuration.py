@@ -11,10 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import TYPE_CHECKING
 
 from ackclock.arguments.compare import Buffer
 from ackclock.comparison.ack_path import AS_IS, HOST, check_policies, check_queues, check_techniques, technique_keys
 from ackclock.errors import InputError
+
+if TYPE_CHECKING:
+    from ackclock.documents.compare import Configuration as ConfigurationKeys
 
 AUTO = "auto"
 PATH = "path"
@@ -91,7 +95,7 @@ class Configuration:
         return words
 
     @property
-    def params(self) -> dict[str, object]:
+    def params(self) -> ConfigurationKeys:
         """The configuration in the JSON documents."""
         return {
             "variant": self.variant,

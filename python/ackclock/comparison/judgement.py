@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.comparison.configuration import AUTO, Configuration
 from ackclock.comparison.ranking import Ranked
@@ -19,6 +19,11 @@ from ackclock.simulation.goals import mean_score
 from ackclock.simulation.harm import DEFAULTS, Harm
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.statistics import NEAR_THE_BEST, SAME_WITHIN, Interval, Ratio, interval, ratio
+
+if TYPE_CHECKING:
+    from ackclock.documents.compare import Judgement as JudgementDocument
+    from ackclock.documents.compare import ScoredChoice as ScoredDocument
+    from ackclock.documents.parts import Metrics
 
 SHORTLISTED = 5
 """Maximum number of configurations that run under the loads, beside the host's defaults."""
@@ -102,7 +107,7 @@ class ScoredChoice:
     harm: tuple[Harm, ...] | None
     loads: Mapping[str, Mapping[str, Interval]]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> ScoredDocument:
         """An entry of `judgement.choices` in ``compare``'s JSON document."""
         return {
             "label": self.label,
@@ -111,7 +116,7 @@ class ScoredChoice:
             "harm": None if self.harm is None else [harm.as_json() for harm in self.harm],
         }
 
-    def loads_json(self) -> dict[str, Any]:
+    def loads_json(self) -> dict[str, Metrics]:
         """`loads` of its cell in the JSON document."""
         return {
             load: {name: value.as_json() for name, value in metrics.items() if name not in LEFT_OUT}
@@ -145,7 +150,7 @@ class Judgement:
     harm_seeds: int
     harm_s: float
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JudgementDocument:
         """The object `judgement` of ``compare``'s JSON document."""
         return {
             "goal": self.goal,
@@ -248,7 +253,7 @@ def _ratio(a: Mapping[int, float], b: Mapping[int, float]) -> Ratio:
 def changes_of(choice: Configuration, usual: str) -> int:
     """The number of properties in which a configuration differs from the host's defaults."""
     base = Configuration(usual, AUTO, AUTO, True)
-    return sum(choice.params[name] != base.params[name] for name in base.params)
+    return sum(value != usually for value, usually in zip(choice.params.values(), base.params.values(), strict=True))
 
 
 def defaults_label(ranking: Sequence[Ranked], usual: str) -> str:

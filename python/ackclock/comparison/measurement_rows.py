@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from ackclock.errors import InputError, describe_path
+from ackclock.statistics.summary_stats import stats_of
 
-Row = dict[str, Any]
+if TYPE_CHECKING:
+    from ackclock.documents.compare import ComparedCell, MeasuredRow, SimulatedLike
+    from ackclock.documents.measure import Flow, Measurement
 
 
-def read_measured(folder: str | Path) -> Mapping[str, Any]:
+def read_measured(folder: str | Path) -> Measurement:
     """The document of a measurement's run folder. Raises InputError."""
     from ackclock.measurement.folder import DOCUMENT, read_folder
 
@@ -22,7 +25,7 @@ def read_measured(folder: str | Path) -> Mapping[str, Any]:
     return read_folder(Path(folder)).document
 
 
-def beside(document: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], direction: str) -> list[Row]:
+def beside(document: Measurement, cells: Sequence[ComparedCell], direction: str) -> list[MeasuredRow]:
     """Each single bulk transfer of the measurement in this direction, with the simulated
     configuration of the same variant and buffers.
 
@@ -33,7 +36,7 @@ def beside(document: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], dire
     return [_row(flow, _same_configuration(flow, cells)) for flow in flows]
 
 
-def _same_configuration(flow: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def _same_configuration(flow: Flow, cells: Sequence[ComparedCell]) -> ComparedCell | None:
     requested = flow["asked"]
     same = [
         c
@@ -44,22 +47,25 @@ def _same_configuration(flow: Mapping[str, Any], cells: Sequence[Mapping[str, An
     return max(same, key=lambda c: bool(c["delayed_ack"]), default=None)
 
 
-def _row(flow: Mapping[str, Any], cell: Mapping[str, Any] | None) -> Row:
-    rtt = flow["rtt_ms"] or {}
-    simulated = None
+def _row(flow: Flow, cell: ComparedCell | None) -> MeasuredRow:
+    (rtt_p95,) = stats_of(flow["rtt_ms"], "p95")
+    simulated: SimulatedLike | None = None
     if cell is not None:
         metrics = cell["metrics"]
         simulated = {
             "label": cell["label"],
-            **{name: metrics.get(name) for name in ("goodput_bps", "rtt_p95_ms", "retransmission_rate")},
+            "goodput_bps": metrics.get("goodput_bps"),
+            "rtt_p95_ms": metrics.get("rtt_p95_ms"),
+            "retransmission_rate": metrics.get("retransmission_rate"),
         }
-    mean = ((simulated or {}).get("goodput_bps") or {}).get("mean")
+    goodput = simulated and simulated["goodput_bps"]
+    mean = goodput and goodput["mean"]
     return {
         "flow": flow["flow"],
         "variant": flow["variant"],
         "buffer": flow["asked"]["buffer"],
         "goodput_bps": flow["goodput_bps"],
-        "rtt_p95_ms": rtt.get("p95"),
+        "rtt_p95_ms": rtt_p95,
         "retransmission_rate": flow["retransmission_rate"],
         "simulated": simulated,
         "goodput_ratio": flow["goodput_bps"] / mean if mean and flow["goodput_bps"] is not None else None,
@@ -83,14 +89,15 @@ READING = (
 )
 
 
-def cells_of(row: Mapping[str, Any]) -> list[str]:
+def cells_of(row: MeasuredRow) -> list[str]:
     """A row as text, for the columns WORDS and FIGURES."""
     from ackclock.format import three
 
-    simulated = row["simulated"] or {}
+    simulated = row["simulated"]
 
-    def mean(name: str, scale: float) -> str:
-        value = (simulated.get(name) or {}).get("mean")
+    def mean(name: Literal["goodput_bps", "rtt_p95_ms", "retransmission_rate"], scale: float) -> str:
+        estimate = simulated and simulated[name]
+        value = estimate and estimate["mean"]
         return "-" if value is None else three(scale * value)
 
     def own(value: float | None, scale: float) -> str:

@@ -18,6 +18,8 @@ from ackclock.statistics import Interval, jain_index, ratio
 from ackclock.statistics.summary_stats import stats_of, summary_stats
 
 if TYPE_CHECKING:
+    from ackclock.documents.compare import Price as PriceDocument
+    from ackclock.documents.compare import PricedChoice
     from ackclock.documents.simulate import ExplainedRun
 
 OTHERS = ("cubic", "reno")
@@ -152,7 +154,7 @@ class Price:
     certain: bool
     text: str
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> PriceDocument:
         """An entry of ``named`` in ``compare``'s JSON document."""
         return {
             "metric": self.metric,
@@ -176,7 +178,7 @@ class Priced:
     alternatives: tuple[str, ...]
     named: tuple[Price, ...]
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> PricedChoice:
         """An entry of ``prices.choices`` in ``compare``'s JSON document."""
         return {
             "label": self.label,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ackclock._native import LimitFacts
 from ackclock.comparison.configuration import Configuration
@@ -14,6 +15,10 @@ from ackclock.comparison.reasons import Standing, is_undecided, why
 from ackclock.errors import InputError
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.statistics import Interval, Rank, Ratio, rank
+
+if TYPE_CHECKING:
+    from ackclock.documents.compare import Rank as RankDocument
+    from ackclock.documents.compare import Setting
 
 RANK_BY: dict[str, bool] = {"goodput_bps": True, "rtt_p95_ms": False, "retransmission_rate": False, "jain": True}
 """The metrics of a ranking, and whether larger is better."""
@@ -36,7 +41,7 @@ class Ranked:
     tied_with: tuple[str, ...]
     same_as: str | None = None
     limit: LimitFacts | None = None
-    settings: tuple[Mapping[str, str], ...] = ()
+    settings: tuple[Setting, ...] = ()
     ratio: Ratio | None = None
     undecided: bool = False
 
@@ -45,7 +50,7 @@ class Ranked:
         """Whether its flows delivered data."""
         return "goodput_bps" in self.metrics and self.metrics["goodput_bps"].mean > 0.0
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> RankDocument:
         """An entry of ``ranking`` in ``compare``'s JSON document."""
         return {
             "rank": self.rank,
@@ -54,7 +59,7 @@ class Ranked:
             "why": self.why,
             "tied_with": list(self.tied_with),
             "same_as": self.same_as,
-            "settings": [dict(setting) for setting in self.settings],
+            "settings": list(self.settings),
             "ratio": self.ratio.as_json() if self.ratio else None,
             "undecided": self.undecided,
         }

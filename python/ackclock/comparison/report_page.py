@@ -28,9 +28,10 @@ from ackclock.storage.run_kind import COMPARE
 from ackclock.storage.stored_files import read_json
 
 if TYPE_CHECKING:
+    from ackclock.documents.compare import Comparison, Rank
+    from ackclock.documents.parts import Metrics
     from ackclock.plot.time_series import Panel
 
-Document = Mapping[str, Any]
 _RANKED_BY = {
     "goodput_bps": "goodput",
     "rtt_p95_ms": "95th percentile of the RTT",
@@ -39,7 +40,9 @@ _RANKED_BY = {
 }
 
 
-def page(document: Document, panels: Sequence[Panel], environment: Document | None = None, toml: str = "") -> Page:
+def page(
+    document: Comparison, panels: Sequence[Panel], environment: Mapping[str, Any] | None = None, toml: str = ""
+) -> Page:
     """The page of ``compare``'s JSON document, with the panels of some of its runs."""
     metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
     best = _recommended(document)
@@ -79,7 +82,7 @@ def folder_page(folder: Path) -> Page:
     return page(document, panels_of_dataset(folder, document["shown"]), given.environment, given.toml)
 
 
-def _measured(document: Document) -> list[Section]:
+def _measured(document: Comparison) -> list[Section]:
     rows = document.get("measured")
     if not rows:
         return []
@@ -91,14 +94,13 @@ def _measured(document: Document) -> list[Section]:
     return [Section("Measured and simulated", [table])]
 
 
-def _recommended(document: Document) -> Document:
+def _recommended(document: Comparison) -> Rank:
     """The recommended choice of the ranking; without one its first."""
     of = (ranked for ranked in document["ranking"] if ranked["label"] == recommended_label(document))
-    found: Document = next(of, document["ranking"][0])
-    return found
+    return next(of, document["ranking"][0])
 
 
-def _loads(document: Document) -> list[Section]:
+def _loads(document: Comparison) -> list[Section]:
     """The first choices under each load, side by side, with their scores."""
     judgement = document.get("judgement")
     if not judgement:
@@ -135,7 +137,7 @@ def _loads(document: Document) -> list[Section]:
     return [Section("Under loads", [Table(columns, rows, reading, emphasis)])]
 
 
-def _prices(document: Document) -> list[Section]:
+def _prices(document: Comparison) -> list[Section]:
     prices = document.get("prices")
     if not prices or not prices["choices"]:
         return []
@@ -157,7 +159,7 @@ def _prices(document: Document) -> list[Section]:
     for choice in (*prices["choices"], *prices["references"]):
         of, tones = choice["metrics"], {one["metric"]: "bad" for one in choice["named"]}
 
-        def cell(name: str, scale: float = 1.0, of: Document = of, tones: Mapping[str, str] = tones) -> Cell:
+        def cell(name: str, scale: float = 1.0, of: Metrics = of, tones: Mapping[str, str] = tones) -> Cell:
             return replace(metric_cell(of.get(name), scale), tone=tones.get(name, ""))
 
         row = [Cell(choice["label"]), cell("retransmission_rate", 100.0)]
@@ -179,7 +181,7 @@ def _prices(document: Document) -> list[Section]:
     return [Section("Prices", [Table(columns, rows, reading)])]
 
 
-def _runs(document: Document) -> str:
+def _runs(document: Comparison) -> str:
     n = document["cells"][0]["n"]
     beside = sum(
         int(flow.get("count", 1))
@@ -190,7 +192,7 @@ def _runs(document: Document) -> str:
     return f"{n} seed{'s' if n > 1 else ''} each, {document['scenario']['duration']} per run{others}"
 
 
-def _notes(document: Document) -> list[str]:
+def _notes(document: Comparison) -> list[str]:
     notes = [
         "Intervals are 95 % intervals of the mean over seeds, on the logarithm. Configurations share seeds and are "
         "compared by the ratios of their means with Holm's correction; differences below 1 % are ties even if "
@@ -206,7 +208,7 @@ def _notes(document: Document) -> list[str]:
     return notes
 
 
-def _rule(document: Document) -> str:
+def _rule(document: Comparison) -> str:
     return (
         f"Ranked by {_RANKED_BY[document['rank_by']]}. Equal ranks are ties: the 95 % interval of the ratio to the "
         "best of them over the seeds includes 1, or the difference is below 1 %; a tie ends at the first with neither. "
@@ -215,7 +217,7 @@ def _rule(document: Document) -> str:
     )
 
 
-def _ranking(document: Document, metrics: Mapping[str, Document], several: bool) -> Table:
+def _ranking(document: Comparison, metrics: Mapping[str, Metrics], several: bool) -> Table:
     beside = any("opposite_goodput_bps" in of for of in metrics.values())
     columns = [
         Column("Rank", numeric=True),
@@ -256,7 +258,7 @@ def _ranking(document: Document, metrics: Mapping[str, Document], several: bool)
     return Table(columns, rows, reading, emphasis)
 
 
-def _trade_off(metrics: Mapping[str, Document]) -> Chart:
+def _trade_off(metrics: Mapping[str, Metrics]) -> Chart:
     rows = []
     for label, of in metrics.items():
         goodput, rtt = of.get("goodput_bps"), of.get("rtt_p95_ms")
@@ -266,7 +268,7 @@ def _trade_off(metrics: Mapping[str, Document]) -> Chart:
                 {
                     "label": label,
                     "variant": label.partition(",")[0],
-                    "goodput": goodput["mean"] / 1e6,
+                    "goodput": (goodput["mean"] or 0.0) / 1e6,
                     "goodput_lo": goodput_lo / 1e6,
                     "goodput_hi": goodput_hi / 1e6,
                     "rtt": rtt["mean"],
@@ -282,7 +284,7 @@ def _trade_off(metrics: Mapping[str, Document]) -> Chart:
     return Chart("Goodput against delay", reading, vega.trade_off(rows))
 
 
-def _intervals(document: Document, metrics: Mapping[str, Document]) -> Chart:
+def _intervals(document: Comparison, metrics: Mapping[str, Metrics]) -> Chart:
     labels = [ranked["label"] for ranked in document["ranking"] if not ranked["same_as"]]
     rows = [row for label in labels[:MAX_BARS] if (row := bar(label, metrics[label]))]
     reading = bars_reading(rows, "In ranking order. Configurations with widely overlapping intervals hardly differ.")
@@ -290,7 +292,7 @@ def _intervals(document: Document, metrics: Mapping[str, Document]) -> Chart:
     return Chart(f"Goodput of {of}", reading, vega.bars(rows, "Goodput (Mb/s)"))
 
 
-def _link_facts(document: Document) -> list[tuple[str, str]]:
+def _link_facts(document: Comparison) -> list[tuple[str, str]]:
     facts = []
     found = document.get("asymmetry")
     if found:

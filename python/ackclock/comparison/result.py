@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ackclock.comparison.asymmetry import Asymmetry
 from ackclock.comparison.configuration import Configuration
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.documents.compare import ComparedCell, MeasuredRow
+    from ackclock.documents.compare import Comparison as ComparisonDocument
+    from ackclock.documents.compare import Prices as PricesDocument
+    from ackclock.documents.parts import Metrics
     from ackclock.plot.figure import Plot
     from ackclock.plot.time_series import Panel
     from ackclock.report.page import Page
@@ -57,7 +61,7 @@ class Prices:
     datasets: Sequence[Dataset]
     seeds: int
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> PricesDocument:
         """The object `prices` of ``compare``'s JSON document."""
         return {
             "runs": sum(len(data.runs) for data in self.datasets),
@@ -89,7 +93,7 @@ class Comparison(Result):
     folder: Path | None
     no_asymmetry: str | None = None
     points: Mapping[Configuration, Mapping[str, Any]] = field(default_factory=dict)
-    measured: Sequence[Mapping[str, Any]] = ()
+    measured: Sequence[MeasuredRow] = ()
     notes: Sequence[str] = ()
     prices: Prices | None = None
     goal: str = "balanced"
@@ -144,9 +148,9 @@ class Comparison(Result):
         return recording_uses(self.data.summaries(runs.numbers(0)), runs.scenarios[0].duration / 1e12)
 
     @property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ComparisonDocument:
         """The document of ``compare --json``."""
-        document = {
+        document: dict[str, object] = {
             "link": self.link,
             "title": self.title,
             "scenario": dict(self.scenario),
@@ -165,7 +169,8 @@ class Comparison(Result):
             **({"measured": list(self.measured)} if self.measured else {}),
             **({"folder": shown(self.folder)} if self.folder else {}),
         }
-        return {**document, "verdict": verdict(document)}
+        made = cast("ComparisonDocument", document)
+        return {**made, "verdict": verdict(made)}
 
     @property
     def choices(self) -> pl.DataFrame:
@@ -253,8 +258,8 @@ class Comparison(Result):
 
         return tables(self)
 
-    def _cell(self, ranked: Ranked) -> dict[str, Any]:
-        return {
+    def _cell(self, ranked: Ranked) -> ComparedCell:
+        cell = {
             **ranked.configuration.params,
             "label": ranked.configuration.label,
             "n": len(self.results[ranked.configuration]),
@@ -262,13 +267,14 @@ class Comparison(Result):
             "limit": decide(ranked.limit).as_json() if ranked.limit else None,
             "why": f"{sentence(decide(ranked.limit).why)}." if ranked.limit else None,
             "metrics": {name: choice.as_json() for name, choice in ranked.metrics.items()},
-            **self._loads(ranked.configuration.label),
         }
+        loads = self._loads(ranked.configuration.label)
+        return cast("ComparedCell", cell if loads is None else {**cell, "loads": loads})
 
-    def _loads(self, label: str) -> dict[str, Any]:
-        """`loads` of a cell that ran under the loads; empty for others."""
+    def _loads(self, label: str) -> dict[str, Metrics] | None:
+        """`loads` of a cell that ran under the loads; None for others."""
         scored = self.judgement.choices if self.judgement else ()
-        return next(({"loads": one.loads_json()} for one in scored if one.label == label), {})
+        return next((one.loads_json() for one in scored if one.label == label), None)
 
     def _asked_order(self, ranked: Ranked) -> int:
         return list(self.results).index(ranked.configuration)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.arguments.compare import DEFAULT_BUFFERS, Buffer
 from ackclock.comparison.ack_path import slowest_bps
@@ -19,6 +19,9 @@ from ackclock.input.scenario.tcp import TcpKeys
 from ackclock.input.units import show_size, size_bytes
 from ackclock.limits import sentence
 from ackclock.simulation.limits import decide
+
+if TYPE_CHECKING:
+    from ackclock.documents.compare import Setting
 
 USEFUL_BDPS = 2
 """A window of this many BDPs fills a path and a queue of one BDP before it (RFC 7323, section 1.1;
@@ -118,7 +121,7 @@ class HostBuffers:
                     allowed = f"a size or auto: the host stack {self.name} does not tune its buffers"
                     raise InputError(format_value(buffer), allowed, key="buffers")
 
-    def settings(self, send: str, receive: str) -> list[dict[str, str]]:
+    def settings(self, send: str, receive: str) -> list[Setting]:
         """What gives these buffers: `who` ("sender", "receiver") and the `command` or socket
         option. None is needed for "auto".
         """
@@ -168,7 +171,7 @@ def _rounded_up(size: float) -> int:
     return ceil(size / step) * step
 
 
-def needed(settings: Sequence[Mapping[str, str]]) -> str:
+def needed(settings: Sequence[Setting]) -> str:
     """Settings as a clause: "`X` on the sender and `Y` on the receiver"; empty without any."""
     by_end: dict[str, list[str]] = {}
     for one in settings:
@@ -181,7 +184,7 @@ def with_settings(ranked: Sequence[Ranked], host: HostBuffers, rank_by: str) -> 
     names the buffers of the same choice that carry significantly more, and how to set them.
     """
 
-    def settings(row: Ranked) -> list[dict[str, str]]:
+    def settings(row: Ranked) -> list[Setting]:
         return host.settings(row.configuration.send_buffer, row.configuration.receive_buffer)
 
     def complete(row: Ranked) -> Ranked:
@@ -211,7 +214,7 @@ def _better(row: Ranked, ranked: Sequence[Ranked], rank_by: str) -> Ranked | Non
     return next((other for other in same if more(other)), None) if "goodput_bps" in row.metrics else None
 
 
-def _remedy(row: Ranked, better: Ranked, settings: Sequence[Mapping[str, str]]) -> str:
+def _remedy(row: Ranked, better: Ranked, settings: Sequence[Setting]) -> str:
     """A sentence: the buffers that carry more, by how much, and how to set them."""
     choice = better.configuration
     buffers = sentence(buffers_in_words(choice.send_buffer, choice.receive_buffer))

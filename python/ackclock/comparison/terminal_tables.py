@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.asymmetry import implied, recorded_warning
@@ -141,10 +141,17 @@ def price_table(comparison: Comparison) -> list[Table]:
     return [table]
 
 
-def _varied(comparison: Comparison) -> list[tuple[str, str]]:
+PathKey = Literal["queue", "ack_policy", "ack_technique"]
+
+
+def _varied(comparison: Comparison) -> list[tuple[str, PathKey]]:
     """Headings and parameters of what is varied on the path."""
-    keys = (("queue", "queue"), ("ACK policy", "ack_policy"), ("hosts' ACKs", "ack_technique"))
-    usual = {"queue": AS_IS, "ack_policy": AS_IS, "ack_technique": HOST}
+    keys: tuple[tuple[str, PathKey], ...] = (
+        ("queue", "queue"),
+        ("ACK policy", "ack_policy"),
+        ("hosts' ACKs", "ack_technique"),
+    )
+    usual: dict[PathKey, str] = {"queue": AS_IS, "ack_policy": AS_IS, "ack_technique": HOST}
     return [
         (name, key) for name, key in keys if any(r.configuration.params[key] != usual[key] for r in comparison.ranking)
     ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.configuration import buffers_in_words
@@ -16,9 +17,12 @@ from ackclock.input.variant_groups import shown
 from ackclock.simulation.harm import MEASURED_S, MIN_MEASURED_S, SEEDS, SETTLE_S
 from ackclock.statistics import SAME_WITHIN
 
-Document = Mapping[str, Any]
+if TYPE_CHECKING:
+    from ackclock.documents.compare import Comparison, Configuration, Price, Rank, ScoredChoice
+    from ackclock.documents.parts import Estimate, Metrics, Ratio
 
-_FACTORS = (
+Factor = Literal["variant", "receive_buffer", "delayed_ack", "queue", "ack_policy", "ack_technique"]
+_FACTORS: tuple[tuple[str, Factor], ...] = (
     ("variant", "variant"),
     ("buffers", "receive_buffer"),
     ("delayed ACK", "delayed_ack"),
@@ -28,20 +32,20 @@ _FACTORS = (
 )
 
 
-def verdict(document: Document) -> str:
+def verdict(document: Comparison) -> str:
     """The recommendation, its reason, its ties and its prices, from the ``cells``, the ``ranking``,
     the ``judgement`` choices and the ``prices`` of a comparison.
     """
     return " ".join(paragraphs(document))
 
 
-def paragraphs(document: Document) -> list[str]:
+def paragraphs(document: Comparison) -> list[str]:
     """The parts of the verdict, each of whole sentences."""
     metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
     return [recommendation(document, metrics), *reasons(document, metrics)]
 
 
-def reasons(document: Document, metrics: Mapping[str, Document]) -> list[str]:
+def reasons(document: Comparison, metrics: Mapping[str, Metrics]) -> list[str]:
     """The reason for the recommendation, its score, its ties, its prices, the fastest choice with
     its price, and the choice for low latency, each of whole sentences.
     """
@@ -61,20 +65,19 @@ def reasons(document: Document, metrics: Mapping[str, Document]) -> list[str]:
     return list(filter(None, parts))
 
 
-def recommended_label(document: Document) -> str | None:
+def recommended_label(document: Comparison) -> str | None:
     """The label of the recommended choice; None without one. A comparison of an earlier version
     recommended the first of the ranking.
     """
-    label: str | None = document.get("recommended", document["ranking"][0]["label"])
-    return label
+    return document.get("recommended", document["ranking"][0]["label"])
 
 
-def recommendation(document: Document, metrics: Mapping[str, Document]) -> str:
+def recommendation(document: Comparison, metrics: Mapping[str, Metrics]) -> str:
     """What to use, with its goodput and p95 RTT, as a sentence.
 
     `metrics` are those of the cells, by label.
     """
-    if not any("goodput_bps" in of and of["goodput_bps"]["mean"] > 0.0 for of in metrics.values()):
+    if not any("goodput_bps" in of and (of["goodput_bps"]["mean"] or 0.0) > 0.0 for of in metrics.values()):
         return "No configuration delivered data."
     label = recommended_label(document)
     if label is None:
@@ -83,20 +86,21 @@ def recommendation(document: Document, metrics: Mapping[str, Document]) -> str:
     params = next(ranked["params"] for ranked in document["ranking"] if ranked["label"] == label)
     sockets = buffers_in_words(params["send_buffer"], params["receive_buffer"])
     acks = "delayed ACKs" if params["delayed_ack"] else "an ACK for every segment"
-    rtt = f" at a p95 RTT of {three(of['rtt_p95_ms']['mean'])} ms" if "rtt_p95_ms" in of else ""
+    rtt = f" at a p95 RTT of {three(of['rtt_p95_ms']['mean'] or math.nan)} ms" if "rtt_p95_ms" in of else ""
     return (
         f"Use {shown(params['variant'])} with {sockets} and {acks}{_on_path(params)}: "
         f"{_goodput(of['goodput_bps'])}{rtt}."
     )
 
 
-def _choice(document: Document, label: str) -> Document | None:
+def _choice(document: Comparison, label: str) -> ScoredChoice | None:
     """A choice under the loads; None of those that did not run under them."""
-    choices = (document.get("judgement") or {}).get("choices", ())
+    judgement = document.get("judgement")
+    choices = judgement["choices"] if judgement else []
     return next((choice for choice in choices if choice["label"] == label), None)
 
 
-def _is_within_bound(document: Document, label: str) -> bool:
+def _is_within_bound(document: Comparison, label: str) -> bool:
     """Whether a choice may be named beside the recommended one: it is within the bound of harm, or
     the bound was not asked.
     """
@@ -105,7 +109,7 @@ def _is_within_bound(document: Document, label: str) -> bool:
     return judgement is None or judgement["may_harm"] or (of is not None and of["harm"] == [])
 
 
-def by_goal(document: Document, label: str) -> str:
+def by_goal(document: Comparison, label: str) -> str:
     """The score of the recommended choice beside that of the host's defaults, as a sentence."""
     judgement = document.get("judgement")
     if "goal" not in document:
@@ -117,22 +121,22 @@ def by_goal(document: Document, label: str) -> str:
     goal = f"By the goal {judgement['goal']}, {over},"
     if label == judgement["defaults"]:
         return f"{goal} no choice within the bound of harm is better: these are {REFERENCE}."
-    gain = of["gain"]["value"] - 1.0 if of and of["gain"] else 0.0
+    gain = (of["gain"]["value"] or math.nan) - 1.0 if of and of["gain"] else 0.0
     if abs(gain) < SAME_WITHIN:
         return f"{goal} it is as good as {REFERENCE}."
     unsure = "" if of and of["gain"] and _excludes_1(of["gain"]) else f" (not certain by {judgement['seeds']} seeds)"
     return f"{goal} it is {percent(abs(gain))} {'better' if gain > 0.0 else 'worse'} than {REFERENCE}{unsure}."
 
 
-def _loads(document: Document, label: str) -> Document:
+def _loads(document: Comparison, label: str) -> Mapping[str, Metrics]:
     return next((cell.get("loads", {}) for cell in document["cells"] if cell["label"] == label), {})
 
 
-def _excludes_1(ratio: Document) -> bool:
+def _excludes_1(ratio: Ratio) -> bool:
     return ratio["lo"] is not None and ratio["hi"] is not None and not ratio["lo"] <= 1.0 <= ratio["hi"]
 
 
-def harmed(document: Document, metrics: Mapping[str, Document]) -> list[str]:
+def harmed(document: Comparison, metrics: Mapping[str, Metrics]) -> list[str]:
     """The fastest choice with its price where it is not the recommended one, and the choice with
     the best score that takes too much from others, as sentences.
     """
@@ -147,7 +151,7 @@ def harmed(document: Document, metrics: Mapping[str, Document]) -> list[str]:
         if of and of["harm"] and not judgement["may_harm"]:
             found.append(f"{text} It is not recommended: {_harms(of)}.")
         else:
-            if of and of["gain"] and abs(gain := of["gain"]["value"] - 1.0) >= SAME_WITHIN:
+            if of and of["gain"] and abs(gain := (of["gain"]["value"] or math.nan) - 1.0) >= SAME_WITHIN:
                 better = "better" if gain > 0.0 else "worse"
                 text += f" By the goal {judgement['goal']} it is {percent(abs(gain))} {better} than {REFERENCE}."
             found.append(f"{text} {price(document, fastest)}".strip())
@@ -159,15 +163,15 @@ def harmed(document: Document, metrics: Mapping[str, Document]) -> list[str]:
     return found
 
 
-def _goodput_of(metrics: Mapping[str, Document], label: str) -> float:
-    return float(metrics[label]["goodput_bps"]["mean"])
+def _goodput_of(metrics: Mapping[str, Metrics], label: str) -> float:
+    return metrics[label]["goodput_bps"]["mean"] or 0.0
 
 
-def _harms(choice: Document) -> str:
-    return "; ".join(harm["text"] for harm in choice["harm"])
+def _harms(choice: ScoredChoice) -> str:
+    return "; ".join(harm["text"] for harm in choice["harm"] or ())
 
 
-def first_look(document: Document) -> str:
+def first_look(document: Comparison) -> str:
     """How harm was tested where that was less than the rule asks for, as a sentence."""
     judgement = document.get("judgement")
     if judgement is None or (judgement["harm_seeds"] >= SEEDS and judgement["harm_s"] >= MIN_MEASURED_S):
@@ -179,7 +183,7 @@ def first_look(document: Document) -> str:
     )
 
 
-def _goodput(goodput: Document) -> str:
+def _goodput(goodput: Estimate) -> str:
     """The goodput, as its modes or its single values where the mean describes none of them."""
     if modes := goodput.get("modes"):
         parts = [f"{rate(mode['mean'])} in {mode['n']}" for mode in modes]
@@ -189,13 +193,13 @@ def _goodput(goodput: Document) -> str:
     return f"{rate(goodput['mean'])} of goodput"
 
 
-def ties(document: Document, metrics: Mapping[str, Document]) -> str:
+def ties(document: Comparison, metrics: Mapping[str, Metrics]) -> str:
     """The choices that are as good as the best, and those that the seeds do not separate from it,
     as sentences; empty without any.
     """
     best, *tied = [ranked for ranked in document["ranking"] if ranked["rank"] == 1]
     by = document["rank_by"]
-    values = {ranked["label"]: metrics[ranked["label"]][by]["mean"] for ranked in (best, *tied)}
+    values = {ranked["label"]: metrics[ranked["label"]][by]["mean"] or 0.0 for ranked in (best, *tied)}
     top = values[best["label"]]
     gaps = {label: abs(value - top) / abs(top) if top else 0.0 for label, value in values.items()}
     close = [ranked for ranked in tied if gaps[ranked["label"]] <= SAME_WITHIN]
@@ -215,7 +219,7 @@ def ties(document: Document, metrics: Mapping[str, Document]) -> str:
     return " ".join(parts)
 
 
-def _spanned(tied: Sequence[Document]) -> str:
+def _spanned(tied: Sequence[Configuration]) -> str:
     """The variants, buffers, queues and ACK techniques of these choices."""
     parts = []
     for name, key in _FACTORS:
@@ -229,11 +233,12 @@ def _word(value: Any) -> str:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
-def price(document: Document, label: str) -> str:
+def price(document: Comparison, label: str) -> str:
     """The named prices of a choice, a sentence for each alternative, or that there is none; empty
     without runs beside other flows.
     """
-    choices = (document.get("prices") or {}).get("choices", ())
+    prices = document.get("prices")
+    choices = prices["choices"] if prices else []
     of = next((choice for choice in choices if choice["label"] == label), None)
     if of is None:
         return ""
@@ -241,22 +246,22 @@ def price(document: Document, label: str) -> str:
         tied = len(of["alternatives"])
         against = f"{tied} choice{'s' if tied > 1 else ''} tied with it and " if tied else ""
         return f"Price: none of 10 %, 10 ms or 1 point of retransmissions, against {against}{REFERENCE}."
-    by_alternative: dict[str, list[Document]] = {}
+    by_alternative: dict[str, list[Price]] = {}
     for one in of["named"]:
         by_alternative.setdefault(one["than"], []).append(one)
     return " ".join(_price(than, named) for than, named in by_alternative.items())
 
 
-def _price(than: str, named: Sequence[Document]) -> str:
+def _price(than: str, named: Sequence[Price]) -> str:
     unsure = " (not certain)"
     clauses = "; ".join(one["text"] + ("" if one["certain"] else unsure) for one in named)
     return f"Price, against {than}: {clauses}."
 
 
-def low_latency(document: Document, metrics: Mapping[str, Document], label: str) -> str:
+def low_latency(document: Comparison, metrics: Mapping[str, Metrics], label: str) -> str:
     """The choice for low delay at the cost of up to a tenth of the goodput."""
     of, best = metrics[label], metrics[document["ranking"][0]["label"]]
-    loss = 1.0 - of["goodput_bps"]["mean"] / best["goodput_bps"]["mean"]
+    loss = 1.0 - (of["goodput_bps"]["mean"] or 0.0) / (best["goodput_bps"]["mean"] or math.nan)
     cost = f"for {percent(loss)} less goodput" if loss >= 0.001 else "for the same goodput"
     return (
         f"If delay matters, use {label}: a p95 RTT of {milliseconds(of['rtt_p95_ms']['mean'])} instead of "
@@ -264,14 +269,14 @@ def low_latency(document: Document, metrics: Mapping[str, Document], label: str)
     )
 
 
-def tie_mark(ranked: Document) -> str:
+def tie_mark(ranked: Rank) -> str:
     """The mark behind a rank: "=" for a tie, "?" for one in which the means are more than 5 % from
     the best.
     """
     return "?" if ranked["undecided"] and ranked["rank"] == 1 else "=" if ranked["tied_with"] else ""
 
 
-def _on_path(params: Document) -> str:
+def _on_path(params: Configuration) -> str:
     """The choice's changes of the bottlenecks' queues and of the hosts."""
     parts = []
     if (queue := params.get("queue", AS_IS)) != AS_IS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.result import Result
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.documents.diff import RunDifference
     from ackclock.report.page import Page
 
 
@@ -27,7 +28,7 @@ class Diff(Result):
     >>> found.metrics.filter("differs")  # doctest: +SKIP
     """
 
-    document: dict[str, Any]
+    document: RunDifference
 
     @property
     def folder(self) -> Path | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.difference.figures import READERS, Figures, Where, capture_figures, folder_figures
 from ackclock.difference.result import Diff
@@ -12,6 +12,9 @@ from ackclock.errors import InputError, describe_path, native_errors
 from ackclock.statistics import Difference, Samples, differences
 from ackclock.storage.remote_folder import finished, is_url
 from ackclock.storage.run_kind import ANALYZE, SCHEDULE, kind_of
+
+if TYPE_CHECKING:
+    from ackclock.documents.diff import FigureDifference, RunDifference
 
 
 def diff(a: str | Path, b: str | Path) -> Diff:
@@ -62,7 +65,7 @@ def diff(a: str | Path, b: str | Path) -> Diff:
         else:
             samples.append(Samples(found_left[where], found_right[where]))
     rows = [_row(where, one) for where, one in zip(common, differences(samples), strict=True)]
-    document: dict[str, Any] = {
+    document: RunDifference = {
         "a": str(a),
         "b": str(b),
         "kind": left.kind,
@@ -72,15 +75,16 @@ def diff(a: str | Path, b: str | Path) -> Diff:
         "metrics": rows,
         "only_in_a": _only(found_left, found_right),
         "only_in_b": _only(found_right, found_left),
+        "verdict": "",
     }
-    return Diff(document | {"verdict": verdict(document)})
+    return Diff({**document, "verdict": verdict(document)})
 
 
-def verdict(document: dict[str, Any]) -> str:
+def verdict(document: RunDifference) -> str:
     """How many figures differ, in a sentence or two."""
     rows = document["metrics"]
     decided = [row for row in rows if row["differs"] is not None]
-    differ = sum(row["differs"] for row in decided)
+    differ = sum(bool(row["differs"]) for row in decided)
     unit = {"seed": "seeds", "flow": "flows that are not concurrent", "test": "tests"}[document["unit"]]
     sentences = []
     if rows and all(row["method"] == "equal" for row in rows):
@@ -142,7 +146,7 @@ def _only(found: dict[Where, Any], other: dict[Where, Any]) -> list[str]:
     return [place for place in dict.fromkeys(place for place, _ in found) if place not in places]
 
 
-def _row(where: Where, found: Difference) -> dict[str, Any]:
+def _row(where: Where, found: Difference) -> FigureDifference:
     place, metric = where
 
     def number(value: float) -> float | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
@@ -11,6 +10,9 @@ from ackclock.format import milliseconds, percent, rate, three
 from ackclock.report.page import Cell, Chart, Column, Page, Section
 from ackclock.report.page import Table as PageTable
 from ackclock.terminal import text_table
+
+if TYPE_CHECKING:
+    from ackclock.documents.diff import FigureDifference, RunDifference
 
 WORDS = {True: "differs", False: "", None: "undecidable"}
 """`differs` in words."""
@@ -20,7 +22,7 @@ MAX_ROWS = 40
 """Maximum number of rows of a table on the terminal; `--all` prints the others."""
 
 
-def tables(document: Mapping[str, Any], *, all_rows: bool = True) -> list[Table]:
+def tables(document: RunDifference, *, all_rows: bool = True) -> list[Table]:
     """One row for each figure, those that differ first; figures that are equal on both sides and
     rows beyond `MAX_ROWS` only with `all_rows`.
     """
@@ -36,20 +38,21 @@ def tables(document: Mapping[str, Any], *, all_rows: bool = True) -> list[Table]
     return [table]
 
 
-def lines(document: Mapping[str, Any]) -> list[str]:
+def lines(document: RunDifference) -> list[str]:
     """The sentences below the table."""
     test = "Student's paired t test of the seeds" if document["paired"] else "Welch's t test"
-    counts = [sorted({row[f"n_{side}"] for row in document["metrics"]}) for side in ("a", "b")]
+    rows = document["metrics"]
+    counts = [sorted({row["n_a"] for row in rows}), sorted({row["n_b"] for row in rows})]
     n = " and ".join(str(c[0]) if c[0] == c[-1] else f"{c[0]} to {c[-1]}" for c in counts)
-    only = {side: document[f"only_in_{side}"] for side in ("a", "b")}
+    only = {"A": document["only_in_a"], "B": document["only_in_b"]}
     return [
         document["verdict"],
         f"By {test}, corrected by {document['correction']}. Values of A and B: {n}.",
-        *(f"Only in {side.upper()}: {'; '.join(places)}." for side, places in only.items() if places),
+        *(f"Only in {side}: {'; '.join(places)}." for side, places in only.items() if places),
     ]
 
 
-def page(document: Mapping[str, Any]) -> Page:
+def page(document: RunDifference) -> Page:
     """The report of a difference."""
     columns = [
         Column("Where", room="wide"),
@@ -81,23 +84,24 @@ def page(document: Mapping[str, Any]) -> Page:
     )
 
 
-def _chart(document: Mapping[str, Any]) -> Chart | None:
+def _chart(document: RunDifference) -> Chart | None:
     """The differences in percent of A with their intervals, those that differ first; None without
     one that has an interval.
     """
     from ackclock.plot.vega import differences
 
-    known = [row for row in document["metrics"] if row["lo"] is not None and row["a"] and row["differs"] is not None]
+    known = [
+        (row, 100.0 / abs(base), row["difference"], row["lo"], row["hi"])
+        for row in document["metrics"]
+        if (base := row["a"]) and row["lo"] is not None and row["differs"] is not None
+    ]
     rows = [
         {
             "label": f"{row['metric']}, {row['where']}" if row["where"] else str(row["metric"]),
             "verdict": "differs" if row["differs"] else "no more than chance",
-            **{
-                name: 100.0 * row[key] / abs(row["a"])
-                for name, key in (("mean", "difference"), ("lo", "lo"), ("hi", "hi"))
-            },
+            **{name: scale * (value or 0.0) for name, value in (("mean", mean), ("lo", lo), ("hi", hi))},
         }
-        for row in sorted(known, key=lambda row: not row["differs"])
+        for row, scale, mean, lo, hi in sorted(known, key=lambda one: not one[0]["differs"])
     ]
     if not rows:
         return None
@@ -107,7 +111,7 @@ def _chart(document: Mapping[str, Any]) -> Chart | None:
     return Chart("B - A in percent of A", reading, differences(shown))
 
 
-def _numbers(row: Mapping[str, Any]) -> list[str]:
+def _numbers(row: FigureDifference) -> list[str]:
     metric = str(row["metric"])
     lo, hi = (quantity(row[key], metric) for key in ("lo", "hi"))
     sides = [quantity(row[key], metric) for key in ("a", "b", "difference")]

@@ -6,6 +6,8 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
+from ackclock.documents.compare import Harm
+from ackclock.documents.fit import FitScore, NotIdentified
 from ackclock.documents.parts import Metrics
 
 Change = TypedDict("Change", {"path": str, "from": Any, "to": Any})
@@ -29,12 +31,20 @@ class AdviceAlternative(TypedDict):
     undo: list[str]
 
 
+class OneRun(TypedDict):
+    """The range of the gain of one run."""
+
+    lo: float
+    hi: float
+
+
 class Gain(TypedDict):
     """The goal's gain as a ratio, with its interval over runs and the range of one run."""
 
     ratio: float
     lo: float | None
     hi: float | None
+    one_run: NotRequired[OneRun | None]
     n: int
 
 
@@ -54,17 +64,59 @@ class OfLoad(TypedDict):
     effect: dict[str, Effect]
 
 
-class Harm(TypedDict):
-    """A place in which a change falls below half of what the host's defaults give, in b/s."""
+class Cost(TypedDict):
+    """What a change costs, and who pays."""
 
+    metric: str
+    who_pays: str
+    baseline: float | None
+    advised: float | None
+    certain: bool
+    text: str
+    direction: NotRequired[str]
+    load: NotRequired[str]
+
+
+class Benefit(TypedDict):
+    """A share that a change makes fairer."""
+
+    metric: str
+    who: str
     direction: str
     companion: str
-    metric: str
-    value: float
-    default: float
-    share: float | None
-    n: int
+    baseline: float | None
+    advised: float | None
     text: str
+
+
+class UnderCondition(TypedDict):
+    """The gain under a neighbouring condition; it flips where the change loses."""
+
+    condition: str
+    gain: float | None
+    lo: float | None
+    hi: float | None
+    n: int
+    flips: bool
+
+
+class Point(TypedDict):
+    """Goodput and delay of a change, means over its seeds."""
+
+    label: str
+    n: int
+    goodput_bps: float
+    sparse_rtt_p95_ms: float
+
+
+class SupportingFit(TypedDict):
+    """What the fit of the situation's link is good for."""
+
+    inputs: list[dict[str, Any]] | None
+    score: FitScore | None
+    not_identified: list[NotIdentified] | None
+    good_for: str | None
+    capture_next: list[str]
 
 
 class Advised(TypedDict):
@@ -84,9 +136,9 @@ class Advised(TypedDict):
     loads: dict[str, OfLoad] | None
     tied_with: list[str]
     unless: list[str] | None
-    conditions: list[dict[str, Any]] | None
-    costs: list[dict[str, Any]] | None
-    benefits: list[dict[str, Any]] | None
+    conditions: list[UnderCondition] | None
+    costs: list[Cost] | None
+    benefits: list[Benefit] | None
 
 
 class NoGain(TypedDict):
@@ -139,7 +191,9 @@ class Advice(TypedDict):
     baseline: Baseline
     advice: list[Advised]
     nothing_to_gain: list[NoGain]
-    points: list[dict[str, Any]]
+    points: list[Point]
+    fit: NotRequired[SupportingFit]
+    verification: NotRequired[dict[str, Any]]
     notes: list[str]
     runs: AdviceRuns
     verdict: str

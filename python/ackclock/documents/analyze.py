@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ackclock.documents.engine import CaptureSummary, Report
+
+Side = Literal["a2b", "b2a"]
+"""From the client (a) to the server (b), or back."""
 
 
 class CaptureAnalysis(Report):

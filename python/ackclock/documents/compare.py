@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from ackclock.documents.engine import FlowLimit
-from ackclock.documents.parts import Direction, Estimate, Metrics
+from ackclock.documents.parts import Estimate, Metrics, Ratio
 
 
 class Configuration(TypedDict):
@@ -40,16 +40,6 @@ class Setting(TypedDict):
 
     who: str
     command: str
-
-
-class Ratio(TypedDict):
-    """The metric relative to the best configuration's, paired by seed."""
-
-    value: float
-    lo: float | None
-    hi: float | None
-    p: float | None
-    n: int
 
 
 class Rank(TypedDict):
@@ -98,14 +88,14 @@ class Prices(TypedDict):
 class Harm(TypedDict):
     """A place in which a choice falls below the bound of harm; figures in b/s."""
 
-    direction: Direction
+    direction: str
     companion: str
     metric: str
     value: float
     default: float
     n: int
     text: str
-    share: float
+    share: float | None
 
 
 class ScoredChoice(TypedDict):
@@ -131,6 +121,46 @@ class Judgement(TypedDict):
     choices: list[ScoredChoice]
 
 
+class RecordingStart(TypedDict):
+    """Where a seed's run starts in a recording."""
+
+    seed: int
+    start_s: float
+
+
+class RecordingPart(TypedDict):
+    """The part of a recorded rate that the runs replay."""
+
+    hop: str
+    direction: str
+    period_s: float
+    duration_s: float
+    starts: list[RecordingStart]
+    seen_share: float
+
+
+class SimulatedLike(TypedDict):
+    """The simulated configuration of a measured transfer."""
+
+    label: str
+    goodput_bps: Estimate | None
+    rtt_p95_ms: Estimate | None
+    retransmission_rate: Estimate | None
+
+
+class MeasuredRow(TypedDict):
+    """A measured bulk transfer beside the configuration of its variant and buffers."""
+
+    flow: str
+    variant: str | None
+    buffer: str
+    goodput_bps: float | None
+    rtt_p95_ms: float | None
+    retransmission_rate: float | None
+    simulated: SimulatedLike | None
+    goodput_ratio: float | None
+
+
 class Comparison(TypedDict):
     """The document of a comparison."""
 
@@ -143,8 +173,11 @@ class Comparison(TypedDict):
     asymmetry: dict[str, Any] | None
     no_asymmetry: str | None
     notes: list[str]
+    recordings: NotRequired[list[RecordingPart]]
     cells: list[ComparedCell]
     ranking: list[Rank]
+    quick: NotRequired[str | None]
+    measured: NotRequired[list[MeasuredRow]]
     judgement: NotRequired[Judgement | None]
     prices: NotRequired[Prices | None]
     verdict: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NotRequired
 
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypedDict
@@ -16,6 +16,14 @@ class Open(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+class Mode(TypedDict):
+    """One of two groups of runs whose means are apart."""
+
+    mean: float
+    n: int
+    share: float
+
+
 class Estimate(TypedDict):
     """A mean over runs with its 95 % interval; null where it is undefined."""
 
@@ -23,6 +31,18 @@ class Estimate(TypedDict):
     lo: float | None
     hi: float | None
     sd: float | None
+    n: int
+    modes: NotRequired[list[Mode]]
+    values: NotRequired[list[float]]
+
+
+class Ratio(TypedDict):
+    """A ratio of means over paired runs, with its 95 % interval; null where it is undefined."""
+
+    value: float | None
+    lo: float | None
+    hi: float | None
+    p: float | None
     n: int
 
 

@@ -20,10 +20,10 @@ from ackclock.report.run_input import read_input
 from ackclock.report.sections import run_section, time_section
 
 if TYPE_CHECKING:
+    from ackclock.documents.emulate import EmulationAudit
     from ackclock.emulation.run import Emulation
     from ackclock.plot.time_series import Panel
 
-Document = Mapping[str, Any]
 MAX_CLIENTS = 20
 ANSWERS = {
     "exact": "Exact: the link determined the time of each packet.",
@@ -35,7 +35,11 @@ ANSWERS = {
 
 
 def page(
-    done: Emulation, scenario: Document, panels: Sequence[Panel], environment: Document | None = None, toml: str = ""
+    done: Emulation,
+    scenario: Mapping[str, Any],
+    panels: Sequence[Panel],
+    environment: Mapping[str, Any] | None = None,
+    toml: str = "",
 ) -> Page:
     """The page of one emulation."""
     document = done.document
@@ -76,7 +80,7 @@ def page(
     )
 
 
-def _as_run(scenario: Document, document: Document) -> dict[str, Any]:
+def _as_run(scenario: Mapping[str, Any], document: EmulationAudit) -> dict[str, Any]:
     """The scenario with the time that it ran; host stack and segments are those of simulated
     flows.
     """
@@ -99,7 +103,7 @@ def folder_page(folder: Path) -> Page:
     return page(open_emulation(folder), given.scenario, panels, given.environment, given.toml)
 
 
-def _command(document: Document) -> str:
+def _command(document: EmulationAudit) -> str:
     """The command, in a line of a title."""
     return shorten(" ".join(document["command"]["argv"]), 90, placeholder=" ..") or "no command"
 
@@ -112,7 +116,7 @@ def _numeric(*titles: str) -> list[Column]:
     return [Column(title, numeric=True) for title in titles]
 
 
-def _hops(document: Document) -> Table:
+def _hops(document: EmulationAudit) -> Table:
     columns = [
         Column("Hop"),
         *_numeric("Configured", "Achieved", "Queue delay, mean", "Dropped", "Marked", "Delivered"),
@@ -123,7 +127,7 @@ def _hops(document: Document) -> Table:
             Cell(configured(hop)),
             Cell(rate(hop["achieved_bps"]) if hop["achieved_bps"] else ""),
             Cell("" if hop["queue_delay_ms_mean"] is None else milliseconds(hop["queue_delay_ms_mean"])),
-            *(Cell(str(hop[key])) for key in ("drops", "marks", "delivered")),
+            *(Cell(str(number)) for number in (hop["drops"], hop["marks"], hop["delivered"])),
         ]
         for hop in document["hops"]
     ]
@@ -179,7 +183,7 @@ def _connections(flows: pl.DataFrame) -> list[Block]:
     ]
 
 
-def _clients(document: Document) -> Table:
+def _clients(document: EmulationAudit) -> Table:
     columns = [
         Column("Client"),
         *_numeric("Error of goodput at most", "of p95 RTT"),
@@ -207,7 +211,7 @@ def _clients(document: Document) -> Table:
     return Table(columns, rows, note)
 
 
-def _machine(document: Document) -> Facts:
+def _machine(document: EmulationAudit) -> Facts:
     return Facts(
         [
             ("Load, 1 minute", f"{document['load']:.2f}"),

@@ -12,7 +12,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import InputError
 from ackclock.fitting.link_file import link_of
@@ -29,6 +29,9 @@ from ackclock.fitting.prediction import (
     observed_of,
 )
 from ackclock.format import percent
+
+if TYPE_CHECKING:
+    from ackclock.documents.analyze import Side
 
 REPLAYED_S = 15.0
 """Part of the input that is read and replayed."""
@@ -94,7 +97,7 @@ def read(capture: str, only: str | None, until_s: float | None = REPLAYED_S) -> 
         return InputError.problem(statement, hint, file=capture, option="CAPTURE")
 
     # The first end of a flow is the one that opened it: the client.
-    names = {"down": "b2a", "up": "a2b"}
+    names: Mapping[str, Side] = {"down": "b2a", "up": "a2b"}
     of = {name: sum(flow[key]["unique_bytes"] for flow in flows) for name, key in names.items()}
     direction = max(of, key=lambda name: of[name])
     longest = max((flow["duration_s"] for flow in flows), default=0.0)
@@ -123,7 +126,9 @@ def read(capture: str, only: str | None, until_s: float | None = REPLAYED_S) -> 
         rtts,
     )
     inferred = [flow[data]["inferred_path"] for flow in bulk]
-    rates = [one["rate_bps"] for one in inferred if one and one["rate_bps"] and one["share"] >= MIN_SPACED_SHARE]
+    rates = [
+        one["rate_bps"] for one in inferred if one and one["rate_bps"] and (one["share"] or 0.0) >= MIN_SPACED_SHARE
+    ]
     window = limiting_window([(flow[data], flow[acks]) for flow in bulk])
     seen = Transfers(direction, len(bulk), longest, observed.rtt_min_ms, observed, window)
     return OneEnd(capture, place, seen, max(rates) if rates else None, retransmitted, segments)

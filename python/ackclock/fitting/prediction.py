@@ -19,7 +19,7 @@ from ackclock.input.units import show_size
 from ackclock.simulation.metrics import together_bps
 
 if TYPE_CHECKING:
-    from ackclock.documents.engine import LinkFit
+    from ackclock.documents.engine import DirectionReport, FlowReport, LinkFit
 
 CANDIDATES = ("cubic", "reno", "bbr")
 """Congestion controls that the sender may have had: those of the running kernels."""
@@ -234,17 +234,15 @@ class Ends:
     def _clients(self) -> frozenset[str]:
         return frozenset(flow["client"] for flow in self._flows(self.server, None, None))
 
-    def _flows(self, capture: str, since_s: float | None, until_s: float | None) -> list[dict[str, Any]]:
+    def _flows(self, capture: str, since_s: float | None, until_s: float | None) -> list[FlowReport]:
         from ackclock.analysis import analyze
 
-        flows: list[dict[str, Any]] = analyze(capture, filter=self.only, since=since_s, until=until_s).document["flows"]
-        return flows
+        return analyze(capture, filter=self.only, since=since_s, until=until_s).document["flows"]
 
-    def _sent(self, flow: Mapping[str, Any], direction: str) -> dict[str, Any]:
+    def _sent(self, flow: FlowReport, direction: str) -> DirectionReport:
         """A flow's figures in one direction."""
         from_client = flow["client"] in self._clients
-        sent: dict[str, Any] = flow["a2b" if from_client == (direction == "up") else "b2a"]
-        return sent
+        return flow["a2b" if from_client == (direction == "up") else "b2a"]
 
     def transfers(self, since_s: float | None = None, until_s: float | None = None) -> Transfers | None:
         """The bulk flows of the direction with most bytes, at their sender; None without any, or
@@ -277,7 +275,7 @@ class Ends:
             sum(sent["retransmitted_segments"] for sent in bulk) / segments if segments else 0.0,
             rtts,
         )
-        min_rtt_ms = min(rtt["min"] for rtt in rtts)
+        min_rtt_ms = min(minimum for rtt in rtts if (minimum := rtt["min"]) is not None)
         return Transfers(direction, len(bulk), longest, min_rtt_ms, observed, limiting_window(both))
 
 

@@ -21,32 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ackclock._native import Table
-    from ackclock.documents.engine import (
-        Bottleneck,
-        DirectionStats,
-        FlowOutcome,
-        Responsiveness,
-        SessionResults,
-        SummaryStats,
-        TestResult,
-    )
-    from ackclock.documents.measure import (
-        Beside,
-        Capacity,
-        Concurrent,
-        Flow,
-        FlowFigures,
-        LatencyUnderLoad,
-        MeasuredSession,
-        Phase,
-        PhaseRates,
-        Purpose,
-        RateWindows,
-        ResponsivenessInterval,
-        Shaping,
-        SocketValues,
-        TransferTimes,
-    )
+    from ackclock.documents import engine, measure
     from ackclock.documents.parts import Direction
 
 
@@ -89,8 +64,8 @@ def series_frame(table: Table) -> pl.DataFrame:
 
 
 def document(
-    session: SessionResults, log: TestLog, series: pl.DataFrame, delays: pl.DataFrame, names: Sequence[str]
-) -> MeasuredSession:
+    session: engine.SessionResults, log: TestLog, series: pl.DataFrame, delays: pl.DataFrame, names: Sequence[str]
+) -> measure.MeasuredSession:
     """The figures of a session by test.
 
     ``session`` is the engine's document, ``series`` and ``delays`` are its tables, ``names`` the
@@ -145,12 +120,12 @@ def document(
     }
 
 
-def _is_first(test: TestResult, purpose: Purpose) -> bool:
+def _is_first(test: engine.TestResult, purpose: measure.Purpose) -> bool:
     """Whether a test is the longer transfer of a pair with an offset."""
     return "offset_s" in purpose and bool(test["spec"]["bulk"][purpose["first"]])
 
 
-def beside(test: TestResult, purpose: Purpose, series: pl.DataFrame) -> Beside:
+def beside(test: engine.TestResult, purpose: measure.Purpose, series: pl.DataFrame) -> measure.Beside:
     """A transfer before, during and after one of the opposite direction.
 
     ``test`` is the longer transfer; the other one is the next test. A phase's goodput is by the
@@ -160,7 +135,7 @@ def beside(test: TestResult, purpose: Purpose, series: pl.DataFrame) -> Beside:
     offset, start = purpose["offset_s"], test["began_s"]
     end = start + test["spec"]["bulk"]["duration_ns"] * 1e-9
 
-    def phase(at: float, to: float, *, of_both: bool = False) -> Phase:
+    def phase(at: float, to: float, *, of_both: bool = False) -> measure.Phase:
         return {
             "seconds": to - at,
             "first": _rates(series, test["test"], at, to),
@@ -178,7 +153,7 @@ def beside(test: TestResult, purpose: Purpose, series: pl.DataFrame) -> Beside:
     }
 
 
-def _rates(series: pl.DataFrame, test: int, start: float, end: float) -> PhaseRates:
+def _rates(series: pl.DataFrame, test: int, start: float, end: float) -> measure.PhaseRates:
     """Goodput and median RTT of a test's connection from ``start`` to ``end`` (seconds)."""
     import polars as pl
 
@@ -197,7 +172,7 @@ TCP_IP_HEADERS = 52
 """IPv4, TCP and its timestamp option."""
 
 
-def ip_bytes(test: TestResult) -> int:
+def ip_bytes(test: engine.TestResult) -> int:
     """IP bytes that a test sent in both directions, without ACKs: datagrams with their headers, and
     TCP payload with its retransmissions and headers."""
     datagrams = sum(figures["sent"] * figures["ip_bytes"] for figures in test["ways"])
@@ -219,18 +194,18 @@ def _shown(log: TestLog) -> set[int]:
     }
 
 
-def _of(purposes: Mapping[int, Purpose], kind: str) -> Iterator[int]:
+def _of(purposes: Mapping[int, measure.Purpose], kind: str) -> Iterator[int]:
     return (number for number in sorted(purposes) if purposes[number]["kind"] == kind)
 
 
-def _together(purposes: Mapping[int, Purpose]) -> list[list[int]]:
+def _together(purposes: Mapping[int, measure.Purpose]) -> list[list[int]]:
     """The tests of latency under load, in groups of concurrent ones: one for each direction."""
     numbers = list(_of(purposes, "latency"))
     directions = dict.fromkeys(purposes[n]["way"] for n in numbers)
     return [[n for n in numbers if purposes[n]["way"] == direction] for direction in directions]
 
 
-NO_BOTTLENECK: Bottleneck = {
+NO_BOTTLENECK: engine.Bottleneck = {
     "rate_bps": None,
     "min_based_bytes": None,
     "max_based_bytes": None,
@@ -242,16 +217,16 @@ sender's.
 """
 
 
-def _directions(test: TestResult) -> dict[Direction, DirectionStats]:
+def _directions(test: engine.TestResult) -> dict[Direction, engine.DirectionStats]:
     return {figures["direction"]: {**figures, "bottleneck": NO_BOTTLENECK} for figures in test["ways"]}
 
 
-def _direction(test: TestResult, direction: Direction) -> DirectionStats:
+def _direction(test: engine.TestResult, direction: Direction) -> engine.DirectionStats:
     return _directions(test)[direction]
 
 
 def queue_facts(
-    session: SessionResults, log: TestLog, series: pl.DataFrame, delays: pl.DataFrame, direction: Direction
+    session: engine.SessionResults, log: TestLog, series: pl.DataFrame, delays: pl.DataFrame, direction: Direction
 ) -> QueueFacts:
     """What the tests recorded about the queue of one direction."""
     import polars as pl
@@ -268,7 +243,7 @@ def queue_facts(
     idle_number = next(_of(purposes, "delay"), None)
     beside = tests[found.number + 1] if found and _is_beside(purposes, found.number + 1) else None
     together = next((ns for ns in _together(purposes) if purposes[ns[0]]["way"] == direction), None)
-    loading: list[FlowOutcome] = []
+    loading: list[engine.FlowOutcome] = []
     tcp_rtt_ms: list[float] = []
     if together is not None:
         load = tests[together[0]]
@@ -288,7 +263,7 @@ def queue_facts(
     )
 
 
-def _is_beside(purposes: Mapping[int, Purpose], number: int) -> bool:
+def _is_beside(purposes: Mapping[int, measure.Purpose], number: int) -> bool:
     return number in purposes and purposes[number]["kind"] == "beside"
 
 
@@ -296,7 +271,7 @@ BELOW = 0.95
 """A step at up to this share of the capacity grows no queue."""
 
 
-def _is_below(purpose: Purpose) -> bool:
+def _is_below(purpose: measure.Purpose) -> bool:
     share = purpose.get("share")
     return share is not None and share <= BELOW
 
@@ -309,7 +284,7 @@ def _idle_rtt_ms(delays: pl.DataFrame, number: int) -> float | None:
     return sum(float(np.median(one.delay_ms[~one.lost])) for one in trains if one is not None)
 
 
-def _flows(test: TestResult, purpose: Purpose, series: pl.DataFrame) -> Iterator[Flow]:
+def _flows(test: engine.TestResult, purpose: measure.Purpose, series: pl.DataFrame) -> Iterator[measure.Flow]:
     """The rows of a bulk test: each connection with its sender's and its receiver's figures."""
     bulk = test["spec"].get("bulk")
     far = {flow["flow"]: flow for flow in test["far_flows"]}
@@ -332,7 +307,9 @@ def _flows(test: TestResult, purpose: Purpose, series: pl.DataFrame) -> Iterator
         }
 
 
-def _sent(sender: FlowOutcome | None, receiver: FlowOutcome | None, seconds: float) -> FlowFigures:
+def _sent(
+    sender: engine.FlowOutcome | None, receiver: engine.FlowOutcome | None, seconds: float
+) -> measure.FlowFigures:
     sent = sender["segments_sent"] if sender else None
     retransmitted = sender["retransmitted"] if sender else None
     received_bytes = receiver["bytes"] if receiver else None
@@ -347,7 +324,7 @@ def _sent(sender: FlowOutcome | None, receiver: FlowOutcome | None, seconds: flo
     }
 
 
-def _given(end: FlowOutcome | None) -> SocketValues | None:
+def _given(end: engine.FlowOutcome | None) -> measure.SocketValues | None:
     """The kernel's values. It doubles a requested buffer for its own bookkeeping."""
     return (
         None
@@ -361,7 +338,7 @@ def _given(end: FlowOutcome | None) -> SocketValues | None:
     )
 
 
-def _rtt_stats(series: pl.DataFrame, flow: str) -> SummaryStats | None:
+def _rtt_stats(series: pl.DataFrame, flow: str) -> engine.SummaryStats | None:
     """Summary of the sender's smoothed RTT."""
     import polars as pl
 
@@ -369,7 +346,7 @@ def _rtt_stats(series: pl.DataFrame, flow: str) -> SummaryStats | None:
     return summary_stats(rtt.to_list())
 
 
-def _transfers(test: TestResult, purpose: Purpose) -> TransferTimes:
+def _transfers(test: engine.TestResult, purpose: measure.Purpose) -> measure.TransferTimes:
     times = test["transfers_s"]
     good = [t for t, flow in zip(times, test["near_flows"], strict=True) if flow["why_failed"] is None]
     return {
@@ -386,12 +363,12 @@ def _transfers(test: TestResult, purpose: Purpose) -> TransferTimes:
 
 def _responsiveness(
     handshakes: list[float], exchanges: list[float], on_load: list[float]
-) -> ResponsivenessInterval | None:
+) -> measure.ResponsivenessInterval | None:
     """RTTs per minute with a 95 % interval: Student's t over consecutive batches of the probes."""
     from ackclock import _native
     from ackclock.statistics.intervals import t_quantile
 
-    def rpm(*samples: list[float]) -> Responsiveness | None:
+    def rpm(*samples: list[float]) -> engine.Responsiveness | None:
         return _native.responsiveness(*samples)
 
     found = rpm(handshakes, exchanges, on_load)
@@ -415,12 +392,12 @@ def _batch(values: list[float], number: int) -> list[float]:
     return values[number * len(values) // BATCHES : (number + 1) * len(values) // BATCHES]
 
 
-def _concurrent(flows: list[Flow]) -> list[Concurrent]:
+def _concurrent(flows: list[measure.Flow]) -> list[measure.Concurrent]:
     """Jain's index of the goodputs of concurrent connections of one direction."""
-    groups: dict[tuple[int, Direction], list[Flow]] = {}
+    groups: dict[tuple[int, Direction], list[measure.Flow]] = {}
     for flow in flows:
         groups.setdefault((flow["test"], flow["direction"]), []).append(flow)
-    rows: list[Concurrent] = []
+    rows: list[measure.Concurrent] = []
     for (test, direction), group in groups.items():
         goodputs = [goodput for flow in group if (goodput := flow["goodput_bps"]) is not None]
         if len(group) < 2 or len(goodputs) < len(group):
@@ -446,13 +423,15 @@ TCP_SHAPED, NOT_SHAPED = 0.7, 0.85
 second are not."""
 
 
-def shaping(capacity: Mapping[Direction, Capacity], concurrent: Sequence[Concurrent]) -> dict[Direction, Shaping]:
+def shaping(
+    capacity: Mapping[Direction, measure.Capacity], concurrent: Sequence[measure.Concurrent]
+) -> dict[Direction, measure.Shaping]:
     """By direction: whether TCP gets less than UDP does.
 
     It is decided by several concurrent connections, on a rate that does not wander, without losses
     of the channel and with a droptail queue that they could fill; else unknown.
     """
-    found: dict[Direction, Shaping] = {}
+    found: dict[Direction, measure.Shaping] = {}
     for direction, figures in capacity.items():
         queue = figures["queue"]
         rate = queue["rate"]
@@ -468,14 +447,16 @@ def shaping(capacity: Mapping[Direction, Capacity], concurrent: Sequence[Concurr
     return found
 
 
-def _is_vague(rate: RateWindows, figures: Capacity) -> bool:
+def _is_vague(rate: measure.RateWindows, figures: measure.Capacity) -> bool:
     return rate["wanders"] or figures["at_least"]
 
 
 SHAPING_KINDS = ("droptail", "per-flow")
 
 
-def _latency(tests: list[TestResult], purpose: Purpose, series: pl.DataFrame) -> LatencyUnderLoad:
+def _latency(
+    tests: list[engine.TestResult], purpose: measure.Purpose, series: pl.DataFrame
+) -> measure.LatencyUnderLoad:
     """Round trips and delays beside bulk transfers, and round trips a minute."""
     import polars as pl
 

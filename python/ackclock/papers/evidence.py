@@ -95,9 +95,7 @@ class ClaimResult:
 
 
 def _brief(found: Interval) -> dict[str, object]:
-    document = found.as_json()
-    del document["sd"]
-    return document
+    return {key: value for key, value in found.as_json().items() if key != "sd"}
 
 
 Evaluate = Callable[[Claim], Evidence]

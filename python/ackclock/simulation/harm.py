@@ -27,6 +27,7 @@ from ackclock.simulation.sparse_flow import UNKNOWN_BPS
 from ackclock.statistics import Moments, ratio
 
 if TYPE_CHECKING:
+    from ackclock.documents.compare import Harm as HarmDocument
     from ackclock.documents.simulate import ExplainedRun, SimulatedFlow
 
 SHARE = 0.5
@@ -181,10 +182,18 @@ class Harm:
         """What is left, as a share of what the defaults give."""
         return self.value / self.default if self.default > 0.0 else math.nan
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> HarmDocument:
         """An entry of `harm` in a JSON document."""
-        names = ("direction", "companion", "metric", "value", "default", "n", "text")
-        return {**{name: getattr(self, name) for name in names}, "share": self.share}
+        return {
+            "direction": self.direction,
+            "companion": self.companion,
+            "metric": self.metric,
+            "value": self.value,
+            "default": self.default,
+            "n": self.n,
+            "text": self.text,
+            "share": self.share,
+        }
 
 
 def figures_of(companion: str) -> tuple[str, ...]:

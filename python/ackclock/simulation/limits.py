@@ -6,7 +6,7 @@ own account (docs/evidence/limits.md). The decision and its sentences are the en
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ackclock import _native
@@ -14,7 +14,9 @@ from ackclock._native import LimitFacts
 from ackclock.simulation.throughput import with_models
 
 if TYPE_CHECKING:
+    from ackclock.documents.engine import FlowLimit as LimitDocument
     from ackclock.documents.engine import Summary
+    from ackclock.documents.parts import Direction
     from ackclock.documents.simulate import ExplainedRun
 
 
@@ -34,14 +36,20 @@ class FlowLimit:
 
     kind: str
     hop: str | None
-    direction: str | None
+    direction: Direction | None
     cause: str | None
     because: str
     why: str
 
-    def as_json(self) -> dict[str, str | None]:
+    def as_json(self) -> LimitDocument:
         """`limit` of the JSON documents."""
-        return {key: value for key, value in asdict(self).items() if key != "why"}
+        return {
+            "kind": self.kind,
+            "hop": self.hop,
+            "direction": self.direction,
+            "cause": self.cause,
+            "because": self.because,
+        }
 
 
 def explained(summary: Summary, plan: Mapping[str, Any]) -> ExplainedRun:

@@ -10,6 +10,7 @@ from ackclock.statistics import Interval, interval, jain_index, joint_rate
 from ackclock.statistics.joint_rate import RatedSpan
 
 if TYPE_CHECKING:
+    from ackclock.documents.parts import Metrics
     from ackclock.documents.simulate import ExplainedRun
 
 LIMITS = ("receive_window", "send_buffer", "cwnd", "application", "recovery")
@@ -182,7 +183,7 @@ def is_share(name: str) -> bool:
     return name.endswith(("_share", "_rate", "jain")) or name.startswith("limited_") or name == "utilization"
 
 
-def metrics_json(summaries: Iterable[ExplainedRun]) -> dict[str, dict[str, Any]]:
+def metrics_json(summaries: Iterable[ExplainedRun]) -> Metrics:
     """Mean, lo, hi and sd of every metric over runs that differ in their seed only; rates in
     bits/s, times in ms.
 
@@ -191,9 +192,9 @@ def metrics_json(summaries: Iterable[ExplainedRun]) -> dict[str, dict[str, Any]]
     return metrics_of(of_run_with_jain(summary) for summary in summaries)
 
 
-def metrics_of(runs: Iterable[Run]) -> dict[str, dict[str, Any]]:
+def metrics_of(runs: Iterable[Run]) -> Metrics:
     """Mean, lo, hi and sd of every metric over runs that differ in their seed only, as JSON."""
-    return {name: dict(intervals.as_json()) for name, intervals in over_seeds(runs).items()}
+    return {name: intervals.as_json() for name, intervals in over_seeds(runs).items()}
 
 
 def of_run_with_jain(summary: ExplainedRun) -> dict[str, float]:

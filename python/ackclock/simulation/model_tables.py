@@ -11,6 +11,7 @@ from ackclock.report.page import Cell, Column, Table
 from ackclock.statistics import interval
 
 if TYPE_CHECKING:
+    from ackclock.documents.parts import Estimate
     from ackclock.documents.simulate import ExplainedRun
 
 MAX_BARS = 30
@@ -88,7 +89,7 @@ def model_table(summaries: Sequence[ExplainedRun]) -> Table | None:
     )
 
 
-def _mean(values: Iterable[float | None]) -> dict[str, object]:
+def _mean(values: Iterable[float | None]) -> Estimate:
     return interval(values, scale="log").as_json()
 
 

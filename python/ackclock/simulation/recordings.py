@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock.format import share_text, three
 
 if TYPE_CHECKING:
+    from ackclock.documents.compare import RecordingPart
     from ackclock.documents.engine import Summary
 
 
@@ -46,7 +47,7 @@ class RecordingUse:
                 seen, edge = seen + high - low, high
         return seen / self.period_s
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> RecordingPart:
         """An entry of `recordings` in the JSON documents."""
         return {
             "hop": self.hop,
@@ -71,7 +72,7 @@ def recording_uses(summaries: Iterable[Summary], duration_s: float) -> list[Reco
     return [RecordingUse(*key, period, starts[key], duration_s) for key, period in periods.items()]
 
 
-def sentences(uses: Iterable[Mapping[str, Any]]) -> list[str]:
+def sentences(uses: Iterable[RecordingPart]) -> list[str]:
     """How much of the recordings the runs replay, from `recordings` of a JSON document. Recordings
     of which the runs replay as much share a sentence.
     """

@@ -20,6 +20,7 @@ from ackclock.storage.run_kind import SIMULATE
 from ackclock.storage.stored_files import read_json
 
 if TYPE_CHECKING:
+    from ackclock.documents.parts import Estimate
     from ackclock.documents.simulate import ExplainedRun
     from ackclock.plot.time_series import Panel
 
@@ -120,9 +121,7 @@ def _because(metrics: Mapping[str, Interval], summary: ExplainedRun) -> str:
     )
 
 
-def _over(
-    summaries: Sequence[ExplainedRun], kind: Literal["flows", "hops"], index: int, *keys: str
-) -> dict[str, object]:
+def _over(summaries: Sequence[ExplainedRun], kind: Literal["flows", "hops"], index: int, *keys: str) -> Estimate:
     values = []
     for summary in summaries:
         value: Any = (summary["flows"] if kind == "flows" else summary["hops"])[index]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.documents.parts import Metrics
     from ackclock.documents.simulate import ExplainedRun
     from ackclock.plot.figure import Plot
     from ackclock.plot.time_series import Panel
@@ -64,7 +65,7 @@ class Simulation(Result):
         return warnings(self.scenario)
 
     @property
-    def metrics(self) -> dict[str, dict[str, Any]]:
+    def metrics(self) -> Metrics:
         """Mean, lo, hi (95 % interval) and sd over the seeds, by metric."""
         return metrics_json(self.summaries)
 

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.documents.parts import Metrics
+    from ackclock.documents.simulate import Sweep as SweepDocument
+    from ackclock.documents.simulate import SweepCell
     from ackclock.plot.figure import Plot
     from ackclock.plot.time_series import Panel
     from ackclock.report.page import Page
@@ -49,7 +52,7 @@ class SweepPoint:
     """
 
     params: Mapping[str, Any]
-    metrics: Mapping[str, Mapping[str, Any]]
+    metrics: Metrics
     results: tuple[DatasetRun, ...]
 
     @property
@@ -95,14 +98,13 @@ class Sweep(Result):
     folder: Path | None = None
 
     @property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> SweepDocument:
         """The document `ackclock sweep --json` prints."""
-        points = [{"params": dict(p.params), "n": len(p.results), "metrics": p.metrics} for p in self.points]
-        return {
-            "cells": points,
-            "digest": self.data.digest(),
-            **({"folder": shown(self.folder)} if self.folder else {}),
-        }
+        points: list[SweepCell] = [
+            {"params": dict(p.params), "n": len(p.results), "metrics": p.metrics} for p in self.points
+        ]
+        document: SweepDocument = {"cells": points, "digest": self.data.digest()}
+        return {**document, "folder": shown(self.folder)} if self.folder else document
 
     def document_text(self) -> bytes:
         """`document` as the command prints it: of a run folder, the text of its sweep.json."""
@@ -301,7 +303,7 @@ def estimated(
     return estimate(runs, range(number - 1, len(runs.chunks), of), workers).after(checked.checked_s)
 
 
-def _points(data: Dataset, metrics: Iterable[Mapping[str, Mapping[str, Any]]]) -> tuple[SweepPoint, ...]:
+def _points(data: Dataset, metrics: Iterable[Metrics]) -> tuple[SweepPoint, ...]:
     params = data.runs.params
     return tuple(SweepPoint(params[i], of_point, data.results(i)) for i, of_point in enumerate(metrics))
 

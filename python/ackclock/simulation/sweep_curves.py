@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import InvalidValue
 from ackclock.input import units
 from ackclock.plot.sweep_chart import swept
 from ackclock.report.page import Chart
 from ackclock.simulation.model_tables import drawn_range
+
+if TYPE_CHECKING:
+    from ackclock.documents.simulate import SweepCell
 
 MIN_VALUES = 3
 """Minimum number of values of a curve."""
@@ -31,10 +34,8 @@ _UNITS: tuple[tuple[Callable[[object], int], Sequence[tuple[str, float]]], ...] 
     (units.size_bytes, (("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1.0))),
 )
 
-Cell = Mapping[str, Any]
 
-
-def curves(cells: Sequence[Cell], name_of: Callable[[Mapping[str, Any]], str]) -> list[Chart]:
+def curves(cells: Sequence[SweepCell], name_of: Callable[[Mapping[str, Any]], str]) -> list[Chart]:
     """A chart for each metric over the swept number with most values; none without a number of at
     least `MIN_VALUES` values. ``name_of`` names a combination of swept values.
     """
@@ -52,11 +53,11 @@ def curves(cells: Sequence[Cell], name_of: Callable[[Mapping[str, Any]], str]) -
     for metric, title, of, scale in _METRICS:
         rows = []
         for cell, at, line in zip(cells, x, lines, strict=True):
-            found = cell["metrics"].get(metric)
-            if found is None or found["mean"] is None or line not in shown:
+            estimate = cell["metrics"].get(metric)
+            if estimate is None or estimate["mean"] is None or line not in shown:
                 continue
-            lo, hi = drawn_range(found)
-            rows.append({"line": line, "x": at, "y": scale * found["mean"], "lo": scale * lo, "hi": scale * hi})
+            lo, hi = drawn_range(estimate)
+            rows.append({"line": line, "x": at, "y": scale * estimate["mean"], "lo": scale * lo, "hi": scale * hi})
         if not rows:
             continue
         figure = {"x": f"{key} ({unit})" if unit else key, "y": f"{title} ({of})", "log_x": log, "rows": rows}

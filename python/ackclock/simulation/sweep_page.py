@@ -25,10 +25,10 @@ from ackclock.storage.run_kind import SWEEP
 from ackclock.storage.stored_files import read_json, read_table
 
 if TYPE_CHECKING:
+    from ackclock.documents.simulate import Sweep, SweepCell
     from ackclock.plot.time_series import Panel
 
 T = TypeVar("T")
-Document = Mapping[str, Any]
 MAX_POINTS = 5
 """Maximum points of a sweep in the time-series charts."""
 
@@ -45,10 +45,10 @@ def label(params: Mapping[str, Any]) -> str:
 
 
 def page(
-    document: Document,
+    document: Sweep,
     scenario: Mapping[str, Any],
     panels: Sequence[Panel],
-    environment: Document | None = None,
+    environment: Mapping[str, Any] | None = None,
     toml: str = "",
 ) -> Page:
     """The page of ``sweep``'s JSON document; ``scenario`` is its first point."""
@@ -75,17 +75,18 @@ def page(
     )
 
 
-def _goodput(cell: Document) -> float | None:
-    found = cell["metrics"].get("goodput_bps", {}).get("mean")
-    return float(found) if found is not None else None
+def _goodput(cell: SweepCell) -> float | None:
+    found = cell["metrics"].get("goodput_bps")
+    return found and found["mean"]
 
 
-def _because(cell: Document) -> str:
-    rtt = cell["metrics"].get("rtt_p95_ms", {}).get("mean")
-    return f"At the maximum goodput the p95 RTT is {three(float(rtt))} ms." if rtt is not None else ""
+def _because(cell: SweepCell) -> str:
+    found = cell["metrics"].get("rtt_p95_ms")
+    rtt = found and found["mean"]
+    return f"At the maximum goodput the p95 RTT is {three(rtt)} ms." if rtt is not None else ""
 
 
-def _table(cells: Sequence[Document]) -> Table:
+def _table(cells: Sequence[SweepCell]) -> Table:
     keys = list(cells[0]["params"])
     columns = [
         *(Column(key) for key in keys),
@@ -111,7 +112,7 @@ def _table(cells: Sequence[Document]) -> Table:
     return Table(columns, rows, "One row per combination of the swept values, in the order of the scenario.")
 
 
-def _chart(cells: Sequence[Document]) -> Chart:
+def _chart(cells: Sequence[SweepCell]) -> Chart:
     every = [row for cell in cells if (row := bar(label(cell["params"]), cell["metrics"]))]
     rows = sorted(every, key=lambda row: -float(row["mean"]))[:MAX_BARS]
     reading = bars_reading(rows, "Dots are means over seeds, lines their 95 % intervals.")
@@ -126,14 +127,14 @@ def folder_page(folder: Path) -> Page:
     return page(document, given.scenario, folder_panels(folder, document), given.environment, given.toml)
 
 
-def folder_panels(folder: Path, document: Document) -> list[Panel]:
+def folder_panels(folder: Path, document: Sweep) -> list[Panel]:
     """The panels of one seed of some evenly picked points."""
     from ackclock.plot.time_series import panels_of_dataset
 
     return panels_of_dataset(folder, _shown(folder, document["cells"]))
 
 
-def _shown(folder: Path, cells: Sequence[Document]) -> dict[str, int | str]:
+def _shown(folder: Path, cells: Sequence[SweepCell]) -> dict[str, int | str]:
     """The lowest seed's run of some points, by label: its number in the dataset, in a folder of an
     earlier version the name of its folder.
     """
@@ -145,7 +146,7 @@ def _shown(folder: Path, cells: Sequence[Document]) -> dict[str, int | str]:
     return {label(cells[i]["params"]): i * len(seeds) + seeds.index(min(seeds)) for i in points}
 
 
-def _cell_folder(folder: Path, cell: Document) -> str:
+def _cell_folder(folder: Path, cell: SweepCell) -> str:
     rows = read_table(folder / "flows.parquet")
     for key, value in cell["params"].items():
         text = json.dumps(value) if isinstance(value, dict | list) else value

@@ -11,7 +11,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from ackclock.documents.parts import Estimate
+    from ackclock.documents.parts import Ratio as RatioOfMeans
 
 Method = Literal["none", "single", "constant", "t", "log-t", "bca"]
 Scale = Literal["linear", "log"]
@@ -65,20 +69,26 @@ class Interval:
     modes: tuple[Mode, ...] = ()
     values: tuple[float, ...] = ()
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> Estimate:
         """The fields of a metric in JSON documents: NaN and infinity are null; ``modes`` and
         ``values`` are absent where there are none.
         """
-        out: dict[str, object] = {
-            key: (value if math.isfinite(value) else None)
-            for key, value in (("mean", self.mean), ("lo", self.lo), ("hi", self.hi), ("sd", self.sd))
+        out: Estimate = {
+            "mean": _finite(self.mean),
+            "lo": _finite(self.lo),
+            "hi": _finite(self.hi),
+            "sd": _finite(self.sd),
+            "n": self.n,
         }
-        out["n"] = self.n
         if self.modes:
             out["modes"] = [{"mean": mode.mean, "n": mode.n, "share": mode.share} for mode in self.modes]
         if self.values:
             out["values"] = list(self.values)
         return out
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def interval(
@@ -149,10 +159,10 @@ class Ratio:
     p: float
     n: int
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> RatioOfMeans:
         """The fields in JSON documents; NaN and infinity are null."""
-        parts = (("value", self.value), ("lo", self.lo), ("hi", self.hi), ("p", self.p))
-        return {**{key: value if math.isfinite(value) else None for key, value in parts}, "n": self.n}
+        lo, hi, p = _finite(self.lo), _finite(self.hi), _finite(self.p)
+        return {"value": _finite(self.value), "lo": lo, "hi": hi, "p": p, "n": self.n}
 
 
 def ratio(pairs: Iterable[tuple[float, float]], *, confidence: float = 0.95) -> Ratio:

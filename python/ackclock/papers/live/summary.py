@@ -12,6 +12,8 @@ from ackclock.statistics.summary_stats import EMPTY_SUMMARY, summary_stats
 if TYPE_CHECKING:
     import polars as pl
 
+    from ackclock.documents.engine import DirectionReport
+
 HEADERS = 28
 MAX_CAPTURED_FLOWS = 1
 """The connection of a strand with one connection: the one with the most data in the capture."""
@@ -139,17 +141,17 @@ def _cuts(thresholds: Sequence[float | None]) -> int:
     return sum(1 for before, after in zip([None, *text], text, strict=False) if before != after)
 
 
-def _captured(captures: Sequence[Path], *, down: bool) -> dict[str, Any]:
+def _captured(captures: Sequence[Path], *, down: bool) -> DirectionReport:
     """The analysis of the data's direction, from the sender's and the receiver's capture."""
     from ackclock.analysis import analyze
 
     first, second = captures if down else reversed(captures)
-    direction = "b2a" if down else "a2b"
     flows = analyze(first, second).document["flows"]
-    return dict(max((flow[direction] for flow in flows), key=lambda half: half["unique_bytes"] or 0))
+    halves = [flow["b2a"] if down else flow["a2b"] for flow in flows]
+    return max(halves, key=lambda half: half["unique_bytes"])
 
 
-def _from_capture(half: Mapping[str, Any]) -> dict[str, Any]:
+def _from_capture(half: DirectionReport) -> dict[str, Any]:
     """The sender's capture has the RTT of each acknowledgement, the kernel a smoothed one."""
     return {
         "rtt_ms": dict(half["rtt_ms"]),
