@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
+
+from size import import_graph, longest_chain
 
 ROOT = Path(__file__).parent.parent / "python/ackclock"
 MODULES = {
@@ -12,6 +15,8 @@ MODULES = {
     for path in ROOT.rglob("*.py")
 }
 NATIVE = "ackclock._native"
+MAX_FLOORS = 14
+"""Units of the longest chain of imports, as `make size` counts them."""
 
 
 def _imported(path: Path) -> set[str]:
@@ -59,6 +64,13 @@ def test_packages_import_without_a_circle() -> None:
     circle = _circle(graph)
     edges = [line for unit in circle for other in graph[unit] if other in circle for line in graph[unit][other]]
     assert not circle, "\n".join(edges)
+
+
+def test_tower_has_at_most_14_floors_when_late_imports_count() -> None:
+    chain = longest_chain(import_graph({module: path.read_text() for module, path in MODULES.items()}))
+    graph = _graph()
+    edges = [line for upper, lower in pairwise(chain) for line in graph[upper][lower]]
+    assert len(chain) <= MAX_FLOORS, "\n".join(edges)
 
 
 def test_circle_is_found_in_a_graph_with_one() -> None:

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,12 +80,11 @@ def _checked(name: str, needed_for: str, look: Callable[[], tuple[bool, str]], r
 
 def _engine() -> tuple[bool, str]:
     try:
-        from ackclock import __version__
         from ackclock.input.catalogue import variants
     except ImportError as error:
         return False, str(error)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return True, f"ackclock {__version__}, {len(variants())} variants, {cores} cores"
+    return True, f"ackclock {version('ackclock')}, {len(variants())} variants, {cores} cores"
 
 
 def _packages(*names: str) -> Callable[[], tuple[bool, str]]:

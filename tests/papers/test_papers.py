@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from ackclock import closed_forms
 from ackclock.errors import InputError
 from ackclock.input.link import PACKAGED
 from ackclock.input.scenario.draft import draft_of
-from ackclock.papers import asymmetry, closed_forms, report_tables
+from ackclock.papers import asymmetry, report_tables
 from ackclock.papers.asymmetry import table1
 from ackclock.papers.claims import PAPERS, Claim, Quantity, all_claims, claims_of
 from ackclock.papers.evidence import By, Evaluate, Evidence, judge

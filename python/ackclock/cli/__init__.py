@@ -35,9 +35,9 @@ def main() -> None:
 
 
 def print_version() -> None:
-    from ackclock import __version__
+    from importlib.metadata import version
 
-    print(f"ackclock {__version__}")
+    print(f"ackclock {version('ackclock')}")
 
 
 def run(arguments: Sequence[str]) -> int:

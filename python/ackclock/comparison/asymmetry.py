@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ackclock.closed_forms import normalized_bandwidth_ratio
 from ackclock.input.link.framing import on_wire
 from ackclock.input.link.grants import granted_bps
-from ackclock.papers.closed_forms import normalized_bandwidth_ratio
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ackclock import __version__
 from ackclock.input import catalogue
 from ackclock.input.document import read_document
 from ackclock.input.link.catalog import PACKAGED
@@ -25,6 +24,7 @@ from ackclock.input.units import show_time
 from ackclock.input.variant_groups import LINUX
 from ackclock.lab.controls import LARGEST_EXACT, all_json, expanded, planned
 from ackclock.simulation.plan import build_plan
+from ackclock.storage.environment import version
 
 DURATION_PS = 30 * 10**12
 SAMPLE_PS = 50 * 10**9
@@ -53,7 +53,7 @@ def document(links: Iterable[tuple[str, Path]]) -> dict[str, Any]:
         InputError: a link file is missing or invalid.
     """
     found = {
-        "version": __version__,
+        "version": version("ackclock"),
         "host": DEFAULT_HOST,
         "scenario": {
             "duration_ps": DURATION_PS,

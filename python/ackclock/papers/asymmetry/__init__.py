@@ -4,7 +4,7 @@ TCP Performance".
 
 from __future__ import annotations
 
-from ackclock.papers import closed_forms as a
+from ackclock import closed_forms
 from ackclock.papers.asymmetry import figures, radio, table1, table2, table3
 from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
@@ -24,7 +24,7 @@ def _true(value: float, holds: bool, why: str) -> Evaluate:
 
 
 def _k(reverse_bps: float, ack_bytes: float, data_bytes: float = PACKET_BYTES) -> float:
-    return a.normalized_bandwidth_ratio(FORWARD_BPS, reverse_bps, data_bytes, ack_bytes)
+    return closed_forms.normalized_bandwidth_ratio(FORWARD_BPS, reverse_bps, data_bytes, ack_bytes)
 
 
 def _k_claim(reverse_bps: float, ack_bytes: float) -> Evaluate:
@@ -34,7 +34,8 @@ def _k_claim(reverse_bps: float, ack_bytes: float) -> Evaluate:
 
 
 def _ratios(claim: Claim) -> Evidence:
-    bandwidth, size = a.raw_bandwidth_ratio(FORWARD_BPS, 100e3), a.packet_size_ratio(PACKET_BYTES, 40.0)
+    bandwidth = closed_forms.raw_bandwidth_ratio(FORWARD_BPS, 100e3)
+    size = closed_forms.packet_size_ratio(PACKET_BYTES, 40.0)
     return Evidence(
         interval([bandwidth]),
         f"bandwidth ratio {bandwidth:g}, size ratio {size:g}",
@@ -45,7 +46,7 @@ def _ratios(claim: Claim) -> Evidence:
 
 def _limit(ack_bytes: float) -> Evaluate:
     k = _k(28.8e3, ack_bytes)
-    mbps = a.ack_limited_throughput(FORWARD_BPS, k, 2.0) / 1e6
+    mbps = closed_forms.ack_limited_throughput(FORWARD_BPS, k, 2.0) / 1e6
     return _computed(mbps, f"10 Mb/s * 2 packets per ACK / k, with k = {k:.2f}")
 
 
@@ -57,8 +58,8 @@ def _fairness_identity(claim: Claim) -> Evidence:
 
 def arithmetic_evaluators() -> dict[str, Evaluate]:
     """The paper's analytical results, claim id to evaluator."""
-    two_data_packets = 2.0 * a.transmission_time(PACKET_BYTES, 28.8e3)
-    bdp = a.bandwidth_delay_product(28.8e3, 0.5)
+    two_data_packets = 2.0 * closed_forms.transmission_time(PACKET_BYTES, 28.8e3)
+    bdp = closed_forms.bandwidth_delay_product(28.8e3, 0.5)
     return {
         "P1-001": _k_claim(100e3, 40.0),
         "P1-002": _k_claim(28.8e3, 52.0),
@@ -68,10 +69,12 @@ def arithmetic_evaluators() -> dict[str, Evaluate]:
         "P1-006": _ratios,
         "P1-007": _limit(52.0),
         "P1-008": _limit(18.0),
-        "P1-015": _computed(a.transmission_time(PACKET_BYTES, 28.8e3) * 1e3, "1000 B * 8 / 28.8 kb/s, in ms"),
+        "P1-015": _computed(
+            closed_forms.transmission_time(PACKET_BYTES, 28.8e3) * 1e3, "1000 B * 8 / 28.8 kb/s, in ms"
+        ),
         "P1-016": _true(two_data_packets, two_data_packets > 0.5, "two packets of 1000 B at 28.8 kb/s, in s"),
-        "P1-017": _computed(a.transmission_time(60.0, 9.6e3) * 1e3, "10 ACKs of 6 B at 9.6 kb/s, in ms"),
-        "P1-057": _computed(a.window_limited_throughput(100e3, 0.280) / 1e6, "100 KB window per 280 ms"),
+        "P1-017": _computed(closed_forms.transmission_time(60.0, 9.6e3) * 1e3, "10 ACKs of 6 B at 9.6 kb/s, in ms"),
+        "P1-057": _computed(closed_forms.window_limited_throughput(100e3, 0.280) / 1e6, "100 KB window per 280 ms"),
         "P1-060": _true(
             bdp / 1e3, bdp == 1.8e3 and bdp < 2.0 * PACKET_BYTES, "28.8 kb/s * 500 ms, under two packets of 1 KB"
         ),

@@ -14,7 +14,7 @@ from itertools import pairwise
 from statistics import mean, stdev
 from typing import Literal
 
-from ackclock.papers import closed_forms as a
+from ackclock import closed_forms
 from ackclock.papers.asymmetry.table1 import PAPER, PATHS
 from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
@@ -113,7 +113,7 @@ def _bursts(runs: Experiments) -> Evaluate:
                 for hop, direction in (("cable", "down"), ("return", "up"))
             )
             each[path] = data / acks
-        k = a.normalized_bandwidth_ratio(10e6, 28.8e3, 1000.0, 6.0)
+        k = closed_forms.normalized_bandwidth_ratio(10e6, 28.8e3, 1000.0, 6.0)
         text = ", ".join(f"{path}: {value:.1f}" for path, value in each.items())
         why = (
             f"packets released by an ACK at {text}. Only 28.8 C (k = {k:.2f}) keeps the "

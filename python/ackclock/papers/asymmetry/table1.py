@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ackclock.papers import closed_forms as a
+from ackclock import closed_forms
 from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
 from ackclock.papers.experiments import ExperimentRuns, Experiments, hop_of, total_mbps
@@ -101,7 +101,7 @@ def _poor_above_ten(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         cells = {path: mbps(runs("table1"), PAPER, "Reno", path).mean for path in PATHS}
         k = {
-            rate: a.normalized_bandwidth_ratio(10e6, bps, 1000.0, 40.0)
+            rate: closed_forms.normalized_bandwidth_ratio(10e6, bps, 1000.0, 40.0)
             for rate, bps in (("9.6", 9.6e3), ("28.8", 28.8e3))
         }
         ordered = max(cells["9.6"], cells["28.8"]) < min(cells["9.6 C"], cells["28.8 C"])
@@ -139,7 +139,7 @@ def _acks_waiting(runs: Experiments) -> Evaluate:
 def _acks_passing(runs: Experiments) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         rate, framing = PATHS["28.8 C"]
-        k = a.normalized_bandwidth_ratio(10e6, 28.8e3, 1000.0, 6.0)
+        k = closed_forms.normalized_bandwidth_ratio(10e6, 28.8e3, 1000.0, 6.0)
         hops = [hop_of(run, "return", "up") for run in runs("table1").at(PAPER, "Reno", rate=rate, framing=framing)]
         sent, passed = sum(hop["delivered"] + hop["drops"] for hop in hops), sum(hop["delivered"] for hop in hops)
         return Evidence(

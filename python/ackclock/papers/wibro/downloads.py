@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ackclock.papers import closed_forms as a
+from ackclock import closed_forms
 from ackclock.papers.evaluators import (
     ExperimentData,
     flow_of,
@@ -135,7 +135,7 @@ def _tenth(figures: ExperimentData) -> tuple[bool, str, Interval]:
     )
     ours = tcp / udp
     text = (
-        f"{tcp:.2f} of {udp:.2f} Mb/s; {a.window_limited_throughput(17408.0, 0.1) / 1e6:.2f} Mb/s "
+        f"{tcp:.2f} of {udp:.2f} Mb/s; {closed_forms.window_limited_throughput(17408.0, 0.1) / 1e6:.2f} Mb/s "
         "would be 17 KiB every 100 ms"
     )
     return abs(ours - 0.1) <= 0.02, text, interval([ours])

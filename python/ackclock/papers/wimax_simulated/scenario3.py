@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ackclock.papers import closed_forms as a
+from ackclock import closed_forms
 from ackclock.papers.evaluators import (
     ExperimentData,
     ExperimentPoint,
@@ -116,7 +116,11 @@ def uplink_symbols(split: str) -> int:
     3/4.
     """
     down, up = map(int, split.split(":"))
-    return 146 - int(146 * a.downlink_fraction(down, up)) - a.contention_symbols(5, a.ofdm_symbol_bytes(6, 3 / 4))
+    return (
+        146
+        - int(146 * closed_forms.downlink_fraction(down, up))
+        - closed_forms.contention_symbols(5, closed_forms.ofdm_symbol_bytes(6, 3 / 4))
+    )
 
 
 def _sixth(figures: ExperimentData) -> tuple[bool, str]:

@@ -1,4 +1,4 @@
-"""The papers' analytical results, each as a function named after its equation.
+"""Analytical results of papers and standards, each as a function named after its equation.
 
 Section numbers are those of Balakrishnan, Padmanabhan and Katz, "The Effects of Asymmetry on TCP
 Performance" (``asymmetry``). Rates are in bit/s, sizes in bytes, times in seconds unless a name
