@@ -55,6 +55,14 @@ def keys(where: str) -> str:
 
 
 @part
+def kinds(where: str) -> str:
+    """The keys of each kind of a table that Rust reads, such as `Queue`, below a title of its own."""
+    from ackclock.input.checked_table import kinds as tables
+
+    return "\n\n".join(f"### {kind}\n\n{_keys(table)}" for kind, table in tables(where).items())
+
+
+@part
 def own_keys(where: str) -> str:
     """The keys of a class of ackclock.input beside those of its base."""
     module, _, name = where.partition(":")
