@@ -33,6 +33,12 @@ fn refused<T>(done: Result<T, MeasureError>) -> String {
     }
 }
 
+/// Not by a macro, whose output is shown of failed tests only.
+fn skipped(why: &str) {
+    let test = std::thread::current();
+    let _ = writeln!(std::io::stderr(), "skipped: {}: {why}", test.name().unwrap_or_default());
+}
+
 #[test]
 fn session_ends_at_its_maximum_duration_when_a_test_is_running() {
     let far = FarEnd::with(Quotas { session_ns: SECOND, ..Quotas::default() });
@@ -179,7 +185,7 @@ fn half_open_connections_take_no_more_than_their_slots_when_they_flood() {
 
 #[test]
 fn all_tests_complete_when_both_ends_use_ipv6() {
-    let Some(far) = FarEnd::at("[::1]:0", Quotas::default()) else { return eprintln!("skipped: no IPv6 on loopback") };
+    let Some(far) = FarEnd::at("[::1]:0", Quotas::default()) else { return skipped("no IPv6 on loopback") };
     let mut client = far.client();
     let train = Train { payload: 20, gap_ns: 10 * MS, count: 50 };
     let transfers =
@@ -203,7 +209,7 @@ fn capture_has_the_sessions_own_headers_only_when_another_session_runs() {
     let mut client = far.client();
     if let Err(why) = client.begin_capture(1 << 30, &mut || true) {
         assert!(why.to_string().contains("Operation not permitted"), "{why}");
-        return eprintln!("skipped: {why}");
+        return skipped(&why.to_string());
     }
     // A concurrent session of the same address.
     let mut other = far.client();
@@ -227,7 +233,7 @@ fn capture_counts_packets_as_dropped_when_its_quota_is_used_up() {
     let far = FarEnd::with(Quotas { capture_bytes: 2_000, ..Quotas::default() });
     let mut client = far.client();
     if client.begin_capture(1 << 30, &mut || true).is_err() {
-        return eprintln!("skipped: no CAP_NET_RAW");
+        return skipped("no CAP_NET_RAW");
     }
     client.run(vec![train(300)], &mut |_| true).unwrap();
     let capture = client.end_capture(&mut || true).unwrap();

@@ -1,10 +1,11 @@
 //! Written captures read by tshark, tcpdump and tcptrace: every header, option and checksum, in both
-//! formats. A reader that is not installed is skipped with a line on standard output.
+//! formats. A reader that is not installed is skipped with a line on standard error.
 
 use ackclock_core::packet::{Body, Datagram, Ecn, Flags, Kind, SackBlocks, SynOptions, Timestamps};
 use ackclock_core::{Arena, Packet, Segment, Time};
 use ackclock_pcap::write::{CaptureWriter, FlowEnd, FlowFrames, PcapWriter, PcapngWriter};
 use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -78,7 +79,9 @@ fn read(program: &str, arguments: &[&str]) -> Option<String> {
             Some(String::from_utf8_lossy(&output.stdout).into_owned())
         }
         Err(_) => {
-            println!("skipped: {program} is not installed");
+            let test = std::thread::current();
+            // Not by a macro, whose output is shown of failed tests only.
+            let _ = writeln!(std::io::stderr(), "skipped: {}: {program} is not installed", test.name().unwrap_or_default());
             None
         }
     }
@@ -159,4 +162,14 @@ fn tcptrace_reports_one_complete_connection() {
     assert!(text.contains("complete conn: yes"), "{text}");
     assert!(text.contains("max sack blks/ack:         3"), "{text}");
     assert!(text.contains("unique bytes sent:      3003"), "{text}");
+}
+
+// finding("U44")
+#[test]
+fn missing_reader_is_named_when_the_output_of_tests_is_captured() {
+    let test = "external_readers::tcpdump_reads_both_formats_with_nanoseconds";
+    let run =
+        Command::new(std::env::current_exe().unwrap()).args([test, "--exact"]).env("PATH", "/nonexistent").output().unwrap();
+    let errors = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success() && errors.contains(&format!("skipped: {test}: tcpdump is not installed")), "{errors}");
 }

@@ -2,6 +2,7 @@
 
 use crate::common::{S, bulk, cbr, go, hop, hop_direction, plan};
 use serde_json::{Value, json};
+use std::io::Write as _;
 use std::process::Command;
 
 fn scratch(name: &str) -> String {
@@ -23,7 +24,9 @@ fn capture(flow: &str, end: &str, path: &str, format: &str) -> Value {
 /// Standard output of a program; none if it is not installed.
 fn read(program: &str, arguments: &[&str]) -> Option<String> {
     let Ok(output) = Command::new(program).args(arguments).output() else {
-        println!("skipped: {program} is not installed");
+        let test = std::thread::current();
+        // Not by a macro, whose output is shown of failed tests only.
+        let _ = writeln!(std::io::stderr(), "skipped: {}: {program} is not installed", test.name().unwrap_or_default());
         return None;
     };
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
@@ -179,4 +182,14 @@ fn plan_is_refused_when_a_capture_between_hops_has_offloads() {
     plan["captures"] = json!([middle]);
     let error = ackclock_sim::Plan::from_json(&plan.to_string()).unwrap_err().to_string();
     assert!(error.contains("which only hosts have"), "{error}");
+}
+
+// finding("U44")
+#[test]
+fn missing_reader_is_named_when_the_output_of_tests_is_captured() {
+    let test = "captures::captures_of_both_ends_agree_by_ip_id";
+    let run =
+        Command::new(std::env::current_exe().unwrap()).args([test, "--exact"]).env("PATH", "/nonexistent").output().unwrap();
+    let errors = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success() && errors.contains(&format!("skipped: {test}: tshark is not installed")), "{errors}");
 }
