@@ -134,9 +134,10 @@ attack: ## load a far end on loopback beyond its limits, with and without the to
 	ACKCLOCK_ATTACK=1 $(CARGO) test --release --package ackclock-measure attack -- --ignored --nocapture --test-threads=1
 
 # In the profile of test-slow: overflows and debug assertions are findings. The same inputs again: SEED=N FIRST=N
-fuzz: build ## mutated captures and packetdrill scripts, then damaged run folders, MINUTES=5 each, with the inputs that fail in runs/fuzz
+fuzz: build ## mutated captures and packetdrill scripts, link files and scenarios, then damaged run folders, MINUTES=5 each, with the inputs that fail in runs/fuzz
 	$(CARGO) run --quiet --package ackclock-fuzz -- run $(or $(MINUTES),5) runs/fuzz $(if $(SEED),--seed $(SEED)) \
 	  $(if $(FIRST),--first $(FIRST)) crates/trace/tests/corpus tests/packetdrill examples $(ACKCLOCK_ORACLES)
+	$(BIN)/python -m studies.input_files.fuzz $(or $(MINUTES),5) runs/fuzz $(if $(SEED),--seed $(SEED)) $(if $(FIRST),--first $(FIRST))
 	$(BIN)/python -m studies.run_folders.fuzz $(or $(MINUTES),5) runs/fuzz $(if $(SEED),--seed $(SEED)) $(if $(FIRST),--first $(FIRST))
 
 # In parts: make mutants SETS=recovery PART=1/8 MINUTES=60, again until all are done. One place: MATCH=REGEX

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,10 @@ from ackclock.input.schema import Loc
 from ackclock.input.toml_positions import key_lines
 
 _LINE_IN_MESSAGE = re.compile(r"\s*\(at line (\d+), column \d+\)|\s*\(at end of document\)")
+
+_MAX_DEPTH = 32
+"""Tables and arrays in each other; no valid file has more than ten."""
+_DEEP = f"tables or arrays nested more than {_MAX_DEPTH} deep"
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,23 @@ def read_document(path: Path) -> Document:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _broken(str(error), text, name) from None
+    except RecursionError:
+        raise InputError(_DEEP, f"a depth of at most {_MAX_DEPTH}", file=name, code="toml") from None
+    if _is_deep(data):
+        raise InputError(_DEEP, f"a depth of at most {_MAX_DEPTH}", file=name, code="toml")
     return Document(data, name, text.replace("\r\n", "\n"))
+
+
+def _is_deep(data: dict[str, Any]) -> bool:
+    level: list[Any] = [data]
+    for _ in range(_MAX_DEPTH):
+        level = [value for part in level for value in _below(part)]
+    return bool(level)
+
+
+def _below(part: Any) -> Iterable[Any]:
+    values = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    return (value for value in values if isinstance(value, dict | list))
 
 
 def _broken(message: str, text: str, name: str) -> InputError:

@@ -64,17 +64,18 @@ def put(data: dict[str, Any], path: str, value: Any) -> Loc:
 
 def _put_in_element(data: dict[str, Any], parts: list[str], value: Any) -> Loc:
     kind, *rest = parts
-    elements = data.get(kind, [])
+    elements = data.get(kind)
+    # The tables are unchecked: an element may be no table, and a name no text.
     names = [
-        element.get("name", f"flow{position}" if kind == "flow" else "")
-        for position, element in enumerate(elements, start=1)
-        if isinstance(element, dict)
+        element.get("name", f"flow{position}" if kind == "flow" else "") if isinstance(element, dict) else None
+        for position, element in enumerate(elements if isinstance(elements, list) else [], start=1)
     ]
     if len(rest) < 2 or rest[0] not in names:
-        found = rest[0] if rest else ""
-        raise InvalidValue(format_value(".".join(parts)), f"{kind}.NAME.KEY with NAME one of {choices(names, found)}")
+        known = [name for name in names if isinstance(name, str)]
+        allowed = f"{kind}.NAME.KEY with NAME one of {choices(known, rest[0] if rest else '')}"
+        raise InvalidValue(format_value(".".join(parts)), allowed)
     index = names.index(rest[0])
-    element, keys = elements[index], rest[1:]
+    element, keys = data[kind][index], rest[1:]
     if kind == "hop" and keys[0] in PER_DIRECTION:
         return _put_in_hop(element, (kind, index), keys, value)
     return _set(element, (kind, index), keys, value)
