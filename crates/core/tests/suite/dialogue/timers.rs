@@ -4,7 +4,7 @@ use crate::dialogue::script::*;
 use ackclock_core::app::BulkSource;
 use ackclock_core::endpoint::Endpoint;
 use ackclock_core::packet::{Flags, Segment, Timestamps};
-use ackclock_core::tcp::RecoveryKind::{NewReno, Sack};
+use ackclock_core::tcp::RecoveryKind::{Linux, NewReno, Sack};
 use ackclock_core::tcp::cc::{Ack, Congestion, CongestionControl, UserControl, UserVariant};
 use ackclock_core::tcp::{RtoFloor, RtoRestart, TcpConfig};
 use ackclock_core::units::{Span, Time};
@@ -56,6 +56,17 @@ fn ack_of_new_data_restarts_the_rto_with_its_sample() {
     d.at(0.3).ack(1001);
     d.expects_new(0.3, 2001..4001);
     d.expects(0.663).retransmitted(1001..2001);
+}
+
+/// `tcp_event_new_data_sent()` of Linux: new data starts the RTO only if no segment is outstanding.
+#[test]
+fn rto_of_linux_expires_after_the_first_segment_when_a_larger_window_admits_another() {
+    let config = TcpConfig { initial_window: 4.0, tail_loss_probe: false, ..tcp(Linux) };
+    let mut d = Dialogue::sender_with(config, BulkSource::new(u64::MAX, Time::NEVER), 2000);
+    d.expects_new(0.1, 1..2001);
+    d.at(0.2).ack_with_window(1, 3000);
+    d.expects_new(0.2, 2001..3001);
+    d.expects(0.4).retransmitted(1..1001);
 }
 
 /// Four segments at 0.1, so the RTO expires at 0.4; duplicates at 0.2, 0.25 and 0.3, the third of
