@@ -5,7 +5,9 @@
 use super::cobalt::Cobalt;
 use super::codel::CoDelParameters;
 use super::drr::DrrScheduler;
-use super::{Fifo, Order, Queue};
+use super::fq_codel::check_flows;
+use super::{Fifo, Limit, Order, Queue};
+use crate::config_check::Checked;
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::rng::Rng;
@@ -39,6 +41,11 @@ pub struct CakeConfig {
 }
 
 impl CakeConfig {
+    pub(super) fn check(&self) -> Checked {
+        check_flows(Limit { packets: self.limit, bytes: self.memory }, self.flows, self.quantum)?;
+        self.control.check()
+    }
+
     /// The parameters for a service rate: the target is at least the serialization time of 1.5
     /// packets (Høiland-Jørgensen, Täht and Morton 2018, section III), the interval grows by as much
     /// and is at least two targets (Linux, `cake_set_rate()`).

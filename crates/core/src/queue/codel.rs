@@ -2,6 +2,7 @@
 //! the target.
 
 use super::{AqmSignal, Fifo, Limit, Order, Queue, QueuedPacket, SingleFifo, mark_or_drop};
+use crate::config_check::{Checked, check_span, ensure};
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::units::{Span, Time};
@@ -18,6 +19,13 @@ pub struct CoDelConfig {
     pub order: Order,
 }
 
+impl CoDelConfig {
+    pub(super) fn check(&self) -> Checked {
+        self.limit.check_room()?;
+        self.control.check()
+    }
+}
+
 /// Parameters of the control law (RFC 8289, sections 4.2 and 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct CoDelParameters {
@@ -30,6 +38,14 @@ pub struct CoDelParameters {
     /// No signal with at most this many bytes queued.
     pub mtu: u32,
     pub signal: AqmSignal,
+}
+
+impl CoDelParameters {
+    pub(super) fn check(&self) -> Checked {
+        check_span("queue.target_ps", self.target)?;
+        ensure(self.interval > Span::ZERO, || "queue.interval_ps is 0".into())?;
+        check_span("queue.interval_ps", self.interval)
+    }
 }
 
 /// State for one FIFO (RFC 8289, section 5.2).

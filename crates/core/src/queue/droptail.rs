@@ -2,6 +2,7 @@
 
 use super::fifo::{Fifo, Order};
 use super::{Queue, SingleFifo};
+use crate::config_check::{Checked, check_span, ensure};
 use crate::config_form::{is_default, or_null, unlimited};
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
@@ -28,6 +29,12 @@ impl Limit {
     pub const fn bytes(bytes: u64) -> Limit {
         Limit { packets: u64::MAX, bytes }
     }
+    /// An AQM queue must be able to hold a packet.
+    pub(super) fn check_room(self) -> Checked {
+        let message = || "the queue's limit is 0: only a droptail queue may have that limit".into();
+        ensure(self.packets > 0 && self.bytes > 0, message)
+    }
+
     /// True if a packet of `len` bytes fits in addition to what is queued.
     #[inline]
     pub fn admits(self, packets: u64, bytes: u64, len: u16) -> bool {
@@ -76,6 +83,13 @@ pub struct DropTailConfig {
 }
 
 impl DropTailConfig {
+    pub(super) fn check(&self) -> Checked {
+        match self.mark {
+            Some(Threshold::Time { time }) => check_span("queue.mark.ps", time),
+            _ => Ok(()),
+        }
+    }
+
     /// No marking, and the arriving packet is dropped.
     pub fn is_plain(&self) -> bool {
         self.mark.is_none() && self.drop == DropFrom::Tail

@@ -1,7 +1,9 @@
 //! DualPI2 (RFC 9332, appendix A): an L4S queue with very low delay, a classic queue, and a
 //! coupling that gives flows of both about the same rate.
 
+use super::pie::check_pi;
 use super::{Fifo, Limit, Queue};
+use crate::config_check::{Checked, check_fraction, check_span, ensure};
 use crate::element::{DropReason, Output};
 use crate::packet::{Ecn, Packet};
 use crate::units::{Span, Time};
@@ -32,6 +34,20 @@ pub struct DualPi2Config {
     pub overload: f64,
     /// Minimum share of the bytes for the classic queue while both are backlogged.
     pub classic_share: f64,
+}
+
+impl DualPi2Config {
+    pub(super) fn check(&self) -> Checked {
+        let DualPi2Config { limit, target, update, alpha, beta, coupling, step, overload, classic_share } = *self;
+        limit.check_room()?;
+        check_span("queue.step_ps", step)?;
+        check_fraction("queue.overload", overload)?;
+        ensure(coupling > 0.0 && coupling.is_finite(), || format!("queue.coupling is {coupling}: it must be above 0"))?;
+        ensure((0.0..1.0).contains(&classic_share), || {
+            format!("queue.classic_share is {classic_share}: it must lie between 0 and below 1")
+        })?;
+        check_pi(target, update, alpha, beta)
+    }
 }
 
 /// Below this backlog in bytes, two Ethernet frames without FCS, the controller signals nothing, as

@@ -2,7 +2,8 @@
 
 use super::codel::{CoDelParameters, CoDelState};
 use super::drr::DrrScheduler;
-use super::{Fifo, Order, Queue};
+use super::{Fifo, Limit, Order, Queue};
+use crate::config_check::{Checked, ensure};
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::rng::Rng;
@@ -26,6 +27,20 @@ pub struct FqCoDelConfig {
     pub memory: u64,
     #[serde(skip)]
     pub order: Order,
+}
+
+impl FqCoDelConfig {
+    pub(super) fn check(&self) -> Checked {
+        check_flows(Limit { packets: self.limit, bytes: self.memory }, self.flows, self.quantum)?;
+        self.control.check()
+    }
+}
+
+/// An error if the limits of a queue with a FIFO for each flow are outside their ranges.
+pub(super) fn check_flows(limit: Limit, flows: u32, quantum: u32) -> Checked {
+    limit.check_room()?;
+    ensure((1..=65_536).contains(&flows), || format!("queue.flows is {flows}: it must lie between 1 and 65536"))?;
+    ensure(quantum >= 64, || format!("queue.quantum is {quantum}: at least 64 bytes are needed"))
 }
 
 #[derive(Debug, Default)]

@@ -2,6 +2,7 @@
 //! a probability that it updates periodically.
 
 use super::{AqmSignal, Fifo, Limit, Order, Queue, SingleFifo, mark_or_drop};
+use crate::config_check::{Checked, check_fraction, check_span, ensure};
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::rng::Rng;
@@ -33,6 +34,25 @@ pub struct PieConfig {
     pub mean_packet: u32,
     #[serde(skip)]
     pub order: Order,
+}
+
+impl PieConfig {
+    pub(super) fn check(&self) -> Checked {
+        self.limit.check_room()?;
+        check_span("queue.burst_ps", self.burst)?;
+        check_fraction("queue.mark_up_to", self.mark_up_to)?;
+        check_pi(self.target, self.update, self.alpha, self.beta)
+    }
+}
+
+/// An error if a parameter of a PI controller is outside its range.
+pub(super) fn check_pi(target: Span, update: Span, alpha: f64, beta: f64) -> Checked {
+    check_span("queue.target_ps", target)?;
+    // Each update is an event of the run; a shorter interval would dominate the run time.
+    ensure(update >= Span::from_us(1), || format!("queue.update_ps is {}: at least 1000000 (1 us) is needed", update.0))?;
+    check_span("queue.update_ps", update)?;
+    let gains = alpha >= 0.0 && beta >= 0.0 && alpha.is_finite() && beta.is_finite();
+    ensure(gains, || format!("queue.alpha is {alpha} and queue.beta {beta}: both must be 0 or more"))
 }
 
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 //! signal rises with the average queue length.
 
 use super::{AqmSignal, Fifo, Limit, Order, Queue, SingleFifo, mark_or_drop};
+use crate::config_check::{Checked, check_fraction, ensure};
 use crate::config_form::is_default;
 use crate::element::{DropReason, Output};
 use crate::packet::{Kind, Packet};
@@ -74,6 +75,19 @@ pub struct RedConfig {
     pub service: Span,
     #[serde(skip)]
     pub order: Order,
+}
+
+impl RedConfig {
+    pub(super) fn check(&self) -> Checked {
+        let RedConfig { limit, amount, min, max, weight, max_p, mean_packet, .. } = *self;
+        limit.check_room()?;
+        ensure(min > 0.0 && max > min && max.is_finite(), || {
+            format!("queue.min is {min} and queue.max {max}: both must be above 0, max above min")
+        })?;
+        ensure(weight > 0.0 && weight <= 1.0, || format!("queue.weight is {weight}: it must be above 0 and up to 1"))?;
+        ensure(amount == QueueUnit::Packets || mean_packet > 0, || "queue.mean_packet is 0".into())?;
+        check_fraction("queue.max_p", max_p)
+    }
 }
 
 #[derive(Debug)]

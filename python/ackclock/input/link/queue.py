@@ -24,7 +24,7 @@ def marks(queue: CheckedTable) -> bool:
     """Whether a queue marks ECN-capable packets on congestion."""
     if queue.kind == "droptail":
         return queue.mark is not None
-    return queue.kind == "dualpi2" or bool(queue.ecn)
+    return bool(getattr(queue, "ecn", queue.kind == "dualpi2"))
 
 
 def limit_in_packets(queue: CheckedTable) -> int | None:

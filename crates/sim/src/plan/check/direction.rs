@@ -1,7 +1,7 @@
 //! Checks of one direction of a hop.
 
 use super::super::{HopDirection, RatePlan};
-use super::queue;
+use super::acks;
 use ackclock_core::Span;
 use ackclock_core::config_check::{Checked, MAX_SPAN, check_span, ensure};
 use ackclock_core::impairment::OutageConfig;
@@ -18,9 +18,9 @@ pub fn check(config: &HopDirection) -> Checked {
         (Some(RatePlan::Trace { times_ms, start }), _) => check_trace(times_ms, *start)?,
         _ => {}
     }
-    config.queue.map_or(Ok(()), |queue| queue::check(&queue))?;
-    config.acks.map_or(Ok(()), |acks| queue::check_acks(&acks, config.queue))?;
-    config.reconstruct.map_or(Ok(()), |reconstruction| queue::check_reconstruction(&reconstruction))?;
+    config.queue.map_or(Ok(()), |queue| queue.check())?;
+    config.acks.map_or(Ok(()), |acks| acks::check_acks(&acks, config.queue))?;
+    config.reconstruct.map_or(Ok(()), |reconstruction| acks::check_reconstruction(&reconstruction))?;
     check_span("delay_ps", config.delay)?;
     config.loss.as_ref().map_or(Ok(()), |loss| loss.check())?;
     config.jitter.map_or(Ok(()), |jitter| jitter.check())?;

@@ -1,11 +1,11 @@
 //! Checks of a plan beyond its grammar. Each error names the place, the value and what is allowed,
 //! in one line.
 
+mod acks;
 mod direction;
 mod flow;
 mod medium;
 mod proxy;
-mod queue;
 
 use super::{Direction, End, Hop, Measure, Plan, PlanError};
 use ackclock_core::Span;
