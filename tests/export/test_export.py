@@ -103,10 +103,6 @@ def test_tc_export_has_loss_and_delay(line, more, words):
             '{ kind = "fq-codel", bytes = "90 kB" }',
             "fq_codel flows 1024 quantum 1514 target 5000us interval 100000us memory_limit 90000 ecn",
         ),
-        (
-            '{ kind = "codel", ce_threshold = "1 ms" }',
-            "codel limit 1000 target 5000us interval 100000us ce_threshold 1000us ecn",
-        ),
         ('{ kind = "codel", bytes = "90 kB" }', "codel limit 1000 target 5000us"),
         ('{ kind = "codel", bytes = "9 MB" }', "codel limit 5945 target 5000us"),
         ('{ kind = "pie", bytes = "90 kB" }', "pie limit 1000 target 15000us"),

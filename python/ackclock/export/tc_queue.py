@@ -86,8 +86,7 @@ def _limit_in_packets(line: Line, kind: str, queue: CheckedTable) -> int:
 
 def _codel(line: Line, queue: CheckedTable, _rate: int | None) -> str:
     packets = _limit_in_packets(line, "codel", queue)
-    threshold = f" ce_threshold {_us(queue.ce_threshold)}" if queue.ce_threshold is not None else ""
-    return f"codel limit {packets} target {_us(queue.target)} interval {_us(queue.interval)}{threshold} {_ecn(queue)}"
+    return f"codel limit {packets} target {_us(queue.target)} interval {_us(queue.interval)} {_ecn(queue)}"
 
 
 def _fq_codel(_line: Line, queue: CheckedTable, _rate: int | None) -> str:

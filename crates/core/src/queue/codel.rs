@@ -15,10 +15,6 @@ pub struct CoDelConfig {
     pub limit: Limit,
     #[serde(flatten)]
     pub control: CoDelParameters,
-    /// ECN-capable packets that waited longer are marked, whatever the control law says (Linux,
-    /// `ce_threshold`).
-    #[serde(rename = "ce_threshold_ps", default, skip_serializing_if = "Option::is_none")]
-    pub ce_threshold: Option<Span>,
     #[serde(skip)]
     pub order: Order,
 }
@@ -26,7 +22,6 @@ pub struct CoDelConfig {
 impl CoDelConfig {
     pub(super) fn check(&self) -> Checked {
         self.limit.check_room()?;
-        self.ce_threshold.map_or(Ok(()), |threshold| check_span("queue.ce_threshold_ps", threshold))?;
         self.control.check()
     }
 }
@@ -167,11 +162,7 @@ impl SingleFifo for CoDel {
     }
 
     fn take_next(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
-        let mut first = self.codel.dequeue(now, &mut self.fifo, &self.config.control, out)?;
-        if self.config.ce_threshold.is_some_and(|threshold| first.sojourn(now) > threshold) {
-            let _ = out.mark(&mut first.packet);
-        }
-        Some((first.since, first.packet))
+        self.codel.dequeue(now, &mut self.fifo, &self.config.control, out).map(|first| (first.since, first.packet))
     }
 
     fn fifo(&self) -> (&Fifo, Limit) {

@@ -43,7 +43,7 @@ fn control(signal: AqmSignal) -> CoDelParameters {
 }
 
 fn codel(signal: AqmSignal) -> CoDel {
-    CoDel::new(CoDelConfig { limit: Limit::packets(1000), control: control(signal), ce_threshold: None, order: Order::Arrival })
+    CoDel::new(CoDelConfig { limit: Limit::packets(1000), control: control(signal), order: Order::Arrival })
 }
 
 fn fq(limit: u64, quantum: u32) -> FqCoDel {
@@ -205,20 +205,6 @@ fn codel_does_not_signal_below_the_target_or_for_a_single_packet() {
         bench.end(gone.map(|(_, p)| p));
     }
     assert_eq!(bench.counts.drops(), 0);
-}
-
-#[test]
-fn codel_marks_every_packet_when_it_waited_longer_than_the_ce_threshold() {
-    let marks = |threshold, ecn| {
-        let ce_threshold = Some(MS(threshold));
-        let config =
-            CoDelConfig { limit: Limit::packets(1000), control: control(AqmSignal::Mark), ce_threshold, order: Order::Arrival };
-        signals_of(CoDel::new(config), MS(4), 100, ecn).len()
-    };
-    // Below the target of 5 ms, from the fifth millisecond on.
-    assert_eq!(marks(3, Ecn::Ect0), 96);
-    assert_eq!(marks(4, Ecn::Ect0), 0);
-    assert_eq!(marks(3, Ecn::NotEct), 0);
 }
 
 #[test]
@@ -429,7 +415,7 @@ fn kinds(limit: u64, signal: AqmSignal) -> Vec<AnyQueue> {
         DropTail::new(room).into(),
         DropTail::new(DropTailConfig { order: Order::AcksFirst, ..room.into() }).into(),
         Red::new(RedConfig { limit: room, min: 1.0, max: 4.0, weight: 0.1, ..red(0.3, signal) }, rng()).into(),
-        CoDel::new(CoDelConfig { limit: room, control: control(signal), ce_threshold: None, order: Order::Arrival }).into(),
+        CoDel::new(CoDelConfig { limit: room, control: control(signal), order: Order::Arrival }).into(),
         FqCoDel::new(
             FqCoDelConfig { control: control(signal), flows: 3, quantum: 300, limit, memory: 6000, order: Order::Arrival },
             rng(),

@@ -138,9 +138,6 @@ pub struct CoDel {
     /// A queue of no more than this never signals.
     #[key(default = "1514 B")]
     pub mtu: Bytes,
-    /// ECN-capable packets that waited longer are marked, too (Linux, `ce_threshold`).
-    #[key(example = "1 ms", absent = "no marks by the waiting time alone")]
-    pub ce_threshold: Option<Time>,
 }
 
 /// FQ-CoDel (RFC 8290): a CoDel queue for each flow, served by deficit round robin with `quantum`
@@ -448,7 +445,6 @@ impl CoDel {
         QueueConfig::CoDel(CoDelConfig {
             limit: limit(self.packets, self.bytes, AQM_PACKETS),
             control: control(self.target, self.interval, self.mtu, self.ecn),
-            ce_threshold: self.ce_threshold.map(|threshold| threshold.0),
             order: Order::default(),
         })
     }
