@@ -105,7 +105,6 @@ def test_tc_export_has_loss_and_delay(line, more, words):
         ),
         ('{ kind = "codel", bytes = "90 kB" }', "codel limit 1000 target 5000us"),
         ('{ kind = "codel", bytes = "9 MB" }', "codel limit 5945 target 5000us"),
-        ('{ kind = "sfq", flows = 100 }', "sfq headdrop limit 127 divisor 128 quantum 1514"),
         ('{ kind = "pie", bytes = "90 kB" }', "pie limit 1000 target 15000us"),
         ('{ kind = "pie" }', "pie limit 1000 target 15000us tupdate 15000us alpha 2 beta 20 ecn"),
         (

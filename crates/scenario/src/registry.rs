@@ -6,7 +6,7 @@ use crate::link::acks::{Acks, Filter, Reconstruction};
 use crate::link::handover::Handover;
 use crate::link::jitter::{ExponentialJitter, Jitter, NormalJitter, ParetoJitter, Reorder, UniformJitter};
 use crate::link::loss::{Bernoulli, Duplicate, GilbertElliott, Loss, LossList, Outage, SignalLoss};
-use crate::link::queue::{Cake, CoDel, DropTail, DualPi2, FqCoDel, Pie, Queue, Red, Sfq};
+use crate::link::queue::{Cake, CoDel, DropTail, DualPi2, FqCoDel, Pie, Queue, Red};
 use crate::link::signal::{Ar1, Fading, Level, Markov};
 use crate::schema::Definitions;
 use crate::value::Value;
@@ -57,7 +57,7 @@ macro_rules! tables {
 
 tables! {
     kinds: Queue, Loss, Fading, Jitter;
-    tables: DropTail, Red, CoDel, FqCoDel, Cake, Pie, DualPi2, Sfq, Acks, Filter, Reconstruction,
+    tables: DropTail, Red, CoDel, FqCoDel, Cake, Pie, DualPi2, Acks, Filter, Reconstruction,
         Bernoulli, GilbertElliott, LossList, SignalLoss, Duplicate, Outage, Ar1, Markov, Level,
         UniformJitter, NormalJitter, ExponentialJitter, ParetoJitter, Reorder, Handover,
 }
@@ -92,6 +92,6 @@ mod tests {
     fn table_is_unknown_when_no_struct_has_its_name() {
         assert!(read("Quueue", &Value::Absent).is_none() && schema("Quueue").is_none() && keys("Queue").is_none());
         assert_eq!(kinds("Queue")[2], ("codel", "CoDel"));
-        assert_eq!(schema("Queue").map(|(_, definitions)| definitions.len()), Some(10));
+        assert_eq!(schema("Queue").map(|(_, definitions)| definitions.len()), Some(9));
     }
 }

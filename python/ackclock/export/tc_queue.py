@@ -14,7 +14,7 @@ LARGEST_PIE_GAIN = 32  # tc's alpha and beta are sixteenths, from 0 to 32
 FQ_CODEL_LIMIT = 10_240  # the kernel's default in packets; a limit in bytes is memory_limit
 RED_LIMIT = 1000  # packets of a red queue without a limit
 UNLIMITED = 1_000_000  # the limit in packets of a queue without one
-DEFAULT_LIMITS = {"codel": 1000, "pie": 1000, "sfq": 127}  # tc-codel(8), tc-pie(8), tc-sfq(8): packets, no bytes
+DEFAULT_LIMITS = {"codel": 1000, "pie": 1000}  # tc-codel(8), tc-pie(8): packets, no bytes
 FULL_PACKET = 1514  # bytes of a full packet with its Ethernet header
 
 
@@ -145,11 +145,6 @@ def _dualpi2(line: Line, queue: CheckedTable, _rate: int | None) -> str:
     return _pie(line, read_queue(pie), None)
 
 
-def _sfq(line: Line, queue: CheckedTable, _rate: int | None) -> str:
-    packets = _limit_in_packets(line, "sfq", queue)
-    return f"sfq headdrop limit {packets} divisor {1 << (queue.flows - 1).bit_length()} quantum {queue.quantum}"
-
-
 WRITERS: dict[str, Callable[[Line, CheckedTable, int | None], str]] = {
     "droptail": _droptail,
     "red": _red,
@@ -158,5 +153,4 @@ WRITERS: dict[str, Callable[[Line, CheckedTable, int | None], str]] = {
     "cake": _cake,
     "pie": _pie,
     "dualpi2": _dualpi2,
-    "sfq": _sfq,
 }

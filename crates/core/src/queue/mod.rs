@@ -13,7 +13,6 @@ mod fifo_queue;
 mod fq_codel;
 mod pie;
 mod red;
-mod sfq;
 
 pub use cake::{Cake, CakeConfig};
 pub use codel::{CoDel, CoDelConfig, CoDelParameters};
@@ -24,7 +23,6 @@ pub use fifo::{Fifo, Order, QueuedPacket};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use pie::{Pie, PieConfig};
 pub use red::{Candidates, QueueUnit, Red, RedConfig, RedDraw};
-pub use sfq::{Sfq, SfqConfig};
 
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
@@ -118,4 +116,4 @@ macro_rules! any_queue {
     };
 }
 
-any_queue!(Red, CoDel, FqCoDel, Cake, Pie, DualPi2, Sfq, AckAwareQueue);
+any_queue!(Red, CoDel, FqCoDel, Cake, Pie, DualPi2, AckAwareQueue);

@@ -6,8 +6,7 @@ use ackclock_core::link::{Framing, RateLink};
 use ackclock_core::packet::Ecn;
 use ackclock_core::queue::{
     AnyQueue, AqmSignal, Cake, CakeConfig, Candidates, CoDel, CoDelConfig, CoDelParameters, DropTail, DropTailConfig, DualPi2,
-    DualPi2Config, FqCoDel, FqCoDelConfig, Limit, Order, Pie, PieConfig, Queue, QueueUnit, Red, RedConfig, RedDraw, Sfq,
-    SfqConfig,
+    DualPi2Config, FqCoDel, FqCoDelConfig, Limit, Order, Pie, PieConfig, Queue, QueueUnit, Red, RedConfig, RedDraw,
 };
 use ackclock_core::rng::Rng;
 use ackclock_core::{DropReason, Rate, Span, Time};
@@ -239,37 +238,6 @@ fn fq_codel_gives_every_flow_the_same_bytes() {
 }
 
 #[test]
-fn sfq_gives_every_flow_the_same_bytes_and_drops_from_the_longest() {
-    let mut bench = Bench::new();
-    let config = SfqConfig { limit: Limit::packets(1000), flows: 1024, quantum: 1514, order: Order::Arrival };
-    let mut queue = Sfq::new(config, Rng::for_element(1, "sfq"));
-    for (flow, len, count) in [(0, 1500u16, 300), (1, 300, 600), (2, 700, 100)] {
-        for n in 0..count {
-            let packet = bench.packet(n, flow, len, TCP_DATA, Ecn::Ect0);
-            queue.enqueue(at(0), packet, &mut bench.out());
-        }
-    }
-    let mut sent = [0i64; 3];
-    for _ in 0..200 {
-        let (_, packet) = queue.dequeue(at(0), &mut bench.out()).expect("all are backlogged");
-        sent[packet.flow as usize] += i64::from(packet.len);
-        bench.end(Some(packet));
-        assert!(sent.iter().max().unwrap() - sent.iter().min().unwrap() <= 2 * (1514 + 1500), "{sent:?}");
-    }
-    assert_eq!(bench.counts.drops(), 0);
-    for n in 0..201 {
-        let packet = bench.data(10_000 + n, 3, Ecn::Ect0);
-        queue.enqueue(at(1), packet, &mut bench.out());
-    }
-    // The flow of 300 bytes has the most packets: its oldest one goes.
-    assert_eq!((queue.packets(), bench.counts.dropped[DropReason::QueueFull as usize]), (1000, 1));
-    while let Some((_, packet)) = queue.dequeue(at(2), &mut bench.out()) {
-        bench.end(Some(packet));
-    }
-    assert_eq!((queue.packets(), queue.bytes()), (0, 0));
-}
-
-#[test]
 fn fq_codel_serves_a_new_flow_first() {
     let mut bench = Bench::new();
     let mut queue = fq(10_000, 1514);
@@ -457,7 +425,6 @@ fn kinds(limit: u64, signal: AqmSignal) -> Vec<AnyQueue> {
             .into(),
         Pie::new(PieConfig { limit: room, burst: Span::ZERO, signal, ..pie() }, rng()).into(),
         DualPi2::new(DualPi2Config { limit: room, ..dual() }).into(),
-        Sfq::new(SfqConfig { limit: room, flows: 3, quantum: 300, order: Order::Arrival }, rng()).into(),
     ]
 }
 

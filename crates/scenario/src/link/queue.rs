@@ -9,7 +9,7 @@ use crate::values::{Bytes, Count, Duration, Share, Time};
 use crate::{Keys, words};
 use ackclock_core::queue::{
     AqmSignal, CakeConfig, Candidates, CoDelConfig, CoDelParameters, DropFrom, DropTailConfig, DualPi2Config, FqCoDelConfig,
-    Limit, Order, PieConfig, QueueConfig, QueueUnit, RedConfig, RedDraw, SfqConfig,
+    Limit, Order, PieConfig, QueueConfig, QueueUnit, RedConfig, RedDraw,
 };
 use ackclock_core::units::Span;
 use serde_json::json;
@@ -28,7 +28,6 @@ pub enum Queue {
     Cake(Cake),
     Pie(Pie),
     DualPi2(DualPi2),
-    Sfq(Sfq),
 }
 
 /// FIFO queue that drops arrivals when full, or with `drop = "front"` the oldest packets. The
@@ -311,36 +310,10 @@ pub struct DualPi2 {
     pub classic_share: f64,
 }
 
-/// Stochastic fairness queueing (McKenney 1990): a FIFO for each flow, served in rotation with `quantum`
-/// bytes. A full queue drops the oldest packet of the longest FIFO.
-#[derive(Clone, Debug, PartialEq, Keys)]
-#[keys(kind = "sfq", plan = Sfq::plan_json)]
-pub struct Sfq {
-    /// Packets that may wait; the packet being sent does not count.
-    #[key(example = 127, unit = "packets", absent = "127 where no limit is given")]
-    pub packets: Option<Count>,
-    /// Bytes that may wait; the packet being sent does not count.
-    #[key(example = "256 KiB", absent = "no limit in bytes")]
-    pub bytes: Option<Bytes>,
-    /// What the queue does with pure ACKs.
-    #[key(example = Acks::example(), unit = "table", absent = "nothing")]
-    pub ack: Option<Acks>,
-    /// Stochastic fairness queueing (McKenney 1990): a queue for each flow, served in rotation.
-    #[key(kind)]
-    pub kind: Kind,
-    /// Number of queues; flows are assigned by a hash.
-    #[key(default = 128, unit = "queues", min = 1, max = 65536, allowed = "a whole number from 1 to 65536")]
-    pub flows: Count,
-    /// Bytes that a queue may send in its round.
-    #[key(default = "1514 B", min = "64 B", max = "2147483647 B", allowed = "a size of at least \"64 B\"")]
-    pub quantum: Bytes,
-}
-
 /// What CoDel and PIE have in packets where no limit is given.
 const AQM_PACKETS: u64 = 1000;
 const FQ_CODEL_PACKETS: u64 = 10_240;
 const DUALPI2_PACKETS: u64 = 10_000;
-const SFQ_PACKETS: u64 = 127;
 /// A queue that needs a limit in packets, but has one in bytes alone.
 const MANY_PACKETS: u64 = (1 << 31) - 1;
 const FQ_CODEL_BYTES: u64 = 32 << 20;
@@ -372,7 +345,6 @@ impl Queue {
             Queue::Cake(queue) => queue.config(),
             Queue::Pie(queue) => queue.config(),
             Queue::DualPi2(queue) => queue.config(),
-            Queue::Sfq(queue) => queue.config(),
         }
     }
 }
@@ -387,7 +359,7 @@ macro_rules! planned {
     };
 }
 
-planned!(DropTail, Red, CoDel, FqCoDel, Cake, Pie, DualPi2, Sfq);
+planned!(DropTail, Red, CoDel, FqCoDel, Cake, Pie, DualPi2);
 
 impl DropTail {
     pub fn config(&self) -> QueueConfig {
@@ -570,17 +542,6 @@ impl DualPi2 {
     }
 }
 
-impl Sfq {
-    pub fn config(&self) -> QueueConfig {
-        QueueConfig::Sfq(SfqConfig {
-            limit: limit(self.packets, self.bytes, SFQ_PACKETS),
-            flows: self.flows.0,
-            quantum: self.quantum.to_u32(),
-            order: Order::default(),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -625,7 +586,7 @@ mod tests {
     #[test]
     fn kind_is_refused_when_it_is_unknown_or_no_text() {
         assert_eq!(message([("kind", "codle".into())]).0, "kind");
-        assert!(message([("kind", "codle".into())]).1.ends_with("sfq (did you mean codel?)"));
+        assert!(message([("kind", "codle".into())]).1.ends_with("dualpi2 (did you mean codel?)"));
         assert!(message([("kind", 3.into())]).1.starts_with("found 3; allowed: kind droptail, red"));
         let invalid = Queue::read(&3.into(), &Bounds::NONE).expect_err("no table");
         assert!(invalid.allowed.starts_with("a table with a kind: droptail, red"), "{}", invalid.allowed);
