@@ -18,8 +18,6 @@ pub const REORDERED: u32 = 3;
 pub const REORDERED_SHARE: f64 = 0.001;
 /// A buffer that did not overflow and holds less than this, in s, is no finding.
 pub const SHORT_BUFFER_S: f64 = 0.05;
-/// Minimum number of recoveries and timeouts of a sender without SACK; fewer cost it little.
-pub const SEVERAL_EVENTS: u32 = 3;
 /// Queues of less than this at the bottleneck's rate are jitter, in s, and those of a packet.
 const JITTER_S: f64 = 0.02;
 const PACKET_BYTES: f64 = 1500.0;
@@ -257,20 +255,4 @@ pub fn ecn(transfer: &Transfer<'_>) -> Option<Claim> {
     let marks = transfer.figures.ecn.marked.max(transfer.other.ecn.echoed);
     let evidence = format!("A queue on the path has active queue management: {} captured or echoed.", many(marks, "ECN mark"));
     (marks > 0).then(|| Claim::new(evidence, ""))
-}
-
-/// RFC 2018: without SACK the sender learns of one loss of a window in an RTT.
-pub fn losses_without_sack(transfer: &Transfer<'_>) -> Option<Claim> {
-    let handshake = &transfer.flow.handshake;
-    let events = transfer.loss_events();
-    if !handshake.complete || handshake.sack || events < SEVERAL_EVENTS {
-        return None;
-    }
-    let without = match (handshake.client_sack, handshake.server_sack) {
-        (false, false) => "neither end's SYN offers SACK",
-        (false, true) => "the client's SYN offers no SACK",
-        _ => "the server's SYN-ACK offers no SACK",
-    };
-    let evidence = format!("{} of a connection on which {without}.", many(events.into(), "loss event"));
-    Some(Claim::new(evidence, "Turn SACK on at both ends (net.ipv4.tcp_sack)."))
 }

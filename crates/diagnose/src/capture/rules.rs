@@ -9,7 +9,7 @@ use super::{
     sender_limits,
 };
 
-pub static RULES: [Rule; 47] = [
+pub static RULES: [Rule; 46] = [
     Rule {
         code: "receive_window",
         owner: Some(Owner::ReceivingHost),
@@ -246,16 +246,6 @@ pub static RULES: [Rule; 47] = [
         explanation: "ECN was negotiated; how many packets were marked.",
         thresholds: &[],
         check: Check::Transfer(losses::ecn),
-    },
-    Rule {
-        code: "losses_without_sack",
-        owner: None,
-        group: Group::Losses,
-        place: 12,
-        explanation: "Losses of a connection without SACK: a recovery repairs one loss an RTT (RFC 2018). Turn SACK on at \
-                      both ends (`net.ipv4.tcp_sack`).",
-        thresholds: &[("recoveries and timeouts", losses::SEVERAL_EVENTS as f64)],
-        check: Check::Transfer(losses::losses_without_sack),
     },
     Rule {
         code: "ack_queue",

@@ -242,11 +242,6 @@ const ROWS: &[Row] = &[
     ("timeout_pairs", |case| case.data().repairs.pairs = 1, |case| case.data().repairs.pairs = 0),
     ("lost_retransmissions", |case| case.data().repairs.fast_then_timeout = 1, |case| case.data().repairs.fast_then_timeout = 0),
     ("reordering", |case| case.data().out_of_order = 3, |case| case.data().out_of_order = 2),
-    (
-        "losses_without_sack",
-        |case| (case.flow.handshake.sack, case.data().repairs.recoveries) = (false, 3),
-        |case| case.data().repairs.recoveries = 2,
-    ),
     ("ecn", |case| case.flow.a2b.ecn.echoed = 1, |case| case.flow.a2b.ecn.echoed = 0),
     (
         "ack_queue",
