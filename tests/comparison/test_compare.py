@@ -52,15 +52,6 @@ def test_small_receive_window_ranks_last_with_its_reason(dumbbell: Comparison) -
     assert all("receive window (32 KiB)" in why or "send buffer (32 KiB)" in why for why in text)
 
 
-def test_seeds_begin_with_the_first_one_when_it_is_given() -> None:
-    one: dict[str, Any] = {"variants": ["reno"], "buffers": ["auto"], "delayed_ack": [True], "duration": "1 s"}
-    done = compare("dumbbell-10m", **one, seeds=2, first_seed=7, with_prices=False)
-    assert list(done.data.runs.seeds) == [7, 8]
-    assert done.document["cells"] == compare("dumbbell-10m", **one, seeds=[7, 8], with_prices=False).document["cells"]
-    with pytest.raises(InputError, match="first_seed: found 7; allowed: a number of seeds beside it"):
-        compare("dumbbell-10m", **one, seeds=[1, 2], first_seed=7)
-
-
 def test_comparison_is_equal_for_any_number_of_workers(dumbbell: Comparison) -> None:
     again = compare("dumbbell-10m", **SMALL, workers=1).document
     assert again["cells"] == dumbbell.document["cells"]

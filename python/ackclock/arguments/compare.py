@@ -107,7 +107,6 @@ class CompareArguments:
     seeds: int | Sequence[int] = argument(
         "Seeds 1..N for every configuration.", "Or a list of seeds.", default=10, min=1, quick=3
     )
-    first_seed: int = argument("The first of the seeds.", "Not beside a list of seeds.", default=1, min=1)
     host: str | None = argument(
         "Host stack (`ackclock list hosts`; default: linux-6).",
         "It has all other TCP keys.",

@@ -23,7 +23,6 @@ from ackclock.comparison.ranking import check_rank_by, ranking, short_run_notes
 from ackclock.comparison.result import Comparison
 from ackclock.comparison.socket_buffers import HostBuffers, with_settings
 from ackclock.congestion_control import with_names
-from ackclock.errors import InputError
 from ackclock.input import variant_groups
 from ackclock.input.objects import Hop, Link, plain, time_text
 from ackclock.input.scenario import draft_of
@@ -77,7 +76,7 @@ def compare(arguments: CompareArguments) -> Comparison:
         {
             **_path(arguments.link),
             "duration": time_text(arguments.duration),
-            "seeds": _seeds(arguments),
+            "seeds": arguments.seeds if isinstance(arguments.seeds, int) else list(arguments.seeds),
             "tcp": {"host": arguments.host} if arguments.host is not None else {},
             "flow": ranked_flows,
         }
@@ -177,14 +176,6 @@ def compare(arguments: CompareArguments) -> Comparison:
             for further in comparison.further:
                 further.clear()
     return comparison
-
-
-def _seeds(arguments: CompareArguments) -> list[int]:
-    if isinstance(arguments.seeds, int):
-        return list(range(arguments.first_seed, arguments.first_seed + arguments.seeds))
-    if arguments.first_seed != 1:
-        raise InputError(str(arguments.first_seed), "a number of seeds beside it, not a list", key="first_seed")
-    return list(arguments.seeds)
 
 
 def _flows(arguments: CompareArguments) -> list[dict[str, Any]]:
